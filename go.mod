@@ -1,0 +1,3 @@
+module nodrop.dev/nodrop
+
+go 1.26.0
