@@ -1,0 +1,306 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// BenchmarkPhase is where a benchmark is in its life.
+//
+// +kubebuilder:validation:Enum=Pending;Queued;Preparing;Running;CleaningUp;Passed;Failed;Invalid;Aborted;Error
+type BenchmarkPhase string
+
+const (
+	// PhasePending means that the preflight checks were not passed yet.
+	PhasePending BenchmarkPhase = "Pending"
+	// PhaseQueued means that the benchmark waits for a bed.
+	PhaseQueued BenchmarkPhase = "Queued"
+	// PhasePreparing means that device and traffic pods are being started.
+	PhasePreparing BenchmarkPhase = "Preparing"
+	// PhaseRunning means that trials run.
+	PhaseRunning BenchmarkPhase = "Running"
+	// PhaseCleaningUp means that everything started is being removed.
+	PhaseCleaningUp BenchmarkPhase = "CleaningUp"
+	// PhasePassed means that every test was measured, and none failed.
+	PhasePassed BenchmarkPhase = "Passed"
+	// PhaseFailed means that a test was measured and failed: the device forwarded nothing.
+	PhaseFailed BenchmarkPhase = "Failed"
+	// PhaseInvalid means that the tester could not measure what was asked.
+	PhaseInvalid BenchmarkPhase = "Invalid"
+	// PhaseAborted means that somebody set spec.abort.
+	PhaseAborted BenchmarkPhase = "Aborted"
+	// PhaseError means that the lab failed, not the device.
+	PhaseError BenchmarkPhase = "Error"
+)
+
+// Finished reports whether the phase is one of the five last ones.
+func (p BenchmarkPhase) Finished() bool {
+	switch p {
+	case PhasePassed, PhaseFailed, PhaseInvalid, PhaseAborted, PhaseError:
+		return true
+	}
+	return false
+}
+
+// BenchmarkStatus is how far a benchmark is, and its result.
+type BenchmarkStatus struct {
+	// observedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// phase is where the benchmark is.
+	// +optional
+	Phase BenchmarkPhase `json:"phase,omitempty"`
+	// outcome is the phase that the benchmark ends in once the clean-up is done.
+	// +optional
+	Outcome BenchmarkPhase `json:"outcome,omitempty"`
+	// message explains the phase in one sentence.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// conditions are Accepted, BedLeased, DeviceReady, TrafficReady, Measured and
+	// CleanedUp.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// testBedName is the bed that was leased.
+	// +optional
+	TestBedName string `json:"testBedName,omitempty"`
+	// startTime is when the bed was leased.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// completionTime is when the bed was free again.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// progress is the trial in hand.
+	// +optional
+	Progress *Progress `json:"progress,omitempty"`
+	// rows are the results measured so far, in the order of the tests.
+	// +optional
+	// +listType=atomic
+	Rows []ResultRow `json:"rows,omitempty"`
+	// environment says with what the result was made.
+	// +optional
+	Environment *ResultEnvironment `json:"environment,omitempty"`
+}
+
+// Progress is how far the measurement is.
+type Progress struct {
+	// summary is the whole in a few words: "3/7 rows, 41%, 2m10s left".
+	// +optional
+	Summary string `json:"summary,omitempty"`
+	// trial is the trial in hand: "throughput 512 B: 62.5% for 10s".
+	// +optional
+	Trial string `json:"trial,omitempty"`
+	// rowsDone is the number of finished rows.
+	// +optional
+	RowsDone int32 `json:"rowsDone"`
+	// rowsTotal is the number of rows of the plan.
+	// +optional
+	RowsTotal int32 `json:"rowsTotal"`
+	// trialsDone is the number of finished trials.
+	// +optional
+	TrialsDone int32 `json:"trialsDone"`
+	// trialsEstimated is about how many trials there will be.
+	// +optional
+	TrialsEstimated int32 `json:"trialsEstimated"`
+	// secondsLeft is about how long the measurement still takes.
+	// +optional
+	SecondsLeft int64 `json:"secondsLeft"`
+}
+
+// Validity says whether a number can be believed, apart from pass or fail.
+//
+// +kubebuilder:validation:Enum=Valid;Virtual;Uncalibrated;Contended;GeneratorBound
+type Validity string
+
+const (
+	// ValidityValid is a measurement of the device.
+	ValidityValid Validity = "Valid"
+	// ValidityVirtual is a measurement of a software device on shared processors:
+	// functional truth, not a claim about hardware.
+	ValidityVirtual Validity = "Virtual"
+	// ValidityUncalibrated means that the bed itself was not measured back to back.
+	ValidityUncalibrated Validity = "Uncalibrated"
+	// ValidityContended means that others used processor or bed during the trial.
+	ValidityContended Validity = "Contended"
+	// ValidityGeneratorBound means that the tester, not the device, was the limit.
+	ValidityGeneratorBound Validity = "GeneratorBound"
+)
+
+// Method names the method of a result row.
+//
+// +kubebuilder:validation:Enum=Throughput;Latency
+type Method string
+
+const (
+	// MethodThroughput is RFC 2544 section 26.1.
+	MethodThroughput Method = "Throughput"
+	// MethodLatency is RFC 2544 section 26.2.
+	MethodLatency Method = "Latency"
+)
+
+// ResultRow is one row of the result table: one test at one frame size, and for
+// a latency test at one load. Counters are those of the trial that decided the
+// row, summed over all ports.
+type ResultRow struct {
+	// test is the name of the test.
+	// +required
+	Test string `json:"test"`
+	// method of the test.
+	// +required
+	Method Method `json:"method"`
+	// frameSize in bytes, with FCS.
+	// +required
+	FrameSize int32 `json:"frameSize"`
+	// load is the load asked for by a latency test, such as "50%" or "throughput".
+	// +optional
+	Load Load `json:"load,omitempty"`
+	// lineRatePPM is the intended load in parts per million of line rate: for a
+	// throughput test the throughput, 0 when no load passed.
+	// +required
+	LineRatePPM int64 `json:"lineRatePPM"`
+	// framesPerSecond is the intended load in frames/s summed over all sending
+	// ports, rounded to the nearest.
+	// +required
+	FramesPerSecond int64 `json:"framesPerSecond"`
+	// bitsPerSecond is framesPerSecond in bit/s at layer 2: frames with FCS,
+	// without preamble and inter-frame gap.
+	// +required
+	BitsPerSecond int64 `json:"bitsPerSecond"`
+	// offeredFramesPerSecond is what left the tester in that trial.
+	// +optional
+	OfferedFramesPerSecond int64 `json:"offeredFramesPerSecond"`
+	// sent frames.
+	// +optional
+	Sent int64 `json:"sent"`
+	// received frames, without duplicates.
+	// +optional
+	Received int64 `json:"received"`
+	// lost frames: sent and never received.
+	// +optional
+	Lost int64 `json:"lost"`
+	// duplicate frames.
+	// +optional
+	Duplicate int64 `json:"duplicate"`
+	// reordered frames (RFC 4737).
+	// +optional
+	Reordered int64 `json:"reordered"`
+	// latency of every received frame; absent when none was received.
+	// +optional
+	Latency *LatencySummary `json:"latency,omitempty"`
+	// trials that the row took.
+	// +optional
+	Trials int32 `json:"trials"`
+	// trialMilliseconds is the length of the trial that decided the row.
+	// +optional
+	TrialMilliseconds int64 `json:"trialMilliseconds"`
+	// elapsedMilliseconds is how long the row took.
+	// +optional
+	ElapsedMilliseconds int64 `json:"elapsedMilliseconds"`
+	// validity says whether the row can be believed.
+	// +required
+	Validity Validity `json:"validity"`
+	// validityReasons explain a validity other than Valid.
+	// +optional
+	// +listType=atomic
+	ValidityReasons []string `json:"validityReasons,omitempty"`
+	// message explains an unusual result, such as a throughput of 0.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// LatencySummary is latency and jitter in nanoseconds. Jitter is the absolute
+// difference of the latencies of consecutive frames of one stream (RFC 4689).
+type LatencySummary struct {
+	// minNs is the lowest latency.
+	// +required
+	MinNs int64 `json:"minNs"`
+	// avgNs is the mean latency.
+	// +required
+	AvgNs int64 `json:"avgNs"`
+	// maxNs is the highest latency.
+	// +required
+	MaxNs int64 `json:"maxNs"`
+	// p50Ns is the 50th percentile.
+	// +optional
+	P50Ns int64 `json:"p50Ns"`
+	// p90Ns is the 90th percentile.
+	// +optional
+	P90Ns int64 `json:"p90Ns"`
+	// p99Ns is the 99th percentile.
+	// +optional
+	P99Ns int64 `json:"p99Ns"`
+	// p999Ns is the 99.9th percentile.
+	// +optional
+	P999Ns int64 `json:"p999Ns"`
+	// jitterAvgNs is the mean jitter.
+	// +optional
+	JitterAvgNs int64 `json:"jitterAvgNs"`
+	// jitterMaxNs is the highest jitter.
+	// +optional
+	JitterMaxNs int64 `json:"jitterMaxNs"`
+}
+
+// ResultEnvironment says with what a result was made, so that somebody else can
+// repeat it.
+type ResultEnvironment struct {
+	// nodropVersion is the version of NoDrop.
+	// +optional
+	NoDropVersion string `json:"nodropVersion,omitempty"`
+	// engine that sent and received.
+	// +optional
+	Engine EngineKind `json:"engine,omitempty"`
+	// engineDetail is how the engine did it: "XDP live frames, native receive".
+	// +optional
+	EngineDetail string `json:"engineDetail,omitempty"`
+	// latencyType says between which two points latency was measured.
+	// +optional
+	LatencyType string `json:"latencyType,omitempty"`
+	// device describes the device under test.
+	// +optional
+	Device string `json:"device,omitempty"`
+	// hosts are the machines that sent and received.
+	// +optional
+	// +listType=atomic
+	Hosts []HostEnvironment `json:"hosts,omitempty"`
+	// ports are the tester's ports. Beyond 64 ports only the first 64 are listed.
+	// +optional
+	// +listType=atomic
+	Ports []PortEnvironment `json:"ports,omitempty"`
+}
+
+// HostEnvironment describes a machine of the tester.
+type HostEnvironment struct {
+	// name of the node or host.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// kernel release.
+	// +optional
+	Kernel string `json:"kernel,omitempty"`
+	// cpu is the processor's model name.
+	// +optional
+	CPU string `json:"cpu,omitempty"`
+	// cpus is the number of processors that the tester could use.
+	// +optional
+	CPUs int32 `json:"cpus,omitempty"`
+}
+
+// PortEnvironment describes a port of the tester.
+type PortEnvironment struct {
+	// name of the port in the bed.
+	// +required
+	Name string `json:"name"`
+	// interface and driver that stood behind it.
+	// +optional
+	Interface string `json:"interface,omitempty"`
+	// driver of the interface.
+	// +optional
+	Driver string `json:"driver,omitempty"`
+	// mac is the hardware address.
+	// +optional
+	MAC string `json:"mac,omitempty"`
+	// speed is the nominal speed.
+	// +optional
+	Speed BitRate `json:"speed,omitempty"`
+	// addresses of the port.
+	// +optional
+	// +listType=atomic
+	Addresses []string `json:"addresses,omitempty"`
+}

@@ -1,0 +1,186 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Benchmark is a list of tests to run once, on one bed, with one traffic
+// profile. It is like a Job: its spec cannot be changed, it ends in exactly one
+// of Passed, Failed, Invalid, Aborted and Error, and it never runs again.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=bm,categories=nodrop
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Bed",type=string,JSONPath=`.status.testBedName`
+// +kubebuilder:printcolumn:name="Progress",type=string,JSONPath=`.status.progress.summary`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Benchmark struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec says what to measure.
+	// +required
+	Spec BenchmarkSpec `json:"spec"`
+	// status is how far the benchmark is, and its result.
+	// +optional
+	Status BenchmarkStatus `json:"status,omitempty"`
+}
+
+// BenchmarkList is a list of benchmarks.
+//
+// +kubebuilder:object:root=true
+type BenchmarkList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Benchmark `json:"items"`
+}
+
+// BenchmarkSpec says what to measure. Nothing in it can choose an image, a
+// command, a path or a node: those belong to the bed.
+//
+// +kubebuilder:validation:ExactlyOneOf=testBedName;testBedSelector
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.abort) || !oldSelf.abort || (has(self.abort) && self.abort)",message="abort cannot be taken back: apply the benchmark again under another name"
+// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && self.priority == oldSelf.priority && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds",message="a Benchmark cannot be changed after it was admitted (only abort can be set): apply it again under another name"
+type BenchmarkSpec struct {
+	// testBedName names the bed.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	TestBedName string `json:"testBedName,omitempty"`
+	// testBedSelector chooses any bed with these labels that allows this namespace.
+	// +optional
+	TestBedSelector *metav1.LabelSelector `json:"testBedSelector,omitempty"`
+	// trafficProfileName names a TrafficProfile in the same namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	TrafficProfileName string `json:"trafficProfileName"`
+	// priority orders the queue of a bed: higher first, then first come.
+	// +optional
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=-1000
+	// +kubebuilder:validation:Maximum=1000
+	Priority int32 `json:"priority"`
+	// tests are run in their order, each over all frame sizes of the profile.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Tests []Test `json:"tests"`
+	// settleTime is waited after sending stops before counters are read, for
+	// frames that are still in flight (RFC 2544 section 23: 2 s).
+	// +optional
+	// +kubebuilder:default="2s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10ms') && duration(self) <= duration('60s')",messageExpression="'settleTime is ' + self + ': give 10ms to 60s'"
+	SettleTime metav1.Duration `json:"settleTime,omitempty"`
+	// restTime is waited between trials so that the device can restabilise (RFC
+	// 2544 section 23: 5 s).
+	// +optional
+	// +kubebuilder:default="5s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('300s')",messageExpression="'restTime is ' + self + ': give 0s to 300s'"
+	RestTime metav1.Duration `json:"restTime,omitempty"`
+	// activeDeadlineSeconds ends the benchmark with Error when it holds the bed
+	// for longer. The default is one day.
+	// +optional
+	// +kubebuilder:default=86400
+	// +kubebuilder:validation:Minimum=10
+	// +kubebuilder:validation:Maximum=2592000
+	ActiveDeadlineSeconds int64 `json:"activeDeadlineSeconds,omitempty"`
+	// abort ends the benchmark with Aborted; finished rows are kept. It can be set
+	// at any time, and not be taken back.
+	// +optional
+	Abort bool `json:"abort,omitempty"`
+}
+
+// Test is one test of a benchmark: its name, and exactly one method.
+//
+// +kubebuilder:validation:ExactlyOneOf=throughput;latency
+type Test struct {
+	// name of the test, unique in the benchmark.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'\"' + self + '\" is not a test name: use lower-case letters, digits and dashes'"
+	Name string `json:"name"`
+	// throughput finds the highest load without loss (RFC 2544 section 26.1).
+	// +optional
+	Throughput *ThroughputTest `json:"throughput,omitempty"`
+	// latency measures latency and jitter at given loads (RFC 2544 section 26.2,
+	// with every frame measured instead of one).
+	// +optional
+	Latency *LatencyTest `json:"latency,omitempty"`
+}
+
+// SearchMethod names how the throughput is searched.
+//
+// +kubebuilder:validation:Enum=Binary
+type SearchMethod string
+
+// SearchBinary halves the interval between the highest load that passed and the
+// lowest that lost frames.
+const SearchBinary SearchMethod = "Binary"
+
+// ThroughputTest searches the highest offered load at which no frame is lost.
+//
+// +kubebuilder:validation:XValidation:rule="duration(self.searchTrialDuration) <= duration(self.trialDuration)",message="searchTrialDuration is longer than trialDuration: the trials of the search may be shorter than the confirmation, not longer"
+type ThroughputTest struct {
+	// search is the search method.
+	// +optional
+	// +kubebuilder:default=Binary
+	Search SearchMethod `json:"search,omitempty"`
+	// resolution is the width at which the search ends: the reported load passed,
+	// and a load at most this much higher did not.
+	// +optional
+	// +kubebuilder:default="0.1%"
+	Resolution Percentage `json:"resolution,omitempty"`
+	// minLoad is the lowest load that is tried; when it loses frames the
+	// throughput is reported as 0.
+	// +optional
+	// +kubebuilder:default="0.1%"
+	MinLoad Percentage `json:"minLoad,omitempty"`
+	// maxLoad is the highest load that is tried. 99.994% (60 ppm under nominal)
+	// keeps clear of differences between the clocks of tester and device.
+	// +optional
+	// +kubebuilder:default="100%"
+	MaxLoad Percentage `json:"maxLoad,omitempty"`
+	// trialDuration is the length of the trial that confirms the result.
+	// +optional
+	// +kubebuilder:default="60s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+	// searchTrialDuration is the length of the trials of the search before it.
+	// +optional
+	// +kubebuilder:default="10s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'searchTrialDuration is ' + self + ': give 100ms to 24h'"
+	SearchTrialDuration metav1.Duration `json:"searchTrialDuration,omitempty"`
+}
+
+// LoadThroughput is the load name that stands for the throughput found by an
+// earlier test for the same frame size.
+const LoadThroughput Load = "throughput"
+
+// Load is a percentage of line rate, or the word throughput: the rate that an
+// earlier throughput test of this benchmark found for the same frame size.
+//
+// +kubebuilder:validation:MinLength=2
+// +kubebuilder:validation:MaxLength=10
+// +kubebuilder:validation:XValidation:rule="self == 'throughput' || (self.matches('^(100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%$') && !self.matches('^0+([.]0+)?%$'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, or the word throughput'"
+type Load string
+
+// LatencyTest measures latency and jitter of every frame at given loads.
+type LatencyTest struct {
+	// loads are measured in their order.
+	// +optional
+	// +listType=set
+	// +kubebuilder:default={"10%","50%","90%","throughput"}
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Loads []Load `json:"loads,omitempty"`
+	// trialDuration is the length of every trial.
+	// +optional
+	// +kubebuilder:default="60s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+}

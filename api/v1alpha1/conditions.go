@@ -1,0 +1,88 @@
+package v1alpha1
+
+// Condition types and reasons of a TestBed.
+const (
+	// ConditionReady says whether benchmarks can lease the bed.
+	ConditionReady = "Ready"
+	// ReasonBedReady means that the bed can be leased.
+	ReasonBedReady = "BedReady"
+	// ReasonBedInvalid means that the bed's description cannot work; the message says why.
+	ReasonBedInvalid = "BedInvalid"
+	// ConditionQuarantined is true when the clean-up after a benchmark failed: the
+	// bed is not handed on until somebody looked at it and removed the condition
+	// with the annotation that AnnotationReleaseQuarantine names.
+	ConditionQuarantined = "Quarantined"
+	// ReasonCleanUpFailed means that the clean-up did not succeed in its time.
+	ReasonCleanUpFailed = "CleanUpFailed"
+	// ReasonCleanedUp means that nothing of a benchmark is left on the bed.
+	ReasonCleanedUp = "CleanedUp"
+)
+
+// AnnotationReleaseQuarantine on a TestBed, with any value, tells the operator
+// that the bed was looked at and may be leased again.
+const AnnotationReleaseQuarantine = "nodrop.dev/release-quarantine"
+
+// Condition types and reasons of a Benchmark, in the order in which they turn true.
+const (
+	// ConditionAccepted says whether profile and bed exist and fit the tests.
+	ConditionAccepted = "Accepted"
+	// ReasonAccepted means that the benchmark can be queued.
+	ReasonAccepted = "Accepted"
+	// ReasonNotAccepted means that it can never run as it is; the message says why.
+	ReasonNotAccepted = "NotAccepted"
+
+	// ConditionBedLeased says whether the benchmark has its bed for itself.
+	ConditionBedLeased = "BedLeased"
+	// ReasonBedLeased means that the bed is leased.
+	ReasonBedLeased = "BedLeased"
+	// ReasonQueued means that others come first; the message says how many.
+	ReasonQueued = "Queued"
+	// ReasonBedNotReady means that the bed exists and cannot be leased now.
+	ReasonBedNotReady = "BedNotReady"
+	// ReasonBedReleased means that the bed was given back.
+	ReasonBedReleased = "BedReleased"
+
+	// ConditionDeviceReady says whether the device under test is up.
+	ConditionDeviceReady = "DeviceReady"
+	// ReasonDeviceReady means that the device is up.
+	ReasonDeviceReady = "DeviceReady"
+	// ReasonDeviceStarting means that the device is being started.
+	ReasonDeviceStarting = "DeviceStarting"
+	// ReasonDeviceFailed means that the device did not come up.
+	ReasonDeviceFailed = "DeviceFailed"
+
+	// ConditionTrafficReady says whether every agent holds its ports.
+	ConditionTrafficReady = "TrafficReady"
+	// ReasonTrafficReady means that every agent holds its ports.
+	ReasonTrafficReady = "TrafficReady"
+	// ReasonTrafficStarting means that traffic pods are being started.
+	ReasonTrafficStarting = "TrafficStarting"
+	// ReasonTrafficFailed means that a traffic pod did not come up.
+	ReasonTrafficFailed = "TrafficFailed"
+
+	// ConditionMeasured says whether every row of the plan was measured.
+	ConditionMeasured = "Measured"
+	// ReasonMeasuring means that trials run.
+	ReasonMeasuring = "Measuring"
+	// ReasonAllMeasured means that every row was measured.
+	ReasonAllMeasured = "AllMeasured"
+	// ReasonNothingForwarded means that the device forwarded no frame at some frame size.
+	ReasonNothingForwarded = "NothingForwarded"
+	// ReasonRunnerFailed means that the runner ended without a result.
+	ReasonRunnerFailed = "RunnerFailed"
+	// ReasonAgentLost means that a traffic pod disappeared during the measurement.
+	ReasonAgentLost = "AgentLost"
+	// ReasonDeadlineExceeded means that spec.activeDeadlineSeconds passed.
+	ReasonDeadlineExceeded = "DeadlineExceeded"
+	// ReasonAborted means that spec.abort was set.
+	ReasonAborted = "Aborted"
+
+	// ConditionCleanedUp says whether everything started was removed. Its reasons
+	// are ReasonCleanedUp and ReasonCleanUpFailed.
+	ConditionCleanedUp = "CleanedUp"
+	// ReasonCleaningUp means that pods, secrets and the device are being removed.
+	ReasonCleaningUp = "CleaningUp"
+)
+
+// FinalizerCleanUp on a Benchmark keeps it until its bed is clean and free.
+const FinalizerCleanUp = "nodrop.dev/clean-up"

@@ -1,0 +1,309 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// TestBed is a device under test, the tester's ports that are cabled to it, and
+// the engine that sends and receives there. It belongs to the lab: teams name a
+// bed in a Benchmark, but only the bed's owner decides on nodes, interfaces and
+// who may queue for it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=bed;beds,categories=nodrop
+// +kubebuilder:printcolumn:name="Engine",type=string,JSONPath=`.spec.engine.kind`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Leased-To",type=string,JSONPath=`.status.lease.holder`
+// +kubebuilder:printcolumn:name="Queued",type=integer,JSONPath=`.status.queued`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type TestBed struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec describes the bed.
+	// +required
+	Spec TestBedSpec `json:"spec"`
+	// status is what the operator knows about the bed.
+	// +optional
+	Status TestBedStatus `json:"status,omitempty"`
+}
+
+// TestBedList is a list of test beds.
+//
+// +kubebuilder:object:root=true
+type TestBedList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []TestBed `json:"items"`
+}
+
+// TestBedSpec describes device, engine and ports.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.device.simulated) == (self.engine.kind == 'sim')",message="device.simulated and engine.kind sim belong together: a modelled device needs the engine sim, and the engine sim needs a modelled device"
+// +kubebuilder:validation:XValidation:rule="(has(self.ports) && size(self.ports) > 0) != (has(self.engine.sim) && has(self.engine.sim.ports))",message="give the bed its ports either one by one in ports, or by number in engine.sim.ports (engine sim only)"
+// +kubebuilder:validation:XValidation:rule="self.engine.kind == 'sim' || !has(self.ports) || self.ports.all(p, has(p.attachment) && has(p.node))",message="every port of a bed with real interfaces needs node and attachment"
+type TestBedSpec struct {
+	// device is the device under test.
+	// +required
+	Device Device `json:"device"`
+	// engine sends and receives the test frames.
+	// +required
+	Engine Engine `json:"engine"`
+	// ports are the tester's ports, each cabled to one port of the device. Order
+	// matters: the pattern pairs joins the first with the second, the third with
+	// the fourth, and so on.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=1024
+	Ports []Port `json:"ports,omitempty"`
+	// allowedNamespaces says which namespaces may run benchmarks on this bed.
+	// Without it nobody may.
+	// +optional
+	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
+}
+
+// AllowedNamespaces selects namespaces by name, by label, or by both; a
+// namespace that either of them selects is allowed.
+type AllowedNamespaces struct {
+	// names lists namespaces.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:MinLength=1
+	Names []string `json:"names,omitempty"`
+	// selector selects namespaces by their labels; an empty selector allows every
+	// namespace.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+}
+
+// Device is the device under test: exactly one of its members is given.
+//
+// +kubebuilder:validation:ExactlyOneOf=containerlab;physical;simulated;backToBack
+type Device struct {
+	// containerlab starts a virtual device from a containerlab topology for the
+	// time of a benchmark.
+	// +optional
+	Containerlab *ContainerlabDevice `json:"containerlab,omitempty"`
+	// physical names a device that is already cabled and configured.
+	// +optional
+	Physical *PhysicalDevice `json:"physical,omitempty"`
+	// simulated is a modelled device in simulated time; it needs the engine sim.
+	// +optional
+	Simulated *SimulatedDevice `json:"simulated,omitempty"`
+	// backToBack says that the ports are cabled to each other without a device,
+	// which measures the bed itself.
+	// +optional
+	BackToBack *BackToBackDevice `json:"backToBack,omitempty"`
+}
+
+// ContainerlabDevice is a virtual device in a containerlab topology whose links
+// end at the host as the interfaces that the bed's ports name.
+type ContainerlabDevice struct {
+	// topology is the containerlab topology file.
+	// +required
+	Topology TopologySource `json:"topology"`
+	// node is the name of the topology's node that is the device under test.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Node string `json:"node"`
+}
+
+// TopologySource is where a containerlab topology is read from.
+type TopologySource struct {
+	// configMapRef names a ConfigMap in the lab's namespace. Every key of it is
+	// put beside the topology file, so that the topology can refer to device
+	// configurations by their key.
+	// +required
+	ConfigMapRef ConfigMapKeyReference `json:"configMapRef"`
+}
+
+// ConfigMapKeyReference names one key of a ConfigMap in the lab's namespace.
+type ConfigMapKeyReference struct {
+	// name of the ConfigMap.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// key in the ConfigMap.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+}
+
+// PhysicalDevice describes a device for the report.
+type PhysicalDevice struct {
+	// vendor of the device, such as "cisco".
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Vendor string `json:"vendor"`
+	// model of the device, such as "N9K-C9508".
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Model string `json:"model"`
+	// software is the version that the device runs.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Software string `json:"software,omitempty"`
+}
+
+// SimulatedDevice is a device whose behaviour is read from a table.
+type SimulatedDevice struct {
+	// model is the table: per frame size the capacity, the latency and the jitter.
+	// docs/simulation.md describes its columns.
+	// +required
+	Model ModelSource `json:"model"`
+}
+
+// ModelSource is where a device model is read from.
+type ModelSource struct {
+	// configMapRef names a key of a ConfigMap in the lab's namespace.
+	// +required
+	ConfigMapRef ConfigMapKeyReference `json:"configMapRef"`
+}
+
+// BackToBackDevice stands for cables and no device.
+type BackToBackDevice struct{}
+
+// EngineKind names a traffic engine.
+//
+// +kubebuilder:validation:Enum=xdp;sim
+type EngineKind string
+
+const (
+	// EngineXDP sends and receives in the Linux kernel, on any interface.
+	EngineXDP EngineKind = "xdp"
+	// EngineSim models device and tester in simulated time.
+	EngineSim EngineKind = "sim"
+)
+
+// Engine chooses the traffic engine and its settings; settings of an engine
+// other than the chosen one are refused.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.sim) || self.kind == 'sim'",message="sim is given but kind is not sim: remove sim, or set kind to sim"
+type Engine struct {
+	// kind is xdp (any Linux interface) or sim (a modelled device).
+	// +required
+	Kind EngineKind `json:"kind"`
+	// sim holds the settings of the engine sim.
+	// +optional
+	Sim *SimEngine `json:"sim,omitempty"`
+}
+
+// SimEngine holds the settings of the engine sim.
+type SimEngine struct {
+	// ports makes the bed's ports by number instead of one by one.
+	// +optional
+	Ports *SimPorts `json:"ports,omitempty"`
+}
+
+// SimPorts describes many equal simulated ports, named p1 up.
+type SimPorts struct {
+	// count is the number of ports, 2 to 1024.
+	// +required
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=1024
+	Count int32 `json:"count"`
+	// speed of every port.
+	// +required
+	Speed BitRate `json:"speed"`
+}
+
+// Port is one port of the tester.
+type Port struct {
+	// name of the port, unique in the bed.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'\"' + self + '\" is not a port name: use lower-case letters, digits and dashes, such as p1'"
+	Name string `json:"name"`
+	// node of the cluster that holds the interface.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+	// attachment says how the interface gets into the traffic pod.
+	// +optional
+	Attachment *Attachment `json:"attachment,omitempty"`
+	// speed is the nominal speed of the port; loads are shares of it.
+	// +required
+	Speed BitRate `json:"speed"`
+	// addresses are the port's addresses with prefix length, at most one of each
+	// family: 198.18.1.2/24, 2001:2:0:1::2/64.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:MinLength=4
+	// +kubebuilder:validation:items:MaxLength=49
+	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",messageExpression="'\"' + self + '\" is not an address with prefix length, such as 198.18.1.2/24'"
+	// +kubebuilder:validation:XValidation:rule="self.filter(a, isCIDR(a) && cidr(a).ip().family() == 4).size() <= 1 && self.filter(a, isCIDR(a) && cidr(a).ip().family() == 6).size() <= 1",message="give at most one IPv4 and one IPv6 address"
+	Addresses []string `json:"addresses,omitempty"`
+	// gateways are the device's addresses on this port, at most one of each
+	// family. A port without a gateway of the family in use is on one layer-2
+	// network with its peers.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=45
+	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",messageExpression="'\"' + self + '\" is not an address, such as 198.18.1.1'"
+	Gateways []string `json:"gateways,omitempty"`
+}
+
+// Attachment moves an interface into a traffic pod: exactly one of its members
+// is given.
+//
+// +kubebuilder:validation:ExactlyOneOf=hostDevice
+type Attachment struct {
+	// hostDevice moves an existing interface of the node.
+	// +optional
+	HostDevice *HostDeviceAttachment `json:"hostDevice,omitempty"`
+}
+
+// HostDeviceAttachment names an interface of the node.
+type HostDeviceAttachment struct {
+	// interface is the interface's name on the node, such as nd-p1.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9_.:-]+$')",messageExpression="'\"' + self + '\" is not an interface name'"
+	Interface string `json:"interface"`
+}
+
+// TestBedStatus is what the operator knows about a bed.
+type TestBedStatus struct {
+	// observedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// conditions are Ready and Quarantined.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// lease says which benchmark has the bed; absent while it is free.
+	// +optional
+	Lease *BedLease `json:"lease,omitempty"`
+	// queued is the number of benchmarks that wait for the bed.
+	// +optional
+	Queued int32 `json:"queued,omitempty"`
+}
+
+// BedLease is the exclusive use of a bed by one benchmark.
+type BedLease struct {
+	// holder is the benchmark as namespace/name.
+	// +required
+	Holder string `json:"holder"`
+	// uid of the benchmark.
+	// +required
+	UID string `json:"uid"`
+	// acquireTime is when the lease was taken.
+	// +required
+	AcquireTime metav1.Time `json:"acquireTime"`
+}

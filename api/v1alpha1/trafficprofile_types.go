@@ -1,0 +1,129 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// TrafficProfile says how test traffic looks: frame sizes, the pattern of
+// senders and receivers, and the headers. It says nothing of how much is sent;
+// that is the Benchmark's.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=tp,categories=nodrop
+// +kubebuilder:printcolumn:name="Frame-Sizes",type=string,JSONPath=`.spec.frameSizes`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type TrafficProfile struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec describes the traffic. It cannot be changed; make another profile.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a TrafficProfile cannot be changed, since results refer to it: make another profile with another name"
+	Spec TrafficProfileSpec `json:"spec"`
+}
+
+// TrafficProfileList is a list of traffic profiles.
+//
+// +kubebuilder:object:root=true
+type TrafficProfileList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []TrafficProfile `json:"items"`
+}
+
+// TrafficProfileSpec describes sizes, pattern and headers.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.packet.ipv6) || self.frameSizes.all(s, s >= 86)",messageExpression="'spec.frameSizes has ' + string(self.frameSizes.filter(s, s < 86)[0]) + ': an IPv6/UDP frame with its signature needs at least 86 bytes (14 Ethernet, 40 IPv6, 8 UDP, 20 signature, 4 FCS)'"
+type TrafficProfileSpec struct {
+	// frameSizes in bytes, with the 4-byte FCS and without preamble and
+	// inter-frame gap; each size is tested for itself. The default is the list of
+	// RFC 2544 section 9.1 for Ethernet.
+	// +optional
+	// +listType=set
+	// +kubebuilder:default={64,128,256,512,1024,1280,1518}
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:XValidation:rule="self >= 64",messageExpression="'a frame of ' + string(self) + ' bytes is too small: an Ethernet frame with IPv4, UDP and its signature needs at least 64 bytes with FCS'"
+	// +kubebuilder:validation:items:XValidation:rule="self <= 9216",messageExpression="'a frame of ' + string(self) + ' bytes is too large: the largest is 9216'"
+	FrameSizes []int32 `json:"frameSizes,omitempty"`
+	// pattern says which port sends to which.
+	// +required
+	Pattern Pattern `json:"pattern"`
+	// packet describes the headers.
+	// +required
+	Packet Packet `json:"packet"`
+}
+
+// Pattern says which port sends to which: exactly one of its members is given.
+//
+// +kubebuilder:validation:ExactlyOneOf=pairs
+type Pattern struct {
+	// pairs joins the bed's first port with its second, the third with the fourth,
+	// and so on.
+	// +optional
+	Pairs *PairsPattern `json:"pairs,omitempty"`
+}
+
+// PairsPattern is port-pair traffic (RFC 2544).
+type PairsPattern struct {
+	// bidirectional sends in both directions of every pair at once (RFC 2544
+	// section 14); otherwise only the first port of a pair sends.
+	// +optional
+	// +kubebuilder:default=true
+	Bidirectional *bool `json:"bidirectional,omitempty"`
+}
+
+// Packet describes the headers inside the Ethernet frame: one of ipv4 and ipv6.
+//
+// +kubebuilder:validation:ExactlyOneOf=ipv4;ipv6
+type Packet struct {
+	// ipv4 sends IPv4 packets.
+	// +optional
+	IPv4 *IPPacket `json:"ipv4,omitempty"`
+	// ipv6 sends IPv6 packets (RFC 5180).
+	// +optional
+	IPv6 *IPPacket `json:"ipv6,omitempty"`
+	// udp sets the UDP ports. Without it every frame goes from port 20001 to the
+	// discard port, 9.
+	// +optional
+	UDP *UDPPacket `json:"udp,omitempty"`
+}
+
+// IPPacket describes the network layer.
+type IPPacket struct {
+	// hostsPerPort is how many hosts stand behind every port: source and
+	// destination addresses count up from the port's own address, frame by frame.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4096
+	HostsPerPort int32 `json:"hostsPerPort,omitempty"`
+}
+
+// UDPPacket describes the transport layer.
+type UDPPacket struct {
+	// sourcePorts is the range that successive frames walk through.
+	// +optional
+	// +kubebuilder:default={first: 20001, count: 1}
+	SourcePorts *PortRange `json:"sourcePorts,omitempty"`
+	// destinationPorts is the range that successive frames walk through.
+	// +optional
+	// +kubebuilder:default={first: 9, count: 1}
+	DestinationPorts *PortRange `json:"destinationPorts,omitempty"`
+}
+
+// PortRange is a range of UDP ports.
+//
+// +kubebuilder:validation:XValidation:rule="self.first + self.count <= 65536",messageExpression="'ports ' + string(self.first) + ' and the next ' + string(self.count - 1) + ' go beyond 65535: lower first or count'"
+type PortRange struct {
+	// first port of the range, 1 to 65535.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	First int32 `json:"first"`
+	// count of ports in the range.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Count int32 `json:"count,omitempty"`
+}

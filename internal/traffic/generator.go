@@ -1,0 +1,98 @@
+package traffic
+
+import (
+	"context"
+	"net/netip"
+	"time"
+)
+
+// Generator sends and receives test frames on a set of ports.
+//
+// The calls of one trial come in the order Configure (once for a set of
+// streams), then for every trial Start, Wait or Stop, and Read. A Generator is
+// used by one goroutine at a time. Every call ends when its context does.
+type Generator interface {
+	// Info describes engine, host and ports.
+	Info(ctx context.Context) (Info, error)
+	// Resolve finds the hardware address of a neighbour on a port by ARP or ND.
+	// It fails with *UnresolvedError when nobody answers before ctx ends.
+	Resolve(ctx context.Context, port string, addr netip.Addr) (MAC, error)
+	// Configure replaces all streams. An engine that owns only some of the ports
+	// uses the sending half of streams whose TxPort it owns and the receiving half
+	// of those whose RxPorts it owns, and ignores the rest.
+	Configure(ctx context.Context, streams []Stream) error
+	// Start clears all counters and begins to send. It returns once sending began.
+	Start(ctx context.Context, trial Trial) error
+	// Wait returns when sending has ended by itself: the duration passed or the
+	// frames were sent.
+	Wait(ctx context.Context) error
+	// Stop ends sending at once; without a trial it does nothing.
+	Stop(ctx context.Context) error
+	// Read returns the counters of the last trial. The caller has waited for
+	// sending to end and for frames in flight to settle.
+	Read(ctx context.Context) (Measurement, error)
+	// Clock is the time in which the generator lives: the machine's, or simulated.
+	Clock() Clock
+	// Close stops sending and gives everything back.
+	Close() error
+}
+
+// Clock tells time and waits.
+type Clock interface {
+	// Now is the current time.
+	Now() time.Time
+	// Sleep waits for d, or until ctx ends and then returns its error.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+// Info describes a generator.
+type Info struct {
+	// Engine is the engine's kind: xdp, sim.
+	Engine string
+	// Detail says how the engine sends and receives, in words for the report.
+	Detail string
+	// Host that the engine runs on, one per agent.
+	Hosts []Host
+	// Ports the engine owns, in the order of the bed.
+	Ports []PortInfo
+	// Capabilities of the engine.
+	Capabilities Capabilities
+}
+
+// Host is a machine of the tester.
+type Host struct {
+	// Name of the host or node, kernel release and processor model.
+	Name, Kernel, CPU string
+	// CPUs that the tester may use.
+	CPUs int
+}
+
+// PortInfo describes one port.
+type PortInfo struct {
+	// Name of the port in the bed.
+	Name string
+	// Interface and Driver behind it, empty when modelled.
+	Interface, Driver string
+	// MAC is the port's hardware address.
+	MAC MAC
+	// Notes say what the port cannot do, and what is used instead.
+	Notes []string
+}
+
+// Capabilities says what an engine can measure; what it cannot is refused at
+// admission.
+type Capabilities struct {
+	// MaxStreams that can be configured at once.
+	MaxStreams int
+	// MinFrameSize and MaxFrameSize in bytes with FCS.
+	MinFrameSize, MaxFrameSize int
+	// PerFrameLatency says that the latency of every frame is measured.
+	PerFrameLatency bool
+	// CrossHostLatency says that latency between ports of different hosts is
+	// meaningful (a common clock).
+	CrossHostLatency bool
+	// Ordering says that reordered and duplicate frames are counted.
+	Ordering bool
+	// LatencyType says between which two points latency is measured.
+	LatencyType string
+}

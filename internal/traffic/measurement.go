@@ -1,0 +1,81 @@
+package traffic
+
+import "time"
+
+// Measurement is what one trial counted.
+type Measurement struct {
+	// Tx has one entry per stream that sent.
+	Tx map[uint16]TxCount
+	// Rx has one entry per stream and receiving port.
+	Rx map[RxKey]RxCount
+	// TxTime is how long sending really took: the longest of all ports.
+	TxTime time.Duration
+	// Notes are observations that bear on validity: foreign CPU load, frames that
+	// the tester could not send, clock steps.
+	Notes []Note
+}
+
+// NoteKind says which validity a note speaks against.
+type NoteKind string
+
+const (
+	// NoteUnsent means that the tester sent less than intended.
+	NoteUnsent NoteKind = "Unsent"
+	// NoteForeignLoad means that others used the processors of the tester.
+	NoteForeignLoad NoteKind = "ForeignLoad"
+	// NoteReceiver means that the tester's receive side dropped frames or restarted.
+	NoteReceiver NoteKind = "Receiver"
+)
+
+// Note is one observation about a trial.
+type Note struct {
+	// Kind says which validity the note speaks against.
+	Kind NoteKind
+	// Text is one sentence for a person, with port, numbers and units.
+	Text string
+}
+
+// TxCount is the sending side of a stream.
+type TxCount struct {
+	// Intended is the number of frames that the load asked for in the trial.
+	Intended uint64
+	// Sent is the number of frames that left the port.
+	Sent uint64
+	// Duration from the first frame to the end of sending.
+	Duration time.Duration
+}
+
+// RxKey identifies a stream at one receiving port.
+type RxKey struct {
+	// Stream is the stream's ID.
+	Stream uint16
+	// Port that received.
+	Port string
+}
+
+// RxCount is the receiving side of a stream at one port.
+type RxCount struct {
+	// Received frames, each counted once.
+	Received uint64
+	// Duplicate frames: copies of a frame that was already received.
+	Duplicate uint64
+	// Reordered frames (RFC 4737 type-P-reordered): their sequence number is below
+	// the highest seen before.
+	Reordered uint64
+	// Latency of every received frame.
+	Latency Latency
+}
+
+// Latency sums up the latency of frames in nanoseconds.
+type Latency struct {
+	// Count of measured frames.
+	Count uint64
+	// MinNs, MaxNs and SumNs of the latency, in nanoseconds.
+	MinNs, MaxNs, SumNs uint64
+	// JitterCount, JitterMaxNs and JitterSumNs of the absolute difference between
+	// consecutive frames of a stream (RFC 4689).
+	JitterCount, JitterMaxNs, JitterSumNs uint64
+	// Buckets counts frames by latency; BucketBounds gives the bounds of an index.
+	// Sparse: an absent index is 0.
+	Buckets map[uint32]uint64
+}
