@@ -1,18 +1,26 @@
-# The operator's image for users with a registry:
-#   docker build --build-arg VERSION=v0.1.0 -t registry.example.com/nodrop:v0.1.0 .
-# The binary is static: agent, runner and operator run from this one image.
+# Images for users with a registry.
+#
+#   docker build --target operator --build-arg VERSION=v0.1.0 -t REGISTRY/nodrop:v0.1.0 .
+#   docker build --target device   --build-arg VERSION=v0.1.0 -t REGISTRY/nodrop-device:v0.1.0 .
+#
+# The binary is static: operator, runner and agent run from the first image. The
+# second adds containerlab, and is needed only for beds with a virtual device.
 ARG GO_VERSION=1.26
-ARG VERSION=devel
+ARG CONTAINERLAB_VERSION=0.69.3
 
 FROM golang:${GO_VERSION} AS build
-ARG VERSION
+ARG VERSION=devel
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X nodrop.dev/nodrop/internal/version.Version=${VERSION}" -o /nodrop ./cmd/nodrop
 
-FROM gcr.io/distroless/static:nonroot
+FROM ghcr.io/srl-labs/clab:${CONTAINERLAB_VERSION} AS device
+COPY --from=build /nodrop /nodrop
+ENTRYPOINT ["/nodrop"]
+
+FROM gcr.io/distroless/static:nonroot AS operator
 COPY --from=build /nodrop /nodrop
 USER 65532:65532
 ENTRYPOINT ["/nodrop"]
