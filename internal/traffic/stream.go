@@ -69,4 +69,7 @@ type Trial struct {
 	Loads map[uint16]Load
 	// Duration of sending; 0 means until every stream has sent its Frames.
 	Duration time.Duration
+	// Epoch marks the frames of the trial where several engines take part, so that
+	// each knows the others' frames; see Armer. 0 lets the engine choose.
+	Epoch uint16
 }
