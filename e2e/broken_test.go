@@ -1,0 +1,49 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestBrokenManifests applies every manifest of config/samples/broken: all are
+// refused with the message that their first lines promise.
+func TestBrokenManifests(t *testing.T) {
+	l := newLab(t)
+	files, err := filepath.Glob(l.path("config", "samples", "broken", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 10 {
+		t.Fatalf("found %d broken manifests, want at least 10", len(files))
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wants []string
+			for line := range strings.Lines(string(text)) {
+				if want, ok := strings.CutPrefix(strings.TrimSpace(line), "# expect: "); ok {
+					wants = append(wants, want)
+				}
+			}
+			if len(wants) == 0 {
+				t.Fatal("the manifest does not say what message it expects")
+			}
+			out, err := l.kubectl(t, "", "apply", "-f", file)
+			if err == nil {
+				t.Fatalf("accepted:\n%s", out)
+			}
+			for _, want := range wants {
+				if !strings.Contains(out, want) {
+					t.Errorf("message lacks %q:\n%s", want, out)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,150 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// TestKill kills each part of a run once. The run ends with a complete result
+// or a clear error, and the bed is free again.
+func TestKill(t *testing.T) {
+	for name, kill := range map[string]func(*testing.T, *lab, *v1alpha1.Benchmark){
+		"runner-process": func(t *testing.T, l *lab, b *v1alpha1.Benchmark) { l.killContainer(t, b, "runner") },
+		"runner-pod":     func(t *testing.T, l *lab, b *v1alpha1.Benchmark) { l.deletePod(t, b, "runner") },
+		"agent-process":  func(t *testing.T, l *lab, b *v1alpha1.Benchmark) { l.killContainer(t, b, "agent") },
+		"agent-pod":      func(t *testing.T, l *lab, b *v1alpha1.Benchmark) { l.deletePod(t, b, "agent") },
+		"operator":       func(t *testing.T, l *lab, _ *v1alpha1.Benchmark) { l.killOperator(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			key := l.create(t, "kill-"+name)
+			kill(t, l, l.running(t, key))
+			b := l.finish(t, key)
+			t.Logf("killed %s: phase %s, %d rows, %s", name, b.Status.Phase, len(b.Status.Rows), b.Status.Message)
+			g := NewWithT(t)
+			switch b.Status.Phase {
+			case v1alpha1.PhasePassed:
+				g.Expect(b.Status.Rows).To(HaveLen(rowsOfSample))
+				g.Expect(duplicateRows(b.Status.Rows)).To(BeEmpty())
+			case v1alpha1.PhaseError:
+				g.Expect(b.Status.Message).To(ContainSubstring(strings.Split(name, "-")[0]), "the error does not say what was lost")
+			default:
+				t.Fatalf("ended in %s: %s", b.Status.Phase, b.Status.Message)
+			}
+			l.expectClean(t, b)
+		})
+	}
+}
+
+// rowsOfSample is what config/samples/frr/benchmark.yaml measures: a throughput
+// and three loads of latency for three frame sizes.
+const rowsOfSample = 3 + 3*3
+
+func duplicateRows(rows []v1alpha1.ResultRow) []string {
+	seen, twice := map[string]bool{}, []string(nil)
+	for _, r := range rows {
+		key := fmt.Sprint(r.Test, r.FrameSize, r.Load)
+		if seen[key] {
+			twice = append(twice, key)
+		}
+		seen[key] = true
+	}
+	return twice
+}
+
+// pod finds the pod of a benchmark by role.
+func (l *lab) pod(t *testing.T, b *v1alpha1.Benchmark, role string) *corev1.Pod {
+	t.Helper()
+	var pods corev1.PodList
+	labels := client.MatchingLabels{"nodrop.dev/benchmark-uid": string(b.UID), "nodrop.dev/role": role}
+	if err := l.List(t.Context(), &pods, client.InNamespace(labNamespace), labels); err != nil {
+		t.Fatal(err)
+	}
+	if len(pods.Items) != 1 {
+		t.Fatalf("%d pods with role %s, want 1", len(pods.Items), role)
+	}
+	return &pods.Items[0]
+}
+
+func (l *lab) deletePod(t *testing.T, b *v1alpha1.Benchmark, role string) {
+	t.Helper()
+	if err := l.Delete(t.Context(), l.pod(t, b, role), client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (l *lab) killContainer(t *testing.T, b *v1alpha1.Benchmark, role string) {
+	t.Helper()
+	killPodProcess(t, l.pod(t, b, role), role)
+}
+
+// killOperator kills the operator's process and waits for the next one.
+func (l *lab) killOperator(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	operator := func() *corev1.Pod {
+		var pods corev1.PodList
+		g.Expect(l.List(context.Background(), &pods, client.InNamespace(labNamespace), client.MatchingLabels{"app.kubernetes.io/component": "operator"})).To(Succeed())
+		g.Expect(pods.Items).To(HaveLen(1))
+		return &pods.Items[0]
+	}
+	before := operator().Status.ContainerStatuses[0].RestartCount
+	killPodProcess(t, operator(), "operator")
+	g.Eventually(func(g Gomega) {
+		status := operator().Status.ContainerStatuses[0]
+		g.Expect(status.RestartCount).To(BeNumerically(">", before))
+		g.Expect(status.Ready).To(BeTrue())
+	}, 3*time.Minute, poll).Should(Succeed())
+}
+
+// killPodProcess sends SIGKILL to the nodrop process of a pod. The tests run in
+// the node's pid namespace, and find it by command line and cgroup.
+func killPodProcess(t *testing.T, pod *corev1.Pod, command string) {
+	t.Helper()
+	killed := 0
+	entries, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		cmdline, err := os.ReadFile(entry)
+		if err != nil {
+			continue // the process has ended
+		}
+		args := bytes.Split(cmdline, []byte{0})
+		if len(args) < 2 || filepath.Base(string(args[0])) != "nodrop" || string(args[1]) != command {
+			continue
+		}
+		cgroup, err := os.ReadFile(filepath.Join(filepath.Dir(entry), "cgroup"))
+		if err != nil || !strings.Contains(string(cgroup), string(pod.UID)) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(entry)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		killed++
+	}
+	if killed != 1 {
+		t.Fatalf("killed %d processes of pod %s, want 1", killed, pod.Name)
+	}
+}

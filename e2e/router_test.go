@@ -1,0 +1,58 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// TestRouter runs the sample against the real router: it passes with a
+// throughput and a latency for every frame size, and a second benchmark waits
+// for the first.
+func TestRouter(t *testing.T) {
+	l := newLab(t)
+	first := l.create(t, "router-first")
+	l.running(t, first)
+	second := l.create(t, "router-second", "trialDuration: 3s", "trialDuration: 1s")
+
+	g := NewWithT(t)
+	g.Eventually(func(g Gomega) {
+		b := l.benchmark(g, second)
+		g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhaseQueued))
+		g.Expect(meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionBedLeased)).
+			To(HaveField("Reason", v1alpha1.ReasonQueued))
+	}, runTimeout, poll).Should(Succeed())
+	g.Expect(l.benchmark(g, first).Status.Phase.Finished()).To(BeFalse(), "the second was queued only after the first had ended")
+
+	b := l.finish(t, first)
+	g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhasePassed), b.Status.Message)
+	var sizes []int32
+	for _, row := range b.Status.Rows {
+		t.Logf("%+v latency=%+v", row, row.Latency)
+		g.Expect(row.Validity).NotTo(Equal(v1alpha1.ValidityValid), "a virtual device cannot give Valid rows")
+		g.Expect(row.Received).To(BeNumerically(">", 0))
+		g.Expect(row.Latency).NotTo(BeNil())
+		g.Expect(row.Latency.MinNs).To(And(BeNumerically(">", 0), BeNumerically("<=", row.Latency.AvgNs)))
+		g.Expect(row.Latency.AvgNs).To(BeNumerically("<=", row.Latency.MaxNs))
+		if row.Method == v1alpha1.MethodThroughput {
+			sizes = append(sizes, row.FrameSize)
+			g.Expect(row.LineRatePPM).To(BeNumerically(">", 0))
+			g.Expect(row.Lost).To(BeZero(), "throughput is zero loss")
+			g.Expect(row.Received).To(Equal(row.Sent))
+		}
+	}
+	g.Expect(sizes).To(Equal([]int32{64, 512, 1518}))
+	g.Expect(b.Status.Environment).NotTo(BeNil())
+	g.Expect(b.Status.Environment.Hosts).NotTo(BeEmpty())
+	l.expectClean(t, b)
+
+	next := l.finish(t, second)
+	g.Expect(next.Status.Phase).To(Equal(v1alpha1.PhasePassed), next.Status.Message)
+	g.Expect(next.Status.StartTime.Time).NotTo(BeTemporally("<", b.Status.CompletionTime.Time))
+	l.expectClean(t, next)
+}
