@@ -1,0 +1,9 @@
+// Package pki issues the certificates of one benchmark: an authority that lives
+// only while Issue runs, and one certificate each for the operator, the runner
+// and every agent. Nobody can sign another certificate afterwards, because the
+// authority's key is never returned.
+//
+// Both ends of every connection prove who they are over TLS 1.3, and each end
+// names the one peer that it talks to: a certificate of the right authority with
+// another name is refused, so that an agent cannot pose as a runner.
+package pki
