@@ -1,0 +1,169 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	yamlnode "go.yaml.in/yaml/v3"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+// document is one YAML document of a file.
+type document struct {
+	file        string
+	index, of   int
+	text        []byte
+	object      map[string]any
+	apiVersion  string
+	kind        string
+	name        string
+	namespace   string
+	line        int
+	parsedNodes *yamlnode.Node
+}
+
+// parseDocuments divides a file into its documents. Empty ones are left out.
+func parseDocuments(file string, text []byte) ([]*document, error) {
+	pieces := splitDocuments(text)
+	var documents []*document
+	var problems []Problem
+	for i, piece := range pieces {
+		d := &document{file: file, index: i + 1, of: len(pieces), text: piece.padded(), line: piece.line + 1}
+		if err := d.parse(); err != nil {
+			problems = append(problems, Problem{File: file, Document: d.index, Documents: d.of, Text: err.Error()})
+			continue
+		}
+		if d.object != nil {
+			documents = append(documents, d)
+		}
+	}
+	if problems != nil {
+		return documents, &InvalidError{Problems: problems}
+	}
+	return documents, nil
+}
+
+type piece struct {
+	line int // lines before it
+	text []byte
+}
+
+// padded puts as many empty lines before the document as the file has, so that
+// every parser counts lines as the person's editor does.
+func (p piece) padded() []byte {
+	return append(bytes.Repeat([]byte("\n"), p.line), p.text...)
+}
+
+// splitDocuments cuts at lines that begin with "---". Pieces that hold nothing
+// but space and comments are left out, so that they do not count as documents.
+func splitDocuments(text []byte) []piece {
+	var pieces []piece
+	current, empty := piece{}, true
+	end := func(next int) {
+		if !empty {
+			pieces = append(pieces, current)
+		}
+		current, empty = piece{line: next}, true
+	}
+	for i, line := range bytes.SplitAfter(text, []byte("\n")) {
+		trimmed := bytes.TrimSpace(line)
+		if rest, found := bytes.CutPrefix(line, []byte("---")); found && (len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ' || rest[0] == '\t') {
+			end(i)
+		} else if len(trimmed) > 0 && trimmed[0] != '#' {
+			empty = false
+		}
+		current.text = append(current.text, line...)
+	}
+	end(0)
+	return pieces
+}
+
+func (d *document) parse() error {
+	asJSON, err := yaml.YAMLToJSONStrict(d.text)
+	if err != nil {
+		return errors.New(strings.ReplaceAll(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "\n", " "))
+	}
+	var value any
+	if err := utiljson.Unmarshal(asJSON, &value); err != nil {
+		return fmt.Errorf("parsing: %w", err)
+	}
+	if value == nil {
+		return nil
+	}
+	object, isObject := value.(map[string]any)
+	if !isObject {
+		return errors.New("is not an object: a manifest begins with apiVersion and kind")
+	}
+	d.object = object
+	d.apiVersion, _ = object["apiVersion"].(string)
+	d.kind, _ = object["kind"].(string)
+	metadata, _ := object["metadata"].(map[string]any)
+	d.name, _ = metadata["name"].(string)
+	d.namespace, _ = metadata["namespace"].(string)
+	return nil
+}
+
+// problem describes what is wrong with a field of the document; an empty path
+// stands for the document as a whole.
+func (d *document) problem(path, text, suggestion string) Problem {
+	p := Problem{File: d.file, Line: d.lineOf(path), Document: d.index, Documents: d.of, Field: path, Text: text, Suggestion: suggestion}
+	if d.kind != "" {
+		p.Object = fmt.Sprintf("%s %q", d.kind, d.name)
+	}
+	return p
+}
+
+// lineOf finds the line of a field, or of the nearest object around it that is
+// written in the file.
+func (d *document) lineOf(path string) int {
+	if d.parsedNodes == nil {
+		d.parsedNodes = &yamlnode.Node{}
+		if err := yamlnode.Unmarshal(d.text, d.parsedNodes); err != nil {
+			return d.line
+		}
+	}
+	if len(d.parsedNodes.Content) == 0 {
+		return d.line
+	}
+	node := d.parsedNodes.Content[0]
+	line := node.Line
+	for _, step := range splitPath(path) {
+		key, value := enter(node, step)
+		if value == nil {
+			break
+		}
+		line, node = key.Line, value
+	}
+	return line
+}
+
+// enter returns the nodes of a key and its value in a mapping, or of an item of
+// a sequence.
+func enter(node *yamlnode.Node, step string) (key, value *yamlnode.Node) {
+	if node.Kind == yamlnode.AliasNode {
+		node = node.Alias
+	}
+	switch node.Kind {
+	case yamlnode.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if node.Content[i].Value == step {
+				return node.Content[i], node.Content[i+1]
+			}
+		}
+	case yamlnode.SequenceNode:
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(node.Content) {
+			return node.Content[i], node.Content[i]
+		}
+		// Items of a set or a map are named by value in some messages.
+		for _, item := range node.Content {
+			if item.Kind == yamlnode.ScalarNode && strconv.Quote(item.Value) == step {
+				return item, item
+			}
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,240 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/hint"
+)
+
+// Bundle is a benchmark with everything that it refers to, checked and with
+// defaults filled in.
+type Bundle struct {
+	// Benchmark, Profile and Bed as the API server would store them.
+	Benchmark v1alpha1.Benchmark
+	Profile   v1alpha1.TrafficProfile
+	Bed       v1alpha1.TestBed
+	// Model is the text of the device model; empty when the bed has none.
+	Model string
+	// Files are where benchmark, profile, bed and model were found, each once.
+	Files []string
+}
+
+// Resolve finds a benchmark and what it refers to. Without a name it takes the
+// only benchmark of the files that were given.
+//
+// A namespace that is not written matches every other, as it would when the
+// files are applied together. A topology of containerlab is not looked for.
+func (s *Set) Resolve(name string) (*Bundle, error) {
+	d, err := s.benchmark(name)
+	if err != nil {
+		return nil, err
+	}
+	bundle := &Bundle{}
+	if problems := d.into(&bundle.Benchmark); problems != nil {
+		return nil, &InvalidError{Problems: problems}
+	}
+	bundle.found(d)
+	if err := s.resolveProfile(d, bundle); err != nil {
+		return nil, err
+	}
+	if err := s.resolveBed(d, bundle); err != nil {
+		return nil, err
+	}
+	if simulated := bundle.Bed.Spec.Device.Simulated; simulated != nil {
+		ref := simulated.Model.ConfigMapRef
+		if bundle.Model, err = s.resolveKey(ref, bundle); err != nil {
+			return nil, err
+		}
+	}
+	return bundle, nil
+}
+
+func (b *Bundle) found(d *document) {
+	if !slices.Contains(b.Files, d.file) {
+		b.Files = append(b.Files, d.file)
+	}
+}
+
+func (s *Set) benchmark(name string) (*document, error) {
+	var given []*document
+	var names []string
+	for _, d := range s.given {
+		if d.kind == "Benchmark" {
+			given = append(given, d)
+			names = append(names, d.name)
+		}
+	}
+	if len(given) == 0 {
+		return nil, hint.With(fmt.Errorf("no Benchmark in what was given with -f"), "give the file that holds the Benchmark; what it refers to is found beside it")
+	}
+	if name == "" {
+		if len(given) > 1 {
+			return nil, hint.With(fmt.Errorf("there are %d benchmarks: %s", len(given), strings.Join(names, ", ")), "name the one to run: nodrop run -f FILE NAME")
+		}
+		return given[0], nil
+	}
+	var found []*document
+	for _, d := range given {
+		if d.name == name {
+			found = append(found, d)
+		}
+	}
+	if len(found) == 0 {
+		return nil, hint.With(fmt.Errorf("no Benchmark is called %q", name), oneOf("the benchmarks given are", name, names))
+	}
+	return only(found)
+}
+
+func (s *Set) resolveProfile(benchmark *document, bundle *Bundle) error {
+	name := bundle.Benchmark.Spec.TrafficProfileName
+	found := s.find(func(d *document) bool {
+		return d.kind == "TrafficProfile" && d.name == name &&
+			(d.namespace == benchmark.namespace || d.namespace == "" || benchmark.namespace == "")
+	})
+	if found == nil {
+		return s.notFound(benchmark, "spec.trafficProfileName", "TrafficProfile", name, s.names("TrafficProfile"))
+	}
+	d, err := only(found)
+	if err != nil {
+		return err
+	}
+	if problems := d.into(&bundle.Profile); problems != nil {
+		return &InvalidError{Problems: problems}
+	}
+	bundle.Profile.Namespace = bundle.Benchmark.Namespace
+	bundle.found(d)
+	return nil
+}
+
+func (s *Set) resolveBed(benchmark *document, bundle *Bundle) error {
+	spec := &bundle.Benchmark.Spec
+	if spec.TestBedSelector != nil {
+		return s.selectBed(benchmark, bundle)
+	}
+	found := s.find(func(d *document) bool { return d.kind == "TestBed" && d.name == spec.TestBedName })
+	if found == nil {
+		return s.notFound(benchmark, "spec.testBedName", "TestBed", spec.TestBedName, s.names("TestBed"))
+	}
+	d, err := only(found)
+	if err != nil {
+		return err
+	}
+	if problems := d.into(&bundle.Bed); problems != nil {
+		return &InvalidError{Problems: problems}
+	}
+	bundle.found(d)
+	return nil
+}
+
+// selectBed takes the first bed by name that the selector matches.
+func (s *Set) selectBed(benchmark *document, bundle *Bundle) error {
+	selector, err := metav1.LabelSelectorAsSelector(bundle.Benchmark.Spec.TestBedSelector)
+	if err != nil {
+		return &InvalidError{Problems: []Problem{benchmark.problem("spec.testBedSelector", err.Error(), "")}}
+	}
+	found := s.find(func(d *document) bool {
+		return d.kind == "TestBed" && selector.Matches(labelsOf(d))
+	})
+	if found == nil {
+		problem := benchmark.problem("spec.testBedSelector", fmt.Sprintf("no TestBed has the labels %s", selector), "")
+		return hint.With(&InvalidError{Problems: []Problem{problem}}, s.where(fmt.Sprintf("the beds found are %s", list(s.names("TestBed")))))
+	}
+	d := slices.MinFunc(found, func(a, b *document) int { return strings.Compare(a.name, b.name) })
+	if problems := d.into(&bundle.Bed); problems != nil {
+		return &InvalidError{Problems: problems}
+	}
+	bundle.found(d)
+	return nil
+}
+
+func labelsOf(d *document) labels.Set {
+	set := labels.Set{}
+	metadata, _ := d.object["metadata"].(map[string]any)
+	values, _ := metadata["labels"].(map[string]any)
+	for key, value := range values {
+		if text, isText := value.(string); isText {
+			set[key] = text
+		}
+	}
+	return set
+}
+
+func (s *Set) resolveKey(ref v1alpha1.ConfigMapKeyReference, bundle *Bundle) (string, error) {
+	bed, _ := only(s.find(func(d *document) bool { return d.kind == "TestBed" && d.name == bundle.Bed.Name }))
+	const path = "spec.device.simulated.model.configMapRef"
+	found := s.find(func(d *document) bool { return d.isConfigMap() && d.name == ref.Name })
+	if found == nil {
+		return "", s.notFound(bed, path+".name", "ConfigMap", ref.Name, s.names("ConfigMap"))
+	}
+	d, err := only(found)
+	if err != nil {
+		return "", err
+	}
+	configMap, problems := d.configMap()
+	if problems != nil {
+		return "", &InvalidError{Problems: problems}
+	}
+	text, has := configMap.Data[ref.Key]
+	if !has {
+		var keys []string
+		for key := range configMap.Data {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		problem := bed.problem(path+".key", fmt.Sprintf("ConfigMap %q in %s has no key %q", ref.Name, d.file, ref.Key), "")
+		return "", hint.With(&InvalidError{Problems: []Problem{problem}}, oneOf("its keys are", ref.Key, keys))
+	}
+	bundle.found(d)
+	return text, nil
+}
+
+// only refuses two objects of one name, since nothing says which is meant.
+func only(found []*document) (*document, error) {
+	if len(found) > 1 {
+		a, b := found[0], found[1]
+		return nil, hint.With(
+			fmt.Errorf("%s %q is defined twice: %s:%d and %s:%d", a.kind, a.name, a.file, a.lineOf(""), b.file, b.lineOf("")),
+			"give the file with the one to use with -f: files given come before those beside them")
+	}
+	return found[0], nil
+}
+
+func (s *Set) notFound(from *document, path, kind, name string, names []string) error {
+	problem := from.problem(path, fmt.Sprintf("%s %q not found", kind, name), "")
+	text := fmt.Sprintf("no %s was found", kind)
+	if len(names) > 0 {
+		text = oneOf("found: "+kind, name, names)
+	}
+	return hint.With(&InvalidError{Problems: []Problem{problem}}, s.where(text))
+}
+
+// where adds what was searched.
+func (s *Set) where(text string) string {
+	if len(s.looked) > 0 {
+		text += "; looked in the files given and the other manifests in " + strings.Join(s.looked, ", ")
+	}
+	if len(s.unread) > 0 {
+		text += "; not readable as YAML: " + strings.Join(s.unread, ", ")
+	}
+	return text
+}
+
+func oneOf(intro, name string, names []string) string {
+	if meant := nearest(name, names); meant != "" {
+		return fmt.Sprintf("did you mean %q? (%s %s)", meant, intro, list(names))
+	}
+	return intro + " " + list(names)
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

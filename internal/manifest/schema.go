@@ -1,0 +1,143 @@
+package manifest
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/config/crd"
+)
+
+// kindSchema checks objects of one kind by its CustomResourceDefinition.
+type kindSchema struct {
+	kind       string
+	namespaced bool
+	structural *schema.Structural
+	values     validation.SchemaValidator
+	rules      *cel.Validator
+}
+
+// kindSchemas are compiled when they are first needed: compiling the CEL rules
+// takes longer than everything else that this package does.
+var kindSchemas = sync.OnceValues(func() (map[string]func() (*kindSchema, error), error) {
+	names, err := fs.Glob(crd.Files, "*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("listing the built-in definitions: %w", err)
+	}
+	byKind := map[string]func() (*kindSchema, error){}
+	for _, name := range names {
+		text, err := crd.Files.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("reading the built-in definition %s: %w", name, err)
+		}
+		var definition apiextensionsv1.CustomResourceDefinition
+		if err := yaml.UnmarshalStrict(text, &definition); err != nil {
+			return nil, fmt.Errorf("parsing the built-in definition %s: %w", name, err)
+		}
+		byKind[definition.Spec.Names.Kind] = sync.OnceValues(func() (*kindSchema, error) {
+			return compileSchema(&definition)
+		})
+	}
+	return byKind, nil
+})
+
+// schemaOf returns the schema of a kind of this API group, nil for a kind that
+// the group does not have.
+func schemaOf(kind string) (*kindSchema, error) {
+	byKind, err := kindSchemas()
+	if err != nil {
+		return nil, err
+	}
+	compile, found := byKind[kind]
+	if !found {
+		return nil, nil
+	}
+	return compile()
+}
+
+func compileSchema(definition *apiextensionsv1.CustomResourceDefinition) (*kindSchema, error) {
+	kind := definition.Spec.Names.Kind
+	for _, version := range definition.Spec.Versions {
+		if version.Name != v1alpha1.GroupVersion.Version {
+			continue
+		}
+		var props apiextensions.JSONSchemaProps
+		if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, &props, nil); err != nil {
+			return nil, fmt.Errorf("converting the schema of %s: %w", kind, err)
+		}
+		structural, err := schema.NewStructural(&props)
+		if err != nil {
+			return nil, fmt.Errorf("reading the schema of %s: %w", kind, err)
+		}
+		values, _, err := validation.NewSchemaValidator(&props)
+		if err != nil {
+			return nil, fmt.Errorf("compiling the schema of %s: %w", kind, err)
+		}
+		return &kindSchema{
+			kind:       kind,
+			namespaced: definition.Spec.Scope == apiextensionsv1.NamespaceScoped,
+			structural: structural,
+			values:     values,
+			rules:      cel.NewValidator(structural, true, celconfig.PerCallLimit),
+		}, nil
+	}
+	return nil, fmt.Errorf("the built-in definition of %s has no version %s", kind, v1alpha1.GroupVersion.Version)
+}
+
+// prune removes fields that the schema does not have, and returns their paths.
+func (s *kindSchema) prune(object map[string]any) (unknown []string, err error) {
+	unknown = pruning.PruneWithOptions(object, s.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	defaulting.PruneNonNullableNullsWithoutDefaults(object, s.structural)
+	_, _, meta, err := objectmeta.GetObjectMetaWithOptions(object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	if err != nil {
+		return nil, fmt.Errorf("metadata: %w", err)
+	}
+	return append(unknown, meta...), nil
+}
+
+// complete fills in the defaults.
+func (s *kindSchema) complete(object map[string]any) {
+	defaulting.Default(object, s.structural)
+}
+
+// validate says what the API server would say when the object is created.
+func (s *kindSchema) validate(object map[string]any) field.ErrorList {
+	u := &unstructured.Unstructured{Object: object}
+	errs := apivalidation.ValidateObjectMetaAccessor(u, s.namespaced, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs = append(errs, validation.ValidateCustomResource(nil, object, s.values)...)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, object)...)
+	if s.rules == nil || hidesRules(errs) {
+		return errs
+	}
+	byRules, _ := s.rules.Validate(context.Background(), nil, s.structural, object, nil, celconfig.RuntimeCELCostBudget)
+	return append(errs, byRules...)
+}
+
+// hidesRules reports whether the errors are such that CEL rules, which rely on
+// types and required fields, cannot be evaluated.
+func hidesRules(errs field.ErrorList) bool {
+	for _, err := range errs {
+		switch err.Type {
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+			return true
+		}
+	}
+	return false
+}

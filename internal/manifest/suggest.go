@@ -1,0 +1,133 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+)
+
+// nearest returns the candidate that was probably meant by a misspelt word, or
+// "" when none is near: at most a third of the letters may differ.
+func nearest(word string, candidates []string) string {
+	best, bestDistance := "", len(word)/3+1
+	for _, candidate := range slices.Sorted(slices.Values(candidates)) {
+		if strings.EqualFold(word, candidate) {
+			return candidate
+		}
+		if d := editDistance(strings.ToLower(word), strings.ToLower(candidate)); d < bestDistance {
+			best, bestDistance = candidate, d
+		}
+	}
+	return best
+}
+
+// editDistance counts the letters to insert, remove, replace or swap with their
+// neighbour to turn a into b (optimal string alignment).
+func editDistance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}
+
+// suggestField says what an unknown field was probably meant to be: a field of
+// the same object with a similar name, a field of that very name elsewhere, or
+// else one of the fields that the object has.
+func suggestField(root *schema.Structural, path string) string {
+	steps := splitPath(path)
+	if len(steps) == 0 {
+		return ""
+	}
+	name := steps[len(steps)-1]
+	parent := root
+	for _, step := range steps[:len(steps)-1] {
+		if parent = child(parent, step); parent == nil {
+			return ""
+		}
+	}
+	fields := slices.Sorted(maps.Keys(parent.Properties))
+	if meant := nearest(name, fields); meant != "" {
+		return fmt.Sprintf("did you mean %q?", meant)
+	}
+	var elsewhere []string
+	findField(root, name, "", &elsewhere)
+	switch {
+	case len(elsewhere) > 0:
+		return "this field belongs to " + strings.Join(elsewhere, " or ")
+	case len(fields) > 0:
+		return "the fields here are " + strings.Join(fields, ", ")
+	}
+	return "there are no fields here"
+}
+
+// findField collects the paths of the objects in spec that have a field.
+func findField(s *schema.Structural, name, path string, found *[]string) {
+	if _, has := s.Properties[name]; has && path != "" {
+		*found = append(*found, path)
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Properties)) {
+		if path == "" && key != "spec" {
+			continue
+		}
+		property := s.Properties[key]
+		findField(&property, name, strings.TrimPrefix(path+"."+key, "."), found)
+	}
+	if s.Items != nil {
+		findField(s.Items, name, path+"[]", found)
+	}
+}
+
+func child(s *schema.Structural, step string) *schema.Structural {
+	if property, found := s.Properties[step]; found {
+		return &property
+	}
+	if s.Items != nil {
+		return s.Items
+	}
+	if s.AdditionalProperties != nil {
+		return s.AdditionalProperties.Structural
+	}
+	return nil
+}
+
+// splitPath divides a field path into names and indexes: spec.tests[0].name is
+// spec, tests, 0, name.
+func splitPath(path string) []string {
+	var steps []string
+	for path != "" {
+		switch {
+		case path[0] == '.':
+			path = path[1:]
+		case path[0] == '[':
+			index, rest, _ := strings.Cut(path[1:], "]")
+			steps, path = append(steps, index), rest
+		default:
+			end := strings.IndexAny(path, ".[")
+			if end < 0 {
+				end = len(path)
+			}
+			steps, path = append(steps, path[:end]), path[end:]
+		}
+	}
+	return steps
+}
