@@ -1,0 +1,81 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The addresses exist in the node's network namespace only; they need to differ
+// from each other and from the test networks (198.18.0.0/15), nothing else.
+const (
+	nodeName     = "nodrop"
+	nodeIP       = "172.31.99.1"
+	podSubnet    = "10.244.0.0/24"
+	serviceRange = "10.96.0.0/16"
+	kubernetesIP = "10.96.0.1" // the first of serviceRange, which Kubernetes takes for itself
+	apiServer    = "https://" + nodeIP + ":6443"
+)
+
+// cluster is one cluster: where its programs and its files are.
+type cluster struct {
+	cache string // what hack/cluster/build made
+	state string // what belongs to the running cluster
+	group string // name of its cgroup; two clones of the repository do not share one
+}
+
+func newCluster(cache, state string) (*cluster, error) {
+	for name, dir := range map[string]string{"NODROP_CACHE": cache, "NODROP_STATE": state} {
+		if !filepath.IsAbs(dir) {
+			return nil, fmt.Errorf("%s=%q must be an absolute path; use the scripts in hack/cluster", name, dir)
+		}
+	}
+	sum := sha256.Sum256([]byte(state))
+	return &cluster{cache: cache, state: state, group: "nodrop-" + hex.EncodeToString(sum[:4])}, nil
+}
+
+// file is a path below the state folder.
+func (c *cluster) file(parts ...string) string {
+	return filepath.Join(append([]string{c.state}, parts...)...)
+}
+
+// record is what "up" knew of the machine before it touched it. It stays
+// beside the state folder, which "down" deletes, for check-clean.
+func (c *cluster) recordFile() string { return c.state + ".record" }
+
+// searchPath lets the daemons find their own programs first.
+func (c *cluster) searchPath() string {
+	return strings.Join([]string{
+		filepath.Join(c.cache, "k8s/bin"), filepath.Join(c.cache, "runtime/bin"),
+		filepath.Join(c.cache, "docker/usr/bin"), filepath.Join(c.cache, "docker/usr/sbin"), filepath.Join(c.cache, "bin"),
+		"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin",
+	}, ":")
+}
+
+// environment is what daemons and commands in the node run with.
+func (c *cluster) environment() []string {
+	env := []string{
+		"PATH=" + c.searchPath(),
+		"KUBECONFIG=" + c.file("pki", "admin.kubeconfig"),
+		// For dockerd, which is unpacked and not installed.
+		"LD_LIBRARY_PATH=" + filepath.Join(c.cache, "docker/usr/lib/x86_64-linux-gnu"),
+	}
+	for _, name := range []string{"HOME", "TERM", "LANG"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// dirs are the folders of the state that must exist before anything starts.
+func (c *cluster) dirs() []string {
+	names := []string{"pki", "log", "etcd", "kubelet", "pods", "containerd", "docker", "apiserver", "cni/net.d", "cni/state", "cni/results", "sysctl", "bin", "config"}
+	for i, name := range names {
+		names[i] = c.file(name)
+	}
+	return names
+}
