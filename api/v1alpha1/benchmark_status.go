@@ -287,7 +287,7 @@ type PortEnvironment struct {
 	// name of the port in the bed.
 	// +required
 	Name string `json:"name"`
-	// interface and driver that stood behind it.
+	// interface that stood behind it.
 	// +optional
 	Interface string `json:"interface,omitempty"`
 	// driver of the interface.

@@ -1,0 +1,125 @@
+package v1alpha1_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// apiFields calls visit for every field of every struct of this package that
+// becomes part of a resource, with the name "Type.Field".
+func apiFields(t *testing.T, visit func(name string, field *ast.Field, tag string)) {
+	t.Helper()
+	packages, err := parser.ParseDir(token.NewFileSet(), ".", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := 0
+	for file, parsed := range packages["v1alpha1"].Files {
+		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "zz_generated") {
+			continue
+		}
+		ast.Inspect(parsed, func(node ast.Node) bool {
+			spec, ok := node.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			structure, ok := spec.Type.(*ast.StructType)
+			if !ok || strings.HasSuffix(spec.Name.Name, "List") {
+				return false
+			}
+			for _, field := range structure.Fields.List {
+				if field.Tag == nil {
+					t.Errorf("%s has a field without a json tag", spec.Name)
+					continue
+				}
+				tag := reflect.StructTag(strings.Trim(field.Tag.Value, "`")).Get("json")
+				if strings.HasSuffix(tag, ",inline") {
+					continue
+				}
+				fields++
+				name := tag
+				if len(field.Names) > 0 {
+					name = field.Names[0].Name
+				}
+				visit(spec.Name.Name+"."+name, field, tag)
+			}
+			return false
+		})
+	}
+	if fields < 50 {
+		t.Fatalf("found only %d fields: the test does not see the API", fields)
+	}
+}
+
+var camelCase = regexp.MustCompile(`^[a-z][a-zA-Z0-9]*$`)
+
+// TestFieldConventions holds every field to the Kubernetes API conventions that
+// a linter can check.
+func TestFieldConventions(t *testing.T) {
+	apiFields(t, func(name string, field *ast.Field, tag string) {
+		jsonName, options, _ := strings.Cut(tag, ",")
+		if !camelCase.MatchString(jsonName) {
+			t.Errorf("%s: json name %q is not camelCase", name, jsonName)
+		}
+		doc := field.Doc.Text()
+		comment := ""
+		for _, line := range field.Doc.List {
+			comment += line.Text + "\n"
+		}
+		if !strings.HasPrefix(doc, jsonName+" ") && !strings.HasPrefix(doc, jsonName+",") {
+			t.Errorf("%s: the comment does not start with the json name %q, which is what kubectl explain shows", name, jsonName)
+		}
+		optional, required := strings.Contains(comment, "+optional"), strings.Contains(comment, "+required")
+		if optional == required {
+			t.Errorf("%s: mark the field either +optional or +required", name)
+		}
+		if required && strings.Contains(options, "omitempty") {
+			t.Errorf("%s: a required field is never omitted", name)
+		}
+		switch kind := field.Type.(type) {
+		case *ast.ArrayType:
+			if !strings.Contains(comment, "+listType=") {
+				t.Errorf("%s: a list needs +listType, so that server-side apply can merge it", name)
+			}
+		case *ast.MapType:
+			t.Errorf("%s: use a list with a key instead of a map", name)
+		case *ast.Ident:
+			switch kind.Name {
+			case "float32", "float64":
+				t.Errorf("%s: no floating point in the API", name)
+			case "int", "int8", "int16", "uint", "uint8", "uint16", "uint32", "uint64":
+				t.Errorf("%s: use int32 or int64 instead of %s", name, kind.Name)
+			}
+		}
+	})
+}
+
+// TestSpecBounds demands a bound on every text and list that people write,
+// without which the API server cannot bound the cost of a rule.
+func TestSpecBounds(t *testing.T) {
+	inStatus := regexp.MustCompile(`^(.*Status|BedLease|Progress|ResultRow|LatencySummary|.*Environment)\.`)
+	apiFields(t, func(name string, field *ast.Field, _ string) {
+		if inStatus.MatchString(name) {
+			return
+		}
+		comment := ""
+		for _, line := range field.Doc.List {
+			comment += line.Text + "\n"
+		}
+		switch kind := field.Type.(type) {
+		case *ast.ArrayType:
+			if !strings.Contains(comment, "MaxItems=") {
+				t.Errorf("%s: a list in a spec needs MaxItems", name)
+			}
+		case *ast.Ident:
+			if kind.Name == "string" && !strings.Contains(comment, "MaxLength=") && !strings.Contains(comment, "Enum=") {
+				t.Errorf("%s: a text in a spec needs MaxLength", name)
+			}
+		}
+	})
+}
