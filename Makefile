@@ -1,0 +1,69 @@
+# make demo       everything from nothing: cluster, operator, router, benchmark, result
+# make test       everything that must pass
+# make demo-down  remove the demo's cluster and whatever it left
+#
+# "make help" lists the rest. Nothing is installed outside .cache and .state but
+# Debian packages that are missing.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+export NODROP_ROOT  := $(CURDIR)
+export NODROP_CACHE ?= $(CURDIR)/.cache
+export NODROP_STATE ?= $(CURDIR)/.state/cluster
+export KUBEBUILDER_ASSETS := $(NODROP_CACHE)/k8s/bin
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+
+NODROP    := $(NODROP_CACHE)/bin/nodrop
+TOOLS     := $(NODROP_CACHE)/tools
+GOTESTSUM := $(TOOLS)/gotestsum --format testname --hide-summary output --
+# These send real frames and share two cores with the device: one at a time.
+REAL_FRAMES := ./internal/traffic/xdp/... ./internal/traffic/agent/... ./internal/dut/... ./cmd/...
+
+include hack/cluster/cluster.mk
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 20
+
+.PHONY: demo
+demo: ## cluster, operator, router, one benchmark, the result; leaves the cluster up
+	@hack/demo
+
+.PHONY: demo-down
+demo-down: cluster-down ## remove the demo's cluster; what was built is kept in .cache
+
+.PHONY: build
+build: $(NODROP) ## build the binary (also linked as kubectl-nodrop)
+
+.PHONY: $(NODROP)
+$(NODROP):
+	@mkdir -p $(dir $@)
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X nodrop.dev/nodrop/internal/version.Version=$(VERSION)" -o $@ ./cmd/nodrop
+	@ln -sf nodrop $(dir $@)kubectl-nodrop
+
+.PHONY: test
+test: test-tools lint unit e2e ## everything that must pass
+
+.PHONY: test-tools
+test-tools: cluster-build
+	@hack/tools/build
+
+.PHONY: lint
+lint: test-tools ## golangci-lint over every module of ours
+	$(TOOLS)/golangci-lint run ./...
+	$(TOOLS)/golangci-lint run --build-tags e2e ./e2e/...
+
+.PHONY: unit
+unit: test-tools ## logic, controllers against a real API server, engines on real interfaces
+	$(GOTESTSUM) -timeout 20m $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES)))
+	$(GOTESTSUM) -timeout 20m -p 1 $(REAL_FRAMES)
+	cd hack && $(GOTESTSUM) -timeout 10m ./...
+
+.PHONY: e2e
+e2e: cluster-build ## a real cluster with a real router; taken down afterwards
+	@hack/e2e
+
+.PHONY: generate
+generate: ## CRDs, deep copies, protobuf and BPF objects (needs clang, libbpf-dev, protobuf-compiler)
+	go generate ./...
