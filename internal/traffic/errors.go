@@ -1,9 +1,14 @@
 package traffic
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 )
+
+// ErrUnsupported is wrapped by an engine that can never do what it was asked:
+// trying again does not help.
+var ErrUnsupported = errors.New("not supported by the engine")
 
 // UnresolvedError says that a neighbour did not answer.
 type UnresolvedError struct {
