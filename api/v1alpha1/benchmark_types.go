@@ -162,11 +162,11 @@ type ThroughputTest struct {
 const LoadThroughput Load = "throughput"
 
 // Load is a percentage of line rate, or the word throughput: the rate that an
-// earlier throughput test of this benchmark found for the same frame size.
+// earlier throughput test of this benchmark found for the same frame size. Its
+// form is checked where it is asked for; in results it is only repeated.
 //
 // +kubebuilder:validation:MinLength=2
 // +kubebuilder:validation:MaxLength=10
-// +kubebuilder:validation:XValidation:rule="self == 'throughput' || (self.matches('^(100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%$') && !self.matches('^0+([.]0+)?%$'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, or the word throughput'"
 type Load string
 
 // LatencyTest measures latency and jitter of every frame at given loads.
@@ -177,6 +177,7 @@ type LatencyTest struct {
 	// +kubebuilder:default={"10%","50%","90%","throughput"}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:XValidation:rule="self == 'throughput' || (self.matches('^(100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%$') && !self.matches('^0+([.]0+)?%$'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, or the word throughput'"
 	Loads []Load `json:"loads,omitempty"`
 	// trialDuration is the length of every trial.
 	// +optional

@@ -44,11 +44,11 @@ func FormatPPM(ppm int64) Percentage {
 }
 
 // BitRate is a nominal port speed in human form: a whole number with the
-// decimal suffix M or G, such as "100G", in bit/s at layer 1.
+// decimal suffix M or G, such as "100G", in bit/s at layer 1. Its form is checked
+// where a bed gives it; in results it is only repeated.
 //
 // +kubebuilder:validation:MinLength=2
 // +kubebuilder:validation:MaxLength=7
-// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,5}[MG]$')",messageExpression="'\"' + self + '\" is not a port speed: give a whole number with the suffix M or G, such as 10G'"
 type BitRate string
 
 var bitRatePattern = regexp.MustCompile(`^([1-9][0-9]{0,5})([MG])$`)

@@ -213,6 +213,7 @@ type SimPorts struct {
 	Count int32 `json:"count"`
 	// speed of every port.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,5}[MG]$')",messageExpression="'\"' + self + '\" is not a port speed: give a whole number with the suffix M or G, such as 10G'"
 	Speed BitRate `json:"speed"`
 }
 
@@ -234,6 +235,7 @@ type Port struct {
 	Attachment *Attachment `json:"attachment,omitempty"`
 	// speed is the nominal speed of the port; loads are shares of it.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,5}[MG]$')",messageExpression="'\"' + self + '\" is not a port speed: give a whole number with the suffix M or G, such as 10G'"
 	Speed BitRate `json:"speed"`
 	// addresses are the port's addresses with prefix length, at most one of each
 	// family: 198.18.1.2/24, 2001:2:0:1::2/64.

@@ -32,7 +32,7 @@ type TrafficProfileList struct {
 
 // TrafficProfileSpec describes sizes, pattern and headers.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.packet.ipv6) || self.frameSizes.all(s, s >= 86)",messageExpression="'spec.frameSizes has ' + string(self.frameSizes.filter(s, s < 86)[0]) + ': an IPv6/UDP frame with its signature needs at least 86 bytes (14 Ethernet, 40 IPv6, 8 UDP, 20 signature, 4 FCS)'"
+// +kubebuilder:validation:XValidation:rule="!has(self.packet.ipv6) || self.frameSizes.all(s, s >= 86)",messageExpression="'spec.frameSizes has %d: an IPv6/UDP frame with its signature needs at least 86 bytes (14 Ethernet, 40 IPv6, 8 UDP, 20 signature, 4 FCS)'.format([self.frameSizes.filter(s, s < 86)[0]])"
 type TrafficProfileSpec struct {
 	// frameSizes in bytes, with the 4-byte FCS and without preamble and
 	// inter-frame gap; each size is tested for itself. The default is the list of
@@ -42,8 +42,8 @@ type TrafficProfileSpec struct {
 	// +kubebuilder:default={64,128,256,512,1024,1280,1518}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:items:XValidation:rule="self >= 64",messageExpression="'a frame of ' + string(self) + ' bytes is too small: an Ethernet frame with IPv4, UDP and its signature needs at least 64 bytes with FCS'"
-	// +kubebuilder:validation:items:XValidation:rule="self <= 9216",messageExpression="'a frame of ' + string(self) + ' bytes is too large: the largest is 9216'"
+	// +kubebuilder:validation:items:XValidation:rule="self >= 64",messageExpression="'a frame of %d bytes is too small: an Ethernet frame with IPv4, UDP and its signature needs at least 64 bytes with FCS'.format([self])"
+	// +kubebuilder:validation:items:XValidation:rule="self <= 9216",messageExpression="'a frame of %d bytes is too large: the largest is 9216'.format([self])"
 	FrameSizes []int32 `json:"frameSizes,omitempty"`
 	// pattern says which port sends to which.
 	// +required
@@ -113,7 +113,7 @@ type UDPPacket struct {
 
 // PortRange is a range of UDP ports.
 //
-// +kubebuilder:validation:XValidation:rule="self.first + self.count <= 65536",messageExpression="'ports ' + string(self.first) + ' and the next ' + string(self.count - 1) + ' go beyond 65535: lower first or count'"
+// +kubebuilder:validation:XValidation:rule="self.first + self.count <= 65536",messageExpression="'ports %d and the next %d go beyond 65535: lower first or count'.format([self.first, self.count - 1])"
 type PortRange struct {
 	// first port of the range, 1 to 65535.
 	// +required
