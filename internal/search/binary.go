@@ -1,0 +1,140 @@
+package search
+
+import (
+	"context"
+	"math/bits"
+	"time"
+)
+
+// Binary is the search of RFC 2544 section 26.1. It begins at the highest load
+// and halves the interval between the highest load that passed and the lowest
+// that did not, until that is no wider than the resolution. The load found is
+// then tried at full length. When that trial does not pass, the shorter trials
+// are no longer believed: the search goes on downwards from there, in steps
+// that double, with trials of full length only, and halves again once one
+// passed. So every throughput above 0 passed a trial of full length, and the
+// number of trials is bounded (MaxTrials).
+func Binary(ctx context.Context, cfg Config, m Measurer) (Result, error) {
+	if err := cfg.Validate(); err != nil {
+		return Result{}, err
+	}
+	b := &binary{cfg: cfg, m: m}
+	err := b.search(ctx)
+	return b.Result, err
+}
+
+type binary struct {
+	Result
+	cfg Config
+	m   Measurer
+}
+
+// search runs the short trials, and falls back to full ones when the
+// confirmation fails.
+func (b *binary) search(ctx context.Context) error {
+	if err := b.halve(ctx, b.cfg.SearchTrialDuration); err != nil {
+		return err
+	}
+	if b.PassedPPM == 0 || b.cfg.SearchTrialDuration == b.cfg.TrialDuration {
+		return nil
+	}
+	passed, err := b.try(ctx, b.PassedPPM, b.cfg.TrialDuration)
+	if err != nil || passed {
+		return err
+	}
+	if err := b.descend(ctx); err != nil || b.PassedPPM == 0 {
+		return err
+	}
+	return b.halve(ctx, b.cfg.TrialDuration)
+}
+
+// halve narrows the bracket to the resolution with trials of one length.
+func (b *binary) halve(ctx context.Context, d time.Duration) error {
+	if b.FailedPPM == 0 {
+		passed, err := b.try(ctx, b.cfg.MaxPPM, d)
+		if err != nil || passed {
+			return err
+		}
+		if last := b.Trials[len(b.Trials)-1]; last.Verdict.NothingReceived && b.FailedPPM > b.cfg.MinPPM {
+			if passed, err := b.try(ctx, b.cfg.MinPPM, d); err != nil || !passed {
+				return err
+			}
+		}
+	}
+	for {
+		// Until a load passed, the lowest one is the lower bound without having
+		// been tried: it is tried only when everything above it failed.
+		low := max(b.PassedPPM, b.cfg.MinPPM)
+		next := low + (b.FailedPPM-low)/2
+		if b.FailedPPM-low <= b.cfg.ResolutionPPM {
+			if b.PassedPPM > 0 || b.FailedPPM == b.cfg.MinPPM {
+				return nil
+			}
+			next = low
+		}
+		if _, err := b.try(ctx, next, d); err != nil {
+			return err
+		}
+	}
+}
+
+// descend goes down from a failed confirmation with trials of full length, in
+// steps that double, until one passes or the lowest load failed.
+func (b *binary) descend(ctx context.Context) error {
+	for step := b.cfg.ResolutionPPM; b.FailedPPM > b.cfg.MinPPM; step *= 2 {
+		passed, err := b.try(ctx, max(b.cfg.MinPPM, b.FailedPPM-step), b.cfg.TrialDuration)
+		if err != nil || passed {
+			return err
+		}
+	}
+	return nil
+}
+
+// try runs one trial and moves the bracket.
+func (b *binary) try(ctx context.Context, ppm int64, d time.Duration) (bool, error) {
+	v, err := b.m.Measure(ctx, ppm, d)
+	if err != nil {
+		return false, err
+	}
+	b.Trials = append(b.Trials, Trial{LoadPPM: ppm, Duration: d, Verdict: v})
+	if v.Passed {
+		b.PassedPPM, b.Deciding = ppm, len(b.Trials)-1
+		return true, nil
+	}
+	b.FailedPPM, b.GeneratorBound = ppm, v.GeneratorBound
+	if ppm <= b.PassedPPM {
+		b.PassedPPM = 0
+	}
+	if b.PassedPPM == 0 {
+		b.Deciding = len(b.Trials) - 1
+	}
+	return false, nil
+}
+
+// Estimate is about how many trials a binary search takes, and how long they
+// send: the search itself with short trials, and one of full length.
+func Estimate(cfg Config) (trials int, sending time.Duration) {
+	short := 1 + halvings(cfg)
+	if cfg.SearchTrialDuration == cfg.TrialDuration {
+		return short, time.Duration(short) * cfg.TrialDuration
+	}
+	return short + 1, time.Duration(short)*cfg.SearchTrialDuration + cfg.TrialDuration
+}
+
+// MaxTrials is the largest number of trials that a binary search can take.
+func MaxTrials(cfg Config) int {
+	// Short: the highest and the lowest load, and the halvings. Full: the
+	// confirmation, a descent, the halvings.
+	return 2 + halvings(cfg) + 1 + (halvings(cfg) + 1) + halvings(cfg) + 1
+}
+
+// halvings is how often the interval of the bounds can be halved until it is no
+// wider than the resolution.
+func halvings(cfg Config) int {
+	if cfg.ResolutionPPM < 1 || cfg.MaxPPM <= cfg.MinPPM {
+		return 0
+	}
+	// The upper half of an odd interval is the larger one: rounding up counts it.
+	parts := (cfg.MaxPPM - cfg.MinPPM + cfg.ResolutionPPM - 1) / cfg.ResolutionPPM
+	return bits.Len64(uint64(parts-1)) + 1
+}
