@@ -1,0 +1,196 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// maxPortsListed is how many ports the appendix lists one by one; more are
+// summed up in a line.
+const maxPortsListed = 8
+
+// appendix says with what the result was made, so that somebody else can repeat it.
+func (d *Document) appendix() string {
+	a := &entries{}
+	env := d.Environment
+	if env == nil {
+		env = &v1alpha1.ResultEnvironment{}
+	}
+	a.add("Device", env.Device)
+	a.add("Bed", d.TestBed)
+	engine := string(env.Engine)
+	if env.EngineDetail != "" {
+		engine += ": " + env.EngineDetail
+	}
+	a.add("Engine", engine)
+	a.add("Latency", env.LatencyType)
+	a.add("Traffic", d.traffic())
+	for _, trial := range d.trials() {
+		a.add("Trials", trial)
+	}
+	for _, port := range portLines(env.Ports) {
+		a.add("Ports", port)
+	}
+	for _, host := range env.Hosts {
+		a.add("Hosts", hostLine(host))
+	}
+	a.add("Measured", d.measured())
+	version := ""
+	if env.NoDropVersion != "" {
+		version = "NoDrop " + env.NoDropVersion
+	}
+	a.add("By", version)
+	return a.String()
+}
+
+// entries are lines of a name and a text; a name that is repeated is written once.
+type entries struct {
+	lines [][2]string
+}
+
+func (e *entries) add(name, text string) {
+	if text != "" {
+		e.lines = append(e.lines, [2]string{name, text})
+	}
+}
+
+func (e *entries) String() string {
+	width := 0
+	for _, l := range e.lines {
+		width = max(width, len(l[0]))
+	}
+	var b strings.Builder
+	for i, l := range e.lines {
+		name := l[0]
+		if i > 0 && e.lines[i-1][0] == name {
+			name = ""
+		}
+		indent := strings.Repeat(" ", width+len(gap))
+		text := wrap(l[1], indent)
+		b.WriteString(pad(name, width, true) + text[width:])
+	}
+	return b.String()
+}
+
+// traffic describes the profile in one line.
+func (d *Document) traffic() string {
+	p := d.Profile
+	if p == nil {
+		return ""
+	}
+	var parts []string
+	ip, name := p.Packet.IPv4, "IPv4/UDP"
+	if p.Packet.IPv6 != nil {
+		ip, name = p.Packet.IPv6, "IPv6/UDP"
+	}
+	parts = append(parts, name)
+	if pairs := p.Pattern.Pairs; pairs != nil {
+		if pairs.Bidirectional == nil || *pairs.Bidirectional {
+			parts = append(parts, "port pairs in both directions")
+		} else {
+			parts = append(parts, "port pairs in one direction")
+		}
+	}
+	if ip != nil && ip.HostsPerPort > 1 {
+		parts = append(parts, fmt.Sprintf("%d hosts per port", ip.HostsPerPort))
+	}
+	if udp := p.Packet.UDP; udp != nil {
+		if r := udp.SourcePorts; r != nil {
+			parts = append(parts, "from UDP "+portRange(*r))
+		}
+		if r := udp.DestinationPorts; r != nil {
+			parts = append(parts, "to UDP "+portRange(*r))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func portRange(r v1alpha1.PortRange) string {
+	if r.Count <= 1 {
+		return fmt.Sprint(r.First)
+	}
+	return fmt.Sprintf("%d-%d", r.First, r.First+r.Count-1)
+}
+
+// trials describes lengths and bounds of the trials, one line per test.
+func (d *Document) trials() []string {
+	var parts []string
+	for _, test := range d.Spec.Tests {
+		switch {
+		case test.Throughput != nil:
+			t := test.Throughput
+			parts = append(parts, fmt.Sprintf("%s: %s search between %s and %s of line rate, resolution %s, trials of %s, confirmed for %s",
+				test.Name, strings.ToLower(string(t.Search)), t.MinLoad, t.MaxLoad, t.Resolution,
+				span(t.SearchTrialDuration.Duration), span(t.TrialDuration.Duration)))
+		case test.Latency != nil:
+			parts = append(parts, fmt.Sprintf("%s: trials of %s", test.Name, span(test.Latency.TrialDuration.Duration)))
+		}
+	}
+	return append(parts, fmt.Sprintf("every trial: %s to settle before counters are read, then %s of rest",
+		span(d.Spec.SettleTime.Duration), span(d.Spec.RestTime.Duration)))
+}
+
+func portLines(ports []v1alpha1.PortEnvironment) []string {
+	if len(ports) > maxPortsListed {
+		var speeds []string
+		for _, port := range ports {
+			if !slices.Contains(speeds, string(port.Speed)) {
+				speeds = append(speeds, string(port.Speed))
+			}
+		}
+		return []string{fmt.Sprintf("%s to %s, %s", ports[0].Name, ports[len(ports)-1].Name, strings.Join(speeds, ", "))}
+	}
+	var lines []string
+	for _, port := range ports {
+		parts := []string{string(port.Speed)}
+		if port.Interface != "" && port.Interface != port.Name {
+			parts = append(parts, port.Interface)
+		}
+		if port.Driver != "" {
+			parts = append(parts, port.Driver)
+		}
+		if port.MAC != "" {
+			parts = append(parts, port.MAC)
+		}
+		parts = append(parts, port.Addresses...)
+		lines = append(lines, port.Name+": "+strings.Join(parts, ", "))
+	}
+	return lines
+}
+
+func hostLine(host v1alpha1.HostEnvironment) string {
+	var parts []string
+	if host.Kernel != "" {
+		parts = append(parts, "Linux "+strings.TrimPrefix(host.Kernel, "Linux "))
+	}
+	if host.CPU != "" {
+		parts = append(parts, host.CPU)
+	}
+	if host.CPUs > 0 {
+		parts = append(parts, fmt.Sprintf("%d CPUs", host.CPUs))
+	}
+	return host.Name + ": " + strings.Join(parts, ", ")
+}
+
+// measured sums up how long the measurement took.
+func (d *Document) measured() string {
+	if len(d.Rows) == 0 {
+		return ""
+	}
+	var trials, ms int64
+	for _, row := range d.Rows {
+		trials += int64(row.Trials)
+		ms += row.ElapsedMilliseconds
+	}
+	text := fmt.Sprintf("%d rows in %s trials", len(d.Rows), group(trials))
+	if ms > 0 {
+		text += ", " + span(milliseconds(ms))
+	}
+	if d.StartTime != nil {
+		text += ", from " + d.StartTime.UTC().Format("2006-01-02 15:04:05 UTC")
+	}
+	return text
+}

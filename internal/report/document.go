@@ -1,0 +1,123 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// Schema names the schema of a Document. Fields are added under this name, but
+// none is removed, renamed or given another meaning.
+const Schema = "nodrop.dev/result/v1alpha1"
+
+// Document is the result of one benchmark.
+type Document struct {
+	// schema is nodrop.dev/result/v1alpha1.
+	Schema string `json:"schema"`
+	// benchmark says which benchmark this is the result of.
+	Benchmark Identity `json:"benchmark"`
+	// phase is Passed, Failed, Invalid, Aborted or Error; before the end, the phase
+	// that the benchmark is in.
+	Phase v1alpha1.BenchmarkPhase `json:"phase"`
+	// message explains the phase in one sentence.
+	Message string `json:"message,omitempty"`
+	// testBed is the name of the bed that was used.
+	TestBed string `json:"testBed,omitempty"`
+	// startTime is when the bed was leased.
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// completionTime is when the bed was free again.
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// notes are what a reader must know before comparing the numbers with others.
+	Notes []string `json:"notes,omitempty"`
+	// spec is what was asked for, with all defaults filled in.
+	Spec v1alpha1.BenchmarkSpec `json:"spec"`
+	// profile is how the traffic looked; absent when it could not be read.
+	Profile *v1alpha1.TrafficProfileSpec `json:"profile,omitempty"`
+	// rows are the results, in the order of the tests; never null.
+	Rows []v1alpha1.ResultRow `json:"rows"`
+	// environment says with what the result was made.
+	Environment *v1alpha1.ResultEnvironment `json:"environment,omitempty"`
+}
+
+// Identity names a benchmark.
+type Identity struct {
+	// namespace of the benchmark.
+	Namespace string `json:"namespace"`
+	// name of the benchmark.
+	Name string `json:"name"`
+	// uid of the benchmark; absent when it ran without a cluster.
+	UID string `json:"uid,omitempty"`
+}
+
+// New returns the result that a benchmark's status holds. The profile may be
+// nil. Notes are what a reader must know first.
+func New(benchmark *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfileSpec, notes ...string) *Document {
+	status := &benchmark.Status
+	d := &Document{
+		Schema:         Schema,
+		Benchmark:      Identity{Namespace: benchmark.Namespace, Name: benchmark.Name, UID: string(benchmark.UID)},
+		Phase:          status.Phase,
+		Message:        status.Message,
+		TestBed:        status.TestBedName,
+		StartTime:      status.StartTime,
+		CompletionTime: status.CompletionTime,
+		Notes:          notes,
+		Spec:           benchmark.Spec,
+		Profile:        profile,
+		Rows:           status.Rows,
+		Environment:    status.Environment,
+	}
+	if d.Rows == nil {
+		d.Rows = []v1alpha1.ResultRow{}
+	}
+	return d
+}
+
+// Format is how a result is written.
+type Format string
+
+// The formats.
+const (
+	// FormatTable is a table for people.
+	FormatTable Format = "table"
+	// FormatJSON is the Document as JSON.
+	FormatJSON Format = "json"
+	// FormatYAML is the Document as YAML.
+	FormatYAML Format = "yaml"
+)
+
+// ParseFormat refuses what is not a format.
+func ParseFormat(text string) (Format, error) {
+	switch f := Format(text); f {
+	case FormatTable, FormatJSON, FormatYAML:
+		return f, nil
+	}
+	return "", fmt.Errorf("%q is not an output format: give table, json or yaml", text)
+}
+
+// Write writes the document in a format.
+func (d *Document) Write(w io.Writer, format Format) error {
+	var text []byte
+	var err error
+	switch format {
+	case FormatJSON:
+		text, err = json.MarshalIndent(d, "", "  ")
+		text = append(text, '\n')
+	case FormatYAML:
+		text, err = yaml.Marshal(d)
+	default:
+		text = []byte(d.Text())
+	}
+	if err != nil {
+		return fmt.Errorf("encoding the result as %s: %w", format, err)
+	}
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// group writes a number with a comma between thousands.
+func group(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// fixed writes n/unit with a fixed number of decimals, rounded half up. n is at
+// least 0; unit is at most 10^12 and decimals at most 4, so that nothing overflows.
+func fixed(n, unit int64, decimals int) string {
+	scale := int64(1)
+	for range decimals {
+		scale *= 10
+	}
+	whole, part := n/unit, (n%unit*scale+unit/2)/unit
+	if part == scale {
+		whole, part = whole+1, 0
+	}
+	return fmt.Sprintf("%s.%0*d", group(whole), decimals, part)
+}
+
+// micros writes nanoseconds as microseconds.
+func micros(ns int64) string { return fixed(ns, 1000, 3) }
+
+// share writes part of whole as a percentage. Small shares keep two digits that
+// are not zero, so that a loss is never printed as 0%.
+func share(part, whole int64) string {
+	if whole <= 0 || part <= 0 {
+		return "0%"
+	}
+	percent := float64(part) / float64(whole) * 100
+	for decimals := 4; decimals < 16; decimals++ {
+		text := strconv.FormatFloat(percent, 'f', decimals, 64)
+		if strings.Trim(text, "0.") != "" {
+			return strings.TrimRight(strings.TrimRight(text, "0"), ".") + "%"
+		}
+	}
+	return strconv.FormatFloat(percent, 'g', 2, 64) + "%"
+}
+
+// bitUnit is the unit of a column of bit rates.
+type bitUnit struct {
+	name string
+	bits int64
+}
+
+// unitFor chooses Tbit/s once a rate reaches 1 Tbit/s, and Gbit/s otherwise.
+func unitFor(highest int64) bitUnit {
+	if highest >= 1_000_000_000_000 {
+		return bitUnit{"Tbit/s", 1_000_000_000_000}
+	}
+	return bitUnit{"Gbit/s", 1_000_000_000}
+}
+
+// span writes a duration as people do: 1h2m3s without parts that are zero.
+func span(d time.Duration) string {
+	text := d.Round(time.Millisecond).String()
+	if d >= time.Minute {
+		text = d.Round(time.Second).String()
+	}
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

@@ -1,0 +1,266 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "write the golden files and docs/result-schema.*")
+
+func seconds(n int) metav1.Duration {
+	return metav1.Duration{Duration: time.Duration(n) * time.Second}
+}
+
+// chassis is the result of a modelled chassis of 256 ports of 100G.
+func chassis() *Document {
+	row := func(size int32, fps, ppm, minNs, avgNs, maxNs, jitterAvg, jitterMax int64) v1alpha1.ResultRow {
+		return v1alpha1.ResultRow{
+			Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: size, LineRatePPM: ppm,
+			FramesPerSecond: fps, BitsPerSecond: fps * int64(size) * 8, OfferedFramesPerSecond: fps,
+			Sent: fps * 60, Received: fps * 60, Trials: 12, TrialMilliseconds: 60_000, ElapsedMilliseconds: 254_000,
+			Latency:  &v1alpha1.LatencySummary{MinNs: minNs, AvgNs: avgNs, MaxNs: maxNs, JitterAvgNs: jitterAvg, JitterMaxNs: jitterMax},
+			Validity: v1alpha1.ValidityValid,
+		}
+	}
+	ports := make([]v1alpha1.PortEnvironment, 256)
+	for i := range ports {
+		ports[i] = v1alpha1.PortEnvironment{Name: "p1", Speed: "100G"}
+	}
+	ports[255].Name = "p256"
+	start := metav1.NewTime(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
+	return New(&v1alpha1.Benchmark{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-routing", Name: "chassis", UID: "8b3f"},
+		Spec: v1alpha1.BenchmarkSpec{
+			TestBedName: "nexus9508", TrafficProfileName: "ipv4-pairs",
+			Tests: []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
+				Search: v1alpha1.SearchBinary, Resolution: "0.1%", MinLoad: "0.1%", MaxLoad: "99.994%",
+				TrialDuration: seconds(60), SearchTrialDuration: seconds(10),
+			}}},
+			SettleTime: seconds(2), RestTime: seconds(5),
+		},
+		Status: v1alpha1.BenchmarkStatus{
+			Phase: v1alpha1.PhasePassed, Message: "all 3 rows were measured", TestBedName: "nexus9508", StartTime: &start,
+			Rows: []v1alpha1.ResultRow{
+				row(64, 26547619822, 696875, 1510, 2377, 4240, 129, 1720),
+				row(1518, 2080499424, 999940, 1650, 2928, 5160, 110, 2020),
+				row(9216, 346449554, 999940, 2650, 6828, 15650, 463, 10360),
+			},
+			Environment: &v1alpha1.ResultEnvironment{
+				NoDropVersion: "v0.1.0", Engine: v1alpha1.EngineSim, EngineDetail: "modelled device in simulated time",
+				LatencyType: "FIFO, as the model says", Device: "modelled from nexus9508_rfc2544_ipv4_unicast.csv", Ports: ports,
+				Hosts: []v1alpha1.HostEnvironment{{Name: "lab-1", Kernel: "6.18.5", CPU: "Some CPU @ 2.10GHz", CPUs: 2}},
+			},
+		},
+	}, &v1alpha1.TrafficProfileSpec{
+		FrameSizes: []int32{64, 1518, 9216},
+		Pattern:    v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}},
+		Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{HostsPerPort: 1}, UDP: &v1alpha1.UDPPacket{
+			SourcePorts: &v1alpha1.PortRange{First: 20001, Count: 8000}, DestinationPorts: &v1alpha1.PortRange{First: 9, Count: 1}}},
+	})
+}
+
+// router is the result of a software router, with everything that can go wrong.
+func router() *Document {
+	d := chassis()
+	virtual := []string{"the device is software on processors that it shares with the tester"}
+	bound := []string{"p1 sent 1,480,000 frames/s of 1,488,095 intended"}
+	one := false
+	d.Benchmark = Identity{Namespace: "default", Name: "router"}
+	d.Phase, d.Message, d.TestBed = v1alpha1.PhaseFailed, "the device forwarded nothing at 1518 B", "frr-router"
+	d.Notes = []string{"the device was a Linux router in a network namespace, in place of the containerlab topology frr-router/topology.clab.yaml; its figures are not those of the containerlab device"}
+	d.Profile.Pattern.Pairs.Bidirectional = &one
+	d.Profile.Packet = v1alpha1.Packet{IPv6: &v1alpha1.IPPacket{HostsPerPort: 16}}
+	d.Spec.Tests = append(d.Spec.Tests, v1alpha1.Test{Name: "latency", Latency: &v1alpha1.LatencyTest{TrialDuration: seconds(90)}})
+	d.Rows = []v1alpha1.ResultRow{
+		{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 86, LineRatePPM: 12500, FramesPerSecond: 294811, BitsPerSecond: 294811 * 86 * 8,
+			Sent: 17688660, Received: 17688660, Trials: 9, ElapsedMilliseconds: 61_234,
+			Latency:  &v1alpha1.LatencySummary{MinNs: 9_840, AvgNs: 43_210, MaxNs: 1_234_567_891, JitterAvgNs: 4_001, JitterMaxNs: 1_234_000_000},
+			Validity: v1alpha1.ValidityVirtual, ValidityReasons: virtual},
+		{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 1518, Trials: 10, ElapsedMilliseconds: 3_000,
+			Validity: v1alpha1.ValidityVirtual, ValidityReasons: virtual,
+			Message: "no test frame came back on p2 in 5 s; ARP for 198.18.2.1 was not answered on p2: check the device's address, and that the link is up"},
+		{Test: "latency", Method: v1alpha1.MethodLatency, FrameSize: 86, Load: "50%", LineRatePPM: 500_000, FramesPerSecond: 1488095, BitsPerSecond: 1488095 * 86 * 8,
+			Sent: 88800000, Received: 88799999, Lost: 1, Duplicate: 3, Reordered: 120, Trials: 1,
+			Latency:  &v1alpha1.LatencySummary{MinNs: 9_840, AvgNs: 43_210, MaxNs: 134_567, JitterAvgNs: 4_001, JitterMaxNs: 99_000},
+			Validity: v1alpha1.ValidityGeneratorBound, ValidityReasons: bound},
+		{Test: "latency", Method: v1alpha1.MethodLatency, FrameSize: 86, Load: "throughput", LineRatePPM: 12500, FramesPerSecond: 294811, BitsPerSecond: 294811 * 86 * 8,
+			Sent: 26532990, Received: 26500000, Lost: 32990, Trials: 1,
+			Latency:  &v1alpha1.LatencySummary{MinNs: 9_840, AvgNs: 43_210, MaxNs: 134_567, JitterAvgNs: 4_001, JitterMaxNs: 99_000},
+			Validity: v1alpha1.ValidityVirtual, ValidityReasons: virtual},
+	}
+	d.Environment = &v1alpha1.ResultEnvironment{
+		NoDropVersion: "v0.1.0", Engine: v1alpha1.EngineXDP, EngineDetail: "XDP live frames, native receive",
+		LatencyType: "from just before a frame is handed to the driver to its arrival in XDP", Device: "Linux router in a network namespace",
+		Ports: []v1alpha1.PortEnvironment{
+			{Name: "p1", Interface: "p1", Driver: "veth", MAC: "02:00:00:00:01:02", Speed: "10G", Addresses: []string{"198.18.1.2/24", "2001:2:0:1::2/64"}},
+			{Name: "p2", Interface: "nd-p2", Driver: "veth", MAC: "02:00:00:00:02:02", Speed: "10G", Addresses: []string{"198.18.2.2/24", "2001:2:0:2::2/64"}},
+		},
+		Hosts: []v1alpha1.HostEnvironment{{Name: "lab-1", Kernel: "6.18.5", CPU: "Some CPU @ 2.10GHz", CPUs: 2}},
+	}
+	return d
+}
+
+func aborted() *Document {
+	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "early"}}
+	b.Spec.Tests = []v1alpha1.Test{{Name: "latency", Latency: &v1alpha1.LatencyTest{TrialDuration: seconds(3600)}}}
+	b.Status.Phase, b.Status.Message = v1alpha1.PhaseAborted, "spec.abort was set"
+	return New(b, nil)
+}
+
+func TestGolden(t *testing.T) {
+	documents := map[string]*Document{"chassis": chassis(), "router": router(), "aborted": aborted()}
+	for name, document := range documents {
+		for format, ending := range map[Format]string{FormatTable: "txt", FormatJSON: "json", FormatYAML: "yaml"} {
+			t.Run(name+"."+ending, func(t *testing.T) {
+				var got bytes.Buffer
+				if err := document.Write(&got, format); err != nil {
+					t.Fatal(err)
+				}
+				golden(t, filepath.Join("testdata", name+"."+ending), got.String())
+			})
+		}
+	}
+}
+
+// golden compares text with a file, and writes the file with -update.
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s is not what it was (-want +got); if this is right, run go test ./internal/report -update\n%s", path, diff)
+	}
+}
+
+func TestTableFitsTheScreen(t *testing.T) {
+	for name, document := range map[string]*Document{"chassis": chassis(), "router": router()} {
+		for _, line := range strings.Split(document.Text(), "\n") {
+			if len(line) > 120 {
+				t.Errorf("%s: %d columns: %s", name, len(line), line)
+			}
+			if strings.TrimRight(line, " ") != line {
+				t.Errorf("%s: spaces at the end of %q", name, line)
+			}
+		}
+	}
+}
+
+func TestDocumentSurvivesItsEncodings(t *testing.T) {
+	want := router()
+	for format, decode := range map[Format]func([]byte, any) error{
+		FormatJSON: json.Unmarshal,
+		FormatYAML: func(text []byte, target any) error { return yaml.UnmarshalStrict(text, target) },
+	} {
+		var text bytes.Buffer
+		if err := want.Write(&text, format); err != nil {
+			t.Fatal(err)
+		}
+		var got Document
+		if err := decode(text.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, &got); diff != "" {
+			t.Errorf("%s:\n%s", format, diff)
+		}
+	}
+}
+
+// The digits of a published report, from the frames per second.
+func TestPublishedDigits(t *testing.T) {
+	tests := []struct {
+		size, fps int64
+		tbit      string
+	}{
+		{64, 26547619822, "13.592"}, {128, 21620325127, "22.139"}, {256, 11593507676, "23.744"},
+		{512, 6014676912, "24.636"}, {1024, 3064950302, "25.108"}, {1280, 2461390858, "25.205"},
+		{1518, 2080499424, "25.266"}, {9216, 346449554, "25.543"}, {64, 37944153121, "19.427"},
+	}
+	for _, test := range tests {
+		bits := test.fps * test.size * 8
+		if got := fixed(bits, unitFor(bits).bits, 3); got != test.tbit || unitFor(bits).name != "Tbit/s" {
+			t.Errorf("%d B: %s %s, want %s Tbit/s", test.size, got, unitFor(bits).name, test.tbit)
+		}
+	}
+}
+
+func TestFixed(t *testing.T) {
+	tests := []struct {
+		n, unit  int64
+		decimals int
+		want     string
+	}{
+		{0, 1000, 3, "0.000"}, {1, 1000, 3, "0.001"}, {1510, 1000, 3, "1.510"}, {1_234_567_891, 1000, 3, "1,234,567.891"},
+		{999_499_999, 1_000_000_000, 3, "0.999"}, {999_500_000, 1_000_000_000, 3, "1.000"},
+		{499_999, 1_000_000_000, 3, "0.000"}, {500_000, 1_000_000_000, 3, "0.001"},
+		{696875, 10_000, 4, "69.6875"}, {1_000_000, 10_000, 4, "100.0000"}, {1, 10_000, 4, "0.0001"},
+	}
+	for _, test := range tests {
+		if got := fixed(test.n, test.unit, test.decimals); got != test.want {
+			t.Errorf("fixed(%d, %d, %d) = %s, want %s", test.n, test.unit, test.decimals, got, test.want)
+		}
+	}
+}
+
+func TestGroup(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 26547619822: "26,547,619,822", -1234: "-1,234", 100000: "100,000"} {
+		if got := group(n); got != want {
+			t.Errorf("group(%d) = %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestShareNeverHidesALoss(t *testing.T) {
+	tests := []struct {
+		part, whole int64
+		want        string
+	}{
+		{0, 10, "0%"}, {1, 4, "25%"}, {1, 3, "33.3333%"}, {1, 88_800_000, "0.000001%"}, {10, 10, "100%"}, {1, 0, "0%"},
+	}
+	for _, test := range tests {
+		if got := share(test.part, test.whole); got != test.want {
+			t.Errorf("share(%d, %d) = %s, want %s", test.part, test.whole, got, test.want)
+		}
+	}
+}
+
+func TestSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		100 * time.Millisecond: "100ms", 10 * time.Second: "10s", time.Minute: "1m", time.Hour: "1h",
+		254*time.Second + 400*time.Millisecond: "4m14s", 24 * time.Hour: "24h", 90 * time.Minute: "1h30m", 0: "0s",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("span(%d ns) = %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestParseFormat(t *testing.T) {
+	for _, text := range []string{"table", "json", "yaml"} {
+		if f, err := ParseFormat(text); err != nil || string(f) != text {
+			t.Errorf("ParseFormat(%q) = %q, %v", text, f, err)
+		}
+	}
+	if _, err := ParseFormat("html"); err == nil || !strings.Contains(err.Error(), "table, json or yaml") {
+		t.Errorf("ParseFormat(html): %v", err)
+	}
+}

@@ -1,0 +1,170 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// Text is the result for people: what it is, a table per test, and with what it
+// was made. It has no trailing spaces, and stays within 120 columns unless
+// numbers or names are longer than usual.
+func (d *Document) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Benchmark %s/%s: %s\n", d.Benchmark.Namespace, d.Benchmark.Name, d.Phase)
+	if d.Message != "" {
+		b.WriteString(wrap(d.Message, gap))
+	}
+	for _, note := range d.Notes {
+		b.WriteString(wrap("Note: "+note, gap))
+	}
+	unit := unitFor(d.highestBitRate())
+	for _, rows := range d.byTest() {
+		b.WriteString("\n")
+		fmt.Fprintf(&b, "Test %s: %s\n\n", rows[0].Test, purpose(rows[0].Method))
+		b.WriteString(tableOf(rows, unit).String())
+		b.WriteString(notesOf(rows))
+	}
+	if len(d.Rows) == 0 {
+		b.WriteString("\n  No row was measured.\n")
+	}
+	b.WriteString("\n" + d.appendix())
+	return b.String()
+}
+
+func (d *Document) highestBitRate() int64 {
+	var highest int64
+	for _, row := range d.Rows {
+		highest = max(highest, row.BitsPerSecond)
+	}
+	return highest
+}
+
+// byTest divides the rows, which are in the order of the tests.
+func (d *Document) byTest() [][]v1alpha1.ResultRow {
+	var tests [][]v1alpha1.ResultRow
+	for i, row := range d.Rows {
+		if i == 0 || row.Test != d.Rows[i-1].Test {
+			tests = append(tests, nil)
+		}
+		tests[len(tests)-1] = append(tests[len(tests)-1], row)
+	}
+	return tests
+}
+
+func purpose(method v1alpha1.Method) string {
+	switch method {
+	case v1alpha1.MethodThroughput:
+		return "highest load without loss (RFC 2544 section 26.1)"
+	case v1alpha1.MethodLatency:
+		return "latency and jitter of every frame at given loads (RFC 2544 section 26.2, RFC 4689)"
+	}
+	return string(method)
+}
+
+func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
+	g := &grid{columns: []column{{"frame", "bytes", false}}}
+	withLoad := rows[0].Method == v1alpha1.MethodLatency
+	if withLoad {
+		g.columns = append(g.columns, column{"", "load", true})
+	}
+	g.columns = append(g.columns,
+		column{"rate, all ports", "frames/s", false}, column{"rate, all ports", unit.name, false},
+		column{"line rate", "%", false},
+		column{"latency, us", "min", false}, column{"latency, us", "avg", false}, column{"latency, us", "max", false},
+		column{"jitter, us", "avg", false}, column{"jitter, us", "max", false},
+		column{"frames", "lost", false},
+		column{"", "validity", true},
+	)
+	for _, row := range rows {
+		cells := []string{group(int64(row.FrameSize))}
+		if withLoad {
+			cells = append(cells, string(row.Load))
+		}
+		cells = append(cells, group(row.FramesPerSecond), fixed(row.BitsPerSecond, unit.bits, 3), fixed(row.LineRatePPM, 10_000, 4))
+		if l := row.Latency; l != nil {
+			cells = append(cells, micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), micros(l.JitterAvgNs), micros(l.JitterMaxNs))
+		} else {
+			cells = append(cells, "-", "-", "-", "-", "-")
+		}
+		g.rows = append(g.rows, append(cells, group(row.Lost), string(row.Validity)))
+	}
+	return g
+}
+
+// notesOf lists what the numbers do not say, each once, with the rows that it
+// is about.
+func notesOf(rows []v1alpha1.ResultRow) string {
+	var texts []string
+	about := map[string][]string{}
+	for _, row := range rows {
+		label := fmt.Sprintf("%d B", row.FrameSize)
+		if row.Load != "" {
+			label += " at " + string(row.Load)
+		}
+		for _, text := range rowNotes(row) {
+			if about[text] == nil {
+				texts = append(texts, text)
+			}
+			about[text] = append(about[text], label)
+		}
+	}
+	var b strings.Builder
+	for i, text := range texts {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		labels := strings.Join(about[text], ", ")
+		if len(about[text]) == len(rows) && len(rows) > 1 {
+			labels = "all rows"
+		}
+		b.WriteString(wrap(labels+": "+text, gap))
+	}
+	return b.String()
+}
+
+func rowNotes(row v1alpha1.ResultRow) []string {
+	var notes []string
+	if row.Message != "" {
+		notes = append(notes, row.Message)
+	}
+	for _, reason := range row.ValidityReasons {
+		notes = append(notes, fmt.Sprintf("%s: %s", row.Validity, reason))
+	}
+	if row.Lost > 0 {
+		notes = append(notes, fmt.Sprintf("lost %s of %s frames (%s)", group(row.Lost), group(row.Sent), share(row.Lost, row.Sent)))
+	}
+	if row.Duplicate > 0 {
+		notes = append(notes, group(row.Duplicate)+" duplicate frames")
+	}
+	if row.Reordered > 0 {
+		notes = append(notes, fmt.Sprintf("%s of %s frames reordered (%s)", group(row.Reordered), group(row.Received), share(row.Reordered, row.Received)))
+	}
+	return notes
+}
+
+const lineWidth = 110
+
+// wrap breaks a sentence into lines; those after the first are indented deeper.
+func wrap(text, indent string) string {
+	var b strings.Builder
+	current := indent
+	for i, word := range strings.Fields(text) {
+		if i > 0 && len(current)+1+len(word) > lineWidth {
+			b.WriteString(current + "\n")
+			current = indent + gap + word
+			continue
+		}
+		if i > 0 {
+			current += " "
+		}
+		current += word
+	}
+	b.WriteString(current + "\n")
+	return b.String()
+}
+
+// milliseconds turns a counter of the API into a duration.
+func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
