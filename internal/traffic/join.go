@@ -10,6 +10,10 @@ import (
 // configures the streams again and repeats the trial.
 var ErrInterrupted = errors.New("the trial was interrupted")
 
+// ErrLost says that an engine is gone and did not come back in time: the run
+// cannot go on.
+var ErrLost = errors.New("the agent is lost")
+
 // Armer is implemented by engines that can be joined with engines in other
 // processes. Where ports of two engines send to each other, whichever starts
 // first would have its frames counted and then cleared by the start of the

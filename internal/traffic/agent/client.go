@@ -1,0 +1,286 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+
+	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/agent/agentpb"
+)
+
+// Endpoint is where one agent listens.
+type Endpoint struct {
+	// Name is the DNS name in the agent's certificate.
+	Name string
+	// Address is host:port.
+	Address string
+	// Ports of the bed that the agent owns.
+	Ports []string
+}
+
+// ClientOptions tune a client; the zero value is what runners use.
+type ClientOptions struct {
+	// Grace is how long a silent agent counts as alive; 0 means 10 s. An agent whose
+	// process died is noticed at once.
+	Grace time.Duration
+	// ReturnTimeout is how long an agent may stay away before it counts as lost; 0
+	// means 60 s: a container that was killed is started again within some 10 s.
+	ReturnTimeout time.Duration
+	// Log of connections; nil discards it.
+	Log *slog.Logger
+}
+
+func (o ClientOptions) withDefaults() ClientOptions {
+	if o.Grace == 0 {
+		o.Grace = 10 * time.Second
+	}
+	if o.ReturnTimeout == 0 {
+		o.ReturnTimeout = time.Minute
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Client is the Generator of an agent. When the connection breaks or the agent
+// restarts, calls that belong to a trial fail with traffic.ErrInterrupted until
+// Configure was called again, which connects anew; when the agent does not come
+// back in time they fail with ErrLost.
+type Client struct {
+	endpoint Endpoint
+	options  ClientOptions
+	conn     *grpc.ClientConn
+	rpc      agentpb.AgentClient
+
+	mu sync.Mutex
+	// present is the last session, which may have ended.
+	present *clientSession
+	// configured is the session in which the streams were given.
+	configured *clientSession
+}
+
+var (
+	_ traffic.Generator = (*Client)(nil)
+	_ traffic.Armer     = (*Client)(nil)
+)
+
+// Dial connects to an agent and becomes its controller. It waits until ctx ends
+// for the agent to come up, and for an earlier controller to go; the error then
+// is ErrBusy when there still was one.
+func Dial(ctx context.Context, e Endpoint, b pki.Bundle, o ClientOptions) (*Client, error) {
+	t, err := b.ClientConfig(e.Name)
+	if err != nil {
+		return nil, fmt.Errorf("dialling agent %s: %w", e.Name, err)
+	}
+	o = o.withDefaults()
+	conn, err := grpc.NewClient("passthrough:///"+e.Address,
+		grpc.WithTransportCredentials(credentials.NewTLS(t)),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: o.Grace}),
+		// The beats of the session tell sooner that an agent is gone; the ping closes
+		// the connection, so that the next session does not try the dead one.
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: o.Grace, PermitWithoutStream: true}),
+		grpc.WithDisableServiceConfig(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("dialling agent %s at %s: %w", e.Name, e.Address, err)
+	}
+	c := &Client{endpoint: e, options: o, conn: conn, rpc: agentpb.NewAgentClient(conn)}
+	if _, err := c.session(ctx); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("dialling agent %s at %s: %w", e.Name, e.Address, err)
+	}
+	return c, nil
+}
+
+// Info implements Generator.
+func (c *Client) Info(ctx context.Context) (traffic.Info, error) {
+	info, _, err := c.info(ctx)
+	return info, err
+}
+
+// info also says whether the engine can be joined with others.
+func (c *Client) info(ctx context.Context) (info traffic.Info, arms bool, err error) {
+	err = c.do(ctx, "describing itself", func(ctx context.Context, _ *clientSession) error {
+		w, err := c.rpc.Info(ctx, &agentpb.InfoRequest{})
+		if err != nil {
+			return err
+		}
+		arms = w.GetCapabilities().GetArms()
+		info, err = infoFromWire(w)
+		return err
+	})
+	return info, arms, err
+}
+
+// Resolve implements Generator.
+func (c *Client) Resolve(ctx context.Context, port string, addr netip.Addr) (mac traffic.MAC, err error) {
+	request := &agentpb.ResolveRequest{Port: port, Addr: addr.AsSlice()}
+	outer := ctx
+	if deadline, ok := ctx.Deadline(); ok {
+		// The agent ends the question at the deadline; the call lives a little longer,
+		// so that the answer "nobody answered" comes back instead of a timeout.
+		request.TimeoutNanos = int64(max(time.Until(deadline), 1))
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(c.options.Grace))
+		defer cancel()
+		defer context.AfterFunc(outer, func() {
+			if errors.Is(outer.Err(), context.Canceled) {
+				cancel()
+			}
+		})()
+	}
+	err = c.do(ctx, fmt.Sprintf("resolving %s on port %s", addr, port), func(ctx context.Context, _ *clientSession) error {
+		w, err := c.rpc.Resolve(ctx, request)
+		if err != nil {
+			return err
+		}
+		mac, err = macFromWire(w.GetMac())
+		return err
+	})
+	return mac, err
+}
+
+// Configure implements Generator. After an interruption it connects anew.
+func (c *Client) Configure(ctx context.Context, streams []traffic.Stream) error {
+	return c.do(ctx, "configuring streams", func(ctx context.Context, s *clientSession) error {
+		parts, err := c.rpc.Configure(ctx)
+		if err != nil {
+			return err
+		}
+		for len(streams) > 0 {
+			n := min(len(streams), streamsPerPart)
+			part := &agentpb.ConfigureRequest{Streams: make([]*agentpb.Stream, n)}
+			for i, stream := range streams[:n] {
+				part.Streams[i] = streamToWire(stream)
+			}
+			streams = streams[n:]
+			if err := parts.Send(part); err != nil {
+				break // CloseAndRecv tells why.
+			}
+		}
+		if _, err := parts.CloseAndRecv(); err != nil {
+			return err
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.configured = s
+		return nil
+	})
+}
+
+// Arm implements traffic.Armer; it fails when the agent's engine does not.
+func (c *Client) Arm(ctx context.Context, epoch uint16) error {
+	return c.doTrial(ctx, "arming", func(ctx context.Context, _ *clientSession) error {
+		_, err := c.rpc.Arm(ctx, &agentpb.ArmRequest{Epoch: uint32(epoch)})
+		return err
+	})
+}
+
+// Start implements Generator.
+func (c *Client) Start(ctx context.Context, trial traffic.Trial) error {
+	return c.doTrial(ctx, "starting a trial", func(ctx context.Context, _ *clientSession) error {
+		parts, err := c.rpc.Start(ctx)
+		if err != nil {
+			return err
+		}
+		part := &agentpb.StartRequest{}
+		for id, load := range trial.Loads {
+			part.Loads = append(part.Loads, loadToWire(id, load))
+			if len(part.Loads) == loadsPerPart {
+				if err := parts.Send(part); err != nil {
+					break // CloseAndRecv tells why.
+				}
+				part = &agentpb.StartRequest{}
+			}
+		}
+		part.DurationNanos = int64(trial.Duration)
+		part.Epoch = uint32(trial.Epoch)
+		if err := parts.Send(part); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		_, err = parts.CloseAndRecv()
+		return err
+	})
+}
+
+// Wait implements Generator.
+func (c *Client) Wait(ctx context.Context) error {
+	return c.doTrial(ctx, "waiting for the end of sending", func(ctx context.Context, _ *clientSession) error {
+		_, err := c.rpc.Wait(ctx, &agentpb.WaitRequest{})
+		return err
+	})
+}
+
+// Stop implements Generator. When the connection is broken it connects anew,
+// because an agent stops sending before it takes another controller.
+func (c *Client) Stop(ctx context.Context) error {
+	err := c.do(ctx, "stopping", func(ctx context.Context, _ *clientSession) error {
+		_, err := c.rpc.Stop(ctx, &agentpb.StopRequest{})
+		return err
+	})
+	if errors.Is(err, traffic.ErrInterrupted) {
+		_, err = c.session(ctx)
+	}
+	return err
+}
+
+// Read implements Generator.
+func (c *Client) Read(ctx context.Context) (traffic.Measurement, error) {
+	var m traffic.Measurement
+	err := c.doTrial(ctx, "reading counters", func(ctx context.Context, _ *clientSession) error {
+		m = traffic.Measurement{Tx: map[uint16]traffic.TxCount{}, Rx: map[traffic.RxKey]traffic.RxCount{}}
+		parts, err := c.rpc.Read(ctx, &agentpb.ReadRequest{})
+		if err != nil {
+			return err
+		}
+		for {
+			part, err := parts.Recv()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			addPart(&m, part)
+		}
+	})
+	if err != nil {
+		return traffic.Measurement{}, err
+	}
+	return m, nil
+}
+
+// Clock implements Generator: agents live in real time.
+func (c *Client) Clock() traffic.Clock { return traffic.RealClock{} }
+
+// Close gives the agent up: it stops sending, and takes another controller.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	s := c.present
+	c.mu.Unlock()
+	var err error
+	if s != nil && s.ctx.Err() == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), c.options.Grace)
+		defer cancel()
+		// The agent stops when the session ends, too; but here the caller learns of it.
+		if err = c.Stop(ctx); errors.Is(err, traffic.ErrInterrupted) {
+			err = nil
+		}
+		s.end(errClosed)
+	}
+	return errors.Join(err, c.conn.Close())
+}
+
+var errClosed = errors.New("the client was closed")

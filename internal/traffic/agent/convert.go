@@ -1,0 +1,214 @@
+package agent
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/agent/agentpb"
+)
+
+const (
+	// streamsPerPart and loadsPerPart keep a part well below gRPC's limit of 4 MiB
+	// for a message: a stream takes up to 300 bytes with two receiving ports.
+	streamsPerPart = 2048
+	loadsPerPart   = 16384
+	// bytesPerPart bounds a part of a measurement, whose entries differ in size by
+	// a factor of a thousand.
+	bytesPerPart = 1 << 20
+)
+
+func infoToWire(i traffic.Info, arms bool) *agentpb.InfoResponse {
+	c := i.Capabilities
+	w := &agentpb.InfoResponse{
+		Engine: i.Engine,
+		Detail: i.Detail,
+		Capabilities: &agentpb.Capabilities{
+			MaxStreams:       int64(c.MaxStreams),
+			MinFrameSize:     int64(c.MinFrameSize),
+			MaxFrameSize:     int64(c.MaxFrameSize),
+			PerFrameLatency:  c.PerFrameLatency,
+			CrossHostLatency: c.CrossHostLatency,
+			Ordering:         c.Ordering,
+			LatencyType:      c.LatencyType,
+			Arms:             arms,
+		},
+	}
+	for _, h := range i.Hosts {
+		w.Hosts = append(w.Hosts, &agentpb.Host{Name: h.Name, Kernel: h.Kernel, Cpu: h.CPU, Cpus: int64(h.CPUs)})
+	}
+	for _, p := range i.Ports {
+		w.Ports = append(w.Ports, &agentpb.Port{Name: p.Name, Interface: p.Interface, Driver: p.Driver, Mac: p.MAC[:], Notes: p.Notes})
+	}
+	return w
+}
+
+func infoFromWire(w *agentpb.InfoResponse) (traffic.Info, error) {
+	c := w.GetCapabilities()
+	i := traffic.Info{
+		Engine: w.GetEngine(),
+		Detail: w.GetDetail(),
+		Capabilities: traffic.Capabilities{
+			MaxStreams:       int(c.GetMaxStreams()),
+			MinFrameSize:     int(c.GetMinFrameSize()),
+			MaxFrameSize:     int(c.GetMaxFrameSize()),
+			PerFrameLatency:  c.GetPerFrameLatency(),
+			CrossHostLatency: c.GetCrossHostLatency(),
+			Ordering:         c.GetOrdering(),
+			LatencyType:      c.GetLatencyType(),
+		},
+	}
+	for _, h := range w.GetHosts() {
+		i.Hosts = append(i.Hosts, traffic.Host{Name: h.GetName(), Kernel: h.GetKernel(), CPU: h.GetCpu(), CPUs: int(h.GetCpus())})
+	}
+	for _, p := range w.GetPorts() {
+		mac, err := macFromWire(p.GetMac())
+		if err != nil {
+			return traffic.Info{}, fmt.Errorf("reading port %s: %w", p.GetName(), err)
+		}
+		i.Ports = append(i.Ports, traffic.PortInfo{Name: p.GetName(), Interface: p.GetInterface(), Driver: p.GetDriver(), MAC: mac, Notes: p.GetNotes()})
+	}
+	return i, nil
+}
+
+func macFromWire(b []byte) (traffic.MAC, error) {
+	var mac traffic.MAC
+	if len(b) != len(mac) {
+		return mac, fmt.Errorf("a hardware address has %d bytes, want 6", len(b))
+	}
+	copy(mac[:], b)
+	return mac, nil
+}
+
+func streamToWire(s traffic.Stream) *agentpb.Stream {
+	h := s.Headers
+	return &agentpb.Stream{
+		Id: uint32(s.ID), TxPort: s.TxPort, RxPorts: s.RxPorts, FrameSize: uint32(s.FrameSize),
+		SrcMac: h.SrcMAC[:], DstMac: h.DstMAC[:],
+		SrcIp: h.SrcIP.AsSlice(), DstIp: h.DstIP.AsSlice(),
+		SrcIpCount: h.SrcIPCount, DstIpCount: h.DstIPCount,
+		SrcPort: uint32(h.SrcPort), DstPort: uint32(h.DstPort),
+		SrcPortCount: h.SrcPortCount, DstPortCount: h.DstPortCount,
+		Ttl: uint32(h.TTL),
+	}
+}
+
+func streamFromWire(w *agentpb.Stream) (traffic.Stream, error) {
+	src, err1 := macFromWire(w.GetSrcMac())
+	dst, err2 := macFromWire(w.GetDstMac())
+	for _, err := range []error{err1, err2} {
+		if err != nil {
+			return traffic.Stream{}, fmt.Errorf("reading stream %d: %w", w.GetId(), err)
+		}
+	}
+	// An address that was not set has no bytes, and comes back as not set.
+	srcIP, _ := netip.AddrFromSlice(w.GetSrcIp())
+	dstIP, _ := netip.AddrFromSlice(w.GetDstIp())
+	return traffic.Stream{
+		ID: uint16(w.GetId()), TxPort: w.GetTxPort(), RxPorts: w.GetRxPorts(), FrameSize: int(w.GetFrameSize()),
+		Headers: traffic.Headers{
+			SrcMAC: src, DstMAC: dst,
+			SrcIP: srcIP, DstIP: dstIP,
+			SrcIPCount: w.GetSrcIpCount(), DstIPCount: w.GetDstIpCount(),
+			SrcPort: uint16(w.GetSrcPort()), DstPort: uint16(w.GetDstPort()),
+			SrcPortCount: w.GetSrcPortCount(), DstPortCount: w.GetDstPortCount(),
+			TTL: uint8(w.GetTtl()),
+		},
+	}, nil
+}
+
+func loadToWire(id uint16, l traffic.Load) *agentpb.Load {
+	return &agentpb.Load{Stream: uint32(id), RateFrames: l.Rate.Frames, RatePerNanos: l.Rate.PerNanos, Max: l.Max, Frames: l.Frames}
+}
+
+func loadFromWire(w *agentpb.Load) traffic.Load {
+	return traffic.Load{Rate: traffic.Rate{Frames: w.GetRateFrames(), PerNanos: w.GetRatePerNanos()}, Max: w.GetMax(), Frames: w.GetFrames()}
+}
+
+// measurementToWire calls send with every part of a measurement.
+func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) error) error {
+	part, size := &agentpb.ReadResponse{}, 0
+	grown := func(entry proto.Message) error {
+		size += proto.Size(entry)
+		if size < bytesPerPart {
+			return nil
+		}
+		full := part
+		part, size = &agentpb.ReadResponse{}, 0
+		return send(full)
+	}
+	for id, c := range m.Tx {
+		entry := &agentpb.TxCount{Stream: uint32(id), Intended: c.Intended, Sent: c.Sent, DurationNanos: int64(c.Duration)}
+		part.Tx = append(part.Tx, entry)
+		if err := grown(entry); err != nil {
+			return err
+		}
+	}
+	for key, c := range m.Rx {
+		entry := &agentpb.RxCount{
+			Stream: uint32(key.Stream), Port: key.Port,
+			Received: c.Received, Duplicate: c.Duplicate, Reordered: c.Reordered,
+			Latency: latencyToWire(c.Latency),
+		}
+		part.Rx = append(part.Rx, entry)
+		if err := grown(entry); err != nil {
+			return err
+		}
+	}
+	part.TxTimeNanos = int64(m.TxTime)
+	for _, n := range m.Notes {
+		part.Notes = append(part.Notes, &agentpb.Note{Kind: string(n.Kind), Text: n.Text})
+	}
+	return send(part)
+}
+
+// addPart adds a part that came over the wire to a measurement.
+func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
+	for _, c := range w.GetTx() {
+		m.Tx[uint16(c.GetStream())] = traffic.TxCount{Intended: c.GetIntended(), Sent: c.GetSent(), Duration: time.Duration(c.GetDurationNanos())}
+	}
+	for _, c := range w.GetRx() {
+		m.Rx[traffic.RxKey{Stream: uint16(c.GetStream()), Port: c.GetPort()}] = traffic.RxCount{
+			Received: c.GetReceived(), Duplicate: c.GetDuplicate(), Reordered: c.GetReordered(),
+			Latency: latencyFromWire(c.GetLatency()),
+		}
+	}
+	m.TxTime = max(m.TxTime, time.Duration(w.GetTxTimeNanos()))
+	for _, n := range w.GetNotes() {
+		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteKind(n.GetKind()), Text: n.GetText()})
+	}
+}
+
+func latencyToWire(l traffic.Latency) *agentpb.Latency {
+	if l.Count == 0 && l.JitterCount == 0 && len(l.Buckets) == 0 {
+		return nil
+	}
+	w := &agentpb.Latency{
+		Count: l.Count, MinNs: l.MinNs, MaxNs: l.MaxNs, SumNs: l.SumNs,
+		JitterCount: l.JitterCount, JitterMaxNs: l.JitterMaxNs, JitterSumNs: l.JitterSumNs,
+		BucketIndex:  make([]uint32, 0, len(l.Buckets)),
+		BucketFrames: make([]uint64, 0, len(l.Buckets)),
+	}
+	for index, frames := range l.Buckets {
+		w.BucketIndex = append(w.BucketIndex, index)
+		w.BucketFrames = append(w.BucketFrames, frames)
+	}
+	return w
+}
+
+func latencyFromWire(w *agentpb.Latency) traffic.Latency {
+	l := traffic.Latency{
+		Count: w.GetCount(), MinNs: w.GetMinNs(), MaxNs: w.GetMaxNs(), SumNs: w.GetSumNs(),
+		JitterCount: w.GetJitterCount(), JitterMaxNs: w.GetJitterMaxNs(), JitterSumNs: w.GetJitterSumNs(),
+	}
+	if n := min(len(w.GetBucketIndex()), len(w.GetBucketFrames())); n > 0 {
+		l.Buckets = make(map[uint32]uint64, n)
+		for i, index := range w.GetBucketIndex()[:n] {
+			l.Buckets[index] = w.GetBucketFrames()[i]
+		}
+	}
+	return l
+}

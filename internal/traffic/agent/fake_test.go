@@ -1,0 +1,345 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+const uid = "0c5f"
+
+// patience bounds the waits of tests; nothing is asserted about time.
+const patience = 30 * time.Second
+
+// cable is a fake network: what one fake engine sends arrives at once at the
+// engine that owns the receiving port.
+type cable struct {
+	mu      sync.Mutex
+	engines []*fakeEngine
+}
+
+// fakeEngine counts like a real engine: only frames of the trial that it is in,
+// and its counters are cleared when a trial starts that was not armed.
+type fakeEngine struct {
+	cable *cable
+	host  string
+	ports []string
+
+	// Guarded by cable.mu.
+	streams []traffic.Stream
+	epoch   uint16
+	armed   bool
+	m       traffic.Measurement
+	sending chan struct{}
+	log     []string
+
+	resolve func(ctx context.Context, port string, addr netip.Addr) (traffic.MAC, error)
+	info    func(*traffic.Info)
+	// users counts concurrent users, which must never be more than one.
+	users atomic.Int32
+	torn  atomic.Bool
+}
+
+func (c *cable) engine(host string, ports ...string) *fakeEngine {
+	e := &fakeEngine{cable: c, host: host, ports: ports}
+	c.engines = append(c.engines, e)
+	return e
+}
+
+func (e *fakeEngine) enter(what string) func() {
+	if e.users.Add(1) > 1 {
+		e.torn.Store(true)
+	}
+	e.cable.mu.Lock()
+	e.log = append(e.log, what)
+	e.cable.mu.Unlock()
+	return func() { e.users.Add(-1) }
+}
+
+func (e *fakeEngine) Info(context.Context) (traffic.Info, error) {
+	defer e.enter("info")()
+	info := traffic.Info{
+		Engine: "fake", Detail: "fake on " + e.host,
+		Hosts: []traffic.Host{{Name: e.host, Kernel: "6.0", CPU: "abacus", CPUs: 2}},
+		Capabilities: traffic.Capabilities{
+			MaxStreams: 65536, MinFrameSize: 64, MaxFrameSize: 9216,
+			PerFrameLatency: true, Ordering: true, LatencyType: "first bit to first bit",
+		},
+	}
+	for i, p := range e.ports {
+		info.Ports = append(info.Ports, traffic.PortInfo{Name: p, Interface: "eth-" + p, Driver: "fake", MAC: traffic.MAC{2, 0, 0, 0, 0, byte(i)}, Notes: []string{"slow"}})
+	}
+	if e.info != nil {
+		e.info(&info)
+	}
+	return info, nil
+}
+
+func (e *fakeEngine) Resolve(ctx context.Context, port string, addr netip.Addr) (traffic.MAC, error) {
+	defer e.enter("resolve")()
+	return e.resolve(ctx, port, addr)
+}
+
+func (e *fakeEngine) Configure(_ context.Context, streams []traffic.Stream) error {
+	defer e.enter("configure")()
+	e.cable.mu.Lock()
+	defer e.cable.mu.Unlock()
+	e.streams = streams
+	return nil
+}
+
+func (e *fakeEngine) clear(epoch uint16) {
+	e.epoch = epoch
+	e.m = traffic.Measurement{Tx: map[uint16]traffic.TxCount{}, Rx: map[traffic.RxKey]traffic.RxCount{}}
+}
+
+func (e *fakeEngine) Arm(_ context.Context, epoch uint16) error {
+	defer e.enter("arm")()
+	e.cable.mu.Lock()
+	defer e.cable.mu.Unlock()
+	e.clear(epoch)
+	e.armed = true
+	return nil
+}
+
+// Start sends all frames at once, or goes on until Stop when there is no number.
+func (e *fakeEngine) Start(_ context.Context, trial traffic.Trial) error {
+	defer e.enter("start")()
+	e.cable.mu.Lock()
+	defer e.cable.mu.Unlock()
+	if !e.armed || e.epoch != trial.Epoch {
+		e.clear(trial.Epoch)
+	}
+	e.armed = false
+	for _, s := range e.streams {
+		load, ok := trial.Loads[s.ID]
+		if !ok || !slices.Contains(e.ports, s.TxPort) {
+			continue
+		}
+		if load.Frames == 0 {
+			e.sending = make(chan struct{})
+			continue
+		}
+		e.m.Tx[s.ID] = traffic.TxCount{Intended: load.Frames, Sent: load.Frames, Duration: trial.Duration}
+		e.m.TxTime = trial.Duration
+		for _, other := range e.cable.engines {
+			for _, port := range s.RxPorts {
+				if slices.Contains(other.ports, port) && other.epoch == trial.Epoch && other.m.Rx != nil {
+					key := traffic.RxKey{Stream: s.ID, Port: port}
+					c := other.m.Rx[key]
+					c.Received += load.Frames
+					c.Latency = traffic.Latency{Count: c.Received, MinNs: 5, MaxNs: 9, SumNs: 7 * c.Received, JitterCount: 1, JitterMaxNs: 4, JitterSumNs: 4, Buckets: map[uint32]uint64{7: c.Received}}
+					other.m.Rx[key] = c
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (e *fakeEngine) busy() chan struct{} {
+	e.cable.mu.Lock()
+	defer e.cable.mu.Unlock()
+	return e.sending
+}
+
+func (e *fakeEngine) Wait(ctx context.Context) error {
+	defer e.enter("wait")()
+	if sending := e.busy(); sending != nil {
+		select {
+		case <-sending:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (e *fakeEngine) Stop(context.Context) error {
+	defer e.enter("stop")()
+	e.cable.mu.Lock()
+	defer e.cable.mu.Unlock()
+	if e.sending != nil {
+		close(e.sending)
+		e.sending = nil
+	}
+	return nil
+}
+
+func (e *fakeEngine) Read(context.Context) (traffic.Measurement, error) {
+	defer e.enter("read")()
+	e.cable.mu.Lock()
+	defer e.cable.mu.Unlock()
+	if e.m.Tx == nil {
+		return traffic.Measurement{}, errors.New("reading counters: there was no trial")
+	}
+	e.m.Notes = []traffic.Note{{Kind: traffic.NoteForeignLoad, Text: "others ran on " + e.host}}
+	return e.m, nil
+}
+
+func (e *fakeEngine) Clock() traffic.Clock { return traffic.RealClock{} }
+func (e *fakeEngine) Close() error         { return nil }
+
+// lab is a benchmark's certificates.
+type lab struct {
+	t   *testing.T
+	pki pki.Set
+}
+
+func newLab(t *testing.T) *lab {
+	set, err := pki.Issue(uid, 4, time.Now(), time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &lab{t: t, pki: set}
+}
+
+// serve runs an agent at address until the test or the returned kill ends it.
+func (l *lab) serve(n int, address string, gen traffic.Generator) (at string, kill func()) {
+	l.t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	config, err := l.pki.Agents[n].ServerConfig(pki.RunnerName(uid))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	server := NewServer(gen, ServerOptions{Beat: 100 * time.Millisecond, Grace: 3 * time.Second})
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener, config) }()
+	kill = sync.OnceFunc(func() {
+		server.Close()
+		if err := <-done; err != nil {
+			l.t.Errorf("serving agent %d: %v", n, err)
+		}
+	})
+	l.t.Cleanup(kill)
+	return listener.Addr().String(), kill
+}
+
+func (l *lab) endpoint(n int, address string, ports ...string) Endpoint {
+	return Endpoint{Name: pki.AgentName(uid, n), Address: address, Ports: ports}
+}
+
+var quick = ClientOptions{Grace: 3 * time.Second, ReturnTimeout: 5 * time.Second}
+
+func (l *lab) dial(ctx context.Context, e Endpoint) *Client {
+	l.t.Helper()
+	c, err := Dial(ctx, e, l.pki.Runner, quick)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("still not so after %s: %s", patience, what)
+		}
+	}
+}
+
+// proxy is a network between client and server that can fail.
+type proxy struct {
+	address string
+	frozen  atomic.Bool
+	mu      sync.Mutex
+	conns   []net.Conn
+}
+
+func newProxy(t *testing.T, target string) *proxy {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	p := &proxy{address: l.Addr().String()}
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", target)
+			if err != nil {
+				near.Close()
+				continue
+			}
+			p.mu.Lock()
+			p.conns = append(p.conns, near, far)
+			p.mu.Unlock()
+			go p.pump(near, far)
+			go p.pump(far, near)
+		}
+	}()
+	t.Cleanup(p.cut)
+	return p
+}
+
+// pump copies until either end goes; while frozen it swallows.
+func (p *proxy) pump(to, from net.Conn) {
+	defer to.Close()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		if p.frozen.Load() {
+			io.Discard.Write(buffer[:n])
+			continue
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// cut breaks all connections, as the death of a process does.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		c.Close()
+	}
+	p.conns = nil
+}
+
+func pair(id uint16, from, to string) traffic.Stream {
+	return traffic.Stream{ID: id, TxPort: from, RxPorts: []string{to}, FrameSize: 64, Headers: traffic.Headers{
+		SrcMAC: traffic.MAC{2, 0, 0, 0, 0, 1}, DstMAC: traffic.MAC{2, 0, 0, 0, 0, 2},
+		SrcIP: netip.MustParseAddr("198.18.1.2"), DstIP: netip.MustParseAddr("198.18.2.2"),
+		SrcIPCount: 1, DstIPCount: 254, SrcPort: 20001, DstPort: 30001, SrcPortCount: 8000, DstPortCount: 7000, TTL: 9,
+	}}
+}
+
+func frames(n uint64, ids ...uint16) traffic.Trial {
+	trial := traffic.Trial{Duration: time.Second, Loads: map[uint16]traffic.Load{}}
+	for _, id := range ids {
+		trial.Loads[id] = traffic.Load{Rate: traffic.Rate{Frames: 1000, PerNanos: 7}, Frames: n}
+	}
+	return trial
+}
+
+func must(t *testing.T, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(fmt.Errorf("%s: %w", what, err))
+	}
+}

@@ -1,0 +1,264 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+
+	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/agent/agentpb"
+)
+
+// Port is where agents listen.
+const Port = 7443
+
+// ServerOptions tune a server; the zero value is what pods use.
+type ServerOptions struct {
+	// Beat is how often a controller is shown that the agent lives; 0 means 1 s.
+	Beat time.Duration
+	// Grace is how long a silent controller counts as alive, at least 2 s; 0 means
+	// 10 s: a tester that sends at its limit leaves little processor for anything
+	// else. A controller whose process died is noticed at once.
+	Grace time.Duration
+	// Log of sessions; nil discards it.
+	Log *slog.Logger
+}
+
+func (o ServerOptions) withDefaults() ServerOptions {
+	if o.Beat == 0 {
+		o.Beat = time.Second
+	}
+	if o.Grace == 0 {
+		o.Grace = 10 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Server lends a Generator to one controller at a time.
+type Server struct {
+	agentpb.UnimplementedAgentServer
+
+	gen      traffic.Generator
+	options  ServerOptions
+	instance string
+	sessions sessions
+	// use holds one token: a Generator is used by one goroutine at a time.
+	use      chan struct{}
+	stop     chan struct{}
+	stopOnce sync.Once
+}
+
+// NewServer makes a server around a generator. The generator stays the caller's:
+// Close stops its sending and does not close it.
+func NewServer(gen traffic.Generator, o ServerOptions) *Server {
+	return &Server{
+		gen:      gen,
+		options:  o.withDefaults(),
+		instance: rand.Text(),
+		use:      make(chan struct{}, 1),
+		stop:     make(chan struct{}),
+	}
+}
+
+// Serve answers on a listener until Close. When it returns, nothing is sent any
+// more.
+func (s *Server) Serve(l net.Listener, t *tls.Config) error {
+	// A third of the grace passes in silence, then a ping has the rest of it.
+	quiet := s.options.Grace / 3
+	server := grpc.NewServer(
+		grpc.Creds(credentials.NewTLS(t)),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: quiet, Timeout: s.options.Grace - quiet}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
+		grpc.WaitForHandlers(true),
+	)
+	agentpb.RegisterAgentServer(server, s)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-s.stop
+		server.Stop()
+	}()
+	err := server.Serve(l)
+	s.Close()
+	<-stopped
+	if err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("serving %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// Close ends the session and lets Serve return. It may be called more than once.
+func (s *Server) Close() {
+	s.stopOnce.Do(func() { close(s.stop) })
+}
+
+// call runs f with the generator for the present session. The context of f ends
+// with the call and with the session.
+func (s *Server) call(ctx context.Context, f func(context.Context, *session) error) error {
+	session, err := s.sessions.of(ctx)
+	if err != nil {
+		return toStatus(err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(session.ctx, cancel)()
+	select {
+	case s.use <- struct{}{}:
+		defer func() { <-s.use }()
+	case <-ctx.Done():
+		return toStatus(ctx.Err())
+	}
+	// Whoever ends a session waits for the generator before stopping it; a call
+	// that got the generator later must not begin anything.
+	if session.ctx.Err() != nil {
+		return toStatus(errNoSession)
+	}
+	return toStatus(f(ctx, session))
+}
+
+// Info implements the wire form of Generator.
+func (s *Server) Info(ctx context.Context, _ *agentpb.InfoRequest) (response *agentpb.InfoResponse, err error) {
+	err = s.call(ctx, func(ctx context.Context, _ *session) error {
+		info, err := s.gen.Info(ctx)
+		if err != nil {
+			return err
+		}
+		_, arms := s.gen.(traffic.Armer)
+		response = infoToWire(info, arms)
+		return nil
+	})
+	return response, err
+}
+
+// Resolve implements the wire form of Generator.
+func (s *Server) Resolve(ctx context.Context, r *agentpb.ResolveRequest) (response *agentpb.ResolveResponse, err error) {
+	addr, ok := netip.AddrFromSlice(r.GetAddr())
+	if !ok {
+		return nil, toStatus(fmt.Errorf("resolving on port %s: an address has %d bytes", r.GetPort(), len(r.GetAddr())))
+	}
+	err = s.call(ctx, func(ctx context.Context, _ *session) error {
+		if r.GetTimeoutNanos() > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, time.Duration(r.GetTimeoutNanos()))
+			defer cancel()
+		}
+		mac, err := s.gen.Resolve(ctx, r.GetPort(), addr)
+		response = &agentpb.ResolveResponse{Mac: mac[:]}
+		return err
+	})
+	return response, err
+}
+
+// Configure implements the wire form of Generator.
+func (s *Server) Configure(parts agentpb.Agent_ConfigureServer) error {
+	var streams []traffic.Stream
+	for {
+		part, err := parts.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		for _, w := range part.GetStreams() {
+			stream, err := streamFromWire(w)
+			if err != nil {
+				return toStatus(err)
+			}
+			streams = append(streams, stream)
+		}
+	}
+	err := s.call(parts.Context(), func(ctx context.Context, session *session) error {
+		// What an interrupted trial still sends must not reach the next one.
+		if err := s.gen.Stop(ctx); err != nil {
+			return err
+		}
+		session.configured = false
+		if err := s.gen.Configure(ctx, streams); err != nil {
+			return err
+		}
+		session.configured = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return parts.SendAndClose(&agentpb.ConfigureResponse{})
+}
+
+// Arm is the wire form of traffic.Armer.
+func (s *Server) Arm(ctx context.Context, r *agentpb.ArmRequest) (*agentpb.ArmResponse, error) {
+	err := s.call(ctx, func(ctx context.Context, session *session) error {
+		armer, ok := s.gen.(traffic.Armer)
+		if !ok {
+			return fmt.Errorf("arming the engine: it cannot be joined with others: %w", traffic.ErrUnsupported)
+		}
+		return armer.Arm(ctx, uint16(r.GetEpoch()))
+	})
+	return &agentpb.ArmResponse{}, err
+}
+
+// Start implements the wire form of Generator.
+func (s *Server) Start(parts agentpb.Agent_StartServer) error {
+	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
+	for {
+		part, err := parts.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		for _, w := range part.GetLoads() {
+			trial.Loads[uint16(w.GetStream())] = loadFromWire(w)
+		}
+		trial.Duration = time.Duration(part.GetDurationNanos())
+		trial.Epoch = uint16(part.GetEpoch())
+	}
+	err := s.call(parts.Context(), func(ctx context.Context, session *session) error {
+		if !session.configured {
+			return errors.New("starting a trial: no streams are configured in this session")
+		}
+		return s.gen.Start(ctx, trial)
+	})
+	if err != nil {
+		return err
+	}
+	return parts.SendAndClose(&agentpb.StartResponse{})
+}
+
+// Wait implements the wire form of Generator.
+func (s *Server) Wait(ctx context.Context, _ *agentpb.WaitRequest) (*agentpb.WaitResponse, error) {
+	return &agentpb.WaitResponse{}, s.call(ctx, func(ctx context.Context, _ *session) error { return s.gen.Wait(ctx) })
+}
+
+// Stop implements the wire form of Generator.
+func (s *Server) Stop(ctx context.Context, _ *agentpb.StopRequest) (*agentpb.StopResponse, error) {
+	return &agentpb.StopResponse{}, s.call(ctx, func(ctx context.Context, _ *session) error { return s.gen.Stop(ctx) })
+}
+
+// Read implements the wire form of Generator.
+func (s *Server) Read(_ *agentpb.ReadRequest, parts agentpb.Agent_ReadServer) error {
+	return s.call(parts.Context(), func(ctx context.Context, _ *session) error {
+		m, err := s.gen.Read(ctx)
+		if err != nil {
+			return err
+		}
+		return measurementToWire(m, parts.Send)
+	})
+}
