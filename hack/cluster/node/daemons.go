@@ -47,9 +47,7 @@ func (c *cluster) firstDaemons() []daemon {
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
 			"--profiling=false",
 		}},
-		{"dockerd", []string{
-			"--config-file", c.file("config", "docker.json"), "--deprecated-key-path", c.file("docker", "key.json"),
-		}},
+		{"dockerd", []string{"--config-file", c.file("config", "docker.json")}},
 	}
 }
 

@@ -18,10 +18,10 @@ func (c *cluster) writeSettings() error {
 		return err
 	}
 	for file, content := range map[string]string{
-		c.file("config", "containerd.toml"):     c.containerdSettings(),
-		c.file("config", "kubelet.yaml"):        c.kubeletSettings(),
-		c.file("config", "docker.json"):         string(docker),
-		c.file("config", "resolv.conf"):         "", // no DNS: addresses are used
+		c.file("config", "containerd.toml"):      c.containerdSettings(),
+		c.file("config", "kubelet.yaml"):         c.kubeletSettings(),
+		c.file("config", "docker.json"):          string(docker),
+		c.file("config", "resolv.conf"):          "", // no DNS: addresses are used
 		c.file("cni", "net.d", "00-multus.conf"): string(multus),
 	} {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
@@ -87,7 +87,6 @@ evictionHard:
 imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99
 # An idle node takes as little of the measured cores as it can.
-localStorageCapacityIsolation: false
 volumeStatsAggPeriod: 1h
 nodeStatusUpdateFrequency: 30s
 nodeStatusReportFrequency: 5m
@@ -99,21 +98,23 @@ nodeStatusReportFrequency: 5m
 // and leaves routes, filters and forwarding of the node as they are.
 func (c *cluster) dockerSettings() map[string]any {
 	return map[string]any{
-		"hosts":           []string{"unix:///run/docker.sock"},
-		"data-root":       c.file("docker"),
-		"exec-root":       "/run/docker",
-		"pidfile":         "/run/docker.pid",
-		"containerd":      "/run/containerd/containerd.sock",
-		"storage-driver":  "overlay2",
-		"bridge":          "none",
-		"iptables":        false,
-		"ip6tables":       false,
-		"ip-forward":      false,
-		"userland-proxy":  false,
-		"exec-opts":       []string{"native.cgroupdriver=cgroupfs"},
-		"cgroup-parent":   "/" + c.group + "/docker",
-		"default-runtime": "nodrop",
-		"runtimes":        map[string]any{"nodrop": map[string]any{"path": filepath.Join(c.cache, "bin/runc-caps")}},
+		"hosts":     []string{"unix:///run/docker.sock"},
+		"data-root": c.file("docker"),
+		// Else dockerd keeps its identity in the machine's /etc/docker.
+		"deprecated-key-path": c.file("docker", "key.json"),
+		"exec-root":           "/run/docker",
+		"pidfile":             "/run/docker.pid",
+		"containerd":          "/run/containerd/containerd.sock",
+		"storage-driver":      "overlay2",
+		"bridge":              "none",
+		"iptables":            false,
+		"ip6tables":           false,
+		"ip-forward":          false,
+		"userland-proxy":      false,
+		"exec-opts":           []string{"native.cgroupdriver=cgroupfs"},
+		"cgroup-parent":       "/" + c.group + "/docker",
+		"default-runtime":     "nodrop",
+		"runtimes":            map[string]any{"nodrop": map[string]any{"path": filepath.Join(c.cache, "bin/runc-caps")}},
 		// The management network of a lab stays clear of the test networks.
 		"default-address-pools": []map[string]any{{"base": "172.30.0.0/16", "size": 24}},
 	}

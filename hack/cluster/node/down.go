@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// down stops the cluster and deletes its state. It also cleans up after an "up"
+// that failed half-way, and does nothing where there is nothing.
+func (c *cluster) down() error {
+	r, err := c.readRecord()
+	if err != nil {
+		return err
+	}
+	if r != nil {
+		if err := r.Init.kill(); err != nil {
+			return fmt.Errorf("stopping the node: %w", err)
+		}
+	}
+	if err := c.removeCgroups(); err != nil {
+		return err
+	}
+	if r != nil {
+		for i := len(r.MadeDirs) - 1; i >= 0; i-- {
+			// Somebody else may have put something there; then it stays.
+			err := syscall.Rmdir(r.MadeDirs[i])
+			if err != nil && !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.ENOTEMPTY) {
+				return fmt.Errorf("removing %s: %w", r.MadeDirs[i], err)
+			}
+		}
+	}
+	if err := os.RemoveAll(c.state); err != nil {
+		return fmt.Errorf("deleting the cluster's state: %w", err)
+	}
+	return nil
+}
+
+// kill ends the node's process 1 and waits until it is gone; the kernel ends
+// everything else in its process namespace before.
+func (p process) kill() error {
+	if !p.running() {
+		return nil
+	}
+	if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	for deadline := time.Now().Add(30 * time.Second); p.running(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("process %d does not end", p.PID)
+		}
+	}
+	return nil
+}

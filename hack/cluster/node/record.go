@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// record is what "up" saw and made on the machine, for "down" and check-clean.
+type record struct {
+	// Init is the node's process 1, as the machine numbers it.
+	Init process `json:"init"`
+	// Namespaces are the node's, as the kernel names them: net:[4026532201].
+	Namespaces []string `json:"namespaces"`
+	// MadeDirs did not exist before; "up" needed them to mount on.
+	MadeDirs []string `json:"madeDirs"`
+	// Interfaces and Entries are what the machine had before: its network
+	// interfaces, and what is in the folders that daemons like to write to.
+	Interfaces []string `json:"interfaces"`
+	Entries    []string `json:"entries"`
+}
+
+// watchedDirs are the folders of the machine in which the daemons leave things
+// when they are not told otherwise.
+var watchedDirs = []string{
+	"/run", "/etc", "/etc/cni", "/etc/docker", "/opt", "/opt/cni", "/usr/libexec", "/usr/libexec/kubernetes",
+	"/var/lib", "/var/lib/kubelet", "/var/log",
+}
+
+// inventory reads what of the machine a record keeps.
+func inventory() (interfaces, entries []string, err error) {
+	links, err := net.Interfaces()
+	if err != nil {
+		return nil, nil, fmt.Errorf("listing the machine's interfaces: %w", err)
+	}
+	for _, link := range links {
+		interfaces = append(interfaces, link.Name)
+	}
+	for _, dir := range watchedDirs {
+		found, err := os.ReadDir(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("listing %s: %w", dir, err)
+		}
+		for _, entry := range found {
+			entries = append(entries, filepath.Join(dir, entry.Name()))
+		}
+	}
+	return interfaces, entries, nil
+}
+
+// readRecord returns nil where no cluster was ever started.
+func (c *cluster) readRecord() (*record, error) {
+	content, err := os.ReadFile(c.recordFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &record{}
+	if err := json.Unmarshal(content, r); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", c.recordFile(), err)
+	}
+	return r, nil
+}
+
+func (c *cluster) writeRecord(r *record) error {
+	content, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(c.recordFile(), append(content, '\n'), 0o644)
+}
+
+// process names a process for good: numbers are used again, start times are not.
+type process struct {
+	PID   int    `json:"pid"`
+	Start string `json:"start"` // clock ticks after boot
+}
+
+func findProcess(pid int) (process, error) {
+	_, start, err := processState(pid)
+	return process{pid, start}, err
+}
+
+// running tells whether the process still does anything; a zombie does not.
+func (p process) running() bool {
+	if p.PID == 0 {
+		return false
+	}
+	state, start, err := processState(p.PID)
+	return err == nil && start == p.Start && state != "Z" && state != "X"
+}
+
+func processState(pid int) (state, start string, err error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", "", err
+	}
+	// The second field is the program's name in brackets, with anything in it.
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	return fields[0], fields[19], nil
+}
+
+// namespaces of a process, those that "up" makes anew.
+func namespaces(pid int) ([]string, error) {
+	var names []string
+	for _, kind := range []string{"pid", "mnt", "net", "uts", "ipc"} {
+		name, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
+		if err != nil {
+			return nil, fmt.Errorf("reading the node's namespaces: %w", err)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}

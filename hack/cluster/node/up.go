@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bufio"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+//go:embed manifests/*.yaml
+var manifests embed.FS
+
+// up starts the cluster and returns when pods can run in it.
+func (c *cluster) up() error {
+	start := time.Now()
+	done := func(step string) { fmt.Printf("  %5.1f s  %s\n", time.Since(start).Seconds(), step) }
+	if old, err := c.readRecord(); err != nil {
+		return err
+	} else if old != nil && old.Init.running() {
+		return fmt.Errorf("the cluster is up already; \"make cluster-down\" removes it")
+	}
+	r, err := c.prepare()
+	if err != nil {
+		return fmt.Errorf("preparing the cluster: %w", err)
+	}
+	if err := c.startInit(r, done); err != nil {
+		return fmt.Errorf("starting the node: %w\nlook into %s", err, c.file("log"))
+	}
+	if err := c.settle(done); err != nil {
+		return fmt.Errorf("%w\nlook into %s; \"make cluster-down\" removes the cluster", err, c.file("log"))
+	}
+	return nil
+}
+
+// prepare makes all files, folders and cgroups that the node needs, and the
+// record of how the machine was before.
+func (c *cluster) prepare() (*record, error) {
+	r := &record{}
+	if err := os.MkdirAll(c.state, 0o755); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.Interfaces, r.Entries, err = inventory(); err != nil {
+		return nil, err
+	}
+	for target := range c.coveredDirs() {
+		made, err := makeDirs(target)
+		if err != nil {
+			return nil, err
+		}
+		r.MadeDirs = append(r.MadeDirs, made...)
+	}
+	// From here on "down" can undo what was done.
+	if err := c.writeRecord(r); err != nil {
+		return nil, err
+	}
+	for _, dir := range c.dirs() {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	if err := writePKI(c.file("pki")); err != nil {
+		return nil, err
+	}
+	if err := c.writeSettings(); err != nil {
+		return nil, err
+	}
+	return r, c.makeCgroups()
+}
+
+// makeDirs is os.MkdirAll that tells which folders it made, outermost first.
+func makeDirs(path string) ([]string, error) {
+	if _, err := os.Stat(path); err == nil {
+		return nil, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	made, err := makeDirs(filepath.Dir(path))
+	if err != nil {
+		return made, err
+	}
+	return append(made, path), os.Mkdir(path, 0o755)
+}
+
+// startInit starts process 1 of the node and waits until the API answers.
+func (c *cluster) startInit(r *record, done func(string)) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	progress, report, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer progress.Close()
+	log, err := os.Create(c.file("log", "init.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+
+	init := exec.Command(self, "init")
+	init.Stdout, init.Stderr = log, log
+	init.ExtraFiles = []*os.File{report} // becomes progressFile
+	init.SysProcAttr = &syscall.SysProcAttr{
+		Setsid: true, // a signal to this terminal is not for the node
+		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET |
+			syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
+	}
+	if err := init.Start(); err != nil {
+		return err
+	}
+	report.Close()
+	if r.Init, err = findProcess(init.Process.Pid); err != nil {
+		return err
+	}
+	if r.Namespaces, err = namespaces(init.Process.Pid); err != nil {
+		return err
+	}
+	if err := c.writeRecord(r); err != nil {
+		return err
+	}
+	if err := c.writeCommands(r.Init.PID); err != nil {
+		return err
+	}
+	last := ""
+	for lines := bufio.NewScanner(progress); lines.Scan(); {
+		last = lines.Text()
+		done(last)
+	}
+	if last != "Kubernetes API" {
+		message, _ := os.ReadFile(c.file("log", "init.log"))
+		return fmt.Errorf("it stopped after %q: %s", last, message)
+	}
+	return init.Process.Release()
+}
+
+// settle brings in the images and waits until the node takes pods.
+func (c *cluster) settle(done func(string)) error {
+	if err := c.loadFolder("node", done); err != nil {
+		return err
+	}
+	for _, name := range []string{"manifests/multus.yaml"} {
+		content, err := manifests.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		apply := c.inNode("kubectl", "apply", "--server-side", "-f", "-")
+		apply.Stdin = strings.NewReader(string(content))
+		if err := quietly(apply); err != nil {
+			return err
+		}
+	}
+	for _, wait := range [][]string{
+		{"--for=condition=Established", "crd/network-attachment-definitions.k8s.cni.cncf.io"},
+		{"--for=create", "node/" + nodeName},
+		{"--for=condition=Ready", "node/" + nodeName},
+		{"--for=create", "--namespace=default", "serviceaccount/default"},
+	} {
+		if err := quietly(c.inNode("kubectl", append([]string{"wait", "--timeout=90s"}, wait...)...)); err != nil {
+			return err
+		}
+	}
+	done("node ready")
+	if err := c.loadFolder("docker", done); err != nil {
+		return err
+	}
+	return nil
+}
+
+// inNode makes a command that runs inside the node.
+func (c *cluster) inNode(name string, args ...string) *exec.Cmd {
+	return exec.Command(c.file("bin", "in-node"), append([]string{name}, args...)...)
+}
+
+// quietly runs a command and shows what it printed only if it failed.
+func quietly(command *exec.Cmd) error {
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(command.Args[1:], " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// writeCommands writes bin/in-node, which runs any command in the node, and
+// small scripts that run one certain command there: put bin/ into PATH and
+// kubectl is this cluster's.
+func (c *cluster) writeCommands(init int) error {
+	env := c.environment()
+	for i, pair := range env {
+		env[i] = "'" + strings.ReplaceAll(pair, "'", `'\''`) + "'"
+	}
+	inNode := fmt.Sprintf("#!/bin/sh\nexec nsenter --target %d --mount --net --uts --ipc --pid --wdns=\"$PWD\" env %s \"$@\"\n",
+		init, strings.Join(env, " "))
+	scripts := map[string]string{"in-node": inNode}
+	for _, name := range []string{"kubectl", "helm", "ctr", "docker"} {
+		scripts[name] = fmt.Sprintf("#!/bin/sh\nexec '%s' %s \"$@\"\n", c.file("bin", "in-node"), name)
+	}
+	for name, content := range scripts {
+		if err := os.WriteFile(c.file("bin", name), []byte(content), 0o755); err != nil {
+			return fmt.Errorf("writing the cluster's commands: %w", err)
+		}
+	}
+	return nil
+}
