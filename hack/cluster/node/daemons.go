@@ -70,7 +70,8 @@ func (c *cluster) laterDaemons() []daemon {
 		{"kube-controller-manager", append(client("controller-manager"),
 			"--service-account-private-key-file="+pki("service-account.key"), "--root-ca-file="+pki("ca.crt"),
 			"--cluster-signing-cert-file="+pki("ca.crt"), "--cluster-signing-key-file="+pki("ca.key"),
-			"--use-service-account-credentials=true", "--node-monitor-period=30s", "--node-monitor-grace-period=3m",
+			"--use-service-account-credentials=true", "--flex-volume-plugin-dir="+c.file("kubelet", "volume-plugins"),
+			"--node-monitor-period=30s", "--node-monitor-grace-period=3m",
 		)},
 		{"kube-scheduler", client("scheduler")},
 		{"kube-proxy", []string{
