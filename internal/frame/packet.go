@@ -1,0 +1,152 @@
+package frame
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+)
+
+const (
+	// Magic is the first field of a signature.
+	Magic = 0xd50f
+	// SignatureSize is the length of a signature in bytes.
+	SignatureSize = 18
+	// SignatureOffset4 and SignatureOffset6 are where the signature begins in a
+	// frame over IPv4 and IPv6: right after the UDP header.
+	SignatureOffset4 = ethernetBytes + ipv4Bytes + udpBytes
+	SignatureOffset6 = ethernetBytes + ipv6Bytes + udpBytes
+	// MinUDP4 and MinUDP6 are the smallest frames, with FCS, that hold a signature.
+	MinUDP4 = SignatureOffset4 + SignatureSize + fcsBytes
+	MinUDP6 = SignatureOffset6 + SignatureSize + fcsBytes
+
+	mask48     = 1<<48 - 1
+	etherIPv4  = 0x0800
+	etherIPv6  = 0x86dd
+	protoUDP   = 17
+	dontFrag   = 0x4000
+	defaultTTL = 64
+)
+
+// Packet is the test frame of a stream: Ethernet, IPv4 or IPv6, UDP, signature
+// and zeros.
+type Packet struct {
+	// SrcMAC and DstMAC are the Ethernet addresses.
+	SrcMAC, DstMAC [6]byte
+	// Src and Dst are addresses of one family.
+	Src, Dst netip.Addr
+	// SrcPort and DstPort are the UDP ports.
+	SrcPort, DstPort uint16
+	// TTL is the time to live or hop limit; 0 means 64.
+	TTL uint8
+	// Size in bytes with FCS: MinUDP4 or MinUDP6 to MaxSize.
+	Size int
+}
+
+// Build returns the frame without FCS. The UDP checksum over IPv4 is 0, which
+// means none (RFC 768); over IPv6, where one is required, it is computed.
+func (p Packet) Build(sig Signature) ([]byte, error) {
+	if !p.Src.IsValid() || !p.Dst.IsValid() || p.Src.Is4() != p.Dst.Is4() {
+		return nil, fmt.Errorf("source %v and destination %v: want two addresses of one family", p.Src, p.Dst)
+	}
+	least, offset := MinUDP4, SignatureOffset4
+	if p.Src.Is6() {
+		least, offset = MinUDP6, SignatureOffset6
+	}
+	if p.Size < least || p.Size > MaxSize {
+		return nil, fmt.Errorf("frame size %d: a frame with UDP and signature has %d to %d bytes", p.Size, least, MaxSize)
+	}
+	b := make([]byte, p.Size-fcsBytes)
+	copy(b, p.DstMAC[:])
+	copy(b[6:], p.SrcMAC[:])
+	ttl := p.TTL
+	if ttl == 0 {
+		ttl = defaultTTL
+	}
+	udp := b[offset-8:]
+	binary.BigEndian.PutUint16(udp, p.SrcPort)
+	binary.BigEndian.PutUint16(udp[2:], p.DstPort)
+	binary.BigEndian.PutUint16(udp[4:], uint16(len(udp)))
+	sig.Put(b[offset:])
+	if p.Src.Is6() {
+		binary.BigEndian.PutUint16(b[12:], etherIPv6)
+		b[14] = 6 << 4
+		binary.BigEndian.PutUint16(b[18:], uint16(len(udp)))
+		b[20], b[21] = protoUDP, ttl
+		copy(b[22:], p.Src.AsSlice())
+		copy(b[38:], p.Dst.AsSlice())
+		sum := Checksum(Sum(udp) + Sum(b[22:54]) + protoUDP + uint64(len(udp)))
+		if sum == 0 {
+			sum = 0xffff // 0 would mean that there is none
+		}
+		binary.BigEndian.PutUint16(udp[6:], sum)
+		return b, nil
+	}
+	binary.BigEndian.PutUint16(b[12:], etherIPv4)
+	ip := b[14:34]
+	ip[0] = 4<<4 | 5
+	binary.BigEndian.PutUint16(ip[2:], uint16(len(b)-14))
+	binary.BigEndian.PutUint16(ip[6:], dontFrag)
+	ip[8], ip[9] = ttl, protoUDP
+	copy(ip[12:], p.Src.AsSlice())
+	copy(ip[16:], p.Dst.AsSlice())
+	binary.BigEndian.PutUint16(ip[10:], Checksum(Sum(ip)))
+	return b, nil
+}
+
+// Signature is what every test frame carries, big endian, right after its UDP
+// header: magic, epoch and stream of 16 bits, sequence and time of 48 bits.
+type Signature struct {
+	// Epoch marks the trial.
+	Epoch uint16
+	// Stream is the stream's ID.
+	Stream uint16
+	// Sequence counts the stream's frames from 0, in 48 bits.
+	Sequence uint64
+	// Nanos is when the frame was sent, on the monotonic clock, in 48 bits.
+	Nanos uint64
+}
+
+// Put writes the signature into the first 18 bytes of b.
+func (s Signature) Put(b []byte) {
+	binary.BigEndian.PutUint16(b, Magic)
+	binary.BigEndian.PutUint16(b[2:], s.Epoch)
+	binary.BigEndian.PutUint16(b[4:], s.Stream)
+	binary.BigEndian.PutUint64(b[6:], s.Sequence<<16|s.Nanos&mask48>>32)
+	binary.BigEndian.PutUint32(b[14:], uint32(s.Nanos))
+}
+
+// ParseSignature reads the signature at the begin of b, and says whether there
+// is one.
+func ParseSignature(b []byte) (Signature, bool) {
+	if len(b) < SignatureSize || binary.BigEndian.Uint16(b) != Magic {
+		return Signature{}, false
+	}
+	mark := binary.BigEndian.Uint64(b[6:])
+	return Signature{
+		Epoch:    binary.BigEndian.Uint16(b[2:]),
+		Stream:   binary.BigEndian.Uint16(b[4:]),
+		Sequence: mark >> 16,
+		Nanos:    mark&0xffff<<32 | uint64(binary.BigEndian.Uint32(b[14:])),
+	}, true
+}
+
+// Sum adds up b as big endian 16 bit words, an odd byte at the end as if a zero
+// followed. Sums of parts may be added, where the parts begin at even offsets.
+func Sum(b []byte) uint64 {
+	var sum uint64
+	for ; len(b) >= 2; b = b[2:] {
+		sum += uint64(binary.BigEndian.Uint16(b))
+	}
+	if len(b) == 1 {
+		sum += uint64(b[0]) << 8
+	}
+	return sum
+}
+
+// Checksum returns the Internet checksum (RFC 1071) of a Sum.
+func Checksum(sum uint64) uint16 {
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	return ^uint16(sum)
+}
