@@ -5,30 +5,51 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/version"
 )
 
+// pluginName is the name of the binary, or of a link to it, that kubectl looks
+// for when somebody types "kubectl nodrop".
+const pluginName = "kubectl-nodrop"
+
 func main() {
+	root := newRootCommand(filepath.Base(os.Args[0]))
+	if err := root.Execute(); err != nil {
+		os.Exit(explain(root.ErrOrStderr(), err))
+	}
+}
+
+func newRootCommand(name string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "nodrop",
-		Short:         "Measure network devices",
+		Short:         "Measure network devices: throughput without loss, latency and jitter",
 		Version:       version.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(
-		newRunCommand(),
-		newWatchCommand(),
-		newReportCommand(),
-		newOperatorCommand(),
-		newRunnerCommand(),
-		newAgentCommand(),
-		newDeviceCommand(),
-	)
-	if err := root.Execute(); err != nil {
-		os.Exit(report(root.ErrOrStderr(), err))
+	if name == pluginName {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl nodrop"}
 	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return hint.With(err, "see "+cmd.CommandPath()+" --help")
+	})
+	const people, pods = "people", "pods"
+	root.AddGroup(
+		&cobra.Group{ID: people, Title: "Commands for people:"},
+		&cobra.Group{ID: pods, Title: "Commands that NoDrop runs in pods:"},
+	)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, command := range commands {
+			command.GroupID = group
+			root.AddCommand(command)
+		}
+	}
+	add(people, newRunCommand(), newWatchCommand(), newReportCommand())
+	add(pods, newOperatorCommand(), newRunnerCommand(), newAgentCommand(), newDeviceCommand())
+	return root
 }

@@ -1,11 +1,59 @@
 package main
 
 import (
-	"errors"
+	"context"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/report"
 )
 
 func newReportCommand() *cobra.Command {
-	return &cobra.Command{Use: "report", RunE: func(*cobra.Command, []string) error { return errors.New("not built yet") }}
+	var out output
+	cmd := &cobra.Command{
+		Use:   "report NAME",
+		Short: "Print the result of a benchmark in the cluster",
+		Long: `Print the result of a benchmark in the cluster: as a table, or as a document
+for programs. A benchmark that still runs is reported with the rows that are
+finished. The exit code is 0 when there is something to report.`,
+		Example: `  kubectl nodrop report router-rfc2544 -n team-routing
+  kubectl nodrop report router-rfc2544 -o json --output-file result.json`,
+		Args: cobra.ExactArgs(1),
+	}
+	k := newKube(cmd)
+	out.addFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		if err := out.check(); err != nil {
+			return err
+		}
+		c, namespace, err := k.connect()
+		if err != nil {
+			return err
+		}
+		benchmark, err := getBenchmark(ctx, c, client.ObjectKey{Namespace: namespace, Name: args[0]})
+		if err != nil {
+			return err
+		}
+		return out.write(cmd.OutOrStdout(), report.New(benchmark, profileOf(ctx, c, benchmark)))
+	}
+	return cmd
+}
+
+func getBenchmark(ctx context.Context, c client.Client, key client.ObjectKey) (*v1alpha1.Benchmark, error) {
+	var benchmark v1alpha1.Benchmark
+	err := c.Get(ctx, key, &benchmark)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, benchmarkNotFound(ctx, c, key)
+	case err != nil:
+		return nil, unreachable(err)
+	}
+	return &benchmark, nil
 }

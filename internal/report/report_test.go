@@ -264,3 +264,16 @@ func TestParseFormat(t *testing.T) {
 		t.Errorf("ParseFormat(html): %v", err)
 	}
 }
+
+func TestRowLine(t *testing.T) {
+	rows := router().Rows
+	for i, want := range []string{
+		"throughput 86 B: 294,811 frames/s, 0.203 Gbit/s, 1.2500% of line rate, latency 43.210 us on average, Virtual",
+		"throughput 1,518 B: 0 frames/s, 0.000 Gbit/s, 0.0000% of line rate, Virtual, no test frame came back on p2 in 5 s; ARP for 198.18.2.1 was not answered on p2: check the device's address, and that the link is up",
+		"latency 86 B at 50%: 1,488,095 frames/s, 1.024 Gbit/s, 50.0000% of line rate, latency 43.210 us on average, 1 frames lost, GeneratorBound",
+	} {
+		if got := RowLine(rows[i]); got != want {
+			t.Errorf("row %d: %s\nwant %s", i, got, want)
+		}
+	}
+}

@@ -168,3 +168,25 @@ func wrap(text, indent string) string {
 
 // milliseconds turns a counter of the API into a duration.
 func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+
+// RowLine is a finished row in one line, for those who follow a run.
+func RowLine(row v1alpha1.ResultRow) string {
+	what := fmt.Sprintf("%s %s B", row.Test, group(int64(row.FrameSize)))
+	if row.Load != "" {
+		what += " at " + string(row.Load)
+	}
+	unit := unitFor(row.BitsPerSecond)
+	parts := []string{fmt.Sprintf("%s frames/s, %s %s, %s%% of line rate",
+		group(row.FramesPerSecond), fixed(row.BitsPerSecond, unit.bits, 3), unit.name, fixed(row.LineRatePPM, 10_000, 4))}
+	if l := row.Latency; l != nil {
+		parts = append(parts, fmt.Sprintf("latency %s us on average", micros(l.AvgNs)))
+	}
+	if row.Lost > 0 {
+		parts = append(parts, group(row.Lost)+" frames lost")
+	}
+	parts = append(parts, string(row.Validity))
+	if row.Message != "" {
+		parts = append(parts, row.Message)
+	}
+	return what + ": " + strings.Join(parts, ", ")
+}

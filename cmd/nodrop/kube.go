@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/hint"
+)
+
+// kube is how a command reaches the cluster: by the flags and files that kubectl
+// uses, so that the plugin asks the same server as kubectl does.
+type kube struct {
+	rules     *clientcmd.ClientConfigLoadingRules
+	overrides *clientcmd.ConfigOverrides
+}
+
+func newKube(cmd *cobra.Command) *kube {
+	k := &kube{rules: clientcmd.NewDefaultClientConfigLoadingRules(), overrides: &clientcmd.ConfigOverrides{}}
+	cmd.Flags().StringVar(&k.rules.ExplicitPath, "kubeconfig", "", "path to the kubeconfig file")
+	clientcmd.BindOverrideFlags(k.overrides, cmd.Flags(), clientcmd.RecommendedConfigOverrideFlags(""))
+	return k
+}
+
+// connect returns a client, and the namespace to look in. It does not ask the
+// server anything yet.
+func (k *kube) connect() (client.WithWatch, string, error) {
+	const advice = "set KUBECONFIG or give --kubeconfig, as for kubectl"
+	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(k.rules, k.overrides)
+	namespace, _, err := config.Namespace()
+	if err != nil {
+		return nil, "", hint.With(fmt.Errorf("reading the kubeconfig: %w", err), advice)
+	}
+	rest, err := config.ClientConfig()
+	if err != nil {
+		return nil, "", hint.With(fmt.Errorf("reading the kubeconfig: %w", err), advice)
+	}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, "", fmt.Errorf("registering the API: %w", err)
+	}
+	c, err := client.NewWithWatch(rest, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, "", unreachable(err)
+	}
+	return c, namespace, nil
+}
+
+// unreachable says what to do about an error of the API server.
+func unreachable(err error) error {
+	switch {
+	case meta.IsNoMatchError(err):
+		return hint.With(errors.New("this cluster does not know NoDrop's resources"), "install the chart, or choose another cluster with --context")
+	case apierrors.IsUnauthorized(err):
+		return hint.With(fmt.Errorf("the cluster does not accept these credentials: %w", err), "log in again, or choose another user with --user")
+	case apierrors.IsForbidden(err):
+		return hint.With(err, "ask the lab for the role nodrop-user in this namespace, or give another namespace with -n")
+	}
+	return hint.With(fmt.Errorf("asking the cluster: %w", err), "see whether kubectl get benchmarks works with the same kubeconfig and context")
+}
+
+// temporary reports whether the same question may be answered later.
+func temporary(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return !meta.IsNoMatchError(err) && !errors.Is(err, errDeleted)
+	}
+	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) ||
+		apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+}
+
+// benchmarkNotFound names the benchmarks that there are.
+func benchmarkNotFound(ctx context.Context, c client.Client, key client.ObjectKey) error {
+	err := fmt.Errorf("no Benchmark %q in namespace %q", key.Name, key.Namespace)
+	var there v1alpha1.BenchmarkList
+	if listing := c.List(ctx, &there, client.InNamespace(key.Namespace)); listing != nil || len(there.Items) == 0 {
+		return hint.With(err, "kubectl get benchmarks -A lists all benchmarks; choose the namespace with -n")
+	}
+	var names []string
+	for i := range there.Items {
+		names = append(names, there.Items[i].Name)
+	}
+	return hint.With(err, "there are "+strings.Join(names, ", ")+"; choose another namespace with -n")
+}
+
+// profileOf reads the traffic profile of a benchmark, nil when it is gone or
+// may not be read: a result is worth showing without it.
+func profileOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchmark) *v1alpha1.TrafficProfileSpec {
+	var profile v1alpha1.TrafficProfile
+	key := client.ObjectKey{Namespace: benchmark.Namespace, Name: benchmark.Spec.TrafficProfileName}
+	if err := c.Get(ctx, key, &profile); err != nil {
+		return nil
+	}
+	return &profile.Spec
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// asProgram makes the test binary behave as nodrop, so that tests run the whole
+// program, with its exit codes and signals, without building it a second time.
+const asProgram = "NODROP_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) == "1" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// patience is how long a test waits for something that will come.
+const patience = time.Minute
+
+// process is a run of nodrop.
+type process struct {
+	t              *testing.T
+	cmd            *exec.Cmd
+	stdout, stderr buffer
+}
+
+// buffer can be read while a process writes to it.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	return startAs(t, "nodrop", args...)
+}
+
+func startAs(t *testing.T, name string, args ...string) *process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t: t, cmd: exec.Command(self, args...)}
+	p.cmd.Args[0] = name
+	p.cmd.Env = append(os.Environ(), asProgram+"=1")
+	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if p.cmd.ProcessState == nil {
+			_ = p.cmd.Process.Kill()
+			_ = p.cmd.Wait()
+		}
+	})
+	return p
+}
+
+// exit waits for the end of the process and returns its exit code.
+func (p *process) exit() int {
+	p.t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- p.cmd.Wait() }()
+	select {
+	case err := <-ended:
+		var status *exec.ExitError
+		if err != nil && !errors.As(err, &status) {
+			p.t.Fatal(err)
+		}
+	case <-time.After(patience):
+		_ = p.cmd.Process.Kill()
+		<-ended
+		p.t.Fatalf("%s did not end\nstdout:\n%s\nstderr:\n%s", strings.Join(p.cmd.Args, " "), &p.stdout, &p.stderr)
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// wants checks how the process ended and what it said.
+func (p *process) wants(code int, stdout, stderr string) {
+	p.t.Helper()
+	if got := p.exit(); got != code {
+		p.t.Errorf("exit code %d, want %d", got, code)
+	}
+	if !strings.Contains(p.stdout.String(), stdout) {
+		p.t.Errorf("stdout lacks %q", stdout)
+	}
+	if !strings.Contains(p.stderr.String(), stderr) {
+		p.t.Errorf("stderr lacks %q", stderr)
+	}
+	if p.t.Failed() {
+		p.t.Logf("%s\nstdout:\n%s\nstderr:\n%s", strings.Join(p.cmd.Args, " "), &p.stdout, &p.stderr)
+	}
+}
+
+// says waits until the process wrote a text to stderr.
+func (p *process) says(text string) {
+	p.t.Helper()
+	eventually(p.t, "stderr to say "+text, func() bool { return strings.Contains(p.stderr.String(), text) },
+		func() string { return p.stderr.String() })
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool, state func() string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waited %s for %s; it was:\n%s", patience, what, state())
+		case <-tick.C:
+		}
+	}
+}

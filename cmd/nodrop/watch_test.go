@@ -1,0 +1,303 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/report"
+)
+
+// cluster is an API server behind a line that can be cut.
+type cluster struct {
+	t          *testing.T
+	client     client.Client
+	kubeconfig string
+	line       *cutter
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	rest, env := kubetest.Start(t, nil)
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(rest, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.Load(env.KubeConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := &cluster{t: t, client: c, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	for _, entry := range config.Clusters {
+		server, err := url.Parse(entry.Server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result.line = newCutter(t, server.Host)
+		server.Host = result.line.listener.Addr().String()
+		entry.Server = server.String()
+	}
+	if err := clientcmd.WriteToFile(*config, result.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	profile := &v1alpha1.TrafficProfile{ObjectMeta: metav1.ObjectMeta{Name: "pairs", Namespace: "default"}}
+	profile.Spec.Pattern.Pairs = &v1alpha1.PairsPattern{}
+	profile.Spec.Packet.IPv4 = &v1alpha1.IPPacket{}
+	if err := c.Create(context.Background(), profile); err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// benchmark makes a benchmark with a status.
+func (c *cluster) benchmark(name string, change func(*v1alpha1.BenchmarkStatus)) {
+	c.t.Helper()
+	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+	b.Spec = v1alpha1.BenchmarkSpec{TestBedName: "bed", TrafficProfileName: "pairs",
+		Tests: []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}}}
+	// The Go zero of a duration is not the absence of it, so the defaults are written out.
+	if err := json.Unmarshal([]byte(`{"settleTime":"2s","restTime":"5s"}`), &b.Spec); err != nil {
+		c.t.Fatal(err)
+	}
+	b.Spec.Tests[0].Throughput.TrialDuration.Duration = 60e9
+	b.Spec.Tests[0].Throughput.SearchTrialDuration.Duration = 10e9
+	if err := c.client.Create(context.Background(), b); err != nil {
+		c.t.Fatal(err)
+	}
+	if change != nil {
+		c.status(name, change)
+	}
+}
+
+func (c *cluster) status(name string, change func(*v1alpha1.BenchmarkStatus)) {
+	c.t.Helper()
+	var b v1alpha1.Benchmark
+	if err := c.client.Get(context.Background(), client.ObjectKey{Namespace: "default", Name: name}, &b); err != nil {
+		c.t.Fatal(err)
+	}
+	change(&b.Status)
+	if err := c.client.Status().Update(context.Background(), &b); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) nodrop(t *testing.T, args ...string) *process {
+	t.Helper()
+	return start(t, append(args, "--kubeconfig", c.kubeconfig)...)
+}
+
+func inPhase(phase v1alpha1.BenchmarkPhase, message string) func(*v1alpha1.BenchmarkStatus) {
+	return func(s *v1alpha1.BenchmarkStatus) { s.Phase, s.Message = phase, message }
+}
+
+var oneRow = []v1alpha1.ResultRow{{
+	Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 64, LineRatePPM: 696875,
+	FramesPerSecond: 26547619822, BitsPerSecond: 26547619822 * 512, Validity: v1alpha1.ValidityValid,
+}}
+
+func TestWatchAndReport(t *testing.T) {
+	c := newCluster(t)
+	t.Run("follows over a broken connection", func(t *testing.T) { followsOverABrokenConnection(t, c) })
+	t.Run("exit codes", func(t *testing.T) { exitCodes(t, c) })
+	t.Run("stops watching", func(t *testing.T) { stopsWatching(t, c) })
+	t.Run("deleted", func(t *testing.T) { deletedWhileWatched(t, c) })
+	t.Run("not found", func(t *testing.T) { notFound(t, c) })
+	t.Run("report", func(t *testing.T) { reports(t, c) })
+}
+
+func followsOverABrokenConnection(t *testing.T, c *cluster) {
+	c.benchmark("followed", nil)
+	p := c.nodrop(t, "watch", "followed")
+	p.says("Pending")
+	c.status("followed", func(s *v1alpha1.BenchmarkStatus) {
+		s.Phase = v1alpha1.PhaseQueued
+		s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionBedLeased, Status: metav1.ConditionFalse,
+			Reason: v1alpha1.ReasonQueued, Message: "2 benchmarks come first on bed", LastTransitionTime: metav1.Now()}}
+	})
+	p.says("Queued: 2 benchmarks come first on bed")
+	c.line.cut()
+	c.status("followed", func(s *v1alpha1.BenchmarkStatus) {
+		s.Phase, s.Message = v1alpha1.PhaseRunning, ""
+		s.Progress = &v1alpha1.Progress{Summary: "1/2 rows, 50%, 1m left", Trial: "throughput 128 B: 62.5% for 10s", RowsDone: 1, RowsTotal: 2}
+		s.Rows = oneRow
+	})
+	p.says("the connection to the cluster is lost")
+	c.line.join()
+	p.says("throughput 64 B: 26,547,619,822 frames/s, 13.592 Tbit/s, 69.6875% of line rate, Valid")
+	p.says("Running: 1/2 rows, 50%, 1m left")
+	c.status("followed", func(s *v1alpha1.BenchmarkStatus) { s.Progress.Trial = "throughput 128 B: 75% for 10s" })
+	p.says("Running: throughput 128 B: 75% for 10s, 1/2 rows, 50%, 1m left")
+	c.status("followed", inPhase(v1alpha1.PhaseCleaningUp, "removing 3 pods"))
+	p.says("CleaningUp: removing 3 pods")
+	c.status("followed", inPhase(v1alpha1.PhasePassed, "all rows were measured"))
+	p.wants(exitPassed, "13.592    69.6875", "Passed: all rows were measured")
+	if rows := strings.Count(p.stderr.String(), "69.6875% of line rate"); rows != 1 {
+		t.Errorf("the row was shown %d times", rows)
+	}
+}
+
+func exitCodes(t *testing.T, c *cluster) {
+	for phase, code := range map[v1alpha1.BenchmarkPhase]int{
+		v1alpha1.PhasePassed: exitPassed, v1alpha1.PhaseFailed: exitFailed, v1alpha1.PhaseInvalid: exitInvalid,
+		v1alpha1.PhaseAborted: exitAborted, v1alpha1.PhaseError: exitError,
+	} {
+		name := "ended-" + strings.ToLower(string(phase))
+		c.benchmark(name, inPhase(phase, "because"))
+		p := c.nodrop(t, "watch", name)
+		p.wants(code, "Benchmark default/"+name+": "+string(phase)+"\n  because", string(phase)+": because")
+	}
+}
+
+func stopsWatching(t *testing.T, c *cluster) {
+	c.benchmark("slow", inPhase(v1alpha1.PhaseQueued, "waiting"))
+	p := c.nodrop(t, "watch", "slow", "--timeout", "1s")
+	p.wants(exitUnfinished, "", "nodrop: benchmark slow did not end in 1s\nhint: it goes on in the cluster")
+
+	p = c.nodrop(t, "watch", "slow")
+	p.says("Queued: waiting")
+	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	p.wants(exitUnfinished, "", "nodrop: watching was interrupted\nhint: it goes on in the cluster")
+}
+
+func deletedWhileWatched(t *testing.T, c *cluster) {
+	c.benchmark("deleted", inPhase(v1alpha1.PhaseQueued, "waiting"))
+	p := c.nodrop(t, "watch", "deleted")
+	p.says("Queued: waiting")
+	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Name: "deleted", Namespace: "default"}}
+	if err := c.client.Delete(context.Background(), b); err != nil {
+		t.Fatal(err)
+	}
+	p.wants(exitUse, "", "nodrop: the benchmark was deleted while it was watched")
+}
+
+func notFound(t *testing.T, c *cluster) {
+	c.benchmark("there", nil)
+	for _, command := range []string{"watch", "report"} {
+		p := c.nodrop(t, command, "their")
+		p.wants(exitUse, "", `nodrop: no Benchmark "their" in namespace "default"`)
+		if !strings.Contains(p.stderr.String(), "hint: there are ") || !strings.Contains(p.stderr.String(), "there") {
+			t.Errorf("%s: no hint with the benchmarks that exist: %s", command, &p.stderr)
+		}
+		p = c.nodrop(t, command, "there", "-n", "elsewhere")
+		p.wants(exitUse, "", `no Benchmark "there" in namespace "elsewhere"`)
+	}
+}
+
+func reports(t *testing.T, c *cluster) {
+	c.benchmark("reported", func(s *v1alpha1.BenchmarkStatus) { s.Phase, s.Rows = v1alpha1.PhaseRunning, oneRow })
+	p := c.nodrop(t, "report", "reported")
+	p.wants(exitPassed, "Traffic   IPv4/UDP, port pairs in both directions", "")
+
+	p = c.nodrop(t, "report", "reported", "-o", "json")
+	p.wants(exitPassed, "", "")
+	var document report.Document
+	if err := json.Unmarshal([]byte(p.stdout.String()), &document); err != nil {
+		t.Fatal(err)
+	}
+	if document.Schema != report.Schema || len(document.Rows) != 1 || document.Profile == nil || document.Benchmark.UID == "" {
+		t.Errorf("document: %s", &p.stdout)
+	}
+
+	file := filepath.Join(t.TempDir(), "result.txt")
+	p = c.nodrop(t, "report", "reported", "--output-file", file)
+	p.wants(exitPassed, "", "")
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "13.592") || p.stdout.String() != "" {
+		t.Errorf("file: %v %s, stdout: %s", err, text, &p.stdout)
+	}
+
+	p = c.nodrop(t, "report", "reported", "-o", "html")
+	p.wants(exitUse, "", `"html" is not an output format: give table, json or yaml`)
+}
+
+// cutter passes connections on to a server until they are cut.
+type cutter struct {
+	listener net.Listener
+	server   string
+
+	mu    sync.Mutex
+	isCut bool
+	open  []net.Conn
+}
+
+func newCutter(t *testing.T, server string) *cutter {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cutter{listener: listener, server: server}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			c.pass(conn)
+		}
+	}()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		c.cut()
+	})
+	return c
+}
+
+func (c *cutter) pass(conn net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	server, err := net.Dial("tcp", c.server)
+	if err != nil {
+		_ = conn.Close()
+		return
+	}
+	if c.isCut {
+		_ = conn.Close()
+		_ = server.Close()
+		return
+	}
+	c.open = append(c.open, conn, server)
+	for _, ends := range [][2]net.Conn{{conn, server}, {server, conn}} {
+		go func() {
+			_, _ = io.Copy(ends[0], ends[1])
+			_ = ends[0].Close()
+		}()
+	}
+}
+
+// cut breaks every connection and refuses new ones.
+func (c *cutter) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isCut = true
+	for _, conn := range c.open {
+		_ = conn.Close()
+	}
+	c.open = nil
+}
+
+func (c *cutter) join() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isCut = false
+}

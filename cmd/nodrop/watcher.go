@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/report"
+)
+
+// watcher follows one benchmark. A connection that breaks is made anew; the
+// status holds everything measured so far, so that nothing is missed.
+type watcher struct {
+	client client.WithWatch
+	key    client.ObjectKey
+	live   *live
+	// retry is waited between attempts to reach the cluster again.
+	retry time.Duration
+
+	uid   types.UID
+	phase v1alpha1.BenchmarkPhase
+	rows  int
+}
+
+var (
+	// errWatchClosed is nothing unusual: the API server ends every watch after a while.
+	errWatchClosed = errors.New("the server closed the watch")
+	errDeleted     = errors.New("the benchmark was deleted while it was watched")
+)
+
+// untilFinished returns the benchmark once it is in one of its last phases.
+func (w *watcher) untilFinished(ctx context.Context) (*v1alpha1.Benchmark, error) {
+	benchmark, err := getBenchmark(ctx, w.client, w.key)
+	if err != nil {
+		return nil, err
+	}
+	w.uid = benchmark.UID
+	for {
+		finished, err := w.follow(ctx, benchmark)
+		if finished != nil || ctx.Err() != nil || !temporary(err) {
+			return finished, err
+		}
+		if !errors.Is(err, errWatchClosed) {
+			w.live.update("lost", "the connection to the cluster is lost, trying again: "+err.Error())
+		}
+		if benchmark, err = w.again(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// again reads the benchmark, as often as it takes.
+func (w *watcher) again(ctx context.Context) (*v1alpha1.Benchmark, error) {
+	for {
+		var benchmark v1alpha1.Benchmark
+		err := w.client.Get(ctx, w.key, &benchmark)
+		switch {
+		case err == nil:
+			return &benchmark, nil
+		case apierrors.IsNotFound(err):
+			return nil, errDeleted
+		case !temporary(err):
+			return nil, unreachable(err)
+		}
+		w.live.update("lost", "the connection to the cluster is lost, trying again: "+err.Error())
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(w.retry):
+		}
+	}
+}
+
+// follow shows a state and every later one, until the benchmark has finished or
+// the connection breaks.
+func (w *watcher) follow(ctx context.Context, benchmark *v1alpha1.Benchmark) (*v1alpha1.Benchmark, error) {
+	if done, err := w.see(benchmark); err != nil {
+		return nil, err
+	} else if done {
+		return benchmark, nil
+	}
+	changes, err := w.client.Watch(ctx, &v1alpha1.BenchmarkList{}, client.InNamespace(w.key.Namespace),
+		client.MatchingFields{"metadata.name": w.key.Name},
+		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: benchmark.ResourceVersion}})
+	if err != nil {
+		return nil, err
+	}
+	defer changes.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case event, open := <-changes.ResultChan():
+			switch {
+			case !open:
+				return nil, errWatchClosed
+			case event.Type == watch.Error:
+				return nil, apierrors.FromObject(event.Object)
+			case event.Type == watch.Deleted:
+				return nil, errDeleted
+			}
+			changed, isBenchmark := event.Object.(*v1alpha1.Benchmark)
+			if !isBenchmark {
+				continue
+			}
+			if done, err := w.see(changed); err != nil {
+				return nil, err
+			} else if done {
+				return changed, nil
+			}
+		}
+	}
+}
+
+// see shows a state, and reports whether it is the last one.
+func (w *watcher) see(benchmark *v1alpha1.Benchmark) (finished bool, err error) {
+	if benchmark.UID != w.uid {
+		return false, errDeleted
+	}
+	status := &benchmark.Status
+	for _, row := range status.Rows[min(w.rows, len(status.Rows)):] {
+		w.live.keep(report.RowLine(row))
+	}
+	w.rows = max(w.rows, len(status.Rows))
+	phase := status.Phase
+	if phase == "" {
+		phase = v1alpha1.PhasePending
+	}
+	if phase != w.phase {
+		w.phase = phase
+		w.live.keep(joinNonEmpty(": ", string(phase), explanation(benchmark)))
+	} else {
+		w.live.update(phaseLine(benchmark))
+	}
+	return phase.Finished(), nil
+}
+
+// phaseLine describes a state in a line, and gives a key that changes whenever
+// more than the time left does.
+func phaseLine(benchmark *v1alpha1.Benchmark) (key, text string) {
+	status := &benchmark.Status
+	if p := status.Progress; status.Phase == v1alpha1.PhaseRunning && p != nil {
+		text := joinNonEmpty(", ", p.Trial, p.Summary)
+		return fmt.Sprint(status.Phase, p.Trial, p.RowsDone, p.TrialsDone), "Running: " + text
+	}
+	text = joinNonEmpty(": ", string(status.Phase), explanation(benchmark))
+	return text, text
+}
+
+// explanation says why a benchmark is in its phase: in the queue, how many come
+// first; while it is prepared, what is being waited for.
+func explanation(benchmark *v1alpha1.Benchmark) string {
+	status := &benchmark.Status
+	var conditions []string
+	switch status.Phase {
+	case v1alpha1.PhaseQueued:
+		conditions = []string{v1alpha1.ConditionBedLeased}
+	case v1alpha1.PhasePreparing:
+		conditions = []string{v1alpha1.ConditionDeviceReady, v1alpha1.ConditionTrafficReady}
+	}
+	for _, name := range conditions {
+		c := meta.FindStatusCondition(status.Conditions, name)
+		if c != nil && c.Status != metav1.ConditionTrue && c.Message != "" {
+			return c.Message
+		}
+	}
+	if status.Message == "" && status.Phase == v1alpha1.PhaseRunning && status.Progress != nil {
+		return status.Progress.Summary
+	}
+	return status.Message
+}
+
+func joinNonEmpty(separator string, parts ...string) string {
+	text := ""
+	for _, part := range parts {
+		switch {
+		case part == "":
+		case text == "":
+			text = part
+		default:
+			text += separator + part
+		}
+	}
+	return text
+}
