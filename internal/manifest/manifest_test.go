@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/hint"
@@ -327,5 +328,34 @@ func TestNoFile(t *testing.T) {
 	}
 	if _, err := Load([]string{t.TempDir()}, nil); err == nil || !strings.Contains(err.Error(), "holds no manifests") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+func TestProblemsOfSeveralObjects(t *testing.T) {
+	dir := write(t, map[string]string{"benchmark.yaml": benchmarkText, "profile.yaml": profileText, "rest.yaml": bedText + "---\n" + modelText})
+	set, err := Load([]string{filepath.Join(dir, "benchmark.yaml")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle, err := set.Resolve("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := set.Invalid(bundle, nil); err != nil {
+		t.Errorf("no problem is %v", err)
+	}
+	err = set.Invalid(bundle, field.ErrorList{
+		field.Invalid(field.NewPath("spec", "tests").Index(1), "latency", "cannot be"),
+		field.Invalid(field.NewPath("TrafficProfile/pairs").Child("spec", "packet", "ipv4"), "x", "does not fit"),
+		field.Invalid(field.NewPath("TestBed/bed").Child("spec", "engine", "kind"), "sim", "cannot do it"),
+	})
+	for _, want := range []string{
+		`benchmark.yaml:10: Benchmark "router": spec.tests[1]: Invalid value: "latency": cannot be`,
+		`profile.yaml:6: TrafficProfile "pairs": spec.packet.ipv4: Invalid value: "x": does not fit`,
+		`rest.yaml:6 (document 1): TestBed "bed": spec.engine.kind: Invalid value: "sim": cannot do it`,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("message:\n%s\nwant in it:\n%s", err, want)
+		}
 	}
 }

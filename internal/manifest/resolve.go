@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/hint"
@@ -237,4 +238,32 @@ func list(names []string) string {
 		return "none"
 	}
 	return strings.Join(names, ", ")
+}
+
+// Invalid turns problems that concern several objects into problems of the
+// files. Their paths begin with spec for the benchmark, and with kind/name for
+// the others: TrafficProfile/pairs.spec.frameSizes[0]. It returns nil without
+// problems.
+func (s *Set) Invalid(b *Bundle, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	invalid := &InvalidError{}
+	for _, err := range errs {
+		kind, name, path := "Benchmark", b.Benchmark.Name, err.Field
+		if object, rest, found := strings.Cut(err.Field, "/"); found && !strings.Contains(object, ".") {
+			kind = object
+			name, path, _ = strings.Cut(rest, ".spec")
+			path = "spec" + path
+		}
+		problem := Problem{Object: fmt.Sprintf("%s %q", kind, name), Field: path, Text: err.ErrorBody()}
+		found := s.find(func(d *document) bool {
+			return d.kind == kind && d.name == name && slices.Contains(b.Files, d.file)
+		})
+		if found != nil {
+			problem = found[0].problem(path, err.ErrorBody(), "")
+		}
+		invalid.Problems = append(invalid.Problems, problem)
+	}
+	return invalid
 }
