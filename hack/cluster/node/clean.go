@@ -85,9 +85,6 @@ func (c *cluster) leftMounts(r *record) ([]string, error) {
 		return nil, err
 	}
 	marks := append([]string{c.state + "/", c.state + " ", c.group}, r.Namespaces...)
-	for target := range c.coveredDirs() {
-		marks = append(marks, target)
-	}
 	var left []string
 	for line := range strings.Lines(string(table)) {
 		if slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(line, mark) }) {

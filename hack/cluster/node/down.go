@@ -23,15 +23,6 @@ func (c *cluster) down() error {
 	if err := c.removeCgroups(); err != nil {
 		return err
 	}
-	if r != nil {
-		for i := len(r.MadeDirs) - 1; i >= 0; i-- {
-			// Somebody else may have put something there; then it stays.
-			err := syscall.Rmdir(r.MadeDirs[i])
-			if err != nil && !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.ENOTEMPTY) {
-				return fmt.Errorf("removing %s: %w", r.MadeDirs[i], err)
-			}
-		}
-	}
 	if err := os.RemoveAll(c.state); err != nil {
 		return fmt.Errorf("deleting the cluster's state: %w", err)
 	}

@@ -67,10 +67,6 @@ func (c *cluster) furnish() error {
 	if err := c.mountKernelViews(); err != nil {
 		return err
 	}
-	// ... but it does reach the pods, as mount propagation asks for.
-	if err := mount("none", "/", "", syscall.MS_REC|syscall.MS_SHARED, ""); err != nil {
-		return err
-	}
 	if err := c.coverSysctls(); err != nil {
 		return err
 	}
@@ -83,11 +79,74 @@ func (c *cluster) furnish() error {
 		}
 	}
 	for target, source := range c.coveredDirs() {
-		if err := mount(source, target, "", syscall.MS_BIND, ""); err != nil {
+		if err := c.cover(target, source); err != nil {
+			return fmt.Errorf("covering %s: %w", target, err)
+		}
+	}
+	// ... but what is mounted later does reach the pods that ask for it.
+	return mount("none", "/", "", syscall.MS_REC|syscall.MS_SHARED, "")
+}
+
+// cover lays the folder source over target. Where the machine has no target,
+// none is made on its disk: the node gets a parent folder of its own instead,
+// with the machine's entries bound into it.
+func (c *cluster) cover(target, source string) error {
+	if _, err := os.Stat(target); errors.Is(err, fs.ErrNotExist) {
+		parent := filepath.Dir(target)
+		if err := c.replicate(parent); err != nil {
+			return err
+		}
+		if err := os.Mkdir(target, 0o755); err != nil {
 			return err
 		}
 	}
-	return nil
+	return mount(source, target, "", syscall.MS_BIND, "")
+}
+
+// replicate puts a folder in memory in the place of dir, through which all that
+// is in dir is reached as before.
+func (c *cluster) replicate(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	replica, err := os.MkdirTemp(c.state, "replica-")
+	if err != nil {
+		return err
+	}
+	if err := mount("tmpfs", replica, "tmpfs", 0, "mode=755"); err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if err := bindEntry(entry, filepath.Join(dir, entry.Name()), filepath.Join(replica, entry.Name())); err != nil {
+			return err
+		}
+	}
+	if err := mount(replica, dir, "", syscall.MS_MOVE, ""); err != nil {
+		return err
+	}
+	return os.Remove(replica)
+}
+
+// bindEntry makes target what the folder's entry at source is.
+func bindEntry(entry fs.DirEntry, source, target string) error {
+	switch {
+	case entry.Type()&fs.ModeSymlink != 0:
+		link, err := os.Readlink(source)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(link, target)
+	case entry.IsDir():
+		if err := os.Mkdir(target, 0o755); err != nil {
+			return err
+		}
+	default:
+		if err := os.WriteFile(target, nil, 0o644); err != nil {
+			return err
+		}
+	}
+	return mount(source, target, "", syscall.MS_BIND|syscall.MS_REC, "")
 }
 
 // mountKernelViews mounts /proc of the new process namespace and /sys of the

@@ -17,8 +17,6 @@ type record struct {
 	Init process `json:"init"`
 	// Namespaces are the node's, as the kernel names them: net:[4026532201].
 	Namespaces []string `json:"namespaces"`
-	// MadeDirs did not exist before; "up" needed them to mount on.
-	MadeDirs []string `json:"madeDirs"`
 	// Interfaces and Entries are what the machine had before: its network
 	// interfaces, and what is in the folders that daemons like to write to.
 	Interfaces []string `json:"interfaces"`

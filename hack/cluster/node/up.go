@@ -3,12 +3,9 @@ package main
 import (
 	"bufio"
 	"embed"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -50,13 +47,6 @@ func (c *cluster) prepare() (*record, error) {
 	if r.Interfaces, r.Entries, err = inventory(); err != nil {
 		return nil, err
 	}
-	for target := range c.coveredDirs() {
-		made, err := makeDirs(target)
-		if err != nil {
-			return nil, err
-		}
-		r.MadeDirs = append(r.MadeDirs, made...)
-	}
 	// From here on "down" can undo what was done.
 	if err := c.writeRecord(r); err != nil {
 		return nil, err
@@ -73,20 +63,6 @@ func (c *cluster) prepare() (*record, error) {
 		return nil, err
 	}
 	return r, c.makeCgroups()
-}
-
-// makeDirs is os.MkdirAll that tells which folders it made, outermost first.
-func makeDirs(path string) ([]string, error) {
-	if _, err := os.Stat(path); err == nil {
-		return nil, nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	made, err := makeDirs(filepath.Dir(path))
-	if err != nil {
-		return made, err
-	}
-	return append(made, path), os.Mkdir(path, 0o755)
 }
 
 // startInit starts process 1 of the node and waits until the API answers.
