@@ -68,6 +68,8 @@ const (
 	ReasonAllMeasured = "AllMeasured"
 	// ReasonNothingForwarded means that the device forwarded no frame at some frame size.
 	ReasonNothingForwarded = "NothingForwarded"
+	// ReasonGeneratorBound means that the tester was too slow to measure anything.
+	ReasonGeneratorBound = "GeneratorBound"
 	// ReasonRunnerFailed means that the runner ended without a result.
 	ReasonRunnerFailed = "RunnerFailed"
 	// ReasonAgentLost means that a traffic pod disappeared during the measurement.
