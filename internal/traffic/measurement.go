@@ -25,6 +25,9 @@ const (
 	NoteForeignLoad NoteKind = "ForeignLoad"
 	// NoteReceiver means that the tester's receive side dropped frames or restarted.
 	NoteReceiver NoteKind = "Receiver"
+	// NoteModel says what of a modelled device was not in its model. It speaks
+	// against no validity; the row's message carries it.
+	NoteModel NoteKind = "Model"
 )
 
 // Note is one observation about a trial.

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"net"
 	"net/netip"
 	"time"
 )
@@ -17,6 +18,9 @@ type Rate struct {
 
 // MAC is an Ethernet address.
 type MAC [6]byte
+
+// String writes the address as aa:bb:cc:dd:ee:ff.
+func (m MAC) String() string { return net.HardwareAddr(m[:]).String() }
 
 // Stream is a flow of equal-sized test frames from one port to one or more
 // ports. Every frame carries the stream's ID, a sequence number that counts up
