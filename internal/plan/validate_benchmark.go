@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// validateTests reports what is wrong with the tests of a benchmark for
+// themselves.
+func validateTests(b *v1alpha1.Benchmark) field.ErrorList {
+	var errs field.ErrorList
+	root := field.NewPath("spec", "tests")
+	if len(b.Spec.Tests) == 0 {
+		return field.ErrorList{field.Required(root, "give at least one test")}
+	}
+	throughput := false
+	names := map[string]bool{}
+	for i, test := range b.Spec.Tests {
+		path := root.Index(i)
+		if names[test.Name] {
+			errs = append(errs, field.Duplicate(path.Child("name"), test.Name))
+		}
+		names[test.Name] = true
+		switch {
+		case (test.Throughput == nil) == (test.Latency == nil):
+			errs = append(errs, field.Required(path, "give exactly one of throughput and latency"))
+		case test.Throughput != nil:
+			throughput = true
+			errs = append(errs, validateThroughput(*test.Throughput, path.Child("throughput"))...)
+		default:
+			errs = append(errs, validateLoads(*test.Latency, throughput, path.Child("latency", "loads"))...)
+		}
+	}
+	return errs
+}
+
+func validateThroughput(t v1alpha1.ThroughputTest, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if t.Search != "" && t.Search != v1alpha1.SearchBinary {
+		errs = append(errs, field.NotSupported(path.Child("search"), t.Search, []v1alpha1.SearchMethod{v1alpha1.SearchBinary}))
+	}
+	for name, share := range map[string]v1alpha1.Percentage{"resolution": t.Resolution, "minLoad": t.MinLoad, "maxLoad": t.MaxLoad} {
+		if _, err := share.PPM(); share != "" && err != nil {
+			errs = append(errs, field.Invalid(path.Child(name), share, "give a percentage of line rate above 0% and up to 100% with at most four decimals, such as 99.994%"))
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	cfg, err := searchConfig(t)
+	switch {
+	case err != nil:
+		errs = append(errs, field.Invalid(path, t, err.Error()))
+	case cfg.MinPPM > cfg.MaxPPM:
+		errs = append(errs, field.Invalid(path.Child("minLoad"), v1alpha1.FormatPPM(cfg.MinPPM),
+			fmt.Sprintf("minLoad is above maxLoad %s: lower minLoad or raise maxLoad", v1alpha1.FormatPPM(cfg.MaxPPM))))
+	case cfg.SearchTrialDuration > cfg.TrialDuration:
+		errs = append(errs, field.Invalid(path.Child("searchTrialDuration"), cfg.SearchTrialDuration.String(),
+			fmt.Sprintf("the trials of the search may be shorter than the confirmation of %s, not longer: lower searchTrialDuration", cfg.TrialDuration)))
+	case cfg.MaxPPM > cfg.MinPPM && cfg.ResolutionPPM > cfg.MaxPPM-cfg.MinPPM:
+		errs = append(errs, field.Invalid(path.Child("resolution"), v1alpha1.FormatPPM(cfg.ResolutionPPM),
+			fmt.Sprintf("resolution is wider than the %s between minLoad and maxLoad, so that nothing would be searched: lower it", v1alpha1.FormatPPM(cfg.MaxPPM-cfg.MinPPM))))
+	}
+	return errs
+}
+
+func validateLoads(t v1alpha1.LatencyTest, throughputBefore bool, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, load := range latencyLoads(t) {
+		if load == v1alpha1.LoadThroughput {
+			if !throughputBefore {
+				errs = append(errs, field.Invalid(path.Index(i), load,
+					"no throughput test stands before this test, so its rate is not known: add a throughput test before it, or give a percentage"))
+			}
+		} else if _, err := v1alpha1.Percentage(load).PPM(); err != nil {
+			errs = append(errs, field.Invalid(path.Index(i), load,
+				"give a percentage of line rate above 0% and up to 100%, such as 50%, or the word throughput"))
+		}
+	}
+	return errs
+}
+
+// validateLatency refuses latency that the engine cannot measure: at all, or
+// between ports of different nodes, whose clocks differ.
+func validateLatency(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities) field.ErrorList {
+	var errs field.ErrorList
+	for i, test := range b.Spec.Tests {
+		if test.Latency == nil {
+			continue
+		}
+		path := field.NewPath("spec", "tests").Index(i).Child("latency")
+		if !engine.PerFrameLatency {
+			errs = append(errs, field.Invalid(path, test.Name,
+				fmt.Sprintf("engine %s of test bed %s does not measure latency: choose a bed with another engine", bed.Spec.Engine.Kind, bed.Name)))
+			continue
+		}
+		if engine.CrossHostLatency {
+			continue
+		}
+		for _, f := range flows(profile, len(ports)) {
+			if tx, rx := ports[f.tx], ports[f.rx]; tx.Node != rx.Node {
+				errs = append(errs, field.Invalid(path, test.Name,
+					fmt.Sprintf("latency from %s on node %s to %s on node %s needs a common clock, which engine %s does not have: put both ports of a pair on one node, or measure throughput only",
+						tx.Name, tx.Node, rx.Name, rx.Node, bed.Spec.Engine.Kind)))
+				break
+			}
+		}
+	}
+	return errs
+}
