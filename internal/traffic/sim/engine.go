@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/capability"
+)
+
+// Port is a port of the modelled tester.
+type Port struct {
+	// Name of the port in the bed.
+	Name string
+	// BitsPerSecond is its nominal speed.
+	BitsPerSecond int64
+}
+
+// Engine is a Generator on a modelled device.
+type Engine struct {
+	model *Model
+	ports map[string]Port
+	order []string
+	clock *Clock
+	seed  uint64
+	mute  bool
+
+	streams []traffic.Stream
+	row     row
+
+	trial   *traffic.Trial
+	number  uint64
+	start   time.Time
+	length  time.Duration
+	stopped time.Time
+}
+
+var _ traffic.Generator = (*Engine)(nil)
+
+// Option changes an Engine.
+type Option func(*Engine)
+
+// WithPace lets x simulated seconds pass in a real one. Without it, or at 0,
+// simulated time costs nothing.
+func WithPace(x float64) Option { return func(e *Engine) { e.clock.pace = x } }
+
+// WithSeed sets the seed of the noise that the model may ask for.
+func WithSeed(seed uint64) Option { return func(e *Engine) { e.seed = seed } }
+
+// WithMuteNeighbours makes every request for a hardware address fail, as if the
+// device were off.
+func WithMuteNeighbours() Option { return func(e *Engine) { e.mute = true } }
+
+// epoch is where simulated time begins; any fixed moment makes runs repeatable.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// New makes an engine from the text of a model and the tester's ports. It fails
+// when the model cannot be read or a port is given twice.
+func New(model string, ports []Port, opts ...Option) (*Engine, error) {
+	m, err := ParseModel(model)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{model: m, ports: map[string]Port{}, clock: &Clock{now: epoch}, seed: 1}
+	for _, p := range ports {
+		if _, ok := e.ports[p.Name]; ok || p.BitsPerSecond <= 0 {
+			return nil, fmt.Errorf("port %q of %d bit/s: give every port a name of its own and a speed above 0", p.Name, p.BitsPerSecond)
+		}
+		e.ports[p.Name] = p
+		e.order = append(e.order, p.Name)
+	}
+	for _, o := range opts {
+		o(e)
+	}
+	return e, nil
+}
+
+// Info describes the modelled tester.
+func (e *Engine) Info(context.Context) (traffic.Info, error) {
+	caps, _ := capability.Of("sim")
+	info := traffic.Info{
+		Engine: "sim", Detail: "modelled device and tester in simulated time", Capabilities: caps,
+		Hosts: []traffic.Host{{Name: "simulated"}},
+	}
+	for i, name := range e.order {
+		info.Ports = append(info.Ports, traffic.PortInfo{Name: name, MAC: address(0, i)})
+	}
+	return info, nil
+}
+
+// address makes a locally administered hardware address.
+func address(side byte, i int) traffic.MAC {
+	return traffic.MAC{0x02, 0x00, 0x5e, side, byte(i >> 8), byte(i)}
+}
+
+// Resolve answers at once with the address of the device's port.
+func (e *Engine) Resolve(ctx context.Context, port string, addr netip.Addr) (traffic.MAC, error) {
+	if err := context.Cause(ctx); err != nil {
+		return traffic.MAC{}, err
+	}
+	for i, name := range e.order {
+		if name == port && !e.mute {
+			return address(1, i), nil
+		}
+	}
+	return traffic.MAC{}, &traffic.UnresolvedError{Port: port, Addr: addr}
+}
+
+// Configure takes the streams; all must have one frame size that the model knows.
+func (e *Engine) Configure(_ context.Context, streams []traffic.Stream) error {
+	if len(streams) == 0 {
+		return errors.New("no stream was given")
+	}
+	r, err := e.model.at(streams[0].FrameSize)
+	if err != nil {
+		return err
+	}
+	for _, s := range streams {
+		if s.FrameSize != r.size {
+			return fmt.Errorf("streams of %d and of %d bytes at once: %w", r.size, s.FrameSize, traffic.ErrUnsupported)
+		}
+		for _, name := range append([]string{s.TxPort}, s.RxPorts...) {
+			if _, ok := e.ports[name]; !ok {
+				return fmt.Errorf("stream %d uses port %q, which the engine does not have", s.ID, name)
+			}
+		}
+	}
+	e.streams, e.row, e.trial = streams, r, nil
+	return nil
+}
+
+// Start begins a trial.
+func (e *Engine) Start(ctx context.Context, trial traffic.Trial) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if e.streams == nil {
+		return errors.New("starting a trial: no stream is configured")
+	}
+	e.trial, e.start, e.stopped = &trial, e.clock.Now(), time.Time{}
+	e.number++
+	e.length = e.sendingTime()
+	return nil
+}
+
+// Wait lets simulated time pass until all is sent.
+func (e *Engine) Wait(ctx context.Context) error {
+	if e.trial == nil || !e.stopped.IsZero() {
+		return nil
+	}
+	end := e.start.Add(e.length)
+	if err := e.clock.Sleep(ctx, end.Sub(e.clock.Now())); err != nil {
+		return err
+	}
+	e.stopped = end
+	return nil
+}
+
+// Stop ends sending now.
+func (e *Engine) Stop(context.Context) error {
+	if e.trial != nil && e.stopped.IsZero() {
+		e.stopped = e.clock.Now()
+		e.length = min(e.length, e.stopped.Sub(e.start))
+	}
+	return nil
+}
+
+// Read returns what the trial counted.
+func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
+	if err := context.Cause(ctx); err != nil {
+		return traffic.Measurement{}, err
+	}
+	if e.trial == nil {
+		return traffic.Measurement{}, errors.New("reading counters: no trial was started")
+	}
+	return e.measure(), nil
+}
+
+// Clock is the simulated time.
+func (e *Engine) Clock() traffic.Clock { return e.clock }
+
+// Close does nothing: the engine holds nothing.
+func (e *Engine) Close() error { return nil }
