@@ -1,0 +1,173 @@
+package method
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/search"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// attempts is how often a trial is begun before a failing generator ends the run.
+const attempts = 3
+
+// pauses between the attempts: a container that was killed is started again at
+// once, the second time after about ten seconds.
+var pauses = [attempts - 1]time.Duration{2 * time.Second, 15 * time.Second}
+
+// Event tells how far a lab is.
+type Event struct {
+	// Step in hand.
+	Step plan.Step
+	// LoadPPM and Duration of the trial in hand; 0 while no trial runs.
+	LoadPPM  int64
+	Duration time.Duration
+	// Bracket of the search so far; empty for other methods.
+	Bracket search.Bracket
+	// Finished is the trial that just ended, nil when one begins.
+	Finished *Trial
+	// Failure is why the trial is tried again, nil otherwise.
+	Failure error
+}
+
+// Lab runs single trials on the ports of a plan.
+type Lab struct {
+	gen     traffic.Generator
+	plan    plan.Plan
+	observe func(Event)
+
+	hops *Neighbours
+	// size that is configured, 0 before.
+	size int
+	// trials that were run, and whether none was run yet that needs a rest.
+	trials int
+	rested bool
+	// found throughput, in parts per million of line rate.
+	found map[found]int64
+}
+
+type found struct {
+	test string
+	size int
+}
+
+// NewLab makes a lab. Observe is called when a trial begins, ends or is tried
+// again; it may be nil.
+func NewLab(gen traffic.Generator, p plan.Plan, hops *Neighbours, observe func(Event)) *Lab {
+	if observe == nil {
+		observe = func(Event) {}
+	}
+	return &Lab{gen: gen, plan: p, hops: hops, observe: observe, rested: true, found: map[found]int64{}}
+}
+
+// SetThroughput tells the lab what a throughput test found at a frame size, in
+// parts per million of line rate, for tests that build on it.
+func (l *Lab) SetThroughput(test string, size int, ppm int64) { l.found[found{test, size}] = ppm }
+
+// Trial runs one trial at ppm parts per million of line rate. A trial whose
+// generator failed is run again, up to three times in all.
+func (l *Lab) Trial(ctx context.Context, step plan.Step, ppm int64, d time.Duration, bracket search.Bracket) (*Trial, error) {
+	loads, err := l.plan.Loads(step.FrameSize, ppm)
+	if err != nil {
+		return nil, err
+	}
+	if !l.rested {
+		if err := l.gen.Clock().Sleep(ctx, l.plan.Rest); err != nil {
+			return nil, err
+		}
+	}
+	event := Event{Step: step, LoadPPM: ppm, Duration: d, Bracket: bracket}
+	var m traffic.Measurement
+	err = l.persist(ctx, event, func() (err error) {
+		l.observe(event)
+		m, err = l.run(ctx, traffic.Trial{Loads: loads, Duration: d}, l.plan.Settle)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.trials++
+	l.rested = false
+	event.Finished = newTrial(l.plan, step.FrameSize, ppm, d, m)
+	l.observe(event)
+	return event.Finished, nil
+}
+
+// run is the trial itself: start, hold, stop, settle, read.
+func (l *Lab) run(ctx context.Context, trial traffic.Trial, settle time.Duration) (traffic.Measurement, error) {
+	var none traffic.Measurement
+	if err := l.gen.Start(ctx, trial); err != nil {
+		return none, fmt.Errorf("starting to send: %w", err)
+	}
+	if err := l.gen.Wait(ctx); err != nil {
+		return none, fmt.Errorf("waiting for the end of sending: %w", err)
+	}
+	if err := l.gen.Clock().Sleep(ctx, settle); err != nil {
+		return none, err
+	}
+	m, err := l.gen.Read(ctx)
+	if err != nil {
+		return none, fmt.Errorf("reading counters: %w", err)
+	}
+	return m, nil
+}
+
+// persist calls f until it succeeds, at most three times. Between two calls the
+// generator is stopped and given its streams again, since it may have forgotten
+// them.
+func (l *Lab) persist(ctx context.Context, event Event, f func() error) error {
+	var err error
+	for i := range attempts {
+		if i > 0 {
+			event.Failure = err
+			l.observe(event)
+			if err := l.gen.Clock().Sleep(ctx, pauses[i-1]); err != nil {
+				return err
+			}
+			if err = l.gen.Configure(ctx, l.streams()); err != nil {
+				if final(ctx, err) {
+					break
+				}
+				continue
+			}
+		}
+		if err = f(); err == nil {
+			return nil
+		}
+		l.stop(ctx)
+		if final(ctx, err) {
+			break
+		}
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if final(ctx, err) {
+		return err
+	}
+	return fmt.Errorf("the generator failed %d times: %w", attempts, err)
+}
+
+// final says that trying again does not help.
+func final(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, traffic.ErrUnsupported) || errors.Is(err, traffic.ErrLost)
+}
+
+// stop ends sending, also after the run was cancelled.
+func (l *Lab) stop(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	// What called stop failed already, and its error is the one to tell.
+	_ = l.gen.Stop(ctx)
+}
+
+func (l *Lab) streams() []traffic.Stream {
+	return l.plan.Traffic(l.size, l.hops.Sources, l.hops.NextHops)
+}
+
+// percent writes a load for a person.
+func percent(ppm int64) string { return string(v1alpha1.FormatPPM(ppm)) }

@@ -1,0 +1,115 @@
+package method
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Learning: how long the lab waits for the first frames to come back, how often
+// it sends them again, and how long it gives them each time before it looks.
+const (
+	learnTime   = 5 * time.Second
+	learnPeriod = time.Second
+	learnLook   = 50 * time.Millisecond
+	learnRate   = 1000 // frames/s
+)
+
+// configure gives the generator the streams of a step, and lets the device learn
+// them.
+func (l *Lab) configure(ctx context.Context, step plan.Step) error {
+	if l.size == step.FrameSize {
+		return nil
+	}
+	l.size = step.FrameSize
+	err := l.persist(ctx, Event{Step: step}, func() error { return l.gen.Configure(ctx, l.streams()) })
+	if err == nil {
+		err = l.persist(ctx, Event{Step: step}, func() error { return l.learn(ctx) })
+	}
+	if err != nil {
+		l.size = 0
+	}
+	return err
+}
+
+// learn sends a few frames of every stream, one per host, and waits for them to
+// come back: the first frames after a silence are lost while bridges and routers
+// find out where addresses are, and are not part of any trial (RFC 2544 section
+// 23). A device from which nothing comes back is left to the trials.
+func (l *Lab) learn(ctx context.Context) error {
+	clock := l.gen.Clock()
+	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
+	for _, s := range l.plan.Streams {
+		share := frame.Rate(l.plan.Ports[s.Tx].BitsPerSecond, l.size, 500_000)
+		share.Quo(share, big.NewRat(s.Part, 1))
+		if limit := big.NewRat(learnRate, 1); share.Cmp(limit) > 0 {
+			share = limit
+		}
+		rate, err := frame.Schedule(share)
+		if err != nil {
+			return err
+		}
+		hosts := uint64(max(s.Headers.SrcIPCount, s.Headers.DstIPCount, 1))
+		trial.Loads[s.ID] = traffic.Load{Rate: rate, Frames: hosts}
+	}
+	for end := clock.Now().Add(learnTime); clock.Now().Before(end); {
+		sent := clock.Now()
+		m, err := l.run(ctx, trial, learnLook)
+		if err != nil {
+			return err
+		}
+		if l.complete(m) {
+			return nil
+		}
+		if err := clock.Sleep(ctx, learnPeriod-clock.Now().Sub(sent)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete says that every stream came back whole.
+func (l *Lab) complete(m traffic.Measurement) bool {
+	for _, s := range l.plan.Streams {
+		if m.Rx[traffic.RxKey{Stream: s.ID, Port: l.plan.Ports[s.Rx].Name}].Received < m.Tx[s.ID].Sent {
+			return false
+		}
+	}
+	return true
+}
+
+// silence explains a trial from which no frame came back.
+func (l *Lab) silence(t *Trial) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "no test frame came back on %s in %s", list(t.Silent), max(t.Duration, learnTime))
+	unresolved := l.hops.Unresolved
+	for i, u := range unresolved {
+		if i == 2 {
+			fmt.Fprintf(&b, "; %d more neighbours did not answer", len(unresolved)-i)
+			break
+		}
+		protocol := "ARP"
+		if u.Addr.Is6() {
+			protocol = "neighbor discovery"
+		}
+		fmt.Fprintf(&b, "; %s for %s was not answered on %s", protocol, u.Addr, u.Port)
+	}
+	if len(unresolved) == 0 {
+		b.WriteString("; every neighbour answered: check the device's routes and filters, and that its MTU takes the frame")
+	}
+	return b.String()
+}
+
+// list names at most three of many.
+func list(names []string) string {
+	if len(names) > 3 {
+		return fmt.Sprintf("%s and %d more ports", strings.Join(names[:3], ", "), len(names)-3)
+	}
+	return strings.Join(names, ", ")
+}

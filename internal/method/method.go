@@ -1,0 +1,58 @@
+package method
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/search"
+)
+
+// Outcome is what a method found for one step of the plan.
+type Outcome struct {
+	// Step that was run.
+	Step plan.Step
+	// LoadPPM is the intended load in parts per million of line rate; of a
+	// throughput test the throughput.
+	LoadPPM int64
+	// Trial decided the outcome; nil when there was nothing to run.
+	Trial *Trial
+	// Bracket is what a search found.
+	Bracket search.Bracket
+	// Limit is the trial that stopped a search when the tester was the reason.
+	Limit *Trial
+	// Trials that were run, and Elapsed the time they took.
+	Trials  int
+	Elapsed time.Duration
+	// Message explains an unusual outcome.
+	Message string
+}
+
+// Func runs one step.
+type Func func(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error)
+
+var methods = map[v1alpha1.Method]Func{}
+
+// register makes a method known; called by each method's file.
+func register(name v1alpha1.Method, f Func) { methods[name] = f }
+
+// Run runs a step by its method. It takes care of the streams, so that a method
+// only runs trials.
+func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	f, ok := methods[step.Method]
+	if !ok {
+		return Outcome{}, fmt.Errorf("running %s: method %q is not known", step.Name(), step.Method)
+	}
+	started, before := lab.gen.Clock().Now(), lab.trials
+	if err := lab.configure(ctx, step); err != nil {
+		return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
+	}
+	out, err := f(ctx, lab, step)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("running %s: %w", step.Name(), err)
+	}
+	out.Step, out.Trials, out.Elapsed = step, lab.trials-before, lab.gen.Clock().Now().Sub(started)
+	return out, nil
+}

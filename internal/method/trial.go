@@ -1,0 +1,161 @@
+package method
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Trial is one trial summed over all streams.
+type Trial struct {
+	// FrameSize in bytes with FCS.
+	FrameSize int
+	// LoadPPM is the intended load in parts per million of line rate.
+	LoadPPM int64
+	// Duration that was asked for, and TxTime that sending really took.
+	Duration, TxTime time.Duration
+	// Intended frames, those that were Sent, and those that were Received, each
+	// counted once; Lost ones were sent and not received.
+	Intended, Sent, Received, Lost uint64
+	// Duplicate and Reordered frames.
+	Duplicate, Reordered uint64
+	// Excess frames were received beyond those sent: the counters contradict each
+	// other, and the trial proves nothing.
+	Excess uint64
+	// Silent are the ports that should have received and received nothing.
+	Silent []string
+	// Notes of the engine.
+	Notes []traffic.Note
+
+	measurement traffic.Measurement
+	streams     []plan.Stream
+	ports       []plan.Port
+}
+
+// newTrial sums up what the streams counted. Every stream is balanced for
+// itself, so that a surplus of one never hides the loss of another.
+func newTrial(p plan.Plan, size int, ppm int64, d time.Duration, m traffic.Measurement) *Trial {
+	t := &Trial{
+		FrameSize: size, LoadPPM: ppm, Duration: d, TxTime: m.TxTime, Notes: m.Notes,
+		measurement: m, streams: p.Streams, ports: p.Ports,
+	}
+	heard := map[int]bool{}
+	for _, s := range p.Streams {
+		tx := m.Tx[s.ID]
+		rx := m.Rx[traffic.RxKey{Stream: s.ID, Port: p.Ports[s.Rx].Name}]
+		t.Intended += tx.Intended
+		t.Sent += tx.Sent
+		t.Received += rx.Received
+		t.Duplicate += rx.Duplicate
+		t.Reordered += rx.Reordered
+		t.Lost += tx.Sent - min(tx.Sent, rx.Received)
+		t.Excess += rx.Received - min(tx.Sent, rx.Received)
+		heard[s.Rx] = heard[s.Rx] || rx.Received > 0
+	}
+	for i, port := range p.Ports {
+		if got, expected := heard[i]; expected && !got {
+			t.Silent = append(t.Silent, port.Name)
+		}
+	}
+	return t
+}
+
+// lateTolerance is how much longer than asked for sending may take before the
+// trial counts as offered short: a thousandth, and not less than a millisecond,
+// which is how far the ends of sending on several ports may lie apart.
+func lateTolerance(d time.Duration) time.Duration { return max(d/1000, time.Millisecond) }
+
+// Unsent says that the tester offered less than intended: fewer frames, or the
+// same in a longer time (RFC 2285 section 3.5). A trial in which nothing was to
+// be sent is one too.
+func (t *Trial) Unsent() bool {
+	return t.Sent == 0 || t.Sent < t.Intended || t.TxTime > t.Duration+lateTolerance(t.Duration)
+}
+
+// TesterLost says that the tester itself dropped frames that came back, or that
+// its counters contradict each other.
+func (t *Trial) TesterLost() bool {
+	return t.Excess > 0 || slices.ContainsFunc(t.Notes, func(n traffic.Note) bool { return n.Kind == traffic.NoteReceiver })
+}
+
+// Passed says that the whole intended load was offered and no frame was lost.
+func (t *Trial) Passed() bool { return !t.Unsent() && t.Lost == 0 && t.Excess == 0 }
+
+// GeneratorBound says that the tester was what kept the trial from passing, or
+// that it sent less than intended though all that it sent came back.
+func (t *Trial) GeneratorBound() bool {
+	return t.TesterLost() || t.Unsent() && t.Lost == 0
+}
+
+// OfferedRate is the exact rate in frames/s at which frames left the tester.
+func (t *Trial) OfferedRate() *big.Rat {
+	// Sending that was not late took as long as was asked for: the moment at which
+	// the engine noticed the end adds nothing to the rate.
+	took := t.Duration
+	if t.TxTime > t.Duration+lateTolerance(t.Duration) {
+		took = t.TxTime
+	}
+	if took <= 0 {
+		return new(big.Rat)
+	}
+	sent := new(big.Int).Mul(new(big.Int).SetUint64(t.Sent), big.NewInt(int64(time.Second)))
+	return new(big.Rat).SetFrac(sent, big.NewInt(int64(took)))
+}
+
+// ShortSending explains, for a person, how the tester fell short of the load.
+func (t *Trial) ShortSending() string {
+	if t.Intended == 0 {
+		return fmt.Sprintf("%s is less than one frame per port in %s: raise the load or the duration of the trial", percent(t.LoadPPM), t.Duration)
+	}
+	port, behind := "", uint64(0)
+	for _, s := range t.streams {
+		tx := t.measurement.Tx[s.ID]
+		if missing := tx.Intended - min(tx.Sent, tx.Intended); missing > behind {
+			port, behind = t.ports[s.Tx].Name, missing
+		}
+	}
+	if port == "" {
+		return fmt.Sprintf("the tester took %s to send the %d frames of %s at %s", t.TxTime, t.Intended, t.Duration, percent(t.LoadPPM))
+	}
+	return fmt.Sprintf("the tester sent %d of the %d frames that %s asks for in %s, and fell behind most on %s", t.Sent, t.Intended, percent(t.LoadPPM), t.Duration, port)
+}
+
+// Latency is the latency of all received frames.
+type Latency struct {
+	// Count of frames, and of differences between consecutive ones.
+	Count, JitterCount uint64
+	// Lowest and highest, in nanoseconds.
+	MinNs, MaxNs, JitterMaxNs uint64
+	// Sums in nanoseconds; over all ports they may exceed 64 bits.
+	SumNs, JitterSumNs *big.Int
+	// Buckets counts frames by latency, as traffic.BucketBounds bounds them.
+	Buckets []uint64
+}
+
+// Latency sums up the latency of all streams at their receivers.
+func (t *Trial) Latency() Latency {
+	l := Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int), Buckets: make([]uint64, traffic.BucketCount)}
+	var n big.Int
+	for _, s := range t.streams {
+		rx := t.measurement.Rx[traffic.RxKey{Stream: s.ID, Port: t.ports[s.Rx].Name}].Latency
+		if rx.Count == 0 {
+			continue
+		}
+		if l.Count == 0 || rx.MinNs < l.MinNs {
+			l.MinNs = rx.MinNs
+		}
+		l.MaxNs, l.JitterMaxNs = max(l.MaxNs, rx.MaxNs), max(l.JitterMaxNs, rx.JitterMaxNs)
+		l.Count += rx.Count
+		l.JitterCount += rx.JitterCount
+		l.SumNs.Add(l.SumNs, n.SetUint64(rx.SumNs))
+		l.JitterSumNs.Add(l.JitterSumNs, n.SetUint64(rx.JitterSumNs))
+		for i, count := range rx.Buckets {
+			l.Buckets[min(i, traffic.BucketCount-1)] += count
+		}
+	}
+	return l
+}
