@@ -1,0 +1,89 @@
+package result
+
+import (
+	"math/big"
+	"strings"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Row makes the result row of an outcome.
+func Row(p plan.Plan, bed *v1alpha1.TestBed, info traffic.Info, out method.Outcome) v1alpha1.ResultRow {
+	row := v1alpha1.ResultRow{
+		Test: out.Step.Test.Name, Method: out.Step.Method, FrameSize: int32(out.Step.FrameSize), Load: out.Step.Load,
+		LineRatePPM: out.LoadPPM,
+		Trials:      int32(out.Trials), ElapsedMilliseconds: out.Elapsed.Milliseconds(),
+	}
+	rate := p.FramesPerSecond(out.Step.FrameSize, out.LoadPPM)
+	row.FramesPerSecond = frame.Round(rate)
+	row.BitsPerSecond = frame.Round(frame.BitRate(rate, out.Step.FrameSize))
+	var messages []string
+	if out.Message != "" {
+		messages = append(messages, out.Message)
+	}
+	if t := out.Trial; t != nil {
+		row.OfferedFramesPerSecond = frame.Round(t.OfferedRate())
+		row.Sent, row.Received, row.Lost = int64(t.Sent), int64(t.Received), int64(t.Lost)
+		row.Duplicate, row.Reordered = int64(t.Duplicate), int64(t.Reordered)
+		row.TrialMilliseconds = t.Duration.Milliseconds()
+		row.Latency = Summary(t.Latency())
+		for _, n := range t.Notes {
+			if n.Kind == traffic.NoteModel {
+				messages = append(messages, n.Text)
+			}
+		}
+	}
+	row.Message = strings.Join(messages, "; ")
+	row.Validity, row.ValidityReasons = Judge(Input{Bed: bed, Info: info, Outcome: out})
+	return row
+}
+
+// Summary rounds a latency to whole nanoseconds; nil when no frame was measured.
+func Summary(l method.Latency) *v1alpha1.LatencySummary {
+	if l.Count == 0 {
+		return nil
+	}
+	s := &v1alpha1.LatencySummary{
+		MinNs: int64(l.MinNs), AvgNs: mean(l.SumNs, l.Count), MaxNs: int64(l.MaxNs),
+		JitterAvgNs: mean(l.JitterSumNs, l.JitterCount), JitterMaxNs: int64(l.JitterMaxNs),
+	}
+	percentiles := []struct {
+		perMille uint64
+		into     *int64
+	}{{500, &s.P50Ns}, {900, &s.P90Ns}, {990, &s.P99Ns}, {999, &s.P999Ns}}
+	for _, p := range percentiles {
+		*p.into = percentile(l, p.perMille)
+	}
+	return s
+}
+
+func mean(sum *big.Int, count uint64) int64 {
+	if count == 0 {
+		return 0
+	}
+	return frame.Round(new(big.Rat).SetFrac(sum, new(big.Int).SetUint64(count)))
+}
+
+// percentile is the latency that at least perMille thousandths of the frames do
+// not exceed: the upper bound of the bucket in which that frame lies, as
+// HdrHistogram defines it, and never above the highest latency seen. 0 when the
+// engine kept no buckets.
+func percentile(l method.Latency, perMille uint64) int64 {
+	var total uint64
+	for _, n := range l.Buckets {
+		total += n
+	}
+	rank := (total/1000)*perMille + ((total%1000)*perMille+999)/1000
+	var seen uint64
+	for i, n := range l.Buckets {
+		if seen += n; n > 0 && seen >= rank {
+			_, high := traffic.BucketBounds(uint32(i))
+			return int64(max(min(high, l.MaxNs), l.MinNs))
+		}
+	}
+	return 0
+}

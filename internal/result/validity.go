@@ -1,0 +1,110 @@
+package result
+
+import (
+	"fmt"
+	"slices"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Input is what a row's validity is judged by.
+type Input struct {
+	Bed     *v1alpha1.TestBed
+	Info    traffic.Info
+	Outcome method.Outcome
+}
+
+// policy speaks against a row for one reason; it returns no reasons when it has
+// nothing to say.
+type policy struct {
+	validity v1alpha1.Validity
+	reasons  func(Input) []string
+}
+
+// policies in order, the gravest first.
+var policies = []policy{
+	{v1alpha1.ValidityGeneratorBound, testerWasTheLimit},
+	{v1alpha1.ValidityGeneratorBound, testerLostFrames},
+	{v1alpha1.ValidityContended, othersUsedTheTester},
+	{v1alpha1.ValidityUncalibrated, bedWasNotCalibrated},
+	{v1alpha1.ValidityVirtual, deviceIsSoftware},
+}
+
+// Judge gives the gravest validity that a policy speaks for, with the reasons of
+// all of them.
+func Judge(in Input) (v1alpha1.Validity, []string) {
+	validity, all := v1alpha1.ValidityValid, []string(nil)
+	for _, p := range policies {
+		reasons := p.reasons(in)
+		if len(reasons) > 0 && len(all) == 0 {
+			validity = p.validity
+		}
+		for _, r := range reasons {
+			if !slices.Contains(all, r) {
+				all = append(all, r)
+			}
+		}
+	}
+	return validity, all
+}
+
+// testerWasTheLimit: a search stopped at a load that the tester could not offer,
+// or a trial offered less than intended.
+func testerWasTheLimit(in Input) []string {
+	if t := in.Outcome.Limit; t != nil && t.Unsent() {
+		return append([]string{t.ShortSending()}, notes(t, traffic.NoteUnsent)...)
+	}
+	return nil
+}
+
+func testerLostFrames(in Input) []string {
+	var reasons []string
+	for _, t := range []*method.Trial{in.Outcome.Trial, in.Outcome.Limit} {
+		if t == nil || !t.TesterLost() {
+			continue
+		}
+		reasons = append(reasons, notes(t, traffic.NoteReceiver)...)
+		if t.Excess > 0 {
+			reasons = append(reasons, fmt.Sprintf("%d more frames were received than sent: something else sends test frames, or the tester restarted", t.Excess))
+		}
+	}
+	return reasons
+}
+
+func othersUsedTheTester(in Input) []string {
+	if in.Outcome.Trial == nil {
+		return nil
+	}
+	return notes(in.Outcome.Trial, traffic.NoteForeignLoad)
+}
+
+func bedWasNotCalibrated(in Input) []string {
+	if in.Bed.Spec.Device.Physical == nil {
+		return nil
+	}
+	return []string{"the bed was not measured back to back, so the tester's own share of latency is not known"}
+}
+
+func deviceIsSoftware(in Input) []string {
+	if in.Bed.Spec.Device.Containerlab != nil {
+		return []string{"the device is software on processors that it shares with the tester: the result shows that it works, not what hardware does"}
+	}
+	for _, p := range in.Info.Ports {
+		if p.Driver == "veth" {
+			return []string{fmt.Sprintf("port %s is a virtual interface of this machine: the result shows the machine, not a cable", p.Name)}
+		}
+	}
+	return nil
+}
+
+func notes(t *method.Trial, kind traffic.NoteKind) []string {
+	var texts []string
+	for _, n := range t.Notes {
+		if n.Kind == kind && !slices.Contains(texts, n.Text) {
+			texts = append(texts, n.Text)
+		}
+	}
+	return texts
+}
