@@ -20,3 +20,14 @@ type State struct {
 	// Environment says with what the rows were made.
 	Environment *v1alpha1.ResultEnvironment `json:"environment,omitempty"`
 }
+
+// DeepCopy returns a state that shares nothing with s.
+func (s State) DeepCopy() State {
+	rows := s.Rows
+	s.Rows = make([]v1alpha1.ResultRow, len(rows))
+	for i := range rows {
+		rows[i].DeepCopyInto(&s.Rows[i])
+	}
+	s.Environment = s.Environment.DeepCopy()
+	return s
+}

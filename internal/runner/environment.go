@@ -1,0 +1,71 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/version"
+)
+
+// maxListedPorts is how many ports an environment lists.
+const maxListedPorts = 64
+
+// environment says with what the result is made.
+func environment(bed v1alpha1.TestBed, p plan.Plan, info traffic.Info) *v1alpha1.ResultEnvironment {
+	env := &v1alpha1.ResultEnvironment{
+		NoDropVersion: version.String(), Engine: v1alpha1.EngineKind(info.Engine), EngineDetail: info.Detail,
+		LatencyType: info.Capabilities.LatencyType, Device: device(bed),
+	}
+	var notes []string
+	for _, port := range info.Ports {
+		for _, note := range port.Notes {
+			if !slices.Contains(notes, note) {
+				notes = append(notes, note)
+			}
+		}
+	}
+	if len(notes) > 0 {
+		env.EngineDetail += "; " + strings.Join(notes, "; ")
+	}
+	for _, h := range info.Hosts {
+		env.Hosts = append(env.Hosts, v1alpha1.HostEnvironment{Name: h.Name, Kernel: h.Kernel, CPU: h.CPU, CPUs: int32(h.CPUs)})
+	}
+	for i, port := range p.Ports {
+		if i == maxListedPorts {
+			break
+		}
+		listed := v1alpha1.PortEnvironment{Name: port.Name, Speed: port.Speed}
+		for _, a := range port.Addresses {
+			listed.Addresses = append(listed.Addresses, a.String())
+		}
+		if j := slices.IndexFunc(info.Ports, func(o traffic.PortInfo) bool { return o.Name == port.Name }); j >= 0 {
+			o := info.Ports[j]
+			listed.Interface, listed.Driver = o.Interface, o.Driver
+			listed.MAC = o.MAC.String()
+		}
+		env.Ports = append(env.Ports, listed)
+	}
+	return env
+}
+
+// device describes the device under test.
+func device(bed v1alpha1.TestBed) string {
+	d := bed.Spec.Device
+	switch {
+	case d.Containerlab != nil:
+		ref := d.Containerlab.Topology.ConfigMapRef
+		return fmt.Sprintf("containerlab node %s of topology %s/%s", d.Containerlab.Node, ref.Name, ref.Key)
+	case d.Physical != nil:
+		return strings.TrimSpace(strings.Join([]string{d.Physical.Vendor, d.Physical.Model, d.Physical.Software}, " "))
+	case d.Simulated != nil:
+		ref := d.Simulated.Model.ConfigMapRef
+		return fmt.Sprintf("modelled by %s/%s", ref.Name, ref.Key)
+	case d.BackToBack != nil:
+		return "none: the ports are cabled to each other"
+	}
+	return ""
+}

@@ -1,0 +1,117 @@
+package runner
+
+import (
+	"fmt"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/search"
+)
+
+// progress counts rows and trials, and estimates what is left.
+type progress struct {
+	plan plan.Plan
+	// left says which steps still have to be made.
+	left     []bool
+	rowsDone int
+	// trials that were run, in all and in the step in hand.
+	trials, inStep int
+	step           string
+	trial          string
+	// spent is what the trials run so far took by the plan's reckoning.
+	spent time.Duration
+}
+
+func newProgress(p plan.Plan, done map[int]v1alpha1.ResultRow) progress {
+	pr := progress{plan: p, left: make([]bool, len(p.Steps)), rowsDone: len(done)}
+	for i := range p.Steps {
+		_, ok := done[i]
+		pr.left[i] = !ok
+	}
+	return pr
+}
+
+// event takes in what the lab tells.
+func (p *progress) event(e method.Event) {
+	if name := e.Step.Name(); name != p.step {
+		p.step, p.inStep = name, 0
+	}
+	if e.Finished != nil {
+		p.trials++
+		p.inStep++
+		p.spent += e.Duration + p.plan.Settle + p.plan.Rest
+		return
+	}
+	p.trial = describe(e)
+}
+
+// describe says in one line what is being tried: "throughput 512 B: 62.5% for
+// 10s (50% passed, 75% did not)".
+func describe(e method.Event) string {
+	text := e.Step.Name()
+	if e.Duration > 0 {
+		text = fmt.Sprintf("%s %d B: %s for %s", e.Step.Test.Name, e.Step.FrameSize, v1alpha1.FormatPPM(e.LoadPPM), e.Duration)
+	}
+	if e.Bracket != (search.Bracket{}) {
+		text += " (" + bounds(e.Bracket) + ")"
+	}
+	if e.Failure != nil {
+		text += fmt.Sprintf(", again after: %v", e.Failure)
+	}
+	return text
+}
+
+func bounds(b search.Bracket) string {
+	switch {
+	case b.PassedPPM == 0:
+		return fmt.Sprintf("%s did not pass", v1alpha1.FormatPPM(b.FailedPPM))
+	case b.FailedPPM == 0:
+		return fmt.Sprintf("%s passed", v1alpha1.FormatPPM(b.PassedPPM))
+	}
+	return fmt.Sprintf("%s passed, %s did not", v1alpha1.FormatPPM(b.PassedPPM), v1alpha1.FormatPPM(b.FailedPPM))
+}
+
+func (p *progress) rowDone(i int) {
+	p.left[i] = false
+	p.rowsDone++
+	p.step, p.inStep, p.trial = "", 0, ""
+}
+
+// report is the progress as the API has it.
+func (p *progress) report() v1alpha1.Progress {
+	trialsLeft, timeLeft, current := 0, time.Duration(0), true
+	for i, step := range p.plan.Steps {
+		if !p.left[i] {
+			continue
+		}
+		trials := step.Trials
+		if current { // Steps are made in their order: the first that is left is in hand.
+			trials = max(trials-p.inStep, 1)
+			current = false
+		}
+		trialsLeft += trials
+		timeLeft += step.Duration * time.Duration(trials) / time.Duration(max(step.Trials, 1))
+	}
+	out := v1alpha1.Progress{
+		Trial: p.trial, RowsDone: int32(p.rowsDone), RowsTotal: int32(len(p.plan.Steps)),
+		TrialsDone: int32(p.trials), TrialsEstimated: int32(p.trials + trialsLeft),
+		SecondsLeft: int64((timeLeft + time.Second - 1) / time.Second),
+	}
+	out.Summary = summary(out, p.spent)
+	return out
+}
+
+// summary is the progress in a few words; spent is the time it took so far.
+func summary(p v1alpha1.Progress, spent time.Duration) string {
+	if p.RowsDone == p.RowsTotal {
+		return fmt.Sprintf("%d/%d rows, 100%%", p.RowsDone, p.RowsTotal)
+	}
+	left := time.Duration(p.SecondsLeft) * time.Second
+	share := 0
+	if total := spent + left; total > 0 {
+		share = int(spent * 100 / total)
+	}
+	return fmt.Sprintf("%d/%d rows, %d%%, %s left", p.RowsDone, p.RowsTotal, share, left)
+}

@@ -1,0 +1,186 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/result"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// ErrAborted is the cause to cancel a run with when somebody asked for its end:
+// the outcome is Aborted then, and not Error.
+var ErrAborted = errors.New("aborted")
+
+// defaultResolveTimeout is how long a neighbour is given to answer.
+const defaultResolveTimeout = 3 * time.Second
+
+// Option changes a run.
+type Option func(*run)
+
+// WithCheckpoint keeps finished rows in a file in dir, and takes those over that
+// an earlier run of the same configuration left there.
+func WithCheckpoint(dir string) Option { return func(r *run) { r.dir = dir } }
+
+// WithObserver calls f with a copy of the state whenever it changes, from the
+// goroutine of Run.
+func WithObserver(f func(State)) Option {
+	return func(r *run) { r.observers = append(r.observers, f) }
+}
+
+// WithResolveTimeout sets how long a neighbour is given to answer.
+func WithResolveTimeout(d time.Duration) Option { return func(r *run) { r.resolveTimeout = d } }
+
+// run is one run in hand.
+type run struct {
+	cfg            Config
+	gen            traffic.Generator
+	dir            string
+	observers      []func(State)
+	resolveTimeout time.Duration
+
+	plan     plan.Plan
+	info     traffic.Info
+	progress progress
+	state    State
+}
+
+// Run executes a configuration on a generator and returns the final state. It
+// does not fail: what goes wrong is the outcome, with everything that was
+// measured before. The generator stays open.
+func Run(ctx context.Context, cfg Config, gen traffic.Generator, opts ...Option) State {
+	r := &run{cfg: cfg, gen: gen, resolveTimeout: defaultResolveTimeout}
+	for _, o := range opts {
+		o(r)
+	}
+	err := r.measure(ctx)
+	r.state.Progress.Trial = ""
+	r.state.Done = true
+	r.state.Outcome, r.state.Reason, r.state.Message = conclude(ctx, r.state.Rows, err)
+	r.publish()
+	return r.state.DeepCopy()
+}
+
+// measure runs all steps that no row is there for.
+func (r *run) measure(ctx context.Context) error {
+	var err error
+	if r.plan, err = plan.Build(&r.cfg.Benchmark, &r.cfg.Profile, &r.cfg.Bed); err != nil {
+		return fmt.Errorf("planning: %w", err)
+	}
+	saved, err := openCheckpoint(r.dir, r.cfg)
+	if err != nil {
+		return err
+	}
+	done := map[int]v1alpha1.ResultRow{}
+	for i, step := range r.plan.Steps {
+		for _, row := range append(saved.Rows, r.cfg.Rows...) {
+			if step.Makes(row) {
+				done[i] = row
+			}
+		}
+	}
+	r.progress = newProgress(r.plan, done)
+	r.state.Progress = r.progress.report()
+	r.publish()
+	lab, err := r.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	for i, step := range r.plan.Steps {
+		row, ok := done[i]
+		if !ok {
+			out, err := method.Run(ctx, lab, step)
+			if err != nil {
+				return err
+			}
+			row = result.Row(r.plan, &r.cfg.Bed, r.info, out)
+		}
+		r.state.Rows = append(r.state.Rows, row)
+		if row.Method == v1alpha1.MethodThroughput {
+			lab.SetThroughput(row.Test, int(row.FrameSize), row.LineRatePPM)
+		}
+		if !ok {
+			if err := saved.write(r.state.Rows); err != nil {
+				return err
+			}
+			r.progress.rowDone(i)
+			r.state.Progress = r.progress.report()
+		}
+		r.publish()
+	}
+	return nil
+}
+
+// prepare learns what the generator is and where the neighbours are.
+func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
+	var err error
+	if r.info, err = r.gen.Info(ctx); err != nil {
+		return nil, fmt.Errorf("asking the generator what it is: %w", err)
+	}
+	caps := r.info.Capabilities
+	for _, step := range r.plan.Steps {
+		if step.FrameSize < caps.MinFrameSize || step.FrameSize > caps.MaxFrameSize {
+			return nil, fmt.Errorf("frames of %d bytes: engine %s sends %d to %d bytes on these ports: %w", step.FrameSize, r.info.Engine, caps.MinFrameSize, caps.MaxFrameSize, traffic.ErrUnsupported)
+		}
+	}
+	r.state.Environment = environment(r.cfg.Bed, r.plan, r.info)
+	r.publish()
+	hops, err := method.Resolve(ctx, r.gen, r.plan, r.info, r.resolveTimeout)
+	if err != nil {
+		return nil, err
+	}
+	return method.NewLab(r.gen, r.plan, hops, r.observe), nil
+}
+
+// observe follows the lab.
+func (r *run) observe(e method.Event) {
+	r.progress.event(e)
+	r.state.Progress = r.progress.report()
+	r.publish()
+}
+
+func (r *run) publish() {
+	for _, f := range r.observers {
+		f(r.state.DeepCopy())
+	}
+}
+
+// conclude gives a run its outcome.
+func conclude(ctx context.Context, rows []v1alpha1.ResultRow, err error) (v1alpha1.BenchmarkPhase, string, string) {
+	kept := ""
+	if len(rows) > 0 {
+		kept = fmt.Sprintf(" (%d finished rows are kept)", len(rows))
+	}
+	if err != nil {
+		cause := context.Cause(ctx)
+		switch {
+		case errors.Is(cause, ErrAborted):
+			return v1alpha1.PhaseAborted, v1alpha1.ReasonAborted, "the benchmark was aborted" + kept
+		case errors.Is(cause, context.DeadlineExceeded):
+			return v1alpha1.PhaseError, v1alpha1.ReasonDeadlineExceeded, "the time for the benchmark was over" + kept
+		case cause != nil:
+			return v1alpha1.PhaseError, v1alpha1.ReasonRunnerFailed, fmt.Sprintf("the runner was told to stop: %v%s", cause, kept)
+		case errors.Is(err, traffic.ErrLost):
+			return v1alpha1.PhaseError, v1alpha1.ReasonAgentLost, err.Error() + kept
+		}
+		return v1alpha1.PhaseError, v1alpha1.ReasonRunnerFailed, err.Error() + kept
+	}
+	measured := 0
+	for _, row := range rows {
+		if row.Sent > 0 && row.Received == 0 {
+			return v1alpha1.PhaseFailed, v1alpha1.ReasonNothingForwarded, fmt.Sprintf("the device forwarded nothing: test %s, %d bytes: %s", row.Test, row.FrameSize, row.Message)
+		}
+		if row.LineRatePPM > 0 && row.Received > 0 || row.Validity != v1alpha1.ValidityGeneratorBound {
+			measured++
+		}
+	}
+	if measured == 0 && len(rows) > 0 {
+		return v1alpha1.PhaseInvalid, v1alpha1.ReasonGeneratorBound, "the tester was too slow to measure anything: " + rows[0].Message
+	}
+	return v1alpha1.PhasePassed, v1alpha1.ReasonAllMeasured, fmt.Sprintf("all %d rows were measured", len(rows))
+}
