@@ -1,0 +1,312 @@
+package dut
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// linkMTU is the largest at which a veth still takes an XDP program: frame,
+// headroom and the kernel's bookkeeping share one page of 4 KiB.
+const linkMTU = 3480
+
+// bridgeName is the device's bridge.
+const bridgeName = "br0"
+
+// Netns is a device in a network namespace without a name: a router where ports
+// have gateways, which become the router's addresses, and a bridge between those
+// that have none. The namespace vanishes with the process, however that ends.
+type Netns struct {
+	device netns.NsHandle
+	tester netns.NsHandle
+	ports  []v1alpha1.Port
+}
+
+// StartNetns makes the device and a veth for every port. The tester's end has
+// the port's name and appears, up and without an address, in the network
+// namespace of the calling thread. It needs root.
+func StartNetns(ports []v1alpha1.Port) (*Netns, error) {
+	n := &Netns{device: netns.None(), tester: netns.None(), ports: ports}
+	if err := n.start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("making a device in a network namespace: %w", err), n.Close())
+	}
+	return n, nil
+}
+
+// Describe says what the device is, for the report.
+func (n *Netns) Describe() string {
+	routed := len(n.ports) - len(bridged(n.ports))
+	kind := "Linux router"
+	switch routed {
+	case 0:
+		kind = "Linux bridge"
+	case len(n.ports):
+	default:
+		kind = "Linux router and bridge"
+	}
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return kind + " in a network namespace"
+	}
+	return fmt.Sprintf("%s in a network namespace, kernel %s", kind, unix.ByteSliceToString(u.Release[:]))
+}
+
+// Close removes the device with all links. It may be called more than once.
+func (n *Netns) Close() error {
+	var errs []error
+	if n.tester.IsOpen() {
+		// Closing the namespace removes the links as well, but only when the kernel
+		// gets around to it; whoever comes next may want the same names at once.
+		if h, err := netlink.NewHandleAt(n.tester); err == nil {
+			for _, p := range n.ports {
+				if link, err := h.LinkByName(p.Name); err == nil && link.Type() == "veth" {
+					if err := h.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
+						errs = append(errs, fmt.Errorf("removing interface %s: %w", p.Name, err))
+					}
+				}
+			}
+			h.Close()
+		}
+		errs = append(errs, n.tester.Close())
+	}
+	if n.device.IsOpen() {
+		errs = append(errs, n.device.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (n *Netns) start() error {
+	addresses, err := gatewayAddresses(n.ports)
+	if err != nil {
+		return err
+	}
+	if n.tester, err = netns.Get(); err != nil {
+		return fmt.Errorf("looking at the own namespace: %w", err)
+	}
+	if n.device, err = newNamespace(); err != nil {
+		return fmt.Errorf("%w: run it as root (sudo)", err)
+	}
+	near, err := netlink.NewHandleAt(n.tester)
+	if err != nil {
+		return fmt.Errorf("talking to the own namespace: %w", err)
+	}
+	defer near.Close()
+	far, err := netlink.NewHandleAt(n.device)
+	if err != nil {
+		return fmt.Errorf("talking to the new namespace: %w", err)
+	}
+	defer far.Close()
+
+	// Forwarding first: it resets what interfaces have learnt of themselves.
+	if err := inNamespace(n.device, forward); err != nil {
+		return err
+	}
+	for i, p := range n.ports {
+		link := &netlink.Veth{
+			LinkAttrs:     netlink.LinkAttrs{Name: p.Name, MTU: linkMTU, TxQLen: 1000},
+			PeerName:      p.Name,
+			PeerNamespace: netlink.NsFd(n.device),
+			PeerMTU:       linkMTU,
+		}
+		if err := near.LinkAdd(link); err != nil {
+			// What another has made under this name is not ours to remove.
+			n.ports = n.ports[:i]
+			return fmt.Errorf("making interface %s: %w", p.Name, err)
+		}
+	}
+	if err := inNamespace(n.device, func() error { return poll(n.ports) }); err != nil {
+		return err
+	}
+	if err := bridge(far, bridged(n.ports)); err != nil {
+		return err
+	}
+	for _, p := range n.ports {
+		if err := up(far, p.Name, addresses[p.Name]); err != nil {
+			return err
+		}
+		if err := up(near, p.Name, nil); err != nil {
+			return err
+		}
+	}
+	return up(far, "lo", nil)
+}
+
+// gatewayAddresses gives every gateway the prefix length of the port's network.
+func gatewayAddresses(ports []v1alpha1.Port) (map[string][]netip.Prefix, error) {
+	all := map[string][]netip.Prefix{}
+	for _, p := range ports {
+		for _, text := range p.Gateways {
+			gateway, err := netip.ParseAddr(text)
+			if err != nil {
+				return nil, fmt.Errorf("port %s: gateway: %w", p.Name, err)
+			}
+			i := slices.IndexFunc(p.Addresses, func(address string) bool {
+				prefix, err := netip.ParsePrefix(address)
+				return err == nil && prefix.Contains(gateway)
+			})
+			if i < 0 {
+				return nil, fmt.Errorf("port %s: gateway %s is in none of the port's networks (%s): the router would not reach the port", p.Name, gateway, strings.Join(p.Addresses, ", "))
+			}
+			prefix := netip.MustParsePrefix(p.Addresses[i])
+			if prefix.Addr() == gateway {
+				return nil, fmt.Errorf("port %s: gateway %s is the port's own address: give it the device's", p.Name, gateway)
+			}
+			all[p.Name] = append(all[p.Name], netip.PrefixFrom(gateway, prefix.Bits()))
+		}
+	}
+	return all, nil
+}
+
+func bridged(ports []v1alpha1.Port) []v1alpha1.Port {
+	var all []v1alpha1.Port
+	for _, p := range ports {
+		if len(p.Gateways) == 0 {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// forward makes the calling thread's namespace a router.
+func forward() error {
+	for key, value := range map[string]string{
+		"net/ipv4/ip_forward":                  "1",
+		"net/ipv4/conf/all/send_redirects":     "0",
+		"net/ipv4/conf/default/send_redirects": "0",
+		// Test addresses outside a port's network come in where no route leads back.
+		"net/ipv4/conf/all/rp_filter":     "0",
+		"net/ipv4/conf/default/rp_filter": "0",
+	} {
+		if err := sysctl(key, value); err != nil {
+			return err
+		}
+	}
+	// A machine without IPv6 still routes IPv4.
+	if _, err := os.Stat("/proc/sys/net/ipv6"); err != nil {
+		return nil
+	}
+	for key, value := range map[string]string{
+		"net/ipv6/conf/default/disable_ipv6": "0",
+		"net/ipv6/conf/all/forwarding":       "1",
+		"net/ipv6/conf/default/forwarding":   "1",
+		"net/ipv6/conf/default/accept_dad":   "0",
+	} {
+		if err := sysctl(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sysctl(key, value string) error {
+	if err := os.WriteFile("/proc/sys/"+key, []byte(value), 0); err != nil {
+		return fmt.Errorf("setting %s to %s: %w", key, value, err)
+	}
+	return nil
+}
+
+// poll turns polling (NAPI) on at the device's ends: a veth takes frames that
+// the peer's XDP program redirects into it only then. GRO is the switch for it.
+func poll(ports []v1alpha1.Port) error {
+	tool, err := ethtool.NewEthtool()
+	if err != nil {
+		return fmt.Errorf("talking to the interfaces: %w", err)
+	}
+	defer tool.Close()
+	for _, p := range ports {
+		if err := tool.Change(p.Name, map[string]bool{"rx-gro": true}); err != nil {
+			return fmt.Errorf("turning GRO on at the device's interface %s: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+// bridge joins ports into one layer-2 network.
+func bridge(h *netlink.Handle, ports []v1alpha1.Port) error {
+	if len(ports) == 0 {
+		return nil
+	}
+	no := false
+	// Without snooping the bridge floods multicast, as an unmanaged switch does.
+	br := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridgeName, MTU: linkMTU}, MulticastSnooping: &no}
+	if err := h.LinkAdd(br); err != nil {
+		return fmt.Errorf("making the bridge: %w", err)
+	}
+	for _, p := range ports {
+		link, err := h.LinkByName(p.Name)
+		if err == nil {
+			err = h.LinkSetMaster(link, br)
+		}
+		if err != nil {
+			return fmt.Errorf("joining %s to the bridge: %w", p.Name, err)
+		}
+	}
+	return up(h, bridgeName, nil)
+}
+
+func up(h *netlink.Handle, name string, addresses []netip.Prefix) error {
+	link, err := h.LinkByName(name)
+	if err != nil {
+		return fmt.Errorf("looking for interface %s: %w", name, err)
+	}
+	for _, prefix := range addresses {
+		address, err := netlink.ParseAddr(prefix.String())
+		if err != nil {
+			return fmt.Errorf("reading address %s: %w", prefix, err)
+		}
+		// Usable at once, without a second of duplicate address detection.
+		if prefix.Addr().Is6() {
+			address.Flags = unix.IFA_F_NODAD
+		}
+		if err := h.AddrAdd(link, address); err != nil {
+			return fmt.Errorf("giving %s the address %s: %w", name, prefix, err)
+		}
+	}
+	if err := h.LinkSetUp(link); err != nil {
+		return fmt.Errorf("bringing up %s: %w", name, err)
+	}
+	return nil
+}
+
+// newNamespace makes a network namespace that nothing but its handle keeps.
+func newNamespace() (handle netns.NsHandle, err error) {
+	handle = netns.None()
+	err = inNamespace(netns.None(), func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("making a network namespace: %w", err)
+		}
+		var err error
+		handle, err = netns.Get()
+		return err
+	})
+	return handle, err
+}
+
+// inNamespace runs f on a thread in this namespace. The thread is thrown away
+// afterwards: its namespace must never reach other goroutines.
+func inNamespace(ns netns.NsHandle, f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		// Never unlocked: the thread ends with the goroutine.
+		runtime.LockOSThread()
+		if ns.IsOpen() {
+			if err := netns.Set(ns); err != nil {
+				done <- fmt.Errorf("entering the device's network namespace: %w", err)
+				return
+			}
+		}
+		done <- f()
+	}()
+	return <-done
+}
