@@ -65,9 +65,11 @@ func newTrial(p plan.Plan, size int, ppm int64, d time.Duration, m traffic.Measu
 }
 
 // lateTolerance is how much longer than asked for sending may take before the
-// trial counts as offered short: a thousandth, and not less than a millisecond,
-// which is how far the ends of sending on several ports may lie apart.
-func lateTolerance(d time.Duration) time.Duration { return max(d/1000, time.Millisecond) }
+// trial counts as offered short: a hundredth, but 10 to 100 ms, within which a
+// busy machine makes up for the last burst.
+func lateTolerance(d time.Duration) time.Duration {
+	return min(max(d/100, 10*time.Millisecond), 100*time.Millisecond)
+}
 
 // Unsent says that the tester offered less than intended: fewer frames, or the
 // same in a longer time (RFC 2285 section 3.5). A trial in which nothing was to
@@ -93,12 +95,8 @@ func (t *Trial) GeneratorBound() bool {
 
 // OfferedRate is the exact rate in frames/s at which frames left the tester.
 func (t *Trial) OfferedRate() *big.Rat {
-	// Sending that was not late took as long as was asked for: the moment at which
-	// the engine noticed the end adds nothing to the rate.
-	took := t.Duration
-	if t.TxTime > t.Duration+lateTolerance(t.Duration) {
-		took = t.TxTime
-	}
+	// The last frame leaves before the end of the time that it stands for.
+	took := max(t.Duration, t.TxTime)
 	if took <= 0 {
 		return new(big.Rat)
 	}

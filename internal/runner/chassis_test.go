@@ -164,4 +164,3 @@ func checkAgainstPublished(t *testing.T, row v1alpha1.ResultRow, want map[string
 		t.Errorf("64 B: %d ppm and %d frames/s, want 696875 and 26547619048", row.LineRatePPM, row.FramesPerSecond)
 	}
 }
-

@@ -14,18 +14,25 @@ import (
 type progress struct {
 	plan plan.Plan
 	// left says which steps still have to be made.
-	left     []bool
-	rowsDone int
+	left []bool
 	// trials that were run, in all and in the step in hand.
 	trials, inStep int
 	step           string
-	trial          string
+	trial          trialInHand
 	// spent is what the trials run so far took by the plan's reckoning.
 	spent time.Duration
 }
 
+// trialInHand is the trial that runs now.
+type trialInHand struct {
+	text  string
+	begun time.Time
+	// takes is how long it takes, 0 while no trial runs.
+	takes time.Duration
+}
+
 func newProgress(p plan.Plan, done map[int]v1alpha1.ResultRow) progress {
-	pr := progress{plan: p, left: make([]bool, len(p.Steps)), rowsDone: len(done)}
+	pr := progress{plan: p, left: make([]bool, len(p.Steps))}
 	for i := range p.Steps {
 		_, ok := done[i]
 		pr.left[i] = !ok
@@ -34,18 +41,25 @@ func newProgress(p plan.Plan, done map[int]v1alpha1.ResultRow) progress {
 }
 
 // event takes in what the lab tells.
-func (p *progress) event(e method.Event) {
+func (p *progress) event(e method.Event, now time.Time) {
 	if name := e.Step.Name(); name != p.step {
 		p.step, p.inStep = name, 0
 	}
 	if e.Finished != nil {
 		p.trials++
 		p.inStep++
-		p.spent += e.Duration + p.plan.Settle + p.plan.Rest
+		p.spent += p.takes(e.Duration)
+		p.trial.takes = 0
 		return
 	}
-	p.trial = describe(e)
+	p.trial = trialInHand{text: describe(e), begun: now}
+	if e.Duration > 0 {
+		p.trial.takes = p.takes(e.Duration)
+	}
 }
+
+// takes is how long a trial of d takes with settling and rest.
+func (p *progress) takes(d time.Duration) time.Duration { return d + p.plan.Settle + p.plan.Rest }
 
 // describe says in one line what is being tried: "throughput 512 B: 62.5% for
 // 10s (50% passed, 75% did not)".
@@ -75,36 +89,40 @@ func bounds(b search.Bracket) string {
 
 func (p *progress) rowDone(i int) {
 	p.left[i] = false
-	p.rowsDone++
-	p.step, p.inStep, p.trial = "", 0, ""
+	p.step, p.inStep, p.trial = "", 0, trialInHand{}
 }
 
 // report is the progress as the API has it.
-func (p *progress) report() v1alpha1.Progress {
-	trialsLeft, timeLeft, current := 0, time.Duration(0), true
+func (p *progress) report(now time.Time) v1alpha1.Progress {
+	trialsLeft, rowsLeft, timeLeft := 0, 0, time.Duration(0)
 	for i, step := range p.plan.Steps {
 		if !p.left[i] {
 			continue
 		}
 		trials := step.Trials
-		if current { // Steps are made in their order: the first that is left is in hand.
+		if rowsLeft == 0 { // Steps are made in their order: the first that is left is in hand.
 			trials = max(trials-p.inStep, 1)
-			current = false
 		}
+		rowsLeft++
 		trialsLeft += trials
 		timeLeft += step.Duration * time.Duration(trials) / time.Duration(max(step.Trials, 1))
 	}
+	gone := min(max(now.Sub(p.trial.begun), 0), p.trial.takes)
+	timeLeft = max(timeLeft-gone, 0)
 	out := v1alpha1.Progress{
-		Trial: p.trial, RowsDone: int32(p.rowsDone), RowsTotal: int32(len(p.plan.Steps)),
+		Trial: p.trial.text, RowsDone: int32(len(p.plan.Steps) - rowsLeft), RowsTotal: int32(len(p.plan.Steps)),
 		TrialsDone: int32(p.trials), TrialsEstimated: int32(p.trials + trialsLeft),
 		SecondsLeft: int64((timeLeft + time.Second - 1) / time.Second),
 	}
-	out.Summary = summary(out, p.spent)
+	out.Summary = summary(out, p.spent+gone)
 	return out
 }
 
 // summary is the progress in a few words; spent is the time it took so far.
 func summary(p v1alpha1.Progress, spent time.Duration) string {
+	if p.RowsTotal == 0 {
+		return ""
+	}
 	if p.RowsDone == p.RowsTotal {
 		return fmt.Sprintf("%d/%d rows, 100%%", p.RowsDone, p.RowsTotal)
 	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -27,8 +30,8 @@ type Option func(*run)
 // an earlier run of the same configuration left there.
 func WithCheckpoint(dir string) Option { return func(r *run) { r.dir = dir } }
 
-// WithObserver calls f with a copy of the state whenever it changes, from the
-// goroutine of Run.
+// WithObserver calls f with a copy of the state whenever it changes, and every
+// second for the time left; one call at a time, none after Run returned.
 func WithObserver(f func(State)) Option {
 	return func(r *run) { r.observers = append(r.observers, f) }
 }
@@ -44,8 +47,11 @@ type run struct {
 	observers      []func(State)
 	resolveTimeout time.Duration
 
-	plan     plan.Plan
-	info     traffic.Info
+	plan plan.Plan
+	info traffic.Info
+
+	// mu guards what the ticker shows while the run goes on.
+	mu       sync.Mutex
 	progress progress
 	state    State
 }
@@ -58,12 +64,48 @@ func Run(ctx context.Context, cfg Config, gen traffic.Generator, opts ...Option)
 	for _, o := range opts {
 		o(r)
 	}
+	stop := r.tick(time.Second)
 	err := r.measure(ctx)
-	r.state.Progress.Trial = ""
-	r.state.Done = true
-	r.state.Outcome, r.state.Reason, r.state.Message = conclude(ctx, r.state.Rows, err)
-	r.publish()
+	stop()
+	r.change(func() {
+		r.progress.trial = trialInHand{}
+		r.state.Done = true
+		r.state.Outcome, r.state.Reason, r.state.Message = conclude(ctx, r.state.Rows, err)
+	})
 	return r.state.DeepCopy()
+}
+
+// tick shows the state again and again, since the time left changes though
+// nothing happens. It returns the function that ends it.
+func (r *run) tick(every time.Duration) (stop func()) {
+	ticker, done := time.NewTicker(every), make(chan struct{})
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		for {
+			select {
+			case <-ticker.C:
+				r.change(func() {})
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() {
+		ticker.Stop()
+		close(done)
+		ended.Wait()
+	}
+}
+
+// change changes the state and shows it to the observers.
+func (r *run) change(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f()
+	r.state.Progress = r.progress.report(r.gen.Clock().Now())
+	for _, show := range r.observers {
+		show(r.state.DeepCopy())
+	}
 }
 
 // measure runs all steps that no row is there for.
@@ -76,44 +118,53 @@ func (r *run) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done := map[int]v1alpha1.ResultRow{}
+	rows := map[int]v1alpha1.ResultRow{}
 	for i, step := range r.plan.Steps {
 		for _, row := range append(saved.Rows, r.cfg.Rows...) {
 			if step.Makes(row) {
-				done[i] = row
+				rows[i] = row
 			}
 		}
 	}
-	r.progress = newProgress(r.plan, done)
-	r.state.Progress = r.progress.report()
-	r.publish()
+	r.change(func() {
+		r.progress = newProgress(r.plan, rows)
+		r.state.Rows = inOrder(rows)
+	})
 	lab, err := r.prepare(ctx)
 	if err != nil {
 		return err
 	}
 	for i, step := range r.plan.Steps {
-		row, ok := done[i]
-		if !ok {
+		row, done := rows[i]
+		if !done {
 			out, err := method.Run(ctx, lab, step)
 			if err != nil {
 				return err
 			}
 			row = result.Row(r.plan, &r.cfg.Bed, r.info, out)
+			rows[i] = row
+			if err := saved.write(inOrder(rows)); err != nil {
+				return err
+			}
+			r.change(func() {
+				r.state.Rows = inOrder(rows)
+				r.progress.rowDone(i)
+			})
 		}
-		r.state.Rows = append(r.state.Rows, row)
 		if row.Method == v1alpha1.MethodThroughput {
 			lab.SetThroughput(row.Test, int(row.FrameSize), row.LineRatePPM)
 		}
-		if !ok {
-			if err := saved.write(r.state.Rows); err != nil {
-				return err
-			}
-			r.progress.rowDone(i)
-			r.state.Progress = r.progress.report()
-		}
-		r.publish()
 	}
 	return nil
+}
+
+// inOrder lists rows in the order of their steps.
+func inOrder(rows map[int]v1alpha1.ResultRow) []v1alpha1.ResultRow {
+	list := make([]v1alpha1.ResultRow, 0, len(rows))
+	for _, i := range slices.Sorted(maps.Keys(rows)) {
+		list = append(list, rows[i])
+	}
+	return list
 }
 
 // prepare learns what the generator is and where the neighbours are.
@@ -128,8 +179,7 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 			return nil, fmt.Errorf("frames of %d bytes: engine %s sends %d to %d bytes on these ports: %w", step.FrameSize, r.info.Engine, caps.MinFrameSize, caps.MaxFrameSize, traffic.ErrUnsupported)
 		}
 	}
-	r.state.Environment = environment(r.cfg.Bed, r.plan, r.info)
-	r.publish()
+	r.change(func() { r.state.Environment = environment(r.cfg.Bed, r.plan, r.info) })
 	hops, err := method.Resolve(ctx, r.gen, r.plan, r.info, r.resolveTimeout)
 	if err != nil {
 		return nil, err
@@ -139,15 +189,8 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 
 // observe follows the lab.
 func (r *run) observe(e method.Event) {
-	r.progress.event(e)
-	r.state.Progress = r.progress.report()
-	r.publish()
-}
-
-func (r *run) publish() {
-	for _, f := range r.observers {
-		f(r.state.DeepCopy())
-	}
+	now := r.gen.Clock().Now()
+	r.change(func() { r.progress.event(e, now) })
 }
 
 // conclude gives a run its outcome.
