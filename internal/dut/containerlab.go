@@ -1,0 +1,199 @@
+package dut
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/netif"
+)
+
+// askEvery is how often a container that is still starting is looked at.
+const askEvery = 250 * time.Millisecond
+
+// Containerlab is a device in a containerlab topology. containerlab needs root,
+// the container runtime's socket, and the host's network namespace.
+type Containerlab struct {
+	// Binary is containerlab's program; empty means the one in PATH.
+	Binary string
+	// Topology is the path of the topology file. The files beside it belong to it.
+	Topology string
+	// Node of the topology that is the device under test.
+	Node string
+	// Dir is where the topology is copied to before it is used, below its name. The
+	// container runtime resolves paths of the topology on the host, so in a pod Dir
+	// is mounted from the host at the same path. Empty uses the files where they are.
+	Dir string
+	// Output gets what containerlab prints; nil discards it.
+	Output io.Writer
+}
+
+// Up deploys the topology anew and returns once the device's container runs and
+// the links' ends on the host have a carrier.
+func (c *Containerlab) Up(ctx context.Context) error {
+	t, path, err := c.prepare()
+	if err != nil {
+		return err
+	}
+	container, err := t.container(c.Node)
+	if err != nil {
+		return err
+	}
+	if _, err := c.run(ctx, path, "deploy", "--reconfigure", "--topo", path); err != nil {
+		return err
+	}
+	if err := netif.Wait(ctx, t.hostEnds(), netif.Running); err != nil {
+		return fmt.Errorf("the links of topology %s: %w", t.Name, err)
+	}
+	return c.waitRunning(ctx, path, t.Name, container)
+}
+
+// Down destroys the topology. It succeeds when nothing is there, and clears up
+// after a deployment that ended half way.
+func (c *Containerlab) Down(ctx context.Context) error {
+	t, path, err := c.prepare()
+	if err != nil {
+		return err
+	}
+	if _, err := c.run(ctx, path, "destroy", "--cleanup", "--topo", path); err != nil {
+		return err
+	}
+	// A link whose node never came to be has both ends on the host.
+	for _, name := range t.hostEnds() {
+		link, err := netlink.LinkByName(name)
+		if err != nil || link.Type() != "veth" {
+			continue
+		}
+		if err := netlink.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
+			return fmt.Errorf("removing interface %s: %w", name, err)
+		}
+	}
+	left, err := c.inspect(ctx, path, t.Name)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("containerlab destroyed topology %s, but container %s is still %s", t.Name, left[0].Name, left[0].State)
+	}
+	if c.Dir != "" {
+		if err := os.RemoveAll(filepath.Dir(path)); err != nil {
+			return fmt.Errorf("removing the copy of the topology: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *Containerlab) prepare() (*topology, string, error) {
+	t, err := readTopology(c.Topology)
+	if err != nil {
+		return nil, "", err
+	}
+	path, err := filepath.Abs(c.Topology)
+	if err == nil && c.Dir != "" {
+		path, err = copyFiles(c.Topology, filepath.Join(c.Dir, t.Name))
+	}
+	return t, path, err
+}
+
+// state is one container as containerlab sees it.
+type state struct {
+	Name   string `json:"name"`
+	State  string `json:"state"`
+	Status string `json:"status"`
+}
+
+func (c *Containerlab) waitRunning(ctx context.Context, path, lab, container string) error {
+	ticker := time.NewTicker(askEvery)
+	defer ticker.Stop()
+	last := "it does not exist"
+	for {
+		all, err := c.inspect(ctx, path, lab)
+		if err != nil {
+			return err
+		}
+		for _, s := range all {
+			if s.Name != container {
+				continue
+			}
+			last = fmt.Sprintf("it is %s (%s)", s.State, s.Status)
+			switch {
+			case s.State == "exited" || s.State == "dead" || s.Status == "unhealthy":
+				return fmt.Errorf("the device's container %s does not run: %s: look at its log", container, last)
+			case s.State == "running" && !strings.Contains(s.Status, "starting"):
+				return nil
+			}
+		}
+		// containerlab tells nobody when a container changes.
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the device's container %s: %s: %w", container, last, ctx.Err())
+		}
+	}
+}
+
+func (c *Containerlab) inspect(ctx context.Context, path, lab string) ([]state, error) {
+	out, err := c.run(ctx, path, "inspect", "--format", "json", "--name", lab)
+	if err != nil {
+		return nil, err
+	}
+	labs := map[string][]state{}
+	if err := json.Unmarshal(out, &labs); err != nil {
+		return nil, fmt.Errorf("reading what containerlab inspect printed: %w: %.200s", err, out)
+	}
+	return labs[lab], nil
+}
+
+// run executes containerlab beside the topology and returns what it printed to
+// its standard output. Its errors carry the last lines of both outputs.
+func (c *Containerlab) run(ctx context.Context, path string, args ...string) ([]byte, error) {
+	binary := c.Binary
+	if binary == "" {
+		binary = "containerlab"
+	}
+	var out, all bytes.Buffer
+	log := c.Output
+	if log == nil {
+		log = io.Discard
+	}
+	command := exec.CommandContext(ctx, binary, args...)
+	command.Dir = filepath.Dir(path)
+	command.Env = append(os.Environ(), "CLAB_VERSION_CHECK=disable")
+	command.Stdout = io.MultiWriter(&out, &all)
+	command.Stderr = &all
+	if args[0] != "inspect" {
+		command.Stdout = io.MultiWriter(&all, log)
+		command.Stderr = command.Stdout
+	}
+	// It is given the time to clear up what it has begun.
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = 10 * time.Second
+	if err := command.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, fmt.Errorf("containerlab %s: %w%s", args[0], err, lastLines(all.String()))
+	}
+	return out.Bytes(), nil
+}
+
+// lastLines is the end of a program's output, where it says what went wrong.
+func lastLines(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	if len(lines) == 1 && lines[0] == "" {
+		return ""
+	}
+	return "\n" + strings.Join(lines[max(0, len(lines)-8):], "\n")
+}

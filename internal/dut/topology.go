@@ -1,0 +1,119 @@
+package dut
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// topology is what has to be known of a containerlab topology file; the rest is
+// containerlab's own business.
+type topology struct {
+	Name     string  `json:"name"`
+	Prefix   *string `json:"prefix"`
+	Topology struct {
+		Nodes map[string]any `json:"nodes"`
+		Links []link         `json:"links"`
+	} `json:"topology"`
+}
+
+// link in the brief form has endpoints as "node:interface"; a link of type host
+// names the host's end apart.
+type link struct {
+	Type          string `json:"type"`
+	Endpoints     []any  `json:"endpoints"`
+	HostInterface string `json:"host-interface"`
+}
+
+func readTopology(path string) (*topology, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the topology: %w", err)
+	}
+	t := &topology{}
+	if err := yaml.Unmarshal(text, t); err != nil {
+		return nil, fmt.Errorf("reading the topology %s: %w", path, err)
+	}
+	// The name becomes part of paths and of a query.
+	if t.Name == "" || t.Name != filepath.Base(t.Name) || strings.HasPrefix(t.Name, ".") {
+		return nil, fmt.Errorf("reading the topology %s: its name is %q: give it a plain one", path, t.Name)
+	}
+	return t, nil
+}
+
+// container is the name of a node's container.
+func (t *topology) container(node string) (string, error) {
+	if _, ok := t.Topology.Nodes[node]; !ok {
+		nodes := make([]string, 0, len(t.Topology.Nodes))
+		for n := range t.Topology.Nodes {
+			nodes = append(nodes, n)
+		}
+		slices.Sort(nodes)
+		return "", fmt.Errorf("topology %s has no node %s, only %s", t.Name, node, strings.Join(nodes, ", "))
+	}
+	switch {
+	case t.Prefix == nil:
+		return "clab-" + t.Name + "-" + node, nil
+	case *t.Prefix == "":
+		return node, nil
+	case *t.Prefix == "__lab-name":
+		return t.Name + "-" + node, nil
+	default:
+		return *t.Prefix + "-" + t.Name + "-" + node, nil
+	}
+}
+
+// hostEnds are the interfaces that the topology's links have on the host.
+func (t *topology) hostEnds() []string {
+	var ends []string
+	for _, l := range t.Topology.Links {
+		if l.Type == "host" {
+			ends = append(ends, l.HostInterface)
+			continue
+		}
+		for _, endpoint := range l.Endpoints {
+			if text, ok := endpoint.(string); ok {
+				if name, ok := strings.CutPrefix(text, "host:"); ok {
+					ends = append(ends, name)
+				}
+			}
+		}
+	}
+	return ends
+}
+
+// copyFiles puts the files beside path into dir, following links (in a mounted
+// Secret every file is one), and returns where path's copy is.
+func copyFiles(path, dir string) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("copying the topology: %w", err)
+	}
+	from := filepath.Dir(path)
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return "", fmt.Errorf("copying the topology: %w", err)
+	}
+	for _, e := range entries {
+		info, err := os.Stat(filepath.Join(from, e.Name()))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+			continue
+		}
+		var content []byte
+		if err == nil {
+			content, err = os.ReadFile(filepath.Join(from, e.Name()))
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, e.Name()), content, 0o644)
+		}
+		if err != nil {
+			return "", fmt.Errorf("copying the topology: %w", err)
+		}
+	}
+	return filepath.Join(dir, filepath.Base(path)), nil
+}
