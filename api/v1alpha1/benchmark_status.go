@@ -260,6 +260,9 @@ type ResultEnvironment struct {
 	// +optional
 	// +listType=atomic
 	Hosts []HostEnvironment `json:"hosts,omitempty"`
+	// portCount is the number of the tester's ports.
+	// +optional
+	PortCount int32 `json:"portCount,omitempty"`
 	// ports are the tester's ports. Beyond 64 ports only the first 64 are listed.
 	// +optional
 	// +listType=atomic

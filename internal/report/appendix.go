@@ -31,7 +31,7 @@ func (d *Document) appendix() string {
 	for _, trial := range d.trials() {
 		a.add("Trials", trial)
 	}
-	for _, port := range portLines(env.Ports) {
+	for _, port := range portLines(env.Ports, int(env.PortCount)) {
 		a.add("Ports", port)
 	}
 	for _, host := range env.Hosts {
@@ -133,7 +133,9 @@ func (d *Document) trials() []string {
 		span(d.Spec.SettleTime.Duration), span(d.Spec.RestTime.Duration)))
 }
 
-func portLines(ports []v1alpha1.PortEnvironment) []string {
+// portLines describes the ports; a status lists only the first of very many.
+func portLines(ports []v1alpha1.PortEnvironment, count int) []string {
+	count = max(count, len(ports))
 	if len(ports) > maxPortsListed {
 		var speeds []string
 		for _, port := range ports {
@@ -141,7 +143,11 @@ func portLines(ports []v1alpha1.PortEnvironment) []string {
 				speeds = append(speeds, string(port.Speed))
 			}
 		}
-		return []string{fmt.Sprintf("%s to %s, %s", ports[0].Name, ports[len(ports)-1].Name, strings.Join(speeds, ", "))}
+		names := ports[0].Name + " to " + ports[len(ports)-1].Name
+		if count > len(ports) {
+			names = ports[0].Name + ", " + ports[1].Name + " and so on"
+		}
+		return []string{fmt.Sprintf("%d of %s: %s", count, strings.Join(speeds, ", "), names)}
 	}
 	var lines []string
 	for _, port := range ports {
@@ -172,7 +178,14 @@ func hostLine(host v1alpha1.HostEnvironment) string {
 	if host.CPUs > 0 {
 		parts = append(parts, fmt.Sprintf("%d CPUs", host.CPUs))
 	}
-	return host.Name + ": " + strings.Join(parts, ", ")
+	return joinNonEmpty(host.Name, strings.Join(parts, ", "))
+}
+
+func joinNonEmpty(name, text string) string {
+	if name == "" || text == "" {
+		return name + text
+	}
+	return name + ": " + text
 }
 
 // measured sums up how long the measurement took.
@@ -188,6 +201,9 @@ func (d *Document) measured() string {
 	text := fmt.Sprintf("%d rows in %s trials", len(d.Rows), group(trials))
 	if ms > 0 {
 		text += ", " + span(milliseconds(ms))
+		if d.Environment != nil && d.Environment.Engine == v1alpha1.EngineSim {
+			text += " of simulated time"
+		}
 	}
 	if d.StartTime != nil {
 		text += ", from " + d.StartTime.UTC().Format("2006-01-02 15:04:05 UTC")

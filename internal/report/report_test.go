@@ -34,11 +34,11 @@ func chassis() *Document {
 			Validity: v1alpha1.ValidityValid,
 		}
 	}
-	ports := make([]v1alpha1.PortEnvironment, 256)
+	ports := make([]v1alpha1.PortEnvironment, 64)
 	for i := range ports {
 		ports[i] = v1alpha1.PortEnvironment{Name: "p1", Speed: "100G"}
 	}
-	ports[255].Name = "p256"
+	ports[1].Name = "p2"
 	start := metav1.NewTime(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
 	return New(&v1alpha1.Benchmark{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-routing", Name: "chassis", UID: "8b3f"},
@@ -59,7 +59,7 @@ func chassis() *Document {
 			},
 			Environment: &v1alpha1.ResultEnvironment{
 				NoDropVersion: "v0.1.0", Engine: v1alpha1.EngineSim, EngineDetail: "modelled device in simulated time",
-				LatencyType: "FIFO, as the model says", Device: "modelled from nexus9508_rfc2544_ipv4_unicast.csv", Ports: ports,
+				LatencyType: "FIFO, as the model says", Device: "modelled from nexus9508_rfc2544_ipv4_unicast.csv", Ports: ports, PortCount: 256,
 				Hosts: []v1alpha1.HostEnvironment{{Name: "lab-1", Kernel: "6.18.5", CPU: "Some CPU @ 2.10GHz", CPUs: 2}},
 			},
 		},

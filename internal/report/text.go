@@ -98,17 +98,13 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 // is about.
 func notesOf(rows []v1alpha1.ResultRow) string {
 	var texts []string
-	about := map[string][]string{}
+	about := map[string][]v1alpha1.ResultRow{}
 	for _, row := range rows {
-		label := fmt.Sprintf("%d B", row.FrameSize)
-		if row.Load != "" {
-			label += " at " + string(row.Load)
-		}
 		for _, text := range rowNotes(row) {
 			if about[text] == nil {
 				texts = append(texts, text)
 			}
-			about[text] = append(about[text], label)
+			about[text] = append(about[text], row)
 		}
 	}
 	var b strings.Builder
@@ -116,13 +112,35 @@ func notesOf(rows []v1alpha1.ResultRow) string {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		labels := strings.Join(about[text], ", ")
-		if len(about[text]) == len(rows) && len(rows) > 1 {
-			labels = "all rows"
-		}
-		b.WriteString(wrap(labels+": "+text, gap))
+		b.WriteString(wrap(labelsOf(about[text], rows)+": "+text, gap))
 	}
 	return b.String()
+}
+
+// labelsOf names some of the rows of a table as shortly as possible.
+func labelsOf(some, all []v1alpha1.ResultRow) string {
+	if len(some) == len(all) && len(all) > 1 {
+		return "all rows"
+	}
+	ofSize := map[int32]int{}
+	for _, row := range all {
+		ofSize[row.FrameSize]++
+	}
+	for _, row := range some {
+		ofSize[row.FrameSize]--
+	}
+	var labels []string
+	for _, row := range some {
+		label := group(int64(row.FrameSize)) + " B"
+		switch {
+		case ofSize[row.FrameSize] != 0:
+			label += " at " + string(row.Load)
+		case len(labels) > 0 && labels[len(labels)-1] == label:
+			continue
+		}
+		labels = append(labels, label)
+	}
+	return strings.Join(labels, ", ")
 }
 
 func rowNotes(row v1alpha1.ResultRow) []string {
@@ -133,7 +151,8 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 	for _, reason := range row.ValidityReasons {
 		notes = append(notes, fmt.Sprintf("%s: %s", row.Validity, reason))
 	}
-	if row.Lost > 0 {
+	// The runner's message about a loss says the same with more words.
+	if row.Lost > 0 && !strings.Contains(row.Message, "lost") {
 		notes = append(notes, fmt.Sprintf("lost %s of %s frames (%s)", group(row.Lost), group(row.Sent), share(row.Lost, row.Sent)))
 	}
 	if row.Duplicate > 0 {
@@ -185,7 +204,7 @@ func RowLine(row v1alpha1.ResultRow) string {
 		parts = append(parts, group(row.Lost)+" frames lost")
 	}
 	parts = append(parts, string(row.Validity))
-	if row.Message != "" {
+	if row.Received == 0 && row.Message != "" {
 		parts = append(parts, row.Message)
 	}
 	return what + ": " + strings.Join(parts, ", ")

@@ -18,7 +18,7 @@ const maxListedPorts = 64
 func environment(bed v1alpha1.TestBed, p plan.Plan, info traffic.Info) *v1alpha1.ResultEnvironment {
 	env := &v1alpha1.ResultEnvironment{
 		NoDropVersion: version.String(), Engine: v1alpha1.EngineKind(info.Engine), EngineDetail: info.Detail,
-		LatencyType: info.Capabilities.LatencyType, Device: device(bed),
+		LatencyType: info.Capabilities.LatencyType, Device: device(bed), PortCount: int32(len(p.Ports)),
 	}
 	var notes []string
 	for _, port := range info.Ports {
