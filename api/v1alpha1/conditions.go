@@ -9,9 +9,15 @@ const (
 	// ReasonBedInvalid means that the bed's description cannot work; the message says why.
 	ReasonBedInvalid = "BedInvalid"
 	// ConditionQuarantined is true when the clean-up after a benchmark failed: the
-	// bed is not handed on until somebody looked at it and removed the condition
-	// with the annotation that AnnotationReleaseQuarantine names.
+	// bed is not handed on until somebody looked at it and said so with the
+	// annotation that AnnotationReleaseQuarantine names. It is unknown while the
+	// operator cleans up after a benchmark that does not exist any more.
 	ConditionQuarantined = "Quarantined"
+	// ReasonBedQuarantined means that the bed is off-limits; the condition
+	// Quarantined says why.
+	ReasonBedQuarantined = "BedQuarantined"
+	// ReasonBedDeleted means that the bed is being deleted.
+	ReasonBedDeleted = "BedDeleted"
 	// ReasonCleanUpFailed means that the clean-up did not succeed in its time.
 	ReasonCleanUpFailed = "CleanUpFailed"
 	// ReasonCleanedUp means that nothing of a benchmark is left on the bed.
@@ -59,6 +65,11 @@ const (
 	ReasonTrafficStarting = "TrafficStarting"
 	// ReasonTrafficFailed means that a traffic pod did not come up.
 	ReasonTrafficFailed = "TrafficFailed"
+	// ReasonRunnerUnreachable means that the runner does not answer.
+	ReasonRunnerUnreachable = "RunnerUnreachable"
+	// ReasonRunnerRestarting means that the runner's pod was lost and another one
+	// goes on with the rows known so far.
+	ReasonRunnerRestarting = "RunnerRestarting"
 
 	// ConditionMeasured says whether every row of the plan was measured.
 	ConditionMeasured = "Measured"
@@ -70,6 +81,9 @@ const (
 	ReasonNothingForwarded = "NothingForwarded"
 	// ReasonGeneratorBound means that the tester was too slow to measure anything.
 	ReasonGeneratorBound = "GeneratorBound"
+	// ReasonLeaseLost means that the bed was taken away from the benchmark by
+	// somebody other than the operator.
+	ReasonLeaseLost = "LeaseLost"
 	// ReasonRunnerFailed means that the runner ended without a result.
 	ReasonRunnerFailed = "RunnerFailed"
 	// ReasonAgentLost means that a traffic pod disappeared during the measurement.
@@ -86,5 +100,10 @@ const (
 	ReasonCleaningUp = "CleaningUp"
 )
 
-// FinalizerCleanUp on a Benchmark keeps it until its bed is clean and free.
+// FinalizerCleanUp on a Benchmark keeps it until its bed is clean and free; a
+// finished benchmark does not have it.
 const FinalizerCleanUp = "nodrop.dev/clean-up"
+
+// FinalizerLeased on a TestBed keeps it as long as it is leased; a free bed does
+// not have it.
+const FinalizerLeased = "nodrop.dev/leased"

@@ -1,11 +1,66 @@
 package main
 
 import (
-	"errors"
+	"fmt"
+	"log/slog"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"nodrop.dev/nodrop/internal/operator"
+	"nodrop.dev/nodrop/internal/version"
 )
 
 func newOperatorCommand() *cobra.Command {
-	return &cobra.Command{Use: "operator", RunE: func(*cobra.Command, []string) error { return errors.New("not built yet") }}
+	var cfg operator.Config
+	var pullPolicy string
+	var verbose bool
+	cmd := &cobra.Command{
+		Use:   "operator",
+		Short: "Run the operator (in a cluster; the chart starts it)",
+		Long: `Run the operator: give test beds to benchmarks, start device, traffic pods and
+runner in the lab's namespace, follow the measurement, and remove everything again.
+
+The cluster is the one that it runs in, or that KUBECONFIG names.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg.Lab.PullPolicy = corev1.PullPolicy(pullPolicy)
+			if err := cfg.Validate(); err != nil {
+				return err
+			}
+			level := slog.LevelInfo
+			if verbose {
+				level = slog.LevelDebug
+			}
+			log := slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+			ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+			rc, err := ctrl.GetConfig()
+			if err != nil {
+				return fmt.Errorf("finding the cluster: %w: run it in a pod, or set KUBECONFIG", err)
+			}
+			mgr, err := operator.New(rc, cfg)
+			if err != nil {
+				return err
+			}
+			log.Info("The operator starts", "version", version.String(), "lab", cfg.Lab.Namespace)
+			if err := mgr.Start(ctrl.SetupSignalHandler()); err != nil {
+				return fmt.Errorf("running the operator: %w", err)
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&cfg.Lab.Namespace, "lab-namespace", "nodrop-lab", "namespace of the lab: operator, traffic pods, runners, devices")
+	flags.StringVar(&cfg.Lab.Image, "image", "", "image of agents and runners (required)")
+	flags.StringVar(&cfg.Lab.DeviceImage, "device-image", "", "image that starts virtual devices (required)")
+	flags.StringVar(&pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "when nodes pull these images: Always, IfNotPresent, Never")
+	flags.IntVar(&cfg.WebhookPort, "webhook-port", 9443, "port of the admission webhooks; 0 serves none")
+	flags.StringVar(&cfg.WebhookCertDir, "webhook-cert-dir", "/etc/nodrop/webhook", "directory with tls.crt and tls.key of the webhooks")
+	flags.StringVar(&cfg.MetricsAddress, "metrics-bind-address", "0", "address to serve metrics on over plain HTTP, such as :8443; 0 serves none")
+	flags.StringVar(&cfg.HealthAddress, "health-probe-bind-address", ":8081", "address to serve /healthz and /readyz on; 0 serves none")
+	flags.BoolVar(&cfg.LeaderElect, "leader-elect", false, "let only one of several operators act")
+	flags.BoolVarP(&verbose, "verbose", "v", false, "log more")
+	return cmd
 }

@@ -1,0 +1,117 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// benchmarkReconciler leads one benchmark from Pending to its last phase.
+type benchmarkReconciler struct{ base }
+
+// phase is one step of the way. It changes the scope's status, and says whether
+// the next phase can begin.
+type phase func(ctx context.Context, s *scope) (step, error)
+
+// Reconcile looks once at a benchmark and does what can be done now.
+func (r *benchmarkReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	b := &v1alpha1.Benchmark{}
+	if err := r.live.Get(ctx, req.NamespacedName, b); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if b.Status.Phase.Finished() {
+		return settle(ctrl.Result{}, r.removeFinalizer(ctx, b))
+	}
+	if b.DeletionTimestamp.IsZero() {
+		if err := r.addFinalizer(ctx, b); err != nil {
+			return settle(ctrl.Result{}, err)
+		}
+	}
+	s := newScope(b, r.Now())
+	next, err := r.advance(ctx, s)
+	return settle(next.result(), err, r.patch(ctx, s, err))
+}
+
+// advance runs the phases in their order until one of them has to wait. Once the
+// outcome is decided only the clean-up is left.
+func (r *benchmarkReconciler) advance(ctx context.Context, s *scope) (step, error) {
+	for _, p := range []phase{r.noticeEnd, r.cleanUp, r.preflight, r.lease, r.startDevice, r.startTraffic, r.measure} {
+		next, err := p(ctx, s)
+		if err != nil || next.stop {
+			return next, err
+		}
+	}
+	return rest(), nil
+}
+
+// patch stores the status, once, under an optimistic lock: what was decided on an
+// outdated benchmark is decided again.
+func (r *benchmarkReconciler) patch(ctx context.Context, s *scope, failure error) error {
+	if failure == nil {
+		s.Status.ObservedGeneration = s.Generation
+	}
+	if equality.Semantic.DeepEqual(s.before.Status, s.Status) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(s.before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, s.Benchmark, patch); err != nil {
+		// A benchmark without finalizer may be gone by now.
+		return client.IgnoreNotFound(fmt.Errorf("storing the status of the benchmark: %w", err))
+	}
+	r.announce(s)
+	return nil
+}
+
+// announce tells the team about a new phase.
+func (r *benchmarkReconciler) announce(s *scope) {
+	if s.Status.Phase == s.before.Status.Phase {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	switch s.Status.Phase {
+	case v1alpha1.PhaseFailed, v1alpha1.PhaseInvalid, v1alpha1.PhaseError:
+		kind = corev1.EventTypeWarning
+	}
+	r.recorder.Eventf(s.Benchmark, nil, kind, string(s.Status.Phase), "Advance", "%s", truncated(s.Status.Message))
+}
+
+// maxNote is what the API server takes as the note of an event.
+const maxNote = 1024
+
+func truncated(note string) string {
+	if note == "" {
+		return "see the conditions of the benchmark"
+	}
+	return note[:min(len(note), maxNote)]
+}
+
+func (r *benchmarkReconciler) addFinalizer(ctx context.Context, b *v1alpha1.Benchmark) error {
+	before := b.DeepCopy()
+	if !controllerutil.AddFinalizer(b, v1alpha1.FinalizerCleanUp) {
+		return nil
+	}
+	if err := r.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("adding the finalizer: %w", err)
+	}
+	return nil
+}
+
+// removeFinalizer lets a finished benchmark be deleted without the operator.
+func (r *benchmarkReconciler) removeFinalizer(ctx context.Context, b *v1alpha1.Benchmark) error {
+	before := b.DeepCopy()
+	if !controllerutil.RemoveFinalizer(b, v1alpha1.FinalizerCleanUp) {
+		return nil
+	}
+	err := r.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing the finalizer: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/lab"
+)
+
+// startDevice gets the device under test up. Only a virtual one has to be
+// started, and that is tried once.
+func (r *benchmarkReconciler) startDevice(ctx context.Context, s *scope) (step, error) {
+	if s.isTrue(v1alpha1.ConditionDeviceReady) {
+		return proceed(), nil
+	}
+	if s.bed.Spec.Device.Containerlab == nil {
+		s.set(v1alpha1.ConditionDeviceReady, metav1.ConditionTrue, v1alpha1.ReasonDeviceReady, "there is no device to start")
+		return proceed(), nil
+	}
+	fail := func(message string) (step, error) {
+		return s.end(v1alpha1.PhaseError, v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceFailed, message), nil
+	}
+	topology, problem, err := r.topology(ctx, s)
+	if err != nil {
+		return step{}, err
+	}
+	if problem != "" {
+		return fail(problem)
+	}
+	up, err := lab.DeviceUpPod(r.Lab, s.run, topology)
+	if err != nil {
+		return fail(err.Error())
+	}
+	if err := r.ensure(ctx, s.run, up); err != nil {
+		return step{}, err
+	}
+	switch up.Status.Phase {
+	case corev1.PodSucceeded:
+		s.set(v1alpha1.ConditionDeviceReady, metav1.ConditionTrue, v1alpha1.ReasonDeviceReady, "the device is up")
+		return proceed(), nil
+	case corev1.PodFailed:
+		return fail("the device did not come up: " + endOf(up))
+	}
+	why := r.waitsFor(ctx, up)
+	s.set(v1alpha1.ConditionDeviceReady, metav1.ConditionFalse, v1alpha1.ReasonDeviceStarting, "the device is being started"+colon(why))
+	if next, late := s.late(v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceFailed, r.Deadlines.Device, "the device did not come up"+inBrackets(why)); late {
+		return next, nil
+	}
+	return again(r.Poll), nil
+}
+
+// topology keeps the device's description as it is now, so that what is started
+// with it can be stopped with it.
+func (r *benchmarkReconciler) topology(ctx context.Context, s *scope) (_ *corev1.Secret, problem string, _ error) {
+	sec := &corev1.Secret{}
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: r.Lab.Namespace, Name: lab.DeviceSecretName(s.run)}, sec)
+	if err == nil {
+		return sec, "", nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return nil, "", fmt.Errorf("reading the device's topology: %w", err)
+	}
+	ref := s.bed.Spec.Device.Containerlab.Topology.ConfigMapRef
+	config, problem, err := configMap(ctx, r.live, r.Lab.Namespace, ref)
+	if err != nil || problem != "" {
+		return nil, problem, err
+	}
+	sec, err = lab.DeviceSecret(r.Lab, s.run, s.bed, config)
+	if err != nil {
+		return nil, err.Error(), nil
+	}
+	return sec, "", r.ensure(ctx, s.run, sec)
+}
+
+// configMap reads what a bed refers to. A problem is something that the owner of
+// the bed has to mend.
+func configMap(ctx context.Context, reader client.Reader, namespace string, ref v1alpha1.ConfigMapKeyReference) (_ *corev1.ConfigMap, problem string, _ error) {
+	config := &corev1.ConfigMap{}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, config)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Sprintf("ConfigMap %s is not in the lab's namespace %s: apply it there, or correct configMapRef.name", ref.Name, namespace), nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("reading ConfigMap %s: %w", ref.Name, err)
+	}
+	_, text := config.Data[ref.Key]
+	_, binary := config.BinaryData[ref.Key]
+	if !text && !binary {
+		return nil, fmt.Sprintf("ConfigMap %s in namespace %s has no key %s: add it, or correct configMapRef.key", ref.Name, namespace, ref.Key), nil
+	}
+	return config, "", nil
+}

@@ -1,0 +1,59 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// noticeEnd ends a benchmark that somebody deleted or aborted, or that has had
+// its bed for too long. What was measured until now is fetched first.
+func (r *benchmarkReconciler) noticeEnd(ctx context.Context, s *scope) (step, error) {
+	if s.ending() {
+		return proceed(), nil
+	}
+	reason, message := endReason(s)
+	if reason == "" {
+		return proceed(), nil
+	}
+	if s.Status.Phase == v1alpha1.PhaseRunning {
+		if err := r.lastLook(ctx, s); err != nil {
+			log.FromContext(ctx).Info("The runner was not heard before the end; rows known so far are kept", "reason", err.Error())
+		}
+	}
+	outcome := v1alpha1.PhaseAborted
+	if reason == v1alpha1.ReasonDeadlineExceeded {
+		outcome = v1alpha1.PhaseError
+	}
+	return s.end(outcome, v1alpha1.ConditionMeasured, reason, fmt.Sprintf("%s; %s", message, rowsKept(s))), nil
+}
+
+// endReason says why the benchmark has to end now, "" when it may go on.
+func endReason(s *scope) (reason, message string) {
+	limit := time.Duration(s.Spec.ActiveDeadlineSeconds) * time.Second
+	switch {
+	case !s.DeletionTimestamp.IsZero():
+		return v1alpha1.ReasonAborted, "the benchmark was deleted"
+	case s.Spec.Abort:
+		return v1alpha1.ReasonAborted, "spec.abort was set"
+	case s.Status.StartTime != nil && limit > 0 && s.now.Sub(s.Status.StartTime.Time) >= limit:
+		return v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
+			"the benchmark had its bed for longer than spec.activeDeadlineSeconds, %d: raise it, or ask for less", s.Spec.ActiveDeadlineSeconds)
+	}
+	return "", ""
+}
+
+func rowsKept(s *scope) string {
+	switch n := len(s.Status.Rows); n {
+	case 0:
+		return "no row was finished"
+	case 1:
+		return "1 finished row is kept"
+	default:
+		return fmt.Sprintf("%d finished rows are kept", n)
+	}
+}

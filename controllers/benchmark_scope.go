@@ -1,0 +1,81 @@
+package controllers
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/lab"
+)
+
+// scope is what the phases of one reconcile share.
+type scope struct {
+	*v1alpha1.Benchmark
+	// before is the benchmark as it was read.
+	before *v1alpha1.Benchmark
+	// run names the benchmark's objects in the lab.
+	run lab.Run
+	// beds are all beds, and usable the names of those that the benchmark can run
+	// on; both only until it has one.
+	beds   []v1alpha1.TestBed
+	usable []string
+	// bed that is leased.
+	bed *v1alpha1.TestBed
+	now time.Time
+}
+
+func newScope(b *v1alpha1.Benchmark, now time.Time) *scope {
+	return &scope{Benchmark: b, before: b.DeepCopy(), run: lab.RunOf(b), now: now}
+}
+
+// set sets a condition and, unless it is true, makes its message the benchmark's.
+func (s *scope) set(kind string, status metav1.ConditionStatus, reason, message string) {
+	setCondition(&s.Status.Conditions, s.now, s.Generation, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message,
+	})
+	if status != metav1.ConditionTrue {
+		s.Status.Message = message
+	}
+}
+
+func (s *scope) isTrue(kind string) bool { return isTrue(s.Status.Conditions, kind) }
+
+func (s *scope) elapsed(kind string) time.Duration {
+	return elapsed(s.Status.Conditions, kind, s.now)
+}
+
+// end decides how the benchmark ends. The first decision stands; clean-up begins
+// once it is stored.
+func (s *scope) end(outcome v1alpha1.BenchmarkPhase, kind, reason, message string) step {
+	if s.ending() {
+		return again(soon)
+	}
+	if outcome == "" {
+		outcome = v1alpha1.PhaseError
+	}
+	if reason == "" {
+		reason = string(outcome)
+	}
+	s.Status.Outcome = outcome
+	s.Status.Phase = v1alpha1.PhaseCleaningUp
+	status := metav1.ConditionFalse
+	if kind == v1alpha1.ConditionMeasured && (outcome == v1alpha1.PhasePassed || outcome == v1alpha1.PhaseFailed) {
+		status = metav1.ConditionTrue
+	}
+	s.set(kind, status, reason, message)
+	s.Status.Message = message
+	return again(soon)
+}
+
+// ending says that the outcome is decided.
+func (s *scope) ending() bool { return s.Status.Outcome != "" }
+
+// late ends the benchmark when what a condition waits for takes too long.
+func (s *scope) late(kind, reason string, limit time.Duration, what string) (step, bool) {
+	if s.elapsed(kind) < limit {
+		return step{}, false
+	}
+	return s.end(v1alpha1.PhaseError, kind, reason, fmt.Sprintf("%s within %s", what, limit)), true
+}

@@ -1,0 +1,180 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/runner"
+)
+
+// startTraffic gets agents and runner up: certificates, networks, one traffic pod
+// per node, and when all of them are ready the runner, which needs their
+// addresses.
+func (r *benchmarkReconciler) startTraffic(ctx context.Context, s *scope) (step, error) {
+	if s.Status.Phase == v1alpha1.PhaseRunning {
+		return proceed(), nil
+	}
+	why, err := r.traffic(ctx, s)
+	if err != nil {
+		var broken *brokenError
+		if errors.As(err, &broken) {
+			return s.end(v1alpha1.PhaseError, v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficFailed, broken.Error()), nil
+		}
+		return step{}, err
+	}
+	if why == "" {
+		s.set(v1alpha1.ConditionTrafficReady, metav1.ConditionTrue, v1alpha1.ReasonTrafficReady, "agents and runner are ready")
+		s.set(v1alpha1.ConditionMeasured, metav1.ConditionUnknown, v1alpha1.ReasonMeasuring, "trials run")
+		s.Status.Phase = v1alpha1.PhaseRunning
+		return again(soon), nil
+	}
+	s.set(v1alpha1.ConditionTrafficReady, metav1.ConditionFalse, v1alpha1.ReasonTrafficStarting, "traffic pods are being started: "+why)
+	if next, late := s.late(v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficFailed, r.Deadlines.Traffic, "the traffic pods were not ready ("+why+")"); late {
+		return next, nil
+	}
+	return again(r.Poll), nil
+}
+
+// brokenError is a failure that trying again does not mend.
+type brokenError struct{ error }
+
+// traffic makes what is missing, and says what is waited for; "" when all is ready.
+func (r *benchmarkReconciler) traffic(ctx context.Context, s *scope) (waitsFor string, _ error) {
+	profile := &v1alpha1.TrafficProfile{}
+	key := client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.TrafficProfileName}
+	if err := r.live.Get(ctx, key, profile); apierrors.IsNotFound(err) {
+		return "", &brokenError{fmt.Errorf("TrafficProfile %s was deleted before the measurement began", key.Name)}
+	} else if err != nil {
+		return "", fmt.Errorf("reading TrafficProfile %s: %w", key.Name, err)
+	}
+	agents := lab.Agents(s.bed)
+	if err := r.certificates(ctx, s, len(agents)); err != nil {
+		return "", err
+	}
+	var endpoints []runner.AgentEndpoint
+	for _, a := range agents {
+		pod, err := r.agent(ctx, s, a, hostsPerPort(profile))
+		if err != nil {
+			return "", err
+		}
+		if !isReady(pod) {
+			waitsFor = firstOf(waitsFor, r.waitsFor(ctx, pod), "pod "+pod.Name+" is not ready")
+			continue
+		}
+		endpoints = append(endpoints, a.Endpoint(s.run, pod.Status.PodIP))
+	}
+	if waitsFor != "" {
+		return waitsFor, nil
+	}
+	pod, err := r.runner(ctx, s, profile, endpoints)
+	if err != nil {
+		return "", err
+	}
+	if !isReady(pod) {
+		return firstOf(r.waitsFor(ctx, pod), "pod "+pod.Name+" is not ready"), nil
+	}
+	return "", nil
+}
+
+// certificates issues the run's certificates, unless they are there.
+func (r *benchmarkReconciler) certificates(ctx context.Context, s *scope, agents int) error {
+	key := client.ObjectKey{Namespace: r.Lab.Namespace, Name: lab.CertificatesName(s.run)}
+	err := r.live.Get(ctx, key, &corev1.Secret{})
+	if err == nil {
+		return nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading the certificates of the run: %w", err)
+	}
+	end := s.Status.StartTime.Add(time.Duration(s.Spec.ActiveDeadlineSeconds) * time.Second)
+	set, err := pki.Issue(s.run.UID, agents, s.now, end)
+	if err != nil {
+		return fmt.Errorf("issuing certificates for the run: %w", err)
+	}
+	return r.ensure(ctx, s.run, lab.CertificatesSecret(r.Lab, s.run, set))
+}
+
+// agent makes one traffic pod with what it needs.
+func (r *benchmarkReconciler) agent(ctx context.Context, s *scope, a lab.Agent, hosts int32) (*corev1.Pod, error) {
+	sec, err := lab.AgentSecret(r.Lab, s.run, a, hosts)
+	if err != nil {
+		return nil, &brokenError{err}
+	}
+	objects := []client.Object{sec}
+	for _, p := range a.Ports {
+		network, err := lab.Network(r.Lab, s.run, p)
+		if err != nil {
+			return nil, &brokenError{err}
+		}
+		objects = append(objects, network)
+	}
+	pod, err := lab.AgentPod(r.Lab, s.run, a)
+	if err != nil {
+		return nil, &brokenError{err}
+	}
+	for _, obj := range append(objects, pod) {
+		if err := r.ensure(ctx, s.run, obj); err != nil {
+			if meta.IsNoMatchError(err) {
+				return nil, &brokenError{fmt.Errorf("the cluster does not know NetworkAttachmentDefinition: install Multus, which moves interfaces into traffic pods")}
+			}
+			return nil, err
+		}
+	}
+	return pod, nil
+}
+
+// runner makes the runner's pod. Its configuration is written once and is the
+// truth about the run from then on: benchmark, profile and bed as they were.
+func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, profile *v1alpha1.TrafficProfile, endpoints []runner.AgentEndpoint) (*corev1.Pod, error) {
+	cfg := runner.Config{
+		Benchmark: *s.Benchmark.DeepCopy(), Profile: *profile, Bed: *s.bed.DeepCopy(),
+		Agents: endpoints, Rows: s.Status.Rows,
+	}
+	cfg.Benchmark.Status, cfg.Bed.Status = v1alpha1.BenchmarkStatus{}, v1alpha1.TestBedStatus{}
+	for _, o := range []client.Object{&cfg.Benchmark, &cfg.Profile, &cfg.Bed} {
+		o.SetManagedFields(nil)
+	}
+	if device := s.bed.Spec.Device.Simulated; device != nil {
+		ref := device.Model.ConfigMapRef
+		config, problem, err := configMap(ctx, r.live, r.Lab.Namespace, ref)
+		if err != nil {
+			return nil, err
+		}
+		if problem != "" {
+			return nil, &brokenError{errors.New(problem)}
+		}
+		cfg.Model = config.Data[ref.Key]
+	}
+	sec, err := lab.RunnerSecret(r.Lab, s.run, cfg, 1)
+	if err != nil {
+		return nil, &brokenError{err}
+	}
+	pod := lab.RunnerPod(r.Lab, s.run, 1)
+	for _, obj := range []client.Object{sec, pod} {
+		if err := r.ensure(ctx, s.run, obj); err != nil {
+			return nil, err
+		}
+	}
+	return pod, nil
+}
+
+func hostsPerPort(p *v1alpha1.TrafficProfile) int32 {
+	switch packet := p.Spec.Packet; {
+	case packet.IPv4 != nil:
+		return packet.IPv4.HostsPerPort
+	case packet.IPv6 != nil:
+		return packet.IPv6.HostsPerPort
+	}
+	return 1
+}

@@ -1,0 +1,165 @@
+package lab
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/traffic/agent"
+)
+
+// Agent is one traffic pod: all ports of a bed on one node.
+type Agent struct {
+	// Index counts agents from 0, in the order in which the bed names nodes.
+	Index int
+	// Node that holds the ports.
+	Node string
+	// Ports of the bed on that node, in the bed's order.
+	Ports []v1alpha1.Port
+}
+
+// Agents returns the traffic pods that a bed needs; none with the engine sim.
+func Agents(bed *v1alpha1.TestBed) []Agent {
+	if bed.Spec.Engine.Kind == v1alpha1.EngineSim {
+		return nil
+	}
+	var agents []Agent
+	for _, port := range bed.Spec.Ports {
+		i := slices.IndexFunc(agents, func(a Agent) bool { return a.Node == port.Node })
+		if i < 0 {
+			i = len(agents)
+			agents = append(agents, Agent{Index: i, Node: port.Node})
+		}
+		agents[i].Ports = append(agents[i].Ports, port)
+	}
+	return agents
+}
+
+// PodName is the name of the agent's pod, and of its secret.
+func (a Agent) PodName(run Run) string { return run.agentName(a.Index) }
+
+// Endpoint tells the runner where the agent listens.
+func (a Agent) Endpoint(run Run, podIP string) runner.AgentEndpoint {
+	e := runner.AgentEndpoint{Name: run.agentHost(a.Index), Address: hostPort(podIP, AgentPort)}
+	for _, p := range a.Ports {
+		e.Ports = append(e.Ports, p.Name)
+	}
+	return e
+}
+
+// AgentSecret holds the agent's configuration.
+func AgentSecret(s Settings, run Run, a Agent, hostsPerPort int32) (*corev1.Secret, error) {
+	cfg := agent.Config{Node: a.Node}
+	for _, p := range a.Ports {
+		speed, err := p.Speed.BitsPerSecond()
+		if err != nil {
+			return nil, fmt.Errorf("port %s: %w", p.Name, err)
+		}
+		addresses, err := hostAddresses(p.Addresses, hostsPerPort)
+		if err != nil {
+			return nil, fmt.Errorf("port %s: %w", p.Name, err)
+		}
+		cfg.Ports = append(cfg.Ports, agent.PortConfig{
+			Name: p.Name, Interface: p.Name, SpeedBitsPerSecond: speed, Addresses: addresses,
+		})
+	}
+	text, err := json.Marshal(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("writing the configuration of agent %d: %w", a.Index, err)
+	}
+	return secret(s, run, a.PodName(run), RoleAgent, map[string][]byte{"agent.json": text}), nil
+}
+
+// AgentPod owns the ports of one node. A killed container starts again in the
+// same sandbox, so that address and interfaces stay.
+func AgentPod(s Settings, run Run, a Agent) (*corev1.Pod, error) {
+	networks, err := networksAnnotation(run, a.Ports)
+	if err != nil {
+		return nil, err
+	}
+	pod := pod(s, run, a.PodName(run), RoleAgent)
+	pod.Annotations["k8s.v1.cni.cncf.io/networks"] = networks
+	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	pod.Spec.Affinity = onNode(a.Node)
+	pod.Spec.Volumes = []corev1.Volume{
+		secretVolume("config", a.PodName(run)),
+		certificateVolume(run, ownerAgent(a.Index)),
+	}
+	pod.Spec.Containers = []corev1.Container{{
+		Name:            "agent",
+		Image:           s.Image,
+		ImagePullPolicy: s.PullPolicy,
+		Args: []string{
+			"agent", "--config", configDir + "/agent.json", "--tls", tlsDir, "--controller", run.RunnerHost(),
+		},
+		Ports: []corev1.ContainerPort{{Name: "grpc", ContainerPort: AgentPort}},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "config", MountPath: configDir, ReadOnly: true},
+			{Name: "tls", MountPath: tlsDir, ReadOnly: true},
+		},
+		ReadinessProbe: listening(AgentPort),
+		// Processor time is what the engine lives on: no limit. Memory of BPF maps
+		// grows with streams and processors, so there is none on it either.
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi"),
+		}},
+		SecurityContext: &corev1.SecurityContext{
+			RunAsUser:                ptr(int64(0)),
+			RunAsNonRoot:             ptr(false),
+			AllowPrivilegeEscalation: ptr(false),
+			ReadOnlyRootFilesystem:   ptr(true),
+			Capabilities: &corev1.Capabilities{
+				Drop: []corev1.Capability{"ALL"},
+				Add:  AgentCapabilities(),
+			},
+		},
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}}
+	return pod, nil
+}
+
+// AgentCapabilities are what the engine xdp needs: NET_ADMIN to set addresses and
+// attach XDP programs, NET_RAW for ARP and ND, BPF and PERFMON to load programs
+// with tracing helpers and maps.
+func AgentCapabilities() []corev1.Capability {
+	return []corev1.Capability{"BPF", "NET_ADMIN", "NET_RAW", "PERFMON"}
+}
+
+// listening is ready once the container accepts connections. Who connects is
+// proved by TLS, which the kubelet cannot do.
+func listening(port int) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler:     corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt(port)}},
+		PeriodSeconds:    1,
+		FailureThreshold: 3,
+	}
+}
+
+// pod is what all pods of a run have in common.
+func pod(s Settings, run Run, name, role string) *corev1.Pod {
+	return &corev1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: s.Namespace, Labels: run.labels(role),
+			Annotations: map[string]string{AnnotationBenchmark: run.Namespace + "/" + run.Name},
+		},
+		Spec: corev1.PodSpec{
+			AutomountServiceAccountToken:  ptr(false),
+			EnableServiceLinks:            ptr(false),
+			TerminationGracePeriodSeconds: ptr(int64(10)),
+			Tolerations:                   tolerations(),
+			SecurityContext: &corev1.PodSecurityContext{
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+		},
+	}
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,128 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// Annotations of the device's secret: what the pods that start and stop the
+// device need to know, so that a device is stopped as it was started even when
+// its bed was changed or deleted in between.
+const (
+	annotationNode     = "nodrop.dev/node"
+	annotationTopology = "nodrop.dev/topology-key"
+	annotationDevice   = "nodrop.dev/topology-node"
+)
+
+// How long containerlab may take, a little less than the operator waits for the
+// pod, so that its own message is the one that is seen.
+const (
+	deviceUpTimeout   = "150s"
+	deviceDownTimeout = "90s"
+)
+
+// DeviceSecretName is the name of the secret with the device's topology.
+func DeviceSecretName(run Run) string { return run.deviceName() }
+
+// DeviceSecret is the topology of a virtual device as it was when the bed was
+// leased, with all files beside it. As long as it exists the device may be up.
+func DeviceSecret(s Settings, run Run, bed *v1alpha1.TestBed, topology *corev1.ConfigMap) (*corev1.Secret, error) {
+	device := bed.Spec.Device.Containerlab
+	if device == nil || len(bed.Spec.Ports) == 0 {
+		return nil, fmt.Errorf("bed %s has no containerlab device with ports", bed.Name)
+	}
+	files := maps.Clone(topology.BinaryData)
+	if files == nil {
+		files = map[string][]byte{}
+	}
+	for key, text := range topology.Data {
+		files[key] = []byte(text)
+	}
+	key := device.Topology.ConfigMapRef.Key
+	if _, found := files[key]; !found {
+		return nil, fmt.Errorf("ConfigMap %s has no key %q: it has %q", topology.Name, key, slices.Sorted(maps.Keys(files)))
+	}
+	sec := secret(s, run, run.deviceName(), RoleDevice, files)
+	sec.Annotations[annotationNode] = bed.Spec.Ports[0].Node
+	sec.Annotations[annotationTopology] = key
+	sec.Annotations[annotationDevice] = device.Node
+	return sec, nil
+}
+
+// DeviceUpPod starts the device that is described in its secret. It is tried
+// once: a router that does not come up is the lab's to look at.
+func DeviceUpPod(s Settings, run Run, sec *corev1.Secret) (*corev1.Pod, error) {
+	p, err := devicePod(s, run, sec, run.deviceUpName(), "up", deviceUpTimeout)
+	if err != nil {
+		return nil, err
+	}
+	p.Spec.RestartPolicy = corev1.RestartPolicyNever
+	return p, nil
+}
+
+// DeviceDownPod stops the device; it succeeds when there is nothing to stop, and
+// is tried again until the clean-up's deadline.
+func DeviceDownPod(s Settings, run Run, sec *corev1.Secret) (*corev1.Pod, error) {
+	p, err := devicePod(s, run, sec, run.deviceDownName(), "down", deviceDownTimeout)
+	if err != nil {
+		return nil, err
+	}
+	p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+	return p, nil
+}
+
+// DeviceUpName and DeviceDownName are the names of the device's pods.
+func DeviceUpName(run Run) string { return run.deviceUpName() }
+
+// DeviceDownName is the name of the pod that stops the device.
+func DeviceDownName(run Run) string { return run.deviceDownName() }
+
+// devicePod runs containerlab against the container runtime of the node. That is
+// as much as root on the node, which is why only the owner of a bed can cause
+// it, and only with the image that the lab was installed with.
+func devicePod(s Settings, run Run, sec *corev1.Secret, name, action, timeout string) (*corev1.Pod, error) {
+	node, topology, device := sec.Annotations[annotationNode], sec.Annotations[annotationTopology], sec.Annotations[annotationDevice]
+	if node == "" || topology == "" || device == "" {
+		return nil, errors.New("the secret of the device does not say its node and topology: it was changed by somebody else")
+	}
+	pod := pod(s, run, name, RoleDevice)
+	pod.Spec.SecurityContext = nil
+	pod.Spec.HostNetwork = true
+	pod.Spec.HostPID = true
+	pod.Spec.Affinity = onNode(node)
+	pod.Spec.Volumes = []corev1.Volume{
+		secretVolume("topology", sec.Name),
+		hostVolume("docker", "/var/run/docker.sock", corev1.HostPathSocket),
+		hostVolume("netns", "/var/run/netns", corev1.HostPathDirectoryOrCreate),
+		hostVolume("labs", checkpointDir, corev1.HostPathDirectoryOrCreate),
+	}
+	pod.Spec.Containers = []corev1.Container{{
+		Name:            "device",
+		Image:           s.DeviceImage,
+		ImagePullPolicy: s.PullPolicy,
+		Args:            []string{"device", action, "--topology", topologyDir + "/" + topology, "--node", device, "--timeout", timeout},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "topology", MountPath: topologyDir, ReadOnly: true},
+			{Name: "docker", MountPath: "/var/run/docker.sock"},
+			{Name: "netns", MountPath: "/var/run/netns", MountPropagation: ptr(corev1.MountPropagationBidirectional)},
+			// At the same path as on the node: the container runtime resolves bind
+			// mounts of the topology there, not in this pod.
+			{Name: "labs", MountPath: checkpointDir},
+		},
+		SecurityContext:          &corev1.SecurityContext{Privileged: ptr(true), RunAsUser: ptr(int64(0))},
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}}
+	return pod, nil
+}
+
+func hostVolume(name, path string, kind corev1.HostPathType) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: path, Type: &kind},
+	}}
+}

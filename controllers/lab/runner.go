@@ -1,0 +1,96 @@
+package lab
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"nodrop.dev/nodrop/internal/runner"
+)
+
+// annotationAttempt counts the runner pods of a run, from 1.
+const annotationAttempt = "nodrop.dev/attempt"
+
+// RunnerSecret holds the configuration of the runner. Attempt counts runner pods
+// from 1 and is kept beside it.
+func RunnerSecret(s Settings, run Run, cfg runner.Config, attempt int) (*corev1.Secret, error) {
+	text, err := json.Marshal(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("writing the configuration of the runner: %w", err)
+	}
+	sec := secret(s, run, run.RunnerName(), RoleRunner, map[string][]byte{"run.json": text})
+	sec.Annotations[annotationAttempt] = strconv.Itoa(attempt)
+	return sec, nil
+}
+
+// RunnerConfig reads back what RunnerSecret wrote.
+func RunnerConfig(sec *corev1.Secret) (cfg runner.Config, attempt int, err error) {
+	if err := json.Unmarshal(sec.Data["run.json"], &cfg); err != nil {
+		return cfg, 0, fmt.Errorf("reading secret %s: %w", sec.Name, err)
+	}
+	attempt, err = strconv.Atoi(sec.Annotations[annotationAttempt])
+	if err != nil {
+		return cfg, 0, fmt.Errorf("reading annotation %s of secret %s: %w", annotationAttempt, sec.Name, err)
+	}
+	return cfg, attempt, nil
+}
+
+// RunnerAttempt says for which attempt a runner pod was made, 0 when it does not
+// say.
+func RunnerAttempt(pod *corev1.Pod) int {
+	attempt, err := strconv.Atoi(pod.Annotations[annotationAttempt])
+	if err != nil {
+		return 0
+	}
+	return attempt
+}
+
+// RunnerPod executes the plan without any right: it is told everything in its
+// secret, and asked for its state. A killed container starts again in the same
+// pod and goes on from its checkpoint.
+func RunnerPod(s Settings, run Run, attempt int) *corev1.Pod {
+	pod := pod(s, run, run.RunnerName(), RoleRunner)
+	pod.Annotations[annotationAttempt] = strconv.Itoa(attempt)
+	pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+	pod.Spec.SecurityContext.RunAsNonRoot = ptr(true)
+	pod.Spec.SecurityContext.RunAsUser = ptr(int64(user))
+	pod.Spec.SecurityContext.RunAsGroup = ptr(int64(user))
+	pod.Spec.SecurityContext.FSGroup = ptr(int64(user))
+	pod.Spec.Volumes = []corev1.Volume{
+		secretVolume("config", run.RunnerName()),
+		certificateVolume(run, ownerRunner),
+		{Name: "checkpoint", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
+			SizeLimit: ptr(resource.MustParse("64Mi")),
+		}}},
+	}
+	pod.Spec.Containers = []corev1.Container{{
+		Name:            "runner",
+		Image:           s.Image,
+		ImagePullPolicy: s.PullPolicy,
+		Args: []string{
+			"runner", "--config", configDir + "/run.json", "--tls", tlsDir,
+			"--checkpoint", checkpointDir + "/checkpoint.json", "--operator", run.OperatorHost(),
+		},
+		Ports: []corev1.ContainerPort{{Name: "https", ContainerPort: RunnerPort}},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "config", MountPath: configDir, ReadOnly: true},
+			{Name: "tls", MountPath: tlsDir, ReadOnly: true},
+			{Name: "checkpoint", MountPath: checkpointDir},
+		},
+		ReadinessProbe: listening(RunnerPort),
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
+		},
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: ptr(false),
+			ReadOnlyRootFilesystem:   ptr(true),
+			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}}
+	return pod
+}

@@ -1,0 +1,174 @@
+package controllers_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/runner"
+)
+
+// TestLifeCycle leads benchmarks through their lives on a real API server.
+func TestLifeCycle(t *testing.T) {
+	cfg := startServer(t)
+	for name, tc := range map[string]func(*world){
+		"a modelled bed needs only a runner":      passModelled,
+		"a virtual device and its traffic pods":   passVirtual,
+		"a device that forwards nothing":          failNothingForwarded,
+		"a device that does not come up":          deviceFails,
+		"a device that comes up too late":         deviceIsLate,
+		"traffic pods that are not ready in time": trafficIsLate,
+		"longer than activeDeadlineSeconds":       deadlineExceeded,
+		"a profile that was deleted in between":   profileDeleted,
+	} {
+		t.Run(name, func(t *testing.T) { tc(newWorld(t, cfg)) })
+	}
+}
+
+func passModelled(w *world) {
+	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), profile(), benchmark("b", "sim"))
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	w.Expect(w.bed("sim").Status.Lease.Holder).To(Equal("team-routing/b"))
+	w.Expect(b.Finalizers).To(ContainElement(v1alpha1.FinalizerCleanUp))
+	w.Expect(w.bed("sim").Finalizers).To(ContainElement(v1alpha1.FinalizerLeased))
+	w.Expect(w.runnerConfig("b").Model).To(Equal("size,capacity"))
+	w.Expect(w.runnerConfig("b").Agents).To(BeEmpty())
+
+	w.runners.tell(b, measuring(row(64)))
+	w.Eventually(func() *v1alpha1.Progress { return w.benchmark("b").Status.Progress }).Should(HaveField("RowsDone", int32(1)))
+	w.Expect(w.benchmark("b").Status.Message).To(Equal("throughput 128 B: 50% for 1s"))
+
+	w.runners.tell(b, measured(row(64), row(128)))
+	b = w.reaches("b", v1alpha1.PhasePassed)
+	w.Expect(b.Status.Rows).To(HaveLen(2))
+	w.Expect(b.Status.Environment.NoDropVersion).To(Equal("test"))
+	w.Expect(b.Status.Message).To(Equal("all rows were measured"))
+	w.Expect(b.Status.CompletionTime).NotTo(BeNil())
+	for _, c := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionDeviceReady, v1alpha1.ConditionMeasured, v1alpha1.ConditionCleanedUp} {
+		w.Expect(meta.IsStatusConditionTrue(b.Status.Conditions, c)).To(BeTrue(), c)
+	}
+	w.bedIsClean("sim")
+	w.Eventually(func() []string { return w.benchmark("b").Finalizers }).Should(BeEmpty())
+}
+
+func passVirtual(w *world) {
+	w.kubelet.hold("device-up")
+	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
+	up := w.appears("b", "device-up")
+	w.Expect(up.Spec.Containers[0].Args).To(ContainElements("up", "/etc/nodrop/topology/topology.clab.yaml", "dut"))
+	w.Expect(w.pod("b", "agent-0")).To(BeNil(), "an agent before its device is up")
+	w.letGo("b", "device-up")
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+
+	agent := w.pod("b", "agent-0")
+	w.Expect(agent.Annotations["k8s.v1.cni.cncf.io/networks"]).To(ContainSubstring(`"interface":"p2"`))
+	cfg := w.runnerConfig("b")
+	w.Expect(cfg.Agents).To(HaveLen(1))
+	w.Expect(cfg.Agents[0].Address).To(Equal("10.1.2.3:7443"))
+	w.Expect(cfg.Agents[0].Ports).To(Equal([]string{"p1", "p2"}))
+	w.Expect(cfg.Agents[0].Name).To(Equal("agent-0." + string(b.UID) + ".nodrop"))
+
+	w.runners.tell(b, measured(row(64)))
+	w.appears("b", "device-down")
+	w.reaches("b", v1alpha1.PhasePassed)
+	w.bedIsClean("frr")
+}
+
+func failNothingForwarded(w *world) {
+	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), profile(), benchmark("b", "sim"))
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	s := measured(row(64))
+	s.Outcome, s.Reason, s.Message = v1alpha1.PhaseFailed, v1alpha1.ReasonNothingForwarded, "no test frame came back on p2 in 5 s"
+	w.runners.tell(b, s)
+	b = w.reaches("b", v1alpha1.PhaseFailed)
+	w.Expect(b.Status.Message).To(Equal("no test frame came back on p2 in 5 s"))
+	w.Expect(meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionMeasured).Reason).To(Equal(v1alpha1.ReasonNothingForwarded))
+	w.bedIsClean("sim")
+}
+
+func deviceFails(w *world) {
+	w.kubelet.fail("device-up")
+	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
+	b := w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(b.Status.Message).To(Equal("the device did not come up: Error: node dut: no such image"))
+	w.Expect(meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionDeviceReady).Reason).To(Equal(v1alpha1.ReasonDeviceFailed))
+	w.bedIsClean("frr")
+}
+
+func deviceIsLate(w *world) {
+	w.kubelet.hold("device-up")
+	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
+	pod := w.appears("b", "device-up")
+	create(w.t, w.c, warning(pod, "FailedMount", "hostPath type check failed: /var/run/docker.sock is not a socket file"))
+	w.says("b", v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceStarting)
+	w.pass(3 * time.Minute)
+	b := w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(b.Status.Message).To(And(ContainSubstring("within 3m0s"), ContainSubstring("docker.sock is not a socket file")))
+	w.bedIsClean("frr")
+}
+
+func trafficIsLate(w *world) {
+	w.kubelet.hold("agent-0")
+	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
+	pod := w.appears("b", "agent-0")
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "agent", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImageNeverPull", Message: "nodrop:test is not present"}},
+	}}
+	w.Expect(w.c.Status().Update(w.t.Context(), pod)).To(Succeed())
+	w.says("b", v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficStarting)
+	w.pass(3 * time.Minute)
+	b := w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(b.Status.Message).To(ContainSubstring("agent-0: ErrImageNeverPull: nodrop:test is not present"))
+	w.bedIsClean("frr")
+}
+
+func deadlineExceeded(w *world) {
+	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), profile(), benchmark("b", "sim", withDeadline(600)))
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	w.runners.tell(b, measuring(row(64)))
+	w.pass(10 * time.Minute)
+	b = w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(b.Status.Message).To(And(ContainSubstring("activeDeadlineSeconds, 600"), ContainSubstring("1 finished row is kept")))
+	w.Expect(b.Status.Rows).To(HaveLen(1))
+	w.bedIsClean("sim")
+}
+
+func profileDeleted(w *world) {
+	blocker, waiting := benchmark("blocker", "sim"), benchmark("b", "sim")
+	p := profile()
+	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), p, blocker)
+	first := w.reaches("blocker", v1alpha1.PhaseRunning)
+	create(w.t, w.c, waiting)
+	w.reaches("b", v1alpha1.PhaseQueued)
+	w.Expect(w.c.Delete(w.t.Context(), p)).To(Succeed())
+	w.runners.tell(first, measured(row(64)))
+	w.reaches("blocker", v1alpha1.PhasePassed)
+	b := w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(b.Status.Message).To(ContainSubstring(`spec.trafficProfileName: Invalid value: "ipv4-pairs"`))
+	w.bedIsClean("sim")
+}
+
+// runnerConfig reads what the runner of a benchmark was given.
+func (w *world) runnerConfig(name string) runner.Config {
+	w.t.Helper()
+	sec := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: labNamespace, Name: lab.RunOf(w.benchmark(name)).RunnerName()}
+	w.Expect(w.c.Get(w.t.Context(), key, sec)).To(Succeed())
+	var cfg runner.Config
+	w.Expect(json.Unmarshal(sec.Data["run.json"], &cfg)).To(Succeed())
+	return cfg
+}
+
+func warning(pod *corev1.Pod, reason, message string) *corev1.Event {
+	e := &corev1.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message}
+	e.GenerateName, e.Namespace = "warning-", pod.Namespace
+	e.InvolvedObject = corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, APIVersion: "v1"}
+	return e
+}

@@ -1,0 +1,92 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/runner"
+)
+
+// Options of the operator.
+type Options struct {
+	// Lab is where and with which images runs take place.
+	Lab lab.Settings
+	// Runner asks runners for their state.
+	Runner RunnerClient
+	// Now is the operator's clock.
+	Now func() time.Time
+	// Deadlines of everything that is waited for.
+	Deadlines Deadlines
+	// Poll is how often the state of a run is asked for.
+	Poll time.Duration
+	// Recheck is how often the things are looked at that a bed refers to and that
+	// the operator does not watch: ConfigMaps and nodes.
+	Recheck time.Duration
+}
+
+// Deadlines bound every wait.
+type Deadlines struct {
+	// Device is how long a virtual device may take to come up.
+	Device time.Duration
+	// Traffic is how long traffic pods and runner may take to come up.
+	Traffic time.Duration
+	// Runner is how long a runner may not answer before its pod is replaced.
+	Runner time.Duration
+	// CleanUp is how long the clean-up may take before the bed is quarantined.
+	CleanUp time.Duration
+}
+
+// DefaultDeadlines are those of an operator that is not told otherwise.
+func DefaultDeadlines() Deadlines {
+	return Deadlines{
+		Device:  3 * time.Minute,
+		Traffic: 3 * time.Minute,
+		Runner:  time.Minute,
+		CleanUp: 2 * time.Minute,
+	}
+}
+
+// DefaultPoll keeps a watching person up to date without filling etcd.
+const DefaultPoll = time.Second
+
+// DefaultRecheck is how long a person waits at most for a bed whose ConfigMap was
+// applied after it.
+const DefaultRecheck = 15 * time.Second
+
+// RunnerClient asks a runner how far it is. A call ends when its context does,
+// and fails when the runner does not answer or does not prove who it is.
+type RunnerClient interface {
+	State(ctx context.Context, target RunnerTarget) (runner.State, error)
+}
+
+// RunnerTarget is one runner.
+type RunnerTarget struct {
+	// Address is host:port.
+	Address string
+	// ServerName is the name in the runner's certificate.
+	ServerName string
+	// Certificate is what the operator proves itself with.
+	Certificate pki.Bundle
+}
+
+// SetupWithManager adds all controllers to a manager.
+func SetupWithManager(mgr ctrl.Manager, o Options) error {
+	base := base{
+		Client:   mgr.GetClient(),
+		live:     mgr.GetAPIReader(),
+		recorder: mgr.GetEventRecorder("nodrop-operator"),
+		Options:  o,
+	}
+	if err := (&benchmarkReconciler{base}).setup(mgr); err != nil {
+		return fmt.Errorf("setting up the controller of benchmarks: %w", err)
+	}
+	if err := (&testBedReconciler{base}).setup(mgr); err != nil {
+		return fmt.Errorf("setting up the controller of test beds: %w", err)
+	}
+	return nil
+}

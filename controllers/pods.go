@@ -1,0 +1,136 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/controllers/lab"
+)
+
+// pods returns what is there of a run's pods, by name.
+func (b *base) pods(ctx context.Context, run lab.Run) (map[string]*corev1.Pod, error) {
+	var list corev1.PodList
+	if err := b.live.List(ctx, &list, client.InNamespace(b.Lab.Namespace), client.MatchingLabels(run.Selector())); err != nil {
+		return nil, fmt.Errorf("listing the pods of the run: %w", err)
+	}
+	pods := make(map[string]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		pods[list.Items[i].Name] = &list.Items[i]
+	}
+	return pods, nil
+}
+
+// isReady says whether a pod's containers are ready to serve.
+func isReady(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue && pod.Status.PodIP != "" && pod.DeletionTimestamp.IsZero()
+		}
+	}
+	return false
+}
+
+// isLost says whether a pod that is needed will not come back.
+func isLost(pod *corev1.Pod) bool {
+	return pod == nil || !pod.DeletionTimestamp.IsZero() ||
+		pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+}
+
+// endOf says how the container of a pod ended: in its own words if it left some.
+func endOf(pod *corev1.Pod) string {
+	for _, c := range pod.Status.ContainerStatuses {
+		for _, t := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+			if t == nil {
+				continue
+			}
+			if words := lastWords(t.Message); words != "" {
+				return words
+			}
+			return fmt.Sprintf("container %s of pod %s ended with %s, code %d", c.Name, pod.Name, t.Reason, t.ExitCode)
+		}
+	}
+	if pod.Status.Message != "" {
+		return fmt.Sprintf("pod %s: %s", pod.Name, pod.Status.Message)
+	}
+	return fmt.Sprintf("pod %s ended without a word", pod.Name)
+}
+
+// maxWords bounds what is quoted of a container's output.
+const maxWords = 512
+
+// lastWords are the last lines of a container's output: where it says why it ended.
+func lastWords(output string) string {
+	output = strings.TrimSpace(output)
+	if len(output) > maxWords {
+		output = output[len(output)-maxWords:]
+		if i := strings.IndexByte(output, '\n'); i >= 0 {
+			output = output[i+1:]
+		}
+	}
+	return strings.Join(strings.Fields(output), " ")
+}
+
+// waitsFor says why a pod is not ready yet, "" when nothing is known: its
+// container, its scheduling, or the latest warning about it.
+func (b *base) waitsFor(ctx context.Context, pod *corev1.Pod) string {
+	for _, c := range pod.Status.ContainerStatuses {
+		if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" {
+			return strings.TrimSuffix(fmt.Sprintf("pod %s: %s: %s", pod.Name, w.Reason, firstOf(lastWords(w.Message), endOfLast(c))), ": ")
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return fmt.Sprintf("pod %s: %s: %s", pod.Name, c.Reason, c.Message)
+		}
+	}
+	var events corev1.EventList
+	// Only for a message: without it the wait is the same.
+	if err := b.live.List(ctx, &events, client.InNamespace(pod.Namespace), client.MatchingFields{"involvedObject.uid": string(pod.UID)}); err != nil {
+		return ""
+	}
+	var latest *corev1.Event
+	for i := range events.Items {
+		e := &events.Items[i]
+		if e.Type == corev1.EventTypeWarning && (latest == nil || latest.LastTimestamp.Before(&e.LastTimestamp)) {
+			latest = e
+		}
+	}
+	if latest == nil {
+		return ""
+	}
+	return fmt.Sprintf("pod %s: %s: %s", pod.Name, latest.Reason, lastWords(latest.Message))
+}
+
+func endOfLast(c corev1.ContainerStatus) string {
+	if t := c.LastTerminationState.Terminated; t != nil {
+		return lastWords(t.Message)
+	}
+	return ""
+}
+
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+func colon(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}

@@ -1,0 +1,26 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/runner/service"
+)
+
+// MutualTLS asks runners over HTTPS; both sides prove who they are with the
+// certificates of the run.
+type MutualTLS struct{}
+
+var _ RunnerClient = MutualTLS{}
+
+// State asks one runner. A connection is made for every question: runs are few,
+// and a kept connection would have to be given up with the pod.
+func (MutualTLS) State(ctx context.Context, target RunnerTarget) (runner.State, error) {
+	client, err := service.NewClient(target.Address, target.ServerName, target.Certificate)
+	if err != nil {
+		return runner.State{}, fmt.Errorf("reaching the runner: %w", err)
+	}
+	defer client.Close()
+	return client.State(ctx)
+}

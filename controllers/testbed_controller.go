@@ -1,0 +1,81 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/queue"
+)
+
+// testBedReconciler says whether a bed can be leased, counts who waits for it,
+// and looks after leases whose holder is gone.
+type testBedReconciler struct{ base }
+
+// Reconcile looks once at a bed.
+func (r *testBedReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	bed := &v1alpha1.TestBed{}
+	if err := r.live.Get(ctx, req.NamespacedName, bed); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	before := bed.DeepCopy()
+	now := r.Now()
+	after, err := r.orphan(ctx, bed, now)
+	failures := []error{err, r.ready(ctx, bed, now), r.count(ctx, bed)}
+	if err := r.patchStatus(ctx, before, bed); err != nil {
+		failures = append(failures, err)
+	} else {
+		failures = append(failures, r.patchMeta(ctx, bed))
+	}
+	return settle(ctrl.Result{RequeueAfter: after}, failures...)
+}
+
+// count counts who waits for the bed.
+func (r *testBedReconciler) count(ctx context.Context, bed *v1alpha1.TestBed) error {
+	var beds v1alpha1.TestBedList
+	if err := r.live.List(ctx, &beds); err != nil {
+		return fmt.Errorf("listing test beds: %w", err)
+	}
+	entries, err := r.waiting(ctx, beds.Items)
+	if err != nil {
+		return err
+	}
+	bed.Status.Queued = int32(queue.Waiting(entries, bed.Name))
+	return nil
+}
+
+func (r *testBedReconciler) patchStatus(ctx context.Context, before, bed *v1alpha1.TestBed) error {
+	if equality.Semantic.DeepEqual(before.Status, bed.Status) {
+		return nil
+	}
+	bed.Status.ObservedGeneration = bed.Generation
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, bed, patch); err != nil {
+		return fmt.Errorf("storing the status of test bed %s: %w", bed.Name, err)
+	}
+	return nil
+}
+
+// patchMeta takes the finalizer from a free bed, and the annotation that released
+// a quarantine once it has worked, so that it does not release the next one.
+func (r *testBedReconciler) patchMeta(ctx context.Context, bed *v1alpha1.TestBed) error {
+	before := bed.DeepCopy()
+	_, changed := bed.Annotations[v1alpha1.AnnotationReleaseQuarantine]
+	delete(bed.Annotations, v1alpha1.AnnotationReleaseQuarantine)
+	if bed.Status.Lease == nil {
+		changed = controllerutil.RemoveFinalizer(bed, v1alpha1.FinalizerLeased) || changed
+	}
+	if !changed {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Patch(ctx, bed, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("storing the finalizers of test bed %s: %w", bed.Name, err)
+	}
+	return nil
+}

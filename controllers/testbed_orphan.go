@@ -1,0 +1,84 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/lab"
+)
+
+// orphan looks after a lease that nobody will give back: its benchmark does not
+// exist or is finished. The run is cleaned up after, then the lease ends. It
+// returns when to look again.
+func (r *testBedReconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) (time.Duration, error) {
+	if _, released := bed.Annotations[v1alpha1.AnnotationReleaseQuarantine]; isQuarantined(bed) && !released {
+		return r.Recheck, nil
+	} else if isQuarantined(bed) {
+		setRecovering(bed, now, "released by "+v1alpha1.AnnotationReleaseQuarantine+"; cleaning up once more")
+	}
+	if bed.Status.Lease == nil {
+		meta.RemoveStatusCondition(&bed.Status.Conditions, v1alpha1.ConditionQuarantined)
+		return r.Recheck, nil
+	}
+	alive, err := r.holderLives(ctx, bed.Status.Lease)
+	if err != nil || alive {
+		return r.Recheck, err
+	}
+	if meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionQuarantined) == nil {
+		setRecovering(bed, now, fmt.Sprintf("benchmark %s, which has the bed, does not exist any more; cleaning up after it", bed.Status.Lease.Holder))
+	}
+	namespace, name, _ := strings.Cut(bed.Status.Lease.Holder, "/")
+	left, err := r.sweep(ctx, lab.Run{Namespace: namespace, Name: name, UID: bed.Status.Lease.UID})
+	if err == nil && left == "" {
+		bed.Status.Lease = nil
+		meta.RemoveStatusCondition(&bed.Status.Conditions, v1alpha1.ConditionQuarantined)
+		return r.Recheck, nil
+	}
+	if err != nil {
+		left = firstOf(left, "failing") + ": " + err.Error()
+	}
+	if elapsed(bed.Status.Conditions, v1alpha1.ConditionQuarantined, now) >= r.Deadlines.CleanUp {
+		setQuarantine(bed, now, bed.Status.Lease.Holder, fmt.Sprintf("not cleaned up within %s: %s", r.Deadlines.CleanUp, left))
+		return r.Recheck, nil
+	}
+	return r.Poll, nil
+}
+
+// holderLives says whether the benchmark that has the bed will give it back.
+func (r *testBedReconciler) holderLives(ctx context.Context, lease *v1alpha1.BedLease) (bool, error) {
+	namespace, name, _ := strings.Cut(lease.Holder, "/")
+	b := &v1alpha1.Benchmark{}
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, b)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading benchmark %s: %w", lease.Holder, err)
+	}
+	return string(b.UID) == lease.UID && !b.Status.Phase.Finished(), nil
+}
+
+func isQuarantined(bed *v1alpha1.TestBed) bool {
+	return isTrue(bed.Status.Conditions, v1alpha1.ConditionQuarantined)
+}
+
+func setQuarantine(bed *v1alpha1.TestBed, now time.Time, holder, message string) {
+	setCondition(&bed.Status.Conditions, now, bed.Generation, metav1.Condition{
+		Type: v1alpha1.ConditionQuarantined, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCleanUpFailed,
+		Message: fmt.Sprintf("after benchmark %s: %s", holder, message),
+	})
+}
+
+func setRecovering(bed *v1alpha1.TestBed, now time.Time, message string) {
+	setCondition(&bed.Status.Conditions, now, bed.Generation, metav1.Condition{
+		Type: v1alpha1.ConditionQuarantined, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonCleaningUp, Message: message,
+	})
+}

@@ -1,0 +1,104 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/preflight"
+)
+
+// bedCheck finds a reason why a bed cannot be leased; an empty reason means none.
+type bedCheck func(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error)
+
+// ready judges the bed; the first reason that is found is told.
+func (r *testBedReconciler) ready(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) error {
+	for _, check := range []bedCheck{notDeleted, notQuarantined, describedWell, r.referencesExist, r.nodesExist} {
+		reason, message, err := check(ctx, bed)
+		if err != nil {
+			return err
+		}
+		if reason != "" {
+			setCondition(&bed.Status.Conditions, now, bed.Generation, metav1.Condition{
+				Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+			})
+			return nil
+		}
+	}
+	setCondition(&bed.Status.Conditions, now, bed.Generation, metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonBedReady,
+		Message: "benchmarks can lease the bed",
+	})
+	return nil
+}
+
+func notDeleted(_ context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
+	if bed.DeletionTimestamp.IsZero() {
+		return "", "", nil
+	}
+	return v1alpha1.ReasonBedDeleted, "the bed is being deleted, and goes when the benchmark that has it is done", nil
+}
+
+func notQuarantined(_ context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
+	if !isQuarantined(bed) {
+		return "", "", nil
+	}
+	return v1alpha1.ReasonBedQuarantined, fmt.Sprintf(
+		"the bed is quarantined: see the condition Quarantined, look at the device, then: kubectl annotate testbed %s %s=yes",
+		bed.Name, v1alpha1.AnnotationReleaseQuarantine), nil
+}
+
+func describedWell(_ context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
+	if problems := preflight.TestBed(bed); len(problems) > 0 {
+		return v1alpha1.ReasonBedInvalid, problems.ToAggregate().Error(), nil
+	}
+	return "", "", nil
+}
+
+func (r *testBedReconciler) referencesExist(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
+	var refs []v1alpha1.ConfigMapKeyReference
+	if d := bed.Spec.Device.Containerlab; d != nil {
+		refs = append(refs, d.Topology.ConfigMapRef)
+	}
+	if d := bed.Spec.Device.Simulated; d != nil {
+		refs = append(refs, d.Model.ConfigMapRef)
+	}
+	for _, ref := range refs {
+		_, problem, err := configMap(ctx, r.live, r.Lab.Namespace, ref)
+		if err != nil {
+			return "", "", err
+		}
+		if problem != "" {
+			return v1alpha1.ReasonBedInvalid, problem, nil
+		}
+	}
+	return "", "", nil
+}
+
+func (r *testBedReconciler) nodesExist(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
+	if bed.Spec.Engine.Kind == v1alpha1.EngineSim {
+		return "", "", nil
+	}
+	known := map[string]bool{}
+	for i, p := range bed.Spec.Ports {
+		if known[p.Node] {
+			continue
+		}
+		err := r.live.Get(ctx, client.ObjectKey{Name: p.Node}, &corev1.Node{})
+		if apierrors.IsNotFound(err) {
+			return v1alpha1.ReasonBedInvalid, fmt.Sprintf(
+				"spec.ports[%d].node: the cluster has no node %q: see kubectl get nodes, and correct the port", i, p.Node), nil
+		}
+		if err != nil {
+			return "", "", fmt.Errorf("reading node %s: %w", p.Node, err)
+		}
+		known[p.Node] = true
+	}
+	return "", "", nil
+}

@@ -1,0 +1,244 @@
+package controllers_test
+
+import (
+	"context"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/operator"
+)
+
+const (
+	labNamespace = "nodrop-lab"
+	team         = "team-routing"
+)
+
+// patience bounds every wait of a test; it is reached only when one fails.
+const patience = 30 * time.Second
+
+// startServer runs one API server for a list of cases.
+func startServer(t *testing.T) *rest.Config {
+	t.Helper()
+	ctrl.SetLogger(logr.Discard())
+	cfg, _ := kubetest.Start(t, func(env *envtest.Environment) {
+		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join("testdata", "crds"))
+	})
+	c := newClient(t, cfg)
+	for _, name := range []string{labNamespace, team, "team-other"} {
+		ns := &corev1.Namespace{}
+		ns.Name = name
+		create(t, c, ns)
+	}
+	node := &corev1.Node{}
+	node.Name = "node1"
+	create(t, c, node)
+	return cfg
+}
+
+func newClient(t *testing.T, cfg *rest.Config) client.Client {
+	t.Helper()
+	scheme, err := operator.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func create(t *testing.T, c client.Client, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatalf("creating %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+// world is one operator with one lab, for one case.
+type world struct {
+	*WithT
+	t       *testing.T
+	cfg     *rest.Config
+	c       client.Client
+	runners *fakeRunners
+	kubelet *fakeKubelet
+	// ahead is how far the operator's clock runs ahead of the real one.
+	ahead *atomic.Int64
+	stop  func()
+}
+
+func newWorld(t *testing.T, cfg *rest.Config) *world {
+	t.Helper()
+	w := &world{
+		WithT: NewWithT(t), t: t, cfg: cfg, c: newClient(t, cfg),
+		runners: newFakeRunners(), ahead: &atomic.Int64{},
+	}
+	w.SetDefaultEventuallyTimeout(patience)
+	w.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	t.Cleanup(w.wipe)
+	w.kubelet = startKubelet(t, cfg)
+	w.start()
+	t.Cleanup(func() { w.stop() })
+	return w
+}
+
+// start runs an operator; stop ends it and waits for its end.
+func (w *world) start() { w.stop = w.startOperator() }
+
+func (w *world) startOperator() (stop func()) {
+	w.t.Helper()
+	settings := labSettings()
+	mgr, err := operator.NewManager(w.cfg, operator.Config{Lab: settings, MetricsAddress: "0", HealthAddress: "0"})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(controllers.SetupWithManager(mgr, controllers.Options{
+		Lab: settings, Runner: w.runners,
+		Now:       func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) },
+		Deadlines: controllers.DefaultDeadlines(), Poll: 50 * time.Millisecond, Recheck: 200 * time.Millisecond,
+	})).To(Succeed())
+	return run(w.t, mgr)
+}
+
+// run starts a manager and returns what stops it.
+func run(t *testing.T, mgr ctrl.Manager) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	var stopped atomic.Bool
+	return func() {
+		cancel()
+		if stopped.CompareAndSwap(false, true) {
+			if err := <-done; err != nil {
+				t.Errorf("the manager ended: %v", err)
+			}
+		}
+	}
+}
+
+// pass lets time pass for the operator.
+func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
+
+// wipe removes what a case left, so that the next one begins with nothing.
+func (w *world) wipe() {
+	ctx := context.Background()
+	for _, list := range []client.ObjectList{&v1alpha1.BenchmarkList{}, &v1alpha1.TestBedList{}, &v1alpha1.TrafficProfileList{}, &corev1.ConfigMapList{}, &corev1.PodList{}, &corev1.SecretList{}} {
+		if err := w.c.List(ctx, list); err != nil {
+			w.t.Fatal(err)
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, item := range items {
+			o := item.(client.Object)
+			if len(o.GetFinalizers()) > 0 {
+				o.SetFinalizers(nil)
+				if err := w.c.Update(ctx, o); client.IgnoreNotFound(err) != nil {
+					w.t.Fatal(err)
+				}
+			}
+			if err := w.c.Delete(ctx, o, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// benchmark reads a benchmark of the team.
+func (w *world) benchmark(name string) *v1alpha1.Benchmark {
+	b := &v1alpha1.Benchmark{}
+	w.Expect(w.c.Get(w.t.Context(), client.ObjectKey{Namespace: team, Name: name}, b)).To(Succeed())
+	return b
+}
+
+func (w *world) bed(name string) *v1alpha1.TestBed {
+	b := &v1alpha1.TestBed{}
+	w.Expect(w.c.Get(w.t.Context(), client.ObjectKey{Name: name}, b)).To(Succeed())
+	return b
+}
+
+// reaches waits until a benchmark is in a phase.
+func (w *world) reaches(name string, phase v1alpha1.BenchmarkPhase) *v1alpha1.Benchmark {
+	w.t.Helper()
+	w.Eventually(func() string {
+		b := w.benchmark(name)
+		return string(b.Status.Phase) + " " + b.Status.Message
+	}).Should(HavePrefix(string(phase)+" "), "the phase of %s", name)
+	return w.benchmark(name)
+}
+
+// says waits until a condition of a benchmark has a reason, and returns it.
+func (w *world) says(name, kind, reason string) *metav1.Condition {
+	w.t.Helper()
+	var c *metav1.Condition
+	w.Eventually(func() string {
+		if c = meta.FindStatusCondition(w.benchmark(name).Status.Conditions, kind); c == nil {
+			return ""
+		}
+		return c.Reason
+	}).Should(Equal(reason), "the reason of %s of %s", kind, name)
+	return c
+}
+
+// bedIsClean says that nothing of any run is left, and that the bed is free.
+func (w *world) bedIsClean(bed string) {
+	w.t.Helper()
+	w.Expect(w.leftovers()).To(BeEmpty(), "what is left in the lab")
+	w.Eventually(func() *v1alpha1.BedLease { return w.bed(bed).Status.Lease }).Should(BeNil(), "the lease of %s", bed)
+	w.Eventually(func() []string { return w.bed(bed).Finalizers }).Should(BeEmpty(), "the finalizers of %s", bed)
+}
+
+// leftovers names everything of runs in the lab's namespace.
+func (w *world) leftovers() []string {
+	networks := &unstructured.UnstructuredList{}
+	networks.SetGroupVersionKind(lab.NetworkGVK)
+	var names []string
+	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.SecretList{}, networks} {
+		w.Expect(w.c.List(w.t.Context(), list, client.InNamespace(labNamespace), client.HasLabels{lab.LabelUID})).To(Succeed())
+		items, err := meta.ExtractList(list)
+		w.Expect(err).NotTo(HaveOccurred())
+		for _, item := range items {
+			names = append(names, item.(client.Object).GetName())
+		}
+	}
+	return names
+}
+
+// pod reads a pod of a benchmark by its role's name; nil when there is none.
+func (w *world) pod(benchmark, role string) *corev1.Pod {
+	w.t.Helper()
+	pod := &corev1.Pod{}
+	key := client.ObjectKey{Namespace: labNamespace, Name: lab.RunOf(w.benchmark(benchmark)).Prefix() + "-" + role}
+	if err := w.c.Get(w.t.Context(), key, pod); err != nil {
+		w.Expect(client.IgnoreNotFound(err)).To(Succeed())
+		return nil
+	}
+	return pod
+}
+
+// appears waits for a pod of a benchmark.
+func (w *world) appears(benchmark, role string) *corev1.Pod {
+	w.t.Helper()
+	w.Eventually(func() *corev1.Pod { return w.pod(benchmark, role) }).ShouldNot(BeNil(), "pod %s of %s", role, benchmark)
+	return w.pod(benchmark, role)
+}

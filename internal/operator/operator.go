@@ -1,0 +1,169 @@
+package operator
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/admission"
+)
+
+// Config is what the operator is started with.
+type Config struct {
+	// Lab is the lab's namespace and the images of its pods.
+	Lab lab.Settings
+	// WebhookPort and WebhookCertDir serve the webhooks; port 0 serves none.
+	WebhookPort    int
+	WebhookCertDir string
+	// WebhookHost is the address to listen on; empty means all.
+	WebhookHost string
+	// MetricsAddress serves metrics over plain HTTP; "0" does not.
+	MetricsAddress string
+	// HealthAddress serves /healthz and /readyz; "0" does not.
+	HealthAddress string
+	// LeaderElect lets only one of several operators act.
+	LeaderElect bool
+}
+
+// leaseName is the name of the lock among several operators.
+const leaseName = "nodrop-operator"
+
+// Validate says what is missing, in terms of the command's flags.
+func (c Config) Validate() error {
+	var problems []error
+	if c.Lab.Namespace == "" {
+		problems = append(problems, errors.New("--lab-namespace is empty: give the namespace that the lab's pods run in"))
+	}
+	if c.Lab.Image == "" {
+		problems = append(problems, errors.New("--image is empty: give the image of agents and runners"))
+	}
+	if c.Lab.DeviceImage == "" {
+		problems = append(problems, errors.New("--device-image is empty: give the image that starts virtual devices"))
+	}
+	switch c.Lab.PullPolicy {
+	case corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
+	default:
+		problems = append(problems, fmt.Errorf("--image-pull-policy is %q: give Always, IfNotPresent or Never", c.Lab.PullPolicy))
+	}
+	return errors.Join(problems...)
+}
+
+// Scheme knows every type that the operator works with.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	return scheme, nil
+}
+
+// NewManager builds a manager with everything that the configuration asks for,
+// without controllers. Of pods it sees only those of runs, in the lab's namespace.
+func NewManager(rc *rest.Config, c Config) (ctrl.Manager, error) {
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	ofRuns, err := labels.NewRequirement(lab.LabelUID, selection.Exists, nil)
+	if err != nil {
+		return nil, fmt.Errorf("selecting the pods of runs: %w", err)
+	}
+	options := ctrl.Options{
+		Scheme: scheme,
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}: {
+				Namespaces: map[string]cache.Config{c.Lab.Namespace: {}},
+				Label:      labels.NewSelector().Add(*ofRuns),
+			},
+		}},
+		Metrics:                       server.Options{BindAddress: c.MetricsAddress},
+		HealthProbeBindAddress:        c.HealthAddress,
+		LeaderElection:                c.LeaderElect,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       c.Lab.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		// Several managers in one process are one operator after the other: tests.
+		Controller: config.Controller{SkipNameValidation: ptr(true)},
+	}
+	if c.WebhookPort != 0 {
+		options.WebhookServer = webhook.NewServer(webhook.Options{
+			Host: c.WebhookHost, Port: c.WebhookPort, CertDir: c.WebhookCertDir,
+			TLSOpts: []func(*tls.Config){func(t *tls.Config) { t.MinVersion = tls.VersionTLS13 }},
+		})
+	}
+	mgr, err := ctrl.NewManager(rc, options)
+	if err != nil {
+		return nil, fmt.Errorf("building the manager: %w", err)
+	}
+	if err := addProbes(mgr, c); err != nil {
+		return nil, err
+	}
+	return mgr, nil
+}
+
+// addProbes makes the operator ready once it serves its webhooks: before that,
+// every manifest would be refused for want of an answer.
+func addProbes(mgr ctrl.Manager, c Config) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding the health check: %w", err)
+	}
+	ready := healthz.Ping
+	if c.WebhookPort != 0 {
+		ready = mgr.GetWebhookServer().StartedChecker()
+	}
+	if err := mgr.AddReadyzCheck("webhooks", ready); err != nil {
+		return fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return nil
+}
+
+// New builds the whole operator; the caller starts the manager.
+func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.WebhookPort != 0 {
+		if _, err := os.Stat(c.WebhookCertDir); err != nil {
+			return nil, fmt.Errorf("--webhook-cert-dir: %w: mount the serving certificate there, or give --webhook-port 0", err)
+		}
+	}
+	mgr, err := NewManager(rc, c)
+	if err != nil {
+		return nil, err
+	}
+	err = controllers.SetupWithManager(mgr, controllers.Options{
+		Lab: c.Lab, Runner: controllers.MutualTLS{}, Now: time.Now,
+		Deadlines: controllers.DefaultDeadlines(), Poll: controllers.DefaultPoll,
+		Recheck: controllers.DefaultRecheck,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.WebhookPort != 0 {
+		if err := admission.SetupWithManager(mgr); err != nil {
+			return nil, err
+		}
+	}
+	return mgr, nil
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,164 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+)
+
+// Input is everything that a benchmark is judged by.
+type Input struct {
+	// Benchmark that asks.
+	Benchmark *v1alpha1.Benchmark
+	// Namespace of the benchmark.
+	Namespace *corev1.Namespace
+	// Profiles of that namespace.
+	Profiles []v1alpha1.TrafficProfile
+	// Beds of the lab.
+	Beds []v1alpha1.TestBed
+}
+
+// Answer is the judgement of an Input.
+type Answer struct {
+	// Profile that the benchmark names.
+	Profile *v1alpha1.TrafficProfile
+	// Beds that the benchmark can run on; empty when Problems is not.
+	Beds []v1alpha1.TestBed
+	// Problems say why the benchmark cannot run anywhere.
+	Problems field.ErrorList
+}
+
+// check looks at one thing. The first check that finds problems ends the chain,
+// since those after it would only repeat them in other words.
+type check func(in Input, a *Answer) field.ErrorList
+
+var benchmarkChecks = []check{profileExists, selectorIsSound, bedExists, bedIsAllowed, testsFit}
+
+// Benchmark judges a benchmark.
+func Benchmark(in Input) Answer {
+	var a Answer
+	for _, c := range benchmarkChecks {
+		if a.Problems = c(in, &a); len(a.Problems) > 0 {
+			a.Beds = nil
+			return a
+		}
+	}
+	return a
+}
+
+func profileExists(in Input, a *Answer) field.ErrorList {
+	name := in.Benchmark.Spec.TrafficProfileName
+	i := slices.IndexFunc(in.Profiles, func(p v1alpha1.TrafficProfile) bool { return p.Name == name })
+	if i >= 0 {
+		a.Profile = &in.Profiles[i]
+		return nil
+	}
+	var names []string
+	for _, p := range in.Profiles {
+		names = append(names, p.Name)
+	}
+	return problem(field.NewPath("spec", "trafficProfileName"), name, fmt.Sprintf(
+		"namespace %s has no TrafficProfile of this name (%s): apply the profile first, or name another",
+		in.Namespace.Name, has(names)))
+}
+
+func selectorIsSound(in Input, _ *Answer) field.ErrorList {
+	return selectorProblems(field.NewPath("spec", "testBedSelector"), in.Benchmark.Spec.TestBedSelector)
+}
+
+func bedExists(in Input, _ *Answer) field.ErrorList {
+	if slices.ContainsFunc(in.Beds, func(b v1alpha1.TestBed) bool { return Wants(in.Benchmark, &b) }) {
+		return nil
+	}
+	allowed := has(allowedNames(in))
+	if name := in.Benchmark.Spec.TestBedName; name != "" {
+		return problem(field.NewPath("spec", "testBedName"), name, fmt.Sprintf(
+			"there is no TestBed of this name (namespace %s may use: %s): name one of those, or ask the lab for the bed",
+			in.Namespace.Name, allowed))
+	}
+	return problem(field.NewPath("spec", "testBedSelector"), metav1.FormatLabelSelector(in.Benchmark.Spec.TestBedSelector), fmt.Sprintf(
+		"no TestBed has these labels (namespace %s may use: %s): see kubectl get testbeds --show-labels",
+		in.Namespace.Name, allowed))
+}
+
+func bedIsAllowed(in Input, a *Answer) field.ErrorList {
+	if a.Beds = Usable(in.Benchmark, in.Namespace, in.Beds); len(a.Beds) > 0 {
+		return nil
+	}
+	path, value := field.NewPath("spec", "testBedName"), in.Benchmark.Spec.TestBedName
+	what := "this TestBed does not allow"
+	if value == "" {
+		path = field.NewPath("spec", "testBedSelector")
+		value = metav1.FormatLabelSelector(in.Benchmark.Spec.TestBedSelector)
+		what = "no TestBed with these labels allows"
+	}
+	return problem(path, value, fmt.Sprintf(
+		"%s namespace %s (it may use: %s): use one of those, or ask the bed's owner to add the namespace to spec.allowedNamespaces",
+		what, in.Namespace.Name, has(allowedNames(in))))
+}
+
+// testsFit keeps the beds on which the plan can be made. Only when there is none
+// are the problems told, those of the first bed.
+func testsFit(in Input, a *Answer) field.ErrorList {
+	var fitting []v1alpha1.TestBed
+	var first field.ErrorList
+	for i := range a.Beds {
+		problems := plan.Validate(in.Benchmark, a.Profile, &a.Beds[i])
+		if len(problems) == 0 {
+			fitting = append(fitting, a.Beds[i])
+		} else if first == nil {
+			first = problems
+		}
+	}
+	if a.Beds = fitting; len(fitting) > 0 {
+		return nil
+	}
+	return first
+}
+
+func allowedNames(in Input) []string {
+	var names []string
+	for i := range in.Beds {
+		if Allows(&in.Beds[i], in.Namespace) {
+			names = append(names, in.Beds[i].Name)
+		}
+	}
+	return names
+}
+
+func problem(path *field.Path, value any, detail string) field.ErrorList {
+	return field.ErrorList{field.Invalid(path, value, detail)}
+}
+
+// maxListed bounds lists of names in messages.
+const maxListed = 8
+
+func has(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	slices.Sort(names)
+	if len(names) > maxListed {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
+	}
+	return strings.Join(names, ", ")
+}
+
+// selectorProblems checks what the schema of a label selector does not.
+func selectorProblems(path *field.Path, selector *metav1.LabelSelector) field.ErrorList {
+	if selector == nil {
+		return nil
+	}
+	if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
+		return problem(path, metav1.FormatLabelSelector(selector), fmt.Sprintf(
+			"%v: use matchLabels, or matchExpressions with the operators In, NotIn, Exists and DoesNotExist", err))
+	}
+	return nil
+}

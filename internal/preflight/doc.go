@@ -1,0 +1,9 @@
+// Package preflight says whether a benchmark can run on a bed, and what is
+// wrong otherwise.
+//
+// It is pure, and is asked twice: at admission, so that the person who applies
+// a manifest reads the answer at once, and by the operator before a bed is
+// leased, since profiles, beds and namespaces may have changed while the
+// benchmark waited. Every message names the field, its value, what is allowed
+// and what to do.
+package preflight

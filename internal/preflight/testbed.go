@@ -1,0 +1,126 @@
+package preflight
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+)
+
+// TestBed says what cannot work in the description of a bed, beyond what its
+// schema says.
+func TestBed(bed *v1alpha1.TestBed) field.ErrorList {
+	spec := field.NewPath("spec")
+	var problems field.ErrorList
+	if allowed := bed.Spec.AllowedNamespaces; allowed != nil {
+		problems = append(problems, selectorProblems(spec.Child("allowedNamespaces", "selector"), allowed.Selector)...)
+	}
+	if bed.Spec.Engine.Sim != nil && bed.Spec.Engine.Sim.Ports != nil {
+		return problems
+	}
+	ports := spec.Child("ports")
+	if len(bed.Spec.Ports) < 2 {
+		problems = append(problems, field.Invalid(ports, len(bed.Spec.Ports),
+			"a bed needs at least two ports, one that sends and one that receives: add the port that the traffic comes back on"))
+	}
+	problems = append(problems, oneNode(ports, bed)...)
+	problems = append(problems, distinctInterfaces(ports, bed.Spec.Ports)...)
+	for i, p := range bed.Spec.Ports {
+		problems = append(problems, portProblems(ports.Index(i), p)...)
+	}
+	return append(problems, planProblems(bed)...)
+}
+
+// planProblems are those that a plan would find with any benchmark: addresses,
+// gateways, speeds. Here the bed is the object itself, so that its name in front
+// of the field is left out.
+func planProblems(bed *v1alpha1.TestBed) field.ErrorList {
+	problems := plan.ValidateBed(bed)
+	for _, p := range problems {
+		p.Field = strings.TrimPrefix(p.Field, "TestBed/"+bed.Name+".")
+	}
+	return problems
+}
+
+// TestBedWarnings tells what is allowed and probably not meant.
+func TestBedWarnings(bed *v1alpha1.TestBed) []string {
+	var warnings []string
+	allowed := bed.Spec.AllowedNamespaces
+	if allowed == nil || (len(allowed.Names) == 0 && allowed.Selector == nil) {
+		warnings = append(warnings, "spec.allowedNamespaces is empty: no namespace can use this bed")
+	}
+	if n := len(bed.Spec.Ports); n%2 != 0 {
+		warnings = append(warnings, fmt.Sprintf("spec.ports has %d ports: the pattern pairs needs an even number", n))
+	}
+	for i, p := range bed.Spec.Ports {
+		for _, a := range p.Addresses {
+			if prefix, err := netip.ParsePrefix(a); err == nil && !isBenchmarking(prefix.Addr()) {
+				warnings = append(warnings, fmt.Sprintf("spec.ports[%d].addresses: %s is outside the ranges kept for benchmarks (198.18.0.0/15, 2001:2::/48): see to it that nothing else is reached there", i, a))
+			}
+		}
+	}
+	return warnings
+}
+
+// reservedInterfaces exist in every pod.
+var reservedInterfaces = []string{"lo", "eth0"}
+
+func portProblems(path *field.Path, p v1alpha1.Port) field.ErrorList {
+	var problems field.ErrorList
+	if slices.Contains(reservedInterfaces, p.Name) {
+		problems = append(problems, field.Invalid(path.Child("name"), p.Name,
+			"this interface exists in every pod already: choose another name, such as p1"))
+	}
+	for i, a := range p.Addresses {
+		prefix, err := netip.ParsePrefix(a)
+		if err == nil && prefix.Addr() == prefix.Masked().Addr() && prefix.Bits() < prefix.Addr().BitLen()-1 {
+			problems = append(problems, field.Invalid(path.Child("addresses").Index(i), a,
+				"this is the address of the network, not of a host in it: use one above it"))
+		}
+	}
+	return problems
+}
+
+// oneNode holds for virtual devices, whose links end on the node they run on.
+func oneNode(path *field.Path, bed *v1alpha1.TestBed) field.ErrorList {
+	if bed.Spec.Device.Containerlab == nil {
+		return nil
+	}
+	for i, p := range bed.Spec.Ports {
+		if first := bed.Spec.Ports[0].Node; p.Node != first {
+			return problem(path.Index(i).Child("node"), p.Node, fmt.Sprintf(
+				"a containerlab device has its links on one node, and %s is on %s: put all ports on the same node", bed.Spec.Ports[0].Name, first))
+		}
+	}
+	return nil
+}
+
+func distinctInterfaces(path *field.Path, ports []v1alpha1.Port) field.ErrorList {
+	type place struct{ node, name string }
+	users := map[place]string{}
+	var problems field.ErrorList
+	for i, p := range ports {
+		if p.Attachment == nil || p.Attachment.HostDevice == nil {
+			continue
+		}
+		at := place{p.Node, p.Attachment.HostDevice.Interface}
+		if user, taken := users[at]; taken {
+			problems = append(problems, field.Invalid(path.Index(i).Child("attachment", "hostDevice", "interface"), at.name,
+				fmt.Sprintf("port %s has this interface of node %s already: every port needs its own", user, at.node)))
+			continue
+		}
+		users[at] = p.Name
+	}
+	return problems
+}
+
+var benchmarking = []netip.Prefix{netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("2001:2::/48")}
+
+func isBenchmarking(a netip.Addr) bool {
+	return slices.ContainsFunc(benchmarking, func(p netip.Prefix) bool { return p.Contains(a) })
+}
