@@ -16,11 +16,8 @@ make_node() {
     ./cluster/node ./cluster/runc-caps ./image)
 }
 
-part_images() {
-  STEPS=$((STEPS + 1))
+part_pause() {
   part "making the pause image" "$IMAGES/node/pause.tar" make_pause "$CLUSTER_DIR/pause.c" "$REPO_ROOT/hack/image"
-  part "making the FRR router image from Debian's packages" "$IMAGES/docker/frr.tar" make_frr \
-    "$CLUSTER_DIR/frr" "$REPO_ROOT/hack/image"
 }
 
 make_pause() {
@@ -28,6 +25,11 @@ make_pause() {
   mkdir -p "$work" "$IMAGES/node"
   gcc -static -Os -s -o "$work/pause" "$CLUSTER_DIR/pause.c"
   "$IMAGE_TOOL" -name localhost/pause:1 -user 65535:65535 -entrypoint /pause -o "$IMAGES/node/pause.tar" "$work/pause=/pause"
+}
+
+part_frr() {
+  part "making the FRR router image from Debian's packages" "$IMAGES/docker/frr.tar" make_frr \
+    "$CLUSTER_DIR/frr" "$REPO_ROOT/hack/image"
 }
 
 make_frr() {

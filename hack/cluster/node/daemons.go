@@ -72,6 +72,8 @@ func (c *cluster) laterDaemons() []daemon {
 			"--cluster-signing-cert-file="+pki("ca.crt"), "--cluster-signing-key-file="+pki("ca.key"),
 			"--use-service-account-credentials=true", "--flex-volume-plugin-dir="+c.file("kubelet", "volume-plugins"),
 			"--node-monitor-period=30s", "--node-monitor-grace-period=3m",
+			// Its start is a burst of requests, which the default limits spread over seconds.
+			"--kube-api-qps=300", "--kube-api-burst=600",
 		)},
 		{"kube-scheduler", client("scheduler")},
 		{"kube-proxy", []string{
