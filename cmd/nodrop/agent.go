@@ -1,11 +1,146 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/netif"
+	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/agent"
+	"nodrop.dev/nodrop/internal/traffic/xdp"
 )
 
+// agentOptions are the flags of nodrop agent.
+type agentOptions struct {
+	config, tls, listen, controller string
+	interfaceTimeout                time.Duration
+	// ready is told the address once the agent listens.
+	ready func(net.Addr)
+}
+
 func newAgentCommand() *cobra.Command {
-	return &cobra.Command{Use: "agent", RunE: func(*cobra.Command, []string) error { return errors.New("not built yet") }}
+	var o agentOptions
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Own the test ports of a pod, and drive them for a runner",
+		Long: `Own the test ports of a pod, and drive them for a runner over gRPC with mutual
+TLS. It listens once it holds all ports; sending stops when the runner is gone.
+It ends on SIGTERM and gives the interfaces back as it found them.
+
+Exit codes: 0 when told to end, 1 otherwise.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return runAgent(ctx, o, podLog(cmd.ErrOrStderr()))
+		},
+	}
+	cmd.Flags().StringVar(&o.config, "config", "/etc/nodrop/config/agent.json", "file with the agent's ports")
+	cmd.Flags().StringVar(&o.tls, "tls", pki.DirDefault, "directory with ca.crt, tls.crt and tls.key")
+	cmd.Flags().StringVar(&o.listen, "listen", ":"+strconv.Itoa(agent.Port), "address to listen at")
+	cmd.Flags().StringVar(&o.controller, "controller", "", "name in the certificate of the one runner that may drive the ports (required)")
+	cmd.Flags().DurationVar(&o.interfaceTimeout, "interface-timeout", 30*time.Second, "how long to wait for the interfaces to appear")
+	_ = cmd.MarkFlagRequired("controller")
+	return cmd
+}
+
+func podLog(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, nil))
+}
+
+func runAgent(ctx context.Context, o agentOptions, log *slog.Logger) error {
+	var config agent.Config
+	if err := readJSON(o.config, &config); err != nil {
+		return err
+	}
+	bundle, err := pki.LoadDir(o.tls)
+	if err != nil {
+		return err
+	}
+	tlsConfig, err := bundle.ServerConfig(o.controller)
+	if err != nil {
+		return fmt.Errorf("reading certificates from %s: %w", o.tls, err)
+	}
+	engine, err := openPorts(ctx, config, o.interfaceTimeout)
+	if err != nil {
+		return err
+	}
+	err = serveAgent(ctx, o, engine, func(l net.Listener, server *agent.Server) error {
+		log.Info("holding all ports", "ports", len(config.Ports), "address", l.Addr().String(), "controller", o.controller)
+		return server.Serve(l, tlsConfig)
+	}, log)
+	closed := engine.Close()
+	if closed == nil {
+		log.Info("interfaces given back")
+	}
+	return errors.Join(err, closed)
+}
+
+// serveAgent serves until ctx ends.
+func serveAgent(ctx context.Context, o agentOptions, engine traffic.Generator, serve func(net.Listener, *agent.Server) error, log *slog.Logger) error {
+	listener, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	if o.ready != nil {
+		o.ready(listener.Addr())
+	}
+	server := agent.NewServer(engine, agent.ServerOptions{Log: log})
+	defer context.AfterFunc(ctx, server.Close)()
+	return serve(listener, server)
+}
+
+// openPorts waits for the interfaces and takes them.
+func openPorts(ctx context.Context, config agent.Config, timeout time.Duration) (traffic.Generator, error) {
+	options := xdp.Options{Host: config.Node}
+	var names []string
+	for _, p := range config.Ports {
+		port := xdp.Port{Name: p.Name, Interface: p.Interface, SpeedBitsPerSecond: p.SpeedBitsPerSecond}
+		for _, text := range p.Addresses {
+			prefix, err := netip.ParsePrefix(text)
+			if err != nil {
+				return nil, fmt.Errorf("port %s: address %q: %w", p.Name, text, err)
+			}
+			port.Addresses = append(port.Addresses, prefix)
+		}
+		options.Ports = append(options.Ports, port)
+		names = append(names, p.Interface)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := netif.Wait(ctx, names, nil); err != nil {
+		return nil, hint.With(err, "check the ports' attachments in the TestBed, and that nobody else uses these interfaces")
+	}
+	return xdp.New(options)
+}
+
+// readJSON reads a file that NoDrop wrote; what it does not know is an error,
+// because it comes from another version.
+func readJSON(path string, into any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading the configuration: %w", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return fmt.Errorf("reading the configuration %s: %w", path, err)
+	}
+	return nil
 }

@@ -1,11 +1,182 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/runner/service"
+	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/agent"
 )
 
+// runnerOptions are the flags of nodrop runner.
+type runnerOptions struct {
+	config, tls, checkpoint, listen, operator string
+	dialTimeout                               time.Duration
+	// ready is told the address once the runner listens.
+	ready func(net.Addr)
+}
+
+// errToldToEnd is why a runner's context ends.
+var errToldToEnd = errors.New("the runner's pod is being stopped")
+
 func newRunnerCommand() *cobra.Command {
-	return &cobra.Command{Use: "runner", RunE: func(*cobra.Command, []string) error { return errors.New("not built yet") }}
+	var o runnerOptions
+	cmd := &cobra.Command{
+		Use:   "runner",
+		Short: "Execute a benchmark in a pod, and show the operator how far it is",
+		Long: `Execute a benchmark in a pod: drive the agents (or the engine sim) trial by
+trial, keep finished rows in a checkpoint, and show the state to the operator over
+HTTPS with mutual TLS. After the end it goes on showing the final state until it
+is told to end by SIGTERM.
+
+Exit codes: 0 when told to end after the benchmark, 1 when it could not begin or
+not be asked, 6 when told to end before.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			signals, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			ctx, cancel := context.WithCancelCause(cmd.Context())
+			defer cancel(nil)
+			defer context.AfterFunc(signals, func() { cancel(errToldToEnd) })()
+			return runRunner(ctx, o, podLog(cmd.ErrOrStderr()))
+		},
+	}
+	cmd.Flags().StringVar(&o.config, "config", "/etc/nodrop/config/run.json", "file with everything that the run needs")
+	cmd.Flags().StringVar(&o.tls, "tls", pki.DirDefault, "directory with ca.crt, tls.crt and tls.key")
+	cmd.Flags().StringVar(&o.checkpoint, "checkpoint", "/var/lib/nodrop", "directory in which finished rows are kept")
+	cmd.Flags().StringVar(&o.listen, "listen", ":"+strconv.Itoa(service.Port), "address to listen at")
+	cmd.Flags().StringVar(&o.operator, "operator", "", "name in the certificate of the operator that may ask (required)")
+	cmd.Flags().DurationVar(&o.dialTimeout, "agent-timeout", 2*time.Minute, "how long to wait for the agents at the beginning")
+	_ = cmd.MarkFlagRequired("operator")
+	return cmd
+}
+
+func runRunner(ctx context.Context, o runnerOptions, log *slog.Logger) error {
+	var config runner.Config
+	if err := readJSON(o.config, &config); err != nil {
+		return err
+	}
+	bundle, err := pki.LoadDir(o.tls)
+	if err != nil {
+		return err
+	}
+	tlsConfig, err := bundle.ServerConfig(o.operator)
+	if err != nil {
+		return fmt.Errorf("reading certificates from %s: %w", o.tls, err)
+	}
+	if err := os.MkdirAll(o.checkpoint, 0o700); err != nil {
+		return fmt.Errorf("making the directory for the checkpoint: %w", err)
+	}
+	listener, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	if o.ready != nil {
+		o.ready(listener.Addr())
+	}
+	// It can be asked from the beginning: rows of an earlier runner are there.
+	var state service.State
+	state.Set(runner.State{Rows: config.Rows, Progress: v1alpha1.Progress{Summary: "connecting to the traffic pods"}})
+	server := service.NewServer(state.Get)
+	defer server.Close()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener, tlsConfig) }()
+
+	// Whoever cannot be asked measures for nobody.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	finished := make(chan runner.State, 1)
+	go func() {
+		finished <- execute(ctx, o, config, bundle, &state, log)
+	}()
+	for done := false; ; {
+		select {
+		case final := <-finished:
+			done = ctx.Err() == nil
+			state.Set(final)
+			log.Info("the run has ended", "outcome", final.Outcome, "reason", final.Reason, "message", final.Message, "rows", len(final.Rows))
+			finished = nil
+		case err := <-served:
+			cancel(err)
+			if finished != nil {
+				<-finished
+			}
+			return err
+		case <-ctx.Done():
+			if finished != nil {
+				<-finished
+			}
+			if done {
+				return nil
+			}
+			return &codedError{error: context.Cause(ctx), code: exitUnfinished}
+		}
+	}
+}
+
+// execute runs the benchmark; like runner.Run it does not fail, but ends in a
+// state that says what went wrong.
+func execute(ctx context.Context, o runnerOptions, config runner.Config, bundle pki.Bundle, state *service.State, log *slog.Logger) runner.State {
+	gen, err := openGenerator(ctx, o, config, bundle, log)
+	if err != nil {
+		final := runner.State{Done: true, Outcome: v1alpha1.PhaseError, Reason: v1alpha1.ReasonRunnerFailed, Message: err.Error(), Rows: config.Rows}
+		if len(config.Agents) > 0 && ctx.Err() == nil {
+			final.Reason = v1alpha1.ReasonAgentLost
+		}
+		return final
+	}
+	final := runner.Run(ctx, config, gen, runner.WithCheckpoint(o.checkpoint), runner.WithObserver(func(s runner.State) {
+		// The end is shown once the ports are given back.
+		if !s.Done {
+			state.Set(s)
+		}
+	}))
+	if err := gen.Close(); err != nil {
+		log.Error("giving the traffic engine up", "error", err)
+	}
+	return final
+}
+
+func openGenerator(ctx context.Context, o runnerOptions, config runner.Config, bundle pki.Bundle, log *slog.Logger) (traffic.Generator, error) {
+	if len(config.Agents) == 0 {
+		engine, err := runner.NewSim(config)
+		if err != nil {
+			return nil, fmt.Errorf("opening the engine sim: %w", err)
+		}
+		return engine, nil
+	}
+	ports, errs := plan.Ports(&config.Bed)
+	if len(errs) > 0 {
+		return nil, errs.ToAggregate()
+	}
+	order := make([]string, len(ports))
+	for i, p := range ports {
+		order[i] = p.Name
+	}
+	endpoints := make([]agent.Endpoint, len(config.Agents))
+	for i, e := range config.Agents {
+		endpoints[i] = agent.Endpoint(e)
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.dialTimeout)
+	defer cancel()
+	fleet, err := agent.DialFleet(ctx, endpoints, order, bundle, agent.ClientOptions{Log: log})
+	if err != nil {
+		return nil, err
+	}
+	return fleet, nil
 }
