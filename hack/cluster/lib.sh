@@ -55,6 +55,27 @@ inputs_digest() {
   done | sha256sum | cut -d' ' -f1
 }
 
+# compile runs "go build" or "go install" and says every 15 s how far it is: a
+# first build takes minutes.
+compile() {
+  local command=$1
+  shift
+  go "$command" -v "$@" 2>&1 | {
+    local line packages=0 next=$((SECONDS + 15))
+    while IFS= read -r line; do
+      case $line in
+        "go: downloading "*) ;;
+        *[!A-Za-z0-9._~/-]*) say "$line" ;; # a message, not a package that was compiled
+        *) packages=$((packages + 1)) ;;
+      esac
+      if [ "$SECONDS" -ge "$next" ]; then
+        say "      $packages packages compiled"
+        next=$((SECONDS + 15))
+      fi
+    done
+  }
+}
+
 STEP=0
 STEPS=${STEPS:-0}
 

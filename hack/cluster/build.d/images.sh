@@ -12,7 +12,7 @@ part_node() {
 }
 
 make_node() {
-  (cd "$REPO_ROOT/hack" && go build -trimpath -ldflags "-s -w" -o "$NODROP_CACHE/bin/" \
+  (cd "$REPO_ROOT/hack" && compile build -trimpath -ldflags "-s -w" -o "$NODROP_CACHE/bin/" \
     ./cluster/node ./cluster/runc-caps ./image)
 }
 

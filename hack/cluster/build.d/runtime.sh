@@ -10,7 +10,7 @@ part_containerd() {
 make_containerd() {
   local module=github.com/containerd/containerd/v2 version=v$CONTAINERD_VERSION
   mkdir -p "$RUNTIME_BIN"
-  (cd / && GOBIN=$RUNTIME_BIN go install -trimpath -tags no_btrfs,no_zfs,no_devmapper,no_aufs \
+  (cd / && GOBIN=$RUNTIME_BIN compile install -trimpath -tags no_btrfs,no_zfs,no_devmapper,no_aufs \
     -ldflags "-s -w -X $module/version.Version=$version" \
     "$module/cmd/containerd@$version" "$module/cmd/containerd-shim-runc-v2@$version" "$module/cmd/ctr@$version")
 }
@@ -23,6 +23,6 @@ part_runc() {
 # the restricted Pod Security level asks for.
 make_runc() {
   need_packages libseccomp-dev pkg-config
-  (cd / && CGO_ENABLED=1 GOBIN=$RUNTIME_BIN go install -trimpath -tags seccomp \
+  (cd / && CGO_ENABLED=1 GOBIN=$RUNTIME_BIN compile install -trimpath -tags seccomp \
     -ldflags "-s -w -X main.version=$RUNC_VERSION" "github.com/opencontainers/runc@v$RUNC_VERSION")
 }
