@@ -38,6 +38,7 @@ need_packages() {
 # apt_lists refreshes apt's package lists, once per build.
 apt_lists() {
   [ -z "${APT_LISTS_FRESH-}" ] || return 0
+  need_root
   apt-get update -qq
   APT_LISTS_FRESH=1
 }

@@ -23,6 +23,10 @@ func (c *cluster) up() error {
 	} else if old != nil && old.Init.running() {
 		return fmt.Errorf("the cluster is up already; \"make cluster-down\" removes it")
 	}
+	// After a reboot, or an "up" that failed: start from nothing.
+	if err := c.down(); err != nil {
+		return fmt.Errorf("removing what an earlier cluster left: %w", err)
+	}
 	r, err := c.prepare()
 	if err != nil {
 		return fmt.Errorf("preparing the cluster: %w", err)
