@@ -118,7 +118,7 @@ func (l *Lab) run(ctx context.Context, trial traffic.Trial, settle time.Duration
 
 // persist calls f until it succeeds, at most three times. Between two calls the
 // generator is stopped and given its streams again, since it may have forgotten
-// them.
+// them, and the device learns them again.
 func (l *Lab) persist(ctx context.Context, event Event, f func() error) error {
 	var err error
 	for i := range attempts {
@@ -128,7 +128,11 @@ func (l *Lab) persist(ctx context.Context, event Event, f func() error) error {
 			if err := l.gen.Clock().Sleep(ctx, pauses[i-1]); err != nil {
 				return err
 			}
-			if err = l.gen.Configure(ctx, l.streams()); err != nil {
+			if err = l.gen.Configure(ctx, l.streams()); err == nil {
+				err = l.learn(ctx)
+			}
+			if err != nil {
+				l.stop(ctx)
 				if final(ctx, err) {
 					break
 				}

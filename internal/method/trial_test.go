@@ -1,0 +1,113 @@
+package method
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// twoWay is a pair of ports with a stream in each direction.
+func twoWay() plan.Plan {
+	return plan.Plan{
+		Ports:   []plan.Port{{Name: "p1"}, {Name: "p2"}},
+		Streams: []plan.Stream{{ID: 0, Tx: 0, Rx: 1, Part: 1}, {ID: 1, Tx: 1, Rx: 0, Part: 1}},
+	}
+}
+
+func measurement(sent0, received0, sent1, received1 uint64) traffic.Measurement {
+	return traffic.Measurement{
+		Tx: map[uint16]traffic.TxCount{0: {Intended: 100, Sent: sent0}, 1: {Intended: 100, Sent: sent1}},
+		Rx: map[traffic.RxKey]traffic.RxCount{
+			{Stream: 0, Port: "p2"}: {Received: received0},
+			{Stream: 1, Port: "p1"}: {Received: received1},
+		},
+		TxTime: time.Second,
+	}
+}
+
+func TestTrialVerdicts(t *testing.T) {
+	tests := map[string]struct {
+		m                                     traffic.Measurement
+		passed, generator, unsent, testerLost bool
+		lost, excess                          uint64
+		silent                                string
+		change                                func(*traffic.Measurement)
+	}{
+		"all came back": {m: measurement(100, 100, 100, 100), passed: true},
+		"one lost":      {m: measurement(100, 99, 100, 100), lost: 1},
+		// A surplus of one stream must not hide the loss of the other.
+		"one lost, one too many": {m: measurement(100, 99, 100, 101), lost: 1, excess: 1, testerLost: true, generator: true},
+		"sent less":              {m: measurement(90, 90, 100, 100), unsent: true, generator: true},
+		"sent less and lost":     {m: measurement(90, 80, 100, 100), unsent: true, lost: 10},
+		"sent nothing":           {m: measurement(0, 0, 0, 0), unsent: true, generator: true, silent: "p1,p2"},
+		"one direction is dead":  {m: measurement(100, 0, 100, 100), lost: 100, silent: "p2"},
+		"sent late": {m: measurement(100, 100, 100, 100), unsent: true, generator: true,
+			change: func(m *traffic.Measurement) { m.TxTime = 1011 * time.Millisecond }},
+		"sent a little late": {m: measurement(100, 100, 100, 100), passed: true,
+			change: func(m *traffic.Measurement) { m.TxTime = 1010 * time.Millisecond }},
+		"the tester dropped": {m: measurement(100, 99, 100, 100), lost: 1, generator: true, testerLost: true,
+			change: func(m *traffic.Measurement) {
+				m.Notes = []traffic.Note{{Kind: traffic.NoteReceiver, Text: "p2 dropped 1"}}
+			}},
+		"frames at the wrong port": {m: measurement(100, 0, 100, 100), lost: 100, silent: "p2",
+			change: func(m *traffic.Measurement) {
+				m.Rx[traffic.RxKey{Stream: 0, Port: "p1"}] = traffic.RxCount{Received: 100}
+			}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if tc.change != nil {
+				tc.change(&tc.m)
+			}
+			trial := newTrial(twoWay(), 64, 500_000, time.Second, tc.m)
+			if trial.Passed() != tc.passed || trial.GeneratorBound() != tc.generator || trial.Unsent() != tc.unsent || trial.TesterLost() != tc.testerLost {
+				t.Errorf("passed %v, generator-bound %v, unsent %v, tester lost %v", trial.Passed(), trial.GeneratorBound(), trial.Unsent(), trial.TesterLost())
+			}
+			if trial.Lost != tc.lost || trial.Excess != tc.excess || strings.Join(trial.Silent, ",") != tc.silent {
+				t.Errorf("lost %d, excess %d, silent %v", trial.Lost, trial.Excess, trial.Silent)
+			}
+		})
+	}
+}
+
+func TestShortSendingNamesThePortThatFellBehind(t *testing.T) {
+	trial := newTrial(twoWay(), 64, 500_000, time.Second, measurement(95, 95, 60, 60))
+	if got, want := trial.ShortSending(), "the tester sent 155 of the 200 frames that 50% asks for in 1s, and fell behind most on p2"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	m := measurement(100, 100, 100, 100)
+	m.TxTime = 2 * time.Second
+	trial = newTrial(twoWay(), 64, 500_000, time.Second, m)
+	if got := trial.ShortSending(); !strings.Contains(got, "took 2s to send the 200 frames of 1s") {
+		t.Error(got)
+	}
+	if got := trial.OfferedRate().FloatString(1); got != "100.0" {
+		t.Errorf("offered %s frames/s, want 200 in 2 s", got)
+	}
+	trial = newTrial(twoWay(), 64, 1, time.Second, traffic.Measurement{})
+	if got := trial.ShortSending(); !strings.Contains(got, "0.0001% is less than one frame") {
+		t.Error(got)
+	}
+}
+
+func TestLatencyOfAllStreams(t *testing.T) {
+	m := measurement(100, 2, 100, 3)
+	// Sums that together do not fit 64 bits, as 256 ports make them in a day.
+	m.Rx[traffic.RxKey{Stream: 0, Port: "p2"}] = traffic.RxCount{Received: 2, Latency: traffic.Latency{
+		Count: 2, MinNs: 50, MaxNs: 900, SumNs: 1 << 63, JitterCount: 1, JitterMaxNs: 5, JitterSumNs: 5, Buckets: map[uint32]uint64{7: 2}}}
+	m.Rx[traffic.RxKey{Stream: 1, Port: "p1"}] = traffic.RxCount{Received: 3, Latency: traffic.Latency{
+		Count: 3, MinNs: 10, MaxNs: 700, SumNs: 1 << 63, JitterCount: 2, JitterMaxNs: 8, JitterSumNs: 9, Buckets: map[uint32]uint64{7: 1, 1 << 30: 2}}}
+	l := newTrial(twoWay(), 64, 1, time.Second, m).Latency()
+	if l.Count != 5 || l.MinNs != 10 || l.MaxNs != 900 || l.SumNs.String() != "18446744073709551616" {
+		t.Errorf("latency %+v", l)
+	}
+	if l.JitterCount != 3 || l.JitterMaxNs != 8 || l.JitterSumNs.Int64() != 14 {
+		t.Errorf("jitter %+v", l)
+	}
+	if l.Buckets[7] != 3 || l.Buckets[traffic.BucketCount-1] != 2 {
+		t.Error("buckets were not added up")
+	}
+}

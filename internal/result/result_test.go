@@ -1,0 +1,128 @@
+package result
+
+import (
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// latencyOf counts latencies as an engine does.
+func latencyOf(values []uint64) method.Latency {
+	l := method.Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int), Buckets: make([]uint64, traffic.BucketCount), MinNs: values[0]}
+	for i, v := range values {
+		l.Count++
+		l.MinNs, l.MaxNs = min(l.MinNs, v), max(l.MaxNs, v)
+		l.SumNs.Add(l.SumNs, new(big.Int).SetUint64(v))
+		l.Buckets[traffic.BucketIndex(v)]++
+		if i > 0 {
+			jitter := max(v, values[i-1]) - min(v, values[i-1])
+			l.JitterCount++
+			l.JitterMaxNs = max(l.JitterMaxNs, jitter)
+			l.JitterSumNs.Add(l.JitterSumNs, new(big.Int).SetUint64(jitter))
+		}
+	}
+	return l
+}
+
+func TestSummaryRoundsOnce(t *testing.T) {
+	s := Summary(latencyOf([]uint64{1000, 1001, 1001, 90}))
+	want := v1alpha1.LatencySummary{MinNs: 90, AvgNs: 773, MaxNs: 1001, JitterAvgNs: 304, JitterMaxNs: 911}
+	want.P50Ns, want.P90Ns, want.P99Ns, want.P999Ns = 1001, 1001, 1001, 1001
+	if *s != want {
+		t.Errorf("%+v, want %+v", *s, want)
+	}
+	if s := Summary(method.Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int)}); s != nil {
+		t.Errorf("%+v of no frame", s)
+	}
+	one := Summary(latencyOf([]uint64{77}))
+	if one.P50Ns != 77 || one.P999Ns != 77 || one.JitterAvgNs != 0 {
+		t.Errorf("one frame: %+v", one)
+	}
+}
+
+// A percentile is never below the exact one, and at most 1/64 above it.
+func TestPercentilesAreWithinABucket(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 2))
+	for range 200 {
+		values := make([]uint64, 1+rng.IntN(5000))
+		for i := range values {
+			values[i] = rng.Uint64N(1 << (1 + rng.IntN(39)))
+		}
+		l := latencyOf(values)
+		slices.Sort(values)
+		for _, perMille := range []uint64{500, 900, 990, 999} {
+			rank := (uint64(len(values))*perMille + 999) / 1000
+			exact := int64(values[max(rank, 1)-1])
+			if got := percentile(l, perMille); got < exact || got > exact+exact/64+1 {
+				t.Fatalf("%d per mille of %d frames is %d, exactly %d", perMille, len(values), got, exact)
+			}
+		}
+	}
+}
+
+func TestValidity(t *testing.T) {
+	short := &method.Trial{Intended: 100, Sent: 90, Duration: time.Second}
+	whole := func(notes ...traffic.Note) *method.Trial {
+		return &method.Trial{Intended: 100, Sent: 100, Received: 100, Duration: time.Second, Notes: notes}
+	}
+	foreign := traffic.Note{Kind: traffic.NoteForeignLoad, Text: "others used 1.3 of 2 processors"}
+	dropped := traffic.Note{Kind: traffic.NoteReceiver, Text: "p2 dropped 3 frames"}
+	virtual := v1alpha1.Device{Containerlab: &v1alpha1.ContainerlabDevice{}}
+	physical := v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{}}
+	simulated := v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{}}
+	back := v1alpha1.Device{BackToBack: &v1alpha1.BackToBackDevice{}}
+	tests := map[string]struct {
+		device  v1alpha1.Device
+		driver  string
+		trial   *method.Trial
+		limit   *method.Trial
+		want    v1alpha1.Validity
+		reasons []string
+	}{
+		"modelled":                  {simulated, "", whole(), nil, v1alpha1.ValidityValid, nil},
+		"router in a container":     {virtual, "veth", whole(), nil, v1alpha1.ValidityVirtual, []string{"the device is software"}},
+		"cabled virtual interfaces": {back, "veth", whole(), nil, v1alpha1.ValidityVirtual, []string{"port p1 is a virtual interface"}},
+		"cabled interfaces":         {back, "ixgbe", whole(), nil, v1alpha1.ValidityValid, nil},
+		"switch":                    {physical, "mlx5_core", whole(), nil, v1alpha1.ValidityUncalibrated, []string{"not measured back to back"}},
+		"others on the machine":     {virtual, "veth", whole(foreign), nil, v1alpha1.ValidityContended, []string{"others used 1.3", "the device is software"}},
+		"slow tester":               {virtual, "veth", whole(foreign), short, v1alpha1.ValidityGeneratorBound, []string{"to send the 100 frames", "others used", "software"}},
+		"receiver dropped":          {simulated, "", whole(dropped), nil, v1alpha1.ValidityGeneratorBound, []string{"p2 dropped 3 frames"}},
+		"dropped above":             {simulated, "", whole(), whole(dropped), v1alpha1.ValidityGeneratorBound, []string{"p2 dropped 3 frames"}},
+		"too many came back":        {simulated, "", &method.Trial{Sent: 1, Excess: 2}, nil, v1alpha1.ValidityGeneratorBound, []string{"2 more frames were received than sent"}},
+		"nothing ran":               {simulated, "", nil, nil, v1alpha1.ValidityValid, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := Input{
+				Bed:     &v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{Device: tc.device}},
+				Info:    traffic.Info{Ports: []traffic.PortInfo{{Name: "p1", Driver: tc.driver}}},
+				Outcome: method.Outcome{Trial: tc.trial, Limit: tc.limit},
+			}
+			got, reasons := Judge(in)
+			if got != tc.want || len(reasons) != len(tc.reasons) {
+				t.Fatalf("%s %q, want %s with %d reasons", got, reasons, tc.want, len(tc.reasons))
+			}
+			for i, want := range tc.reasons {
+				if !strings.Contains(reasons[i], want) {
+					t.Errorf("reason %q, want %q in it", reasons[i], want)
+				}
+			}
+		})
+	}
+}
+
+func TestRowWithoutATrial(t *testing.T) {
+	step := plan.Step{Test: v1alpha1.Test{Name: "latency"}, Method: v1alpha1.MethodLatency, FrameSize: 64, Load: "throughput"}
+	row := Row(plan.Plan{}, &v1alpha1.TestBed{}, traffic.Info{}, method.Outcome{Step: step, Message: "not measured"})
+	if row.Load != "throughput" || row.LineRatePPM != 0 || row.FramesPerSecond != 0 || row.Latency != nil || row.Message != "not measured" || row.Validity != v1alpha1.ValidityValid {
+		t.Errorf("%+v", row)
+	}
+}
