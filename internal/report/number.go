@@ -59,12 +59,17 @@ type bitUnit struct {
 	bits int64
 }
 
-// unitFor chooses Tbit/s once a rate reaches 1 Tbit/s, and Gbit/s otherwise.
+// unitFor chooses the unit for the highest rate of a report: Tbit/s from 1 Tbit/s
+// up, Mbit/s below 1 Gbit/s, and Gbit/s between.
 func unitFor(highest int64) bitUnit {
-	if highest >= 1_000_000_000_000 {
-		return bitUnit{"Tbit/s", 1_000_000_000_000}
+	const mega, giga, tera = 1_000_000, 1_000_000_000, 1_000_000_000_000
+	switch {
+	case highest >= tera:
+		return bitUnit{"Tbit/s", tera}
+	case highest >= giga:
+		return bitUnit{"Gbit/s", giga}
 	}
-	return bitUnit{"Gbit/s", 1_000_000_000}
+	return bitUnit{"Mbit/s", mega}
 }
 
 // span writes a duration as people do: 1h2m3s without parts that are zero.

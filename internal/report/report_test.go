@@ -203,6 +203,16 @@ func TestPublishedDigits(t *testing.T) {
 	}
 }
 
+func TestUnitFor(t *testing.T) {
+	for highest, want := range map[int64]string{
+		0: "Mbit/s", 999_999_999: "Mbit/s", 1_000_000_000: "Gbit/s", 999_999_999_999: "Gbit/s", 1_000_000_000_000: "Tbit/s",
+	} {
+		if got := unitFor(highest).name; got != want {
+			t.Errorf("unitFor(%d) = %s, want %s", highest, got, want)
+		}
+	}
+}
+
 func TestFixed(t *testing.T) {
 	tests := []struct {
 		n, unit  int64
@@ -268,8 +278,8 @@ func TestParseFormat(t *testing.T) {
 func TestRowLine(t *testing.T) {
 	rows := router().Rows
 	for i, want := range []string{
-		"throughput 86 B: 294,811 frames/s, 0.203 Gbit/s, 1.2500% of line rate, latency 43.210 us on average, Virtual",
-		"throughput 1,518 B: 0 frames/s, 0.000 Gbit/s, 0.0000% of line rate, Virtual, no test frame came back on p2 in 5 s; ARP for 198.18.2.1 was not answered on p2: check the device's address, and that the link is up",
+		"throughput 86 B: 294,811 frames/s, 202.830 Mbit/s, 1.2500% of line rate, latency 43.210 us on average, Virtual",
+		"throughput 1518 B: 0 frames/s, 0.000 Mbit/s, 0.0000% of line rate, Virtual, no test frame came back on p2 in 5 s; ARP for 198.18.2.1 was not answered on p2: check the device's address, and that the link is up",
 		"latency 86 B at 50%: 1,488,095 frames/s, 1.024 Gbit/s, 50.0000% of line rate, latency 43.210 us on average, 1 frames lost, GeneratorBound",
 	} {
 		if got := RowLine(rows[i]); got != want {

@@ -79,7 +79,7 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		column{"", "validity", true},
 	)
 	for _, row := range rows {
-		cells := []string{group(int64(row.FrameSize))}
+		cells := []string{fmt.Sprint(row.FrameSize)}
 		if withLoad {
 			cells = append(cells, string(row.Load))
 		}
@@ -131,7 +131,7 @@ func labelsOf(some, all []v1alpha1.ResultRow) string {
 	}
 	var labels []string
 	for _, row := range some {
-		label := group(int64(row.FrameSize)) + " B"
+		label := fmt.Sprintf("%d B", row.FrameSize)
 		switch {
 		case ofSize[row.FrameSize] != 0:
 			label += " at " + string(row.Load)
@@ -148,9 +148,7 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 	if row.Message != "" {
 		notes = append(notes, row.Message)
 	}
-	for _, reason := range row.ValidityReasons {
-		notes = append(notes, fmt.Sprintf("%s: %s", row.Validity, reason))
-	}
+	notes = append(notes, row.ValidityReasons...)
 	// The runner's message about a loss says the same with more words.
 	if row.Lost > 0 && !strings.Contains(row.Message, "lost") {
 		notes = append(notes, fmt.Sprintf("lost %s of %s frames (%s)", group(row.Lost), group(row.Sent), share(row.Lost, row.Sent)))
@@ -190,7 +188,7 @@ func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Mill
 
 // RowLine is a finished row in one line, for those who follow a run.
 func RowLine(row v1alpha1.ResultRow) string {
-	what := fmt.Sprintf("%s %s B", row.Test, group(int64(row.FrameSize)))
+	what := fmt.Sprintf("%s %d B", row.Test, row.FrameSize)
 	if row.Load != "" {
 		what += " at " + string(row.Load)
 	}
