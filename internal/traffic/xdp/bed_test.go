@@ -1,0 +1,152 @@
+package xdp
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// bed is a network namespace made for one test, which the test's thread is in.
+type bed struct {
+	*testing.T
+	tester netns.NsHandle
+	nl     *netlink.Handle
+}
+
+// newBed makes a namespace and enters it for the rest of the test.
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("skipped: needs root, to make network namespaces and load BPF programs")
+	}
+	runtime.LockOSThread() // for good: the thread ends with the test
+	b := &bed{T: t, tester: netns.None()}
+	b.tester = b.namespace()
+	b.enter(b.tester)
+	b.nl = b.handle(b.tester)
+	b.up(b.nl, "lo")
+	return b
+}
+
+// namespace makes a network namespace that ends with the test.
+func (b *bed) namespace() netns.NsHandle {
+	b.Helper()
+	ns, err := netns.New() // and enters it
+	if err != nil {
+		b.Fatalf("making a network namespace: %v", err)
+	}
+	b.Cleanup(func() { ns.Close() })
+	if b.tester.IsOpen() {
+		b.enter(b.tester)
+	}
+	return ns
+}
+
+func (b *bed) enter(ns netns.NsHandle) {
+	b.Helper()
+	if err := netns.Set(ns); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// in runs f in a namespace.
+func (b *bed) in(ns netns.NsHandle, f func()) {
+	b.Helper()
+	b.enter(ns)
+	defer b.enter(b.tester)
+	f()
+}
+
+func (b *bed) handle(ns netns.NsHandle) *netlink.Handle {
+	b.Helper()
+	nl, err := netlink.NewHandleAt(ns)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(nl.Close)
+	return nl
+}
+
+// veth makes a pair whose second end is in a namespace, and brings that up.
+func (b *bed) veth(name, peer string, at netns.NsHandle) {
+	b.Helper()
+	v := netlink.NewVeth(netlink.LinkAttrs{Name: name, MTU: 1500})
+	v.PeerName = peer
+	v.PeerNamespace = netlink.NsFd(at)
+	if err := b.nl.LinkAdd(v); err != nil {
+		b.Fatalf("making veth %s: %v", name, err)
+	}
+	b.up(b.handle(at), peer)
+}
+
+func (b *bed) up(nl *netlink.Handle, name string) netlink.Link {
+	b.Helper()
+	l, err := nl.LinkByName(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := nl.LinkSetUp(l); err != nil {
+		b.Fatal(err)
+	}
+	return l
+}
+
+// open opens an engine that is closed with the test.
+func (b *bed) open(ports ...Port) *Engine {
+	b.Helper()
+	e, err := New(Options{Host: "test", Ports: ports})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			b.Errorf("closing: %v", err)
+		}
+	})
+	return e
+}
+
+// backToBack opens both ends of a veth, as p1 and p2.
+func (b *bed) backToBack() *Engine {
+	b.Helper()
+	b.veth("v1", "v2", b.tester)
+	return b.open(
+		Port{Name: "p1", Interface: "v1", Addresses: []netip.Prefix{netip.MustParsePrefix("198.18.0.1/24")}},
+		Port{Name: "p2", Interface: "v2", Addresses: []netip.Prefix{netip.MustParsePrefix("198.18.0.2/24")}},
+	)
+}
+
+// run does a whole trial. On veths every frame has arrived when the last was
+// sent or waits for a softirq; settle waits until the counters stand still.
+func (b *bed) run(e *Engine, streams []traffic.Stream, trial traffic.Trial) traffic.Measurement {
+	b.Helper()
+	ctx := context.Background()
+	if err := e.Configure(ctx, streams); err != nil {
+		b.Fatal(err)
+	}
+	return b.again(e, trial)
+}
+
+// again does a trial with the streams configured before.
+func (b *bed) again(e *Engine, trial traffic.Trial) traffic.Measurement {
+	b.Helper()
+	ctx := context.Background()
+	if err := e.Start(ctx, trial); err != nil {
+		b.Fatal(err)
+	}
+	if err := e.Wait(ctx); err != nil {
+		b.Fatal(err)
+	}
+	m, err := e.Read(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return m
+}

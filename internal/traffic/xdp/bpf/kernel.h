@@ -1,0 +1,67 @@
+/* The few kernel types that the programs need, so that building them takes
+ * clang and libbpf's headers and no kernel headers. Types marked
+ * preserve_access_index are matched by name against the running kernel. */
+#pragma once
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed short __s16;
+typedef signed int __s32;
+typedef signed long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u64 __be64;
+typedef __u32 __wsum;
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+
+enum { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6 };
+enum { BPF_F_MMAPABLE = 1 << 10 };
+enum xdp_action { XDP_ABORTED, XDP_DROP, XDP_PASS, XDP_TX, XDP_REDIRECT };
+
+struct bpf_spin_lock {
+	__u32 val;
+};
+
+struct xdp_md {
+	__u32 data;
+	__u32 data_end;
+	__u32 data_meta;
+	__u32 ingress_ifindex;
+	__u32 rx_queue_index;
+	__u32 egress_ifindex;
+};
+
+#define CORE __attribute__((preserve_access_index))
+
+struct ns_common {
+	unsigned int inum;
+} CORE;
+
+struct net {
+	struct ns_common ns;
+} CORE;
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct net_device {
+	int ifindex;
+	possible_net_t nd_net;
+} CORE;
+
+struct bpf_prog_aux {
+	__u32 id;
+} CORE;
+
+struct bpf_prog {
+	struct bpf_prog_aux *aux;
+} CORE;
+
+#define ETH_IPV4 bpf_htons(0x0800)
+#define ETH_IPV6 bpf_htons(0x86dd)
+#define PROTO_UDP 17

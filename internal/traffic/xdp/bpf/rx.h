@@ -1,0 +1,201 @@
+/* Reception: test frames are counted and dropped, everything else passes to the
+ * kernel, so that ARP, ND and routing daemons work on the port. */
+#pragma once
+#include "kernel.h"
+#include "signature.h"
+
+/* Sequence numbers that are remembered, in blocks of 32. An entry holds the
+ * block's number above and one bit per frame below, so that nothing has to be
+ * cleared when the window moves. */
+#define WINDOW_BLOCKS 512
+
+/* Latency buckets, see traffic.BucketIndex. */
+#define SUB_BITS 6
+#define SUB (1 << SUB_BITS)
+#define BUCKETS ((40 - SUB_BITS) * SUB + SUB)
+
+/* One stream as received on this port. The lock makes it exact when a NIC
+ * spreads a stream over several CPUs. */
+struct rx_flow {
+	struct bpf_spin_lock lock;
+	__u16 epoch; /* frames of other trials are stale */
+	__u16 timed; /* the sender shares our clock */
+	__u64 next;  /* one above the highest sequence number seen */
+	__u64 received, duplicate, reordered;
+	__u64 late; /* older than the window: received or duplicate, unknown */
+	__u64 latency_min, latency_max, latency_sum, latency_last;
+	__u64 jitter_max, jitter_sum;
+	__u64 window[WINDOW_BLOCKS];
+	__u64 buckets[BUCKETS];
+};
+
+struct rx_port {
+	__u64 stale;   /* test frames of an earlier trial */
+	__u64 unknown; /* test frames of streams not expected here */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rx_flow);
+} rx_flows SEC(".maps");
+
+/* Stream ID to index in rx_flows plus one. 8 bytes, as the kernel rounds an
+ * array's values up to that in the memory that user space maps. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u64);
+} rx_index SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rx_port);
+} rx_ports SEC(".maps");
+
+static __always_inline __u32 log2_64(__u64 v)
+{
+	__u32 r = 0;
+
+	if (v >> 32) { v >>= 32; r += 32; }
+	if (v >> 16) { v >>= 16; r += 16; }
+	if (v >> 8) { v >>= 8; r += 8; }
+	if (v >> 4) { v >>= 4; r += 4; }
+	if (v >> 2) { v >>= 2; r += 2; }
+	return r + (v >> 1);
+}
+
+static __always_inline __u32 bucket_of(__u64 ns)
+{
+	__u32 shift, i;
+
+	if (ns < 2 * SUB)
+		return ns;
+	shift = log2_64(ns) - SUB_BITS;
+	i = shift * SUB + (__u32)(ns >> shift);
+	return i < BUCKETS ? i : BUCKETS - 1;
+}
+
+/* Called with the flow locked. */
+static __always_inline void count_latency(struct rx_flow *f, __u64 latency, __u32 bucket)
+{
+	__u64 jitter = latency > f->latency_last ? latency - f->latency_last
+						 : f->latency_last - latency;
+
+	if (!f->received) {
+		f->latency_min = latency;
+		jitter = 0;
+	}
+	if (latency < f->latency_min)
+		f->latency_min = latency;
+	if (latency > f->latency_max)
+		f->latency_max = latency;
+	if (jitter > f->jitter_max)
+		f->jitter_max = jitter;
+	f->latency_sum += latency;
+	f->jitter_sum += jitter;
+	f->latency_last = latency;
+	barrier_var(bucket); /* or the compiler drops the check that the verifier needs */
+	if (bucket < BUCKETS)
+		f->buckets[bucket]++;
+}
+
+/* Called with the flow locked. RFC 4737: a frame is reordered when its number
+ * is below the highest seen before. */
+static __always_inline void count_frame(struct rx_flow *f, __u64 seq, __u64 latency, __u32 bucket)
+{
+	__u64 block = seq / 32, newest = f->next ? (f->next - 1) / 32 : 0;
+	__u32 bit = 1U << (seq % 32);
+	__u64 entry;
+
+	if (block + WINDOW_BLOCKS <= newest) {
+		f->late++;
+		return;
+	}
+	entry = f->window[block % WINDOW_BLOCKS];
+	if (entry >> 32 != (block & 0xffffffff))
+		entry = block << 32;
+	if (entry & bit) {
+		f->duplicate++;
+		return;
+	}
+	f->window[block % WINDOW_BLOCKS] = entry | bit;
+	if (seq < f->next)
+		f->reordered++;
+	else
+		f->next = seq + 1;
+	if (f->timed)
+		count_latency(f, latency, bucket);
+	f->received++;
+}
+
+/* signature_of returns the signature of a test frame, or 0. IPv4 options and
+ * IPv6 extension headers never occur in test frames. */
+static __always_inline void *signature_of(void *data, void *end)
+{
+	void *sig;
+
+	if (data + IPV4_SIGNATURE + SIGNATURE_SIZE > end)
+		return 0;
+	if (AT(__be16, 12) == ETH_IPV4) {
+		if (AT(__u8, 14) != 0x45 || AT(__u8, 23) != PROTO_UDP)
+			return 0;
+		sig = data + IPV4_SIGNATURE;
+	} else if (AT(__be16, 12) == ETH_IPV6) {
+		if (data + IPV6_SIGNATURE + SIGNATURE_SIZE > end || AT(__u8, 20) != PROTO_UDP)
+			return 0;
+		sig = data + IPV6_SIGNATURE;
+	} else {
+		return 0;
+	}
+	return *(__be16 *)sig == bpf_htons(MAGIC) ? sig : 0;
+}
+
+static __always_inline int count(void *sig)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u16 epoch = bpf_ntohs(*(__be16 *)(sig + 2));
+	__u32 stream = bpf_ntohs(*(__be16 *)(sig + 4)), zero = 0, slot, bucket, stale;
+	__u64 mark = bpf_be64_to_cpu(*(__be64 *)(sig + 6));
+	__u64 time = (mark & 0xffff) << 32 | bpf_ntohl(*(__be32 *)(sig + 14));
+	__u64 latency = (now - time) & MASK48;
+	struct rx_flow *f = 0;
+	struct rx_port *port;
+	__u64 *index = bpf_map_lookup_elem(&rx_index, &stream);
+
+	if (latency >> 47)
+		latency = 0; /* a clock that stands before ours */
+	bucket = bucket_of(latency);
+	if (index && *index) {
+		slot = *index - 1;
+		f = bpf_map_lookup_elem(&rx_flows, &slot);
+	}
+	if (f) {
+		bpf_spin_lock(&f->lock);
+		stale = f->epoch != epoch;
+		if (!stale)
+			count_frame(f, mark >> 16, latency, bucket);
+		bpf_spin_unlock(&f->lock);
+		if (!stale)
+			return XDP_DROP;
+	}
+	port = bpf_map_lookup_elem(&rx_ports, &zero);
+	if (port && f)
+		port->stale++;
+	else if (port)
+		port->unknown++;
+	return XDP_DROP;
+}
+
+static __always_inline int receive(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	void *sig = signature_of(data, end);
+
+	return sig ? count(sig) : XDP_PASS;
+}

@@ -1,0 +1,17 @@
+/* The signature of a test frame, right after its UDP header, big endian:
+ *
+ *   0  magic     u16
+ *   2  epoch     u16   trial
+ *   4  stream    u16
+ *   6  sequence  u48   from 0 in every trial
+ *   12 time      u48   CLOCK_MONOTONIC in ns
+ *
+ * 18 bytes: an IPv4 frame of 64 bytes holds exactly this. */
+#pragma once
+
+#define MAGIC 0xd50f
+#define MASK48 ((1ULL << 48) - 1)
+
+#define IPV4_SIGNATURE 42
+#define IPV6_SIGNATURE 62
+#define SIGNATURE_SIZE 18

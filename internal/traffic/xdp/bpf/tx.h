@@ -1,0 +1,231 @@
+/* Transmission. User space puts the streams of the next frames into a plan and
+ * runs it by BPF_PROG_RUN with live frames, once per entry. */
+#pragma once
+#include "kernel.h"
+#include "signature.h"
+
+#define PLAN_MAX 1024
+#define PENDING_MAX 256 /* above any driver bulk: the kernel's holds 16 */
+
+/* One sending stream. User space writes everything but seq, unsent and the
+ * positions; those it resets between trials. */
+struct tx_stream {
+	__u64 seq;    /* of the next frame: frames written so far */
+	__u64 unsent; /* frames written that the device did not take */
+	__u64 src, dst; /* first address: IPv4, or the low half of IPv6 */
+	__u32 src_count, dst_count, sport_count, dport_count;
+	__u32 src_pos, dst_pos, sport_pos, dport_pos;
+	__u32 sum; /* of what the checksum covers and does not change */
+	__u16 sport, dport;
+	__u16 len; /* without FCS */
+	__u16 ipv6;
+	__u32 pad;
+	__u64 head[9]; /* Ethernet to the signature's stream */
+};
+
+struct tx_port {
+	__u32 pos;      /* frames of the plan that were written */
+	__u32 plan_len; /* frames in the plan */
+	__u64 sent, unsent;
+	__s32 error; /* of the last frame that was not taken */
+	__u32 pending_head, pending_tail;
+	__u32 pad;
+	__u32 pending[PENDING_MAX]; /* streams of frames in the kernel's bulk queue */
+	__u32 plan[PLAN_MAX];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tx_stream);
+} tx_streams SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tx_port);
+} tx_ports SEC(".maps");
+
+const volatile __u32 port_ifindex;
+const volatile __u32 port_netns;
+
+static __always_inline struct tx_port *this_port(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&tx_ports, &zero);
+}
+
+static __always_inline __u32 fold64(__u64 v)
+{
+	v = (v >> 32) + (v & 0xffffffff);
+	v = (v >> 32) + (v & 0xffffffff);
+	return v;
+}
+
+/* checksum returns the Internet checksum (RFC 1071) of a sum of 16 bit words. */
+static __always_inline __u16 checksum(__u64 sum)
+{
+	sum = (sum >> 32) + (sum & 0xffffffff);
+	sum = (sum >> 16) + (sum & 0xffff);
+	sum = (sum >> 16) + (sum & 0xffff);
+	sum = (sum >> 16) + (sum & 0xffff);
+	return ~sum;
+}
+
+/* step returns the offset of this frame in a range and moves on. */
+static __always_inline __u32 step(__u32 *pos, __u32 count)
+{
+	__u32 now = *pos, next = now + 1;
+
+	*pos = next < count ? next : 0;
+	return now;
+}
+
+#define AT(type, off) (*(type *)(data + (off)))
+
+static __always_inline void write_ipv4(void *data, struct tx_stream *s, __u64 seq, __u64 time)
+{
+	__u32 src = s->src + step(&s->src_pos, s->src_count);
+	__u32 dst = s->dst + step(&s->dst_pos, s->dst_count);
+	__u16 sport = s->sport + step(&s->sport_pos, s->sport_count);
+	__u16 dport = s->dport + step(&s->dport_pos, s->dport_count);
+
+	for (int i = 0; i < 6; i++)
+		AT(__u64, i * 8) = s->head[i];
+	AT(__be16, 24) = bpf_htons(checksum((__u64)s->sum + src + dst));
+	AT(__be32, 26) = bpf_htonl(src);
+	AT(__be32, 30) = bpf_htonl(dst);
+	AT(__be16, 34) = bpf_htons(sport);
+	AT(__be16, 36) = bpf_htons(dport);
+	AT(__be64, 48) = bpf_cpu_to_be64(seq << 16 | time >> 32);
+	AT(__be32, 56) = bpf_htonl(time);
+}
+
+static __always_inline void write_ipv6(void *data, struct tx_stream *s, __u64 seq, __u64 time)
+{
+	__u64 src = s->src + step(&s->src_pos, s->src_count);
+	__u64 dst = s->dst + step(&s->dst_pos, s->dst_count);
+	__u16 sport = s->sport + step(&s->sport_pos, s->sport_count);
+	__u16 dport = s->dport + step(&s->dport_pos, s->dport_count);
+	__u64 mark = seq << 16 | time >> 32;
+	__u16 sum = checksum((__u64)s->sum + fold64(src) + fold64(dst) + sport + dport +
+			     fold64(mark) + (__u32)time);
+
+	for (int i = 0; i < 8; i++)
+		AT(__u64, i * 8) = s->head[i];
+	AT(__u32, 64) = s->head[8];
+	AT(__be64, 30) = bpf_cpu_to_be64(src);
+	AT(__be64, 46) = bpf_cpu_to_be64(dst);
+	AT(__be16, 54) = bpf_htons(sport);
+	AT(__be16, 56) = bpf_htons(dport);
+	AT(__be16, 60) = bpf_htons(sum ? sum : 0xffff); /* 0 would mean none */
+	AT(__be64, 68) = bpf_cpu_to_be64(mark);
+	AT(__be32, 76) = bpf_htonl(time);
+}
+
+/* Frames come from a pool and carry whatever was last written into them, so
+ * every header byte is written every time. */
+static __always_inline int transmit(struct xdp_md *ctx)
+{
+	struct tx_port *port = this_port();
+	struct tx_stream *s;
+	void *data, *end;
+	__u32 slot, pos;
+	int excess;
+	__u64 seq;
+
+	if (!port)
+		return XDP_DROP;
+	pos = port->pos;
+	if (pos >= port->plan_len || pos >= PLAN_MAX)
+		return XDP_DROP;
+	slot = port->plan[pos];
+	s = bpf_map_lookup_elem(&tx_streams, &slot);
+	if (!s)
+		return XDP_DROP;
+	/* The run's template is as long as the longest stream's frames. */
+	excess = (int)(ctx->data_end - ctx->data) - s->len;
+	if (excess > 0 && bpf_xdp_adjust_tail(ctx, -excess))
+		return XDP_DROP;
+	data = (void *)(long)ctx->data;
+	end = (void *)(long)ctx->data_end;
+	if (s->ipv6) {
+		if (data + IPV6_SIGNATURE + SIGNATURE_SIZE > end)
+			return XDP_DROP;
+		seq = s->seq++;
+		write_ipv6(data, s, seq & MASK48, bpf_ktime_get_ns() & MASK48);
+	} else {
+		if (data + IPV4_SIGNATURE + SIGNATURE_SIZE > end)
+			return XDP_DROP;
+		seq = s->seq++;
+		write_ipv4(data, s, seq & MASK48, bpf_ktime_get_ns() & MASK48);
+	}
+	port->pos = pos + 1;
+	port->pending[port->pending_head++ % PENDING_MAX] = slot;
+	return bpf_redirect(port_ifindex, 0);
+}
+
+static __always_inline void count_unsent(struct tx_port *port, __u32 at, int error)
+{
+	__u32 slot = port->pending[at % PENDING_MAX];
+	struct tx_stream *s = bpf_map_lookup_elem(&tx_streams, &slot);
+
+	if (s)
+		s->unsent++;
+	port->unsent++;
+	port->error = error;
+}
+
+static __always_inline int is_port(const struct net_device *dev)
+{
+	return dev->ifindex == port_ifindex && dev->nd_net.net->ns.inum == port_netns;
+}
+
+/* The kernel hands frames to the driver in bulks and in order, and drops those
+ * at the end of a bulk that the driver has no room for. This runs right after,
+ * on the same CPU, before the next frame is written. */
+SEC("tp_btf/xdp_devmap_xmit")
+int tx_done(__u64 *args)
+{
+	struct net_device *to = (void *)args[1];
+	int sent = args[2], drops = args[3], error = args[4];
+	struct tx_port *port;
+
+	if (!is_port(to))
+		return 0;
+	port = this_port();
+	if (!port || sent < 0 || drops < 0)
+		return 0;
+	if (port->pending_head - port->pending_tail < sent + drops)
+		return 0; /* not our frames */
+	port->sent += sent;
+	if (drops > 0) {
+		for (int i = 0; i < PENDING_MAX && i < drops; i++)
+			count_unsent(port, port->pending_tail + sent + i, error);
+	}
+	port->pending_tail += sent + drops;
+	return 0;
+}
+
+/* A frame that could not even be queued: no driver support, or too long. */
+SEC("tp_btf/xdp_redirect_err")
+int tx_refused(__u64 *args)
+{
+	struct tx_port *port;
+
+	if ((__u32)args[2] != port_ifindex)
+		return 0;
+	if (((struct net_device *)args[0])->nd_net.net->ns.inum != port_netns)
+		return 0;
+	port = this_port();
+	if (!port || port->pending_head == port->pending_tail)
+		return 0;
+	port->pending_head--;
+	count_unsent(port, port->pending_head, (int)args[3]);
+	return 0;
+}

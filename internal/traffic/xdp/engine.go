@@ -1,0 +1,176 @@
+package xdp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Options say which ports an engine drives.
+type Options struct {
+	// Host is the name of the machine, for the report.
+	Host string
+	// Ports that the engine owns, at least one.
+	Ports []Port
+}
+
+// Port is an interface of the network namespace in which New is called.
+type Port struct {
+	// Name of the port in the bed.
+	Name string
+	// Interface behind it.
+	Interface string
+	// SpeedBitsPerSecond is the nominal speed.
+	SpeedBitsPerSecond int64
+	// Addresses that the interface gets while the engine has it: the kernel
+	// answers ARP and neighbour discovery for them.
+	Addresses []netip.Prefix
+}
+
+// Engine implements traffic.Generator on interfaces of this machine.
+type Engine struct {
+	options Options
+	netns   *namespace
+	netlink *netlink.Handle
+	ports   []*port
+	epoch   uint16
+	armed   bool
+	trial   *trial
+}
+
+var (
+	_ traffic.Generator = (*Engine)(nil)
+	_ traffic.Armer     = (*Engine)(nil)
+)
+
+// New takes the ports: it brings them up, gives them their addresses and
+// attaches the receive program. It fails when another program is on a port.
+func New(o Options) (_ *Engine, err error) {
+	if len(o.Ports) == 0 {
+		return nil, errors.New("the engine xdp needs at least one port")
+	}
+	e := &Engine{options: o, epoch: uint16(rand.Uint32())}
+	defer func() {
+		if err != nil {
+			e.Close()
+		}
+	}()
+	if e.netns, err = currentNamespace(); err != nil {
+		return nil, err
+	}
+	return e, e.netns.do(func() error {
+		if e.netlink, err = netlink.NewHandle(); err != nil {
+			return fmt.Errorf("opening netlink: %w", err)
+		}
+		for i, c := range o.Ports {
+			for _, other := range o.Ports[:i] {
+				if c.Name == other.Name || c.Interface == other.Interface {
+					return fmt.Errorf("port %s (%s) and port %s (%s): names and interfaces must differ", other.Name, other.Interface, c.Name, c.Interface)
+				}
+			}
+			p := &port{Port: c, engine: e}
+			e.ports = append(e.ports, p)
+			if err := p.open(e.netlink); err != nil {
+				return fmt.Errorf("opening port %s (%s): %w", c.Name, c.Interface, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Clock implements traffic.Generator.
+func (e *Engine) Clock() traffic.Clock { return clock{} }
+
+type clock struct{}
+
+func (clock) Now() time.Time { return time.Now() }
+
+func (clock) Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *Engine) port(name string) *port {
+	i := slices.IndexFunc(e.ports, func(p *port) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return e.ports[i]
+}
+
+func (e *Engine) owns(name string) bool { return e.port(name) != nil }
+
+// Configure implements traffic.Generator.
+func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error {
+	if err := e.Stop(ctx); err != nil {
+		return err
+	}
+	e.trial, e.armed = nil, false
+	tx, rx := make([][]traffic.Stream, len(e.ports)), make([][]traffic.Stream, len(e.ports))
+	seen := map[uint16]bool{}
+	for _, s := range streams {
+		if err := checkStream(s); err != nil {
+			return err
+		}
+		if seen[s.ID] {
+			return fmt.Errorf("stream %d is configured twice", s.ID)
+		}
+		seen[s.ID] = true
+		for i, p := range e.ports {
+			if s.TxPort == p.Name {
+				if err := p.checkTx(s); err != nil {
+					return err
+				}
+				tx[i] = append(tx[i], s)
+			}
+			if slices.Contains(s.RxPorts, p.Name) {
+				rx[i] = append(rx[i], s)
+			}
+		}
+	}
+	return e.netns.do(func() error {
+		for i, p := range e.ports {
+			if err := p.configure(tx[i], rx[i]); err != nil {
+				return fmt.Errorf("configuring port %s (%s): %w", p.Name, p.Interface, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Close implements traffic.Generator.
+func (e *Engine) Close() error {
+	errs := []error{e.Stop(context.Background())}
+	if e.netns == nil {
+		return errors.Join(errs...)
+	}
+	errs = append(errs, e.netns.do(func() error {
+		var errs []error
+		for _, p := range e.ports {
+			errs = append(errs, p.close())
+		}
+		return errors.Join(errs...)
+	}))
+	e.ports = nil
+	if e.netlink != nil {
+		e.netlink.Close()
+		e.netlink = nil
+	}
+	errs = append(errs, e.netns.file.Close())
+	e.netns = nil
+	return errors.Join(errs...)
+}

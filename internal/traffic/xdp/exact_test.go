@@ -1,0 +1,69 @@
+package xdp
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Ten million frames of the smallest size leave one end of a veth and arrive at
+// the other, not one less and not one more.
+func TestExactBackToBack(t *testing.T) {
+	bed := newBed(t)
+	e := bed.backToBack()
+	s := stream(1, e)
+	m := bed.run(e, []traffic.Stream{s}, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Max: true, Frames: 10_000_000}}})
+
+	tx, rx := m.Tx[1], m.Rx[traffic.RxKey{Stream: 1, Port: "p2"}]
+	t.Logf("%d frames of 64 bytes sent in %v: %.0f frames/s; received %d, lost %d, duplicate %d, reordered %d",
+		tx.Sent, tx.Duration.Round(time.Millisecond), float64(tx.Sent)/tx.Duration.Seconds(), rx.Received, tx.Sent-rx.Received, rx.Duplicate, rx.Reordered)
+	if tx.Intended != 10_000_000 || tx.Sent != 10_000_000 || rx.Received != 10_000_000 {
+		t.Errorf("intended %d, sent %d, received %d: want 10000000 each", tx.Intended, tx.Sent, rx.Received)
+	}
+	if rx.Duplicate != 0 || rx.Reordered != 0 {
+		t.Errorf("duplicate %d, reordered %d: want none", rx.Duplicate, rx.Reordered)
+	}
+	checkLatency(t, rx)
+}
+
+// stream is a stream of 64 byte frames from p1 to p2 of a bed back to back.
+func stream(id uint16, e *Engine) traffic.Stream {
+	return traffic.Stream{
+		ID: id, TxPort: "p1", RxPorts: []string{"p2"}, FrameSize: 64,
+		Headers: traffic.Headers{
+			SrcMAC: e.port("p1").mac, DstMAC: e.port("p2").mac,
+			SrcIP: netip.MustParseAddr("198.18.0.1"), DstIP: netip.MustParseAddr("198.18.0.2"),
+			SrcIPCount: 1, DstIPCount: 1, SrcPort: 20001, DstPort: 30001, SrcPortCount: 1, DstPortCount: 1,
+		},
+	}
+}
+
+// checkLatency checks that the parts of a latency agree.
+func checkLatency(t *testing.T, rx traffic.RxCount) {
+	t.Helper()
+	l, sum := rx.Latency, uint64(0)
+	if l.Count != rx.Received {
+		t.Errorf("latency of %d frames, received %d", l.Count, rx.Received)
+	}
+	for i, n := range l.Buckets {
+		low, high := traffic.BucketBounds(i)
+		if low > l.MaxNs || high < l.MinNs {
+			t.Errorf("%d frames between %d and %d ns, all were between %d and %d ns", n, low, high, l.MinNs, l.MaxNs)
+		}
+		sum += n
+	}
+	if sum != l.Count {
+		t.Errorf("the buckets hold %d frames, want %d", sum, l.Count)
+	}
+	if l.Count == 0 {
+		return
+	}
+	if avg := l.SumNs / l.Count; l.MinNs > avg || avg > l.MaxNs || l.MinNs == 0 {
+		t.Errorf("latency min %d, avg %d, max %d ns", l.MinNs, avg, l.MaxNs)
+	}
+	if l.JitterCount != l.Count-1 || l.JitterMaxNs > l.MaxNs-l.MinNs {
+		t.Errorf("jitter of %d pairs up to %d ns, with latencies of %d frames from %d to %d ns", l.JitterCount, l.JitterMaxNs, l.Count, l.MinNs, l.MaxNs)
+	}
+}

@@ -1,0 +1,104 @@
+package xdp
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+const detail = "frames are written in the kernel by BPF_PROG_RUN with live frames and counted by an XDP program on the receiving port"
+
+// latencyType says between which points latency is measured.
+const latencyType = "from the transmit program, which writes the frame, to the receive program on the XDP hook (kernel timestamps of one clock)"
+
+// Info implements traffic.Generator.
+func (e *Engine) Info(context.Context) (traffic.Info, error) {
+	host, err := describeHost(e.options.Host)
+	if err != nil {
+		return traffic.Info{}, err
+	}
+	streams, err := maxStreams()
+	if err != nil {
+		return traffic.Info{}, err
+	}
+	info := traffic.Info{
+		Engine: "xdp",
+		Detail: detail,
+		Hosts:  []traffic.Host{host},
+		Capabilities: traffic.Capabilities{
+			MaxStreams:      streams,
+			MinFrameSize:    frame.MinUDP4,
+			MaxFrameSize:    frame.MaxSize,
+			PerFrameLatency: true,
+			Ordering:        true,
+			LatencyType:     latencyType,
+		},
+	}
+	for _, p := range e.ports {
+		info.Capabilities.MaxFrameSize = min(info.Capabilities.MaxFrameSize, p.mtu+18)
+		info.Ports = append(info.Ports, traffic.PortInfo{
+			Name: p.Name, Interface: p.Interface, Driver: p.driver, MAC: p.mac, Notes: slices.Clone(p.notes),
+		})
+	}
+	return info, nil
+}
+
+// describeHost describes this machine.
+func describeHost(name string) (traffic.Host, error) {
+	h := traffic.Host{Name: name}
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return h, fmt.Errorf("asking for the kernel's release: %w", err)
+	}
+	h.Kernel = unix.ByteSliceToString(u.Release[:])
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(os.Getpid(), &set); err != nil {
+		return h, fmt.Errorf("asking for the usable processors: %w", err)
+	}
+	h.CPUs = set.Count()
+	err := eachLine("/proc/cpuinfo", func(line string) bool {
+		key, value, _ := strings.Cut(line, ":")
+		if strings.TrimSpace(key) == "model name" {
+			h.CPU = strings.TrimSpace(value)
+		}
+		return h.CPU == ""
+	})
+	return h, err
+}
+
+// maxStreams is how many streams the counters may be kept of in a quarter of the
+// free memory: each is sent by one port and received by one or more.
+func maxStreams() (int, error) {
+	var free uint64
+	err := eachLine("/proc/meminfo", func(line string) bool {
+		_, err := fmt.Sscanf(line, "MemAvailable: %d kB", &free)
+		return err != nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	each := uint64(unsafe.Sizeof(portTxStream{}) + unsafe.Sizeof(portRxFlow{}))
+	return int(min(1<<16, free<<10/4/each)), nil
+}
+
+// eachLine calls f with the lines of a file until f returns false.
+func eachLine(name string, f func(line string) bool) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() && f(lines.Text()) {
+	}
+	return lines.Err()
+}

@@ -1,0 +1,113 @@
+package xdp
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+const (
+	// answered are the states in which a neighbour's address can be used.
+	answered = netlink.NUD_REACHABLE | netlink.NUD_STALE | netlink.NUD_DELAY | netlink.NUD_PROBE | netlink.NUD_PERMANENT | netlink.NUD_NOARP
+	// discard is the port of RFC 863: what is sent there needs no answer.
+	discard = 9
+)
+
+// Resolve implements traffic.Generator. The kernel asks, and is asked again
+// whenever it gives up, until ctx ends.
+func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) (traffic.MAC, error) {
+	p := e.port(portName)
+	if p == nil {
+		return traffic.MAC{}, fmt.Errorf("port %s is not one of this engine", portName)
+	}
+	if other := e.holder(addr); other != nil {
+		// Both ends are ours, back to back or through a bridge; the kernel would
+		// not ask itself.
+		return other.mac, nil
+	}
+	var mac traffic.MAC
+	err := e.netns.do(func() (err error) {
+		mac, err = p.resolve(ctx, e.netlink, addr)
+		return err
+	})
+	return mac, err
+}
+
+// holder is the port that has an address, or nil.
+func (e *Engine) holder(addr netip.Addr) *port {
+	for _, p := range e.ports {
+		for _, prefix := range p.Addresses {
+			if prefix.Addr() == addr {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+func (p *port) resolve(ctx context.Context, nl *netlink.Handle, addr netip.Addr) (traffic.MAC, error) {
+	done, events := make(chan struct{}), make(chan netlink.NeighUpdate, 64)
+	defer close(done)
+	if err := netlink.NeighSubscribeWithOptions(events, done, netlink.NeighSubscribeOptions{ListExisting: true}); err != nil {
+		return traffic.MAC{}, fmt.Errorf("watching the neighbour table: %w", err)
+	}
+	if err := p.solicit(nl, addr); err != nil {
+		return traffic.MAC{}, fmt.Errorf("asking for %v on %s (%s): %w", addr, p.Name, p.Interface, err)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return traffic.MAC{}, &traffic.UnresolvedError{Port: p.Name, Addr: addr}
+		case u, ok := <-events:
+			if !ok {
+				return traffic.MAC{}, fmt.Errorf("watching the neighbour table: the kernel ended it")
+			}
+			if got, _ := netip.AddrFromSlice(u.IP); u.LinkIndex != p.index || got.Unmap() != addr {
+				continue
+			}
+			switch {
+			case u.Type == unix.RTM_NEWNEIGH && u.State&answered != 0 && len(u.HardwareAddr) == 6:
+				return traffic.MAC(u.HardwareAddr), nil
+			case u.Type == unix.RTM_DELNEIGH || u.State&netlink.NUD_FAILED != 0:
+				if err := p.solicit(nl, addr); err != nil {
+					return traffic.MAC{}, fmt.Errorf("asking again for %v on %s (%s): %w", addr, p.Name, p.Interface, err)
+				}
+			}
+		}
+	}
+}
+
+// solicit makes the kernel ask for a neighbour, unless it knows it.
+func (p *port) solicit(nl *netlink.Handle, addr netip.Addr) error {
+	if addr.Is6() {
+		// A neighbour entry alone would be asked for from a link-local address,
+		// which is not there yet on an interface that has just come up; a datagram
+		// is asked for from the address that it is sent from.
+		return p.sendDatagram(addr)
+	}
+	return nl.NeighSet(&netlink.Neigh{
+		LinkIndex: p.index, IP: net.IP(addr.AsSlice()), State: netlink.NUD_NONE, Flags: netlink.NTF_USE,
+	})
+}
+
+// sendDatagram sends one byte out of the port.
+func (p *port) sendDatagram(addr netip.Addr) error {
+	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("opening a socket: %w", err)
+	}
+	defer unix.Close(fd)
+	if err := unix.BindToDevice(fd, p.Interface); err != nil {
+		return fmt.Errorf("binding a socket to the interface: %w", err)
+	}
+	if err := unix.Sendto(fd, []byte{0}, 0, &unix.SockaddrInet6{Port: discard, Addr: addr.As16(), ZoneId: uint32(p.index)}); err != nil {
+		return fmt.Errorf("sending a datagram (is there an address of its prefix on the port?): %w", err)
+	}
+	return nil
+}

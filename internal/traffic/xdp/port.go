@@ -1,0 +1,213 @@
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// port is an interface that the engine owns.
+type port struct {
+	Port
+	engine *Engine
+	index  int
+	mac    traffic.MAC
+	mtu    int
+	driver string
+	// receiver says which of the programs is attached, and how.
+	receiver receiver
+	attached link.Link
+	programs *programs
+	// notes for the report.
+	notes []string
+	// undo gives back what open changed, in reverse order.
+	undo []func() error
+
+	// tx and rx are the configured streams by slot and by flow.
+	tx          []traffic.Stream
+	rx          []traffic.Stream
+	seenUnsent  []uint64
+	live        *liveSender
+	packet      *packetSender
+	transmitter transmitter
+}
+
+// receiver is a way to attach the receive program.
+type receiver struct {
+	frags bool
+	flags link.XDPAttachFlags
+}
+
+// program is the receive program for it.
+func (r receiver) program(p *programs) *ebpf.Program {
+	if r.frags {
+		return p.portObjects.PortFrags
+	}
+	return p.portObjects.Port
+}
+
+// capacity rounds up so that streams can come and go without loading anew.
+func capacity(n int) int { return max(16, 1<<bits.Len(uint(n-1))) }
+
+// open takes the interface: it sets it up and attaches the receive program.
+// It runs in the namespace of the ports.
+func (p *port) open(nl *netlink.Handle) error {
+	l, err := nl.LinkByName(p.Interface)
+	if err != nil {
+		return fmt.Errorf("looking up the interface: %w", err)
+	}
+	attrs := l.Attrs()
+	p.index, p.mtu = attrs.Index, attrs.MTU
+	if len(attrs.HardwareAddr) != len(p.mac) {
+		return errors.New("the interface has no Ethernet address")
+	}
+	copy(p.mac[:], attrs.HardwareAddr)
+	if err := p.setUp(nl, l); err != nil {
+		return err
+	}
+	p.programs, err = loadPrograms(p.index, uint32(p.engine.netns.inode), capacity(0), capacity(0))
+	if err != nil {
+		return err
+	}
+	p.undo = append(p.undo, func() error { return p.programs.close() })
+	if err := p.attach(); err != nil {
+		return err
+	}
+	p.undo = append(p.undo, func() error { return p.attached.Close() })
+	return nil
+}
+
+// attach attaches the receive program in the driver, or where that cannot be, in
+// front of the kernel's stack.
+func (p *port) attach() error {
+	var first error
+	for _, r := range []receiver{
+		{frags: true, flags: link.XDPDriverMode},
+		{flags: link.XDPDriverMode},
+		{flags: link.XDPGenericMode},
+	} {
+		l, err := link.AttachXDP(link.XDPOptions{Program: r.program(p.programs), Interface: p.index, Flags: r.flags})
+		if err == nil {
+			p.receiver, p.attached = r, l
+			if r.flags == link.XDPGenericMode {
+				p.notes = append(p.notes, fmt.Sprintf("frames are received by generic XDP, which is slower, because the driver %s refused native XDP: %v", p.driver, first))
+			}
+			return nil
+		}
+		if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EEXIST) {
+			return fmt.Errorf("the interface has an XDP program already: close the other engine or process that uses it, or detach the program by `ip link set dev %s xdp off`: %w", p.Interface, err)
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return fmt.Errorf("attaching the receive program: %w", first)
+}
+
+// close gives everything back.
+func (p *port) close() error {
+	var errs []error
+	for i := len(p.undo) - 1; i >= 0; i-- {
+		errs = append(errs, p.undo[i]())
+	}
+	p.undo = nil
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("port %s (%s): %w", p.Name, p.Interface, err)
+	}
+	return nil
+}
+
+// configure prepares the port for the streams that it sends and receives.
+func (p *port) configure(tx, rx []traffic.Stream) error {
+	if len(tx) > len(p.programs.streams) || len(rx) > p.programs.flows {
+		if err := p.reload(capacity(len(tx)), capacity(len(rx))); err != nil {
+			return err
+		}
+	}
+	p.tx, p.rx = tx, rx
+	p.seenUnsent = make([]uint64, len(tx))
+	clear(p.programs.index)
+	for i, s := range rx {
+		p.programs.index[s.ID] = uint64(i) + 1
+	}
+	p.live = &liveSender{programs: p.programs, program: p.receiver.program(p.programs), template: make([]byte, p.longest())}
+	return p.clear(0)
+}
+
+// reload loads programs with room for more streams and puts them in place of
+// the present ones.
+func (p *port) reload(streams, flows int) error {
+	bigger, err := loadPrograms(p.index, uint32(p.engine.netns.inode), max(streams, len(p.programs.streams)), max(flows, p.programs.flows))
+	if err != nil {
+		return err
+	}
+	if err := p.attached.Update(p.receiver.program(bigger)); err != nil {
+		bigger.close()
+		return fmt.Errorf("replacing the receive program: %w", err)
+	}
+	old := p.programs
+	p.programs = bigger
+	return old.close()
+}
+
+// prepare makes the sending streams ready for a trial.
+func (p *port) prepare(epoch uint16) error {
+	for i, s := range p.tx {
+		t, err := newTxStream(s, epoch)
+		if err != nil {
+			return err
+		}
+		p.programs.streams[i] = t
+		p.seenUnsent[i] = 0
+	}
+	*p.programs.port = portTxPort{}
+	p.transmitter = p.live
+	return nil
+}
+
+// collectUnsent appends the slots of the plan's frames that the device did not
+// take.
+func (p *port) collectUnsent(plan []uint32, to *[]uint32) {
+	for _, slot := range plan {
+		for now := p.programs.streams[slot].Unsent; p.seenUnsent[slot] < now; p.seenUnsent[slot]++ {
+			*to = append(*to, slot)
+		}
+	}
+}
+
+// fallBack sends through a packet socket for the rest of the trial.
+func (p *port) fallBack() error {
+	s, err := newPacketSender(p)
+	if err != nil {
+		return err
+	}
+	p.packet, p.transmitter = s, s
+	return nil
+}
+
+// longest is the length of the longest frame sent, without FCS.
+func (p *port) longest() int {
+	n := 0
+	for _, s := range p.tx {
+		n = max(n, s.FrameSize-4)
+	}
+	return n
+}
+
+// checkTx says why the port cannot send a stream.
+func (p *port) checkTx(s traffic.Stream) error {
+	if s.Headers.DstMAC == (traffic.MAC{}) {
+		return fmt.Errorf("stream %d has no destination MAC: resolve its gateway first", s.ID)
+	}
+	if most := p.mtu + 18; s.FrameSize > most {
+		return fmt.Errorf("stream %d: frame size %d is above the %d bytes that port %s can send: raise the MTU of %s, now %d", s.ID, s.FrameSize, most, p.Name, p.Interface, p.mtu)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+)
+
+// programs are the loaded BPF programs and maps of one port, with room for a
+// number of sending streams and of received flows.
+type programs struct {
+	portObjects
+	// streams and port are the kernel's own memory: the transmit program reads
+	// and writes it while the sender's thread is inside BPF_PROG_RUN.
+	streams []portTxStream
+	port    *portTxPort
+	index   []uint64
+	flows   int
+
+	closers []io.Closer
+	mapped  [][]byte
+}
+
+// loadPrograms loads the programs for an interface and begins to follow what
+// the kernel does with redirected frames.
+func loadPrograms(ifindex int, netns uint32, streams, flows int) (_ *programs, err error) {
+	spec, err := loadPort()
+	if err != nil {
+		return nil, fmt.Errorf("reading the BPF programs: %w", err)
+	}
+	for name, value := range map[string]uint32{"port_ifindex": uint32(ifindex), "port_netns": netns} {
+		if err := spec.Variables[name].Set(value); err != nil {
+			return nil, fmt.Errorf("setting %s: %w", name, err)
+		}
+	}
+	spec.Maps["tx_streams"].MaxEntries = uint32(streams)
+	spec.Maps["rx_flows"].MaxEntries = uint32(flows)
+
+	p := &programs{flows: flows}
+	if err := spec.LoadAndAssign(&p.portObjects, nil); err != nil {
+		return nil, fmt.Errorf("loading the BPF programs (needs CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON and kernel BTF): %w", err)
+	}
+	p.closers = append(p.closers, &p.portObjects)
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	if p.streams, err = mapped[portTxStream](p, p.TxStreams, streams); err != nil {
+		return nil, err
+	}
+	ports, err := mapped[portTxPort](p, p.TxPorts, 1)
+	if err != nil {
+		return nil, err
+	}
+	p.port = &ports[0]
+	if p.index, err = mapped[uint64](p, p.RxIndex, 1<<16); err != nil {
+		return nil, err
+	}
+	for _, prog := range []*ebpf.Program{p.TxDone, p.TxRefused} {
+		l, err := link.AttachTracing(link.TracingOptions{Program: prog})
+		if err != nil {
+			return nil, fmt.Errorf("following the kernel's XDP tracepoints: %w", err)
+		}
+		p.closers = append(p.closers, l)
+	}
+	return p, nil
+}
+
+// mapped maps a map's n values into this process.
+func mapped[T any](p *programs, m *ebpf.Map, n int) ([]T, error) {
+	size := n * int(unsafe.Sizeof(*new(T)))
+	page := unix.Getpagesize()
+	b, err := unix.Mmap(m.FD(), 0, (size+page-1)/page*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("mapping the BPF map %v: %w", m, err)
+	}
+	p.mapped = append(p.mapped, b)
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
+}
+
+func (p *programs) close() error {
+	var errs []error
+	for i := len(p.closers) - 1; i >= 0; i-- {
+		errs = append(errs, p.closers[i].Close())
+	}
+	for _, b := range p.mapped {
+		errs = append(errs, unix.Munmap(b))
+	}
+	p.closers, p.mapped = nil, nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,177 @@
+package xdp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// trial is the trial in hand, or the last one.
+type trial struct {
+	traffic.Trial
+	senders []*sender
+}
+
+// Arm implements traffic.Armer.
+func (e *Engine) Arm(ctx context.Context, epoch uint16) error {
+	if epoch == 0 {
+		return errors.New("epoch 0 marks no trial")
+	}
+	if err := e.Stop(ctx); err != nil {
+		return err
+	}
+	for _, p := range e.ports {
+		if err := p.clear(epoch); err != nil {
+			return err
+		}
+	}
+	e.epoch, e.armed = epoch, true
+	return nil
+}
+
+// Start implements traffic.Generator.
+func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
+	if err := e.Stop(ctx); err != nil {
+		return err
+	}
+	if err := checkTrial(t); err != nil {
+		return err
+	}
+	if !e.armed || t.Epoch != e.epoch {
+		epoch := t.Epoch
+		if epoch == 0 {
+			epoch = max(1, e.epoch+1)
+		}
+		if err := e.Arm(ctx, epoch); err != nil {
+			return err
+		}
+	}
+	e.armed = false
+	e.trial = &trial{Trial: t}
+	for _, p := range e.ports {
+		if err := p.prepare(e.epoch); err != nil {
+			return err
+		}
+		var slots []uint32
+		var loads []traffic.Load
+		for i, s := range p.tx {
+			if load, ok := t.Loads[s.ID]; ok {
+				slots, loads = append(slots, uint32(i)), append(loads, load)
+			}
+		}
+		if len(slots) == 0 {
+			continue
+		}
+		e.trial.senders = append(e.trial.senders, &sender{
+			port: p, schedule: newSchedule(slots, loads, t.Duration), duration: t.Duration,
+			stopped: make(chan struct{}), done: make(chan struct{}),
+		})
+	}
+	e.trial.start()
+	return nil
+}
+
+// start lets all senders begin at the same time.
+func (t *trial) start() {
+	ready, begin := make(chan struct{}), make(chan int64, len(t.senders))
+	for _, s := range t.senders {
+		go s.run(func() { ready <- struct{}{} }, begin)
+	}
+	for range t.senders {
+		<-ready
+	}
+	now := monotonic()
+	for range t.senders {
+		begin <- now
+	}
+}
+
+func checkTrial(t traffic.Trial) error {
+	for id, load := range t.Loads {
+		switch {
+		case !load.Max && (load.Rate.Frames <= 0 || load.Rate.PerNanos <= 0):
+			return fmt.Errorf("stream %d: rate of %d frames per %d ns: both must be above 0", id, load.Rate.Frames, load.Rate.PerNanos)
+		case load.Frames == 0 && t.Duration <= 0:
+			return fmt.Errorf("stream %d: neither a number of frames nor a duration ends the trial", id)
+		}
+	}
+	return nil
+}
+
+// Wait implements traffic.Generator.
+func (e *Engine) Wait(ctx context.Context) error {
+	if e.trial == nil {
+		return nil
+	}
+	var errs []error
+	for _, s := range e.trial.senders {
+		if err := s.wait(ctx); err != nil {
+			errs = append(errs, err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Stop implements traffic.Generator.
+func (e *Engine) Stop(ctx context.Context) error {
+	if e.trial == nil {
+		return nil
+	}
+	for _, s := range e.trial.senders {
+		s.stop()
+	}
+	for _, s := range e.trial.senders {
+		select {
+		case <-s.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Read implements traffic.Generator.
+func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
+	if e.trial == nil {
+		return traffic.Measurement{}, errors.New("there was no trial to read")
+	}
+	m := traffic.Measurement{Tx: map[uint16]traffic.TxCount{}, Rx: map[traffic.RxKey]traffic.RxCount{}}
+	for _, s := range e.trial.senders {
+		select {
+		case <-s.done:
+		default:
+			return m, fmt.Errorf("port %s is still sending: counters are read when sending has ended", s.port.Name)
+		}
+		s.read(e.trial.Trial, &m)
+	}
+	for _, p := range e.ports {
+		if err := p.read(&m); err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+// read adds what the sender sent to a measurement.
+func (s *sender) read(t traffic.Trial, m *traffic.Measurement) {
+	took := time.Duration(s.end - s.begin)
+	m.TxTime = max(m.TxTime, took)
+	for i, stream := range s.port.tx {
+		load, ok := t.Loads[stream.ID]
+		if !ok {
+			continue
+		}
+		c := s.port.programs.streams[i]
+		count := traffic.TxCount{Intended: intended(load, t.Duration), Sent: c.Seq - c.Unsent, Duration: took}
+		if load.Max && t.Duration > 0 || count.Intended == unlimited {
+			count.Intended = count.Sent // as fast as it can: what it can is what was asked for
+		}
+		m.Tx[stream.ID] = count
+	}
+}
