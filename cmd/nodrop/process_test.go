@@ -59,6 +59,13 @@ func start(t *testing.T, args ...string) *process {
 
 func startAs(t *testing.T, name string, args ...string) *process {
 	t.Helper()
+	p := prepare(t, name, args...)
+	p.begin()
+	return p
+}
+
+func prepare(t *testing.T, name string, args ...string) *process {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -67,16 +74,20 @@ func startAs(t *testing.T, name string, args ...string) *process {
 	p.cmd.Args[0] = name
 	p.cmd.Env = append(os.Environ(), asProgram+"=1")
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	return p
+}
+
+func (p *process) begin() {
+	p.t.Helper()
 	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	p.t.Cleanup(func() {
 		if p.cmd.ProcessState == nil {
 			_ = p.cmd.Process.Kill()
 			_ = p.cmd.Wait()
 		}
 	})
-	return p
 }
 
 // exit waits for the end of the process and returns its exit code.

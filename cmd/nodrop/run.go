@@ -1,11 +1,130 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"os/signal"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/manifest"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/runner"
 )
 
 func newRunCommand() *cobra.Command {
-	return &cobra.Command{Use: "run", RunE: func(*cobra.Command, []string) error { return errors.New("not built yet") }}
+	var out output
+	var files []string
+	var pace float64
+	cmd := &cobra.Command{
+		Use:   "run -f FILE [NAME]",
+		Short: "Run a benchmark here, in one process, without a cluster",
+		Long: `Run a benchmark here, in one process, without a cluster: with the plan, the
+methods, the engine and the result of a cluster. What the benchmark refers to is
+looked for in the files given, and in the other manifests beside them.
+
+With the engine xdp a device of containerlab is replaced by a Linux router, or by
+a bridge when the ports have no gateways, in a network namespace that is made for
+the run and vanishes with it. This needs root.
+
+The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
+4 Aborted (also when interrupted), 5 Error; 1 when it could not begin.`,
+		Example: `  sudo nodrop run -f benchmark.yaml
+  nodrop run -f config/samples -o json --output-file result.json chassis`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory with manifests, - for stdin; may be repeated")
+	cmd.Flags().Float64Var(&pace, "sim-pace", 0, "with the engine sim, how many simulated seconds pass in a real one (0: a trial takes no time)")
+	out.addFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(files) == 0 {
+			return hint.With(errors.New("no manifest given"), "nodrop run -f benchmark.yaml")
+		}
+		if err := out.check(); err != nil {
+			return err
+		}
+		stdin, err := keepStdin(cmd.InOrStdin(), files)
+		if err != nil {
+			return err
+		}
+		set, err := manifest.Load(files, stdin)
+		if err != nil {
+			return err
+		}
+		name := ""
+		if len(args) > 0 {
+			name = args[0]
+		}
+		bundle, err := set.Resolve(name)
+		if err != nil {
+			return err
+		}
+		if err := set.Invalid(bundle, plan.Validate(&bundle.Benchmark, &bundle.Profile, &bundle.Bed)); err != nil {
+			return err
+		}
+		bench, err := newBench(bundle, pace)
+		if err != nil {
+			return err
+		}
+		view := &runView{live: newLive(cmd.ErrOrStderr())}
+		document, err := measure(cmd.Context(), bundle, bench, view)
+		if closing := bench.close(); closing != nil {
+			fmt.Fprintln(cmd.ErrOrStderr(), "nodrop: cleaning up:", closing)
+		}
+		if err != nil {
+			return err
+		}
+		if err := out.write(cmd.OutOrStdout(), document); err != nil {
+			return err
+		}
+		return outcome(document.Phase)
+	}
+	return cmd
+}
+
+// measure runs the benchmark to its end, or until somebody interrupts it.
+func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, view *runView) (*report.Document, error) {
+	start := metav1.Now()
+	if seconds := bundle.Benchmark.Spec.ActiveDeadlineSeconds; seconds > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(seconds)*time.Second)
+		defer cancel()
+	}
+	ctx, abort := context.WithCancelCause(ctx)
+	defer abort(nil)
+	interrupted, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+
+	states := make(chan runner.State)
+	ended := make(chan runner.State, 1)
+	go func() {
+		ended <- runner.Run(ctx, b.config, b.generator, runner.WithObserver(func(s runner.State) { states <- s }))
+	}()
+	state := view.follow(states, ended, interrupted, func() {
+		// From here on a second signal has its usual effect: it ends the process,
+		// and the namespaces vanish with it.
+		stop()
+		abort(runner.ErrAborted)
+	})
+
+	end := metav1.Now()
+	benchmark := bundle.Benchmark.DeepCopy()
+	benchmark.Status = v1alpha1.BenchmarkStatus{
+		Phase: state.Outcome, Outcome: state.Outcome, Message: state.Message, TestBedName: bundle.Bed.Name,
+		StartTime: &start, CompletionTime: &end, Rows: state.Rows, Environment: state.Environment,
+	}
+	if benchmark.Status.Environment == nil {
+		benchmark.Status.Environment = &v1alpha1.ResultEnvironment{}
+	}
+	if b.device != "" {
+		benchmark.Status.Environment.Device = b.device
+	}
+	return report.New(benchmark, &bundle.Profile.Spec, b.notes...), nil
 }

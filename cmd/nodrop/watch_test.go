@@ -145,7 +145,7 @@ func followsOverABrokenConnection(t *testing.T, c *cluster) {
 	p.says("throughput 64 B: 26,547,619,822 frames/s, 13.592 Tbit/s, 69.6875% of line rate, Valid")
 	p.says("Running: 1/2 rows, 50%, 1m left")
 	c.status("followed", func(s *v1alpha1.BenchmarkStatus) { s.Progress.Trial = "throughput 128 B: 75% for 10s" })
-	p.says("Running: throughput 128 B: 75% for 10s, 1/2 rows, 50%, 1m left")
+	p.says("Running: 1/2 rows, 50%, 1m left: throughput 128 B: 75% for 10s")
 	c.status("followed", inPhase(v1alpha1.PhaseCleaningUp, "removing 3 pods"))
 	p.says("CleaningUp: removing 3 pods")
 	c.status("followed", inPhase(v1alpha1.PhasePassed, "all rows were measured"))

@@ -149,8 +149,7 @@ func (w *watcher) see(benchmark *v1alpha1.Benchmark) (finished bool, err error) 
 func phaseLine(benchmark *v1alpha1.Benchmark) (key, text string) {
 	status := &benchmark.Status
 	if p := status.Progress; status.Phase == v1alpha1.PhaseRunning && p != nil {
-		text := joinNonEmpty(", ", p.Trial, p.Summary)
-		return fmt.Sprint(status.Phase, p.Trial, p.RowsDone, p.TrialsDone), "Running: " + text
+		return fmt.Sprint(p.Trial, " ", p.RowsDone, " ", p.TrialsDone), joinNonEmpty(": ", "Running", p.Summary, p.Trial)
 	}
 	text = joinNonEmpty(": ", string(status.Phase), explanation(benchmark))
 	return text, text

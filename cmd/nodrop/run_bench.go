@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/manifest"
+	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/sim"
+)
+
+// bench is a test bed of this process: the generator, and the device that was
+// made for the run.
+type bench struct {
+	config    runner.Config
+	generator traffic.Generator
+	// device describes what stood in for the bed's device; empty when it is the
+	// bed's own.
+	device string
+	// notes are what a reader of the result must know first.
+	notes []string
+	// closers are called in reverse order.
+	closers []func() error
+}
+
+// newBench makes the bed. The engine xdp moves the process into a network
+// namespace of its own first, which executes the program anew. Pace is for the
+// engine sim.
+func newBench(bundle *manifest.Bundle, pace float64) (*bench, error) {
+	b := &bench{config: runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Model: bundle.Model}}
+	var err error
+	switch kind := bundle.Bed.Spec.Engine.Kind; kind {
+	case v1alpha1.EngineSim:
+		err = b.simulate(pace)
+	case v1alpha1.EngineXDP:
+		err = b.isolate()
+	default:
+		err = fmt.Errorf("engine %q of TestBed %s cannot run without a cluster", kind, bundle.Bed.Name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
+}
+
+func (b *bench) simulate(pace float64) error {
+	engine, err := runner.NewSim(b.config, sim.WithPace(pace))
+	if err != nil {
+		ref := b.config.Bed.Spec.Device.Simulated.Model.ConfigMapRef
+		return hint.With(fmt.Errorf("device model %s/%s: %w", ref.Name, ref.Key, err), "docs/simulation.md describes the columns of a model")
+	}
+	b.generator = engine
+	b.closers = append(b.closers, engine.Close)
+	return nil
+}
+
+// close removes everything that the run made.
+func (b *bench) close() error {
+	var errs []error
+	for _, f := range slices.Backward(b.closers) {
+		errs = append(errs, f())
+	}
+	b.closers = nil
+	return errors.Join(errs...)
+}

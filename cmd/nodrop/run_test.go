@@ -1,0 +1,146 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/report"
+)
+
+const simManifests = `apiVersion: nodrop.dev/v1alpha1
+kind: TestBed
+metadata: {name: chassis}
+spec:
+  device: {simulated: {model: {configMapRef: {name: models, key: chassis.csv}}}}
+  engine: {kind: sim, sim: {ports: {count: 256, speed: 100G}}}
+---
+apiVersion: nodrop.dev/v1alpha1
+kind: TrafficProfile
+metadata: {name: pairs}
+spec:
+  frameSizes: [64, 1518]
+  pattern: {pairs: {}}
+  packet: {ipv4: {}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: models}
+data:
+  chassis.csv: |
+    frame_size_bytes,line_rate_percent,latency_min_us,latency_avg_us,latency_max_us,jitter_avg_us,jitter_max_us
+    64,69.6875,1.510,2.377,4.240,0.129,1.720
+    1518,99.9940,1.650,2.928,5.160,0.110,2.020
+`
+
+const simBenchmark = `apiVersion: nodrop.dev/v1alpha1
+kind: Benchmark
+metadata: {name: chassis}
+spec:
+  testBedName: chassis
+  trafficProfileName: pairs
+  tests:
+  - name: throughput
+    throughput: {resolution: 0.0001%, maxLoad: 99.994%}
+  - name: latency
+    latency: {loads: [throughput]}
+`
+
+// manifests writes the files of a run and returns the benchmark's path.
+func manifests(t *testing.T, benchmark, rest string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"benchmark.yaml": benchmark, "rest.yaml": rest} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "benchmark.yaml")
+}
+
+func TestRunSimulatedChassis(t *testing.T) {
+	p := start(t, "run", "-f", manifests(t, simBenchmark, simManifests), "-o", "json")
+	p.wants(exitPassed, "", "throughput 64 B: 26,547,619")
+	var document report.Document
+	if err := json.Unmarshal([]byte(p.stdout.String()), &document); err != nil {
+		t.Fatalf("%v\n%s", err, &p.stdout)
+	}
+	if len(document.Rows) != 4 || document.Phase != v1alpha1.PhasePassed {
+		t.Fatalf("%d rows, phase %s", len(document.Rows), document.Phase)
+	}
+	row := document.Rows[0]
+	if row.LineRatePPM != 696875 || row.Lost != 0 || row.Latency == nil {
+		t.Errorf("64 B: %+v", row)
+	}
+	if document.Environment == nil || document.Environment.Engine != v1alpha1.EngineSim || document.Profile == nil {
+		t.Errorf("environment: %+v", document.Environment)
+	}
+}
+
+func TestRunPrintsTheTable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "result.txt")
+	p := start(t, "run", "-f", manifests(t, simBenchmark, simManifests), "--output-file", file)
+	p.wants(exitPassed, "", "")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Benchmark default/chassis: Passed", "13.592    69.6875", "25.266    99.9940"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the table lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	tests := map[string]struct {
+		benchmark, rest string
+		want            string
+	}{
+		"load of 120 %": {strings.Replace(simBenchmark, "99.994%", "120%", 1), simManifests,
+			`benchmark.yaml:9: Benchmark "chassis": spec.tests[0].throughput.maxLoad: Invalid value: "120%": "120%" is not a percentage of line rate`},
+		"misspelt field": {strings.Replace(simBenchmark, "resolution", "resolutoin", 1), simManifests,
+			`unknown field; did you mean "resolution"?`},
+		"misspelt bed": {strings.Replace(simBenchmark, "testBedName: chassis", "testBedName: chasis", 1), simManifests,
+			`spec.testBedName: TestBed "chasis" not found` + "\nhint: did you mean \"chassis\"?"},
+		"throughput of no test": {strings.Replace(simBenchmark, "  - name: throughput\n    throughput: {resolution: 0.0001%, maxLoad: 99.994%}\n", "", 1), simManifests,
+			`benchmark.yaml:9: Benchmark "chassis": spec.tests[0].latency.loads[0]: Invalid value: "throughput": no throughput test stands before`},
+		"broken model": {simBenchmark, strings.Replace(simManifests, "line_rate_percent", "line_rate", 1),
+			"device model models/chassis.csv: "},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := start(t, "run", "-f", manifests(t, test.benchmark, test.rest))
+			p.wants(exitUse, "", test.want)
+		})
+	}
+	start(t, "run").wants(exitUse, "", "nodrop: no manifest given\nhint: nodrop run -f benchmark.yaml")
+	start(t, "run", "-f", "nowhere.yaml").wants(exitUse, "", "nowhere.yaml: no such file or directory")
+}
+
+func TestRunReadsStdin(t *testing.T) {
+	p := prepare(t, "nodrop", "run", "-f", "-")
+	p.cmd.Stdin = strings.NewReader(simBenchmark + "---\n" + simManifests)
+	p.begin()
+	p.wants(exitPassed, "13.592    69.6875", "")
+}
+
+func TestRunInterrupted(t *testing.T) {
+	// The two throughput rows take simulated minutes; at this pace the first ends
+	// soon, and the second never.
+	benchmark := strings.Replace(simBenchmark, "0.0001%, maxLoad: 99.994%", "50%, maxLoad: 99.994%, minLoad: 40%, trialDuration: 10s", 1)
+	benchmark = strings.Replace(benchmark, "loads: [throughput]", "loads: [throughput], trialDuration: 24h", 1)
+	p := start(t, "run", "-f", manifests(t, benchmark, simManifests), "--sim-pace", "60")
+	p.says("99.9940% of line rate")
+	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	p.wants(exitAborted, "Benchmark default/chassis: Aborted\n  the benchmark was aborted (2 finished rows are kept)", "stopping: the trial in hand is given up")
+	if !strings.Contains(p.stdout.String(), "25.266    99.9940") {
+		t.Errorf("the finished rows are not in the table:\n%s", &p.stdout)
+	}
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/report"
+)
+
+const xdpManifests = `apiVersion: nodrop.dev/v1alpha1
+kind: TestBed
+metadata: {name: frr}
+spec:
+  device: {containerlab: {node: dut, topology: {configMapRef: {name: frr-router, key: topology.clab.yaml}}}}
+  engine: {kind: xdp}
+  ports:
+  - name: p1
+    node: lab-1
+    attachment: {hostDevice: {interface: nd-p1}}
+    speed: 100M
+    addresses: [198.18.1.2/24, "2001:2:0:1::2/64"]
+    gateways: [198.18.1.1, "2001:2:0:1::1"]
+  - name: p2
+    node: lab-1
+    attachment: {hostDevice: {interface: nd-p2}}
+    speed: 100M
+    addresses: [198.18.2.2/24, "2001:2:0:2::2/64"]
+    gateways: [198.18.2.1, "2001:2:0:2::1"]
+---
+apiVersion: nodrop.dev/v1alpha1
+kind: TrafficProfile
+metadata: {name: pairs}
+spec:
+  frameSizes: [128, 512]
+  pattern: {pairs: {}}
+  packet: {ipv4: {}}
+`
+
+const xdpBenchmark = `apiVersion: nodrop.dev/v1alpha1
+kind: Benchmark
+metadata: {name: router}
+spec:
+  testBedName: frr
+  trafficProfileName: pairs
+  settleTime: 100ms
+  restTime: 0s
+  tests:
+  - name: throughput
+    throughput: {resolution: 5%, minLoad: 0.5%, maxLoad: 20%, trialDuration: 500ms, searchTrialDuration: 200ms}
+  - name: latency
+    latency: {loads: [throughput], trialDuration: 500ms}
+`
+
+func needsRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("makes network namespaces and loads BPF programs: run the tests as root")
+	}
+}
+
+// runHere runs a benchmark on the engine xdp and returns its result. Nothing may
+// be left of it on this machine.
+func runHere(t *testing.T, benchmark, rest string) *report.Document {
+	t.Helper()
+	needsRoot(t)
+	before := interfaces(t)
+	p := start(t, "run", "-f", manifests(t, benchmark, rest), "-o", "json")
+	p.wants(exitPassed, "", "")
+	var document report.Document
+	if err := json.Unmarshal([]byte(p.stdout.String()), &document); err != nil {
+		t.Fatalf("%v\n%s", err, &p.stdout)
+	}
+	for name := range interfaces(t) {
+		if !before[name] {
+			t.Errorf("interface %s is left over", name)
+		}
+	}
+	return &document
+}
+
+func interfaces(t *testing.T) map[string]bool {
+	t.Helper()
+	all, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, i := range all {
+		names[i.Name] = true
+	}
+	return names
+}
+
+// measured checks that frames really went to and fro, and that every one of a
+// throughput is accounted for.
+func measured(t *testing.T, document *report.Document, rows int) {
+	t.Helper()
+	if len(document.Rows) != rows {
+		t.Fatalf("%d rows, want %d", len(document.Rows), rows)
+	}
+	for _, row := range document.Rows {
+		if row.LineRatePPM < 5000 || row.Sent == 0 || row.Received != row.Sent-row.Lost || row.Latency == nil {
+			t.Errorf("%s %d B: %+v", row.Test, row.FrameSize, row)
+		}
+		if row.Method == v1alpha1.MethodThroughput && row.Lost != 0 {
+			t.Errorf("%s %d B: a throughput with %d lost frames", row.Test, row.FrameSize, row.Lost)
+		}
+	}
+}
+
+func TestRunRouterInNamespace(t *testing.T) {
+	document := runHere(t, xdpBenchmark, xdpManifests)
+	measured(t, document, 4)
+	const place = "in place of node dut of the containerlab topology frr-router/topology.clab.yaml"
+	device := document.Environment.Device
+	if !strings.HasPrefix(device, "Linux router in a network namespace") || !strings.HasSuffix(device, place) {
+		t.Errorf("device: %s", device)
+	}
+	if len(document.Notes) != 1 || !strings.Contains(document.Notes[0], place) {
+		t.Errorf("notes: %q", document.Notes)
+	}
+	if ports := document.Environment.Ports; len(ports) != 2 || ports[0].Driver != "veth" || ports[0].Interface != "p1" {
+		t.Errorf("ports: %+v", ports)
+	}
+}
+
+func TestRunRouterIPv6(t *testing.T) {
+	document := runHere(t, xdpBenchmark, strings.Replace(xdpManifests, "ipv4: {}", "ipv6: {hostsPerPort: 4}", 1))
+	measured(t, document, 4)
+}
+
+func TestRunBridgeInNamespace(t *testing.T) {
+	rest := strings.NewReplacer(`    gateways: [198.18.1.1, "2001:2:0:1::1"]`+"\n", "", `    gateways: [198.18.2.1, "2001:2:0:2::1"]`+"\n", "",
+		"198.18.2.2/24", "198.18.1.3/24", "2001:2:0:2::2/64", "2001:2:0:1::3/64").Replace(xdpManifests)
+	document := runHere(t, xdpBenchmark, rest)
+	measured(t, document, 4)
+	if device := document.Environment.Device; !strings.HasPrefix(device, "Linux bridge in a network namespace") {
+		t.Errorf("device: %s", device)
+	}
+}
+
+func TestRunBackToBack(t *testing.T) {
+	rest := strings.NewReplacer(`    gateways: [198.18.1.1, "2001:2:0:1::1"]`+"\n", "", `    gateways: [198.18.2.1, "2001:2:0:2::1"]`+"\n", "",
+		"198.18.2.2/24", "198.18.1.3/24", "2001:2:0:2::2/64", "2001:2:0:1::3/64",
+		"{containerlab: {node: dut, topology: {configMapRef: {name: frr-router, key: topology.clab.yaml}}}}", "{backToBack: {}}").Replace(xdpManifests)
+	document := runHere(t, xdpBenchmark, rest)
+	measured(t, document, 4)
+	if document.Environment.Device != "none: the ports are veth pairs, cabled to each other" || len(document.Notes) != 0 {
+		t.Errorf("device %q, notes %q", document.Environment.Device, document.Notes)
+	}
+}
+
+// Manifests from stdin are read again by the program that executes itself anew.
+func TestRunReadsStdinBeforeItIsolates(t *testing.T) {
+	needsRoot(t)
+	p := prepare(t, "nodrop", "run", "-f", "-")
+	p.cmd.Stdin = strings.NewReader(xdpBenchmark + "---\n" + xdpManifests)
+	p.begin()
+	p.wants(exitPassed, "Benchmark default/router: Passed", "")
+}
+
+func TestRunInterruptedInNamespace(t *testing.T) {
+	needsRoot(t)
+	before := interfaces(t)
+	p := start(t, "run", "-f", manifests(t, strings.Replace(xdpBenchmark, "loads: [throughput], trialDuration: 500ms", "loads: [1%], trialDuration: 24h", 1), xdpManifests))
+	p.says("latency 128 B: 1% for 24h0m0s")
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.wants(exitAborted, "Benchmark default/router: Aborted\n  the benchmark was aborted (2 finished rows are kept)", "stopping")
+	for name := range interfaces(t) {
+		if !before[name] {
+			t.Errorf("interface %s is left over", name)
+		}
+	}
+}
+
+func TestRunWithoutRoot(t *testing.T) {
+	path := manifests(t, xdpBenchmark, xdpManifests)
+	p := prepare(t, "nodrop", "run", "-f", path)
+	if os.Geteuid() == 0 {
+		asNobody(t, p, filepath.Dir(path))
+	}
+	p.begin()
+	p.wants(exitUse, "", "only root may\nhint: sudo nodrop run")
+}
+
+// asNobody runs a process without rights, with a copy of the program that it can
+// reach: the directories that tests are built in are for their owner alone.
+func asNobody(t *testing.T, p *process, dir string) {
+	t.Helper()
+	const nobody = 65534
+	program, err := os.ReadFile(p.cmd.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reachable, err := os.MkdirTemp("", "nodrop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(reachable) })
+	p.cmd.Path = filepath.Join(reachable, "nodrop")
+	if err := os.WriteFile(p.cmd.Path, program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{reachable, dir, filepath.Dir(dir), filepath.Join(dir, "benchmark.yaml"), filepath.Join(dir, "rest.yaml")} {
+		if err := os.Chmod(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+}
+
+func TestRunRefusesAPhysicalDevice(t *testing.T) {
+	rest := strings.Replace(xdpManifests, "{containerlab: {node: dut, topology: {configMapRef: {name: frr-router, key: topology.clab.yaml}}}}",
+		"{physical: {vendor: cisco, model: N9K-C9508}}", 1)
+	p := start(t, "run", "-f", manifests(t, xdpBenchmark, rest))
+	p.wants(exitUse, "", "TestBed frr has a physical device, whose ports belong to the nodes of a cluster\nhint: apply the manifests to the cluster")
+}
