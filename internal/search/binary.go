@@ -65,7 +65,7 @@ func (b *binary) halve(ctx context.Context, d time.Duration) error {
 		// Until a load passed, the lowest one is the lower bound without having
 		// been tried: it is tried only when everything above it failed.
 		low := max(b.PassedPPM, b.cfg.MinPPM)
-		next := low + (b.FailedPPM-low)/2
+		next := b.between(low, b.FailedPPM)
 		if b.FailedPPM-low <= b.cfg.ResolutionPPM {
 			if b.PassedPPM > 0 || b.FailedPPM == b.cfg.MinPPM {
 				return nil
@@ -78,11 +78,21 @@ func (b *binary) halve(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// between is the middle one of the multiples of the resolution between two
+// loads. There is one when they are further apart than the resolution.
+func (b *binary) between(low, high int64) int64 {
+	r := b.cfg.ResolutionPPM
+	first, last := low/r+1, (high-1)/r
+	return (first + (last-first)/2) * r
+}
+
 // descend goes down from a failed confirmation with trials of full length, in
 // steps that double, until one passes or the lowest load failed.
 func (b *binary) descend(ctx context.Context) error {
-	for step := b.cfg.ResolutionPPM; b.FailedPPM > b.cfg.MinPPM; step *= 2 {
-		passed, err := b.try(ctx, max(b.cfg.MinPPM, b.FailedPPM-step), b.cfg.TrialDuration)
+	r := b.cfg.ResolutionPPM
+	for step := int64(1); b.FailedPPM > b.cfg.MinPPM; step *= 2 {
+		next := ((b.FailedPPM-1)/r - (step - 1)) * r
+		passed, err := b.try(ctx, max(b.cfg.MinPPM, next), b.cfg.TrialDuration)
 		if err != nil || passed {
 			return err
 		}
@@ -128,13 +138,11 @@ func MaxTrials(cfg Config) int {
 	return 2 + halvings(cfg) + 1 + (halvings(cfg) + 1) + halvings(cfg) + 1
 }
 
-// halvings is how often the interval of the bounds can be halved until it is no
-// wider than the resolution.
+// halvings is how often the multiples of the resolution between the bounds can be
+// halved until none is left.
 func halvings(cfg Config) int {
 	if cfg.ResolutionPPM < 1 || cfg.MaxPPM <= cfg.MinPPM {
 		return 0
 	}
-	// The upper half of an odd interval is the larger one: rounding up counts it.
-	parts := (cfg.MaxPPM - cfg.MinPPM + cfg.ResolutionPPM - 1) / cfg.ResolutionPPM
-	return bits.Len64(uint64(parts-1)) + 1
+	return bits.Len64(uint64((cfg.MaxPPM-1)/cfg.ResolutionPPM - cfg.MinPPM/cfg.ResolutionPPM))
 }

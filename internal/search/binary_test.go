@@ -111,6 +111,9 @@ func checkBracket(t *testing.T, cfg Config, r Result) {
 		}
 		return
 	}
+	if found := r.PassedPPM; found%cfg.ResolutionPPM != 0 && found != cfg.MinPPM && found != cfg.MaxPPM {
+		t.Fatalf("%+v: %d ppm is no multiple of the resolution", cfg, found)
+	}
 	if gap := r.FailedPPM - r.PassedPPM; gap <= 0 || gap > cfg.ResolutionPPM {
 		t.Fatalf("%+v: bracket %+v is not within the resolution", cfg, r.Bracket)
 	}
