@@ -218,7 +218,8 @@ func conclude(ctx context.Context, rows []v1alpha1.ResultRow, err error) (v1alph
 		if row.Sent > 0 && row.Received == 0 {
 			return v1alpha1.PhaseFailed, v1alpha1.ReasonNothingForwarded, fmt.Sprintf("the device forwarded nothing: test %s, %d bytes: %s", row.Test, row.FrameSize, row.Message)
 		}
-		if row.LineRatePPM > 0 && row.Received > 0 || row.Validity != v1alpha1.ValidityGeneratorBound {
+		// A tester that could not even offer the lowest load measured nothing.
+		if row.Sent > 0 && (row.LineRatePPM > 0 || row.Validity != v1alpha1.ValidityGeneratorBound) {
 			measured++
 		}
 	}
