@@ -64,7 +64,7 @@ func (r *benchmarkReconciler) traffic(ctx context.Context, s *scope) (waitsFor s
 	}
 	var endpoints []runner.AgentEndpoint
 	for _, a := range agents {
-		pod, err := r.agent(ctx, s, a, hostsPerPort(profile))
+		pod, err := r.agent(ctx, s, a, profile)
 		if err != nil {
 			return "", err
 		}
@@ -106,8 +106,8 @@ func (r *benchmarkReconciler) certificates(ctx context.Context, s *scope, agents
 }
 
 // agent makes one traffic pod with what it needs.
-func (r *benchmarkReconciler) agent(ctx context.Context, s *scope, a lab.Agent, hosts int32) (*corev1.Pod, error) {
-	sec, err := lab.AgentSecret(r.Lab, s.run, a, hosts)
+func (r *benchmarkReconciler) agent(ctx context.Context, s *scope, a lab.Agent, profile *v1alpha1.TrafficProfile) (*corev1.Pod, error) {
+	sec, err := lab.AgentSecret(r.Lab, s.run, a, s.bed, profile)
 	if err != nil {
 		return nil, &brokenError{err}
 	}
@@ -167,14 +167,4 @@ func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, profile *v1a
 		}
 	}
 	return pod, nil
-}
-
-func hostsPerPort(p *v1alpha1.TrafficProfile) int32 {
-	switch packet := p.Spec.Packet; {
-	case packet.IPv4 != nil:
-		return packet.IPv4.HostsPerPort
-	case packet.IPv6 != nil:
-		return packet.IPv6.HostsPerPort
-	}
-	return 1
 }

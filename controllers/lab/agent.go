@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/runner"
 	"nodrop.dev/nodrop/internal/traffic/agent"
 )
@@ -54,21 +55,23 @@ func (a Agent) Endpoint(run Run, podIP string) runner.AgentEndpoint {
 	return e
 }
 
-// AgentSecret holds the agent's configuration.
-func AgentSecret(s Settings, run Run, a Agent, hostsPerPort int32) (*corev1.Secret, error) {
+// AgentSecret holds the agent's configuration. The addresses of its ports include
+// those of the further hosts that the profile asks for.
+func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v1alpha1.TrafficProfile) (*corev1.Secret, error) {
+	ports, problems := plan.Ports(bed)
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("configuring agent %d: %w", a.Index, problems.ToAggregate())
+	}
 	cfg := agent.Config{Node: a.Node}
-	for _, p := range a.Ports {
-		speed, err := p.Speed.BitsPerSecond()
-		if err != nil {
-			return nil, fmt.Errorf("port %s: %w", p.Name, err)
+	for _, p := range ports {
+		if p.Node != a.Node {
+			continue
 		}
-		addresses, err := hostAddresses(p.Addresses, hostsPerPort)
-		if err != nil {
-			return nil, fmt.Errorf("port %s: %w", p.Name, err)
+		c := agent.PortConfig{Name: p.Name, Interface: p.Name, SpeedBitsPerSecond: p.BitsPerSecond}
+		for _, address := range p.HostAddresses(profile) {
+			c.Addresses = append(c.Addresses, address.String())
 		}
-		cfg.Ports = append(cfg.Ports, agent.PortConfig{
-			Name: p.Name, Interface: p.Name, SpeedBitsPerSecond: speed, Addresses: addresses,
-		})
+		cfg.Ports = append(cfg.Ports, c)
 	}
 	text, err := json.Marshal(cfg)
 	if err != nil {

@@ -27,6 +27,12 @@ const (
 	deviceDownTimeout = "90s"
 )
 
+// Paths on the node, and at the same place in the device's pods.
+const (
+	dockerSocket = "/run/docker.sock"
+	labsDir      = "/run/nodrop/labs"
+)
+
 // DeviceSecretName is the name of the secret with the device's topology.
 func DeviceSecretName(run Run) string { return run.deviceName() }
 
@@ -77,9 +83,6 @@ func DeviceDownPod(s Settings, run Run, sec *corev1.Secret) (*corev1.Pod, error)
 	return p, nil
 }
 
-// DeviceUpName and DeviceDownName are the names of the device's pods.
-func DeviceUpName(run Run) string { return run.deviceUpName() }
-
 // DeviceDownName is the name of the pod that stops the device.
 func DeviceDownName(run Run) string { return run.deviceDownName() }
 
@@ -98,22 +101,29 @@ func devicePod(s Settings, run Run, sec *corev1.Secret, name, action, timeout st
 	pod.Spec.Affinity = onNode(node)
 	pod.Spec.Volumes = []corev1.Volume{
 		secretVolume("topology", sec.Name),
-		hostVolume("docker", "/var/run/docker.sock", corev1.HostPathSocket),
-		hostVolume("netns", "/var/run/netns", corev1.HostPathDirectoryOrCreate),
-		hostVolume("labs", checkpointDir, corev1.HostPathDirectoryOrCreate),
+		hostVolume("docker", dockerSocket, corev1.HostPathSocket),
+		hostVolume("labs", labsDir, corev1.HostPathDirectoryOrCreate),
+		{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 	}
 	pod.Spec.Containers = []corev1.Container{{
 		Name:            "device",
 		Image:           s.DeviceImage,
 		ImagePullPolicy: s.PullPolicy,
-		Args:            []string{"device", action, "--topology", topologyDir + "/" + topology, "--node", device, "--timeout", timeout},
+		Args: []string{
+			"device", action, "--topology", topologyDir + "/" + topology, "--node", device,
+			"--dir", labsDir, "--timeout", timeout,
+		},
+		Env: []corev1.EnvVar{
+			{Name: "CLAB_VERSION_CHECK", Value: "disable"},
+			{Name: "DOCKER_HOST", Value: "unix://" + dockerSocket},
+		},
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "topology", MountPath: topologyDir, ReadOnly: true},
-			{Name: "docker", MountPath: "/var/run/docker.sock"},
-			{Name: "netns", MountPath: "/var/run/netns", MountPropagation: ptr(corev1.MountPropagationBidirectional)},
+			{Name: "docker", MountPath: dockerSocket},
 			// At the same path as on the node: the container runtime resolves bind
 			// mounts of the topology there, not in this pod.
-			{Name: "labs", MountPath: checkpointDir},
+			{Name: "labs", MountPath: labsDir},
+			{Name: "tmp", MountPath: "/tmp"},
 		},
 		SecurityContext:          &corev1.SecurityContext{Privileged: ptr(true), RunAsUser: ptr(int64(0))},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,

@@ -72,7 +72,7 @@ func RunnerPod(s Settings, run Run, attempt int) *corev1.Pod {
 		ImagePullPolicy: s.PullPolicy,
 		Args: []string{
 			"runner", "--config", configDir + "/run.json", "--tls", tlsDir,
-			"--checkpoint", checkpointDir + "/checkpoint.json", "--operator", run.OperatorHost(),
+			"--checkpoint", checkpointDir, "--operator", run.OperatorHost(),
 		},
 		Ports: []corev1.ContainerPort{{Name: "https", ContainerPort: RunnerPort}},
 		VolumeMounts: []corev1.VolumeMount{

@@ -35,22 +35,39 @@ type Answer struct {
 	Problems field.ErrorList
 }
 
-// check looks at one thing. The first check that finds problems ends the chain,
-// since those after it would only repeat them in other words.
+// check looks at one thing.
 type check func(in Input, a *Answer) field.ErrorList
 
-var benchmarkChecks = []check{profileExists, selectorIsSound, bedExists, bedIsAllowed, testsFit}
+// Every group is a chain in which the first check that finds problems is the
+// last: those after it would only repeat them in other words. The groups are
+// judged apart, so that one answer names all that has to be mended.
+var (
+	references = [][]check{{profileExists}, {selectorIsSound, bedExists, bedIsAllowed}}
+	together   = []check{testsFit}
+)
 
 // Benchmark judges a benchmark.
 func Benchmark(in Input) Answer {
 	var a Answer
-	for _, c := range benchmarkChecks {
-		if a.Problems = c(in, &a); len(a.Problems) > 0 {
-			a.Beds = nil
-			return a
-		}
+	for _, chain := range references {
+		a.Problems = append(a.Problems, first(chain, in, &a)...)
+	}
+	if len(a.Problems) == 0 {
+		a.Problems = first(together, in, &a)
+	}
+	if len(a.Problems) > 0 {
+		a.Beds = nil
 	}
 	return a
+}
+
+func first(chain []check, in Input, a *Answer) field.ErrorList {
+	for _, c := range chain {
+		if problems := c(in, a); len(problems) > 0 {
+			return problems
+		}
+	}
+	return nil
 }
 
 func profileExists(in Input, a *Answer) field.ErrorList {
@@ -108,19 +125,19 @@ func bedIsAllowed(in Input, a *Answer) field.ErrorList {
 // are the problems told, those of the first bed.
 func testsFit(in Input, a *Answer) field.ErrorList {
 	var fitting []v1alpha1.TestBed
-	var first field.ErrorList
+	var problemsOfFirst field.ErrorList
 	for i := range a.Beds {
 		problems := plan.Validate(in.Benchmark, a.Profile, &a.Beds[i])
 		if len(problems) == 0 {
 			fitting = append(fitting, a.Beds[i])
-		} else if first == nil {
-			first = problems
+		} else if problemsOfFirst == nil {
+			problemsOfFirst = problems
 		}
 	}
 	if a.Beds = fitting; len(fitting) > 0 {
 		return nil
 	}
-	return first
+	return problemsOfFirst
 }
 
 func allowedNames(in Input) []string {

@@ -1,0 +1,23 @@
+{{/* There is one lab per cluster, since its definitions and webhooks are the
+     cluster's: names are fixed. */}}
+
+{{- define "nodrop.selector" -}}
+app.kubernetes.io/name: nodrop
+app.kubernetes.io/component: operator
+{{- end }}
+
+{{- define "nodrop.labels" -}}
+app.kubernetes.io/name: nodrop
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
+{{- end }}
+
+{{- define "nodrop.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "nodrop.deviceImage" -}}
+{{ .Values.deviceImage.repository }}:{{ .Values.deviceImage.tag | default .Chart.AppVersion }}
+{{- end }}

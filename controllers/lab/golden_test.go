@@ -1,0 +1,107 @@
+package lab
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/runner"
+)
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+func settings() Settings {
+	return Settings{Namespace: "nodrop-lab", Image: "localhost/nodrop:dev", DeviceImage: "localhost/nodrop-device:dev", PullPolicy: corev1.PullNever}
+}
+
+func aRun() Run {
+	return Run{Namespace: "team-routing", Name: "router-rfc2544", UID: "0f8fad5b-d9cb-469f-a165-70867728950e"}
+}
+
+func aBed() *v1alpha1.TestBed {
+	port := func(name, node, address, gateway string) v1alpha1.Port {
+		return v1alpha1.Port{
+			Name: name, Node: node, Speed: "10G", Addresses: []string{address}, Gateways: []string{gateway},
+			Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: "nd-" + name}},
+		}
+	}
+	return &v1alpha1.TestBed{
+		ObjectMeta: metav1.ObjectMeta{Name: "frr-router"},
+		Spec: v1alpha1.TestBedSpec{
+			Device: v1alpha1.Device{Containerlab: &v1alpha1.ContainerlabDevice{
+				Topology: v1alpha1.TopologySource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "frr-router", Key: "topology.clab.yaml"}},
+				Node:     "dut",
+			}},
+			Engine: v1alpha1.Engine{Kind: v1alpha1.EngineXDP},
+			Ports: []v1alpha1.Port{
+				port("p1", "lab-1", "198.18.1.2/24", "198.18.1.1"),
+				port("p2", "lab-1", "198.18.2.2/24", "198.18.2.1"),
+				port("p3", "lab-2", "198.18.3.2/24", "198.18.3.1"),
+			},
+		},
+	}
+}
+
+func aProfile(hosts int32) *v1alpha1.TrafficProfile {
+	return &v1alpha1.TrafficProfile{
+		ObjectMeta: metav1.ObjectMeta{Name: "ipv4-pairs", Namespace: "team-routing"},
+		Spec:       v1alpha1.TrafficProfileSpec{Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{HostsPerPort: hosts}}},
+	}
+}
+
+func aTopology() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "frr-router", Namespace: "nodrop-lab"},
+		Data:       map[string]string{"topology.clab.yaml": "name: frr-router\n", "frr.conf": "hostname dut\n"},
+		BinaryData: map[string][]byte{"license.key": {0, 1}},
+	}
+}
+
+// TestGolden compares everything that is put into the lab with testdata. After a
+// wanted change: go test ./controllers/lab -update, and read the difference.
+func TestGolden(t *testing.T) {
+	run, s, bed := aRun(), settings(), aBed()
+	agents := Agents(bed)
+	device := must(DeviceSecret(s, run, bed, aTopology()))
+	for name, obj := range map[string]any{
+		"agent-pod":       must(AgentPod(s, run, agents[0])),
+		"agent-secret":    must(AgentSecret(s, run, agents[0], bed, aProfile(3))),
+		"runner-pod":      RunnerPod(s, run, 2),
+		"runner-secret":   must(RunnerSecret(s, run, runner.Config{Agents: []runner.AgentEndpoint{agents[1].Endpoint(run, "10.0.0.7")}}, 2)),
+		"network":         must(Network(s, run, bed.Spec.Ports[0])).Object,
+		"device-secret":   device,
+		"device-up-pod":   must(DeviceUpPod(s, run, device)),
+		"device-down-pod": must(DeviceDownPod(s, run, device)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := must(yaml.Marshal(obj))
+			file := filepath.Join("testdata", name+".yaml")
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", file, diff)
+			}
+		})
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

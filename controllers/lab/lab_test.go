@@ -1,0 +1,119 @@
+package lab
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/runner"
+)
+
+func TestAgentsAreOnePerNode(t *testing.T) {
+	agents := Agents(aBed())
+	var got [][]string
+	for i, a := range agents {
+		if a.Index != i {
+			t.Errorf("agent %d has index %d", i, a.Index)
+		}
+		got = append(got, append([]string{a.Node}, a.Endpoint(aRun(), "10.0.0.1").Ports...))
+	}
+	if diff := cmp.Diff([][]string{{"lab-1", "p1", "p2"}, {"lab-2", "p3"}}, got); diff != "" {
+		t.Errorf("agents (-want +got):\n%s", diff)
+	}
+	sim := aBed()
+	sim.Spec.Engine.Kind = v1alpha1.EngineSim
+	if n := len(Agents(sim)); n != 0 {
+		t.Errorf("the engine sim has %d agents, want none", n)
+	}
+}
+
+func TestDeviceSecretSaysWhatIsMissing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.TestBed, *corev1.ConfigMap)
+		want   string
+	}{
+		"another key": {
+			change: func(_ *v1alpha1.TestBed, c *corev1.ConfigMap) { delete(c.Data, "topology.clab.yaml") },
+			want:   `no key "topology.clab.yaml"`,
+		},
+		"no device to start": {
+			change: func(b *v1alpha1.TestBed, _ *corev1.ConfigMap) { b.Spec.Device.Containerlab = nil },
+			want:   "no containerlab device",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bed, topology := aBed(), aTopology()
+			tc.change(bed, topology)
+			_, err := DeviceSecret(settings(), aRun(), bed, topology)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestDevicePodNeedsItsAnnotations(t *testing.T) {
+	sec := must(DeviceSecret(settings(), aRun(), aBed(), aTopology()))
+	delete(sec.Annotations, annotationNode)
+	if _, err := DeviceDownPod(settings(), aRun(), sec); err == nil {
+		t.Error("a pod without a node was built")
+	}
+}
+
+func TestRunnerSecretIsReadBack(t *testing.T) {
+	want := runner.Config{Model: "size\n64\n", Rows: []v1alpha1.ResultRow{{Test: "throughput", FrameSize: 64}}}
+	got, attempt, err := RunnerConfig(must(RunnerSecret(settings(), aRun(), want, 3)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if attempt != 3 {
+		t.Errorf("attempt %d, want 3", attempt)
+	}
+	if diff := cmp.Diff(want.Rows, got.Rows); diff != "" || got.Model != want.Model {
+		t.Errorf("rows (-want +got):\n%s\nmodel %q", diff, got.Model)
+	}
+}
+
+// Every pod finds its own certificate, and no other key, under the names that it
+// loads.
+func TestCertificatesReachTheirOwners(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	set := must(pki.Issue(aRun().UID, 2, now, now.Add(time.Hour)))
+	sec := CertificatesSecret(settings(), aRun(), set)
+	operator := must(OperatorCertificate(sec))
+	if diff := cmp.Diff(set.Operator, operator); diff != "" {
+		t.Errorf("operator's certificate (-want +got):\n%s", diff)
+	}
+	for owner, want := range map[string]pki.Bundle{ownerRunner: set.Runner, ownerAgent(0): set.Agents[0], ownerAgent(1): set.Agents[1]} {
+		mounted := map[string][]byte{}
+		for _, item := range certificateVolume(aRun(), owner).Secret.Items {
+			mounted[item.Path] = sec.Data[item.Key]
+		}
+		got, err := pki.FromData(mounted)
+		if err != nil {
+			t.Fatalf("%s: %v", owner, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s's certificate (-want +got):\n%s", owner, diff)
+		}
+		if len(mounted) != 3 {
+			t.Errorf("%s gets %d files, want 3", owner, len(mounted))
+		}
+	}
+}
+
+func TestNamesFitAndDiffer(t *testing.T) {
+	run := aRun()
+	names := map[string]bool{}
+	for _, n := range []string{run.RunnerName(), run.agentName(0), run.agentName(1), run.deviceName(), run.deviceUpName(), run.deviceDownName(), run.certificatesName(), run.networkName("p1")} {
+		if len(n) > 63 || names[n] || !strings.HasPrefix(n, "nd-0f8fad5bd9") {
+			t.Errorf("name %q is too long, used twice, or not of this run", n)
+		}
+		names[n] = true
+	}
+}

@@ -1,0 +1,25 @@
+package controllers
+
+// What the operator may do; config/rbac/role.yaml and the chart's roles are made
+// of it. In the whole cluster it sees teams' objects and leads benchmarks and
+// beds; everything that runs is in the lab's namespace. The tests of this package
+// run under exactly these rights.
+//
+//go:generate go tool controller-gen rbac:roleName=nodrop-operator paths=. output:rbac:dir=../config/rbac
+//go:generate cp ../config/rbac/role.yaml ../charts/nodrop/files/rbac/role.yaml
+//
+// +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarks,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarks/status,verbs=patch
+// +kubebuilder:rbac:groups=nodrop.dev,resources=testbeds,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=nodrop.dev,resources=testbeds/status,verbs=update;patch
+// +kubebuilder:rbac:groups=nodrop.dev,resources=trafficprofiles,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+//
+// +kubebuilder:rbac:groups="",namespace=nodrop-lab,resources=pods,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="",namespace=nodrop-lab,resources=secrets,verbs=get;list;create;update;delete
+// +kubebuilder:rbac:groups="",namespace=nodrop-lab,resources=configmaps,verbs=get
+// +kubebuilder:rbac:groups="",namespace=nodrop-lab,resources=events,verbs=list;create;patch
+// +kubebuilder:rbac:groups=k8s.cni.cncf.io,namespace=nodrop-lab,resources=network-attachment-definitions,verbs=get;list;create;delete
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=nodrop-lab,resources=leases,verbs=get;create;update

@@ -1,0 +1,158 @@
+package admission_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest"
+)
+
+// TestAdmission applies manifests to a real API server with the webhooks running.
+func TestAdmission(t *testing.T) {
+	s := startServer(t)
+	for _, file := range []string{"testbed.yaml", "trafficprofile.yaml", "benchmark.yaml"} {
+		t.Run("accepts "+file, func(t *testing.T) {
+			for _, o := range s.load("config", "samples", "frr", file) {
+				if err := s.apply(o); err != nil {
+					t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
+				}
+			}
+		})
+	}
+	if len(s.warnings.texts) > 0 {
+		t.Errorf("the samples are warned of: %q", s.warnings.texts)
+	}
+	t.Run("broken", func(t *testing.T) { broken(t, s) })
+	t.Run("a leased bed keeps its hardware", func(t *testing.T) { leasedBed(s) })
+	t.Run("a benchmark only takes an abort", func(t *testing.T) { abortOnly(s) })
+	t.Run("warnings", func(t *testing.T) { warned(s) })
+	s.stop()
+	t.Run("without the operator", func(t *testing.T) { operatorAway(s) })
+}
+
+// broken applies what must be refused. The first lines of every file say with
+// which words.
+func broken(t *testing.T, s *server) {
+	files, err := filepath.Glob(filepath.Join(kubetest.Root(t), "config", "samples", "broken", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 10 {
+		t.Fatalf("found %d broken manifests, want at least 10", len(files))
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wants []string
+			for line := range strings.Lines(string(text)) {
+				if want, ok := strings.CutPrefix(strings.TrimSpace(line), "# expect: "); ok {
+					wants = append(wants, want)
+				}
+			}
+			if len(wants) == 0 {
+				t.Fatal("the manifest does not say what message it expects")
+			}
+			objects := s.load("config", "samples", "broken", filepath.Base(file))
+			if len(objects) != 1 {
+				t.Fatalf("%d objects, want 1", len(objects))
+			}
+			err = s.apply(objects[0])
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, want := range wants {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("message lacks %q:\n%v", want, err)
+				}
+			}
+		})
+	}
+}
+
+func (s *server) sampleBed() *v1alpha1.TestBed {
+	bed := &v1alpha1.TestBed{}
+	s.Expect(s.c.Get(s.t.Context(), client.ObjectKey{Name: "frr-router"}, bed)).To(Succeed())
+	return bed
+}
+
+func (s *server) sampleBenchmark() *v1alpha1.Benchmark {
+	b := &v1alpha1.Benchmark{}
+	s.Expect(s.c.Get(s.t.Context(), client.ObjectKey{Namespace: "team-routing", Name: "router-rfc2544"}, b)).To(Succeed())
+	return b
+}
+
+func leasedBed(s *server) {
+	bed := s.sampleBed()
+	bed.Status.Lease = &v1alpha1.BedLease{Holder: "team-routing/b", UID: "1", AcquireTime: metav1.Now()}
+	s.Expect(s.c.Status().Update(s.t.Context(), bed)).To(Succeed(), "the operator leases")
+
+	bed.Spec.Ports[0].Speed = "10G"
+	s.Expect(s.c.Update(s.t.Context(), bed)).To(MatchError(ContainSubstring("benchmark team-routing/b has the bed")))
+
+	bed = s.sampleBed()
+	bed.Spec.AllowedNamespaces.Names = append(bed.Spec.AllowedNamespaces.Names, "team-other")
+	s.Expect(s.c.Update(s.t.Context(), bed)).To(Succeed(), "who may use the bed can change at any time")
+
+	bed.Status.Lease = nil
+	s.Expect(s.c.Status().Update(s.t.Context(), bed)).To(Succeed())
+	bed.Spec.Ports[0].Speed = "10G"
+	s.Expect(s.c.Update(s.t.Context(), bed)).To(Succeed(), "a free bed can change")
+}
+
+func abortOnly(s *server) {
+	b := s.sampleBenchmark()
+	b.Spec.Tests[0].Throughput.Resolution = "2%"
+	s.Expect(s.c.Update(s.t.Context(), b)).To(MatchError(ContainSubstring(
+		"a Benchmark cannot be changed after it was admitted (only abort can be set)")))
+
+	b = s.sampleBenchmark()
+	b.Spec.Abort = true
+	s.Expect(s.c.Update(s.t.Context(), b)).To(Succeed())
+	b.Spec.Abort = false
+	s.Expect(s.c.Update(s.t.Context(), b)).To(MatchError(ContainSubstring("abort cannot be taken back")))
+}
+
+func warned(s *server) {
+	bed := s.sampleBed()
+	bed.ObjectMeta = metav1.ObjectMeta{Name: "odd"}
+	bed.Spec.AllowedNamespaces = nil
+	bed.Spec.Ports = append(bed.Spec.Ports, v1alpha1.Port{
+		Name: "p3", Node: "node1", Speed: "1G", Addresses: []string{"10.0.0.2/24"},
+		Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: "nd-p3"}},
+	})
+	s.warnings.texts = nil
+	s.Expect(s.c.Create(s.t.Context(), bed)).To(Succeed())
+	s.Expect(s.warnings.texts).To(ConsistOf(
+		ContainSubstring("no namespace can use this bed"),
+		ContainSubstring("3 ports: the pattern pairs needs an even number"),
+		ContainSubstring("10.0.0.2/24 is outside the ranges kept for benchmarks"),
+	))
+}
+
+// operatorAway is what must work while nobody answers for the webhooks: nothing
+// new is admitted, and everything can be ended.
+func operatorAway(s *server) {
+	b := s.sampleBenchmark()
+	b.ObjectMeta = metav1.ObjectMeta{Name: "new", Namespace: "team-routing"}
+	b.Spec.Abort = false
+	s.Expect(s.c.Create(s.t.Context(), b)).To(MatchError(ContainSubstring("benchmarks.nodrop.dev")))
+
+	b = s.sampleBenchmark()
+	b.Finalizers = append(b.Finalizers, v1alpha1.FinalizerCleanUp)
+	s.Expect(s.c.Update(s.t.Context(), b)).To(Succeed())
+	bed := s.sampleBed()
+	bed.Annotations = map[string]string{v1alpha1.AnnotationReleaseQuarantine: "yes"}
+	s.Expect(s.c.Update(s.t.Context(), bed)).To(Succeed())
+	s.Expect(s.c.Delete(s.t.Context(), bed)).To(Succeed())
+	s.Expect(s.c.Delete(s.t.Context(), b)).To(Succeed())
+}
