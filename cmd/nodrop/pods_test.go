@@ -127,6 +127,25 @@ func terminate(t *testing.T, p *process) {
 	}
 }
 
+// kill is the death of a container.
+func kill(t *testing.T, p *process) {
+	t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.exit()
+}
+
+// awaitText waits until a process has logged something.
+func awaitText(t *testing.T, p *process, text string) {
+	t.Helper()
+	for end := time.Now().Add(patience); !strings.Contains(p.stderr.String(), text); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the process did not say %q:\n%s", text, &p.stderr)
+		}
+	}
+}
+
 func TestRunnerPodShowsItsResultUntilToldToEnd(t *testing.T) {
 	l := newPodLab(t)
 	config := bundleConfig(t, "", "../../config/samples/sim")

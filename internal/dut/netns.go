@@ -1,6 +1,7 @@
 package dut
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -8,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
@@ -15,11 +17,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/netif"
 )
 
 // linkMTU is the largest at which a veth still takes an XDP program: frame,
 // headroom and the kernel's bookkeeping share one page of 4 KiB.
 const linkMTU = 3480
+
+// carrierTimeout bounds the wait for links whose ends are both up.
+const carrierTimeout = 10 * time.Second
 
 // bridgeName is the device's bridge.
 const bridgeName = "br0"
@@ -139,7 +145,22 @@ func (n *Netns) start() error {
 			return err
 		}
 	}
-	return up(far, "lo", nil)
+	if err := up(far, "lo", nil); err != nil {
+		return err
+	}
+	return n.awaitCarrier()
+}
+
+// awaitCarrier waits until the kernel has seen that both ends of the links are
+// up: before that the device forwards nothing.
+func (n *Netns) awaitCarrier() error {
+	ctx, cancel := context.WithTimeout(context.Background(), carrierTimeout)
+	defer cancel()
+	names := make([]string, len(n.ports))
+	for i, p := range n.ports {
+		names[i] = p.Name
+	}
+	return netif.Wait(ctx, names, netif.Running)
 }
 
 // gatewayAddresses gives every gateway the prefix length of the port's network.
