@@ -12,7 +12,7 @@ import (
 // The addresses exist in the node's network namespace only; they need to differ
 // from each other and from the test networks (198.18.0.0/15), nothing else.
 const (
-	nodeName     = "nodrop"
+	nodeName     = "node1"
 	nodeIP       = "172.31.99.1"
 	podSubnet    = "10.244.0.0/24"
 	serviceRange = "10.96.0.0/16"
