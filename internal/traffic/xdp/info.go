@@ -22,6 +22,11 @@ const latencyType = "from the transmit program, which writes the frame, to the r
 
 // Info implements traffic.Generator.
 func (e *Engine) Info(context.Context) (traffic.Info, error) {
+	if e.trial == nil { // else it says how the trial was sent
+		if err := e.netns.do(e.choose); err != nil {
+			return traffic.Info{}, err
+		}
+	}
 	host, err := describeHost(e.options.Host)
 	if err != nil {
 		return traffic.Info{}, err
@@ -45,11 +50,26 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 	}
 	for _, p := range e.ports {
 		info.Capabilities.MaxFrameSize = min(info.Capabilities.MaxFrameSize, p.mtu+18)
+		notes := slices.Clone(p.notes)
+		if why := *p.fallback.Load(); why != "" {
+			notes = append(notes, "frames are sent through a packet socket, which is slower than XDP, because "+why)
+			info.Detail += fmt.Sprintf("; %s sends through a packet socket", p.Name)
+		}
 		info.Ports = append(info.Ports, traffic.PortInfo{
-			Name: p.Name, Interface: p.Interface, Driver: p.driver, MAC: p.mac, Notes: slices.Clone(p.notes),
+			Name: p.Name, Interface: p.Interface, Driver: p.driver, MAC: p.mac, Notes: notes,
 		})
 	}
 	return info, nil
+}
+
+// choose decides for every port how it sends.
+func (e *Engine) choose() error {
+	for _, p := range e.ports {
+		if err := p.choose(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // describeHost describes this machine.

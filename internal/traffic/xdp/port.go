@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"sync/atomic"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -37,6 +38,9 @@ type port struct {
 	live        *liveSender
 	packet      *packetSender
 	transmitter transmitter
+	// fallback says why the port sends through a packet socket; empty when it
+	// sends by XDP. The sender's thread may set it in the middle of a trial.
+	fallback atomic.Pointer[string]
 }
 
 // receiver is a way to attach the receive program.
@@ -114,6 +118,9 @@ func (p *port) attach() error {
 // close gives everything back.
 func (p *port) close() error {
 	var errs []error
+	if p.packet != nil {
+		errs = append(errs, p.packet.close())
+	}
 	for i := len(p.undo) - 1; i >= 0; i-- {
 		errs = append(errs, p.undo[i]())
 	}
@@ -168,8 +175,38 @@ func (p *port) prepare(epoch uint16) error {
 		p.seenUnsent[i] = 0
 	}
 	*p.programs.port = portTxPort{}
+	return p.choose()
+}
+
+// choose decides how the port sends.
+func (p *port) choose() error {
+	if p.packet != nil {
+		if err := p.packet.close(); err != nil {
+			return fmt.Errorf("closing the packet socket: %w", err)
+		}
+		p.packet = nil
+	}
+	p.fallback.Store(new(string))
 	p.transmitter = p.live
+	if longest := p.longest(); longest > maxLiveFrame {
+		return p.fallBack(fmt.Sprintf("frames above %d bytes do not fit into the kernel's buffer for live frames", maxLiveFrame+4))
+	}
+	takes, err := takesFrames(p.index)
+	if err != nil {
+		return fmt.Errorf("port %s (%s): %w", p.Name, p.Interface, err)
+	}
+	if !takes {
+		return p.fallBack(refused(p))
+	}
 	return nil
+}
+
+// refused says why a device takes no XDP frames.
+func refused(p *port) string {
+	if p.driver == "veth" {
+		return "a veth takes XDP frames only while its other end has an XDP program or GRO (ethtool -K PEER gro on)"
+	}
+	return fmt.Sprintf("the driver %s does not send XDP frames", p.driver)
 }
 
 // collectUnsent appends the slots of the plan's frames that the device did not
@@ -183,7 +220,11 @@ func (p *port) collectUnsent(plan []uint32, to *[]uint32) {
 }
 
 // fallBack sends through a packet socket for the rest of the trial.
-func (p *port) fallBack() error {
+func (p *port) fallBack(why string) error {
+	p.fallback.Store(&why)
+	if len(p.tx) == 0 {
+		return nil
+	}
 	s, err := newPacketSender(p)
 	if err != nil {
 		return err

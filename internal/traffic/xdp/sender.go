@@ -34,12 +34,17 @@ type sender struct {
 	port     *port
 	schedule *schedule
 	duration time.Duration
+	// hold says that the trial lasts for the duration, also when the last frame
+	// in it has been sent.
+	hold      bool
+	processor int
 	// stopped is closed to end sending at once.
 	stopped  chan struct{}
 	stopping atomic.Bool
 	// done is closed when sending has ended; begin, end and err are valid then.
 	done       chan struct{}
 	begin, end int64
+	cpu        cpuTime
 	err        error
 }
 
@@ -55,20 +60,34 @@ func (s *sender) stop() {
 func (s *sender) run(ready func(), start <-chan int64) {
 	defer close(s.done)
 	err := s.port.engine.netns.do(func() error {
-		// Sleep to the microsecond, not to the usual 50.
-		if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
-			ready()
-			return fmt.Errorf("setting the timer slack: %w", err)
-		}
+		err := s.settle()
 		ready()
+		if err != nil {
+			return err
+		}
 		s.begin = <-start
-		err := s.loop()
+		err = s.loop()
 		s.end = monotonic()
+		if err != nil {
+			return err
+		}
+		s.cpu, err = cpuNow()
 		return err
 	})
 	if err != nil {
 		s.err = fmt.Errorf("sending on port %s (%s): %w", s.port.Name, s.port.Interface, err)
 	}
+}
+
+// settle prepares the sender's thread. It stays on one processor, so that the
+// frames of a port enter virtual devices in one queue and NICs with a queue per
+// processor in another, never in two, where they could overtake each other.
+func (s *sender) settle() error {
+	// Sleep to the microsecond, not to the usual 50.
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("setting the timer slack: %w", err)
+	}
+	return pin(s.processor)
 }
 
 func (s *sender) loop() error {
@@ -101,6 +120,9 @@ func (s *sender) loop() error {
 		}
 		due, more := s.schedule.next()
 		if !more {
+			if s.hold {
+				s.sleepUntil(int64(s.duration))
+			}
 			return nil
 		}
 		s.sleepUntil(min(max(due, last+pause), deadline))
@@ -113,7 +135,7 @@ func (s *sender) transmit(plan []uint32) error {
 	before := s.port.programs.port.Unsent
 	taken, err := s.port.transmitter.send(len(plan))
 	if errors.Is(err, errNoXDP) {
-		err = s.port.fallBack()
+		err = s.port.fallBack(refused(s.port))
 	}
 	if s.port.programs.port.Unsent != before {
 		s.port.collectUnsent(plan, &s.schedule.retry)

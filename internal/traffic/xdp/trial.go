@@ -9,10 +9,18 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
+// unsentShare is the shortfall that is noted: more than one in so many frames.
+// It is a tenth of the finest step that searches use.
+const unsentShare = 10_000
+
 // trial is the trial in hand, or the last one.
 type trial struct {
 	traffic.Trial
 	senders []*sender
+	// cpu and drops, which has one entry per port, are as they were when the
+	// trial began.
+	cpu   cpuTime
+	drops []uint64
 }
 
 // Arm implements traffic.Armer.
@@ -50,28 +58,56 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 		}
 	}
 	e.armed = false
-	e.trial = &trial{Trial: t}
-	for _, p := range e.ports {
+	e.trial = nil
+	next := &trial{Trial: t}
+	if err := e.netns.do(func() error { return e.prepare(ctx, next) }); err != nil {
+		return err
+	}
+	e.trial = next
+	next.start()
+	return nil
+}
+
+// prepare makes the ports and senders ready.
+func (e *Engine) prepare(ctx context.Context, t *trial) error {
+	usable, err := processors()
+	if err != nil {
+		return err
+	}
+	for i, p := range e.ports {
+		if len(p.tx)+len(p.rx) > 0 {
+			if err := p.waitLink(ctx, e.netlink); err != nil {
+				return err
+			}
+		}
+		drops, err := p.drops(e.netlink)
+		if err != nil {
+			return err
+		}
+		t.drops = append(t.drops, drops)
 		if err := p.prepare(e.epoch); err != nil {
 			return err
 		}
+		s := &sender{
+			port: p, duration: t.Duration, processor: usable[i%len(usable)],
+			stopped: make(chan struct{}), done: make(chan struct{}),
+		}
 		var slots []uint32
 		var loads []traffic.Load
-		for i, s := range p.tx {
-			if load, ok := t.Loads[s.ID]; ok {
+		for i, stream := range p.tx {
+			if load, ok := t.Loads[stream.ID]; ok {
 				slots, loads = append(slots, uint32(i)), append(loads, load)
+				s.hold = s.hold || t.Duration > 0 && load.Frames == 0
 			}
 		}
 		if len(slots) == 0 {
 			continue
 		}
-		e.trial.senders = append(e.trial.senders, &sender{
-			port: p, schedule: newSchedule(slots, loads, t.Duration), duration: t.Duration,
-			stopped: make(chan struct{}), done: make(chan struct{}),
-		})
+		s.schedule = newSchedule(slots, loads, t.Duration)
+		t.senders = append(t.senders, s)
 	}
-	e.trial.start()
-	return nil
+	t.cpu, err = cpuNow()
+	return err
 }
 
 // start lets all senders begin at the same time.
@@ -81,7 +117,7 @@ func (t *trial) start() {
 		go s.run(func() { ready <- struct{}{} }, begin)
 	}
 	for range t.senders {
-		<-ready
+		<-ready // also from those that fail
 	}
 	now := monotonic()
 	for range t.senders {
@@ -150,18 +186,30 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 		}
 		s.read(e.trial.Trial, &m)
 	}
-	for _, p := range e.ports {
-		if err := p.read(&m); err != nil {
-			return m, err
+	m.Notes = append(m.Notes, e.trial.foreign(e.options.Host)...)
+	return m, e.netns.do(func() error { return e.observe(&m) })
+}
+
+// observe adds what was received, and what bears on validity.
+func (e *Engine) observe(m *traffic.Measurement) error {
+	for i, p := range e.ports {
+		if err := p.read(m); err != nil {
+			return err
 		}
+		drops, err := p.drops(e.netlink)
+		if err != nil {
+			return err
+		}
+		m.Notes = append(m.Notes, p.dropNote(drops-e.trial.drops[i])...)
 	}
-	return m, nil
+	return nil
 }
 
 // read adds what the sender sent to a measurement.
 func (s *sender) read(t traffic.Trial, m *traffic.Measurement) {
 	took := time.Duration(s.end - s.begin)
 	m.TxTime = max(m.TxTime, took)
+	var intends, sent uint64
 	for i, stream := range s.port.tx {
 		load, ok := t.Loads[stream.ID]
 		if !ok {
@@ -173,5 +221,21 @@ func (s *sender) read(t traffic.Trial, m *traffic.Measurement) {
 			count.Intended = count.Sent // as fast as it can: what it can is what was asked for
 		}
 		m.Tx[stream.ID] = count
+		intends, sent = intends+count.Intended, sent+count.Sent
 	}
+	if short := intends - sent; short*unsentShare > intends {
+		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteUnsent, Text: fmt.Sprintf(
+			"port %s (%s) sent %d frames of %d intended, %d less; %d were refused by the device and tried again", s.port.Name, s.port.Interface, sent, intends, short, s.port.programs.port.Unsent)})
+	}
+}
+
+// foreign returns the note about other load while the trial was sent, or none.
+func (t *trial) foreign(host string) []traffic.Note {
+	var last cpuTime
+	for _, s := range t.senders {
+		if s.cpu.at.After(last.at) {
+			last = s.cpu
+		}
+	}
+	return t.cpu.foreign(last, host)
 }

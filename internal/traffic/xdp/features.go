@@ -1,0 +1,59 @@
+package xdp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// Of the kernel's generic netlink family "netdev" (linux/netdev.h).
+const (
+	netdevFamily      = "netdev"
+	netdevDevGet      = 1
+	netdevIfindex     = 1
+	netdevXDPFeatures = 3
+	netdevTakesFrames = 1 << 2 // NETDEV_XDP_ACT_NDO_XMIT
+)
+
+// takesFrames says whether an interface takes XDP frames at the moment. That
+// changes: a veth does while its peer has an XDP program or GRO. Kernels before
+// 6.3 cannot be asked; there it is tried.
+func takesFrames(index int) (bool, error) {
+	family, err := netlink.GenlFamilyGet(netdevFamily)
+	if errors.Is(err, unix.ENOENT) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking up the netlink family %s: %w", netdevFamily, err)
+	}
+	request := nl.NewNetlinkRequest(int(family.ID), 0)
+	request.AddData(genlHeader{netdevDevGet, byte(family.Version)})
+	request.AddData(nl.NewRtAttr(netdevIfindex, nl.Uint32Attr(uint32(index))))
+	replies, err := request.Execute(unix.NETLINK_GENERIC, 0)
+	if err != nil {
+		return false, fmt.Errorf("asking for the interface's XDP features: %w", err)
+	}
+	for _, reply := range replies {
+		attributes, err := nl.ParseRouteAttr(reply[nl.SizeofGenlmsg:])
+		if err != nil {
+			return false, fmt.Errorf("reading the interface's XDP features: %w", err)
+		}
+		for _, a := range attributes {
+			if a.Attr.Type&nl.NLA_TYPE_MASK == netdevXDPFeatures && len(a.Value) == 8 {
+				return nl.NativeEndian().Uint64(a.Value)&netdevTakesFrames != 0, nil
+			}
+		}
+	}
+	return false, errors.New("the kernel did not tell the interface's XDP features")
+}
+
+// genlHeader is struct genlmsghdr with its reserved field, which must be zero;
+// the library's own leaves it undefined.
+type genlHeader [nl.SizeofGenlmsg]byte
+
+// Len and Serialize implement nl.NetlinkRequestData.
+func (h genlHeader) Len() int          { return len(h) }
+func (h genlHeader) Serialize() []byte { return h[:] }

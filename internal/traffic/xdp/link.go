@@ -1,0 +1,78 @@
+package xdp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// linkWait is how long Start waits for the link of a port, which a NIC
+// negotiates for some seconds after it was brought up.
+const linkWait = 15 * time.Second
+
+// waitLink waits until the port has a link.
+func (p *port) waitLink(ctx context.Context, nl *netlink.Handle) error {
+	up := func() (bool, error) {
+		l, err := nl.LinkByIndex(p.index)
+		if err != nil {
+			return false, fmt.Errorf("port %s: looking up the interface %s: %w", p.Name, p.Interface, err)
+		}
+		return l.Attrs().Flags&net.FlagRunning != 0, nil
+	}
+	if ok, err := up(); ok || err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, linkWait)
+	defer cancel()
+	done, events := make(chan struct{}), make(chan netlink.LinkUpdate, 64)
+	defer close(done)
+	if err := netlink.LinkSubscribe(events, done); err != nil {
+		return fmt.Errorf("watching the links: %w", err)
+	}
+	for {
+		if ok, err := up(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("port %s (%s) has no link: check the cable, or that the other end is up: %w", p.Name, p.Interface, ctx.Err())
+		case _, ok := <-events:
+			if !ok {
+				return errors.New("watching the links: the kernel ended it")
+			}
+		}
+	}
+}
+
+// drops are frames that the port received and lost before the receive program.
+func (p *port) drops(nl *netlink.Handle) (uint64, error) {
+	if p.driver == "veth" {
+		// What a veth counts there are frames that found its ring full, and those
+		// are not lost in the tester: they count as unsent, or as the device's.
+		return 0, nil
+	}
+	l, err := nl.LinkByIndex(p.index)
+	if err != nil {
+		return 0, fmt.Errorf("reading the counters of %s: %w", p.Interface, err)
+	}
+	s := l.Attrs().Statistics
+	if s == nil {
+		return 0, nil
+	}
+	return s.RxDropped + s.RxMissedErrors + s.RxFifoErrors, nil
+}
+
+// dropNote returns the note about frames lost at a port, or none.
+func (p *port) dropNote(lost uint64) []traffic.Note {
+	if lost == 0 {
+		return nil
+	}
+	return []traffic.Note{{Kind: traffic.NoteReceiver, Text: fmt.Sprintf(
+		"%d frames were lost at the tester's port %s (%s) before they could be counted", lost, p.Name, p.Interface)}}
+}
