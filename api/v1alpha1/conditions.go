@@ -81,6 +81,9 @@ const (
 	ReasonNothingForwarded = "NothingForwarded"
 	// ReasonGeneratorBound means that the tester was too slow to measure anything.
 	ReasonGeneratorBound = "GeneratorBound"
+	// ReasonNotSupported means that the tester cannot do what the tests ask, which
+	// only its ports or its device model could tell.
+	ReasonNotSupported = "NotSupported"
 	// ReasonLeaseLost means that the bed was taken away from the benchmark by
 	// somebody other than the operator.
 	ReasonLeaseLost = "LeaseLost"

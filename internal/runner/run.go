@@ -210,6 +210,8 @@ func conclude(ctx context.Context, rows []v1alpha1.ResultRow, err error) (v1alph
 			return v1alpha1.PhaseError, v1alpha1.ReasonRunnerFailed, fmt.Sprintf("the runner was told to stop: %v%s", cause, kept)
 		case errors.Is(err, traffic.ErrLost):
 			return v1alpha1.PhaseError, v1alpha1.ReasonAgentLost, err.Error() + kept
+		case errors.Is(err, traffic.ErrUnsupported):
+			return v1alpha1.PhaseInvalid, v1alpha1.ReasonNotSupported, err.Error() + kept
 		}
 		return v1alpha1.PhaseError, v1alpha1.ReasonRunnerFailed, err.Error() + kept
 	}

@@ -253,7 +253,7 @@ func TestRunRefusesAPlanThatCannotWork(t *testing.T) {
 	cfg = small(good)
 	cfg.Profile.Spec.FrameSizes = []int32{64, 1518}
 	state = Run(context.Background(), cfg, engine(t, cfg))
-	if state.Outcome != v1alpha1.PhaseError || !strings.Contains(state.Message, "says nothing about 1518") || len(state.Rows) != 1 {
+	if state.Outcome != v1alpha1.PhaseInvalid || state.Reason != v1alpha1.ReasonNotSupported || !strings.Contains(state.Message, "says nothing about 1518") || len(state.Rows) != 1 {
 		t.Errorf("%s with %d rows: %s", state.Outcome, len(state.Rows), state.Message)
 	}
 	cfg.Bed.Spec.Engine.Kind = v1alpha1.EngineXDP
