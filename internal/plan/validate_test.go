@@ -58,10 +58,9 @@ func TestValidateRefuses(t *testing.T) {
 		"load of 120 %": {func(o *objects) {
 			o.benchmark.Spec.Tests[1].Latency.Loads[0] = "120%"
 		}, []string{`spec.tests[1].latency.loads[0]: Invalid value: "120%"`, "above 0% and up to 100%"}},
-		"frame beyond the engine": {func(o *objects) {
-			o.profile.Spec.FrameSizes[1] = 9216
-			o.bed.Spec.Engine.Kind = v1alpha1.EngineXDP
-		}, []string{"TrafficProfile/profile.spec.frameSizes[1]: Invalid value: 9216", "engine xdp of test bed bed sends frames of 64 to", "choose a bed with another engine"}},
+		"frame too large": {func(o *objects) {
+			o.profile.Spec.FrameSizes[1] = 9217
+		}, []string{"TrafficProfile/profile.spec.frameSizes[1]: Invalid value: 9217", "the largest frame is 9216 bytes"}},
 		"frame below its headers": {func(o *objects) {
 			o.profile.Spec.Packet = v1alpha1.Packet{IPv6: &v1alpha1.IPPacket{}}
 		}, []string{"TrafficProfile/profile.spec.frameSizes[0]: Invalid value: 64", "at least 86 bytes (14 Ethernet, 40 IPv6, 8 UDP, 20 signature, 4 FCS)"}},
@@ -143,6 +142,14 @@ func TestValidateRefusesMoreStreamsThanTheEngineTakes(t *testing.T) {
 		t.Errorf("errors %v", errs)
 	}
 	if errs := validatePattern(&o.profile, &o.bed, ports, traffic.Capabilities{MaxStreams: 256}); len(errs) > 0 {
+		t.Errorf("errors %v", errs)
+	}
+}
+
+func TestValidateRefusesFramesThatTheEngineDoesNotSend(t *testing.T) {
+	o := router(nil)
+	errs := validateSizes(&o.profile, &o.bed, traffic.Capabilities{MinFrameSize: 68, MaxFrameSize: 1514})
+	if len(errs) != 2 || !strings.Contains(errs[1].Error(), "TrafficProfile/profile.spec.frameSizes[1]: Invalid value: 1518: engine xdp of test bed bed sends frames of 68 to 1514 bytes: change the frame size, or choose a bed with another engine") {
 		t.Errorf("errors %v", errs)
 	}
 }

@@ -1,18 +1,18 @@
 // Package capability declares what each kind of engine can measure, so that a
 // benchmark can be refused at admission without opening an engine. An engine
-// reports the same declaration in its Info.
+// that is open may report less in its Info, as its ports allow.
 package capability
 
 import "nodrop.dev/nodrop/internal/traffic"
 
 var byKind = map[string]traffic.Capabilities{
 	"xdp": {
-		MaxStreams:      4096,
+		MaxStreams:      65536,
 		MinFrameSize:    64,
-		MaxFrameSize:    3498,
+		MaxFrameSize:    9216,
 		PerFrameLatency: true,
 		Ordering:        true,
-		LatencyType:     "software timestamps: from the frame being written for sending to its arrival in the receiving port's XDP program",
+		LatencyType:     "from the transmit program, which writes the frame, to the receive program on the XDP hook (kernel timestamps of one clock)",
 	},
 	"sim": {
 		MaxStreams:       65536,
