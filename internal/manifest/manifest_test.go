@@ -221,7 +221,7 @@ func TestRefused(t *testing.T) {
 		"unknown bed": {
 			text: all("testBedName: bed", "testBedName: other"),
 			want: `spec.testBedName: TestBed "other" not found`,
-			hint: `found: TestBed bed`,
+			hint: `the names of kind TestBed are bed; looked in`,
 		},
 		"no bed with these labels": {
 			text: all("testBedName: bed", "testBedSelector: {matchLabels: {speed: slow}}"),
@@ -240,6 +240,7 @@ func TestRefused(t *testing.T) {
 		"profile of another namespace": {
 			text: all("{name: router}", "{name: router, namespace: a}", "{name: pairs}", "{name: pairs, namespace: b}"),
 			want: `TrafficProfile "pairs" not found`,
+			hint: `it is in namespace b, and must be in that of the Benchmark, a`,
 		},
 		"defined twice": {
 			text: all() + "---\n" + profileText,

@@ -209,10 +209,24 @@ func only(found []*document) (*document, error) {
 func (s *Set) notFound(from *document, path, kind, name string, names []string) error {
 	problem := from.problem(path, fmt.Sprintf("%s %q not found", kind, name), "")
 	text := fmt.Sprintf("no %s was found", kind)
-	if len(names) > 0 {
-		text = oneOf("found: "+kind, name, names)
+	if elsewhere := s.otherNamespaces(kind, name); len(elsewhere) > 0 {
+		text = fmt.Sprintf("it is in namespace %s, and must be in that of the Benchmark, %s", list(elsewhere), from.namespace)
+	} else if len(names) > 0 {
+		text = oneOf(fmt.Sprintf("the names of kind %s are", kind), name, names)
 	}
 	return hint.With(&InvalidError{Problems: []Problem{problem}}, s.where(text))
+}
+
+// otherNamespaces lists the namespaces that have a TrafficProfile of this name,
+// when it was not found in that of the benchmark.
+func (s *Set) otherNamespaces(kind, name string) []string {
+	var namespaces []string
+	for _, d := range slices.Concat(s.given, s.siblings) {
+		if kind == "TrafficProfile" && d.kind == kind && d.name == name && !slices.Contains(namespaces, d.namespace) {
+			namespaces = append(namespaces, d.namespace)
+		}
+	}
+	return namespaces
 }
 
 // where adds what was searched.
@@ -228,7 +242,7 @@ func (s *Set) where(text string) string {
 
 func oneOf(intro, name string, names []string) string {
 	if meant := nearest(name, names); meant != "" {
-		return fmt.Sprintf("did you mean %q? (%s %s)", meant, intro, list(names))
+		return fmt.Sprintf("did you mean %q? %s %s", meant, intro, list(names))
 	}
 	return intro + " " + list(names)
 }

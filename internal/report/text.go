@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,6 +109,10 @@ func notesOf(rows []v1alpha1.ResultRow) string {
 			about[text] = append(about[text], row)
 		}
 	}
+	// What is said of all rows comes after what is said of one.
+	slices.SortStableFunc(texts, func(a, b string) int {
+		return cmp.Compare(len(about[a])/len(rows), len(about[b])/len(rows))
+	})
 	var b strings.Builder
 	for i, text := range texts {
 		if i == 0 {
