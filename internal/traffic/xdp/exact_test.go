@@ -14,7 +14,7 @@ func TestExactBackToBack(t *testing.T) {
 	bed := newBed(t)
 	e := bed.backToBack()
 	s := stream(1, e)
-	m := bed.run(e, []traffic.Stream{s}, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Max: true, Frames: 10_000_000}}})
+	m := bed.run(e, []traffic.Stream{s}, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Max: true, Frames: 10_000_000}}}, arrived)
 
 	tx, rx := m.Tx[1], m.Rx[traffic.RxKey{Stream: 1, Port: "p2"}]
 	t.Logf("%d frames of 64 bytes sent in %v: %.0f frames/s; received %d, lost %d, duplicate %d, reordered %d",
@@ -28,7 +28,33 @@ func TestExactBackToBack(t *testing.T) {
 	checkLatency(t, rx)
 }
 
-// stream is a stream of 64 byte frames from p1 to p2 of a bed back to back.
+// A device that drops every thousandth frame and counts what it drops loses
+// exactly that.
+func TestExactDropper(t *testing.T) {
+	bed := newBed(t)
+	d := bed.device()
+	d.dropper(1000)
+	e := bed.open(d.ports(nil, nil)...)
+	m := bed.run(e, []traffic.Stream{stream(1, e)}, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Max: true, Frames: 10_000_000}}},
+		func(m traffic.Measurement) bool { return received(m)+d.faults().Dropped == sent(m) })
+
+	tx, rx, device := m.Tx[1], m.Rx[traffic.RxKey{Stream: 1, Port: "p2"}], d.faults()
+	lost := tx.Sent - rx.Received
+	t.Logf("%d frames of 64 bytes through a device sent in %v: %.0f frames/s; received %d, lost %d; the device dropped %d of %d",
+		tx.Sent, tx.Duration.Round(time.Millisecond), float64(tx.Sent)/tx.Duration.Seconds(), rx.Received, lost, device.Dropped, device.Frames)
+	if tx.Sent != 10_000_000 || device.Frames != tx.Sent || device.Dropped != 10_000 {
+		t.Errorf("sent %d, the device got %d and dropped %d: want 10000000 and 10000", tx.Sent, device.Frames, device.Dropped)
+	}
+	if lost != device.Dropped {
+		t.Errorf("lost %d, the device dropped %d", lost, device.Dropped)
+	}
+	if rx.Duplicate != 0 || rx.Reordered != 0 {
+		t.Errorf("duplicate %d, reordered %d: want none", rx.Duplicate, rx.Reordered)
+	}
+	checkLatency(t, rx)
+}
+
+// stream is a stream of 64 byte frames from p1 to p2 of e.
 func stream(id uint16, e *Engine) traffic.Stream {
 	return traffic.Stream{
 		ID: id, TxPort: "p1", RxPorts: []string{"p2"}, FrameSize: 64,

@@ -1,0 +1,107 @@
+/* Devices under test with known faults, for the engine's own tests. */
+#include "kernel.h"
+#include "signature.h"
+
+struct __sk_buff {
+	__u32 len, pkt_type, mark, queue_mapping, protocol, vlan_present, vlan_tci, vlan_proto;
+	__u32 priority, ingress_ifindex, ifindex, tc_index, cb[5], hash, tc_classid;
+	__u32 data, data_end;
+};
+
+enum { TC_ACT_SHOT = 2, TC_ACT_OK = 0 };
+
+const volatile __u32 out_ifindex;
+const volatile __u32 drop_every;
+const volatile __u32 copy_every;
+const volatile __u32 stale_every;
+const volatile __u32 permute;
+
+struct faults {
+	__u64 frames, dropped, copied, staled, moved;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct faults);
+} counts SEC(".maps");
+
+static __always_inline struct faults *counters(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&counts, &zero);
+}
+
+static __always_inline __be16 *test_frame(void *data, void *end)
+{
+	__be16 *sig = data + IPV4_SIGNATURE;
+
+	if ((void *)sig + SIGNATURE_SIZE > end || *sig != bpf_htons(MAGIC))
+		return 0;
+	return sig;
+}
+
+/* Forwards test frames to out_ifindex, except every drop_every-th. */
+SEC("xdp")
+int dropper(struct xdp_md *ctx)
+{
+	struct faults *f = counters();
+
+	if (!f || !test_frame((void *)(long)ctx->data, (void *)(long)ctx->data_end))
+		return XDP_PASS;
+	f->frames++;
+	if (drop_every && f->frames % drop_every == 0) {
+		f->dropped++;
+		return XDP_DROP;
+	}
+	return bpf_redirect(out_ifindex, 0);
+}
+
+/* Gives frames the places of others: of every hundred, 10 and 11 change places,
+ * and 25 comes before 20 to 24. One and five frames are then reordered. */
+static __always_inline __u32 place(__u32 n)
+{
+	if (n == 10 || n == 11)
+		return 21 - n;
+	if (n == 20)
+		return 25;
+	if (n > 20 && n <= 25)
+		return n - 1;
+	return n;
+}
+
+/* Forwards test frames to out_ifindex, some of them twice, some with the epoch
+ * of another trial, some in each other's places. */
+SEC("tc")
+int disturb(struct __sk_buff *skb)
+{
+	__be16 *sig = test_frame((void *)(long)skb->data, (void *)(long)skb->data_end);
+	struct faults *f = counters();
+	__u32 low, n, to;
+
+	if (!f || !sig)
+		return TC_ACT_OK;
+	f->frames++;
+	low = (__u32)bpf_ntohs(sig[4]) << 16 | bpf_ntohs(sig[5]); /* of the sequence */
+	n = low % 100;
+	to = place(n);
+	if (permute && to != n) {
+		low += to - n;
+		sig[4] = bpf_htons(low >> 16);
+		sig[5] = bpf_htons(low);
+		f->moved += n == 11 || (n > 20 && n <= 25);
+	}
+	if (stale_every && f->frames % stale_every == 0) {
+		sig[1] = bpf_htons(bpf_ntohs(sig[1]) - 1);
+		f->staled++;
+	}
+	if (copy_every && f->frames % copy_every == 0) {
+		f->copied++;
+		bpf_clone_redirect(skb, out_ifindex, 0);
+	}
+	return bpf_redirect(out_ifindex, 0);
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,154 @@
+package xdp
+
+import (
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// device is a device under test in a namespace of its own: d1 and d2 are joined
+// to the tester's interfaces v1 and v2.
+type device struct {
+	*bed
+	ns      netns.NsHandle
+	nl      *netlink.Handle
+	d1, d2  netlink.Link
+	objects dutObjects
+}
+
+func (b *bed) device() *device {
+	b.Helper()
+	d := &device{bed: b, ns: b.namespace()}
+	d.nl = b.handle(d.ns)
+	b.veth("v1", "d1", d.ns)
+	b.veth("v2", "d2", d.ns)
+	d.d1, d.d2 = d.up(d.nl, "d1"), d.up(d.nl, "d2")
+	return d
+}
+
+// ports are the tester's ports, p1 and p2, with addresses if any.
+func (d *device) ports(p1, p2 []netip.Prefix) []Port {
+	return []Port{{Name: "p1", Interface: "v1", Addresses: p1}, {Name: "p2", Interface: "v2", Addresses: p2}}
+}
+
+// load loads the test programs, which forward to d2.
+func (d *device) load(settings map[string]uint32) {
+	d.Helper()
+	spec, err := loadDut()
+	if err != nil {
+		d.Fatal(err)
+	}
+	settings["out_ifindex"] = uint32(d.d2.Attrs().Index)
+	for name, value := range settings {
+		if err := spec.Variables[name].Set(value); err != nil {
+			d.Fatal(err)
+		}
+	}
+	if err := spec.LoadAndAssign(&d.objects, nil); err != nil {
+		d.Fatal(err)
+	}
+	d.Cleanup(func() { d.objects.Close() })
+}
+
+// dropper makes the device forward in XDP and drop every n-th frame.
+func (d *device) dropper(n uint32) {
+	d.Helper()
+	d.load(map[string]uint32{"drop_every": n})
+	d.in(d.ns, func() {
+		l, err := link.AttachXDP(link.XDPOptions{Program: d.objects.Dropper, Interface: d.d1.Attrs().Index, Flags: link.XDPDriverMode})
+		if err != nil {
+			d.Fatal(err)
+		}
+		d.Cleanup(func() { l.Close() })
+	})
+}
+
+// disturb makes the device forward through the kernel's stack, with faults.
+func (d *device) disturb(settings map[string]uint32) {
+	d.Helper()
+	d.load(settings)
+	d.gro("d1", true)
+	d.in(d.ns, func() {
+		l, err := link.AttachTCX(link.TCXOptions{Program: d.objects.Disturb, Interface: d.d1.Attrs().Index, Attach: ebpf.AttachTCXIngress})
+		if err != nil {
+			d.Fatal(err)
+		}
+		d.Cleanup(func() { l.Close() })
+	})
+}
+
+// faults are what the device did so far.
+func (d *device) faults() dutFaults {
+	d.Helper()
+	var all []dutFaults
+	if err := d.objects.Counts.Lookup(uint32(0), &all); err != nil {
+		d.Fatal(err)
+	}
+	var sum dutFaults
+	for _, f := range all {
+		sum.Frames += f.Frames
+		sum.Dropped += f.Dropped
+		sum.Copied += f.Copied
+		sum.Staled += f.Staled
+		sum.Moved += f.Moved
+	}
+	return sum
+}
+
+// gro turns GRO of an interface on or off, and with it, for a veth, NAPI.
+func (d *device) gro(name string, on bool) {
+	d.Helper()
+	d.in(d.ns, func() {
+		e, err := ethtool.NewEthtool()
+		if err != nil {
+			d.Fatal(err)
+		}
+		defer e.Close()
+		if err := e.Change(name, map[string]bool{"rx-gro": on}); err != nil {
+			d.Fatal(err)
+		}
+	})
+}
+
+// bridge makes the device a plain bridge.
+func (d *device) bridge() {
+	d.Helper()
+	br := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br"}}
+	if err := d.nl.LinkAdd(br); err != nil {
+		d.Fatal(err)
+	}
+	for _, l := range []netlink.Link{d.d1, d.d2} {
+		if err := d.nl.LinkSetMaster(l, br); err != nil {
+			d.Fatal(err)
+		}
+	}
+	d.up(d.nl, "br")
+}
+
+// router makes the device a router with these addresses on d1 and d2.
+func (d *device) router(d1, d2 []netip.Prefix) {
+	d.Helper()
+	for l, addresses := range map[netlink.Link][]netip.Prefix{d.d1: d1, d.d2: d2} {
+		for _, a := range addresses {
+			n := &net.IPNet{IP: a.Addr().AsSlice(), Mask: net.CIDRMask(a.Bits(), a.Addr().BitLen())}
+			if err := d.nl.AddrAdd(l, &netlink.Addr{IPNet: n, Flags: unix.IFA_F_NODAD}); err != nil {
+				d.Fatal(err)
+			}
+		}
+		d.gro(l.Attrs().Name, true)
+	}
+	d.in(d.ns, func() {
+		for _, name := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"} {
+			if err := os.WriteFile("/proc/sys/"+name, []byte("1"), 0); err != nil {
+				d.Fatal(err)
+			}
+		}
+	})
+}
