@@ -33,7 +33,7 @@ func TestKill(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
-			key := l.create(t, "kill-"+name)
+			key := l.create(t, "kill-"+name, shortTrials...)
 			kill(t, l, l.running(t, key))
 			b := l.finish(t, key)
 			t.Logf("killed %s: phase %s, %d rows, %s", name, b.Status.Phase, len(b.Status.Rows), b.Status.Message)
@@ -51,6 +51,9 @@ func TestKill(t *testing.T) {
 		})
 	}
 }
+
+// shortTrials are edits that make the sample a matter of half a minute.
+var shortTrials = []string{"resolution: 1%", "resolution: 10%", "trialDuration: 3s", "trialDuration: 1s", "trialDuration: 2s", "trialDuration: 1s"}
 
 // rowsOfSample is what config/samples/frr/benchmark.yaml measures: a throughput
 // and three loads of latency for three frame sizes.

@@ -18,7 +18,7 @@ func TestRouter(t *testing.T) {
 	l := newLab(t)
 	first := l.create(t, "router-first")
 	l.running(t, first)
-	second := l.create(t, "router-second", "trialDuration: 3s", "trialDuration: 1s")
+	second := l.create(t, "router-second", shortTrials...)
 
 	g := NewWithT(t)
 	g.Eventually(func(g Gomega) {
