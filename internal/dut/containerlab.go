@@ -87,6 +87,12 @@ func (c *Containerlab) Down(ctx context.Context) error {
 	if len(left) > 0 {
 		return fmt.Errorf("containerlab destroyed topology %s, but container %s is still %s", t.Name, left[0].Name, left[0].State)
 	}
+	// Not the runtime's own network, which a topology may use as well.
+	if name := t.management(); name != "bridge" {
+		if err := removeManagement(ctx, name); err != nil {
+			return err
+		}
+	}
 	if c.Dir != "" {
 		if err := os.RemoveAll(filepath.Dir(path)); err != nil {
 			return fmt.Errorf("removing the copy of the topology: %w", err)

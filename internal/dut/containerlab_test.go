@@ -3,6 +3,8 @@ package dut
 import (
 	"context"
 	"errors"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,6 +95,7 @@ esac`)
 
 func TestContainerlabDown(t *testing.T) {
 	newTester(t)
+	t.Setenv("DOCKER_HOST", "unix:///absent/docker.sock")
 	// What a deployment that died half way has left on the host.
 	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "nd-p2"}, PeerName: "clab-1234"}); err != nil {
 		t.Fatal(err)
@@ -116,8 +119,65 @@ func TestContainerlabDown(t *testing.T) {
 	}
 }
 
+// fakeDocker knows one network; it refuses to remove one that is in use.
+func fakeDocker(t *testing.T, labels string, inUse bool) (removed *bool) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("DOCKER_HOST", "unix://"+l.Addr().String())
+	removed = new(bool)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /networks/lab-net", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(`{"Labels": ` + labels + `}`)) })
+	mux.HandleFunc("DELETE /networks/lab-net", func(w http.ResponseWriter, _ *http.Request) {
+		if inUse {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		*removed = true
+		w.WriteHeader(http.StatusNoContent)
+	})
+	server := &http.Server{Handler: mux}
+	t.Cleanup(func() { server.Close() })
+	go server.Serve(l)
+	return removed
+}
+
+func TestManagementNetwork(t *testing.T) {
+	for name, c := range map[string]struct {
+		network, labels string
+		inUse, removed  bool
+	}{
+		"made by containerlab": {"lab-net", `{"containerlab": ""}`, false, true},
+		"used by others":       {"lab-net", `{"containerlab": ""}`, true, false},
+		"somebody else's":      {"lab-net", `null`, false, false},
+		"absent":               {"other", `null`, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			removed := fakeDocker(t, c.labels, c.inUse)
+			if err := removeManagement(t.Context(), c.network); err != nil {
+				t.Fatal(err)
+			}
+			if *removed != c.removed {
+				t.Errorf("removed: %v, want %v", *removed, c.removed)
+			}
+		})
+	}
+	t.Setenv("DOCKER_HOST", "unix:///absent/docker.sock")
+	if err := removeManagement(t.Context(), "x"); err != nil {
+		t.Errorf("without Docker: %v", err)
+	}
+}
+
 func TestContainerlabFails(t *testing.T) {
 	newTester(t)
+	t.Setenv("DOCKER_HOST", "unix:///absent/docker.sock")
 	links := "ip link add nd-p1 type veth peer name q1; ip link add nd-p2 type veth peer name q2; for i in nd-p1 nd-p2 q1 q2; do ip link set $i up; done"
 	for name, c := range map[string]struct {
 		script  string

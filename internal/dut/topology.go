@@ -15,8 +15,11 @@ import (
 // topology is what has to be known of a containerlab topology file; the rest is
 // containerlab's own business.
 type topology struct {
-	Name     string  `json:"name"`
-	Prefix   *string `json:"prefix"`
+	Name   string  `json:"name"`
+	Prefix *string `json:"prefix"`
+	Mgmt   struct {
+		Network string `json:"network"`
+	} `json:"mgmt"`
 	Topology struct {
 		Nodes map[string]any `json:"nodes"`
 		Links []link         `json:"links"`
@@ -67,6 +70,14 @@ func (t *topology) container(node string) (string, error) {
 	default:
 		return *t.Prefix + "-" + t.Name + "-" + node, nil
 	}
+}
+
+// management is the name of the management network.
+func (t *topology) management() string {
+	if t.Mgmt.Network == "" {
+		return "clab"
+	}
+	return t.Mgmt.Network
 }
 
 // hostEnds are the interfaces that the topology's links have on the host.
