@@ -152,6 +152,45 @@ func TestTheTesterIsTheLimit(t *testing.T) {
 	}
 }
 
+// busy is a tester that falls short in every nth trial.
+type busy struct {
+	traffic.Generator
+	trials, every int
+	missing       uint64
+}
+
+func (b *busy) Read(ctx context.Context) (traffic.Measurement, error) {
+	m, err := b.Generator.Read(ctx)
+	if tx := m.Tx[0]; tx.Sent > 1 { // not while learning
+		if b.trials++; b.trials%b.every == 0 {
+			key := traffic.RxKey{Stream: 0, Port: "p2"}
+			rx := m.Rx[key]
+			missing := min(b.missing, tx.Sent-1)
+			tx.Sent -= missing
+			rx.Received = min(rx.Received, tx.Sent)
+			m.Tx[0], m.Rx[key] = tx, rx
+		}
+	}
+	return m, err
+}
+
+func TestABusyMomentOfTheTesterIsNotAResult(t *testing.T) {
+	p := testPlan(t)
+	model := header + "\n64,33.3333,1,2,3\n"
+	out := mustRun(t, open(t, &busy{Generator: simulate(t, model, p), every: 3, missing: 1}, p, nil), p.Steps[0])
+	if out.LoadPPM != 333_333 || out.Limit != nil {
+		t.Errorf("found %d ppm with the limit %+v, want the device's 333333", out.LoadPPM, out.Limit)
+	}
+	// A tester that falls far short is not asked again, and one that always falls
+	// short is its own limit.
+	for every, missing := range map[int]uint64{1: 1, 2: 1 << 60} {
+		out := mustRun(t, open(t, &busy{Generator: simulate(t, model, p), every: every, missing: missing}, p, nil), p.Steps[0])
+		if out.LoadPPM == 333_333 || out.Limit == nil {
+			t.Errorf("every %d, %d missing: found %d ppm and no limit", every, missing, out.LoadPPM)
+		}
+	}
+}
+
 // flaky is a generator whose calls fail as told.
 type flaky struct {
 	traffic.Generator

@@ -78,6 +78,12 @@ func (t *Trial) Unsent() bool {
 	return t.Sent == 0 || t.Sent < t.Intended || t.TxTime > t.Duration+lateTolerance(t.Duration)
 }
 
+// justShort says that nothing was lost, and that the tester sent nearly what was
+// intended: four fifths of it.
+func (t *Trial) justShort() bool {
+	return t.Unsent() && t.Lost == 0 && !t.TesterLost() && t.Sent > 0 && t.Sent/4 >= t.Intended/5
+}
+
 // TesterLost says that the tester itself dropped frames that came back, or that
 // its counters contradict each other.
 func (t *Trial) TesterLost() bool {

@@ -53,10 +53,19 @@ func Judge(in Input) (v1alpha1.Validity, []string) {
 // testerWasTheLimit: a search stopped at a load that the tester could not offer,
 // or a trial offered less than intended.
 func testerWasTheLimit(in Input) []string {
-	if t := in.Outcome.Limit; t != nil && t.Unsent() {
-		return append([]string{t.ShortSending()}, notes(t, traffic.NoteUnsent)...)
+	t := in.Outcome.Limit
+	if t == nil || !t.Unsent() {
+		return nil
 	}
-	return nil
+	reasons := []string{t.ShortSending()}
+	// The engine knows more, but hundreds of ports need not say the same.
+	const most = 2
+	if said := notes(t, traffic.NoteUnsent); len(said) <= most {
+		reasons = append(reasons, said...)
+	} else {
+		reasons = append(append(reasons, said[:most]...), fmt.Sprintf("%d more ports fell short", len(said)-most))
+	}
+	return reasons
 }
 
 func testerLostFrames(in Input) []string {
