@@ -88,7 +88,7 @@ func isolated(t *testing.T) bool {
 	return false
 }
 
-// state is what must be the same after an agent as before.
+// interfaceState is what must be the same after an agent as before.
 func interfaceState(t *testing.T) map[string]string {
 	t.Helper()
 	states := map[string]string{}
@@ -111,6 +111,23 @@ func interfaceState(t *testing.T) map[string]string {
 		states[l.Attrs().Name] = text
 	}
 	return states
+}
+
+// startConfined starts a process with no more rights than the container of a
+// traffic pod has.
+func startConfined(t *testing.T, args ...string) *process {
+	t.Helper()
+	setpriv, err := exec.LookPath("setpriv")
+	if err != nil {
+		t.Fatal("setpriv is needed to take rights away: install util-linux")
+	}
+	p := prepare(t, "nodrop", args...)
+	p.cmd.Args = append([]string{
+		setpriv, "--bounding-set=-all,+net_admin,+net_raw,+bpf,+perfmon", "--inh-caps=-all", "--no-new-privs", p.cmd.Path,
+	}, args...)
+	p.cmd.Path = setpriv
+	p.begin()
+	return p
 }
 
 // A run in pods' processes over a real router survives the death of its runner
@@ -143,7 +160,7 @@ func TestRunSurvivesItsPods(t *testing.T) {
 	}
 	address := freeAddress(t)
 	startAgent := func() *process {
-		return start(t, "agent", "--config", l.json("agent.json", owns), "--tls", l.secret("tls-agent", l.pki.Agents[0].Data()),
+		return startConfined(t, "agent", "--config", l.json("agent.json", owns), "--tls", l.secret("tls-agent", l.pki.Agents[0].Data()),
 			"--listen", address, "--controller", pki.RunnerName(podUID))
 	}
 	config.Agents = []runner.AgentEndpoint{{Name: pki.AgentName(podUID, 0), Address: address, Ports: []string{"p1", "p2"}}}
@@ -209,7 +226,7 @@ func TestAgentGivesItsPortsBack(t *testing.T) {
 		{Name: "p1", Interface: "p1", SpeedBitsPerSecond: 1e9, Addresses: []string{"198.18.1.2/24", "198.18.1.3/24"}},
 		{Name: "p2", Interface: "p2", SpeedBitsPerSecond: 1e9},
 	}}
-	p := start(t, "agent", "--config", l.json("agent.json", owns), "--tls", l.secret("tls-agent", l.pki.Agents[0].Data()),
+	p := startConfined(t, "agent", "--config", l.json("agent.json", owns), "--tls", l.secret("tls-agent", l.pki.Agents[0].Data()),
 		"--listen", freeAddress(t), "--controller", pki.RunnerName(podUID))
 	awaitText(t, p, "holding all ports")
 	if during := interfaceState(t); !strings.Contains(during["p1"], "198.18.1.3/24") || !strings.Contains(during["p1"], "xdp") {
