@@ -1,0 +1,237 @@
+package xdp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Counts are exact at every rate and size, and several streams share a port in
+// proportion to their rates.
+func TestCounts(t *testing.T) {
+	perSecond := func(n int64) traffic.Rate { return traffic.Rate{Frames: n, PerNanos: 1e9} }
+	for name, test := range map[string]struct {
+		sizes []int
+		loads []traffic.Load
+	}{
+		"1 frame/s":            {[]int{64}, []traffic.Load{{Rate: perSecond(1), Frames: 2}}},
+		"1k frames/s":          {[]int{128}, []traffic.Load{{Rate: perSecond(1000), Frames: 1500}}},
+		"100k frames/s":        {[]int{64}, []traffic.Load{{Rate: perSecond(100_000), Frames: 100_000}}},
+		"1M frames/s":          {[]int{64}, []traffic.Load{{Rate: perSecond(1_000_000), Frames: 500_000}}},
+		"a third of a frame":   {[]int{64}, []traffic.Load{{Rate: traffic.Rate{Frames: 1000, PerNanos: 3e6}, Frames: 70_001}}},
+		"maximum, 1518":        {[]int{1518}, []traffic.Load{{Max: true, Frames: 200_000}}},
+		"sizes side by side":   {[]int{64, 594, 1518}, []traffic.Load{{Rate: perSecond(7000), Frames: 7000}, {Rate: perSecond(4000), Frames: 4000}, {Rate: perSecond(1000), Frames: 1000}}},
+		"paced beside maximum": {[]int{64, 512}, []traffic.Load{{Rate: perSecond(1000), Frames: 200}, {Max: true, Frames: 300_000}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bed := newBed(t)
+			e := bed.backToBack()
+			trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
+			var streams []traffic.Stream
+			for i, size := range test.sizes {
+				s := stream(uint16(i+1), e)
+				s.FrameSize = size
+				streams = append(streams, s)
+				trial.Loads[s.ID] = test.loads[i]
+			}
+			m := bed.run(e, streams, trial, arrived)
+			for id, load := range trial.Loads {
+				tx, rx := m.Tx[id], m.Rx[traffic.RxKey{Stream: id, Port: "p2"}]
+				if tx.Intended != load.Frames || tx.Sent != load.Frames || rx.Received != load.Frames || rx.Duplicate+rx.Reordered != 0 {
+					t.Errorf("stream %d: %+v, received %d, duplicate %d, reordered %d: want %d frames", id, tx, rx.Received, rx.Duplicate, rx.Reordered, load.Frames)
+				}
+				if early := time.Duration(load.Frames-1) * time.Duration(load.Rate.PerNanos) / time.Duration(max(1, load.Rate.Frames)); !load.Max && tx.Duration < early {
+					t.Errorf("stream %d: sent in %v, its last frame was due after %v", id, tx.Duration, early)
+				}
+				checkLatency(t, rx)
+			}
+		})
+	}
+}
+
+// A duration ends a trial, and lasts to its end.
+func TestDuration(t *testing.T) {
+	bed := newBed(t)
+	e := bed.backToBack()
+	const d = 300 * time.Millisecond
+	m := bed.run(e, []traffic.Stream{stream(1, e), stream(2, e)}, traffic.Trial{
+		Duration: d,
+		Loads: map[uint16]traffic.Load{
+			1: {Rate: traffic.Rate{Frames: 1001, PerNanos: 1e9}},
+			2: {Rate: traffic.Rate{Frames: 1, PerNanos: 60e9}},
+		},
+	}, arrived)
+	if m.Tx[1].Intended != 300 || m.Tx[2].Intended != 1 {
+		t.Errorf("intended %d and %d, want 300 and 1", m.Tx[1].Intended, m.Tx[2].Intended)
+	}
+	if m.TxTime < d {
+		t.Errorf("sent for %v, want at least %v", m.TxTime, d)
+	}
+	if !arrived(m) {
+		t.Errorf("%+v", m)
+	}
+
+	m = bed.again(e, traffic.Trial{Duration: d, Loads: map[uint16]traffic.Load{1: {Max: true}}}, arrived)
+	if m.Tx[1].Sent == 0 || m.Tx[1].Intended != m.Tx[1].Sent || !arrived(m) || m.TxTime < d {
+		t.Errorf("maximum for %v: %+v in %v, received %d", d, m.Tx[1], m.TxTime, received(m))
+	}
+	if _, ok := m.Tx[2]; ok {
+		t.Error("stream 2 had no load, and sent")
+	}
+}
+
+// Frames of an earlier trial count in no later one.
+func TestStale(t *testing.T) {
+	bed := newBed(t)
+	d := bed.device()
+	d.disturb(map[string]uint32{"stale_every": 10})
+	e := bed.open(d.ports(nil, nil)...)
+	m := bed.run(e, []traffic.Stream{stream(1, e)}, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1, PerNanos: 1e5}, Frames: 5000}}},
+		func(m traffic.Measurement) bool { return received(m)+d.faults().Staled == sent(m) })
+	if m.Tx[1].Sent != 5000 || received(m) != 4500 {
+		t.Errorf("sent %d, received %d, want 5000 and 4500", m.Tx[1].Sent, received(m))
+	}
+	if got, err := e.port("p2").strays(); err != nil || got != (strays{stale: 500}) {
+		t.Errorf("strays %+v %v, want 500 stale", got, err)
+	}
+}
+
+// Copies and changed places are found exactly.
+func TestDuplicateAndReordered(t *testing.T) {
+	bed := newBed(t)
+	d := bed.device()
+	d.disturb(map[string]uint32{"copy_every": 7, "permute": 1})
+	e := bed.open(d.ports(nil, nil)...)
+	const frames = 70_000
+	m := bed.run(e, []traffic.Stream{stream(1, e)}, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1, PerNanos: 2e4}, Frames: frames}}},
+		func(m traffic.Measurement) bool {
+			return arrived(m) && m.Rx[traffic.RxKey{Stream: 1, Port: "p2"}].Duplicate == d.faults().Copied
+		})
+	rx, faults := m.Rx[traffic.RxKey{Stream: 1, Port: "p2"}], d.faults()
+	t.Logf("sent %d, received %d, duplicate %d, reordered %d; the device %+v", m.Tx[1].Sent, rx.Received, rx.Duplicate, rx.Reordered, faults)
+	if faults.Copied != frames/7 || faults.Moved != frames/100*6 {
+		t.Errorf("the device copied %d and moved %d, want %d and %d", faults.Copied, faults.Moved, frames/7, frames/100*6)
+	}
+	if rx.Received != frames || rx.Duplicate != faults.Copied || rx.Reordered != faults.Moved {
+		t.Errorf("received %d, duplicate %d, reordered %d: want %d, %d, %d", rx.Received, rx.Duplicate, rx.Reordered, frames, faults.Copied, faults.Moved)
+	}
+	checkLatency(t, rx)
+}
+
+// A device that takes no XDP frames gets the same frames through a packet
+// socket, and the report says so; when it takes them, XDP is used.
+func TestFallback(t *testing.T) {
+	bed := newBed(t)
+	d := bed.device()
+	d.bridge()
+	for _, name := range []string{"d1", "d2"} {
+		d.gro(name, false)
+	}
+	e := bed.open(d.ports(nil, nil)...)
+	trial := traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1, PerNanos: 5e4}, Frames: 20_000}}}
+	check := func(m traffic.Measurement) {
+		t.Helper()
+		rx := m.Rx[traffic.RxKey{Stream: 1, Port: "p2"}]
+		if m.Tx[1].Sent != 20_000 || rx.Received != 20_000 || rx.Duplicate+rx.Reordered != 0 {
+			t.Errorf("%+v, received %d, duplicate %d, reordered %d: want 20000", m.Tx[1], rx.Received, rx.Duplicate, rx.Reordered)
+		}
+		checkLatency(t, rx)
+	}
+	notes := func() int {
+		t.Helper()
+		info, err := e.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(info.Detail, info.Ports[0].Notes)
+		return len(info.Ports[0].Notes)
+	}
+	if notes() != 1 {
+		t.Error("the report does not say that p1 sends through a packet socket")
+	}
+	check(bed.run(e, []traffic.Stream{stream(1, e)}, trial, arrived))
+	if notes() != 1 {
+		t.Error("the report does not say that p1 sent through a packet socket")
+	}
+	d.gro("d1", true)
+	check(bed.again(e, trial, arrived))
+	if notes() != 0 {
+		t.Error("p1 could send by XDP")
+	}
+}
+
+// Stop and ctx end everything at once.
+func TestStop(t *testing.T) {
+	bed := newBed(t)
+	e := bed.backToBack()
+	if err := e.Configure(t.Context(), []traffic.Stream{stream(1, e)}); err != nil {
+		t.Fatal(err)
+	}
+	for name, load := range map[string]traffic.Load{
+		"one frame a year": {Rate: traffic.Rate{Frames: 1, PerNanos: int64(365 * 24 * time.Hour)}, Frames: 1000},
+		"maximum":          {Max: true, Frames: 1 << 40},
+	} {
+		if err := e.Start(t.Context(), traffic.Trial{Loads: map[uint16]traffic.Load{1: load}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Read(t.Context()); err == nil {
+			t.Errorf("%s: counters were read while frames were sent", name)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := e.Wait(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: waiting with a cancelled context: %v", name, err)
+		}
+		if err := e.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		m, err := e.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Tx[1].Intended != load.Frames || m.Tx[1].Sent >= load.Frames || len(m.Notes) == 0 || m.Notes[0].Kind != traffic.NoteUnsent {
+			t.Errorf("%s: %+v, notes %v", name, m.Tx[1], m.Notes)
+		}
+	}
+}
+
+// More streams than there was room for make the programs load anew, and each
+// keeps its own counters.
+func TestManyStreams(t *testing.T) {
+	bed := newBed(t)
+	e := bed.backToBack()
+	var streams []traffic.Stream
+	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
+	for i := range 1000 {
+		s := stream(uint16(65535-i), e)
+		s.Headers.SrcPort += uint16(i)
+		streams = append(streams, s)
+		trial.Loads[s.ID] = traffic.Load{Rate: traffic.Rate{Frames: int64(100 + i), PerNanos: 1e9}, Frames: uint64(1 + i%50)}
+	}
+	m := bed.run(e, streams, trial, arrived)
+	for id, load := range trial.Loads {
+		if got := m.Rx[traffic.RxKey{Stream: id, Port: "p2"}]; m.Tx[id].Sent != load.Frames || got.Received != load.Frames {
+			t.Fatalf("stream %d: sent %d, received %d, want %d", id, m.Tx[id].Sent, got.Received, load.Frames)
+		}
+	}
+}
+
+// Both directions at once.
+func TestBidirectional(t *testing.T) {
+	bed := newBed(t)
+	e := bed.backToBack()
+	there, back := stream(1, e), stream(2, e)
+	back.TxPort, back.RxPorts = "p2", []string{"p1"}
+	back.Headers.SrcMAC, back.Headers.DstMAC = there.Headers.DstMAC, there.Headers.SrcMAC
+	load := traffic.Load{Max: true, Frames: 1_000_000}
+	m := bed.run(e, []traffic.Stream{there, back}, traffic.Trial{Loads: map[uint16]traffic.Load{1: load, 2: load}}, arrived)
+	for key, rx := range m.Rx {
+		if m.Tx[key.Stream].Sent != load.Frames || rx.Received != load.Frames || rx.Duplicate+rx.Reordered != 0 {
+			t.Error(fmt.Sprintf("stream %d: %+v,", key.Stream, m.Tx[key.Stream]), rx.Received, rx.Duplicate, rx.Reordered)
+		}
+	}
+}
