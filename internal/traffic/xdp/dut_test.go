@@ -26,6 +26,8 @@ type device struct {
 func (b *bed) device() *device {
 	b.Helper()
 	d := &device{bed: b, ns: b.namespace()}
+	// Without this a device asks for no neighbour in its first two seconds.
+	d.in(d.ns, func() { d.sysctl("net/ipv6/conf/default/accept_dad", "0") })
 	d.nl = b.handle(d.ns)
 	b.veth("v1", "d1", d.ns)
 	b.veth("v2", "d2", d.ns)
@@ -145,10 +147,14 @@ func (d *device) router(d1, d2 []netip.Prefix) {
 		d.gro(l.Attrs().Name, true)
 	}
 	d.in(d.ns, func() {
-		for _, name := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"} {
-			if err := os.WriteFile("/proc/sys/"+name, []byte("1"), 0); err != nil {
-				d.Fatal(err)
-			}
-		}
+		d.sysctl("net/ipv4/ip_forward", "1")
+		d.sysctl("net/ipv6/conf/all/forwarding", "1")
 	})
+}
+
+func (d *device) sysctl(name, value string) {
+	d.Helper()
+	if err := os.WriteFile("/proc/sys/"+name, []byte(value), 0); err != nil {
+		d.Fatal(err)
+	}
 }

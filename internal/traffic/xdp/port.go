@@ -250,5 +250,6 @@ func (p *port) checkTx(s traffic.Stream) error {
 	if most := p.mtu + 18; s.FrameSize > most {
 		return fmt.Errorf("stream %d: frame size %d is above the %d bytes that port %s can send: raise the MTU of %s, now %d", s.ID, s.FrameSize, most, p.Name, p.Interface, p.mtu)
 	}
-	return nil
+	_, err := newTxStream(s, 0)
+	return err
 }
