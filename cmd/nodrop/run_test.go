@@ -103,7 +103,7 @@ func TestRunRefuses(t *testing.T) {
 	}{
 		"load of 120 %": {strings.Replace(simBenchmark, "99.994%", "120%", 1), simManifests,
 			`benchmark.yaml:9: Benchmark "chassis": spec.tests[0].throughput.maxLoad: Invalid value: "120%": "120%" is not a percentage of line rate`},
-		"misspelt field": {strings.Replace(simBenchmark, "resolution", "resolutoin", 1), simManifests,
+		"misspelt field": {strings.Replace(simBenchmark, "resolution", "resolutionn", 1), simManifests,
 			`unknown field; did you mean "resolution"?`},
 		"misspelt bed": {strings.Replace(simBenchmark, "testBedName: chassis", "testBedName: chasis", 1), simManifests,
 			`spec.testBedName: TestBed "chasis" not found` + "\nhint: did you mean \"chassis\"?"},

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -71,7 +72,8 @@ func Load(paths []string, stdin io.Reader) (*Set, error) {
 func (s *Set) add(file string, text []byte) []Problem {
 	documents, err := parseDocuments(file, text)
 	var problems []Problem
-	if invalid, isInvalid := err.(*InvalidError); isInvalid {
+	var invalid *InvalidError
+	if errors.As(err, &invalid) {
 		problems = invalid.Problems
 	}
 	for _, d := range documents {

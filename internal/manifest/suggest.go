@@ -115,10 +115,10 @@ func child(s *schema.Structural, step string) *schema.Structural {
 func splitPath(path string) []string {
 	var steps []string
 	for path != "" {
-		switch {
-		case path[0] == '.':
+		switch path[0] {
+		case '.':
 			path = path[1:]
-		case path[0] == '[':
+		case '[':
 			index, rest, _ := strings.Cut(path[1:], "]")
 			steps, path = append(steps, index), rest
 		default:
