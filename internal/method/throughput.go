@@ -48,13 +48,9 @@ type searchTrials struct {
 	passed, failed *Trial
 }
 
-// Measure runs one trial and judges it. When the tester only just fell short, it
-// is run once more: a busy moment of the tester says nothing about the load.
+// Measure runs one trial and judges it.
 func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) (search.Verdict, error) {
 	t, err := s.lab.Trial(ctx, s.step, ppm, d, s.bracket)
-	if err == nil && t.justShort() {
-		t, err = s.lab.Trial(ctx, s.step, ppm, d, s.bracket)
-	}
 	if err != nil {
 		return search.Verdict{}, err
 	}
