@@ -17,7 +17,7 @@ import (
 
 // TestLifeCycle leads benchmarks through their lives on a real API server.
 func TestLifeCycle(t *testing.T) {
-	cfg := startServer(t)
+	server := startServer(t)
 	for name, tc := range map[string]func(*world){
 		"a modelled bed needs only a runner":      passModelled,
 		"a virtual device and its traffic pods":   passVirtual,
@@ -28,7 +28,7 @@ func TestLifeCycle(t *testing.T) {
 		"longer than activeDeadlineSeconds":       deadlineExceeded,
 		"a profile that was deleted in between":   profileDeleted,
 	} {
-		t.Run(name, func(t *testing.T) { tc(newWorld(t, cfg)) })
+		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
 	}
 }
 

@@ -1,7 +1,12 @@
 package controllers_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -13,7 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -33,13 +40,41 @@ const (
 // patience bounds every wait of a test; it is reached only when one fails.
 const patience = 30 * time.Second
 
-// startServer runs one API server for a list of cases.
-func startServer(t *testing.T) *rest.Config {
-	t.Helper()
+// server is the API server of all cases.
+type server struct {
+	// admin may do everything; operator only what config/rbac says.
+	admin, operator *rest.Config
+	stop            func() error
+}
+
+var shared server
+
+func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	cfg, _ := kubetest.Start(t, func(env *envtest.Environment) {
+	klog.SetLogger(logr.Discard())
+	code := m.Run()
+	if shared.stop != nil {
+		if err := shared.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stopping the API server:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// startServer starts it for the first test that needs it.
+func startServer(t *testing.T) server {
+	t.Helper()
+	if shared.stop != nil {
+		return shared
+	}
+	cfg, env, err := kubetest.Launch(kubetest.Assets(t), func(env *envtest.Environment) {
 		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join("testdata", "crds"))
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared = server{admin: cfg, stop: env.Stop}
 	c := newClient(t, cfg)
 	for _, name := range []string{labNamespace, team, "team-other"} {
 		ns := &corev1.Namespace{}
@@ -49,7 +84,46 @@ func startServer(t *testing.T) *rest.Config {
 	node := &corev1.Node{}
 	node.Name = "node1"
 	create(t, c, node)
-	return cfg
+	root := kubetest.Root(t)
+	for _, file := range []string{"role.yaml", "role_binding.yaml"} {
+		for _, o := range load(t, filepath.Join(root, "config", "rbac", file)) {
+			create(t, c, o)
+		}
+	}
+	const account = "system:serviceaccount:" + labNamespace
+	user, err := env.AddUser(envtest.User{
+		Name:   account + ":nodrop-operator",
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + labNamespace, "system:authenticated"},
+	}, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := user.Config()
+	limited.QPS, limited.Burst = cfg.QPS, cfg.Burst
+	shared.operator = limited
+	return shared
+}
+
+// load reads the objects of a manifest.
+func load(t *testing.T, file string) []*unstructured.Unstructured {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	for {
+		o := &unstructured.Unstructured{}
+		if err := decoder.Decode(o); errors.Is(err, io.EOF) {
+			return objects
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if len(o.Object) > 0 {
+			objects = append(objects, o)
+		}
+	}
 }
 
 func newClient(t *testing.T, cfg *rest.Config) client.Client {
@@ -78,25 +152,27 @@ func create(t *testing.T, c client.Client, objects ...client.Object) {
 type world struct {
 	*WithT
 	t       *testing.T
-	cfg     *rest.Config
+	server  server
 	c       client.Client
 	runners *fakeRunners
 	kubelet *fakeKubelet
 	// ahead is how far the operator's clock runs ahead of the real one.
 	ahead *atomic.Int64
-	stop  func()
+	// crowded lets several operators act at once.
+	crowded bool
+	stop    func()
 }
 
-func newWorld(t *testing.T, cfg *rest.Config) *world {
+func newWorld(t *testing.T, s server) *world {
 	t.Helper()
 	w := &world{
-		WithT: NewWithT(t), t: t, cfg: cfg, c: newClient(t, cfg),
+		WithT: NewWithT(t), t: t, server: s, c: newClient(t, s.admin),
 		runners: newFakeRunners(), ahead: &atomic.Int64{},
 	}
 	w.SetDefaultEventuallyTimeout(patience)
 	w.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	t.Cleanup(w.wipe)
-	w.kubelet = startKubelet(t, cfg)
+	w.kubelet = startKubelet(t, s.admin)
 	w.start()
 	t.Cleanup(func() { w.stop() })
 	return w
@@ -108,7 +184,9 @@ func (w *world) start() { w.stop = w.startOperator() }
 func (w *world) startOperator() (stop func()) {
 	w.t.Helper()
 	settings := labSettings()
-	mgr, err := operator.NewManager(w.cfg, operator.Config{Lab: settings, MetricsAddress: "0", HealthAddress: "0"})
+	mgr, err := operator.NewManager(w.server.operator, operator.Config{
+		Lab: settings, MetricsAddress: "0", HealthAddress: "0", LeaderElect: !w.crowded,
+	})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(controllers.SetupWithManager(mgr, controllers.Options{
 		Lab: settings, Runner: w.runners,
@@ -141,7 +219,10 @@ func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
 // wipe removes what a case left, so that the next one begins with nothing.
 func (w *world) wipe() {
 	ctx := context.Background()
-	for _, list := range []client.ObjectList{&v1alpha1.BenchmarkList{}, &v1alpha1.TestBedList{}, &v1alpha1.TrafficProfileList{}, &corev1.ConfigMapList{}, &corev1.PodList{}, &corev1.SecretList{}} {
+	for _, list := range []client.ObjectList{
+		&v1alpha1.BenchmarkList{}, &v1alpha1.TestBedList{}, &v1alpha1.TrafficProfileList{},
+		&corev1.ConfigMapList{}, &corev1.PodList{}, &corev1.SecretList{}, networks(),
+	} {
 		if err := w.c.List(ctx, list); err != nil {
 			w.t.Fatal(err)
 		}
@@ -208,12 +289,17 @@ func (w *world) bedIsClean(bed string) {
 	w.Eventually(func() []string { return w.bed(bed).Finalizers }).Should(BeEmpty(), "the finalizers of %s", bed)
 }
 
+// bedIsCleanEventually is for beds without a benchmark that tells when.
+func (w *world) bedIsCleanEventually(bed string) {
+	w.t.Helper()
+	w.Eventually(w.leftovers).Should(BeEmpty(), "what is left in the lab")
+	w.bedIsClean(bed)
+}
+
 // leftovers names everything of runs in the lab's namespace.
 func (w *world) leftovers() []string {
-	networks := &unstructured.UnstructuredList{}
-	networks.SetGroupVersionKind(lab.NetworkGVK)
 	var names []string
-	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.SecretList{}, networks} {
+	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.SecretList{}, networks()} {
 		w.Expect(w.c.List(w.t.Context(), list, client.InNamespace(labNamespace), client.HasLabels{lab.LabelUID})).To(Succeed())
 		items, err := meta.ExtractList(list)
 		w.Expect(err).NotTo(HaveOccurred())
@@ -241,4 +327,10 @@ func (w *world) appears(benchmark, role string) *corev1.Pod {
 	w.t.Helper()
 	w.Eventually(func() *corev1.Pod { return w.pod(benchmark, role) }).ShouldNot(BeNil(), "pod %s of %s", role, benchmark)
 	return w.pod(benchmark, role)
+}
+
+func networks() *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(lab.NetworkGVK)
+	return list
 }

@@ -1,9 +1,9 @@
 package kubetest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -13,11 +13,26 @@ import (
 // Root is the directory of the repository.
 func Root(t testing.TB) string {
 	t.Helper()
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		t.Fatal("finding the repository: the test was built without source paths")
+	dir, err := root()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	return dir
+}
+
+// root finds the module that the test runs in: a test's working directory is
+// that of its package.
+func root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding the repository: %w", err)
+	}
+	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at, nil
+		}
+	}
+	return "", fmt.Errorf("finding the repository: no go.mod in or above %s", dir)
 }
 
 // Assets returns the directory with etcd and kube-apiserver, or skips the test.
@@ -43,27 +58,38 @@ func Assets(t testing.TB) string {
 // to the environment before it starts.
 func Start(t testing.TB, change func(*envtest.Environment)) (*rest.Config, *envtest.Environment) {
 	t.Helper()
-	root := Root(t)
-	env := &envtest.Environment{
-		BinaryAssetsDirectory: Assets(t),
-		CRDDirectoryPaths:     []string{filepath.Join(root, "config", "crd")},
-		ErrorIfCRDPathMissing: true,
-	}
-	// The kubelet's part is played by tests, and nobody removes finalizers of
-	// namespaces or garbage: there are no other controllers.
-	if change != nil {
-		change(env)
-	}
-	cfg, err := env.Start()
+	cfg, env, err := Launch(Assets(t), change)
 	if err != nil {
-		t.Fatalf("starting the API server: %v", err)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if err := env.Stop(); err != nil {
 			t.Errorf("stopping the API server: %v", err)
 		}
 	})
+	return cfg, env
+}
+
+// Launch runs an API server until env.Stop; a package whose tests share one
+// calls it. Assets is the directory with the binaries.
+func Launch(assets string, change func(*envtest.Environment)) (*rest.Config, *envtest.Environment, error) {
+	dir, err := root()
+	if err != nil {
+		return nil, nil, err
+	}
+	env := &envtest.Environment{
+		BinaryAssetsDirectory: assets,
+		CRDDirectoryPaths:     []string{filepath.Join(dir, "config", "crd")},
+		ErrorIfCRDPathMissing: true,
+	}
+	if change != nil {
+		change(env)
+	}
+	cfg, err := env.Start()
+	if err != nil {
+		return nil, nil, fmt.Errorf("starting the API server: %w", err)
+	}
 	// Tests look closely and often; the API server is theirs alone.
 	cfg.QPS, cfg.Burst = 500, 500
-	return cfg, env
+	return cfg, env, nil
 }

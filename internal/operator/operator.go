@@ -47,6 +47,10 @@ type Config struct {
 // leaseName is the name of the lock among several operators.
 const leaseName = "nodrop-operator"
 
+// requestsPerSecond bounds what the operator asks of the API server. A run costs
+// about eight requests each second; the server has its own fairness beyond that.
+const requestsPerSecond = 200
+
 // Validate says what is missing, in terms of the command's flags.
 func (c Config) Validate() error {
 	var problems []error
@@ -146,6 +150,8 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 			return nil, fmt.Errorf("--webhook-cert-dir: %w: mount the serving certificate there, or give --webhook-port 0", err)
 		}
 	}
+	rc = rest.CopyConfig(rc)
+	rc.QPS, rc.Burst = requestsPerSecond, 2*requestsPerSecond
 	mgr, err := NewManager(rc, c)
 	if err != nil {
 		return nil, err

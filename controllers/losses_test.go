@@ -1,0 +1,150 @@
+package controllers_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// TestLosses takes pods away in the middle of a measurement.
+func TestLosses(t *testing.T) {
+	server := startServer(t)
+	for name, tc := range map[string]func(*world){
+		"the runner's pod is deleted":              runnerDeleted,
+		"the runner's pod is evicted":              runnerEvicted,
+		"the runner's pod is lost again and again": runnerLostForGood,
+		"the runner does not answer for a while":   runnerSilent,
+		"the runner does not answer any more":      runnerGivenUp,
+		"a traffic pod is deleted":                 agentDeleted,
+		"the runner's secret is deleted":           runnerSecretDeleted,
+		"the lease is taken away by force":         leaseTaken,
+	} {
+		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
+	}
+}
+
+// measuringOnModel gets a benchmark to Running with one row.
+func (w *world) measuringOnModel() *v1alpha1.Benchmark {
+	w.t.Helper()
+	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), profile(), benchmark("b", "sim"))
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	w.runners.tell(b, measuring(row(64)))
+	w.Eventually(func() []v1alpha1.ResultRow { return w.benchmark("b").Status.Rows }).Should(HaveLen(1))
+	return b
+}
+
+// replaced waits for another runner pod than the given one.
+func (w *world) replaced(old *corev1.Pod) *corev1.Pod {
+	w.t.Helper()
+	var pod *corev1.Pod
+	w.Eventually(func() bool {
+		pod = w.pod("b", "runner")
+		return pod != nil && pod.UID != old.UID
+	}).Should(BeTrue(), "another runner pod")
+	return pod
+}
+
+func runnerDeleted(w *world) {
+	b := w.measuringOnModel()
+	old := w.pod("b", "runner")
+	w.Expect(w.c.Delete(w.t.Context(), old)).To(Succeed())
+	w.replaced(old)
+	w.Expect(w.runnerConfig("b").Rows).To(HaveLen(1), "the rows that the next runner need not measure")
+	w.says("b", v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficReady)
+	w.Expect(w.benchmark("b").Status.Phase).To(Equal(v1alpha1.PhaseRunning))
+
+	w.runners.tell(b, measured(row(64), row(128)))
+	b = w.reaches("b", v1alpha1.PhasePassed)
+	w.Expect(b.Status.Rows).To(HaveLen(2))
+	w.bedIsClean("sim")
+}
+
+func runnerEvicted(w *world) {
+	b := w.measuringOnModel()
+	old := w.pod("b", "runner")
+	failed(old, "The node was low on resource: memory")
+	w.Expect(w.c.Status().Update(w.t.Context(), old)).To(Succeed())
+	w.replaced(old)
+	w.runners.tell(b, measured(row(64), row(128)))
+	w.reaches("b", v1alpha1.PhasePassed)
+	w.bedIsClean("sim")
+}
+
+func runnerLostForGood(w *world) {
+	w.measuringOnModel()
+	pod := w.pod("b", "runner")
+	for range 3 {
+		w.says("b", v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficReady)
+		w.Expect(w.c.Delete(w.t.Context(), pod)).To(Succeed())
+		pod = w.replaced(pod)
+	}
+	w.says("b", v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficReady)
+	w.Expect(w.c.Delete(w.t.Context(), pod)).To(Succeed())
+	b := w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(b.Status.Message).To(And(ContainSubstring("the runner was lost 4 times"), ContainSubstring("1 finished row is kept")))
+	w.Expect(b.Status.Rows).To(HaveLen(1))
+	w.bedIsClean("sim")
+}
+
+func runnerSilent(w *world) {
+	b := w.measuringOnModel()
+	pod := w.pod("b", "runner")
+	w.runners.hush(true)
+	c := w.says("b", v1alpha1.ConditionTrafficReady, v1alpha1.ReasonRunnerUnreachable)
+	w.Expect(c.Message).To(ContainSubstring("connection refused"))
+	w.runners.hush(false)
+	w.says("b", v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficReady)
+	w.Expect(w.pod("b", "runner").UID).To(Equal(pod.UID), "a container that starts again keeps its pod")
+	w.runners.tell(b, measured(row(64), row(128)))
+	w.reaches("b", v1alpha1.PhasePassed)
+}
+
+func runnerGivenUp(w *world) {
+	w.measuringOnModel()
+	pod := w.pod("b", "runner")
+	w.runners.hush(true)
+	w.says("b", v1alpha1.ConditionTrafficReady, v1alpha1.ReasonRunnerUnreachable)
+	w.pass(2 * time.Minute)
+	w.replaced(pod)
+	w.Expect(w.benchmark("b").Status.Rows).To(HaveLen(1))
+}
+
+func agentDeleted(w *world) {
+	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	w.runners.tell(b, measuring(row(64)))
+	w.Eventually(func() []v1alpha1.ResultRow { return w.benchmark("b").Status.Rows }).Should(HaveLen(1))
+	w.Expect(w.c.Delete(w.t.Context(), w.pod("b", "agent-0"))).To(Succeed())
+	b = w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(b.Status.Message).To(And(
+		ContainSubstring("agent-0 on node node1 disappeared during the measurement"), ContainSubstring("1 finished row is kept")))
+	w.Expect(w.says("b", v1alpha1.ConditionMeasured, v1alpha1.ReasonAgentLost)).NotTo(BeNil())
+	w.Expect(b.Status.Rows).To(HaveLen(1))
+	w.bedIsClean("frr")
+}
+
+func runnerSecretDeleted(w *world) {
+	w.measuringOnModel()
+	sec := &corev1.Secret{}
+	sec.Namespace, sec.Name = labNamespace, w.pod("b", "runner").Name
+	w.Expect(w.c.Delete(w.t.Context(), sec)).To(Succeed())
+	b := w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(b.Status.Message).To(ContainSubstring("the runner's secret was deleted"))
+	w.bedIsClean("sim")
+}
+
+func leaseTaken(w *world) {
+	w.measuringOnModel()
+	w.Eventually(func() error {
+		bed := w.bed("sim")
+		bed.Status.Lease = nil
+		return w.c.Status().Update(w.t.Context(), bed)
+	}).Should(Succeed())
+	b := w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(b.Status.Message).To(ContainSubstring("bed sim was taken away"))
+	w.bedIsClean("sim")
+}

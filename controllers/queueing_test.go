@@ -1,0 +1,142 @@
+package controllers_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// TestQueueing has several benchmarks want the same beds.
+func TestQueueing(t *testing.T) {
+	server := startServer(t)
+	for name, tc := range map[string]func(*world){
+		"one after the other, by priority":     priorityOrder,
+		"a selector takes the free bed":        selectorTakesFree,
+		"a bed whose ConfigMap is missing":     unknownConfigMap,
+		"a bed whose node is missing":          unknownNode,
+		"a bed that no longer allows the team": noLongerAllowed,
+		"a bed that is deleted while leased":   deletedWhileLeased,
+	} {
+		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
+	}
+}
+
+func priorityOrder(w *world) {
+	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), profile(), benchmark("first", "sim"))
+	first := w.reaches("first", v1alpha1.PhaseRunning)
+	create(w.t, w.c, benchmark("ordinary", "sim"))
+	w.Eventually(func() string { return w.benchmark("ordinary").Status.Message }).
+		Should(Equal("waits for bed sim, which team-routing/first has; comes next"))
+	create(w.t, w.c, benchmark("urgent", "sim", withPriority(100)))
+	w.Eventually(func() string { return w.benchmark("ordinary").Status.Message }).
+		Should(Equal("waits for bed sim, which team-routing/first has; 1 benchmark comes first"))
+	w.says("urgent", v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued)
+	w.Eventually(func() int32 { return w.bed("sim").Status.Queued }).Should(Equal(int32(2)))
+
+	w.runners.tell(first, measured(row(64)))
+	w.reaches("first", v1alpha1.PhasePassed)
+	urgent := w.reaches("urgent", v1alpha1.PhaseRunning)
+	w.Expect(w.benchmark("ordinary").Status.Phase).To(Equal(v1alpha1.PhaseQueued))
+	w.Expect(w.bed("sim").Status.Lease.Holder).To(Equal("team-routing/urgent"))
+
+	w.runners.tell(urgent, measured(row(64)))
+	w.reaches("urgent", v1alpha1.PhasePassed)
+	ordinary := w.reaches("ordinary", v1alpha1.PhaseRunning)
+	w.Eventually(func() int32 { return w.bed("sim").Status.Queued }).Should(BeZero())
+	w.runners.tell(ordinary, measured(row(64)))
+	w.reaches("ordinary", v1alpha1.PhasePassed)
+	w.bedIsClean("sim")
+}
+
+func bySelector(b *v1alpha1.Benchmark) {
+	b.Spec.TestBedName = ""
+	b.Spec.TestBedSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"kind": "modelled"}}
+}
+
+func selectorTakesFree(w *world) {
+	foreign := modelled("aaa")
+	foreign.Spec.AllowedNamespaces.Names = []string{"team-other"}
+	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), foreign, modelled("bbb"), modelled("ccc"), profile())
+	for _, name := range []string{"aaa", "bbb", "ccc"} {
+		w.Eventually(func() bool {
+			return meta.IsStatusConditionTrue(w.bed(name).Status.Conditions, v1alpha1.ConditionReady)
+		}).Should(BeTrue(), "%s is ready", name)
+	}
+	create(w.t, w.c, benchmark("first", "", bySelector))
+	w.reaches("first", v1alpha1.PhaseRunning)
+	create(w.t, w.c, benchmark("second", "", bySelector))
+	w.reaches("second", v1alpha1.PhaseRunning)
+	create(w.t, w.c, benchmark("third", "", bySelector))
+	third := w.reaches("third", v1alpha1.PhaseQueued)
+	w.Expect([]string{w.benchmark("first").Status.TestBedName, w.benchmark("second").Status.TestBedName}).
+		To(Equal([]string{"bbb", "ccc"}))
+	w.Expect(third.Status.TestBedName).To(BeEmpty())
+	w.Expect(w.bed("aaa").Status.Lease).To(BeNil())
+
+	w.runners.tell(w.benchmark("second"), measured(row(64)))
+	w.Eventually(func() string { return w.benchmark("third").Status.TestBedName }).Should(Equal("ccc"))
+}
+
+func unknownConfigMap(w *world) {
+	create(w.t, w.c, modelled("sim"), profile(), benchmark("b", "sim"))
+	c := w.says("b", v1alpha1.ConditionBedLeased, v1alpha1.ReasonBedNotReady)
+	w.Eventually(func() string { return w.says("b", v1alpha1.ConditionBedLeased, v1alpha1.ReasonBedNotReady).Message }).
+		Should(ContainSubstring("ConfigMap model is not in the lab's namespace nodrop-lab: apply it there"), c.Message)
+
+	create(w.t, w.c, configMap("model", "other.csv", "size,capacity"))
+	w.Eventually(func() string { return w.benchmark("b").Status.Message }).
+		Should(ContainSubstring("ConfigMap model in namespace nodrop-lab has no key model.csv"))
+
+	config := configMap("model", "model.csv", "size,capacity")
+	w.Expect(w.c.Update(w.t.Context(), config)).To(Succeed())
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	w.runners.tell(b, measured(row(64)))
+	w.reaches("b", v1alpha1.PhasePassed)
+	w.bedIsClean("sim")
+}
+
+func unknownNode(w *world) {
+	bed := virtual("frr")
+	bed.Spec.Ports[0].Node, bed.Spec.Ports[1].Node = "node9", "node9"
+	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), bed, profile(), benchmark("b", "frr"))
+	w.Eventually(func() string { return w.benchmark("b").Status.Message }).
+		Should(ContainSubstring(`spec.ports[0].node: the cluster has no node "node9"`))
+}
+
+func noLongerAllowed(w *world) {
+	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), profile(), benchmark("first", "sim"))
+	first := w.reaches("first", v1alpha1.PhaseRunning)
+	create(w.t, w.c, benchmark("b", "sim"))
+	w.reaches("b", v1alpha1.PhaseQueued)
+	w.Eventually(func() error {
+		bed := w.bed("sim")
+		bed.Spec.AllowedNamespaces.Names = []string{"team-other"}
+		return w.c.Update(w.t.Context(), bed)
+	}).Should(Succeed())
+	b := w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(b.Status.Message).To(ContainSubstring("this TestBed does not allow namespace team-routing"))
+
+	// Who has the bed already keeps it.
+	w.runners.tell(first, measured(row(64)))
+	w.reaches("first", v1alpha1.PhasePassed)
+	w.bedIsClean("sim")
+}
+
+func deletedWhileLeased(w *world) {
+	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), profile(), benchmark("first", "sim"))
+	first := w.reaches("first", v1alpha1.PhaseRunning)
+	create(w.t, w.c, benchmark("b", "sim"))
+	w.reaches("b", v1alpha1.PhaseQueued)
+	w.Expect(w.c.Delete(w.t.Context(), w.bed("sim"))).To(Succeed())
+	w.Eventually(func() string { return w.benchmark("b").Status.Message }).Should(ContainSubstring("the bed is being deleted"))
+
+	w.runners.tell(first, measured(row(64)))
+	w.reaches("first", v1alpha1.PhasePassed)
+	b := w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(b.Status.Message).To(ContainSubstring("there is no TestBed of this name"))
+	w.Expect(w.leftovers()).To(BeEmpty())
+}

@@ -1,0 +1,132 @@
+package controllers_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/operator"
+)
+
+// TestRestart lets the operator die at every stage; the next one goes on.
+func TestRestart(t *testing.T) {
+	server := startServer(t)
+	for name, s := range stages {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, server)
+			w.at(name)
+			w.stop()
+			switch s.held {
+			case "":
+			default:
+				w.letGo("b", s.held)
+			}
+			w.start()
+			if name == "queued" {
+				w.runners.tell(w.benchmark("other"), measured(row(64)))
+			}
+			b := w.reaches("b", v1alpha1.PhaseRunning)
+			w.runners.tell(b, measured(row(64), row(128)))
+			b = w.reaches("b", v1alpha1.PhasePassed)
+			w.Expect(b.Status.Rows).To(HaveLen(2))
+			w.bedIsClean("frr")
+		})
+	}
+	t.Run("cleaning up", func(t *testing.T) {
+		w := newWorld(t, server)
+		w.kubelet.hold("device-down")
+		w.at("measuring")
+		w.runners.tell(w.benchmark("b"), measured(row(64)))
+		w.appears("b", "device-down")
+		w.stop()
+		w.letGo("b", "device-down")
+		w.start()
+		w.reaches("b", v1alpha1.PhasePassed)
+		w.bedIsClean("frr")
+	})
+	t.Run("after the lease and before the status", func(t *testing.T) {
+		w := newWorld(t, server)
+		w.stop()
+		create(t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
+		b, bed := w.benchmark("b"), w.bed("frr")
+		bed.Finalizers = []string{v1alpha1.FinalizerLeased}
+		w.Expect(w.c.Update(t.Context(), bed)).To(Succeed())
+		bed.Status.Lease = &v1alpha1.BedLease{Holder: "team-routing/b", UID: string(b.UID), AcquireTime: b.CreationTimestamp}
+		w.Expect(w.c.Status().Update(t.Context(), bed)).To(Succeed())
+		w.start()
+		b = w.reaches("b", v1alpha1.PhaseRunning)
+		w.Expect(b.Status.StartTime.Time).To(BeTemporally("==", b.CreationTimestamp.Time), "the start is that of the lease")
+	})
+}
+
+// TestOneHolder lets two operators compete for one bed on behalf of many
+// benchmarks, and watches every state of the bed: it is never handed from one
+// holder to the next without being free in between.
+func TestOneHolder(t *testing.T) {
+	server := startServer(t)
+	w := newWorld(t, server)
+	w.stop()
+	w.crowded = true
+
+	scheme, err := operator.Scheme()
+	w.Expect(err).NotTo(HaveOccurred())
+	watcher, err := client.NewWithWatch(server.admin, client.Options{Scheme: scheme})
+	w.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	events, err := watcher.Watch(ctx, &v1alpha1.TestBedList{})
+	w.Expect(err).NotTo(HaveOccurred())
+	holders := make(chan []string, 1)
+	go func() { holders <- watchHolders(t, events) }()
+
+	w.start()
+	stopSecond := w.startOperator()
+	defer stopSecond()
+	create(t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), profile())
+	const n = 8
+	for i := range n {
+		b := benchmark(fmt.Sprintf("b%d", i), "sim", withPriority(int32(i%3)))
+		create(t, w.c, b)
+		w.runners.tell(b, measured(row(64)))
+	}
+	for i := range n {
+		w.reaches(fmt.Sprintf("b%d", i), v1alpha1.PhasePassed)
+	}
+	w.bedIsClean("sim")
+	cancel()
+	events.Stop()
+	seen := <-holders
+	w.Expect(seen).To(HaveLen(n), "holders, each once")
+}
+
+// watchHolders returns the holders of the bed in their order.
+func watchHolders(t *testing.T, events watch.Interface) []string {
+	var seen []string
+	current := ""
+	for e := range events.ResultChan() {
+		bed, ok := e.Object.(*v1alpha1.TestBed)
+		if !ok || bed.Name != "sim" {
+			continue
+		}
+		holder := ""
+		if bed.Status.Lease != nil {
+			holder = bed.Status.Lease.Holder
+		}
+		if holder == current {
+			continue
+		}
+		if holder != "" && current != "" {
+			t.Errorf("the bed went from %s to %s without being free", current, holder)
+		}
+		if holder != "" {
+			seen = append(seen, holder)
+		}
+		current = holder
+	}
+	return seen
+}
