@@ -12,11 +12,21 @@ import (
 
 func init() { register(v1alpha1.MethodThroughput, throughput) }
 
+// searches by their name in the API; the empty name is its default.
+var searches = map[v1alpha1.SearchMethod]search.Func{
+	"":                    search.Binary,
+	v1alpha1.SearchBinary: search.Binary,
+}
+
 // throughput finds the highest load at which no frame is lost (RFC 2544 section
 // 26.1).
 func throughput(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	find, ok := searches[step.Test.Throughput.Search]
+	if !ok {
+		return Outcome{}, fmt.Errorf("search %q is not known", step.Test.Throughput.Search)
+	}
 	m := &searchTrials{lab: lab, step: step}
-	result, err := search.Binary(ctx, step.Search, m)
+	result, err := find(ctx, step.Search, m)
 	if err != nil {
 		return Outcome{}, err
 	}
