@@ -216,11 +216,13 @@ int tx_done(__u64 *args)
 SEC("tp_btf/xdp_redirect_err")
 int tx_refused(__u64 *args)
 {
+	struct net_device *from;
 	struct tx_port *port;
 
-	if ((__u32)args[2] != port_ifindex)
+	if ((__u32)args[6] != port_ifindex) /* where to */
 		return 0;
-	if (((struct net_device *)args[0])->nd_net.net->ns.inum != port_netns)
+	from = (void *)args[0];
+	if (from->nd_net.net->ns.inum != port_netns)
 		return 0;
 	port = this_port();
 	if (!port || port->pending_head == port->pending_tail)
