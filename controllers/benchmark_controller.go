@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
@@ -65,15 +66,17 @@ func (r *benchmarkReconciler) patch(ctx context.Context, s *scope, failure error
 		// A benchmark without finalizer may be gone by now.
 		return client.IgnoreNotFound(fmt.Errorf("storing the status of the benchmark: %w", err))
 	}
-	r.announce(s)
+	r.announce(ctx, s)
 	return nil
 }
 
 // announce tells the team about a new phase.
-func (r *benchmarkReconciler) announce(s *scope) {
+func (r *benchmarkReconciler) announce(ctx context.Context, s *scope) {
 	if s.Status.Phase == s.before.Status.Phase {
 		return
 	}
+	log.FromContext(ctx).Info("The benchmark moved on",
+		"phase", s.Status.Phase, "outcome", s.Status.Outcome, "bed", s.Status.TestBedName, "message", s.Status.Message)
 	kind := corev1.EventTypeNormal
 	switch s.Status.Phase {
 	case v1alpha1.PhaseFailed, v1alpha1.PhaseInvalid, v1alpha1.PhaseError:

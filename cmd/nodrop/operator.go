@@ -7,6 +7,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"nodrop.dev/nodrop/internal/operator"
@@ -36,6 +37,7 @@ The cluster is the one that it runs in, or that KUBECONFIG names.`,
 			}
 			log := slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 			ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+			klog.SetLogger(logr.FromSlogHandler(log.Handler()))
 			rc, err := ctrl.GetConfig()
 			if err != nil {
 				return fmt.Errorf("finding the cluster: %w: run it in a pod, or set KUBECONFIG", err)

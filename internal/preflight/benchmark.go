@@ -43,7 +43,7 @@ type check func(in Input, a *Answer) field.ErrorList
 // judged apart, so that one answer names all that has to be mended.
 var (
 	references = [][]check{{profileExists}, {selectorIsSound, bedExists, bedIsAllowed}}
-	together   = []check{testsFit}
+	together   = []check{rowsFit, testsFit}
 )
 
 // Benchmark judges a benchmark.
@@ -119,6 +119,27 @@ func bedIsAllowed(in Input, a *Answer) field.ErrorList {
 	return problem(path, value, fmt.Sprintf(
 		"%s namespace %s (it may use: %s): use one of those, or ask the bed's owner to add the namespace to spec.allowedNamespaces",
 		what, in.Namespace.Name, has(allowedNames(in))))
+}
+
+// maxRows is how many result rows fit into the status of a benchmark, and into
+// the secret that hands them to another runner: about 1 KiB each, 1 MiB in all.
+const maxRows = 1000
+
+func rowsFit(in Input, a *Answer) field.ErrorList {
+	rows := 0
+	for _, t := range in.Benchmark.Spec.Tests {
+		if t.Latency != nil {
+			rows += len(a.Profile.Spec.FrameSizes) * len(t.Latency.Loads)
+		} else {
+			rows += len(a.Profile.Spec.FrameSizes)
+		}
+	}
+	if rows <= maxRows {
+		return nil
+	}
+	return problem(field.NewPath("spec", "tests"), len(in.Benchmark.Spec.Tests), fmt.Sprintf(
+		"these tests make %d result rows with the %d frame sizes of profile %s, and a benchmark holds at most %d: divide them among several benchmarks",
+		rows, len(a.Profile.Spec.FrameSizes), a.Profile.Name, maxRows))
 }
 
 // testsFit keeps the beds on which the plan can be made. Only when there is none

@@ -1,0 +1,247 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+func namespace(name string, labels map[string]string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+}
+
+func port(i int) v1alpha1.Port {
+	return v1alpha1.Port{
+		Name: fmt.Sprintf("p%d", i), Node: "node1", Speed: "10G",
+		Addresses:  []string{fmt.Sprintf("198.18.%d.2/24", i)},
+		Gateways:   []string{fmt.Sprintf("198.18.%d.1", i)},
+		Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: fmt.Sprintf("eth%d", i)}},
+	}
+}
+
+func bed(name string, change ...func(*v1alpha1.TestBed)) v1alpha1.TestBed {
+	b := v1alpha1.TestBed{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"device": name}},
+		Spec: v1alpha1.TestBedSpec{
+			Device:            v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "X1"}},
+			Engine:            v1alpha1.Engine{Kind: v1alpha1.EngineXDP},
+			Ports:             []v1alpha1.Port{port(1), port(2)},
+			AllowedNamespaces: &v1alpha1.AllowedNamespaces{Names: []string{"team"}},
+		},
+	}
+	for _, c := range change {
+		c(&b)
+	}
+	return b
+}
+
+func input(change ...func(*Input)) Input {
+	in := Input{
+		Namespace: namespace("team", nil),
+		Benchmark: &v1alpha1.Benchmark{
+			ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "team"},
+			Spec: v1alpha1.BenchmarkSpec{
+				TestBedName: "one", TrafficProfileName: "pairs",
+				Tests: []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
+					Search: v1alpha1.SearchBinary, Resolution: "1%", MinLoad: "1%", MaxLoad: "100%",
+					TrialDuration: metav1.Duration{Duration: time.Second}, SearchTrialDuration: metav1.Duration{Duration: time.Second},
+				}}},
+			},
+		},
+		Profiles: []v1alpha1.TrafficProfile{{
+			ObjectMeta: metav1.ObjectMeta{Name: "pairs", Namespace: "team"},
+			Spec: v1alpha1.TrafficProfileSpec{
+				FrameSizes: []int32{64, 1518},
+				Pattern:    v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}},
+				Packet:     v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{HostsPerPort: 1}},
+			},
+		}},
+		Beds: []v1alpha1.TestBed{bed("one"), bed("two")},
+	}
+	for _, c := range change {
+		c(&in)
+	}
+	return in
+}
+
+func TestBenchmark(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Input)
+		beds   []string
+		// want are parts of the messages, in their order.
+		want []string
+	}{
+		"by name": {beds: []string{"one"}},
+		"by labels, all that allow the namespace": {
+			change: func(in *Input) {
+				in.Benchmark.Spec.TestBedName = ""
+				in.Benchmark.Spec.TestBedSelector = &metav1.LabelSelector{}
+				in.Beds = append(in.Beds, bed("foreign", func(b *v1alpha1.TestBed) { b.Spec.AllowedNamespaces = nil }))
+			},
+			beds: []string{"one", "two"},
+		},
+		"by labels, only those that fit": {
+			change: func(in *Input) {
+				in.Benchmark.Spec.TestBedName = ""
+				in.Benchmark.Spec.TestBedSelector = &metav1.LabelSelector{}
+				in.Beds[0].Spec.Ports = append(in.Beds[0].Spec.Ports, port(3))
+			},
+			beds: []string{"two"},
+		},
+		"a namespace allowed by its labels": {
+			change: func(in *Input) {
+				in.Namespace = namespace("team", map[string]string{"lab": "shared"})
+				in.Beds[0].Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{
+					Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"lab": "shared"}},
+				}
+			},
+			beds: []string{"one"},
+		},
+		"profile and bed are named in one answer": {
+			change: func(in *Input) {
+				in.Benchmark.Spec.TrafficProfileName, in.Benchmark.Spec.TestBedName = "paris", "three"
+			},
+			want: []string{
+				`spec.trafficProfileName: Invalid value: "paris": namespace team has no TrafficProfile of this name (pairs)`,
+				`spec.testBedName: Invalid value: "three": there is no TestBed of this name (namespace team may use: one, two)`,
+			},
+		},
+		"a bed of others": {
+			change: func(in *Input) { in.Beds[0].Spec.AllowedNamespaces.Names = []string{"other"} },
+			want:   []string{`spec.testBedName: Invalid value: "one": this TestBed does not allow namespace team (it may use: two)`},
+		},
+		"labels of others' beds": {
+			change: func(in *Input) {
+				in.Benchmark.Spec.TestBedName = ""
+				in.Benchmark.Spec.TestBedSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"device": "one"}}
+				in.Beds[0].Spec.AllowedNamespaces = nil
+			},
+			want: []string{`spec.testBedSelector: Invalid value: "device=one": no TestBed with these labels allows namespace team`},
+		},
+		"a malformed selector": {
+			change: func(in *Input) {
+				in.Benchmark.Spec.TestBedName = ""
+				in.Benchmark.Spec.TestBedSelector = &metav1.LabelSelector{
+					MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "device", Operator: "Is", Values: []string{"one"}}},
+				}
+			},
+			want: []string{`"Is" is not a valid label selector operator: use matchLabels`},
+		},
+		"more rows than a status holds": {
+			change: func(in *Input) {
+				in.Profiles[0].Spec.FrameSizes = make([]int32, 64)
+				for i := range in.Profiles[0].Spec.FrameSizes {
+					in.Profiles[0].Spec.FrameSizes[i] = int32(64 + i)
+				}
+				for i := range 16 {
+					in.Benchmark.Spec.Tests = append(in.Benchmark.Spec.Tests, v1alpha1.Test{
+						Name: fmt.Sprintf("latency-%d", i), Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"50%"}},
+					})
+				}
+			},
+			want: []string{"these tests make 1088 result rows with the 64 frame sizes of profile pairs, and a benchmark holds at most 1000"},
+		},
+		"a bed that the plan does not fit": {
+			change: func(in *Input) { in.Beds[0].Spec.Ports = append(in.Beds[0].Spec.Ports, port(3)) },
+			want:   []string{"test bed one has 3 ports, and pairs needs an even number"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input()
+			if tc.change != nil {
+				tc.change(&in)
+			}
+			a := Benchmark(in)
+			if len(a.Problems) != len(tc.want) {
+				t.Fatalf("%d problems, want %d: %v", len(a.Problems), len(tc.want), a.Problems)
+			}
+			for i, want := range tc.want {
+				if !strings.Contains(a.Problems[i].Error(), want) {
+					t.Errorf("problem %d is %q, want one with %q", i, a.Problems[i], want)
+				}
+			}
+			var beds []string
+			for _, b := range a.Beds {
+				beds = append(beds, b.Name)
+			}
+			if !slices.Equal(beds, tc.beds) {
+				t.Errorf("beds %q, want %q", beds, tc.beds)
+			}
+		})
+	}
+}
+
+func TestTestBed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.TestBed)
+		want   string
+	}{
+		"as it should be": {},
+		"ports by number": {change: func(b *v1alpha1.TestBed) {
+			b.Spec.Ports = nil
+			b.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 4, Speed: "1G"}}}
+		}},
+		"one port": {
+			change: func(b *v1alpha1.TestBed) { b.Spec.Ports = b.Spec.Ports[:1] },
+			want:   "spec.ports: Invalid value: 1: a bed needs at least two ports",
+		},
+		"an interface twice": {
+			change: func(b *v1alpha1.TestBed) { b.Spec.Ports[1].Attachment.HostDevice.Interface = "eth1" },
+			want:   `spec.ports[1].attachment.hostDevice.interface: Invalid value: "eth1": port p1 has this interface of node node1 already`,
+		},
+		"an address twice": {
+			change: func(b *v1alpha1.TestBed) {
+				b.Spec.Ports[1].Addresses, b.Spec.Ports[1].Gateways = []string{"198.18.1.2/24"}, nil
+			},
+			want: `spec.ports[1].addresses[0]: Invalid value: "198.18.1.2/24": port p1 has this address already`,
+		},
+		"the address of a network": {
+			change: func(b *v1alpha1.TestBed) { b.Spec.Ports[0].Addresses[0] = "198.18.1.0/24" },
+			want:   `spec.ports[0].addresses[0]: Invalid value: "198.18.1.0/24": this is the address of the network`,
+		},
+		"a gateway outside": {
+			change: func(b *v1alpha1.TestBed) { b.Spec.Ports[0].Gateways[0] = "198.18.9.1" },
+			want:   `spec.ports[0].gateways[0]: Invalid value: "198.18.9.1": the gateway is outside of 198.18.1.0/24`,
+		},
+		"a name that every pod has": {
+			change: func(b *v1alpha1.TestBed) { b.Spec.Ports[0].Name = "eth0" },
+			want:   `spec.ports[0].name: Invalid value: "eth0"`,
+		},
+		"a virtual device on two nodes": {
+			change: func(b *v1alpha1.TestBed) {
+				b.Spec.Device = v1alpha1.Device{Containerlab: &v1alpha1.ContainerlabDevice{Node: "dut"}}
+				b.Spec.Ports[1].Node = "node2"
+			},
+			want: `spec.ports[1].node: Invalid value: "node2": a containerlab device has its links on one node`,
+		},
+		"a malformed selector": {
+			change: func(b *v1alpha1.TestBed) {
+				b.Spec.AllowedNamespaces.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"no good": "x"}}
+			},
+			want: "spec.allowedNamespaces.selector: Invalid value",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := bed("one")
+			if tc.change != nil {
+				tc.change(&b)
+			}
+			problems := TestBed(&b)
+			switch {
+			case tc.want == "" && len(problems) > 0:
+				t.Errorf("problems: %v", problems)
+			case tc.want != "" && len(problems) != 1:
+				t.Errorf("%d problems, want 1: %v", len(problems), problems)
+			case tc.want != "" && !strings.Contains(problems[0].Error(), tc.want):
+				t.Errorf("problem %q, want one with %q", problems[0], tc.want)
+			}
+		})
+	}
+}
