@@ -1,0 +1,214 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"nodrop.dev/nodrop/internal/kubetest"
+)
+
+// tool finds a program beside the API server's, or in PATH.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	for _, dir := range []string{os.Getenv("KUBEBUILDER_ASSETS"), filepath.Join(kubetest.Root(t), ".cache", "k8s", "bin")} {
+		if path := filepath.Join(dir, name); dir != "" {
+			if _, err := os.Stat(path); err == nil {
+				return path
+			}
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		const hint = "build the local cluster's programs (make cluster-assets), or install it"
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("no %s for this test: %v: %s", name, err, hint)
+		}
+		t.Skipf("no %s for this test: %v: %s", name, err, hint)
+	}
+	return path
+}
+
+type object = unstructured.Unstructured
+
+// chart renders the chart as helm would for a fresh cluster.
+func chart(t *testing.T, args ...string) ([]object, error) {
+	t.Helper()
+	return render(t, exec.CommandContext(t.Context(), tool(t, "helm"),
+		append([]string{"template", "nodrop", filepath.Join("..", "charts", "nodrop"), "--namespace", "nodrop-lab"}, args...)...))
+}
+
+func render(t *testing.T, cmd *exec.Cmd) ([]object, error) {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, errors.New(stderr.String())
+	}
+	var objects []object
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(out), 4096)
+	for {
+		var o object
+		if err := decoder.Decode(&o); errors.Is(err, io.EOF) {
+			return objects, nil
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if len(o.Object) > 0 {
+			objects = append(objects, o)
+		}
+	}
+}
+
+func find(t *testing.T, objects []object, kind, name string) object {
+	t.Helper()
+	i := slices.IndexFunc(objects, func(o object) bool { return o.GetKind() == kind && o.GetName() == name })
+	if i < 0 {
+		t.Fatalf("no %s %s", kind, name)
+	}
+	return objects[i]
+}
+
+// TestChartAndKustomizationAgree compares the two ways to install: the same
+// definitions, the same rights, the same webhooks.
+func TestChartAndKustomizationAgree(t *testing.T) {
+	kustomized, err := render(t, exec.CommandContext(t.Context(), tool(t, "kubectl"), "kustomize", "default"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	charted, err := chart(t, "--set", "webhook.certManager=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ kind, name, field string }{
+		{"CustomResourceDefinition", "benchmarks.nodrop.dev", "spec"},
+		{"CustomResourceDefinition", "testbeds.nodrop.dev", "spec"},
+		{"CustomResourceDefinition", "trafficprofiles.nodrop.dev", "spec"},
+		{"ClusterRole", "nodrop-operator", "rules"},
+		{"ClusterRole", "nodrop-edit", "rules"},
+		{"ClusterRole", "nodrop-view", "rules"},
+		{"ClusterRole", "nodrop-testbed-viewer", "rules"},
+		{"Role", "nodrop-operator", "rules"},
+		{"ClusterRoleBinding", "nodrop-operator", "subjects"},
+		{"RoleBinding", "nodrop-operator", "subjects"},
+		{"ValidatingWebhookConfiguration", "nodrop", "webhooks"},
+		{"Service", "nodrop-webhook", "spec"},
+		{"Certificate", "nodrop-webhook", "spec"},
+	} {
+		k, c := find(t, kustomized, tc.kind, tc.name), find(t, charted, tc.kind, tc.name)
+		if diff := cmp.Diff(k.Object[tc.field], c.Object[tc.field]); diff != "" {
+			t.Errorf("%s %s (-kustomization +chart):\n%s", tc.kind, tc.name, diff)
+		}
+		if k.Object[tc.field] == nil {
+			t.Errorf("%s %s has no %s", tc.kind, tc.name, tc.field)
+		}
+	}
+}
+
+// TestDefinitionsSurviveUninstall: deleting a definition deletes all results.
+func TestDefinitionsSurviveUninstall(t *testing.T) {
+	objects, err := chart(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := find(t, objects, "CustomResourceDefinition", "benchmarks.nodrop.dev")
+	if policy := crd.GetAnnotations()["helm.sh/resource-policy"]; policy != "keep" {
+		t.Errorf("policy %q, want keep", policy)
+	}
+	without, err := chart(t, "--set", "crds.install=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(without, func(o object) bool { return o.GetKind() == "CustomResourceDefinition" }) {
+		t.Error("crds.install=false installs definitions")
+	}
+}
+
+// TestOperatorIsRestricted: both ways to install run the operator as PodSecurity's
+// level restricted wants it, with flags that it knows.
+func TestOperatorIsRestricted(t *testing.T) {
+	kustomized, err := render(t, exec.CommandContext(t.Context(), tool(t, "kubectl"), "kustomize", "default"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	charted, err := chart(t, "--set", "metrics.enabled=true,operator.verbose=true,image.tag=v9,deviceImage.repository=reg/dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, objects := range map[string][]object{"kustomization": kustomized, "chart": charted} {
+		deployment := find(t, objects, "Deployment", "nodrop-operator")
+		containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+		if err != nil || len(containers) != 1 {
+			t.Fatalf("%s: containers %v: %v", name, containers, err)
+		}
+		container := containers[0].(map[string]any)
+		want := map[string]any{
+			"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+			"capabilities": map[string]any{"drop": []any{"ALL"}},
+		}
+		if diff := cmp.Diff(want, container["securityContext"]); diff != "" {
+			t.Errorf("%s: security context (-want +got):\n%s", name, diff)
+		}
+		pod, _, _ := unstructured.NestedMap(deployment.Object, "spec", "template", "spec", "securityContext")
+		if pod["runAsNonRoot"] != true || cmp.Diff(map[string]any{"type": "RuntimeDefault"}, pod["seccompProfile"]) != "" {
+			t.Errorf("%s: pod security context %v", name, pod)
+		}
+		knownFlags(t, name, container["args"].([]any))
+	}
+}
+
+// knownFlags asks the operator whether it knows its arguments.
+func knownFlags(t *testing.T, name string, args []any) {
+	t.Helper()
+	words := []string{"run", "../cmd/nodrop"}
+	for _, a := range args {
+		words = append(words, a.(string))
+	}
+	out, err := exec.CommandContext(t.Context(), "go", append(words, "--help")...).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "Run the operator") {
+		t.Errorf("%s: nodrop %v: %v\n%s", name, args, err, out)
+	}
+}
+
+// TestChartRefusesUnknownValues: a typo in a value is not passed over.
+func TestChartRefusesUnknownValues(t *testing.T) {
+	for _, value := range []string{"image.tga=x", "operator.replicas=0", "image.pullPolicy=Sometimes", "webhooks.certManager=true"} {
+		if _, err := chart(t, "--set", value); err == nil {
+			t.Errorf("--set %s was accepted", value)
+		}
+	}
+}
+
+// TestOptionalParts renders what is off by default.
+func TestOptionalParts(t *testing.T) {
+	objects, err := chart(t, "--set", "networkPolicy.enabled=true,metrics.enabled=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"nodrop-operator", "nodrop-runner", "nodrop-agent"} {
+		find(t, objects, "NetworkPolicy", name)
+	}
+	secret := find(t, objects, "Secret", "nodrop-webhook-tls")
+	webhooks, _, err := unstructured.NestedSlice(find(t, objects, "ValidatingWebhookConfiguration", "nodrop").Object, "webhooks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, _, _ := unstructured.NestedString(secret.Object, "data", "ca.crt")
+	for _, w := range webhooks {
+		bundle, _, _ := unstructured.NestedString(w.(map[string]any), "clientConfig", "caBundle")
+		if ca == "" || bundle != ca {
+			t.Error("a webhook trusts another authority than the one that its certificate is of")
+		}
+	}
+}
