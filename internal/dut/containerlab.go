@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -169,19 +170,19 @@ func (c *Containerlab) run(ctx context.Context, path string, args ...string) ([]
 	if binary == "" {
 		binary = "containerlab"
 	}
-	var out, all bytes.Buffer
-	log := c.Output
-	if log == nil {
-		log = io.Discard
+	var out bytes.Buffer
+	all := &output{log: c.Output}
+	if all.log == nil {
+		all.log = io.Discard
 	}
 	command := exec.CommandContext(ctx, binary, args...)
 	command.Dir = filepath.Dir(path)
 	command.Env = append(os.Environ(), "CLAB_VERSION_CHECK=disable")
-	command.Stdout = io.MultiWriter(&out, &all)
-	command.Stderr = &all
-	if args[0] != "inspect" {
-		command.Stdout = io.MultiWriter(&all, log)
-		command.Stderr = command.Stdout
+	// One pipe for both keeps their lines in order.
+	command.Stdout, command.Stderr = all, all
+	if args[0] == "inspect" {
+		all.log = io.Discard
+		command.Stdout = io.MultiWriter(&out, all)
 	}
 	// It is given the time to clear up what it has begun.
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
@@ -190,9 +191,23 @@ func (c *Containerlab) run(ctx context.Context, path string, args ...string) ([]
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return nil, fmt.Errorf("containerlab %s: %w%s", args[0], err, lastLines(all.String()))
+		return nil, fmt.Errorf("containerlab %s: %w%s", args[0], err, lastLines(all.text.String()))
 	}
 	return out.Bytes(), nil
+}
+
+// output collects what a program prints to both of its outputs, in its order.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	log  io.Writer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text.Write(p)
+	return o.log.Write(p)
 }
 
 // lastLines is the end of a program's output, where it says what went wrong.

@@ -165,7 +165,8 @@ func (c *Client) do(ctx context.Context, doing string, f func(context.Context, *
 		if !errors.As(err, &unresolved) {
 			err = ctx.Err()
 		}
-	case errors.Is(err, errNoSession), errors.Is(err, errUnavailable):
+	case errors.Is(err, errNoSession), errors.Is(err, errUnavailable), errors.Is(err, context.Canceled):
+		// Cancelled by nobody here: the agent is going down.
 		s.end(err)
 		return &InterruptedError{Agent: c.endpoint.Name, Cause: err}
 	case s.ctx.Err() != nil:

@@ -128,7 +128,11 @@ func (s *Server) call(ctx context.Context, f func(context.Context, *session) err
 	if session.ctx.Err() != nil {
 		return toStatus(errNoSession)
 	}
-	return toStatus(f(ctx, session))
+	err = f(ctx, session)
+	if err != nil && session.ctx.Err() != nil {
+		err = errNoSession
+	}
+	return toStatus(err)
 }
 
 // Info implements the wire form of Generator.
