@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -161,6 +162,85 @@ func TestFallback(t *testing.T) {
 	check(bed.again(e, trial, arrived))
 	if notes() != 0 {
 		t.Error("p1 could send by XDP")
+	}
+}
+
+// A device that stops taking XDP frames in the middle of a trial gets the rest
+// through a packet socket, and none is lost or sent twice.
+func TestFallbackInTheMiddle(t *testing.T) {
+	bed := newBed(t)
+	d := bed.device()
+	d.bridge()
+	d.gro("d1", true)
+	e := bed.open(d.ports(nil, nil)...)
+	const frames = 3000
+	load := traffic.Load{Rate: traffic.Rate{Frames: 2000, PerNanos: 1e9}, Frames: frames}
+	if err := e.Configure(t.Context(), []traffic.Stream{stream(1, e)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(t.Context(), traffic.Trial{Loads: map[uint16]traffic.Load{1: load}}); err != nil {
+		t.Fatal(err)
+	}
+	p1, p2 := e.port("p1"), e.port("p2")
+	var m traffic.Measurement
+	for begin := time.Now(); received(m) < 100 && time.Since(begin) < patience; runtime.Gosched() {
+		m = traffic.Measurement{Rx: map[traffic.RxKey]traffic.RxCount{}}
+		if err := p2.read(&m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if received(m) >= frames || *p1.fallback.Load() != "" {
+		t.Fatalf("%d frames were received by XDP, want some", received(m))
+	}
+	d.gro("d1", false)
+	if err := e.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for begin := time.Now(); ; runtime.Gosched() {
+		var err error
+		if m, err = e.Read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if arrived(m) || time.Since(begin) > patience {
+			break
+		}
+	}
+	if *p1.fallback.Load() == "" {
+		t.Error("p1 did not fall back")
+	}
+	rx := m.Rx[traffic.RxKey{Stream: 1, Port: "p2"}]
+	if m.Tx[1].Sent != frames || rx.Received != frames || rx.Duplicate+rx.Reordered != 0 {
+		t.Errorf("%+v, received %d, duplicate %d, reordered %d: want %d", m.Tx[1], rx.Received, rx.Duplicate, rx.Reordered, frames)
+	}
+}
+
+// Frames that do not fit into a live frame go through a packet socket, and the
+// receive program counts them in several buffers.
+func TestJumbo(t *testing.T) {
+	for size, byXDP := range map[int]bool{maxLiveFrame + 4: true, maxLiveFrame + 5: false, 9018: false} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			bed := newBed(t)
+			bed.veth("v1", "v2", bed.tester)
+			for _, name := range []string{"v1", "v2"} {
+				l, err := bed.nl.LinkByName(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := bed.nl.LinkSetMTU(l, 9000); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e := bed.open(Port{Name: "p1", Interface: "v1"}, Port{Name: "p2", Interface: "v2"})
+			s := stream(1, e)
+			s.FrameSize = size
+			m := bed.run(e, []traffic.Stream{s}, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Max: true, Frames: 20_000}}}, arrived)
+			if m.Tx[1].Sent != 20_000 || !arrived(m) {
+				t.Errorf("sent %d, received %d, want 20000", m.Tx[1].Sent, received(m))
+			}
+			if got := *e.port("p1").fallback.Load() == ""; got != byXDP {
+				t.Errorf("sent by XDP: %v, want %v", got, byXDP)
+			}
+		})
 	}
 }
 
