@@ -192,13 +192,13 @@ func TestContainerlabFails(t *testing.T) {
 			want:   []string{"containerlab deploy: exit status 3", "line 14", "no such image: frr"},
 		},
 		"unknown node":        {script: "exit 1", node: "nobody", want: []string{"topology frr has no node nobody, only dut"}},
-		"links do not appear": {script: "exit 0", timeout: 200 * time.Millisecond, want: []string{"there is no interface nd-p1"}, is: context.DeadlineExceeded},
+		"links do not appear": {script: "exit 0", timeout: 3 * time.Second, want: []string{"there is no interface nd-p1"}, is: context.DeadlineExceeded},
 		"container exits": {
 			script: "case $1 in deploy) " + links + ";; *) echo '{\"frr\":[{\"name\":\"clab-frr-dut\",\"state\":\"exited\"}]}';; esac",
 			want:   []string{"clab-frr-dut does not run", "exited"},
 		},
 		"hangs": {
-			script: "trap 'echo stopped; exit 1' TERM; echo begun; while :; do sleep 0.01; done", timeout: 200 * time.Millisecond,
+			script: "trap 'echo stopped; exit 1' TERM; echo begun; while :; do sleep 0.01; done", timeout: 3 * time.Second,
 			want: []string{"begun", "stopped"}, is: context.DeadlineExceeded,
 		},
 		"destroy leaves something": {

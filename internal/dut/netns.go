@@ -314,20 +314,32 @@ func newNamespace() (handle netns.NsHandle, err error) {
 	return handle, err
 }
 
-// inNamespace runs f on a thread in this namespace. The thread is thrown away
-// afterwards: its namespace must never reach other goroutines.
+// inNamespace runs f on a thread in this namespace, or in whichever f enters.
+// The thread then goes back; one that cannot is thrown away, because its
+// namespace must never reach other goroutines.
 func inNamespace(ns netns.NsHandle, f func() error) error {
 	done := make(chan error, 1)
 	go func() {
-		// Never unlocked: the thread ends with the goroutine.
+		// A thread that is still locked ends with its goroutine.
 		runtime.LockOSThread()
-		if ns.IsOpen() {
-			if err := netns.Set(ns); err != nil {
-				done <- fmt.Errorf("entering the device's network namespace: %w", err)
-				return
-			}
+		home, err := netns.Get()
+		if err != nil {
+			done <- fmt.Errorf("looking at the own namespace: %w", err)
+			return
 		}
-		done <- f()
+		defer home.Close()
+		if ns.IsOpen() {
+			err = netns.Set(ns)
+		}
+		if err == nil {
+			err = f()
+		} else {
+			err = fmt.Errorf("entering the device's network namespace: %w", err)
+		}
+		if netns.Set(home) == nil {
+			runtime.UnlockOSThread()
+		}
+		done <- err
 	}()
 	return <-done
 }

@@ -69,7 +69,9 @@ func TestIsolate(t *testing.T) {
 	needRoot(t)
 	command := exec.Command("/proc/self/exe", "run", "-f", "x.yaml")
 	command.Args[0] = os.Args[0]
-	here, err := os.Readlink("/proc/self/ns/net")
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	here, err := os.Readlink("/proc/thread-self/ns/net")
 	if err != nil {
 		t.Fatal(err)
 	}
