@@ -24,6 +24,9 @@ type phase func(ctx context.Context, s *scope) (step, error)
 // Reconcile looks once at a benchmark and does what can be done now.
 func (r *benchmarkReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
 	b := &v1alpha1.Benchmark{}
+	if err := r.Get(ctx, req.NamespacedName, b); err != nil || isOver(b) {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
 	if err := r.live.Get(ctx, req.NamespacedName, b); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -38,6 +41,12 @@ func (r *benchmarkReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	s := newScope(b, r.Now())
 	next, err := r.advance(ctx, s)
 	return settle(next.result(), err, r.patch(ctx, s, err))
+}
+
+// isOver says that nothing is left to do for good, so that even the cache can be
+// believed: thousands of old benchmarks cost an operator that starts nothing.
+func isOver(b *v1alpha1.Benchmark) bool {
+	return b.Status.Phase.Finished() && !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp)
 }
 
 // advance runs the phases in their order until one of them has to wait. Once the

@@ -138,7 +138,7 @@ func (r *benchmarkReconciler) agent(ctx context.Context, s *scope, a lab.Agent, 
 // truth about the run from then on: benchmark, profile and bed as they were.
 func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, profile *v1alpha1.TrafficProfile, endpoints []runner.AgentEndpoint) (*corev1.Pod, error) {
 	cfg := runner.Config{
-		Benchmark: *s.Benchmark.DeepCopy(), Profile: *profile, Bed: *s.bed.DeepCopy(),
+		Benchmark: *s.DeepCopy(), Profile: *profile, Bed: *s.bed.DeepCopy(),
 		Agents: endpoints, Rows: s.Status.Rows,
 	}
 	cfg.Benchmark.Status, cfg.Bed.Status = v1alpha1.BenchmarkStatus{}, v1alpha1.TestBedStatus{}

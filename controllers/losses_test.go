@@ -16,6 +16,7 @@ func TestLosses(t *testing.T) {
 	for name, tc := range map[string]func(*world){
 		"the runner's pod is deleted":              runnerDeleted,
 		"the runner's pod is evicted":              runnerEvicted,
+		"the runner's pod does not end":            runnerStuck,
 		"the runner's pod is lost again and again": runnerLostForGood,
 		"the runner does not answer for a while":   runnerSilent,
 		"the runner does not answer any more":      runnerGivenUp,
@@ -72,6 +73,24 @@ func runnerEvicted(w *world) {
 	w.runners.tell(b, measured(row(64), row(128)))
 	w.reaches("b", v1alpha1.PhasePassed)
 	w.bedIsClean("sim")
+}
+
+func runnerStuck(w *world) {
+	w.measuringOnModel()
+	pod := w.pod("b", "runner")
+	pod.Finalizers = []string{"example.com/hold"}
+	w.Expect(w.c.Update(w.t.Context(), pod)).To(Succeed())
+	w.Expect(w.c.Delete(w.t.Context(), pod)).To(Succeed())
+	w.says("b", v1alpha1.ConditionTrafficReady, v1alpha1.ReasonRunnerRestarting)
+	w.pass(2 * time.Minute)
+	w.says("b", v1alpha1.ConditionMeasured, v1alpha1.ReasonRunnerFailed)
+	w.Expect(w.benchmark("b").Status.Message).To(ContainSubstring("its pod " + pod.Name + " does not end"))
+
+	// Nor does it end for the clean-up: the bed is not handed on.
+	w.reaches("b", v1alpha1.PhaseCleaningUp)
+	w.pass(2 * time.Minute)
+	b := w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(b.Status.Message).To(ContainSubstring("bed sim is quarantined"))
 }
 
 func runnerLostForGood(w *world) {

@@ -1,0 +1,70 @@
+package controllers
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestEndOf(t *testing.T) {
+	terminated := func(message, reason string) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: "device", State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{Message: message, Reason: reason, ExitCode: 3},
+		}}
+	}
+	for name, tc := range map[string]struct {
+		status corev1.PodStatus
+		want   string
+	}{
+		"its own words": {
+			status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{terminated("first line\nlast  line\n", "Error")}},
+			want:   "first line last line",
+		},
+		"the end of many words": {
+			status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{terminated(strings.Repeat("noise\n", 500)+"the reason", "Error")}},
+			want:   "the reason",
+		},
+		"no words": {
+			status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{terminated("", "OOMKilled")}},
+			want:   "container device of pod p ended with OOMKilled, code 3",
+		},
+		"the kubelet's words": {
+			status: corev1.PodStatus{Message: "The node was low on resource: memory"},
+			want:   "pod p: The node was low on resource: memory",
+		},
+		"nothing at all": {want: "pod p ended without a word"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: tc.status}
+			if got := endOf(pod); !strings.HasSuffix(got, tc.want) || len(got) > maxWords+len(tc.want) {
+				t.Errorf("%q, want it to end with %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestSetConditionKeepsItsTransition(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var all []metav1.Condition
+	set := func(at time.Time, status metav1.ConditionStatus, reason string) {
+		setCondition(&all, at, 7, metav1.Condition{Type: "Ready", Status: status, Reason: reason})
+	}
+	if got := elapsed(all, "Ready", start); got != 0 {
+		t.Errorf("a condition that was never set lasts %s", got)
+	}
+	set(start, metav1.ConditionFalse, "Starting")
+	set(start.Add(time.Minute), metav1.ConditionFalse, "StillStarting")
+	if got := elapsed(all, "Ready", start.Add(3*time.Minute)); got != 3*time.Minute {
+		t.Errorf("after another reason the condition lasts %s, want 3m", got)
+	}
+	if reasonOf(all, "Ready") != "StillStarting" || all[0].ObservedGeneration != 7 {
+		t.Errorf("condition %+v", all[0])
+	}
+	set(start.Add(4*time.Minute), metav1.ConditionTrue, "Ready")
+	if got := elapsed(all, "Ready", start.Add(5*time.Minute)); got != time.Minute {
+		t.Errorf("after another status the condition lasts %s, want 1m", got)
+	}
+}

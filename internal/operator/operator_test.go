@@ -1,0 +1,34 @@
+package operator
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"nodrop.dev/nodrop/controllers/lab"
+)
+
+func TestValidate(t *testing.T) {
+	good := Config{Lab: lab.Settings{Namespace: "nodrop-lab", Image: "a", DeviceImage: "b", PullPolicy: corev1.PullNever}}
+	if err := good.Validate(); err != nil {
+		t.Errorf("a complete configuration: %v", err)
+	}
+	for flag, change := range map[string]func(*Config){
+		"--lab-namespace":     func(c *Config) { c.Lab.Namespace = "" },
+		"--image":             func(c *Config) { c.Lab.Image = "" },
+		"--device-image":      func(c *Config) { c.Lab.DeviceImage = "" },
+		"--image-pull-policy": func(c *Config) { c.Lab.PullPolicy = "Sometimes" },
+	} {
+		bad := good
+		change(&bad)
+		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), flag+" ") {
+			t.Errorf("error %v, want one about %s", err, flag)
+		}
+	}
+	good.WebhookPort, good.WebhookCertDir = 9443, "/does/not/exist"
+	if _, err := New(&rest.Config{}, good); err == nil || !strings.Contains(err.Error(), "--webhook-cert-dir") {
+		t.Errorf("error %v, want one about --webhook-cert-dir", err)
+	}
+}
