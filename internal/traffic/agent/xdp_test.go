@@ -22,20 +22,21 @@ func twoHosts(t *testing.T) (a, b *xdp.Engine) {
 	if os.Geteuid() != 0 {
 		t.Skip("making network namespaces and loading BPF programs needs root")
 	}
-	type opened struct {
-		engines [2]*xdp.Engine
-		err     error
-	}
-	done := make(chan opened)
+	var o opened
+	done := make(chan struct{})
 	go func() {
-		// For good: the thread ends with the goroutine, and the namespaces with the
-		// engines.
+		defer close(done)
+		// For good: the thread ends with the goroutine.
 		runtime.LockOSThread()
-		var o opened
-		o.engines, o.err = openTwo()
-		done <- o
+		o.err = o.open()
 	}()
-	o := <-done
+	<-done
+	// Cleaned up last: a cable vanishes with the namespace of either of its ends.
+	t.Cleanup(func() {
+		for _, ns := range o.namespaces {
+			ns.Close()
+		}
+	})
 	for _, e := range o.engines {
 		if e != nil {
 			t.Cleanup(func() {
@@ -49,36 +50,38 @@ func twoHosts(t *testing.T) (a, b *xdp.Engine) {
 	return o.engines[0], o.engines[1]
 }
 
-func openTwo() (engines [2]*xdp.Engine, err error) {
-	near, err := netns.New()
-	if err != nil {
-		return engines, err
+type opened struct {
+	namespaces []netns.NsHandle
+	engines    [2]*xdp.Engine
+	err        error
+}
+
+func (o *opened) open() error {
+	for range 2 {
+		ns, err := netns.New()
+		if err != nil {
+			return err
+		}
+		o.namespaces = append(o.namespaces, ns)
 	}
-	defer near.Close()
-	far, err := netns.New()
-	if err != nil {
-		return engines, err
-	}
-	defer far.Close()
-	if err := netns.Set(near); err != nil {
-		return engines, err
-	}
-	cable := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "p1", MTU: 1500}, PeerName: "p2", PeerNamespace: netlink.NsFd(far)}
+	// The thread is in the second now, and so is the cable's first end.
+	cable := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "p2", MTU: 1500}, PeerName: "p1", PeerNamespace: netlink.NsFd(o.namespaces[0])}
 	if err := netlink.LinkAdd(cable); err != nil {
-		return engines, err
+		return err
 	}
-	for i, ns := range []netns.NsHandle{near, far} {
+	for i, ns := range o.namespaces {
 		if err := netns.Set(ns); err != nil {
-			return engines, err
+			return err
 		}
 		name := []string{"p1", "p2"}[i]
 		address := netip.MustParsePrefix([]string{"198.18.0.1/24", "198.18.0.2/24"}[i])
-		engines[i], err = xdp.New(xdp.Options{Host: "here", Ports: []xdp.Port{{Name: name, Interface: name, SpeedBitsPerSecond: 1e9, Addresses: []netip.Prefix{address}}}})
+		var err error
+		o.engines[i], err = xdp.New(xdp.Options{Host: "here", Ports: []xdp.Port{{Name: name, Interface: name, SpeedBitsPerSecond: 1e9, Addresses: []netip.Prefix{address}}}})
 		if err != nil {
-			return engines, err
+			return err
 		}
 	}
-	return engines, nil
+	return nil
 }
 
 // bidirectional makes a stream in each direction between resolved neighbours.
