@@ -31,7 +31,7 @@ func (p *port) waitLink(ctx context.Context, nl *netlink.Handle) error {
 	ctx, cancel := context.WithTimeout(ctx, linkWait)
 	defer cancel()
 	done, events := make(chan struct{}), make(chan netlink.LinkUpdate, 64)
-	defer close(done)
+	defer unsubscribe(done, events)
 	if err := netlink.LinkSubscribe(events, done); err != nil {
 		return fmt.Errorf("watching the links: %w", err)
 	}
@@ -48,6 +48,16 @@ func (p *port) waitLink(ctx context.Context, nl *netlink.Handle) error {
 			}
 		}
 	}
+}
+
+// unsubscribe ends a subscription of the netlink library, which may be about to
+// put one more event into its channel before it closes that.
+func unsubscribe[T any](done chan struct{}, events <-chan T) {
+	close(done)
+	go func() {
+		for range events {
+		}
+	}()
 }
 
 // drops are frames that the port received and lost before the receive program.

@@ -52,8 +52,11 @@ func (e *Engine) holder(addr netip.Addr) *port {
 }
 
 func (p *port) resolve(ctx context.Context, nl *netlink.Handle, addr netip.Addr) (traffic.MAC, error) {
+	if err := p.waitLink(ctx, nl); err != nil {
+		return traffic.MAC{}, err
+	}
 	done, events := make(chan struct{}), make(chan netlink.NeighUpdate, 64)
-	defer close(done)
+	defer unsubscribe(done, events)
 	if err := netlink.NeighSubscribeWithOptions(events, done, netlink.NeighSubscribeOptions{ListExisting: true}); err != nil {
 		return traffic.MAC{}, fmt.Errorf("watching the neighbour table: %w", err)
 	}

@@ -100,7 +100,7 @@ func (s *packetSender) sendBatch(slots []uint32) (int, error) {
 			if tries++; tries > 3 {
 				return sent, nil
 			}
-			unix.Nanosleep(&unix.Timespec{Nsec: int64(20 * time.Microsecond)}, nil)
+			time.Sleep(ringPause)
 		default:
 			return sent, fmt.Errorf("sending through a packet socket: %w", errno)
 		}

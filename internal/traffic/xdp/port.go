@@ -52,9 +52,9 @@ type receiver struct {
 // program is the receive program for it.
 func (r receiver) program(p *programs) *ebpf.Program {
 	if r.frags {
-		return p.portObjects.PortFrags
+		return p.PortFrags
 	}
-	return p.portObjects.Port
+	return p.Port
 }
 
 // capacity rounds up so that streams can come and go without loading anew.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gopacket/gopacket"
+	"github.com/vishvananda/netlink"
 
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -151,6 +152,18 @@ func TestOpenAndClose(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Errorf("closing again: %v", err)
 	}
+
+	gone, err := New(Options{Ports: ports})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bed.nl.LinkDel(&netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: "v2"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := gone.Close(); err != nil {
+		t.Errorf("closing when an interface has gone: %v", err)
+	}
+	before = state()
 
 	for name, ports := range map[string][]Port{
 		"none":                {},

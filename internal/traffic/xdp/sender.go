@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +17,9 @@ const (
 	// burst is the most that a paced sender sends at once. A sender that fell
 	// behind, because the machine was busy, catches up in such bursts.
 	burst = 64
+	// ringPause is how long a sender waits for a device whose ring is full; no
+	// event tells when there is room again.
+	ringPause = 50 * time.Microsecond
 	// niceness of a sender's thread.
 	niceness = -15
 	// graceMin and graceMax bound how long after the end of a trial a sender may
@@ -148,8 +150,7 @@ func (s *sender) transmit(plan []uint32) error {
 		s.port.collectUnsent(plan, &s.schedule.retry)
 	}
 	if err == nil && taken == 0 {
-		runtime.Gosched()
-		unix.Nanosleep(&unix.Timespec{Nsec: int64(50 * time.Microsecond)}, nil)
+		time.Sleep(ringPause)
 	}
 	return err
 }

@@ -20,7 +20,7 @@ func (p *port) setUp(nl *netlink.Handle, l netlink.Link) error {
 		if err := nl.LinkSetUp(l); err != nil {
 			return fmt.Errorf("bringing the interface up: %w", err)
 		}
-		p.undo = append(p.undo, func() error { return nl.LinkSetDown(l) })
+		p.undo = append(p.undo, func() error { return unlessGone(nl.LinkSetDown(l)) })
 	}
 	for _, prefix := range p.Addresses {
 		a := &netlink.Addr{IPNet: &net.IPNet{
@@ -35,7 +35,7 @@ func (p *port) setUp(nl *netlink.Handle, l netlink.Link) error {
 			return fmt.Errorf("adding address %v: %w", prefix, err)
 		default:
 			p.undo = append(p.undo, func() error {
-				if err := nl.AddrDel(l, a); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
+				if err := unlessGone(nl.AddrDel(l, a)); err != nil {
 					return fmt.Errorf("removing address %v: %w", prefix, err)
 				}
 				return nil
@@ -43,6 +43,18 @@ func (p *port) setUp(nl *netlink.Handle, l netlink.Link) error {
 		}
 	}
 	return nil
+}
+
+// noteSpeed notes that the link runs at another speed than the bed says. A veth
+// has no speed of its own, and tells 10 Gbit/s.
+func (p *port) noteSpeed(megabits uint64) {
+	const unknown = 1<<32 - 1
+	if p.driver == "veth" || megabits == 0 || megabits == unknown || p.SpeedBitsPerSecond == 0 {
+		return
+	}
+	if real := int64(megabits) * 1e6; real != p.SpeedBitsPerSecond {
+		p.notes = append(p.notes, fmt.Sprintf("the link runs at %d Mbit/s; the bed says %d Mbit/s", megabits, p.SpeedBitsPerSecond/1e6))
+	}
 }
 
 // setFeatures finds the driver, and turns off what would merge received frames
@@ -55,6 +67,9 @@ func (p *port) setFeatures() error {
 	defer e.Close()
 	if p.driver, err = e.DriverName(p.Interface); err != nil {
 		return fmt.Errorf("asking for the driver: %w", err)
+	}
+	if settings, err := e.CmdGetMapped(p.Interface); err == nil { // not every device has a speed
+		p.noteSpeed(settings["speed"])
 	}
 	have, err := e.FeaturesWithState(p.Interface)
 	if err != nil {
@@ -73,8 +88,17 @@ func (p *port) setFeatures() error {
 				return fmt.Errorf("opening ethtool: %w", err)
 			}
 			defer e.Close()
-			return e.Change(p.Interface, map[string]bool{name: true})
+			return unlessGone(e.Change(p.Interface, map[string]bool{name: true}))
 		})
 	}
 	return nil
+}
+
+// unlessGone drops the error that there is nothing left to give back, because the
+// address or the whole interface has been removed.
+func unlessGone(err error) error {
+	if errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.ENODEV) {
+		return nil
+	}
+	return err
 }
