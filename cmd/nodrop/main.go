@@ -38,18 +38,18 @@ func newRootCommand(name string) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return hint.With(err, "see "+cmd.CommandPath()+" --help")
 	})
-	const people, pods = "people", "pods"
-	root.AddGroup(
-		&cobra.Group{ID: people, Title: "Commands for people:"},
-		&cobra.Group{ID: pods, Title: "Commands that NoDrop runs in pods:"},
-	)
-	add := func(group string, commands ...*cobra.Command) {
-		for _, command := range commands {
-			command.GroupID = group
-			root.AddCommand(command)
-		}
-	}
-	add(people, newRunCommand(), newWatchCommand(), newReportCommand())
-	add(pods, newOperatorCommand(), newRunnerCommand(), newAgentCommand(), newDeviceCommand())
+	root.AddGroup(&cobra.Group{ID: forPeople, Title: "Commands for people:"})
+	add(root, forPeople, newRunCommand())
+	addClusterCommands(root)
 	return root
+}
+
+// forPeople is a group of commands in the help.
+const forPeople = "people"
+
+func add(root *cobra.Command, group string, commands ...*cobra.Command) {
+	for _, command := range commands {
+		command.GroupID = group
+		root.AddCommand(command)
+	}
 }

@@ -1,3 +1,5 @@
+//go:build !standalone
+
 package main
 
 import (
@@ -176,18 +178,4 @@ func explanation(benchmark *v1alpha1.Benchmark) string {
 		return status.Progress.Summary
 	}
 	return status.Message
-}
-
-func joinNonEmpty(separator string, parts ...string) string {
-	text := ""
-	for _, part := range parts {
-		switch {
-		case part == "":
-		case text == "":
-			text = part
-		default:
-			text += separator + part
-		}
-	}
-	return text
 }

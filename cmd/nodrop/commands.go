@@ -1,0 +1,13 @@
+//go:build !standalone
+
+package main
+
+import "github.com/spf13/cobra"
+
+// addClusterCommands adds what needs a cluster, or runs in one.
+func addClusterCommands(root *cobra.Command) {
+	const inPods = "pods"
+	root.AddGroup(&cobra.Group{ID: inPods, Title: "Commands that NoDrop runs in pods:"})
+	add(root, forPeople, newWatchCommand(), newReportCommand())
+	add(root, inPods, newOperatorCommand(), newRunnerCommand(), newAgentCommand(), newDeviceCommand())
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The binary that is built with the tag standalone exists to be there soon after
+// a clone: it must run benchmarks, and must not grow the libraries of a cluster.
+func TestStandaloneBinary(t *testing.T) {
+	list, err := exec.Command("go", "list", "-deps", "-tags", "standalone", ".").Output()
+	if err != nil {
+		t.Fatalf("listing the packages: %v", err)
+	}
+	for pkg := range strings.Lines(string(list)) {
+		for _, heavy := range []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "google.golang.org/grpc/"} {
+			if strings.HasPrefix(pkg, heavy) {
+				t.Errorf("it contains %s", strings.TrimSpace(pkg))
+			}
+		}
+	}
+
+	binary := filepath.Join(t.TempDir(), "nodrop")
+	if text, err := exec.Command("go", "build", "-tags", "standalone", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("building: %v\n%s", err, text)
+	}
+	p := &process{t: t, cmd: exec.Command(binary, "run", "-f", manifests(t, simBenchmark, simManifests))}
+	p.cmd.Env = os.Environ()
+	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	p.begin()
+	p.wants(exitPassed, "13.592    69.6875", "")
+}
