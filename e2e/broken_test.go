@@ -13,6 +13,7 @@ import (
 // refused with the message that their first lines promise.
 func TestBrokenManifests(t *testing.T) {
 	l := newLab(t)
+	l.apply(t, "config", "samples", "broken", "given")
 	files, err := filepath.Glob(l.path("config", "samples", "broken", "*.yaml"))
 	if err != nil {
 		t.Fatal(err)
