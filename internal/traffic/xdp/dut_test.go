@@ -47,6 +47,11 @@ func (d *device) load(settings map[string]uint32) {
 	if err != nil {
 		d.Fatal(err)
 	}
+	var s unix.Stat_t
+	if err := unix.Fstat(int(d.ns), &s); err != nil {
+		d.Fatal(err)
+	}
+	settings["device_netns"] = uint32(s.Ino)
 	settings["out_ifindex"] = uint32(d.d2.Attrs().Index)
 	for name, value := range settings {
 		if err := spec.Variables[name].Set(value); err != nil {
@@ -63,6 +68,11 @@ func (d *device) load(settings map[string]uint32) {
 func (d *device) dropper(n uint32) {
 	d.Helper()
 	d.load(map[string]uint32{"drop_every": n})
+	follow, err := link.AttachTracing(link.TracingOptions{Program: d.objects.DropperRefused})
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.Cleanup(func() { follow.Close() })
 	d.in(d.ns, func() {
 		l, err := link.AttachXDP(link.XDPOptions{Program: d.objects.Dropper, Interface: d.d1.Attrs().Index, Flags: link.XDPDriverMode})
 		if err != nil {
@@ -89,19 +99,18 @@ func (d *device) disturb(settings map[string]uint32) {
 // faults are what the device did so far.
 func (d *device) faults() dutFaults {
 	d.Helper()
-	var all []dutFaults
-	if err := d.objects.Counts.Lookup(uint32(0), &all); err != nil {
+	var sum dutFaults
+	if err := d.objects.Counts.Lookup(uint32(0), &sum); err != nil {
 		d.Fatal(err)
 	}
-	var sum dutFaults
-	for _, f := range all {
-		sum.Frames += f.Frames
-		sum.Dropped += f.Dropped
-		sum.Copied += f.Copied
-		sum.Staled += f.Staled
-		sum.Moved += f.Moved
-	}
 	return sum
+}
+
+// lost is what the device dropped, on purpose and for want of room.
+func (d *device) lost() uint64 {
+	d.Helper()
+	f := d.faults()
+	return f.Dropped + f.Refused
 }
 
 // gro turns GRO of an interface on or off, and with it, for a veth, NAPI.

@@ -17,6 +17,7 @@ type dutFaults struct {
 	_       structs.HostLayout
 	Frames  uint64
 	Dropped uint64
+	Refused uint64
 	Copied  uint64
 	Staled  uint64
 	Moved   uint64
@@ -64,8 +65,9 @@ type dutSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type dutProgramSpecs struct {
-	Disturb *ebpf.ProgramSpec `ebpf:"disturb"`
-	Dropper *ebpf.ProgramSpec `ebpf:"dropper"`
+	Disturb        *ebpf.ProgramSpec `ebpf:"disturb"`
+	Dropper        *ebpf.ProgramSpec `ebpf:"dropper"`
+	DropperRefused *ebpf.ProgramSpec `ebpf:"dropper_refused"`
 }
 
 // dutMapSpecs contains maps before they are loaded into the kernel.
@@ -79,11 +81,12 @@ type dutMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type dutVariableSpecs struct {
-	CopyEvery  *ebpf.VariableSpec `ebpf:"copy_every"`
-	DropEvery  *ebpf.VariableSpec `ebpf:"drop_every"`
-	OutIfindex *ebpf.VariableSpec `ebpf:"out_ifindex"`
-	Permute    *ebpf.VariableSpec `ebpf:"permute"`
-	StaleEvery *ebpf.VariableSpec `ebpf:"stale_every"`
+	CopyEvery   *ebpf.VariableSpec `ebpf:"copy_every"`
+	DeviceNetns *ebpf.VariableSpec `ebpf:"device_netns"`
+	DropEvery   *ebpf.VariableSpec `ebpf:"drop_every"`
+	OutIfindex  *ebpf.VariableSpec `ebpf:"out_ifindex"`
+	Permute     *ebpf.VariableSpec `ebpf:"permute"`
+	StaleEvery  *ebpf.VariableSpec `ebpf:"stale_every"`
 }
 
 // dutObjects contains all objects after they have been loaded into the kernel.
@@ -119,25 +122,28 @@ func (m *dutMaps) Close() error {
 //
 // It can be passed to loadDutObjects or ebpf.CollectionSpec.LoadAndAssign.
 type dutVariables struct {
-	CopyEvery  *ebpf.Variable `ebpf:"copy_every"`
-	DropEvery  *ebpf.Variable `ebpf:"drop_every"`
-	OutIfindex *ebpf.Variable `ebpf:"out_ifindex"`
-	Permute    *ebpf.Variable `ebpf:"permute"`
-	StaleEvery *ebpf.Variable `ebpf:"stale_every"`
+	CopyEvery   *ebpf.Variable `ebpf:"copy_every"`
+	DeviceNetns *ebpf.Variable `ebpf:"device_netns"`
+	DropEvery   *ebpf.Variable `ebpf:"drop_every"`
+	OutIfindex  *ebpf.Variable `ebpf:"out_ifindex"`
+	Permute     *ebpf.Variable `ebpf:"permute"`
+	StaleEvery  *ebpf.Variable `ebpf:"stale_every"`
 }
 
 // dutPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadDutObjects or ebpf.CollectionSpec.LoadAndAssign.
 type dutPrograms struct {
-	Disturb *ebpf.Program `ebpf:"disturb"`
-	Dropper *ebpf.Program `ebpf:"dropper"`
+	Disturb        *ebpf.Program `ebpf:"disturb"`
+	Dropper        *ebpf.Program `ebpf:"dropper"`
+	DropperRefused *ebpf.Program `ebpf:"dropper_refused"`
 }
 
 func (p *dutPrograms) Close() error {
 	return _DutClose(
 		p.Disturb,
 		p.Dropper,
+		p.DropperRefused,
 	)
 }
 

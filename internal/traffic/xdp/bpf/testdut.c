@@ -11,21 +11,25 @@ struct __sk_buff {
 enum { TC_ACT_SHOT = 2, TC_ACT_OK = 0 };
 
 const volatile __u32 out_ifindex;
+const volatile __u32 device_netns;
 const volatile __u32 drop_every;
 const volatile __u32 copy_every;
 const volatile __u32 stale_every;
 const volatile __u32 permute;
 
+/* Added to atomically: frames are counted in one place, on whatever processor. */
 struct faults {
-	__u64 frames, dropped, copied, staled, moved;
+	__u64 frames, dropped, refused, copied, staled, moved;
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct faults);
 } counts SEC(".maps");
+
+#define ADD(counter) (__sync_fetch_and_add(&(counter), 1) + 1)
 
 static __always_inline struct faults *counters(void)
 {
@@ -48,15 +52,29 @@ SEC("xdp")
 int dropper(struct xdp_md *ctx)
 {
 	struct faults *f = counters();
+	__u64 nth;
 
 	if (!f || !test_frame((void *)(long)ctx->data, (void *)(long)ctx->data_end))
 		return XDP_PASS;
-	f->frames++;
-	if (drop_every && f->frames % drop_every == 0) {
-		f->dropped++;
+	nth = ADD(f->frames);
+	if (drop_every && nth % drop_every == 0) {
+		ADD(f->dropped);
 		return XDP_DROP;
 	}
 	return bpf_redirect(out_ifindex, 0);
+}
+
+/* Counts what the dropper could not hand over, because the ring behind it was
+ * full: on a busy machine its processor may run before that of the receiver. */
+SEC("tp_btf/xdp_devmap_xmit")
+int dropper_refused(__u64 *args)
+{
+	struct net_device *to = (void *)args[1];
+	struct faults *f = counters();
+
+	if (f && to->ifindex == out_ifindex && to->nd_net.net->ns.inum == device_netns)
+		__sync_fetch_and_add(&f->refused, (int)args[3]);
+	return 0;
 }
 
 /* Gives frames the places of others: of every hundred, 10 and 11 change places,
@@ -80,10 +98,11 @@ int disturb(struct __sk_buff *skb)
 	__be16 *sig = test_frame((void *)(long)skb->data, (void *)(long)skb->data_end);
 	struct faults *f = counters();
 	__u32 low, n, to;
+	__u64 nth;
 
 	if (!f || !sig)
 		return TC_ACT_OK;
-	f->frames++;
+	nth = ADD(f->frames);
 	low = (__u32)bpf_ntohs(sig[4]) << 16 | bpf_ntohs(sig[5]); /* of the sequence */
 	n = low % 100;
 	to = place(n);
@@ -91,14 +110,15 @@ int disturb(struct __sk_buff *skb)
 		low += to - n;
 		sig[4] = bpf_htons(low >> 16);
 		sig[5] = bpf_htons(low);
-		f->moved += n == 11 || (n > 20 && n <= 25);
+		if (n == 11 || (n > 20 && n <= 25))
+			ADD(f->moved);
 	}
-	if (stale_every && f->frames % stale_every == 0) {
+	if (stale_every && nth % stale_every == 0) {
 		sig[1] = bpf_htons(bpf_ntohs(sig[1]) - 1);
-		f->staled++;
+		ADD(f->staled);
 	}
-	if (copy_every && f->frames % copy_every == 0) {
-		f->copied++;
+	if (copy_every && nth % copy_every == 0) {
+		ADD(f->copied);
 		bpf_clone_redirect(skb, out_ifindex, 0);
 	}
 	return bpf_redirect(out_ifindex, 0);
