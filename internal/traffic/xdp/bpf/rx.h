@@ -4,9 +4,9 @@
 #include "kernel.h"
 #include "signature.h"
 
-/* Sequence numbers that are remembered, in blocks of 32. An entry holds the
- * block's number above and one bit per frame below, so that nothing has to be
- * cleared when the window moves. */
+/* Sequence numbers that are remembered, in blocks of 32. An entry holds above
+ * which of the blocks that share its place it is, and below one bit per frame,
+ * so that nothing has to be cleared when the window moves. */
 #define WINDOW_BLOCKS 512
 
 /* Latency buckets, see traffic.BucketIndex. */
@@ -111,15 +111,15 @@ static __always_inline void count_frame(struct rx_flow *f, __u64 seq, __u64 late
 {
 	__u64 block = seq / 32, newest = f->next ? (f->next - 1) / 32 : 0;
 	__u32 bit = 1U << (seq % 32);
-	__u64 entry;
+	__u64 entry, turn = (block / WINDOW_BLOCKS) & 0xffffffff;
 
 	if (block + WINDOW_BLOCKS <= newest) {
 		f->late++;
 		return;
 	}
 	entry = f->window[block % WINDOW_BLOCKS];
-	if (entry >> 32 != (block & 0xffffffff))
-		entry = block << 32;
+	if (entry >> 32 != turn)
+		entry = turn << 32;
 	if (entry & bit) {
 		f->duplicate++;
 		return;
