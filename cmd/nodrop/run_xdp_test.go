@@ -37,7 +37,7 @@ apiVersion: nodrop.dev/v1alpha1
 kind: TrafficProfile
 metadata: {name: pairs}
 spec:
-  frameSizes: [128, 512]
+  frameSizes: [128, 9216]
   pattern: {pairs: {}}
   packet: {ipv4: {}}
 `
