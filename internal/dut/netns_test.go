@@ -183,7 +183,7 @@ func (x *tester) send(from, to netip.Addr, size int) {
 	deadline := time.Now().Add(30 * time.Second)
 	x.must(server.SetDeadline(deadline))
 	x.must(client.SetDeadline(deadline))
-	buffer := make([]byte, 9000)
+	buffer := make([]byte, linkMTU)
 	// Like any first packet, it may meet a neighbour that is not resolved yet, but
 	// the kernel keeps it.
 	_, err = client.Write(make([]byte, size))
