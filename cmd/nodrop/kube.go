@@ -65,7 +65,7 @@ func unreachable(err error) error {
 	case apierrors.IsUnauthorized(err):
 		return hint.With(fmt.Errorf("the cluster does not accept these credentials: %w", err), "log in again, or choose another user with --user")
 	case apierrors.IsForbidden(err):
-		return hint.With(err, "ask the lab for the role nodrop-user in this namespace, or give another namespace with -n")
+		return hint.With(err, "ask for the ClusterRole view (nodrop-view is part of it) in this namespace, or choose another with -n")
 	}
 	return hint.With(fmt.Errorf("asking the cluster: %w", err), "see whether kubectl get benchmarks works with the same kubeconfig and context")
 }
