@@ -130,9 +130,10 @@ func AgentPod(s Settings, run Run, a Agent) (*corev1.Pod, error) {
 
 // AgentCapabilities are what the engine xdp needs: NET_ADMIN to set addresses and
 // attach XDP programs, NET_RAW for ARP and ND, BPF and PERFMON to load programs
-// with tracing helpers and maps.
+// with tracing helpers and maps, SYS_NICE so that the threads that send are not
+// kept waiting by others on a busy node, which would make trials generator-bound.
 func AgentCapabilities() []corev1.Capability {
-	return []corev1.Capability{"BPF", "NET_ADMIN", "NET_RAW", "PERFMON"}
+	return []corev1.Capability{"BPF", "NET_ADMIN", "NET_RAW", "PERFMON", "SYS_NICE"}
 }
 
 // listening is ready once the container accepts connections. Who connects is
