@@ -57,15 +57,7 @@ func testerWasTheLimit(in Input) []string {
 	if t == nil || !t.Unsent() {
 		return nil
 	}
-	reasons := []string{t.ShortSending()}
-	// The engine knows more, but hundreds of ports need not say the same.
-	const most = 2
-	if said := notes(t, traffic.NoteUnsent); len(said) <= most {
-		reasons = append(reasons, said...)
-	} else {
-		reasons = append(append(reasons, said[:most]...), fmt.Sprintf("%d more ports fell short", len(said)-most))
-	}
-	return reasons
+	return []string{t.ShortSending()} // names the worst port; the engine's notes say the same of each
 }
 
 func testerLostFrames(in Input) []string {
