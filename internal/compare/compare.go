@@ -1,0 +1,188 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/result"
+)
+
+// Result is one side of a comparison.
+type Result struct {
+	Subject Subject
+	Rows    []v1alpha1.ResultRow
+	// ResolutionPPM is by the name of a test how exact its throughput is, in parts
+	// per million of line rate: results that are closer than that tie.
+	ResolutionPPM map[string]int64
+}
+
+// Make compares results with the first of them. It fails on fewer than two
+// results, and when two have the same name.
+func Make(results []Result) (*Comparison, error) {
+	if len(results) < 2 {
+		return nil, errors.New("a comparison needs at least two results")
+	}
+	c := &Comparison{Schema: Schema, Lines: []Line{}, Scores: []Score{}}
+	for _, r := range results {
+		if slices.ContainsFunc(c.Results, func(s Subject) bool { return s.Name == r.Subject.Name }) {
+			return nil, fmt.Errorf("two results are named %q", r.Subject.Name)
+		}
+		c.Results = append(c.Results, r.Subject)
+	}
+	keys := keysOf(results)
+	for i, k := range keys {
+		if i > 0 && keys[i-1].test == k.test {
+			continue
+		}
+		for _, metric := range metricsOf(k.method) {
+			var lines []Line
+			for _, other := range keys {
+				if other.test == k.test {
+					lines = append(lines, c.line(other, metric, results))
+				}
+			}
+			if nobodyHas(lines) {
+				continue
+			}
+			c.Lines = append(c.Lines, lines...)
+			c.Scores = append(c.Scores, c.score(k.test, metric, lines))
+		}
+	}
+	return c, nil
+}
+
+// key is what rows of different results have in common.
+type key struct {
+	test   string
+	method v1alpha1.Method
+	size   int32
+	load   v1alpha1.Load
+}
+
+func keyOf(row *v1alpha1.ResultRow) key { return key{row.Test, row.Method, row.FrameSize, row.Load} }
+
+// keysOf are the keys of all rows: tests in the order in which they first occur,
+// and within a test in the order of the first result that has them.
+func keysOf(results []Result) []key {
+	var tests []string
+	byTest := map[string][]key{}
+	for _, r := range results {
+		for i := range r.Rows {
+			k := keyOf(&r.Rows[i])
+			if byTest[k.test] == nil {
+				tests = append(tests, k.test)
+			}
+			if !slices.Contains(byTest[k.test], k) {
+				byTest[k.test] = append(byTest[k.test], k)
+			}
+		}
+	}
+	var keys []key
+	for _, test := range tests {
+		keys = append(keys, byTest[test]...)
+	}
+	return keys
+}
+
+func nobodyHas(lines []Line) bool {
+	for _, line := range lines {
+		if slices.ContainsFunc(line.Cells, func(c Cell) bool { return c.Value != nil }) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Comparison) line(k key, metric Metric, results []Result) Line {
+	l := Line{Test: k.test, Metric: metric, FrameSize: k.size, Load: k.load, Cells: make([]Cell, len(results))}
+	rows := make([]*v1alpha1.ResultRow, len(results))
+	for i, r := range results {
+		if at := slices.IndexFunc(r.Rows, func(row v1alpha1.ResultRow) bool { return keyOf(&row) == k }); at >= 0 {
+			rows[i] = &r.Rows[at]
+		}
+		l.Cells[i] = cell(rows[i], metric)
+	}
+	rank(l.Cells, metric, tolerance(k.test, metric, results, rows))
+	for i := range l.Cells[1:] {
+		differ(&l.Cells[i+1], l.Cells[0])
+	}
+	for i, cell := range l.Cells {
+		if cell.Rank == 1 {
+			l.Winners = append(l.Winners, c.Results[i].Name)
+		}
+	}
+	if rankedCells(l.Cells) < 2 {
+		l.Winners = nil
+	}
+	if metric == LatencyAvg || metric == LatencyMax {
+		l.Note = c.loads(l.Cells, rows)
+	}
+	return l
+}
+
+// cell is a result without its rank.
+func cell(row *v1alpha1.ResultRow, metric Metric) Cell {
+	if row == nil {
+		return Cell{Status: Missing, Reason: "no such row"}
+	}
+	value, why := valueOf(row, metric)
+	switch {
+	case why != "":
+		return Cell{Status: NotMeasured, Reason: why}
+	case !result.Trusted(row.Validity):
+		return Cell{Status: NotValid, Value: &value, Reason: strings.Join(append([]string{string(row.Validity)}, row.ValidityReasons...), ": ")}
+	case row.Lost > 0 && (metric == LatencyAvg || metric == LatencyMax):
+		return Cell{Status: Loss, Value: &value, Reason: "frames were lost at this load, so this is the latency of a full queue"}
+	}
+	return Cell{Status: Ranked, Value: &value}
+}
+
+// loads says at which loads the latencies of a line were measured when they
+// differ: each at the throughput of its device.
+func (c *Comparison) loads(cells []Cell, rows []*v1alpha1.ResultRow) string {
+	var texts []string
+	differ, first := false, int64(-1)
+	for i, cell := range cells {
+		if cell.Status != Ranked {
+			continue
+		}
+		if first < 0 {
+			first = rows[i].LineRatePPM
+		}
+		differ = differ || rows[i].LineRatePPM != first
+		texts = append(texts, fmt.Sprintf("%s at %s", c.Results[i].Name, v1alpha1.FormatPPM(rows[i].LineRatePPM)))
+	}
+	if !differ {
+		return ""
+	}
+	return "measured at different loads: " + strings.Join(texts, ", ")
+}
+
+// differ fills in the difference from the baseline.
+func differ(c *Cell, baseline Cell) {
+	if c.Status != Ranked || baseline.Status != Ranked {
+		return
+	}
+	difference := *c.Value - *baseline.Value
+	c.Difference = &difference
+	if *baseline.Value != 0 {
+		ppm := scaled(difference, v1alpha1.PPM, *baseline.Value)
+		c.DifferencePPM = &ppm
+	}
+}
+
+// scaled is n * factor / unit for a unit above 0, rounded half away from zero. It
+// does not overflow on the way.
+func scaled(n, factor, unit int64) int64 {
+	twice := new(big.Int).Mul(big.NewInt(n), big.NewInt(2*factor))
+	half := big.NewInt(unit)
+	if n < 0 {
+		half.Neg(half)
+	}
+	twice.Add(twice, half)
+	return twice.Quo(twice, big.NewInt(2*unit)).Int64()
+}

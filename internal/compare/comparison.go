@@ -1,0 +1,146 @@
+package compare
+
+import "nodrop.dev/nodrop/api/v1alpha1"
+
+// Schema names the schema of a Comparison. Fields are added under this name, but
+// none is removed, renamed or given another meaning.
+const Schema = "nodrop.dev/comparison/v1alpha1"
+
+// Comparison is the score table of two or more results.
+type Comparison struct {
+	// schema is nodrop.dev/comparison/v1alpha1.
+	Schema string `json:"schema"`
+	// results are what was compared; the first is the baseline of all differences.
+	Results []Subject `json:"results"`
+	// notes say where the conditions of the results differ.
+	Notes []string `json:"notes,omitempty"`
+	// scores are the ranks per test and metric; never null.
+	Scores []Score `json:"scores"`
+	// lines are the ranks and differences per test, metric, frame size and load;
+	// never null.
+	Lines []Line `json:"lines"`
+}
+
+// Subject is a result that was compared.
+type Subject struct {
+	// name in this comparison, unique in it.
+	Name string `json:"name"`
+	// namespace of the benchmark.
+	Namespace string `json:"namespace,omitempty"`
+	// benchmark is the name of the benchmark.
+	Benchmark string `json:"benchmark,omitempty"`
+	// phase that the benchmark ended in.
+	Phase v1alpha1.BenchmarkPhase `json:"phase,omitempty"`
+	// testBed that was used.
+	TestBed string `json:"testBed,omitempty"`
+	// device describes the device under test.
+	Device string `json:"device,omitempty"`
+}
+
+// Metric is a figure that results are ranked by.
+//
+// +kubebuilder:validation:Enum=Throughput;LatencyAvg;LatencyMax;FrameLoss
+type Metric string
+
+const (
+	// Throughput in frames/s: more is better.
+	Throughput Metric = "Throughput"
+	// LatencyAvg is the mean latency in ns: less is better.
+	LatencyAvg Metric = "LatencyAvg"
+	// LatencyMax is the highest latency in ns: less is better.
+	LatencyMax Metric = "LatencyMax"
+	// FrameLoss is the share of lost frames in parts per billion: less is better.
+	FrameLoss Metric = "FrameLoss"
+)
+
+// Score is how the results did in one metric of one test, over all frame sizes
+// and loads.
+type Score struct {
+	// test is the name of the test.
+	Test string `json:"test"`
+	// metric that was ranked.
+	Metric Metric `json:"metric"`
+	// linesCounted is the number of lines in which every result of this score has
+	// a rank; only those count.
+	LinesCounted int32 `json:"linesCounted"`
+	// linesTotal is the number of lines of this test and metric.
+	LinesTotal int32 `json:"linesTotal"`
+	// places are the results in their order.
+	Places []Place `json:"places"`
+	// winners are the results of rank 1, several when they tie. None when fewer than
+	// two results have a rank.
+	Winners []string `json:"winners,omitempty"`
+}
+
+// Place is how one result did in a score.
+type Place struct {
+	// rank is 1 for the lowest sum of ranks; 0 for not applicable.
+	Rank int32 `json:"rank"`
+	// tied is true when another result has the same rank.
+	Tied bool `json:"tied,omitempty"`
+	// rankSum is the sum of the ranks in the lines that count.
+	RankSum int32 `json:"rankSum"`
+	// firsts is how often the result had rank 1, alone or tied, in the lines that count.
+	Firsts int32 `json:"firsts"`
+}
+
+// Line compares the results at one frame size, and for a test at given loads at
+// one load.
+type Line struct {
+	// test is the name of the test.
+	Test string `json:"test"`
+	// metric that is ranked.
+	Metric Metric `json:"metric"`
+	// frameSize in bytes, with FCS.
+	FrameSize int32 `json:"frameSize"`
+	// load asked for, such as "50%" or "throughput".
+	Load v1alpha1.Load `json:"load,omitempty"`
+	// cells are the results in their order.
+	Cells []Cell `json:"cells"`
+	// winners are the results of rank 1, several when they tie. None when fewer than
+	// two results have a rank.
+	Winners []string `json:"winners,omitempty"`
+	// note is what else to know: that latency was measured at different loads.
+	Note string `json:"note,omitempty"`
+}
+
+// Status says whether a result has a rank, or why not.
+//
+// +kubebuilder:validation:Enum=Ranked;Missing;NotValid;NotMeasured;Loss
+type Status string
+
+const (
+	// Ranked results have a rank.
+	Ranked Status = "Ranked"
+	// Missing results have no such row.
+	Missing Status = "Missing"
+	// NotValid rows have a validity by which nothing can be judged.
+	NotValid Status = "NotValid"
+	// NotMeasured rows do not have this figure.
+	NotMeasured Status = "NotMeasured"
+	// Loss means that frames were lost at this load, so that latency is that of a
+	// full queue.
+	Loss Status = "Loss"
+)
+
+// Cell is one result in a line.
+type Cell struct {
+	// status says whether there is a rank, or why it is not applicable.
+	Status Status `json:"status"`
+	// reason explains a status other than Ranked.
+	Reason string `json:"reason,omitempty"`
+	// value in the unit of the metric: frames/s, ns, or parts per billion. Absent
+	// when there is none.
+	Value *int64 `json:"value,omitempty"`
+	// rank is 1 for the best; 0 for not applicable. After a tie ranks are left out:
+	// 1, 1, 3.
+	Rank int32 `json:"rank"`
+	// tied is true when another result has the same rank.
+	Tied bool `json:"tied,omitempty"`
+	// difference from the baseline's value. Absent when one of the two has no rank,
+	// and for the baseline itself.
+	Difference *int64 `json:"difference,omitempty"`
+	// differencePPM is the difference in parts per million of the baseline's value,
+	// rounded half away from zero. Absent also when that value is 0.
+	DifferencePPM *int64 `json:"differencePPM,omitempty"`
+}

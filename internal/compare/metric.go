@@ -1,0 +1,63 @@
+package compare
+
+import "nodrop.dev/nodrop/api/v1alpha1"
+
+// metricsOf are the figures by which rows of a method are compared.
+func metricsOf(method v1alpha1.Method) []Metric {
+	switch method {
+	case v1alpha1.MethodThroughput:
+		return []Metric{Throughput, LatencyAvg, LatencyMax}
+	case v1alpha1.MethodLatency:
+		return []Metric{LatencyAvg, LatencyMax}
+	}
+	return []Metric{FrameLoss, LatencyAvg, LatencyMax}
+}
+
+// more reports whether a higher value is better.
+func (m Metric) more() bool { return m == Throughput }
+
+// valueOf is the metric of a row, or why it has none.
+func valueOf(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
+	const billion = 1_000_000_000
+	switch {
+	case row.Sent == 0:
+		return 0, reason("nothing was sent", row.Message)
+	case metric == Throughput:
+		return row.FramesPerSecond, ""
+	case metric == FrameLoss:
+		return scaled(row.Lost, billion, row.Sent), ""
+	case row.Latency == nil:
+		return 0, reason("no frame came back", row.Message)
+	case metric == LatencyMax:
+		return row.Latency.MaxNs, ""
+	}
+	return row.Latency.AvgNs, ""
+}
+
+func reason(text, message string) string {
+	if message == "" {
+		return text
+	}
+	return text + ": " + message
+}
+
+// tolerance is how far apart values of a line may be and still tie. A throughput is
+// known up to the resolution of its search: the coarsest one counts. Other
+// figures tie when they are equal.
+func tolerance(test string, metric Metric, results []Result, rows []*v1alpha1.ResultRow) int64 {
+	if metric != Throughput {
+		return 0
+	}
+	var resolution, frames, ppm int64
+	for i, row := range rows {
+		resolution = max(resolution, results[i].ResolutionPPM[test])
+		if row != nil && row.LineRatePPM > 0 {
+			frames, ppm = row.FramesPerSecond, row.LineRatePPM
+		}
+	}
+	if ppm == 0 {
+		return 0
+	}
+	// The frames/s of the resolution, by the rule of three.
+	return scaled(frames, resolution, ppm)
+}

@@ -1,0 +1,99 @@
+package compare
+
+import (
+	"cmp"
+	"slices"
+)
+
+// rank gives every cell of status Ranked its rank. Values within the tolerance of
+// the best of a rank share it.
+func rank(cells []Cell, metric Metric, within int64) {
+	var order []*Cell
+	for i := range cells {
+		if cells[i].Status == Ranked {
+			order = append(order, &cells[i])
+		}
+	}
+	slices.SortStableFunc(order, func(a, b *Cell) int {
+		if metric.more() {
+			a, b = b, a
+		}
+		return cmp.Compare(*a.Value, *b.Value)
+	})
+	best := 0
+	for i, c := range order {
+		distance := *c.Value - *order[best].Value
+		if max(distance, -distance) > within {
+			best = i
+		}
+		c.Rank = int32(best + 1)
+		if i > best {
+			c.Tied, order[best].Tied = true, true
+		}
+	}
+}
+
+func rankedCells(cells []Cell) int {
+	n := 0
+	for _, c := range cells {
+		if c.Status == Ranked {
+			n++
+		}
+	}
+	return n
+}
+
+// score sums the ranks of the lines of one test and metric. A result without a
+// rank in any line is not applicable; of the lines only those count in which all
+// others have a rank, so that nobody gains by a row that is missing.
+func (c *Comparison) score(test string, metric Metric, lines []Line) Score {
+	s := Score{Test: test, Metric: metric, LinesTotal: int32(len(lines)), Places: make([]Place, len(c.Results))}
+	takesPart := make([]bool, len(c.Results))
+	for _, line := range lines {
+		for i, cell := range line.Cells {
+			takesPart[i] = takesPart[i] || cell.Rank > 0
+		}
+	}
+	for _, line := range lines {
+		counts := true
+		for i, cell := range line.Cells {
+			counts = counts && (cell.Rank > 0 || !takesPart[i])
+		}
+		if !counts || rankedCells(line.Cells) == 0 {
+			continue
+		}
+		s.LinesCounted++
+		for i, cell := range line.Cells {
+			s.Places[i].RankSum += cell.Rank
+			if cell.Rank == 1 {
+				s.Places[i].Firsts++
+			}
+		}
+	}
+	if s.LinesCounted == 0 {
+		return s
+	}
+	ranked := 0
+	for i := range s.Places {
+		if !takesPart[i] {
+			continue
+		}
+		ranked++
+		s.Places[i].Rank = 1
+		for j := range s.Places {
+			switch {
+			case i == j || !takesPart[j]:
+			case s.Places[j].RankSum < s.Places[i].RankSum:
+				s.Places[i].Rank++
+			case s.Places[j].RankSum == s.Places[i].RankSum:
+				s.Places[i].Tied = true
+			}
+		}
+	}
+	for i, place := range s.Places {
+		if ranked > 1 && place.Rank == 1 {
+			s.Winners = append(s.Winners, c.Results[i].Name)
+		}
+	}
+	return s
+}
