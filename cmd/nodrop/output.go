@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,40 +14,59 @@ import (
 
 // output is where a result goes and how it looks.
 type output struct {
-	format string
-	file   string
+	format  string
+	file    string
+	formats []report.Format
 }
 
-func (o *output) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&o.format, "output", "o", string(report.FormatTable), "table, json or yaml (docs/result-schema.md)")
+// writer is a result, or a comparison of some.
+type writer interface {
+	Write(w io.Writer, format report.Format) error
+}
+
+// addFlags adds the flags of a command that can write these formats.
+func (o *output) addFlags(cmd *cobra.Command, formats []report.Format) {
+	o.formats = formats
+	cmd.Flags().StringVarP(&o.format, "output", "o", string(report.FormatTable), o.names()+" (docs/report-formats.md)")
 	cmd.Flags().StringVar(&o.file, "output-file", "", "write the result to this file instead of stdout")
+}
+
+func (o *output) names() string {
+	var names []string
+	for _, f := range o.formats {
+		names = append(names, string(f))
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // check refuses a wrong format before anything is measured.
 func (o *output) check() error {
-	_, err := report.ParseFormat(o.format)
-	return err
+	if !slices.Contains(o.formats, report.Format(o.format)) {
+		return fmt.Errorf("%q is not an output format: give %s", o.format, o.names())
+	}
+	return nil
 }
 
 // write writes the result. With a file that cannot be written the result goes
 // to stdout all the same, so that a long measurement is not lost.
-func (o *output) write(stdout io.Writer, document *report.Document) error {
-	format, err := report.ParseFormat(o.format)
-	if err != nil {
+func (o *output) write(stdout io.Writer, result writer) error {
+	if err := o.check(); err != nil {
 		return err
 	}
+	format := report.Format(o.format)
 	if o.file == "" {
-		return document.Write(stdout, format)
+		return result.Write(stdout, format)
 	}
 	file, err := os.Create(o.file)
 	if err == nil {
-		err = document.Write(file, format)
+		err = result.Write(file, format)
 		if closing := file.Close(); err == nil {
 			err = closing
 		}
 	}
 	if err != nil {
-		if lost := document.Write(stdout, format); lost != nil {
+		if lost := result.Write(stdout, format); lost != nil {
 			return lost
 		}
 		return fmt.Errorf("writing the result to a file (it is on stdout instead): %w", err)

@@ -18,32 +18,31 @@ import (
 func newReportCommand() *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
-		Use:   "report NAME",
-		Short: "Print the result of a benchmark in the cluster",
-		Long: `Print the result of a benchmark in the cluster: as a table, or as a document
-for programs. A benchmark that still runs is reported with the rows that are
-finished. The exit code is 0 when there is something to report.`,
+		Use:   "report NAME|FILE",
+		Short: "Print the result of a benchmark in the cluster, or of a file",
+		Long: `Print the result of a benchmark in the cluster: as a table, as a report in HTML or
+Markdown, or as a document for programs. A benchmark that still runs is reported
+with the rows that are finished. A result that was kept as JSON or YAML is given by
+its file name, and needs no cluster. The exit code is 0 when there is something to
+report.`,
 		Example: `  kubectl nodrop report router-rfc2544 -n team-routing
-  kubectl nodrop report router-rfc2544 -o json --output-file result.json`,
+  kubectl nodrop report router-rfc2544 -o html --output-file report.html
+  nodrop report result.json -o html --output-file report.html`,
 		Args: cobra.ExactArgs(1),
 	}
 	k := newKube(cmd)
-	out.addFlags(cmd)
+	out.addFlags(cmd, report.Formats())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		if err := out.check(); err != nil {
 			return err
 		}
-		c, namespace, err := k.connect()
+		document, err := (&source{kube: k}).read(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		benchmark, err := getBenchmark(ctx, c, client.ObjectKey{Namespace: namespace, Name: args[0]})
-		if err != nil {
-			return err
-		}
-		return out.write(cmd.OutOrStdout(), report.New(benchmark, profileOf(ctx, c, benchmark)))
+		return out.write(cmd.OutOrStdout(), document)
 	}
 	return cmd
 }

@@ -42,7 +42,7 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory with manifests, - for stdin; may be repeated")
 	cmd.Flags().Float64Var(&pace, "sim-pace", 0, "with the engine sim, how many simulated seconds pass in a real one (0: a trial takes no time)")
-	out.addFlags(cmd)
+	out.addFlags(cmd, report.Formats())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(files) == 0 {
 			return hint.With(errors.New("no manifest given"), "nodrop run -f benchmark.yaml")

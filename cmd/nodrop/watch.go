@@ -34,7 +34,7 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 		Args: cobra.ExactArgs(1),
 	}
 	k := newKube(cmd)
-	out.addFlags(cmd)
+	out.addFlags(cmd, report.Formats())
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "stop watching after this time; the benchmark goes on (0: never)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)

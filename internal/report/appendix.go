@@ -13,7 +13,7 @@ import (
 const maxPortsListed = 8
 
 // appendix says with what the result was made, so that somebody else can repeat it.
-func (d *Document) appendix() string {
+func (d *Document) appendix() *entries {
 	a := &entries{}
 	env := d.Environment
 	if env == nil {
@@ -43,7 +43,7 @@ func (d *Document) appendix() string {
 		version = "NoDrop " + env.NoDropVersion
 	}
 	a.add("By", version)
-	return a.String()
+	return a
 }
 
 // entries are lines of a name and a text; a name that is repeated is written once.
@@ -209,4 +209,22 @@ func (d *Document) measured() string {
 		text += ", from " + d.StartTime.UTC().Format("2006-01-02 15:04:05 UTC")
 	}
 	return text
+}
+
+// entry is a name and all texts that were added under it in a row.
+type entry struct {
+	name  string
+	texts []string
+}
+
+func (e *entries) merged() []entry {
+	var all []entry
+	for i, l := range e.lines {
+		if i == 0 || e.lines[i-1][0] != l[0] {
+			all = append(all, entry{name: l[0]})
+		}
+		last := &all[len(all)-1]
+		last.texts = append(last.texts, l[1])
+	}
+	return all
 }

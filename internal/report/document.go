@@ -89,27 +89,38 @@ const (
 	FormatJSON Format = "json"
 	// FormatYAML is the Document as YAML.
 	FormatYAML Format = "yaml"
+	// FormatHTML is a report in one file, for people and for paper.
+	FormatHTML Format = "html"
+	// FormatMarkdown is the report for wikis and pull requests.
+	FormatMarkdown Format = "markdown"
+	// FormatCSV has one line per result row (RFC 4180).
+	FormatCSV Format = "csv"
+	// FormatJUnit has one test case per result row, for CI systems.
+	FormatJUnit Format = "junit"
 )
 
-// ParseFormat refuses what is not a format.
-func ParseFormat(text string) (Format, error) {
-	switch f := Format(text); f {
-	case FormatTable, FormatJSON, FormatYAML:
-		return f, nil
-	}
-	return "", fmt.Errorf("%q is not an output format: give table, json or yaml", text)
+// Formats lists all formats of a Document.
+func Formats() []Format {
+	return []Format{FormatTable, FormatJSON, FormatYAML, FormatHTML, FormatMarkdown, FormatCSV, FormatJUnit}
 }
 
-// Write writes the document in a format.
+// Write writes the document in a format. The same document gives the same bytes.
 func (d *Document) Write(w io.Writer, format Format) error {
 	var text []byte
 	var err error
 	switch format {
 	case FormatJSON:
-		text, err = json.MarshalIndent(d, "", "  ")
-		text = append(text, '\n')
+		text, err = indented(d)
 	case FormatYAML:
 		text, err = yaml.Marshal(d)
+	case FormatHTML:
+		text, err = d.html()
+	case FormatMarkdown:
+		text, err = d.markdown()
+	case FormatCSV:
+		text, err = d.csv()
+	case FormatJUnit:
+		text, err = d.junit()
 	default:
 		text = []byte(d.Text())
 	}
@@ -120,4 +131,23 @@ func (d *Document) Write(w io.Writer, format Format) error {
 		return fmt.Errorf("writing the result: %w", err)
 	}
 	return nil
+}
+
+func indented(v any) ([]byte, error) {
+	text, err := json.MarshalIndent(v, "", "  ")
+	return append(text, '\n'), err
+}
+
+// Read reads a Document that was written as JSON or YAML. It fails on a document
+// of another schema; fields that it does not know are of a newer version, and are
+// left out.
+func Read(text []byte) (*Document, error) {
+	var d Document
+	if err := yaml.Unmarshal(text, &d); err != nil {
+		return nil, fmt.Errorf("decoding the result: %w", err)
+	}
+	if d.Schema != Schema {
+		return nil, fmt.Errorf("the schema is %q, not %q: give what -o json or -o yaml has written", d.Schema, Schema)
+	}
+	return &d, nil
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/compare"
 )
 
 const docs = "../../docs"
@@ -30,12 +31,32 @@ func TestSchemaDocumentsTheTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, filepath.Join(docs, "result-schema.json"), string(asJSON)+"\n")
-	golden(t, filepath.Join(docs, "result-schema.md"), s.markdown())
+	golden(t, filepath.Join(docs, "result-schema.md"), resultHead+s.markdown())
+}
+
+func TestSchemaDocumentsComparisons(t *testing.T) {
+	s := describeType(t, reflect.TypeFor[compare.Comparison](), compare.Schema, "../compare")
+	asJSON, err := json.MarshalIndent(s.root(), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, filepath.Join(docs, "comparison-schema.json"), string(asJSON)+"\n")
+	golden(t, filepath.Join(docs, "comparison-schema.md"), comparisonHead+s.markdown())
+}
+
+func TestComparisonsMeetTheSchema(t *testing.T) {
+	root := reflect.TypeFor[compare.Comparison]()
+	validator := validatorOf(t, describeType(t, root, compare.Schema, "../compare").inline(root))
+	for name, c := range comparisons(t) {
+		if result := validator.Validate(decoded(t, c.Comparison)); !result.IsValid() {
+			t.Errorf("%s: %v", name, result.AsError())
+		}
+	}
 }
 
 func TestDocumentsMeetTheSchema(t *testing.T) {
 	validator := schemaValidator(t)
-	for name, document := range map[string]*Document{"chassis": chassis(), "router": router(), "aborted": aborted()} {
+	for name, document := range allDocuments() {
 		if result := validator.Validate(decoded(t, document)); !result.IsValid() {
 			t.Errorf("%s: %v", name, result.AsError())
 		}
@@ -67,7 +88,7 @@ func firstRow(document map[string]any) map[string]any {
 	return document["rows"].([]any)[0].(map[string]any)
 }
 
-func decoded(t *testing.T, document *Document) map[string]any {
+func decoded(t *testing.T, document any) map[string]any {
 	t.Helper()
 	text, err := json.Marshal(document)
 	if err != nil {
@@ -82,7 +103,12 @@ func decoded(t *testing.T, document *Document) map[string]any {
 
 func schemaValidator(t *testing.T) *validate.SchemaValidator {
 	t.Helper()
-	text, err := json.Marshal(describe(t).inline(reflect.TypeFor[Document]()))
+	return validatorOf(t, describe(t).inline(reflect.TypeFor[Document]()))
+}
+
+func validatorOf(t *testing.T, inline object) *validate.SchemaValidator {
+	t.Helper()
+	text, err := json.Marshal(inline)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,13 +125,21 @@ type description struct {
 	comments map[string]string
 	enums    map[string][]any
 	order    []reflect.Type
+	// schema is the name of the schema, that of the first type of order.
+	schema string
 }
 
 func describe(t *testing.T) *description {
-	d := &description{t: t, comments: map[string]string{}, enums: map[string][]any{}}
-	d.parse(".")
+	return describeType(t, reflect.TypeFor[Document](), Schema, ".")
+}
+
+// describeType describes a type of the package in a folder, with all that it is
+// made of.
+func describeType(t *testing.T, root reflect.Type, schema, dir string) *description {
+	d := &description{t: t, comments: map[string]string{}, enums: map[string][]any{}, schema: schema}
+	d.parse(dir)
 	d.parse("../../api/v1alpha1")
-	d.collect(reflect.TypeFor[Document]())
+	d.collect(root)
 	return d
 }
 
@@ -198,7 +232,7 @@ func element(t reflect.Type) reflect.Type {
 }
 
 func ours(t reflect.Type) bool {
-	return t.PkgPath() == reflect.TypeFor[Document]().PkgPath() || t.PkgPath() == reflect.TypeFor[v1alpha1.Benchmark]().PkgPath()
+	return t.PkgPath() == reflect.TypeFor[Document]().PkgPath() || t.PkgPath() == reflect.TypeFor[compare.Comparison]().PkgPath() || t.PkgPath() == reflect.TypeFor[v1alpha1.Benchmark]().PkgPath()
 }
 
 type object = map[string]any
@@ -210,7 +244,7 @@ func (d *description) root() object {
 	}
 	root := d.structure(d.order[0], d.reference)
 	root["$schema"] = "http://json-schema.org/draft-07/schema#"
-	root["$id"] = Schema
+	root["$id"] = d.schema
 	root["definitions"] = definitions
 	return root
 }
@@ -228,8 +262,8 @@ func (d *description) structure(t reflect.Type, nested func(reflect.Type) object
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		property := d.value(f.Type, nested)
-		if t == reflect.TypeFor[Document]() && name == "schema" {
-			property["enum"] = []any{Schema}
+		if t == d.order[0] && name == "schema" {
+			property["enum"] = []any{d.schema}
 		}
 		comment := d.comments[t.Name()+"."+f.Name]
 		if comment == "" {
@@ -283,9 +317,7 @@ func (d *description) value(t reflect.Type, nested func(reflect.Type) object) ob
 	return nil
 }
 
-func (d *description) markdown() string {
-	var b strings.Builder
-	b.WriteString(`# The result document
+const resultHead = `# The result document
 
 ` + "`nodrop run -o json`, `nodrop report -o json` and `kubectl nodrop report -o json`" + ` write this document;
 ` + "`-o yaml`" + ` writes the same as YAML. Its schema is ` + "`" + Schema + "`" + `: fields may be added under that name,
@@ -297,7 +329,20 @@ million of line rate (PPM). Rates are summed over all sending ports. Percentages
 specification are texts as in the manifests.
 
 Both files are generated from the Go types by ` + "`go test ./internal/report -update`" + `.
-`)
+`
+
+const comparisonHead = `# The comparison document
+
+` + "`nodrop compare -o json`" + ` writes this document. Its schema is ` + "`" + compare.Schema + "`" + `: fields may be added under
+that name, none is removed, renamed or given another meaning. [comparison-schema.json](comparison-schema.json) is
+the same as JSON Schema.
+
+Numbers are integers; the unit of a value is that of its metric. Both files are generated from the Go types by
+` + "`go test ./internal/report -update`" + `.
+`
+
+func (d *description) markdown() string {
+	var b strings.Builder
 	for _, t := range d.order {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", t.Name(), d.comments[t.Name()])
 		if t.NumField() == 0 {

@@ -32,7 +32,7 @@ func (d *Document) Text() string {
 	if len(d.Rows) == 0 {
 		b.WriteString("\n  No row was measured.\n")
 	}
-	b.WriteString("\n" + d.appendix())
+	b.WriteString("\n" + d.appendix().String())
 	return b.String()
 }
 
@@ -66,14 +66,16 @@ func purpose(method v1alpha1.Method) string {
 	return string(method)
 }
 
+const ratesHeading = "rate, all ports"
+
 func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 	g := &grid{columns: []column{{"frame", "bytes", false}}}
-	withLoad := rows[0].Method == v1alpha1.MethodLatency
+	withLoad := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
 	if withLoad {
 		g.columns = append(g.columns, column{"", "load", true})
 	}
 	g.columns = append(g.columns,
-		column{"rate, all ports", "frames/s", false}, column{"rate, all ports", unit.name, false},
+		column{ratesHeading, "frames/s", false}, column{ratesHeading, unit.name, false},
 		column{"line rate", "%", false},
 		column{"latency, us", "min", false}, column{"latency, us", "avg", false}, column{"latency, us", "max", false},
 		column{"jitter, us", "avg", false}, column{"jitter, us", "max", false},
@@ -96,9 +98,24 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 	return g
 }
 
-// notesOf lists what the numbers do not say, each once, with the rows that it
-// is about.
+// note is what the numbers of a table do not say, and the rows that it is about.
+type note struct {
+	rows, text string
+}
+
 func notesOf(rows []v1alpha1.ResultRow) string {
+	var b strings.Builder
+	for i, n := range tableNotes(rows) {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString(wrap(n.rows+": "+n.text, gap))
+	}
+	return b.String()
+}
+
+// tableNotes lists what the numbers do not say, each once.
+func tableNotes(rows []v1alpha1.ResultRow) []note {
 	var texts []string
 	about := map[string][]v1alpha1.ResultRow{}
 	for _, row := range rows {
@@ -113,14 +130,11 @@ func notesOf(rows []v1alpha1.ResultRow) string {
 	slices.SortStableFunc(texts, func(a, b string) int {
 		return cmp.Compare(len(about[a])/len(rows), len(about[b])/len(rows))
 	})
-	var b strings.Builder
-	for i, text := range texts {
-		if i == 0 {
-			b.WriteString("\n")
-		}
-		b.WriteString(wrap(labelsOf(about[text], rows)+": "+text, gap))
+	var notes []note
+	for _, text := range texts {
+		notes = append(notes, note{labelsOf(about[text], rows), text})
 	}
-	return b.String()
+	return notes
 }
 
 // labelsOf names some of the rows of a table as shortly as possible.

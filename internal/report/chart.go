@@ -1,0 +1,141 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+)
+
+// chart is a drawing, ready to be written as SVG: all positions are given in
+// units of its view box.
+type chart struct {
+	ID string
+	// Title and Description are its accessible name and text; the description has
+	// every number that the drawing shows.
+	Title, Description string
+	// Caption is what a reader must know to read it.
+	Caption string
+	Width   float64
+	Height  float64
+	// Plot is the area between the axes.
+	Left, Top, Right, Bottom float64
+	XTitle, YTitle           string
+	XTicks, YTicks           []chartTick
+	Series                   []chartSeries
+	Bars                     []chartBar
+}
+
+type chartTick struct {
+	At    string
+	Label string
+}
+
+// chartSeries is a line with its marks. It differs from the others by colour, by
+// the shape of its marks and by the dashes of its line.
+type chartSeries struct {
+	Color template.CSS
+	Dash  string
+	Path  string
+	Marks []chartMark
+	// Leader joins the last mark with the label.
+	Leader         string
+	Key            string
+	Label          string
+	LabelX, LabelY string
+	// endX and endY are the last mark that is joined, and shape is that of the marks.
+	endX, endY float64
+	shape      int
+}
+
+type chartMark struct {
+	Path  string
+	Open  bool
+	Title string
+}
+
+// chartBar is a row of a chart by frame size.
+type chartBar struct {
+	Label, Value     string
+	Y                string
+	BarX, BarY       string
+	BarWidth, BarEnd string
+	Height           string
+	// Mark is where the mean stands; empty in a chart of single values.
+	Mark string
+}
+
+const (
+	chartWidth = 440
+	barPitch   = 24
+)
+
+// coordinate writes a position with one decimal, which is enough for any screen.
+func coordinate(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
+
+// The colours of series: from the smallest frames to the largest ones along three
+// stops, darker and darker on white paper, so that they stay apart in grey.
+var (
+	lightStops = [3][3]float64{{0x2b, 0x9c, 0x9a}, {0x2c, 0x66, 0xb0}, {0x38, 0x1d, 0x68}}
+	darkStops  = [3][3]float64{{0x35, 0x9c, 0x8f}, {0x6a, 0xae, 0xee}, {0xe2, 0xd6, 0xff}}
+)
+
+func seriesColor(i, n int) template.CSS {
+	share := 0.0
+	if n > 1 {
+		share = float64(i) / float64(n-1)
+	}
+	//nolint:gosec // the text is made of numbers only
+	return template.CSS("--on-light:" + mix(lightStops, share) + ";--on-dark:" + mix(darkStops, share))
+}
+
+func mix(stops [3][3]float64, share float64) string {
+	from, to, part := stops[0], stops[1], share*2
+	if share > 0.5 {
+		from, to, part = stops[1], stops[2], share*2-1
+	}
+	text := "#"
+	for i := range from {
+		text += fmt.Sprintf("%02x", int(from[i]+(to[i]-from[i])*part+0.5))
+	}
+	return text
+}
+
+var dashes = []string{"", "7 3", "2 2.5", "9 3 2 3"}
+
+// marker is a shape around a point.
+func marker(kind int, x, y float64) string {
+	const r = 3.4
+	polygon := func(corners ...[2]float64) string {
+		var b strings.Builder
+		for i, c := range corners {
+			b.WriteString(map[bool]string{true: "M", false: "L"}[i == 0])
+			b.WriteString(coordinate(x+c[0]*r) + " " + coordinate(y+c[1]*r))
+		}
+		return b.String() + "Z"
+	}
+	switch kind % 5 {
+	case 1:
+		return polygon([2]float64{-.9, -.9}, [2]float64{.9, -.9}, [2]float64{.9, .9}, [2]float64{-.9, .9})
+	case 2:
+		return polygon([2]float64{0, -1.2}, [2]float64{1.15, .85}, [2]float64{-1.15, .85})
+	case 3:
+		return polygon([2]float64{0, -1.35}, [2]float64{1.35, 0}, [2]float64{0, 1.35}, [2]float64{-1.35, 0})
+	case 4:
+		return polygon([2]float64{0, 1.2}, [2]float64{1.15, -.85}, [2]float64{-1.15, -.85})
+	}
+	return fmt.Sprintf("M%s %sa%.1f %.1f 0 1 0 %.1f 0a%.1f %.1f 0 1 0 -%.1f 0Z", coordinate(x-r), coordinate(y), r, r, 2*r, r, r, 2*r)
+}
+
+func (c *chart) axes(x, y *scale) {
+	if x != nil {
+		for _, v := range x.ticks {
+			c.XTicks = append(c.XTicks, chartTick{coordinate(x.at(v)), tickLabel(v)})
+		}
+	}
+	if y != nil {
+		for _, v := range y.ticks {
+			c.YTicks = append(c.YTicks, chartTick{coordinate(y.at(v)), tickLabel(v)})
+		}
+	}
+}

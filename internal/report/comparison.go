@@ -1,0 +1,148 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/compare"
+)
+
+// Comparison writes the score table of several results.
+type Comparison struct {
+	*compare.Comparison
+}
+
+// ComparisonFormats lists all formats of a Comparison.
+func ComparisonFormats() []Format {
+	return []Format{FormatTable, FormatJSON, FormatMarkdown, FormatHTML}
+}
+
+// Compare compares documents, the first of which is the baseline, under the given
+// names. It fails on fewer than two, and when names are not unique.
+func Compare(documents []*Document, names []string) (*Comparison, error) {
+	var results []compare.Result
+	for i, d := range documents {
+		s := compare.Subject{Name: names[i], Namespace: d.Benchmark.Namespace, Benchmark: d.Benchmark.Name, Phase: d.Phase, TestBed: d.TestBed}
+		if d.Environment != nil {
+			s.Device = d.Environment.Device
+		}
+		r := compare.Result{Subject: s, Rows: d.Rows, ResolutionPPM: map[string]int64{}}
+		for _, test := range d.Spec.Tests {
+			if test.Throughput == nil {
+				continue
+			}
+			// A text that is no percentage is not of a cluster: its throughput is taken
+			// as exact.
+			if ppm, err := test.Throughput.Resolution.PPM(); err == nil {
+				r.ResolutionPPM[test.Name] = ppm
+			}
+		}
+		results = append(results, r)
+	}
+	c, err := compare.Make(results)
+	if err != nil {
+		return nil, err
+	}
+	c.Notes = conditions(documents, names)
+	return &Comparison{c}, nil
+}
+
+// conditions says where the results were not made under the same conditions.
+func conditions(documents []*Document, names []string) []string {
+	aspects := []struct {
+		name string
+		of   func(d *Document, env *v1alpha1.ResultEnvironment) []string
+	}{
+		{"latency is measured differently", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{env.LatencyType} }},
+		{"the engines differ", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{string(env.Engine)} }},
+		{"the ports differ", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{portKinds(env)} }},
+		{"the traffic differs", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return []string{d.traffic()} }},
+		{"the trials differ", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return d.trials() }},
+		{"the versions of NoDrop differ", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{env.NoDropVersion} }},
+		{"software devices (Virtual) stand beside others", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return []string{kindOfDevice(d)} }},
+	}
+	var notes []string
+	for _, aspect := range aspects {
+		having := map[string]int{}
+		all := make([][]string, len(documents))
+		for i, d := range documents {
+			env := d.Environment
+			if env == nil {
+				env = &v1alpha1.ResultEnvironment{}
+			}
+			all[i] = aspect.of(d, env)
+			for _, text := range all[i] {
+				having[text]++
+			}
+		}
+		// What all have in common is left out.
+		var texts []string
+		differ := false
+		for i, parts := range all {
+			parts = slices.DeleteFunc(parts, func(text string) bool { return having[text] == len(documents) })
+			differ = differ || len(parts) > 0
+			text := strings.Join(parts, "; ")
+			if text == "" {
+				text = "nothing else"
+				if having[""] > 0 {
+					text = "not known"
+				}
+			}
+			texts = append(texts, names[i]+": "+text)
+		}
+		if differ {
+			notes = append(notes, aspect.name+": "+strings.Join(texts, "; "))
+		}
+	}
+	return notes
+}
+
+func portKinds(env *v1alpha1.ResultEnvironment) string {
+	var speeds []string
+	for _, port := range env.Ports {
+		if !slices.Contains(speeds, string(port.Speed)) {
+			speeds = append(speeds, string(port.Speed))
+		}
+	}
+	slices.Sort(speeds)
+	if count := max(int(env.PortCount), len(env.Ports)); count > 0 {
+		return fmt.Sprintf("%d of %s", count, strings.Join(speeds, ", "))
+	}
+	return ""
+}
+
+func kindOfDevice(d *Document) string {
+	if len(d.Rows) == 0 {
+		return "nothing measured"
+	}
+	if slices.ContainsFunc(d.Rows, func(r v1alpha1.ResultRow) bool { return r.Validity == v1alpha1.ValidityVirtual }) {
+		return "software"
+	}
+	return "hardware or model"
+}
+
+// Write writes the comparison in a format. The same comparison gives the same bytes.
+func (c *Comparison) Write(w io.Writer, format Format) error {
+	var text []byte
+	var err error
+	switch format {
+	case FormatJSON:
+		text, err = indented(c.Comparison)
+	case FormatHTML:
+		text, err = c.html()
+	case FormatMarkdown:
+		text = []byte(c.markdown())
+	default:
+		text = []byte(c.Text())
+	}
+	if err != nil {
+		return fmt.Errorf("encoding the comparison as %s: %w", format, err)
+	}
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("writing the comparison: %w", err)
+	}
+	return nil
+}

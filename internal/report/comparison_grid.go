@@ -1,0 +1,195 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"nodrop.dev/nodrop/internal/compare"
+)
+
+const notApplicable = "N/A"
+
+// metricTexts say what a metric is, how its value and its differences are printed.
+var metricTexts = map[compare.Metric]struct {
+	name, unit, better string
+	value              func(int64) string
+}{
+	compare.Throughput: {"throughput", "frames/s", "more is better", group},
+	compare.LatencyAvg: {"average latency", "us", "less is better", micros},
+	compare.LatencyMax: {"maximum latency", "us", "less is better", micros},
+	compare.FrameLoss:  {"frame loss", "%", "less is better", func(ppb int64) string { return fixed(ppb, 10_000_000, 7) }},
+}
+
+// signed writes a difference with its sign; 0 has none.
+func signed(n int64, write func(int64) string) string {
+	switch {
+	case n > 0:
+		return "+" + write(n)
+	case n < 0:
+		return "-" + write(-n)
+	}
+	return write(0)
+}
+
+// percent writes parts per million of the baseline as a signed percentage.
+func percent(ppm int64) string {
+	return signed(ppm, func(n int64) string { return fixed(n, 10_000, 2) })
+}
+
+func rankText(rank int32, tied bool) string {
+	switch {
+	case rank == 0:
+		return notApplicable
+	case tied:
+		return fmt.Sprintf("%d=", rank)
+	}
+	return fmt.Sprint(rank)
+}
+
+func (c *Comparison) winner(winners []string) string {
+	switch len(winners) {
+	case 0:
+		return "-"
+	case 1:
+		return winners[0]
+	case len(c.Results):
+		return "tie"
+	}
+	return "tie: " + strings.Join(winners, ", ")
+}
+
+// scoreGrid has a line per test and metric.
+func (c *Comparison) scoreGrid() *grid {
+	g := &grid{columns: []column{{"", "test", true}, {"", "metric", true}}}
+	for _, r := range c.Results {
+		g.columns = append(g.columns, column{r.Name, "rank", false}, column{r.Name, "firsts", false})
+	}
+	g.columns = append(g.columns, column{"rows", "counted", false}, column{"", "winner", true})
+	for _, s := range c.Scores {
+		cells := []string{s.Test, metricTexts[s.Metric].name}
+		for _, p := range s.Places {
+			firsts := "-"
+			if p.Rank > 0 {
+				firsts = fmt.Sprint(p.Firsts)
+			}
+			cells = append(cells, rankText(p.Rank, p.Tied), firsts)
+		}
+		cells = append(cells, fmt.Sprintf("%d of %d", s.LinesCounted, s.LinesTotal), c.winner(s.Winners))
+		g.rows = append(g.rows, cells)
+	}
+	return g
+}
+
+// comparedLines are the lines of one test and metric.
+type comparedLines []compare.Line
+
+// tables divides the lines into those of one table each.
+func (c *Comparison) tables() []comparedLines {
+	var all []comparedLines
+	for i, l := range c.Lines {
+		if i == 0 || l.Test != c.Lines[i-1].Test || l.Metric != c.Lines[i-1].Metric {
+			all = append(all, nil)
+		}
+		all[len(all)-1] = append(all[len(all)-1], l)
+	}
+	return all
+}
+
+// lineGrid has the values of every result with its rank, and for all but the
+// baseline the difference.
+func (c *Comparison) lineGrid(lines comparedLines) *grid {
+	text := metricTexts[lines[0].Metric]
+	g := &grid{columns: []column{{"frame", "bytes", false}}}
+	withLoad := slices.ContainsFunc(lines, func(l compare.Line) bool { return l.Load != "" })
+	if withLoad {
+		g.columns = append(g.columns, column{"", "load", true})
+	}
+	for i, r := range c.Results {
+		g.columns = append(g.columns, column{r.Name, text.unit, false}, column{r.Name, "rank", false})
+		if i > 0 {
+			difference := "change, " + text.unit
+			if text.unit == "%" {
+				// The share of lost frames is a percentage, and so is its relative change.
+				difference = "change"
+			}
+			g.columns = append(g.columns, column{r.Name, difference, false}, column{r.Name, "change, %", false})
+		}
+	}
+	g.columns = append(g.columns, column{"", "winner", true})
+	for _, l := range lines {
+		cells := []string{fmt.Sprint(l.FrameSize)}
+		if withLoad {
+			cells = append(cells, string(l.Load))
+		}
+		for i, cell := range l.Cells {
+			value, difference, share := "-", "-", "-"
+			if cell.Value != nil {
+				value = text.value(*cell.Value)
+			}
+			cells = append(cells, value, rankText(cell.Rank, cell.Tied))
+			if cell.Difference != nil {
+				difference = signed(*cell.Difference, text.value)
+			}
+			if cell.DifferencePPM != nil {
+				share = percent(*cell.DifferencePPM)
+			}
+			if i > 0 {
+				cells = append(cells, difference, share)
+			}
+		}
+		g.rows = append(g.rows, append(cells, c.winner(l.Winners)))
+	}
+	return g
+}
+
+// notes say why a result has no rank, and what else to know, each once with the
+// rows that it is about.
+func (c *Comparison) notes(lines comparedLines) []note {
+	var notes []note
+	count := map[string]int{}
+	add := func(l compare.Line, text string) {
+		label := rowName(l.FrameSize, l.Load)
+		count[text]++
+		for i := range notes {
+			if notes[i].text == text {
+				notes[i].rows += ", " + label
+				return
+			}
+		}
+		notes = append(notes, note{label, text})
+	}
+	for _, l := range lines {
+		for i, cell := range l.Cells {
+			if cell.Status != compare.Ranked {
+				add(l, fmt.Sprintf("%s is %s: %s", c.Results[i].Name, notApplicable, cell.Reason))
+			}
+		}
+		if l.Note != "" {
+			add(l, l.Note)
+		}
+	}
+	for i := range notes {
+		if count[notes[i].text] == len(lines) && len(lines) > 1 {
+			notes[i].rows = "all rows"
+		}
+	}
+	return notes
+}
+
+func tableTitle(lines comparedLines) string {
+	text := metricTexts[lines[0].Metric]
+	return fmt.Sprintf("Test %s: %s (%s)", lines[0].Test, text.name, text.better)
+}
+
+// subject describes a result in one line.
+func (c *Comparison) subject(i int) string {
+	s := c.Results[i]
+	var parts []string
+	for _, part := range []string{s.Device, after("bed ", s.TestBed), s.Namespace + "/" + s.Benchmark, string(s.Phase)} {
+		if part != "" && part != "/" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

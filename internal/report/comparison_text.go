@@ -1,0 +1,86 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+const readingComparison = "Differences are from the baseline. Equal ranks (=) are ties; throughputs tie when they are closer than " +
+	"the resolution of the search, other figures when they are equal. N/A has no rank. A score is the sum of the ranks over the rows " +
+	"in which all have one; firsts counts the first places in them."
+
+// Text is the comparison for people.
+func (c *Comparison) Text() string {
+	var b strings.Builder
+	b.WriteString("Comparison of " + c.names() + "\n")
+	a := &entries{}
+	for i, r := range c.Results {
+		name := r.Name
+		if i == 0 {
+			name += " (baseline)"
+		}
+		a.add(name, c.subject(i))
+	}
+	for text := range strings.Lines(a.String()) {
+		b.WriteString(gap + text)
+	}
+	for _, text := range c.Notes {
+		b.WriteString(wrap("Note: "+text, gap))
+	}
+	if len(c.Scores) == 0 {
+		b.WriteString("\n  There is no row to compare.\n")
+		return b.String()
+	}
+	b.WriteString("\nScore\n\n" + c.scoreGrid().String())
+	for _, lines := range c.tables() {
+		fmt.Fprintf(&b, "\n%s\n\n%s", tableTitle(lines), c.lineGrid(lines).String())
+		for i, n := range c.notes(lines) {
+			if i == 0 {
+				b.WriteString("\n")
+			}
+			b.WriteString(wrap(n.rows+": "+n.text, gap))
+		}
+	}
+	b.WriteString("\n" + wrap(readingComparison, ""))
+	return b.String()
+}
+
+func (c *Comparison) names() string {
+	var names []string
+	for _, r := range c.Results {
+		names = append(names, r.Name)
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+func (c *Comparison) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Comparison of %s\n\n", plainMarkdown(c.names()))
+	for i, r := range c.Results {
+		baseline := ""
+		if i == 0 {
+			baseline = " (baseline)"
+		}
+		fmt.Fprintf(&b, "- **%s**%s: %s\n", plainMarkdown(r.Name), baseline, plainMarkdown(c.subject(i)))
+	}
+	for _, text := range c.Notes {
+		fmt.Fprintf(&b, "\n> **Note:** %s\n", plainMarkdown(text))
+	}
+	if len(c.Scores) == 0 {
+		b.WriteString("\nThere is no row to compare.\n")
+		return b.String()
+	}
+	b.WriteString("\n## Score\n\n" + c.scoreGrid().markdown())
+	for _, lines := range c.tables() {
+		fmt.Fprintf(&b, "\n## %s\n\n%s", tableTitle(lines), c.lineGrid(lines).markdown())
+		for i, n := range c.notes(lines) {
+			if i == 0 {
+				b.WriteString("\n")
+			}
+			fmt.Fprintf(&b, "- %s: %s\n", n.rows, plainMarkdown(n.text))
+		}
+	}
+	b.WriteString("\n" + readingComparison + "\n")
+	return b.String()
+}

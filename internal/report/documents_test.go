@@ -1,0 +1,44 @@
+package report
+
+import "nodrop.dev/nodrop/api/v1alpha1"
+
+// curves is a result with latency at several loads of several frame sizes, and
+// texts that every format has to escape.
+func curves() *Document {
+	d := chassis()
+	d.Benchmark.Name = "curves"
+	d.Message = `all rows <were> measured | "really" & truly`
+	d.Notes = []string{"a note with <script>alert(1)</script>, a comma, and | a bar"}
+	d.Spec.Tests = append(d.Spec.Tests, v1alpha1.Test{Name: "latency", Latency: &v1alpha1.LatencyTest{
+		Loads: []v1alpha1.Load{"10%", "50%", "90%", "throughput"}, TrialDuration: seconds(60)}})
+	for _, throughput := range d.Rows[:3] {
+		for i, load := range []v1alpha1.Load{"10%", "50%", "90%", "throughput"} {
+			row := throughput
+			row.Test, row.Method, row.Load, row.Trials = "latency", v1alpha1.MethodLatency, load, 1
+			row.LineRatePPM = []int64{100_000, 500_000, 900_000, throughput.LineRatePPM}[i]
+			l := *throughput.Latency
+			l.AvgNs, l.MaxNs = l.MinNs+(l.AvgNs-l.MinNs)*row.LineRatePPM/throughput.LineRatePPM, l.MinNs+(l.MaxNs-l.MinNs)*row.LineRatePPM/throughput.LineRatePPM
+			row.Latency = &l
+			if row.LineRatePPM > throughput.LineRatePPM {
+				row.Lost = row.Sent / 7
+				row.Received = row.Sent - row.Lost
+				l.AvgNs, l.MaxNs = throughput.Latency.MaxNs, throughput.Latency.MaxNs
+			}
+			d.Rows = append(d.Rows, row)
+		}
+	}
+	return d
+}
+
+// failed is a result of a lab that failed before all rows were measured.
+func failed() *Document {
+	d := curves()
+	d.Benchmark.Name = "failed"
+	d.Phase, d.Message = v1alpha1.PhaseError, "the agent on lab-1 did not answer"
+	d.Rows = d.Rows[:5]
+	return d
+}
+
+func allDocuments() map[string]*Document {
+	return map[string]*Document{"chassis": chassis(), "router": router(), "aborted": aborted(), "curves": curves(), "failed": failed()}
+}

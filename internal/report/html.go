@@ -1,0 +1,270 @@
+package report
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/result"
+)
+
+//go:embed html/*.tmpl html/style.css
+var pages embed.FS
+
+var style = func() template.CSS {
+	text, err := pages.ReadFile("html/style.css")
+	if err != nil {
+		panic(err)
+	}
+	//nolint:gosec // the style is a part of the program
+	return template.CSS(text)
+}()
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"style": func() template.CSS { return style },
+	"add":   func(a, b float64) float64 { return a + b },
+	"mid":   func(a, b float64) float64 { return (a + b) / 2 },
+}).ParseFS(pages, "html/*.tmpl"))
+
+// page is what every report in HTML has.
+type page struct {
+	Title, Kicker, Subtitle string
+	// Tone colours the verdict: good, bad or open.
+	Verdict, Tone string
+	Message       string
+	Notes         []string
+	// Running stands at the foot of every printed page.
+	Running string
+}
+
+// fact is a figure of the summary.
+type fact struct{ Name, Value, Unit string }
+
+type section struct {
+	ID, Title, Purpose string
+	Table              htmlTable
+	Notes              []htmlNote
+	Charts             []*chart
+}
+
+type htmlNote struct {
+	Rows  string
+	Texts []string
+}
+
+type htmlEntry struct {
+	Name  string
+	Texts []string
+}
+
+type htmlValidity struct {
+	Name, Meaning string
+	Rows          int
+}
+
+type resultPage struct {
+	page
+	Facts      []fact
+	Sections   []section
+	Validities []htmlValidity
+	Appendix   []htmlEntry
+	Manifests  string
+}
+
+// html is the report in one file: it fetches nothing, and needs no script.
+func (d *Document) html() ([]byte, error) {
+	manifests, err := d.manifests()
+	if err != nil {
+		return nil, err
+	}
+	p := resultPage{
+		page: page{
+			Kicker: "Benchmark report", Title: d.Benchmark.Name, Subtitle: d.subtitle(),
+			Verdict: string(d.Phase), Tone: d.tone(), Message: sentence(d.Message),
+			Running: "NoDrop · " + d.Benchmark.Namespace + "/" + d.Benchmark.Name,
+		},
+		Facts: d.facts(), Manifests: manifests,
+	}
+	for _, text := range d.Notes {
+		p.Notes = append(p.Notes, sentence(text))
+	}
+	unit := unitFor(d.highestBitRate())
+	for i, rows := range d.byTest() {
+		p.Sections = append(p.Sections, sectionOf(fmt.Sprintf("test-%d", i+1), rows, unit))
+	}
+	for _, v := range validities {
+		count := 0
+		for _, row := range d.Rows {
+			if row.Validity == v.validity {
+				count++
+			}
+		}
+		p.Validities = append(p.Validities, htmlValidity{string(v.validity), sentence(v.meaning), count})
+	}
+	for _, e := range d.appendix().merged() {
+		p.Appendix = append(p.Appendix, htmlEntry{e.name, e.texts})
+	}
+	return render("result", p)
+}
+
+func render(name string, data any) ([]byte, error) {
+	var b bytes.Buffer
+	if err := templates.ExecuteTemplate(&b, name, data); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func sectionOf(id string, rows []v1alpha1.ResultRow, unit bitUnit) section {
+	s := section{ID: id, Title: rows[0].Test, Purpose: sentence(purpose(rows[0].Method)), Table: tableOf(rows, unit).html("Results of test " + rows[0].Test)}
+	for _, n := range tableNotes(rows) {
+		s.note(n)
+	}
+	for i, row := range rows {
+		if !result.Trusted(row.Validity) {
+			s.Table.Rows[i].Class = strings.TrimSpace(s.Table.Rows[i].Class + " doubtful")
+		}
+	}
+	var charts []*chart
+	if rows[0].Method == v1alpha1.MethodThroughput {
+		charts = append(charts, throughputBySize(id+"-throughput", rows, unit), latencyBySize(id+"-latency", rows))
+	} else {
+		charts = append(charts,
+			latencyAgainstLoad(id+"-average", "Average", rows, func(l *v1alpha1.LatencySummary) int64 { return l.AvgNs }),
+			latencyAgainstLoad(id+"-maximum", "Maximum", rows, func(l *v1alpha1.LatencySummary) int64 { return l.MaxNs }))
+	}
+	for _, c := range charts {
+		if c != nil {
+			s.Charts = append(s.Charts, c)
+		}
+	}
+	return s
+}
+
+// note adds a note; those about the same rows stand together.
+func (s *section) note(n note) {
+	if last := len(s.Notes) - 1; last < 0 || s.Notes[last].Rows != n.rows {
+		s.Notes = append(s.Notes, htmlNote{Rows: n.rows})
+	}
+	last := &s.Notes[len(s.Notes)-1]
+	last.Texts = append(last.Texts, sentence(n.text))
+}
+
+// tone is good only when every row can be believed.
+func (d *Document) tone() string {
+	doubtful := slices.ContainsFunc(d.Rows, func(row v1alpha1.ResultRow) bool { return !result.Trusted(row.Validity) })
+	switch {
+	case d.Phase == v1alpha1.PhaseFailed || d.Phase == v1alpha1.PhaseError:
+		return "bad"
+	case d.Phase == v1alpha1.PhasePassed && !doubtful:
+		return "good"
+	}
+	return "open"
+}
+
+func (d *Document) subtitle() string {
+	var parts []string
+	if d.Environment != nil && d.Environment.Device != "" {
+		parts = append(parts, d.Environment.Device)
+	}
+	if d.StartTime != nil {
+		parts = append(parts, d.StartTime.UTC().Format("2 January 2006"))
+	}
+	return sentence(strings.Join(parts, " · "))
+}
+
+// facts are the few figures that a reader looks for first.
+func (d *Document) facts() []fact {
+	if len(d.Rows) == 0 {
+		return nil
+	}
+	var throughput []v1alpha1.ResultRow
+	var trials int64
+	trusted, doubtful := 0, 0
+	for _, row := range d.Rows {
+		trials += int64(row.Trials)
+		if result.Trusted(row.Validity) {
+			trusted++
+		}
+		if row.Method == v1alpha1.MethodThroughput {
+			throughput = append(throughput, row)
+			if !result.Trusted(row.Validity) {
+				doubtful++
+			}
+		}
+	}
+	var facts []fact
+	if len(throughput) > 0 {
+		unit, doubt := unitFor(d.highestBitRate()), ""
+		if doubtful > 0 {
+			doubt = fmt.Sprintf(", %d of %d rows in doubt", doubtful, len(throughput))
+		}
+		facts = append(facts,
+			fact{"Throughput without loss", between(throughput, unit.bits, 3, func(r v1alpha1.ResultRow) int64 { return r.BitsPerSecond }), unit.name + doubt},
+			fact{"Share of line rate", between(throughput, 10_000, 4, func(r v1alpha1.ResultRow) int64 { return r.LineRatePPM }), "%" + doubt})
+		if !slices.ContainsFunc(throughput, func(r v1alpha1.ResultRow) bool { return r.Latency == nil }) {
+			facts = append(facts, fact{"Average latency at that load", between(throughput, 1000, 3, func(r v1alpha1.ResultRow) int64 { return r.Latency.AvgNs }), "µs" + doubt})
+		}
+	}
+	return append(facts, fact{"Rows that can be judged by", fmt.Sprintf("%d of %d", trusted, len(d.Rows)), fmt.Sprintf("in %s trials", group(trials))})
+}
+
+// between is the range of a value over some rows.
+func between(rows []v1alpha1.ResultRow, unit int64, decimals int, value func(v1alpha1.ResultRow) int64) string {
+	low, high := value(rows[0]), value(rows[0])
+	for _, row := range rows {
+		low, high = min(low, value(row)), max(high, value(row))
+	}
+	if low == high {
+		return fixed(low, unit, decimals)
+	}
+	return fixed(low, unit, decimals) + " – " + fixed(high, unit, decimals)
+}
+
+// manifests are what somebody else applies to ask for the same again.
+func (d *Document) manifests() (string, error) {
+	spec := d.Spec
+	spec.Abort = false
+	type meta struct {
+		Name      string `json:"name"`
+		Namespace string `json:"namespace,omitempty"`
+	}
+	type manifest struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   meta   `json:"metadata"`
+		Spec       any    `json:"spec"`
+	}
+	api := v1alpha1.GroupVersion.String()
+	objects := []manifest{{api, "Benchmark", meta{d.Benchmark.Name, d.Benchmark.Namespace}, spec}}
+	if d.Profile != nil {
+		objects = append(objects, manifest{api, "TrafficProfile", meta{d.Spec.TrafficProfileName, d.Benchmark.Namespace}, d.Profile})
+	}
+	var texts []string
+	for _, object := range objects {
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			return "", err
+		}
+		texts = append(texts, string(text))
+	}
+	return strings.Join(texts, "---\n"), nil
+}
+
+// sentence begins a text with a capital letter, unless its first word is a name.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	first, _, _ := strings.Cut(text, " ")
+	if strings.ToLower(first) == first && !strings.ContainsAny(first, "0123456789./-_") {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	return text
+}

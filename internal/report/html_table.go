@@ -1,0 +1,96 @@
+package report
+
+import (
+	"slices"
+	"strings"
+)
+
+// htmlTable is a grid for the template: headings over columns, and cells that
+// know on which side they stand.
+type htmlTable struct {
+	Caption string
+	// Upper is the line of headings; Lower has those that stand under one.
+	Upper []htmlHeading
+	Lower []htmlHeading
+	Rows  []htmlRow
+}
+
+type htmlHeading struct {
+	Text           string
+	Columns, Lines int
+	Class          string
+}
+
+type htmlRow struct {
+	Cells []htmlCell
+	// Class is doubtful for a validity that forbids to judge by the row, and begins
+	// where the first column changes in a table of several rows each.
+	Class string
+}
+
+type htmlCell struct {
+	Text, Class string
+	Header      bool
+}
+
+// units are written for people in HTML, and for any terminal elsewhere.
+var htmlUnits = strings.NewReplacer(", us", ", µs")
+
+func unitName(name string) string {
+	if name == "us" {
+		return "µs"
+	}
+	return htmlUnits.Replace(name)
+}
+
+// html lays the grid out with headings that span their columns. A heading of one
+// column and its name become one.
+func (g *grid) html(caption string) htmlTable {
+	t := htmlTable{Caption: caption}
+	// The first column of a group, and a text, have classes of their own.
+	classes := make([]string, len(g.columns))
+	for i := 0; i < len(g.columns); i = g.end(i) {
+		for j := i; j < g.end(i); j++ {
+			classes[j] = classOf(g.columns[j], j == i)
+		}
+		c := g.columns[i]
+		if columns := g.end(i) - i; columns > 1 {
+			t.Upper = append(t.Upper, htmlHeading{htmlUnits.Replace(c.heading), columns, 1, "group first"})
+			for j := i; j < g.end(i); j++ {
+				t.Lower = append(t.Lower, htmlHeading{unitName(g.columns[j].name), 1, 1, classes[j]})
+			}
+			continue
+		}
+		t.Upper = append(t.Upper, htmlHeading{strings.TrimSpace(c.heading + " " + c.name), 1, 2, classes[i]})
+	}
+	grouped := slices.ContainsFunc(g.columns, func(c column) bool { return c.name == "load" })
+	for n, row := range g.rows {
+		var r htmlRow
+		if grouped && n > 0 && row[0] != g.rows[n-1][0] {
+			r.Class = "begins"
+		}
+		for i, text := range row {
+			switch {
+			case text == "-":
+				text = "–"
+			case len(text) > 1 && text[0] == '-' && !g.columns[i].left:
+				text = "−" + text[1:]
+			}
+			r.Cells = append(r.Cells, htmlCell{text, classes[i], i == 0})
+		}
+		t.Rows = append(t.Rows, r)
+	}
+	return t
+}
+
+func classOf(c column, first bool) string {
+	switch {
+	case c.left && first:
+		return "left first"
+	case c.left:
+		return "left"
+	case first:
+		return "first"
+	}
+	return ""
+}

@@ -1,0 +1,249 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strings"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/result"
+)
+
+// The elements of JUnit's XML, as CI systems read it.
+type (
+	junitSuites struct {
+		XMLName  xml.Name     `xml:"testsuites"`
+		Name     string       `xml:"name,attr"`
+		Tests    int          `xml:"tests,attr"`
+		Failures int          `xml:"failures,attr"`
+		Errors   int          `xml:"errors,attr"`
+		Time     string       `xml:"time,attr"`
+		Suites   []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name       string          `xml:"name,attr"`
+		Tests      int             `xml:"tests,attr"`
+		Failures   int             `xml:"failures,attr"`
+		Errors     int             `xml:"errors,attr"`
+		Skipped    int             `xml:"skipped,attr"`
+		Time       string          `xml:"time,attr"`
+		Timestamp  string          `xml:"timestamp,attr,omitempty"`
+		Hostname   string          `xml:"hostname,attr,omitempty"`
+		Properties []junitProperty `xml:"properties>property"`
+		Cases      []junitCase     `xml:"testcase"`
+		elapsed    int64
+	}
+	junitProperty struct {
+		Name  string `xml:"name,attr"`
+		Value string `xml:"value,attr"`
+	}
+	junitCase struct {
+		Name      string       `xml:"name,attr"`
+		Classname string       `xml:"classname,attr"`
+		Time      string       `xml:"time,attr"`
+		Skipped   *junitReason `xml:"skipped"`
+		Error     *junitReason `xml:"error"`
+		Failure   *junitReason `xml:"failure"`
+		Out       string       `xml:"system-out,omitempty"`
+	}
+	junitReason struct {
+		Type    string `xml:"type,attr"`
+		Message string `xml:"message,attr"`
+	}
+)
+
+// junit has a suite per test and a case per row. A row fails when the device
+// forwarded nothing. It is skipped when it was not measured, or when its numbers
+// cannot be believed. A lab that failed is an error in a suite of its own, and so
+// is a verdict that no row shows, so that neither is taken for success.
+func (d *Document) junit() ([]byte, error) {
+	all := junitSuites{Name: d.Benchmark.Namespace + "/" + d.Benchmark.Name}
+	var elapsed int64
+	for _, test := range d.suites() {
+		s := d.suite(test.name)
+		for _, row := range test.rows {
+			s.add(d.rowCase(test.name, row), row.ElapsedMilliseconds)
+		}
+		for _, missing := range d.missing(test) {
+			s.add(junitCase{Name: missing, Classname: d.classname(test.name), Skipped: &junitReason{"NotMeasured", d.whyMissing()}}, 0)
+		}
+		all.add(s)
+		elapsed += s.elapsed
+	}
+	verdict := junitCase{Name: "completed", Classname: all.Name}
+	switch {
+	case d.Phase == v1alpha1.PhaseError:
+		verdict.Error = &junitReason{string(d.Phase), d.whyMissing()}
+	case d.Phase == v1alpha1.PhaseFailed && all.Failures == 0:
+		verdict.Failure = &junitReason{string(d.Phase), d.whyMissing()}
+	}
+	if verdict.Error != nil || verdict.Failure != nil {
+		s := d.suite("benchmark")
+		s.add(verdict, 0)
+		all.add(s)
+	}
+	all.Time = junitTime(elapsed)
+	text, err := xml.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte(xml.Header), append(text, '\n')...), nil
+}
+
+func (all *junitSuites) add(s junitSuite) {
+	s.Time = junitTime(s.elapsed)
+	all.Tests += s.Tests
+	all.Failures += s.Failures
+	all.Errors += s.Errors
+	all.Suites = append(all.Suites, s)
+}
+
+func (s *junitSuite) add(c junitCase, elapsed int64) {
+	c.Time = junitTime(elapsed)
+	s.elapsed += elapsed
+	s.Tests++
+	switch {
+	case c.Failure != nil:
+		s.Failures++
+	case c.Error != nil:
+		s.Errors++
+	case c.Skipped != nil:
+		s.Skipped++
+	}
+	s.Cases = append(s.Cases, c)
+}
+
+func junitTime(ms int64) string { return fmt.Sprintf("%d.%03d", ms/1000, ms%1000) }
+
+func (d *Document) classname(test string) string {
+	return d.Benchmark.Namespace + "." + d.Benchmark.Name + "." + test
+}
+
+func (d *Document) rowCase(test string, row v1alpha1.ResultRow) junitCase {
+	c := junitCase{Name: rowName(row.FrameSize, row.Load), Classname: d.classname(test)}
+	lines := append([]string{RowLine(row)}, rowNotes(row)...)
+	c.Out = strings.Join(lines, "\n")
+	switch {
+	case nothingForwarded(row):
+		c.Failure = &junitReason{"NothingForwarded", "the device forwarded nothing" + after(": ", row.Message)}
+	case row.Sent == 0:
+		c.Skipped = &junitReason{"NotMeasured", "nothing was sent" + after(": ", row.Message)}
+	case !result.Trusted(row.Validity):
+		c.Skipped = &junitReason{string(row.Validity), strings.Join(row.ValidityReasons, "; ")}
+	}
+	return c
+}
+
+// nothingForwarded is what makes a benchmark end with Failed.
+func nothingForwarded(row v1alpha1.ResultRow) bool { return row.Sent > 0 && row.Received == 0 }
+
+func after(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
+}
+
+func rowName(size int32, load v1alpha1.Load) string {
+	return fmt.Sprintf("%d B%s", size, after(" at ", string(load)))
+}
+
+// suiteRows are the rows of a test; spec is nil for a test that the
+// specification does not name.
+type suiteRows struct {
+	name string
+	spec *v1alpha1.Test
+	rows []v1alpha1.ResultRow
+}
+
+// suites are the tests of the specification, and those that only have rows.
+func (d *Document) suites() []suiteRows {
+	var tests []suiteRows
+	at := map[string]int{}
+	for i := range d.Spec.Tests {
+		at[d.Spec.Tests[i].Name] = len(tests)
+		tests = append(tests, suiteRows{name: d.Spec.Tests[i].Name, spec: &d.Spec.Tests[i]})
+	}
+	for _, row := range d.Rows {
+		i, known := at[row.Test]
+		if !known {
+			i = len(tests)
+			at[row.Test] = i
+			tests = append(tests, suiteRows{name: row.Test})
+		}
+		tests[i].rows = append(tests[i].rows, row)
+	}
+	return tests
+}
+
+// missing names the rows that were asked for and not measured.
+func (d *Document) missing(test suiteRows) []string {
+	if test.spec == nil {
+		return nil
+	}
+	there := map[string]bool{}
+	for _, row := range test.rows {
+		there[rowName(row.FrameSize, row.Load)] = true
+	}
+	loads := []v1alpha1.Load{""}
+	switch {
+	case test.spec.Latency != nil:
+		loads = test.spec.Latency.Loads
+	case test.spec.Throughput == nil && len(test.rows) > 0:
+		// The rows of the other methods are theirs to name.
+		return nil
+	}
+	var names []string
+	if d.Profile != nil {
+		for _, size := range d.Profile.FrameSizes {
+			for _, load := range loads {
+				if name := rowName(size, load); !there[name] {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	if len(names) == 0 && len(test.rows) == 0 {
+		names = []string{"all rows"}
+	}
+	return names
+}
+
+func (d *Document) whyMissing() string {
+	return "the benchmark is " + string(d.Phase) + after(": ", d.Message)
+}
+
+// suite is an empty suite with the environment as its properties.
+func (d *Document) suite(name string) junitSuite {
+	s := junitSuite{Name: name}
+	if d.StartTime != nil {
+		s.Timestamp = d.StartTime.UTC().Format("2006-01-02T15:04:05")
+	}
+	add := func(name, value string) {
+		if value != "" {
+			s.Properties = append(s.Properties, junitProperty{name, value})
+		}
+	}
+	add("phase", string(d.Phase))
+	add("testBed", d.TestBed)
+	add("traffic", d.traffic())
+	env := d.Environment
+	if env == nil {
+		return s
+	}
+	add("device", env.Device)
+	add("engine", string(env.Engine))
+	add("engineDetail", env.EngineDetail)
+	add("latencyType", env.LatencyType)
+	add("nodropVersion", env.NoDropVersion)
+	for _, host := range env.Hosts {
+		add("host", hostLine(host))
+	}
+	for _, port := range portLines(env.Ports, int(env.PortCount)) {
+		add("port", port)
+	}
+	if len(env.Hosts) > 0 {
+		s.Hostname = env.Hosts[0].Name
+	}
+	return s
+}

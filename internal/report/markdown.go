@@ -1,0 +1,88 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// markdown is the report for wikis and pull requests: GitHub's tables.
+func (d *Document) markdown() ([]byte, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Benchmark %s/%s: %s\n", d.Benchmark.Namespace, d.Benchmark.Name, d.Phase)
+	if d.Message != "" {
+		fmt.Fprintf(&b, "\n%s\n", plainMarkdown(d.Message))
+	}
+	for _, text := range d.Notes {
+		fmt.Fprintf(&b, "\n> **Note:** %s\n", plainMarkdown(text))
+	}
+	unit := unitFor(d.highestBitRate())
+	for _, rows := range d.byTest() {
+		fmt.Fprintf(&b, "\n## Test %s\n\n%s\n\n", rows[0].Test, purpose(rows[0].Method))
+		b.WriteString(tableOf(rows, unit).markdown())
+		for i, n := range tableNotes(rows) {
+			if i == 0 {
+				b.WriteString("\n")
+			}
+			fmt.Fprintf(&b, "- %s: %s\n", n.rows, plainMarkdown(n.text))
+		}
+	}
+	if len(d.Rows) == 0 {
+		b.WriteString("\nNo row was measured.\n")
+	}
+	b.WriteString("\n## Validity\n\n")
+	for _, v := range validities {
+		fmt.Fprintf(&b, "- **%s**: %s\n", v.validity, v.meaning)
+	}
+	b.WriteString("\n## Method and test bed\n\n| | |\n|---|---|\n")
+	for _, e := range d.appendix().merged() {
+		var texts []string
+		for _, text := range e.texts {
+			texts = append(texts, cellMarkdown(text))
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", e.name, strings.Join(texts, "<br>"))
+	}
+	return []byte(b.String()), nil
+}
+
+// markdown writes a grid with one line of headings.
+func (g *grid) markdown() string {
+	var b strings.Builder
+	var names, rules []string
+	for i, c := range g.columns {
+		names = append(names, cellMarkdown(g.columnName(i)))
+		rule := "---:"
+		if c.left {
+			rule = "---"
+		}
+		rules = append(rules, rule)
+	}
+	fmt.Fprintf(&b, "| %s |\n| %s |\n", strings.Join(names, " | "), strings.Join(rules, " | "))
+	for _, row := range g.rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = cellMarkdown(cell)
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+	}
+	return b.String()
+}
+
+// columnName joins heading and name: "latency min, us".
+func (g *grid) columnName(i int) string {
+	c := g.columns[i]
+	switch subject, isTime := strings.CutSuffix(c.heading, ", us"); {
+	case c.heading == "" || c.heading == ratesHeading:
+		return c.name
+	case isTime:
+		return fmt.Sprintf("%s %s, us", subject, c.name)
+	}
+	return strings.TrimSpace(c.heading + " " + c.name)
+}
+
+var markdownEscapes = strings.NewReplacer(
+	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "\n", " ", "\r", " ")
+
+// plainMarkdown keeps text from being read as markup.
+func plainMarkdown(text string) string { return markdownEscapes.Replace(text) }
+
+func cellMarkdown(text string) string { return strings.ReplaceAll(plainMarkdown(text), "|", `\|`) }
