@@ -1,0 +1,85 @@
+//go:build !standalone
+
+package main
+
+import (
+	"context"
+	"errors"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/report"
+)
+
+func newCompareCommand() *cobra.Command {
+	var out output
+	cmd := &cobra.Command{
+		Use:   "compare BASELINE OTHER...",
+		Short: "Rank the results of several benchmarks, and print their differences",
+		Long: `Rank the results of several benchmarks: of devices, dates, or configurations of
+one device. Every argument is the name of a benchmark in the cluster, or a file
+that -o json or -o yaml has written; LABEL=ARGUMENT gives it another name in the
+tables. The first one is the baseline of all differences. The exit code is 0 when
+there is something to compare, whoever wins.`,
+		Example: `  kubectl nodrop compare router-monday router-friday -n team-routing
+  nodrop compare "FEC off=off.json" "FEC on=on.json" -o html --output-file fec.html`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	k := newKube(cmd)
+	out.addFlags(cmd, report.ComparisonFormats())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		if err := out.check(); err != nil {
+			return err
+		}
+		if len(args) < 2 {
+			return hint.With(errors.New("a comparison needs at least two results"), "nodrop compare before.json after.json")
+		}
+		comparison, err := compared(ctx, &source{kube: k}, args)
+		if err != nil {
+			return err
+		}
+		return out.write(cmd.OutOrStdout(), comparison)
+	}
+	return cmd
+}
+
+// compared reads and compares results. Without a label a result is named after
+// its benchmark, or after its argument when benchmarks have the same name.
+func compared(ctx context.Context, from *source, args []string) (*report.Comparison, error) {
+	var documents []*report.Document
+	labels, names := make([]string, len(args)), make([]string, len(args))
+	for i, arg := range args {
+		if label, rest, labelled := strings.Cut(arg, "="); labelled && label != "" {
+			labels[i], arg = label, rest
+		}
+		document, err := from.read(ctx, arg)
+		if err != nil {
+			return nil, err
+		}
+		documents = append(documents, document)
+		names[i] = document.Benchmark.Name
+	}
+	for i, label := range labels {
+		same := func(name string) bool { return name == documents[i].Benchmark.Name }
+		switch {
+		case label != "":
+			names[i] = label
+		case slices.ContainsFunc(slices.Delete(slices.Clone(names), i, i+1), same):
+			labels[i] = args[i]
+		}
+	}
+	for i, label := range labels {
+		if label != "" {
+			names[i] = label
+		}
+	}
+	comparison, err := report.Compare(documents, names)
+	return comparison, hint.With(err, "LABEL=FILE gives a result another name")
+}

@@ -1,0 +1,106 @@
+//go:build !standalone
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"nodrop.dev/nodrop/internal/compare"
+)
+
+// fecDelta has published figures: by how many nanoseconds forward error correction
+// changes the average and the maximum latency of a chassis per frame size. Maxima
+// of large frames became lower.
+var fecDelta = map[int32][2]int64{
+	64: {319, 280}, 128: {509, 540}, 256: {316, 300}, 512: {319, 80},
+	1024: {309, 90}, 1280: {322, -230}, 1518: {319, -190}, 9216: {372, -1220},
+}
+
+// results runs both configurations of the sample and returns their results.
+func results(t *testing.T) (off, on string) {
+	t.Helper()
+	const samples = "../../config/samples/compare/"
+	dir := t.TempDir()
+	off, on = filepath.Join(dir, "off.json"), filepath.Join(dir, "on.json")
+	start(t, "run", "-f", samples+"3-fec-off-benchmark.yaml", "-o", "json", "--output-file", off).wants(exitPassed, "", "")
+	start(t, "run", "-f", samples+"4-fec-on-benchmark.yaml", "-o", "json", "--output-file", on).wants(exitPassed, "", "")
+	return off, on
+}
+
+// Two models whose published difference comes back through the whole path.
+func TestCompareGivesThePublishedDifferences(t *testing.T) {
+	off, on := results(t)
+	p := start(t, "compare", "FEC off="+off, "FEC on="+on, "-o", "json")
+	p.wants(exitPassed, "", "")
+	var c compare.Comparison
+	if err := json.Unmarshal([]byte(p.stdout.String()), &c); err != nil {
+		t.Fatal(err)
+	}
+	if c.Schema != compare.Schema || len(c.Results) != 2 || len(c.Notes) != 0 {
+		t.Fatalf("%s of %v, notes %v", c.Schema, c.Results, c.Notes)
+	}
+	seen := 0
+	for _, l := range c.Lines {
+		if l.Test == "latency" && l.Load != "throughput" {
+			continue
+		}
+		delta := l.Cells[1].Difference
+		if delta == nil {
+			t.Errorf("%s %s %d B: no difference: %s", l.Test, l.Metric, l.FrameSize, l.Cells[1].Reason)
+			continue
+		}
+		want := map[compare.Metric]int64{compare.LatencyAvg: fecDelta[l.FrameSize][0], compare.LatencyMax: fecDelta[l.FrameSize][1]}[l.Metric]
+		if *delta != want {
+			t.Errorf("%s %s %d B: %d, want %d", l.Test, l.Metric, l.FrameSize, *delta, want)
+		}
+		winner := "FEC off"
+		if want < 0 {
+			winner = "FEC on"
+		}
+		if want != 0 && strings.Join(l.Winners, ",") != winner {
+			t.Errorf("%s %s %d B: %v wins, want %s", l.Test, l.Metric, l.FrameSize, l.Winners, winner)
+		}
+		seen++
+	}
+	if seen != 5*len(fecDelta) {
+		t.Errorf("%d lines, want three of the throughput test and two of the latency test per frame size", seen)
+	}
+	start(t, "compare", off, on).wants(exitPassed, "Comparison of fec-off and fec-on", "")
+	start(t, "compare", off, off).wants(exitUse, "", `two results are named "`+off)
+	start(t, "compare", off, on, "-o", "html").wants(exitPassed, "<td>−1.220</td>", "")
+	start(t, "compare", off, on, "-o", "markdown").wants(exitPassed, "| -1.220 | ", "")
+}
+
+func TestCompareRefuses(t *testing.T) {
+	dir := t.TempDir()
+	other := filepath.Join(dir, "other.json")
+	if err := os.WriteFile(other, []byte(`{"kind": "Benchmark"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start(t, "compare", "one.json").wants(exitUse, "", "a comparison needs at least two results\nhint: nodrop compare before.json after.json")
+	start(t, "compare", filepath.Join(dir, "none.json"), other).wants(exitUse, "", "none.json: no such file or directory")
+	start(t, "compare", other, other).wants(exitUse, "", `other.json: the schema is "", not "nodrop.dev/result/v1alpha1"`)
+	start(t, "compare", other, other, "-o", "junit").wants(exitUse, "", `"junit" is not an output format: give table, json, markdown or html`)
+	start(t, "compare", "a", "b", "--kubeconfig", "/nowhere").wants(exitUse, "", "hint: set KUBECONFIG or give --kubeconfig")
+}
+
+// A result that was kept is written in the other formats without a cluster.
+func TestReportOfAFile(t *testing.T) {
+	off, _ := results(t)
+	for format, want := range map[string]string{
+		"table":    "13.592    69.6875  1.510  2.377   4.240",
+		"html":     "<h1>fec-off</h1>",
+		"markdown": "# Benchmark team-routing/fec-off: Passed",
+		"csv":      "team-routing,fec-off,Passed,chassis-fec-off,throughput,Throughput,64,,696875,26547619048,",
+		"junit":    `<testsuite name="throughput" tests="8" failures="0" errors="0" skipped="0"`,
+		"json":     `"schema": "nodrop.dev/result/v1alpha1"`,
+		"yaml":     "schema: nodrop.dev/result/v1alpha1",
+	} {
+		start(t, "report", off, "-o", format).wants(exitPassed, want, "")
+	}
+	start(t, "report", off, "-o", "pdf").wants(exitUse, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv or junit`)
+}
