@@ -13,8 +13,8 @@ import (
 // latencyAgainstLoad draws a latency of every frame size against the load. It is
 // nil when the rows are not of several loads.
 func latencyAgainstLoad(id, what string, rows []v1alpha1.ResultRow, latency func(*v1alpha1.LatencySummary) int64) *chart {
-	c := &chart{ID: id, Title: what + " latency against load", Width: chartWidth, Height: 300,
-		Left: 46, Top: 26, Right: 362, Bottom: 256, XTitle: "load, % of line rate", YTitle: "latency, µs"}
+	c := &chart{ID: id, Title: what + " latency against load", Width: chartWidth, Height: 340,
+		Left: 46, Top: 26, Right: 362, Bottom: 296, XTitle: "load, % of line rate", YTitle: "latency, µs"}
 	var lines [][]loadPoint
 	at := map[int32]int{}
 	several, doubtful := false, false
@@ -74,7 +74,7 @@ type loadPoint struct {
 }
 
 func (c *chart) addLine(i, n int, line []loadPoint, x, y scale) {
-	s := chartSeries{Color: seriesColor(i, n), Dash: dashes[i%len(dashes)], Label: fmt.Sprintf("%s B", group(int64(line[0].size)))}
+	s := chartSeries{Color: seriesColor(i, n), Dash: dashes[i%len(dashes)], Label: fmt.Sprintf("%d B", line[0].size)}
 	var texts []string
 	endX, endY := 0.0, 0.0
 	for _, p := range line {

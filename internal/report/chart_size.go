@@ -38,9 +38,9 @@ func latencyBySize(id string, rows []v1alpha1.ResultRow) *chart {
 		return nil
 	}
 	x := scaleFor(float64(lowest)/1000, float64(highest)/1000, c.Left, c.Right)
-	c.XTitle = "latency, µs: from the lowest to the highest, the line is the mean"
+	c.XTitle = "latency, µs: lowest to highest; the mean as line and figure"
 	if x.log {
-		c.XTitle = "latency, µs (logarithmic): lowest to highest, the line is the mean"
+		c.XTitle = "latency, µs (logarithmic): lowest to highest; the mean as line and figure"
 	}
 	c.axes(&x, nil)
 	for i, row := range rows {
@@ -74,7 +74,7 @@ func (c *chart) addBar(i int, size int32, value string, from, to float64) {
 	const thickness = 12
 	middle := c.Top + (float64(i)+0.5)*barPitch
 	c.Bars = append(c.Bars, chartBar{
-		Label: group(int64(size)) + " B", Value: value, Y: coordinate(middle),
+		Label: fmt.Sprintf("%d B", size), Value: value, Y: coordinate(middle),
 		BarX: coordinate(from), BarWidth: coordinate(max(to-from, 1)), BarEnd: coordinate(to),
 		BarY: coordinate(middle - thickness/2), Height: coordinate(thickness),
 	})

@@ -38,7 +38,9 @@ type page struct {
 	// Tone colours the verdict: good, bad or open.
 	Verdict, Tone string
 	Message       string
-	Notes         []string
+	// Doubt says how many rows the verdict does not rest on.
+	Doubt string
+	Notes []string
 	// Running stands at the foot of every printed page.
 	Running string
 }
@@ -86,7 +88,7 @@ func (d *Document) html() ([]byte, error) {
 	p := resultPage{
 		page: page{
 			Kicker: "Benchmark report", Title: d.Benchmark.Name, Subtitle: d.subtitle(),
-			Verdict: string(d.Phase), Tone: d.tone(), Message: sentence(d.Message),
+			Verdict: string(d.Phase), Tone: d.tone(), Message: sentence(d.Message), Doubt: d.doubt(),
 			Running: "NoDrop · " + d.Benchmark.Namespace + "/" + d.Benchmark.Name,
 		},
 		Facts: d.facts(), Manifests: manifests,
@@ -156,13 +158,30 @@ func (s *section) note(n note) {
 	last.Texts = append(last.Texts, sentence(n.text))
 }
 
+// doubtful counts the rows that forbid to judge by them.
+func doubtful(rows []v1alpha1.ResultRow) int {
+	count := 0
+	for _, row := range rows {
+		if !result.Trusted(row.Validity) {
+			count++
+		}
+	}
+	return count
+}
+
+func (d *Document) doubt() string {
+	if count := doubtful(d.Rows); count > 0 {
+		return fmt.Sprintf("%d of %d rows are in doubt: see validity", count, len(d.Rows))
+	}
+	return ""
+}
+
 // tone is good only when every row can be believed.
 func (d *Document) tone() string {
-	doubtful := slices.ContainsFunc(d.Rows, func(row v1alpha1.ResultRow) bool { return !result.Trusted(row.Validity) })
 	switch {
 	case d.Phase == v1alpha1.PhaseFailed || d.Phase == v1alpha1.PhaseError:
 		return "bad"
-	case d.Phase == v1alpha1.PhasePassed && !doubtful:
+	case d.Phase == v1alpha1.PhasePassed && doubtful(d.Rows) == 0:
 		return "good"
 	}
 	return "open"
@@ -186,24 +205,17 @@ func (d *Document) facts() []fact {
 	}
 	var throughput []v1alpha1.ResultRow
 	var trials int64
-	trusted, doubtful := 0, 0
 	for _, row := range d.Rows {
 		trials += int64(row.Trials)
-		if result.Trusted(row.Validity) {
-			trusted++
-		}
 		if row.Method == v1alpha1.MethodThroughput {
 			throughput = append(throughput, row)
-			if !result.Trusted(row.Validity) {
-				doubtful++
-			}
 		}
 	}
 	var facts []fact
 	if len(throughput) > 0 {
 		unit, doubt := unitFor(d.highestBitRate()), ""
-		if doubtful > 0 {
-			doubt = fmt.Sprintf(", %d of %d rows in doubt", doubtful, len(throughput))
+		if count := doubtful(throughput); count > 0 {
+			doubt = fmt.Sprintf(", %d of %d rows in doubt", count, len(throughput))
 		}
 		facts = append(facts,
 			fact{"Throughput without loss", between(throughput, unit.bits, 3, func(r v1alpha1.ResultRow) int64 { return r.BitsPerSecond }), unit.name + doubt},
@@ -212,7 +224,7 @@ func (d *Document) facts() []fact {
 			facts = append(facts, fact{"Average latency at that load", between(throughput, 1000, 3, func(r v1alpha1.ResultRow) int64 { return r.Latency.AvgNs }), "µs" + doubt})
 		}
 	}
-	return append(facts, fact{"Rows that can be judged by", fmt.Sprintf("%d of %d", trusted, len(d.Rows)), fmt.Sprintf("in %s trials", group(trials))})
+	return append(facts, fact{"Rows that can be judged by", fmt.Sprintf("%d of %d", len(d.Rows)-doubtful(d.Rows), len(d.Rows)), fmt.Sprintf("in %s trials", group(trials))})
 }
 
 // between is the range of a value over some rows.

@@ -13,6 +13,8 @@ type htmlTable struct {
 	Upper []htmlHeading
 	Lower []htmlHeading
 	Rows  []htmlRow
+	// Short tables are not divided between two sheets of paper.
+	Short bool
 }
 
 type htmlHeading struct {
@@ -46,7 +48,7 @@ func unitName(name string) string {
 // html lays the grid out with headings that span their columns. A heading of one
 // column and its name become one.
 func (g *grid) html(caption string) htmlTable {
-	t := htmlTable{Caption: caption}
+	t := htmlTable{Caption: caption, Short: len(g.rows) <= 12}
 	// The first column of a group, and a text, have classes of their own.
 	classes := make([]string, len(g.columns))
 	for i := 0; i < len(g.columns); i = g.end(i) {
