@@ -124,6 +124,7 @@ func TestWatchAndReport(t *testing.T) {
 	t.Run("deleted", func(t *testing.T) { deletedWhileWatched(t, c) })
 	t.Run("not found", func(t *testing.T) { notFound(t, c) })
 	t.Run("report", func(t *testing.T) { reports(t, c) })
+	t.Run("compare", func(t *testing.T) { compares(t, c) })
 }
 
 func followsOverABrokenConnection(t *testing.T, c *cluster) {
@@ -229,7 +230,24 @@ func reports(t *testing.T, c *cluster) {
 	}
 
 	p = c.nodrop(t, "report", "reported", "-o", "html")
-	p.wants(exitUse, "", `"html" is not an output format: give table, json or yaml`)
+	p.wants(exitPassed, "<h1>reported</h1>", "")
+	p = c.nodrop(t, "report", "reported", "-o", "pdf")
+	p.wants(exitUse, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv or junit`)
+}
+
+func compares(t *testing.T, c *cluster) {
+	rows := func(fps int64) func(*v1alpha1.BenchmarkStatus) {
+		row := oneRow[0]
+		row.FramesPerSecond, row.Sent, row.Received = fps, fps, fps
+		return func(s *v1alpha1.BenchmarkStatus) { s.Phase, s.Rows = v1alpha1.PhasePassed, []v1alpha1.ResultRow{row} }
+	}
+	c.benchmark("monday", rows(20_000_000_000))
+	c.benchmark("friday", rows(25_000_000_000))
+	file := filepath.Join(t.TempDir(), "monday.json")
+	c.nodrop(t, "report", "monday", "-o", "json", "--output-file", file).wants(exitPassed, "", "")
+	c.nodrop(t, "compare", "monday", "friday").wants(exitPassed, "+5,000,000,000     +25.00  friday", "")
+	c.nodrop(t, "compare", "friday", "before="+file).wants(exitPassed, "-5,000,000,000     -20.00  friday", "")
+	c.nodrop(t, "compare", "monday", "fridey").wants(exitUse, "", `nodrop: no Benchmark "fridey" in namespace "default"`)
 }
 
 // cutter passes connections on to a server until they are cut.
