@@ -31,6 +31,8 @@ type Trial struct {
 	// Notes of the engine.
 	Notes []traffic.Note
 
+	// tolerance is how much longer sending may take than Duration.
+	tolerance   time.Duration
 	measurement traffic.Measurement
 	streams     []plan.Stream
 	ports       []plan.Port
@@ -40,7 +42,7 @@ type Trial struct {
 // itself, so that a surplus of one never hides the loss of another.
 func newTrial(p plan.Plan, size int, ppm int64, d time.Duration, m traffic.Measurement) *Trial {
 	t := &Trial{
-		FrameSize: size, LoadPPM: ppm, Duration: d, TxTime: m.TxTime, Notes: m.Notes,
+		FrameSize: size, LoadPPM: ppm, Duration: d, TxTime: m.TxTime, Notes: m.Notes, tolerance: lateTolerance(d),
 		measurement: m, streams: p.Streams, ports: p.Ports,
 	}
 	heard := map[int]bool{}
@@ -75,7 +77,7 @@ func lateTolerance(d time.Duration) time.Duration {
 // same in a longer time (RFC 2285 section 3.5). A trial in which nothing was to
 // be sent is one too.
 func (t *Trial) Unsent() bool {
-	return t.Sent == 0 || t.Sent < t.Intended || t.TxTime > t.Duration+lateTolerance(t.Duration)
+	return t.Sent == 0 || t.Sent < t.Intended || t.TxTime > t.Duration+t.tolerance
 }
 
 // justShort says that nothing was lost, and that the tester sent nearly what was

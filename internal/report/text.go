@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
 )
 
 // Text is the result for people: what it is, a table per test, and with what it
@@ -56,27 +57,39 @@ func (d *Document) byTest() [][]v1alpha1.ResultRow {
 	return tests
 }
 
-func purpose(method v1alpha1.Method) string {
-	switch method {
+func purpose(name v1alpha1.Method) string {
+	switch name {
 	case v1alpha1.MethodThroughput:
 		return "highest load without loss (RFC 2544 section 26.1)"
 	case v1alpha1.MethodLatency:
 		return "latency and jitter of every frame at given loads (RFC 2544 section 26.2, RFC 4689)"
 	}
-	return string(method)
+	if d, ok := method.Describe(name); ok {
+		return d.Purpose
+	}
+	return string(name)
 }
 
 func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 	g := &grid{columns: []column{{"frame", "bytes", false}}}
-	withLoad := rows[0].Method == v1alpha1.MethodLatency
+	withLoad := rows[0].Load != ""
+	own, measuresItself := method.Describe(rows[0].Method)
 	if withLoad {
 		g.columns = append(g.columns, column{"", "load", true})
 	}
 	g.columns = append(g.columns,
 		column{"rate, all ports", "frames/s", false}, column{"rate, all ports", unit.name, false},
-		column{"line rate", "%", false},
-		column{"latency, us", "min", false}, column{"latency, us", "avg", false}, column{"latency, us", "max", false},
-		column{"jitter, us", "avg", false}, column{"jitter, us", "max", false},
+		column{"line rate", "%", false})
+	if measuresItself {
+		for _, c := range own.Columns {
+			g.columns = append(g.columns, column{c.Heading, c.Name, false})
+		}
+	} else {
+		g.columns = append(g.columns,
+			column{"latency, us", "min", false}, column{"latency, us", "avg", false}, column{"latency, us", "max", false},
+			column{"jitter, us", "avg", false}, column{"jitter, us", "max", false})
+	}
+	g.columns = append(g.columns,
 		column{"frames", "lost", false},
 		column{"", "validity", true},
 	)
@@ -86,7 +99,11 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 			cells = append(cells, string(row.Load))
 		}
 		cells = append(cells, group(row.FramesPerSecond), fixed(row.BitsPerSecond, unit.bits, 3), fixed(row.LineRatePPM, 10_000, 4))
-		if l := row.Latency; l != nil {
+		if measuresItself {
+			for _, c := range own.Columns {
+				cells = append(cells, cell(c, &row))
+			}
+		} else if l := row.Latency; l != nil {
 			cells = append(cells, micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), micros(l.JitterAvgNs), micros(l.JitterMaxNs))
 		} else {
 			cells = append(cells, "-", "-", "-", "-", "-")
@@ -94,6 +111,20 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		g.rows = append(g.rows, append(cells, group(row.Lost), string(row.Validity)))
 	}
 	return g
+}
+
+// cell writes the number of a method's own column.
+func cell(c method.Column, row *v1alpha1.ResultRow) string {
+	n, ok := c.Value(row)
+	switch {
+	case !ok:
+		return "-"
+	case c.Unit == method.PPM:
+		return fixed(n, 10_000, 4)
+	case c.Unit == method.Nanoseconds:
+		return micros(n)
+	}
+	return group(n)
 }
 
 // notesOf lists what the numbers do not say, each once, with the rows that it

@@ -37,6 +37,9 @@ func Row(p plan.Plan, bed *v1alpha1.TestBed, info traffic.Info, out method.Outco
 			}
 		}
 	}
+	if out.Fill != nil {
+		out.Fill(&row)
+	}
 	row.Message = strings.Join(messages, "; ")
 	row.Validity, row.ValidityReasons = Judge(Input{Bed: bed, Info: info, Outcome: out})
 	return row
