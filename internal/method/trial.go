@@ -21,8 +21,8 @@ type Trial struct {
 	// Intended frames, those that were Sent, and those that were Received, each
 	// counted once; Lost ones were sent and not received.
 	Intended, Sent, Received, Lost uint64
-	// Duplicate and Reordered frames.
-	Duplicate, Reordered uint64
+	// Duplicate and Reordered frames, and those OutOfSequence in the older count.
+	Duplicate, Reordered, OutOfSequence uint64
 	// Excess frames were received beyond those sent: the counters contradict each
 	// other, and the trial proves nothing.
 	Excess uint64
@@ -54,6 +54,7 @@ func newTrial(p plan.Plan, size int, ppm int64, d time.Duration, m traffic.Measu
 		t.Received += rx.Received
 		t.Duplicate += rx.Duplicate
 		t.Reordered += rx.Reordered
+		t.OutOfSequence += rx.OutOfSequence
 		t.Lost += tx.Sent - min(tx.Sent, rx.Received)
 		t.Excess += rx.Received - min(tx.Sent, rx.Received)
 		heard[s.Rx] = heard[s.Rx] || rx.Received > 0

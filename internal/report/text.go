@@ -186,15 +186,20 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 		notes = append(notes, row.Message)
 	}
 	notes = append(notes, row.ValidityReasons...)
-	// The runner's message about a loss says the same with more words.
-	if row.Lost > 0 && !strings.Contains(row.Message, "lost") {
+	// The runner's message about a loss says the same with more words; where a
+	// method measures loss or order, its columns do.
+	if row.Lost > 0 && row.LossPPM == nil && !strings.Contains(row.Message, "lost") {
 		notes = append(notes, fmt.Sprintf("lost %s of %s frames (%s)", group(row.Lost), group(row.Sent), share(row.Lost, row.Sent)))
 	}
 	if row.Duplicate > 0 {
 		notes = append(notes, group(row.Duplicate)+" duplicate frames")
 	}
-	if row.Reordered > 0 {
-		notes = append(notes, fmt.Sprintf("%s of %s frames reordered (%s)", group(row.Reordered), group(row.Received), share(row.Reordered, row.Received)))
+	if row.Reordered > 0 && row.Ordering == nil {
+		note := fmt.Sprintf("%s of %s frames reordered (%s)", group(row.Reordered), group(row.Received), share(row.Reordered, row.Received))
+		if row.OutOfSequence > 0 {
+			note += fmt.Sprintf(", %s out of sequence in the older count (%s)", group(row.OutOfSequence), share(row.OutOfSequence, row.Received))
+		}
+		notes = append(notes, note)
 	}
 	return notes
 }
