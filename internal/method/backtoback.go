@@ -65,7 +65,7 @@ func repetitions(t *v1alpha1.BackToBackTest) int32 { return cmp.Or(t.Repetitions
 // rate has no longest burst: it is not searched where the throughput is known to
 // be line rate, and searched once where the greatest burst passes.
 func backToBack(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	throughput, known := lab.found[found{step.Source, step.FrameSize}]
+	throughput, known := lab.throughputBefore(step)
 	if known && throughput == v1alpha1.PPM {
 		return Outcome{Message: fmt.Sprintf("not measured: the throughput at %d bytes is line rate, so that no burst fills the buffer", step.FrameSize)}, nil
 	}

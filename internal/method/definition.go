@@ -7,6 +7,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // Definition is all that the program has to know about a method: how a test is
@@ -101,7 +102,7 @@ func (l *Lab) load(step plan.Step) (ppm int64, message string, err error) {
 	if step.Load != v1alpha1.LoadThroughput {
 		return step.LoadPPM, "", nil
 	}
-	ppm, known := l.found[found{step.Source, step.FrameSize}]
+	ppm, known := l.throughputBefore(step)
 	if !known {
 		return 0, "", fmt.Errorf("test %s has no result for %d bytes that the load throughput could mean", step.Source, step.FrameSize)
 	}
@@ -126,4 +127,29 @@ func (l *Lab) fixed(ctx context.Context, step plan.Step, ppm int64) (Outcome, er
 		out.Limit = t
 	}
 	return out, nil
+}
+
+// throughputBefore is what the nearest throughput test before the step found at
+// its frame size, in parts per million of line rate.
+func (l *Lab) throughputBefore(step plan.Step) (ppm int64, known bool) {
+	ppm, known = l.found[found{step.Source, step.FrameSize}]
+	return ppm, known
+}
+
+// with calls f with a lab whose streams are others between the same ports. Next
+// are their hardware addresses by stream ID. Afterwards the lab gives the
+// generator its own streams again.
+func (l *Lab) with(ctx context.Context, step plan.Step, streams []plan.Stream, next map[uint16]traffic.MAC, f func(*Lab) error) error {
+	other := *l
+	other.plan.Streams, other.size = streams, 0
+	other.hops = &Neighbours{Sources: l.hops.Sources, NextHops: next, Unresolved: l.hops.Unresolved}
+	err := other.configure(ctx, step)
+	if err == nil {
+		err = f(&other)
+	}
+	l.trials, l.rested, l.size = other.trials, other.rested, 0
+	if err != nil {
+		return err
+	}
+	return l.configure(ctx, step)
 }

@@ -29,6 +29,8 @@ type Method struct {
 	// Steps are the steps of a test at one frame size. Test, Method, FrameSize and
 	// Source are filled in, and so is a Duration of 0.
 	Steps func(test v1alpha1.Test) []Step
+	// AfterThroughput says that a throughput test must stand before.
+	AfterThroughput bool
 	// Ordering says that the engine must count reordered frames.
 	Ordering bool
 }
@@ -79,6 +81,9 @@ func (m Method) validate(test v1alpha1.Test, throughputBefore bool, path *field.
 	var errs field.ErrorList
 	if m.Loads != nil {
 		errs = validateLoads(m.Loads(test), throughputBefore, path.Child("loads"))
+	}
+	if m.AfterThroughput && !throughputBefore {
+		errs = append(errs, field.Invalid(path, test.Name, "no throughput test stands before this test, whose loads follow from its result: add one before it"))
 	}
 	if m.Validate != nil {
 		errs = append(errs, m.Validate(test, path)...)
