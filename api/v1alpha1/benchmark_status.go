@@ -126,7 +126,7 @@ const (
 
 // Method names the method of a result row.
 //
-// +kubebuilder:validation:Enum=Throughput;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering
+// +kubebuilder:validation:Enum=Throughput;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery
 type Method string
 
 const (
@@ -144,6 +144,8 @@ const (
 	MethodForwardingRate Method = "ForwardingRate"
 	// MethodOrdering is RFC 4737 at several loads.
 	MethodOrdering Method = "Ordering"
+	// MethodRecovery is RFC 2544 section 26.5.
+	MethodRecovery Method = "Recovery"
 )
 
 // ResultRow is one row of the result table: one test at one frame size, and for
@@ -214,6 +216,9 @@ type ResultRow struct {
 	// ordering is what an ordering test measured.
 	// +optional
 	Ordering *OrderingSummary `json:"ordering,omitempty"`
+	// recovery is what a system recovery test measured.
+	// +optional
+	Recovery *RecoverySummary `json:"recovery,omitempty"`
 	// latency of every received frame; absent when none was received.
 	// +optional
 	Latency *LatencySummary `json:"latency,omitempty"`

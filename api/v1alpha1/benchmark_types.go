@@ -96,7 +96,7 @@ type BenchmarkSpec struct {
 
 // Test is one test of a benchmark: its name, and exactly one method.
 //
-// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering
+// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery
 type Test struct {
 	// name of the test, unique in the benchmark.
 	// +required
@@ -128,6 +128,10 @@ type Test struct {
 	// ordering measures reordering by load (RFC 4737).
 	// +optional
 	Ordering *OrderingTest `json:"ordering,omitempty"`
+	// recovery measures how long frames are lost after an overload (RFC 2544 section
+	// 26.5).
+	// +optional
+	Recovery *RecoveryTest `json:"recovery,omitempty"`
 }
 
 // SearchMethod names how the throughput is searched.

@@ -67,3 +67,27 @@ type OrderingSummary struct {
 	// +optional
 	OnsetPPM int64 `json:"onsetPPM,omitempty"`
 }
+
+// RecoverySummary is how long frames were lost after an overload was reduced (RFC
+// 2544 section 26.5): from the reduction to the last lost frame, of the stream
+// that lost longest. It is 0 when none was lost any more.
+type RecoverySummary struct {
+	// repetitions of the measurement.
+	// +required
+	Repetitions int32 `json:"repetitions"`
+	// overloadPPM of line rate was the overload.
+	// +required
+	OverloadPPM int64 `json:"overloadPPM"`
+	// reducedPPM of line rate was the load after it.
+	// +required
+	ReducedPPM int64 `json:"reducedPPM"`
+	// avgNs is the average recovery time in nanoseconds.
+	// +required
+	AvgNs int64 `json:"avgNs"`
+	// minNs is the shortest recovery time.
+	// +required
+	MinNs int64 `json:"minNs"`
+	// maxNs is the longest recovery time.
+	// +required
+	MaxNs int64 `json:"maxNs"`
+}

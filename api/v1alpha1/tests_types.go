@@ -101,3 +101,27 @@ type OrderingTest struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
 	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
 }
+
+// RecoveryTest overloads the device with 110 % of its throughput, or with line
+// rate where that is less, halves the load, and measures how long frames go on
+// being lost. It needs a throughput test before it.
+type RecoveryTest struct {
+	// overloadDuration is how long the overload lasts (RFC 2544 section 26.5: at
+	// least 60 s).
+	// +optional
+	// +kubebuilder:default="60s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",messageExpression="'overloadDuration is ' + self + ': give 100ms to 1h'"
+	OverloadDuration metav1.Duration `json:"overloadDuration,omitempty"`
+	// reducedDuration is how long half of that load is sent then; a recovery that
+	// takes longer is not seen.
+	// +optional
+	// +kubebuilder:default="60s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",messageExpression="'reducedDuration is ' + self + ': give 100ms to 1h'"
+	ReducedDuration metav1.Duration `json:"reducedDuration,omitempty"`
+	// repetitions is how often it is measured; the result is the average.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	Repetitions int32 `json:"repetitions,omitempty"`
+}

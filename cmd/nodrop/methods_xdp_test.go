@@ -27,6 +27,8 @@ spec:
     soak: {load: throughput, duration: 1s}
   - name: overload
     forwardingRate: {maxLoad: 10%, step: 5%, trialDuration: 300ms}
+  - name: recovery
+    recovery: {overloadDuration: 300ms, reducedDuration: 300ms, repetitions: 2}
   - name: order
     ordering: {loads: [1%, 3%], trialDuration: 300ms}
 `
@@ -77,6 +79,12 @@ func TestRunMethodsOverRouter(t *testing.T) {
 			t.Errorf("forwarding rate of %d B: %+v", row.FrameSize, f)
 		}
 	}
+	for _, row := range rows[v1alpha1.MethodRecovery] {
+		r := row.Recovery
+		if r == nil || r.Repetitions != 2 || r.MinNs > r.AvgNs || r.AvgNs > r.MaxNs || r.MaxNs > 300_000_000 || r.OverloadPPM <= r.ReducedPPM {
+			t.Errorf("recovery of %d B: %+v", row.FrameSize, r)
+		}
+	}
 	for _, row := range rows[v1alpha1.MethodOrdering] {
 		if o := row.Ordering; o == nil || (o.ReorderedPPM > 0) != (row.Reordered > 0) || row.Reordered > 0 && o.OnsetPPM == 0 {
 			t.Errorf("order of %d B: %+v", row.FrameSize, o)
@@ -84,7 +92,7 @@ func TestRunMethodsOverRouter(t *testing.T) {
 	}
 	for name, least := range map[v1alpha1.Method]int{
 		v1alpha1.MethodThroughput: 2, v1alpha1.MethodFrameLoss: 4, v1alpha1.MethodBackToBack: 2,
-		v1alpha1.MethodSoak: 2, v1alpha1.MethodForwardingRate: 2, v1alpha1.MethodOrdering: 4,
+		v1alpha1.MethodSoak: 2, v1alpha1.MethodForwardingRate: 2, v1alpha1.MethodOrdering: 4, v1alpha1.MethodRecovery: 2,
 	} {
 		if len(rows[name]) < least {
 			t.Errorf("%d rows of %s, want at least %d", len(rows[name]), name, least)

@@ -118,6 +118,19 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			t.Errorf("512 B: %+v in %d trials", f, rows[1].Trials)
 		}
 	},
+	"recovery": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		// At 33 % of line rate, frames of 64 bytes on 10G leave every 204 ns.
+		if r := rows[3].Recovery; r == nil || r.Repetitions != 3 || r.OverloadPPM != 660_000 || r.ReducedPPM != 330_000 ||
+			r.MinNs < 1_499_000 || r.MaxNs > 1_501_000 || r.AvgNs < r.MinNs || r.AvgNs > r.MaxNs {
+			t.Errorf("64 B: %+v", r)
+		}
+		if r := rows[4]; r.Recovery == nil || r.Recovery.MaxNs != 0 || r.Recovery.OverloadPPM != v1alpha1.PPM || r.Lost == 0 {
+			t.Errorf("512 B: %+v", r)
+		}
+		if r := rows[5]; r.Recovery != nil || !strings.Contains(r.Message, "line rate") {
+			t.Errorf("1518 B: %+v", r)
+		}
+	},
 	"ordering": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		if len(rows) != 20 {
 			t.Fatalf("%d rows, want 20", len(rows))
