@@ -44,7 +44,11 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.BackToBack
-			return fmt.Sprintf("bursts of up to %s, searched to %d frames, %d times", span(t.MaxBurstDuration.Duration), t.ResolutionFrames, t.Repetitions)
+			exactly := "to the frame"
+			if t.ResolutionFrames > 1 {
+				exactly = fmt.Sprintf("to %d frames", t.ResolutionFrames)
+			}
+			return fmt.Sprintf("bursts of up to %s, searched %s, %d times", span(t.MaxBurstDuration.Duration), exactly, t.Repetitions)
 		},
 	})
 }

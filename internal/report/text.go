@@ -237,7 +237,9 @@ func RowLine(row v1alpha1.ResultRow) string {
 	unit := unitFor(row.BitsPerSecond)
 	parts := []string{fmt.Sprintf("%s frames/s, %s %s, %s%% of line rate",
 		group(row.FramesPerSecond), fixed(row.BitsPerSecond, unit.bits, 3), unit.name, fixed(row.LineRatePPM, 10_000, 4))}
-	if l := row.Latency; l != nil {
+	if own, ok := method.Describe(row.Method); ok {
+		parts = append(parts, numbersOf(own, &row)...)
+	} else if l := row.Latency; l != nil {
 		parts = append(parts, fmt.Sprintf("latency %s us on average", micros(l.AvgNs)))
 	}
 	if row.Lost > 0 {
@@ -248,4 +250,22 @@ func RowLine(row v1alpha1.ResultRow) string {
 		parts = append(parts, row.Message)
 	}
 	return what + ": " + strings.Join(parts, ", ")
+}
+
+// numbersOf are the numbers of a method's own columns in words: "loss 55.0000 %",
+// "burst avg 3,999 frames".
+func numbersOf(own method.Definition, row *v1alpha1.ResultRow) []string {
+	var words []string
+	for _, c := range own.Columns {
+		if _, ok := c.Value(row); !ok {
+			continue
+		}
+		label, unit, named := strings.Cut(c.Heading, ", ")
+		if named {
+			words = append(words, fmt.Sprintf("%s %s %s %s", label, c.Name, cell(c, row), unit))
+		} else {
+			words = append(words, fmt.Sprintf("%s %s %s", label, cell(c, row), c.Name))
+		}
+	}
+	return words
 }
