@@ -126,7 +126,7 @@ const (
 
 // Method names the method of a result row.
 //
-// +kubebuilder:validation:Enum=Throughput;Latency
+// +kubebuilder:validation:Enum=Throughput;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery
 type Method string
 
 const (
@@ -134,10 +134,22 @@ const (
 	MethodThroughput Method = "Throughput"
 	// MethodLatency is RFC 2544 section 26.2.
 	MethodLatency Method = "Latency"
+	// MethodFrameLoss is RFC 2544 section 26.3.
+	MethodFrameLoss Method = "FrameLoss"
+	// MethodBackToBack is RFC 9004.
+	MethodBackToBack Method = "BackToBack"
+	// MethodSoak is one long trial.
+	MethodSoak Method = "Soak"
+	// MethodForwardingRate is RFC 2889 section 5.1.
+	MethodForwardingRate Method = "ForwardingRate"
+	// MethodOrdering is RFC 4737 at several loads.
+	MethodOrdering Method = "Ordering"
+	// MethodRecovery is RFC 2544 section 26.5.
+	MethodRecovery Method = "Recovery"
 )
 
 // ResultRow is one row of the result table: one test at one frame size, and for
-// a latency test at one load. Counters are those of the trial that decided the
+// many methods at one load. Counters are those of the trial that decided the
 // row, summed over all ports.
 type ResultRow struct {
 	// test is the name of the test.
@@ -149,7 +161,8 @@ type ResultRow struct {
 	// frameSize in bytes, with FCS.
 	// +required
 	FrameSize int32 `json:"frameSize"`
-	// load is the load asked for by a latency test, such as "50%" or "throughput".
+	// load is the load asked for, such as "50%" or "throughput"; absent when the
+	// method finds the load itself.
 	// +optional
 	Load Load `json:"load,omitempty"`
 	// lineRatePPM is the intended load in parts per million of line rate: for a
@@ -182,6 +195,30 @@ type ResultRow struct {
 	// reordered frames (RFC 4737).
 	// +optional
 	Reordered int64 `json:"reordered"`
+	// outOfSequence frames in an older count: those whose number does not follow
+	// that of the frame received before them.
+	// +optional
+	OutOfSequence int64 `json:"outOfSequence,omitempty"`
+	// lossPPM is the share of lost frames among the sent ones in parts per million,
+	// rounded half up but never to 0; absent where a method does not ask for it.
+	// +optional
+	LossPPM *int64 `json:"lossPPM,omitempty"`
+	// receivedFramesPerSecond is the received frames over the length of the trial;
+	// absent where a method does not ask for it.
+	// +optional
+	ReceivedFramesPerSecond *int64 `json:"receivedFramesPerSecond,omitempty"`
+	// backToBack is what a back-to-back test found.
+	// +optional
+	BackToBack *BackToBackSummary `json:"backToBack,omitempty"`
+	// forwardingRate is what a forwarding rate test found.
+	// +optional
+	ForwardingRate *ForwardingRateSummary `json:"forwardingRate,omitempty"`
+	// ordering is what an ordering test measured.
+	// +optional
+	Ordering *OrderingSummary `json:"ordering,omitempty"`
+	// recovery is what a system recovery test measured.
+	// +optional
+	Recovery *RecoverySummary `json:"recovery,omitempty"`
 	// latency of every received frame; absent when none was received.
 	// +optional
 	Latency *LatencySummary `json:"latency,omitempty"`

@@ -96,7 +96,7 @@ type BenchmarkSpec struct {
 
 // Test is one test of a benchmark: its name, and exactly one method.
 //
-// +kubebuilder:validation:ExactlyOneOf=throughput;latency
+// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery
 type Test struct {
 	// name of the test, unique in the benchmark.
 	// +required
@@ -111,6 +111,27 @@ type Test struct {
 	// with every frame measured instead of one).
 	// +optional
 	Latency *LatencyTest `json:"latency,omitempty"`
+	// frameLoss measures the share of lost frames at falling loads (RFC 2544 section
+	// 26.3).
+	// +optional
+	FrameLoss *FrameLossTest `json:"frameLoss,omitempty"`
+	// backToBack searches the longest burst without loss (RFC 9004).
+	// +optional
+	BackToBack *BackToBackTest `json:"backToBack,omitempty"`
+	// soak sends at one load for long: loss and receive rate.
+	// +optional
+	Soak *SoakTest `json:"soak,omitempty"`
+	// forwardingRate measures what is forwarded at overload (RFC 2889 section 5.1,
+	// RFC 2285 section 3.6).
+	// +optional
+	ForwardingRate *ForwardingRateTest `json:"forwardingRate,omitempty"`
+	// ordering measures reordering by load (RFC 4737).
+	// +optional
+	Ordering *OrderingTest `json:"ordering,omitempty"`
+	// recovery measures how long frames are lost after an overload (RFC 2544 section
+	// 26.5).
+	// +optional
+	Recovery *RecoveryTest `json:"recovery,omitempty"`
 }
 
 // SearchMethod names how the throughput is searched.

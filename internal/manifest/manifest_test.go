@@ -143,7 +143,7 @@ func TestRefused(t *testing.T) {
 		},
 		"field at the wrong place": {
 			text: all("  testBedName: bed", "  testBedName: bed\n  trialDuration: 5s"),
-			want: `spec.trialDuration: unknown field; this field belongs to spec.tests[].latency or spec.tests[].throughput`,
+			want: `spec.trialDuration: unknown field; this field belongs to spec.tests[].`,
 		},
 		"unknown field in metadata": {
 			text: all("{name: router}", "{name: router, lables: {a: b}}"),

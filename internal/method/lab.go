@@ -48,6 +48,8 @@ type Lab struct {
 	rested bool
 	// found throughput, in parts per million of line rate.
 	found map[found]int64
+	// rows that are finished, in their order.
+	rows []v1alpha1.ResultRow
 }
 
 type found struct {
@@ -72,30 +74,35 @@ func (l *Lab) SetThroughput(test string, size int, ppm int64) { l.found[found{te
 // only just fell short of the load, the trial is void and run once more: a busy
 // moment of the tester says nothing about the device.
 func (l *Lab) Trial(ctx context.Context, step plan.Step, ppm int64, d time.Duration, bracket search.Bracket) (*Trial, error) {
-	t, err := l.once(ctx, step, ppm, d, bracket)
+	loads, err := l.plan.Loads(step.FrameSize, ppm)
+	if err != nil {
+		return nil, err
+	}
+	event := Event{Step: step, LoadPPM: ppm, Duration: d, Bracket: bracket}
+	return l.twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, lateTolerance(d))
+}
+
+// twice runs a trial, and runs it again when the tester only just fell short.
+func (l *Lab) twice(ctx context.Context, event Event, trial traffic.Trial, tolerance time.Duration) (*Trial, error) {
+	t, err := l.once(ctx, event, trial, tolerance)
 	if err == nil && t.justShort() {
-		return l.once(ctx, step, ppm, d, bracket)
+		return l.once(ctx, event, trial, tolerance)
 	}
 	return t, err
 }
 
 // once runs one trial. If its generator failed it is run again, up to three times
 // in all.
-func (l *Lab) once(ctx context.Context, step plan.Step, ppm int64, d time.Duration, bracket search.Bracket) (*Trial, error) {
-	loads, err := l.plan.Loads(step.FrameSize, ppm)
-	if err != nil {
-		return nil, err
-	}
+func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolerance time.Duration) (*Trial, error) {
 	if !l.rested {
 		if err := l.gen.Clock().Sleep(ctx, l.plan.Rest); err != nil {
 			return nil, err
 		}
 	}
-	event := Event{Step: step, LoadPPM: ppm, Duration: d, Bracket: bracket}
 	var m traffic.Measurement
-	err = l.persist(ctx, event, func() (err error) {
+	err := l.persist(ctx, event, func() (err error) {
 		l.observe(event)
-		m, err = l.run(ctx, traffic.Trial{Loads: loads, Duration: d}, l.plan.Settle)
+		m, err = l.run(ctx, trial, l.plan.Settle)
 		return err
 	})
 	if err != nil {
@@ -103,7 +110,8 @@ func (l *Lab) once(ctx context.Context, step plan.Step, ppm int64, d time.Durati
 	}
 	l.trials++
 	l.rested = false
-	event.Finished = newTrial(l.plan, step.FrameSize, ppm, d, m)
+	event.Finished = newTrial(l.plan, event.Step.FrameSize, event.LoadPPM, event.Duration, m)
+	event.Finished.tolerance = tolerance
 	l.observe(event)
 	return event.Finished, nil
 }

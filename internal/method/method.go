@@ -28,6 +28,10 @@ type Outcome struct {
 	Elapsed time.Duration
 	// Message explains an unusual outcome.
 	Message string
+	// Fill puts what only this method measures into the result row; may be nil.
+	Fill func(*v1alpha1.ResultRow)
+	// Skipped says that the step was not needed, and makes no row.
+	Skipped bool
 }
 
 // Func runs one step.

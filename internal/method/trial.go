@@ -21,8 +21,8 @@ type Trial struct {
 	// Intended frames, those that were Sent, and those that were Received, each
 	// counted once; Lost ones were sent and not received.
 	Intended, Sent, Received, Lost uint64
-	// Duplicate and Reordered frames.
-	Duplicate, Reordered uint64
+	// Duplicate and Reordered frames, and those OutOfSequence in the older count.
+	Duplicate, Reordered, OutOfSequence uint64
 	// Excess frames were received beyond those sent: the counters contradict each
 	// other, and the trial proves nothing.
 	Excess uint64
@@ -31,6 +31,8 @@ type Trial struct {
 	// Notes of the engine.
 	Notes []traffic.Note
 
+	// tolerance is how much longer sending may take than Duration.
+	tolerance   time.Duration
 	measurement traffic.Measurement
 	streams     []plan.Stream
 	ports       []plan.Port
@@ -40,7 +42,7 @@ type Trial struct {
 // itself, so that a surplus of one never hides the loss of another.
 func newTrial(p plan.Plan, size int, ppm int64, d time.Duration, m traffic.Measurement) *Trial {
 	t := &Trial{
-		FrameSize: size, LoadPPM: ppm, Duration: d, TxTime: m.TxTime, Notes: m.Notes,
+		FrameSize: size, LoadPPM: ppm, Duration: d, TxTime: m.TxTime, Notes: m.Notes, tolerance: lateTolerance(d),
 		measurement: m, streams: p.Streams, ports: p.Ports,
 	}
 	heard := map[int]bool{}
@@ -52,6 +54,7 @@ func newTrial(p plan.Plan, size int, ppm int64, d time.Duration, m traffic.Measu
 		t.Received += rx.Received
 		t.Duplicate += rx.Duplicate
 		t.Reordered += rx.Reordered
+		t.OutOfSequence += rx.OutOfSequence
 		t.Lost += tx.Sent - min(tx.Sent, rx.Received)
 		t.Excess += rx.Received - min(tx.Sent, rx.Received)
 		heard[s.Rx] = heard[s.Rx] || rx.Received > 0
@@ -75,7 +78,7 @@ func lateTolerance(d time.Duration) time.Duration {
 // same in a longer time (RFC 2285 section 3.5). A trial in which nothing was to
 // be sent is one too.
 func (t *Trial) Unsent() bool {
-	return t.Sent == 0 || t.Sent < t.Intended || t.TxTime > t.Duration+lateTolerance(t.Duration)
+	return t.Sent == 0 || t.Sent < t.Intended || t.TxTime > t.Duration+t.tolerance
 }
 
 // justShort says that nothing was lost, and that the tester sent nearly what was

@@ -115,6 +115,9 @@ func portRange(r *v1alpha1.PortRange, first uint16) (uint16, uint32) {
 }
 
 func (p Plan) steps(test v1alpha1.Test, sizes []int32) []Step {
+	if m, ok := methodOf(test); ok {
+		return p.registeredSteps(m, test, sizes)
+	}
 	var steps []Step
 	switch {
 	case test.Throughput != nil:

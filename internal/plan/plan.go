@@ -24,7 +24,7 @@ type Plan struct {
 	Ports []Port
 	// Streams without their frame size; Traffic makes them complete.
 	Streams []Stream
-	// Steps are run in their order; each makes one result row.
+	// Steps are run in their order; each makes at most one result row.
 	Steps []Step
 	// Settle is waited after sending before counters are read, Rest between trials.
 	Settle, Rest time.Duration
@@ -54,8 +54,8 @@ func (s Stream) NextHop() netip.Addr {
 	return s.Headers.DstIP
 }
 
-// Step is one row of the result: a test at one frame size, and for a latency
-// test at one load.
+// Step is one row of the result: a test at one frame size, and for many methods
+// at one load.
 type Step struct {
 	// Test is the test as the benchmark gives it.
 	Test v1alpha1.Test
@@ -63,11 +63,12 @@ type Step struct {
 	Method v1alpha1.Method
 	// FrameSize in bytes, with FCS.
 	FrameSize int
-	// Load of a latency test; empty for a throughput test.
+	// Load that the step measures; empty when the method finds the load itself.
 	Load v1alpha1.Load
 	// LoadPPM is Load in parts per million of line rate, 0 for the load throughput.
 	LoadPPM int64
-	// Source is the name of the throughput test that the load throughput means.
+	// Source is the name of the throughput test that the load throughput means; of
+	// other methods than latency, the nearest one before, empty without.
 	Source string
 	// Search bounds a throughput test.
 	Search search.Config

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -25,14 +26,17 @@ func validateTests(b *v1alpha1.Benchmark) field.ErrorList {
 			errs = append(errs, field.Duplicate(path.Child("name"), test.Name))
 		}
 		names[test.Name] = true
-		switch {
-		case (test.Throughput == nil) == (test.Latency == nil):
-			errs = append(errs, field.Required(path, "give exactly one of throughput and latency"))
+		m, registered := methodOf(test)
+		switch given := membersGiven(test); {
+		case given != 1:
+			errs = append(errs, field.Required(path, "give exactly one method: "+strings.Join(members(), ", ")))
+		case registered:
+			errs = append(errs, m.validate(test, throughput, path.Child(m.Member))...)
 		case test.Throughput != nil:
 			throughput = true
 			errs = append(errs, validateThroughput(*test.Throughput, path.Child("throughput"))...)
 		default:
-			errs = append(errs, validateLoads(*test.Latency, throughput, path.Child("latency", "loads"))...)
+			errs = append(errs, validateLoads(latencyLoads(*test.Latency), throughput, path.Child("latency", "loads"))...)
 		}
 	}
 	return errs
@@ -68,9 +72,9 @@ func validateThroughput(t v1alpha1.ThroughputTest, path *field.Path) field.Error
 	return errs
 }
 
-func validateLoads(t v1alpha1.LatencyTest, throughputBefore bool, path *field.Path) field.ErrorList {
+func validateLoads(loads []v1alpha1.Load, throughputBefore bool, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for i, load := range latencyLoads(t) {
+	for i, load := range loads {
 		if load == v1alpha1.LoadThroughput {
 			if !throughputBefore {
 				errs = append(errs, field.Invalid(path.Index(i), load,

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	_ "nodrop.dev/nodrop/internal/method" // every method tells the plan what it needs
 	"nodrop.dev/nodrop/internal/plan"
 )
 

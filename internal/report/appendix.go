@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
 )
 
 // maxPortsListed is how many ports the appendix lists one by one; more are
@@ -127,6 +128,10 @@ func (d *Document) trials() []string {
 				span(t.SearchTrialDuration.Duration), span(t.TrialDuration.Duration)))
 		case test.Latency != nil:
 			parts = append(parts, fmt.Sprintf("%s: trials of %s", test.Name, span(test.Latency.TrialDuration.Duration)))
+		default:
+			if own, ok := method.DescribeTest(test); ok {
+				parts = append(parts, test.Name+": "+own.Trials(test))
+			}
 		}
 	}
 	return append(parts, fmt.Sprintf("every trial: %s to settle before counters are read, then %s of rest",

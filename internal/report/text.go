@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
 )
 
 // Text is the result for people: what it is, a table per test, and with what it
@@ -56,14 +57,17 @@ func (d *Document) byTest() [][]v1alpha1.ResultRow {
 	return tests
 }
 
-func purpose(method v1alpha1.Method) string {
-	switch method {
+func purpose(name v1alpha1.Method) string {
+	switch name {
 	case v1alpha1.MethodThroughput:
 		return "highest load without loss (RFC 2544 section 26.1)"
 	case v1alpha1.MethodLatency:
 		return "latency and jitter of every frame at given loads (RFC 2544 section 26.2, RFC 4689)"
 	}
-	return string(method)
+	if d, ok := method.Describe(name); ok {
+		return d.Purpose
+	}
+	return string(name)
 }
 
 const ratesHeading = "rate, all ports"
@@ -71,14 +75,23 @@ const ratesHeading = "rate, all ports"
 func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 	g := &grid{columns: []column{{"frame", "bytes", false}}}
 	withLoad := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
+	own, measuresItself := method.Describe(rows[0].Method)
 	if withLoad {
 		g.columns = append(g.columns, column{"", "load", true})
 	}
 	g.columns = append(g.columns,
 		column{ratesHeading, "frames/s", false}, column{ratesHeading, unit.name, false},
-		column{"line rate", "%", false},
-		column{"latency, us", "min", false}, column{"latency, us", "avg", false}, column{"latency, us", "max", false},
-		column{"jitter, us", "avg", false}, column{"jitter, us", "max", false},
+		column{"line rate", "%", false})
+	if measuresItself {
+		for _, c := range own.Columns {
+			g.columns = append(g.columns, column{c.Heading, c.Name, false})
+		}
+	} else {
+		g.columns = append(g.columns,
+			column{"latency, us", "min", false}, column{"latency, us", "avg", false}, column{"latency, us", "max", false},
+			column{"jitter, us", "avg", false}, column{"jitter, us", "max", false})
+	}
+	g.columns = append(g.columns,
 		column{"frames", "lost", false},
 		column{"", "validity", true},
 	)
@@ -88,7 +101,11 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 			cells = append(cells, string(row.Load))
 		}
 		cells = append(cells, group(row.FramesPerSecond), fixed(row.BitsPerSecond, unit.bits, 3), fixed(row.LineRatePPM, 10_000, 4))
-		if l := row.Latency; l != nil {
+		if measuresItself {
+			for _, c := range own.Columns {
+				cells = append(cells, cell(c, &row))
+			}
+		} else if l := row.Latency; l != nil {
 			cells = append(cells, micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), micros(l.JitterAvgNs), micros(l.JitterMaxNs))
 		} else {
 			cells = append(cells, "-", "-", "-", "-", "-")
@@ -101,6 +118,20 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 // note is what the numbers of a table do not say, and the rows that it is about.
 type note struct {
 	rows, text string
+}
+
+// cell writes the number of a method's own column.
+func cell(c method.Column, row *v1alpha1.ResultRow) string {
+	n, ok := c.Value(row)
+	switch {
+	case !ok:
+		return "-"
+	case c.Unit == method.PPM:
+		return fixed(n, 10_000, 4)
+	case c.Unit == method.Nanoseconds:
+		return micros(n)
+	}
+	return group(n)
 }
 
 func notesOf(rows []v1alpha1.ResultRow) string {
@@ -169,15 +200,20 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 		notes = append(notes, row.Message)
 	}
 	notes = append(notes, row.ValidityReasons...)
-	// The runner's message about a loss says the same with more words.
-	if row.Lost > 0 && !strings.Contains(row.Message, "lost") {
+	// The runner's message about a loss says the same with more words; where a
+	// method measures loss or order, its columns do.
+	if row.Lost > 0 && row.LossPPM == nil && !strings.Contains(row.Message, "lost") {
 		notes = append(notes, fmt.Sprintf("lost %s of %s frames (%s)", group(row.Lost), group(row.Sent), share(row.Lost, row.Sent)))
 	}
 	if row.Duplicate > 0 {
 		notes = append(notes, group(row.Duplicate)+" duplicate frames")
 	}
-	if row.Reordered > 0 {
-		notes = append(notes, fmt.Sprintf("%s of %s frames reordered (%s)", group(row.Reordered), group(row.Received), share(row.Reordered, row.Received)))
+	if row.Reordered > 0 && row.Ordering == nil {
+		note := fmt.Sprintf("%s of %s frames reordered (%s)", group(row.Reordered), group(row.Received), share(row.Reordered, row.Received))
+		if row.OutOfSequence > 0 {
+			note += fmt.Sprintf(", %s out of sequence in the older count (%s)", group(row.OutOfSequence), share(row.OutOfSequence, row.Received))
+		}
+		notes = append(notes, note)
 	}
 	return notes
 }
@@ -215,7 +251,9 @@ func RowLine(row v1alpha1.ResultRow) string {
 	unit := unitFor(row.BitsPerSecond)
 	parts := []string{fmt.Sprintf("%s frames/s, %s %s, %s%% of line rate",
 		group(row.FramesPerSecond), fixed(row.BitsPerSecond, unit.bits, 3), unit.name, fixed(row.LineRatePPM, 10_000, 4))}
-	if l := row.Latency; l != nil {
+	if own, ok := method.Describe(row.Method); ok {
+		parts = append(parts, numbersOf(own, &row)...)
+	} else if l := row.Latency; l != nil {
 		parts = append(parts, fmt.Sprintf("latency %s us on average", micros(l.AvgNs)))
 	}
 	if row.Lost > 0 {
@@ -226,4 +264,22 @@ func RowLine(row v1alpha1.ResultRow) string {
 		parts = append(parts, row.Message)
 	}
 	return what + ": " + strings.Join(parts, ", ")
+}
+
+// numbersOf are the numbers of a method's own columns in words: "loss 55.0000 %",
+// "burst avg 3,999 frames".
+func numbersOf(own method.Definition, row *v1alpha1.ResultRow) []string {
+	var words []string
+	for _, c := range own.Columns {
+		if _, ok := c.Value(row); !ok {
+			continue
+		}
+		label, unit, named := strings.Cut(c.Heading, ", ")
+		if named {
+			words = append(words, fmt.Sprintf("%s %s %s %s", label, c.Name, cell(c, row), unit))
+		} else {
+			words = append(words, fmt.Sprintf("%s %s %s", label, cell(c, row), c.Name))
+		}
+	}
+	return words
 }

@@ -29,6 +29,7 @@ func Row(p plan.Plan, bed *v1alpha1.TestBed, info traffic.Info, out method.Outco
 		row.OfferedFramesPerSecond = frame.Round(t.OfferedRate())
 		row.Sent, row.Received, row.Lost = int64(t.Sent), int64(t.Received), int64(t.Lost)
 		row.Duplicate, row.Reordered = int64(t.Duplicate), int64(t.Reordered)
+		row.OutOfSequence = int64(t.OutOfSequence)
 		row.TrialMilliseconds = t.Duration.Milliseconds()
 		row.Latency = Summary(t.Latency())
 		for _, n := range t.Notes {
@@ -36,6 +37,9 @@ func Row(p plan.Plan, bed *v1alpha1.TestBed, info traffic.Info, out method.Outco
 				messages = append(messages, n.Text)
 			}
 		}
+	}
+	if out.Fill != nil {
+		out.Fill(&row)
 	}
 	row.Message = strings.Join(messages, "; ")
 	row.Validity, row.ValidityReasons = Judge(Input{Bed: bed, Info: info, Outcome: out})

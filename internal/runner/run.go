@@ -141,6 +141,10 @@ func (r *run) measure(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+			if out.Skipped {
+				r.change(func() { r.progress.rowDone(i) })
+				continue
+			}
 			row = result.Row(r.plan, &r.cfg.Bed, r.info, out)
 			rows[i] = row
 			if err := saved.write(inOrder(rows)); err != nil {
@@ -151,9 +155,7 @@ func (r *run) measure(ctx context.Context) error {
 				r.progress.rowDone(i)
 			})
 		}
-		if row.Method == v1alpha1.MethodThroughput {
-			lab.SetThroughput(row.Test, int(row.FrameSize), row.LineRatePPM)
-		}
+		lab.Done(row)
 	}
 	return nil
 }

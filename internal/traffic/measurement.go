@@ -65,6 +65,16 @@ type RxCount struct {
 	// Reordered frames (RFC 4737 type-P-reordered): their sequence number is below
 	// the highest seen before.
 	Reordered uint64
+	// OutOfSequence frames in an older count than RFC 4737: their number is not the
+	// one after that of the frame received before them, so that 1 2 4 3 5 has three.
+	// The first frame after a lost one counts too; copies take no part.
+	OutOfSequence uint64
+	// Next is one above the highest sequence number received; 0 without a frame.
+	Next uint64
+	// GapEnd is the sequence number of the last frame that arrived before one or
+	// more of those below it: what was lost in between, was lost below GapEnd. 0
+	// when no number was skipped.
+	GapEnd uint64
 	// Latency of every received frame.
 	Latency Latency
 }

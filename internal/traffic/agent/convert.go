@@ -151,6 +151,7 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 		entry := &agentpb.RxCount{
 			Stream: uint32(key.Stream), Port: key.Port,
 			Received: c.Received, Duplicate: c.Duplicate, Reordered: c.Reordered,
+			OutOfSequence: c.OutOfSequence, Next: c.Next, GapEnd: c.GapEnd,
 			Latency: latencyToWire(c.Latency),
 		}
 		part.Rx = append(part.Rx, entry)
@@ -173,6 +174,7 @@ func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 	for _, c := range w.GetRx() {
 		m.Rx[traffic.RxKey{Stream: uint16(c.GetStream()), Port: c.GetPort()}] = traffic.RxCount{
 			Received: c.GetReceived(), Duplicate: c.GetDuplicate(), Reordered: c.GetReordered(),
+			OutOfSequence: c.GetOutOfSequence(), Next: c.GetNext(), GapEnd: c.GetGapEnd(),
 			Latency: latencyFromWire(c.GetLatency()),
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
@@ -36,6 +37,13 @@ type row struct {
 	lossPPM, lossOnsetPPM int64
 	// generatorPPM of line rate is the most that the tester sends.
 	generatorPPM int64
+	// buffer is how many frames a port of the device holds beyond its capacity.
+	buffer uint64
+	// overloadPPM is the capacity when frames arrive at line rate; 0 means that it
+	// stays what it is.
+	overloadPPM int64
+	// recovery is how long the device goes on dropping after an overload.
+	recovery time.Duration
 	// noisePPM is how far the capacity of a trial lies from capacityPPM at most.
 	noisePPM int64
 	// between names the rows that the row was made of, when the table has none.
@@ -73,6 +81,9 @@ var columns = []column{
 	{name: "loss_ppm", largest: whole, set: func(r *row, v int64) { r.lossPPM = v }},
 	{name: "loss_onset_percent", decimals: 4, largest: whole, set: func(r *row, v int64) { r.lossOnsetPPM = v }},
 	{name: "generator_limit_percent", decimals: 4, largest: whole, set: func(r *row, v int64) { r.generatorPPM = v }},
+	{name: "buffer_frames", largest: 1 << 40, set: func(r *row, v int64) { r.buffer = uint64(v) }},
+	{name: "overload_line_rate_percent", decimals: 4, largest: whole, set: func(r *row, v int64) { r.overloadPPM = v }},
+	{name: "recovery_us", decimals: 3, largest: anHour, set: func(r *row, v int64) { r.recovery = time.Duration(v) }},
 	{name: "capacity_noise_ppm", largest: whole, set: func(r *row, v int64) { r.noisePPM = v }},
 	// Published tables state these two for a number of ports of their own; the
 	// rates of a simulated bed follow from line_rate_percent and its ports.
@@ -221,7 +232,9 @@ func (m *Model) at(size int) (row, error) {
 		duplicatePPM: mix(a.duplicatePPM, b.duplicatePPM),
 		lossPPM:      mix(a.lossPPM, b.lossPPM), lossOnsetPPM: mix(a.lossOnsetPPM, b.lossOnsetPPM),
 		generatorPPM: min(a.generatorPPM*frame.WireBits(size)/frame.WireBits(a.size), b.generatorPPM),
-		noisePPM:     mix(a.noisePPM, b.noisePPM),
-		between:      fmt.Sprintf("%d B and %d B", a.size, b.size),
+		buffer:       mixed(a.buffer, b.buffer), overloadPPM: mix(a.overloadPPM, b.overloadPPM),
+		recovery: time.Duration(mix(int64(a.recovery), int64(b.recovery))),
+		noisePPM: mix(a.noisePPM, b.noisePPM),
+		between:  fmt.Sprintf("%d B and %d B", a.size, b.size),
 	}, nil
 }

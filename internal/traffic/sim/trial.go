@@ -134,45 +134,6 @@ func (e *Engine) send(m *traffic.Measurement, d time.Duration) {
 	}
 }
 
-// forward is one egress port of the device: beyond its capacity it drops, and the
-// nearer the load is to it, the longer frames wait.
-func (e *Engine) forward(m *traffic.Measurement, port string, streams []*traffic.Stream, capacityPPM int64, d time.Duration, known shapes) {
-	var arrived uint64
-	for _, s := range streams {
-		arrived += m.Tx[s.ID].Sent
-	}
-	capacity := frames(e.rate(port, capacityPPM), d)
-	reaches := func(onsetPPM int64) bool { return arrived >= frames(e.rate(port, onsetPPM), d) }
-	left := min(arrived, capacity)
-	var seen uint64
-	for _, s := range streams {
-		sent := m.Tx[s.ID].Sent
-		if sent == 0 {
-			continue
-		}
-		// The streams share what the port forwards, to the frame: differences of a
-		// running quotient add up to exactly what is left.
-		before := mulDiv(seen, left, arrived)
-		seen += sent
-		received := mulDiv(seen, left, arrived) - before
-		if e.row.lossPPM > 0 && reaches(e.row.lossOnsetPPM) {
-			received -= min(received, mulDiv(sent, uint64(e.row.lossPPM), uint64(whole)))
-		}
-		if received == 0 {
-			continue
-		}
-		count := traffic.RxCount{
-			Received:  received,
-			Duplicate: mulDiv(received, uint64(e.row.duplicatePPM), uint64(whole)),
-			Latency:   known.latency(e.row.shape(received, arrived, capacity)),
-		}
-		if e.row.reorderedPPM > 0 && reaches(e.row.reorderOnsetPPM) {
-			count.Reordered = mulDiv(received, uint64(e.row.reorderedPPM), uint64(whole))
-		}
-		m.Rx[traffic.RxKey{Stream: s.ID, Port: port}] = count
-	}
-}
-
 // mulDiv is a*b/c rounded down, without overflow in between; the largest number
 // when the quotient does not fit.
 func mulDiv(a, b, c uint64) uint64 {

@@ -120,7 +120,45 @@ func TestDuplicateAndReordered(t *testing.T) {
 	if rx.Received != frames || rx.Duplicate != faults.Copied || rx.Reordered != faults.Moved {
 		t.Errorf("received %d, duplicate %d, reordered %d: want %d, %d, %d", rx.Received, rx.Duplicate, rx.Reordered, frames, faults.Copied, faults.Moved)
 	}
+	if want := uint64(frames / 100 * 6); rx.OutOfSequence != want || rx.Next != frames {
+		t.Errorf("out of sequence %d up to %d, want %d up to %d", rx.OutOfSequence, rx.Next, want, frames)
+	}
 	checkLatency(t, rx)
+}
+
+// 0.51 % of the frames arrive after the next one: 51 of 10,000 are reordered
+// (RFC 4737), and three times as many out of sequence in the older count.
+func TestReorderedShareInBothCounts(t *testing.T) {
+	bed := newBed(t)
+	d := bed.device()
+	d.disturb(map[string]uint32{"swaps_per_10000": 51})
+	e := bed.open(d.ports(nil, nil)...)
+	const frames = 100_000
+	m := bed.run(e, []traffic.Stream{stream(1, e)}, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1, PerNanos: 2e4}, Frames: frames}}}, arrived)
+	rx := m.Rx[traffic.RxKey{Stream: 1, Port: "p2"}]
+	t.Logf("received %d, reordered %d, out of sequence %d; the device %+v", rx.Received, rx.Reordered, rx.OutOfSequence, d.faults())
+	if rx.Received != frames || rx.Reordered != 510 || rx.OutOfSequence != 1530 || d.faults().Moved != 510 {
+		t.Errorf("received %d, reordered %d, out of sequence %d, moved by the device %d: want %d, 510, 1530, 510", rx.Received, rx.Reordered, rx.OutOfSequence, d.faults().Moved, frames)
+	}
+	if rx.Next != frames {
+		t.Errorf("the highest number received is one below %d, want %d", rx.Next, frames)
+	}
+}
+
+// A loss makes the frame after it out of sequence, and says where the last one was.
+func TestWhereTheLastLossWas(t *testing.T) {
+	bed := newBed(t)
+	d := bed.device()
+	d.dropper(1000)
+	e := bed.open(d.ports(nil, nil)...)
+	const frames = 10_500
+	m := bed.run(e, []traffic.Stream{stream(1, e)}, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1, PerNanos: 1e5}, Frames: frames}}},
+		func(m traffic.Measurement) bool { return received(m)+d.faults().Dropped == frames })
+	rx := m.Rx[traffic.RxKey{Stream: 1, Port: "p2"}]
+	// The numbers 999, 1999 up to 9999 are dropped.
+	if rx.Received != frames-10 || rx.Reordered != 0 || rx.OutOfSequence != 10 || rx.GapEnd != 10_000 || rx.Next != frames {
+		t.Errorf("received %d, reordered %d, out of sequence %d, last gap before %d, up to %d: want %d, 0, 10, 10000, %d", rx.Received, rx.Reordered, rx.OutOfSequence, rx.GapEnd, rx.Next, frames-10, frames)
+	}
 }
 
 // A device that takes no XDP frames gets the same frames through a packet

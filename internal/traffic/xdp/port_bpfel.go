@@ -19,21 +19,24 @@ type portRxFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Epoch       uint16
-	Timed       uint16
-	Next        uint64
-	Received    uint64
-	Duplicate   uint64
-	Reordered   uint64
-	Late        uint64
-	LatencyMin  uint64
-	LatencyMax  uint64
-	LatencySum  uint64
-	LatencyLast uint64
-	JitterMax   uint64
-	JitterSum   uint64
-	Window      [512]uint64
-	Buckets     [2240]uint64
+	Epoch         uint16
+	Timed         uint16
+	Next          uint64
+	Sequel        uint64
+	GapEnd        uint64
+	Received      uint64
+	Duplicate     uint64
+	Reordered     uint64
+	OutOfSequence uint64
+	Late          uint64
+	LatencyMin    uint64
+	LatencyMax    uint64
+	LatencySum    uint64
+	LatencyLast   uint64
+	JitterMax     uint64
+	JitterSum     uint64
+	Window        [512]uint64
+	Buckets       [2240]uint64
 }
 
 type portRxPort struct {

@@ -44,7 +44,10 @@ func (p *port) read(m *traffic.Measurement) error {
 
 // count is the flow in the terms of a measurement.
 func (f *portRxFlow) count() traffic.RxCount {
-	c := traffic.RxCount{Received: f.Received, Duplicate: f.Duplicate, Reordered: f.Reordered}
+	c := traffic.RxCount{
+		Received: f.Received, Duplicate: f.Duplicate, Reordered: f.Reordered, OutOfSequence: f.OutOfSequence,
+		Next: f.Next, GapEnd: f.GapEnd,
+	}
 	if f.Timed == 0 || f.Received == 0 {
 		return c
 	}

@@ -81,12 +81,13 @@ type dutMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type dutVariableSpecs struct {
-	CopyEvery   *ebpf.VariableSpec `ebpf:"copy_every"`
-	DeviceNetns *ebpf.VariableSpec `ebpf:"device_netns"`
-	DropEvery   *ebpf.VariableSpec `ebpf:"drop_every"`
-	OutIfindex  *ebpf.VariableSpec `ebpf:"out_ifindex"`
-	Permute     *ebpf.VariableSpec `ebpf:"permute"`
-	StaleEvery  *ebpf.VariableSpec `ebpf:"stale_every"`
+	CopyEvery     *ebpf.VariableSpec `ebpf:"copy_every"`
+	DeviceNetns   *ebpf.VariableSpec `ebpf:"device_netns"`
+	DropEvery     *ebpf.VariableSpec `ebpf:"drop_every"`
+	OutIfindex    *ebpf.VariableSpec `ebpf:"out_ifindex"`
+	Permute       *ebpf.VariableSpec `ebpf:"permute"`
+	StaleEvery    *ebpf.VariableSpec `ebpf:"stale_every"`
+	SwapsPer10000 *ebpf.VariableSpec `ebpf:"swaps_per_10000"`
 }
 
 // dutObjects contains all objects after they have been loaded into the kernel.
@@ -122,12 +123,13 @@ func (m *dutMaps) Close() error {
 //
 // It can be passed to loadDutObjects or ebpf.CollectionSpec.LoadAndAssign.
 type dutVariables struct {
-	CopyEvery   *ebpf.Variable `ebpf:"copy_every"`
-	DeviceNetns *ebpf.Variable `ebpf:"device_netns"`
-	DropEvery   *ebpf.Variable `ebpf:"drop_every"`
-	OutIfindex  *ebpf.Variable `ebpf:"out_ifindex"`
-	Permute     *ebpf.Variable `ebpf:"permute"`
-	StaleEvery  *ebpf.Variable `ebpf:"stale_every"`
+	CopyEvery     *ebpf.Variable `ebpf:"copy_every"`
+	DeviceNetns   *ebpf.Variable `ebpf:"device_netns"`
+	DropEvery     *ebpf.Variable `ebpf:"drop_every"`
+	OutIfindex    *ebpf.Variable `ebpf:"out_ifindex"`
+	Permute       *ebpf.Variable `ebpf:"permute"`
+	StaleEvery    *ebpf.Variable `ebpf:"stale_every"`
+	SwapsPer10000 *ebpf.Variable `ebpf:"swaps_per_10000"`
 }
 
 // dutPrograms contains all programs after they have been loaded into the kernel.

@@ -1391,6 +1391,9 @@ type RxCount struct {
 	Duplicate     uint64                 `protobuf:"varint,4,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
 	Reordered     uint64                 `protobuf:"varint,5,opt,name=reordered,proto3" json:"reordered,omitempty"`
 	Latency       *Latency               `protobuf:"bytes,6,opt,name=latency,proto3" json:"latency,omitempty"`
+	OutOfSequence uint64                 `protobuf:"varint,7,opt,name=out_of_sequence,json=outOfSequence,proto3" json:"out_of_sequence,omitempty"`
+	Next          uint64                 `protobuf:"varint,8,opt,name=next,proto3" json:"next,omitempty"`
+	GapEnd        uint64                 `protobuf:"varint,9,opt,name=gap_end,json=gapEnd,proto3" json:"gap_end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1465,6 +1468,27 @@ func (x *RxCount) GetLatency() *Latency {
 		return x.Latency
 	}
 	return nil
+}
+
+func (x *RxCount) GetOutOfSequence() uint64 {
+	if x != nil {
+		return x.OutOfSequence
+	}
+	return 0
+}
+
+func (x *RxCount) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *RxCount) GetGapEnd() uint64 {
+	if x != nil {
+		return x.GapEnd
+	}
+	return 0
 }
 
 type Latency struct {
@@ -1877,14 +1901,17 @@ const file_agent_proto_rawDesc = "" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x1a\n" +
 	"\bintended\x18\x02 \x01(\x04R\bintended\x12\x12\n" +
 	"\x04sent\x18\x03 \x01(\x04R\x04sent\x12%\n" +
-	"\x0eduration_nanos\x18\x04 \x01(\x03R\rdurationNanos\"\xc1\x01\n" +
+	"\x0eduration_nanos\x18\x04 \x01(\x03R\rdurationNanos\"\x96\x02\n" +
 	"\aRxCount\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\tR\x04port\x12\x1a\n" +
 	"\breceived\x18\x03 \x01(\x04R\breceived\x12\x1c\n" +
 	"\tduplicate\x18\x04 \x01(\x04R\tduplicate\x12\x1c\n" +
 	"\treordered\x18\x05 \x01(\x04R\treordered\x122\n" +
-	"\alatency\x18\x06 \x01(\v2\x18.nodrop.agent.v1.LatencyR\alatency\"\x97\x02\n" +
+	"\alatency\x18\x06 \x01(\v2\x18.nodrop.agent.v1.LatencyR\alatency\x12&\n" +
+	"\x0fout_of_sequence\x18\a \x01(\x04R\routOfSequence\x12\x12\n" +
+	"\x04next\x18\b \x01(\x04R\x04next\x12\x17\n" +
+	"\agap_end\x18\t \x01(\x04R\x06gapEnd\"\x97\x02\n" +
 	"\aLatency\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x04R\x05count\x12\x15\n" +
 	"\x06min_ns\x18\x02 \x01(\x04R\x05minNs\x12\x15\n" +

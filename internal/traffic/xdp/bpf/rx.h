@@ -21,7 +21,9 @@ struct rx_flow {
 	__u16 epoch; /* frames of other trials are stale */
 	__u16 timed; /* the sender shares our clock */
 	__u64 next;  /* one above the highest sequence number seen */
-	__u64 received, duplicate, reordered;
+	__u64 sequel; /* one above the last sequence number received */
+	__u64 gap_end; /* the frame before which numbers were skipped last; 0: none */
+	__u64 received, duplicate, reordered, out_of_sequence;
 	__u64 late; /* older than the window: received or duplicate, unknown */
 	__u64 latency_min, latency_max, latency_sum, latency_last;
 	__u64 jitter_max, jitter_sum;
@@ -106,7 +108,9 @@ static __always_inline void count_latency(struct rx_flow *f, __u64 latency, __u3
 }
 
 /* Called with the flow locked. RFC 4737: a frame is reordered when its number
- * is below the highest seen before. */
+ * is below the highest seen before. In the older count it is out of sequence when
+ * its number does not follow that of the frame before, which also is so after a
+ * loss. Copies take no part. */
 static __always_inline void count_frame(struct rx_flow *f, __u64 seq, __u64 latency, __u32 bucket)
 {
 	__u64 block = seq / 32, newest = f->next ? (f->next - 1) / 32 : 0;
@@ -125,10 +129,16 @@ static __always_inline void count_frame(struct rx_flow *f, __u64 seq, __u64 late
 		return;
 	}
 	f->window[block % WINDOW_BLOCKS] = entry | bit;
-	if (seq < f->next)
+	if (seq != f->sequel)
+		f->out_of_sequence++;
+	f->sequel = seq + 1;
+	if (seq < f->next) {
 		f->reordered++;
-	else
+	} else {
+		if (seq > f->next)
+			f->gap_end = seq;
 		f->next = seq + 1;
+	}
 	if (f->timed)
 		count_latency(f, latency, bucket);
 	f->received++;

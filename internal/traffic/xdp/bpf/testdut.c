@@ -16,6 +16,7 @@ const volatile __u32 drop_every;
 const volatile __u32 copy_every;
 const volatile __u32 stale_every;
 const volatile __u32 permute;
+const volatile __u32 swaps_per_10000;
 
 /* Added to atomically: frames are counted in one place, on whatever processor. */
 struct faults {
@@ -90,6 +91,15 @@ static __always_inline __u32 place(__u32 n)
 	return n;
 }
 
+/* Changes places of two frames next to each other, so many times in every ten
+ * thousand frames. */
+static __always_inline __u32 swapped(__u32 n)
+{
+	if (n / 4 >= swaps_per_10000)
+		return n;
+	return n % 4 == 1 ? n + 1 : n % 4 == 2 ? n - 1 : n;
+}
+
 /* Forwards test frames to out_ifindex, some of them twice, some with the epoch
  * of another trial, some in each other's places. */
 SEC("tc")
@@ -104,13 +114,13 @@ int disturb(struct __sk_buff *skb)
 		return TC_ACT_OK;
 	nth = ADD(f->frames);
 	low = (__u32)bpf_ntohs(sig[4]) << 16 | bpf_ntohs(sig[5]); /* of the sequence */
-	n = low % 100;
-	to = place(n);
-	if (permute && to != n) {
+	n = low % 10000;
+	to = permute ? n - n % 100 + place(n % 100) : swapped(n);
+	if (to != n) {
 		low += to - n;
 		sig[4] = bpf_htons(low >> 16);
 		sig[5] = bpf_htons(low);
-		if (n == 11 || (n > 20 && n <= 25))
+		if (to < n)
 			ADD(f->moved);
 	}
 	if (stale_every && nth % stale_every == 0) {

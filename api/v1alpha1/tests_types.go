@@ -1,0 +1,127 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// FrameLossTest measures the share of lost frames at falling loads: from the
+// highest one down in equal steps, until two loads in succession lost nothing.
+type FrameLossTest struct {
+	// maxLoad is the first load.
+	// +optional
+	// +kubebuilder:default="100%"
+	MaxLoad Percentage `json:"maxLoad,omitempty"`
+	// step is how far each load lies below the one before: 1% to 10% of line rate
+	// (RFC 2544 section 26.3 allows no coarser one).
+	// +optional
+	// +kubebuilder:default="10%"
+	Step Percentage `json:"step,omitempty"`
+	// trialDuration is the length of every trial.
+	// +optional
+	// +kubebuilder:default="60s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+}
+
+// BackToBackTest searches the longest burst at line rate of which no frame is
+// lost, again and again (RFC 9004). When a throughput test stands before it, the
+// buffer time is corrected by what the device forwards meanwhile.
+type BackToBackTest struct {
+	// repetitions is how often the longest burst is searched; the result is the
+	// average.
+	// +optional
+	// +kubebuilder:default=50
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	Repetitions int32 `json:"repetitions,omitempty"`
+	// maxBurstDuration is how long the longest burst takes that is tried.
+	// +optional
+	// +kubebuilder:default="2s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('60s')",messageExpression="'maxBurstDuration is ' + self + ': give 1ms to 60s'"
+	MaxBurstDuration metav1.Duration `json:"maxBurstDuration,omitempty"`
+	// resolutionFrames is the difference between the longest burst that passed and
+	// the shortest that lost frames at which a search ends.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	ResolutionFrames int64 `json:"resolutionFrames,omitempty"`
+}
+
+// SoakTest sends at one load for long. At 100% it measures the maximum receive
+// rate (MRR).
+type SoakTest struct {
+	// load is a percentage of line rate, or throughput.
+	// +optional
+	// +kubebuilder:default="100%"
+	// +kubebuilder:validation:XValidation:rule="self == 'throughput' || (self.matches('^(100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%$') && !self.matches('^0+([.]0+)?%$'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, or the word throughput'"
+	Load Load `json:"load,omitempty"`
+	// duration of the trial.
+	// +optional
+	// +kubebuilder:default="1h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('720h')",messageExpression="'duration is ' + self + ': give 100ms to 720h'"
+	Duration metav1.Duration `json:"duration,omitempty"`
+}
+
+// ForwardingRateTest measures how many frames per second the device forwards,
+// lost ones or not: at the highest load, and the most at any load.
+type ForwardingRateTest struct {
+	// maxLoad is the maximum offered load.
+	// +optional
+	// +kubebuilder:default="100%"
+	MaxLoad Percentage `json:"maxLoad,omitempty"`
+	// step is how far each further load lies below the one before, 1% to 100%. They
+	// are tried as long as they could forward more than was found.
+	// +optional
+	// +kubebuilder:default="10%"
+	Step Percentage `json:"step,omitempty"`
+	// trialDuration is the length of every trial.
+	// +optional
+	// +kubebuilder:default="60s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+}
+
+// OrderingTest measures how many frames arrive out of order at rising loads, and
+// searches the load at which that begins.
+type OrderingTest struct {
+	// loads are measured from the lowest to the highest.
+	// +optional
+	// +listType=set
+	// +kubebuilder:default={"10%","20%","30%","40%","50%","60%","70%","80%","90%","100%"}
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:XValidation:rule="self == 'throughput' || (self.matches('^(100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%$') && !self.matches('^0+([.]0+)?%$'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, or the word throughput'"
+	Loads []Load `json:"loads,omitempty"`
+	// resolution is how exactly the load is searched at which reordering begins.
+	// +optional
+	// +kubebuilder:default="1%"
+	Resolution Percentage `json:"resolution,omitempty"`
+	// trialDuration is the length of every trial.
+	// +optional
+	// +kubebuilder:default="60s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+}
+
+// RecoveryTest overloads the device with 110 % of its throughput, or with line
+// rate where that is less, halves the load, and measures how long frames go on
+// being lost. It needs a throughput test before it.
+type RecoveryTest struct {
+	// overloadDuration is how long the overload lasts (RFC 2544 section 26.5: at
+	// least 60 s).
+	// +optional
+	// +kubebuilder:default="60s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",messageExpression="'overloadDuration is ' + self + ': give 100ms to 1h'"
+	OverloadDuration metav1.Duration `json:"overloadDuration,omitempty"`
+	// reducedDuration is how long half of that load is sent then; a recovery that
+	// takes longer is not seen.
+	// +optional
+	// +kubebuilder:default="60s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",messageExpression="'reducedDuration is ' + self + ': give 100ms to 1h'"
+	ReducedDuration metav1.Duration `json:"reducedDuration,omitempty"`
+	// repetitions is how often it is measured; the result is the average.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	Repetitions int32 `json:"repetitions,omitempty"`
+}

@@ -1,0 +1,181 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/big"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/search"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+func init() {
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodBackToBack, Member: "backToBack",
+			Given: func(t v1alpha1.Test) bool { return t.BackToBack != nil },
+			Steps: func(test v1alpha1.Test) []plan.Step {
+				longest := cmp.Or(test.BackToBack.MaxBurstDuration.Duration, 2*time.Second)
+				// About 25 halvings of some million frames; a repetition begins where the
+				// one before ended.
+				trials := 25 + 4*(int(repetitions(test.BackToBack))-1)
+				return []plan.Step{{TrialDuration: longest, Trials: trials, Duration: 2 * longest}}
+			},
+		},
+		Run:     backToBack,
+		Purpose: "longest burst at line rate without loss, per sending port (RFC 9004)",
+		Columns: []Column{
+			{Heading: "burst, frames", Name: "avg", Value: burst(func(s *v1alpha1.BackToBackSummary) int64 { return s.AvgFrames })},
+			{Heading: "burst, frames", Name: "min", Value: burst(func(s *v1alpha1.BackToBackSummary) int64 { return s.MinFrames })},
+			{Heading: "burst, frames", Name: "max", Value: burst(func(s *v1alpha1.BackToBackSummary) int64 { return s.MaxFrames })},
+			{Heading: "burst, frames", Name: "stddev", Value: burst(func(s *v1alpha1.BackToBackSummary) int64 { return s.StddevFrames })},
+			{Heading: "buffer time, us", Name: "implied", Unit: Nanoseconds, Value: burst(func(s *v1alpha1.BackToBackSummary) int64 { return s.BufferNs })},
+			{Heading: "buffer time, us", Name: "corrected", Unit: Nanoseconds, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+				if row.BackToBack == nil {
+					return 0, false
+				}
+				return pointed(row.BackToBack.CorrectedBufferNs)
+			}},
+		},
+		Trials: func(test v1alpha1.Test) string {
+			t := test.BackToBack
+			exactly := "to the frame"
+			if t.ResolutionFrames > 1 {
+				exactly = fmt.Sprintf("to %d frames", t.ResolutionFrames)
+			}
+			return fmt.Sprintf("bursts of up to %s, searched %s, %d times", span(t.MaxBurstDuration.Duration), exactly, t.Repetitions)
+		},
+	})
+}
+
+func burst(of func(*v1alpha1.BackToBackSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(row *v1alpha1.ResultRow) (int64, bool) {
+		if row.BackToBack == nil {
+			return 0, false
+		}
+		return of(row.BackToBack), true
+	}
+}
+
+func repetitions(t *v1alpha1.BackToBackTest) int32 { return cmp.Or(t.Repetitions, 50) }
+
+// backToBack searches the longest burst at line rate that loses nothing, again
+// and again, and takes the average (RFC 9004). A device that forwards at line
+// rate has no longest burst: it is not searched where the throughput is known to
+// be line rate, and searched once where the greatest burst passes.
+func backToBack(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	throughput, known := lab.throughputBefore(step)
+	if known && throughput == v1alpha1.PPM {
+		return Outcome{Message: fmt.Sprintf("not measured: the throughput at %d bytes is line rate, so that no burst fills the buffer", step.FrameSize)}, nil
+	}
+	t := step.Test.BackToBack
+	b := &bursts{lab: lab, step: step}
+	most, line := lab.plan.BurstFrames(step.FrameSize, step.TrialDuration)
+	out := Outcome{LoadPPM: v1alpha1.PPM}
+	var found []int64
+	for start := int64(0); len(found) < int(repetitions(t)); {
+		n, err := search.Longest(ctx, max(most, 1), start, max(t.ResolutionFrames, 1), b.try)
+		if err != nil {
+			return Outcome{}, err
+		}
+		found, start = append(found, n), n
+		out.Trial = b.passed
+		if n == 0 {
+			out.Trial = b.failed
+		}
+		if out.Trial.Unsent() || out.Trial.TesterLost() {
+			out.Limit = out.Trial
+		}
+		if n == 0 || n == most {
+			break
+		}
+	}
+	summary := summarize(found, line)
+	switch longest := found[len(found)-1]; {
+	case longest == 0 && out.Trial.Received == 0:
+		out.Message = lab.silence(out.Trial)
+	case longest == 0:
+		out.Message = "a burst of one frame per port was lost"
+	case longest == most:
+		out.Message = fmt.Sprintf("bursts of %s, %d frames, passed: the buffer holds at least that, and longer ones were not tried", span(step.TrialDuration), most)
+	case known:
+		corrected := correct(summary.BufferNs, throughput)
+		summary.CorrectedBufferNs, summary.ThroughputPPM = &corrected, throughput
+	default:
+		out.Message = "the buffer time is not corrected by what was forwarded meanwhile: no throughput test stands before"
+	}
+	out.Fill = func(row *v1alpha1.ResultRow) { row.BackToBack = &summary }
+	return out, nil
+}
+
+// bursts runs the trials of a search, and keeps the last that passed and the last
+// that did not.
+type bursts struct {
+	lab            *Lab
+	step           plan.Step
+	passed, failed *Trial
+}
+
+// try sends one burst of n frames from every port.
+func (b *bursts) try(ctx context.Context, n int64) (bool, error) {
+	loads, took, err := b.lab.plan.Burst(b.step.FrameSize, v1alpha1.PPM, n)
+	if err != nil {
+		return false, err
+	}
+	event := Event{Step: b.step, LoadPPM: v1alpha1.PPM, Duration: took}
+	t, err := b.lab.twice(ctx, event, traffic.Trial{Loads: loads}, burstTolerance(took))
+	if err != nil {
+		return false, err
+	}
+	if t.Lost > 0 || t.Excess > 0 {
+		b.failed = t
+		return false, nil
+	}
+	b.passed = t
+	return true, nil
+}
+
+// burstTolerance is how much longer than at line rate a burst may take: a
+// hundredth, and 20 us for the tester to begin and end.
+func burstTolerance(d time.Duration) time.Duration { return d/100 + 20*time.Microsecond }
+
+// summarize is the result of repetitions, at a line rate in frames/s. The
+// implied buffer time is the average over the line rate.
+func summarize(found []int64, line *big.Rat) v1alpha1.BackToBackSummary {
+	n := int64(len(found))
+	s := v1alpha1.BackToBackSummary{Repetitions: int32(n), MinFrames: found[0], MaxFrames: found[0]}
+	sum, squares := new(big.Int), new(big.Int)
+	for _, f := range found {
+		s.MinFrames, s.MaxFrames = min(s.MinFrames, f), max(s.MaxFrames, f)
+		x := big.NewInt(f)
+		sum.Add(sum, x)
+		squares.Add(squares, new(big.Int).Mul(x, x))
+	}
+	avg := new(big.Rat).SetFrac(sum, big.NewInt(n))
+	s.AvgFrames = frame.Round(avg)
+	if n > 1 {
+		// The sample's variance is (n*sum(x^2) - sum(x)^2) / (n*(n-1)). Of four times
+		// as much the root is twice as large, which is rounded half up.
+		v := squares.Mul(squares, big.NewInt(n))
+		v.Sub(v, sum.Mul(sum, sum))
+		v.Mul(v, big.NewInt(4)).Quo(v, big.NewInt(n*(n-1)))
+		s.StddevFrames = (v.Sqrt(v).Int64() + 1) / 2
+	}
+	if line.Sign() > 0 {
+		s.BufferNs = frame.Round(avg.Mul(avg, big.NewRat(int64(time.Second), 1)).Quo(avg, line))
+	}
+	return s
+}
+
+// correct is the buffer time without what left the device while the burst came
+// in: of the implied time, the share by which the throughput, in parts per
+// million, lies below line rate (RFC 9004).
+func correct(impliedNs, throughputPPM int64) int64 {
+	share := big.NewRat(v1alpha1.PPM-throughputPPM, v1alpha1.PPM)
+	return frame.Round(share.Mul(share, big.NewRat(impliedNs, 1)))
+}

@@ -1,0 +1,155 @@
+package method
+
+import (
+	"context"
+	"fmt"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/search"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Definition is all that the program has to know about a method: how a test is
+// planned, run and told. Each method's file defines its own.
+type Definition struct {
+	// Method is what the plan has to know.
+	plan.Method
+	// Run runs one step.
+	Run Func
+	// Purpose says in a line what is measured, with the section of the RFC.
+	Purpose string
+	// Columns are what the method measures, in the order of the report's table.
+	// They stand there in place of latency and jitter.
+	Columns []Column
+	// Trials describes the trials of a test for the report's appendix.
+	Trials func(v1alpha1.Test) string
+}
+
+// Unit of a column's numbers.
+type Unit int
+
+// The units.
+const (
+	// Number is a whole number: frames, frames/s.
+	Number Unit = iota
+	// PPM is a share in parts per million, printed as a percentage.
+	PPM
+	// Nanoseconds is a time, printed in microseconds.
+	Nanoseconds
+)
+
+// Column is one number of a result row.
+type Column struct {
+	// Heading and Name of the column. Columns that follow each other with one
+	// heading stand under it together.
+	Heading, Name string
+	Unit          Unit
+	// Value is the row's number, and whether it has one.
+	Value func(row *v1alpha1.ResultRow) (int64, bool)
+}
+
+var definitions = map[v1alpha1.Method]Definition{}
+
+// define makes a method known to the plan, the lab and the report.
+func define(d Definition) {
+	plan.Register(d.Method)
+	register(d.Name, d.Run)
+	definitions[d.Name] = d
+}
+
+// Describe returns the definition of a method. Throughput and latency have none:
+// plan and report know them.
+func Describe(name v1alpha1.Method) (Definition, bool) {
+	d, ok := definitions[name]
+	return d, ok
+}
+
+// DescribeTest returns the definition of the method that a test asks for.
+func DescribeTest(test v1alpha1.Test) (Definition, bool) {
+	for _, d := range definitions {
+		if d.Given(test) {
+			return d, true
+		}
+	}
+	return Definition{}, false
+}
+
+// Done tells the lab a finished row, measured now or before the run was resumed,
+// for steps that build on it.
+func (l *Lab) Done(row v1alpha1.ResultRow) {
+	l.rows = append(l.rows, row)
+	if row.Method == v1alpha1.MethodThroughput {
+		l.SetThroughput(row.Test, int(row.FrameSize), row.LineRatePPM)
+	}
+}
+
+// before are the finished rows of the step's own test at its frame size.
+func (l *Lab) before(step plan.Step) []v1alpha1.ResultRow {
+	var rows []v1alpha1.ResultRow
+	for _, row := range l.rows {
+		if row.Test == step.Test.Name && int(row.FrameSize) == step.FrameSize {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// load is the load of a step in parts per million of line rate. When the load
+// throughput was found to be 0, there is nothing to measure, and the message
+// says so.
+func (l *Lab) load(step plan.Step) (ppm int64, message string, err error) {
+	if step.Load != v1alpha1.LoadThroughput {
+		return step.LoadPPM, "", nil
+	}
+	ppm, known := l.throughputBefore(step)
+	if !known {
+		return 0, "", fmt.Errorf("test %s has no result for %d bytes that the load throughput could mean", step.Source, step.FrameSize)
+	}
+	if ppm == 0 {
+		message = fmt.Sprintf("not measured: test %s found a throughput of 0 at %d bytes", step.Source, step.FrameSize)
+	}
+	return ppm, message, nil
+}
+
+// fixed runs one trial at a load, and reports what must be said of every trial:
+// that nothing came back, and that the tester fell short.
+func (l *Lab) fixed(ctx context.Context, step plan.Step, ppm int64) (Outcome, error) {
+	t, err := l.Trial(ctx, step, ppm, step.TrialDuration, search.Bracket{})
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{LoadPPM: ppm, Trial: t}
+	if t.Sent > 0 && t.Received == 0 {
+		out.Message = l.silence(t)
+	}
+	if t.Unsent() {
+		out.Limit = t
+	}
+	return out, nil
+}
+
+// throughputBefore is what the nearest throughput test before the step found at
+// its frame size, in parts per million of line rate.
+func (l *Lab) throughputBefore(step plan.Step) (ppm int64, known bool) {
+	ppm, known = l.found[found{step.Source, step.FrameSize}]
+	return ppm, known
+}
+
+// with calls f with a lab whose streams are others between the same ports. Next
+// are their hardware addresses by stream ID. Afterwards the lab gives the
+// generator its own streams again.
+func (l *Lab) with(ctx context.Context, step plan.Step, streams []plan.Stream, next map[uint16]traffic.MAC, f func(*Lab) error) error {
+	other := *l
+	other.plan.Streams, other.size = streams, 0
+	other.hops = &Neighbours{Sources: l.hops.Sources, NextHops: next, Unresolved: l.hops.Unresolved}
+	err := other.configure(ctx, step)
+	if err == nil {
+		err = f(&other)
+	}
+	l.trials, l.rested, l.size = other.trials, other.rested, 0
+	if err != nil {
+		return err
+	}
+	return l.configure(ctx, step)
+}

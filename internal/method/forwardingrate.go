@@ -1,0 +1,95 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/big"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+)
+
+func init() {
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodForwardingRate, Member: "forwardingRate",
+			Given:    func(t v1alpha1.Test) bool { return t.ForwardingRate != nil },
+			Validate: validateForwardingRate,
+			Steps: func(test v1alpha1.Test) []plan.Step {
+				t := test.ForwardingRate
+				return []plan.Step{{Trials: len(forwardingLoads(t)), TrialDuration: cmp.Or(t.TrialDuration.Duration, time.Minute)}}
+			},
+		},
+		Run:     forwardingRate,
+		Purpose: "frames forwarded at overload, lost ones or not (RFC 2889 section 5.1, RFC 2285 section 3.6)",
+		Columns: []Column{
+			{Heading: "forwarding rate, frames/s", Name: "at max load", Value: forwarding(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.AtMaxLoad })},
+			{Heading: "forwarding rate, frames/s", Name: "maximum", Value: forwarding(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.Max })},
+			{Heading: "maximum at", Name: "%", Unit: PPM, Value: forwarding(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.MaxLoadPPM })},
+			lossColumn,
+		},
+		Trials: func(test v1alpha1.Test) string {
+			t := test.ForwardingRate
+			return fmt.Sprintf("from %s of line rate down by %s, trials of %s", t.MaxLoad, t.Step, span(t.TrialDuration.Duration))
+		},
+	})
+}
+
+func forwarding(of func(*v1alpha1.ForwardingRateSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(row *v1alpha1.ResultRow) (int64, bool) {
+		if row.ForwardingRate == nil {
+			return 0, false
+		}
+		return of(row.ForwardingRate), true
+	}
+}
+
+func forwardingLoads(t *v1alpha1.ForwardingRateTest) []v1alpha1.Load {
+	return plan.Falling(plan.PPMOr(t.MaxLoad, "100%"), plan.PPMOr(t.Step, "10%"))
+}
+
+func validateForwardingRate(test v1alpha1.Test, path *field.Path) field.ErrorList {
+	t := test.ForwardingRate
+	errs := plan.Percentages(map[string]v1alpha1.Percentage{"maxLoad": t.MaxLoad, "step": t.Step}, path)
+	if len(errs) == 0 && plan.PPMOr(t.Step, "10%") < v1alpha1.PPM/100 {
+		errs = append(errs, field.Invalid(path.Child("step"), t.Step, "give 1% to 100%"))
+	}
+	return errs
+}
+
+// forwardingRate measures the forwarding rate at the maximum offered load
+// (FRMOL), and the maximum forwarding rate (MFR) over it and lower loads (RFC 2285
+// section 3.6). A load that is not above the maximum found so far cannot forward
+// more, so the search ends there. The row's counters are those of the maximum
+// offered load.
+func forwardingRate(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	var out Outcome
+	var summary v1alpha1.ForwardingRateSummary
+	for i, load := range forwardingLoads(step.Test.ForwardingRate) {
+		ppm, err := v1alpha1.Percentage(load).PPM()
+		if err != nil {
+			return Outcome{}, err
+		}
+		if i > 0 && lab.plan.FramesPerSecond(step.FrameSize, ppm).Cmp(big.NewRat(summary.Max, 1)) <= 0 {
+			break
+		}
+		found, err := lab.fixed(ctx, step, ppm)
+		if err != nil {
+			return Outcome{}, err
+		}
+		rate := receivedRate(found.Trial)
+		if i == 0 {
+			out, summary.AtMaxLoad = found, rate
+		}
+		if i == 0 || rate > summary.Max {
+			summary.Max, summary.MaxLoadPPM = rate, ppm
+		}
+	}
+	loss := sharePPM(out.Trial.Lost, out.Trial.Sent)
+	out.Fill = func(row *v1alpha1.ResultRow) { row.ForwardingRate, row.LossPPM = &summary, &loss }
+	return out, nil
+}

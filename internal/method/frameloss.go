@@ -1,0 +1,83 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+)
+
+func init() {
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodFrameLoss, Member: "frameLoss",
+			Given:    func(t v1alpha1.Test) bool { return t.FrameLoss != nil },
+			Validate: validateFrameLoss,
+			Steps: func(test v1alpha1.Test) []plan.Step {
+				t := test.FrameLoss
+				d := cmp.Or(t.TrialDuration.Duration, time.Minute)
+				var steps []plan.Step
+				for _, load := range plan.Falling(plan.PPMOr(t.MaxLoad, "100%"), plan.PPMOr(t.Step, "10%")) {
+					steps = append(steps, plan.AtLoad(load, d))
+				}
+				return steps
+			},
+		},
+		Run:     frameLoss,
+		Purpose: "share of lost frames at falling loads, until two lost nothing (RFC 2544 section 26.3)",
+		Columns: []Column{receivedColumn, lossColumn},
+		Trials: func(test v1alpha1.Test) string {
+			t := test.FrameLoss
+			return fmt.Sprintf("from %s of line rate down by %s, trials of %s", t.MaxLoad, t.Step, span(t.TrialDuration.Duration))
+		},
+	})
+}
+
+// The step of RFC 2544 section 26.3 is at most 10 %; below 1 % a result would
+// have too many rows.
+const finestLossStep, coarsestLossStep = v1alpha1.PPM / 100, v1alpha1.PPM / 10
+
+func validateFrameLoss(test v1alpha1.Test, path *field.Path) field.ErrorList {
+	t := test.FrameLoss
+	errs := plan.Percentages(map[string]v1alpha1.Percentage{"maxLoad": t.MaxLoad, "step": t.Step}, path)
+	if len(errs) > 0 {
+		return errs
+	}
+	if step := plan.PPMOr(t.Step, "10%"); step < finestLossStep || step > coarsestLossStep {
+		errs = append(errs, field.Invalid(path.Child("step"), t.Step, "give 1% to 10%: RFC 2544 section 26.3 allows no coarser step"))
+	}
+	return errs
+}
+
+// frameLoss measures the loss at one load (RFC 2544 section 26.3). When the two
+// loads above it lost nothing, it is not needed. A trial in which the tester fell
+// short lost nothing of a load that it did not offer, and does not count.
+func frameLoss(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	lossless := 0
+	for _, row := range lab.before(step) {
+		lossless++
+		if row.Lost > 0 || row.Sent == 0 || row.Validity == v1alpha1.ValidityGeneratorBound {
+			lossless = 0
+		}
+	}
+	if lossless >= 2 {
+		return Outcome{Skipped: true}, nil
+	}
+	out, err := lab.fixed(ctx, step, step.LoadPPM)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out.Fill = rates(out.Trial)
+	return out, nil
+}
+
+// rates fills in the loss ratio and the receive rate of a trial.
+func rates(t *Trial) func(*v1alpha1.ResultRow) {
+	loss, received := sharePPM(t.Lost, t.Sent), receivedRate(t)
+	return func(row *v1alpha1.ResultRow) { row.LossPPM, row.ReceivedFramesPerSecond = &loss, &received }
+}

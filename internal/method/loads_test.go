@@ -1,0 +1,166 @@
+package method
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/plan"
+)
+
+// planOf plans these tests at 64 bytes on four simulated ports of 10G.
+func planOf(t *testing.T, tests ...v1alpha1.Test) (plan.Plan, error) {
+	t.Helper()
+	var b v1alpha1.Benchmark
+	b.Spec.Tests = tests
+	var p v1alpha1.TrafficProfile
+	p.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{64}, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}}
+	var bed v1alpha1.TestBed
+	bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 4, Speed: "10G"}}}
+	bed.Spec.Device.Simulated = &v1alpha1.SimulatedDevice{}
+	return plan.Build(&b, &p, &bed)
+}
+
+// rowsOf runs all tests on a model as a runner does; done are rows of a run
+// before.
+func rowsOf(t *testing.T, model string, done []v1alpha1.ResultRow, tests ...v1alpha1.Test) []v1alpha1.ResultRow {
+	t.Helper()
+	p, err := planOf(t, tests...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab := open(t, simulate(t, model, p), p, nil)
+	var rows []v1alpha1.ResultRow
+	for i, step := range p.Steps {
+		if i < len(done) {
+			lab.Done(done[i])
+			rows = append(rows, done[i])
+			continue
+		}
+		out := mustRun(t, lab, step)
+		if out.Skipped {
+			continue
+		}
+		row := rowOf(p, out)
+		lab.Done(row)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// rowOf is what of a row methods look at; package result makes the whole.
+func rowOf(p plan.Plan, out Outcome) v1alpha1.ResultRow {
+	row := v1alpha1.ResultRow{
+		Test: out.Step.Test.Name, Method: out.Step.Method, FrameSize: int32(out.Step.FrameSize), Load: out.Step.Load,
+		LineRatePPM: out.LoadPPM, FramesPerSecond: frame.Round(p.FramesPerSecond(out.Step.FrameSize, out.LoadPPM)),
+		Trials: int32(out.Trials), Message: out.Message, Validity: v1alpha1.ValidityValid,
+	}
+	if out.Limit != nil {
+		row.Validity = v1alpha1.ValidityGeneratorBound
+	}
+	if t := out.Trial; t != nil {
+		row.Sent, row.Lost = int64(t.Sent), int64(t.Lost)
+	}
+	if out.Fill != nil {
+		out.Fill(&row)
+	}
+	return row
+}
+
+func frameLossTest() v1alpha1.Test {
+	return v1alpha1.Test{Name: "loss", FrameLoss: &v1alpha1.FrameLossTest{}}
+}
+
+func TestFrameLossEndsAfterTwoLoadsWithoutLoss(t *testing.T) {
+	model := header + "\n64,65,1,2,3\n"
+	rows := rowsOf(t, model, nil, frameLossTest())
+	if len(rows) != 6 || rows[5].Load != "50%" || *rows[3].LossPPM != 71_429 || *rows[4].LossPPM != 0 || *rows[0].LossPPM != 350_000 {
+		t.Fatalf("%d rows: %+v", len(rows), rows)
+	}
+	// A run that is resumed after the first of them measures only the second.
+	again := rowsOf(t, model, rows[:5], frameLossTest())
+	if len(again) != 6 || again[5].Load != "50%" {
+		t.Errorf("resumed: %d rows", len(again))
+	}
+}
+
+// Nothing is lost of a load that the tester could not offer: it proves nothing.
+func TestFrameLossGoesOnWhereTheTesterFellShort(t *testing.T) {
+	rows := rowsOf(t, header+",generator_limit_percent\n64,100,1,2,3,72\n", nil, frameLossTest())
+	if len(rows) != 5 || rows[2].Validity != v1alpha1.ValidityGeneratorBound || rows[3].Validity != v1alpha1.ValidityValid || rows[4].Load != "60%" {
+		t.Errorf("%d rows: %+v", len(rows), rows)
+	}
+}
+
+func TestSoakAtTheThroughput(t *testing.T) {
+	throughput := v1alpha1.Test{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{Resolution: "0.1%"}}
+	soak := v1alpha1.Test{Name: "soak", Soak: &v1alpha1.SoakTest{Load: "throughput"}}
+	soak.Soak.Duration.Duration = time.Hour
+	rows := rowsOf(t, header+"\n64,65,1,2,3\n", nil, throughput, soak)
+	if r := rows[1]; r.LineRatePPM != 650_000 || *r.LossPPM != 0 || *r.ReceivedFramesPerSecond != r.FramesPerSecond || r.Load != "throughput" {
+		t.Errorf("%+v", r)
+	}
+	dead := rowsOf(t, header+"\n64,0,1,2,3\n", nil, throughput, soak)
+	if r := dead[1]; r.Sent != 0 || !strings.Contains(r.Message, "found a throughput of 0") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestForwardingRateAtOverload(t *testing.T) {
+	test := v1alpha1.Test{Name: "overload", ForwardingRate: &v1alpha1.ForwardingRateTest{Step: "5%"}}
+	rows := rowsOf(t, header+",overload_line_rate_percent\n64,73,1,2,3,20\n", nil, test)
+	f := rows[0].ForwardingRate
+	// At 75 % the device suffers already; at 70 % it forwards everything, and no
+	// lower load can forward more.
+	if f.MaxLoadPPM != 700_000 || f.Max != 41_666_667 || f.AtMaxLoad != 11_904_762 || rows[0].Trials != 7 {
+		t.Errorf("%+v in %d trials", f, rows[0].Trials)
+	}
+}
+
+func TestOrderingFindsTheOnset(t *testing.T) {
+	test := v1alpha1.Test{Name: "order", Ordering: &v1alpha1.OrderingTest{Loads: []v1alpha1.Load{"90%", "throughput", "30%"}, Resolution: "0.01%"}}
+	throughput := v1alpha1.Test{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}
+	rows := rowsOf(t, header+",reordered_ppm,reorder_onset_percent\n64,65,1,2,3,5100,62.5\n", nil, throughput, test)[1:]
+	if rows[0].Load != "30%" || rows[1].Load != "90%" || rows[2].Load != "throughput" {
+		t.Fatalf("order of loads: %+v", rows)
+	}
+	if o := rows[0].Ordering; *o != (v1alpha1.OrderingSummary{InOrderPPM: 300_000}) {
+		t.Errorf("30%%: %+v", o)
+	}
+	o := rows[1].Ordering
+	if o.ReorderedPPM != 5100 || o.OnsetPPM < 625_000 || o.OnsetPPM > 625_100 || o.InOrderPPM >= 625_000 || o.OnsetPPM-o.InOrderPPM > 100 {
+		t.Errorf("90%%: %+v", o)
+	}
+	// 90 % loses frames too, each of which makes one out of sequence: 3 * 0.51 % of
+	// those received, and 25 lost ones for 65 received.
+	if want := int64(15_300 + 1_000_000*25/65); o.OutOfSequencePPM < want-2 || o.OutOfSequencePPM > want+2 {
+		t.Errorf("out of sequence %d ppm, want %d", o.OutOfSequencePPM, want)
+	}
+	if at := rows[2].Ordering; at.OnsetPPM != o.OnsetPPM || at.OutOfSequencePPM != 15_300 {
+		t.Errorf("throughput: %+v", at)
+	}
+}
+
+func TestWhatNoMethodCanMeasureIsRefused(t *testing.T) {
+	tests := map[string]struct {
+		test v1alpha1.Test
+		want string
+	}{
+		"coarse step":        {v1alpha1.Test{Name: "a", FrameLoss: &v1alpha1.FrameLossTest{Step: "10.1%"}}, "spec.tests[0].frameLoss.step: Invalid value: \"10.1%\": give 1% to 10%"},
+		"no percentage":      {v1alpha1.Test{Name: "a", FrameLoss: &v1alpha1.FrameLossTest{MaxLoad: "101%"}}, "spec.tests[0].frameLoss.maxLoad"},
+		"unknown throughput": {v1alpha1.Test{Name: "a", Soak: &v1alpha1.SoakTest{Load: "throughput"}}, "no throughput test stands before this test"},
+		"two methods":        {v1alpha1.Test{Name: "a", Soak: &v1alpha1.SoakTest{}, FrameLoss: &v1alpha1.FrameLossTest{}}, "give exactly one method: throughput, latency, "},
+		"none":               {v1alpha1.Test{Name: "a"}, "give exactly one method"},
+		"fine step":          {v1alpha1.Test{Name: "a", ForwardingRate: &v1alpha1.ForwardingRateTest{Step: "0.5%"}}, "spec.tests[0].forwardingRate.step"},
+		"no load":            {v1alpha1.Test{Name: "a", Ordering: &v1alpha1.OrderingTest{Loads: []v1alpha1.Load{"fast"}}}, "spec.tests[0].ordering.loads[0]"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := planOf(t, tc.test); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+}

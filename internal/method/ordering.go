@@ -1,0 +1,136 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/search"
+)
+
+func init() {
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodOrdering, Member: "ordering", Ordering: true,
+			Given: func(t v1alpha1.Test) bool { return t.Ordering != nil },
+			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return orderingLoads(t.Ordering) },
+			Validate: func(test v1alpha1.Test, path *field.Path) field.ErrorList {
+				return plan.Percentages(map[string]v1alpha1.Percentage{"resolution": test.Ordering.Resolution}, path)
+			},
+			Steps: func(test v1alpha1.Test) []plan.Step {
+				var steps []plan.Step
+				for _, load := range orderingLoads(test.Ordering) {
+					steps = append(steps, plan.AtLoad(load, cmp.Or(test.Ordering.TrialDuration.Duration, time.Minute)))
+				}
+				// The loads rise; the throughput, which is not known yet, comes last.
+				slices.SortStableFunc(steps, func(a, b plan.Step) int {
+					return cmp.Compare(cmp.Or(a.LoadPPM, v1alpha1.PPM+1), cmp.Or(b.LoadPPM, v1alpha1.PPM+1))
+				})
+				return steps
+			},
+		},
+		Run:     ordering,
+		Purpose: "frames out of order at rising loads, and the load at which that begins (RFC 4737)",
+		Columns: []Column{
+			{Heading: "reordered", Name: "frames", Value: func(row *v1alpha1.ResultRow) (int64, bool) { return row.Reordered, row.Ordering != nil }},
+			{Heading: "reordered", Name: "%", Unit: PPM, Value: order(func(s *v1alpha1.OrderingSummary) int64 { return s.ReorderedPPM })},
+			{Heading: "out of sequence", Name: "frames", Value: func(row *v1alpha1.ResultRow) (int64, bool) { return row.OutOfSequence, row.Ordering != nil }},
+			{Heading: "out of sequence", Name: "%", Unit: PPM, Value: order(func(s *v1alpha1.OrderingSummary) int64 { return s.OutOfSequencePPM })},
+			{Heading: "begins at", Name: "%", Unit: PPM, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+				n, ok := order(func(s *v1alpha1.OrderingSummary) int64 { return s.OnsetPPM })(row)
+				return n, ok && n > 0
+			}},
+		},
+		Trials: func(test v1alpha1.Test) string {
+			t := test.Ordering
+			return fmt.Sprintf("trials of %s; the onset is searched to %s of line rate", span(t.TrialDuration.Duration), t.Resolution)
+		},
+	})
+}
+
+func order(of func(*v1alpha1.OrderingSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(row *v1alpha1.ResultRow) (int64, bool) {
+		if row.Ordering == nil {
+			return 0, false
+		}
+		return of(row.Ordering), true
+	}
+}
+
+func orderingLoads(t *v1alpha1.OrderingTest) []v1alpha1.Load {
+	if len(t.Loads) > 0 {
+		return t.Loads
+	}
+	return plan.Falling(v1alpha1.PPM, v1alpha1.PPM/10)
+}
+
+// ordering measures one load: reordered frames as RFC 4737 defines them
+// (type-P-reordered), and the older count of frames out of sequence. At the first
+// load with reordered frames it searches where between it and the load before
+// they begin.
+func ordering(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	ppm, message, err := lab.load(step)
+	if err != nil || message != "" {
+		return Outcome{Message: message}, err
+	}
+	out, err := lab.fixed(ctx, step, ppm)
+	if err != nil {
+		return Outcome{}, err
+	}
+	var sum v1alpha1.OrderingSummary
+	for _, row := range lab.before(step) {
+		if row.Ordering != nil {
+			sum = *row.Ordering
+		}
+	}
+	t := out.Trial
+	sum.ReorderedPPM, sum.OutOfSequencePPM = sharePPM(t.Reordered, t.Received), sharePPM(t.OutOfSequence, t.Received)
+	switch below := sum.OnsetPPM == 0 || ppm < sum.OnsetPPM; {
+	case below && t.Reordered > 0:
+		sum.OnsetPPM = ppm
+		if sum.InOrderPPM >= ppm {
+			sum.InOrderPPM = 0
+		}
+		if err := onset(ctx, lab, step, &sum); err != nil {
+			return Outcome{}, err
+		}
+		if out.Message == "" {
+			out.Message = fmt.Sprintf("frames are reordered from %s of line rate on", percent(sum.OnsetPPM))
+			if sum.InOrderPPM > 0 {
+				out.Message += fmt.Sprintf(", and none at %s", percent(sum.InOrderPPM))
+			}
+		}
+	case below && !t.Unsent():
+		sum.InOrderPPM = max(sum.InOrderPPM, ppm)
+	}
+	out.Fill = func(row *v1alpha1.ResultRow) { row.Ordering = &sum }
+	return out, nil
+}
+
+// onset halves the interval between the highest load in order and the lowest with
+// reordered frames down to the resolution. A trial in which the tester fell short
+// says nothing about its load, and ends the search.
+func onset(ctx context.Context, lab *Lab, step plan.Step, sum *v1alpha1.OrderingSummary) error {
+	resolution := plan.PPMOr(step.Test.Ordering.Resolution, "1%")
+	for sum.OnsetPPM-sum.InOrderPPM > resolution {
+		middle := sum.InOrderPPM + (sum.OnsetPPM-sum.InOrderPPM)/2
+		t, err := lab.Trial(ctx, step, middle, step.TrialDuration, search.Bracket{PassedPPM: sum.InOrderPPM, FailedPPM: sum.OnsetPPM})
+		switch {
+		case err != nil:
+			return err
+		case t.Reordered > 0:
+			sum.OnsetPPM = middle
+		case t.Unsent():
+			return nil
+		default:
+			sum.InOrderPPM = middle
+		}
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+func init() {
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodRecovery, Member: "recovery", AfterThroughput: true,
+			Given: func(t v1alpha1.Test) bool { return t.Recovery != nil },
+			Steps: func(t v1alpha1.Test) []plan.Step {
+				overload, reduced := recoveryTimes(t.Recovery)
+				return []plan.Step{{TrialDuration: overload + reduced, Trials: int(cmp.Or(t.Recovery.Repetitions, 3))}}
+			},
+		},
+		Run:     recovery,
+		Purpose: "time from the end of an overload to the last lost frame (RFC 2544 section 26.5)",
+		Columns: []Column{
+			{Heading: "reduced to", Name: "%", Unit: PPM, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.ReducedPPM })},
+			{Heading: "recovery, us", Name: "min", Unit: Nanoseconds, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.MinNs })},
+			{Heading: "recovery, us", Name: "avg", Unit: Nanoseconds, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.AvgNs })},
+			{Heading: "recovery, us", Name: "max", Unit: Nanoseconds, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.MaxNs })},
+		},
+		Trials: func(t v1alpha1.Test) string {
+			overload, reduced := recoveryTimes(t.Recovery)
+			return fmt.Sprintf("%s of overload, then %s of half of it, %d times", span(overload), span(reduced), t.Recovery.Repetitions)
+		},
+	})
+}
+
+func recovered(of func(*v1alpha1.RecoverySummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(row *v1alpha1.ResultRow) (int64, bool) {
+		if row.Recovery == nil {
+			return 0, false
+		}
+		return of(row.Recovery), true
+	}
+}
+
+func recoveryTimes(t *v1alpha1.RecoveryTest) (overload, reduced time.Duration) {
+	return cmp.Or(t.OverloadDuration.Duration, time.Minute), cmp.Or(t.ReducedDuration.Duration, time.Minute)
+}
+
+// recovery measures system recovery (RFC 2544 section 26.5). Every stream is sent
+// twice, each time with half of the overload; one of the two ends with the
+// overload, the other goes on at its rate. So the load halves to the frame, and
+// where the last gap is in the stream that goes on says when the last frame was
+// lost. The trial with the longest recovery makes the row.
+func recovery(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	throughput, known := lab.throughputBefore(step)
+	if !known {
+		return Outcome{}, fmt.Errorf("test %s has no result for %d bytes from which an overload could be made", step.Source, step.FrameSize)
+	}
+	switch throughput {
+	case 0:
+		return Outcome{Message: fmt.Sprintf("not measured: test %s found a throughput of 0 at %d bytes", step.Source, step.FrameSize)}, nil
+	case v1alpha1.PPM:
+		return Outcome{Message: fmt.Sprintf("not measured: the throughput at %d bytes is line rate, and nothing overloads the device", step.FrameSize)}, nil
+	}
+	ppm := min(throughput*11/10, v1alpha1.PPM)
+	overload, reduced := recoveryTimes(step.Test.Recovery)
+	out := Outcome{LoadPPM: ppm}
+	var times []time.Duration
+	streams, next := doubled(lab)
+	if len(streams) > 1<<16 {
+		return Outcome{}, fmt.Errorf("recovery sends every stream twice, and %d streams are more than an engine can tell apart: use a bed with fewer ports: %w", len(streams), traffic.ErrUnsupported)
+	}
+	err := lab.with(ctx, step, streams, next, func(lab *Lab) error {
+		loads, err := lab.plan.Loads(step.FrameSize, ppm)
+		if err != nil {
+			return err
+		}
+		for _, s := range streams[:len(streams)/2] {
+			l := loads[s.ID]
+			l.Frames = framesIn(l.Rate, overload)
+			loads[s.ID] = l
+		}
+		event := Event{Step: step, LoadPPM: ppm, Duration: overload + reduced}
+		for range step.Trials {
+			t, err := lab.twice(ctx, event, traffic.Trial{Loads: loads, Duration: event.Duration}, lateTolerance(event.Duration))
+			if err != nil {
+				return err
+			}
+			took := time.Duration(0)
+			for _, s := range streams[len(streams)/2:] {
+				took = max(took, lastLoss(t, s, loads[s.ID].Rate)-overload)
+			}
+			if len(times) == 0 || took > slices.Max(times) {
+				out.Trial = t
+			}
+			if t.Unsent() || t.TesterLost() {
+				out.Limit = t
+			}
+			times = append(times, took)
+		}
+		return nil
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	switch longest := slices.Max(times); {
+	case out.Trial.Received == 0:
+		out.Message = lab.silence(out.Trial)
+	case out.Trial.Lost == 0:
+		out.Message = fmt.Sprintf("nothing was lost at %s of line rate: there was no overload to recover from", percent(ppm))
+	case longest >= reduced*99/100:
+		out.Message = fmt.Sprintf("frames were lost to the end of the trial: the device did not recover in %s", span(reduced))
+	}
+	summary := v1alpha1.RecoverySummary{
+		Repetitions: int32(len(times)), OverloadPPM: ppm, ReducedPPM: ppm / 2,
+		MinNs: int64(slices.Min(times)), MaxNs: int64(slices.Max(times)),
+	}
+	sum := new(big.Int)
+	for _, d := range times {
+		sum.Add(sum, big.NewInt(int64(d)))
+	}
+	summary.AvgNs = frame.Round(new(big.Rat).SetFrac(sum, big.NewInt(int64(len(times)))))
+	out.Fill = func(row *v1alpha1.ResultRow) { row.Recovery = &summary }
+	return out, nil
+}
+
+// doubled are the streams of the lab twice, and where they are sent to: each of
+// them gets half of what the stream would.
+func doubled(lab *Lab) ([]plan.Stream, map[uint16]traffic.MAC) {
+	n := len(lab.plan.Streams)
+	streams := make([]plan.Stream, 2*n)
+	next := make(map[uint16]traffic.MAC, 2*n)
+	for i := range streams {
+		s := lab.plan.Streams[i%n]
+		mac := lab.hops.NextHops[s.ID]
+		s.ID, s.Part = uint16(i), 2*max(s.Part, 1)
+		streams[i], next[s.ID] = s, mac
+	}
+	return streams, next
+}
+
+// framesIn is how many frames a rate makes in a time.
+func framesIn(r traffic.Rate, d time.Duration) uint64 {
+	n := new(big.Int).Mul(big.NewInt(r.Frames), big.NewInt(int64(d)))
+	return max(1, n.Quo(n, big.NewInt(r.PerNanos)).Uint64())
+}
+
+// lastLoss is when, from the beginning of the trial, the last frame of a stream
+// was sent that was lost; 0 when none was.
+func lastLoss(t *Trial, s plan.Stream, r traffic.Rate) time.Duration {
+	tx, rx := t.measurement.Tx[s.ID], t.measurement.Rx[traffic.RxKey{Stream: s.ID, Port: t.ports[s.Rx].Name}]
+	number := rx.GapEnd
+	switch {
+	case rx.Received >= tx.Sent:
+		return 0 // A gap that was filled later is reordering.
+	case rx.Next < tx.Sent:
+		number = tx.Sent
+	}
+	if number == 0 {
+		return 0
+	}
+	at := new(big.Int).Mul(new(big.Int).SetUint64(number-1), big.NewInt(r.PerNanos))
+	return time.Duration(at.Quo(at, big.NewInt(r.Frames)).Int64())
+}

@@ -1,0 +1,59 @@
+package method
+
+import (
+	"math/big"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+)
+
+// sharePPM is part of whole in parts per million, rounded half up; what is above
+// 0 never becomes 0. It is 0 when the whole is.
+func sharePPM(part, whole uint64) int64 {
+	if part == 0 || whole == 0 {
+		return 0
+	}
+	share := new(big.Rat).SetFrac(new(big.Int).SetUint64(part), new(big.Int).SetUint64(whole))
+	return max(1, frame.Round(share.Mul(share, big.NewRat(v1alpha1.PPM, 1))))
+}
+
+// receivedRate is the forwarding rate of a trial in frames/s: what was received
+// over the time that sending took.
+func receivedRate(t *Trial) int64 {
+	took := max(t.Duration, t.TxTime)
+	if took <= 0 {
+		return 0
+	}
+	received := new(big.Int).SetUint64(t.Received)
+	received.Mul(received, big.NewInt(int64(time.Second)))
+	return frame.Round(new(big.Rat).SetFrac(received, big.NewInt(int64(took))))
+}
+
+// lossColumn is the loss ratio of a row.
+var lossColumn = Column{Heading: "loss", Name: "%", Unit: PPM, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+	return pointed(row.LossPPM)
+}}
+
+// receivedColumn is the receive rate of a row.
+var receivedColumn = Column{Heading: "received", Name: "frames/s", Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+	return pointed(row.ReceivedFramesPerSecond)
+}}
+
+func pointed(n *int64) (int64, bool) {
+	if n == nil {
+		return 0, false
+	}
+	return *n, true
+}
+
+// span writes a duration as people do: 1m, not 1m0s.
+func span(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []struct{ long, short string }{{"m0s", "m"}, {"h0m", "h"}} {
+		if n := len(text) - len(zero.long); n > 0 && text[n:] == zero.long {
+			text = text[:n] + zero.short
+		}
+	}
+	return text
+}

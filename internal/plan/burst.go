@@ -1,0 +1,54 @@
+package plan
+
+import (
+	"fmt"
+	"math/big"
+	"time"
+
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Burst gives every sending port an exact number of frames at ppm parts per
+// million of line rate, divided among its streams, and says how long the slowest
+// port takes to send them.
+func (p Plan) Burst(size int, ppm, frames int64) (map[uint16]traffic.Load, time.Duration, error) {
+	loads := make(map[uint16]traffic.Load, len(p.Streams))
+	before := map[int]int64{}
+	var longest time.Duration
+	for _, s := range p.Streams {
+		rate, err := frame.Schedule(p.rate(s, size, ppm))
+		if err != nil {
+			return nil, 0, fmt.Errorf("computing the load of %s: %w", p.Ports[s.Tx].Name, err)
+		}
+		parts := max(s.Part, 1)
+		n := frames / parts
+		if before[s.Tx] < frames%parts {
+			n++
+		}
+		before[s.Tx]++
+		if n == 0 {
+			continue
+		}
+		loads[s.ID] = traffic.Load{Rate: rate, Frames: uint64(n)}
+		took := new(big.Rat).SetFrac64(rate.PerNanos, rate.Frames)
+		longest = max(longest, time.Duration(frame.Round(took.Mul(took, big.NewRat(n, 1)))))
+	}
+	return loads, longest, nil
+}
+
+// BurstFrames is how many frames of a size the slowest sending port sends at line
+// rate in a time, and that rate in frames/s.
+func (p Plan) BurstFrames(size int, d time.Duration) (int64, *big.Rat) {
+	var slowest *big.Rat
+	for _, s := range p.Streams {
+		if r := frame.Rate(p.Ports[s.Tx].BitsPerSecond, size, 1_000_000); slowest == nil || r.Cmp(slowest) < 0 {
+			slowest = r
+		}
+	}
+	if slowest == nil {
+		return 0, new(big.Rat)
+	}
+	n := new(big.Rat).Mul(slowest, big.NewRat(int64(d), int64(time.Second)))
+	return new(big.Int).Quo(n.Num(), n.Denom()).Int64(), slowest
+}

@@ -1,0 +1,164 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Method is what a plan has to know about a measuring method. Throughput and
+// latency, on which others build, are planned in this package; every other
+// method tells it in its own file, in package method.
+type Method struct {
+	// Name of the method in result rows.
+	Name v1alpha1.Method
+	// Member is the name of the method's member of the union of tests.
+	Member string
+	// Given says whether a test asks for the method.
+	Given func(v1alpha1.Test) bool
+	// Validate reports what the schema cannot say; path is that of the member. It
+	// may be nil.
+	Validate func(test v1alpha1.Test, path *field.Path) field.ErrorList
+	// Loads are the loads of a test that may be the word throughput; nil when the
+	// method has none.
+	Loads func(v1alpha1.Test) []v1alpha1.Load
+	// Steps are the steps of a test at one frame size. Test, Method, FrameSize and
+	// Source are filled in, and so is a Duration of 0.
+	Steps func(test v1alpha1.Test) []Step
+	// AfterThroughput says that a throughput test must stand before.
+	AfterThroughput bool
+	// Ordering says that the engine must count reordered frames.
+	Ordering bool
+}
+
+var methods []Method
+
+// Register makes a method known. It is called by the method's file before main
+// begins; a program that plans must import package method.
+func Register(m Method) { methods = append(methods, m) }
+
+// methodOf finds the registered method that a test asks for.
+func methodOf(test v1alpha1.Test) (Method, bool) {
+	for _, m := range methods {
+		if m.Given(test) {
+			return m, true
+		}
+	}
+	return Method{}, false
+}
+
+// membersGiven counts the methods that a test asks for.
+func membersGiven(test v1alpha1.Test) int {
+	given := 0
+	for _, is := range []bool{test.Throughput != nil, test.Latency != nil} {
+		if is {
+			given++
+		}
+	}
+	for _, m := range methods {
+		if m.Given(test) {
+			given++
+		}
+	}
+	return given
+}
+
+// members names all methods as a test gives them.
+func members() []string {
+	names := []string{"throughput", "latency"}
+	for _, m := range methods {
+		names = append(names, m.Member)
+	}
+	return names
+}
+
+// validate reports what is wrong with a test of the method.
+func (m Method) validate(test v1alpha1.Test, throughputBefore bool, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if m.Loads != nil {
+		errs = validateLoads(m.Loads(test), throughputBefore, path.Child("loads"))
+	}
+	if m.AfterThroughput && !throughputBefore {
+		errs = append(errs, field.Invalid(path, test.Name, "no throughput test stands before this test, whose loads follow from its result: add one before it"))
+	}
+	if m.Validate != nil {
+		errs = append(errs, m.Validate(test, path)...)
+	}
+	return errs
+}
+
+// validateOrdering refuses tests of the order of frames that the engine does not
+// know.
+func validateOrdering(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
+	var errs field.ErrorList
+	for i, test := range b.Spec.Tests {
+		if m, ok := methodOf(test); ok && m.Ordering && !engine.Ordering {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "tests").Index(i).Child(m.Member), test.Name,
+				fmt.Sprintf("engine %s of test bed %s does not count reordered frames: choose a bed with another engine", bed.Spec.Engine.Kind, bed.Name)))
+		}
+	}
+	return errs
+}
+
+// registeredSteps are the steps of a registered method over all frame sizes.
+func (p Plan) registeredSteps(m Method, test v1alpha1.Test, sizes []int32) []Step {
+	var steps []Step
+	source := p.lastThroughput()
+	for _, size := range sizes {
+		for _, s := range m.Steps(test) {
+			s.Test, s.Method, s.FrameSize, s.Source = test, m.Name, int(size), source
+			if s.Duration == 0 {
+				s.Duration = time.Duration(s.Trials) * s.TrialDuration
+			}
+			s.Duration += time.Duration(s.Trials) * (p.Settle + p.Rest)
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// AtLoad makes a step of one trial at a load.
+func AtLoad(load v1alpha1.Load, d time.Duration) Step {
+	s := Step{Load: load, TrialDuration: d, Trials: 1}
+	if load != v1alpha1.LoadThroughput {
+		s.LoadPPM, _ = v1alpha1.Percentage(load).PPM()
+	}
+	return s
+}
+
+// Falling are the loads from a highest one down in equal steps, as long as they
+// are above 0.
+func Falling(highestPPM, stepPPM int64) []v1alpha1.Load {
+	var loads []v1alpha1.Load
+	for ppm := highestPPM; ppm > 0 && stepPPM > 0; ppm -= stepPPM {
+		loads = append(loads, v1alpha1.Load(v1alpha1.FormatPPM(ppm)))
+	}
+	return loads
+}
+
+// PPMOr is a share in parts per million, or another one where none is given. What
+// is given was validated by the schema or by Percentages.
+func PPMOr(share, other v1alpha1.Percentage) int64 {
+	if share == "" {
+		share = other
+	}
+	ppm, _ := share.PPM()
+	return ppm
+}
+
+// Percentages reports the shares that are none, by the name of their field.
+func Percentages(shares map[string]v1alpha1.Percentage, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for name, share := range shares {
+		if _, err := share.PPM(); share != "" && err != nil {
+			errs = append(errs, field.Invalid(path.Child(name), share, percentageHint))
+		}
+	}
+	return errs
+}
+
+const percentageHint = "give a percentage of line rate above 0% and up to 100% with at most four decimals, such as 99.994%"

@@ -1,0 +1,56 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// The columns of a method stand in the table in place of latency and jitter, in
+// the line of a finished row, and are not said again in the notes.
+func TestOwnColumnsOfMethods(t *testing.T) {
+	loss, received, corrected := int64(550_000), int64(26_785_714), int64(67_450)
+	row := func(test string, m v1alpha1.Method) v1alpha1.ResultRow {
+		return v1alpha1.ResultRow{
+			Test: test, Method: m, FrameSize: 64, LineRatePPM: v1alpha1.PPM, FramesPerSecond: 59_523_810, BitsPerSecond: 59_523_810 * 512,
+			Sent: 100, Received: 45, Lost: 55, Validity: v1alpha1.ValidityValid,
+		}
+	}
+	frameLoss := row("loss", v1alpha1.MethodFrameLoss)
+	frameLoss.Load, frameLoss.LossPPM, frameLoss.ReceivedFramesPerSecond = "100%", &loss, &received
+	bursts := row("bursts", v1alpha1.MethodBackToBack)
+	bursts.Lost = 0
+	bursts.BackToBack = &v1alpha1.BackToBackSummary{Repetitions: 50, AvgFrames: 3999, MinFrames: 3989, MaxFrames: 4022, StddevFrames: 9, BufferNs: 268_725, CorrectedBufferNs: &corrected}
+	none := row("bursts", v1alpha1.MethodBackToBack)
+	none.FrameSize, none.Sent, none.Received, none.Lost, none.Message = 1518, 0, 0, 0, "not measured: line rate"
+	order := row("order", v1alpha1.MethodOrdering)
+	order.Load, order.Reordered, order.OutOfSequence = "50%", 51, 153
+	order.Ordering = &v1alpha1.OrderingSummary{ReorderedPPM: 5100, OutOfSequencePPM: 15_300, OnsetPPM: 432_812}
+	d := &Document{Rows: []v1alpha1.ResultRow{frameLoss, bursts, none, order}}
+	d.Spec.Tests = []v1alpha1.Test{{Name: "loss", FrameLoss: &v1alpha1.FrameLossTest{MaxLoad: "100%", Step: "10%"}}}
+	text := d.Text()
+	for _, want := range []string{
+		"Test loss: share of lost frames at falling loads, until two lost nothing (RFC 2544 section 26.3)",
+		"64  100%  59,523,810  30.476   100.0000  26,785,714  55.0000      55  Valid",
+		"3,999  3,989  4,022       9  268.725     67.450       0  Valid",
+		"-      -      -       -        -          -       0  Valid",
+		"51  0.5100      153  1.5300    43.2812      55  Valid",
+		"loss: from 100% of line rate down by 10%",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for _, not := range []string{"latency", "of 45 frames reordered", "64 B at 100%: lost"} {
+		if strings.Contains(text, not) {
+			t.Errorf("%q in\n%s", not, text)
+		}
+	}
+	if got, want := RowLine(bursts), "burst avg 3,999 frames, burst min 3,989 frames, burst max 4,022 frames, burst stddev 9 frames, buffer time implied 268.725 us, buffer time corrected 67.450 us, Valid"; !strings.HasSuffix(got, want) {
+		t.Errorf("%s\nwant at its end %s", got, want)
+	}
+	if got := RowLine(frameLoss); !strings.Contains(got, "received 26,785,714 frames/s, loss 55.0000 %, 55 frames lost") {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,69 @@
+package xdp
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/plan"
+)
+
+// A device that lets 0.51 % of the frames change places with the next is reported
+// as such by an ordering test with real frames: 0.51 % reordered, and 1.53 % out of
+// sequence in the older count.
+func TestOrderingOverAReorderer(t *testing.T) {
+	bed := newBed(t)
+	d := bed.device()
+	d.disturb(map[string]uint32{"swaps_per_10000": 51})
+	e := bed.open(d.ports([]netip.Prefix{netip.MustParsePrefix("198.18.1.2/24")}, []netip.Prefix{netip.MustParsePrefix("198.18.1.3/24")})...)
+
+	var benchmark v1alpha1.Benchmark
+	// 100M and 512 bytes are 23,496.2 frames/s: half of it for 1.7022 s is 20,000 frames,
+	// which hold 102 changes of places.
+	benchmark.Spec.Tests = []v1alpha1.Test{{Name: "order", Ordering: &v1alpha1.OrderingTest{Loads: []v1alpha1.Load{"50%"}, Resolution: "50%"}}}
+	benchmark.Spec.Tests[0].Ordering.TrialDuration.Duration = 1_702_470 * time.Microsecond
+	benchmark.Spec.SettleTime.Duration = 200 * time.Millisecond
+	oneWay := false
+	var profile v1alpha1.TrafficProfile
+	profile.Spec = v1alpha1.TrafficProfileSpec{
+		FrameSizes: []int32{512}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}},
+		Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{Bidirectional: &oneWay}},
+	}
+	var testBed v1alpha1.TestBed
+	testBed.Spec.Engine.Kind = v1alpha1.EngineXDP
+	testBed.Spec.Device.BackToBack = &v1alpha1.BackToBackDevice{}
+	for i, name := range []string{"p1", "p2"} {
+		testBed.Spec.Ports = append(testBed.Spec.Ports, v1alpha1.Port{
+			Name: name, Node: "here", Speed: "100M", Addresses: []string{[]string{"198.18.1.2/24", "198.18.1.3/24"}[i]},
+			Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: []string{"v1", "v2"}[i]}},
+		})
+	}
+	p, err := plan.Build(&benchmark, &profile, &testBed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := e.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hops, err := method.Resolve(t.Context(), e, p, info, 100*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := method.Run(t.Context(), method.NewLab(e, p, hops, nil), p.Steps[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var row v1alpha1.ResultRow
+	out.Fill(&row)
+	trial := out.Trial
+	t.Logf("sent %d, received %d, reordered %d, out of sequence %d: %+v", trial.Sent, trial.Received, trial.Reordered, trial.OutOfSequence, *row.Ordering)
+	if trial.Sent < 19_990 || trial.Sent > 20_000 || trial.Received != trial.Sent || trial.Reordered != 102 || trial.OutOfSequence != 306 {
+		t.Errorf("sent %d, received %d, reordered %d, out of sequence %d: want about 20000, all, 102, 306", trial.Sent, trial.Received, trial.Reordered, trial.OutOfSequence)
+	}
+	if o := row.Ordering; o.ReorderedPPM != 5100 || o.OutOfSequencePPM != 15_300 || o.OnsetPPM != 500_000 {
+		t.Errorf("%+v, want 0.51 %% and 1.53 %%", o)
+	}
+}
