@@ -72,6 +72,10 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 	if withLoad {
 		g.columns = append(g.columns, column{"", "load", true})
 	}
+	withLoss := slices.ContainsFunc(rows, func(r v1alpha1.ResultRow) bool { return r.LossRatioPPM > 0 })
+	if withLoss {
+		g.columns = append(g.columns, column{"", "goal", true})
+	}
 	g.columns = append(g.columns,
 		column{"rate, all ports", "frames/s", false}, column{"rate, all ports", unit.name, false},
 		column{"line rate", "%", false},
@@ -85,6 +89,9 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		if withLoad {
 			cells = append(cells, string(row.Load))
 		}
+		if withLoss {
+			cells = append(cells, goalName(row))
+		}
 		cells = append(cells, group(row.FramesPerSecond), fixed(row.BitsPerSecond, unit.bits, 3), fixed(row.LineRatePPM, 10_000, 4))
 		if l := row.Latency; l != nil {
 			cells = append(cells, micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), micros(l.JitterAvgNs), micros(l.JitterMaxNs))
@@ -94,6 +101,15 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		g.rows = append(g.rows, append(cells, group(row.Lost), string(row.Validity)))
 	}
 	return g
+}
+
+// goalName says which loss ratio a row is about: NDR is the throughput, without
+// loss, PDR the partial drop rate.
+func goalName(row v1alpha1.ResultRow) string {
+	if row.LossRatioPPM == 0 {
+		return "NDR"
+	}
+	return fmt.Sprintf("PDR %s", v1alpha1.FormatPPM(row.LossRatioPPM))
 }
 
 // notesOf lists what the numbers do not say, each once, with the rows that it
@@ -139,6 +155,8 @@ func labelsOf(some, all []v1alpha1.ResultRow) string {
 	for _, row := range some {
 		label := fmt.Sprintf("%d B", row.FrameSize)
 		switch {
+		case ofSize[row.FrameSize] != 0 && row.Load == "":
+			label += " " + goalName(row)
 		case ofSize[row.FrameSize] != 0:
 			label += " at " + string(row.Load)
 		case len(labels) > 0 && labels[len(labels)-1] == label:
@@ -156,6 +174,9 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 	}
 	notes = append(notes, row.ValidityReasons...)
 	// The runner's message about a loss says the same with more words.
+	if row.LossRatioPPM > 0 && row.LineRatePPM > 0 {
+		return notes // It is the row's very meaning that frames were lost.
+	}
 	if row.Lost > 0 && !strings.Contains(row.Message, "lost") {
 		notes = append(notes, fmt.Sprintf("lost %s of %s frames (%s)", group(row.Lost), group(row.Sent), share(row.Lost, row.Sent)))
 	}
@@ -197,6 +218,9 @@ func RowLine(row v1alpha1.ResultRow) string {
 	what := fmt.Sprintf("%s %d B", row.Test, row.FrameSize)
 	if row.Load != "" {
 		what += " at " + string(row.Load)
+	}
+	if row.LossRatioPPM > 0 {
+		what += " " + goalName(row)
 	}
 	unit := unitFor(row.BitsPerSecond)
 	parts := []string{fmt.Sprintf("%s frames/s, %s %s, %s%% of line rate",

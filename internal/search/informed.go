@@ -272,3 +272,13 @@ func (s *informed) result() Result {
 	}
 	return r
 }
+
+// EstimateInformed is about how many trials an informed search takes, and how long
+// they send: the medians of docs/design/search.md.
+func EstimateInformed(cfg Config) (trials int, sending time.Duration) {
+	all := levels(cfg)
+	for _, d := range all[:len(all)-1] {
+		sending += 5 * d
+	}
+	return 5*(len(all)-1) + 1, sending + cfg.TrialDuration
+}

@@ -256,3 +256,20 @@ func full(t target, trials []Trial) time.Duration {
 	s := t.sums(trials)
 	return s.goodLong + s.badLong
 }
+
+// EstimateMLRsearch is about how many trials an MLRsearch takes, and how long they
+// send: some for every target that comes before, and for the goal two at the load
+// found and as many above it as decide a load.
+func EstimateMLRsearch(goals []Goal) (trials int, sending time.Duration) {
+	for _, g := range goals {
+		for _, t := range g.targets(1) {
+			n := 4
+			if t.duration == g.FinalTrialDuration {
+				n = 2 * int((g.DurationSum+g.FinalTrialDuration-1)/g.FinalTrialDuration)
+			}
+			trials += n
+			sending += time.Duration(n) * t.duration
+		}
+	}
+	return trials, sending
+}
