@@ -249,3 +249,19 @@ func TestPredict(t *testing.T) {
 		t.Error("line rate gave a hint")
 	}
 }
+
+func TestTheEstimatesOfTheOtherSearchesAreClose(t *testing.T) {
+	cfg := config(1000, million, 1000)
+	r := mustInform(t, cfg, 430_000, lossy(432_100))
+	if n, d := EstimateInformed(cfg); n < len(r.Trials)/2 || n > 2*len(r.Trials) || d < r.Sending()/2 || d > 2*r.Sending() {
+		t.Errorf("estimated %d trials of %s, took %d of %s", n, d, len(r.Trials), r.Sending())
+	}
+	goals := []Goal{Throughput2544(cfg.TrialDuration)}
+	r, err := MLRsearch(context.Background(), cfg, goals, lossy(432_100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, d := EstimateMLRsearch(goals); n < len(r.Trials)/2 || n > 2*len(r.Trials) || d < r.Sending()/2 || d > 2*r.Sending() {
+		t.Errorf("estimated %d trials of %s, took %d of %s", n, d, len(r.Trials), r.Sending())
+	}
+}
