@@ -100,6 +100,13 @@ func TestInformedOnANoisyDevice(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9971, 2))
 	for range 20_000 {
 		cfg := config(1+rng.Int64N(1000), million, 1+rng.Int64N(20_000))
+		// Also so short that there are two lengths of trials, or only one.
+		switch rng.IntN(4) {
+		case 0:
+			cfg.TrialDuration, cfg.SearchTrialDuration = 200*time.Millisecond, 100*time.Millisecond
+		case 1:
+			cfg.TrialDuration, cfg.SearchTrialDuration = 100*time.Millisecond, 100*time.Millisecond
+		}
 		centre, spread, disturbed := rng.Int64N(million), 1+rng.Int64N(300_000), rng.Float64()*0.5
 		mustInform(t, cfg, rng.Int64N(million), device(func(ppm int64, d time.Duration) Verdict {
 			v := lossy(centre-spread/2+rng.Int64N(spread))(ppm, d)
