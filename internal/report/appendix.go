@@ -122,9 +122,12 @@ func (d *Document) trials() []string {
 		switch {
 		case test.Throughput != nil:
 			t := test.Throughput
-			parts = append(parts, fmt.Sprintf("%s: %s between %s and %s of line rate, resolution %s, trials of %s, confirmed for %s",
-				test.Name, searchName(t.Search), t.MinLoad, t.MaxLoad, t.Resolution,
-				span(t.SearchTrialDuration.Duration), span(t.TrialDuration.Duration)))
+			short := "trials of " + span(t.SearchTrialDuration.Duration)
+			if t.Search == v1alpha1.SearchMLRsearch || t.Search == v1alpha1.SearchInformed {
+				short = "shorter trials first"
+			}
+			parts = append(parts, fmt.Sprintf("%s: %s between %s and %s of line rate, resolution %s, %s, confirmed for %s",
+				test.Name, searchName(t.Search), t.MinLoad, t.MaxLoad, t.Resolution, short, span(t.TrialDuration.Duration)))
 		case test.Latency != nil:
 			parts = append(parts, fmt.Sprintf("%s: trials of %s", test.Name, span(test.Latency.TrialDuration.Duration)))
 		}
