@@ -126,12 +126,15 @@ const (
 
 // Method names the method of a result row.
 //
-// +kubebuilder:validation:Enum=Throughput;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery
+// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery
 type Method string
 
 const (
 	// MethodThroughput is RFC 2544 section 26.1.
 	MethodThroughput Method = "Throughput"
+	// MethodPartialDropRate is the highest load at which the loss ratio is not above
+	// the one asked for (RFC 9971); it is never called throughput.
+	MethodPartialDropRate Method = "PartialDropRate"
 	// MethodLatency is RFC 2544 section 26.2.
 	MethodLatency Method = "Latency"
 	// MethodFrameLoss is RFC 2544 section 26.3.
@@ -165,6 +168,10 @@ type ResultRow struct {
 	// method finds the load itself.
 	// +optional
 	Load Load `json:"load,omitempty"`
+	// lossRatioPPM is the loss ratio of a partial drop rate in parts per million of
+	// the frames sent; absent for all other rows.
+	// +optional
+	LossRatioPPM int64 `json:"lossRatioPPM,omitempty"`
 	// lineRatePPM is the intended load in parts per million of line rate: for a
 	// throughput test the throughput, 0 when no load passed.
 	// +required
@@ -231,6 +238,9 @@ type ResultRow struct {
 	// elapsedMilliseconds is how long the row took.
 	// +optional
 	ElapsedMilliseconds int64 `json:"elapsedMilliseconds"`
+	// search is what the search of a throughput or partial drop rate took and found.
+	// +optional
+	Search *SearchSummary `json:"search,omitempty"`
 	// validity says whether the row can be believed.
 	// +required
 	Validity Validity `json:"validity"`
@@ -241,6 +251,59 @@ type ResultRow struct {
 	// message explains an unusual result, such as a throughput of 0.
 	// +optional
 	Message string `json:"message,omitempty"`
+}
+
+// SearchSummary is what a search took and found, with the report fields of RFC
+// 9971. The load of the row is the lower bound.
+type SearchSummary struct {
+	// method of the search.
+	// +required
+	Method SearchMethod `json:"method"`
+	// start says from where the first load was known, such as "64 B"; absent when
+	// nothing was known.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Start string `json:"start,omitempty"`
+	// upperBoundPPM is the lowest load that did not pass, in parts per million of
+	// line rate; 0 when the highest load passed.
+	// +optional
+	UpperBoundPPM int64 `json:"upperBoundPPM"`
+	// trialMilliseconds is how long the tester sent in all trials of the search; one
+	// search serves all loss ratios of a test.
+	// +optional
+	TrialMilliseconds int64 `json:"trialMilliseconds"`
+	// capped says that timeLimit ended the search: the load passed, but the upper
+	// bound may be further away than resolution.
+	// +optional
+	Capped bool `json:"capped,omitempty"`
+	// goal is the Goal Result of MLRsearch; absent for other searches.
+	// +optional
+	Goal *GoalResult `json:"goal,omitempty"`
+}
+
+// GoalResult is the Goal Result of one Search Goal (RFC 9971).
+type GoalResult struct {
+	// name of the goal: NDR or PDR.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// regular says that the Relevant Lower Bound and the Relevant Upper Bound both
+	// exist and are as close as asked for.
+	// +optional
+	Regular bool `json:"regular"`
+	// conditionalFramesPerSecond is the Conditional Throughput in frames/s summed
+	// over all sending ports, rounded to the nearest.
+	// +optional
+	ConditionalFramesPerSecond int64 `json:"conditionalFramesPerSecond"`
+	// lowerBoundMilliseconds is the length of all full-length trials at the Relevant
+	// Lower Bound.
+	// +optional
+	LowerBoundMilliseconds int64 `json:"lowerBoundMilliseconds"`
+	// upperBoundMilliseconds is the length of all full-length trials at the Relevant
+	// Upper Bound.
+	// +optional
+	UpperBoundMilliseconds int64 `json:"upperBoundMilliseconds"`
 }
 
 // LatencySummary is latency and jitter in nanoseconds. Jitter is the absolute

@@ -136,16 +136,70 @@ type Test struct {
 
 // SearchMethod names how the throughput is searched.
 //
-// +kubebuilder:validation:Enum=Binary
+// +kubebuilder:validation:Enum=Binary;MLRsearch;Informed
 type SearchMethod string
 
-// SearchBinary halves the interval between the highest load that passed and the
-// lowest that lost frames.
-const SearchBinary SearchMethod = "Binary"
+const (
+	// SearchBinary halves the interval between the highest load that passed and the
+	// lowest that lost frames (RFC 2544).
+	SearchBinary SearchMethod = "Binary"
+	// SearchMLRsearch is Multiple Loss Ratio search (RFC 9971).
+	SearchMLRsearch SearchMethod = "MLRsearch"
+	// SearchInformed begins at what other frame sizes have shown, and closes the
+	// load in by short trials before the one of full length.
+	SearchInformed SearchMethod = "Informed"
+)
+
+// LossRatio is a share of the frames sent in human form, such as "0.5%", with up
+// to four decimals.
+//
+// +kubebuilder:validation:MinLength=2
+// +kubebuilder:validation:MaxLength=8
+// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,2}([.][0-9]{1,4})?%$')",messageExpression="'\"' + self + '\" is not a loss ratio: give a percentage of the frames sent below 100% with at most four decimals, such as 0.5%'"
+type LossRatio string
+
+// MLRsearchGoal is what all search goals of an MLRsearch have in common (RFC
+// 9971). The defaults make the throughput that of RFC 2544.
+type MLRsearchGoal struct {
+	// exceedRatio is the part of the duration sum that may have high loss.
+	// +optional
+	// +kubebuilder:default="0%"
+	ExceedRatio LossRatio `json:"exceedRatio,omitempty"`
+	// initialTrialDuration is the length of the first trials; by default a
+	// sixtieth of trialDuration.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10ms') && duration(self) <= duration('24h')",messageExpression="'initialTrialDuration is ' + self + ': give 10ms to 24h'"
+	InitialTrialDuration *metav1.Duration `json:"initialTrialDuration,omitempty"`
+	// durationSum is how long the trials at one load take together before the load
+	// is decided; by default trialDuration.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('240h')",messageExpression="'durationSum is ' + self + ': give 100ms to 240h'"
+	DurationSum *metav1.Duration `json:"durationSum,omitempty"`
+	// width is how far the bounds may lie apart, as a part of the upper one. It
+	// widens resolution at high loads and never goes below it; by default
+	// resolution alone decides.
+	// +optional
+	Width *Percentage `json:"width,omitempty"`
+	// precedingTargets is how many coarser targets, with shorter trials, come before
+	// the goal.
+	// +optional
+	// +kubebuilder:default=2
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=8
+	PrecedingTargets *int32 `json:"precedingTargets,omitempty"`
+	// expansion is the factor by which steps grow while a bound is missing.
+	// +optional
+	// +kubebuilder:default=2
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=16
+	Expansion int32 `json:"expansion,omitempty"`
+}
 
 // ThroughputTest searches the highest offered load at which no frame is lost.
 //
 // +kubebuilder:validation:XValidation:rule="duration(self.searchTrialDuration) <= duration(self.trialDuration)",message="searchTrialDuration is longer than trialDuration: the trials of the search may be shorter than the confirmation, not longer"
+// +kubebuilder:validation:XValidation:rule="!has(self.mlrSearch) || (has(self.search) && self.search == 'MLRsearch')",message="mlrSearch is for the search MLRsearch: set search to MLRsearch, or leave mlrSearch out"
+// +kubebuilder:validation:XValidation:rule="!has(self.lossRatios) || size(self.lossRatios) == 1 || (has(self.search) && self.search == 'MLRsearch')",message="several loss ratios need the search MLRsearch: set search to MLRsearch, or leave lossRatios out"
 type ThroughputTest struct {
 	// search is the search method.
 	// +optional
@@ -171,11 +225,34 @@ type ThroughputTest struct {
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
 	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
-	// searchTrialDuration is the length of the trials of the search before it.
+	// searchTrialDuration is the length of the trials of the search Binary before it,
+	// and the longest of those of Informed.
 	// +optional
 	// +kubebuilder:default="10s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'searchTrialDuration is ' + self + ': give 100ms to 24h'"
 	SearchTrialDuration metav1.Duration `json:"searchTrialDuration,omitempty"`
+	// lossRatios are the loss ratios whose loads are searched: 0% is the throughput,
+	// every other one makes a further row of a partial drop rate. More than 0% needs
+	// the search MLRsearch.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:XValidation:rule="'0%' in self",message="lossRatios must have 0%, which is the throughput, among them: add it"
+	LossRatios []LossRatio `json:"lossRatios,omitempty"`
+	// mlrSearch is what the search goals of the search MLRsearch have in common.
+	// +optional
+	MLRSearch *MLRsearchGoal `json:"mlrSearch,omitempty"`
+	// warmUp is the length of a trial that is run before every search and not looked
+	// at; by default there is none.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",messageExpression="'warmUp is ' + self + ': give 100ms to 1h'"
+	WarmUp *metav1.Duration `json:"warmUp,omitempty"`
+	// timeLimit is how long the search at one frame size may take, with settling and
+	// rest; what is known then is reported, and marked. By default there is none.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('240h')",messageExpression="'timeLimit is ' + self + ': give 1s to 240h'"
+	TimeLimit *metav1.Duration `json:"timeLimit,omitempty"`
 }
 
 // LoadThroughput is the load name that stands for the throughput found by an

@@ -36,6 +36,20 @@ func (p Percentage) PPM() (int64, error) {
 	return v, nil
 }
 
+// PPM returns the ratio in parts per million (0 to 999,999). It fails when the text
+// is not a percentage below 100%.
+func (r LossRatio) PPM() (int64, error) {
+	m := percentagePattern.FindStringSubmatch(string(r))
+	if m == nil {
+		return 0, fmt.Errorf("%q is not a loss ratio: give a percentage of the frames sent below 100%% with at most four decimals, such as 0.5%%", string(r))
+	}
+	v, err := strconv.ParseInt(m[1]+(m[2] + "0000")[:4], 10, 64)
+	if err != nil || v >= PPM {
+		return 0, fmt.Errorf("%q is out of range: give a loss ratio below 100%%", string(r))
+	}
+	return v, nil
+}
+
 // FormatPPM writes parts per million as a percentage with the fewest decimals
 // that keep it exact: 696875 is "69.6875%".
 func FormatPPM(ppm int64) Percentage {

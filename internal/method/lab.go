@@ -50,6 +50,10 @@ type Lab struct {
 	found map[found]int64
 	// rows that are finished, in their order.
 	rows []v1alpha1.ResultRow
+	// hints of what the device can do, from outside of the benchmark.
+	hints []search.Hint
+	// partial drop rates that the search of a throughput found beside it.
+	partial map[partial]Outcome
 }
 
 type found struct {
@@ -63,16 +67,20 @@ func NewLab(gen traffic.Generator, p plan.Plan, hops *Neighbours, observe func(E
 	if observe == nil {
 		observe = func(Event) {}
 	}
-	return &Lab{gen: gen, plan: p, hops: hops, observe: observe, rested: true, found: map[found]int64{}}
+	return &Lab{gen: gen, plan: p, hops: hops, observe: observe, rested: true, found: map[found]int64{}, partial: map[partial]Outcome{}}
 }
 
 // SetThroughput tells the lab what a throughput test found at a frame size, in
 // parts per million of line rate, for tests that build on it.
 func (l *Lab) SetThroughput(test string, size int, ppm int64) { l.found[found{test, size}] = ppm }
 
+// AddHints tells the lab what is believed of the device, for searches that begin
+// there.
+func (l *Lab) AddHints(hints ...search.Hint) { l.hints = append(l.hints, hints...) }
+
 // Trial runs one trial at ppm parts per million of line rate. When the tester
-// only just fell short of the load, the trial is void and run once more: a busy
-// moment of the tester says nothing about the device.
+// only just fell short of the load, or lost frames itself, the trial is void and
+// run once more: a busy moment of the tester says nothing about the device.
 func (l *Lab) Trial(ctx context.Context, step plan.Step, ppm int64, d time.Duration, bracket search.Bracket) (*Trial, error) {
 	loads, err := l.plan.Loads(step.FrameSize, ppm)
 	if err != nil {

@@ -1,11 +1,16 @@
 package method
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"math/big"
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 )
@@ -13,65 +18,156 @@ import (
 func init() { register(v1alpha1.MethodThroughput, throughput) }
 
 // searches by their name in the API; the empty name is its default.
-var searches = map[v1alpha1.SearchMethod]search.Func{
-	"":                    search.Binary,
-	v1alpha1.SearchBinary: search.Binary,
+var searches = map[v1alpha1.SearchMethod]func(context.Context, *Lab, plan.Step, search.Measurer) (search.Result, error){
+	"":                    binarySearch,
+	v1alpha1.SearchBinary: binarySearch,
+	v1alpha1.SearchMLRsearch: func(ctx context.Context, _ *Lab, step plan.Step, m search.Measurer) (search.Result, error) {
+		return search.MLRsearch(ctx, step.Search, step.Goals, m)
+	},
+	v1alpha1.SearchInformed: func(ctx context.Context, lab *Lab, step plan.Step, m search.Measurer) (search.Result, error) {
+		start, source := lab.predict(step)
+		return search.Informed(ctx, step.Search, start, source, m)
+	},
+}
+
+func binarySearch(ctx context.Context, _ *Lab, step plan.Step, m search.Measurer) (search.Result, error) {
+	return search.Binary(ctx, step.Search, m)
 }
 
 // throughput finds the highest load at which no frame is lost (RFC 2544 section
-// 26.1).
+// 26.1), and beside it the partial drop rates that the test asks for.
 func throughput(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	find, ok := searches[step.Test.Throughput.Search]
 	if !ok {
 		return Outcome{}, fmt.Errorf("search %q is not known", step.Test.Throughput.Search)
 	}
-	m := &searchTrials{lab: lab, step: step}
-	result, err := find(ctx, step.Search, m)
+	m := &searchTrials{lab: lab, step: step, kept: map[int]*Trial{}}
+	result, err := find(ctx, lab, step, m)
 	if err != nil {
 		return Outcome{}, err
 	}
-	out := Outcome{LoadPPM: result.ThroughputPPM(), Bracket: result.Bracket, Trial: m.passed}
-	if result.GeneratorBound {
-		out.Limit = m.failed
+	if len(result.Goals) == 0 {
+		found := search.GoalResult{
+			LowerPPM: result.PassedPPM, UpperPPM: result.FailedPPM,
+			Deciding: result.Deciding, GeneratorBound: result.GeneratorBound,
+		}
+		return m.outcome(result, found, nil), nil
 	}
-	if out.LoadPPM > 0 {
-		return out, nil
+	for i, goal := range result.Goals[1:] {
+		lab.partial[partial{step.Test.Name, step.FrameSize, step.Goals[i+1].LossRatioPPM}] = m.outcome(result, goal, lab.goal(step, goal))
 	}
-	out.Trial = m.failed
-	switch t := m.failed; {
-	case t.Sent > 0 && t.Received == 0:
-		out.Message = lab.silence(t)
-	case t.GeneratorBound():
-		out.Message = fmt.Sprintf("the lowest load, %s, could not be measured: the tester was the limit", percent(t.LoadPPM))
-	default:
-		out.Message = fmt.Sprintf("%d of %d frames were lost at the lowest load, %s: lower minLoad to search below it", t.Lost, t.Sent, percent(t.LoadPPM))
-	}
-	return out, nil
+	return m.outcome(result, result.Goals[0], lab.goal(step, result.Goals[0])), nil
 }
 
 // searchTrials runs the trials of a search. It keeps those that can decide it:
-// the last that passed and the last that did not.
+// those of full length, those at the lowest load, and those in which the tester
+// was the limit.
 type searchTrials struct {
-	lab            *Lab
-	step           plan.Step
-	bracket        search.Bracket
-	passed, failed *Trial
+	lab     *Lab
+	step    plan.Step
+	bracket search.Bracket
+	n       int
+	kept    map[int]*Trial
+	short   *Trial
 }
 
 // Measure runs one trial and judges it.
 func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) (search.Verdict, error) {
+	before := s.lab.trials
 	t, err := s.lab.Trial(ctx, s.step, ppm, d, s.bracket)
 	if err != nil {
 		return search.Verdict{}, err
 	}
-	v := search.Verdict{Passed: t.Passed(), GeneratorBound: t.GeneratorBound(), NothingReceived: t.Sent > 0 && t.Received == 0}
+	v := search.Verdict{
+		Passed: t.Passed(), GeneratorBound: t.GeneratorBound(), NothingReceived: t.Sent > 0 && t.Received == 0,
+		Intended: t.Intended, Sent: t.Sent, Lost: t.Lost, Repeated: max(s.lab.trials-before-1, 0),
+	}
+	if d >= s.step.TrialDuration || ppm == s.step.Search.MinPPM {
+		s.kept[s.n] = t
+	}
+	s.n++
+	if v.GeneratorBound && (s.short == nil || ppm <= s.short.LoadPPM) {
+		s.short = t
+	}
 	if v.Passed {
-		s.passed, s.bracket.PassedPPM = t, ppm
+		s.bracket.PassedPPM = ppm
+		if ppm >= s.bracket.FailedPPM {
+			s.bracket.FailedPPM = 0
+		}
 		return v, nil
 	}
-	s.failed, s.bracket.FailedPPM = t, ppm
+	s.bracket.FailedPPM = ppm
 	if ppm <= s.bracket.PassedPPM {
 		s.bracket.PassedPPM = 0
 	}
 	return v, nil
+}
+
+// outcome is what a search found for one loss ratio.
+func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v1alpha1.GoalResult) Outcome {
+	method := s.step.Test.Throughput.Search
+	if method == "" {
+		method = v1alpha1.SearchBinary
+	}
+	out := Outcome{
+		LoadPPM: found.LowerPPM, Bracket: search.Bracket{PassedPPM: found.LowerPPM, FailedPPM: found.UpperPPM},
+		Trial: s.kept[found.Deciding],
+		Search: &v1alpha1.SearchSummary{
+			Method: method, Start: r.Start, UpperBoundPPM: found.UpperPPM,
+			TrialMilliseconds: r.Sending().Milliseconds(), Capped: r.Capped, Goal: goal,
+		},
+	}
+	if found.GeneratorBound {
+		out.Limit = s.short
+	}
+	if r.Capped {
+		out.Message = fmt.Sprintf("the time limit of %s ended the search: the upper bound may be further away than the resolution", s.step.Search.TimeCap)
+	}
+	if out.LoadPPM > 0 {
+		return out
+	}
+	switch t := out.Trial; {
+	case r.Capped:
+		out.Trial = nil
+		out.Message = fmt.Sprintf("the time limit of %s ended the search before a trial of full length passed: raise timeLimit", s.step.Search.TimeCap)
+	case t == nil:
+	case t.Sent > 0 && t.Received == 0:
+		out.Message = s.lab.silence(t)
+	case t.GeneratorBound():
+		out.Limit = t
+		out.Message = fmt.Sprintf("the lowest load, %s, could not be measured: the tester was the limit", percent(t.LoadPPM))
+	default:
+		out.Message = fmt.Sprintf("%d of %d frames were lost at the lowest load, %s: lower minLoad to search below it", t.Lost, t.Sent, percent(t.LoadPPM))
+	}
+	return out
+}
+
+// goal is a goal result as the API has it.
+func (l *Lab) goal(step plan.Step, g search.GoalResult) *v1alpha1.GoalResult {
+	rate := l.plan.FramesPerSecond(step.FrameSize, v1alpha1.PPM)
+	rate.Mul(rate, g.Conditional).Quo(rate, big.NewRat(v1alpha1.PPM, 1))
+	return &v1alpha1.GoalResult{
+		Name: g.Goal.Name, Regular: g.Regular, ConditionalFramesPerSecond: frame.Round(rate),
+		LowerBoundMilliseconds: g.LowerSum.Milliseconds(), UpperBoundMilliseconds: g.UpperSum.Milliseconds(),
+	}
+}
+
+// predict is the load at which a search begins by what is known of the device:
+// the throughput found at the frame sizes before, and the hints that the lab was
+// given.
+func (l *Lab) predict(step plan.Step) (ppm int64, source string) {
+	if len(l.plan.Streams) == 0 {
+		return 0, ""
+	}
+	speed := l.plan.Ports[l.plan.Streams[0].Tx].BitsPerSecond
+	hints := slices.Clone(l.hints)
+	before := slices.SortedFunc(maps.Keys(l.found), func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.test, b.test))
+	})
+	for _, f := range before {
+		if h, ok := search.Found(speed, f.size, l.found[f], step.Search.MaxPPM, fmt.Sprintf("%s %d B", f.test, f.size)); ok {
+			hints = append(hints, h)
+		}
+	}
+	return search.Predict(hints, speed, step.FrameSize)
 }

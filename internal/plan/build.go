@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -121,14 +120,8 @@ func (p Plan) steps(test v1alpha1.Test, sizes []int32) []Step {
 	var steps []Step
 	switch {
 	case test.Throughput != nil:
-		cfg, _ := searchConfig(*test.Throughput)
-		trials, sending := search.Estimate(cfg)
 		for _, size := range sizes {
-			steps = append(steps, Step{
-				Test: test, Method: v1alpha1.MethodThroughput, FrameSize: int(size),
-				Search: cfg, TrialDuration: cfg.TrialDuration,
-				Trials: trials, Duration: sending + time.Duration(trials)*(p.Settle+p.Rest),
-			})
+			steps = append(steps, p.searchSteps(test, int(size))...)
 		}
 	case test.Latency != nil:
 		d := orDefault(test.Latency.TrialDuration.Duration, defaultTrial)
@@ -165,34 +158,6 @@ func latencyLoads(t v1alpha1.LatencyTest) []v1alpha1.Load {
 		return t.Loads
 	}
 	return []v1alpha1.Load{"10%", "50%", "90%", v1alpha1.LoadThroughput}
-}
-
-// searchConfig is the search of a throughput test, with the API's defaults.
-func searchConfig(t v1alpha1.ThroughputTest) (search.Config, error) {
-	cfg := search.Config{
-		TrialDuration:       orDefault(t.TrialDuration.Duration, defaultTrial),
-		SearchTrialDuration: t.SearchTrialDuration.Duration,
-	}
-	if cfg.SearchTrialDuration == 0 {
-		cfg.SearchTrialDuration = min(defaultSearchTrial, cfg.TrialDuration)
-	}
-	var err error
-	for _, share := range []struct {
-		text, other v1alpha1.Percentage
-		into        *int64
-	}{
-		{t.Resolution, defaultResolution, &cfg.ResolutionPPM},
-		{t.MinLoad, defaultMinLoad, &cfg.MinPPM},
-		{t.MaxLoad, defaultMaxLoad, &cfg.MaxPPM},
-	} {
-		if share.text == "" {
-			share.text = share.other
-		}
-		if *share.into, err = share.text.PPM(); err != nil {
-			return cfg, err
-		}
-	}
-	return cfg, nil
 }
 
 func orDefault(d, other time.Duration) time.Duration {

@@ -70,8 +70,13 @@ type Step struct {
 	// Source is the name of the throughput test that the load throughput means; of
 	// other methods than latency, the nearest one before, empty without.
 	Source string
+	// LossRatioPPM is the loss ratio of a partial drop rate, 0 for all else.
+	LossRatioPPM int64
 	// Search bounds a throughput test.
 	Search search.Config
+	// Goals are the search goals of MLRsearch: that of the step's own loss ratio,
+	// and for the throughput those of all loss ratios of the test.
+	Goals []search.Goal
 	// TrialDuration is the length of the trial that makes the row.
 	TrialDuration time.Duration
 	// Trials is about how many trials the step takes, and Duration how long they
@@ -82,6 +87,9 @@ type Step struct {
 
 // Name names the step for a person: "throughput 64 B", "latency 64 B at 50%".
 func (s Step) Name() string {
+	if s.LossRatioPPM > 0 {
+		return fmt.Sprintf("%s %d B with up to %s loss", s.Test.Name, s.FrameSize, v1alpha1.FormatPPM(s.LossRatioPPM))
+	}
 	if s.Load == "" {
 		return fmt.Sprintf("%s %d B", s.Test.Name, s.FrameSize)
 	}
@@ -90,7 +98,7 @@ func (s Step) Name() string {
 
 // Makes reports whether a row is the one that the step makes.
 func (s Step) Makes(row v1alpha1.ResultRow) bool {
-	return row.Test == s.Test.Name && int(row.FrameSize) == s.FrameSize && row.Load == s.Load
+	return row.Test == s.Test.Name && int(row.FrameSize) == s.FrameSize && row.Load == s.Load && row.LossRatioPPM == s.LossRatioPPM
 }
 
 // Trials is about how many trials the whole plan takes.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -44,9 +45,11 @@ func validateTests(b *v1alpha1.Benchmark) field.ErrorList {
 
 func validateThroughput(t v1alpha1.ThroughputTest, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if t.Search != "" && t.Search != v1alpha1.SearchBinary {
-		errs = append(errs, field.NotSupported(path.Child("search"), t.Search, []v1alpha1.SearchMethod{v1alpha1.SearchBinary}))
+	searches := []v1alpha1.SearchMethod{v1alpha1.SearchBinary, v1alpha1.SearchMLRsearch, v1alpha1.SearchInformed}
+	if t.Search != "" && !slices.Contains(searches, t.Search) {
+		errs = append(errs, field.NotSupported(path.Child("search"), t.Search, searches))
 	}
+	errs = append(errs, validateLossRatios(t, path)...)
 	for name, share := range map[string]v1alpha1.Percentage{"resolution": t.Resolution, "minLoad": t.MinLoad, "maxLoad": t.MaxLoad} {
 		if _, err := share.PPM(); share != "" && err != nil {
 			errs = append(errs, field.Invalid(path.Child(name), share, "give a percentage of line rate above 0% and up to 100% with at most four decimals, such as 99.994%"))
@@ -56,9 +59,12 @@ func validateThroughput(t v1alpha1.ThroughputTest, path *field.Path) field.Error
 		return errs
 	}
 	cfg, err := searchConfig(t)
+	if err == nil {
+		_, err = searchGoals(t, cfg)
+	}
 	switch {
 	case err != nil:
-		errs = append(errs, field.Invalid(path, t, err.Error()))
+		errs = append(errs, field.Invalid(path.Child("search"), t.Search, err.Error()))
 	case cfg.MinPPM > cfg.MaxPPM:
 		errs = append(errs, field.Invalid(path.Child("minLoad"), v1alpha1.FormatPPM(cfg.MinPPM),
 			fmt.Sprintf("minLoad is above maxLoad %s: lower minLoad or raise maxLoad", v1alpha1.FormatPPM(cfg.MaxPPM))))
@@ -68,6 +74,35 @@ func validateThroughput(t v1alpha1.ThroughputTest, path *field.Path) field.Error
 	case cfg.MaxPPM > cfg.MinPPM && cfg.ResolutionPPM > cfg.MaxPPM-cfg.MinPPM:
 		errs = append(errs, field.Invalid(path.Child("resolution"), v1alpha1.FormatPPM(cfg.ResolutionPPM),
 			fmt.Sprintf("resolution is wider than the %s between minLoad and maxLoad, so that nothing would be searched: lower it", v1alpha1.FormatPPM(cfg.MaxPPM-cfg.MinPPM))))
+	}
+	return errs
+}
+
+// validateLossRatios refuses loss ratios that the search cannot find, and those
+// without the throughput.
+func validateLossRatios(t v1alpha1.ThroughputTest, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if t.MLRSearch != nil && t.Search != v1alpha1.SearchMLRsearch {
+		errs = append(errs, field.Invalid(path.Child("mlrSearch"), t.Search, "mlrSearch is for the search MLRsearch: set search to MLRsearch, or leave mlrSearch out"))
+	}
+	seen, more := map[int64]bool{}, false
+	for i, text := range t.LossRatios {
+		ratio, err := text.PPM()
+		at := path.Child("lossRatios").Index(i)
+		switch {
+		case err != nil:
+			errs = append(errs, field.Invalid(at, text, "give a percentage of the frames sent below 100% with at most four decimals, such as 0.5%"))
+		case seen[ratio]:
+			errs = append(errs, field.Duplicate(at, text))
+		}
+		seen[ratio], more = true, more || ratio > 0
+	}
+	switch {
+	case len(errs) > 0 || len(t.LossRatios) == 0:
+	case !seen[0]:
+		errs = append(errs, field.Required(path.Child("lossRatios"), "add 0%, which is the throughput"))
+	case more && t.Search != v1alpha1.SearchMLRsearch:
+		errs = append(errs, field.Invalid(path.Child("lossRatios"), t.LossRatios, "loss ratios above 0% need the search MLRsearch: set search to MLRsearch, or leave lossRatios out"))
 	}
 	return errs
 }

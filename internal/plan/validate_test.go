@@ -83,6 +83,25 @@ func TestValidateRefuses(t *testing.T) {
 		"unknown search": {func(o *objects) {
 			o.benchmark.Spec.Tests[0].Throughput.Search = "Guess"
 		}, []string{`spec.tests[0].throughput.search: Unsupported value: "Guess"`, `"Binary"`}},
+		"loss ratio of another search": {func(o *objects) {
+			o.benchmark.Spec.Tests[0].Throughput.LossRatios = []v1alpha1.LossRatio{"0%", "0.5%"}
+		}, []string{`spec.tests[0].throughput.lossRatios: Invalid value`, "set search to MLRsearch"}},
+		"no throughput among the loss ratios": {func(o *objects) {
+			o.benchmark.Spec.Tests[0].Throughput = &v1alpha1.ThroughputTest{Search: v1alpha1.SearchMLRsearch, LossRatios: []v1alpha1.LossRatio{"0.5%"}}
+		}, []string{`spec.tests[0].throughput.lossRatios: Required value: add 0%`}},
+		"same loss ratio twice": {func(o *objects) {
+			o.benchmark.Spec.Tests[0].Throughput = &v1alpha1.ThroughputTest{Search: v1alpha1.SearchMLRsearch, LossRatios: []v1alpha1.LossRatio{"0%", "0.5%", "0.50%"}}
+		}, []string{`spec.tests[0].throughput.lossRatios[2]: Duplicate value: "0.50%"`}},
+		"all frames may be lost": {func(o *objects) {
+			o.benchmark.Spec.Tests[0].Throughput = &v1alpha1.ThroughputTest{Search: v1alpha1.SearchMLRsearch, LossRatios: []v1alpha1.LossRatio{"0%", "100%"}}
+		}, []string{`spec.tests[0].throughput.lossRatios[1]: Invalid value: "100%"`}},
+		"goal of another search": {func(o *objects) {
+			o.benchmark.Spec.Tests[0].Throughput = &v1alpha1.ThroughputTest{Search: v1alpha1.SearchInformed, MLRSearch: &v1alpha1.MLRsearchGoal{}}
+		}, []string{`spec.tests[0].throughput.mlrSearch: Invalid value: "Informed"`}},
+		"duration sum too short": {func(o *objects) {
+			o.benchmark.Spec.Tests[0].Throughput = &v1alpha1.ThroughputTest{
+				Search: v1alpha1.SearchMLRsearch, MLRSearch: &v1alpha1.MLRsearchGoal{DurationSum: &metav1.Duration{Duration: time.Second}}}
+		}, []string{`spec.tests[0].throughput.search: Invalid value: "MLRsearch"`, "a duration sum of at least that"}},
 		"unknown engine": {func(o *objects) {
 			o.bed.Spec.Engine.Kind = "abacus"
 		}, []string{`TestBed/bed.spec.engine.kind: Unsupported value: "abacus"`, `"xdp"`}},

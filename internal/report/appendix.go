@@ -123,9 +123,12 @@ func (d *Document) trials() []string {
 		switch {
 		case test.Throughput != nil:
 			t := test.Throughput
-			parts = append(parts, fmt.Sprintf("%s: %s search between %s and %s of line rate, resolution %s, trials of %s, confirmed for %s",
-				test.Name, strings.ToLower(string(t.Search)), t.MinLoad, t.MaxLoad, t.Resolution,
-				span(t.SearchTrialDuration.Duration), span(t.TrialDuration.Duration)))
+			short := "trials of " + span(t.SearchTrialDuration.Duration)
+			if t.Search == v1alpha1.SearchMLRsearch || t.Search == v1alpha1.SearchInformed {
+				short = "shorter trials first"
+			}
+			parts = append(parts, fmt.Sprintf("%s: %s between %s and %s of line rate, resolution %s, %s, confirmed for %s",
+				test.Name, searchName(t.Search), t.MinLoad, t.MaxLoad, t.Resolution, short, span(t.TrialDuration.Duration)))
 		case test.Latency != nil:
 			parts = append(parts, fmt.Sprintf("%s: trials of %s", test.Name, span(test.Latency.TrialDuration.Duration)))
 		default:
@@ -136,6 +139,14 @@ func (d *Document) trials() []string {
 	}
 	return append(parts, fmt.Sprintf("every trial: %s to settle before counters are read, then %s of rest",
 		span(d.Spec.SettleTime.Duration), span(d.Spec.RestTime.Duration)))
+}
+
+// searchName names a search for a person.
+func searchName(m v1alpha1.SearchMethod) string {
+	if m == v1alpha1.SearchMLRsearch {
+		return "MLRsearch (RFC 9971)"
+	}
+	return strings.ToLower(string(m)) + " search"
 }
 
 // portLines describes the ports; a status lists only the first of very many.

@@ -280,3 +280,25 @@ func TestRowLine(t *testing.T) {
 		}
 	}
 }
+
+// A partial drop rate stands beside the throughput and is not called so.
+func TestPartialDropRatesAreNamed(t *testing.T) {
+	d := chassis()
+	d.Spec.Tests[0].Throughput.Search = v1alpha1.SearchMLRsearch
+	pdr := d.Rows[0]
+	pdr.Method, pdr.LossRatioPPM, pdr.Lost = v1alpha1.MethodPartialDropRate, 5000, 7
+	pdr.Message = "something about it"
+	d.Rows = []v1alpha1.ResultRow{d.Rows[0], pdr}
+	text := d.Text()
+	for _, want := range []string{"64  NDR ", "64  PDR 0.5% ", "64 B PDR 0.5%: something about it", "MLRsearch (RFC 9971) between", "0.1%, shorter"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "lost 7 of") {
+		t.Error("that frames are lost at a partial drop rate is no news")
+	}
+	if line := RowLine(pdr); !strings.HasPrefix(line, "throughput 64 B PDR 0.5%: ") {
+		t.Error(line)
+	}
+}

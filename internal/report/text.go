@@ -79,6 +79,10 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 	if withLoad {
 		g.columns = append(g.columns, column{"", "load", true})
 	}
+	withLoss := slices.ContainsFunc(rows, func(r v1alpha1.ResultRow) bool { return r.LossRatioPPM > 0 })
+	if withLoss {
+		g.columns = append(g.columns, column{"", "goal", true})
+	}
 	g.columns = append(g.columns,
 		column{ratesHeading, "frames/s", false}, column{ratesHeading, unit.name, false},
 		column{"line rate", "%", false})
@@ -99,6 +103,9 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		cells := []string{fmt.Sprint(row.FrameSize)}
 		if withLoad {
 			cells = append(cells, string(row.Load))
+		}
+		if withLoss {
+			cells = append(cells, goalName(row))
 		}
 		cells = append(cells, group(row.FramesPerSecond), fixed(row.BitsPerSecond, unit.bits, 3), fixed(row.LineRatePPM, 10_000, 4))
 		if measuresItself {
@@ -132,6 +139,15 @@ func cell(c method.Column, row *v1alpha1.ResultRow) string {
 		return micros(n)
 	}
 	return group(n)
+}
+
+// goalName says which loss ratio a row is about: NDR is the throughput, without
+// loss, PDR the partial drop rate.
+func goalName(row v1alpha1.ResultRow) string {
+	if row.LossRatioPPM == 0 {
+		return "NDR"
+	}
+	return fmt.Sprintf("PDR %s", v1alpha1.FormatPPM(row.LossRatioPPM))
 }
 
 func notesOf(rows []v1alpha1.ResultRow) string {
@@ -184,6 +200,8 @@ func labelsOf(some, all []v1alpha1.ResultRow) string {
 	for _, row := range some {
 		label := fmt.Sprintf("%d B", row.FrameSize)
 		switch {
+		case ofSize[row.FrameSize] != 0 && row.Load == "":
+			label += " " + goalName(row)
 		case ofSize[row.FrameSize] != 0:
 			label += " at " + string(row.Load)
 		case len(labels) > 0 && labels[len(labels)-1] == label:
@@ -200,6 +218,9 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 		notes = append(notes, row.Message)
 	}
 	notes = append(notes, row.ValidityReasons...)
+	if row.LossRatioPPM > 0 && row.LineRatePPM > 0 {
+		return notes // It is the row's very meaning that frames were lost.
+	}
 	// The runner's message about a loss says the same with more words; where a
 	// method measures loss or order, its columns do.
 	if row.Lost > 0 && row.LossPPM == nil && !strings.Contains(row.Message, "lost") {
@@ -247,6 +268,9 @@ func RowLine(row v1alpha1.ResultRow) string {
 	what := fmt.Sprintf("%s %d B", row.Test, row.FrameSize)
 	if row.Load != "" {
 		what += " at " + string(row.Load)
+	}
+	if row.LossRatioPPM > 0 {
+		what += " " + goalName(row)
 	}
 	unit := unitFor(row.BitsPerSecond)
 	parts := []string{fmt.Sprintf("%s frames/s, %s %s, %s%% of line rate",

@@ -15,8 +15,8 @@ import (
 func Row(p plan.Plan, bed *v1alpha1.TestBed, info traffic.Info, out method.Outcome) v1alpha1.ResultRow {
 	row := v1alpha1.ResultRow{
 		Test: out.Step.Test.Name, Method: out.Step.Method, FrameSize: int32(out.Step.FrameSize), Load: out.Step.Load,
-		LineRatePPM: out.LoadPPM,
-		Trials:      int32(out.Trials), ElapsedMilliseconds: out.Elapsed.Milliseconds(),
+		LossRatioPPM: out.Step.LossRatioPPM, LineRatePPM: out.LoadPPM, Search: out.Search,
+		Trials: int32(out.Trials), ElapsedMilliseconds: out.Elapsed.Milliseconds(),
 	}
 	rate := p.FramesPerSecond(out.Step.FrameSize, out.LoadPPM)
 	row.FramesPerSecond = frame.Round(rate)

@@ -1,6 +1,11 @@
 package runner
 
-import "nodrop.dev/nodrop/api/v1alpha1"
+import (
+	"math/big"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/search"
+)
 
 // Config is everything that a run needs; the operator writes it as JSON into a
 // Secret that is mounted into the runner pod.
@@ -16,6 +21,31 @@ type Config struct {
 	// Rows were finished by an earlier runner of the same benchmark, and are not
 	// measured again.
 	Rows []v1alpha1.ResultRow `json:"rows,omitempty"`
+	// Hints are what earlier runs on the same bed, or its calibration, say about the
+	// device. They let the search Informed begin nearer to its end, and change no
+	// result.
+	Hints []Hint `json:"hints,omitempty"`
+}
+
+// Hint is a limit that is believed of the device, per port of the bed.
+type Hint struct {
+	// FramesPerSecond and BitsPerSecond (layer 1) that a port passes; 0 when not
+	// known.
+	FramesPerSecond int64 `json:"framesPerSecond,omitempty"`
+	BitsPerSecond   int64 `json:"bitsPerSecond,omitempty"`
+	// Source says where it comes from: "benchmark router-rfc2544".
+	Source string `json:"source"`
+}
+
+func (h Hint) search() search.Hint {
+	out := search.Hint{Source: h.Source}
+	if h.FramesPerSecond > 0 {
+		out.FramesPerSecond = big.NewRat(h.FramesPerSecond, 1)
+	}
+	if h.BitsPerSecond > 0 {
+		out.BitsPerSecond = big.NewRat(h.BitsPerSecond, 1)
+	}
+	return out
 }
 
 // AgentEndpoint is where one agent listens.

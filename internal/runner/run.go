@@ -186,7 +186,11 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	return method.NewLab(r.gen, r.plan, hops, r.observe), nil
+	lab := method.NewLab(r.gen, r.plan, hops, r.observe)
+	for _, h := range r.cfg.Hints {
+		lab.AddHints(h.search())
+	}
+	return lab, nil
 }
 
 // observe follows the lab.

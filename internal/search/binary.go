@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"errors"
 	"math/bits"
 	"time"
 )
@@ -18,15 +19,33 @@ func Binary(ctx context.Context, cfg Config, m Measurer) (Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return Result{}, err
 	}
-	b := &binary{cfg: cfg, m: m}
-	err := b.search(ctx)
+	b := &binary{manager: manager{cfg: cfg, m: m}}
+	err := b.warmUp(ctx, cfg.MaxPPM)
+	if err == nil {
+		err = b.search(ctx)
+	}
+	b.Trials = b.trials
+	if errors.Is(err, errCapped) {
+		b.capped()
+		err = nil
+	}
 	return b.Result, err
 }
 
 type binary struct {
 	Result
-	cfg Config
-	m   Measurer
+	manager
+}
+
+// capped keeps what passed at full length when the time is over: the highest such
+// load below all that failed at full length.
+func (b *binary) capped() {
+	b.Capped, b.PassedPPM = true, 0
+	for i, t := range b.trials {
+		if !t.WarmUp && t.Verdict.Passed && t.Duration >= b.cfg.TrialDuration && (b.FailedPPM == 0 || t.LoadPPM < b.FailedPPM) && t.LoadPPM > b.PassedPPM {
+			b.PassedPPM, b.Deciding = t.LoadPPM, i
+		}
+	}
 }
 
 // search runs the short trials, and falls back to full ones when the
@@ -38,7 +57,7 @@ func (b *binary) search(ctx context.Context) error {
 	if b.PassedPPM == 0 || b.cfg.SearchTrialDuration == b.cfg.TrialDuration {
 		return nil
 	}
-	passed, err := b.try(ctx, b.PassedPPM, b.cfg.TrialDuration)
+	passed, err := b.decide(ctx, b.PassedPPM, b.cfg.TrialDuration)
 	if err != nil || passed {
 		return err
 	}
@@ -51,12 +70,12 @@ func (b *binary) search(ctx context.Context) error {
 // halve narrows the bracket to the resolution with trials of one length.
 func (b *binary) halve(ctx context.Context, d time.Duration) error {
 	if b.FailedPPM == 0 {
-		passed, err := b.try(ctx, b.cfg.MaxPPM, d)
+		passed, err := b.decide(ctx, b.cfg.MaxPPM, d)
 		if err != nil || passed {
 			return err
 		}
-		if last := b.Trials[len(b.Trials)-1]; last.Verdict.NothingReceived && b.FailedPPM > b.cfg.MinPPM {
-			if passed, err := b.try(ctx, b.cfg.MinPPM, d); err != nil || !passed {
+		if last := b.trials[len(b.trials)-1]; last.Verdict.NothingReceived && b.FailedPPM > b.cfg.MinPPM {
+			if passed, err := b.decide(ctx, b.cfg.MinPPM, d); err != nil || !passed {
 				return err
 			}
 		}
@@ -72,7 +91,7 @@ func (b *binary) halve(ctx context.Context, d time.Duration) error {
 			}
 			next = low
 		}
-		if _, err := b.try(ctx, next, d); err != nil {
+		if _, err := b.decide(ctx, next, d); err != nil {
 			return err
 		}
 	}
@@ -92,7 +111,7 @@ func (b *binary) descend(ctx context.Context) error {
 	r := b.cfg.ResolutionPPM
 	for step := int64(1); b.FailedPPM > b.cfg.MinPPM; step *= 2 {
 		next := ((b.FailedPPM-1)/r - (step - 1)) * r
-		passed, err := b.try(ctx, max(b.cfg.MinPPM, next), b.cfg.TrialDuration)
+		passed, err := b.decide(ctx, max(b.cfg.MinPPM, next), b.cfg.TrialDuration)
 		if err != nil || passed {
 			return err
 		}
@@ -100,15 +119,14 @@ func (b *binary) descend(ctx context.Context) error {
 	return nil
 }
 
-// try runs one trial and moves the bracket.
-func (b *binary) try(ctx context.Context, ppm int64, d time.Duration) (bool, error) {
-	v, err := b.m.Measure(ctx, ppm, d)
+// decide runs one trial and moves the bracket.
+func (b *binary) decide(ctx context.Context, ppm int64, d time.Duration) (bool, error) {
+	v, err := b.try(ctx, ppm, d)
 	if err != nil {
 		return false, err
 	}
-	b.Trials = append(b.Trials, Trial{LoadPPM: ppm, Duration: d, Verdict: v})
 	if v.Passed {
-		b.PassedPPM, b.Deciding = ppm, len(b.Trials)-1
+		b.PassedPPM, b.Deciding = ppm, len(b.trials)-1
 		return true, nil
 	}
 	b.FailedPPM, b.GeneratorBound = ppm, v.GeneratorBound
@@ -116,7 +134,7 @@ func (b *binary) try(ctx context.Context, ppm int64, d time.Duration) (bool, err
 		b.PassedPPM = 0
 	}
 	if b.PassedPPM == 0 {
-		b.Deciding = len(b.Trials) - 1
+		b.Deciding = len(b.trials) - 1
 	}
 	return false, nil
 }

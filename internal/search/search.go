@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"time"
 )
 
@@ -17,6 +18,14 @@ type Config struct {
 	TrialDuration time.Duration
 	// SearchTrialDuration is the length of the trials before it; not longer.
 	SearchTrialDuration time.Duration
+	// WarmUp is the length of a trial that is run first and not looked at, 0 for
+	// none.
+	WarmUp time.Duration
+	// TimeCap ends the search before a trial with which it would take longer, 0 for
+	// no cap. The time of a search is that of its trials, each with Overhead.
+	TimeCap time.Duration
+	// Overhead is what every trial takes beside its duration: settling and rest.
+	Overhead time.Duration
 }
 
 // Validate reports settings with which no search can end.
@@ -28,6 +37,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("search resolution is %d ppm: give at least 1 ppm", c.ResolutionPPM)
 	case c.SearchTrialDuration <= 0 || c.TrialDuration < c.SearchTrialDuration:
 		return errors.New("the trials of the search must be longer than 0 and not longer than the confirmation")
+	case c.WarmUp < 0 || c.TimeCap < 0 || c.Overhead < 0:
+		return errors.New("the warm-up, the time cap and the overhead of a trial must not be below 0")
 	}
 	return nil
 }
@@ -43,9 +54,41 @@ type Verdict struct {
 	// NothingReceived says that not one frame came back. The lowest load is tried
 	// next: a device that forwards nothing needs no search.
 	NothingReceived bool
+	// Intended, Sent and Lost frames. Binary does not need them; the others take
+	// the loss ratio and the forwarding rate from them.
+	Intended, Sent, Lost uint64
+	// Repeated is how many further trials of the same length at the same load ran
+	// before this one, which did not count because the tester fell short.
+	Repeated int
 }
 
-// Measurer runs one trial at a load for a duration.
+// exceeds says that more than ratio parts per million of the frames were lost.
+// What a tester that fell short says of the device is no loss.
+func (v Verdict) exceeds(ratio int64) bool {
+	if ratio == 0 || v.GeneratorBound || v.Sent == 0 || v.Sent < v.Intended {
+		return !v.Passed
+	}
+	lostHigh, lostLow := bits.Mul64(v.Lost, million)
+	allowedHigh, allowedLow := bits.Mul64(v.Sent, uint64(ratio))
+	return lostHigh > allowedHigh || lostHigh == allowedHigh && lostLow > allowedLow
+}
+
+// forwarded is the part of a load that arrived, rounded down: the forwarding
+// rate of RFC 2285 in parts per million of line rate. 0 when it is not known.
+func (v Verdict) forwarded(ppm int64) int64 {
+	if v.Intended == 0 || v.Lost > v.Sent || v.Sent > v.Intended {
+		return 0
+	}
+	high, low := bits.Mul64(v.Sent-v.Lost, uint64(ppm))
+	quotient, _ := bits.Div64(high, low, v.Intended)
+	return int64(quotient)
+}
+
+const million = 1_000_000
+
+// Measurer runs one trial at a load for a duration. A trial in which the tester
+// fell short is run once more before it counts: a busy moment of the tester says
+// nothing about the load.
 type Measurer interface {
 	Measure(ctx context.Context, loadPPM int64, duration time.Duration) (Verdict, error)
 }
@@ -55,6 +98,13 @@ type Trial struct {
 	LoadPPM  int64
 	Duration time.Duration
 	Verdict  Verdict
+	// WarmUp says that the trial was run to warm the device up; it decides nothing.
+	WarmUp bool
+}
+
+// Sending is how long the tester sent for the trial, with its repetitions.
+func (t Trial) Sending() time.Duration {
+	return t.Duration * time.Duration(1+t.Verdict.Repeated)
 }
 
 // Bracket is what a search knows so far.
@@ -77,6 +127,72 @@ type Result struct {
 	Deciding int
 	// Trials in the order in which they ran.
 	Trials []Trial
+	// Capped says that the time cap ended the search: the load found passed a trial
+	// of full length, but the bracket may be wider than the resolution.
+	Capped bool
+	// Start says where the search began and from where that was known, such as the
+	// source of a Hint; empty when nothing was known.
+	Start string
+	// Goals are the goal results of MLRsearch, in the order of its goals; nil for
+	// the other searches.
+	Goals []GoalResult
+}
+
+// Sending is how long the trials of the search sent, repetitions and warm-up
+// included.
+func (r Result) Sending() time.Duration {
+	var sum time.Duration
+	for _, t := range r.Trials {
+		sum += t.Sending()
+	}
+	return sum
+}
+
+// TrialCount is how many trials ran, repetitions and warm-up included.
+func (r Result) TrialCount() int {
+	n := 0
+	for _, t := range r.Trials {
+		n += 1 + t.Verdict.Repeated
+	}
+	return n
+}
+
+// errCapped ends a search whose time is over.
+var errCapped = errors.New("the time of the search is over")
+
+// manager runs trials for a search: it keeps them, and watches the cap.
+type manager struct {
+	cfg    Config
+	m      Measurer
+	trials []Trial
+	spent  time.Duration
+}
+
+// warmUp runs the trial that is not looked at.
+func (g *manager) warmUp(ctx context.Context, ppm int64) error {
+	if g.cfg.WarmUp == 0 {
+		return nil
+	}
+	_, err := g.try(ctx, ppm, g.cfg.WarmUp)
+	if err == nil {
+		g.trials[0].WarmUp = true
+	}
+	return err
+}
+
+// try runs a trial, or returns errCapped when there is no time for it.
+func (g *manager) try(ctx context.Context, ppm int64, d time.Duration) (Verdict, error) {
+	if g.cfg.TimeCap > 0 && g.spent+d+g.cfg.Overhead > g.cfg.TimeCap {
+		return Verdict{}, errCapped
+	}
+	v, err := g.m.Measure(ctx, ppm, d)
+	if err != nil {
+		return Verdict{}, err
+	}
+	t := Trial{LoadPPM: ppm, Duration: d, Verdict: v}
+	g.trials = append(g.trials, t)
+	g.spent += t.Sending() + time.Duration(1+v.Repeated)*g.cfg.Overhead
+	return v, nil
 }
 
 // ThroughputPPM is the throughput: the highest load that passed a trial of full

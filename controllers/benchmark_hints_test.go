@@ -1,0 +1,58 @@
+package controllers
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// Hints come from the latest benchmark that passed on the bed, and from nobody
+// else's namespace.
+func TestHintsComeFromTheLatestRunOnTheBed(t *testing.T) {
+	hour := func(n int) *metav1.Time {
+		at := metav1.NewTime(time.Date(2026, 3, 4, n, 0, 0, 0, time.UTC))
+		return &at
+	}
+	earlier := func(name string, change func(*v1alpha1.Benchmark)) v1alpha1.Benchmark {
+		b := v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name)}}
+		b.Spec.TrafficProfileName = "pairs"
+		b.Status = v1alpha1.BenchmarkStatus{Phase: v1alpha1.PhasePassed, TestBedName: "bed", CompletionTime: hour(1), Rows: []v1alpha1.ResultRow{
+			{Method: v1alpha1.MethodThroughput, FrameSize: 64, LineRatePPM: 500_000, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 501_000}},
+			{Method: v1alpha1.MethodThroughput, FrameSize: 512, LineRatePPM: 1_000_000, Search: &v1alpha1.SearchSummary{}},
+			{Method: v1alpha1.MethodThroughput, FrameSize: 128, LineRatePPM: 300_000, Validity: v1alpha1.ValidityGeneratorBound, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 301_000}},
+			{Method: v1alpha1.MethodPartialDropRate, FrameSize: 64, LineRatePPM: 600_000, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 601_000}},
+			{Method: v1alpha1.MethodLatency, FrameSize: 64, LineRatePPM: 900_000},
+		}}
+		change(&b)
+		return b
+	}
+	now := earlier("now", func(b *v1alpha1.Benchmark) { b.Status = v1alpha1.BenchmarkStatus{} })
+	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "bed"}}
+	bed.Spec.Engine.Sim = &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 2, Speed: "10G"}}
+	others := []v1alpha1.Benchmark{
+		earlier("oldest", func(b *v1alpha1.Benchmark) { b.Status.Rows[0].LineRatePPM = 1 }),
+		earlier("latest", func(b *v1alpha1.Benchmark) { b.Status.CompletionTime = hour(2) }),
+		earlier("failed", func(b *v1alpha1.Benchmark) {
+			b.Status.CompletionTime, b.Status.Phase = hour(3), v1alpha1.PhaseFailed
+		}),
+		earlier("of another team", func(b *v1alpha1.Benchmark) { b.Status.CompletionTime, b.Namespace = hour(3), "other" }),
+		earlier("on another bed", func(b *v1alpha1.Benchmark) { b.Status.CompletionTime, b.Status.TestBedName = hour(3), "other" }),
+		earlier("with other traffic", func(b *v1alpha1.Benchmark) {
+			b.Status.CompletionTime, b.Spec.TrafficProfileName = hour(3), "other"
+		}),
+		earlier("unfinished", func(b *v1alpha1.Benchmark) { b.Status.CompletionTime = nil }),
+		now,
+	}
+	got := hints(&now, bed, others)
+	// Half of 10G in frames of 64 + 20 bytes.
+	if len(got) != 1 || got[0].Source != "benchmark latest" || got[0].BitsPerSecond != 5_000_000_000 || got[0].FramesPerSecond != 7_440_476 {
+		t.Errorf("%+v", got)
+	}
+	if got := hints(&now, bed, nil); got != nil {
+		t.Errorf("%+v of nothing", got)
+	}
+}
