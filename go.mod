@@ -3,7 +3,6 @@ module nodrop.dev/nodrop
 go 1.26.0
 
 require (
-	github.com/HdrHistogram/hdrhistogram-go v1.2.0
 	github.com/cilium/ebpf v0.21.0
 	github.com/google/go-cmp v0.7.0
 	github.com/gopacket/gopacket v1.5.0
