@@ -65,7 +65,7 @@ func TestUsersOfTheKubeconfigs(t *testing.T) {
 		groups []string
 	}{
 		"admin":   {"admin", []string{"system:masters"}},
-		"kubelet": {"system:node:nodrop", []string{"system:nodes"}},
+		"kubelet": {"system:node:node1", []string{"system:nodes"}},
 		"multus":  {"nodrop:multus", nil}, // the name that manifests/multus.yaml gives rights to
 	} {
 		content, err := os.ReadFile(filepath.Join(dir, name+".kubeconfig"))
