@@ -112,6 +112,16 @@ func (l *Lab) load(step plan.Step) (ppm int64, message string, err error) {
 	return ppm, message, nil
 }
 
+// atLoad runs one trial at the load of a step. Where there is nothing to measure,
+// the outcome has a message and no trial.
+func (l *Lab) atLoad(ctx context.Context, step plan.Step) (Outcome, error) {
+	ppm, message, err := l.load(step)
+	if err != nil || message != "" {
+		return Outcome{Message: message}, err
+	}
+	return l.fixed(ctx, step, ppm)
+}
+
 // fixed runs one trial at a load, and reports what must be said of every trial:
 // that nothing came back, and that the tester fell short.
 func (l *Lab) fixed(ctx context.Context, step plan.Step, ppm int64) (Outcome, error) {

@@ -13,13 +13,9 @@ func init() { register(v1alpha1.MethodLatency, latency) }
 // latency measures latency and jitter of every frame at one load (RFC 2544
 // section 26.2, where one tagged frame stands for all; RFC 4689 for jitter).
 func latency(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	ppm, message, err := lab.load(step)
-	if err != nil || message != "" {
-		return Outcome{Message: message}, err
-	}
-	out, err := lab.fixed(ctx, step, ppm)
-	if err != nil {
-		return Outcome{}, err
+	out, err := lab.atLoad(ctx, step)
+	if err != nil || out.Trial == nil {
+		return out, err
 	}
 	if t := out.Trial; t.Lost > 0 && t.Received > 0 {
 		out.Message = fmt.Sprintf("%d of %d frames were lost at this load: latency is of those that came back", t.Lost, t.Sent)

@@ -75,13 +75,9 @@ func orderingLoads(t *v1alpha1.OrderingTest) []v1alpha1.Load {
 // load with reordered frames it searches where between it and the load before
 // they begin.
 func ordering(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	ppm, message, err := lab.load(step)
-	if err != nil || message != "" {
-		return Outcome{Message: message}, err
-	}
-	out, err := lab.fixed(ctx, step, ppm)
-	if err != nil {
-		return Outcome{}, err
+	out, err := lab.atLoad(ctx, step)
+	if err != nil || out.Trial == nil {
+		return out, err
 	}
 	var sum v1alpha1.OrderingSummary
 	for _, row := range lab.before(step) {
@@ -89,7 +85,7 @@ func ordering(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 			sum = *row.Ordering
 		}
 	}
-	t := out.Trial
+	t, ppm := out.Trial, out.LoadPPM
 	sum.ReorderedPPM, sum.OutOfSequencePPM = sharePPM(t.Reordered, t.Received), sharePPM(t.OutOfSequence, t.Received)
 	switch below := sum.OnsetPPM == 0 || ppm < sum.OnsetPPM; {
 	case below && t.Reordered > 0:

@@ -33,13 +33,9 @@ func init() {
 // soak runs one long trial. At line rate the receive rate is the maximum receive
 // rate: what came back, lost frames or not, over the length of the trial.
 func soak(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	ppm, message, err := lab.load(step)
-	if err != nil || message != "" {
-		return Outcome{Message: message}, err
-	}
-	out, err := lab.fixed(ctx, step, ppm)
-	if err != nil {
-		return Outcome{}, err
+	out, err := lab.atLoad(ctx, step)
+	if err != nil || out.Trial == nil {
+		return out, err
 	}
 	out.Fill = rates(out.Trial)
 	return out, nil
