@@ -160,6 +160,50 @@ type SimulatedDevice struct {
 	// docs/simulation.md describes its columns.
 	// +required
 	Model ModelSource `json:"model"`
+	// behaviour is what the device does beyond forwarding frames.
+	// +optional
+	Behaviour *SimulatedBehaviour `json:"behaviour,omitempty"`
+}
+
+// SimulatedBehaviour is what a modelled device does that does not depend on the
+// frame size. What is not given does not limit.
+type SimulatedBehaviour struct {
+	// addressTableSize is how many hardware addresses the device holds; frames to
+	// others are flooded.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16777216
+	AddressTableSize *int32 `json:"addressTableSize,omitempty"`
+	// learningRate is how many hardware addresses the device learns in a second.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2000000000
+	LearningRate *int32 `json:"learningRate,omitempty"`
+	// headOfLineBlocking says that a congested port also holds up frames from the
+	// same sender to ports that are not congested.
+	// +optional
+	HeadOfLineBlocking *bool `json:"headOfLineBlocking,omitempty"`
+	// backPressure says that the device slows down senders to a congested port, and
+	// loses nothing.
+	// +optional
+	BackPressure *bool `json:"backPressure,omitempty"`
+	// groupCapacity is how many multicast groups the device forwards.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16777216
+	GroupCapacity *int32 `json:"groupCapacity,omitempty"`
+	// joinDelay is how long after a report the device forwards a group.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'joinDelay is ' + self + ': give 0s to 1h'"
+	JoinDelay *metav1.Duration `json:"joinDelay,omitempty"`
+	// leaveDelay is how long after a report the device forwards a group no more.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'leaveDelay is ' + self + ': give 0s to 1h'"
+	LeaveDelay *metav1.Duration `json:"leaveDelay,omitempty"`
+	// resetTime is how long the device forwards nothing when it is reset.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('24h')",messageExpression="'resetTime is ' + self + ': give 0s to 24h'"
+	ResetTime *metav1.Duration `json:"resetTime,omitempty"`
 }
 
 // ModelSource is where a device model is read from.

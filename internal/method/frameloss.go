@@ -78,6 +78,6 @@ func frameLoss(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 
 // rates fills in the loss ratio and the receive rate of a trial.
 func rates(t *Trial) func(*v1alpha1.ResultRow) {
-	loss, received := sharePPM(t.Lost, t.Sent), receivedRate(t)
+	loss, received := sharePPM(t.Lost, t.Expected), receivedRate(t)
 	return func(row *v1alpha1.ResultRow) { row.LossPPM, row.ReceivedFramesPerSecond = &loss, &received }
 }

@@ -77,8 +77,10 @@ func (l *Lab) learn(ctx context.Context) error {
 // complete says that every stream came back whole.
 func (l *Lab) complete(m traffic.Measurement) bool {
 	for _, s := range l.plan.Streams {
-		if m.Rx[traffic.RxKey{Stream: s.ID, Port: l.plan.Ports[s.Rx].Name}].Received < m.Tx[s.ID].Sent {
-			return false
+		for _, port := range s.Rx {
+			if m.Rx[traffic.RxKey{Stream: s.ID, Port: l.plan.Ports[port].Name}].Received < m.Tx[s.ID].Sent {
+				return false
+			}
 		}
 	}
 	return true

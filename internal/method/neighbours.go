@@ -56,26 +56,52 @@ func Resolve(ctx context.Context, gen traffic.Generator, p plan.Plan, info traff
 		return answers[q], nil
 	}
 	for _, s := range p.Streams {
-		source, ok := n.Sources[p.Ports[s.Rx].Name]
-		if _, sends := n.Sources[p.Ports[s.Tx].Name]; !ok || !sends {
-			return nil, fmt.Errorf("the generator has no port %s or %s: it must own every port of the bed: %w", p.Ports[s.Tx].Name, p.Ports[s.Rx].Name, traffic.ErrUnsupported)
+		for _, port := range append([]int{s.Tx}, s.Rx...) {
+			if _, ok := n.Sources[p.Ports[port].Name]; !ok {
+				return nil, fmt.Errorf("the generator has no port %s: it must own every port of the bed: %w", p.Ports[port].Name, traffic.ErrUnsupported)
+			}
+		}
+		if fixed, ok := groupAddress(s.Headers.DstIP); ok {
+			n.NextHops[s.ID] = fixed
+			continue
+		}
+		if !s.Headers.DstIP.IsValid() {
+			n.NextHops[s.ID] = s.Headers.DstMAC
+			continue
 		}
 		mac, err := ask(s.Tx, s.NextHop())
 		if err != nil {
 			return nil, err
 		}
 		if mac == nil {
+			source := n.Sources[p.Ports[s.Rx[0]].Name]
 			mac = &source
 		}
 		n.NextHops[s.ID] = *mac
-		// The receiver asks too: it tells the device where the receiver is.
-		if gateway := p.Ports[s.Rx].Gateway(s.Headers.DstIP.Is6()); gateway.IsValid() {
-			if _, err := ask(s.Rx, gateway); err != nil {
-				return nil, err
+		// The receivers ask too: it tells the device where they are.
+		for _, port := range s.Rx {
+			if gateway := p.Ports[port].Gateway(s.Headers.DstIP.Is6()); gateway.IsValid() {
+				if _, err := ask(port, gateway); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
 	return n, nil
+}
+
+// groupAddress is the hardware address of a multicast group (RFC 1112 section
+// 6.4, RFC 2464 section 7).
+func groupAddress(group netip.Addr) (traffic.MAC, bool) {
+	if !group.IsMulticast() {
+		return traffic.MAC{}, false
+	}
+	b := group.AsSlice()
+	tail := b[len(b)-4:]
+	if group.Is4() {
+		return traffic.MAC{0x01, 0x00, 0x5e, tail[1] & 0x7f, tail[2], tail[3]}, true
+	}
+	return traffic.MAC{0x33, 0x33, tail[0], tail[1], tail[2], tail[3]}, true
 }
 
 func resolve(ctx context.Context, gen traffic.Generator, port string, addr netip.Addr, timeout time.Duration) (traffic.MAC, error) {

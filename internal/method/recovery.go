@@ -154,7 +154,16 @@ func framesIn(r traffic.Rate, d time.Duration) uint64 {
 // lastLoss is when, from the beginning of the trial, the last frame of a stream
 // was sent that was lost; 0 when none was.
 func lastLoss(t *Trial, s plan.Stream, r traffic.Rate) time.Duration {
-	tx, rx := t.measurement.Tx[s.ID], t.measurement.Rx[traffic.RxKey{Stream: s.ID, Port: t.ports[s.Rx].Name}]
+	last := time.Duration(0)
+	for _, port := range s.Rx {
+		last = max(last, lastLossAt(t, s, port, r))
+	}
+	return last
+}
+
+// lastLossAt is lastLoss at one of the receivers.
+func lastLossAt(t *Trial, s plan.Stream, port int, r traffic.Rate) time.Duration {
+	tx, rx := t.measurement.Tx[s.ID], t.at(s, port)
 	number := rx.GapEnd
 	switch {
 	case rx.Received >= tx.Sent:

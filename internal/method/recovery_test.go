@@ -63,7 +63,7 @@ func TestWhenTheLastFrameWasLost(t *testing.T) {
 				},
 				ports: []plan.Port{{Name: "p1"}, {Name: "p2"}},
 			}
-			if got := lastLoss(trial, plan.Stream{Tx: 0, Rx: 1}, traffic.Rate{Frames: 1, PerNanos: 1}); int64(got) != tc.want {
+			if got := lastLoss(trial, plan.Stream{Tx: 0, Rx: []int{1}}, traffic.Rate{Frames: 1, PerNanos: 1}); int64(got) != tc.want {
 				t.Errorf("%d ns, want %d", got, tc.want)
 			}
 		})

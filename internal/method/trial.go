@@ -18,9 +18,12 @@ type Trial struct {
 	LoadPPM int64
 	// Duration that was asked for, and TxTime that sending really took.
 	Duration, TxTime time.Duration
-	// Intended frames, those that were Sent, and those that were Received, each
-	// counted once; Lost ones were sent and not received.
-	Intended, Sent, Received, Lost uint64
+	// Intended frames, and those that were Sent.
+	Intended, Sent uint64
+	// Expected is what the receivers should have got: the frames sent, each as often
+	// as it has receivers. Received frames are counted once per receiver; Lost ones
+	// were expected and not received.
+	Expected, Received, Lost uint64
 	// Duplicate and Reordered frames, and those OutOfSequence in the older count.
 	Duplicate, Reordered, OutOfSequence uint64
 	// Excess frames were received beyond those sent: the counters contradict each
@@ -48,16 +51,19 @@ func newTrial(p plan.Plan, size int, ppm int64, d time.Duration, m traffic.Measu
 	heard := map[int]bool{}
 	for _, s := range p.Streams {
 		tx := m.Tx[s.ID]
-		rx := m.Rx[traffic.RxKey{Stream: s.ID, Port: p.Ports[s.Rx].Name}]
 		t.Intended += tx.Intended
 		t.Sent += tx.Sent
-		t.Received += rx.Received
-		t.Duplicate += rx.Duplicate
-		t.Reordered += rx.Reordered
-		t.OutOfSequence += rx.OutOfSequence
-		t.Lost += tx.Sent - min(tx.Sent, rx.Received)
-		t.Excess += rx.Received - min(tx.Sent, rx.Received)
-		heard[s.Rx] = heard[s.Rx] || rx.Received > 0
+		for _, port := range s.Rx {
+			rx := m.Rx[traffic.RxKey{Stream: s.ID, Port: p.Ports[port].Name}]
+			t.Expected += tx.Sent
+			t.Received += rx.Received
+			t.Duplicate += rx.Duplicate
+			t.Reordered += rx.Reordered
+			t.OutOfSequence += rx.OutOfSequence
+			t.Lost += tx.Sent - min(tx.Sent, rx.Received)
+			t.Excess += rx.Received - min(tx.Sent, rx.Received)
+			heard[port] = heard[port] || rx.Received > 0
+		}
 	}
 	for i, port := range p.Ports {
 		if got, expected := heard[i]; expected && !got {
@@ -144,12 +150,28 @@ type Latency struct {
 	Buckets []uint64
 }
 
+// received are the counters of all streams at each of their receivers.
+func (t *Trial) received() []traffic.RxCount {
+	var counts []traffic.RxCount
+	for _, s := range t.streams {
+		for _, port := range s.Rx {
+			counts = append(counts, t.at(s, port))
+		}
+	}
+	return counts
+}
+
+// at is what a port, by its index, received of a stream.
+func (t *Trial) at(s plan.Stream, port int) traffic.RxCount {
+	return t.measurement.Rx[traffic.RxKey{Stream: s.ID, Port: t.ports[port].Name}]
+}
+
 // Latency sums up the latency of all streams at their receivers.
 func (t *Trial) Latency() Latency {
 	l := Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int), Buckets: make([]uint64, traffic.BucketCount)}
 	var n big.Int
-	for _, s := range t.streams {
-		rx := t.measurement.Rx[traffic.RxKey{Stream: s.ID, Port: t.ports[s.Rx].Name}].Latency
+	for _, received := range t.received() {
+		rx := received.Latency
 		if rx.Count == 0 {
 			continue
 		}

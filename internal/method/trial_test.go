@@ -13,7 +13,7 @@ import (
 func twoWay() plan.Plan {
 	return plan.Plan{
 		Ports:   []plan.Port{{Name: "p1"}, {Name: "p2"}},
-		Streams: []plan.Stream{{ID: 0, Tx: 0, Rx: 1, Part: 1}, {ID: 1, Tx: 1, Rx: 0, Part: 1}},
+		Streams: []plan.Stream{{ID: 0, Tx: 0, Rx: []int{1}, Part: 1}, {ID: 1, Tx: 1, Rx: []int{0}, Part: 1}},
 	}
 }
 

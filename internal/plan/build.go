@@ -99,7 +99,7 @@ func streams(profile *v1alpha1.TrafficProfile, ports []Port) []Stream {
 		destination, _ := ports[f.rx].Address(ipv6)
 		headers.SrcIP, headers.DstIP = source.Addr(), destination.Addr()
 		out[i] = Stream{
-			ID: uint16(i), Tx: f.tx, Rx: f.rx, Part: perPort[f.tx],
+			ID: uint16(i), Tx: f.tx, Rx: []int{f.rx}, Part: perPort[f.tx],
 			Headers: headers, Gateway: ports[f.tx].Gateway(ipv6),
 		}
 	}

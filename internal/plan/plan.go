@@ -30,12 +30,16 @@ type Plan struct {
 	Settle, Rest time.Duration
 }
 
-// Stream is the traffic from one port to another, of any frame size.
+// Stream is the traffic from one port to another, or to many, of any frame size.
 type Stream struct {
 	// ID of the stream, counting from 0.
 	ID uint16
-	// Tx and Rx are indexes of Plan.Ports.
-	Tx, Rx int
+	// Tx is the index in Plan.Ports of the port that sends.
+	Tx int
+	// Rx are the indexes of the ports that receive every frame: one for unicast.
+	Rx []int
+	// Delay is how long after the others the stream begins.
+	Delay time.Duration
 	// Part is the number of streams that the sending port divides its load among.
 	Part int64
 	// Headers without hardware addresses.
@@ -152,22 +156,32 @@ func (p Plan) Loads(size int, ppm int64) (map[uint16]traffic.Load, error) {
 			}
 			known[k] = rate
 		}
-		loads[s.ID] = traffic.Load{Rate: rate}
+		loads[s.ID] = traffic.Load{Rate: rate, Delay: s.Delay}
 	}
 	return loads, nil
 }
 
-// Traffic is the streams at one frame size. Source addresses come from macs, by
-// port name; the destination is the one of nextHop, by stream ID.
+// Traffic is the streams at one frame size. Source addresses that a stream does
+// not have come from macs, by port name; the destination is the one of nextHop,
+// by stream ID.
 func (p Plan) Traffic(size int, macs map[string]traffic.MAC, nextHop map[uint16]traffic.MAC) []traffic.Stream {
 	streams := make([]traffic.Stream, len(p.Streams))
 	for i, s := range p.Streams {
 		h := s.Headers
-		h.SrcMAC, h.DstMAC = macs[p.Ports[s.Tx].Name], nextHop[s.ID]
-		streams[i] = traffic.Stream{
-			ID: s.ID, TxPort: p.Ports[s.Tx].Name, RxPorts: []string{p.Ports[s.Rx].Name},
-			FrameSize: size, Headers: h,
+		h.DstMAC = nextHop[s.ID]
+		if h.SrcMAC == (traffic.MAC{}) {
+			h.SrcMAC = macs[p.Ports[s.Tx].Name]
 		}
+		streams[i] = traffic.Stream{ID: s.ID, TxPort: p.Ports[s.Tx].Name, RxPorts: p.receivers(s), FrameSize: size, Headers: h}
 	}
 	return streams
+}
+
+// receivers are the names of the ports that receive a stream.
+func (p Plan) receivers(s Stream) []string {
+	names := make([]string, len(s.Rx))
+	for i, rx := range s.Rx {
+		names[i] = p.Ports[rx].Name
+	}
+	return names
 }

@@ -112,7 +112,7 @@ func TestStreamsOfPairs(t *testing.T) {
 		}
 	})
 	p := mustBuild(t, o)
-	if len(p.Streams) != 2 || p.Streams[0].Tx != 0 || p.Streams[0].Rx != 1 || p.Streams[1].Tx != 1 || p.Streams[1].Rx != 0 {
+	if len(p.Streams) != 2 || p.Streams[0].Tx != 0 || p.Streams[0].Rx[0] != 1 || p.Streams[1].Tx != 1 || p.Streams[1].Rx[0] != 0 {
 		t.Fatalf("streams %+v, want both directions of one pair", p.Streams)
 	}
 	h := p.Streams[0].Headers

@@ -22,5 +22,8 @@ func NewSim(cfg Config, opts ...sim.Option) (*sim.Engine, error) {
 	for i, p := range ports {
 		modelled[i] = sim.Port{Name: p.Name, BitsPerSecond: p.BitsPerSecond}
 	}
+	if d := cfg.Bed.Spec.Device.Simulated; d != nil && d.Behaviour != nil {
+		opts = append([]sim.Option{sim.WithBehaviour(*d.Behaviour)}, opts...)
+	}
 	return sim.New(cfg.Model, modelled, opts...)
 }

@@ -31,6 +31,15 @@ type Generator interface {
 	// Read returns the counters of the last trial. The caller has waited for
 	// sending to end and for frames in flight to settle.
 	Read(ctx context.Context) (Measurement, error)
+	// Sample returns the counters of the trial in hand while it runs, for a series.
+	// Frames in flight are missing in it, so that it never makes a total.
+	Sample(ctx context.Context) (Sample, error)
+	// Join makes ports members of multicast groups, by IGMPv3 (RFC 3376) or MLDv2
+	// (RFC 3810), until they leave or the generator closes. It returns when the
+	// reports have left.
+	Join(ctx context.Context, memberships []Membership) (Moments, error)
+	// Leave ends memberships.
+	Leave(ctx context.Context, memberships []Membership) (Moments, error)
 	// Clock is the time in which the generator lives: the machine's, or simulated.
 	Clock() Clock
 	// Close stops sending and gives everything back.
@@ -93,6 +102,10 @@ type Capabilities struct {
 	CrossHostLatency bool
 	// Ordering says that reordered and duplicate frames are counted.
 	Ordering bool
+	// Multicast says that ports can join multicast groups.
+	Multicast bool
+	// MPLS says that labelled frames are sent and counted.
+	MPLS bool
 	// LatencyType says between which two points latency is measured.
 	LatencyType string
 }

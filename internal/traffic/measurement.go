@@ -15,6 +15,14 @@ type Measurement struct {
 	Notes []Note
 }
 
+// Sample is a moment of a trial that runs.
+type Sample struct {
+	// At is how long after the beginning of sending it was taken.
+	At time.Duration
+	// Sent and Received frames up to then, over all streams. Copies are not counted.
+	Sent, Received uint64
+}
+
 // NoteKind says which validity a note speaks against.
 type NoteKind string
 
@@ -75,6 +83,10 @@ type RxCount struct {
 	// more of those below it: what was lost in between, was lost below GapEnd. 0
 	// when no number was skipped.
 	GapEnd uint64
+	// FirstNs and LastNs are when the first and the last frame arrived, in
+	// nanoseconds of the clock of the port's host, as Moments are; 0 without a
+	// frame.
+	FirstNs, LastNs uint64
 	// Latency of every received frame.
 	Latency Latency
 }

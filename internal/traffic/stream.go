@@ -22,6 +22,32 @@ type MAC [6]byte
 // String writes the address as aa:bb:cc:dd:ee:ff.
 func (m MAC) String() string { return net.HardwareAddr(m[:]).String() }
 
+// Nth is the address number n of a range that begins at m: the upper half stays,
+// the lower 24 bits are spread, so that no two of 16,777,216 addresses are equal
+// and neighbours do not look alike (RFC 4814 section 4.2).
+func (m MAC) Nth(n uint32) MAC {
+	low := uint32(m[3])<<16 | uint32(m[4])<<8 | uint32(m[5])
+	low += n * MACSpread
+	m[3], m[4], m[5] = byte(low>>16), byte(low>>8), byte(low)
+	return m
+}
+
+// MACSpread is how far two successive addresses of a range lie apart, modulo
+// 2^24. It is odd, so that a range comes back to its beginning only after all.
+const MACSpread = 0x9e3779
+
+// EtherTypeTest is the EtherType of test frames without a network layer: the
+// first of IEEE 802 for local experiments.
+const EtherTypeTest = 0x88b5
+
+// VLAN is an IEEE 802.1Q tag.
+type VLAN struct {
+	// ID of the VLAN, 1 to 4094; 0 means that the frames are untagged.
+	ID uint16
+	// Priority code point, 0 to 7.
+	Priority uint8
+}
+
 // Stream is a flow of equal-sized test frames from one port to one or more
 // ports. Every frame carries the stream's ID, a sequence number that counts up
 // from 0 in every trial, and the time at which it was sent.
@@ -30,7 +56,8 @@ type Stream struct {
 	ID uint16
 	// TxPort sends.
 	TxPort string
-	// RxPorts are expected to receive every frame; one port for unicast.
+	// RxPorts are expected to receive every frame: one port for unicast, many for
+	// multicast and broadcast.
 	RxPorts []string
 	// FrameSize in bytes with FCS, 64 to 9216.
 	FrameSize int
@@ -41,9 +68,21 @@ type Stream struct {
 // Headers are the protocol headers of a stream's frames. Ranges count up by one
 // from frame to frame, each on its own, and start again at their end.
 type Headers struct {
-	// SrcMAC and DstMAC; a zero DstMAC is filled in by Resolve before the trial.
+	// SrcMAC and DstMAC are the first addresses of their ranges, see MAC.Nth; a zero
+	// DstMAC is filled in by Resolve before the trial.
 	SrcMAC, DstMAC MAC
-	// SrcIP and DstIP are the first addresses of their ranges, of one family.
+	// SrcMACCount and DstMACCount are the sizes of the ranges; 0 means 1.
+	SrcMACCount, DstMACCount uint32
+	// VLAN is the tag of the frames; the zero value is none.
+	VLAN VLAN
+	// Labels is the MPLS label stack, outermost first; empty for none.
+	Labels []uint32
+	// TrafficClass is the whole octet: of IPv4 the type of service, of IPv6 the
+	// traffic class. The code point stands in its upper six bits (RFC 2474).
+	TrafficClass uint8
+	// SrcIP and DstIP are the first addresses of their ranges, of one family. When
+	// both are the zero Addr, the frames have no network layer: the signature
+	// follows the EtherType EtherTypeTest.
 	SrcIP, DstIP netip.Addr
 	// SrcIPCount and DstIPCount are the sizes of the ranges, at least 1.
 	SrcIPCount, DstIPCount uint32
@@ -65,6 +104,9 @@ type Load struct {
 	Max bool
 	// Frames is the exact number of frames to send; 0 means until Duration ends.
 	Frames uint64
+	// Delay is how long after the beginning of the trial the stream begins. Duration
+	// counts from the beginning of the trial all the same.
+	Delay time.Duration
 }
 
 // Trial is one trial: which streams send how much for how long.

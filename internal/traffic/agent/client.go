@@ -284,3 +284,18 @@ func (c *Client) Close() error {
 }
 
 var errClosed = errors.New("the client was closed")
+
+// Sample implements traffic.Generator.
+func (c *Client) Sample(context.Context) (traffic.Sample, error) {
+	return traffic.Sample{}, fmt.Errorf("reading a series: %w", traffic.ErrUnsupported)
+}
+
+// Join implements traffic.Generator.
+func (c *Client) Join(context.Context, []traffic.Membership) (traffic.Moments, error) {
+	return nil, fmt.Errorf("joining multicast groups: %w", traffic.ErrUnsupported)
+}
+
+// Leave implements traffic.Generator.
+func (c *Client) Leave(context.Context, []traffic.Membership) (traffic.Moments, error) {
+	return nil, fmt.Errorf("leaving multicast groups: %w", traffic.ErrUnsupported)
+}

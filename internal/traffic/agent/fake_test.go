@@ -343,3 +343,18 @@ func must(t *testing.T, what string, err error) {
 		t.Fatal(fmt.Errorf("%s: %w", what, err))
 	}
 }
+
+// Sample implements traffic.Generator.
+func (e *fakeEngine) Sample(context.Context) (traffic.Sample, error) {
+	return traffic.Sample{}, fmt.Errorf("reading a series: %w", traffic.ErrUnsupported)
+}
+
+// Join implements traffic.Generator.
+func (e *fakeEngine) Join(context.Context, []traffic.Membership) (traffic.Moments, error) {
+	return nil, fmt.Errorf("joining multicast groups: %w", traffic.ErrUnsupported)
+}
+
+// Leave implements traffic.Generator.
+func (e *fakeEngine) Leave(context.Context, []traffic.Membership) (traffic.Moments, error) {
+	return nil, fmt.Errorf("leaving multicast groups: %w", traffic.ErrUnsupported)
+}

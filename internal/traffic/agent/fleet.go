@@ -302,3 +302,18 @@ func (f *Fleet) Close() error {
 	wg.Wait()
 	return errors.Join(errs...)
 }
+
+// Sample implements traffic.Generator.
+func (f *Fleet) Sample(context.Context) (traffic.Sample, error) {
+	return traffic.Sample{}, fmt.Errorf("reading a series: %w", traffic.ErrUnsupported)
+}
+
+// Join implements traffic.Generator.
+func (f *Fleet) Join(context.Context, []traffic.Membership) (traffic.Moments, error) {
+	return nil, fmt.Errorf("joining multicast groups: %w", traffic.ErrUnsupported)
+}
+
+// Leave implements traffic.Generator.
+func (f *Fleet) Leave(context.Context, []traffic.Membership) (traffic.Moments, error) {
+	return nil, fmt.Errorf("leaving multicast groups: %w", traffic.ErrUnsupported)
+}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/capability"
 )
@@ -27,6 +28,8 @@ type Engine struct {
 	clock *Clock
 	seed  uint64
 	mute  bool
+	// behaviour of the device beyond forwarding.
+	behaviour v1alpha1.SimulatedBehaviour
 
 	streams []traffic.Stream
 	row     row
@@ -53,6 +56,11 @@ func WithSeed(seed uint64) Option { return func(e *Engine) { e.seed = seed } }
 // WithMuteNeighbours makes every request for a hardware address fail, as if the
 // device were off.
 func WithMuteNeighbours() Option { return func(e *Engine) { e.mute = true } }
+
+// WithBehaviour gives the device a behaviour beyond forwarding.
+func WithBehaviour(b v1alpha1.SimulatedBehaviour) Option {
+	return func(e *Engine) { e.behaviour = b }
+}
 
 // epoch is where simulated time begins; any fixed moment makes runs repeatable.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -177,6 +185,37 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 		return traffic.Measurement{}, errors.New("reading counters: no trial was started")
 	}
 	return e.measure(), nil
+}
+
+// Sample returns the totals of the trial up to now.
+func (e *Engine) Sample(ctx context.Context) (traffic.Sample, error) {
+	m, err := e.Read(ctx)
+	s := traffic.Sample{At: min(e.length, e.clock.Now().Sub(e.start))}
+	for _, tx := range m.Tx {
+		s.Sent += tx.Sent
+	}
+	for _, rx := range m.Rx {
+		s.Received += rx.Received
+	}
+	return s, err
+}
+
+// Join makes ports members of groups at once.
+func (e *Engine) Join(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
+	return e.moments(memberships), context.Cause(ctx)
+}
+
+// Leave ends memberships at once.
+func (e *Engine) Leave(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
+	return e.moments(memberships), context.Cause(ctx)
+}
+
+func (e *Engine) moments(memberships []traffic.Membership) traffic.Moments {
+	at := traffic.Moments{}
+	for _, m := range memberships {
+		at[m.Port] = uint64(e.clock.Now().Sub(epoch))
+	}
+	return at
 }
 
 // Clock is the simulated time.

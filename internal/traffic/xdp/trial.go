@@ -239,3 +239,18 @@ func (t *trial) foreign(host string) []traffic.Note {
 	}
 	return t.cpu.foreign(last, host)
 }
+
+// Sample implements traffic.Generator.
+func (e *Engine) Sample(context.Context) (traffic.Sample, error) {
+	return traffic.Sample{}, fmt.Errorf("reading a series: %w", traffic.ErrUnsupported)
+}
+
+// Join implements traffic.Generator.
+func (e *Engine) Join(context.Context, []traffic.Membership) (traffic.Moments, error) {
+	return nil, fmt.Errorf("joining multicast groups: %w", traffic.ErrUnsupported)
+}
+
+// Leave implements traffic.Generator.
+func (e *Engine) Leave(context.Context, []traffic.Membership) (traffic.Moments, error) {
+	return nil, fmt.Errorf("leaving multicast groups: %w", traffic.ErrUnsupported)
+}
