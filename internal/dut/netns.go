@@ -134,8 +134,14 @@ func (n *Netns) start() error {
 	if err := inNamespace(n.device, func() error { return poll(n.ports) }); err != nil {
 		return err
 	}
-	if err := bridge(far, bridged(n.ports)); err != nil {
-		return err
+	if members := bridged(n.ports); len(members) > 0 {
+		br, err := bridge(far, members)
+		if err != nil {
+			return err
+		}
+		if err := inNamespace(n.device, func() error { return snoop(br) }); err != nil {
+			return err
+		}
 	}
 	for _, p := range n.ports {
 		if err := up(far, p.Name, addresses[p.Name]); err != nil {
@@ -254,26 +260,24 @@ func poll(ports []v1alpha1.Port) error {
 }
 
 // bridge joins ports into one layer-2 network.
-func bridge(h *netlink.Handle, ports []v1alpha1.Port) error {
-	if len(ports) == 0 {
-		return nil
-	}
-	no := false
-	// Without snooping the bridge floods multicast, as an unmanaged switch does.
-	br := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridgeName, MTU: linkMTU}, MulticastSnooping: &no}
+func bridge(h *netlink.Handle, ports []v1alpha1.Port) (netlink.Link, error) {
+	br := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridgeName, MTU: linkMTU}}
 	if err := h.LinkAdd(br); err != nil {
-		return fmt.Errorf("making the bridge: %w", err)
+		return nil, fmt.Errorf("making the bridge: %w", err)
 	}
 	for _, p := range ports {
 		link, err := h.LinkByName(p.Name)
 		if err == nil {
 			err = h.LinkSetMaster(link, br)
 		}
+		if err == nil {
+			err = h.LinkSetFastLeave(link, true)
+		}
 		if err != nil {
-			return fmt.Errorf("joining %s to the bridge: %w", p.Name, err)
+			return nil, fmt.Errorf("joining %s to the bridge: %w", p.Name, err)
 		}
 	}
-	return up(h, bridgeName, nil)
+	return br, up(h, bridgeName, nil)
 }
 
 func up(h *netlink.Handle, name string, addresses []netip.Prefix) error {
