@@ -3,10 +3,11 @@
 package e2e
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"nodrop.dev/nodrop/internal/kubetest"
 )
 
 // TestBrokenManifests applies every manifest of config/samples/broken: all are
@@ -23,19 +24,7 @@ func TestBrokenManifests(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var wants []string
-			for line := range strings.Lines(string(text)) {
-				if want, ok := strings.CutPrefix(strings.TrimSpace(line), "# expect: "); ok {
-					wants = append(wants, want)
-				}
-			}
-			if len(wants) == 0 {
-				t.Fatal("the manifest does not say what message it expects")
-			}
+			wants := kubetest.Expectations(t, file)
 			out, err := l.kubectl(t, "", "apply", "-f", file)
 			if err == nil {
 				t.Fatalf("accepted:\n%s", out)

@@ -1,7 +1,6 @@
 package admission_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -61,19 +60,7 @@ func broken(t *testing.T, s *server) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var wants []string
-			for line := range strings.Lines(string(text)) {
-				if want, ok := strings.CutPrefix(strings.TrimSpace(line), "# expect: "); ok {
-					wants = append(wants, want)
-				}
-			}
-			if len(wants) == 0 {
-				t.Fatal("the manifest does not say what message it expects")
-			}
+			wants := kubetest.Expectations(t, file)
 			objects := s.load("config", "samples", "broken", filepath.Base(file))
 			if len(objects) != 1 {
 				t.Fatalf("%d objects, want 1", len(objects))

@@ -1,10 +1,11 @@
 package manifest
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"nodrop.dev/nodrop/internal/kubetest"
 )
 
 const samples = "../../config/samples"
@@ -20,27 +21,14 @@ func TestSameMessagesAsTheServer(t *testing.T) {
 			if err != nil || len(files) != 1 {
 				t.Fatalf("files %v, %v", files, err)
 			}
-			text, err := os.ReadFile(files[0])
-			if err != nil {
-				t.Fatal(err)
-			}
 			_, err = Load(files, nil)
 			if err == nil {
 				t.Fatal("accepted")
 			}
-			expected := 0
-			for line := range strings.Lines(string(text)) {
-				want, isExpectation := strings.CutPrefix(strings.TrimSpace(line), "# expect: ")
-				if !isExpectation {
-					continue
-				}
-				expected++
+			for _, want := range kubetest.Expectations(t, files[0]) {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("message:\n%s\nwant in it:\n%s", err, want)
 				}
-			}
-			if expected == 0 {
-				t.Error("the sample says nothing of what is expected")
 			}
 		})
 	}

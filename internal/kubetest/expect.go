@@ -1,0 +1,28 @@
+package kubetest
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// Expectations are what a broken manifest says in its first lines of the answer
+// that it gets: the rest of every line that begins with "# expect: ". A manifest
+// that says nothing fails the test.
+func Expectations(t testing.TB, file string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for line := range strings.Lines(string(text)) {
+		if want, ok := strings.CutPrefix(strings.TrimSpace(line), "# expect: "); ok {
+			all = append(all, want)
+		}
+	}
+	if len(all) == 0 {
+		t.Fatalf("%s does not say what message it expects", file)
+	}
+	return all
+}
