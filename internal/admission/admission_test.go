@@ -1,12 +1,15 @@
 package admission_test
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -16,15 +19,7 @@ import (
 // TestAdmission applies manifests to a real API server with the webhooks running.
 func TestAdmission(t *testing.T) {
 	s := startServer(t)
-	for _, file := range []string{"testbed.yaml", "trafficprofile.yaml", "benchmark.yaml"} {
-		t.Run("accepts "+file, func(t *testing.T) {
-			for _, o := range s.load("config", "samples", "frr", file) {
-				if err := s.apply(o); err != nil {
-					t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
-				}
-			}
-		})
-	}
+	t.Run("accepts frr", func(t *testing.T) { accepted(t, s, "frr") })
 	if len(s.warnings.texts) > 0 {
 		t.Errorf("the samples are warned of: %q", s.warnings.texts)
 	}
@@ -32,17 +27,50 @@ func TestAdmission(t *testing.T) {
 	t.Run("a leased bed keeps its hardware", func(t *testing.T) { leasedBed(s) })
 	t.Run("a benchmark only takes an abort", func(t *testing.T) { abortOnly(s) })
 	t.Run("warnings", func(t *testing.T) { warned(s) })
-	for _, name := range []string{"frame-loss", "back-to-back", "soak", "forwarding-rate", "ordering", "recovery"} {
-		t.Run("accepts "+name, func(t *testing.T) {
-			for _, o := range s.load("config", "samples", name, "benchmark.yaml") {
-				if err := s.apply(o); err != nil {
-					t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
-				}
-			}
-		})
+	for _, name := range samples(t) {
+		t.Run("accepts "+name, func(t *testing.T) { accepted(t, s, name) })
 	}
 	s.stop()
 	t.Run("without the operator", func(t *testing.T) { operatorAway(s) })
+}
+
+// samples are the directories of the samples that are whole, but frr, which
+// other tests go on with.
+func samples(t *testing.T) []string {
+	t.Helper()
+	dirs, err := os.ReadDir(filepath.Join(kubetest.Root(t), "config", "samples"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, dir := range dirs {
+		if dir.IsDir() && dir.Name() != "broken" && dir.Name() != "frr" {
+			names = append(names, dir.Name())
+		}
+	}
+	return names
+}
+
+// accepted applies a sample.
+func accepted(t *testing.T, s *server, name string) {
+	files, err := filepath.Glob(filepath.Join(kubetest.Root(t), "config", "samples", name, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, file := range files {
+		objects = append(objects, s.load("config", "samples", name, filepath.Base(file))...)
+	}
+	// What others refer to goes first.
+	last := []string{"TestBed", "TrafficProfile", "Benchmark"}
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
+		return slices.Index(last, a.GetKind()) - slices.Index(last, b.GetKind())
+	})
+	for _, o := range objects {
+		if err := s.apply(o); err != nil {
+			t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
 }
 
 // broken applies what must be refused. The first lines of every file say with
