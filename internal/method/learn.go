@@ -45,9 +45,8 @@ func (l *Lab) configure(ctx context.Context, step plan.Step) error {
 func (l *Lab) learn(ctx context.Context) error {
 	clock := l.gen.Clock()
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
-	for _, s := range l.plan.Streams {
-		share := frame.Rate(l.plan.Ports[s.Tx].BitsPerSecond, l.size, 500_000)
-		share.Quo(share, big.NewRat(s.Part, 1))
+	for _, s := range l.plan.StreamsAt(l.size) {
+		share := l.plan.Rate(s, l.size, 500_000)
 		if limit := big.NewRat(learnRate, 1); share.Cmp(limit) > 0 {
 			share = limit
 		}
@@ -76,7 +75,7 @@ func (l *Lab) learn(ctx context.Context) error {
 
 // complete says that every stream came back whole.
 func (l *Lab) complete(m traffic.Measurement) bool {
-	for _, s := range l.plan.Streams {
+	for _, s := range l.plan.StreamsAt(l.size) {
 		for _, port := range s.Rx {
 			if m.Rx[traffic.RxKey{Stream: s.ID, Port: l.plan.Ports[port].Name}].Received < m.Tx[s.ID].Sent {
 				return false
