@@ -136,10 +136,10 @@ func (e *Engine) forward(m *traffic.Measurement, port string, streams []*traffic
 	}
 	capacity := frames(e.rate(port, capacityPPM), d)
 	for i, s := range streams {
-		c := counts[i]
+		c, own := counts[i], e.rows[s.FrameSize]
 		reaches := func(onsetPPM int64) bool { return arrived >= frames(e.rate(port, onsetPPM), d) }
-		if e.row.lossPPM > 0 && reaches(e.row.lossOnsetPPM) {
-			if n := min(c.received, mulDiv(c.sent, uint64(e.row.lossPPM), uint64(whole))); n > 0 {
+		if own.lossPPM > 0 && reaches(own.lossOnsetPPM) {
+			if n := min(c.received, mulDiv(c.sent, uint64(own.lossPPM), uint64(whole))); n > 0 {
 				c.received, c.gapEnd = c.received-n, c.sent
 			}
 		}
@@ -148,13 +148,13 @@ func (e *Engine) forward(m *traffic.Measurement, port string, streams []*traffic
 		}
 		count := traffic.RxCount{
 			Received:  c.received,
-			Duplicate: mulDiv(c.received, uint64(e.row.duplicatePPM), uint64(whole)),
-			Latency:   known.latency(e.row.shape(c.received, arrived, capacity)),
+			Duplicate: mulDiv(c.received, uint64(own.duplicatePPM), uint64(whole)),
+			Latency:   known.latency(own.shape(c.received, arrived, capacity)),
 			// The last frame arrives, so that a loss is always before it.
 			Next: c.sent, GapEnd: min(c.gapEnd, c.sent-1),
 		}
-		if e.row.reorderedPPM > 0 && reaches(e.row.reorderOnsetPPM) {
-			count.Reordered = mulDiv(c.received, uint64(e.row.reorderedPPM), uint64(whole))
+		if own.reorderedPPM > 0 && reaches(own.reorderOnsetPPM) {
+			count.Reordered = mulDiv(c.received, uint64(own.reorderedPPM), uint64(whole))
 		}
 		count.OutOfSequence = min(c.received, 3*count.Reordered+(c.sent-c.received))
 		m.Rx[traffic.RxKey{Stream: s.ID, Port: port}] = count
