@@ -136,3 +136,21 @@ func TestValidateRefusesRatiosThatCannotBeKept(t *testing.T) {
 		t.Error("it fits all the same: the bound is too low")
 	}
 }
+
+// A method that sends every stream twice needs as many more of them.
+func TestValidateCountsTheCopiesOfAMethod(t *testing.T) {
+	before := methods
+	t.Cleanup(func() { methods = before })
+	Register(Method{Member: "recovery", Mixes: true, Copies: 2, Given: func(t v1alpha1.Test) bool { return t.Recovery != nil }})
+	o := router(mixed(simple))
+	ports, _ := Ports(&o.bed)
+	engine := traffic.Capabilities{MaxStreams: 11, MinFrameSize: 64, MaxFrameSize: 1518}
+	if errs := validateMixesOn(&o.benchmark, &o.profile, &o.bed, ports, engine); len(errs) > 0 {
+		t.Errorf("6 streams: %v", errs)
+	}
+	o.benchmark.Spec.Tests = append(o.benchmark.Spec.Tests, v1alpha1.Test{Name: "recovery", Recovery: &v1alpha1.RecoveryTest{}})
+	errs := validateMixesOn(&o.benchmark, &o.profile, &o.bed, ports, engine)
+	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "the 3 sizes of the mix make 12 streams on the 2 ports of test bed bed, and engine xdp takes at most 11") {
+		t.Errorf("12 streams: %v", errs)
+	}
+}

@@ -51,8 +51,10 @@ type egress struct {
 	capacityPPM int64
 	// queue is what waits in the buffer.
 	queue uint64
-	// lost of arrived frames in the phase before.
+	// lost of arrived frames in the last phase of overload. Until then the device goes
+	// on losing as many.
 	lost, arrived uint64
+	until         time.Duration
 }
 
 // limit is how many frames the port sends in a phase in which so many arrive: up
@@ -87,8 +89,8 @@ func (p *egress) pass(ph phase, n []uint64, counts []passed) {
 	p.queue = p.queue + left - min(limit, p.queue+left)
 	// After an overload the device goes on dropping for a while.
 	var window time.Duration
-	if p.lost > 0 && !dropping {
-		window = min(p.e.row.recovery, ph.to-ph.from)
+	if p.until > ph.from && !dropping {
+		window = min(p.until, ph.to) - ph.from
 	}
 	after, share := mulDiv(arrived, uint64(window), uint64(ph.to-ph.from)), p.lost
 	if window > 0 && p.arrived > 0 {
@@ -113,7 +115,9 @@ func (p *egress) pass(ph phase, n []uint64, counts []passed) {
 		}
 		c.sent, c.received = c.sent+k, c.received+got
 	}
-	p.lost, p.arrived = arrived-left, arrived
+	if dropping {
+		p.lost, p.arrived, p.until = arrived-left, arrived, ph.to+p.e.row.recovery
+	}
 }
 
 // forward is one egress port of the device: beyond its capacity it drops, and the
