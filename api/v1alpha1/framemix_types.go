@@ -13,7 +13,7 @@ type FrameMix struct {
 	// name of the mix in results, unique in the profile.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'\"' + self + '\" is not a name of a mix: use lower-case letters, digits and dashes'"
 	Name string `json:"name"`
 	// weights are the sizes with the ratio of their frame numbers. Sizes that are

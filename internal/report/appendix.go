@@ -106,6 +106,9 @@ func (d *Document) traffic() string {
 			parts = append(parts, "to UDP "+portRange(*r))
 		}
 	}
+	for _, m := range p.FrameMixes {
+		parts = append(parts, mixText(m))
+	}
 	return strings.Join(parts, ", ")
 }
 
