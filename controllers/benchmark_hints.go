@@ -30,8 +30,9 @@ func hints(now *v1alpha1.Benchmark, bed *v1alpha1.TestBed, others []v1alpha1.Ben
 	}
 	var found []runner.Hint
 	for _, row := range latest.Status.Rows {
-		// Others were limited by something else than the device.
-		if row.Method != v1alpha1.MethodThroughput || row.Validity == v1alpha1.ValidityGeneratorBound || row.Search == nil || row.Search.UpperBoundPPM == 0 || row.Search.Capped {
+		// Others were limited by something else than the device, and a mix has no one
+		// size.
+		if row.FrameMix != "" || row.Method != v1alpha1.MethodThroughput || row.Validity == v1alpha1.ValidityGeneratorBound || row.Search == nil || row.Search.UpperBoundPPM == 0 || row.Search.Capped {
 			continue
 		}
 		if h, ok := search.Found(ports[0].BitsPerSecond, int(row.FrameSize), row.LineRatePPM, v1alpha1.PPM, ""); ok {

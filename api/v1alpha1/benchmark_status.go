@@ -161,9 +161,12 @@ type ResultRow struct {
 	// method of the test.
 	// +required
 	Method Method `json:"method"`
-	// frameSize in bytes, with FCS.
+	// frameSize in bytes, with FCS; 0 in a row of a mix, which has no one size.
 	// +required
 	FrameSize int32 `json:"frameSize"`
+	// frameMix is the name of the mix that was sent in place of frames of one size.
+	// +optional
+	FrameMix string `json:"frameMix,omitempty"`
 	// load is the load asked for, such as "50%" or "throughput"; absent when the
 	// method finds the load itself.
 	// +optional

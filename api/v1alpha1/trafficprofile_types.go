@@ -2,13 +2,14 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// TrafficProfile says how test traffic looks: frame sizes, the pattern of
+// TrafficProfile says how test traffic looks: frame sizes or mixes, the pattern of
 // senders and receivers, and the headers. It says nothing of how much is sent;
 // that is the Benchmark's.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=tp,categories=nodrop
 // +kubebuilder:printcolumn:name="Frame-Sizes",type=string,JSONPath=`.spec.frameSizes`
+// +kubebuilder:printcolumn:name="Frame-Mixes",type=string,JSONPath=`.spec.frameMixes[*].name`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type TrafficProfile struct {
 	metav1.TypeMeta `json:",inline"`
@@ -32,20 +33,29 @@ type TrafficProfileList struct {
 
 // TrafficProfileSpec describes sizes, pattern and headers.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.packet.ipv6) || self.frameSizes.all(s, s >= 86)",messageExpression="'spec.frameSizes has %d: an IPv6/UDP frame with its signature needs at least 86 bytes (14 Ethernet, 40 IPv6, 8 UDP, 20 signature, 4 FCS)'.format([self.frameSizes.filter(s, s < 86)[0]])"
-// +kubebuilder:validation:XValidation:rule="(!has(self.packet.vlan) && !has(self.packet.mpls)) || self.frameSizes.all(s, s >= (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0))",messageExpression="'spec.frameSizes has %d: these headers with a VLAN tag or MPLS labels, 4 bytes each, need at least %d bytes: raise the frame size'.format([self.frameSizes.filter(s, s < (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0))[0], (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0)])"
+// +kubebuilder:validation:XValidation:rule="!has(self.packet.ipv6) || !has(self.frameSizes) || self.frameSizes.all(s, s >= 86)",messageExpression="'spec.frameSizes has %d: an IPv6/UDP frame with its signature needs at least 86 bytes (14 Ethernet, 40 IPv6, 8 UDP, 20 signature, 4 FCS)'.format([self.frameSizes.filter(s, s < 86)[0]])"
+// +kubebuilder:validation:XValidation:rule="(!has(self.packet.vlan) && !has(self.packet.mpls)) || !has(self.frameSizes) || self.frameSizes.all(s, s >= (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0))",messageExpression="'spec.frameSizes has %d: these headers with a VLAN tag or MPLS labels, 4 bytes each, need at least %d bytes: raise the frame size'.format([self.frameSizes.filter(s, s < (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0))[0], (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0)])"
+// +kubebuilder:validation:XValidation:rule="!has(self.packet.ipv6) || has(self.frameSizes) || has(self.frameMixes)",message="spec.frameSizes is not given, and its default begins with 64: an IPv6/UDP frame with its signature needs at least 86 bytes, so give frameSizes or frameMixes"
+// +kubebuilder:validation:XValidation:rule="!has(self.frameSizes) || size(self.frameSizes) > 0 || (has(self.frameMixes) && size(self.frameMixes) > 0)",message="spec.frameSizes is empty and there is no frameMixes, so that nothing would be sent: leave frameSizes out for the sizes of RFC 2544, or give at least one size or mix"
 type TrafficProfileSpec struct {
 	// frameSizes in bytes, with the 4-byte FCS and without preamble and
-	// inter-frame gap; each size is tested for itself. The default is the list of
-	// RFC 2544 section 9.1 for Ethernet.
+	// inter-frame gap; each size is tested for itself. Without frameSizes and
+	// frameMixes it is the list of RFC 2544 section 9.1 for Ethernet: 64, 128, 256,
+	// 512, 1024, 1280, 1518. Without frameSizes and with frameMixes only the mixes
+	// are tested.
 	// +optional
 	// +listType=set
-	// +kubebuilder:default={64,128,256,512,1024,1280,1518}
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:XValidation:rule="self >= 64",messageExpression="'a frame of %d bytes is too small: an Ethernet frame with IPv4, UDP and its signature needs at least 64 bytes with FCS'.format([self])"
 	// +kubebuilder:validation:items:XValidation:rule="self <= 9216",messageExpression="'a frame of %d bytes is too large: the largest is 9216'.format([self])"
 	FrameSizes []int32 `json:"frameSizes,omitempty"`
+	// frameMixes are mixes of frame sizes (IMIX). Each is tested after frameSizes as if
+	// it were one more size.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	FrameMixes []FrameMix `json:"frameMixes,omitempty"`
 	// pattern says which port sends to which.
 	// +required
 	Pattern Pattern `json:"pattern"`

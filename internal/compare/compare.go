@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
@@ -60,13 +61,17 @@ type key struct {
 	test   string
 	method v1alpha1.Method
 	size   int32
+	mix    string
 	load   v1alpha1.Load
 }
 
-func keyOf(row *v1alpha1.ResultRow) key { return key{row.Test, row.Method, row.FrameSize, row.Load} }
+func keyOf(row *v1alpha1.ResultRow) key {
+	return key{row.Test, row.Method, row.FrameSize, row.FrameMix, row.Load}
+}
 
 // keysOf are the keys of all rows: tests in the order in which they first occur,
-// and within a test in the order of the first result that has them.
+// and within a test in the order of the first result that has them, mixes after
+// frame sizes.
 func keysOf(results []Result) []key {
 	var tests []string
 	byTest := map[string][]key{}
@@ -83,7 +88,9 @@ func keysOf(results []Result) []key {
 	}
 	var keys []key
 	for _, test := range tests {
-		keys = append(keys, byTest[test]...)
+		ofTest := byTest[test]
+		slices.SortStableFunc(ofTest, func(a, b key) int { return cmp.Compare(min(len(a.mix), 1), min(len(b.mix), 1)) })
+		keys = append(keys, ofTest...)
 	}
 	return keys
 }
@@ -98,7 +105,7 @@ func nobodyHas(lines []Line) bool {
 }
 
 func (c *Comparison) line(k key, metric Metric, results []Result) Line {
-	l := Line{Test: k.test, Metric: metric, FrameSize: k.size, Load: k.load, Cells: make([]Cell, len(results))}
+	l := Line{Test: k.test, Metric: metric, FrameSize: k.size, FrameMix: k.mix, Load: k.load, Cells: make([]Cell, len(results))}
 	rows := make([]*v1alpha1.ResultRow, len(results))
 	for i, r := range results {
 		if at := slices.IndexFunc(r.Rows, func(row v1alpha1.ResultRow) bool { return keyOf(&row) == k }); at >= 0 {

@@ -196,3 +196,28 @@ func TestMakeRefuses(t *testing.T) {
 		t.Errorf("the same name: %v", err)
 	}
 }
+
+// A mix is a line of its own after those of the sizes, also when the first result
+// has nothing else.
+func TestMixesComeAfterSizes(t *testing.T) {
+	mix := throughputRow(0, 5, 5, 5)
+	mix.FrameMix = "imix"
+	other := mix
+	other.FrameMix = "genome"
+	c, err := Make([]Result{
+		named("a", mix, other, throughputRow(1518, 4, 4, 4)),
+		named("b", throughputRow(64, 6, 6, 6), mix),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, l := range c.Lines {
+		if l.Metric == Throughput {
+			lines = append(lines, v1alpha1.SizeName(l.FrameSize, l.FrameMix)+" "+ranks(l))
+		}
+	}
+	if got, want := strings.Join(lines, ", "), "1518 B 1 0 , 64 B 0 1 , mix imix 1= 1= a+b, mix genome 1 0 "; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

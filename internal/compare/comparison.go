@@ -91,8 +91,10 @@ type Line struct {
 	Test string `json:"test"`
 	// metric that is ranked.
 	Metric Metric `json:"metric"`
-	// frameSize in bytes, with FCS.
+	// frameSize in bytes, with FCS; 0 in a line of a mix.
 	FrameSize int32 `json:"frameSize"`
+	// frameMix is the name of the mix that was sent in place of frames of one size.
+	FrameMix string `json:"frameMix,omitempty"`
 	// load asked for, such as "50%" or "throughput".
 	Load v1alpha1.Load `json:"load,omitempty"`
 	// cells are the results in their order.

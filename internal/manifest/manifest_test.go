@@ -117,7 +117,7 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 	if diff := cmp.Diff([]v1alpha1.Load{"10%", "50%", "90%", "throughput"}, spec.Tests[1].Latency.Loads); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]int32{64, 128, 256, 512, 1024, 1280, 1518}, bundle.Profile.Spec.FrameSizes); diff != "" {
+	if diff := cmp.Diff([]int32{64, 128, 256, 512, 1024, 1280, 1518}, bundle.Profile.Spec.Sizes()); diff != "" {
 		t.Error(diff)
 	}
 	if pairs := bundle.Profile.Spec.Pattern.Pairs; pairs.Bidirectional == nil || !*pairs.Bidirectional {
@@ -159,7 +159,7 @@ func TestRefused(t *testing.T) {
 		},
 		"frame too small for IPv6": {
 			text: all("packet: {ipv4: {}}", "packet: {ipv6: {}}"),
-			want: `spec.frameSizes has 64: an IPv6/UDP frame with its signature needs at least 86 bytes`,
+			want: `spec.frameSizes is not given, and its default begins with 64: an IPv6/UDP frame with its signature needs at least 86 bytes`,
 		},
 		"frame too small": {
 			text: all("  pattern:", "  frameSizes: [60, 128]\n  pattern:"),

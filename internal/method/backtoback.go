@@ -18,7 +18,8 @@ func init() {
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodBackToBack, Member: "backToBack",
-			Given: func(t v1alpha1.Test) bool { return t.BackToBack != nil },
+			Given:   func(t v1alpha1.Test) bool { return t.BackToBack != nil },
+			OneSize: "how many frames of a burst fit into the buffer depends on which sizes come first",
 			Steps: func(test v1alpha1.Test) []plan.Step {
 				longest := cmp.Or(test.BackToBack.MaxBurstDuration.Duration, 2*time.Second)
 				// About 25 halvings of some million frames; a repetition begins where the
@@ -71,7 +72,7 @@ func repetitions(t *v1alpha1.BackToBackTest) int32 { return cmp.Or(t.Repetitions
 func backToBack(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	throughput, known := lab.throughputBefore(step)
 	if known && throughput == v1alpha1.PPM {
-		return Outcome{Message: fmt.Sprintf("not measured: the throughput at %d bytes is line rate, so that no burst fills the buffer", step.FrameSize)}, nil
+		return Outcome{Message: fmt.Sprintf("not measured: the throughput at %s is line rate, so that no burst fills the buffer", step.SizeName())}, nil
 	}
 	t := step.Test.BackToBack
 	b := &bursts{lab: lab, step: step}

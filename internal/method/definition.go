@@ -80,7 +80,7 @@ func DescribeTest(test v1alpha1.Test) (Definition, bool) {
 func (l *Lab) Done(row v1alpha1.ResultRow) {
 	l.rows = append(l.rows, row)
 	if row.Method == v1alpha1.MethodThroughput {
-		l.SetThroughput(row.Test, int(row.FrameSize), row.LineRatePPM)
+		l.SetThroughput(row.Test, l.plan.SizeOf(row), row.LineRatePPM)
 	}
 }
 
@@ -88,7 +88,7 @@ func (l *Lab) Done(row v1alpha1.ResultRow) {
 func (l *Lab) before(step plan.Step) []v1alpha1.ResultRow {
 	var rows []v1alpha1.ResultRow
 	for _, row := range l.rows {
-		if row.Test == step.Test.Name && int(row.FrameSize) == step.FrameSize {
+		if row.Test == step.Test.Name && l.plan.SizeOf(row) == step.FrameSize {
 			rows = append(rows, row)
 		}
 	}
@@ -104,10 +104,10 @@ func (l *Lab) load(step plan.Step) (ppm int64, message string, err error) {
 	}
 	ppm, known := l.throughputBefore(step)
 	if !known {
-		return 0, "", fmt.Errorf("test %s has no result for %d bytes that the load throughput could mean", step.Source, step.FrameSize)
+		return 0, "", fmt.Errorf("test %s has no result for %s that the load throughput could mean", step.Source, step.SizeName())
 	}
 	if ppm == 0 {
-		message = fmt.Sprintf("not measured: test %s found a throughput of 0 at %d bytes", step.Source, step.FrameSize)
+		message = fmt.Sprintf("not measured: test %s found a throughput of 0 at %s", step.Source, step.SizeName())
 	}
 	return ppm, message, nil
 }

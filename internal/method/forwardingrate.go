@@ -16,7 +16,7 @@ import (
 func init() {
 	define(Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodForwardingRate, Member: "forwardingRate",
+			Name: v1alpha1.MethodForwardingRate, Member: "forwardingRate", Mixes: true,
 			Given:    func(t v1alpha1.Test) bool { return t.ForwardingRate != nil },
 			Validate: validateForwardingRate,
 			Steps: func(test v1alpha1.Test) []plan.Step {

@@ -15,7 +15,7 @@ import (
 func init() {
 	define(Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodFrameLoss, Member: "frameLoss",
+			Name: v1alpha1.MethodFrameLoss, Member: "frameLoss", Mixes: true,
 			Given:    func(t v1alpha1.Test) bool { return t.FrameLoss != nil },
 			Validate: validateFrameLoss,
 			Steps: func(test v1alpha1.Test) []plan.Step {

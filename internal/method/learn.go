@@ -54,24 +54,20 @@ func (l *Lab) prepare(ctx context.Context) error {
 func (l *Lab) learn(ctx context.Context) error {
 	clock := l.gen.Clock()
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
-	type kind struct{ speed, part int64 }
-	rates := map[kind]traffic.Rate{}
-	for _, s := range l.plan.Streams {
-		k := kind{l.plan.Ports[s.Tx].BitsPerSecond, max(s.Part, 1)}
-		rate, known := rates[k]
-		if !known {
-			share := frame.Rate(k.speed, l.size, 500_000)
-			share.Quo(share, big.NewRat(k.part, 1))
-			if limit := big.NewRat(learnRate, 1); share.Cmp(limit) > 0 {
-				share = limit
+	loads, err := l.plan.Loads(l.size, 500_000)
+	if err != nil {
+		return err
+	}
+	slow := map[traffic.Rate]traffic.Rate{}
+	for _, s := range l.plan.StreamsAt(l.size) {
+		rate := loads[s.ID].Rate
+		if _, known := slow[rate]; !known {
+			slow[rate] = rate
+			if frame.FramesPerSecond(rate).Cmp(big.NewRat(learnRate, 1)) > 0 {
+				slow[rate] = traffic.Rate{Frames: learnRate, PerNanos: int64(time.Second)}
 			}
-			var err error
-			if rate, err = frame.Schedule(share); err != nil {
-				return err
-			}
-			rates[k] = rate
 		}
-		trial.Loads[s.ID] = traffic.Load{Rate: rate, Frames: hostsOf(s)}
+		trial.Loads[s.ID] = traffic.Load{Rate: slow[rate], Frames: hostsOf(s)}
 	}
 	for end := clock.Now().Add(learnTime); clock.Now().Before(end); {
 		sent := clock.Now()
@@ -91,7 +87,7 @@ func (l *Lab) learn(ctx context.Context) error {
 
 // complete says that every stream came back whole.
 func (l *Lab) complete(m traffic.Measurement) bool {
-	for _, s := range l.plan.Streams {
+	for _, s := range l.plan.StreamsAt(l.size) {
 		for _, port := range s.Rx {
 			if m.Rx[traffic.RxKey{Stream: s.ID, Port: l.plan.Ports[port].Name}].Received < m.Tx[s.ID].Sent {
 				return false

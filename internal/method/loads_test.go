@@ -13,10 +13,15 @@ import (
 // planOf plans these tests at 64 bytes on four simulated ports of 10G.
 func planOf(t *testing.T, tests ...v1alpha1.Test) (plan.Plan, error) {
 	t.Helper()
+	return planWith(nil, tests...)
+}
+
+// planWith is planOf with mixes beside the 64 bytes.
+func planWith(mixes []v1alpha1.FrameMix, tests ...v1alpha1.Test) (plan.Plan, error) {
 	var b v1alpha1.Benchmark
 	b.Spec.Tests = tests
 	var p v1alpha1.TrafficProfile
-	p.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{64}, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}}
+	p.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{64}, FrameMixes: mixes, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}}
 	var bed v1alpha1.TestBed
 	bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 4, Speed: "10G"}}}
 	bed.Spec.Device.Simulated = &v1alpha1.SimulatedDevice{}
@@ -31,6 +36,11 @@ func rowsOf(t *testing.T, model string, done []v1alpha1.ResultRow, tests ...v1al
 	if err != nil {
 		t.Fatal(err)
 	}
+	return rowsOn(t, p, model, done)
+}
+
+func rowsOn(t *testing.T, p plan.Plan, model string, done []v1alpha1.ResultRow) []v1alpha1.ResultRow {
+	t.Helper()
 	lab := open(t, simulate(t, model, p), p, nil)
 	var rows []v1alpha1.ResultRow
 	for i, step := range p.Steps {
@@ -53,9 +63,12 @@ func rowsOf(t *testing.T, model string, done []v1alpha1.ResultRow, tests ...v1al
 // rowOf is what of a row methods look at; package result makes the whole.
 func rowOf(p plan.Plan, out Outcome) v1alpha1.ResultRow {
 	row := v1alpha1.ResultRow{
-		Test: out.Step.Test.Name, Method: out.Step.Method, FrameSize: int32(out.Step.FrameSize), Load: out.Step.Load,
+		Test: out.Step.Test.Name, Method: out.Step.Method, FrameSize: int32(out.Step.FrameSize), FrameMix: out.Step.Mix, Load: out.Step.Load,
 		LineRatePPM: out.LoadPPM, FramesPerSecond: frame.Round(p.FramesPerSecond(out.Step.FrameSize, out.LoadPPM)),
 		Trials: int32(out.Trials), Message: out.Message, Validity: v1alpha1.ValidityValid,
+	}
+	if row.FrameMix != "" {
+		row.FrameSize = 0
 	}
 	if out.Limit != nil {
 		row.Validity = v1alpha1.ValidityGeneratorBound

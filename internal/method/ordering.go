@@ -18,8 +18,9 @@ func init() {
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodOrdering, Member: "ordering", Ordering: true,
-			Given: func(t v1alpha1.Test) bool { return t.Ordering != nil },
-			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return orderingLoads(t.Ordering) },
+			OneSize: "every size of a mix is a stream of its own, so that frames which overtake those of another size would not be seen",
+			Given:   func(t v1alpha1.Test) bool { return t.Ordering != nil },
+			Loads:   func(t v1alpha1.Test) []v1alpha1.Load { return orderingLoads(t.Ordering) },
 			Validate: func(test v1alpha1.Test, path *field.Path) field.ErrorList {
 				return plan.Percentages(map[string]v1alpha1.Percentage{"resolution": test.Ordering.Resolution}, path)
 			},

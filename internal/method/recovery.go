@@ -17,7 +17,7 @@ import (
 func init() {
 	define(Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodRecovery, Member: "recovery", AfterThroughput: true,
+			Name: v1alpha1.MethodRecovery, Member: "recovery", AfterThroughput: true, Mixes: true, Copies: 2,
 			Given: func(t v1alpha1.Test) bool { return t.Recovery != nil },
 			Steps: func(t v1alpha1.Test) []plan.Step {
 				overload, reduced := recoveryTimes(t.Recovery)
@@ -60,23 +60,25 @@ func recoveryTimes(t *v1alpha1.RecoveryTest) (overload, reduced time.Duration) {
 func recovery(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	throughput, known := lab.throughputBefore(step)
 	if !known {
-		return Outcome{}, fmt.Errorf("test %s has no result for %d bytes from which an overload could be made", step.Source, step.FrameSize)
+		return Outcome{}, fmt.Errorf("test %s has no result for %s from which an overload could be made", step.Source, step.SizeName())
 	}
 	switch throughput {
 	case 0:
-		return Outcome{Message: fmt.Sprintf("not measured: test %s found a throughput of 0 at %d bytes", step.Source, step.FrameSize)}, nil
+		return Outcome{Message: fmt.Sprintf("not measured: test %s found a throughput of 0 at %s", step.Source, step.SizeName())}, nil
 	case v1alpha1.PPM:
-		return Outcome{Message: fmt.Sprintf("not measured: the throughput at %d bytes is line rate, and nothing overloads the device", step.FrameSize)}, nil
+		return Outcome{Message: fmt.Sprintf("not measured: the throughput at %s is line rate, and nothing overloads the device", step.SizeName())}, nil
 	}
 	ppm := min(throughput*11/10, v1alpha1.PPM)
 	overload, reduced := recoveryTimes(step.Test.Recovery)
 	out := Outcome{LoadPPM: ppm}
 	var times []time.Duration
-	streams, next := doubled(lab)
-	if len(streams) > 1<<16 {
-		return Outcome{}, fmt.Errorf("recovery sends every stream twice, and %d streams are more than an engine can tell apart: use a bed with fewer ports: %w", len(streams), traffic.ErrUnsupported)
+	twice, next := doubled(lab)
+	if n := len(twice) * len(lab.plan.SizesOf(step.FrameSize)); n > 1<<16 {
+		return Outcome{}, fmt.Errorf("recovery sends every stream twice, and %d streams are more than an engine can tell apart: use a bed with fewer ports: %w", n, traffic.ErrUnsupported)
 	}
-	err := lab.with(ctx, step, streams, next, func(lab *Lab) error {
+	err := lab.with(ctx, step, twice, next, func(lab *Lab) error {
+		// Of a mix every stream is several, and still the first half ends earlier.
+		streams := lab.plan.StreamsAt(step.FrameSize)
 		loads, err := lab.plan.Loads(step.FrameSize, ppm)
 		if err != nil {
 			return err

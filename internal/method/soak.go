@@ -14,7 +14,7 @@ func init() {
 	load := func(t v1alpha1.Test) v1alpha1.Load { return cmp.Or(t.Soak.Load, "100%") }
 	define(Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodSoak, Member: "soak",
+			Name: v1alpha1.MethodSoak, Member: "soak", Mixes: true,
 			Given: func(t v1alpha1.Test) bool { return t.Soak != nil },
 			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
 			Steps: func(t v1alpha1.Test) []plan.Step {

@@ -167,9 +167,9 @@ func (l *Lab) predict(step plan.Step) (ppm int64, source string) {
 		return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.test, b.test))
 	})
 	for _, f := range before {
-		if h, ok := search.Found(speed, f.size, l.found[f], step.Search.MaxPPM, fmt.Sprintf("%s %d B", f.test, f.size)); ok {
+		if h, ok := search.Found(speed, l.plan.AverageSize(f.size), l.found[f], step.Search.MaxPPM, f.test+" "+l.plan.SizeName(f.size)); ok {
 			hints = append(hints, h)
 		}
 	}
-	return search.Predict(hints, speed, step.FrameSize)
+	return search.Predict(hints, speed, l.plan.AverageSize(step.FrameSize))
 }

@@ -14,7 +14,7 @@ import (
 
 // Trial is one trial summed over all streams.
 type Trial struct {
-	// FrameSize in bytes with FCS.
+	// FrameSize in bytes with FCS; of a mix its number in the plan.
 	FrameSize int
 	// LoadPPM is the intended load in parts per million of line rate.
 	LoadPPM int64
@@ -49,12 +49,13 @@ type Trial struct {
 // newTrial sums up what the streams counted. Every stream is balanced for
 // itself, so that a surplus of one never hides the loss of another.
 func newTrial(p plan.Plan, size int, ppm int64, d time.Duration, m traffic.Measurement) *Trial {
+	streams := p.StreamsAt(size)
 	t := &Trial{
 		FrameSize: size, LoadPPM: ppm, Duration: d, TxTime: m.TxTime, Notes: m.Notes, tolerance: lateTolerance(d),
-		measurement: m, streams: p.Streams, ports: p.Ports,
+		measurement: m, streams: streams, ports: p.Ports,
 	}
 	heard := map[int]bool{}
-	for _, s := range p.Streams {
+	for _, s := range streams {
 		tx := m.Tx[s.ID]
 		t.Intended += tx.Intended
 		t.Sent += tx.Sent

@@ -32,19 +32,16 @@ func Build(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 	if p.Settle <= 0 {
 		p.Settle = DefaultSettle
 	}
-	p.Streams = streams(profile, ports)
+	p.Streams, p.Mixes = streams(profile, ports), mixes(profile)
 	for _, test := range b.Spec.Tests {
-		p.Steps = append(p.Steps, p.steps(test, frameSizes(profile))...)
+		p.Steps = append(p.Steps, p.steps(test, sizes(profile))...)
+	}
+	for i := range p.Steps {
+		if m, ok := p.mixAt(p.Steps[i].FrameSize); ok {
+			p.Steps[i].Mix = m.Name
+		}
 	}
 	return p, nil
-}
-
-// frameSizes of a profile, by default those of RFC 2544 section 9.1.
-func frameSizes(profile *v1alpha1.TrafficProfile) []int32 {
-	if len(profile.Spec.FrameSizes) > 0 {
-		return profile.Spec.FrameSizes
-	}
-	return []int32{64, 128, 256, 512, 1024, 1280, 1518}
 }
 
 // streams of a profile on ports.

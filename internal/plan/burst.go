@@ -11,13 +11,16 @@ import (
 
 // Burst gives every sending port an exact number of frames at ppm parts per
 // million of line rate, divided by the Part of its streams, and says how long the
-// slowest port takes to send them.
+// slowest port takes to send them. The frames are of one size: a mix fails.
 func (p Plan) Burst(size int, ppm, frames int64) (map[uint16]traffic.Load, time.Duration, error) {
+	if m, ok := p.mixAt(size); ok {
+		return nil, 0, fmt.Errorf("a burst of mix %s: bursts are of frames of one size", m.Name)
+	}
 	loads := make(map[uint16]traffic.Load, len(p.Streams))
 	before := map[int]int64{}
 	var longest time.Duration
 	for _, s := range p.Streams {
-		rate, err := frame.Schedule(p.rate(s, size, ppm))
+		rate, err := frame.Schedule(p.Rate(s, size, ppm))
 		if err != nil {
 			return nil, 0, fmt.Errorf("computing the load of %s: %w", p.Ports[s.Tx].Name, err)
 		}

@@ -33,6 +33,12 @@ type Method struct {
 	AfterThroughput bool
 	// Ordering says that the engine must count reordered frames.
 	Ordering bool
+	// Mixes says that the method measures mixes of frame sizes. Profiles with mixes
+	// are refused for all others, for the reason OneSize where there is one.
+	Mixes   bool
+	OneSize string
+	// Copies is how many streams the method makes of each at once; 0 means 1.
+	Copies int
 }
 
 var methods []Method

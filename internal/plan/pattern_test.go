@@ -100,10 +100,10 @@ func TestPatternsDoNotOversubscribe(t *testing.T) {
 				sends, gets := frame.Rate(1, 64, 0), frame.Rate(1, 64, 0)
 				for _, s := range plan.Streams {
 					if s.Tx == i {
-						sends.Add(sends, plan.rate(s, 64, v1alpha1.PPM))
+						sends.Add(sends, plan.Rate(s, 64, v1alpha1.PPM))
 					}
 					if slices.Contains(s.Rx, i) {
-						gets.Add(gets, plan.rate(s, 64, v1alpha1.PPM))
+						gets.Add(gets, plan.Rate(s, 64, v1alpha1.PPM))
 					}
 				}
 				if sends.Cmp(line) > 0 || gets.Cmp(line) > 0 {

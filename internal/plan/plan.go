@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"net/netip"
@@ -22,8 +23,11 @@ type Plan struct {
 	Engine v1alpha1.EngineKind
 	// Ports of the bed, in its order.
 	Ports []Port
-	// Streams without their frame size; Traffic makes them complete.
+	// Streams without their frame size; Traffic makes them complete. Those that are
+	// really sent at a size are StreamsAt.
 	Streams []Stream
+	// Mixes are what the sizes from FirstMix on stand for.
+	Mixes []Mix
 	// Steps are run in their order; each makes at most one result row.
 	Steps []Step
 	// Settle is waited after sending before counters are read, Rest between trials.
@@ -49,6 +53,10 @@ type Stream struct {
 	// Gateway is the device's address on the sending port; invalid when sender and
 	// receiver are on one layer-2 network.
 	Gateway netip.Addr
+	// Size in bytes with FCS, and weight, of a component of a mix; 0 where all
+	// streams have the size that is measured.
+	Size   int
+	weight int64
 }
 
 // NextHop is the address whose hardware address the frames are sent to: the
@@ -67,8 +75,10 @@ type Step struct {
 	Test v1alpha1.Test
 	// Method of the test.
 	Method v1alpha1.Method
-	// FrameSize in bytes, with FCS.
+	// FrameSize in bytes, with FCS; of a mix its number, from FirstMix on.
 	FrameSize int
+	// Mix is the name of the mix that is sent; empty for frames of one size.
+	Mix string
 	// Load that the step measures; empty when the method finds the load itself.
 	Load v1alpha1.Load
 	// LoadPPM is Load in parts per million of line rate, 0 for the load throughput.
@@ -93,18 +103,20 @@ type Step struct {
 
 // Name names the step for a person: "throughput 64 B", "latency 64 B at 50%".
 func (s Step) Name() string {
+	name := s.Test.Name + " " + v1alpha1.SizeName(int32(s.FrameSize), s.Mix)
 	if s.LossRatioPPM > 0 {
-		return fmt.Sprintf("%s %d B with up to %s loss", s.Test.Name, s.FrameSize, v1alpha1.FormatPPM(s.LossRatioPPM))
+		return fmt.Sprintf("%s with up to %s loss", name, v1alpha1.FormatPPM(s.LossRatioPPM))
 	}
 	if s.Load == "" {
-		return fmt.Sprintf("%s %d B", s.Test.Name, s.FrameSize)
+		return name
 	}
-	return fmt.Sprintf("%s %d B at %s", s.Test.Name, s.FrameSize, s.Load)
+	return fmt.Sprintf("%s at %s", name, s.Load)
 }
 
 // Makes reports whether a row is the one that the step makes.
 func (s Step) Makes(row v1alpha1.ResultRow) bool {
-	return row.Test == s.Test.Name && int(row.FrameSize) == s.FrameSize && row.Load == s.Load && row.LossRatioPPM == s.LossRatioPPM
+	sameSize := row.FrameMix == s.Mix && (s.Mix != "" || int(row.FrameSize) == s.FrameSize)
+	return row.Test == s.Test.Name && sameSize && row.Load == s.Load && row.LossRatioPPM == s.LossRatioPPM
 }
 
 // Trials is about how many trials the whole plan takes.
@@ -129,38 +141,35 @@ func (p Plan) Duration() time.Duration {
 // ppm parts per million of line rate. A frame counts once for each of its
 // receivers: it is the rate of all receivers together when none is lost.
 func (p Plan) FramesPerSecond(size int, ppm int64) *big.Rat {
-	type kind struct{ speed, part int64 }
-	receivers := map[kind]int64{}
-	for _, s := range p.Streams {
-		receivers[kind{p.Ports[s.Tx].BitsPerSecond, max(s.Part, 1)}] += int64(len(s.Rx))
+	type kind struct {
+		speed, part, weight int64
+	}
+	receivers, one := map[kind]int64{}, map[kind]Stream{}
+	for _, s := range p.StreamsAt(size) {
+		k := kind{p.Ports[s.Tx].BitsPerSecond, max(s.Part, 1), s.weight}
+		receivers[k] += int64(len(s.Rx))
+		one[k] = s
 	}
 	total := new(big.Rat)
 	for k, n := range receivers {
-		r := frame.Rate(k.speed, size, ppm)
-		total.Add(total, r.Mul(r, big.NewRat(n, k.part)))
+		r := p.Rate(one[k], size, ppm)
+		total.Add(total, r.Mul(r, big.NewRat(n, 1)))
 	}
 	return total
 }
 
-func (p Plan) rate(s Stream, size int, ppm int64) *big.Rat {
-	r := frame.Rate(p.Ports[s.Tx].BitsPerSecond, size, ppm)
-	if s.Part > 1 {
-		r.Quo(r, big.NewRat(s.Part, 1))
-	}
-	return r
-}
-
 // Loads gives every stream its share of ppm parts per million of line rate.
 func (p Plan) Loads(size int, ppm int64) (map[uint16]traffic.Load, error) {
-	type key struct{ speed, part int64 }
+	type key struct{ speed, part, weight int64 }
 	known := map[key]traffic.Rate{}
-	loads := make(map[uint16]traffic.Load, len(p.Streams))
-	for _, s := range p.Streams {
-		k := key{p.Ports[s.Tx].BitsPerSecond, s.Part}
+	streams := p.StreamsAt(size)
+	loads := make(map[uint16]traffic.Load, len(streams))
+	for _, s := range streams {
+		k := key{p.Ports[s.Tx].BitsPerSecond, s.Part, s.weight}
 		rate, ok := known[k]
 		if !ok {
 			var err error
-			if rate, err = frame.Schedule(p.rate(s, size, ppm)); err != nil {
+			if rate, err = frame.Schedule(p.Rate(s, size, ppm)); err != nil {
 				return nil, fmt.Errorf("computing the load of %s: %w", p.Ports[s.Tx].Name, err)
 			}
 			known[k] = rate
@@ -172,21 +181,22 @@ func (p Plan) Loads(size int, ppm int64) (map[uint16]traffic.Load, error) {
 
 // Traffic is the streams at one frame size. Source addresses that a stream does
 // not have come from macs, by port name; the destination is the one of nextHop,
-// by stream ID.
+// by the ID in Streams.
 func (p Plan) Traffic(size int, macs map[string]traffic.MAC, nextHop map[uint16]traffic.MAC) []traffic.Stream {
-	streams := make([]traffic.Stream, len(p.Streams))
+	at := p.StreamsAt(size)
+	streams := make([]traffic.Stream, len(at))
 	var receivers []string
-	for i, s := range p.Streams {
+	for i, s := range at {
 		h := s.Headers
-		h.DstMAC = nextHop[s.ID]
+		h.DstMAC = nextHop[p.flow(size, s.ID)]
 		if h.SrcMAC == (traffic.MAC{}) {
 			h.SrcMAC = macs[p.Ports[s.Tx].Name]
 		}
 		// The groups of one sender share their receivers, which may be very many.
-		if i == 0 || !sameReceivers(p.Streams[i-1], s) {
+		if i == 0 || !sameReceivers(at[i-1], s) {
 			receivers = p.receivers(s)
 		}
-		streams[i] = traffic.Stream{ID: s.ID, TxPort: p.Ports[s.Tx].Name, RxPorts: receivers, FrameSize: size, Headers: h}
+		streams[i] = traffic.Stream{ID: s.ID, TxPort: p.Ports[s.Tx].Name, RxPorts: receivers, FrameSize: cmp.Or(s.Size, size), Headers: h}
 	}
 	return streams
 }

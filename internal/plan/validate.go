@@ -35,6 +35,7 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	if len(patternErrs) > 0 {
 		return errs
 	}
+	errs = append(errs, validateMixesOn(b, profile, bed, ports, engine)...)
 	errs = append(errs, validateAddresses(profile, bed, ports)...)
 	errs = append(errs, validateLatency(b, profile, bed, ports, engine)...)
 	errs = append(errs, validateOrdering(b, bed, engine)...)
@@ -57,7 +58,7 @@ func ValidateProfile(profile *v1alpha1.TrafficProfile) field.ErrorList {
 	if len(packetErrs) > 0 {
 		return errs
 	}
-	for i, size := range frameSizes(profile) {
+	for i, size := range profile.Spec.Sizes() {
 		path := root.Child("frameSizes").Index(i)
 		if lowest := frame.MinimumSize(spec.Packet); int(size) < lowest {
 			errs = append(errs, field.Invalid(path, size, fmt.Sprintf("these headers need at least %d bytes (%s): raise the frame size to %d", lowest, frame.DescribeMinimum(spec.Packet), lowest)))
@@ -65,13 +66,14 @@ func ValidateProfile(profile *v1alpha1.TrafficProfile) field.ErrorList {
 			errs = append(errs, field.Invalid(path, size, fmt.Sprintf("the largest frame is %d bytes: lower the frame size", frame.MaxSize)))
 		}
 	}
+	errs = append(errs, validateMixes(profile)...)
 	return errs
 }
 
 // validateSizes refuses frames that the engine cannot send.
 func validateSizes(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
 	var errs field.ErrorList
-	for i, size := range frameSizes(profile) {
+	for i, size := range profile.Spec.Sizes() {
 		if int(size) < engine.MinFrameSize || int(size) > engine.MaxFrameSize {
 			errs = append(errs, field.Invalid(profilePath(profile).Child("frameSizes").Index(i), size,
 				fmt.Sprintf("engine %s of test bed %s sends frames of %d to %d bytes: change the frame size, or choose a bed with another engine",

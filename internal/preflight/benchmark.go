@@ -127,20 +127,21 @@ func bedIsAllowed(in Input, a *Answer) field.ErrorList {
 const maxRows = 1000
 
 func rowsFit(in Input, a *Answer) field.ErrorList {
-	rows := 0
+	spec := a.Profile.Spec
+	rows, sizes := 0, len(spec.Sizes())+len(spec.FrameMixes)
 	for _, t := range in.Benchmark.Spec.Tests {
 		if t.Latency != nil {
-			rows += len(a.Profile.Spec.FrameSizes) * len(t.Latency.Loads)
+			rows += sizes * len(t.Latency.Loads)
 		} else {
-			rows += len(a.Profile.Spec.FrameSizes)
+			rows += sizes
 		}
 	}
 	if rows <= maxRows {
 		return nil
 	}
 	return problem(field.NewPath("spec", "tests"), len(in.Benchmark.Spec.Tests), fmt.Sprintf(
-		"these tests make %d result rows with the %d frame sizes of profile %s, and a benchmark holds at most %d: divide them among several benchmarks",
-		rows, len(a.Profile.Spec.FrameSizes), a.Profile.Name, maxRows))
+		"these tests make %d result rows with the %d frame sizes and mixes of profile %s, and a benchmark holds at most %d: divide them among several benchmarks",
+		rows, sizes, a.Profile.Name, maxRows))
 }
 
 // testsFit keeps the beds on which the plan can be made. Only when there is none

@@ -146,7 +146,7 @@ func TestBenchmark(t *testing.T) {
 					})
 				}
 			},
-			want: []string{"these tests make 1088 result rows with the 64 frame sizes of profile pairs, and a benchmark holds at most 1000"},
+			want: []string{"these tests make 1088 result rows with the 64 frame sizes and mixes of profile pairs, and a benchmark holds at most 1000"},
 		},
 		"a bed that the plan does not fit": {
 			change: func(in *Input) { in.Beds[0].Spec.Ports = append(in.Beds[0].Spec.Ports, port(3)) },

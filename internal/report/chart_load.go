@@ -15,19 +15,20 @@ import (
 func latencyAgainstLoad(id, what string, rows []v1alpha1.ResultRow, latency func(*v1alpha1.LatencySummary) int64) *chart {
 	c := &chart{ID: id, Title: what + " latency against load", Width: chartWidth, Height: 340,
 		Left: 46, Top: 26, Right: 362, Bottom: 296, XTitle: "load, % of line rate", YTitle: "latency, µs"}
+	c.Right -= labelSpace(rows)
 	var lines [][]loadPoint
-	at := map[int32]int{}
+	at := map[string]int{}
 	several, doubtful := false, false
 	lowest, highest, load := int64(0), int64(0), int64(0)
 	for _, row := range rows {
 		if row.Latency == nil || row.LineRatePPM <= 0 {
 			continue
 		}
-		p := loadPoint{size: row.FrameSize, ppm: row.LineRatePPM, ns: latency(row.Latency), lost: row.Lost > 0}
-		i, known := at[p.size]
+		p := loadPoint{label: sizeLabel(&row), ppm: row.LineRatePPM, ns: latency(row.Latency), lost: row.Lost > 0}
+		i, known := at[p.label]
 		if !known {
 			i = len(lines)
-			at[p.size] = i
+			at[p.label] = i
 			lines = append(lines, nil)
 		}
 		if p.ns > 0 && (lowest == 0 || p.ns < lowest) {
@@ -68,13 +69,13 @@ func latencyAgainstLoad(id, what string, rows []v1alpha1.ResultRow, latency func
 
 // loadPoint is the latency at one load.
 type loadPoint struct {
-	size    int32
+	label   string
 	ppm, ns int64
 	lost    bool
 }
 
 func (c *chart) addLine(i, n int, line []loadPoint, x, y scale) {
-	s := chartSeries{Color: seriesColor(i, n), Dash: dashes[i%len(dashes)], Label: fmt.Sprintf("%d B", line[0].size)}
+	s := chartSeries{Color: seriesColor(i, n), Dash: dashes[i%len(dashes)], Label: line[0].label}
 	var texts []string
 	endX, endY := 0.0, 0.0
 	for _, p := range line {
@@ -98,11 +99,11 @@ func (c *chart) addLine(i, n int, line []loadPoint, x, y scale) {
 			text += " with loss"
 		}
 		texts = append(texts, text)
-		s.Marks = append(s.Marks, chartMark{marker(i, px, py), p.lost, s.Label + ": " + text})
+		s.Marks = append(s.Marks, chartMark{marker(i, px, py), p.lost, p.label + ": " + text})
 	}
 	s.endX, s.endY = endX, endY
 	c.Series = append(c.Series, s)
-	c.Description += s.Label + ": " + strings.Join(texts, ", ") + ". "
+	c.Description += line[0].label + ": " + strings.Join(texts, ", ") + ". "
 }
 
 // label puts the names of the series beside the ends of their lines, apart from

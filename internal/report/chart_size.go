@@ -8,15 +8,15 @@ import (
 
 // throughputBySize draws the throughput of every frame size as a share of line rate.
 func throughputBySize(id string, rows []v1alpha1.ResultRow, unit bitUnit) *chart {
-	c := bars(id, "Throughput by frame size", len(rows), 300)
+	c := bars(id, "Throughput by frame size", rows, 300)
 	c.XTitle = "% of line rate"
 	x := scale{low: 0, high: 100, from: c.Left, to: c.Right, ticks: []float64{0, 25, 50, 75, 100}}
 	c.axes(&x, nil)
 	for i, row := range rows {
 		end := x.at(float64(row.LineRatePPM) / 10_000)
 		value := fmt.Sprintf("%s %s", fixed(row.BitsPerSecond, unit.bits, 3), unit.name)
-		c.addBar(i, row.FrameSize, value, c.Left, end)
-		c.Description += fmt.Sprintf("%d B: %s%% of line rate, %s. ", row.FrameSize, fixed(row.LineRatePPM, 10_000, 4), value)
+		c.addBar(i, sizeLabel(&row), value, c.Left, end)
+		c.Description += fmt.Sprintf("%s: %s%% of line rate, %s. ", sizeLabel(&row), fixed(row.LineRatePPM, 10_000, 4), value)
 	}
 	return c
 }
@@ -24,7 +24,7 @@ func throughputBySize(id string, rows []v1alpha1.ResultRow, unit bitUnit) *chart
 // latencyBySize draws the range and the mean of latency of every frame size. It
 // is nil when there is no latency.
 func latencyBySize(id string, rows []v1alpha1.ResultRow) *chart {
-	c := bars(id, "Latency at the throughput by frame size", len(rows), 336)
+	c := bars(id, "Latency at the throughput by frame size", rows, 336)
 	lowest, highest := int64(0), int64(0)
 	for _, row := range rows {
 		if l := row.Latency; l != nil {
@@ -46,8 +46,8 @@ func latencyBySize(id string, rows []v1alpha1.ResultRow) *chart {
 	for i, row := range rows {
 		l := row.Latency
 		if l == nil {
-			c.addBar(i, row.FrameSize, "none", c.Left, c.Left)
-			c.Description += fmt.Sprintf("%d B: none. ", row.FrameSize)
+			c.addBar(i, sizeLabel(&row), "none", c.Left, c.Left)
+			c.Description += sizeLabel(&row) + ": none. "
 			continue
 		}
 		position := func(ns int64) float64 {
@@ -56,25 +56,25 @@ func latencyBySize(id string, rows []v1alpha1.ResultRow) *chart {
 			}
 			return x.at(float64(ns) / 1000)
 		}
-		c.addBar(i, row.FrameSize, micros(l.AvgNs), position(l.MinNs), position(l.MaxNs))
+		c.addBar(i, sizeLabel(&row), micros(l.AvgNs), position(l.MinNs), position(l.MaxNs))
 		c.Bars[i].Mark = coordinate(position(l.AvgNs))
-		c.Description += fmt.Sprintf("%d B: %s to %s µs, mean %s µs. ", row.FrameSize, micros(l.MinNs), micros(l.MaxNs), micros(l.AvgNs))
+		c.Description += fmt.Sprintf("%s: %s to %s µs, mean %s µs. ", sizeLabel(&row), micros(l.MinNs), micros(l.MaxNs), micros(l.AvgNs))
 	}
 	return c
 }
 
-func bars(id, title string, rows int, right float64) *chart {
-	c := &chart{ID: id, Title: title, Width: chartWidth, Left: 56, Top: 10, Right: right}
-	c.Bottom = c.Top + float64(rows)*barPitch
+func bars(id, title string, rows []v1alpha1.ResultRow, right float64) *chart {
+	c := &chart{ID: id, Title: title, Width: chartWidth, Left: 56 + labelSpace(rows), Top: 10, Right: right}
+	c.Bottom = c.Top + float64(len(rows))*barPitch
 	c.Height = c.Bottom + 44
 	return c
 }
 
-func (c *chart) addBar(i int, size int32, value string, from, to float64) {
+func (c *chart) addBar(i int, label, value string, from, to float64) {
 	const thickness = 12
 	middle := c.Top + (float64(i)+0.5)*barPitch
 	c.Bars = append(c.Bars, chartBar{
-		Label: fmt.Sprintf("%d B", size), Value: value, Y: coordinate(middle),
+		Label: label, Value: value, Y: coordinate(middle),
 		BarX: coordinate(from), BarWidth: coordinate(max(to-from, 1)), BarEnd: coordinate(to),
 		BarY: coordinate(middle - thickness/2), Height: coordinate(thickness),
 	})

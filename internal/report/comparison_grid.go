@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/compare"
 )
 
@@ -118,7 +119,7 @@ func (c *Comparison) lineGrid(lines comparedLines) *grid {
 	}
 	g.columns = append(g.columns, column{"", "winner", true})
 	for _, l := range lines {
-		cells := []string{fmt.Sprint(l.FrameSize)}
+		cells := []string{sizeCell(l.FrameSize, l.FrameMix)}
 		if withLoad {
 			cells = append(cells, string(l.Load))
 		}
@@ -149,7 +150,7 @@ func (c *Comparison) notes(lines comparedLines) []note {
 	var notes []note
 	count := map[string]int{}
 	add := func(l compare.Line, text string) {
-		label := rowName(l.FrameSize, l.Load)
+		label := rowName(v1alpha1.SizeName(l.FrameSize, l.FrameMix), l.Load)
 		count[text]++
 		for i := range notes {
 			if notes[i].text == text {

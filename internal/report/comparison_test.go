@@ -36,6 +36,7 @@ func comparisons(t *testing.T) map[string]*Comparison {
 	return map[string]*Comparison{
 		"two":   compare([]*Document{curves(), slower}, "FEC off", "FEC on"),
 		"three": compare([]*Document{chassis(), router(), chassis()}, "chassis", "router", "chassis | again"),
+		"mixes": compare([]*Document{curves(), mixes()}, "sizes", "mixes"),
 		"empty": compare([]*Document{aborted(), aborted()}, "one", "two"),
 	}
 }

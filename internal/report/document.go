@@ -72,6 +72,11 @@ func New(benchmark *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfileSpec, no
 		Rows:           status.Rows,
 		Environment:    status.Environment,
 	}
+	if profile != nil {
+		shown := *profile
+		shown.FrameSizes = profile.Sizes() // with the default, which the API leaves out
+		d.Profile = &shown
+	}
 	if d.Rows == nil {
 		d.Rows = []v1alpha1.ResultRow{}
 	}

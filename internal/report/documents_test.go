@@ -40,5 +40,5 @@ func failed() *Document {
 }
 
 func allDocuments() map[string]*Document {
-	return map[string]*Document{"chassis": chassis(), "router": router(), "aborted": aborted(), "curves": curves(), "failed": failed()}
+	return map[string]*Document{"chassis": chassis(), "router": router(), "aborted": aborted(), "curves": curves(), "failed": failed(), "mixes": mixes()}
 }

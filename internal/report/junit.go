@@ -120,7 +120,7 @@ func (d *Document) classname(test string) string {
 }
 
 func (d *Document) rowCase(test string, row v1alpha1.ResultRow) junitCase {
-	c := junitCase{Name: rowName(row.FrameSize, row.Load), Classname: d.classname(test)}
+	c := junitCase{Name: rowName(row.SizeName(), row.Load), Classname: d.classname(test)}
 	lines := append([]string{RowLine(row)}, rowNotes(row)...)
 	c.Out = strings.Join(lines, "\n")
 	switch {
@@ -144,9 +144,7 @@ func after(separator, text string) string {
 	return separator + text
 }
 
-func rowName(size int32, load v1alpha1.Load) string {
-	return fmt.Sprintf("%d B%s", size, after(" at ", string(load)))
-}
+func rowName(size string, load v1alpha1.Load) string { return size + after(" at ", string(load)) }
 
 // suiteRows are the rows of a test; spec is nil for a test that the
 // specification does not name.
@@ -183,7 +181,7 @@ func (d *Document) missing(test suiteRows) []string {
 	}
 	there := map[string]bool{}
 	for _, row := range test.rows {
-		there[rowName(row.FrameSize, row.Load)] = true
+		there[rowName(row.SizeName(), row.Load)] = true
 	}
 	loads := []v1alpha1.Load{""}
 	switch {
@@ -195,7 +193,7 @@ func (d *Document) missing(test suiteRows) []string {
 	}
 	var names []string
 	if d.Profile != nil {
-		for _, size := range d.Profile.FrameSizes {
+		for _, size := range sizeNames(d.Profile) {
 			for _, load := range loads {
 				if name := rowName(size, load); !there[name] {
 					names = append(names, name)

@@ -100,7 +100,7 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		column{"", "validity", true},
 	)
 	for _, row := range rows {
-		cells := []string{fmt.Sprint(row.FrameSize)}
+		cells := []string{sizeCell(row.FrameSize, row.FrameMix)}
 		if withLoad {
 			cells = append(cells, string(row.Load))
 		}
@@ -189,20 +189,20 @@ func labelsOf(some, all []v1alpha1.ResultRow) string {
 	if len(some) == len(all) && len(all) > 1 {
 		return "all rows"
 	}
-	ofSize := map[int32]int{}
+	ofSize := map[string]int{}
 	for _, row := range all {
-		ofSize[row.FrameSize]++
+		ofSize[row.SizeName()]++
 	}
 	for _, row := range some {
-		ofSize[row.FrameSize]--
+		ofSize[row.SizeName()]--
 	}
 	var labels []string
 	for _, row := range some {
-		label := fmt.Sprintf("%d B", row.FrameSize)
-		switch {
-		case ofSize[row.FrameSize] != 0 && row.Load == "":
+		label := row.SizeName()
+		switch others := ofSize[label]; {
+		case others != 0 && row.Load == "":
 			label += " " + goalName(row)
-		case ofSize[row.FrameSize] != 0:
+		case others != 0:
 			label += " at " + string(row.Load)
 		case len(labels) > 0 && labels[len(labels)-1] == label:
 			continue
@@ -265,7 +265,7 @@ func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Mill
 
 // RowLine is a finished row in one line, for those who follow a run.
 func RowLine(row v1alpha1.ResultRow) string {
-	what := fmt.Sprintf("%s %d B", row.Test, row.FrameSize)
+	what := row.Test + " " + row.SizeName()
 	if row.Load != "" {
 		what += " at " + string(row.Load)
 	}

@@ -20,7 +20,11 @@ func (d *Document) traffic() string {
 	if text := patternText(p.Pattern, p.Packet.IPv6 != nil); text != "" {
 		parts = append(parts, text)
 	}
-	return strings.Join(append(parts, headerTexts(p.Packet)...), ", ")
+	parts = append(parts, headerTexts(p.Packet)...)
+	for _, m := range p.FrameMixes {
+		parts = append(parts, mixText(m))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func packetName(p v1alpha1.Packet) string {

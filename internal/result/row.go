@@ -14,13 +14,15 @@ import (
 // Row makes the result row of an outcome.
 func Row(p plan.Plan, bed *v1alpha1.TestBed, info traffic.Info, out method.Outcome) v1alpha1.ResultRow {
 	row := v1alpha1.ResultRow{
-		Test: out.Step.Test.Name, Method: out.Step.Method, FrameSize: int32(out.Step.FrameSize), Load: out.Step.Load,
+		Test: out.Step.Test.Name, Method: out.Step.Method, FrameSize: int32(out.Step.FrameSize), FrameMix: out.Step.Mix, Load: out.Step.Load,
 		LossRatioPPM: out.Step.LossRatioPPM, LineRatePPM: out.LoadPPM, Search: out.Search,
 		Trials: int32(out.Trials), ElapsedMilliseconds: out.Elapsed.Milliseconds(),
 	}
-	rate := p.FramesPerSecond(out.Step.FrameSize, out.LoadPPM)
-	row.FramesPerSecond = frame.Round(rate)
-	row.BitsPerSecond = frame.Round(frame.BitRate(rate, out.Step.FrameSize))
+	if row.FrameMix != "" {
+		row.FrameSize = 0 // A mix has no one size.
+	}
+	row.FramesPerSecond = frame.Round(p.FramesPerSecond(out.Step.FrameSize, out.LoadPPM))
+	row.BitsPerSecond = frame.Round(p.BitsPerSecond(out.Step.FrameSize, out.LoadPPM))
 	var messages []string
 	if out.Message != "" {
 		messages = append(messages, out.Message)

@@ -15,7 +15,7 @@ func TestADeviceThatForwardsNothing(t *testing.T) {
 	if state.Outcome != v1alpha1.PhaseFailed || state.Reason != v1alpha1.ReasonNothingForwarded {
 		t.Fatalf("%s %s: %s", state.Outcome, state.Reason, state.Message)
 	}
-	if want := "the device forwarded nothing: test throughput, 128 bytes: no test frame came back on p1, p2, p3 and 1 more ports in 10s"; !strings.HasPrefix(state.Message, want) {
+	if want := "the device forwarded nothing: test throughput, 128 B: no test frame came back on p1, p2, p3 and 1 more ports in 10s"; !strings.HasPrefix(state.Message, want) {
 		t.Errorf("message %q, want %q", state.Message, want)
 	}
 	if len(state.Rows) != 6 || state.Rows[0].LineRatePPM == 0 || state.Rows[1].LineRatePPM != 0 || state.Rows[1].Received != 0 || state.Rows[1].Sent == 0 || state.Rows[1].Latency != nil {

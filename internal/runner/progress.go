@@ -66,7 +66,7 @@ func (p *progress) takes(d time.Duration) time.Duration { return d + p.plan.Sett
 func describe(e method.Event) string {
 	text := e.Step.Name()
 	if e.Duration > 0 {
-		text = fmt.Sprintf("%s %d B: %s for %s", e.Step.Test.Name, e.Step.FrameSize, v1alpha1.FormatPPM(e.LoadPPM), e.Duration)
+		text = fmt.Sprintf("%s %s: %s for %s", e.Step.Test.Name, v1alpha1.SizeName(int32(e.Step.FrameSize), e.Step.Mix), v1alpha1.FormatPPM(e.LoadPPM), e.Duration)
 	}
 	if e.Bracket != (search.Bracket{}) {
 		text += " (" + bounds(e.Bracket) + ")"

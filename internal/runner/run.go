@@ -179,8 +179,10 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 	}
 	caps := r.info.Capabilities
 	for _, step := range r.plan.Steps {
-		if step.FrameSize < caps.MinFrameSize || step.FrameSize > caps.MaxFrameSize {
-			return nil, fmt.Errorf("frames of %d bytes: engine %s sends %d to %d bytes on these ports: %w", step.FrameSize, r.info.Engine, caps.MinFrameSize, caps.MaxFrameSize, traffic.ErrUnsupported)
+		for _, size := range r.plan.SizesOf(step.FrameSize) {
+			if size < caps.MinFrameSize || size > caps.MaxFrameSize {
+				return nil, fmt.Errorf("frames of %d bytes: engine %s sends %d to %d bytes on these ports: %w", size, r.info.Engine, caps.MinFrameSize, caps.MaxFrameSize, traffic.ErrUnsupported)
+			}
 		}
 	}
 	r.change(func() { r.state.Environment = environment(r.cfg.Bed, r.plan, r.info) })
@@ -226,7 +228,7 @@ func conclude(ctx context.Context, rows []v1alpha1.ResultRow, err error) (v1alph
 	measured := 0
 	for _, row := range rows {
 		if row.Sent > 0 && row.Received == 0 {
-			return v1alpha1.PhaseFailed, v1alpha1.ReasonNothingForwarded, fmt.Sprintf("the device forwarded nothing: test %s, %d bytes: %s", row.Test, row.FrameSize, row.Message)
+			return v1alpha1.PhaseFailed, v1alpha1.ReasonNothingForwarded, fmt.Sprintf("the device forwarded nothing: test %s, %s: %s", row.Test, row.SizeName(), row.Message)
 		}
 		// A tester that could not even offer the lowest load measured nothing.
 		if row.Sent > 0 && (row.LineRatePPM > 0 || row.Validity != v1alpha1.ValidityGeneratorBound) {

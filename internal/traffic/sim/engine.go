@@ -32,7 +32,10 @@ type Engine struct {
 	behaviour v1alpha1.SimulatedBehaviour
 
 	streams []traffic.Stream
-	row     row
+	// rows are the behaviours of the streams' sizes, and row is the one that holds:
+	// of the only size, or of a mix at a port.
+	rows map[int]row
+	row  row
 
 	trial   *traffic.Trial
 	number  uint64
@@ -117,26 +120,23 @@ func (e *Engine) Resolve(ctx context.Context, port string, addr netip.Addr) (tra
 	return traffic.MAC{}, &traffic.UnresolvedError{Port: port, Addr: addr}
 }
 
-// Configure takes the streams; all must have one frame size that the model knows.
+// Configure takes the streams; the model must know their frame sizes.
 func (e *Engine) Configure(_ context.Context, streams []traffic.Stream) error {
 	if len(streams) == 0 {
 		return errors.New("no stream was given")
 	}
-	r, err := e.model.at(streams[0].FrameSize)
+	rows, err := e.model.behaviours(streams)
 	if err != nil {
 		return err
 	}
 	for _, s := range streams {
-		if s.FrameSize != r.size {
-			return fmt.Errorf("streams of %d and of %d bytes at once: %w", r.size, s.FrameSize, traffic.ErrUnsupported)
-		}
 		for _, name := range append([]string{s.TxPort}, s.RxPorts...) {
 			if _, ok := e.ports[name]; !ok {
 				return fmt.Errorf("stream %d uses port %q, which the engine does not have", s.ID, name)
 			}
 		}
 	}
-	e.streams, e.row, e.trial = streams, r, nil
+	e.streams, e.rows, e.row, e.trial = streams, rows, rows[streams[0].FrameSize], nil
 	return nil
 }
 

@@ -20,8 +20,10 @@ type egress struct {
 	capacityPPM int64
 	// queue is what waits in the buffer.
 	queue uint64
-	// lost of arrived frames in the phase before.
+	// lost of arrived frames in the last phase of overload. Until then the device goes
+	// on losing as many.
 	lost, arrived uint64
+	until         time.Duration
 }
 
 // limit is how many frames the port sends in a phase in which so many arrive: up
@@ -56,8 +58,8 @@ func (p *egress) pass(ph phase, n []uint64, counts []passed) {
 	p.queue = p.queue + left - min(limit, p.queue+left)
 	// After an overload the device goes on dropping for a while.
 	var window time.Duration
-	if p.lost > 0 && !dropping {
-		window = min(p.e.row.recovery, ph.to-ph.from)
+	if p.until > ph.from && !dropping {
+		window = min(p.until, ph.to) - ph.from
 	}
 	after, share := mulDiv(arrived, uint64(window), uint64(ph.to-ph.from)), p.lost
 	if window > 0 && p.arrived > 0 {
@@ -82,7 +84,9 @@ func (p *egress) pass(ph phase, n []uint64, counts []passed) {
 		}
 		c.sent, c.received = c.sent+k, c.received+got
 	}
-	p.lost, p.arrived = arrived-left, arrived
+	if dropping {
+		p.lost, p.arrived, p.until = arrived-left, arrived, ph.to+p.e.row.recovery
+	}
 }
 
 // drops says whether the port may lose frames of these streams by their rate. It
@@ -125,13 +129,19 @@ func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capa
 		arrived += f.over(d, d-f.from)
 	}
 	capacity := frames(e.rate(port, capacityPPM), d)
-	reaches := func(onsetPPM int64) bool { return arrived >= frames(e.rate(port, onsetPPM), d) }
-	losing := e.row.lossPPM > 0 && reaches(e.row.lossOnsetPPM)
-	reordering := e.row.reorderedPPM > 0 && reaches(e.row.reorderOnsetPPM)
+	type onsets struct{ losing, reordering bool }
+	begun := map[int]onsets{}
 	for i, s := range flows {
-		c := counts[i]
-		if losing {
-			if n := min(c.received, mulDiv(c.sent, uint64(e.row.lossPPM), uint64(whole))); n > 0 {
+		c, own := counts[i], e.rows[s.FrameSize]
+		at, seen := begun[s.FrameSize]
+		if !seen {
+			reaches := func(onsetPPM int64) bool { return arrived >= frames(e.rate(port, onsetPPM), d) }
+			at.losing = own.lossPPM > 0 && reaches(own.lossOnsetPPM)
+			at.reordering = own.reorderedPPM > 0 && reaches(own.reorderOnsetPPM)
+			begun[s.FrameSize] = at
+		}
+		if at.losing {
+			if n := min(c.received, mulDiv(c.sent, uint64(own.lossPPM), uint64(whole))); n > 0 {
 				c.received, c.gapEnd = c.received-n, c.sent
 			}
 		}
@@ -140,13 +150,13 @@ func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capa
 		}
 		count := traffic.RxCount{
 			Received:  c.received,
-			Duplicate: mulDiv(c.received, uint64(e.row.duplicatePPM), uint64(whole)),
-			Latency:   known.latency(e.row.shape(c.received, arrived, capacity)),
+			Duplicate: mulDiv(c.received, uint64(own.duplicatePPM), uint64(whole)),
+			Latency:   known.latency(own.shape(c.received, arrived, capacity)),
 			// The last frame arrives, so that a loss is always before it.
 			Next: c.sent, GapEnd: min(c.gapEnd, c.sent-1),
 		}
-		if reordering {
-			count.Reordered = mulDiv(c.received, uint64(e.row.reorderedPPM), uint64(whole))
+		if at.reordering {
+			count.Reordered = mulDiv(c.received, uint64(own.reorderedPPM), uint64(whole))
 		}
 		count.OutOfSequence = min(c.received, 3*count.Reordered+(c.sent-c.received))
 		m.Rx[traffic.RxKey{Stream: s.ID, Port: port}] = count

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +47,9 @@ type row struct {
 	recovery time.Duration
 	// noisePPM is how far the capacity of a trial lies from capacityPPM at most.
 	noisePPM int64
+	// wire is the mean of the bits on the wire of the frames of a mix; nil for one
+	// size.
+	wire *big.Rat
 	// between names the rows that the row was made of, when the table has none.
 	between string
 }

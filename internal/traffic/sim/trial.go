@@ -2,9 +2,12 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"math/big"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/internal/frame"
@@ -27,7 +30,8 @@ func (e *Engine) sendingTime() time.Duration {
 		}
 	}
 	for name, frames := range perPort {
-		limit := e.rate(name, e.row.generatorPPM)
+		sender := e.sender(name)
+		limit := sender.rate(name, sender.row.generatorPPM)
 		if limit.Frames > 0 && frames > 0 {
 			longest = max(longest, mulDivUp(frames, uint64(limit.PerNanos), uint64(limit.Frames)))
 		}
@@ -40,9 +44,10 @@ func (e *Engine) rate(port string, ppm int64) traffic.Rate {
 	if ppm <= 0 {
 		return traffic.Rate{PerNanos: 1}
 	}
-	r, err := frame.Schedule(frame.Rate(e.ports[port].BitsPerSecond, e.row.size, ppm))
+	share := new(big.Rat).Mul(big.NewRat(e.ports[port].BitsPerSecond, whole), big.NewRat(ppm, 1))
+	r, err := frame.Schedule(share.Quo(share, e.row.wireBits()))
 	if err != nil {
-		return traffic.Rate{PerNanos: 1}
+		return nearest(share)
 	}
 	return r
 }
@@ -72,22 +77,30 @@ func (e *Engine) measure() traffic.Measurement {
 		received += len(s.RxPorts)
 	}
 	m.Rx = make(map[traffic.RxKey]traffic.RxCount, received)
-	capacity := e.row.capacityPPM
-	if n := e.row.noisePPM; n > 0 {
-		rng := rand.New(rand.NewPCG(e.seed, e.number))
-		capacity = min(max(capacity+rng.Int64N(2*n+1)-n, 0), whole)
-	}
 	shapes := shapes{}
 	for _, port := range e.order {
 		if flows := byRx[port]; flows != nil {
-			e.forward(&m, port, flows, capacity, d, shapes)
+			at := e.mixed(flows)
+			at.forward(&m, port, flows, at.capacity(), d, shapes)
 		}
 	}
-	if e.row.between != "" {
-		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteModel,
-			Text: fmt.Sprintf("%d B is not in the device model: its behaviour was interpolated between %s", e.row.size, e.row.between)})
+	for _, size := range slices.Sorted(maps.Keys(e.rows)) {
+		if between := e.rows[size].between; between != "" {
+			m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteModel,
+				Text: fmt.Sprintf("%d B is not in the device model: its behaviour was interpolated between %s", size, between)})
+		}
 	}
 	return m
+}
+
+// capacity of the device's ports in this trial, in parts per million of line rate.
+func (e *Engine) capacity() int64 {
+	n := e.row.noisePPM
+	if n == 0 {
+		return e.row.capacityPPM
+	}
+	rng := rand.New(rand.NewPCG(e.seed, e.number))
+	return min(max(e.row.capacityPPM+rng.Int64N(2*n+1)-n, 0), whole)
 }
 
 // send fills in what every stream was to send and what the tester could.
@@ -105,7 +118,7 @@ func (e *Engine) send(m *traffic.Measurement, d time.Duration) {
 		n := frames(load.Rate, d-load.Delay)
 		if load.Max {
 			// Every stream asks for the whole line; what the tester can do is divided.
-			n = frames(e.rate(s.TxPort, whole), d-load.Delay)
+			n = frames(e.of(s.FrameSize).rate(s.TxPort, whole), d-load.Delay)
 		}
 		if load.Frames > 0 && (n > load.Frames || complete) {
 			n = load.Frames
@@ -115,7 +128,8 @@ func (e *Engine) send(m *traffic.Measurement, d time.Duration) {
 	}
 	limits := map[string]uint64{}
 	for name := range perPort {
-		limits[name] = frames(e.rate(name, e.row.generatorPPM), d)
+		sender := e.sender(name)
+		limits[name] = frames(sender.rate(name, sender.row.generatorPPM), d)
 		if complete {
 			limits[name] = math.MaxUint64
 		}

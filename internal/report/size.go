@@ -1,0 +1,65 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+)
+
+// sizeCell is a frame size in a table whose heading says bytes: the number, or the
+// name of the mix that was sent in its place.
+func sizeCell(frameSize int32, frameMix string) string {
+	if frameMix != "" {
+		return frameMix
+	}
+	return fmt.Sprint(frameSize)
+}
+
+// letterWidth is the width of a letter in a chart.
+const letterWidth = 6.5
+
+// sizeLabel is a frame size in a chart: "64 B", or the name of the mix.
+func sizeLabel(row *v1alpha1.ResultRow) string {
+	if row.FrameMix != "" {
+		return row.FrameMix
+	}
+	return row.SizeName()
+}
+
+// labelSpace is how much more room the labels of rows take in a chart than it has
+// for those of frame sizes.
+func labelSpace(rows []v1alpha1.ResultRow) float64 {
+	room := len("9216 B")
+	longest := room
+	for _, row := range rows {
+		longest = max(longest, len(sizeLabel(&row)))
+	}
+	return float64(longest-room) * letterWidth
+}
+
+// mixText describes a mix by its sizes: "mix simple (7:4:1 of 64, 570, 1518 B)".
+func mixText(m v1alpha1.FrameMix) string {
+	var weights, sizes []string
+	for _, c := range frame.MixOf(m) {
+		weights, sizes = append(weights, fmt.Sprint(c.Weight)), append(sizes, fmt.Sprint(c.Size))
+	}
+	genome := ""
+	if m.Genome != "" {
+		genome = "genome " + m.Genome + ", "
+	}
+	return fmt.Sprintf("%s (%s%s of %s B)", v1alpha1.SizeName(0, m.Name), genome, strings.Join(weights, ":"), strings.Join(sizes, ", "))
+}
+
+// sizeNames are the frame sizes and mixes of a profile in the order of the rows.
+func sizeNames(profile *v1alpha1.TrafficProfileSpec) []string {
+	var names []string
+	for _, size := range profile.FrameSizes {
+		names = append(names, v1alpha1.SizeName(size, ""))
+	}
+	for _, m := range profile.FrameMixes {
+		names = append(names, v1alpha1.SizeName(0, m.Name))
+	}
+	return names
+}

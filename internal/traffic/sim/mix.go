@@ -1,0 +1,165 @@
+package sim
+
+import (
+	"maps"
+	"math/big"
+	"slices"
+
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Streams of several sizes at once share what the table says of each size: the
+// parts of a capacity that the sizes use add up to at most 1. So the capacity for
+// a mix, in frames/s, is that at which
+//
+//	sum over the sizes of offered(size) / capacity(size) = 1
+//
+// and the same holds for the limit of the tester, for the buffer and for overload.
+// Loss, order, copies and latency of a frame are those of its own size.
+
+// behaviours are the rows of the sizes of some streams.
+func (m *Model) behaviours(streams []traffic.Stream) (map[int]row, error) {
+	rows := map[int]row{}
+	for _, s := range streams {
+		if _, known := rows[s.FrameSize]; known {
+			continue
+		}
+		r, err := m.at(s.FrameSize)
+		if err != nil {
+			return nil, err
+		}
+		rows[s.FrameSize] = r
+	}
+	return rows, nil
+}
+
+// of is the engine as the frames of one size meet it.
+func (e *Engine) of(size int) *Engine { return e.with(e.rows[size]) }
+
+// with is the engine with another behaviour.
+func (e *Engine) with(r row) *Engine {
+	other := *e
+	other.row = r
+	return &other
+}
+
+// sender is the engine as the streams that a port sends meet it.
+func (e *Engine) sender(port string) *Engine {
+	if len(e.rows) == 1 {
+		return e
+	}
+	var streams []flow
+	for i := range e.streams {
+		if e.streams[i].TxPort == port {
+			streams = append(streams, flow{Stream: &e.streams[i]})
+		}
+	}
+	return e.mixed(streams)
+}
+
+// mixed is the engine with the behaviour for the mix of some streams, as far as the
+// trial sends them.
+func (e *Engine) mixed(streams []flow) *Engine {
+	if len(e.rows) == 1 {
+		return e
+	}
+	type kind struct {
+		size int
+		rate traffic.Rate
+	}
+	count := map[kind]int64{}
+	for _, s := range streams {
+		load, sends := e.trial.Loads[s.ID]
+		if !sends {
+			continue
+		}
+		if load.Max {
+			load.Rate = e.of(s.FrameSize).rate(s.TxPort, whole)
+		}
+		count[kind{s.FrameSize, load.Rate}]++
+	}
+	rates := map[int]*big.Rat{}
+	for k, n := range count {
+		if rates[k.size] == nil {
+			rates[k.size] = new(big.Rat)
+		}
+		rate := big.NewRat(k.rate.Frames, k.rate.PerNanos)
+		rates[k.size].Add(rates[k.size], rate.Mul(rate, big.NewRat(n, 1)))
+	}
+	return e.with(e.blend(rates))
+}
+
+// blend is the behaviour for frames of several sizes, whose numbers stand in the
+// ratio of the rates.
+func (e *Engine) blend(rates map[int]*big.Rat) row {
+	sizes := slices.Sorted(maps.Keys(rates))
+	if len(sizes) == 0 {
+		return e.row
+	}
+	if len(sizes) == 1 {
+		return e.rows[sizes[0]]
+	}
+	total := new(big.Rat)
+	for _, r := range rates {
+		total.Add(total, r)
+	}
+	// harmonic adds up the parts of a limit that the sizes use, each in proportion to
+	// how much of the mix it is, and gives the limit of the mix, rounded down. A size
+	// with a limit of 0 lets nothing through.
+	harmonic := func(amount func(size int) int64, limit func(row) int64) int64 {
+		all, used := new(big.Rat), new(big.Rat)
+		for _, size := range sizes {
+			part := new(big.Rat).Mul(rates[size], big.NewRat(amount(size), 1))
+			all.Add(all, part)
+			at := limit(e.rows[size])
+			if at == 0 {
+				return 0
+			}
+			used.Add(used, part.Quo(part, big.NewRat(at, 1)))
+		}
+		all.Quo(all, used)
+		return new(big.Int).Quo(all.Num(), all.Denom()).Int64()
+	}
+	wire := func(size int) int64 { return frame.WireBits(size) }
+	frames := func(int) int64 { return 1 }
+	mix := row{wire: new(big.Rat)}
+	for _, size := range sizes {
+		r := e.rows[size]
+		mix.recovery, mix.noisePPM = max(mix.recovery, r.recovery), max(mix.noisePPM, r.noisePPM)
+		mix.wire.Add(mix.wire, new(big.Rat).Mul(rates[size], big.NewRat(wire(size), 1)))
+	}
+	mix.wire.Quo(mix.wire, total)
+	mix.capacityPPM = harmonic(wire, func(r row) int64 { return r.capacityPPM })
+	mix.generatorPPM = harmonic(wire, func(r row) int64 { return r.generatorPPM })
+	mix.buffer = uint64(harmonic(frames, func(r row) int64 { return int64(r.buffer) }))
+	if slices.ContainsFunc(sizes, func(size int) bool { return e.rows[size].overloadPPM > 0 }) {
+		mix.overloadPPM = harmonic(wire, func(r row) int64 {
+			if r.overloadPPM == 0 {
+				return r.capacityPPM // which overload does not change
+			}
+			return r.overloadPPM
+		})
+	}
+	return mix
+}
+
+// wireBits is what a frame costs on the wire on average, in bits.
+func (r row) wireBits() *big.Rat {
+	if r.wire != nil {
+		return r.wire
+	}
+	return big.NewRat(frame.WireBits(r.size), 1)
+}
+
+// nearest is a rate in frames/s whose numbers do not fit into those of a schedule,
+// with as many digits of them as do.
+func nearest(rate *big.Rat) traffic.Rate {
+	num := new(big.Int).Set(rate.Num())
+	den := new(big.Int).Mul(rate.Denom(), big.NewInt(1_000_000_000))
+	if excess := max(num.BitLen(), den.BitLen()) - 63; excess > 0 {
+		num.Rsh(num, uint(excess))
+		den.Rsh(den, uint(excess))
+	}
+	return traffic.Rate{Frames: num.Int64(), PerNanos: max(den.Int64(), 1)}
+}
