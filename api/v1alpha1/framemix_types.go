@@ -8,7 +8,7 @@ import "fmt"
 //
 // +kubebuilder:validation:ExactlyOneOf=weights;genome;imix
 // +kubebuilder:validation:XValidation:rule="!has(self.genome) || !self.genome.contains('z') || has(self.mtu)",messageExpression="'mix ' + self.name + ': the letter z of genome ' + self.genome + ' stands for the MTU (RFC 6985), which is not given: add mtu'"
-// +kubebuilder:validation:XValidation:rule="!has(self.mtu) || (has(self.genome) && self.genome.contains('z'))",messageExpression="'mix ' + self.name + ': mtu is %d, and only the letter z of a genome uses it: add a z to genome, or leave mtu out'.format([self.mtu])"
+// +kubebuilder:validation:XValidation:rule="!has(self.mtu) || (has(self.genome) && self.genome.contains('z'))",messageExpression="'mix ' + self.name + ': mtu is given, and only the letter z of a genome uses it: add a z to genome, or leave mtu out'"
 type FrameMix struct {
 	// name of the mix in results, unique in the profile.
 	// +required

@@ -33,7 +33,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("a leased bed keeps its hardware", func(t *testing.T) { leasedBed(s) })
 	t.Run("a benchmark only takes an abort", func(t *testing.T) { abortOnly(s) })
 	t.Run("warnings", func(t *testing.T) { warned(s) })
-	for _, name := range []string{"frame-loss", "back-to-back", "soak", "forwarding-rate", "ordering", "recovery"} {
+	for _, name := range []string{"frame-loss", "back-to-back", "soak", "forwarding-rate", "ordering", "recovery", "imix"} {
 		t.Run("accepts "+name, func(t *testing.T) {
 			for _, o := range s.load("config", "samples", name, "benchmark.yaml") {
 				if err := s.apply(o); err != nil {
@@ -56,8 +56,10 @@ func broken(t *testing.T, s *server) {
 	if len(files) < 10 {
 		t.Fatalf("found %d broken manifests, want at least 10", len(files))
 	}
-	for _, given := range s.load("config", "samples", "broken", "given", "two-nodes.yaml") {
-		s.Expect(s.apply(given)).To(Succeed(), "what the broken manifests are broken against")
+	for _, file := range []string{"two-nodes.yaml", "mixes.yaml"} {
+		for _, given := range s.load("config", "samples", "broken", "given", file) {
+			s.Expect(s.apply(given)).To(Succeed(), "what the broken manifests are broken against")
+		}
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {

@@ -14,6 +14,8 @@ const samples = "../../config/samples"
 func TestSameMessagesAsTheServer(t *testing.T) {
 	for _, name := range []string{
 		"load-above-line-rate", "frame-too-small-for-ipv4", "frame-too-small-for-ipv6", "two-methods-in-one-test", "engine-cannot-model",
+		"mix-weight-of-zero", "mix-unknown-letter", "mix-z-without-mtu", "mix-mtu-without-z", "mix-two-forms", "mix-too-many-sizes", "nothing-to-send",
+		"mix-frame-too-small",
 	} {
 		t.Run(name, func(t *testing.T) {
 			files, err := filepath.Glob(filepath.Join(samples, "broken", "*-"+name+".yaml"))
