@@ -26,6 +26,7 @@ func TestHintsComeFromTheLatestRunOnTheBed(t *testing.T) {
 			{Method: v1alpha1.MethodThroughput, FrameSize: 128, LineRatePPM: 300_000, Validity: v1alpha1.ValidityGeneratorBound, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 301_000}},
 			{Method: v1alpha1.MethodPartialDropRate, FrameSize: 64, LineRatePPM: 600_000, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 601_000}},
 			{Method: v1alpha1.MethodLatency, FrameSize: 64, LineRatePPM: 900_000},
+			{Method: v1alpha1.MethodThroughput, FrameMix: "imix", LineRatePPM: 700_000, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 701_000}},
 		}}
 		change(&b)
 		return b

@@ -8,7 +8,7 @@ import "fmt"
 //
 // +kubebuilder:validation:ExactlyOneOf=weights;genome;imix
 // +kubebuilder:validation:XValidation:rule="!has(self.genome) || !self.genome.contains('z') || has(self.mtu)",messageExpression="'mix ' + self.name + ': the letter z of genome ' + self.genome + ' stands for the MTU (RFC 6985), which is not given: add mtu'"
-// +kubebuilder:validation:XValidation:rule="!has(self.mtu) || (has(self.genome) && self.genome.contains('z'))",messageExpression="'mix ' + self.name + ': mtu is %d, and only the letter z of a genome uses it: add a z to genome, or leave mtu out'.format([self.mtu])"
+// +kubebuilder:validation:XValidation:rule="!has(self.mtu) || (has(self.genome) && self.genome.contains('z'))",messageExpression="'mix ' + self.name + ': mtu is given, and only the letter z of a genome uses it: add a z to genome, or leave mtu out'"
 type FrameMix struct {
 	// name of the mix in results, unique in the profile.
 	// +required
@@ -24,12 +24,13 @@ type FrameMix struct {
 	// +kubebuilder:validation:MaxItems=32
 	Weights []FrameWeight `json:"weights,omitempty"`
 	// genome is one letter per frame (RFC 6985 section 4): a is 64 bytes with FCS, b
-	// 128, c 256, d 512, e 1024, f 1280, g 1518, h 2112, and z the frame of the MTU.
+	// 128, c 256, d 512, e 1024, f 1280, g 1518, h 2112, i 9000, and z the frame of the
+	// MTU; j, 16000 bytes, is larger than any frame that is sent.
 	// Only the numbers of the letters count, not their order.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-hz]+$')",messageExpression="'genome has \"' + self.find('[^a-hz]') + '\", which is no letter of RFC 6985: use a to h and z, or give other sizes as weights'"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-iz]+$')",messageExpression="'genome has \"' + self.find('[^a-iz]') + '\", which is no size of RFC 6985 that can be sent: use a to i and z, or give other sizes as weights'"
 	Genome string `json:"genome,omitempty"`
 	// mtu is the IP packet in bytes that the letter z of genome stands for; its frame
 	// has 18 bytes more without tags.

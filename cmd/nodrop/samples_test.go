@@ -149,6 +149,32 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			t.Errorf("1518 B: %+v", r)
 		}
 	},
+	"imix": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		// Of all rates the frames of a mix are counted together: 4 ports of 10G send
+		// 10^10 / 35888 rounds of 12 frames and 4246 bytes at line rate.
+		want := []struct {
+			name              string
+			ppm, frames, bits int64
+		}{
+			{"64 B", 696_875, 41_480_655, 21_238_095_238}, {"1518 B", 1_000_000, 3_250_975, 39_479_843_953},
+			{"mix simple", 946_060, 12_653_500, 35_817_840_036}, {"mix packets", 958_689, 9_499_234, 36_827_682_607},
+			{"mix genome", 965_741, 7_813_439, 37_379_489_838},
+		}
+		if len(rows) != 20 {
+			t.Fatalf("%d rows, want 20", len(rows))
+		}
+		for i, w := range want {
+			if r := rows[i]; r.SizeName() != w.name || r.LineRatePPM != w.ppm || r.FramesPerSecond != w.frames || r.BitsPerSecond != w.bits || r.Lost != 0 {
+				t.Errorf("%s: %d ppm, %d frames/s, %d bit/s, %d lost, want %+v", r.SizeName(), r.LineRatePPM, r.FramesPerSecond, r.BitsPerSecond, r.Lost, w)
+			}
+			if at := rows[5+2*i+1]; at.SizeName() != w.name || at.LineRatePPM != w.ppm || at.Lost != 0 {
+				t.Errorf("latency at the throughput: %+v", at)
+			}
+		}
+		if r := rows[17]; *r.LossPPM != 53_940 || *r.ReceivedFramesPerSecond != 12_653_500 {
+			t.Errorf("mix simple at line rate: %+v", r)
+		}
+	},
 	"ordering": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		if len(rows) != 20 {
 			t.Fatalf("%d rows, want 20", len(rows))

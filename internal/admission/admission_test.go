@@ -83,8 +83,12 @@ func broken(t *testing.T, s *server) {
 	if len(files) < 10 {
 		t.Fatalf("found %d broken manifests, want at least 10", len(files))
 	}
-	for _, name := range []string{"two-nodes.yaml", "profiles.yaml"} {
-		for _, given := range s.load("config", "samples", "broken", "given", name) {
+	given, err := os.ReadDir(filepath.Join(kubetest.Root(t), "config", "samples", "broken", "given"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range given {
+		for _, given := range s.load("config", "samples", "broken", "given", file.Name()) {
 			s.Expect(s.apply(given)).To(Succeed(), "what the broken manifests are broken against")
 		}
 	}

@@ -21,8 +21,8 @@ type Component struct {
 type Mix []Component
 
 // Genome are the frame sizes of the letters of RFC 6985 section 4. The letter z
-// is the MTU, which has no size of its own.
-var Genome = map[rune]int{'a': 64, 'b': 128, 'c': 256, 'd': 512, 'e': 1024, 'f': 1280, 'g': 1518, 'h': 2112}
+// is the MTU, which has no size of its own; j, 16000 bytes, is above MaxSize.
+var Genome = map[rune]int{'a': 64, 'b': 128, 'c': 256, 'd': 512, 'e': 1024, 'f': 1280, 'g': 1518, 'h': 2112, 'i': 9000}
 
 // GenomeMTU is the letter of a genome that stands for the MTU.
 const GenomeMTU = 'z'

@@ -26,7 +26,7 @@ func TestMixOf(t *testing.T) {
 		"equal on the wire":        {v1alpha1.FrameMix{Weights: []v1alpha1.FrameWeight{packets(40, 2), packets(46, 1), frames(64, 3), frames(128, 4)}}, Mix{{64, 3}, {128, 2}}},
 		"example of RFC 6985":      {v1alpha1.FrameMix{Genome: "aaafg"}, Mix{{64, 3}, {1280, 1}, {1518, 1}}},
 		"the order does not count": {v1alpha1.FrameMix{Genome: "gafaa"}, Mix{{64, 3}, {1280, 1}, {1518, 1}}},
-		"all letters":              {v1alpha1.FrameMix{Genome: "abcdefghz", MTU: 9000}, Mix{{64, 1}, {128, 1}, {256, 1}, {512, 1}, {1024, 1}, {1280, 1}, {1518, 1}, {2112, 1}, {9018, 1}}},
+		"all letters":              {v1alpha1.FrameMix{Genome: "abcdefghiz", MTU: 9000}, Mix{{64, 1}, {128, 1}, {256, 1}, {512, 1}, {1024, 1}, {1280, 1}, {1518, 1}, {2112, 1}, {9000, 1}, {9018, 1}}},
 		"an MTU that is a letter":  {v1alpha1.FrameMix{Genome: "agz", MTU: 1500}, Mix{{64, 1}, {1518, 2}}},
 		"one size":                 {v1alpha1.FrameMix{Genome: "aaaa"}, Mix{{64, 1}}},
 	}

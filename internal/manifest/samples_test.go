@@ -17,6 +17,8 @@ func TestSameMessagesAsTheServer(t *testing.T) {
 		"load-above-line-rate", "frame-too-small-for-ipv4", "frame-too-small-for-ipv6", "two-methods-in-one-test", "engine-cannot-model",
 		"two-patterns", "udp-without-network-layer", "two-classes", "tag-does-not-fit", "no-multicast-group", "too-many-groups", "reserved-label",
 		"group-of-the-other-family", "groups-without-network-layer",
+		"mix-weight-of-zero", "mix-unknown-letter", "mix-z-without-mtu", "mix-mtu-without-z", "mix-two-forms", "mix-too-many-sizes", "nothing-to-send",
+		"mix-frame-too-small",
 	} {
 		t.Run(name, func(t *testing.T) {
 			files, err := filepath.Glob(filepath.Join(samples, "broken", "*-"+name+".yaml"))

@@ -91,7 +91,7 @@ func validateGenome(m v1alpha1.FrameMix, packet v1alpha1.Packet, path *field.Pat
 		case letter == frame.GenomeMTU:
 			errs = append(errs, mixSize(frame.PacketFrame(int(m.MTU)), m.MTU, packet, path.Child("mtu"), "change mtu")...)
 		case !known:
-			errs = append(errs, field.Invalid(genome, m.Genome, fmt.Sprintf("%q is no letter of RFC 6985: use a to h and z, or give other sizes as weights", letter)))
+			errs = append(errs, field.Invalid(genome, m.Genome, fmt.Sprintf("%q is no size of RFC 6985 that can be sent: use a to i and z, or give other sizes as weights", letter)))
 		default:
 			errs = append(errs, mixSize(size, m.Genome, packet, genome, fmt.Sprintf("leave out the letter %c, or give weights of larger sizes", letter))...)
 		}

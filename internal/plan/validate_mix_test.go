@@ -40,7 +40,7 @@ func TestValidateRefusesMixes(t *testing.T) {
 			at + ".weights[0].packetSize: Invalid value: 40: this makes frames of 64 bytes, and these headers need at least 86 (14 Ethernet, 40 IPv6, 8 UDP, 20 signature, 4 FCS): change the packet size"}},
 		"small IPv6 genome": {[]v1alpha1.FrameMix{{Name: "mix", Genome: "bab"}}, ipv6, []string{at + `.genome: Invalid value: "bab": this makes frames of 64 bytes`, "leave out the letter a, or give weights of larger sizes"}},
 		"small IPv6 imix":   {[]v1alpha1.FrameMix{simple}, ipv6, []string{at + `.imix: Invalid value: "Simple": this makes frames of 64 bytes`, "give weights of larger sizes"}},
-		"unknown letter":    {[]v1alpha1.FrameMix{{Name: "mix", Genome: "aaik"}}, nil, []string{at + `.genome: Invalid value: "aaik": 'i' is no letter of RFC 6985: use a to h and z, or give other sizes as weights`, `'k' is no letter`}},
+		"unknown letter":    {[]v1alpha1.FrameMix{{Name: "mix", Genome: "aajk"}}, nil, []string{at + `.genome: Invalid value: "aajk": 'j' is no size of RFC 6985 that can be sent: use a to i and z, or give other sizes as weights`, `'k' is no size`}},
 		"z without MTU":     {[]v1alpha1.FrameMix{{Name: "mix", Genome: "az"}}, nil, []string{at + ".mtu: Required value: the letter z of the genome stands for the MTU (RFC 6985): give mtu"}},
 		"MTU without z":     {[]v1alpha1.FrameMix{{Name: "mix", Genome: "ag", MTU: 1500}}, nil, []string{at + ".mtu: Invalid value: 1500: only the letter z of a genome uses it"}},
 		"MTU of weights":    {[]v1alpha1.FrameMix{{Name: "mix", Weights: weighted().Weights, MTU: 1500}}, nil, []string{at + ".mtu: Invalid value: 1500"}},
