@@ -2,7 +2,6 @@ package frame
 
 import (
 	"encoding/binary"
-	"fmt"
 	"net/netip"
 )
 
@@ -22,81 +21,94 @@ const (
 	MinUDP6 = SignatureOffset6 + SignatureSize + fcsBytes
 
 	mask48     = 1<<48 - 1
-	etherIPv4  = 0x0800
-	etherIPv6  = 0x86dd
 	protoUDP   = 17
 	dontFrag   = 0x4000
 	defaultTTL = 64
 )
 
-// Packet is the test frame of a stream: Ethernet, IPv4 or IPv6, UDP, signature
-// and zeros.
+// Packet is the test frame of a stream: Ethernet, a VLAN tag and MPLS labels if
+// any, IPv4 or IPv6, UDP, signature and zeros. Without addresses the signature
+// follows the EtherType or the last label.
 type Packet struct {
 	// SrcMAC and DstMAC are the Ethernet addresses.
 	SrcMAC, DstMAC [6]byte
-	// Src and Dst are addresses of one family.
+	// VLAN is the number of the IEEE 802.1Q tag; 0 means that there is none.
+	VLAN uint16
+	// Priority is the tag's code point.
+	Priority uint8
+	// Labels are the MPLS label stack (RFC 3032), outermost first.
+	Labels []uint32
+	// TrafficClass is the type of service of IPv4 or the traffic class of IPv6.
+	TrafficClass uint8
+	// Src and Dst are addresses of one family, or both invalid.
 	Src, Dst netip.Addr
 	// SrcPort and DstPort are the UDP ports.
 	SrcPort, DstPort uint16
-	// TTL is the time to live or hop limit; 0 means 64.
+	// TTL is the time to live, hop limit and TTL of the labels; 0 means 64.
 	TTL uint8
-	// Size in bytes with FCS: MinUDP4 or MinUDP6 to MaxSize.
+	// Size in bytes with FCS: MinSize to MaxSize.
 	Size int
 }
 
 // Build returns the frame without FCS. The UDP checksum over IPv4 is 0, which
 // means none (RFC 768); over IPv6, where one is required, it is computed.
 func (p Packet) Build(sig Signature) ([]byte, error) {
-	if !p.Src.IsValid() || !p.Dst.IsValid() || p.Src.Is4() != p.Dst.Is4() {
-		return nil, fmt.Errorf("source %v and destination %v: want two addresses of one family", p.Src, p.Dst)
+	if err := p.check(); err != nil {
+		return nil, err
 	}
-	least, offset := MinUDP4, SignatureOffset4
-	if p.Src.Is6() {
-		least, offset = MinUDP6, SignatureOffset6
-	}
-	if p.Size < least || p.Size > MaxSize {
-		return nil, fmt.Errorf("frame size %d: a frame with UDP and signature has %d to %d bytes", p.Size, least, MaxSize)
+	if p.TTL == 0 {
+		p.TTL = defaultTTL
 	}
 	b := make([]byte, p.Size-fcsBytes)
-	copy(b, p.DstMAC[:])
-	copy(b[6:], p.SrcMAC[:])
-	ttl := p.TTL
-	if ttl == 0 {
-		ttl = defaultTTL
+	p.putLink(b)
+	sig.Put(b[p.SignatureOffset():])
+	ip := b[p.NetworkOffset():]
+	switch {
+	case p.Src.Is4():
+		p.put4(ip)
+	case p.Src.Is6():
+		p.put6(ip)
 	}
-	udp := b[offset-8:]
-	binary.BigEndian.PutUint16(udp, p.SrcPort)
-	binary.BigEndian.PutUint16(udp[2:], p.DstPort)
-	binary.BigEndian.PutUint16(udp[4:], uint16(len(udp)))
-	sig.Put(b[offset:])
-	if p.Src.Is6() {
-		binary.BigEndian.PutUint16(b[12:], etherIPv6)
-		b[14] = 6 << 4
-		binary.BigEndian.PutUint16(b[18:], uint16(len(udp)))
-		b[20], b[21] = protoUDP, ttl
-		copy(b[22:], p.Src.AsSlice())
-		copy(b[38:], p.Dst.AsSlice())
-		sum := Checksum(Sum(udp) + Sum(b[22:54]) + protoUDP + uint64(len(udp)))
-		if sum == 0 {
-			sum = 0xffff // 0 would mean that there is none
-		}
-		binary.BigEndian.PutUint16(udp[6:], sum)
-		return b, nil
-	}
-	binary.BigEndian.PutUint16(b[12:], etherIPv4)
-	ip := b[14:34]
-	ip[0] = 4<<4 | 5
-	binary.BigEndian.PutUint16(ip[2:], uint16(len(b)-14))
-	binary.BigEndian.PutUint16(ip[6:], dontFrag)
-	ip[8], ip[9] = ttl, protoUDP
-	copy(ip[12:], p.Src.AsSlice())
-	copy(ip[16:], p.Dst.AsSlice())
-	binary.BigEndian.PutUint16(ip[10:], Checksum(Sum(ip)))
 	return b, nil
 }
 
-// Signature is what every test frame carries, big endian, right after its UDP
-// header: magic, epoch and stream of 16 bits, sequence and time of 48 bits.
+// put4 writes the headers of IPv4 and UDP.
+func (p Packet) put4(ip []byte) {
+	p.putUDP(ip[ipv4Bytes:])
+	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
+	ip = ip[:ipv4Bytes]
+	ip[0], ip[1] = 4<<4|5, p.TrafficClass
+	binary.BigEndian.PutUint16(ip[6:], dontFrag)
+	ip[8], ip[9] = p.TTL, protoUDP
+	copy(ip[12:], p.Src.AsSlice())
+	copy(ip[16:], p.Dst.AsSlice())
+	binary.BigEndian.PutUint16(ip[10:], Checksum(Sum(ip)))
+}
+
+// put6 writes the headers of IPv6 and UDP.
+func (p Packet) put6(ip []byte) {
+	udp := ip[ipv6Bytes:]
+	p.putUDP(udp)
+	ip[0], ip[1] = 6<<4|p.TrafficClass>>4, p.TrafficClass<<4
+	binary.BigEndian.PutUint16(ip[4:], uint16(len(udp)))
+	ip[6], ip[7] = protoUDP, p.TTL
+	copy(ip[8:], p.Src.AsSlice())
+	copy(ip[24:], p.Dst.AsSlice())
+	sum := Checksum(Sum(udp) + Sum(ip[8:ipv6Bytes]) + protoUDP + uint64(len(udp)))
+	if sum == 0 {
+		sum = 0xffff // 0 would mean that there is none
+	}
+	binary.BigEndian.PutUint16(udp[6:], sum)
+}
+
+func (p Packet) putUDP(udp []byte) {
+	binary.BigEndian.PutUint16(udp, p.SrcPort)
+	binary.BigEndian.PutUint16(udp[2:], p.DstPort)
+	binary.BigEndian.PutUint16(udp[4:], uint16(len(udp)))
+}
+
+// Signature is what every test frame carries, big endian, right after its
+// last header: magic, epoch and stream of 16 bits, sequence and time of 48 bits.
 type Signature struct {
 	// Epoch marks the trial.
 	Epoch uint16

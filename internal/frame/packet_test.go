@@ -2,10 +2,13 @@ package frame
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 func testPacket(src, dst string, size int) Packet {
@@ -18,12 +21,18 @@ func testPacket(src, dst string, size int) Packet {
 
 // An independent decoder reads what Build writes, and agrees with its checksums.
 func TestBuild(t *testing.T) {
+	tagged := testPacket("198.18.0.1", "198.18.0.2", 68)
+	tagged.VLAN, tagged.Priority, tagged.TrafficClass = 4094, 5, 46<<2
+	labelled := testPacket("2001:2::1", "2001:2::2", 104)
+	labelled.VLAN, labelled.Labels, labelled.TTL, labelled.TrafficClass = 1, []uint32{MaxLabel, 16, 17, 18}, 7, 0xa7
 	sig := Signature{Epoch: 0xfffe, Stream: 4711, Sequence: 0x0000_8765_4321_0fed, Nanos: 0x0000_1234_5678_9abc}
 	for name, p := range map[string]Packet{
 		"IPv4 64":   testPacket("198.18.0.1", "198.19.255.254", 64),
 		"IPv4 65":   testPacket("198.18.0.1", "198.18.0.2", 65),
 		"IPv4 9216": testPacket("198.18.0.1", "198.18.0.2", 9216),
 		"IPv6 84":   testPacket("2001:2::1", "2001:2:0:ffff::2", 84),
+		"tagged":    tagged,
+		"labelled":  labelled,
 		"IPv6 1518": testPacket("2001:2::1", "2001:2::2", 1518),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,6 +60,7 @@ func TestBuild(t *testing.T) {
 			if p.Src.Is6() == (udp.Checksum == 0) {
 				t.Errorf("UDP checksum %#x", udp.Checksum)
 			}
+			checkLink(t, p, decoded)
 			flow := decoded.NetworkLayer().NetworkFlow()
 			if flow.Src().String() != p.Src.String() || flow.Dst().String() != p.Dst.String() {
 				t.Errorf("addresses %v", flow)
@@ -70,7 +80,11 @@ func TestBuildRefuses(t *testing.T) {
 		"IPv6 in 64":    testPacket("2001:2::1", "2001:2::2", 64),
 		"too large":     testPacket("198.18.0.1", "198.18.0.2", 9217),
 		"two families":  mixed,
-		"no address":    {Size: 64},
+		"a large tag":   {Size: 64, VLAN: 4095},
+		"a priority":    {Size: 64, VLAN: 1, Priority: 8},
+		"five labels":   {Size: 128, Labels: []uint32{16, 17, 18, 19, 20}},
+		"a large label": {Size: 128, Labels: []uint32{1 << 20}},
+		"a tag in 64":   {Size: 64, VLAN: 1, Src: mixed.Src, Dst: mixed.Src},
 		"one forgotten": {Size: 64, Src: netip.MustParseAddr("198.18.0.1")},
 	} {
 		if _, err := p.Build(Signature{}); err == nil {
@@ -92,5 +106,64 @@ func TestParseSignatureWithoutMagic(t *testing.T) {
 	}
 	if _, ok := ParseSignature([]byte{0xd5, 0x0f}); ok {
 		t.Error("two bytes are no signature")
+	}
+}
+
+// checkLink compares what an independent decoder found with the packet.
+func checkLink(t *testing.T, p Packet, decoded gopacket.Packet) {
+	t.Helper()
+	ttl := p.TTL
+	if ttl == 0 {
+		ttl = 64
+	}
+	var labels []uint32
+	for _, l := range decoded.Layers() {
+		switch l := l.(type) {
+		case *layers.Ethernet:
+			if l.SrcMAC.String() != traffic.MAC(p.SrcMAC).String() || l.DstMAC.String() != traffic.MAC(p.DstMAC).String() {
+				t.Errorf("from %v to %v", l.SrcMAC, l.DstMAC)
+			}
+		case *layers.Dot1Q:
+			if l.VLANIdentifier != p.VLAN || l.Priority != p.Priority {
+				t.Errorf("VLAN %d priority %d, want %d and %d", l.VLANIdentifier, l.Priority, p.VLAN, p.Priority)
+			}
+		case *layers.MPLS:
+			labels = append(labels, l.Label)
+			if l.TrafficClass != p.TrafficClass>>5 || l.TTL != ttl || l.StackBottom != (len(labels) == len(p.Labels)) {
+				t.Errorf("label %+v", l)
+			}
+		case *layers.IPv4:
+			if l.TOS != p.TrafficClass || l.TTL != ttl {
+				t.Errorf("type of service %#x, time to live %d", l.TOS, l.TTL)
+			}
+		case *layers.IPv6:
+			if l.TrafficClass != p.TrafficClass || l.HopLimit != ttl {
+				t.Errorf("traffic class %#x, hop limit %d", l.TrafficClass, l.HopLimit)
+			}
+		}
+	}
+	if !slices.Equal(labels, p.Labels) || (decoded.Layer(layers.LayerTypeDot1Q) != nil) != (p.VLAN != 0) {
+		t.Errorf("labels %v of %v in %v", labels, p.Labels, decoded)
+	}
+}
+
+// Without addresses the signature follows the EtherType for experiments.
+func TestBuildEthernet(t *testing.T) {
+	sig := Signature{Epoch: 1, Stream: 2, Sequence: 3, Nanos: 4}
+	for name, p := range map[string]Packet{
+		"plain":  {Size: 64},
+		"tagged": {Size: 64, VLAN: 7, Priority: 1},
+	} {
+		b, err := p.Build(sig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		offset := 14
+		if p.VLAN != 0 {
+			offset += 4
+		}
+		if got, ok := ParseSignature(b[offset:]); !ok || got != sig || b[offset-2] != 0x88 || b[offset-1] != 0xb5 || len(b) != 60 {
+			t.Errorf("%s: %x", name, b)
+		}
 	}
 }

@@ -69,6 +69,8 @@ type Client struct {
 	present *clientSession
 	// configured is the session in which the streams were given.
 	configured *clientSession
+	// joined is used by the goroutine that has the generator.
+	joined clientMemberships
 }
 
 var (
@@ -171,6 +173,9 @@ func (c *Client) Configure(ctx context.Context, streams []traffic.Stream) error 
 			}
 		}
 		if _, err := parts.CloseAndRecv(); err != nil {
+			return err
+		}
+		if err := c.rejoin(ctx, s); err != nil {
 			return err
 		}
 		c.mu.Lock()
@@ -284,18 +289,3 @@ func (c *Client) Close() error {
 }
 
 var errClosed = errors.New("the client was closed")
-
-// Sample implements traffic.Generator.
-func (c *Client) Sample(context.Context) (traffic.Sample, error) {
-	return traffic.Sample{}, fmt.Errorf("reading a series: %w", traffic.ErrUnsupported)
-}
-
-// Join implements traffic.Generator.
-func (c *Client) Join(context.Context, []traffic.Membership) (traffic.Moments, error) {
-	return nil, fmt.Errorf("joining multicast groups: %w", traffic.ErrUnsupported)
-}
-
-// Leave implements traffic.Generator.
-func (c *Client) Leave(context.Context, []traffic.Membership) (traffic.Moments, error) {
-	return nil, fmt.Errorf("leaving multicast groups: %w", traffic.ErrUnsupported)
-}

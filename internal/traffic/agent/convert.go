@@ -33,6 +33,8 @@ func infoToWire(i traffic.Info, arms bool) *agentpb.InfoResponse {
 			PerFrameLatency:  c.PerFrameLatency,
 			CrossHostLatency: c.CrossHostLatency,
 			Ordering:         c.Ordering,
+			Multicast:        c.Multicast,
+			Mpls:             c.MPLS,
 			LatencyType:      c.LatencyType,
 			Arms:             arms,
 		},
@@ -58,6 +60,8 @@ func infoFromWire(w *agentpb.InfoResponse) (traffic.Info, error) {
 			PerFrameLatency:  c.GetPerFrameLatency(),
 			CrossHostLatency: c.GetCrossHostLatency(),
 			Ordering:         c.GetOrdering(),
+			Multicast:        c.GetMulticast(),
+			MPLS:             c.GetMpls(),
 			LatencyType:      c.GetLatencyType(),
 		},
 	}
@@ -88,6 +92,9 @@ func streamToWire(s traffic.Stream) *agentpb.Stream {
 	return &agentpb.Stream{
 		Id: uint32(s.ID), TxPort: s.TxPort, RxPorts: s.RxPorts, FrameSize: uint32(s.FrameSize),
 		SrcMac: h.SrcMAC[:], DstMac: h.DstMAC[:],
+		SrcMacCount: h.SrcMACCount, DstMacCount: h.DstMACCount,
+		VlanId: uint32(h.VLAN.ID), VlanPriority: uint32(h.VLAN.Priority),
+		Labels: h.Labels, TrafficClass: uint32(h.TrafficClass),
 		SrcIp: h.SrcIP.AsSlice(), DstIp: h.DstIP.AsSlice(),
 		SrcIpCount: h.SrcIPCount, DstIpCount: h.DstIPCount,
 		SrcPort: uint32(h.SrcPort), DstPort: uint32(h.DstPort),
@@ -111,6 +118,9 @@ func streamFromWire(w *agentpb.Stream) (traffic.Stream, error) {
 		ID: uint16(w.GetId()), TxPort: w.GetTxPort(), RxPorts: w.GetRxPorts(), FrameSize: int(w.GetFrameSize()),
 		Headers: traffic.Headers{
 			SrcMAC: src, DstMAC: dst,
+			SrcMACCount: w.GetSrcMacCount(), DstMACCount: w.GetDstMacCount(),
+			VLAN:   traffic.VLAN{ID: uint16(w.GetVlanId()), Priority: uint8(w.GetVlanPriority())},
+			Labels: w.GetLabels(), TrafficClass: uint8(w.GetTrafficClass()),
 			SrcIP: srcIP, DstIP: dstIP,
 			SrcIPCount: w.GetSrcIpCount(), DstIPCount: w.GetDstIpCount(),
 			SrcPort: uint16(w.GetSrcPort()), DstPort: uint16(w.GetDstPort()),
@@ -121,11 +131,17 @@ func streamFromWire(w *agentpb.Stream) (traffic.Stream, error) {
 }
 
 func loadToWire(id uint16, l traffic.Load) *agentpb.Load {
-	return &agentpb.Load{Stream: uint32(id), RateFrames: l.Rate.Frames, RatePerNanos: l.Rate.PerNanos, Max: l.Max, Frames: l.Frames}
+	return &agentpb.Load{
+		Stream: uint32(id), RateFrames: l.Rate.Frames, RatePerNanos: l.Rate.PerNanos, Max: l.Max, Frames: l.Frames,
+		DelayNanos: int64(l.Delay),
+	}
 }
 
 func loadFromWire(w *agentpb.Load) traffic.Load {
-	return traffic.Load{Rate: traffic.Rate{Frames: w.GetRateFrames(), PerNanos: w.GetRatePerNanos()}, Max: w.GetMax(), Frames: w.GetFrames()}
+	return traffic.Load{
+		Rate: traffic.Rate{Frames: w.GetRateFrames(), PerNanos: w.GetRatePerNanos()}, Max: w.GetMax(), Frames: w.GetFrames(),
+		Delay: time.Duration(w.GetDelayNanos()),
+	}
 }
 
 // measurementToWire calls send with every part of a measurement.
@@ -152,6 +168,7 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 			Stream: uint32(key.Stream), Port: key.Port,
 			Received: c.Received, Duplicate: c.Duplicate, Reordered: c.Reordered,
 			OutOfSequence: c.OutOfSequence, Next: c.Next, GapEnd: c.GapEnd,
+			FirstNs: c.FirstNs, LastNs: c.LastNs,
 			Latency: latencyToWire(c.Latency),
 		}
 		part.Rx = append(part.Rx, entry)
@@ -175,6 +192,7 @@ func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 		m.Rx[traffic.RxKey{Stream: uint16(c.GetStream()), Port: c.GetPort()}] = traffic.RxCount{
 			Received: c.GetReceived(), Duplicate: c.GetDuplicate(), Reordered: c.GetReordered(),
 			OutOfSequence: c.GetOutOfSequence(), Next: c.GetNext(), GapEnd: c.GetGapEnd(),
+			FirstNs: c.GetFirstNs(), LastNs: c.GetLastNs(),
 			Latency: latencyFromWire(c.GetLatency()),
 		}
 	}

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"fmt"
+	"net/netip"
 	"reflect"
 	"testing"
 
@@ -30,15 +32,56 @@ func TestCountsComeOverTheWire(t *testing.T) {
 	}
 }
 
-// number gives every number of a struct another value.
+// So does every field of a stream, of its load, and of what an engine can do.
+func TestFieldsComeOverTheWire(t *testing.T) {
+	var stream traffic.Stream
+	next := uint64(0)
+	number(reflect.ValueOf(&stream).Elem(), &next)
+	if got, err := streamFromWire(streamToWire(stream)); err != nil || !reflect.DeepEqual(got, stream) {
+		t.Errorf("%v\ngot  %+v\nsent %+v", err, got, stream)
+	}
+	stream.Headers.SrcIP, stream.Headers.DstIP = netip.Addr{}, netip.Addr{}
+	stream.Headers.Labels = nil
+	if got, err := streamFromWire(streamToWire(stream)); err != nil || !reflect.DeepEqual(got, stream) {
+		t.Errorf("without network layer: %v\ngot  %+v\nsent %+v", err, got, stream)
+	}
+	var load traffic.Load
+	number(reflect.ValueOf(&load).Elem(), &next)
+	if got := loadFromWire(loadToWire(1, load)); got != load {
+		t.Errorf("got  %+v\nsent %+v", got, load)
+	}
+	var info traffic.Info
+	number(reflect.ValueOf(&info.Capabilities).Elem(), &next)
+	if got, err := infoFromWire(infoToWire(info, true)); err != nil || got.Capabilities != info.Capabilities {
+		t.Errorf("%v\ngot  %+v\nsent %+v", err, got.Capabilities, info.Capabilities)
+	}
+}
+
+// number gives every field of a struct another value.
 func number(v reflect.Value, next *uint64) {
-	for i := range v.NumField() {
-		switch f := v.Field(i); f.Kind() {
-		case reflect.Struct:
-			number(f, next)
-		case reflect.Uint64:
-			*next++
-			f.SetUint(*next)
+	*next++
+	switch {
+	case v.Type() == reflect.TypeFor[netip.Addr]():
+		v.Set(reflect.ValueOf(netip.AddrFrom4([4]byte{198, 18, 0, byte(*next)})))
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			number(v.Field(i), next)
 		}
+	case v.CanUint():
+		v.SetUint(*next)
+	case v.CanInt():
+		v.SetInt(int64(*next))
+	case v.Kind() == reflect.Bool:
+		v.SetBool(true)
+	case v.Kind() == reflect.String:
+		v.SetString(fmt.Sprint(*next))
+	case v.Kind() == reflect.Array:
+		for i := range v.Len() {
+			number(v.Index(i), next)
+		}
+	case v.Kind() == reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		number(v.Index(0), next)
+		number(v.Index(1), next)
 	}
 }

@@ -42,6 +42,7 @@ type fakeEngine struct {
 	armed   bool
 	m       traffic.Measurement
 	sending chan struct{}
+	members []traffic.Membership
 	log     []string
 
 	resolve func(ctx context.Context, port string, addr netip.Addr) (traffic.MAC, error)
@@ -186,6 +187,56 @@ func (e *fakeEngine) Read(context.Context) (traffic.Measurement, error) {
 	}
 	e.m.Notes = []traffic.Note{{Kind: traffic.NoteForeignLoad, Text: "others ran on " + e.host}}
 	return e.m, nil
+}
+
+// Sample is the sum of all that was counted, at an invented time.
+func (e *fakeEngine) Sample(context.Context) (traffic.Sample, error) {
+	defer e.enter("sample")()
+	e.cable.mu.Lock()
+	defer e.cable.mu.Unlock()
+	s := traffic.Sample{At: time.Duration(len(e.ports)) * time.Millisecond}
+	for _, c := range e.m.Tx {
+		s.Sent += c.Sent
+	}
+	for _, c := range e.m.Rx {
+		s.Received += c.Received
+	}
+	return s, nil
+}
+
+// Join happens at the time 100 and so many memberships.
+func (e *fakeEngine) Join(_ context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
+	defer e.enter("join")()
+	e.cable.mu.Lock()
+	defer e.cable.mu.Unlock()
+	at := traffic.Moments{}
+	for _, m := range memberships {
+		if !slices.Contains(e.ports, m.Port) {
+			return nil, fmt.Errorf("there is no port %s", m.Port)
+		}
+		e.members = append(e.members, m)
+		at[m.Port] = uint64(100 + len(e.members))
+	}
+	return at, nil
+}
+
+// Leave happens at the time 200 and so many memberships.
+func (e *fakeEngine) Leave(_ context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
+	defer e.enter("leave")()
+	e.cable.mu.Lock()
+	defer e.cable.mu.Unlock()
+	at := traffic.Moments{}
+	for _, m := range memberships {
+		at[m.Port] = uint64(200 + len(e.members))
+		e.members = without(e.members, []traffic.Membership{m})
+	}
+	return at, nil
+}
+
+func (e *fakeEngine) memberships() []traffic.Membership {
+	e.cable.mu.Lock()
+	defer e.cable.mu.Unlock()
+	return slices.Clone(e.members)
 }
 
 func (e *fakeEngine) Clock() traffic.Clock { return traffic.RealClock{} }
@@ -342,19 +393,4 @@ func must(t *testing.T, what string, err error) {
 	if err != nil {
 		t.Fatal(fmt.Errorf("%s: %w", what, err))
 	}
-}
-
-// Sample implements traffic.Generator.
-func (e *fakeEngine) Sample(context.Context) (traffic.Sample, error) {
-	return traffic.Sample{}, fmt.Errorf("reading a series: %w", traffic.ErrUnsupported)
-}
-
-// Join implements traffic.Generator.
-func (e *fakeEngine) Join(context.Context, []traffic.Membership) (traffic.Moments, error) {
-	return nil, fmt.Errorf("joining multicast groups: %w", traffic.ErrUnsupported)
-}
-
-// Leave implements traffic.Generator.
-func (e *fakeEngine) Leave(context.Context, []traffic.Membership) (traffic.Moments, error) {
-	return nil, fmt.Errorf("leaving multicast groups: %w", traffic.ErrUnsupported)
 }

@@ -126,6 +126,8 @@ func mergeInfo(infos []traffic.Info, order []string) (traffic.Info, error) {
 		c.PerFrameLatency = c.PerFrameLatency && other.PerFrameLatency
 		c.CrossHostLatency = c.CrossHostLatency && other.CrossHostLatency
 		c.Ordering = c.Ordering && other.Ordering
+		c.Multicast = c.Multicast && other.Multicast
+		c.MPLS = c.MPLS && other.MPLS
 	}
 	all.Detail = strings.Join(details, "; ")
 	all.Capabilities.LatencyType = strings.Join(latencyTypes, "; ")
@@ -301,19 +303,4 @@ func (f *Fleet) Close() error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// Sample implements traffic.Generator.
-func (f *Fleet) Sample(context.Context) (traffic.Sample, error) {
-	return traffic.Sample{}, fmt.Errorf("reading a series: %w", traffic.ErrUnsupported)
-}
-
-// Join implements traffic.Generator.
-func (f *Fleet) Join(context.Context, []traffic.Membership) (traffic.Moments, error) {
-	return nil, fmt.Errorf("joining multicast groups: %w", traffic.ErrUnsupported)
-}
-
-// Leave implements traffic.Generator.
-func (f *Fleet) Leave(context.Context, []traffic.Membership) (traffic.Moments, error) {
-	return nil, fmt.Errorf("leaving multicast groups: %w", traffic.ErrUnsupported)
 }

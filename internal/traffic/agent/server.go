@@ -58,7 +58,9 @@ type Server struct {
 	instance string
 	sessions sessions
 	// use holds one token: a Generator is used by one goroutine at a time.
-	use      chan struct{}
+	use chan struct{}
+	// joined are the memberships of the present session, guarded by use.
+	joined   []traffic.Membership
 	stop     chan struct{}
 	stopOnce sync.Once
 }

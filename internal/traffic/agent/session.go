@@ -123,5 +123,8 @@ func (s *Server) halt() error {
 	if err := s.gen.Stop(ctx); err != nil {
 		return fmt.Errorf("stopping what an earlier controller started: %w", err)
 	}
+	if err := s.leaveAll(ctx); err != nil {
+		return fmt.Errorf("leaving the groups that an earlier controller joined: %w", err)
+	}
 	return nil
 }

@@ -12,6 +12,8 @@ var byKind = map[string]traffic.Capabilities{
 		MaxFrameSize:    9216,
 		PerFrameLatency: true,
 		Ordering:        true,
+		Multicast:       true,
+		MPLS:            true,
 		LatencyType:     "from the transmit program, which writes the frame, to the receive program on the XDP hook (kernel timestamps of one clock)",
 	},
 	"sim": {

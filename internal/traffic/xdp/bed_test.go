@@ -1,9 +1,11 @@
 package xdp
 
 import (
+	"net"
 	"net/netip"
 	"os"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,6 +20,13 @@ type bed struct {
 	*testing.T
 	tester netns.NsHandle
 	nl     *netlink.Handle
+	cables []cable
+}
+
+// cable is a veth between the tester and a device.
+type cable struct {
+	near, far string
+	nl        *netlink.Handle // of the far end
 }
 
 // newBed makes a namespace and enters it for the rest of the test.
@@ -83,7 +92,32 @@ func (b *bed) veth(name, peer string, at netns.NsHandle) {
 	if err := b.nl.LinkAdd(v); err != nil {
 		b.Fatalf("making veth %s: %v", name, err)
 	}
-	b.up(b.handle(at), peer)
+	nl := b.handle(at)
+	b.up(nl, peer)
+	b.cables = append(b.cables, cable{name, peer, nl})
+}
+
+// plugged waits until the far ends of the ports' cables work: the kernel brings
+// them up some time after the near ones, and until then a device drops what it
+// sends there.
+func (b *bed) plugged() {
+	b.Helper()
+	for begin := time.Now(); ; runtime.Gosched() {
+		waiting := slices.IndexFunc(b.cables, func(c cable) bool {
+			near, err := b.nl.LinkByName(c.near)
+			if err != nil || near.Attrs().Flags&net.FlagUp == 0 {
+				return false // not a port of the engine
+			}
+			far, err := c.nl.LinkByName(c.far)
+			return err != nil || far.Attrs().OperState != netlink.OperUp
+		})
+		if waiting < 0 {
+			return
+		}
+		if time.Since(begin) > patience {
+			b.Fatalf("%s did not come up", b.cables[waiting].far)
+		}
+	}
 }
 
 func (b *bed) up(nl *netlink.Handle, name string) netlink.Link {
@@ -110,6 +144,7 @@ func (b *bed) open(ports ...Port) *Engine {
 			b.Errorf("closing: %v", err)
 		}
 	})
+	b.plugged()
 	return e
 }
 

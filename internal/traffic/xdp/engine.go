@@ -42,8 +42,10 @@ type Engine struct {
 	netlink *netlink.Handle
 	ports   []*port
 	epoch   uint16
-	armed   bool
-	trial   *trial
+	// number counts the trials, and is never 0 in one.
+	number uint64
+	armed  bool
+	trial  *trial
 }
 
 var (

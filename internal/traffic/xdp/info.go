@@ -41,10 +41,12 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 		Hosts:  []traffic.Host{host},
 		Capabilities: traffic.Capabilities{
 			MaxStreams:      streams,
-			MinFrameSize:    frame.MinUDP4,
+			MinFrameSize:    frame.EthernetMinSize,
 			MaxFrameSize:    frame.MaxSize,
 			PerFrameLatency: true,
 			Ordering:        true,
+			Multicast:       true,
+			MPLS:            true,
 			LatencyType:     latencyType,
 		},
 	}

@@ -3,6 +3,7 @@ package xdp
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -64,7 +65,7 @@ func (s *packetSender) send(n int) (taken int, err error) {
 		plan = plan[len(part):]
 		sent, err := s.sendBatch(part)
 		taken += sent
-		s.port.programs.port.Sent += uint64(sent)
+		atomic.AddUint64(&s.port.programs.port.Sent, uint64(sent)) // samples read it
 		for _, slot := range part[sent:] {
 			s.port.programs.streams[slot].Unsent++
 			s.port.programs.port.Unsent++

@@ -11,6 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -38,6 +39,10 @@ type port struct {
 	live        *liveSender
 	packet      *packetSender
 	transmitter transmitter
+	// member is the port as a member of groups; nil while it never was.
+	member *member
+	// promiscuous is the socket that makes the port hear all addresses; 0 for none.
+	promiscuous int
 	// fallback says why the port sends through a packet socket; empty when it
 	// sends by XDP. The sender's thread may set it in the middle of a trial.
 	fallback atomic.Pointer[string]
@@ -121,6 +126,7 @@ func (p *port) close() error {
 	if p.packet != nil {
 		errs = append(errs, p.packet.close())
 	}
+	errs = append(errs, p.hearOwn(), p.leaveAll())
 	for i := len(p.undo) - 1; i >= 0; i-- {
 		errs = append(errs, p.undo[i]())
 	}
@@ -137,6 +143,9 @@ func (p *port) configure(tx, rx []traffic.Stream) error {
 		if err := p.reload(capacity(len(tx)), capacity(len(rx))); err != nil {
 			return err
 		}
+	}
+	if err := p.hear(rx); err != nil {
+		return err
 	}
 	p.tx, p.rx = tx, rx
 	p.seenUnsent = make([]uint64, len(tx))
@@ -166,8 +175,12 @@ func (p *port) reload(streams, flows int) error {
 
 // prepare makes the sending streams ready for a trial.
 func (p *port) prepare(epoch uint16) error {
+	extent := 0
+	for _, s := range p.tx {
+		extent = max(extent, packet(s).SignatureOffset()+frame.SignatureSize)
+	}
 	for i, s := range p.tx {
-		t, err := newTxStream(s, epoch)
+		t, err := newTxStream(s, epoch, extent)
 		if err != nil {
 			return err
 		}
@@ -250,6 +263,6 @@ func (p *port) checkTx(s traffic.Stream) error {
 	if most := p.mtu + 18; s.FrameSize > most {
 		return fmt.Errorf("stream %d: frame size %d is above the %d bytes that port %s can send: raise the MTU of %s, now %d", s.ID, s.FrameSize, most, p.Name, p.Interface, p.mtu)
 	}
-	_, err := newTxStream(s, 0)
+	_, err := newTxStream(s, 0, 0)
 	return err
 }

@@ -21,6 +21,7 @@ type portRxFlow struct {
 	}
 	Epoch         uint16
 	Timed         uint16
+	Trial         uint64
 	Next          uint64
 	Sequel        uint64
 	GapEnd        uint64
@@ -29,6 +30,8 @@ type portRxFlow struct {
 	Reordered     uint64
 	OutOfSequence uint64
 	Late          uint64
+	FirstNs       uint64
+	LastNs        uint64
 	LatencyMin    uint64
 	LatencyMax    uint64
 	LatencySum    uint64
@@ -40,9 +43,11 @@ type portRxFlow struct {
 }
 
 type portRxPort struct {
-	_       structs.HostLayout
-	Stale   uint64
-	Unknown uint64
+	_        structs.HostLayout
+	Stale    uint64
+	Unknown  uint64
+	Trial    uint64
+	Received uint64
 }
 
 type portTxPort struct {
@@ -73,13 +78,23 @@ type portTxStream struct {
 	DstPos     uint32
 	SportPos   uint32
 	DportPos   uint32
+	Smac       uint32
+	Dmac       uint32
+	SmacCount  uint32
+	DmacCount  uint32
+	SmacPos    uint32
+	DmacPos    uint32
 	Sum        uint32
 	Sport      uint16
 	Dport      uint16
 	Len        uint16
-	Ipv6       uint16
-	Pad        uint32
-	Head       [9]uint64
+	Net        uint8
+	Layer      uint8
+	Words      uint8
+	Macs       uint8
+	Mixed      uint8
+	Pad        uint8
+	Head       [13]uint64
 }
 
 // loadPort returns the embedded CollectionSpec for port.

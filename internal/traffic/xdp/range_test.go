@@ -1,7 +1,9 @@
 package xdp
 
 import (
+	"encoding/binary"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/gopacket/gopacket"
@@ -28,6 +30,9 @@ func (d *device) listen(name string) (fd int) {
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20); err != nil {
 			d.Fatal(err)
 		}
+		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_AUXDATA, 1); err != nil {
+			d.Fatal(err)
+		}
 		if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all<<8 | all>>8, Ifindex: link.Attrs().Index}); err != nil {
 			d.Fatal(err)
 		}
@@ -38,27 +43,57 @@ func (d *device) listen(name string) (fd int) {
 // until reads frames until one is wanted, and returns that.
 func until(fd int, wanted func(gopacket.Packet) bool) ([]byte, error) {
 	for {
-		b := make([]byte, 10_000)
-		n, err := unix.Read(fd, b)
+		b, aux := make([]byte, 10_000), make([]byte, 256)
+		n, auxLen, _, _, err := unix.Recvmsg(fd, b, aux, 0)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		if wanted(gopacket.NewPacket(b[:n], layers.LayerTypeEthernet, gopacket.Default)) {
-			return b[:n], nil
+		if b, err = retag(b[:n], aux[:auxLen]); err != nil {
+			return nil, err
+		}
+		if wanted(gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)) {
+			return b, nil
 		}
 	}
 }
 
-func isTestFrame(p gopacket.Packet) bool {
-	udp := p.Layer(layers.LayerTypeUDP)
-	if udp == nil {
-		return false
+// retag puts back the tag that the kernel keeps beside a frame (struct
+// tpacket_auxdata).
+func retag(b, aux []byte) ([]byte, error) {
+	messages, err := unix.ParseSocketControlMessage(aux)
+	if err != nil {
+		return nil, err
 	}
-	_, ok := frame.ParseSignature(udp.LayerPayload())
+	for _, m := range messages {
+		if m.Header.Level != unix.SOL_PACKET || m.Header.Type != unix.PACKET_AUXDATA || len(m.Data) < 20 {
+			continue
+		}
+		if status := binary.NativeEndian.Uint32(m.Data); status&unix.TP_STATUS_VLAN_VALID == 0 {
+			continue
+		}
+		tag := binary.BigEndian.AppendUint16(nil, binary.NativeEndian.Uint16(m.Data[18:]))
+		tag = binary.BigEndian.AppendUint16(tag, binary.NativeEndian.Uint16(m.Data[16:]))
+		b = slices.Insert(b, 12, tag...)
+	}
+	return b, nil
+}
+
+func isTestFrame(p gopacket.Packet) bool {
+	_, ok := signatureIn(p)
 	return ok
+}
+
+// signatureIn finds the signature behind whatever layer it follows.
+func signatureIn(p gopacket.Packet) (frame.Signature, bool) {
+	for _, l := range p.Layers() {
+		if sig, ok := frame.ParseSignature(l.LayerPayload()); ok {
+			return sig, true
+		}
+	}
+	return frame.Signature{}, false
 }
 
 // asks says whether a frame asks for an address.
@@ -70,73 +105,101 @@ func asks(p gopacket.Packet, addr netip.Addr) bool {
 	return ok && string(ns.TargetAddress) == string(addr.AsSlice())
 }
 
-// Every range walks on its own, by XDP and through a packet socket alike, and
-// every frame is well formed.
-func TestRanges(t *testing.T) {
-	for name, test := range map[string]struct {
-		src, dst string
-		size     int
-		xdp      bool
-	}{
-		"IPv4 by XDP":           {"198.18.0.254", "198.18.7.254", 64, true},
-		"IPv4 by packet socket": {"198.18.0.254", "198.18.7.254", 64, false},
-		"IPv6 by XDP":           {"2001:2::fffe", "2001:2:0:1:ffff::1", 86, true},
-		"IPv6 by packet socket": {"2001:2::fffe", "2001:2:0:1:ffff::1", 86, false},
-		"IPv6 odd size":         {"2001:2::1", "2001:2::2", 127, true},
-		"IPv4 large":            {"198.18.0.1", "198.18.0.2", 1516, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bed := newBed(t)
-			d := bed.device()
-			d.gro("d1", test.xdp)
-			fd := d.listen("d1")
-			e := bed.open(d.ports(nil, nil)...)
-			s := stream(77, e)
-			s.FrameSize = test.size
-			s.Headers.DstMAC = traffic.MAC(d.d1.Attrs().HardwareAddr)
-			s.Headers.SrcIP, s.Headers.DstIP = netip.MustParseAddr(test.src), netip.MustParseAddr(test.dst)
-			s.Headers.SrcIPCount, s.Headers.DstIPCount = 3, 260
-			s.Headers.SrcPortCount, s.Headers.DstPortCount = 1, 7
-			s.Headers.TTL = 9
-			other := s
-			other.ID, other.FrameSize = 78, test.size+2
-			load := traffic.Load{Rate: traffic.Rate{Frames: 1, PerNanos: 1e5}, Frames: 600}
-			bed.run(e, []traffic.Stream{s, other}, traffic.Trial{Loads: map[uint16]traffic.Load{77: load, 78: load}}, func(traffic.Measurement) bool { return true })
-			if got := *e.port("p1").fallback.Load() == ""; got != test.xdp {
-				t.Fatalf("sent by XDP: %v, want %v", got, test.xdp)
-			}
+// labelled are headers with all that can stand before the network layer.
+func labelled(h *traffic.Headers) {
+	h.VLAN, h.Labels, h.TrafficClass = traffic.VLAN{ID: 4094, Priority: 5}, []uint32{1<<20 - 1, 16, 100_000, 17}, 0xb9
+}
 
-			last := uint64(0)
-			for i := range 1200 {
-				n := uint32(i / 2)
-				want := frame.Packet{
-					SrcMAC: s.Headers.SrcMAC, DstMAC: s.Headers.DstMAC, TTL: 9,
-					Src: plus(s.Headers.SrcIP, n%3), Dst: plus(s.Headers.DstIP, n%260),
-					SrcPort: 20001, DstPort: 30001 + uint16(n%7), Size: test.size + 2*(i%2),
+func etherOnly(h *traffic.Headers) { h.SrcIP, h.DstIP = netip.Addr{}, netip.Addr{} }
+
+// Every range walks on its own, by XDP and through a packet socket alike, and
+// every frame is well formed, also beside one of other headers.
+func TestRanges(t *testing.T) {
+	type headers = func(*traffic.Headers)
+	same := func(*traffic.Headers) {}
+	tagged := func(h *traffic.Headers) { h.VLAN = traffic.VLAN{ID: 7}; h.SrcMACCount, h.DstMACCount = 5, 1 }
+	macs := func(h *traffic.Headers) { h.SrcMACCount, h.DstMACCount = 300, 7 }
+	ether := func(h *traffic.Headers) { etherOnly(h); macs(h) }
+	for name, test := range map[string]struct {
+		src, dst      string
+		size          int
+		first, second headers
+	}{
+		"IPv4":                   {"198.18.0.254", "198.18.7.254", 64, same, same},
+		"IPv6":                   {"2001:2::fffe", "2001:2:0:1:ffff::1", 86, same, same},
+		"IPv6 odd size":          {"2001:2::1", "2001:2::2", 127, same, same},
+		"IPv4 large":             {"198.18.0.1", "198.18.0.2", 1516, same, same},
+		"IPv4 tagged":            {"198.18.0.1", "198.18.0.2", 68, tagged, tagged},
+		"IPv4 labelled":          {"198.18.0.1", "198.18.0.2", 84, labelled, labelled},
+		"IPv6 labelled, beside":  {"2001:2::1", "2001:2::2", 105, labelled, same},
+		"IPv6 beside a labelled": {"2001:2::1", "2001:2::2", 104, same, labelled},
+		"IPv4 with MACs":         {"198.18.0.1", "198.18.0.2", 64, macs, same},
+		"Ethernet":               {"198.18.0.1", "198.18.0.2", 64, ether, etherOnly},
+		"Ethernet beside IPv6":   {"2001:2::1", "2001:2::2", 86, ether, same},
+		"IPv6 beside Ethernet":   {"2001:2::1", "2001:2::2", 91, tagged, ether},
+	} {
+		for way, xdp := range map[string]bool{"by XDP": true, "by packet socket": false} {
+			t.Run(name+" "+way, func(t *testing.T) {
+				bed := newBed(t)
+				d := bed.device()
+				d.gro("d1", xdp)
+				fd := d.listen("d1")
+				e := bed.open(d.ports(nil, nil)...)
+				s := stream(77, e)
+				s.FrameSize = test.size
+				s.Headers.DstMAC = traffic.MAC(d.d1.Attrs().HardwareAddr)
+				s.Headers.SrcIP, s.Headers.DstIP = netip.MustParseAddr(test.src), netip.MustParseAddr(test.dst)
+				s.Headers.SrcIPCount, s.Headers.DstIPCount = 3, 260
+				s.Headers.SrcPortCount, s.Headers.DstPortCount = 1, 7
+				s.Headers.TTL = 9
+				other := s
+				test.first(&s.Headers)
+				test.second(&other.Headers)
+				other.ID, other.FrameSize = 78, test.size+2
+				load := traffic.Load{Rate: traffic.Rate{Frames: 1, PerNanos: 1e5}, Frames: 600}
+				bed.run(e, []traffic.Stream{s, other}, traffic.Trial{Loads: map[uint16]traffic.Load{77: load, 78: load}}, func(traffic.Measurement) bool { return true })
+				if got := *e.port("p1").fallback.Load() == ""; got != xdp {
+					t.Fatalf("sent by XDP: %v, want %v", got, xdp)
 				}
-				got, err := until(fd, isTestFrame)
-				if err != nil {
-					t.Fatal(err)
+				// Each stream comes in order. The kernel gives a packet socket frames that
+				// no protocol takes a little later than others.
+				var next, last [2]uint64
+				for i := range 1200 {
+					got, err := until(fd, isTestFrame)
+					if err != nil {
+						t.Fatal(err)
+					}
+					sig, _ := signatureIn(gopacket.NewPacket(got, layers.LayerTypeEthernet, gopacket.Default))
+					k := sig.Stream - 77
+					if k > 1 || sig.Sequence != next[k] || sig.Epoch != e.epoch || sig.Nanos < last[k] || sig.Nanos > uint64(monotonic()) {
+						t.Fatalf("frame %d: signature %+v after the numbers %v at the times %v in\n%x", i, sig, next, last, got)
+					}
+					next[k], last[k] = next[k]+1, sig.Nanos
+					b, err := nthFrame([]traffic.Stream{s, other}[k], uint32(sig.Sequence)).Build(sig)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if string(got) != string(b) {
+						t.Fatalf("frame %d: got\n%x, want\n%x", i, got, b)
+					}
 				}
-				offset := frame.SignatureOffset4
-				if want.Src.Is6() {
-					offset = frame.SignatureOffset6
-				}
-				sig, _ := frame.ParseSignature(got[offset:])
-				if sig.Stream != uint16(77+i%2) || sig.Sequence != uint64(n) || sig.Epoch != e.epoch || sig.Nanos < last || sig.Nanos > uint64(monotonic()) {
-					t.Fatalf("frame %d: signature %+v after time %d", i, sig, last)
-				}
-				last = sig.Nanos
-				b, err := want.Build(sig)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if string(got) != string(b) {
-					t.Fatalf("frame %d: got\n%x, want\n%x", i, got, b)
-				}
-			}
-		})
+			})
+		}
 	}
+}
+
+// nthFrame is frame n of a stream, worked out from its headers alone.
+func nthFrame(s traffic.Stream, n uint32) frame.Packet {
+	h := s.Headers
+	p := frame.Packet{
+		SrcMAC: h.SrcMAC.Nth(n % max(1, h.SrcMACCount)), DstMAC: h.DstMAC.Nth(n % max(1, h.DstMACCount)),
+		VLAN: h.VLAN.ID, Priority: h.VLAN.Priority, Labels: h.Labels, TrafficClass: h.TrafficClass, TTL: h.TTL, Size: s.FrameSize,
+	}
+	if h.SrcIP.IsValid() {
+		p.Src, p.Dst = plus(h.SrcIP, n%h.SrcIPCount), plus(h.DstIP, n%h.DstIPCount)
+		p.SrcPort, p.DstPort = h.SrcPort+uint16(n%h.SrcPortCount), h.DstPort+uint16(n%h.DstPortCount)
+	}
+	return p
 }
 
 func plus(a netip.Addr, n uint32) netip.Addr {
@@ -161,7 +224,13 @@ func TestConfigureRefuses(t *testing.T) {
 		"addresses above the last": func(s *traffic.Stream) {
 			s.Headers.DstIP, s.Headers.DstIPCount = netip.MustParseAddr("255.255.255.255"), 2
 		},
-		"an empty range": func(s *traffic.Stream) { s.Headers.DstIPCount = 0 },
+		"a tag above the last":     func(s *traffic.Stream) { s.Headers.VLAN.ID = 4095 },
+		"a label above the last":   func(s *traffic.Stream) { s.FrameSize, s.Headers.Labels = 128, []uint32{1 << 20} },
+		"five labels":              func(s *traffic.Stream) { s.FrameSize, s.Headers.Labels = 128, make([]uint32, 5) },
+		"a tag in 64 bytes":        func(s *traffic.Stream) { s.Headers.VLAN.ID = 1 },
+		"more MACs than there are": func(s *traffic.Stream) { s.Headers.SrcMACCount = 1<<24 + 1 },
+		"one address only":         func(s *traffic.Stream) { s.Headers.SrcIP = netip.Addr{} },
+		"an empty range":           func(s *traffic.Stream) { s.Headers.DstIPCount = 0 },
 	} {
 		s := stream(1, e)
 		change(&s)

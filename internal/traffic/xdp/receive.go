@@ -11,7 +11,7 @@ import (
 // clear resets all received flows and makes them count frames of an epoch; 0
 // counts none. The flow's lock makes a frame either the old trial's or the new.
 func (p *port) clear(epoch uint16) error {
-	flow := portRxFlow{Epoch: epoch}
+	flow := portRxFlow{Epoch: epoch, Trial: p.engine.number}
 	for i, s := range p.rx {
 		flow.Timed = 0
 		if p.engine.owns(s.TxPort) {
@@ -46,7 +46,7 @@ func (p *port) read(m *traffic.Measurement) error {
 func (f *portRxFlow) count() traffic.RxCount {
 	c := traffic.RxCount{
 		Received: f.Received, Duplicate: f.Duplicate, Reordered: f.Reordered, OutOfSequence: f.OutOfSequence,
-		Next: f.Next, GapEnd: f.GapEnd,
+		Next: f.Next, GapEnd: f.GapEnd, FirstNs: f.FirstNs, LastNs: f.LastNs,
 	}
 	if f.Timed == 0 || f.Received == 0 {
 		return c

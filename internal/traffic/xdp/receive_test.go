@@ -204,6 +204,7 @@ func TestPass(t *testing.T) {
 		"an unknown stream":     {b.frame(frame.Signature{Epoch: 1000, Stream: 2}), xdpDrop},
 		"an earlier trial":      {b.frame(frame.Signature{Epoch: 999, Stream: 1}), xdpDrop},
 		"IPv6 in an IPv4 frame": {change(12, 0x86), xdpPass},
+		"nothing":               {make([]byte, 14), xdpPass},
 	} {
 		if got := b.receive(test.data); got != test.want {
 			t.Errorf("%s: action %d, want %d", name, got, test.want)
@@ -214,5 +215,70 @@ func TestPass(t *testing.T) {
 	}
 	if got, err := b.port.strays(); err != nil || got != (strays{stale: 1, unknown: 1}) {
 		t.Errorf("%+v %v, want one stale and one unknown", got, err)
+	}
+}
+
+// Test frames are found behind what a device may put before the network layer or
+// take away, and only there.
+func TestFindsTheSignature(t *testing.T) {
+	b := newBench(t)
+	v4, v6 := netip.MustParseAddr("198.18.0.1"), netip.MustParseAddr("2001:2::1")
+	stack := []uint32{16, 17, 18, 19}
+	want := uint64(0)
+	for _, addr := range []netip.Addr{v4, v6, {}} {
+		for _, vlan := range []uint16{0, 1, 4094} {
+			for n := range len(stack) + 1 {
+				p := frame.Packet{Src: addr, Dst: addr, VLAN: vlan, Labels: stack[:n], TrafficClass: 0xff}
+				p.Size = p.MinSize()
+				data, err := p.Build(frame.Signature{Epoch: 1000, Stream: 1, Sequence: want, Nanos: uint64(monotonic())})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := b.receive(data); got != xdpDrop {
+					t.Errorf("%v in VLAN %d with %d labels: action %d", addr, vlan, n, got)
+				}
+				want++
+				if got := b.receive(data[:p.SignatureOffset()+frame.SignatureSize-1]); got != xdpPass {
+					t.Errorf("%v in VLAN %d with %d labels, one byte short: action %d", addr, vlan, n, got)
+				}
+				at := p.SignatureOffset()
+				data[at]++ // the magic
+				if got := b.receive(data); got != xdpPass {
+					t.Errorf("%v in VLAN %d with %d labels, another magic: action %d", addr, vlan, n, got)
+				}
+				data[at]--
+				if n > 0 {
+					data[p.NetworkOffset()-2] &^= 1 // the bottom of the stack
+					if got := b.receive(data); got != xdpPass && n == len(stack) {
+						t.Errorf("%v in VLAN %d with more labels than are read: action %d", addr, vlan, got)
+					}
+				}
+			}
+		}
+	}
+	if f := b.flow(); f.Received != want || f.Duplicate != 0 {
+		t.Errorf("received %d, duplicate %d, want %d and none", f.Received, f.Duplicate, want)
+	}
+}
+
+// When the first and the last frame arrived is by the clock of moments.
+func TestFirstAndLast(t *testing.T) {
+	b := newBench(t)
+	if f := b.flow(); f.FirstNs != 0 || f.LastNs != 0 {
+		t.Errorf("without a frame: first %d, last %d", f.FirstNs, f.LastNs)
+	}
+	before := uint64(monotonic())
+	b.sequence(3)
+	between := uint64(monotonic())
+	b.sequence(4, 1)
+	after := uint64(monotonic())
+	f := b.flow()
+	if f.FirstNs < before || f.FirstNs > between || f.LastNs < between || f.LastNs > after {
+		t.Errorf("first %d, last %d: want them between %d, %d and %d", f.FirstNs, f.LastNs, before, between, after)
+	}
+	last := f.LastNs
+	b.sequence(4) // a copy is not received
+	if f := b.flow(); f.LastNs != last {
+		t.Errorf("a copy moved the last from %d to %d", last, f.LastNs)
 	}
 }

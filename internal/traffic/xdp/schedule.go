@@ -15,14 +15,16 @@ const unlimited = math.MaxUint64
 
 // schedule says which stream's frame is due when. Streams with the same load
 // form a group and take turns: frame k of a group of n streams at f frames per p
-// nanoseconds is due floor(k*p/(n*f)) ns after the start. That is computed from k
+// nanoseconds is due floor(k*p/(n*f)) ns after its beginning. That is computed from k
 // every time, so that no error builds up. Frames that the device did not take
 // are due again at once.
 type schedule struct {
 	// paced is a heap, the group that is due first on top; eager are the groups
 	// that send whenever no paced frame is due.
 	paced, eager groups
-	retry        []uint32
+	// later are the eager groups that have not begun, the first to begin first.
+	later []*group
+	retry []uint32
 	// perNano is the rate of all paced groups, only for sizing bursts.
 	perNano float64
 }
@@ -35,6 +37,8 @@ type group struct {
 	next, limit uint64
 	// due is the time of the next frame; of an eager group it is its round.
 	due int64
+	// begin is where due starts.
+	begin int64
 }
 
 // newSchedule groups the streams of a port; slots and loads go together.
@@ -61,24 +65,49 @@ func newSchedule(slots []uint32, loads []traffic.Load, d time.Duration) *schedul
 		if g.limit != unlimited {
 			g.limit *= uint64(len(g.slots))
 		}
-		if g.load.Max {
+		switch g.due, g.begin = int64(g.load.Delay), int64(g.load.Delay); {
+		case g.limit == 0:
+		case g.load.Max && g.due > 0:
+			s.later = append(s.later, g)
+		case g.load.Max:
 			s.eager = append(s.eager, g)
-		} else {
+		default:
 			s.paced = append(s.paced, g)
 		}
 	}
+	heap.Init(&s.paced)
+	slices.SortFunc(s.later, func(a, b *group) int { return int(a.due - b.due) })
 	return s
 }
 
+// greedy says that some streams send as fast as they can.
+func (s *schedule) greedy() bool { return len(s.eager)+len(s.later) > 0 }
+
+// admit lets the eager groups begin whose time has come, in the round that the
+// others are in.
+func (s *schedule) admit(now int64) {
+	for len(s.later) > 0 && s.later[0].due <= now {
+		g := s.later[0]
+		s.later = s.later[1:]
+		g.begin = 0
+		if len(s.eager) > 0 {
+			g.begin = s.eager[0].due
+		}
+		g.due = g.begin
+		heap.Push(&s.eager, g)
+	}
+}
+
 // intended is the number of frames that one stream of the load sends in a
-// duration: the rate times the duration, rounded down, at least one.
+// duration: the rate times what its delay leaves of that, rounded down, at least
+// one.
 func intended(load traffic.Load, d time.Duration) uint64 {
 	n := uint64(unlimited)
 	if load.Frames > 0 {
 		n = load.Frames
 	}
 	if d > 0 && !load.Max {
-		rated := mulDiv(uint64(d), uint64(load.Rate.Frames), uint64(load.Rate.PerNanos), 1)
+		rated := mulDiv(uint64(max(0, d-load.Delay)), uint64(load.Rate.Frames), uint64(load.Rate.PerNanos), 1)
 		n = min(n, max(1, rated))
 	}
 	return n
@@ -101,6 +130,7 @@ func mulDiv(a, b, c, d uint64) uint64 {
 // fill puts the slots of frames that are due at now into plan, the earliest due
 // first, and returns how many.
 func (s *schedule) fill(plan []uint32, now int64) int {
+	s.admit(now)
 	n := copy(plan, s.retry)
 	s.retry = slices.Delete(s.retry, 0, n)
 	for ; n < len(plan); n++ {
@@ -121,8 +151,12 @@ func (s *schedule) next() (int64, bool) {
 	switch {
 	case len(s.retry) > 0 || len(s.eager) > 0:
 		return 0, true
+	case len(s.paced) > 0 && len(s.later) > 0:
+		return min(s.paced[0].due, s.later[0].due), true
 	case len(s.paced) > 0:
 		return s.paced[0].due, true
+	case len(s.later) > 0:
+		return s.later[0].due, true
 	}
 	return 0, false
 }
@@ -141,9 +175,10 @@ func (h *groups) take() uint32 {
 		heap.Pop(h)
 		return slot
 	case g.load.Max:
-		g.due = int64(g.next / n)
+		g.due = g.begin + int64(g.next/n)
 	default:
-		g.due = int64(min(mulDiv(g.next, uint64(g.load.Rate.PerNanos), uint64(g.load.Rate.Frames), n), math.MaxInt64))
+		after := mulDiv(g.next, uint64(g.load.Rate.PerNanos), uint64(g.load.Rate.Frames), n)
+		g.due = g.begin + int64(min(after, uint64(math.MaxInt64-g.begin)))
 	}
 	if len(*h) > 1 {
 		heap.Fix(h, 0)

@@ -104,12 +104,12 @@ func (s *sender) loop() error {
 	var deadline int64 = 1<<63 - 1
 	if s.duration > 0 {
 		deadline = int64(s.duration)
-		if len(s.schedule.eager) == 0 {
+		if !s.schedule.greedy() {
 			deadline += int64(min(max(s.duration/100, graceMin), graceMax))
 		}
 	}
 	most, pause := burst, int64(quantum)
-	if len(s.schedule.eager) > 0 {
+	if s.schedule.greedy() {
 		most = len(plan)
 	} else if s.schedule.perNano > 0 {
 		pause = min(pause, int64(burst*3/4/s.schedule.perNano))

@@ -14,6 +14,14 @@ import (
 // checkStream says why a stream cannot be sent or received.
 func checkStream(s traffic.Stream) error {
 	h := s.Headers
+	for _, count := range []uint32{h.SrcMACCount, h.DstMACCount} {
+		if count > 1<<24 {
+			return fmt.Errorf("stream %d: %d hardware addresses in a range, of which %d differ", s.ID, count, 1<<24)
+		}
+	}
+	if !h.SrcIP.IsValid() && !h.DstIP.IsValid() {
+		return nil
+	}
 	switch {
 	case !h.SrcIP.IsValid() || !h.DstIP.IsValid() || h.SrcIP.Is4() != h.DstIP.Is4():
 		return fmt.Errorf("stream %d: source %v and destination %v are not two addresses of one family", s.ID, h.SrcIP, h.DstIP)
@@ -43,35 +51,76 @@ func split(a netip.Addr) (high netip.Addr, low uint64) {
 	return netip.AddrFrom16(b), low
 }
 
-// newTxStream prepares the frames of a stream in a trial: all that does not
-// change from frame to frame, and its part of the checksum.
-func newTxStream(s traffic.Stream, epoch uint16) (portTxStream, error) {
+// The values of enum layer, and what every frame has room for.
+const (
+	layerNone, layerIPv4, layerIPv6 = 0, 1, 2
+	headLeast                       = 6
+)
+
+// packet is the first frame of a stream, with the parts of the addresses that
+// never change.
+func packet(s traffic.Stream) frame.Packet {
 	h := s.Headers
-	srcHigh, src := split(h.SrcIP)
-	dstHigh, dst := split(h.DstIP)
-	b, err := frame.Packet{
-		SrcMAC: h.SrcMAC, DstMAC: h.DstMAC, Src: srcHigh, Dst: dstHigh, TTL: h.TTL, Size: s.FrameSize,
-	}.Build(frame.Signature{Epoch: epoch, Stream: s.ID})
+	p := frame.Packet{
+		SrcMAC: h.SrcMAC, DstMAC: h.DstMAC, VLAN: h.VLAN.ID, Priority: h.VLAN.Priority,
+		Labels: h.Labels, TrafficClass: h.TrafficClass, TTL: h.TTL, Size: s.FrameSize,
+	}
+	if h.SrcIP.IsValid() {
+		p.Src, _ = split(h.SrcIP)
+		p.Dst, _ = split(h.DstIP)
+	}
+	return p
+}
+
+// newTxStream prepares the frames of a stream in a trial: all that does not
+// change from frame to frame, and its part of the checksum. Extent is where the
+// signatures of the port's streams end at the latest.
+func newTxStream(s traffic.Stream, epoch uint16, extent int) (portTxStream, error) {
+	h, p := s.Headers, packet(s)
+	b, err := p.Build(frame.Signature{Epoch: epoch, Stream: s.ID})
 	if err != nil {
 		return portTxStream{}, fmt.Errorf("stream %d: %w", s.ID, err)
 	}
 	t := portTxStream{
-		Src: src, Dst: dst, SrcCount: h.SrcIPCount, DstCount: h.DstIPCount,
+		SrcCount: h.SrcIPCount, DstCount: h.DstIPCount,
 		Sport: h.SrcPort, Dport: h.DstPort, SportCount: h.SrcPortCount, DportCount: h.DstPortCount,
-		Len: uint16(len(b)),
+		Smac: low24(h.SrcMAC), SmacCount: h.SrcMACCount, Dmac: low24(h.DstMAC), DmacCount: h.DstMACCount,
+		Len: uint16(len(b)), Net: uint8(p.NetworkOffset()),
 	}
-	if h.SrcIP.Is6() {
-		t.Ipv6 = 1
-		udp := b[frame.SignatureOffset6-8:]
+	if h.SrcMACCount > 1 || h.DstMACCount > 1 {
+		t.Macs = 1
+	}
+	// Of the signature itself, sequence and time are written frame by frame.
+	offset := p.SignatureOffset()
+	words := max(headLeast, (offset+6+7)/8)
+	if extent > offset+frame.SignatureSize {
+		t.Mixed, words = 1, max(words, min((extent+7)/8, len(b)/8))
+	}
+	t.Words = uint8(words)
+	ip := b[t.Net:]
+	switch {
+	case !h.SrcIP.IsValid():
+		t.Layer = layerNone
+	case h.SrcIP.Is4():
+		t.Layer = layerIPv4
+		clear(ip[10:12])
+		t.Sum = uint32(frame.Sum(ip[:20]))
+	default:
+		t.Layer = layerIPv6
+		udp := ip[40:]
 		clear(udp[6:8])
-		t.Sum = uint32(frame.Sum(b[22:54]) + frame.Sum(udp) + 17 + uint64(len(udp)))
-	} else {
-		clear(b[24:26])
-		t.Sum = uint32(frame.Sum(b[14:34]))
+		t.Sum = uint32(frame.Sum(ip[8:40]) + frame.Sum(udp) + 17 + uint64(len(udp)))
+	}
+	if t.Layer != layerNone {
+		_, t.Src = split(h.SrcIP)
+		_, t.Dst = split(h.DstIP)
 	}
 	copy(t.headBytes(), b)
 	return t, nil
 }
+
+// low24 is the part of a hardware address in which ranges count.
+func low24(m traffic.MAC) uint32 { return uint32(m[3])<<16 | uint32(m[4])<<8 | uint32(m[5]) }
 
 // headBytes is the head as the bytes of the frame.
 func (t *portTxStream) headBytes() []byte {
@@ -81,34 +130,56 @@ func (t *portTxStream) headBytes() []byte {
 // write does what the transmit program does: it writes the stream's next frame
 // into b, whose payload is zero already, and moves on.
 func (t *portTxStream) write(b []byte, nanos uint64) {
+	mark := t.Seq<<16 | nanos<<16>>48
+	if t.Mixed != 0 {
+		clear(b[len(b)-8:])
+	}
+	copy(b, t.headBytes()[:8*int(t.Words)])
+	if t.Macs != 0 {
+		putMAC(b[3:], t.Dmac, step(&t.DmacPos, t.DmacCount))
+		putMAC(b[9:], t.Smac, step(&t.SmacPos, t.SmacCount))
+	}
+	t.Seq++
+	net := b[t.Net:]
+	if t.Layer == layerNone {
+		putSignature(net, mark, nanos)
+		return
+	}
 	src, dst := t.Src+uint64(step(&t.SrcPos, t.SrcCount)), t.Dst+uint64(step(&t.DstPos, t.DstCount))
 	sport := t.Sport + uint16(step(&t.SportPos, t.SportCount))
 	dport := t.Dport + uint16(step(&t.DportPos, t.DportCount))
-	offset := frame.SignatureOffset4
-	if t.Ipv6 != 0 {
-		offset = frame.SignatureOffset6
-	}
-	copy(b[:offset+6], t.headBytes())
-	binary.BigEndian.PutUint16(b[offset-8:], sport)
-	binary.BigEndian.PutUint16(b[offset-6:], dport)
-	mark := t.Seq<<16 | nanos<<16>>48
-	binary.BigEndian.PutUint64(b[offset+6:], mark)
-	binary.BigEndian.PutUint32(b[offset+14:], uint32(nanos))
-	t.Seq++
-	if t.Ipv6 == 0 {
-		binary.BigEndian.PutUint32(b[26:], uint32(src))
-		binary.BigEndian.PutUint32(b[30:], uint32(dst))
-		binary.BigEndian.PutUint16(b[24:], frame.Checksum(uint64(t.Sum)+src+dst))
+	if t.Layer == layerIPv4 {
+		binary.BigEndian.PutUint16(net[10:], frame.Checksum(uint64(t.Sum)+src+dst))
+		binary.BigEndian.PutUint32(net[12:], uint32(src))
+		binary.BigEndian.PutUint32(net[16:], uint32(dst))
+		binary.BigEndian.PutUint16(net[20:], sport)
+		binary.BigEndian.PutUint16(net[22:], dport)
+		putSignature(net[28:], mark, nanos)
 		return
 	}
-	binary.BigEndian.PutUint64(b[30:], src)
-	binary.BigEndian.PutUint64(b[46:], dst)
 	sum := frame.Checksum(uint64(t.Sum) + halves(src) + halves(dst) + uint64(sport) + uint64(dport) +
 		halves(mark) + uint64(uint32(nanos)))
 	if sum == 0 {
 		sum = 0xffff
 	}
-	binary.BigEndian.PutUint16(b[60:], sum)
+	binary.BigEndian.PutUint64(net[16:], src)
+	binary.BigEndian.PutUint64(net[32:], dst)
+	binary.BigEndian.PutUint16(net[40:], sport)
+	binary.BigEndian.PutUint16(net[42:], dport)
+	binary.BigEndian.PutUint16(net[46:], sum)
+	putSignature(net[48:], mark, nanos)
+}
+
+// putSignature writes what of a signature changes from frame to frame.
+func putSignature(b []byte, mark, nanos uint64) {
+	binary.BigEndian.PutUint64(b[6:], mark)
+	binary.BigEndian.PutUint32(b[14:], uint32(nanos))
+}
+
+// putMAC writes the lower half of address n of a range, as traffic.MAC.Nth has it.
+func putMAC(b []byte, first, n uint32) {
+	low := first + n*traffic.MACSpread
+	b[0], b[1], b[2] = byte(low>>16), byte(low>>8), byte(low)
 }
 
 func halves(v uint64) uint64 { return v>>32 + v&math.MaxUint32 }
@@ -124,6 +195,10 @@ func step(pos *uint32, count uint32) uint32 {
 
 // skip counts a frame as written and not sent, without writing it.
 func (t *portTxStream) skip() {
+	if t.Macs != 0 {
+		step(&t.DmacPos, t.DmacCount)
+		step(&t.SmacPos, t.SmacCount)
+	}
 	step(&t.SrcPos, t.SrcCount)
 	step(&t.DstPos, t.DstCount)
 	step(&t.SportPos, t.SportCount)

@@ -17,6 +17,8 @@ const unsentShare = 10_000
 type trial struct {
 	traffic.Trial
 	senders []*sender
+	// begin is when sending began, on the monotonic clock.
+	begin int64
 	// cpu and drops, which has one entry per port, are as they were when the
 	// trial began.
 	cpu   cpuTime
@@ -31,6 +33,7 @@ func (e *Engine) Arm(ctx context.Context, epoch uint16) error {
 	if err := e.Stop(ctx); err != nil {
 		return err
 	}
+	e.number++
 	for _, p := range e.ports {
 		if err := p.clear(epoch); err != nil {
 			return err
@@ -119,9 +122,9 @@ func (t *trial) start() {
 	for range t.senders {
 		<-ready // also from those that fail
 	}
-	now := monotonic()
+	t.begin = monotonic()
 	for range t.senders {
-		begin <- now
+		begin <- t.begin
 	}
 }
 
@@ -132,6 +135,8 @@ func checkTrial(t traffic.Trial) error {
 			return fmt.Errorf("stream %d: rate of %d frames per %d ns: both must be above 0", id, load.Rate.Frames, load.Rate.PerNanos)
 		case load.Frames == 0 && t.Duration <= 0:
 			return fmt.Errorf("stream %d: neither a number of frames nor a duration ends the trial", id)
+		case load.Delay < 0 || t.Duration > 0 && load.Delay >= t.Duration:
+			return fmt.Errorf("stream %d: a delay of %v: want 0 or more, and less than the %v that the trial lasts", id, load.Delay, t.Duration)
 		}
 	}
 	return nil
@@ -216,7 +221,7 @@ func (s *sender) read(t traffic.Trial, m *traffic.Measurement) {
 			continue
 		}
 		c := s.port.programs.streams[i]
-		count := traffic.TxCount{Intended: intended(load, t.Duration), Sent: c.Seq - c.Unsent, Duration: took}
+		count := traffic.TxCount{Intended: intended(load, t.Duration), Sent: c.Seq - c.Unsent, Duration: max(0, took-load.Delay)}
 		if load.Max && t.Duration > 0 || count.Intended == unlimited {
 			count.Intended = count.Sent // as fast as it can: what it can is what was asked for
 		}
@@ -238,19 +243,4 @@ func (t *trial) foreign(host string) []traffic.Note {
 		}
 	}
 	return t.cpu.foreign(last, host)
-}
-
-// Sample implements traffic.Generator.
-func (e *Engine) Sample(context.Context) (traffic.Sample, error) {
-	return traffic.Sample{}, fmt.Errorf("reading a series: %w", traffic.ErrUnsupported)
-}
-
-// Join implements traffic.Generator.
-func (e *Engine) Join(context.Context, []traffic.Membership) (traffic.Moments, error) {
-	return nil, fmt.Errorf("joining multicast groups: %w", traffic.ErrUnsupported)
-}
-
-// Leave implements traffic.Generator.
-func (e *Engine) Leave(context.Context, []traffic.Membership) (traffic.Moments, error) {
-	return nil, fmt.Errorf("leaving multicast groups: %w", traffic.ErrUnsupported)
 }

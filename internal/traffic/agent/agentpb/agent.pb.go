@@ -380,6 +380,8 @@ type Capabilities struct {
 	LatencyType      string                 `protobuf:"bytes,7,opt,name=latency_type,json=latencyType,proto3" json:"latency_type,omitempty"`
 	// arms says that the engine can be joined with others.
 	Arms          bool `protobuf:"varint,8,opt,name=arms,proto3" json:"arms,omitempty"`
+	Multicast     bool `protobuf:"varint,9,opt,name=multicast,proto3" json:"multicast,omitempty"`
+	Mpls          bool `protobuf:"varint,10,opt,name=mpls,proto3" json:"mpls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -466,6 +468,20 @@ func (x *Capabilities) GetLatencyType() string {
 func (x *Capabilities) GetArms() bool {
 	if x != nil {
 		return x.Arms
+	}
+	return false
+}
+
+func (x *Capabilities) GetMulticast() bool {
+	if x != nil {
+		return x.Multicast
+	}
+	return false
+}
+
+func (x *Capabilities) GetMpls() bool {
+	if x != nil {
+		return x.Mpls
 	}
 	return false
 }
@@ -594,6 +610,12 @@ type Stream struct {
 	SrcPortCount  uint32                 `protobuf:"varint,13,opt,name=src_port_count,json=srcPortCount,proto3" json:"src_port_count,omitempty"`
 	DstPortCount  uint32                 `protobuf:"varint,14,opt,name=dst_port_count,json=dstPortCount,proto3" json:"dst_port_count,omitempty"`
 	Ttl           uint32                 `protobuf:"varint,15,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	SrcMacCount   uint32                 `protobuf:"varint,16,opt,name=src_mac_count,json=srcMacCount,proto3" json:"src_mac_count,omitempty"`
+	DstMacCount   uint32                 `protobuf:"varint,17,opt,name=dst_mac_count,json=dstMacCount,proto3" json:"dst_mac_count,omitempty"`
+	VlanId        uint32                 `protobuf:"varint,18,opt,name=vlan_id,json=vlanId,proto3" json:"vlan_id,omitempty"`
+	VlanPriority  uint32                 `protobuf:"varint,19,opt,name=vlan_priority,json=vlanPriority,proto3" json:"vlan_priority,omitempty"`
+	Labels        []uint32               `protobuf:"varint,20,rep,packed,name=labels,proto3" json:"labels,omitempty"`
+	TrafficClass  uint32                 `protobuf:"varint,21,opt,name=traffic_class,json=trafficClass,proto3" json:"traffic_class,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -729,6 +751,48 @@ func (x *Stream) GetDstPortCount() uint32 {
 func (x *Stream) GetTtl() uint32 {
 	if x != nil {
 		return x.Ttl
+	}
+	return 0
+}
+
+func (x *Stream) GetSrcMacCount() uint32 {
+	if x != nil {
+		return x.SrcMacCount
+	}
+	return 0
+}
+
+func (x *Stream) GetDstMacCount() uint32 {
+	if x != nil {
+		return x.DstMacCount
+	}
+	return 0
+}
+
+func (x *Stream) GetVlanId() uint32 {
+	if x != nil {
+		return x.VlanId
+	}
+	return 0
+}
+
+func (x *Stream) GetVlanPriority() uint32 {
+	if x != nil {
+		return x.VlanPriority
+	}
+	return 0
+}
+
+func (x *Stream) GetLabels() []uint32 {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *Stream) GetTrafficClass() uint32 {
+	if x != nil {
+		return x.TrafficClass
 	}
 	return 0
 }
@@ -900,6 +964,7 @@ type Load struct {
 	RatePerNanos  int64                  `protobuf:"varint,3,opt,name=rate_per_nanos,json=ratePerNanos,proto3" json:"rate_per_nanos,omitempty"`
 	Max           bool                   `protobuf:"varint,4,opt,name=max,proto3" json:"max,omitempty"`
 	Frames        uint64                 `protobuf:"varint,5,opt,name=frames,proto3" json:"frames,omitempty"`
+	DelayNanos    int64                  `protobuf:"varint,6,opt,name=delay_nanos,json=delayNanos,proto3" json:"delay_nanos,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -965,6 +1030,13 @@ func (x *Load) GetMax() bool {
 func (x *Load) GetFrames() uint64 {
 	if x != nil {
 		return x.Frames
+	}
+	return 0
+}
+
+func (x *Load) GetDelayNanos() int64 {
+	if x != nil {
+		return x.DelayNanos
 	}
 	return 0
 }
@@ -1394,6 +1466,8 @@ type RxCount struct {
 	OutOfSequence uint64                 `protobuf:"varint,7,opt,name=out_of_sequence,json=outOfSequence,proto3" json:"out_of_sequence,omitempty"`
 	Next          uint64                 `protobuf:"varint,8,opt,name=next,proto3" json:"next,omitempty"`
 	GapEnd        uint64                 `protobuf:"varint,9,opt,name=gap_end,json=gapEnd,proto3" json:"gap_end,omitempty"`
+	FirstNs       uint64                 `protobuf:"varint,10,opt,name=first_ns,json=firstNs,proto3" json:"first_ns,omitempty"`
+	LastNs        uint64                 `protobuf:"varint,11,opt,name=last_ns,json=lastNs,proto3" json:"last_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1487,6 +1561,20 @@ func (x *RxCount) GetNext() uint64 {
 func (x *RxCount) GetGapEnd() uint64 {
 	if x != nil {
 		return x.GapEnd
+	}
+	return 0
+}
+
+func (x *RxCount) GetFirstNs() uint64 {
+	if x != nil {
+		return x.FirstNs
+	}
+	return 0
+}
+
+func (x *RxCount) GetLastNs() uint64 {
+	if x != nil {
+		return x.LastNs
 	}
 	return 0
 }
@@ -1652,6 +1740,349 @@ func (x *Note) GetText() string {
 	return ""
 }
 
+type SampleRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SampleRequest) Reset() {
+	*x = SampleRequest{}
+	mi := &file_agent_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SampleRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SampleRequest) ProtoMessage() {}
+
+func (x *SampleRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SampleRequest.ProtoReflect.Descriptor instead.
+func (*SampleRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{27}
+}
+
+type SampleResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AtNanos       int64                  `protobuf:"varint,1,opt,name=at_nanos,json=atNanos,proto3" json:"at_nanos,omitempty"`
+	Sent          uint64                 `protobuf:"varint,2,opt,name=sent,proto3" json:"sent,omitempty"`
+	Received      uint64                 `protobuf:"varint,3,opt,name=received,proto3" json:"received,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SampleResponse) Reset() {
+	*x = SampleResponse{}
+	mi := &file_agent_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SampleResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SampleResponse) ProtoMessage() {}
+
+func (x *SampleResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SampleResponse.ProtoReflect.Descriptor instead.
+func (*SampleResponse) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *SampleResponse) GetAtNanos() int64 {
+	if x != nil {
+		return x.AtNanos
+	}
+	return 0
+}
+
+func (x *SampleResponse) GetSent() uint64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
+func (x *SampleResponse) GetReceived() uint64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+type Membership struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Port  string                 `protobuf:"bytes,1,opt,name=port,proto3" json:"port,omitempty"`
+	Group []byte                 `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
+	Count uint32                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	// source has no bytes for any source.
+	Source        []byte `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Membership) Reset() {
+	*x = Membership{}
+	mi := &file_agent_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Membership) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Membership) ProtoMessage() {}
+
+func (x *Membership) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Membership.ProtoReflect.Descriptor instead.
+func (*Membership) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Membership) GetPort() string {
+	if x != nil {
+		return x.Port
+	}
+	return ""
+}
+
+func (x *Membership) GetGroup() []byte {
+	if x != nil {
+		return x.Group
+	}
+	return nil
+}
+
+func (x *Membership) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Membership) GetSource() []byte {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+type JoinRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Memberships   []*Membership          `protobuf:"bytes,1,rep,name=memberships,proto3" json:"memberships,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinRequest) Reset() {
+	*x = JoinRequest{}
+	mi := &file_agent_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinRequest) ProtoMessage() {}
+
+func (x *JoinRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
+func (*JoinRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *JoinRequest) GetMemberships() []*Membership {
+	if x != nil {
+		return x.Memberships
+	}
+	return nil
+}
+
+type JoinResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// moments by port, in nanoseconds of the clock of the port's host.
+	Moments       map[string]uint64 `protobuf:"bytes,1,rep,name=moments,proto3" json:"moments,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinResponse) Reset() {
+	*x = JoinResponse{}
+	mi := &file_agent_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinResponse) ProtoMessage() {}
+
+func (x *JoinResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
+func (*JoinResponse) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *JoinResponse) GetMoments() map[string]uint64 {
+	if x != nil {
+		return x.Moments
+	}
+	return nil
+}
+
+type LeaveRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Memberships   []*Membership          `protobuf:"bytes,1,rep,name=memberships,proto3" json:"memberships,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaveRequest) Reset() {
+	*x = LeaveRequest{}
+	mi := &file_agent_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaveRequest) ProtoMessage() {}
+
+func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
+func (*LeaveRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *LeaveRequest) GetMemberships() []*Membership {
+	if x != nil {
+		return x.Memberships
+	}
+	return nil
+}
+
+type LeaveResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// moments as in JoinResponse.
+	Moments       map[string]uint64 `protobuf:"bytes,1,rep,name=moments,proto3" json:"moments,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaveResponse) Reset() {
+	*x = LeaveResponse{}
+	mi := &file_agent_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaveResponse) ProtoMessage() {}
+
+func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
+func (*LeaveResponse) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *LeaveResponse) GetMoments() map[string]uint64 {
+	if x != nil {
+		return x.Moments
+	}
+	return nil
+}
+
 // Failure travels in the details of a status and keeps the error's type.
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1667,7 +2098,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1679,7 +2110,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1692,7 +2123,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Failure) GetKind() isFailure_Kind {
@@ -1763,7 +2194,7 @@ type Unresolved struct {
 
 func (x *Unresolved) Reset() {
 	*x = Unresolved{}
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1775,7 +2206,7 @@ func (x *Unresolved) String() string {
 func (*Unresolved) ProtoMessage() {}
 
 func (x *Unresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1788,7 +2219,7 @@ func (x *Unresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unresolved.ProtoReflect.Descriptor instead.
 func (*Unresolved) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Unresolved) GetPort() string {
@@ -1831,7 +2262,7 @@ const file_agent_proto_rawDesc = "" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\x12\x16\n" +
 	"\x06driver\x18\x03 \x01(\tR\x06driver\x12\x10\n" +
 	"\x03mac\x18\x04 \x01(\fR\x03mac\x12\x14\n" +
-	"\x05notes\x18\x05 \x03(\tR\x05notes\"\xa8\x02\n" +
+	"\x05notes\x18\x05 \x03(\tR\x05notes\"\xda\x02\n" +
 	"\fCapabilities\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x03R\n" +
 	"maxStreams\x12$\n" +
@@ -1841,13 +2272,16 @@ const file_agent_proto_rawDesc = "" +
 	"\x12cross_host_latency\x18\x05 \x01(\bR\x10crossHostLatency\x12\x1a\n" +
 	"\bordering\x18\x06 \x01(\bR\bordering\x12!\n" +
 	"\flatency_type\x18\a \x01(\tR\vlatencyType\x12\x12\n" +
-	"\x04arms\x18\b \x01(\bR\x04arms\"]\n" +
+	"\x04arms\x18\b \x01(\bR\x04arms\x12\x1c\n" +
+	"\tmulticast\x18\t \x01(\bR\tmulticast\x12\x12\n" +
+	"\x04mpls\x18\n" +
+	" \x01(\bR\x04mpls\"]\n" +
 	"\x0eResolveRequest\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\fR\x04addr\x12#\n" +
 	"\rtimeout_nanos\x18\x03 \x01(\x03R\ftimeoutNanos\"#\n" +
 	"\x0fResolveResponse\x12\x10\n" +
-	"\x03mac\x18\x01 \x01(\fR\x03mac\"\xa3\x03\n" +
+	"\x03mac\x18\x01 \x01(\fR\x03mac\"\xe6\x04\n" +
 	"\x06Stream\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x17\n" +
 	"\atx_port\x18\x02 \x01(\tR\x06txPort\x12\x19\n" +
@@ -1867,21 +2301,29 @@ const file_agent_proto_rawDesc = "" +
 	"\bdst_port\x18\f \x01(\rR\adstPort\x12$\n" +
 	"\x0esrc_port_count\x18\r \x01(\rR\fsrcPortCount\x12$\n" +
 	"\x0edst_port_count\x18\x0e \x01(\rR\fdstPortCount\x12\x10\n" +
-	"\x03ttl\x18\x0f \x01(\rR\x03ttl\"E\n" +
+	"\x03ttl\x18\x0f \x01(\rR\x03ttl\x12\"\n" +
+	"\rsrc_mac_count\x18\x10 \x01(\rR\vsrcMacCount\x12\"\n" +
+	"\rdst_mac_count\x18\x11 \x01(\rR\vdstMacCount\x12\x17\n" +
+	"\avlan_id\x18\x12 \x01(\rR\x06vlanId\x12#\n" +
+	"\rvlan_priority\x18\x13 \x01(\rR\fvlanPriority\x12\x16\n" +
+	"\x06labels\x18\x14 \x03(\rR\x06labels\x12#\n" +
+	"\rtraffic_class\x18\x15 \x01(\rR\ftrafficClass\"E\n" +
 	"\x10ConfigureRequest\x121\n" +
 	"\astreams\x18\x01 \x03(\v2\x17.nodrop.agent.v1.StreamR\astreams\"\x13\n" +
 	"\x11ConfigureResponse\"\"\n" +
 	"\n" +
 	"ArmRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\"\r\n" +
-	"\vArmResponse\"\x8f\x01\n" +
+	"\vArmResponse\"\xb0\x01\n" +
 	"\x04Load\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x1f\n" +
 	"\vrate_frames\x18\x02 \x01(\x03R\n" +
 	"rateFrames\x12$\n" +
 	"\x0erate_per_nanos\x18\x03 \x01(\x03R\fratePerNanos\x12\x10\n" +
 	"\x03max\x18\x04 \x01(\bR\x03max\x12\x16\n" +
-	"\x06frames\x18\x05 \x01(\x04R\x06frames\"x\n" +
+	"\x06frames\x18\x05 \x01(\x04R\x06frames\x12\x1f\n" +
+	"\vdelay_nanos\x18\x06 \x01(\x03R\n" +
+	"delayNanos\"x\n" +
 	"\fStartRequest\x12+\n" +
 	"\x05loads\x18\x01 \x03(\v2\x15.nodrop.agent.v1.LoadR\x05loads\x12%\n" +
 	"\x0eduration_nanos\x18\x02 \x01(\x03R\rdurationNanos\x12\x14\n" +
@@ -1901,7 +2343,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x1a\n" +
 	"\bintended\x18\x02 \x01(\x04R\bintended\x12\x12\n" +
 	"\x04sent\x18\x03 \x01(\x04R\x04sent\x12%\n" +
-	"\x0eduration_nanos\x18\x04 \x01(\x03R\rdurationNanos\"\x96\x02\n" +
+	"\x0eduration_nanos\x18\x04 \x01(\x03R\rdurationNanos\"\xca\x02\n" +
 	"\aRxCount\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\tR\x04port\x12\x1a\n" +
@@ -1911,7 +2353,10 @@ const file_agent_proto_rawDesc = "" +
 	"\alatency\x18\x06 \x01(\v2\x18.nodrop.agent.v1.LatencyR\alatency\x12&\n" +
 	"\x0fout_of_sequence\x18\a \x01(\x04R\routOfSequence\x12\x12\n" +
 	"\x04next\x18\b \x01(\x04R\x04next\x12\x17\n" +
-	"\agap_end\x18\t \x01(\x04R\x06gapEnd\"\x97\x02\n" +
+	"\agap_end\x18\t \x01(\x04R\x06gapEnd\x12\x19\n" +
+	"\bfirst_ns\x18\n" +
+	" \x01(\x04R\afirstNs\x12\x17\n" +
+	"\alast_ns\x18\v \x01(\x04R\x06lastNs\"\x97\x02\n" +
 	"\aLatency\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x04R\x05count\x12\x15\n" +
 	"\x06min_ns\x18\x02 \x01(\x04R\x05minNs\x12\x15\n" +
@@ -1924,7 +2369,32 @@ const file_agent_proto_rawDesc = "" +
 	"\rbucket_frames\x18\t \x03(\x04R\fbucketFrames\".\n" +
 	"\x04Note\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\x87\x01\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\x0f\n" +
+	"\rSampleRequest\"[\n" +
+	"\x0eSampleResponse\x12\x19\n" +
+	"\bat_nanos\x18\x01 \x01(\x03R\aatNanos\x12\x12\n" +
+	"\x04sent\x18\x02 \x01(\x04R\x04sent\x12\x1a\n" +
+	"\breceived\x18\x03 \x01(\x04R\breceived\"d\n" +
+	"\n" +
+	"Membership\x12\x12\n" +
+	"\x04port\x18\x01 \x01(\tR\x04port\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\fR\x05group\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\rR\x05count\x12\x16\n" +
+	"\x06source\x18\x04 \x01(\fR\x06source\"L\n" +
+	"\vJoinRequest\x12=\n" +
+	"\vmemberships\x18\x01 \x03(\v2\x1b.nodrop.agent.v1.MembershipR\vmemberships\"\x90\x01\n" +
+	"\fJoinResponse\x12D\n" +
+	"\amoments\x18\x01 \x03(\v2*.nodrop.agent.v1.JoinResponse.MomentsEntryR\amoments\x1a:\n" +
+	"\fMomentsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"M\n" +
+	"\fLeaveRequest\x12=\n" +
+	"\vmemberships\x18\x01 \x03(\v2\x1b.nodrop.agent.v1.MembershipR\vmemberships\"\x92\x01\n" +
+	"\rLeaveResponse\x12E\n" +
+	"\amoments\x18\x01 \x03(\v2+.nodrop.agent.v1.LeaveResponse.MomentsEntryR\amoments\x1a:\n" +
+	"\fMomentsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x87\x01\n" +
 	"\aFailure\x12=\n" +
 	"\n" +
 	"unresolved\x18\x01 \x01(\v2\x1b.nodrop.agent.v1.UnresolvedH\x00R\n" +
@@ -1936,7 +2406,7 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"Unresolved\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x12\n" +
-	"\x04addr\x18\x02 \x01(\fR\x04addr2\x8c\x05\n" +
+	"\x04addr\x18\x02 \x01(\fR\x04addr2\xe4\x06\n" +
 	"\x05Agent\x12=\n" +
 	"\x04Open\x12\x1c.nodrop.agent.v1.OpenRequest\x1a\x15.nodrop.agent.v1.Beat0\x01\x12C\n" +
 	"\x04Info\x12\x1c.nodrop.agent.v1.InfoRequest\x1a\x1d.nodrop.agent.v1.InfoResponse\x12L\n" +
@@ -1946,7 +2416,10 @@ const file_agent_proto_rawDesc = "" +
 	"\x05Start\x12\x1d.nodrop.agent.v1.StartRequest\x1a\x1e.nodrop.agent.v1.StartResponse(\x01\x12C\n" +
 	"\x04Wait\x12\x1c.nodrop.agent.v1.WaitRequest\x1a\x1d.nodrop.agent.v1.WaitResponse\x12C\n" +
 	"\x04Stop\x12\x1c.nodrop.agent.v1.StopRequest\x1a\x1d.nodrop.agent.v1.StopResponse\x12E\n" +
-	"\x04Read\x12\x1c.nodrop.agent.v1.ReadRequest\x1a\x1d.nodrop.agent.v1.ReadResponse0\x01B2Z0nodrop.dev/nodrop/internal/traffic/agent/agentpbb\x06proto3"
+	"\x04Read\x12\x1c.nodrop.agent.v1.ReadRequest\x1a\x1d.nodrop.agent.v1.ReadResponse0\x01\x12I\n" +
+	"\x06Sample\x12\x1e.nodrop.agent.v1.SampleRequest\x1a\x1f.nodrop.agent.v1.SampleResponse\x12C\n" +
+	"\x04Join\x12\x1c.nodrop.agent.v1.JoinRequest\x1a\x1d.nodrop.agent.v1.JoinResponse\x12F\n" +
+	"\x05Leave\x12\x1d.nodrop.agent.v1.LeaveRequest\x1a\x1e.nodrop.agent.v1.LeaveResponseB2Z0nodrop.dev/nodrop/internal/traffic/agent/agentpbb\x06proto3"
 
 var (
 	file_agent_proto_rawDescOnce sync.Once
@@ -1960,7 +2433,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),       // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),              // 1: nodrop.agent.v1.Beat
@@ -1989,8 +2462,17 @@ var file_agent_proto_goTypes = []any{
 	(*RxCount)(nil),           // 24: nodrop.agent.v1.RxCount
 	(*Latency)(nil),           // 25: nodrop.agent.v1.Latency
 	(*Note)(nil),              // 26: nodrop.agent.v1.Note
-	(*Failure)(nil),           // 27: nodrop.agent.v1.Failure
-	(*Unresolved)(nil),        // 28: nodrop.agent.v1.Unresolved
+	(*SampleRequest)(nil),     // 27: nodrop.agent.v1.SampleRequest
+	(*SampleResponse)(nil),    // 28: nodrop.agent.v1.SampleResponse
+	(*Membership)(nil),        // 29: nodrop.agent.v1.Membership
+	(*JoinRequest)(nil),       // 30: nodrop.agent.v1.JoinRequest
+	(*JoinResponse)(nil),      // 31: nodrop.agent.v1.JoinResponse
+	(*LeaveRequest)(nil),      // 32: nodrop.agent.v1.LeaveRequest
+	(*LeaveResponse)(nil),     // 33: nodrop.agent.v1.LeaveResponse
+	(*Failure)(nil),           // 34: nodrop.agent.v1.Failure
+	(*Unresolved)(nil),        // 35: nodrop.agent.v1.Unresolved
+	nil,                       // 36: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                       // 37: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
@@ -2002,30 +2484,40 @@ var file_agent_proto_depIdxs = []int32{
 	24, // 6: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
 	26, // 7: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
 	25, // 8: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
-	28, // 9: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	0,  // 10: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 11: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	7,  // 12: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	10, // 13: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	12, // 14: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.ArmRequest
-	15, // 15: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.StartRequest
-	17, // 16: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	19, // 17: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	21, // 18: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	1,  // 19: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 20: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	8,  // 21: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	11, // 22: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	13, // 23: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	16, // 24: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	18, // 25: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	20, // 26: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	22, // 27: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	19, // [19:28] is the sub-list for method output_type
-	10, // [10:19] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	29, // 9: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	36, // 10: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	29, // 11: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	37, // 12: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	35, // 13: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	0,  // 14: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 15: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	7,  // 16: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	10, // 17: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	12, // 18: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.ArmRequest
+	15, // 19: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.StartRequest
+	17, // 20: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	19, // 21: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	21, // 22: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	27, // 23: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	30, // 24: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	32, // 25: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	1,  // 26: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 27: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	8,  // 28: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	11, // 29: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	13, // 30: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	16, // 31: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	18, // 32: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	20, // 33: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	22, // 34: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	28, // 35: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	31, // 36: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	33, // 37: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	26, // [26:38] is the sub-list for method output_type
+	14, // [14:26] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -2033,7 +2525,7 @@ func file_agent_proto_init() {
 	if File_agent_proto != nil {
 		return
 	}
-	file_agent_proto_msgTypes[27].OneofWrappers = []any{
+	file_agent_proto_msgTypes[34].OneofWrappers = []any{
 		(*Failure_Unresolved)(nil),
 		(*Failure_Busy)(nil),
 		(*Failure_NoSession)(nil),
@@ -2044,7 +2536,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

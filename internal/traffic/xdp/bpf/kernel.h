@@ -64,4 +64,14 @@ struct bpf_prog {
 
 #define ETH_IPV4 bpf_htons(0x0800)
 #define ETH_IPV6 bpf_htons(0x86dd)
+#define ETH_VLAN bpf_htons(0x8100)
+#define ETH_MPLS bpf_htons(0x8847)
+#define ETH_TEST bpf_htons(0x88b5) /* traffic.EtherTypeTest */
+#define ETH_SIZE 14
+#define VLAN_SIZE 4
+#define LABEL_SIZE 4
+#define LABELS_MAX 4
+#define IPV4_SIZE 20
+#define IPV6_SIZE 40
+#define UDP_SIZE 8
 #define PROTO_UDP 17

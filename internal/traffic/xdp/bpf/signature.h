@@ -1,4 +1,4 @@
-/* The signature of a test frame, right after its UDP header, big endian:
+/* The signature of a test frame, right after its last header, big endian:
  *
  *   0  magic     u16
  *   2  epoch     u16   trial
@@ -12,6 +12,6 @@
 #define MAGIC 0xd50f
 #define MASK48 ((1ULL << 48) - 1)
 
-#define IPV4_SIGNATURE 42
-#define IPV6_SIGNATURE 62
 #define SIGNATURE_SIZE 18
+/* Of an untagged frame over IPv4, for the devices of tests. */
+#define IPV4_SIGNATURE 42

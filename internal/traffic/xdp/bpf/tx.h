@@ -5,7 +5,16 @@
 #include "signature.h"
 
 #define PLAN_MAX 1024
+#define MAC_SPREAD 0x9e3779 /* traffic.MACSpread */
 #define PENDING_MAX 256 /* above any driver bulk: the kernel's holds 16 */
+
+/* A tag and LABELS_MAX labels, IPv6, UDP and the signature, in words of 8 bytes. */
+#define HEAD_WORDS 13
+/* The words that every frame has room for: the smallest has 60 bytes. */
+#define HEAD_LEAST 6
+#define NET_MAX (ETH_SIZE + VLAN_SIZE + LABELS_MAX * LABEL_SIZE)
+
+enum layer { LAYER_NONE, LAYER_IPV4, LAYER_IPV6 };
 
 /* One sending stream. User space writes everything but seq, unsent and the
  * positions; those it resets between trials. */
@@ -15,12 +24,18 @@ struct tx_stream {
 	__u64 src, dst; /* first address: IPv4, or the low half of IPv6 */
 	__u32 src_count, dst_count, sport_count, dport_count;
 	__u32 src_pos, dst_pos, sport_pos, dport_pos;
+	__u32 smac, dmac; /* the low 24 bits of the first, see traffic.MAC.Nth */
+	__u32 smac_count, dmac_count, smac_pos, dmac_pos;
 	__u32 sum; /* of what the checksum covers and does not change */
 	__u16 sport, dport;
-	__u16 len; /* without FCS */
-	__u16 ipv6;
-	__u32 pad;
-	__u64 head[9]; /* Ethernet to the signature's stream */
+	__u16 len;   /* without FCS */
+	__u8 net;    /* where the network layer begins, at most NET_MAX */
+	__u8 layer;  /* enum layer */
+	__u8 words;  /* of head to write, HEAD_LEAST to HEAD_WORDS */
+	__u8 macs;   /* hardware addresses change from frame to frame */
+	__u8 mixed;  /* other streams of the port write further into a frame */
+	__u8 pad;
+	__u64 head[HEAD_WORDS]; /* Ethernet to the signature's stream, then zeros */
 };
 
 struct tx_port {
@@ -88,44 +103,111 @@ static __always_inline __u32 step(__u32 *pos, __u32 count)
 
 #define AT(type, off) (*(type *)(data + (off)))
 
-static __always_inline void write_ipv4(void *data, struct tx_stream *s, __u64 seq, __u64 time)
+/* The offsets of write_ipv4 and write_ipv6 are those of the network layer. */
+static __always_inline void write_signature(void *data, __u64 mark, __u64 time)
+{
+	AT(__be64, 6) = bpf_cpu_to_be64(mark);
+	AT(__be32, 14) = bpf_htonl(time);
+}
+
+static __always_inline void write_ipv4(void *data, struct tx_stream *s, __u64 mark, __u64 time)
 {
 	__u32 src = s->src + step(&s->src_pos, s->src_count);
 	__u32 dst = s->dst + step(&s->dst_pos, s->dst_count);
 	__u16 sport = s->sport + step(&s->sport_pos, s->sport_count);
 	__u16 dport = s->dport + step(&s->dport_pos, s->dport_count);
 
-	for (int i = 0; i < 6; i++)
-		AT(__u64, i * 8) = s->head[i];
-	AT(__be16, 24) = bpf_htons(checksum((__u64)s->sum + src + dst));
-	AT(__be32, 26) = bpf_htonl(src);
-	AT(__be32, 30) = bpf_htonl(dst);
-	AT(__be16, 34) = bpf_htons(sport);
-	AT(__be16, 36) = bpf_htons(dport);
-	AT(__be64, 48) = bpf_cpu_to_be64(seq << 16 | time >> 32);
-	AT(__be32, 56) = bpf_htonl(time);
+	AT(__be16, 10) = bpf_htons(checksum((__u64)s->sum + src + dst));
+	AT(__be32, 12) = bpf_htonl(src);
+	AT(__be32, 16) = bpf_htonl(dst);
+	AT(__be16, 20) = bpf_htons(sport);
+	AT(__be16, 22) = bpf_htons(dport);
+	write_signature(data + IPV4_SIZE + UDP_SIZE, mark, time);
 }
 
-static __always_inline void write_ipv6(void *data, struct tx_stream *s, __u64 seq, __u64 time)
+static __always_inline void write_ipv6(void *data, struct tx_stream *s, __u64 mark, __u64 time)
 {
 	__u64 src = s->src + step(&s->src_pos, s->src_count);
 	__u64 dst = s->dst + step(&s->dst_pos, s->dst_count);
 	__u16 sport = s->sport + step(&s->sport_pos, s->sport_count);
 	__u16 dport = s->dport + step(&s->dport_pos, s->dport_count);
-	__u64 mark = seq << 16 | time >> 32;
 	__u16 sum = checksum((__u64)s->sum + fold64(src) + fold64(dst) + sport + dport +
 			     fold64(mark) + (__u32)time);
 
-	for (int i = 0; i < 8; i++)
+	AT(__be64, 16) = bpf_cpu_to_be64(src);
+	AT(__be64, 32) = bpf_cpu_to_be64(dst);
+	AT(__be16, 40) = bpf_htons(sport);
+	AT(__be16, 42) = bpf_htons(dport);
+	AT(__be16, 46) = bpf_htons(sum ? sum : 0xffff); /* 0 would mean none */
+	write_signature(data + IPV6_SIZE + UDP_SIZE, mark, time);
+}
+
+/* Writes the lower three bytes of address number n of a range. */
+static __always_inline void write_mac(void *data, __u32 first, __u32 n)
+{
+	__u32 low = first + n * MAC_SPREAD;
+
+	AT(__u8, 0) = low >> 16;
+	AT(__be16, 1) = bpf_htons(low);
+}
+
+/* Clears the last 8 bytes of a frame, which the words of the head may not reach. */
+static __always_inline int clear_end(void *data, void *end, __u32 len)
+{
+	__u32 at = len - 8;
+
+	if (at > 0x7fff || data + at + 8 > end)
+		return 0;
+	AT(__u64, at) = 0;
+	return 1;
+}
+
+/* Writes the stream's next frame, and says whether it had room. What is written
+ * of the head beyond its end are zeros, which the signature overwrites or which
+ * the payload is anyway. */
+static __always_inline int write_frame(void *data, void *end, struct tx_stream *s)
+{
+	__u64 time = bpf_ktime_get_ns() & MASK48;
+	__u32 at = s->net, words = s->words;
+	__u64 mark = s->seq << 16 | time >> 32;
+	void *net;
+
+	if (at > NET_MAX || data + HEAD_LEAST * 8 > end)
+		return 0;
+	net = data + at;
+	if (s->mixed && !clear_end(data, end, s->len))
+		return 0;
+	for (int i = 0; i < HEAD_LEAST; i++)
 		AT(__u64, i * 8) = s->head[i];
-	AT(__u32, 64) = s->head[8];
-	AT(__be64, 30) = bpf_cpu_to_be64(src);
-	AT(__be64, 46) = bpf_cpu_to_be64(dst);
-	AT(__be16, 54) = bpf_htons(sport);
-	AT(__be16, 56) = bpf_htons(dport);
-	AT(__be16, 60) = bpf_htons(sum ? sum : 0xffff); /* 0 would mean none */
-	AT(__be64, 68) = bpf_cpu_to_be64(mark);
-	AT(__be32, 76) = bpf_htonl(time);
+	if (words > HEAD_LEAST) {
+		for (int i = HEAD_LEAST; i < HEAD_WORDS; i++) {
+			if (i >= words || data + i * 8 + 8 > end)
+				break;
+			AT(__u64, i * 8) = s->head[i];
+		}
+	}
+	if (s->macs) {
+		write_mac(data + 3, s->dmac, step(&s->dmac_pos, s->dmac_count));
+		write_mac(data + 9, s->smac, step(&s->smac_pos, s->smac_count));
+	}
+	switch (s->layer) {
+	case LAYER_IPV4:
+		if (net + IPV4_SIZE + UDP_SIZE + SIGNATURE_SIZE > end)
+			return 0;
+		write_ipv4(net, s, mark, time);
+		break;
+	case LAYER_IPV6:
+		if (net + IPV6_SIZE + UDP_SIZE + SIGNATURE_SIZE > end)
+			return 0;
+		write_ipv6(net, s, mark, time);
+		break;
+	default:
+		if (net + SIGNATURE_SIZE > end)
+			return 0;
+		write_signature(net, mark, time);
+	}
+	s->seq++;
+	return 1;
 }
 
 /* Frames come from a pool and carry whatever was last written into them, so
@@ -137,7 +219,6 @@ static __always_inline int transmit(struct xdp_md *ctx)
 	void *data, *end;
 	__u32 slot, pos;
 	int excess;
-	__u64 seq;
 
 	if (!port)
 		return XDP_DROP;
@@ -154,17 +235,8 @@ static __always_inline int transmit(struct xdp_md *ctx)
 		return XDP_DROP;
 	data = (void *)(long)ctx->data;
 	end = (void *)(long)ctx->data_end;
-	if (s->ipv6) {
-		if (data + IPV6_SIGNATURE + SIGNATURE_SIZE > end)
-			return XDP_DROP;
-		seq = s->seq++;
-		write_ipv6(data, s, seq & MASK48, bpf_ktime_get_ns() & MASK48);
-	} else {
-		if (data + IPV4_SIGNATURE + SIGNATURE_SIZE > end)
-			return XDP_DROP;
-		seq = s->seq++;
-		write_ipv4(data, s, seq & MASK48, bpf_ktime_get_ns() & MASK48);
-	}
+	if (!write_frame(data, end, s))
+		return XDP_DROP;
 	port->pos = pos + 1;
 	port->pending[port->pending_head++ % PENDING_MAX] = slot;
 	return bpf_redirect(port_ifindex, 0);

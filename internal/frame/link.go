@@ -1,0 +1,109 @@
+package frame
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+const (
+	// MaxLabels is the deepest label stack of a test frame.
+	MaxLabels = 4
+	// MaxLabel is the highest label, of 20 bits; 0 to 15 have special meanings (RFC
+	// 3032 section 2.1).
+	MaxLabel = 1<<20 - 1
+
+	vlanBytes  = 4
+	labelBytes = 4
+	// The EtherTypes of IEEE 802.1Q and of RFC 3032.
+	etherIPv4 = 0x0800
+	etherIPv6 = 0x86dd
+	etherVLAN = 0x8100
+	etherMPLS = 0x8847
+	// bottomOfStack marks the last label.
+	bottomOfStack = 1 << 8
+)
+
+// NetworkOffset is where the network layer begins: behind Ethernet, the tag and
+// the labels.
+func (p Packet) NetworkOffset() int {
+	n := ethernetBytes + labelBytes*len(p.Labels)
+	if p.VLAN != 0 {
+		n += vlanBytes
+	}
+	return n
+}
+
+// SignatureOffset is where the signature begins.
+func (p Packet) SignatureOffset() int {
+	switch {
+	case p.Src.Is4():
+		return p.NetworkOffset() + ipv4Bytes + udpBytes
+	case p.Src.IsValid():
+		return p.NetworkOffset() + ipv6Bytes + udpBytes
+	}
+	return p.NetworkOffset()
+}
+
+// MinSize is the smallest size, with FCS, that holds headers and signature.
+func (p Packet) MinSize() int {
+	return max(EthernetMinSize, p.SignatureOffset()+SignatureSize+fcsBytes)
+}
+
+// check says why a packet cannot be built.
+func (p Packet) check() error {
+	switch {
+	case p.Src.IsValid() != p.Dst.IsValid() || p.Src.Is4() != p.Dst.Is4():
+		return fmt.Errorf("source %v and destination %v: want two addresses of one family, or none", p.Src, p.Dst)
+	case p.VLAN > 4094:
+		return fmt.Errorf("VLAN %d: want 1 to 4094, or 0 for none", p.VLAN)
+	case p.Priority > 7:
+		return fmt.Errorf("VLAN priority %d: want 0 to 7", p.Priority)
+	case len(p.Labels) > MaxLabels:
+		return fmt.Errorf("%d MPLS labels: want at most %d", len(p.Labels), MaxLabels)
+	}
+	for _, label := range p.Labels {
+		if label > MaxLabel {
+			return fmt.Errorf("MPLS label %d: want 0 to %d", label, MaxLabel)
+		}
+	}
+	if least := p.MinSize(); p.Size < least || p.Size > MaxSize {
+		return fmt.Errorf("frame size %d: a frame with these headers and a signature has %d to %d bytes", p.Size, least, MaxSize)
+	}
+	return nil
+}
+
+// putLink writes what stands before the network layer. The labels carry the
+// precedence of the packet in their traffic class (RFC 5462).
+func (p Packet) putLink(b []byte) {
+	copy(b, p.DstMAC[:])
+	copy(b[6:], p.SrcMAC[:])
+	b = b[12:]
+	if p.VLAN != 0 {
+		binary.BigEndian.PutUint16(b, etherVLAN)
+		binary.BigEndian.PutUint16(b[2:], uint16(p.Priority)<<13|p.VLAN)
+		b = b[vlanBytes:]
+	}
+	binary.BigEndian.PutUint16(b, p.etherType())
+	b = b[2:]
+	for i, label := range p.Labels {
+		entry := label<<12 | uint32(p.TrafficClass>>5)<<9 | uint32(p.TTL)
+		if i == len(p.Labels)-1 {
+			entry |= bottomOfStack
+		}
+		binary.BigEndian.PutUint32(b[labelBytes*i:], entry)
+	}
+}
+
+func (p Packet) etherType() uint16 {
+	switch {
+	case len(p.Labels) > 0:
+		return etherMPLS
+	case p.Src.Is4():
+		return etherIPv4
+	case p.Src.IsValid():
+		return etherIPv6
+	}
+	return traffic.EtherTypeTest
+}

@@ -1,0 +1,89 @@
+package xdp
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/membership"
+)
+
+// maxGroups is the most groups of one membership: the engine remembers each.
+const maxGroups = 1 << 16
+
+// Join implements traffic.Generator. The moment of a port is just before its
+// first report leaves, so that no frame that a report brought was earlier.
+func (e *Engine) Join(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
+	return e.tell(ctx, "joining", memberships, (*membership.Groups).Join)
+}
+
+// Leave implements traffic.Generator. Leaving what was not joined is reported to
+// the device too, and does no harm.
+func (e *Engine) Leave(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
+	return e.tell(ctx, "leaving", memberships, (*membership.Groups).Leave)
+}
+
+// tell changes memberships, and sends the reports of all ports one after the
+// other. They are all made before, so that little time passes between them.
+func (e *Engine) tell(ctx context.Context, doing string, memberships []traffic.Membership, change func(*membership.Groups, netip.Addr, netip.Addr) membership.Record) (traffic.Moments, error) {
+	for _, m := range memberships {
+		if err := e.checkMembership(m); err != nil {
+			return nil, fmt.Errorf("%s: %w", doing, err)
+		}
+	}
+	reports := make([][][]byte, len(e.ports))
+	for i, p := range e.ports {
+		var own []traffic.Membership
+		for _, m := range memberships {
+			if m.Port == p.Name {
+				own = append(own, m)
+			}
+		}
+		if len(own) == 0 {
+			continue
+		}
+		if err := e.netns.do(func() error { return p.beMember(ctx, e.netlink) }); err != nil {
+			return nil, err
+		}
+		reports[i] = p.member.change(own, change)
+	}
+	at := traffic.Moments{}
+	for i, frames := range reports {
+		if len(frames) == 0 {
+			continue
+		}
+		p := e.ports[i]
+		at[p.Name] = uint64(monotonic())
+		if err := p.member.send(ctx, frames); err != nil {
+			return nil, fmt.Errorf("%s multicast groups on %s (%s): %w", doing, p.Name, p.Interface, err)
+		}
+	}
+	return at, nil
+}
+
+func (e *Engine) checkMembership(m traffic.Membership) error {
+	switch {
+	case !e.owns(m.Port):
+		return fmt.Errorf("port %s is not one of this engine", m.Port)
+	case m.Count < 1 || m.Count > maxGroups:
+		return fmt.Errorf("%d groups from %v on %s: want 1 to %d", m.Count, m.Group, m.Port, maxGroups)
+	case !m.Group.IsMulticast() || !nth(m.Group, m.Count-1).IsMulticast():
+		return fmt.Errorf("%d groups from %v on %s: not all are multicast addresses", m.Count, m.Group, m.Port)
+	case m.Source.IsValid() && (m.Source.Is4() != m.Group.Is4() || m.Source.IsMulticast() || m.Source.IsUnspecified()):
+		return fmt.Errorf("source %v of %v on %s: want a sender's address of the same family", m.Source, m.Group, m.Port)
+	}
+	return nil
+}
+
+// nth is the address n above another one.
+func nth(a netip.Addr, n uint32) netip.Addr {
+	b := a.AsSlice()
+	for i := len(b) - 1; i >= 0 && n > 0; i-- {
+		n += uint32(b[i])
+		b[i] = byte(n)
+		n >>= 8
+	}
+	sum, _ := netip.AddrFromSlice(b)
+	return sum
+}

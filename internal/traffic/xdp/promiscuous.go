@@ -1,0 +1,65 @@
+package xdp
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// strange says whether frames of a stream arrive at the port under addresses
+// that are not its own, which a NIC would drop: ranges of addresses, groups, and
+// what no router readdresses on its way.
+func (p *port) strange(s traffic.Stream) bool {
+	h := s.Headers
+	switch {
+	case h.DstMACCount > 1:
+		return true
+	case h.DstMAC == p.mac || h.DstMAC == broadcast:
+		return false
+	}
+	return h.DstMAC[0]&1 != 0 || !h.DstIP.IsValid()
+}
+
+var broadcast = traffic.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+
+// hear makes the port receive frames to all addresses while a stream needs that.
+// The kernel counts who wants it, and gives it back when the socket closes, also
+// by the death of this process.
+func (p *port) hear(streams []traffic.Stream) error {
+	needed := false
+	for _, s := range streams {
+		needed = needed || p.strange(s)
+	}
+	if needed == (p.promiscuous != 0) {
+		return nil
+	}
+	if !needed {
+		return p.hearOwn()
+	}
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("opening a packet socket: %w", err)
+	}
+	m := unix.PacketMreq{Ifindex: int32(p.index), Type: unix.PACKET_MR_PROMISC}
+	if err := unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &m); err != nil {
+		unix.Close(fd)
+		return fmt.Errorf("making the port promiscuous, for frames to addresses that are not its own: %w", err)
+	}
+	p.promiscuous = fd
+	return nil
+}
+
+// hearOwn makes the port receive only frames to its own addresses again.
+func (p *port) hearOwn() error {
+	fd := p.promiscuous
+	p.promiscuous = 0
+	if fd == 0 {
+		return nil
+	}
+	if err := unix.Close(fd); err != nil {
+		return fmt.Errorf("ending the promiscuous mode: %w", err)
+	}
+	return nil
+}
