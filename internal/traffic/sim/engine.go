@@ -30,6 +30,8 @@ type Engine struct {
 	mute  bool
 	// behaviour of the device beyond forwarding.
 	behaviour v1alpha1.SimulatedBehaviour
+	// jitterAvg and jitterMax by load; nil when the model alone says it.
+	jitterAvg, jitterMax *JitterTable
 
 	streams []traffic.Stream
 	row     row

@@ -134,11 +134,12 @@ func (e *Engine) forward(m *traffic.Measurement, port string, streams []*traffic
 	for _, s := range streams {
 		arrived += m.Tx[s.ID].Sent
 	}
-	capacity := frames(e.rate(port, capacityPPM), d)
+	at := func(ppm int64) uint64 { return frames(e.rate(port, ppm), d) }
+	shape, said := e.shape(portLoad{arrived: arrived, capacity: at(capacityPPM), at: at})
+	remark(m, said)
 	for i, s := range streams {
 		c := counts[i]
-		reaches := func(onsetPPM int64) bool { return arrived >= frames(e.rate(port, onsetPPM), d) }
-		if e.row.lossPPM > 0 && reaches(e.row.lossOnsetPPM) {
+		if e.row.lossPPM > 0 && arrived >= at(e.row.lossOnsetPPM) {
 			if n := min(c.received, mulDiv(c.sent, uint64(e.row.lossPPM), uint64(whole))); n > 0 {
 				c.received, c.gapEnd = c.received-n, c.sent
 			}
@@ -146,14 +147,15 @@ func (e *Engine) forward(m *traffic.Measurement, port string, streams []*traffic
 		if c.received == 0 {
 			continue
 		}
+		shape.count = c.received
 		count := traffic.RxCount{
 			Received:  c.received,
 			Duplicate: mulDiv(c.received, uint64(e.row.duplicatePPM), uint64(whole)),
-			Latency:   known.latency(e.row.shape(c.received, arrived, capacity)),
+			Latency:   known.latency(shape),
 			// The last frame arrives, so that a loss is always before it.
 			Next: c.sent, GapEnd: min(c.gapEnd, c.sent-1),
 		}
-		if e.row.reorderedPPM > 0 && reaches(e.row.reorderOnsetPPM) {
+		if e.row.reorderedPPM > 0 && arrived >= at(e.row.reorderOnsetPPM) {
 			count.Reordered = mulDiv(c.received, uint64(e.row.reorderedPPM), uint64(whole))
 		}
 		count.OutOfSequence = min(c.received, 3*count.Reordered+(c.sent-c.received))
