@@ -177,7 +177,9 @@ type ResultRow struct {
 	// +required
 	LineRatePPM int64 `json:"lineRatePPM"`
 	// framesPerSecond is the intended load in frames/s summed over all sending
-	// ports, rounded to the nearest.
+	// ports, rounded to the nearest. A frame counts once for each of its receivers,
+	// so that of multicast it is what all receivers get together when none is lost
+	// (the aggregated multicast throughput of RFC 3918 section 4.2).
 	// +required
 	FramesPerSecond int64 `json:"framesPerSecond"`
 	// bitsPerSecond is framesPerSecond in bit/s at layer 2: frames with FCS,
@@ -190,10 +192,11 @@ type ResultRow struct {
 	// sent frames.
 	// +optional
 	Sent int64 `json:"sent"`
-	// received frames, without duplicates.
+	// received frames, without duplicates; one that many ports receive counts at
+	// each of them.
 	// +optional
 	Received int64 `json:"received"`
-	// lost frames: sent and never received.
+	// lost frames: sent and never received, at each port that should have.
 	// +optional
 	Lost int64 `json:"lost"`
 	// duplicate frames.
@@ -226,6 +229,9 @@ type ResultRow struct {
 	// recovery is what a system recovery test measured.
 	// +optional
 	Recovery *RecoverySummary `json:"recovery,omitempty"`
+	// multicast is what the groups received; absent for unicast.
+	// +optional
+	Multicast *MulticastSummary `json:"multicast,omitempty"`
 	// latency of every received frame; absent when none was received.
 	// +optional
 	Latency *LatencySummary `json:"latency,omitempty"`

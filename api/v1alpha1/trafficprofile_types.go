@@ -55,12 +55,26 @@ type TrafficProfileSpec struct {
 
 // Pattern says which port sends to which: exactly one of its members is given.
 //
-// +kubebuilder:validation:ExactlyOneOf=pairs
+// +kubebuilder:validation:ExactlyOneOf=pairs;fullMesh;partialMesh;fanOut;nToN
 type Pattern struct {
 	// pairs joins the bed's first port with its second, the third with the fourth,
 	// and so on.
 	// +optional
 	Pairs *PairsPattern `json:"pairs,omitempty"`
+	// fullMesh sends from every port to all others in turn, one frame at a time (RFC
+	// 2889 section 5.1).
+	// +optional
+	FullMesh *FullMeshPattern `json:"fullMesh,omitempty"`
+	// partialMesh sends from every port of one side to every port of another side
+	// (RFC 2889 sections 5.2 to 5.4).
+	// +optional
+	PartialMesh *PartialMeshPattern `json:"partialMesh,omitempty"`
+	// fanOut sends multicast from one port to all others (RFC 3918).
+	// +optional
+	FanOut *FanOutPattern `json:"fanOut,omitempty"`
+	// nToN sends multicast from every port to all others.
+	// +optional
+	NToN *NToNPattern `json:"nToN,omitempty"`
 }
 
 // PairsPattern is port-pair traffic (RFC 2544).
@@ -72,9 +86,13 @@ type PairsPattern struct {
 	Bidirectional *bool `json:"bidirectional,omitempty"`
 }
 
-// Packet describes the headers inside the Ethernet frame: one of ipv4 and ipv6.
+// Packet describes the headers of the frame: one of ipv4, ipv6 and ethernet, and
+// what stands beside it.
 //
-// +kubebuilder:validation:ExactlyOneOf=ipv4;ipv6
+// +kubebuilder:validation:ExactlyOneOf=ipv4;ipv6;ethernet
+// +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.udp)",message="udp is given beside ethernet, whose frames have no network layer to carry it: remove udp, or give ipv4 or ipv6"
+// +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || (!has(self.dscp) && !has(self.ipPrecedence))",message="dscp or ipPrecedence is given beside ethernet, whose frames have no IP header: remove it, or give ipv4 or ipv6"
+// +kubebuilder:validation:XValidation:rule="!has(self.dscp) || !has(self.ipPrecedence)",messageExpression="'dscp is %d and ipPrecedence is %d, which are the same bits of the header: give one of them'.format([self.dscp, self.ipPrecedence])"
 type Packet struct {
 	// ipv4 sends IPv4 packets.
 	// +optional
@@ -82,10 +100,32 @@ type Packet struct {
 	// ipv6 sends IPv6 packets (RFC 5180).
 	// +optional
 	IPv6 *IPPacket `json:"ipv6,omitempty"`
-	// udp sets the UDP ports. Without it every frame goes from port 20001 to the
-	// discard port, 9.
+	// ethernet sends frames without a network layer, with pseudorandom hardware
+	// addresses (RFC 4814).
+	// +optional
+	Ethernet *EthernetPacket `json:"ethernet,omitempty"`
+	// udp sets the UDP ports, with ipv4 and ipv6. Without it every frame goes from
+	// port 20001 to the discard port, 9.
 	// +optional
 	UDP *UDPPacket `json:"udp,omitempty"`
+	// vlan tags the frames (IEEE 802.1Q), which makes the headers 4 bytes longer.
+	// +optional
+	VLAN *VLANTag `json:"vlan,omitempty"`
+	// mpls puts a stack of labels in front of the packet (RFC 3032), 4 bytes each.
+	// +optional
+	MPLS *MPLSStack `json:"mpls,omitempty"`
+	// dscp is the differentiated services code point of the packets, 0 to 63 (RFC
+	// 2474).
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=63
+	DSCP *int32 `json:"dscp,omitempty"`
+	// ipPrecedence is the precedence of the packets, 0 to 7 (RFC 791): the upper
+	// three bits of the code point.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=7
+	IPPrecedence *int32 `json:"ipPrecedence,omitempty"`
 }
 
 // IPPacket describes the network layer.

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"fmt"
+	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
@@ -20,26 +21,62 @@ const (
 	ipv6Bytes     = 40
 	udpBytes      = 8
 	fcsBytes      = 4
+	// A VLAN tag and an MPLS label take as much each.
+	tagBytes = 4
 	// A signature takes 18 bytes. With IPv6 two more are kept free, so that the
 	// smallest frame is the 86 bytes that published IPv6 results begin with.
 	ipv4SignatureBytes = 18
 	ipv6SignatureBytes = 20
 )
 
-// MinimumSize is the smallest frame in bytes with FCS that holds the headers of
-// a packet and a test signature: 64 for IPv4/UDP, 86 for IPv6/UDP.
-func MinimumSize(packet v1alpha1.Packet) int {
-	if packet.IPv6 != nil {
-		return ethernetBytes + ipv6Bytes + udpBytes + ipv6SignatureBytes + fcsBytes
+// part of the headers of a frame.
+type part struct {
+	bytes int
+	name  string
+}
+
+// parts of the smallest frame of a packet, in their order.
+func parts(packet v1alpha1.Packet) []part {
+	parts := []part{{ethernetBytes, "Ethernet"}}
+	if packet.VLAN != nil {
+		parts = append(parts, part{tagBytes, "VLAN"})
 	}
-	return max(EthernetMinSize, ethernetBytes+ipv4Bytes+udpBytes+ipv4SignatureBytes+fcsBytes)
+	if packet.MPLS != nil {
+		parts = append(parts, part{tagBytes * len(packet.MPLS.Labels), "MPLS"})
+	}
+	signature := ipv4SignatureBytes
+	switch {
+	case packet.IPv6 != nil:
+		signature = ipv6SignatureBytes
+		parts = append(parts, part{ipv6Bytes, "IPv6"}, part{udpBytes, "UDP"})
+	case packet.Ethernet == nil:
+		parts = append(parts, part{ipv4Bytes, "IPv4"}, part{udpBytes, "UDP"})
+	}
+	return append(parts, part{signature, "signature"}, part{fcsBytes, "FCS"})
+}
+
+// MinimumSize is the smallest frame in bytes with FCS that holds the headers of
+// a packet and a test signature: 64 without network layer and for IPv4/UDP, 86
+// for IPv6/UDP, and 4 more for a VLAN tag and for every MPLS label where they do
+// not fit into that.
+func MinimumSize(packet v1alpha1.Packet) int {
+	sum := 0
+	for _, p := range parts(packet) {
+		sum += p.bytes
+	}
+	return max(EthernetMinSize, sum)
 }
 
 // DescribeMinimum says what MinimumSize adds up, for an error message.
 func DescribeMinimum(packet v1alpha1.Packet) string {
-	name, ip, signature := "IPv4", ipv4Bytes, ipv4SignatureBytes
-	if packet.IPv6 != nil {
-		name, ip, signature = "IPv6", ipv6Bytes, ipv6SignatureBytes
+	var texts []string
+	sum := 0
+	for _, p := range parts(packet) {
+		texts = append(texts, fmt.Sprintf("%d %s", p.bytes, p.name))
+		sum += p.bytes
 	}
-	return fmt.Sprintf("%d Ethernet, %d %s, %d UDP, %d signature, %d FCS", ethernetBytes, ip, name, udpBytes, signature, fcsBytes)
+	if sum < EthernetMinSize {
+		return fmt.Sprintf("the least of Ethernet; %s would fit into %d", strings.Join(texts, ", "), sum)
+	}
+	return strings.Join(texts, ", ")
 }

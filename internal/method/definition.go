@@ -157,7 +157,7 @@ func (l *Lab) with(ctx context.Context, step plan.Step, streams []plan.Stream, n
 	if err == nil {
 		err = f(&other)
 	}
-	l.trials, l.rested, l.size = other.trials, other.rested, 0
+	l.trials, l.rested, l.size, l.joined = other.trials, other.rested, 0, other.joined
 	if err != nil {
 		return err
 	}

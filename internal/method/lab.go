@@ -41,6 +41,8 @@ type Lab struct {
 	observe func(Event)
 
 	hops *Neighbours
+	// joined are the memberships that the ports have.
+	joined []traffic.Membership
 	// size that is configured, 0 before.
 	size int
 	// trials that were run, and whether none was run yet that needs a rest.
@@ -155,7 +157,7 @@ func (l *Lab) persist(ctx context.Context, event Event, f func() error) error {
 			if err := l.gen.Clock().Sleep(ctx, pauses[i-1]); err != nil {
 				return err
 			}
-			if err = l.gen.Configure(ctx, l.streams()); err == nil {
+			if err = l.prepare(ctx); err == nil {
 				err = l.learn(ctx)
 			}
 			if err != nil {

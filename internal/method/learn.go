@@ -28,7 +28,7 @@ func (l *Lab) configure(ctx context.Context, step plan.Step) error {
 		return nil
 	}
 	l.size = step.FrameSize
-	err := l.persist(ctx, Event{Step: step}, func() error { return l.gen.Configure(ctx, l.streams()) })
+	err := l.persist(ctx, Event{Step: step}, func() error { return l.prepare(ctx) })
 	if err == nil {
 		err = l.persist(ctx, Event{Step: step}, func() error { return l.learn(ctx) })
 	}
@@ -38,6 +38,15 @@ func (l *Lab) configure(ctx context.Context, step plan.Step) error {
 	return err
 }
 
+// prepare gives the generator the streams, and joins the groups that they are sent
+// to.
+func (l *Lab) prepare(ctx context.Context) error {
+	if err := l.gen.Configure(ctx, l.streams()); err != nil {
+		return err
+	}
+	return l.join(ctx)
+}
+
 // learn sends a few frames of every stream, one per host, and waits for them to
 // come back: the first frames after a silence are lost while bridges and routers
 // find out where addresses are, and are not part of any trial (RFC 2544 section
@@ -45,18 +54,24 @@ func (l *Lab) configure(ctx context.Context, step plan.Step) error {
 func (l *Lab) learn(ctx context.Context) error {
 	clock := l.gen.Clock()
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
+	type kind struct{ speed, part int64 }
+	rates := map[kind]traffic.Rate{}
 	for _, s := range l.plan.Streams {
-		share := frame.Rate(l.plan.Ports[s.Tx].BitsPerSecond, l.size, 500_000)
-		share.Quo(share, big.NewRat(s.Part, 1))
-		if limit := big.NewRat(learnRate, 1); share.Cmp(limit) > 0 {
-			share = limit
+		k := kind{l.plan.Ports[s.Tx].BitsPerSecond, max(s.Part, 1)}
+		rate, known := rates[k]
+		if !known {
+			share := frame.Rate(k.speed, l.size, 500_000)
+			share.Quo(share, big.NewRat(k.part, 1))
+			if limit := big.NewRat(learnRate, 1); share.Cmp(limit) > 0 {
+				share = limit
+			}
+			var err error
+			if rate, err = frame.Schedule(share); err != nil {
+				return err
+			}
+			rates[k] = rate
 		}
-		rate, err := frame.Schedule(share)
-		if err != nil {
-			return err
-		}
-		hosts := uint64(max(s.Headers.SrcIPCount, s.Headers.DstIPCount, 1))
-		trial.Loads[s.ID] = traffic.Load{Rate: rate, Frames: hosts}
+		trial.Loads[s.ID] = traffic.Load{Rate: rate, Frames: hostsOf(s)}
 	}
 	for end := clock.Now().Add(learnTime); clock.Now().Before(end); {
 		sent := clock.Now()

@@ -20,15 +20,7 @@ func sharePPM(part, whole uint64) int64 {
 
 // receivedRate is the forwarding rate of a trial in frames/s: what was received
 // over the time that sending took.
-func receivedRate(t *Trial) int64 {
-	took := max(t.Duration, t.TxTime)
-	if took <= 0 {
-		return 0
-	}
-	received := new(big.Int).SetUint64(t.Received)
-	received.Mul(received, big.NewInt(int64(time.Second)))
-	return frame.Round(new(big.Rat).SetFrac(received, big.NewInt(int64(took))))
-}
+func receivedRate(t *Trial) int64 { return t.perSecond(int64(t.Received)) }
 
 // lossColumn is the loss ratio of a row.
 var lossColumn = Column{Heading: "loss", Name: "%", Unit: PPM, Value: func(row *v1alpha1.ResultRow) (int64, bool) {

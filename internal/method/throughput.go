@@ -83,10 +83,12 @@ func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) 
 		Intended: t.Intended, Sent: t.Sent, Lost: t.Lost, Repeated: max(s.lab.trials-before-1, 0),
 	}
 	if d >= s.step.TrialDuration || ppm == s.step.Search.MinPPM {
+		t.condense()
 		s.kept[s.n] = t
 	}
 	s.n++
 	if v.GeneratorBound && (s.short == nil || ppm <= s.short.LoadPPM) {
+		t.condense()
 		s.short = t
 	}
 	if v.Passed {

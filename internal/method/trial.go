@@ -2,10 +2,12 @@ package method
 
 import (
 	"fmt"
+	"iter"
 	"math/big"
 	"slices"
 	"time"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -37,8 +39,11 @@ type Trial struct {
 	// tolerance is how much longer sending may take than Duration.
 	tolerance   time.Duration
 	measurement traffic.Measurement
-	streams     []plan.Stream
-	ports       []plan.Port
+	// latency and groups are kept when the counters of the receivers are not.
+	latency *Latency
+	groups  *v1alpha1.MulticastSummary
+	streams []plan.Stream
+	ports   []plan.Port
 }
 
 // newTrial sums up what the streams counted. Every stream is balanced for
@@ -138,6 +143,25 @@ func (t *Trial) ShortSending() string {
 	return fmt.Sprintf("the tester sent %d of the %d frames that %s asks for in %s, and fell behind most on %s", t.Sent, t.Intended, percent(t.LoadPPM), t.Duration, port)
 }
 
+// Multicast sums up the trial by groups; nil when no stream is sent to one.
+func (t *Trial) Multicast() *v1alpha1.MulticastSummary {
+	if t.latency != nil {
+		return t.groups
+	}
+	return t.multicast()
+}
+
+// condense sums up the counters of the receivers and lets go of them. Of a million
+// flows they take some hundred megabytes, and a search keeps many trials.
+func (t *Trial) condense() {
+	if t.latency != nil {
+		return
+	}
+	l := t.Latency()
+	t.groups = t.multicast()
+	t.latency, t.measurement.Rx = &l, nil
+}
+
 // Latency is the latency of all received frames.
 type Latency struct {
 	// Count of frames, and of differences between consecutive ones.
@@ -151,14 +175,16 @@ type Latency struct {
 }
 
 // received are the counters of all streams at each of their receivers.
-func (t *Trial) received() []traffic.RxCount {
-	var counts []traffic.RxCount
-	for _, s := range t.streams {
-		for _, port := range s.Rx {
-			counts = append(counts, t.at(s, port))
+func (t *Trial) received() iter.Seq[traffic.RxCount] {
+	return func(yield func(traffic.RxCount) bool) {
+		for _, s := range t.streams {
+			for _, port := range s.Rx {
+				if !yield(t.at(s, port)) {
+					return
+				}
+			}
 		}
 	}
-	return counts
 }
 
 // at is what a port, by its index, received of a stream.
@@ -168,9 +194,12 @@ func (t *Trial) at(s plan.Stream, port int) traffic.RxCount {
 
 // Latency sums up the latency of all streams at their receivers.
 func (t *Trial) Latency() Latency {
+	if t.latency != nil {
+		return *t.latency
+	}
 	l := Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int), Buckets: make([]uint64, traffic.BucketCount)}
 	var n big.Int
-	for _, received := range t.received() {
+	for received := range t.received() {
 		rx := received.Latency
 		if rx.Count == 0 {
 			continue

@@ -4,14 +4,6 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/traffic"
-)
-
-// UDP ports of a profile that names none: a source above those that services
-// use, and the discard port (RFC 2544 appendix C.2.6).
-const (
-	defaultSourcePort      = 20001
-	defaultDestinationPort = 9
 )
 
 // Defaults of the API, for objects that no API server has seen.
@@ -55,62 +47,34 @@ func frameSizes(profile *v1alpha1.TrafficProfile) []int32 {
 	return []int32{64, 128, 256, 512, 1024, 1280, 1518}
 }
 
-// flow is a sender and a receiver, as indexes of the ports.
-type flow struct{ tx, rx int }
-
-// pairs joins the first port with the second, the third with the fourth.
-func pairs(p v1alpha1.PairsPattern, ports int) []flow {
-	var flows []flow
-	for i := 0; i+1 < ports; i += 2 {
-		flows = append(flows, flow{i, i + 1})
-		if p.Bidirectional == nil || *p.Bidirectional {
-			flows = append(flows, flow{i + 1, i})
-		}
-	}
-	return flows
-}
-
-// flows of a profile's pattern.
-func flows(profile *v1alpha1.TrafficProfile, ports int) []flow {
-	if p := profile.Spec.Pattern.Pairs; p != nil {
-		return pairs(*p, ports)
-	}
-	return nil
-}
-
+// streams of a profile on ports.
 func streams(profile *v1alpha1.TrafficProfile, ports []Port) []Stream {
-	ipv6 := profile.Spec.Packet.IPv6 != nil
-	flows := flows(profile, len(ports))
-	perPort := make([]int64, len(ports))
-	for _, f := range flows {
-		perPort[f.tx]++
-	}
-	headers := traffic.Headers{
-		SrcIPCount: hosts(profile), DstIPCount: hosts(profile),
-		SrcPort: defaultSourcePort, SrcPortCount: 1, DstPort: defaultDestinationPort, DstPortCount: 1,
-	}
-	if udp := profile.Spec.Packet.UDP; udp != nil {
-		headers.SrcPort, headers.SrcPortCount = portRange(udp.SourcePorts, headers.SrcPort)
-		headers.DstPort, headers.DstPortCount = portRange(udp.DestinationPorts, headers.DstPort)
-	}
+	packet := profile.Spec.Packet
+	ipv6 := packet.IPv6 != nil
+	common := headers(packet)
+	flows := flows(profile, ports)
 	out := make([]Stream, len(flows))
 	for i, f := range flows {
-		source, _ := ports[f.tx].Address(ipv6)
-		destination, _ := ports[f.rx].Address(ipv6)
-		headers.SrcIP, headers.DstIP = source.Addr(), destination.Addr()
-		out[i] = Stream{
-			ID: uint16(i), Tx: f.tx, Rx: []int{f.rx}, Part: perPort[f.tx],
-			Headers: headers, Gateway: ports[f.tx].Gateway(ipv6),
+		s := Stream{ID: uint16(i), Tx: f.tx, Rx: f.rx, Part: f.part, Delay: f.delay, Headers: common}
+		switch {
+		case packet.Ethernet != nil:
+			n := uint32(max(packet.Ethernet.HostsPerPort, 1))
+			s.Headers.SrcMAC, s.Headers.DstMAC = firstMAC(f.tx), firstMAC(f.rx[0])
+			s.Headers.SrcMACCount, s.Headers.DstMACCount = n, n
+		default:
+			source, _ := ports[f.tx].Address(ipv6)
+			s.Headers.SrcIP, s.Headers.SrcIPCount = source.Addr(), hosts(profile)
+			if f.group.IsValid() {
+				s.Headers.DstIP, s.Headers.DstIPCount = f.group, 1
+				break
+			}
+			destination, _ := ports[f.rx[0]].Address(ipv6)
+			s.Headers.DstIP, s.Headers.DstIPCount = destination.Addr(), hosts(profile)
+			s.Gateway = ports[f.tx].Gateway(ipv6)
 		}
+		out[i] = s
 	}
 	return out
-}
-
-func portRange(r *v1alpha1.PortRange, first uint16) (uint16, uint32) {
-	if r == nil {
-		return first, 1
-	}
-	return uint16(r.First), uint32(max(r.Count, 1))
 }
 
 func (p Plan) steps(test v1alpha1.Test, sizes []int32) []Step {

@@ -10,8 +10,8 @@ import (
 )
 
 // Burst gives every sending port an exact number of frames at ppm parts per
-// million of line rate, divided among its streams, and says how long the slowest
-// port takes to send them.
+// million of line rate, divided by the Part of its streams, and says how long the
+// slowest port takes to send them.
 func (p Plan) Burst(size int, ppm, frames int64) (map[uint16]traffic.Load, time.Duration, error) {
 	loads := make(map[uint16]traffic.Load, len(p.Streams))
 	before := map[int]int64{}
@@ -30,9 +30,9 @@ func (p Plan) Burst(size int, ppm, frames int64) (map[uint16]traffic.Load, time.
 		if n == 0 {
 			continue
 		}
-		loads[s.ID] = traffic.Load{Rate: rate, Frames: uint64(n)}
+		loads[s.ID] = traffic.Load{Rate: rate, Frames: uint64(n), Delay: s.Delay}
 		took := new(big.Rat).SetFrac64(rate.PerNanos, rate.Frames)
-		longest = max(longest, time.Duration(frame.Round(took.Mul(took, big.NewRat(n, 1)))))
+		longest = max(longest, s.Delay+time.Duration(frame.Round(took.Mul(took, big.NewRat(n, 1)))))
 	}
 	return loads, longest, nil
 }

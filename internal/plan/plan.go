@@ -40,7 +40,9 @@ type Stream struct {
 	Rx []int
 	// Delay is how long after the others the stream begins.
 	Delay time.Duration
-	// Part is the number of streams that the sending port divides its load among.
+	// Part is what the line rate of the sending port is divided by for the stream:
+	// the number of streams among which the port divides its load, and of a pattern
+	// in which receivers would get more than line rate, as many as keep it.
 	Part int64
 	// Headers without hardware addresses.
 	Headers traffic.Headers
@@ -124,11 +126,18 @@ func (p Plan) Duration() time.Duration {
 }
 
 // FramesPerSecond is the exact rate in frames/s of all sending ports together at
-// ppm parts per million of line rate.
+// ppm parts per million of line rate. A frame counts once for each of its
+// receivers: it is the rate of all receivers together when none is lost.
 func (p Plan) FramesPerSecond(size int, ppm int64) *big.Rat {
-	total := new(big.Rat)
+	type kind struct{ speed, part int64 }
+	receivers := map[kind]int64{}
 	for _, s := range p.Streams {
-		total.Add(total, p.rate(s, size, ppm))
+		receivers[kind{p.Ports[s.Tx].BitsPerSecond, max(s.Part, 1)}] += int64(len(s.Rx))
+	}
+	total := new(big.Rat)
+	for k, n := range receivers {
+		r := frame.Rate(k.speed, size, ppm)
+		total.Add(total, r.Mul(r, big.NewRat(n, k.part)))
 	}
 	return total
 }
@@ -166,15 +175,25 @@ func (p Plan) Loads(size int, ppm int64) (map[uint16]traffic.Load, error) {
 // by stream ID.
 func (p Plan) Traffic(size int, macs map[string]traffic.MAC, nextHop map[uint16]traffic.MAC) []traffic.Stream {
 	streams := make([]traffic.Stream, len(p.Streams))
+	var receivers []string
 	for i, s := range p.Streams {
 		h := s.Headers
 		h.DstMAC = nextHop[s.ID]
 		if h.SrcMAC == (traffic.MAC{}) {
 			h.SrcMAC = macs[p.Ports[s.Tx].Name]
 		}
-		streams[i] = traffic.Stream{ID: s.ID, TxPort: p.Ports[s.Tx].Name, RxPorts: p.receivers(s), FrameSize: size, Headers: h}
+		// The groups of one sender share their receivers, which may be very many.
+		if i == 0 || !sameReceivers(p.Streams[i-1], s) {
+			receivers = p.receivers(s)
+		}
+		streams[i] = traffic.Stream{ID: s.ID, TxPort: p.Ports[s.Tx].Name, RxPorts: receivers, FrameSize: size, Headers: h}
 	}
 	return streams
+}
+
+// sameReceivers says that two streams have one list of receivers.
+func sameReceivers(a, b Stream) bool {
+	return len(a.Rx) == len(b.Rx) && len(a.Rx) > 0 && &a.Rx[0] == &b.Rx[0]
 }
 
 // receivers are the names of the ports that receive a stream.

@@ -29,6 +29,7 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	}
 	ports, _ := Ports(bed)
 	errs = append(errs, validateSizes(profile, bed, engine)...)
+	errs = append(errs, validateLabels(profile, bed, engine)...)
 	patternErrs := validatePattern(profile, bed, ports, engine)
 	errs = append(errs, patternErrs...)
 	if len(patternErrs) > 0 {
@@ -50,11 +51,10 @@ func ValidateProfile(profile *v1alpha1.TrafficProfile) field.ErrorList {
 	var errs field.ErrorList
 	root := profilePath(profile)
 	spec := profile.Spec
-	if spec.Pattern.Pairs == nil {
-		errs = append(errs, field.Required(root.Child("pattern"), "give the pattern of senders and receivers: pairs"))
-	}
-	if (spec.Packet.IPv4 == nil) == (spec.Packet.IPv6 == nil) {
-		errs = append(errs, field.Required(root.Child("packet"), "give exactly one of ipv4 and ipv6"))
+	errs = append(errs, validateProfilePattern(spec, root.Child("pattern"))...)
+	packetErrs := validatePacket(spec.Packet, root.Child("packet"))
+	errs = append(errs, packetErrs...)
+	if len(packetErrs) > 0 {
 		return errs
 	}
 	for i, size := range frameSizes(profile) {
@@ -65,24 +65,7 @@ func ValidateProfile(profile *v1alpha1.TrafficProfile) field.ErrorList {
 			errs = append(errs, field.Invalid(path, size, fmt.Sprintf("the largest frame is %d bytes: lower the frame size", frame.MaxSize)))
 		}
 	}
-	if udp := spec.Packet.UDP; udp != nil {
-		errs = append(errs, validatePortRange(udp.SourcePorts, root.Child("packet", "udp", "sourcePorts"))...)
-		errs = append(errs, validatePortRange(udp.DestinationPorts, root.Child("packet", "udp", "destinationPorts"))...)
-	}
 	return errs
-}
-
-func validatePortRange(r *v1alpha1.PortRange, path *field.Path) field.ErrorList {
-	const end = 65536
-	switch {
-	case r == nil:
-		return nil
-	case r.First < 1 || r.First >= end:
-		return field.ErrorList{field.Invalid(path.Child("first"), r.First, "give a UDP port of 1 to 65535")}
-	case r.Count < 0 || r.First+r.Count > end:
-		return field.ErrorList{field.Invalid(path.Child("count"), r.Count, fmt.Sprintf("ports %d up can be at most %d: lower first or count", r.First, end-r.First))}
-	}
-	return nil
 }
 
 // validateSizes refuses frames that the engine cannot send.
@@ -96,19 +79,4 @@ func validateSizes(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, engi
 		}
 	}
 	return errs
-}
-
-// validatePattern refuses patterns that the bed's ports or the engine cannot
-// make.
-func validatePattern(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities) field.ErrorList {
-	path := profilePath(profile).Child("pattern")
-	if profile.Spec.Pattern.Pairs != nil && (len(ports) < 2 || len(ports)%2 != 0) {
-		return field.ErrorList{field.Invalid(path.Child("pairs"), len(ports),
-			fmt.Sprintf("test bed %s has %d ports, and pairs needs an even number of at least 2: add or remove a port, or choose another bed", bed.Name, len(ports)))}
-	}
-	if n := len(flows(profile, len(ports))); n > engine.MaxStreams {
-		return field.ErrorList{field.Invalid(path, n,
-			fmt.Sprintf("the pattern makes %d streams on the %d ports of test bed %s, and engine %s takes at most %d: use a bed with fewer ports", n, len(ports), bed.Name, bed.Spec.Engine.Kind, engine.MaxStreams))}
-	}
-	return nil
 }

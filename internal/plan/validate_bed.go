@@ -61,6 +61,9 @@ func checkGateway(p Port, g netip.Addr, path *field.Path) *field.Error {
 // hosts that do not fit into a port's network, and layer-2 peers in different
 // networks.
 func validateAddresses(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port) field.ErrorList {
+	if profile.Spec.Packet.Ethernet != nil {
+		return validateOneNetwork(profile, bed, ports)
+	}
 	ipv6 := profile.Spec.Packet.IPv6 != nil
 	family := "IPv4"
 	if ipv6 {
@@ -68,9 +71,12 @@ func validateAddresses(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, 
 	}
 	var errs field.ErrorList
 	used := map[int]bool{}
-	fl := flows(profile, len(ports))
+	fl := flows(profile, ports)
 	for _, f := range fl {
-		used[f.tx], used[f.rx] = true, true
+		used[f.tx] = true
+		for _, rx := range f.rx {
+			used[rx] = true
+		}
 	}
 	root := bedPath(bed).Child("ports")
 	for i, p := range ports {
@@ -90,16 +96,41 @@ func validateAddresses(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, 
 	if len(errs) > 0 {
 		return errs
 	}
+	told := map[int]bool{}
 	for _, f := range fl {
-		tx, rx := ports[f.tx], ports[f.rx]
+		if f.group.IsValid() || told[f.tx] {
+			continue
+		}
+		tx, rx := ports[f.tx], ports[f.rx[0]]
 		own, _ := tx.Address(ipv6)
 		peer, _ := rx.Address(ipv6)
 		if !tx.Gateway(ipv6).IsValid() && !own.Contains(peer.Addr()) {
+			told[f.tx] = true
 			errs = append(errs, field.Required(root.Index(f.tx).Child("gateways"),
 				fmt.Sprintf("port %s sends from %s to %s on port %s, which is another network: give port %s its %s gateway, or put both ports into one network", tx.Name, own, peer.Addr(), rx.Name, tx.Name, family)))
 		}
 	}
 	return errs
+}
+
+// validateOneNetwork refuses frames without a network layer between ports whose
+// addresses say that a router stands between them. Modelled ports have networks
+// of their own, and a model that takes every frame.
+func validateOneNetwork(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port) field.ErrorList {
+	if bed.Spec.Engine.Kind == v1alpha1.EngineSim {
+		return nil
+	}
+	for _, f := range flows(profile, ports) {
+		tx, rx := ports[f.tx], ports[f.rx[0]]
+		for _, own := range tx.Addresses {
+			if peer, ok := rx.Address(own.Addr().Is6()); ok && !own.Contains(peer.Addr()) {
+				return field.ErrorList{field.Invalid(profilePath(profile).Child("packet", "ethernet"), rx.Name,
+					fmt.Sprintf("port %s with %s and port %s with %s of test bed %s are in different networks, and frames without a network layer are not routed: use a bed whose ports are in one network, or give ipv4 or ipv6",
+						tx.Name, own, rx.Name, peer, bed.Name))}
+			}
+		}
+	}
+	return nil
 }
 
 // checkHosts refuses a range of hosts that leaves the port's network or runs

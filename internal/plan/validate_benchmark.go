@@ -140,14 +140,23 @@ func validateLatency(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, be
 		if engine.CrossHostLatency {
 			continue
 		}
-		for _, f := range flows(profile, len(ports)) {
-			if tx, rx := ports[f.tx], ports[f.rx]; tx.Node != rx.Node {
-				errs = append(errs, field.Invalid(path, test.Name,
-					fmt.Sprintf("latency from %s on node %s to %s on node %s needs a common clock, which engine %s does not have: put both ports of a pair on one node, or measure throughput only",
-						tx.Name, tx.Node, rx.Name, rx.Node, bed.Spec.Engine.Kind)))
-				break
-			}
+		if tx, rx, far := farFlow(flows(profile, ports), ports); far {
+			errs = append(errs, field.Invalid(path, test.Name,
+				fmt.Sprintf("latency from %s on node %s to %s on node %s needs a common clock, which engine %s does not have: put both ports of a pair on one node, or measure throughput only",
+					tx.Name, tx.Node, rx.Name, rx.Node, bed.Spec.Engine.Kind)))
 		}
 	}
 	return errs
+}
+
+// farFlow finds a sender and a receiver on different nodes.
+func farFlow(flows []flow, ports []Port) (tx, rx Port, far bool) {
+	for _, f := range flows {
+		for _, i := range f.rx {
+			if tx, rx := ports[f.tx], ports[i]; tx.Node != rx.Node {
+				return tx, rx, true
+			}
+		}
+	}
+	return Port{}, Port{}, false
 }

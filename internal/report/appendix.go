@@ -76,46 +76,6 @@ func (e *entries) String() string {
 	return b.String()
 }
 
-// traffic describes the profile in one line.
-func (d *Document) traffic() string {
-	p := d.Profile
-	if p == nil {
-		return ""
-	}
-	var parts []string
-	ip, name := p.Packet.IPv4, "IPv4/UDP"
-	if p.Packet.IPv6 != nil {
-		ip, name = p.Packet.IPv6, "IPv6/UDP"
-	}
-	parts = append(parts, name)
-	if pairs := p.Pattern.Pairs; pairs != nil {
-		if pairs.Bidirectional == nil || *pairs.Bidirectional {
-			parts = append(parts, "port pairs in both directions")
-		} else {
-			parts = append(parts, "port pairs in one direction")
-		}
-	}
-	if ip != nil && ip.HostsPerPort > 1 {
-		parts = append(parts, fmt.Sprintf("%d hosts per port", ip.HostsPerPort))
-	}
-	if udp := p.Packet.UDP; udp != nil {
-		if r := udp.SourcePorts; r != nil {
-			parts = append(parts, "from UDP "+portRange(*r))
-		}
-		if r := udp.DestinationPorts; r != nil {
-			parts = append(parts, "to UDP "+portRange(*r))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-func portRange(r v1alpha1.PortRange) string {
-	if r.Count <= 1 {
-		return fmt.Sprint(r.First)
-	}
-	return fmt.Sprintf("%d-%d", r.First, r.First+r.Count-1)
-}
-
 // trials describes lengths and bounds of the trials, one line per test.
 func (d *Document) trials() []string {
 	var parts []string

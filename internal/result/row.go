@@ -32,6 +32,7 @@ func Row(p plan.Plan, bed *v1alpha1.TestBed, info traffic.Info, out method.Outco
 		row.OutOfSequence = int64(t.OutOfSequence)
 		row.TrialMilliseconds = t.Duration.Milliseconds()
 		row.Latency = Summary(t.Latency())
+		row.Multicast = t.Multicast()
 		for _, n := range t.Notes {
 			if n.Kind == traffic.NoteModel {
 				messages = append(messages, n.Text)

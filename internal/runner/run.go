@@ -134,6 +134,8 @@ func (r *run) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// What cannot be left ends with the generator.
+	defer func() { _ = lab.Close(ctx) }()
 	for i, step := range r.plan.Steps {
 		row, done := rows[i]
 		if !done {

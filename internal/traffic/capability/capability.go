@@ -21,6 +21,8 @@ var byKind = map[string]traffic.Capabilities{
 		PerFrameLatency:  true,
 		CrossHostLatency: true,
 		Ordering:         true,
+		Multicast:        true,
+		MPLS:             true,
 		LatencyType:      "as in the device model",
 	},
 }

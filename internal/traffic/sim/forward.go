@@ -1,41 +1,10 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
 )
-
-// phase is a part of a trial in which the same streams send.
-type phase struct{ from, to time.Duration }
-
-// phases of a trial of d: one ends whenever a stream has sent its frames.
-func (e *Engine) phases(streams []*traffic.Stream, d time.Duration) []phase {
-	ends := []time.Duration{d}
-	for _, s := range streams {
-		ends = append(ends, e.sendsFor(s, d))
-	}
-	slices.Sort(ends)
-	var parts []phase
-	from := time.Duration(0)
-	for _, to := range slices.Compact(ends) {
-		if to > from {
-			parts = append(parts, phase{from, to})
-			from = to
-		}
-	}
-	return parts
-}
-
-// sendsFor is how long a stream sends in a trial of d.
-func (e *Engine) sendsFor(s *traffic.Stream, d time.Duration) time.Duration {
-	load := e.trial.Loads[s.ID]
-	if load.Max || load.Frames == 0 || load.Rate.Frames <= 0 || e.trial.Duration <= 0 {
-		return d
-	}
-	return time.Duration(min(mulDivUp(load.Frames, uint64(load.Rate.PerNanos), uint64(load.Rate.Frames)), uint64(d)))
-}
 
 // passed is what of a stream got through the device.
 type passed struct {
@@ -116,30 +85,53 @@ func (p *egress) pass(ph phase, n []uint64, counts []passed) {
 	p.lost, p.arrived = arrived-left, arrived
 }
 
+// drops says whether the port may lose frames of these streams by their rate. It
+// is asked before the phases are walked through, since mostly it does not.
+func (p *egress) drops(flows []flow, d time.Duration) bool {
+	var most uint64
+	for _, f := range flows {
+		most += f.over(d, f.lasts)
+	}
+	return most > frames(p.e.rate(p.port, p.capacityPPM), d)
+}
+
+// through is what of the streams gets through the port in a trial of d.
+func (p *egress) through(flows []flow, d time.Duration) []passed {
+	counts := make([]passed, len(flows))
+	if !p.drops(flows, d) {
+		for i, f := range flows {
+			counts[i] = passed{sent: f.sent, received: f.sent}
+		}
+		return counts
+	}
+	n, before := make([]uint64, len(flows)), make([]uint64, len(flows))
+	for _, ph := range phases(flows, d) {
+		for i, f := range flows {
+			upTo := f.upTo(ph.to)
+			n[i], before[i] = upTo-before[i], upTo
+		}
+		p.pass(ph, n, counts)
+	}
+	return counts
+}
+
 // forward is one egress port of the device: beyond its capacity it drops, and the
 // nearer the load is to it, the longer frames wait.
-func (e *Engine) forward(m *traffic.Measurement, port string, streams []*traffic.Stream, capacityPPM int64, d time.Duration, known shapes) {
+func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capacityPPM int64, d time.Duration, known shapes) {
 	out := &egress{e: e, port: port, capacityPPM: capacityPPM}
-	counts := make([]passed, len(streams))
-	for _, ph := range e.phases(streams, d) {
-		n := make([]uint64, len(streams))
-		for i, s := range streams {
-			sent, lasts := m.Tx[s.ID].Sent, e.sendsFor(s, d)
-			upTo := func(t time.Duration) uint64 { return mulDiv(sent, uint64(min(t, lasts)), uint64(lasts)) }
-			n[i] = upTo(ph.to) - upTo(ph.from)
-		}
-		out.pass(ph, n, counts)
-	}
+	counts := out.through(flows, d)
 	var arrived uint64
-	for _, s := range streams {
-		arrived += m.Tx[s.ID].Sent
+	for _, f := range flows {
+		arrived += f.over(d, d-f.from)
 	}
 	at := func(ppm int64) uint64 { return frames(e.rate(port, ppm), d) }
 	shape, said := e.shape(portLoad{arrived: arrived, capacity: at(capacityPPM), at: at})
 	remark(m, said)
-	for i, s := range streams {
+	losing := e.row.lossPPM > 0 && arrived >= at(e.row.lossOnsetPPM)
+	reordering := e.row.reorderedPPM > 0 && arrived >= at(e.row.reorderOnsetPPM)
+	for i, s := range flows {
 		c := counts[i]
-		if e.row.lossPPM > 0 && arrived >= at(e.row.lossOnsetPPM) {
+		if losing {
 			if n := min(c.received, mulDiv(c.sent, uint64(e.row.lossPPM), uint64(whole))); n > 0 {
 				c.received, c.gapEnd = c.received-n, c.sent
 			}
@@ -155,7 +147,7 @@ func (e *Engine) forward(m *traffic.Measurement, port string, streams []*traffic
 			// The last frame arrives, so that a loss is always before it.
 			Next: c.sent, GapEnd: min(c.gapEnd, c.sent-1),
 		}
-		if e.row.reorderedPPM > 0 && arrived >= at(e.row.reorderOnsetPPM) {
+		if reordering {
 			count.Reordered = mulDiv(c.received, uint64(e.row.reorderedPPM), uint64(whole))
 		}
 		count.OutOfSequence = min(c.received, 3*count.Reordered+(c.sent-c.received))

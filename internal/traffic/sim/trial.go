@@ -23,7 +23,7 @@ func (e *Engine) sendingTime() time.Duration {
 		load := e.trial.Loads[s.ID]
 		perPort[s.TxPort] += load.Frames
 		if load.Frames > 0 && !load.Max {
-			longest = max(longest, mulDivUp(load.Frames, uint64(load.Rate.PerNanos), uint64(load.Rate.Frames)))
+			longest = max(longest, uint64(load.Delay)+mulDivUp(load.Frames, uint64(load.Rate.PerNanos), uint64(load.Rate.Frames)))
 		}
 	}
 	for name, frames := range perPort {
@@ -59,17 +59,19 @@ func (e *Engine) measure() traffic.Measurement {
 	if e.stopped.IsZero() { // Read while sending: as far as it is.
 		d = min(d, e.clock.Now().Sub(e.start))
 	}
-	m := traffic.Measurement{
-		Tx: make(map[uint16]traffic.TxCount, len(e.streams)), Rx: make(map[traffic.RxKey]traffic.RxCount, len(e.streams)),
-		TxTime: d,
-	}
+	m := traffic.Measurement{Tx: make(map[uint16]traffic.TxCount, len(e.streams)), TxTime: d}
 	e.send(&m, d)
-	byRx := map[string][]*traffic.Stream{}
+	byRx, received, begun := map[string][]flow{}, 0, latest(e.trial.Loads)
 	for i := range e.streams {
-		for _, port := range e.streams[i].RxPorts {
-			byRx[port] = append(byRx[port], &e.streams[i])
+		s := &e.streams[i]
+		load, sent := e.trial.Loads[s.ID], m.Tx[s.ID].Sent
+		f := flow{Stream: s, sent: sent, from: load.Delay, lasts: e.lasts(load, d, begun)}
+		for _, port := range s.RxPorts {
+			byRx[port] = append(byRx[port], f)
 		}
+		received += len(s.RxPorts)
 	}
+	m.Rx = make(map[traffic.RxKey]traffic.RxCount, received)
 	capacity := e.row.capacityPPM
 	if n := e.row.noisePPM; n > 0 {
 		rng := rand.New(rand.NewPCG(e.seed, e.number))
@@ -77,8 +79,8 @@ func (e *Engine) measure() traffic.Measurement {
 	}
 	shapes := shapes{}
 	for _, port := range e.order {
-		if streams := byRx[port]; streams != nil {
-			e.forward(&m, port, streams, capacity, d, shapes)
+		if flows := byRx[port]; flows != nil {
+			e.forward(&m, port, flows, capacity, d, shapes)
 		}
 	}
 	if e.row.between != "" {
@@ -100,10 +102,10 @@ func (e *Engine) send(m *traffic.Measurement, d time.Duration) {
 		if !ok {
 			continue
 		}
-		n := frames(load.Rate, d)
+		n := frames(load.Rate, d-load.Delay)
 		if load.Max {
 			// Every stream asks for the whole line; what the tester can do is divided.
-			n = frames(e.rate(s.TxPort, whole), d)
+			n = frames(e.rate(s.TxPort, whole), d-load.Delay)
 		}
 		if load.Frames > 0 && (n > load.Frames || complete) {
 			n = load.Frames
@@ -126,7 +128,7 @@ func (e *Engine) send(m *traffic.Measurement, d time.Duration) {
 		if total, limit := perPort[s.TxPort], limits[s.TxPort]; total > limit {
 			sent = mulDiv(sent, limit, total)
 		}
-		count := traffic.TxCount{Intended: intended[i], Sent: sent, Duration: d}
+		count := traffic.TxCount{Intended: intended[i], Sent: sent, Duration: max(0, d-e.trial.Loads[s.ID].Delay)}
 		if e.trial.Loads[s.ID].Max {
 			count.Intended = sent // As fast as it can is never less than intended.
 		}

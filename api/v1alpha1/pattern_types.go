@@ -1,0 +1,89 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// FullMeshPattern is fully meshed traffic (RFC 2889 section 5.1).
+type FullMeshPattern struct{}
+
+// PartialMeshPattern is partially meshed traffic (RFC 2889 sections 5.2 to 5.4).
+// One port on one side makes it one-to-many or many-to-one, both directions make
+// it backbone traffic.
+//
+// +kubebuilder:validation:ExactlyOneOf=senders;senderCount
+// +kubebuilder:validation:AtMostOneOf=receivers;receiverCount
+type PartialMeshPattern struct {
+	// senders are the names of the ports of the sending side.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=15
+	Senders []string `json:"senders,omitempty"`
+	// senderCount takes the bed's first ports as the sending side.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1023
+	SenderCount *int32 `json:"senderCount,omitempty"`
+	// receivers are the names of the ports of the other side; without them and
+	// without receiverCount it is all other ports of the bed.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=15
+	Receivers []string `json:"receivers,omitempty"`
+	// receiverCount takes the first of the bed's ports that do not send as the other
+	// side.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1023
+	ReceiverCount *int32 `json:"receiverCount,omitempty"`
+	// bidirectional makes the other side send to the sending side as well.
+	// +optional
+	// +kubebuilder:default=false
+	Bidirectional *bool `json:"bidirectional,omitempty"`
+}
+
+// FanOutPattern is multicast from one port to all others (RFC 3918).
+type FanOutPattern struct {
+	// sender is the name of the port that sends; by default the bed's first port.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	Sender string `json:"sender,omitempty"`
+	// groups is how many multicast groups the port sends to in turn; every other
+	// port joins all of them.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 65536",messageExpression="'groups is %d: every group is a stream, and 65536 streams are told apart: give 1 to 65536'.format([self])"
+	Groups int32 `json:"groups,omitempty"`
+	// firstGroup is the first group, the others count up from it. The default is
+	// 225.1.1.1 with ipv4 and ff1e::2001:2:8000:1 with ipv6.
+	// +optional
+	FirstGroup GroupAddress `json:"firstGroup,omitempty"`
+}
+
+// NToNPattern is multicast from every port to all others, each with a group of
+// its own.
+type NToNPattern struct {
+	// firstGroup is the group of the bed's first port, those of the others count up
+	// from it. The default is 225.1.1.1 with ipv4 and ff1e::2001:2:8000:1 with ipv6.
+	// +optional
+	FirstGroup GroupAddress `json:"firstGroup,omitempty"`
+	// stagger is how much later than the port before it each port begins to send, so
+	// that the frames of all ports do not arrive at once.
+	// +optional
+	// +kubebuilder:default="64us"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('100ms')",messageExpression="'stagger is ' + self + ': give 0s to 100ms'"
+	Stagger *metav1.Duration `json:"stagger,omitempty"`
+}
+
+// GroupAddress is a multicast group that devices forward, such as 225.1.1.1 or
+// ff1e::1.
+//
+// +kubebuilder:validation:MinLength=2
+// +kubebuilder:validation:MaxLength=39
+// +kubebuilder:validation:XValidation:rule="isIP(self) && !ip(self).isUnspecified() && (ip(self).family() == 4 ? cidr('224.0.0.0/4').containsIP(ip(self)) : cidr('ff00::/8').containsIP(ip(self)))",messageExpression="'\"' + self + '\" is not a multicast group: give an address of 224.0.1.0 to 239.255.255.255, or of ff00::/8, such as 225.1.1.1'"
+type GroupAddress string

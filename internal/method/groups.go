@@ -1,0 +1,96 @@
+package method
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/plan"
+)
+
+// join makes the ports members of the groups that the lab's streams are sent to,
+// and ends memberships of other streams. Ports that are members join again: the
+// generator may have forgotten it.
+func (l *Lab) join(ctx context.Context) error {
+	wanted := l.plan.Memberships()
+	if len(l.joined) > 0 && !slices.Equal(l.joined, wanted) {
+		if err := l.leave(ctx); err != nil {
+			return err
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	l.joined = wanted // Also when it fails half way, so that all are left.
+	if _, err := l.gen.Join(ctx, wanted); err != nil {
+		return fmt.Errorf("joining multicast groups: %w", err)
+	}
+	return nil
+}
+
+// leave ends the memberships that the lab's ports have.
+func (l *Lab) leave(ctx context.Context) error {
+	joined := l.joined
+	l.joined = nil
+	if len(joined) == 0 {
+		return nil
+	}
+	if _, err := l.gen.Leave(ctx, joined); err != nil {
+		return fmt.Errorf("leaving multicast groups: %w", err)
+	}
+	return nil
+}
+
+// Close gives back what the lab holds at the device: the memberships of its
+// ports. It does so also after the run was cancelled.
+func (l *Lab) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return l.leave(ctx)
+}
+
+// multicast sums up a trial by groups; nil without a stream to a group.
+func (t *Trial) multicast() *v1alpha1.MulticastSummary {
+	var s *v1alpha1.MulticastSummary
+	for _, stream := range t.streams {
+		if !stream.Headers.DstIP.IsMulticast() {
+			continue
+		}
+		var received uint64
+		for _, port := range stream.Rx {
+			received += t.at(stream, port).Received
+		}
+		n := int64(received)
+		if s == nil {
+			s = &v1alpha1.MulticastSummary{MinFrames: n}
+		}
+		s.Groups++
+		s.Receivers = max(s.Receivers, int32(len(stream.Rx)))
+		s.MinFrames, s.MaxFrames = min(s.MinFrames, n), max(s.MaxFrames, n)
+	}
+	if s != nil {
+		s.MinFramesPerSecond, s.MaxFramesPerSecond = t.perSecond(s.MinFrames), t.perSecond(s.MaxFrames)
+	}
+	return s
+}
+
+// perSecond is a number of frames over the time that sending took, in frames/s.
+func (t *Trial) perSecond(frames int64) int64 {
+	took := max(t.Duration, t.TxTime)
+	if took <= 0 {
+		return 0
+	}
+	rate := new(big.Rat).SetFrac(big.NewInt(frames), big.NewInt(int64(took)))
+	return frame.Round(rate.Mul(rate, big.NewRat(int64(time.Second), 1)))
+}
+
+// hostsOf is how many frames of a stream it takes to show the device all of its
+// addresses.
+func hostsOf(s plan.Stream) uint64 {
+	h := s.Headers
+	return uint64(max(h.SrcIPCount, h.DstIPCount, h.SrcMACCount, h.DstMACCount, 1))
+}

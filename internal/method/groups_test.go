@@ -1,0 +1,141 @@
+package method
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/sim"
+)
+
+// recorder notes what a generator is told, and fails once when it is asked to
+// start its nth trial.
+type recorder struct {
+	*sim.Engine
+	told   []string
+	starts int
+	failAt int
+}
+
+func (r *recorder) Configure(ctx context.Context, streams []traffic.Stream) error {
+	r.told = append(r.told, fmt.Sprintf("configure %d", len(streams)))
+	return r.Engine.Configure(ctx, streams)
+}
+
+func (r *recorder) Join(ctx context.Context, m []traffic.Membership) (traffic.Moments, error) {
+	r.told = append(r.told, fmt.Sprintf("join %v", m))
+	return r.Engine.Join(ctx, m)
+}
+
+func (r *recorder) Leave(ctx context.Context, m []traffic.Membership) (traffic.Moments, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	r.told = append(r.told, fmt.Sprintf("leave %v", m))
+	return r.Engine.Leave(ctx, m)
+}
+
+func (r *recorder) Start(ctx context.Context, trial traffic.Trial) error {
+	if r.starts++; r.starts == r.failAt {
+		return errors.New("the traffic pod restarted")
+	}
+	r.told = append(r.told, "start")
+	return r.Engine.Start(ctx, trial)
+}
+
+// multicastPlan is a plan of one latency trial with a pattern, at two frame sizes.
+func multicastPlan(t *testing.T, p v1alpha1.Pattern) plan.Plan {
+	t.Helper()
+	var b v1alpha1.Benchmark
+	b.Spec.Tests = []v1alpha1.Test{{Name: "latency", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"50%"}}}}
+	var profile v1alpha1.TrafficProfile
+	profile.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{64, 128}, Pattern: p, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}}
+	var bed v1alpha1.TestBed
+	bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 3, Speed: "10G"}}}
+	bed.Spec.Device.Simulated = &v1alpha1.SimulatedDevice{}
+	made, err := plan.Build(&b, &profile, &bed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// Groups are joined before the first frame, joined again when the generator has
+// forgotten them, and left at the end, also when the run was cancelled.
+func TestGroupsAreJoinedAndLeft(t *testing.T) {
+	p := multicastPlan(t, v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{Groups: 2}})
+	gen := &recorder{Engine: simulate(t, header+"\n64,100,1,2,3\n128,100,1,2,3\n", p), failAt: 4}
+	lab := open(t, gen, p, nil)
+	mustRun(t, lab, p.Steps[0])
+	mustRun(t, lab, p.Steps[1])
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for range 2 { // Twice, to see that nothing is left twice.
+		if err := lab.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	members := fmt.Sprint(p.Memberships())
+	join, leave := "join "+members, "leave "+members
+	want := []string{
+		"configure 2", join, "start", "start", // 64 B: learning, the trial
+		"configure 2", join, "start", // 128 B: learning, a trial that fails
+		"configure 2", join, "start", "start", leave,
+	}
+	if !slices.Equal(gen.told, want) {
+		t.Errorf("the generator was told\n%q, want\n%q", gen.told, want)
+	}
+}
+
+func TestUnicastJoinsNothing(t *testing.T) {
+	p := multicastPlan(t, v1alpha1.Pattern{FullMesh: &v1alpha1.FullMeshPattern{}})
+	gen := &recorder{Engine: simulate(t, header+"\n64,100,1,2,3\n", p)}
+	lab := open(t, gen, p, nil)
+	mustRun(t, lab, p.Steps[0])
+	if err := lab.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"configure 6", "start", "start"}; !slices.Equal(gen.told, want) {
+		t.Errorf("the generator was told %q, want %q", gen.told, want)
+	}
+}
+
+// The frames of a group are summed over its receivers, and a condensed trial
+// still knows them.
+func TestMulticastSummary(t *testing.T) {
+	p := multicastPlan(t, v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{Groups: 2}})
+	m := traffic.Measurement{Tx: map[uint16]traffic.TxCount{0: {Intended: 100, Sent: 100}, 1: {Intended: 100, Sent: 100}}, Rx: map[traffic.RxKey]traffic.RxCount{}}
+	for key, n := range map[traffic.RxKey]uint64{{Stream: 0, Port: "p2"}: 100, {Stream: 0, Port: "p3"}: 100, {Stream: 1, Port: "p2"}: 90, {Stream: 1, Port: "p3"}: 100} {
+		m.Rx[key] = traffic.RxCount{Received: n, Latency: traffic.Latency{Count: n, MinNs: 5, MaxNs: 5, SumNs: 5 * n, Buckets: map[uint32]uint64{5: n}}}
+	}
+	trial := newTrial(p, 64, 500_000, 2_000_000_000, m)
+	want := v1alpha1.MulticastSummary{Groups: 2, Receivers: 2, MinFrames: 190, MaxFrames: 200, MinFramesPerSecond: 95, MaxFramesPerSecond: 100}
+	if got := trial.Multicast(); got == nil || *got != want {
+		t.Errorf("summary %+v, want %+v", got, want)
+	}
+	if trial.Expected != 400 || trial.Received != 390 || trial.Lost != 10 {
+		t.Errorf("trial %+v", trial)
+	}
+	before := trial.Latency()
+	trial.condense()
+	if got := trial.Multicast(); trial.measurement.Rx != nil || *got != want {
+		t.Errorf("condensed: %+v", got)
+	}
+	if after := trial.Latency(); after.Count != 390 || after.Count != before.Count || after.SumNs.Cmp(before.SumNs) != 0 {
+		t.Errorf("condensed: %+v", after)
+	}
+	if got := newTrial(twoWay(), 64, 1, 1, measurement(1, 1, 1, 1)).Multicast(); got != nil {
+		t.Errorf("unicast: %+v", got)
+	}
+}
+
+func TestHostsOfHardwareAddresses(t *testing.T) {
+	if n := hostsOf(plan.Stream{Headers: traffic.Headers{SrcMACCount: 7, DstMACCount: 9}}); n != 9 {
+		t.Errorf("%d frames show all addresses, want 9", n)
+	}
+}

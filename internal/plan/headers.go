@@ -1,0 +1,64 @@
+package plan
+
+import (
+	"math/rand/v2"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// UDP ports of a profile that names none: a source above those that services
+// use, and the discard port (RFC 2544 appendix C.2.6).
+const (
+	defaultSourcePort      = 20001
+	defaultDestinationPort = 9
+)
+
+// headers are those that all streams of a profile share: everything but the
+// addresses.
+func headers(packet v1alpha1.Packet) traffic.Headers {
+	var h traffic.Headers
+	if packet.Ethernet == nil {
+		h.SrcPort, h.SrcPortCount, h.DstPort, h.DstPortCount = defaultSourcePort, 1, defaultDestinationPort, 1
+		if udp := packet.UDP; udp != nil {
+			h.SrcPort, h.SrcPortCount = portRange(udp.SourcePorts, h.SrcPort)
+			h.DstPort, h.DstPortCount = portRange(udp.DestinationPorts, h.DstPort)
+		}
+	}
+	if v := packet.VLAN; v != nil {
+		h.VLAN = traffic.VLAN{ID: uint16(v.ID), Priority: uint8(v.Priority)}
+	}
+	if packet.MPLS != nil {
+		for _, label := range packet.MPLS.Labels {
+			h.Labels = append(h.Labels, uint32(label))
+		}
+	}
+	switch {
+	case packet.DSCP != nil:
+		h.TrafficClass = uint8(*packet.DSCP) << 2
+	case packet.IPPrecedence != nil:
+		h.TrafficClass = uint8(*packet.IPPrecedence) << 5
+	}
+	return h
+}
+
+func portRange(r *v1alpha1.PortRange, first uint16) (uint16, uint32) {
+	if r == nil {
+		return first, 1
+	}
+	return uint16(r.First), uint32(max(r.Count, 1))
+}
+
+// macSeed makes the hardware addresses of a bed the same in every run.
+const macSeed = 4814
+
+// firstMAC is the first hardware address behind a port, by the port's index: the
+// port's number stands in the second and third octet, so that no two ports share
+// an address, and the others are pseudorandom (RFC 4814 section 4.2). The address
+// is of one station, and locally administered, so that it is nobody's.
+func firstMAC(port int) traffic.MAC {
+	rng := rand.New(rand.NewPCG(macSeed, uint64(port)))
+	n := rng.Uint32()
+	number := port + 1
+	return traffic.MAC{byte(n)&^0b11 | 0b10, byte(number >> 8), byte(number), byte(n >> 8), byte(n >> 16), byte(n >> 24)}
+}

@@ -1,0 +1,124 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+)
+
+// traffic describes the profile in one line.
+func (d *Document) traffic() string {
+	p := d.Profile
+	if p == nil {
+		return ""
+	}
+	parts := []string{packetName(p.Packet)}
+	if text := patternText(p.Pattern, p.Packet.IPv6 != nil); text != "" {
+		parts = append(parts, text)
+	}
+	return strings.Join(append(parts, headerTexts(p.Packet)...), ", ")
+}
+
+func packetName(p v1alpha1.Packet) string {
+	switch {
+	case p.Ethernet != nil:
+		return "Ethernet without network layer"
+	case p.IPv6 != nil:
+		return "IPv6/UDP"
+	}
+	return "IPv4/UDP"
+}
+
+func patternText(p v1alpha1.Pattern, ipv6 bool) string {
+	switch {
+	case p.Pairs != nil:
+		return "port pairs " + directions(p.Pairs.Bidirectional == nil || *p.Pairs.Bidirectional)
+	case p.FullMesh != nil:
+		return "full mesh (RFC 2889 section 5.1)"
+	case p.PartialMesh != nil:
+		return sidesText(*p.PartialMesh) + " " + directions(p.PartialMesh.Bidirectional != nil && *p.PartialMesh.Bidirectional)
+	case p.FanOut != nil:
+		sender := cmp.Or(p.FanOut.Sender, "the first port")
+		return fmt.Sprintf("multicast from %s to all others, %s", sender, groupsText(max(p.FanOut.Groups, 1), plan.FirstGroup(p.FanOut.FirstGroup, ipv6)))
+	case p.NToN != nil:
+		return fmt.Sprintf("multicast from every port to all others, one group each from %s up, each port %s after the one before", plan.FirstGroup(p.NToN.FirstGroup, ipv6), plan.Stagger(*p.NToN))
+	}
+	return ""
+}
+
+func directions(both bool) string {
+	if both {
+		return "in both directions"
+	}
+	return "in one direction"
+}
+
+func groupsText(n int32, first netip.Addr) string {
+	if n == 1 {
+		return "group " + first.String()
+	}
+	return fmt.Sprintf("%d groups from %s up", n, first)
+}
+
+func sidesText(p v1alpha1.PartialMeshPattern) string {
+	side := func(names []string, count *int32, first, other string) string {
+		switch {
+		case len(names) > 0:
+			return strings.Join(names, ", ")
+		case count != nil:
+			return fmt.Sprintf("%s %d ports", first, *count)
+		}
+		return other
+	}
+	return fmt.Sprintf("partial mesh (RFC 2889 section 5.3) from %s to %s",
+		side(p.Senders, p.SenderCount, "the first", "no port"), side(p.Receivers, p.ReceiverCount, "the next", "all other ports"))
+}
+
+// headerTexts describe what stands in the headers beyond the defaults.
+func headerTexts(p v1alpha1.Packet) []string {
+	var parts []string
+	hosts := int32(0)
+	for _, ip := range []*v1alpha1.IPPacket{p.IPv4, p.IPv6} {
+		if ip != nil {
+			hosts = ip.HostsPerPort
+		}
+	}
+	if p.Ethernet != nil {
+		hosts = p.Ethernet.HostsPerPort
+	}
+	if hosts > 1 {
+		parts = append(parts, fmt.Sprintf("%d hosts per port", hosts))
+	}
+	if udp := p.UDP; udp != nil {
+		if r := udp.SourcePorts; r != nil {
+			parts = append(parts, "from UDP "+portRange(*r))
+		}
+		if r := udp.DestinationPorts; r != nil {
+			parts = append(parts, "to UDP "+portRange(*r))
+		}
+	}
+	if v := p.VLAN; v != nil {
+		parts = append(parts, fmt.Sprintf("VLAN %d priority %d", v.ID, v.Priority))
+	}
+	if m := p.MPLS; m != nil {
+		parts = append(parts, "MPLS labels "+strings.Trim(fmt.Sprint(m.Labels), "[]"))
+	}
+	if p.DSCP != nil {
+		parts = append(parts, fmt.Sprintf("DSCP %d", *p.DSCP))
+	}
+	if p.IPPrecedence != nil {
+		parts = append(parts, fmt.Sprintf("IP precedence %d", *p.IPPrecedence))
+	}
+	return parts
+}
+
+func portRange(r v1alpha1.PortRange) string {
+	if r.Count <= 1 {
+		return fmt.Sprint(r.First)
+	}
+	return fmt.Sprintf("%d-%d", r.First, r.First+r.Count-1)
+}

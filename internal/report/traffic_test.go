@@ -1,0 +1,47 @@
+package report
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func TestTraffic(t *testing.T) {
+	ip := &v1alpha1.IPPacket{HostsPerPort: 1}
+	for want, spec := range map[string]v1alpha1.TrafficProfileSpec{
+		"IPv4/UDP, port pairs in one direction, VLAN 7 priority 3, MPLS labels 16 17, DSCP 46": {
+			Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{Bidirectional: ptr(false)}},
+			Packet:  v1alpha1.Packet{IPv4: ip, VLAN: &v1alpha1.VLANTag{ID: 7, Priority: 3}, MPLS: &v1alpha1.MPLSStack{Labels: []int32{16, 17}}, DSCP: ptr[int32](46)},
+		},
+		"Ethernet without network layer, full mesh (RFC 2889 section 5.1), 10 hosts per port": {
+			Pattern: v1alpha1.Pattern{FullMesh: &v1alpha1.FullMeshPattern{}}, Packet: v1alpha1.Packet{Ethernet: &v1alpha1.EthernetPacket{HostsPerPort: 10}},
+		},
+		"IPv4/UDP, partial mesh (RFC 2889 section 5.3) from p1, p2 to all other ports in both directions, IP precedence 0": {
+			Pattern: v1alpha1.Pattern{PartialMesh: &v1alpha1.PartialMeshPattern{Senders: []string{"p1", "p2"}, Bidirectional: ptr(true)}},
+			Packet:  v1alpha1.Packet{IPv4: ip, IPPrecedence: ptr[int32](0)},
+		},
+		"IPv4/UDP, partial mesh (RFC 2889 section 5.3) from the first 2 ports to the next 3 ports in one direction": {
+			Pattern: v1alpha1.Pattern{PartialMesh: &v1alpha1.PartialMeshPattern{SenderCount: ptr[int32](2), ReceiverCount: ptr[int32](3)}},
+			Packet:  v1alpha1.Packet{IPv4: ip},
+		},
+		"IPv6/UDP, multicast from the first port to all others, 3 groups from ff1e::2001:2:8000:1 up": {
+			Pattern: v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{Groups: 3}}, Packet: v1alpha1.Packet{IPv6: ip},
+		},
+		"IPv4/UDP, multicast from p2 to all others, group 239.1.1.1": {
+			Pattern: v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{Sender: "p2", FirstGroup: "239.1.1.1"}}, Packet: v1alpha1.Packet{IPv4: ip},
+		},
+		"IPv4/UDP, multicast from every port to all others, one group each from 225.1.1.1 up, each port 100µs after the one before": {
+			Pattern: v1alpha1.Pattern{NToN: &v1alpha1.NToNPattern{Stagger: &metav1.Duration{Duration: 100 * time.Microsecond}}}, Packet: v1alpha1.Packet{IPv4: ip},
+		},
+	} {
+		d := &Document{Profile: &spec}
+		if got := d.traffic(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
