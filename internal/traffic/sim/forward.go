@@ -20,6 +20,10 @@ type egress struct {
 	capacityPPM int64
 	// queue is what waits in the buffer.
 	queue uint64
+	// short is how many frames fewer than their rates make the streams send in a
+	// trial of length, as each sends whole frames.
+	short  uint64
+	length time.Duration
 	// lost of arrived frames in the phase before.
 	lost, arrived uint64
 }
@@ -51,7 +55,7 @@ func (p *egress) pass(ph phase, n []uint64, counts []passed) {
 	}
 	limit := p.limit(ph, arrived)
 	room := limit + p.e.row.buffer - p.queue
-	left := min(arrived, room)
+	left := arrived - min(arrived, p.excess(ph, arrived, room))
 	dropping := arrived > left
 	p.queue = p.queue + left - min(limit, p.queue+left)
 	// After an overload the device goes on dropping for a while.
@@ -85,25 +89,29 @@ func (p *egress) pass(ph phase, n []uint64, counts []passed) {
 	p.lost, p.arrived = arrived-left, arrived
 }
 
-// drops says whether the port may lose frames of these streams by their rate. It
-// is asked before the phases are walked through, since mostly it does not.
-func (p *egress) drops(flows []flow, d time.Duration) bool {
-	var most uint64
-	for _, f := range flows {
-		most += f.over(d, f.lasts)
-	}
-	return most > frames(p.e.rate(p.port, p.capacityPPM), d)
+// excess is how many of the frames that arrive in a phase find no room. By their
+// rates the streams send a little more than arrives, and what counts is whether
+// that finds room: otherwise a port with hundreds of streams would take a load
+// just above its capacity.
+func (p *egress) excess(ph phase, arrived, room uint64) uint64 {
+	short := mulDiv(p.short, uint64(ph.to), uint64(p.length)) - mulDiv(p.short, uint64(ph.from), uint64(p.length))
+	over := arrived + short - min(arrived+short, room)
+	missing := min(over, short)
+	return max(over-missing, missing)
 }
 
-// through is what of the streams gets through the port in a trial of d.
+// through is what of the streams gets through the port in a trial of d. Mostly it
+// is all of them, so that this is asked before the phases are walked through.
 func (p *egress) through(flows []flow, d time.Duration) []passed {
 	counts := make([]passed, len(flows))
-	if !p.drops(flows, d) {
+	most, short := arrivals(flows, func(f flow) uint64 { return f.over(d, f.lasts) })
+	if most+short <= frames(p.e.rate(p.port, p.capacityPPM), d) {
 		for i, f := range flows {
 			counts[i] = passed{sent: f.sent, received: f.sent}
 		}
 		return counts
 	}
+	p.short, p.length = short, d
 	n, before := make([]uint64, len(flows)), make([]uint64, len(flows))
 	for _, ph := range phases(flows, d) {
 		for i, f := range flows {
@@ -120,10 +128,8 @@ func (p *egress) through(flows []flow, d time.Duration) []passed {
 func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capacityPPM int64, d time.Duration, known shapes) {
 	out := &egress{e: e, port: port, capacityPPM: capacityPPM}
 	counts := out.through(flows, d)
-	var arrived uint64
-	for _, f := range flows {
-		arrived += f.over(d, d-f.from)
-	}
+	arrived, short := arrivals(flows, func(f flow) uint64 { return f.over(d, d-f.from) })
+	arrived += short
 	at := func(ppm int64) uint64 { return frames(e.rate(port, ppm), d) }
 	shape, said := e.shape(portLoad{arrived: arrived, capacity: at(capacityPPM), at: at})
 	remark(m, said)

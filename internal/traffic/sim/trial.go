@@ -66,6 +66,7 @@ func (e *Engine) measure() traffic.Measurement {
 		s := &e.streams[i]
 		load, sent := e.trial.Loads[s.ID], m.Tx[s.ID].Sent
 		f := flow{Stream: s, sent: sent, from: load.Delay, lasts: e.lasts(load, d, begun)}
+		f.steadily(load, d)
 		for _, port := range s.RxPorts {
 			byRx[port] = append(byRx[port], f)
 		}
