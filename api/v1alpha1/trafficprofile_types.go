@@ -33,6 +33,7 @@ type TrafficProfileList struct {
 // TrafficProfileSpec describes sizes, pattern and headers.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.packet.ipv6) || self.frameSizes.all(s, s >= 86)",messageExpression="'spec.frameSizes has %d: an IPv6/UDP frame with its signature needs at least 86 bytes (14 Ethernet, 40 IPv6, 8 UDP, 20 signature, 4 FCS)'.format([self.frameSizes.filter(s, s < 86)[0]])"
+// +kubebuilder:validation:XValidation:rule="(!has(self.packet.vlan) && !has(self.packet.mpls)) || self.frameSizes.all(s, s >= (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0))",messageExpression="'spec.frameSizes has %d: these headers with a VLAN tag or MPLS labels, 4 bytes each, need at least %d bytes: raise the frame size'.format([self.frameSizes.filter(s, s < (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0))[0], (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0)])"
 type TrafficProfileSpec struct {
 	// frameSizes in bytes, with the 4-byte FCS and without preamble and
 	// inter-frame gap; each size is tested for itself. The default is the list of

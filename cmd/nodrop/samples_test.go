@@ -67,6 +67,24 @@ func simulatedSample(t *testing.T, dir string) bool {
 
 // sampleChecks hold what each sample says in its first lines.
 var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
+	"ethernet":  rates(829_613_095, 187_958_647, 65_015_605),
+	"ipv4-mesh": rates(829_613_095, 187_958_647),
+	"ipv6":      rates(37_735_849, 3_250_780),
+	"multicast": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		rates(1_041_604_167, 164_463_816)(t, rows)
+		// A quarter of 148,800,595.238 frames/s for 60 s, to the frame, at 7 ports.
+		want := v1alpha1.MulticastSummary{Groups: 4, Receivers: 7, MinFrames: 7 * 2_232_008_928, MaxFrames: 7 * 2_232_008_928,
+			MinFramesPerSecond: 260_401_042, MaxFramesPerSecond: 260_401_042}
+		if m := rows[0].Multicast; m == nil || *m != want {
+			t.Errorf("groups: %+v, want %+v", m, want)
+		}
+	},
+	"n-to-n": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		rates(829_613_095, 187_958_647)(t, rows)
+		if m := rows[0].Multicast; m == nil || m.Groups != 8 || m.Receivers != 7 || m.MinFrames >= m.MaxFrames {
+			t.Errorf("groups: %+v", m)
+		}
+	},
 	"frame-loss": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		// 45 of 100 parts pass: of 90 half are lost. After two loads without loss the
 		// test is over.

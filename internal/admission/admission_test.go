@@ -56,8 +56,10 @@ func broken(t *testing.T, s *server) {
 	if len(files) < 10 {
 		t.Fatalf("found %d broken manifests, want at least 10", len(files))
 	}
-	for _, given := range s.load("config", "samples", "broken", "given", "two-nodes.yaml") {
-		s.Expect(s.apply(given)).To(Succeed(), "what the broken manifests are broken against")
+	for _, name := range []string{"two-nodes.yaml", "profiles.yaml"} {
+		for _, given := range s.load("config", "samples", "broken", "given", name) {
+			s.Expect(s.apply(given)).To(Succeed(), "what the broken manifests are broken against")
+		}
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
