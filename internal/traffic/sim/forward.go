@@ -135,6 +135,7 @@ func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capa
 	remark(m, said)
 	losing := e.row.lossPPM > 0 && arrived >= at(e.row.lossOnsetPPM)
 	reordering := e.row.reorderedPPM > 0 && arrived >= at(e.row.reorderOnsetPPM)
+	var latency traffic.Latency
 	for i, s := range flows {
 		c := counts[i]
 		if losing {
@@ -145,11 +146,14 @@ func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capa
 		if c.received == 0 {
 			continue
 		}
-		shape.count = c.received
+		if shape.count != c.received { // Most streams are alike.
+			shape.count = c.received
+			latency = known.latency(shape)
+		}
 		count := traffic.RxCount{
 			Received:  c.received,
 			Duplicate: mulDiv(c.received, uint64(e.row.duplicatePPM), uint64(whole)),
-			Latency:   known.latency(shape),
+			Latency:   latency,
 			// The last frame arrives, so that a loss is always before it.
 			Next: c.sent, GapEnd: min(c.gapEnd, c.sent-1),
 		}

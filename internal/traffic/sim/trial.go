@@ -60,17 +60,13 @@ func (e *Engine) measure() traffic.Measurement {
 		d = min(d, e.clock.Now().Sub(e.start))
 	}
 	m := traffic.Measurement{Tx: make(map[uint16]traffic.TxCount, len(e.streams)), TxTime: d}
-	e.send(&m, d)
-	byRx, received, begun := map[string][]flow{}, 0, latest(e.trial.Loads)
-	for i := range e.streams {
-		s := &e.streams[i]
-		load, sent := e.trial.Loads[s.ID], m.Tx[s.ID].Sent
-		f := flow{Stream: s, sent: sent, from: load.Delay, lasts: e.lasts(load, d, begun)}
-		f.steadily(load, d)
-		for _, port := range s.RxPorts {
-			byRx[port] = append(byRx[port], f)
+	byRx, received := make([][]flow, len(e.order)), 0
+	for _, f := range e.send(&m, d) {
+		for _, port := range f.RxPorts {
+			i := e.index[port]
+			byRx[i] = append(byRx[i], f)
 		}
-		received += len(s.RxPorts)
+		received += len(f.RxPorts)
 	}
 	m.Rx = make(map[traffic.RxKey]traffic.RxCount, received)
 	capacity := e.row.capacityPPM
@@ -79,8 +75,8 @@ func (e *Engine) measure() traffic.Measurement {
 		capacity = min(max(capacity+rng.Int64N(2*n+1)-n, 0), whole)
 	}
 	shapes := shapes{}
-	for _, port := range e.order {
-		if flows := byRx[port]; flows != nil {
+	for i, port := range e.order {
+		if flows := byRx[i]; flows != nil {
 			e.forward(&m, port, flows, capacity, d, shapes)
 		}
 	}
@@ -91,16 +87,19 @@ func (e *Engine) measure() traffic.Measurement {
 	return m
 }
 
-// send fills in what every stream was to send and what the tester could.
-func (e *Engine) send(m *traffic.Measurement, d time.Duration) {
-	intended := make([]uint64, len(e.streams))
-	perPort := map[string]uint64{}
+// send fills in what every stream was to send and what the tester could, and
+// returns what that makes of each.
+func (e *Engine) send(m *traffic.Measurement, d time.Duration) []flow {
+	intended, loads, tx := make([]uint64, len(e.streams)), make([]traffic.Load, len(e.streams)), make([]int, len(e.streams))
+	perPort := make([]uint64, len(e.order))
 	// Without a duration, sending lasts exactly as long as the frames take, unless
 	// it was stopped before.
 	complete := e.trial.Duration <= 0 && d >= e.sendingTime()
-	for i, s := range e.streams {
+	for i := range e.streams {
+		s := &e.streams[i]
 		load, ok := e.trial.Loads[s.ID]
 		if !ok {
+			tx[i] = -1
 			continue
 		}
 		n := frames(load.Rate, d-load.Delay)
@@ -111,30 +110,35 @@ func (e *Engine) send(m *traffic.Measurement, d time.Duration) {
 		if load.Frames > 0 && (n > load.Frames || complete) {
 			n = load.Frames
 		}
-		intended[i] = n
-		perPort[s.TxPort] += n
+		intended[i], loads[i], tx[i] = n, load, e.index[s.TxPort]
+		perPort[tx[i]] += n
 	}
-	limits := map[string]uint64{}
-	for name := range perPort {
-		limits[name] = frames(e.rate(name, e.row.generatorPPM), d)
-		if complete {
-			limits[name] = math.MaxUint64
+	limits := make([]uint64, len(e.order))
+	for i, name := range e.order {
+		limits[i] = math.MaxUint64
+		if perPort[i] > 0 && !complete {
+			limits[i] = frames(e.rate(name, e.row.generatorPPM), d)
 		}
 	}
-	for i, s := range e.streams {
-		if _, ok := e.trial.Loads[s.ID]; !ok {
+	flows, begun := make([]flow, len(e.streams)), latest(e.trial.Loads)
+	for i := range flows {
+		s, load, sent := &e.streams[i], loads[i], intended[i]
+		flows[i] = flow{Stream: s, lasts: e.lasts(load, d, begun)}
+		if tx[i] < 0 {
 			continue
 		}
-		sent := intended[i]
-		if total, limit := perPort[s.TxPort], limits[s.TxPort]; total > limit {
+		if total, limit := perPort[tx[i]], limits[tx[i]]; total > limit {
 			sent = mulDiv(sent, limit, total)
 		}
-		count := traffic.TxCount{Intended: intended[i], Sent: sent, Duration: max(0, d-e.trial.Loads[s.ID].Delay)}
-		if e.trial.Loads[s.ID].Max {
+		count := traffic.TxCount{Intended: intended[i], Sent: sent, Duration: max(0, d-load.Delay)}
+		if load.Max {
 			count.Intended = sent // As fast as it can is never less than intended.
 		}
 		m.Tx[s.ID] = count
+		flows[i].sent, flows[i].from = sent, load.Delay
+		flows[i].steadily(load, d)
 	}
+	return flows
 }
 
 // mulDiv is a*b/c rounded down, without overflow in between; the largest number
