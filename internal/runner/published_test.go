@@ -111,8 +111,9 @@ func comesBack(t *testing.T, cfg Config) {
 		sizes++
 		want := published[row["frame bytes"]]
 		near(t, row, "line rate %", want["line_rate_percent"], 0.0001, 0)
-		// What is published as frames/s was counted with a clock of the tester's own.
-		near(t, row, "frames/s", want["frames_per_second"], 0, 1e-6)
+		// What is published as frames/s was measured, with a clock of the tester's own;
+		// the report prints whole frames.
+		near(t, row, "frames/s", want["frames_per_second"], 0.5, 1e-6)
 		delaysComeBack(t, row, want)
 		r.inHTML(t, want)
 	}
