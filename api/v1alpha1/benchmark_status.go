@@ -179,7 +179,7 @@ type ResultRow struct {
 	// framesPerSecond is the intended load in frames/s summed over all sending
 	// ports, rounded to the nearest. A frame counts once for each of its receivers,
 	// so that of multicast it is what all receivers get together when none is lost
-	// (the aggregated multicast throughput of RFC 3918 section 4.2).
+	// (the aggregated multicast throughput of RFC 3918).
 	// +required
 	FramesPerSecond int64 `json:"framesPerSecond"`
 	// bitsPerSecond is framesPerSecond in bit/s at layer 2: frames with FCS,

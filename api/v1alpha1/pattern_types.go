@@ -85,5 +85,5 @@ type NToNPattern struct {
 //
 // +kubebuilder:validation:MinLength=2
 // +kubebuilder:validation:MaxLength=39
-// +kubebuilder:validation:XValidation:rule="isIP(self) && !ip(self).isUnspecified() && (ip(self).family() == 4 ? cidr('224.0.0.0/4').containsIP(ip(self)) : cidr('ff00::/8').containsIP(ip(self)))",messageExpression="'\"' + self + '\" is not a multicast group: give an address of 224.0.1.0 to 239.255.255.255, or of ff00::/8, such as 225.1.1.1'"
+// +kubebuilder:validation:XValidation:rule="isIP(self) && (ip(self).family() == 4 ? cidr('224.0.0.0/4').containsIP(ip(self)) : cidr('ff00::/8').containsIP(ip(self))) && !ip(self).isLinkLocalMulticast()",messageExpression="'\"' + self + '\" is not a multicast group that devices forward: give an address of 224.0.1.0 to 239.255.255.255, or of ff00::/8 with a scope beyond the link, such as 225.1.1.1 or ff1e::1'"
 type GroupAddress string

@@ -15,6 +15,7 @@ func TestSameMessagesAsTheServer(t *testing.T) {
 	for _, name := range []string{
 		"load-above-line-rate", "frame-too-small-for-ipv4", "frame-too-small-for-ipv6", "two-methods-in-one-test", "engine-cannot-model",
 		"two-patterns", "udp-without-network-layer", "two-classes", "tag-does-not-fit", "no-multicast-group", "too-many-groups", "reserved-label",
+		"group-of-the-other-family", "groups-without-network-layer",
 	} {
 		t.Run(name, func(t *testing.T) {
 			files, err := filepath.Glob(filepath.Join(samples, "broken", "*-"+name+".yaml"))

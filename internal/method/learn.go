@@ -44,7 +44,7 @@ func (l *Lab) prepare(ctx context.Context) error {
 	if err := l.gen.Configure(ctx, l.streams()); err != nil {
 		return err
 	}
-	return l.join(ctx)
+	return l.becomeMembers(ctx)
 }
 
 // learn sends a few frames of every stream, one per host, and waits for them to

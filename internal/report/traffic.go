@@ -74,7 +74,7 @@ func sidesText(p v1alpha1.PartialMeshPattern) string {
 		}
 		return other
 	}
-	return fmt.Sprintf("partial mesh (RFC 2889 section 5.3) from %s to %s",
+	return fmt.Sprintf("partial mesh (RFC 2889) from %s to %s",
 		side(p.Senders, p.SenderCount, "the first", "no port"), side(p.Receivers, p.ReceiverCount, "the next", "all other ports"))
 }
 

@@ -21,11 +21,11 @@ func TestTraffic(t *testing.T) {
 		"Ethernet without network layer, full mesh (RFC 2889 section 5.1), 10 hosts per port": {
 			Pattern: v1alpha1.Pattern{FullMesh: &v1alpha1.FullMeshPattern{}}, Packet: v1alpha1.Packet{Ethernet: &v1alpha1.EthernetPacket{HostsPerPort: 10}},
 		},
-		"IPv4/UDP, partial mesh (RFC 2889 section 5.3) from p1, p2 to all other ports in both directions, IP precedence 0": {
+		"IPv4/UDP, partial mesh (RFC 2889) from p1, p2 to all other ports in both directions, IP precedence 0": {
 			Pattern: v1alpha1.Pattern{PartialMesh: &v1alpha1.PartialMeshPattern{Senders: []string{"p1", "p2"}, Bidirectional: ptr(true)}},
 			Packet:  v1alpha1.Packet{IPv4: ip, IPPrecedence: ptr[int32](0)},
 		},
-		"IPv4/UDP, partial mesh (RFC 2889 section 5.3) from the first 2 ports to the next 3 ports in one direction": {
+		"IPv4/UDP, partial mesh (RFC 2889) from the first 2 ports to the next 3 ports in one direction": {
 			Pattern: v1alpha1.Pattern{PartialMesh: &v1alpha1.PartialMeshPattern{SenderCount: ptr[int32](2), ReceiverCount: ptr[int32](3)}},
 			Packet:  v1alpha1.Packet{IPv4: ip},
 		},

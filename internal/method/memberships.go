@@ -3,7 +3,9 @@ package method
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/big"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -12,13 +14,13 @@ import (
 	"nodrop.dev/nodrop/internal/plan"
 )
 
-// join makes the ports members of the groups that the lab's streams are sent to,
+// becomeMembers joins the ports to the groups that the lab's streams are sent to,
 // and ends memberships of other streams. Ports that are members join again: the
 // generator may have forgotten it.
-func (l *Lab) join(ctx context.Context) error {
+func (l *Lab) becomeMembers(ctx context.Context) error {
 	wanted := l.plan.Memberships()
 	if len(l.joined) > 0 && !slices.Equal(l.joined, wanted) {
-		if err := l.leave(ctx); err != nil {
+		if err := l.endMemberships(ctx); err != nil {
 			return err
 		}
 	}
@@ -32,8 +34,8 @@ func (l *Lab) join(ctx context.Context) error {
 	return nil
 }
 
-// leave ends the memberships that the lab's ports have.
-func (l *Lab) leave(ctx context.Context) error {
+// endMemberships leaves the groups that the lab's ports have joined.
+func (l *Lab) endMemberships(ctx context.Context) error {
 	joined := l.joined
 	l.joined = nil
 	if len(joined) == 0 {
@@ -50,31 +52,34 @@ func (l *Lab) leave(ctx context.Context) error {
 func (l *Lab) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	return l.leave(ctx)
+	return l.endMemberships(ctx)
 }
 
-// multicast sums up a trial by groups; nil without a stream to a group.
+// multicast sums up a trial by groups; nil without a stream to a group. Several
+// streams may be sent to one group.
 func (t *Trial) multicast() *v1alpha1.MulticastSummary {
-	var s *v1alpha1.MulticastSummary
+	received := map[netip.Addr]uint64{}
+	s := &v1alpha1.MulticastSummary{}
 	for _, stream := range t.streams {
-		if !stream.Headers.DstIP.IsMulticast() {
+		group := stream.Headers.DstIP
+		if !group.IsMulticast() {
 			continue
 		}
-		var received uint64
+		n := received[group]
 		for _, port := range stream.Rx {
-			received += t.at(stream, port).Received
+			n += t.at(stream, port).Received
 		}
-		n := int64(received)
-		if s == nil {
-			s = &v1alpha1.MulticastSummary{MinFrames: n}
-		}
-		s.Groups++
+		received[group] = n
 		s.Receivers = max(s.Receivers, int32(len(stream.Rx)))
-		s.MinFrames, s.MaxFrames = min(s.MinFrames, n), max(s.MaxFrames, n)
 	}
-	if s != nil {
-		s.MinFramesPerSecond, s.MaxFramesPerSecond = t.perSecond(s.MinFrames), t.perSecond(s.MaxFrames)
+	if len(received) == 0 {
+		return nil
 	}
+	s.Groups, s.MinFrames = int32(len(received)), math.MaxInt64
+	for _, n := range received {
+		s.MinFrames, s.MaxFrames = min(s.MinFrames, int64(n)), max(s.MaxFrames, int64(n))
+	}
+	s.MinFramesPerSecond, s.MaxFramesPerSecond = t.perSecond(s.MinFrames), t.perSecond(s.MaxFrames)
 	return s
 }
 

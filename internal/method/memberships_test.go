@@ -121,6 +121,13 @@ func TestMulticastSummary(t *testing.T) {
 	if trial.Expected != 400 || trial.Received != 390 || trial.Lost != 10 {
 		t.Errorf("trial %+v", trial)
 	}
+	// Two streams to one group are one group.
+	p.Streams[1].Headers.DstIP = p.Streams[0].Headers.DstIP
+	one := v1alpha1.MulticastSummary{Groups: 1, Receivers: 2, MinFrames: 390, MaxFrames: 390, MinFramesPerSecond: 195, MaxFramesPerSecond: 195}
+	if got := newTrial(p, 64, 500_000, 2_000_000_000, m).Multicast(); *got != one {
+		t.Errorf("summary %+v, want %+v", got, one)
+	}
+	p.Streams[1].Headers.DstIP = p.Streams[0].Headers.DstIP.Next()
 	before := trial.Latency()
 	trial.condense()
 	if got := trial.Multicast(); trial.measurement.Rx != nil || *got != want {
