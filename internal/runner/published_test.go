@@ -183,6 +183,13 @@ func cellsComeBack(t *testing.T, row, want map[string]string) {
 	if row["lost_frames"] == "0" && row["message"] != "" {
 		t.Errorf("%s: %s", name, row["message"])
 	}
+	if n := row["multicast_receivers"]; n != "" && row["lost_frames"] == "0" {
+		receivers, _ := new(big.Int).SetString(n, 10)
+		sent, _ := new(big.Int).SetString(row["sent_frames"], 10)
+		if got := receivers.Mul(receivers, sent).String(); row["received_frames"] != got || n == "0" {
+			t.Errorf("%s: %s frames were received by %s ports, want %s", name, row["received_frames"], n, got)
+		}
+	}
 	if row["load"] != "" && row["load"] != string(v1alpha1.LoadThroughput) {
 		return
 	}
@@ -224,6 +231,8 @@ func jitterComesBack(t *testing.T, r rendered, what, text string) {
 			}
 			if got := row["at load "+load+", us"]; strings.ReplaceAll(got, ",", "") != want {
 				t.Errorf("%s B: %s jitter at %s is %q, want %q", row["frame bytes"], what, load, got, want)
+			} else if !strings.Contains(r.html, ">"+got+"</td>") {
+				t.Errorf("%s B: %s jitter at %s, %s, is not in the HTML", row["frame bytes"], what, load, got)
 			}
 		}
 	}
