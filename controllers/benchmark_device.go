@@ -11,6 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/runner"
 )
 
 // startDevice gets the device under test up. Only a virtual one has to be
@@ -95,4 +96,20 @@ func configMap(ctx context.Context, reader client.Reader, namespace string, ref 
 		return nil, fmt.Sprintf("ConfigMap %s in namespace %s has no key %s: add it, or correct configMapRef.key", ref.Name, namespace, ref.Key), nil
 	}
 	return config, "", nil
+}
+
+// readTables fills in the texts of the tables of a modelled device. A table that
+// is not there, or that cannot be read, is a problem.
+func readTables(ctx context.Context, reader client.Reader, namespace string, cfg *runner.Config) (problem string, _ error) {
+	for _, t := range cfg.Tables() {
+		config, problem, err := configMap(ctx, reader, namespace, t.Ref)
+		if err != nil || problem != "" {
+			return problem, err
+		}
+		*t.Text = config.Data[t.Ref.Key]
+	}
+	if err := cfg.CheckTables(); err != nil {
+		return "spec." + err.Error(), nil
+	}
+	return "", nil
 }

@@ -149,16 +149,12 @@ func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, profile *v1a
 	for _, o := range []client.Object{&cfg.Benchmark, &cfg.Profile, &cfg.Bed} {
 		o.SetManagedFields(nil)
 	}
-	if device := s.bed.Spec.Device.Simulated; device != nil {
-		ref := device.Model.ConfigMapRef
-		config, problem, err := configMap(ctx, r.live, r.Lab.Namespace, ref)
-		if err != nil {
-			return nil, err
-		}
-		if problem != "" {
-			return nil, &brokenError{errors.New(problem)}
-		}
-		cfg.Model = config.Data[ref.Key]
+	problem, err := readTables(ctx, r.live, r.Lab.Namespace, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	if problem != "" {
+		return nil, &brokenError{fmt.Errorf("TestBed %s: %s", s.bed.Name, problem)}
 	}
 	sec, err := lab.RunnerSecret(r.Lab, s.run, cfg, 1)
 	if err != nil {

@@ -33,12 +33,12 @@ func TestLifeCycle(t *testing.T) {
 }
 
 func passModelled(w *world) {
-	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), profile(), benchmark("b", "sim"))
+	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("b", "sim"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.Expect(w.bed("sim").Status.Lease.Holder).To(Equal("team-routing/b"))
 	w.Expect(b.Finalizers).To(ContainElement(v1alpha1.FinalizerCleanUp))
 	w.Expect(w.bed("sim").Finalizers).To(ContainElement(v1alpha1.FinalizerLeased))
-	w.Expect(w.runnerConfig("b").Model).To(Equal("size,capacity"))
+	w.Expect(w.runnerConfig("b").Model).To(Equal(table))
 	w.Expect(w.runnerConfig("b").Agents).To(BeEmpty())
 
 	w.runners.tell(b, measuring(row(64)))
@@ -82,7 +82,7 @@ func passVirtual(w *world) {
 }
 
 func failNothingForwarded(w *world) {
-	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), profile(), benchmark("b", "sim"))
+	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("b", "sim"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	s := measured(row(64))
 	s.Outcome, s.Reason, s.Message = v1alpha1.PhaseFailed, v1alpha1.ReasonNothingForwarded, "no test frame came back on p2 in 5 s"
@@ -130,7 +130,7 @@ func trafficIsLate(w *world) {
 }
 
 func deadlineExceeded(w *world) {
-	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), profile(), benchmark("b", "sim", withDeadline(600)))
+	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("b", "sim", withDeadline(600)))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.runners.tell(b, measuring(row(64)))
 	w.pass(10 * time.Minute)
@@ -143,7 +143,7 @@ func deadlineExceeded(w *world) {
 func profileDeleted(w *world) {
 	blocker, waiting := benchmark("blocker", "sim"), benchmark("b", "sim")
 	p := profile()
-	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), p, blocker)
+	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), p, blocker)
 	first := w.reaches("blocker", v1alpha1.PhaseRunning)
 	create(w.t, w.c, waiting)
 	w.reaches("b", v1alpha1.PhaseQueued)

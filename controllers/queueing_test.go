@@ -17,6 +17,7 @@ func TestQueueing(t *testing.T) {
 		"one after the other, by priority":     priorityOrder,
 		"a selector takes the free bed":        selectorTakesFree,
 		"a bed whose ConfigMap is missing":     unknownConfigMap,
+		"a bed whose table cannot be read":     brokenTable,
 		"a bed whose node is missing":          unknownNode,
 		"a bed that no longer allows the team": noLongerAllowed,
 		"a bed that is deleted while leased":   deletedWhileLeased,
@@ -26,7 +27,7 @@ func TestQueueing(t *testing.T) {
 }
 
 func priorityOrder(w *world) {
-	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), profile(), benchmark("first", "sim"))
+	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("first", "sim"))
 	first := w.reaches("first", v1alpha1.PhaseRunning)
 	create(w.t, w.c, benchmark("ordinary", "sim"))
 	w.Eventually(func() string { return w.benchmark("ordinary").Status.Message }).
@@ -60,7 +61,7 @@ func bySelector(b *v1alpha1.Benchmark) {
 func selectorTakesFree(w *world) {
 	foreign := modelled("aaa")
 	foreign.Spec.AllowedNamespaces.Names = []string{"team-other"}
-	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), foreign, modelled("bbb"), modelled("ccc"), profile())
+	create(w.t, w.c, configMap("model", "model.csv", table), foreign, modelled("bbb"), modelled("ccc"), profile())
 	for _, name := range []string{"aaa", "bbb", "ccc"} {
 		w.Eventually(func() bool {
 			return meta.IsStatusConditionTrue(w.bed(name).Status.Conditions, v1alpha1.ConditionReady)
@@ -87,13 +88,30 @@ func unknownConfigMap(w *world) {
 	w.Eventually(func() string { return w.says("b", v1alpha1.ConditionBedLeased, v1alpha1.ReasonBedNotReady).Message }).
 		Should(ContainSubstring("ConfigMap model is not in the lab's namespace nodrop-lab: apply it there"), c.Message)
 
-	create(w.t, w.c, configMap("model", "other.csv", "size,capacity"))
+	create(w.t, w.c, configMap("model", "other.csv", table))
 	w.Eventually(func() string { return w.benchmark("b").Status.Message }).
 		Should(ContainSubstring("ConfigMap model in namespace nodrop-lab has no key model.csv"))
 
-	config := configMap("model", "model.csv", "size,capacity")
+	config := configMap("model", "model.csv", table)
 	w.Expect(w.c.Update(w.t.Context(), config)).To(Succeed())
 	b := w.reaches("b", v1alpha1.PhaseRunning)
+	w.runners.tell(b, measured(row(64)))
+	w.reaches("b", v1alpha1.PhasePassed)
+	w.bedIsClean("sim")
+}
+
+func brokenTable(w *world) {
+	bed := modelled("sim")
+	bed.Spec.Device.Simulated.JitterAverageByLoad = &v1alpha1.ModelSource{ConfigMapRef: reference("jitter", "average.csv")}
+	jitter := configMap("jitter", "average.csv", "frame_size_bytes,load_10_percent_us\n64,much\n")
+	create(w.t, w.c, configMap("model", "model.csv", table), jitter, bed, profile(), benchmark("b", "sim"))
+	w.Eventually(func() string { return w.benchmark("b").Status.Message }).Should(ContainSubstring(
+		`spec.device.simulated.jitterAverageByLoad: ConfigMap jitter, key average.csv: jitter table line 2, column load_10_percent_us: "much" is not a number`))
+
+	jitter.Data["average.csv"] = "frame_size_bytes,load_10_percent_us\n64,0.01\n"
+	w.Expect(w.c.Update(w.t.Context(), jitter)).To(Succeed())
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	w.Expect(w.runnerConfig("b").JitterAverageByLoad).To(Equal(jitter.Data["average.csv"]))
 	w.runners.tell(b, measured(row(64)))
 	w.reaches("b", v1alpha1.PhasePassed)
 	w.bedIsClean("sim")
@@ -108,7 +126,7 @@ func unknownNode(w *world) {
 }
 
 func noLongerAllowed(w *world) {
-	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), profile(), benchmark("first", "sim"))
+	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("first", "sim"))
 	first := w.reaches("first", v1alpha1.PhaseRunning)
 	create(w.t, w.c, benchmark("b", "sim"))
 	w.reaches("b", v1alpha1.PhaseQueued)
@@ -127,7 +145,7 @@ func noLongerAllowed(w *world) {
 }
 
 func deletedWhileLeased(w *world) {
-	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), profile(), benchmark("first", "sim"))
+	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("first", "sim"))
 	first := w.reaches("first", v1alpha1.PhaseRunning)
 	create(w.t, w.c, benchmark("b", "sim"))
 	w.reaches("b", v1alpha1.PhaseQueued)

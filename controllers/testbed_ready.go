@@ -12,6 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/preflight"
+	"nodrop.dev/nodrop/internal/runner"
 )
 
 // bedCheck finds a reason why a bed cannot be leased; an empty reason means none.
@@ -19,7 +20,7 @@ type bedCheck func(ctx context.Context, bed *v1alpha1.TestBed) (reason, message 
 
 // ready judges the bed; the first reason that is found is told.
 func (r *testBedReconciler) ready(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) error {
-	for _, check := range []bedCheck{notDeleted, notQuarantined, describedWell, r.referencesExist, r.nodesExist} {
+	for _, check := range []bedCheck{notDeleted, notQuarantined, describedWell, r.referencesExist, r.tablesAreSound, r.nodesExist} {
 		reason, message, err := check(ctx, bed)
 		if err != nil {
 			return err
@@ -66,9 +67,6 @@ func (r *testBedReconciler) referencesExist(ctx context.Context, bed *v1alpha1.T
 	if d := bed.Spec.Device.Containerlab; d != nil {
 		refs = append(refs, d.Topology.ConfigMapRef)
 	}
-	if d := bed.Spec.Device.Simulated; d != nil {
-		refs = append(refs, d.Model.ConfigMapRef)
-	}
 	for _, ref := range refs {
 		_, problem, err := configMap(ctx, r.live, r.Lab.Namespace, ref)
 		if err != nil {
@@ -79,6 +77,16 @@ func (r *testBedReconciler) referencesExist(ctx context.Context, bed *v1alpha1.T
 		}
 	}
 	return "", "", nil
+}
+
+// tablesAreSound reads the tables of a modelled device, so that what is wrong in
+// them is told before a benchmark waits for the bed.
+func (r *testBedReconciler) tablesAreSound(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
+	problem, err := readTables(ctx, r.live, r.Lab.Namespace, &runner.Config{Bed: *bed})
+	if err != nil || problem == "" {
+		return "", "", err
+	}
+	return v1alpha1.ReasonBedInvalid, problem, nil
 }
 
 func (r *testBedReconciler) nodesExist(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {

@@ -160,6 +160,14 @@ type SimulatedDevice struct {
 	// docs/simulation.md describes its columns.
 	// +required
 	Model ModelSource `json:"model"`
+	// jitterAverageByLoad is a table of the average jitter per frame size and load.
+	// Without it, and where it says NA, jitter is in proportion to the load.
+	// +optional
+	JitterAverageByLoad *ModelSource `json:"jitterAverageByLoad,omitempty"`
+	// jitterMaximumByLoad is a table of the highest jitter per frame size and load,
+	// in the form of jitterAverageByLoad.
+	// +optional
+	JitterMaximumByLoad *ModelSource `json:"jitterMaximumByLoad,omitempty"`
 	// behaviour is what the device does beyond forwarding frames.
 	// +optional
 	Behaviour *SimulatedBehaviour `json:"behaviour,omitempty"`

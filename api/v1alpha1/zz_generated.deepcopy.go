@@ -1195,6 +1195,16 @@ func (in *SimulatedBehaviour) DeepCopy() *SimulatedBehaviour {
 func (in *SimulatedDevice) DeepCopyInto(out *SimulatedDevice) {
 	*out = *in
 	out.Model = in.Model
+	if in.JitterAverageByLoad != nil {
+		in, out := &in.JitterAverageByLoad, &out.JitterAverageByLoad
+		*out = new(ModelSource)
+		**out = **in
+	}
+	if in.JitterMaximumByLoad != nil {
+		in, out := &in.JitterMaximumByLoad, &out.JitterMaximumByLoad
+		*out = new(ModelSource)
+		**out = **in
+	}
 	if in.Behaviour != nil {
 		in, out := &in.Behaviour, &out.Behaviour
 		*out = new(SimulatedBehaviour)

@@ -31,7 +31,8 @@ type bench struct {
 // namespace of its own first, which executes the program anew. Pace is for the
 // engine sim.
 func newBench(bundle *manifest.Bundle, pace float64) (*bench, error) {
-	b := &bench{config: runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Model: bundle.Model}}
+	b := &bench{config: runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Model: bundle.Model,
+		JitterAverageByLoad: bundle.JitterAverageByLoad, JitterMaximumByLoad: bundle.JitterMaximumByLoad}}
 	var err error
 	switch kind := bundle.Bed.Spec.Engine.Kind; kind {
 	case v1alpha1.EngineSim:
@@ -50,8 +51,7 @@ func newBench(bundle *manifest.Bundle, pace float64) (*bench, error) {
 func (b *bench) simulate(pace float64) error {
 	engine, err := runner.NewSim(b.config, sim.WithPace(pace))
 	if err != nil {
-		ref := b.config.Bed.Spec.Device.Simulated.Model.ConfigMapRef
-		return hint.With(fmt.Errorf("device model %s/%s: %w", ref.Name, ref.Key, err), "docs/simulation.md describes the columns of a model")
+		return hint.With(err, "docs/simulation.md describes the columns of a model")
 	}
 	b.generator = engine
 	b.closers = append(b.closers, engine.Close)

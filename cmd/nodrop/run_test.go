@@ -110,7 +110,7 @@ func TestRunRefuses(t *testing.T) {
 		"throughput of no test": {strings.Replace(simBenchmark, "  - name: throughput\n    throughput: {resolution: 0.0001%, maxLoad: 99.994%}\n", "", 1), simManifests,
 			`benchmark.yaml:9: Benchmark "chassis": spec.tests[0].latency.loads[0]: Invalid value: "throughput": no throughput test stands before`},
 		"broken model": {simBenchmark, strings.Replace(simManifests, "line_rate_percent", "line_rate", 1),
-			"device model models/chassis.csv: "},
+			"device.simulated.model: ConfigMap models, key chassis.csv: "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,9 @@ func TestSamplesOnTheSimulatedEngine(t *testing.T) {
 	for _, file := range files {
 		dir := filepath.Dir(file)
 		name := filepath.Base(dir)
-		if !simulatedSample(t, dir) {
+		// Those of the published tables are run, and held to every digit, beside the
+		// runner: two of them send 65,280 streams.
+		if !simulatedSample(t, dir) || name == "reference" {
 			continue
 		}
 		ran++

@@ -22,6 +22,9 @@ type Bundle struct {
 	Bed       v1alpha1.TestBed
 	// Model is the text of the device model; empty when the bed has none.
 	Model string
+	// JitterAverageByLoad and JitterMaximumByLoad are the texts of the tables of
+	// jitter by load; empty when the bed has none.
+	JitterAverageByLoad, JitterMaximumByLoad string
 	// Files are where benchmark, profile, bed and model were found, each once.
 	Files []string
 }
@@ -48,8 +51,7 @@ func (s *Set) Resolve(name string) (*Bundle, error) {
 		return nil, err
 	}
 	if simulated := bundle.Bed.Spec.Device.Simulated; simulated != nil {
-		ref := simulated.Model.ConfigMapRef
-		if bundle.Model, err = s.resolveKey(ref, bundle); err != nil {
+		if err := s.resolveTables(simulated, bundle); err != nil {
 			return nil, err
 		}
 	}
@@ -166,9 +168,30 @@ func labelsOf(d *document) labels.Set {
 	return set
 }
 
-func (s *Set) resolveKey(ref v1alpha1.ConfigMapKeyReference, bundle *Bundle) (string, error) {
+// resolveTables finds the texts of a modelled device.
+func (s *Set) resolveTables(device *v1alpha1.SimulatedDevice, bundle *Bundle) error {
+	for _, t := range []struct {
+		member string
+		source *v1alpha1.ModelSource
+		into   *string
+	}{
+		{"model", &device.Model, &bundle.Model},
+		{"jitterAverageByLoad", device.JitterAverageByLoad, &bundle.JitterAverageByLoad},
+		{"jitterMaximumByLoad", device.JitterMaximumByLoad, &bundle.JitterMaximumByLoad},
+	} {
+		if t.source == nil {
+			continue
+		}
+		var err error
+		if *t.into, err = s.resolveKey("spec.device.simulated."+t.member+".configMapRef", t.source.ConfigMapRef, bundle); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Set) resolveKey(path string, ref v1alpha1.ConfigMapKeyReference, bundle *Bundle) (string, error) {
 	bed, _ := only(s.find(func(d *document) bool { return d.kind == "TestBed" && d.name == bundle.Bed.Name }))
-	const path = "spec.device.simulated.model.configMapRef"
 	found := s.find(func(d *document) bool { return d.isConfigMap() && d.name == ref.Name })
 	if found == nil {
 		return "", s.notFound(bed, path+".name", "ConfigMap", ref.Name, s.names("ConfigMap"))

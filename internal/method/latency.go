@@ -18,7 +18,7 @@ func latency(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		return out, err
 	}
 	if t := out.Trial; t.Lost > 0 && t.Received > 0 {
-		out.Message = fmt.Sprintf("%d of %d frames were lost at this load: latency is of those that came back", t.Lost, t.Expected)
+		out.Message = fmt.Sprintf("%s of %s frames were lost at this load: latency is of those that came back", grouped(t.Lost), grouped(t.Expected))
 	}
 	return out, nil
 }

@@ -139,7 +139,7 @@ func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v
 		out.Limit = t
 		out.Message = fmt.Sprintf("the lowest load, %s, could not be measured: the tester was the limit", percent(t.LoadPPM))
 	default:
-		out.Message = fmt.Sprintf("%d of %d frames were lost at the lowest load, %s: lower minLoad to search below it", t.Lost, t.Expected, percent(t.LoadPPM))
+		out.Message = fmt.Sprintf("%s of %s frames were lost at the lowest load, %s: lower minLoad to search below it", grouped(t.Lost), grouped(t.Expected), percent(t.LoadPPM))
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math/big"
+	"reflect"
 	"slices"
 	"time"
 
@@ -54,7 +55,7 @@ func newTrial(p plan.Plan, size int, ppm int64, d time.Duration, m traffic.Measu
 		FrameSize: size, LoadPPM: ppm, Duration: d, TxTime: m.TxTime, Notes: m.Notes, tolerance: lateTolerance(d),
 		measurement: m, streams: streams, ports: p.Ports,
 	}
-	heard := map[int]bool{}
+	heard, expected := make([]bool, len(p.Ports)), make([]bool, len(p.Ports))
 	for _, s := range streams {
 		tx := m.Tx[s.ID]
 		t.Intended += tx.Intended
@@ -68,11 +69,11 @@ func newTrial(p plan.Plan, size int, ppm int64, d time.Duration, m traffic.Measu
 			t.OutOfSequence += rx.OutOfSequence
 			t.Lost += tx.Sent - min(tx.Sent, rx.Received)
 			t.Excess += rx.Received - min(tx.Sent, rx.Received)
-			heard[port] = heard[port] || rx.Received > 0
+			heard[port], expected[port] = heard[port] || rx.Received > 0, true
 		}
 	}
 	for i, port := range p.Ports {
-		if got, expected := heard[i]; expected && !got {
+		if expected[i] && !heard[i] {
 			t.Silent = append(t.Silent, port.Name)
 		}
 	}
@@ -200,6 +201,13 @@ func (t *Trial) Latency() Latency {
 	}
 	l := Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int), Buckets: make([]uint64, traffic.BucketCount)}
 	var n big.Int
+	// Streams that are alike may have the same buckets, which are added up once: a
+	// full mesh has tens of thousands of streams.
+	type shared struct {
+		buckets map[uint32]uint64
+		times   uint64
+	}
+	buckets := map[uintptr]*shared{}
 	for received := range t.received() {
 		rx := received.Latency
 		if rx.Count == 0 {
@@ -213,8 +221,16 @@ func (t *Trial) Latency() Latency {
 		l.JitterCount += rx.JitterCount
 		l.SumNs.Add(l.SumNs, n.SetUint64(rx.SumNs))
 		l.JitterSumNs.Add(l.JitterSumNs, n.SetUint64(rx.JitterSumNs))
-		for i, count := range rx.Buckets {
-			l.Buckets[min(i, traffic.BucketCount-1)] += count
+		at := reflect.ValueOf(rx.Buckets).Pointer()
+		if known := buckets[at]; known != nil {
+			known.times++
+			continue
+		}
+		buckets[at] = &shared{rx.Buckets, 1}
+	}
+	for _, b := range buckets {
+		for i, count := range b.buckets {
+			l.Buckets[min(i, traffic.BucketCount-1)] += count * b.times
 		}
 	}
 	return l

@@ -38,9 +38,9 @@ func latencyBySize(id string, rows []v1alpha1.ResultRow) *chart {
 		return nil
 	}
 	x := scaleFor(float64(lowest)/1000, float64(highest)/1000, c.Left, c.Right)
-	c.XTitle = "latency, µs: lowest to highest; the mean as line and figure"
+	c.XTitle, c.Caption = "latency, µs", "From the lowest to the highest latency; the line and the figure are the mean."
 	if x.log {
-		c.XTitle = "latency, µs (logarithmic): lowest to highest; the mean as line and figure"
+		c.XTitle = "latency, µs (logarithmic)"
 	}
 	c.axes(&x, nil)
 	for i, row := range rows {

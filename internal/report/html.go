@@ -53,6 +53,15 @@ type section struct {
 	Table              htmlTable
 	Notes              []htmlNote
 	Charts             []*chart
+	// Further tables say in another form what the first one says.
+	Further []furtherTable
+}
+
+// furtherTable is a table with a title of its own.
+type furtherTable struct {
+	Title   string
+	Table   htmlTable
+	Caption string
 }
 
 type htmlNote struct {
@@ -145,6 +154,9 @@ func sectionOf(id string, rows []v1alpha1.ResultRow, unit bitUnit) section {
 		if c != nil {
 			s.Charts = append(s.Charts, c)
 		}
+	}
+	for _, t := range jitterByLoad(rows) {
+		s.Further = append(s.Further, furtherTable{t.title, t.grid.html(t.title + " of test " + rows[0].Test), t.caption})
 	}
 	return s
 }

@@ -25,6 +25,12 @@ func (d *Document) markdown() ([]byte, error) {
 			}
 			fmt.Fprintf(&b, "- %s: %s\n", n.rows, plainMarkdown(n.text))
 		}
+		for _, t := range jitterByLoad(rows) {
+			fmt.Fprintf(&b, "\n### %s\n\n%s", t.title, t.grid.markdown())
+			if t.caption != "" {
+				fmt.Fprintf(&b, "\n%s\n", t.caption)
+			}
+		}
 	}
 	if len(d.Rows) == 0 {
 		b.WriteString("\nNo row was measured.\n")

@@ -16,6 +16,10 @@ type Config struct {
 	Bed       v1alpha1.TestBed        `json:"bed"`
 	// Model is the text of the device model; only with the engine sim.
 	Model string `json:"model,omitempty"`
+	// JitterAverageByLoad and JitterMaximumByLoad are the texts of the tables of
+	// jitter by load; empty when the device has none.
+	JitterAverageByLoad string `json:"jitterAverageByLoad,omitempty"`
+	JitterMaximumByLoad string `json:"jitterMaximumByLoad,omitempty"`
 	// Agents drive the bed's ports; empty with the engine sim.
 	Agents []AgentEndpoint `json:"agents,omitempty"`
 	// Rows were finished by an earlier runner of the same benchmark, and are not

@@ -31,6 +31,16 @@ func environment(bed v1alpha1.TestBed, p plan.Plan, info traffic.Info) *v1alpha1
 	if len(notes) > 0 {
 		env.EngineDetail += "; " + strings.Join(notes, "; ")
 	}
+	if d := bed.Spec.Device.Simulated; d != nil {
+		for _, t := range []struct {
+			what   string
+			source *v1alpha1.ModelSource
+		}{{"average", d.JitterAverageByLoad}, {"maximum", d.JitterMaximumByLoad}} {
+			if t.source != nil {
+				env.EngineDetail += fmt.Sprintf("; %s jitter by load from %s/%s", t.what, t.source.ConfigMapRef.Name, t.source.ConfigMapRef.Key)
+			}
+		}
+	}
 	for _, h := range info.Hosts {
 		env.Hosts = append(env.Hosts, v1alpha1.HostEnvironment{Name: h.Name, Kernel: h.Kernel, CPU: h.CPU, CPUs: int32(h.CPUs)})
 	}

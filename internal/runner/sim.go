@@ -22,6 +22,11 @@ func NewSim(cfg Config, opts ...sim.Option) (*sim.Engine, error) {
 	for i, p := range ports {
 		modelled[i] = sim.Port{Name: p.Name, BitsPerSecond: p.BitsPerSecond}
 	}
+	average, maximum, err := cfg.tables()
+	if err != nil {
+		return nil, err
+	}
+	opts = append([]sim.Option{sim.WithJitter(average, maximum)}, opts...)
 	if d := cfg.Bed.Spec.Device.Simulated; d != nil && d.Behaviour != nil {
 		opts = append([]sim.Option{sim.WithBehaviour(*d.Behaviour)}, opts...)
 	}

@@ -25,11 +25,15 @@ type Engine struct {
 	model *Model
 	ports map[string]Port
 	order []string
+	// index of every port in order.
+	index map[string]int
 	clock *Clock
 	seed  uint64
 	mute  bool
 	// behaviour of the device beyond forwarding.
 	behaviour v1alpha1.SimulatedBehaviour
+	// jitterAvg and jitterMax by load; nil when the model alone says it.
+	jitterAvg, jitterMax *JitterTable
 
 	streams []traffic.Stream
 	// rows are the behaviours of the streams' sizes, and row is the one that holds:
@@ -75,12 +79,13 @@ func New(model string, ports []Port, opts ...Option) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{model: m, ports: map[string]Port{}, clock: &Clock{now: epoch}, seed: 1}
+	e := &Engine{model: m, ports: map[string]Port{}, index: map[string]int{}, clock: &Clock{now: epoch}, seed: 1}
 	for _, p := range ports {
 		if _, ok := e.ports[p.Name]; ok || p.BitsPerSecond <= 0 {
 			return nil, fmt.Errorf("port %q of %d bit/s: give every port a name of its own and a speed above 0", p.Name, p.BitsPerSecond)
 		}
 		e.ports[p.Name] = p
+		e.index[p.Name] = len(e.order)
 		e.order = append(e.order, p.Name)
 	}
 	for _, o := range opts {

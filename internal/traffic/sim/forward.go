@@ -20,6 +20,10 @@ type egress struct {
 	capacityPPM int64
 	// queue is what waits in the buffer.
 	queue uint64
+	// short is how many frames fewer than their rates make the streams send in a
+	// trial of length, as each sends whole frames.
+	short  uint64
+	length time.Duration
 	// lost of arrived frames in the last phase of overload. Until then the device goes
 	// on losing as many.
 	lost, arrived uint64
@@ -53,7 +57,7 @@ func (p *egress) pass(ph phase, n []uint64, counts []passed) {
 	}
 	limit := p.limit(ph, arrived)
 	room := limit + p.e.row.buffer - p.queue
-	left := min(arrived, room)
+	left := arrived - min(arrived, p.excess(ph, arrived, room))
 	dropping := arrived > left
 	p.queue = p.queue + left - min(limit, p.queue+left)
 	// After an overload the device goes on dropping for a while.
@@ -89,25 +93,29 @@ func (p *egress) pass(ph phase, n []uint64, counts []passed) {
 	}
 }
 
-// drops says whether the port may lose frames of these streams by their rate. It
-// is asked before the phases are walked through, since mostly it does not.
-func (p *egress) drops(flows []flow, d time.Duration) bool {
-	var most uint64
-	for _, f := range flows {
-		most += f.over(d, f.lasts)
-	}
-	return most > frames(p.e.rate(p.port, p.capacityPPM), d)
+// excess is how many of the frames that arrive in a phase find no room. By their
+// rates the streams send a little more than arrives, and what counts is whether
+// that finds room: otherwise a port with hundreds of streams would take a load
+// just above its capacity.
+func (p *egress) excess(ph phase, arrived, room uint64) uint64 {
+	short := mulDiv(p.short, uint64(ph.to), uint64(p.length)) - mulDiv(p.short, uint64(ph.from), uint64(p.length))
+	over := arrived + short - min(arrived+short, room)
+	missing := min(over, short)
+	return max(over-missing, missing)
 }
 
-// through is what of the streams gets through the port in a trial of d.
+// through is what of the streams gets through the port in a trial of d. Mostly it
+// is all of them, so that this is asked before the phases are walked through.
 func (p *egress) through(flows []flow, d time.Duration) []passed {
 	counts := make([]passed, len(flows))
-	if !p.drops(flows, d) {
+	most, short := arrivals(flows, func(f flow) uint64 { return f.over(d, f.lasts) })
+	if most+short <= frames(p.e.rate(p.port, p.capacityPPM), d) {
 		for i, f := range flows {
 			counts[i] = passed{sent: f.sent, received: f.sent}
 		}
 		return counts
 	}
+	p.short, p.length = short, d
 	n, before := make([]uint64, len(flows)), make([]uint64, len(flows))
 	for _, ph := range phases(flows, d) {
 		for i, f := range flows {
@@ -124,23 +132,31 @@ func (p *egress) through(flows []flow, d time.Duration) []passed {
 func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capacityPPM int64, d time.Duration, known shapes) {
 	out := &egress{e: e, port: port, capacityPPM: capacityPPM}
 	counts := out.through(flows, d)
-	var arrived uint64
-	for _, f := range flows {
-		arrived += f.over(d, d-f.from)
+	arrived, short := arrivals(flows, func(f flow) uint64 { return f.over(d, d-f.from) })
+	arrived += short
+	at := func(ppm int64) uint64 { return frames(e.rate(port, ppm), d) }
+	load := portLoad{arrived: arrived, capacity: at(capacityPPM), at: at}
+	// How the frames of a size fare, and the latency of the stream before.
+	type fate struct {
+		shape              shape
+		latency            traffic.Latency
+		losing, reordering bool
 	}
-	capacity := frames(e.rate(port, capacityPPM), d)
-	type onsets struct{ losing, reordering bool }
-	begun := map[int]onsets{}
+	fates := map[int]*fate{}
 	for i, s := range flows {
 		c, own := counts[i], e.rows[s.FrameSize]
-		at, seen := begun[s.FrameSize]
-		if !seen {
-			reaches := func(onsetPPM int64) bool { return arrived >= frames(e.rate(port, onsetPPM), d) }
-			at.losing = own.lossPPM > 0 && reaches(own.lossOnsetPPM)
-			at.reordering = own.reorderedPPM > 0 && reaches(own.reorderOnsetPPM)
-			begun[s.FrameSize] = at
+		size := fates[s.FrameSize]
+		if size == nil {
+			size = &fate{
+				losing:     own.lossPPM > 0 && arrived >= at(own.lossOnsetPPM),
+				reordering: own.reorderedPPM > 0 && arrived >= at(own.reorderOnsetPPM),
+			}
+			var said string
+			size.shape, said = e.of(s.FrameSize).shape(load)
+			remark(m, said)
+			fates[s.FrameSize] = size
 		}
-		if at.losing {
+		if size.losing {
 			if n := min(c.received, mulDiv(c.sent, uint64(own.lossPPM), uint64(whole))); n > 0 {
 				c.received, c.gapEnd = c.received-n, c.sent
 			}
@@ -148,14 +164,18 @@ func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capa
 		if c.received == 0 {
 			continue
 		}
+		if size.shape.count != c.received { // Most streams are alike.
+			size.shape.count = c.received
+			size.latency = known.latency(size.shape)
+		}
 		count := traffic.RxCount{
 			Received:  c.received,
 			Duplicate: mulDiv(c.received, uint64(own.duplicatePPM), uint64(whole)),
-			Latency:   known.latency(own.shape(c.received, arrived, capacity)),
+			Latency:   size.latency,
 			// The last frame arrives, so that a loss is always before it.
 			Next: c.sent, GapEnd: min(c.gapEnd, c.sent-1),
 		}
-		if at.reordering {
+		if size.reordering {
 			count.Reordered = mulDiv(c.received, uint64(own.reorderedPPM), uint64(whole))
 		}
 		count.OutOfSequence = min(c.received, 3*count.Reordered+(c.sent-c.received))

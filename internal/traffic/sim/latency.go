@@ -13,17 +13,16 @@ type shape struct {
 // buckets of equal streams are one map.
 type shapes map[shape]traffic.Latency
 
-// shape is the latency of count frames through a port that arrived frames came
-// for and that could forward capacity. What waiting adds to the lowest latency,
-// and the jitter, are in proportion to the load; beyond the capacity the queue
-// is full and every frame waits longest.
-func (r row) shape(count, arrived, capacity uint64) shape {
-	s := shape{count: count, min: r.latencyMin, avg: r.latencyAvg, max: r.latencyMax, jitterAvg: r.jitterAvg, jitterMax: r.jitterMax}
+// shape is the latency at a load. What waiting adds to the lowest latency, and the
+// jitter, are in proportion to the load; beyond the capacity the queue is full and
+// every frame waits longest.
+func (r row) shape(load portLoad) shape {
+	s := shape{min: r.latencyMin, avg: r.latencyAvg, max: r.latencyMax, jitterAvg: r.jitterAvg, jitterMax: r.jitterMax}
 	switch {
-	case arrived > capacity:
+	case load.arrived > load.capacity:
 		s.avg = s.max
-	case arrived < capacity:
-		part := func(v uint64) uint64 { return (mulDiv(2*v, arrived, capacity) + 1) / 2 }
+	case load.arrived < load.capacity:
+		part := func(v uint64) uint64 { return (mulDiv(2*v, load.arrived, load.capacity) + 1) / 2 }
 		s.avg, s.max = s.min+part(s.avg-s.min), s.min+part(s.max-s.min)
 		s.jitterAvg, s.jitterMax = part(s.jitterAvg), part(s.jitterMax)
 	}
@@ -52,7 +51,7 @@ func (s shape) latency() traffic.Latency {
 	}
 	if s.count > 1 {
 		l.JitterCount, l.JitterMaxNs = s.count-1, s.jitterMax
-		l.JitterSumNs = sum(l.JitterCount, 0, s.jitterAvg, s.jitterMax)
+		l.JitterSumNs = max(l.JitterCount*s.jitterAvg, s.jitterMax) // One difference is the highest.
 	}
 	if s.min == s.max {
 		l.Buckets[traffic.BucketIndex(s.min)] = s.count

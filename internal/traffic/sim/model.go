@@ -1,13 +1,10 @@
 package sim
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -97,38 +94,24 @@ var columns = []column{
 
 // ParseModel reads a model from CSV. Errors name line, column and value.
 func ParseModel(text string) (*Model, error) {
-	reader := csv.NewReader(strings.NewReader(text))
-	reader.Comment = '#'
-	reader.TrimLeadingSpace = true
-	header, err := reader.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the device model is empty: give a CSV table with a header line, see docs/simulation.md")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the header of the device model: %w", err)
-	}
-	byIndex, err := readHeader(header)
-	if err != nil {
-		return nil, err
-	}
 	m := &Model{}
-	for {
-		record, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading the device model: %w", err)
-		}
-		line, _ := reader.FieldPos(0)
+	var byIndex []column
+	err := readTable("device model", text, func(header []string) (err error) {
+		byIndex, err = readHeader(header)
+		return err
+	}, func(record []string, line int) error {
 		r, err := readRow(record, byIndex, line)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if i := slices.IndexFunc(m.rows, func(o row) bool { return o.size == r.size }); i >= 0 {
-			return nil, fmt.Errorf("device model line %d, column frame_size_bytes: %d stands there twice: remove one of the lines", line, r.size)
+			return fmt.Errorf("device model line %d, column frame_size_bytes: %d stands there twice: remove one of the lines", line, r.size)
 		}
 		m.rows = append(m.rows, r)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(m.rows) == 0 {
 		return nil, errors.New("the device model has a header and no row: give one row per frame size")
@@ -165,7 +148,7 @@ func readRow(record []string, byIndex []column, line int) (row, error) {
 	r := row{generatorPPM: whole}
 	for i, c := range byIndex {
 		text := strings.TrimSpace(record[i])
-		if (text == "" || text == "NA") && c.name != "frame_size_bytes" && c.name != "line_rate_percent" {
+		if silent(text) && c.name != "frame_size_bytes" && c.name != "line_rate_percent" {
 			continue
 		}
 		v, err := parseDecimal(text, c.decimals)
@@ -187,25 +170,6 @@ func readRow(record []string, byIndex []column, line int) (row, error) {
 		return row{}, fmt.Errorf("device model line %d, %s", line, problem)
 	}
 	return r, nil
-}
-
-// parseDecimal reads a number without sign as a whole number of its smallest
-// decimal: "69.6875" with 4 decimals is 696875.
-func parseDecimal(text string, decimals int) (int64, error) {
-	integer, fraction, _ := strings.Cut(text, ".")
-	fraction = strings.TrimRight(fraction, "0")
-	if integer == "" || len(fraction) > decimals || strings.ContainsAny(text, "+-_") {
-		return 0, strconv.ErrSyntax
-	}
-	return strconv.ParseInt(integer+fraction+strings.Repeat("0", decimals-len(fraction)), 10, 64)
-}
-
-func formatDecimal(v int64, decimals int) string {
-	scale := int64(1)
-	for range decimals {
-		scale *= 10
-	}
-	return strconv.FormatInt(v/scale, 10)
 }
 
 // at is the behaviour at a frame size. Between two rows it is made of both: no

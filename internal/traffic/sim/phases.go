@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -16,6 +18,49 @@ type flow struct {
 	sent uint64
 	// from is when it begins, lasts for how long it sends.
 	from, lasts time.Duration
+	// steady says that it sends at its rate until the end. Over the whole trial, had
+	// it begun with it, the rate makes full frames and a part of one in 2^-64.
+	steady     bool
+	full, part uint64
+}
+
+// steadily notes what the rate of a stream makes in a trial of d, when it was
+// neither held back nor ended before.
+func (f *flow) steadily(load traffic.Load, d time.Duration) {
+	if f.steady = !load.Max && f.sent > 0 && f.from+f.lasts == d && f.sent == frames(load.Rate, f.lasts); f.steady {
+		f.full, f.part = fraction(load.Rate, d)
+	}
+}
+
+// fraction is how many frames a rate makes in a time, exactly: whole frames, and
+// the rest of one in 2^-64, rounded up.
+func fraction(r traffic.Rate, d time.Duration) (full, part uint64) {
+	hi, lo := bits.Mul64(uint64(r.Frames), uint64(d))
+	if hi >= uint64(r.PerNanos) {
+		return math.MaxUint64, 0
+	}
+	full, rest := bits.Div64(hi, lo, uint64(r.PerNanos))
+	part, rest = bits.Div64(rest, 0, uint64(r.PerNanos))
+	if rest > 0 {
+		part++
+	}
+	return full, part
+}
+
+// arrivals sums up what streams send, and how many frames more their rates make:
+// parts of frames add up to whole ones. Other is for streams that are not steady.
+func arrivals(flows []flow, other func(flow) uint64) (sent, short uint64) {
+	var part, carry uint64
+	for i := range flows {
+		if f := &flows[i]; f.steady {
+			sent += f.full
+			part, carry = bits.Add64(part, f.part, 0)
+			short += carry
+			continue
+		}
+		sent += other(flows[i])
+	}
+	return sent, short
 }
 
 // upTo is how many frames have been sent by a time.

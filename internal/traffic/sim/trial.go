@@ -65,21 +65,18 @@ func (e *Engine) measure() traffic.Measurement {
 		d = min(d, e.clock.Now().Sub(e.start))
 	}
 	m := traffic.Measurement{Tx: make(map[uint16]traffic.TxCount, len(e.streams)), TxTime: d}
-	e.send(&m, d)
-	byRx, received, begun := map[string][]flow{}, 0, latest(e.trial.Loads)
-	for i := range e.streams {
-		s := &e.streams[i]
-		load, sent := e.trial.Loads[s.ID], m.Tx[s.ID].Sent
-		f := flow{Stream: s, sent: sent, from: load.Delay, lasts: e.lasts(load, d, begun)}
-		for _, port := range s.RxPorts {
-			byRx[port] = append(byRx[port], f)
+	byRx, received := make([][]flow, len(e.order)), 0
+	for _, f := range e.send(&m, d) {
+		for _, port := range f.RxPorts {
+			i := e.index[port]
+			byRx[i] = append(byRx[i], f)
 		}
-		received += len(s.RxPorts)
+		received += len(f.RxPorts)
 	}
 	m.Rx = make(map[traffic.RxKey]traffic.RxCount, received)
 	shapes := shapes{}
-	for _, port := range e.order {
-		if flows := byRx[port]; flows != nil {
+	for i, port := range e.order {
+		if flows := byRx[i]; flows != nil {
 			at := e.mixed(flows)
 			at.forward(&m, port, flows, at.capacity(), d, shapes)
 		}
@@ -103,16 +100,19 @@ func (e *Engine) capacity() int64 {
 	return min(max(e.row.capacityPPM+rng.Int64N(2*n+1)-n, 0), whole)
 }
 
-// send fills in what every stream was to send and what the tester could.
-func (e *Engine) send(m *traffic.Measurement, d time.Duration) {
-	intended := make([]uint64, len(e.streams))
-	perPort := map[string]uint64{}
+// send fills in what every stream was to send and what the tester could, and
+// returns what that makes of each.
+func (e *Engine) send(m *traffic.Measurement, d time.Duration) []flow {
+	intended, loads, tx := make([]uint64, len(e.streams)), make([]traffic.Load, len(e.streams)), make([]int, len(e.streams))
+	perPort := make([]uint64, len(e.order))
 	// Without a duration, sending lasts exactly as long as the frames take, unless
 	// it was stopped before.
 	complete := e.trial.Duration <= 0 && d >= e.sendingTime()
-	for i, s := range e.streams {
+	for i := range e.streams {
+		s := &e.streams[i]
 		load, ok := e.trial.Loads[s.ID]
 		if !ok {
+			tx[i] = -1
 			continue
 		}
 		n := frames(load.Rate, d-load.Delay)
@@ -123,31 +123,36 @@ func (e *Engine) send(m *traffic.Measurement, d time.Duration) {
 		if load.Frames > 0 && (n > load.Frames || complete) {
 			n = load.Frames
 		}
-		intended[i] = n
-		perPort[s.TxPort] += n
+		intended[i], loads[i], tx[i] = n, load, e.index[s.TxPort]
+		perPort[tx[i]] += n
 	}
-	limits := map[string]uint64{}
-	for name := range perPort {
-		sender := e.sender(name)
-		limits[name] = frames(sender.rate(name, sender.row.generatorPPM), d)
-		if complete {
-			limits[name] = math.MaxUint64
+	limits := make([]uint64, len(e.order))
+	for i, name := range e.order {
+		limits[i] = math.MaxUint64
+		if perPort[i] > 0 && !complete {
+			sender := e.sender(name)
+			limits[i] = frames(sender.rate(name, sender.row.generatorPPM), d)
 		}
 	}
-	for i, s := range e.streams {
-		if _, ok := e.trial.Loads[s.ID]; !ok {
+	flows, begun := make([]flow, len(e.streams)), latest(e.trial.Loads)
+	for i := range flows {
+		s, load, sent := &e.streams[i], loads[i], intended[i]
+		flows[i] = flow{Stream: s, lasts: e.lasts(load, d, begun)}
+		if tx[i] < 0 {
 			continue
 		}
-		sent := intended[i]
-		if total, limit := perPort[s.TxPort], limits[s.TxPort]; total > limit {
+		if total, limit := perPort[tx[i]], limits[tx[i]]; total > limit {
 			sent = mulDiv(sent, limit, total)
 		}
-		count := traffic.TxCount{Intended: intended[i], Sent: sent, Duration: max(0, d-e.trial.Loads[s.ID].Delay)}
-		if e.trial.Loads[s.ID].Max {
+		count := traffic.TxCount{Intended: intended[i], Sent: sent, Duration: max(0, d-load.Delay)}
+		if load.Max {
 			count.Intended = sent // As fast as it can is never less than intended.
 		}
 		m.Tx[s.ID] = count
+		flows[i].sent, flows[i].from = sent, load.Delay
+		flows[i].steadily(load, d)
 	}
+	return flows
 }
 
 // mulDiv is a*b/c rounded down, without overflow in between; the largest number

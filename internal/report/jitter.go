@@ -1,0 +1,64 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// jitterTable is jitter by frame size and load, in the form in which test houses
+// print it.
+type jitterTable struct {
+	title string
+	grid  *grid
+	// caption explains NA; empty when no cell has it.
+	caption string
+}
+
+// jitterByLoad are the tables of the average and of the maximum jitter of a
+// latency test. There are none when the rows are not of several loads.
+func jitterByLoad(rows []v1alpha1.ResultRow) []jitterTable {
+	if rows[0].Method != v1alpha1.MethodLatency {
+		return nil
+	}
+	var loads []v1alpha1.Load
+	for _, row := range rows {
+		if !slices.Contains(loads, row.Load) {
+			loads = append(loads, row.Load)
+		}
+	}
+	if len(loads) < 2 {
+		return nil
+	}
+	return []jitterTable{
+		jitterOf("Average", rows, loads, func(l *v1alpha1.LatencySummary) int64 { return l.JitterAvgNs }),
+		jitterOf("Maximum", rows, loads, func(l *v1alpha1.LatencySummary) int64 { return l.JitterMaxNs }),
+	}
+}
+
+func jitterOf(what string, rows []v1alpha1.ResultRow, loads []v1alpha1.Load, jitter func(*v1alpha1.LatencySummary) int64) jitterTable {
+	t := jitterTable{title: what + " jitter by load", grid: &grid{columns: []column{{"frame", "bytes", false}}}}
+	for _, load := range loads {
+		t.grid.columns = append(t.grid.columns, column{"at load, us", string(load), false})
+	}
+	at := map[int32][]string{}
+	for _, row := range rows {
+		cells := at[row.FrameSize]
+		if cells == nil {
+			cells = slices.Repeat([]string{"-"}, len(loads)+1)
+			cells[0] = fmt.Sprint(row.FrameSize)
+			at[row.FrameSize] = cells
+			t.grid.rows = append(t.grid.rows, cells)
+		}
+		i := 1 + slices.Index(loads, row.Load)
+		switch {
+		case row.Lost > 0:
+			cells[i] = "NA"
+			t.caption = "NA: frames were lost at this load."
+		case row.Latency != nil:
+			cells[i] = micros(jitter(row.Latency))
+		}
+	}
+	return t
+}

@@ -1,0 +1,44 @@
+package runner
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/internal/manifest"
+)
+
+// reference reads a sample of a published table as a user would run it.
+func reference(t *testing.T, file string) Config {
+	t.Helper()
+	set, err := manifest.Load([]string{file}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle, err := set.Resolve("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Config{
+		Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Model: bundle.Model,
+		JitterAverageByLoad: bundle.JitterAverageByLoad, JitterMaximumByLoad: bundle.JitterMaximumByLoad,
+	}
+}
+
+// Every published table comes back through the whole path, from the manifests to
+// the printed report: the cables alone, a full mesh of 256 ports on layer 2 and on
+// IPv4, and multicast from one port to 255, whose frames are counted where they
+// are received.
+func TestPublishedTablesComeBack(t *testing.T) {
+	files, err := filepath.Glob("../../config/samples/reference/*benchmark.yaml")
+	if err != nil || len(files) != 4 {
+		t.Fatalf("%d benchmarks of published tables, want 4: %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			started := time.Now()
+			comesBack(t, reference(t, file))
+			t.Log(time.Since(started))
+		})
+	}
+}

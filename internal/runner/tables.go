@@ -1,0 +1,69 @@
+package runner
+
+import (
+	"fmt"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/traffic/sim"
+)
+
+// Table is a table of a modelled device: which member of the device names it,
+// where it is read from, and where the configuration keeps its text.
+type Table struct {
+	Member string
+	Ref    v1alpha1.ConfigMapKeyReference
+	Text   *string
+}
+
+// Tables are those that the bed's device names, the model first; none of a device
+// that is not modelled.
+func (c *Config) Tables() []Table {
+	d := c.Bed.Spec.Device.Simulated
+	if d == nil {
+		return nil
+	}
+	tables := []Table{{"model", d.Model.ConfigMapRef, &c.Model}}
+	for _, t := range []struct {
+		member string
+		source *v1alpha1.ModelSource
+		text   *string
+	}{
+		{"jitterAverageByLoad", d.JitterAverageByLoad, &c.JitterAverageByLoad},
+		{"jitterMaximumByLoad", d.JitterMaximumByLoad, &c.JitterMaximumByLoad},
+	} {
+		if t.source != nil {
+			tables = append(tables, Table{t.member, t.source.ConfigMapRef, t.text})
+		}
+	}
+	return tables
+}
+
+// CheckTables reads all tables. Its errors name ConfigMap and key, line, column
+// and value.
+func (c *Config) CheckTables() error {
+	_, _, err := c.tables()
+	return err
+}
+
+// tables reads all tables, and returns those of the jitter; nil where the device
+// has none.
+func (c *Config) tables() (average, maximum *sim.JitterTable, err error) {
+	for _, t := range c.Tables() {
+		switch t.Text {
+		case &c.JitterAverageByLoad:
+			average, err = sim.ParseJitter(*t.Text)
+		case &c.JitterMaximumByLoad:
+			maximum, err = sim.ParseJitter(*t.Text)
+		default:
+			_, err = sim.ParseModel(*t.Text)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("device.simulated.%s: ConfigMap %s, key %s: %w", t.Member, t.Ref.Name, t.Ref.Key, err)
+		}
+	}
+	if err := sim.CheckJitter(average, maximum); err != nil {
+		d := c.Bed.Spec.Device.Simulated
+		return nil, nil, fmt.Errorf("device.simulated.jitterAverageByLoad: ConfigMap %s, key %s: %w", d.JitterAverageByLoad.ConfigMapRef.Name, d.JitterAverageByLoad.ConfigMapRef.Key, err)
+	}
+	return average, maximum, nil
+}
