@@ -10,15 +10,6 @@ const (
 	Magic = 0xd50f
 	// SignatureSize is the length of a signature in bytes.
 	SignatureSize = 18
-	// SignatureOffset4 is where the signature begins in a frame over IPv4: right
-	// after the UDP header.
-	SignatureOffset4 = ethernetBytes + ipv4Bytes + udpBytes
-	// SignatureOffset6 is the same over IPv6.
-	SignatureOffset6 = ethernetBytes + ipv6Bytes + udpBytes
-	// MinUDP4 is the smallest frame over IPv4, with FCS, that holds a signature.
-	MinUDP4 = SignatureOffset4 + SignatureSize + fcsBytes
-	// MinUDP6 is the same over IPv6.
-	MinUDP6 = SignatureOffset6 + SignatureSize + fcsBytes
 
 	mask48     = 1<<48 - 1
 	protoUDP   = 17

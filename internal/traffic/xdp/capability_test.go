@@ -108,6 +108,10 @@ func sendWithFewCapabilities(t *testing.T) {
 	there, back := stream(1, e), stream(2, e)
 	back.TxPort, back.RxPorts = "p2", []string{"p1"}
 	back.Headers.SrcMAC, back.Headers.DstMAC = there.Headers.DstMAC, there.Headers.SrcMAC
+	back.Headers.DstMACCount = 2 // needs the promiscuous mode
+	if _, err := e.Join(t.Context(), []traffic.Membership{join("p1", "239.1.0.1", 1), join("p2", "ff35::1", 1)}); err != nil {
+		t.Fatal(err)
+	}
 	load := traffic.Load{Rate: traffic.Rate{Frames: 10, PerNanos: 1e6}, Frames: 1000}
 	m := bed.run(e, []traffic.Stream{there, back}, traffic.Trial{Loads: map[uint16]traffic.Load{1: load, 2: load}}, arrived)
 	if !arrived(m) || sent(m) != 2000 {

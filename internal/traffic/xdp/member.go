@@ -29,8 +29,9 @@ type member struct {
 	groups membership.Groups
 }
 
-// leaveTimeout bounds the last reports of a port that closes.
-const leaveTimeout = time.Second
+// reportTimeout bounds the sending of all reports of one call: a port whose ring
+// stays full for so long does not send.
+const reportTimeout = 5 * time.Second
 
 // beMember opens the port's membership socket, if it has none. It runs in the
 // namespace of the ports.
@@ -64,13 +65,14 @@ func (p *port) leaveAll() error {
 		return nil
 	}
 	p.member = nil
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
-	defer cancel()
 	m.mu.Lock()
 	reports := m.host.Reports(m.groups.LeaveAll())
 	m.mu.Unlock()
-	err := unlessGone(m.send(ctx, reports))
-	if err != nil {
+	err := m.send(context.Background(), reports)
+	switch {
+	case errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ENETDOWN):
+		err = nil // with the link the device has lost its members
+	case err != nil:
 		err = fmt.Errorf("leaving all multicast groups: %w", err)
 	}
 	err = errors.Join(err, m.socket.Close())
@@ -93,6 +95,12 @@ func (m *member) change(memberships []traffic.Membership, change func(*membershi
 
 // send sends reports in order. While the port's ring is full it waits.
 func (m *member) send(ctx context.Context, reports [][]byte) error {
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	end, _ := ctx.Deadline()
+	if err := m.socket.SetWriteDeadline(end); err != nil {
+		return fmt.Errorf("sending a membership report: %w", err)
+	}
 	for _, report := range reports {
 		for {
 			_, err := m.socket.Write(report)
@@ -130,10 +138,8 @@ func (m *member) answer() {
 		}
 		// Under the lock, so that no answer tells of a group that was just left.
 		m.mu.Lock()
-		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 		// What could not be sent, the device asks for again.
-		_ = m.send(ctx, m.host.Reports(m.groups.Answer(query)))
-		cancel()
+		_ = m.send(context.Background(), m.host.Reports(m.groups.Answer(query)))
 		m.mu.Unlock()
 	}
 }
