@@ -30,6 +30,8 @@ type Engine struct {
 	mute  bool
 	// behaviour of the device beyond forwarding.
 	behaviour v1alpha1.SimulatedBehaviour
+	// table of the addresses that the device has learnt.
+	table addressTable
 
 	streams []traffic.Stream
 	row     row
@@ -136,6 +138,7 @@ func (e *Engine) Configure(_ context.Context, streams []traffic.Stream) error {
 			}
 		}
 	}
+	e.learn()
 	e.streams, e.row, e.trial = streams, r, nil
 	return nil
 }
@@ -148,6 +151,7 @@ func (e *Engine) Start(ctx context.Context, trial traffic.Trial) error {
 	if e.streams == nil {
 		return errors.New("starting a trial: no stream is configured")
 	}
+	e.learn()
 	e.trial, e.start, e.stopped = &trial, e.clock.Now(), time.Time{}
 	e.number++
 	e.length = e.sendingTime()
