@@ -20,14 +20,17 @@ func sharePPM(part, whole uint64) int64 {
 
 // receivedRate is the forwarding rate of a trial in frames/s: what was received
 // over the time that sending took.
-func receivedRate(t *Trial) int64 {
+func receivedRate(t *Trial) int64 { return rateOf(t, t.Received) }
+
+// rateOf is a number of frames of a trial in frames/s.
+func rateOf(t *Trial, frames uint64) int64 {
 	took := max(t.Duration, t.TxTime)
 	if took <= 0 {
 		return 0
 	}
-	received := new(big.Int).SetUint64(t.Received)
-	received.Mul(received, big.NewInt(int64(time.Second)))
-	return frame.Round(new(big.Rat).SetFrac(received, big.NewInt(int64(took))))
+	n := new(big.Int).SetUint64(frames)
+	n.Mul(n, big.NewInt(int64(time.Second)))
+	return frame.Round(new(big.Rat).SetFrac(n, big.NewInt(int64(took))))
 }
 
 // lossColumn is the loss ratio of a row.

@@ -35,7 +35,7 @@ func Build(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 	}
 	p := Plan{
 		Engine: bed.Spec.Engine.Kind, Ports: ports,
-		Settle: b.Spec.SettleTime.Duration, Rest: b.Spec.RestTime.Duration,
+		Settle: b.Spec.SettleTime.Duration, Rest: b.Spec.RestTime.Duration, profile: profile,
 	}
 	if p.Settle <= 0 {
 		p.Settle = DefaultSettle
@@ -79,12 +79,22 @@ func flows(profile *v1alpha1.TrafficProfile, ports int) []flow {
 }
 
 func streams(profile *v1alpha1.TrafficProfile, ports []Port) []Stream {
-	ipv6 := profile.Spec.Packet.IPv6 != nil
 	flows := flows(profile, len(ports))
 	perPort := make([]int64, len(ports))
 	for _, f := range flows {
 		perPort[f.tx]++
 	}
+	headers := headers(profile)
+	out := make([]Stream, len(flows))
+	for i, f := range flows {
+		out[i] = stream(profile, ports, headers, f)
+		out[i].ID, out[i].Part = uint16(i), perPort[f.tx]
+	}
+	return out
+}
+
+// headers of a profile's packet, without addresses.
+func headers(profile *v1alpha1.TrafficProfile) traffic.Headers {
 	headers := traffic.Headers{
 		SrcIPCount: hosts(profile), DstIPCount: hosts(profile),
 		SrcPort: defaultSourcePort, SrcPortCount: 1, DstPort: defaultDestinationPort, DstPortCount: 1,
@@ -93,17 +103,16 @@ func streams(profile *v1alpha1.TrafficProfile, ports []Port) []Stream {
 		headers.SrcPort, headers.SrcPortCount = portRange(udp.SourcePorts, headers.SrcPort)
 		headers.DstPort, headers.DstPortCount = portRange(udp.DestinationPorts, headers.DstPort)
 	}
-	out := make([]Stream, len(flows))
-	for i, f := range flows {
-		source, _ := ports[f.tx].Address(ipv6)
-		destination, _ := ports[f.rx].Address(ipv6)
-		headers.SrcIP, headers.DstIP = source.Addr(), destination.Addr()
-		out[i] = Stream{
-			ID: uint16(i), Tx: f.tx, Rx: []int{f.rx}, Part: perPort[f.tx],
-			Headers: headers, Gateway: ports[f.tx].Gateway(ipv6),
-		}
-	}
-	return out
+	return headers
+}
+
+// stream between two ports.
+func stream(profile *v1alpha1.TrafficProfile, ports []Port, h traffic.Headers, f flow) Stream {
+	ipv6 := profile.Spec.Packet.IPv6 != nil
+	source, _ := ports[f.tx].Address(ipv6)
+	destination, _ := ports[f.rx].Address(ipv6)
+	h.SrcIP, h.DstIP = source.Addr(), destination.Addr()
+	return Stream{Tx: f.tx, Rx: []int{f.rx}, Part: 1, Headers: h, Gateway: ports[f.tx].Gateway(ipv6)}
 }
 
 func portRange(r *v1alpha1.PortRange, first uint16) (uint16, uint32) {

@@ -33,6 +33,9 @@ type Method struct {
 	AfterThroughput bool
 	// Ordering says that the engine must count reordered frames.
 	Ordering bool
+	// Topology is what the method needs of the bed when its streams are its own; nil
+	// when they are those of the profile's pattern.
+	Topology *Topology
 }
 
 var methods []Method

@@ -18,7 +18,10 @@ func Row(p plan.Plan, bed *v1alpha1.TestBed, info traffic.Info, out method.Outco
 		LossRatioPPM: out.Step.LossRatioPPM, LineRatePPM: out.LoadPPM, Search: out.Search,
 		Trials: int32(out.Trials), ElapsedMilliseconds: out.Elapsed.Milliseconds(),
 	}
-	rate := p.FramesPerSecond(out.Step.FrameSize, out.LoadPPM)
+	rate := out.FramesPerSecond
+	if rate == nil {
+		rate = p.FramesPerSecond(out.Step.FrameSize, out.LoadPPM)
+	}
 	row.FramesPerSecond = frame.Round(rate)
 	row.BitsPerSecond = frame.Round(frame.BitRate(rate, out.Step.FrameSize))
 	var messages []string
