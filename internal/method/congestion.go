@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,25 +30,32 @@ const (
 // receivers in turn, the second's to the congested one only.
 var congestionFlows = [][2]int{{firstSender, uncongestedPort}, {firstSender, congestedPort}, {secondSender, congestedPort}}
 
-var congestionTopology = &plan.Topology{Ports: congestionPorts, Flows: congestionFlows, OneSpeed: true}
+// answerFlows go the other way. They let a bridge learn where the receivers are, which
+// would flood the frames to them otherwise, and are sent before the trials only.
+var answerFlows = [][2]int{{uncongestedPort, firstSender}, {congestedPort, secondSender}}
 
-// congestionStreams are the streams of these flows, with the profile's packet. The
-// first is the one to the uncongested port.
-func congestionStreams(p plan.Plan) []plan.Stream {
+var congestionTopology = &plan.Topology{Ports: congestionPorts, Flows: slices.Concat(congestionFlows, answerFlows), OneSpeed: true}
+
+// between are the streams of flows, with the profile's packet.
+func between(p plan.Plan, flows [][2]int) []plan.Stream {
 	perSender := map[int]int64{}
-	for _, f := range congestionFlows {
+	for _, f := range flows {
 		perSender[f[0]]++
 	}
-	streams := make([]plan.Stream, len(congestionFlows))
-	for i, f := range congestionFlows {
+	streams := make([]plan.Stream, len(flows))
+	for i, f := range flows {
 		streams[i] = p.Between(f[0], f[1])
 		streams[i].ID, streams[i].Part = uint16(i), perSender[f[0]]
 	}
 	return streams
 }
 
-// congest runs a trial of these streams at a load.
+// congest runs a trial of these streams at a load, once the device has learnt where
+// senders and receivers are.
 func congest(ctx context.Context, lab *Lab, step plan.Step, streams []plan.Stream) (t *Trial, rate *big.Rat, err error) {
+	if err := lab.apart(ctx, step, between(lab.plan, answerFlows), func(lab *Lab) error { return lab.learn(ctx) }); err != nil {
+		return nil, nil, err
+	}
 	err = lab.apart(ctx, step, streams, func(lab *Lab) error {
 		if err := lab.learn(ctx); err != nil {
 			return err

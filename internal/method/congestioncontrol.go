@@ -67,7 +67,7 @@ func congestionOf(of func(*v1alpha1.CongestionControlSummary) int64) func(*v1alp
 // cannot tell that from a tester that fell short, the answer stays open. There is head
 // of line blocking when frames to the uncongested port are lost.
 func congestionControl(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	t, rate, err := congest(ctx, lab, step, congestionStreams(lab.plan))
+	t, rate, err := congest(ctx, lab, step, between(lab.plan, congestionFlows))
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -81,7 +81,7 @@ func answered(yes *bool) (int64, bool) {
 // and compares. There is head of line blocking when the uncongested port then loses
 // a greater share of its frames; a delay that grows is reported, and judged by nobody.
 func headOfLine(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	streams := congestionStreams(lab.plan)
+	streams := between(lab.plan, congestionFlows)
 	alone, _, err := congest(ctx, lab, step, streams[:1])
 	if err != nil {
 		return Outcome{}, err
