@@ -37,7 +37,7 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := cachingSettings(test.AddressCaching)
-			return fmt.Sprintf("up to %d addresses at %d frames/s, after %s of silence each time", t.MaxAddresses, t.LearningRate, span(t.AgingTime.Duration))
+			return fmt.Sprintf("up to %d addresses on the first port at %d frames/s, tested from the second and watched on the third, after %s of silence each time", t.MaxAddresses, t.LearningRate, span(t.AgingTime.Duration))
 		},
 	})
 }

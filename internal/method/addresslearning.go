@@ -40,7 +40,7 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := learningSettings(test.AddressLearning)
-			return fmt.Sprintf("%d addresses at every rate, after %s of silence each time; the rate is searched to %d addresses/s", t.Addresses, span(t.AgingTime.Duration), t.Resolution)
+			return fmt.Sprintf("%d addresses on the first port at every rate, tested from the second and watched on the third, after %s of silence each time; the rate is searched to %d addresses/s", t.Addresses, span(t.AgingTime.Duration), t.Resolution)
 		},
 	})
 }

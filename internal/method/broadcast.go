@@ -39,7 +39,7 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			cfg := broadcastSearch(test.Broadcast)
-			return fmt.Sprintf("binary search between %s and %s of line rate, resolution %s, trials of %s, confirmed for %s; %s at %s; one frame for the latency",
+			return fmt.Sprintf("first port to all others; binary search between %s and %s of line rate, resolution %s, trials of %s, confirmed for %s; %s at %s; one frame for the latency",
 				percent(cfg.MinPPM), percent(cfg.MaxPPM), percent(cfg.ResolutionPPM), span(cfg.SearchTrialDuration), span(cfg.TrialDuration), span(cfg.TrialDuration), percent(cfg.MaxPPM))
 		},
 	})

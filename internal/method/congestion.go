@@ -1,6 +1,7 @@
 package method
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/big"
@@ -70,6 +71,11 @@ func congest(ctx context.Context, lab *Lab, step plan.Step, streams []plan.Strea
 // congestionStep is the step of a congestion, whose load stands in no row's name.
 func congestionStep(load v1alpha1.Percentage, d time.Duration, trials int) plan.Step {
 	return plan.Step{LoadPPM: plan.PPMOr(load, "100%"), TrialDuration: d, Trials: trials}
+}
+
+// congestionTrials describes the trials for the report.
+func congestionTrials(load v1alpha1.Percentage, d time.Duration) string {
+	return fmt.Sprintf("first port to third and fourth in turn, second to fourth, each at %s of line rate for %s", cmp.Or(load, "100%"), span(cmp.Or(d, time.Minute)))
 }
 
 // validateCongestion refuses loads of which one and a half congest nothing.

@@ -3,7 +3,6 @@ package method
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -40,6 +39,9 @@ func init() {
 				}
 				return answered(row.CongestionControl.HeadOfLineBlocking)
 			}},
+			{Heading: "offered", Name: "frames/s", Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+				return row.OfferedFramesPerSecond, row.CongestionControl != nil
+			}},
 			{Heading: "uncongested port", Name: "frames/s", Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.UncongestedFramesPerSecond })},
 			{Heading: "uncongested port", Name: "% lost", Unit: PPM, Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.UncongestedLossPPM })},
 			{Heading: "congested port", Name: "frames/s", Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.CongestedFramesPerSecond })},
@@ -47,7 +49,7 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.CongestionControl
-			return fmt.Sprintf("two senders at %s of line rate for %s", cmp.Or(t.Load, "100%"), span(cmp.Or(t.TrialDuration.Duration, time.Minute)))
+			return congestionTrials(t.Load, t.TrialDuration.Duration)
 		},
 	})
 }

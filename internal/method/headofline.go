@@ -3,7 +3,6 @@ package method
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -43,7 +42,7 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.HeadOfLineBlocking
-			return fmt.Sprintf("two senders at %s of line rate for %s, after the frames to the uncongested port alone", cmp.Or(t.Load, "100%"), span(cmp.Or(t.TrialDuration.Duration, time.Minute)))
+			return congestionTrials(t.Load, t.TrialDuration.Duration) + ", after the frames to the third alone"
 		},
 	})
 }
