@@ -90,7 +90,7 @@ func addressCaching(ctx context.Context, lab *Lab, step plan.Step) (Outcome, err
 	}
 	most := int64(t.MaxAddresses)
 	found, err := search.Longest(ctx, most, start, int64(t.Resolution), func(ctx context.Context, n int64) (bool, error) {
-		return a.try(ctx, n, iteration{count: n, learnRate: rate, testRate: rate, tolerance: lateTolerance})
+		return a.try(ctx, n, iteration{count: n, learnRate: rate, testRate: rate})
 	})
 	if err != nil {
 		return Outcome{}, err

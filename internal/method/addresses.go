@@ -60,17 +60,19 @@ type iteration struct {
 	// count of addresses, learnt at learnRate and sent to at testRate, both in
 	// frames/s.
 	count, learnRate, testRate int64
-	// tolerance is how much longer than asked the learning may take.
+	// tolerance is how much longer than asked the learning may take; nil where the rate
+	// is not what is searched, and a learning that took longer is one all the same.
 	tolerance func(time.Duration) time.Duration
 }
 
 // try runs an iteration about a value of the search: the device forgets what it
 // knows, learns, and is sent one frame for every address. It passed when every frame
-// arrived on the learning port and none was flooded. When the tester only just fell
-// short in the learning, the iteration is run once more as a whole, since the device
-// has learnt addresses by then.
+// arrived on the learning port and none was flooded. When it did not, and the tester
+// just fell short, the iteration is run once more as a whole, since the device has
+// learnt addresses by then.
 func (a *addresses) try(ctx context.Context, value int64, i iteration) (bool, error) {
 	var learnt, tested *Trial
+	short := false
 	for range 2 {
 		// Every iteration has addresses of its own, so that none is known from before.
 		first := traffic.MAC{0x02, 0x9e, byte(len(a.iterations)), 0x5a, 0xc3, 0x17}
@@ -86,20 +88,20 @@ func (a *addresses) try(ctx context.Context, value int64, i iteration) (bool, er
 			done.Sent, done.Received, done.Flooded = int64(tested.Sent), int64(tested.Received), int64(tested.Flooded)
 		}
 		a.iterations = append(a.iterations, done)
-		if tested != nil || !learnt.justShort() || learnt.TxTime/5 > learnt.Duration/4 {
+		if tested != nil && tested.Sent == tested.Intended && tested.Lost == 0 && tested.Flooded == 0 && !tested.TesterLost() {
+			if value > a.best {
+				a.best, a.passed = value, tested
+			}
+			return true, nil
+		}
+		short = learnt.Unsent() || tested == nil || tested.Unsent() || tested.TesterLost()
+		if !short || learnt.TxTime/5 > learnt.Duration/4 {
 			break
 		}
 	}
-	short := tested == nil || tested.Unsent() || tested.TesterLost()
-	if !short && tested.Lost == 0 && tested.Flooded == 0 {
-		if value > a.best {
-			a.best, a.passed = value, tested
-		}
-		return true, nil
-	}
 	if a.exceeded == 0 || value < a.exceeded {
 		a.exceeded, a.failed, a.short = value, tested, short
-		if tested == nil {
+		if tested == nil || learnt.Unsent() {
 			a.failed = learnt
 		}
 	}
@@ -122,13 +124,15 @@ func (a *addresses) iterate(ctx context.Context, lab *Lab, i iteration) (learnt,
 	if _, err := send(announceStream, 1, announceRate, lateTolerance); err != nil {
 		return nil, nil, err
 	}
-	if learnt, err = send(learningStream, i.count, i.learnRate, i.tolerance); err != nil || learnt.Unsent() {
+	tolerance := i.tolerance
+	if tolerance == nil {
+		tolerance = lateTolerance
+	}
+	learnt, err = send(learningStream, i.count, i.learnRate, tolerance)
+	if err != nil || learnt.Sent < learnt.Intended || i.tolerance != nil && learnt.Unsent() {
 		return learnt, nil, err
 	}
 	tested, err = send(testStream, i.count, i.testRate, lateTolerance)
-	if err == nil && tested.justShort() {
-		tested, err = send(testStream, i.count, i.testRate, lateTolerance)
-	}
 	return learnt, tested, err
 }
 
