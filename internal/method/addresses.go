@@ -45,8 +45,9 @@ type addresses struct {
 	lab   *Lab
 	step  plan.Step
 	aging time.Duration
-	// iterations so far.
+	// iterations that count, and how many were begun.
 	iterations []v1alpha1.AddressIteration
+	begun      int
 	// passed is the test trial of the greatest value that passed, failed that of the
 	// least that did not, and exceeded this value. Short says that it was the tester
 	// that fell short there.
@@ -74,13 +75,8 @@ func (a *addresses) try(ctx context.Context, value int64, i iteration) (bool, er
 	var learnt, tested *Trial
 	short := false
 	for range 2 {
-		// Every iteration has addresses of its own, so that none is known from before.
-		first := traffic.MAC{0x02, 0x9e, byte(len(a.iterations)), 0x5a, 0xc3, 0x17}
-		err := a.lab.apart(ctx, a.step, addressStreams(a.lab, first, uint32(i.count)), func(lab *Lab) (err error) {
-			learnt, tested, err = a.iterate(ctx, lab, i)
-			return err
-		})
-		if err != nil {
+		var err error
+		if learnt, tested, err = a.whole(ctx, i); err != nil {
 			return false, err
 		}
 		done := v1alpha1.AddressIteration{Addresses: i.count, LearningFramesPerSecond: i.learnRate}
@@ -106,6 +102,30 @@ func (a *addresses) try(ctx context.Context, value int64, i iteration) (bool, er
 		}
 	}
 	return false, nil
+}
+
+// whole runs an iteration, and again where the generator failed in one of its trials:
+// what the device has learnt by then is not known.
+func (a *addresses) whole(ctx context.Context, i iteration) (learnt, tested *Trial, err error) {
+	for range attempts {
+		// Every iteration has addresses of its own, so that none is known from before.
+		first := traffic.MAC{0x02, 0x9e, byte(a.begun), 0x5a, 0xc3, 0x17}
+		a.begun++
+		failed := false
+		err := a.lab.apart(ctx, a.step, addressStreams(a.lab, first, uint32(i.count)), func(lab *Lab) (err error) {
+			observe := lab.observe
+			lab.observe = func(e Event) {
+				failed = failed || e.Failure != nil
+				observe(e)
+			}
+			learnt, tested, err = a.iterate(ctx, lab, i)
+			return err
+		})
+		if err != nil || !failed {
+			return learnt, tested, err
+		}
+	}
+	return nil, nil, fmt.Errorf("the generator failed in %d iterations one after the other, and no iteration was whole", attempts)
 }
 
 // iterate is the iteration itself. There is no test trial when the learning was

@@ -76,8 +76,8 @@ func congestionControl(ctx context.Context, lab *Lab, step plan.Step) (Outcome, 
 	out := Outcome{LoadPPM: step.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: testersLimit(t)}
 	full, free := t.port(congestedPort), t.port(uncongestedPort)
 	summary := v1alpha1.CongestionControlSummary{
-		UncongestedLossPPM: free.lossPPM(), UncongestedFramesPerSecond: rateOf(t, free.received),
-		CongestedLossPPM: full.lossPPM(), CongestedFramesPerSecond: rateOf(t, full.received),
+		UncongestedLossPPM: free.lossPPM(), UncongestedFramesPerSecond: t.perSecond(int64(free.received)),
+		CongestedLossPPM: full.lossPPM(), CongestedFramesPerSecond: t.perSecond(int64(full.received)),
 	}
 	held, short := t.HeldBack(), t.Unsent() && !t.HeldBack()
 	if t.wasCongested() {

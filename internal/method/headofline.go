@@ -92,7 +92,7 @@ func headOfLine(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 	out := Outcome{LoadPPM: step.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: cmp.Or(testersLimit(alone), testersLimit(t))}
 	before, after := alone.port(uncongestedPort), t.port(uncongestedPort)
 	summary := v1alpha1.HeadOfLineBlockingSummary{
-		UncongestedLossPPM: after.lossPPM(), UncongestedFramesPerSecond: rateOf(t, after.received),
+		UncongestedLossPPM: after.lossPPM(), UncongestedFramesPerSecond: t.perSecond(int64(after.received)),
 		CongestedLossPPM: t.port(congestedPort).lossPPM(), AloneLossPPM: before.lossPPM(),
 		DelayNs: after.delay(), AloneDelayNs: before.delay(),
 	}

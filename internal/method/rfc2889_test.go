@@ -1,6 +1,8 @@
 package method
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
 )
 
@@ -179,6 +182,41 @@ func TestAddressLearningBeyondTheTester(t *testing.T) {
 	row := bridged(t, header+",generator_limit_percent\n64,100,1,2,3,10\n", v1alpha1.SimulatedBehaviour{}, learningTest(nil))[0]
 	if row.Validity != v1alpha1.ValidityGeneratorBound || row.AddressLearning.AddressesPerSecond > 1_550_000 || row.AddressLearning.AddressesPerSecond < 1_450_000 {
 		t.Errorf("%s: %+v %q", row.Validity, row.AddressLearning, row.Message)
+	}
+}
+
+// forgetful is a generator that loses the counters of one trial.
+type forgetful struct {
+	traffic.Generator
+	reads, lost int
+}
+
+func (f *forgetful) Read(ctx context.Context) (traffic.Measurement, error) {
+	f.reads++
+	if f.reads == f.lost {
+		return traffic.Measurement{}, errors.New("connection lost")
+	}
+	return f.Generator.Read(ctx)
+}
+
+// A trial that is repeated after a failure finds a device that has learnt meanwhile:
+// the whole iteration is repeated, with other addresses.
+func TestAnIterationIsWhole(t *testing.T) {
+	p, err := planOn(bridgeBed(), v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}, 64, learningTest(func(l *v1alpha1.AddressLearningTest) { l.MaxRate = new(int32(8000)) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(lost int) (v1alpha1.ResultRow, int) {
+		t.Helper()
+		gen := &forgetful{Generator: simulate(t, perfect, p, sim.WithBehaviour(v1alpha1.SimulatedBehaviour{LearningRate: new(int32(5000))})), lost: lost}
+		row := rowOf(p, mustRun(t, open(t, gen, p, nil), p.Steps[0]))
+		return row, gen.reads
+	}
+	want, reads := run(0)
+	for lost := 1; lost <= reads; lost++ {
+		if got, _ := run(lost); !reflect.DeepEqual(got.AddressLearning, want.AddressLearning) {
+			t.Errorf("without the counters of trial %d: %+v\nwant %+v", lost, got.AddressLearning, want.AddressLearning)
+		}
 	}
 }
 

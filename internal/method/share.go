@@ -20,17 +20,16 @@ func sharePPM(part, whole uint64) int64 {
 
 // receivedRate is the forwarding rate of a trial in frames/s: what was received
 // over the time that sending took.
-func receivedRate(t *Trial) int64 { return rateOf(t, t.Received) }
+func receivedRate(t *Trial) int64 { return t.perSecond(int64(t.Received)) }
 
-// rateOf is a number of frames of a trial in frames/s.
-func rateOf(t *Trial, frames uint64) int64 {
+// perSecond is a number of frames over the time that sending took, in frames/s.
+func (t *Trial) perSecond(frames int64) int64 {
 	took := max(t.Duration, t.TxTime)
 	if took <= 0 {
 		return 0
 	}
-	n := new(big.Int).SetUint64(frames)
-	n.Mul(n, big.NewInt(int64(time.Second)))
-	return frame.Round(new(big.Rat).SetFrac(n, big.NewInt(int64(took))))
+	rate := new(big.Rat).SetFrac(big.NewInt(frames), big.NewInt(int64(took)))
+	return frame.Round(rate.Mul(rate, big.NewRat(int64(time.Second), 1)))
 }
 
 // lossColumn is the loss ratio of a row.

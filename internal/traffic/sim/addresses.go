@@ -51,15 +51,17 @@ func (e *Engine) learn() {
 	if e.table == nil {
 		e.table = addressTable{}
 	}
-	m, _ := e.offer()
-	end := e.start.Add(m.TxTime)
+	m := traffic.Measurement{Tx: map[uint16]traffic.TxCount{}}
+	e.send(&m, e.length)
+	e.holdBack(&m, e.length)
+	end := e.start.Add(e.length)
 	e.table.age(end)
 	room, budget := uint64(math.MaxUint64), uint64(math.MaxUint64)
 	if size := e.behaviour.AddressTableSize; size != nil {
 		room = uint64(*size) - min(uint64(*size), e.table.held())
 	}
 	if rate := e.behaviour.LearningRate; rate != nil {
-		budget = mulDivUp(uint64(*rate), uint64(m.TxTime), uint64(time.Second))
+		budget = mulDivUp(uint64(*rate), uint64(e.length), uint64(time.Second))
 	}
 	for i := range e.streams {
 		s := &e.streams[i]
@@ -81,7 +83,7 @@ func (e *Engine) learn() {
 
 // bridge says what comes to ports that addresses were not learnt on: frames to
 // learnt addresses go to the port of these only, all others are flooded.
-func (e *Engine) bridge(m *traffic.Measurement, reach arrivals) {
+func (e *Engine) bridge(m *traffic.Measurement, r reach) {
 	for i := range e.streams {
 		s := &e.streams[i]
 		l, known := e.table[s.Headers.DstMAC]
@@ -92,7 +94,7 @@ func (e *Engine) bridge(m *traffic.Measurement, reach arrivals) {
 		learnt := min(l.count, count)
 		for _, port := range s.RxPorts {
 			if port != l.port {
-				reach[traffic.RxKey{Stream: s.ID, Port: port}] = sent - (sent/count*learnt + min(sent%count, learnt))
+				r[traffic.RxKey{Stream: s.ID, Port: port}] = sent - (sent/count*learnt + min(sent%count, learnt))
 			}
 		}
 	}

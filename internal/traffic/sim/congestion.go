@@ -16,11 +16,11 @@ func (s share) of(n uint64) uint64 { return mulDiv(n, s.left, s.arrived) }
 
 // congested are the ports of the device that more comes to than limit says they can
 // send.
-func (e *Engine) congested(m *traffic.Measurement, reach arrivals, limit func(port string, arrived uint64) uint64) map[string]share {
+func (e *Engine) congested(m *traffic.Measurement, r reach, limit func(port string, arrived uint64) uint64) map[string]share {
 	arrived := map[string]uint64{}
 	for i := range e.streams {
 		for _, port := range e.streams[i].RxPorts {
-			arrived[port] += reach.of(m, &e.streams[i], port)
+			arrived[port] += r.of(m, &e.streams[i], port)
 		}
 	}
 	full := map[string]share{}
@@ -35,10 +35,11 @@ func (e *Engine) congested(m *traffic.Measurement, reach arrivals, limit func(po
 // holdBack is back pressure: the device pauses every port that sends to a congested
 // one until no more comes than that one can send. A pause stops the whole port, with
 // its frames to others. Trials of a number of frames are not held back.
-func (e *Engine) holdBack(m *traffic.Measurement, capacityPPM int64, d time.Duration) {
+func (e *Engine) holdBack(m *traffic.Measurement, d time.Duration) {
 	if e.behaviour.BackPressure == nil || !*e.behaviour.BackPressure || e.trial.Duration <= 0 {
 		return
 	}
+	capacityPPM := e.capacity()
 	full := e.congested(m, nil, func(port string, _ uint64) uint64 { return frames(e.rate(port, capacityPPM), d) })
 	slowest := map[string]share{}
 	for _, s := range e.streams {
@@ -71,11 +72,12 @@ func (e *Engine) holdBack(m *traffic.Measurement, capacityPPM int64, d time.Dura
 // block is head of line blocking: frames that wait for a congested port hold up
 // those behind them, so that the same share of them is lost on the way to other
 // ports.
-func (e *Engine) block(m *traffic.Measurement, reach arrivals, capacityPPM int64, d time.Duration) {
+func (e *Engine) block(m *traffic.Measurement, r reach, d time.Duration) {
 	if e.behaviour.HeadOfLineBlocking == nil || !*e.behaviour.HeadOfLineBlocking {
 		return
 	}
-	full := e.congested(m, reach, func(port string, arrived uint64) uint64 {
+	capacityPPM := e.capacity()
+	full := e.congested(m, r, func(port string, arrived uint64) uint64 {
 		out := &egress{e: e, port: port, capacityPPM: capacityPPM}
 		return out.limit(phase{0, d}, arrived) + e.row.buffer
 	})
@@ -90,7 +92,7 @@ func (e *Engine) block(m *traffic.Measurement, reach arrivals, capacityPPM int64
 	for i := range e.streams {
 		s := &e.streams[i]
 		for _, port := range s.RxPorts {
-			arrive := reach.of(m, s, port)
+			arrive := r.of(m, s, port)
 			passes := arrive
 			for _, other := range waitsFor[s.TxPort] {
 				if other != port {
@@ -98,7 +100,7 @@ func (e *Engine) block(m *traffic.Measurement, reach arrivals, capacityPPM int64
 				}
 			}
 			if passes < arrive {
-				reach[traffic.RxKey{Stream: s.ID, Port: port}] = passes
+				r[traffic.RxKey{Stream: s.ID, Port: port}] = passes
 			}
 		}
 	}

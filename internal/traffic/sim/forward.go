@@ -118,13 +118,13 @@ func (p *egress) pass(ph phase, n []uint64, counts []passed) {
 
 // forward is one egress port of the device: beyond its capacity it drops, and the
 // nearer the load is to it, the longer frames wait.
-func (e *Engine) forward(m *traffic.Measurement, port string, streams []*traffic.Stream, capacityPPM int64, d time.Duration, known shapes, reach arrivals) {
+func (e *Engine) forward(m *traffic.Measurement, port string, streams []*traffic.Stream, capacityPPM int64, d time.Duration, known shapes, came reach) {
 	out := &egress{e: e, port: port, capacityPPM: capacityPPM}
 	counts := make([]passed, len(streams))
 	for _, ph := range e.phases(streams, d) {
 		n := make([]uint64, len(streams))
 		for i, s := range streams {
-			sent, lasts := reach.of(m, s, port), e.sendsFor(s, d)
+			sent, lasts := came.of(m, s, port), e.sendsFor(s, d)
 			upTo := func(t time.Duration) uint64 { return mulDiv(sent, uint64(min(t, lasts)), uint64(lasts)) }
 			n[i] = upTo(ph.to) - upTo(ph.from)
 		}
@@ -132,7 +132,7 @@ func (e *Engine) forward(m *traffic.Measurement, port string, streams []*traffic
 	}
 	var arrived uint64
 	for _, s := range streams {
-		arrived += reach.of(m, s, port)
+		arrived += came.of(m, s, port)
 	}
 	capacity := frames(e.rate(port, capacityPPM), d)
 	for i, s := range streams {

@@ -55,18 +55,24 @@ func frames(r traffic.Rate, d time.Duration) uint64 {
 // measure computes the trial: what every stream sends, what the device's egress
 // ports drop, and how late the rest arrives.
 func (e *Engine) measure() traffic.Measurement {
-	m, capacity := e.offer()
-	d := m.TxTime
-	m.Rx = make(map[traffic.RxKey]traffic.RxCount, len(e.streams))
+	d := e.length
+	if e.stopped.IsZero() { // Read while sending: as far as it is.
+		d = min(d, e.clock.Now().Sub(e.start))
+	}
+	m := traffic.Measurement{
+		Tx: make(map[uint16]traffic.TxCount, len(e.streams)), Rx: make(map[traffic.RxKey]traffic.RxCount, len(e.streams)),
+		TxTime: d,
+	}
+	e.send(&m, d)
+	e.holdBack(&m, d)
 	byRx := map[string][]*traffic.Stream{}
 	for i := range e.streams {
 		for _, port := range e.streams[i].RxPorts {
 			byRx[port] = append(byRx[port], &e.streams[i])
 		}
 	}
-	shapes, reach := shapes{}, arrivals{}
-	e.bridge(&m, reach)
-	e.block(&m, reach, capacity, d)
+	capacity := e.capacity()
+	shapes, reach := shapes{}, e.reached(&m, d)
 	for _, port := range e.order {
 		if streams := byRx[port]; streams != nil {
 			e.forward(&m, port, streams, capacity, d, shapes, reach)
@@ -79,22 +85,14 @@ func (e *Engine) measure() traffic.Measurement {
 	return m
 }
 
-// offer is the sending side of the trial, and the capacity that the device's ports
-// have in it.
-func (e *Engine) offer() (m traffic.Measurement, capacityPPM int64) {
-	d := e.length
-	if e.stopped.IsZero() { // Read while sending: as far as it is.
-		d = min(d, e.clock.Now().Sub(e.start))
+// capacity of the device's ports in this trial, in parts per million of line rate.
+func (e *Engine) capacity() int64 {
+	n := e.row.noisePPM
+	if n == 0 {
+		return e.row.capacityPPM
 	}
-	m = traffic.Measurement{Tx: make(map[uint16]traffic.TxCount, len(e.streams)), TxTime: d}
-	capacityPPM = e.row.capacityPPM
-	if n := e.row.noisePPM; n > 0 {
-		rng := rand.New(rand.NewPCG(e.seed, e.number))
-		capacityPPM = min(max(capacityPPM+rng.Int64N(2*n+1)-n, 0), whole)
-	}
-	e.send(&m, d)
-	e.holdBack(&m, capacityPPM, d)
-	return m, capacityPPM
+	rng := rand.New(rand.NewPCG(e.seed, e.number))
+	return min(max(e.row.capacityPPM+rng.Int64N(2*n+1)-n, 0), whole)
 }
 
 // send fills in what every stream was to send and what the tester could.
