@@ -126,7 +126,7 @@ const (
 
 // Method names the method of a result row.
 //
-// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery
+// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl
 type Method string
 
 const (
@@ -149,6 +149,17 @@ const (
 	MethodOrdering Method = "Ordering"
 	// MethodRecovery is RFC 2544 section 26.5.
 	MethodRecovery Method = "Recovery"
+	// MethodAddressCaching is RFC 2889 section 5.7.
+	MethodAddressCaching Method = "AddressCaching"
+	// MethodAddressLearning is RFC 2889 section 5.8.
+	MethodAddressLearning Method = "AddressLearning"
+	// MethodBroadcast is RFC 2889 section 5.10.
+	MethodBroadcast Method = "Broadcast"
+	// MethodHeadOfLineBlocking is RFC 2285 section 3.7.3, by the streams of RFC 2889
+	// section 5.5.
+	MethodHeadOfLineBlocking Method = "HeadOfLineBlocking"
+	// MethodCongestionControl is RFC 2889 section 5.5.
+	MethodCongestionControl Method = "CongestionControl"
 )
 
 // ResultRow is one row of the result table: one test at one frame size, and for
@@ -235,6 +246,21 @@ type ResultRow struct {
 	// multicast is what the groups received; absent for unicast.
 	// +optional
 	Multicast *MulticastSummary `json:"multicast,omitempty"`
+	// addressCaching is what an address caching test found.
+	// +optional
+	AddressCaching *AddressCachingSummary `json:"addressCaching,omitempty"`
+	// addressLearning is what an address learning test found.
+	// +optional
+	AddressLearning *AddressLearningSummary `json:"addressLearning,omitempty"`
+	// broadcast is what a broadcast test measured.
+	// +optional
+	Broadcast *BroadcastSummary `json:"broadcast,omitempty"`
+	// headOfLineBlocking is what a head of line blocking test measured.
+	// +optional
+	HeadOfLineBlocking *HeadOfLineBlockingSummary `json:"headOfLineBlocking,omitempty"`
+	// congestionControl is what a congestion control test measured.
+	// +optional
+	CongestionControl *CongestionControlSummary `json:"congestionControl,omitempty"`
 	// latency of every received frame; absent when none was received.
 	// +optional
 	Latency *LatencySummary `json:"latency,omitempty"`

@@ -96,7 +96,7 @@ type BenchmarkSpec struct {
 
 // Test is one test of a benchmark: its name, and exactly one method.
 //
-// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery
+// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl
 type Test struct {
 	// name of the test, unique in the benchmark.
 	// +required
@@ -132,6 +132,26 @@ type Test struct {
 	// 26.5).
 	// +optional
 	Recovery *RecoveryTest `json:"recovery,omitempty"`
+	// addressCaching searches how many hardware addresses the device holds (RFC 2889
+	// section 5.7).
+	// +optional
+	AddressCaching *AddressCachingTest `json:"addressCaching,omitempty"`
+	// addressLearning searches how fast the device learns hardware addresses (RFC 2889
+	// section 5.8).
+	// +optional
+	AddressLearning *AddressLearningTest `json:"addressLearning,omitempty"`
+	// broadcast measures throughput and latency of broadcast frames (RFC 2889 section
+	// 5.10).
+	// +optional
+	Broadcast *BroadcastTest `json:"broadcast,omitempty"`
+	// headOfLineBlocking measures what a congested port does to one that is not (RFC
+	// 2889 section 5.5, RFC 2285 section 3.7.3).
+	// +optional
+	HeadOfLineBlocking *HeadOfLineBlockingTest `json:"headOfLineBlocking,omitempty"`
+	// congestionControl measures how the device handles a congested port (RFC 2889
+	// section 5.5).
+	// +optional
+	CongestionControl *CongestionControlTest `json:"congestionControl,omitempty"`
 }
 
 // SearchMethod names how the throughput is searched.

@@ -191,4 +191,44 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			}
 		}
 	},
+	"address-caching": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		if c := rows[0].AddressCaching; c == nil || c.Addresses != 16_383 || c.ExceededAt != 16_384 || len(c.Iterations) != 16 {
+			t.Errorf("%+v", c)
+		}
+	},
+	"address-learning": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		if c := rows[0].AddressCaching; c == nil || c.Addresses > 8191 || c.ExceededAt < 8192 || c.ExceededAt-c.Addresses > 64 {
+			t.Errorf("caching: %+v", c)
+		}
+		// The last of 4,000 addresses comes one interval before the end of their time.
+		if l := rows[1].AddressLearning; l == nil || l.AddressesPerSecond > 40_010 || l.ExceededAt < 40_000 || l.ExceededAt-l.AddressesPerSecond > 100 {
+			t.Errorf("learning: %+v", l)
+		}
+	},
+	"broadcast": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		for i, want := range []struct{ load, rate, loss, latency int64 }{{750_000, 33_482_143, 250_000, 600}, {v1alpha1.PPM, 2_438_231, 0, 900}} {
+			r := rows[i]
+			if b := r.Broadcast; b == nil || r.LineRatePPM != want.load || b.ForwardingRate != want.rate || b.LossPPM != want.loss || b.Receivers != 3 || *b.LatencyMaxNs != want.latency {
+				t.Errorf("%d B: %d ppm, %+v, want %+v", r.FrameSize, r.LineRatePPM, b, want)
+			}
+		}
+	},
+	"head-of-line": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		for _, r := range rows {
+			if h := r.HeadOfLineBlocking; h == nil || h.Blocking == nil || !*h.Blocking || h.UncongestedLossPPM != 333_333 || h.CongestedLossPPM != 333_333 || h.AloneLossPPM != 0 {
+				t.Errorf("%d B: %+v", r.FrameSize, h)
+			}
+		}
+	},
+	"congestion-control": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		for _, r := range rows {
+			c := r.CongestionControl
+			if c == nil || c.BackPressure == nil || !*c.BackPressure || *c.HeadOfLineBlocking || c.CongestedLossPPM != 0 || r.Lost != 0 || r.Validity != v1alpha1.ValidityValid {
+				t.Errorf("%d B: %+v, lost %d, %s", r.FrameSize, c, r.Lost, r.Validity)
+			}
+			if share := float64(r.OfferedFramesPerSecond) / float64(r.FramesPerSecond); share < 0.6666 || share > 0.6667 {
+				t.Errorf("%d B: offered %d of %d frames/s, want two thirds", r.FrameSize, r.OfferedFramesPerSecond, r.FramesPerSecond)
+			}
+		}
+	},
 }

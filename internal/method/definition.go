@@ -37,6 +37,8 @@ const (
 	PPM
 	// Nanoseconds is a time, printed in microseconds.
 	Nanoseconds
+	// YesNo is 1 for yes and 0 for no.
+	YesNo
 )
 
 // Column is one number of a result row.

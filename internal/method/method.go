@@ -3,6 +3,7 @@ package method
 import (
 	"context"
 	"fmt"
+	"math/big"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -17,6 +18,9 @@ type Outcome struct {
 	// LoadPPM is the intended load in parts per million of line rate; of a
 	// throughput test the throughput.
 	LoadPPM int64
+	// FramesPerSecond is the intended load in frames/s where the streams are not those
+	// of the plan; nil where they are.
+	FramesPerSecond *big.Rat
 	// Trial decided the outcome; nil when there was nothing to run.
 	Trial *Trial
 	// Bracket is what a search found.
@@ -44,16 +48,18 @@ var methods = map[v1alpha1.Method]Func{}
 // register makes a method known; called by each method's file.
 func register(name v1alpha1.Method, f Func) { methods[name] = f }
 
-// Run runs a step by its method. It takes care of the streams, so that a method
-// only runs trials.
+// Run runs a step by its method. It takes care of the streams of the plan, so that a
+// method only runs trials; a method with a topology of its own brings its streams.
 func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	f, ok := methods[step.Method]
 	if !ok {
 		return Outcome{}, fmt.Errorf("running %s: method %q is not known", step.Name(), step.Method)
 	}
 	started, before := lab.gen.Clock().Now(), lab.trials
-	if err := lab.configure(ctx, step); err != nil {
-		return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
+	if d, _ := Describe(step.Method); d.Topology == nil {
+		if err := lab.configure(ctx, step); err != nil {
+			return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
+		}
 	}
 	out, err := f(ctx, lab, step)
 	if err != nil {

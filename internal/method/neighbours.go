@@ -65,7 +65,7 @@ func Resolve(ctx context.Context, gen traffic.Generator, p plan.Plan, info traff
 			n.NextHops[s.ID] = fixed
 			continue
 		}
-		if !s.Headers.DstIP.IsValid() {
+		if s.Headers.DstMAC != (traffic.MAC{}) || !s.Headers.DstIP.IsValid() {
 			n.NextHops[s.ID] = s.Headers.DstMAC
 			continue
 		}

@@ -107,9 +107,9 @@ func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) 
 
 // outcome is what a search found for one loss ratio.
 func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v1alpha1.GoalResult) Outcome {
-	method := s.step.Test.Throughput.Search
-	if method == "" {
-		method = v1alpha1.SearchBinary
+	method := v1alpha1.SearchBinary
+	if t := s.step.Test.Throughput; t != nil && t.Search != "" {
+		method = t.Search
 	}
 	out := Outcome{
 		LoadPPM: found.LowerPPM, Bracket: search.Bracket{PassedPPM: found.LowerPPM, FailedPPM: found.UpperPPM},

@@ -32,6 +32,8 @@ type Trial struct {
 	// Excess frames were received beyond those sent: the counters contradict each
 	// other, and the trial proves nothing.
 	Excess uint64
+	// Flooded frames arrived at ports that only watch their streams.
+	Flooded uint64
 	// Silent are the ports that should have received and received nothing.
 	Silent []string
 	// Notes of the engine.
@@ -72,6 +74,12 @@ func newTrial(p plan.Plan, size int, ppm int64, d time.Duration, m traffic.Measu
 			heard[port], expected[port] = heard[port] || rx.Received > 0, true
 		}
 	}
+	for _, s := range p.Streams {
+		for _, port := range s.Watch {
+			rx := t.at(s, port)
+			t.Flooded += rx.Received + rx.Duplicate
+		}
+	}
 	for i, port := range p.Ports {
 		if expected[i] && !heard[i] {
 			t.Silent = append(t.Silent, port.Name)
@@ -98,7 +106,13 @@ func (t *Trial) Unsent() bool {
 // intended, four fifths of it: a busy moment of the tester can have been the
 // reason. One that is further from the load is too slow for it.
 func (t *Trial) justShort() bool {
-	return t.GeneratorBound() && t.Sent > 0 && t.Sent/4 >= t.Intended/5
+	return t.GeneratorBound() && !t.HeldBack() && t.Sent > 0 && t.Sent/4 >= t.Intended/5
+}
+
+// HeldBack says that the device held ports of the tester back, which is why they
+// sent less than intended (RFC 2285 section 3.7.1).
+func (t *Trial) HeldBack() bool {
+	return slices.ContainsFunc(t.Notes, func(n traffic.Note) bool { return n.Kind == traffic.NoteHeldBack })
 }
 
 // TesterLost says that the tester itself dropped frames that came back, or that

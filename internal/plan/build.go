@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // Defaults of the API, for objects that no API server has seen.
@@ -27,7 +28,7 @@ func Build(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 	}
 	p := Plan{
 		Engine: bed.Spec.Engine.Kind, Ports: ports,
-		Settle: b.Spec.SettleTime.Duration, Rest: b.Spec.RestTime.Duration,
+		Settle: b.Spec.SettleTime.Duration, Rest: b.Spec.RestTime.Duration, profile: profile,
 	}
 	if p.Settle <= 0 {
 		p.Settle = DefaultSettle
@@ -46,32 +47,36 @@ func Build(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 
 // streams of a profile on ports.
 func streams(profile *v1alpha1.TrafficProfile, ports []Port) []Stream {
-	packet := profile.Spec.Packet
-	ipv6 := packet.IPv6 != nil
-	common := headers(packet)
-	flows := flows(profile, ports)
+	flows, common := flows(profile, ports), headers(profile.Spec.Packet)
 	out := make([]Stream, len(flows))
 	for i, f := range flows {
-		s := Stream{ID: uint16(i), Tx: f.tx, Rx: f.rx, Part: f.part, Delay: f.delay, Headers: common}
-		switch {
-		case packet.Ethernet != nil:
-			n := uint32(max(packet.Ethernet.HostsPerPort, 1))
-			s.Headers.SrcMAC, s.Headers.DstMAC = firstMAC(f.tx), firstMAC(f.rx[0])
-			s.Headers.SrcMACCount, s.Headers.DstMACCount = n, n
-		default:
-			source, _ := ports[f.tx].Address(ipv6)
-			s.Headers.SrcIP, s.Headers.SrcIPCount = source.Addr(), hosts(profile)
-			if f.group.IsValid() {
-				s.Headers.DstIP, s.Headers.DstIPCount = f.group, 1
-				break
-			}
-			destination, _ := ports[f.rx[0]].Address(ipv6)
-			s.Headers.DstIP, s.Headers.DstIPCount = destination.Addr(), hosts(profile)
-			s.Gateway = ports[f.tx].Gateway(ipv6)
-		}
-		out[i] = s
+		out[i] = stream(profile, ports, common, f)
+		out[i].ID = uint16(i)
 	}
 	return out
+}
+
+// stream of a flow; h are the headers that all streams share.
+func stream(profile *v1alpha1.TrafficProfile, ports []Port, h traffic.Headers, f flow) Stream {
+	packet := profile.Spec.Packet
+	ipv6 := packet.IPv6 != nil
+	s := Stream{Tx: f.tx, Rx: f.rx, Part: f.part, Delay: f.delay, Headers: h}
+	if packet.Ethernet != nil {
+		n := uint32(max(packet.Ethernet.HostsPerPort, 1))
+		s.Headers.SrcMAC, s.Headers.DstMAC = firstMAC(f.tx), firstMAC(f.rx[0])
+		s.Headers.SrcMACCount, s.Headers.DstMACCount = n, n
+		return s
+	}
+	source, _ := ports[f.tx].Address(ipv6)
+	s.Headers.SrcIP, s.Headers.SrcIPCount = source.Addr(), hosts(profile)
+	if f.group.IsValid() {
+		s.Headers.DstIP, s.Headers.DstIPCount = f.group, 1
+		return s
+	}
+	destination, _ := ports[f.rx[0]].Address(ipv6)
+	s.Headers.DstIP, s.Headers.DstIPCount = destination.Addr(), hosts(profile)
+	s.Gateway = ports[f.tx].Gateway(ipv6)
+	return s
 }
 
 func (p Plan) steps(test v1alpha1.Test, sizes []int32) []Step {

@@ -39,6 +39,9 @@ type Method struct {
 	OneSize string
 	// Copies is how many streams the method makes of each at once; 0 means 1.
 	Copies int
+	// Topology is what the method needs of the bed when its streams are its own; nil
+	// when they are those of the profile's pattern.
+	Topology *Topology
 }
 
 var methods []Method

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/netip"
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -32,6 +33,9 @@ type Plan struct {
 	Steps []Step
 	// Settle is waited after sending before counters are read, Rest between trials.
 	Settle, Rest time.Duration
+
+	// profile whose packet Between sends.
+	profile *v1alpha1.TrafficProfile
 }
 
 // Stream is the traffic from one port to another, or to many, of any frame size.
@@ -42,6 +46,9 @@ type Stream struct {
 	Tx int
 	// Rx are the indexes of the ports that receive every frame: one for unicast.
 	Rx []int
+	// Watch are the indexes of ports that should receive nothing, and count what they
+	// do receive: frames that the device floods. None of it is in the sums of a trial.
+	Watch []int
 	// Delay is how long after the others the stream begins.
 	Delay time.Duration
 	// Part is what the line rate of the sending port is divided by for the stream:
@@ -203,14 +210,14 @@ func (p Plan) Traffic(size int, macs map[string]traffic.MAC, nextHop map[uint16]
 
 // sameReceivers says that two streams have one list of receivers.
 func sameReceivers(a, b Stream) bool {
-	return len(a.Rx) == len(b.Rx) && len(a.Rx) > 0 && &a.Rx[0] == &b.Rx[0]
+	return len(a.Rx) == len(b.Rx) && len(a.Rx) > 0 && &a.Rx[0] == &b.Rx[0] && len(a.Watch)+len(b.Watch) == 0
 }
 
-// receivers are the names of the ports that receive a stream.
+// receivers are the names of the ports that receive or watch a stream.
 func (p Plan) receivers(s Stream) []string {
-	names := make([]string, len(s.Rx))
-	for i, rx := range s.Rx {
-		names[i] = p.Ports[rx].Name
+	names := make([]string, 0, len(s.Rx)+len(s.Watch))
+	for _, rx := range slices.Concat(s.Rx, s.Watch) {
+		names = append(names, p.Ports[rx].Name)
 	}
 	return names
 }

@@ -39,6 +39,7 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	errs = append(errs, validateAddresses(profile, bed, ports)...)
 	errs = append(errs, validateLatency(b, profile, bed, ports, engine)...)
 	errs = append(errs, validateOrdering(b, bed, engine)...)
+	errs = append(errs, validateTopologies(b, profile, bed, ports)...)
 	return errs
 }
 

@@ -54,3 +54,26 @@ func TestOwnColumnsOfMethods(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A yes or no is a word in the table and in the line of a row; what is not known is
+// neither.
+func TestYesNoColumns(t *testing.T) {
+	yes, no := true, false
+	row := v1alpha1.ResultRow{Test: "congestion", Method: v1alpha1.MethodCongestionControl, FrameSize: 64, OfferedFramesPerSecond: 19, Validity: v1alpha1.ValidityValid}
+	row.CongestionControl = &v1alpha1.CongestionControlSummary{BackPressure: &yes, HeadOfLineBlocking: &no, CongestedLossPPM: 333_333}
+	open := row
+	open.CongestionControl = &v1alpha1.CongestionControlSummary{}
+	d := &Document{Rows: []v1alpha1.ResultRow{row, open}}
+	text := d.Text()
+	for _, want := range []string{"yes                     no        19", "-                      -        19"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if line := RowLine(row); !strings.Contains(line, "congestion control back pressure yes, congestion control head of line blocking no, offered 19 frames/s") {
+		t.Error(line)
+	}
+	if line := RowLine(open); strings.Contains(line, "back pressure") {
+		t.Error(line)
+	}
+}

@@ -137,6 +137,8 @@ func cell(c method.Column, row *v1alpha1.ResultRow) string {
 		return fixed(n, 10_000, 4)
 	case c.Unit == method.Nanoseconds:
 		return micros(n)
+	case c.Unit == method.YesNo:
+		return map[int64]string{0: "no", 1: "yes"}[n]
 	}
 	return group(n)
 }
@@ -291,7 +293,7 @@ func RowLine(row v1alpha1.ResultRow) string {
 }
 
 // numbersOf are the numbers of a method's own columns in words: "loss 55.0000 %",
-// "burst avg 3,999 frames".
+// "burst avg 3,999 frames", "head of line blocking no".
 func numbersOf(own method.Definition, row *v1alpha1.ResultRow) []string {
 	var words []string
 	for _, c := range own.Columns {
@@ -299,9 +301,12 @@ func numbersOf(own method.Definition, row *v1alpha1.ResultRow) []string {
 			continue
 		}
 		label, unit, named := strings.Cut(c.Heading, ", ")
-		if named {
+		switch {
+		case c.Unit == method.YesNo:
+			words = append(words, fmt.Sprintf("%s %s %s", c.Heading, c.Name, cell(c, row)))
+		case named:
 			words = append(words, fmt.Sprintf("%s %s %s %s", label, c.Name, cell(c, row), unit))
-		} else {
+		default:
 			words = append(words, fmt.Sprintf("%s %s %s", label, cell(c, row), c.Name))
 		}
 	}

@@ -21,8 +21,11 @@ func Row(p plan.Plan, bed *v1alpha1.TestBed, info traffic.Info, out method.Outco
 	if row.FrameMix != "" {
 		row.FrameSize = 0 // A mix has no one size.
 	}
-	row.FramesPerSecond = frame.Round(p.FramesPerSecond(out.Step.FrameSize, out.LoadPPM))
-	row.BitsPerSecond = frame.Round(p.BitsPerSecond(out.Step.FrameSize, out.LoadPPM))
+	rate, bits := p.FramesPerSecond(out.Step.FrameSize, out.LoadPPM), p.BitsPerSecond(out.Step.FrameSize, out.LoadPPM)
+	if out.FramesPerSecond != nil {
+		rate, bits = out.FramesPerSecond, frame.BitRate(out.FramesPerSecond, out.Step.FrameSize)
+	}
+	row.FramesPerSecond, row.BitsPerSecond = frame.Round(rate), frame.Round(bits)
 	var messages []string
 	if out.Message != "" {
 		messages = append(messages, out.Message)

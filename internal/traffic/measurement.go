@@ -33,6 +33,11 @@ const (
 	NoteForeignLoad NoteKind = "ForeignLoad"
 	// NoteReceiver means that the tester's receive side dropped frames or restarted.
 	NoteReceiver NoteKind = "Receiver"
+	// NoteHeldBack means that the device held a port of the tester back, by pause
+	// frames or by making its link busy (RFC 2285 section 3.7.1): what the port sent
+	// less than intended is the device's doing. An engine that cannot tell gives no
+	// such note.
+	NoteHeldBack NoteKind = "HeldBack"
 	// NoteModel says what of a modelled device was not in its model. It speaks
 	// against no validity; the row's message carries it.
 	NoteModel NoteKind = "Model"

@@ -34,6 +34,8 @@ type Engine struct {
 	behaviour v1alpha1.SimulatedBehaviour
 	// jitterAvg and jitterMax by load; nil when the model alone says it.
 	jitterAvg, jitterMax *JitterTable
+	// table of the addresses that the device has learnt.
+	table addressTable
 
 	streams []traffic.Stream
 	// rows are the behaviours of the streams' sizes, and row is the one that holds:
@@ -141,6 +143,7 @@ func (e *Engine) Configure(_ context.Context, streams []traffic.Stream) error {
 			}
 		}
 	}
+	e.learn()
 	e.streams, e.rows, e.row, e.trial = streams, rows, rows[streams[0].FrameSize], nil
 	return nil
 }
@@ -153,6 +156,7 @@ func (e *Engine) Start(ctx context.Context, trial traffic.Trial) error {
 	if e.streams == nil {
 		return errors.New("starting a trial: no stream is configured")
 	}
+	e.learn()
 	e.trial, e.start, e.stopped = &trial, e.clock.Now(), time.Time{}
 	e.number++
 	e.length = e.sendingTime()

@@ -32,6 +32,14 @@ func (f *flow) steadily(load traffic.Load, d time.Duration) {
 	}
 }
 
+// thinned is the flow when another number of its frames arrives at a port.
+func (f flow) thinned(arrive uint64) flow {
+	if arrive != f.sent {
+		f.sent, f.steady = arrive, false
+	}
+	return f
+}
+
 // fraction is how many frames a rate makes in a time, exactly: whole frames, and
 // the rest of one in 2^-64, rounded up.
 func fraction(r traffic.Rate, d time.Duration) (full, part uint64) {

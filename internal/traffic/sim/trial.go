@@ -65,11 +65,14 @@ func (e *Engine) measure() traffic.Measurement {
 		d = min(d, e.clock.Now().Sub(e.start))
 	}
 	m := traffic.Measurement{Tx: make(map[uint16]traffic.TxCount, len(e.streams)), TxTime: d}
+	flows := e.send(&m, d)
+	e.holdBack(&m, d)
+	reach := e.reached(&m, d)
 	byRx, received := make([][]flow, len(e.order)), 0
-	for _, f := range e.send(&m, d) {
+	for _, f := range flows {
 		for _, port := range f.RxPorts {
 			i := e.index[port]
-			byRx[i] = append(byRx[i], f)
+			byRx[i] = append(byRx[i], f.thinned(reach.of(&m, f.Stream, port)))
 		}
 		received += len(f.RxPorts)
 	}

@@ -19,10 +19,11 @@ type trial struct {
 	senders []*sender
 	// begin is when sending began, on the monotonic clock.
 	begin int64
-	// cpu and drops, which has one entry per port, are as they were when the
+	// cpu, drops and pauses, which have one entry per port, are as they were when the
 	// trial began.
-	cpu   cpuTime
-	drops []uint64
+	cpu    cpuTime
+	drops  []uint64
+	pauses []pauses
 }
 
 // Arm implements traffic.Armer.
@@ -87,7 +88,11 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 		if err != nil {
 			return err
 		}
-		t.drops = append(t.drops, drops)
+		paused, err := pausesOf(p.index)
+		if err != nil {
+			return err
+		}
+		t.drops, t.pauses = append(t.drops, drops), append(t.pauses, paused)
 		if err := p.prepare(e.epoch); err != nil {
 			return err
 		}
@@ -205,7 +210,12 @@ func (e *Engine) observe(m *traffic.Measurement) error {
 		if err != nil {
 			return err
 		}
+		paused, err := pausesOf(p.index)
+		if err != nil {
+			return err
+		}
 		m.Notes = append(m.Notes, p.dropNote(drops-e.trial.drops[i])...)
+		m.Notes = append(m.Notes, p.heldBack(m, e.trial.pauses[i], paused)...)
 	}
 	return nil
 }

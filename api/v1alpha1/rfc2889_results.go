@@ -1,0 +1,149 @@
+package v1alpha1
+
+// AddressCachingSummary is how many hardware addresses the device learnt on one
+// port, and forwarded to without flooding or loss (RFC 2889 section 5.7). The address
+// of the test port, which the device holds besides, is not among them.
+type AddressCachingSummary struct {
+	// addresses is the capacity; 0 when not even one was learnt.
+	// +required
+	Addresses int64 `json:"addresses"`
+	// exceededAt is the least number of addresses of which frames were flooded or lost;
+	// absent when the greatest number that was tried passed, so that the capacity is
+	// at least that.
+	// +optional
+	ExceededAt int64 `json:"exceededAt,omitempty"`
+	// framesPerSecond is the intended load of learning and test frames.
+	// +required
+	FramesPerSecond int64 `json:"framesPerSecond"`
+	// iterations of the search, in their order.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Iterations []AddressIteration `json:"iterations"`
+}
+
+// AddressLearningSummary is the highest rate of new hardware addresses at which the
+// device learnt them all (RFC 2889 section 5.8).
+type AddressLearningSummary struct {
+	// addressesPerSecond is the learning rate; 0 when no rate passed.
+	// +required
+	AddressesPerSecond int64 `json:"addressesPerSecond"`
+	// exceededAt is the lowest rate at which frames were flooded or lost, in addresses
+	// per second; absent when the highest rate that was tried passed, so that the
+	// device learns at least at that.
+	// +optional
+	ExceededAt int64 `json:"exceededAt,omitempty"`
+	// addresses that were offered at each rate.
+	// +required
+	Addresses int64 `json:"addresses"`
+	// iterations of the search, in their order.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Iterations []AddressIteration `json:"iterations"`
+}
+
+// AddressIteration is one iteration of a search: addresses were learnt, and frames
+// sent to them.
+type AddressIteration struct {
+	// addresses that were offered.
+	// +required
+	Addresses int64 `json:"addresses"`
+	// learningFramesPerSecond is the rate at which they were offered.
+	// +required
+	LearningFramesPerSecond int64 `json:"learningFramesPerSecond"`
+	// sent is the number of test frames that left the test port.
+	// +required
+	Sent int64 `json:"sent"`
+	// received is the number of test frames that arrived at the learning port.
+	// +required
+	Received int64 `json:"received"`
+	// flooded is the number of test frames that arrived at the monitoring port.
+	// +required
+	Flooded int64 `json:"flooded"`
+}
+
+// BroadcastSummary is what the device makes of broadcast frames beside their
+// throughput, which is the row's load (RFC 2889 section 5.10).
+type BroadcastSummary struct {
+	// receivers is the number of ports that receive every frame.
+	// +required
+	Receivers int32 `json:"receivers"`
+	// maxLoadPPM is the maximum offered load in parts per million of line rate.
+	// +required
+	MaxLoadPPM int64 `json:"maxLoadPPM"`
+	// forwardingRate at that load, in frames/s summed over the receiving ports.
+	// +required
+	ForwardingRate int64 `json:"forwardingRate"`
+	// lossPPM at that load: the share of lost frames in parts per million of those that
+	// the receivers should have got, rounded half up but never to 0.
+	// +required
+	LossPPM int64 `json:"lossPPM"`
+	// latencyMinNs is the least latency of a single frame over the receiving ports, in
+	// nanoseconds; absent when the engine measured none.
+	// +optional
+	LatencyMinNs *int64 `json:"latencyMinNs,omitempty"`
+	// latencyAvgNs is the mean over the receiving ports.
+	// +optional
+	LatencyAvgNs *int64 `json:"latencyAvgNs,omitempty"`
+	// latencyMaxNs is the greatest over the receiving ports.
+	// +optional
+	LatencyMaxNs *int64 `json:"latencyMaxNs,omitempty"`
+}
+
+// HeadOfLineBlockingSummary is what a congested port does to one that is not
+// congested (RFC 2285 section 3.7.3). Shares are of the frames sent to the port, in
+// parts per million, rounded half up but never to 0.
+type HeadOfLineBlockingSummary struct {
+	// blocking says whether the uncongested port lost frames that it does not lose
+	// alone; absent when no port was congested.
+	// +optional
+	Blocking *bool `json:"blocking,omitempty"`
+	// uncongestedLossPPM is the loss ratio of the uncongested port.
+	// +required
+	UncongestedLossPPM int64 `json:"uncongestedLossPPM"`
+	// uncongestedFramesPerSecond is its forwarding rate.
+	// +required
+	UncongestedFramesPerSecond int64 `json:"uncongestedFramesPerSecond"`
+	// congestedLossPPM is the loss ratio of the congested port.
+	// +required
+	CongestedLossPPM int64 `json:"congestedLossPPM"`
+	// aloneLossPPM is the loss ratio of the uncongested port without congestion.
+	// +required
+	AloneLossPPM int64 `json:"aloneLossPPM"`
+	// delayNs is the mean latency at the uncongested port, in nanoseconds; absent when
+	// none was measured.
+	// +optional
+	DelayNs *int64 `json:"delayNs,omitempty"`
+	// aloneDelayNs is the mean latency there without congestion.
+	// +optional
+	AloneDelayNs *int64 `json:"aloneDelayNs,omitempty"`
+}
+
+// CongestionControlSummary is how the device handles a congested port (RFC 2889
+// section 5.5). Shares are of the frames sent to the port, in parts per million,
+// rounded half up but never to 0. What the senders intended and offered stands in
+// the row.
+type CongestionControlSummary struct {
+	// backPressure says whether the device held the senders back (RFC 2285 section
+	// 3.7.1); absent when it is not known, since the tester cannot tell that from
+	// falling short itself, or since no port was congested.
+	// +optional
+	BackPressure *bool `json:"backPressure,omitempty"`
+	// headOfLineBlocking says whether frames were lost at the uncongested port; absent
+	// when no port was congested.
+	// +optional
+	HeadOfLineBlocking *bool `json:"headOfLineBlocking,omitempty"`
+	// uncongestedLossPPM is the loss ratio of the uncongested port.
+	// +required
+	UncongestedLossPPM int64 `json:"uncongestedLossPPM"`
+	// uncongestedFramesPerSecond is the forwarding rate of the uncongested port.
+	// +required
+	UncongestedFramesPerSecond int64 `json:"uncongestedFramesPerSecond"`
+	// congestedLossPPM is the loss ratio of the congested port.
+	// +required
+	CongestedLossPPM int64 `json:"congestedLossPPM"`
+	// congestedFramesPerSecond is the forwarding rate of the congested port.
+	// +required
+	CongestedFramesPerSecond int64 `json:"congestedFramesPerSecond"`
+}

@@ -1,0 +1,108 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/search"
+)
+
+func init() {
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodAddressCaching, Member: "addressCaching", Topology: addressTopology,
+			Given:    func(t v1alpha1.Test) bool { return t.AddressCaching != nil },
+			Validate: validateAddressCaching,
+			Steps: func(test v1alpha1.Test) []plan.Step {
+				t := cachingSettings(test.AddressCaching)
+				n := iterations(int64(t.MaxAddresses), int64(t.Resolution))
+				longest := sendingFor(int64(t.MaxAddresses), int64(t.LearningRate))
+				return []plan.Step{{TrialDuration: longest, Trials: 3 * n, Duration: time.Duration(n) * (t.AgingTime.Duration + longest)}}
+			},
+		},
+		Run:     addressCaching,
+		Purpose: "addresses on one port that the device forwards to without flooding (RFC 2889 section 5.7)",
+		Columns: []Column{
+			{Heading: "capacity", Name: "addresses", Value: caching(func(s *v1alpha1.AddressCachingSummary) int64 { return s.Addresses })},
+			{Heading: "exceeded at", Name: "addresses", Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+				n, ok := caching(func(s *v1alpha1.AddressCachingSummary) int64 { return s.ExceededAt })(row)
+				return n, ok && n > 0
+			}},
+		},
+		Trials: func(test v1alpha1.Test) string {
+			t := cachingSettings(test.AddressCaching)
+			return fmt.Sprintf("up to %d addresses on the first port at %d frames/s, tested from the second and watched on the third, after %s of silence each time", t.MaxAddresses, t.LearningRate, span(t.AgingTime.Duration))
+		},
+	})
+}
+
+func caching(of func(*v1alpha1.AddressCachingSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(row *v1alpha1.ResultRow) (int64, bool) {
+		if row.AddressCaching == nil {
+			return 0, false
+		}
+		return of(row.AddressCaching), true
+	}
+}
+
+// cachingSettings are those of a test, with the API's defaults.
+func cachingSettings(t *v1alpha1.AddressCachingTest) v1alpha1.AddressCachingTest {
+	s := *t
+	s.MaxAddresses, s.Resolution = cmp.Or(s.MaxAddresses, 65536), cmp.Or(s.Resolution, 1)
+	s.LearningRate = cmp.Or(s.LearningRate, 1000)
+	s.AgingTime.Duration = cmp.Or(s.AgingTime.Duration, 300*time.Second)
+	return s
+}
+
+// validateAddressCaching refuses a search whose addresses age while they are tested
+// (RFC 2889 section 5.7.2.1).
+func validateAddressCaching(test v1alpha1.Test, path *field.Path) field.ErrorList {
+	t := cachingSettings(test.AddressCaching)
+	if took := 2 * sendingFor(int64(t.MaxAddresses), int64(t.LearningRate)); took >= t.AgingTime.Duration {
+		return field.ErrorList{field.Invalid(path.Child("maxAddresses"), t.MaxAddresses, fmt.Sprintf(
+			"learning and testing them takes %s at learningRate %d, and the device forgets them after agingTime %s: lower maxAddresses, raise learningRate, or give the device and the test a longer aging time",
+			took, t.LearningRate, t.AgingTime.Duration))}
+	}
+	return nil
+}
+
+// addressCaching searches the greatest number of addresses on the learning port of
+// which no test frame is flooded or lost.
+func addressCaching(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	t := cachingSettings(step.Test.AddressCaching)
+	rate := int64(t.LearningRate)
+	if line := lineFrames(lab.plan.Ports[learningPort], step.FrameSize); rate > line {
+		return Outcome{Message: fmt.Sprintf("not measured: learningRate %d is above the %d frames/s of line rate at %d bytes: lower it", rate, line, step.FrameSize)}, nil
+	}
+	a := &addresses{lab: lab, step: step, aging: t.AgingTime.Duration}
+	if text := a.forgotten(int64(t.MaxAddresses), rate); text != "" {
+		return Outcome{Message: text}, nil
+	}
+	start := int64(0)
+	if t.InitialAddresses != nil {
+		start = int64(*t.InitialAddresses)
+	}
+	most := int64(t.MaxAddresses)
+	found, err := search.Longest(ctx, most, start, int64(t.Resolution), func(ctx context.Context, n int64) (bool, error) {
+		return a.try(ctx, n, iteration{count: n, learnRate: rate, testRate: rate})
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := a.outcome(rate)
+	switch found {
+	case 0:
+		out.Message = "not even one address was learnt: " + a.missed()
+	case most:
+		out.Message = fmt.Sprintf("%d addresses were learnt: the capacity is at least that, and more were not tried", most)
+	}
+	summary := v1alpha1.AddressCachingSummary{Addresses: found, ExceededAt: a.exceeded, FramesPerSecond: rate, Iterations: a.iterations}
+	out.Fill = func(row *v1alpha1.ResultRow) { row.AddressCaching = &summary }
+	return out, nil
+}

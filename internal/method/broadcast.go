@@ -1,0 +1,165 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/search"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+func init() {
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodBroadcast, Member: "broadcast", Topology: &plan.Topology{Ports: 2, OneNetwork: true},
+			Given:    func(t v1alpha1.Test) bool { return t.Broadcast != nil },
+			Validate: validateBroadcast,
+			Steps: func(test v1alpha1.Test) []plan.Step {
+				cfg := broadcastSearch(test.Broadcast)
+				trials, sending := search.Estimate(cfg)
+				// After the search: the maximum load, and a single frame.
+				return []plan.Step{{Search: cfg, TrialDuration: cfg.TrialDuration, Trials: trials + 2, Duration: sending + cfg.TrialDuration}}
+			},
+		},
+		Run:     broadcast,
+		Purpose: "throughput of broadcast frames to all other ports, and the latency of one (RFC 2889 section 5.10)",
+		Columns: []Column{
+			{Heading: "at max load", Name: "frames/s", Value: broadcasted(func(s *v1alpha1.BroadcastSummary) int64 { return s.ForwardingRate })},
+			{Heading: "at max load", Name: "% lost", Unit: PPM, Value: broadcasted(func(s *v1alpha1.BroadcastSummary) int64 { return s.LossPPM })},
+			{Heading: "latency, us", Name: "min", Unit: Nanoseconds, Value: broadcastLatency(func(s *v1alpha1.BroadcastSummary) *int64 { return s.LatencyMinNs })},
+			{Heading: "latency, us", Name: "avg", Unit: Nanoseconds, Value: broadcastLatency(func(s *v1alpha1.BroadcastSummary) *int64 { return s.LatencyAvgNs })},
+			{Heading: "latency, us", Name: "max", Unit: Nanoseconds, Value: broadcastLatency(func(s *v1alpha1.BroadcastSummary) *int64 { return s.LatencyMaxNs })},
+		},
+		Trials: func(test v1alpha1.Test) string {
+			cfg := broadcastSearch(test.Broadcast)
+			return fmt.Sprintf("first port to all others; binary search between %s and %s of line rate, resolution %s, trials of %s, confirmed for %s; %s at %s; one frame for the latency",
+				percent(cfg.MinPPM), percent(cfg.MaxPPM), percent(cfg.ResolutionPPM), span(cfg.SearchTrialDuration), span(cfg.TrialDuration), span(cfg.TrialDuration), percent(cfg.MaxPPM))
+		},
+	})
+}
+
+func broadcasted(of func(*v1alpha1.BroadcastSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(row *v1alpha1.ResultRow) (int64, bool) {
+		if row.Broadcast == nil {
+			return 0, false
+		}
+		return of(row.Broadcast), true
+	}
+}
+
+func broadcastLatency(of func(*v1alpha1.BroadcastSummary) *int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(row *v1alpha1.ResultRow) (int64, bool) {
+		if row.Broadcast == nil {
+			return 0, false
+		}
+		return pointed(of(row.Broadcast))
+	}
+}
+
+func broadcastSearch(t *v1alpha1.BroadcastTest) search.Config {
+	d := cmp.Or(t.TrialDuration.Duration, time.Minute)
+	return search.Config{
+		MinPPM: plan.PPMOr(t.MinLoad, "0.1%"), MaxPPM: plan.PPMOr(t.MaxLoad, "100%"), ResolutionPPM: plan.PPMOr(t.Resolution, "0.1%"),
+		TrialDuration: d, SearchTrialDuration: min(d, cmp.Or(t.SearchTrialDuration.Duration, 10*time.Second)),
+	}
+}
+
+func validateBroadcast(test v1alpha1.Test, path *field.Path) field.ErrorList {
+	t := test.Broadcast
+	errs := plan.Percentages(map[string]v1alpha1.Percentage{"resolution": t.Resolution, "minLoad": t.MinLoad, "maxLoad": t.MaxLoad}, path)
+	if cfg := broadcastSearch(t); len(errs) == 0 && cfg.MinPPM > cfg.MaxPPM {
+		errs = append(errs, field.Invalid(path.Child("minLoad"), percent(cfg.MinPPM),
+			fmt.Sprintf("minLoad is above maxLoad %s: lower minLoad or raise maxLoad", percent(cfg.MaxPPM))))
+	}
+	return errs
+}
+
+// broadcast searches the highest load of broadcast frames from the first port at
+// which none is lost at any other, measures what is forwarded at the maximum load,
+// and how late a single frame is at each port.
+func broadcast(ctx context.Context, lab *Lab, step plan.Step) (out Outcome, err error) {
+	s := broadcastStream(lab.plan)
+	var summary v1alpha1.BroadcastSummary
+	err = lab.apart(ctx, step, []plan.Stream{s}, func(lab *Lab) error {
+		if err := lab.learn(ctx); err != nil {
+			return err
+		}
+		m := &searchTrials{lab: lab, step: step, kept: map[int]*Trial{}}
+		result, err := search.Binary(ctx, step.Search, m)
+		if err != nil {
+			return err
+		}
+		out = m.outcome(result, search.GoalResult{
+			LowerPPM: result.PassedPPM, UpperPPM: result.FailedPPM, Deciding: result.Deciding, GeneratorBound: result.GeneratorBound,
+		}, nil)
+		out.FramesPerSecond = lab.plan.FramesPerSecond(step.FrameSize, out.LoadPPM)
+		most := out.Trial
+		if out.LoadPPM < step.Search.MaxPPM {
+			if most, err = lab.Trial(ctx, step, step.Search.MaxPPM, step.TrialDuration, search.Bracket{}); err != nil {
+				return err
+			}
+		}
+		summary = v1alpha1.BroadcastSummary{
+			Receivers: int32(len(s.Rx)), MaxLoadPPM: step.Search.MaxPPM,
+			ForwardingRate: receivedRate(most), LossPPM: sharePPM(most.Lost, most.Expected),
+		}
+		return broadcastOne(ctx, lab, step, s, &summary)
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	out.Fill = func(row *v1alpha1.ResultRow) { row.Broadcast = &summary }
+	return out, nil
+}
+
+// broadcastOne sends a single frame, and puts its latency at the ports into the
+// summary.
+func broadcastOne(ctx context.Context, lab *Lab, step plan.Step, s plan.Stream, summary *v1alpha1.BroadcastSummary) error {
+	took := sendingFor(1, announceRate)
+	event := Event{Step: step, LoadPPM: linePPM(lab.plan.Ports[s.Tx], step.FrameSize, announceRate), Duration: took}
+	load := traffic.Load{Rate: traffic.Rate{Frames: announceRate, PerNanos: int64(time.Second)}, Frames: 1}
+	t, err := lab.once(ctx, event, traffic.Trial{Loads: map[uint16]traffic.Load{s.ID: load}}, lateTolerance(took))
+	if err != nil {
+		return err
+	}
+	if l := t.Latency(); l.Count > 0 {
+		least, mean, most := int64(l.MinNs), meanNs(l), int64(l.MaxNs)
+		summary.LatencyMinNs, summary.LatencyAvgNs, summary.LatencyMaxNs = &least, &mean, &most
+	}
+	return nil
+}
+
+// broadcastStream goes from the first port to all others. Over IPv4 it is sent to
+// all hosts of the sender's network; IPv6 has no broadcast, and the frames then have
+// no network layer.
+func broadcastStream(p plan.Plan) plan.Stream {
+	s := p.Between(0, 1)
+	s.Rx = nil
+	for i := range p.Ports[1:] {
+		s.Rx = append(s.Rx, i+1)
+	}
+	h := &s.Headers
+	h.SrcIPCount, h.DstIPCount, h.DstMAC = 1, 1, broadcastMAC
+	if own, ok := p.Ports[0].Address(false); ok && h.SrcIP.Is4() {
+		h.DstIP = lastOf(own)
+	} else {
+		h.SrcIP, h.DstIP = netip.Addr{}, netip.Addr{}
+	}
+	return s
+}
+
+// lastOf is the last address of an IPv4 network, which is that of all its hosts.
+func lastOf(network netip.Prefix) netip.Addr {
+	b := network.Masked().Addr().As4()
+	for i := network.Bits(); i < 32; i++ {
+		b[i/8] |= 1 << (7 - i%8)
+	}
+	return netip.AddrFrom4(b)
+}

@@ -1,0 +1,157 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/search"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// The ports of a congestion (RFC 2889 section 5.5), by their index in the bed.
+const (
+	firstSender = iota
+	secondSender
+	uncongestedPort
+	congestedPort
+	congestionPorts
+)
+
+// congestionFlows are the flows between them: the first sender's frames go to both
+// receivers in turn, the second's to the congested one only.
+var congestionFlows = [][2]int{{firstSender, uncongestedPort}, {firstSender, congestedPort}, {secondSender, congestedPort}}
+
+// answerFlows go the other way. They let a bridge learn where the receivers are, which
+// would flood the frames to them otherwise, and are sent before the trials only.
+var answerFlows = [][2]int{{uncongestedPort, firstSender}, {congestedPort, secondSender}}
+
+var congestionTopology = &plan.Topology{Ports: congestionPorts, Flows: slices.Concat(congestionFlows, answerFlows), OneSpeed: true}
+
+// between are the streams of flows, with the profile's packet.
+func between(p plan.Plan, flows [][2]int) []plan.Stream {
+	perSender := map[int]int64{}
+	for _, f := range flows {
+		perSender[f[0]]++
+	}
+	streams := make([]plan.Stream, len(flows))
+	for i, f := range flows {
+		streams[i] = p.Between(f[0], f[1])
+		streams[i].ID, streams[i].Part = uint16(i), perSender[f[0]]
+	}
+	return streams
+}
+
+// congest runs a trial of these streams at a load, once the device has learnt where
+// senders and receivers are.
+func congest(ctx context.Context, lab *Lab, step plan.Step, streams []plan.Stream) (t *Trial, rate *big.Rat, err error) {
+	if err := lab.apart(ctx, step, between(lab.plan, answerFlows), func(lab *Lab) error { return lab.learn(ctx) }); err != nil {
+		return nil, nil, err
+	}
+	err = lab.apart(ctx, step, streams, func(lab *Lab) error {
+		if err := lab.learn(ctx); err != nil {
+			return err
+		}
+		rate = lab.plan.FramesPerSecond(step.FrameSize, step.LoadPPM)
+		t, err = lab.Trial(ctx, step, step.LoadPPM, step.TrialDuration, search.Bracket{})
+		return err
+	})
+	return t, rate, err
+}
+
+// congestionStep is the step of a congestion, whose load stands in no row's name.
+func congestionStep(load v1alpha1.Percentage, d time.Duration, trials int) plan.Step {
+	return plan.Step{LoadPPM: plan.PPMOr(load, "100%"), TrialDuration: d, Trials: trials}
+}
+
+// congestionTrials describes the trials for the report.
+func congestionTrials(load v1alpha1.Percentage, d time.Duration) string {
+	return fmt.Sprintf("first port to third and fourth in turn, second to fourth, each at %s of line rate for %s", cmp.Or(load, "100%"), span(cmp.Or(d, time.Minute)))
+}
+
+// validateCongestion refuses loads of which one and a half congest nothing.
+func validateCongestion(load v1alpha1.Percentage, path *field.Path) field.ErrorList {
+	errs := plan.Percentages(map[string]v1alpha1.Percentage{"load": load}, path)
+	if ppm := plan.PPMOr(load, "100%"); len(errs) == 0 && ppm*3 <= 2*v1alpha1.PPM {
+		errs = append(errs, field.Invalid(path.Child("load"), load,
+			fmt.Sprintf("the congested port is asked for one and a half times that, %s of line rate, which congests nothing: give more than 66.6666%%", percent(ppm*3/2))))
+	}
+	return errs
+}
+
+// portCount is what one port received of all streams to it.
+type portCount struct {
+	expected, received, lost uint64
+	latency                  traffic.Latency
+}
+
+// port sums up a receiving port.
+func (t *Trial) port(port int) portCount {
+	var c portCount
+	for _, s := range t.streams {
+		for _, rx := range s.Rx {
+			if rx != port {
+				continue
+			}
+			sent, got := t.measurement.Tx[s.ID].Sent, t.at(s, port)
+			c.expected, c.received, c.lost = c.expected+sent, c.received+got.Received, c.lost+sent-min(sent, got.Received)
+			c.latency.Count, c.latency.SumNs = c.latency.Count+got.Latency.Count, c.latency.SumNs+got.Latency.SumNs
+		}
+	}
+	return c
+}
+
+func (c portCount) lossPPM() int64 { return sharePPM(c.lost, c.expected) }
+
+// delay is the mean latency, in nanoseconds; nil when none was measured.
+func (c portCount) delay() *int64 {
+	if c.latency.Count == 0 {
+		return nil
+	}
+	mean := frame.Round(new(big.Rat).SetFrac(new(big.Int).SetUint64(c.latency.SumNs), new(big.Int).SetUint64(c.latency.Count)))
+	return &mean
+}
+
+// meanNs is the mean of a latency that has frames, in nanoseconds.
+func meanNs(l Latency) int64 {
+	return frame.Round(new(big.Rat).SetFrac(l.SumNs, new(big.Int).SetUint64(l.Count)))
+}
+
+// wasCongested says that a port of the device was congested: it lost frames, or the
+// device held the senders back.
+func (t *Trial) wasCongested() bool { return t.HeldBack() || t.port(congestedPort).lost > 0 }
+
+// heldBack says how far the device held the senders back; empty when it did not.
+func (t *Trial) heldBack() string {
+	var texts []string
+	for _, n := range t.Notes {
+		if n.Kind == traffic.NoteHeldBack {
+			texts = append(texts, n.Text)
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// noCongestion explains a trial in which nothing was congested.
+func noCongestion(t *Trial) string {
+	port := t.ports[congestedPort]
+	return fmt.Sprintf("nothing was congested: %s was sent %s of its line rate, lost nothing, and no sender was held back; check that the device's port runs at %s", port.Name, percent(t.LoadPPM*3/2), port.Speed)
+}
+
+// testersLimit is the trial when the tester was its limit: it fell short without the
+// device's doing, or lost frames itself.
+func testersLimit(t *Trial) *Trial {
+	if t.Unsent() && !t.HeldBack() || t.TesterLost() {
+		return t
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+)
+
+func init() {
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodCongestionControl, Member: "congestionControl", Topology: congestionTopology,
+			Given: func(t v1alpha1.Test) bool { return t.CongestionControl != nil },
+			Validate: func(test v1alpha1.Test, path *field.Path) field.ErrorList {
+				return validateCongestion(test.CongestionControl.Load, path)
+			},
+			Steps: func(test v1alpha1.Test) []plan.Step {
+				t := test.CongestionControl
+				return []plan.Step{congestionStep(t.Load, cmp.Or(t.TrialDuration.Duration, time.Minute), 1)}
+			},
+		},
+		Run:     congestionControl,
+		Purpose: "back pressure, head of line blocking and loss at a congested port (RFC 2889 section 5.5)",
+		Columns: []Column{
+			{Heading: "congestion control", Name: "back pressure", Unit: YesNo, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+				if row.CongestionControl == nil {
+					return 0, false
+				}
+				return answered(row.CongestionControl.BackPressure)
+			}},
+			{Heading: "congestion control", Name: "head of line blocking", Unit: YesNo, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+				if row.CongestionControl == nil {
+					return 0, false
+				}
+				return answered(row.CongestionControl.HeadOfLineBlocking)
+			}},
+			{Heading: "offered", Name: "frames/s", Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+				return row.OfferedFramesPerSecond, row.CongestionControl != nil
+			}},
+			{Heading: "uncongested port", Name: "frames/s", Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.UncongestedFramesPerSecond })},
+			{Heading: "uncongested port", Name: "% lost", Unit: PPM, Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.UncongestedLossPPM })},
+			{Heading: "congested port", Name: "frames/s", Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.CongestedFramesPerSecond })},
+			{Heading: "congested port", Name: "% lost", Unit: PPM, Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.CongestedLossPPM })},
+		},
+		Trials: func(test v1alpha1.Test) string {
+			t := test.CongestionControl
+			return congestionTrials(t.Load, t.TrialDuration.Duration)
+		},
+	})
+}
+
+func congestionOf(of func(*v1alpha1.CongestionControlSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(row *v1alpha1.ResultRow) (int64, bool) {
+		if row.CongestionControl == nil {
+			return 0, false
+		}
+		return of(row.CongestionControl), true
+	}
+}
+
+// congestionControl overloads one port from two others, of which one sends every
+// second frame to a port that is not overloaded. The device exerts back pressure when
+// the senders offer less than intended since it held them back; where the engine
+// cannot tell that from a tester that fell short, the answer stays open. There is head
+// of line blocking when frames to the uncongested port are lost.
+func congestionControl(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	t, rate, err := congest(ctx, lab, step, between(lab.plan, congestionFlows))
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{LoadPPM: step.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: testersLimit(t)}
+	full, free := t.port(congestedPort), t.port(uncongestedPort)
+	summary := v1alpha1.CongestionControlSummary{
+		UncongestedLossPPM: free.lossPPM(), UncongestedFramesPerSecond: t.perSecond(int64(free.received)),
+		CongestedLossPPM: full.lossPPM(), CongestedFramesPerSecond: t.perSecond(int64(full.received)),
+	}
+	held, short := t.HeldBack(), t.Unsent() && !t.HeldBack()
+	if t.wasCongested() {
+		blocking := free.lost > 0
+		summary.HeadOfLineBlocking = &blocking
+		if !short {
+			summary.BackPressure = &held
+		}
+	}
+	switch {
+	case t.Received == 0:
+		out.Message = lab.silence(t)
+	case short:
+		out.Message = "the senders offered less than intended, and the engine saw no pause: whether the device held them back is not known"
+	case !t.wasCongested():
+		out.Message = noCongestion(t)
+	default:
+		out.Message = t.heldBack()
+	}
+	out.Fill = func(row *v1alpha1.ResultRow) { row.CongestionControl = &summary }
+	return out, nil
+}

@@ -1,0 +1,111 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+)
+
+func init() {
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodHeadOfLineBlocking, Member: "headOfLineBlocking", Topology: congestionTopology,
+			Given: func(t v1alpha1.Test) bool { return t.HeadOfLineBlocking != nil },
+			Validate: func(test v1alpha1.Test, path *field.Path) field.ErrorList {
+				return validateCongestion(test.HeadOfLineBlocking.Load, path)
+			},
+			Steps: func(test v1alpha1.Test) []plan.Step {
+				t := test.HeadOfLineBlocking
+				return []plan.Step{congestionStep(t.Load, cmp.Or(t.TrialDuration.Duration, time.Minute), 2)}
+			},
+		},
+		Run:     headOfLine,
+		Purpose: "what a congested port takes from one that is not (RFC 2889 section 5.5, RFC 2285 section 3.7.3)",
+		Columns: []Column{
+			{Heading: "head of line", Name: "blocking", Unit: YesNo, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+				if row.HeadOfLineBlocking == nil {
+					return 0, false
+				}
+				return answered(row.HeadOfLineBlocking.Blocking)
+			}},
+			{Heading: "uncongested port", Name: "frames/s", Value: headOfLineOf(func(s *v1alpha1.HeadOfLineBlockingSummary) int64 { return s.UncongestedFramesPerSecond })},
+			{Heading: "uncongested port", Name: "% lost", Unit: PPM, Value: headOfLineOf(func(s *v1alpha1.HeadOfLineBlockingSummary) int64 { return s.UncongestedLossPPM })},
+			{Heading: "uncongested port", Name: "% lost alone", Unit: PPM, Value: headOfLineOf(func(s *v1alpha1.HeadOfLineBlockingSummary) int64 { return s.AloneLossPPM })},
+			{Heading: "its latency, us", Name: "avg", Unit: Nanoseconds, Value: headOfLineDelay(func(s *v1alpha1.HeadOfLineBlockingSummary) *int64 { return s.DelayNs })},
+			{Heading: "its latency, us", Name: "alone", Unit: Nanoseconds, Value: headOfLineDelay(func(s *v1alpha1.HeadOfLineBlockingSummary) *int64 { return s.AloneDelayNs })},
+			{Heading: "congested port", Name: "% lost", Unit: PPM, Value: headOfLineOf(func(s *v1alpha1.HeadOfLineBlockingSummary) int64 { return s.CongestedLossPPM })},
+		},
+		Trials: func(test v1alpha1.Test) string {
+			t := test.HeadOfLineBlocking
+			return congestionTrials(t.Load, t.TrialDuration.Duration) + ", after the frames to the third alone"
+		},
+	})
+}
+
+func headOfLineOf(of func(*v1alpha1.HeadOfLineBlockingSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(row *v1alpha1.ResultRow) (int64, bool) {
+		if row.HeadOfLineBlocking == nil {
+			return 0, false
+		}
+		return of(row.HeadOfLineBlocking), true
+	}
+}
+
+func headOfLineDelay(of func(*v1alpha1.HeadOfLineBlockingSummary) *int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(row *v1alpha1.ResultRow) (int64, bool) {
+		if row.HeadOfLineBlocking == nil {
+			return 0, false
+		}
+		return pointed(of(row.HeadOfLineBlocking))
+	}
+}
+
+// answered is a yes or no as a number of a column.
+func answered(yes *bool) (int64, bool) {
+	switch {
+	case yes == nil:
+		return 0, false
+	case *yes:
+		return 1, true
+	}
+	return 0, true
+}
+
+// headOfLine sends to the uncongested port alone, then with the congestion beside it,
+// and compares. There is head of line blocking when the uncongested port then loses
+// a greater share of its frames; a delay that grows is reported, and judged by nobody.
+func headOfLine(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	streams := between(lab.plan, congestionFlows)
+	alone, _, err := congest(ctx, lab, step, streams[:1])
+	if err != nil {
+		return Outcome{}, err
+	}
+	t, rate, err := congest(ctx, lab, step, streams)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{LoadPPM: step.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: cmp.Or(testersLimit(alone), testersLimit(t))}
+	before, after := alone.port(uncongestedPort), t.port(uncongestedPort)
+	summary := v1alpha1.HeadOfLineBlockingSummary{
+		UncongestedLossPPM: after.lossPPM(), UncongestedFramesPerSecond: t.perSecond(int64(after.received)),
+		CongestedLossPPM: t.port(congestedPort).lossPPM(), AloneLossPPM: before.lossPPM(),
+		DelayNs: after.delay(), AloneDelayNs: before.delay(),
+	}
+	switch {
+	case t.Received == 0:
+		out.Message = lab.silence(t)
+	case !t.wasCongested():
+		out.Message = noCongestion(t)
+	default:
+		blocking := summary.UncongestedLossPPM > summary.AloneLossPPM
+		summary.Blocking = &blocking
+		out.Message = t.heldBack()
+	}
+	out.Fill = func(row *v1alpha1.ResultRow) { row.HeadOfLineBlocking = &summary }
+	return out, nil
+}

@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// agingTime is how long the device keeps an address that it hears nothing from, the
+// default of IEEE 802.1D.
+const agingTime = 300 * time.Second
+
+// addressTable is what the device knows of where addresses are. Ranges are kept
+// whole: streams send their addresses in one order, so that those which were learnt
+// are the first of the range. Two ranges with one first address are one.
+type addressTable map[traffic.MAC]learnt
+
+// learnt is the first count addresses of a range.
+type learnt struct {
+	port  string
+	count uint64
+	// at is when the device last heard from them.
+	at time.Time
+}
+
+// age forgets what was not heard from.
+func (t addressTable) age(now time.Time) {
+	for first, l := range t {
+		if now.Sub(l.at) >= agingTime {
+			delete(t, first)
+		}
+	}
+}
+
+// held is the number of addresses in the table.
+func (t addressTable) held() (n uint64) {
+	for _, l := range t {
+		n += l.count
+	}
+	return n
+}
+
+// learn puts the source addresses of the last trial into the table: as many as there
+// is room for, and no more in its time than the device learns in that. It is called
+// once the trial is over.
+func (e *Engine) learn() {
+	if e.trial == nil {
+		return
+	}
+	if e.table == nil {
+		e.table = addressTable{}
+	}
+	m := traffic.Measurement{Tx: map[uint16]traffic.TxCount{}}
+	e.send(&m, e.length)
+	e.holdBack(&m, e.length)
+	end := e.start.Add(e.length)
+	e.table.age(end)
+	room, budget := uint64(math.MaxUint64), uint64(math.MaxUint64)
+	if size := e.behaviour.AddressTableSize; size != nil {
+		room = uint64(*size) - min(uint64(*size), e.table.held())
+	}
+	if rate := e.behaviour.LearningRate; rate != nil {
+		budget = mulDivUp(uint64(*rate), uint64(e.length), uint64(time.Second))
+	}
+	for i := range e.streams {
+		s := &e.streams[i]
+		heard := min(m.Tx[s.ID].Sent, uint64(max(s.Headers.SrcMACCount, 1)))
+		if heard == 0 {
+			continue
+		}
+		l := e.table[s.Headers.SrcMAC]
+		if heard > l.count {
+			n := min(heard-l.count, room, budget)
+			l.count, room, budget = l.count+n, room-n, budget-n
+		}
+		if l.count > 0 {
+			l.port, l.at = s.TxPort, end
+			e.table[s.Headers.SrcMAC] = l
+		}
+	}
+}
+
+// bridge says what comes to ports that addresses were not learnt on: frames to
+// learnt addresses go to the port of these only, all others are flooded.
+func (e *Engine) bridge(m *traffic.Measurement, r reach) {
+	for i := range e.streams {
+		s := &e.streams[i]
+		l, known := e.table[s.Headers.DstMAC]
+		if !known || e.start.Sub(l.at) >= agingTime {
+			continue
+		}
+		sent, count := m.Tx[s.ID].Sent, uint64(max(s.Headers.DstMACCount, 1))
+		learnt := min(l.count, count)
+		for _, port := range s.RxPorts {
+			if port != l.port {
+				r[traffic.RxKey{Stream: s.ID, Port: port}] = sent - (sent/count*learnt + min(sent%count, learnt))
+			}
+		}
+	}
+}

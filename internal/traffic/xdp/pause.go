@@ -1,0 +1,93 @@
+package xdp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// pauses are the pause frames (IEEE 802.3 annex 31B) that an interface has received
+// so far, by which a device holds it back. They are known when the interface counts
+// them, and obeys them.
+type pauses struct {
+	frames uint64
+	known  bool
+}
+
+// pausesOf asks the kernel (linux/ethtool_netlink.h). Virtual interfaces know no
+// pause.
+func pausesOf(index int) (pauses, error) {
+	family, err := netlink.GenlFamilyGet(unix.ETHTOOL_GENL_NAME)
+	if errors.Is(err, unix.ENOENT) {
+		return pauses{}, nil // a kernel before 5.6
+	}
+	if err != nil {
+		return pauses{}, fmt.Errorf("looking up the netlink family %s: %w", unix.ETHTOOL_GENL_NAME, err)
+	}
+	request := nl.NewNetlinkRequest(int(family.ID), 0)
+	request.AddData(genlHeader{unix.ETHTOOL_MSG_PAUSE_GET, byte(family.Version)})
+	header := nl.NewRtAttr(unix.ETHTOOL_A_PAUSE_HEADER|unix.NLA_F_NESTED, nil)
+	header.AddRtAttr(unix.ETHTOOL_A_HEADER_DEV_INDEX, nl.Uint32Attr(uint32(index)))
+	header.AddRtAttr(unix.ETHTOOL_A_HEADER_FLAGS, nl.Uint32Attr(unix.ETHTOOL_FLAG_STATS))
+	request.AddData(header)
+	replies, err := request.Execute(unix.NETLINK_GENERIC, 0)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return pauses{}, nil
+	}
+	if err != nil {
+		return pauses{}, fmt.Errorf("asking for the interface's pause frames: %w", err)
+	}
+	for _, reply := range replies {
+		if p, err := parsePauses(reply[nl.SizeofGenlmsg:]); err != nil || p.known {
+			return p, err
+		}
+	}
+	return pauses{}, nil
+}
+
+// parsePauses reads the attributes of a reply.
+func parsePauses(reply []byte) (pauses, error) {
+	attributes, err := nl.ParseRouteAttr(reply)
+	if err != nil {
+		return pauses{}, fmt.Errorf("reading the interface's pause frames: %w", err)
+	}
+	var p pauses
+	obeys, counts := false, false
+	for _, a := range attributes {
+		switch a.Attr.Type & nl.NLA_TYPE_MASK {
+		case unix.ETHTOOL_A_PAUSE_RX:
+			obeys = len(a.Value) > 0 && a.Value[0] != 0
+		case unix.ETHTOOL_A_PAUSE_STATS:
+			stats, err := nl.ParseRouteAttr(a.Value)
+			if err != nil {
+				return pauses{}, fmt.Errorf("reading the interface's pause counters: %w", err)
+			}
+			for _, s := range stats {
+				if s.Attr.Type&nl.NLA_TYPE_MASK == unix.ETHTOOL_A_PAUSE_STAT_RX_FRAMES && len(s.Value) == 8 {
+					p.frames, counts = nl.NativeEndian().Uint64(s.Value), true
+				}
+			}
+		}
+	}
+	p.known = obeys && counts
+	return p, nil
+}
+
+// heldBack is the note that the device held a port back: it sent less than intended,
+// and received pause frames meanwhile. There is none where that is not known.
+func (p *port) heldBack(m *traffic.Measurement, before, after pauses) []traffic.Note {
+	var intended, sent uint64
+	for _, s := range p.tx {
+		intended, sent = intended+m.Tx[s.ID].Intended, sent+m.Tx[s.ID].Sent
+	}
+	if sent >= intended || !before.known || !after.known || after.frames <= before.frames {
+		return nil
+	}
+	return []traffic.Note{{Kind: traffic.NoteHeldBack, Text: fmt.Sprintf(
+		"the device held %s (%s) back with %d pause frames: it sent %d of %d frames", p.Name, p.Interface, after.frames-before.frames, sent, intended)}}
+}
