@@ -21,6 +21,7 @@ var byKind = map[string]traffic.Capabilities{
 		PerFrameLatency:  true,
 		CrossHostLatency: true,
 		Ordering:         true,
+		Multicast:        true,
 		LatencyType:      "as in the device model",
 	},
 }

@@ -30,6 +30,10 @@ type Engine struct {
 	mute  bool
 	// behaviour of the device beyond forwarding.
 	behaviour v1alpha1.SimulatedBehaviour
+	// groups that the device forwards to which ports, and when.
+	groups groupTable
+	// resets of the device: when it forwards nothing.
+	resets []window
 
 	streams []traffic.Stream
 	row     row
@@ -72,7 +76,7 @@ func New(model string, ports []Port, opts ...Option) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{model: m, ports: map[string]Port{}, clock: &Clock{now: epoch}, seed: 1}
+	e := &Engine{model: m, ports: map[string]Port{}, clock: &Clock{now: epoch}, seed: 1, groups: groupTable{}}
 	for _, p := range ports {
 		if _, ok := e.ports[p.Name]; ok || p.BitsPerSecond <= 0 {
 			return nil, fmt.Errorf("port %q of %d bit/s: give every port a name of its own and a speed above 0", p.Name, p.BitsPerSecond)
@@ -149,6 +153,7 @@ func (e *Engine) Start(ctx context.Context, trial traffic.Trial) error {
 		return errors.New("starting a trial: no stream is configured")
 	}
 	e.trial, e.start, e.stopped = &trial, e.clock.Now(), time.Time{}
+	e.forgetThePast()
 	e.number++
 	e.length = e.sendingTime()
 	return nil
@@ -198,24 +203,6 @@ func (e *Engine) Sample(ctx context.Context) (traffic.Sample, error) {
 		s.Received += rx.Received
 	}
 	return s, err
-}
-
-// Join makes ports members of groups at once.
-func (e *Engine) Join(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
-	return e.moments(memberships), context.Cause(ctx)
-}
-
-// Leave ends memberships at once.
-func (e *Engine) Leave(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
-	return e.moments(memberships), context.Cause(ctx)
-}
-
-func (e *Engine) moments(memberships []traffic.Membership) traffic.Moments {
-	at := traffic.Moments{}
-	for _, m := range memberships {
-		at[m.Port] = uint64(e.clock.Now().Sub(epoch))
-	}
-	return at
 }
 
 // Clock is the simulated time.

@@ -121,9 +121,17 @@ func (p *egress) pass(ph phase, n []uint64, counts []passed) {
 func (e *Engine) forward(m *traffic.Measurement, port string, streams []*traffic.Stream, capacityPPM int64, d time.Duration, known shapes) {
 	out := &egress{e: e, port: port, capacityPPM: capacityPPM}
 	counts := make([]passed, len(streams))
-	for _, ph := range e.phases(streams, d) {
+	coming := make([]arrivals, len(streams))
+	for i, s := range streams {
+		coming[i] = e.arrivals(s, port, m.Tx[s.ID], d)
+	}
+	for _, ph := range split(e.phases(streams, d), coming) {
 		n := make([]uint64, len(streams))
 		for i, s := range streams {
+			if coming[i].limited {
+				n[i] = coming[i].in(ph)
+				continue
+			}
 			sent, lasts := m.Tx[s.ID].Sent, e.sendsFor(s, d)
 			upTo := func(t time.Duration) uint64 { return mulDiv(sent, uint64(min(t, lasts)), uint64(lasts)) }
 			n[i] = upTo(ph.to) - upTo(ph.from)
@@ -131,8 +139,8 @@ func (e *Engine) forward(m *traffic.Measurement, port string, streams []*traffic
 		out.pass(ph, n, counts)
 	}
 	var arrived uint64
-	for _, s := range streams {
-		arrived += m.Tx[s.ID].Sent
+	for i := range counts {
+		arrived += counts[i].sent
 	}
 	capacity := frames(e.rate(port, capacityPPM), d)
 	for i, s := range streams {
@@ -157,6 +165,7 @@ func (e *Engine) forward(m *traffic.Measurement, port string, streams []*traffic
 			count.Reordered = mulDiv(c.received, uint64(e.row.reorderedPPM), uint64(whole))
 		}
 		count.OutOfSequence = min(c.received, 3*count.Reordered+(c.sent-c.received))
+		e.place(&count, &coming[i])
 		m.Rx[traffic.RxKey{Stream: s.ID, Port: port}] = count
 	}
 }
