@@ -33,6 +33,9 @@ type Method struct {
 	AfterThroughput bool
 	// Ordering says that the engine must count reordered frames.
 	Ordering bool
+	// Fits reports why the test cannot be run in a setting; path is that of the
+	// member. It may be nil.
+	Fits func(test v1alpha1.Test, in Setting, path *field.Path) field.ErrorList
 }
 
 var methods []Method

@@ -77,16 +77,22 @@ func (e *Engine) Join(ctx context.Context, memberships []traffic.Membership) (tr
 	})
 }
 
-// Leave ends memberships: leaveDelay later the device forwards the groups no more.
-// A report about a group of which the port is no member changes nothing.
+// Leave ends memberships: leaveDelay later the device forwards the groups no more,
+// and what it does not forward yet, never. A report about a group of which the port
+// is no member changes nothing.
 func (e *Engine) Leave(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
-	to := e.now()
+	now := e.now()
+	to := now
 	if d := e.behaviour.LeaveDelay; d != nil {
 		to += d.Duration
 	}
 	return e.report(ctx, memberships, func(port string, g group) {
 		windows := e.groups[g][port]
-		if last := len(windows) - 1; last >= 0 && windows[last].to == forever {
+		switch last := len(windows) - 1; {
+		case last < 0 || windows[last].to < forever:
+		case windows[last].from > now:
+			e.groups[g][port] = windows[:last]
+		default:
 			windows[last].to = to
 		}
 	})
@@ -128,10 +134,11 @@ func (e *Engine) Reset(ctx context.Context) error {
 	}
 	e.resets = append(e.resets, window{now, now + lasts})
 	for _, ports := range e.groups {
-		for _, windows := range ports {
+		for port, windows := range ports {
 			for i := range windows {
-				windows[i].to = min(windows[i].to, max(now, windows[i].from))
+				windows[i].to = min(windows[i].to, now)
 			}
+			ports[port] = slices.DeleteFunc(windows, func(w window) bool { return w.from >= w.to })
 		}
 	}
 	return nil

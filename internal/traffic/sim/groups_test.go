@@ -161,6 +161,21 @@ func TestReportsThatChangeNothing(t *testing.T) {
 	}
 }
 
+func TestAGroupThatWasLeftBeforeItCame(t *testing.T) {
+	f := newFan(t, perfect, 1, v1alpha1.SimulatedBehaviour{JoinDelay: after(time.Second), LeaveDelay: after(time.Hour)})
+	f.start(10 * time.Second)
+	f.of(f.e.Join, "p2", 1)
+	f.sleep(time.Second / 2)
+	f.of(f.e.Leave, "p2", 1)
+	f.of(f.e.Join, "p3", 1)
+	f.sleep(time.Second / 2)
+	f.of(f.e.Join, "p2", 1)
+	m := f.end()
+	if p2, p3 := at(m, 0, "p2").Received, at(m, 0, "p3").Received; p2 != 800_000 || p3 != 850_000 {
+		t.Errorf("p2 got %d frames and p3 %d, want those from 2 s and 1.5 s on", p2, p3)
+	}
+}
+
 func TestOnlySoManyGroupsAreForwarded(t *testing.T) {
 	three := int32(3)
 	f := newFan(t, perfect, 5, v1alpha1.SimulatedBehaviour{GroupCapacity: &three})
