@@ -218,6 +218,10 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 		notes = append(notes, row.Message)
 	}
 	notes = append(notes, row.ValidityReasons...)
+	if s := row.Series; s != nil {
+		notes = append(notes, fmt.Sprintf("receive rate of %s to %s frames/s in %s sampling intervals, %s on average",
+			group(s.MinReceivedFramesPerSecond), group(s.MaxReceivedFramesPerSecond), group(int64(s.Samples)), group(s.AvgReceivedFramesPerSecond)))
+	}
 	if row.LossRatioPPM > 0 && row.LineRatePPM > 0 {
 		return notes // It is the row's very meaning that frames were lost.
 	}
