@@ -40,6 +40,8 @@ const (
 	PPM
 	// Nanoseconds is a time, printed in microseconds.
 	Nanoseconds
+	// LongNanoseconds is a time, printed in milliseconds.
+	LongNanoseconds
 )
 
 // Column is one number of a result row.

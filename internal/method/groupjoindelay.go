@@ -36,7 +36,7 @@ func init() {
 		Trials: func(test v1alpha1.Test) string {
 			t := test.GroupJoinDelay
 			lead, wait := joinTimes(t)
-			return fmt.Sprintf("method %s of RFC 3918: ports join %s after the beginning, trials of %s, %d times", joinMethod(t), span(lead), span(lead+wait), t.Repetitions)
+			return fmt.Sprintf("method %s of RFC 3918: ports join %s after the beginning, trials of %s, %s", joinMethod(t), span(lead), span(lead+wait), often(cmp.Or(t.Repetitions, 3)))
 		},
 	})
 }

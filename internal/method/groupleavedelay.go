@@ -33,7 +33,7 @@ func init() {
 		Trials: func(test v1alpha1.Test) string {
 			t := test.GroupLeaveDelay
 			lead, wait := leaveTimes(t)
-			return fmt.Sprintf("ports leave %s after the beginning, trials of %s, %d times", span(lead), span(lead+wait), t.Repetitions)
+			return fmt.Sprintf("ports leave %s after the beginning, trials of %s, %s", span(lead), span(lead+wait), often(cmp.Or(t.Repetitions, 3)))
 		},
 	})
 }

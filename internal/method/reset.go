@@ -35,9 +35,9 @@ func init() {
 		Run:     reset,
 		Purpose: "time in which a device that is reset does not forward, by the frames that were lost (RFC 6201)",
 		Columns: []Column{
-			{Heading: "reset time, us", Name: "min", Unit: Nanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.MinNs })},
-			{Heading: "reset time, us", Name: "avg", Unit: Nanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.AvgNs })},
-			{Heading: "reset time, us", Name: "max", Unit: Nanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.MaxNs })},
+			{Heading: "reset time, ms", Name: "min", Unit: LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.MinNs })},
+			{Heading: "reset time, ms", Name: "avg", Unit: LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.AvgNs })},
+			{Heading: "reset time, ms", Name: "max", Unit: LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.MaxNs })},
 			{Heading: "lost", Name: "avg frames", Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.AvgLost })},
 		},
 		Trials: func(test v1alpha1.Test) string {
@@ -48,8 +48,8 @@ func init() {
 				who = "by the lab"
 			}
 			kinds := map[v1alpha1.ResetKind]string{v1alpha1.ResetHardware: "hardware reset", v1alpha1.ResetPower: "power interruption"}
-			text := fmt.Sprintf("%s %s %s after the beginning, trials of %s, %d times",
-				cmp.Or(kinds[t.Kind], "software reset"), who, span(lead), span(d), cmp.Or(t.Repetitions, 1))
+			text := fmt.Sprintf("%s %s %s after the beginning, trials of %s, %s",
+				cmp.Or(kinds[t.Kind], "software reset"), who, span(lead), span(d), often(cmp.Or(t.Repetitions, 1)))
 			if off := powerOff(t); off > 0 {
 				text += fmt.Sprintf("; %s in which the power was off are taken from the times", span(off))
 			}

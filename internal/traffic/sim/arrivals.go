@@ -29,6 +29,7 @@ func (e *Engine) arrivals(s *traffic.Stream, port string, tx traffic.TxCount, d 
 	}
 	if a.limited {
 		a.windows = e.open(s, port, d)
+		a.limited = len(a.windows) != 1 || a.windows[0] != window{0, d}
 	}
 	return a
 }
@@ -116,6 +117,9 @@ func (e *Engine) place(count *traffic.RxCount, a *arrivals) {
 func split(parts []phase, all []arrivals) []phase {
 	var edges []time.Duration
 	for i := range all {
+		if !all[i].limited {
+			continue
+		}
 		for _, w := range all[i].windows {
 			edges = append(edges, w.from, w.to)
 		}
