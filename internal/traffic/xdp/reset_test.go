@@ -1,7 +1,6 @@
 package xdp
 
 import (
-	"fmt"
 	"net/netip"
 	"runtime"
 	"testing"
@@ -93,7 +92,7 @@ func TestResetOfABridge(t *testing.T) {
 	took, shortest, longest := time.Duration(row.Reset.AvgNs), up.from.Sub(down.to), up.to.Sub(down.from)
 	pace := (time.Duration(least)*spacing - shortest).Abs()
 	slack := pace + (longest - shortest) + time.Duration(most-least+2*pollWeight)*spacing
-	t.Log(fmt.Sprintf("by the lost frames %s, by the clock %s to %s; the sender was %s off its pace, the slack is %s", took, shortest, longest, pace, slack))
+	t.Logf("by the lost frames %s, by the clock %s to %s; the sender was %s off its pace, the slack is %s", took, shortest, longest, pace, slack)
 	if took < shortest-slack || took > longest+slack {
 		t.Errorf("the reset took %s by the lost frames, and %s to %s by the clock, more than %s apart", took, shortest, longest, slack)
 	}
