@@ -107,7 +107,7 @@ type Progress struct {
 
 // Validity says whether a number can be believed, apart from pass or fail.
 //
-// +kubebuilder:validation:Enum=Valid;Virtual;Uncalibrated;Contended;GeneratorBound
+// +kubebuilder:validation:Enum=Valid;Virtual;Uncalibrated;Contended;GeneratorBound;Invalid
 type Validity string
 
 const (
@@ -122,11 +122,14 @@ const (
 	ValidityContended Validity = "Contended"
 	// ValidityGeneratorBound means that the tester, not the device, was the limit.
 	ValidityGeneratorBound Validity = "GeneratorBound"
+	// ValidityInvalid means that what was to be measured did not happen during the
+	// trial, such as a reset.
+	ValidityInvalid Validity = "Invalid"
 )
 
 // Method names the method of a result row.
 //
-// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl
+// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset
 type Method string
 
 const (
@@ -160,6 +163,14 @@ const (
 	MethodHeadOfLineBlocking Method = "HeadOfLineBlocking"
 	// MethodCongestionControl is RFC 2889 section 5.5.
 	MethodCongestionControl Method = "CongestionControl"
+	// MethodGroupJoinDelay is RFC 3918 section 6.1.
+	MethodGroupJoinDelay Method = "GroupJoinDelay"
+	// MethodGroupLeaveDelay is RFC 3918 section 6.2.
+	MethodGroupLeaveDelay Method = "GroupLeaveDelay"
+	// MethodGroupCapacity is RFC 3918 section 7.1.
+	MethodGroupCapacity Method = "GroupCapacity"
+	// MethodReset is RFC 6201.
+	MethodReset Method = "Reset"
 )
 
 // ResultRow is one row of the result table: one test at one frame size, and for
@@ -261,6 +272,19 @@ type ResultRow struct {
 	// congestionControl is what a congestion control test measured.
 	// +optional
 	CongestionControl *CongestionControlSummary `json:"congestionControl,omitempty"`
+	// groupDelay is what a group join delay or group leave delay test measured.
+	// +optional
+	GroupDelay *GroupDelaySummary `json:"groupDelay,omitempty"`
+	// groupCapacity is what a group capacity test found.
+	// +optional
+	GroupCapacity *GroupCapacitySummary `json:"groupCapacity,omitempty"`
+	// reset is what a reset test measured.
+	// +optional
+	Reset *ResetSummary `json:"reset,omitempty"`
+	// series is the rates in the course of the trial; absent where a test asks for no
+	// samplingInterval.
+	// +optional
+	Series *RateSeries `json:"series,omitempty"`
 	// latency of every received frame; absent when none was received.
 	// +optional
 	Latency *LatencySummary `json:"latency,omitempty"`

@@ -96,7 +96,7 @@ type BenchmarkSpec struct {
 
 // Test is one test of a benchmark: its name, and exactly one method.
 //
-// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl
+// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset
 type Test struct {
 	// name of the test, unique in the benchmark.
 	// +required
@@ -152,6 +152,21 @@ type Test struct {
 	// section 5.5).
 	// +optional
 	CongestionControl *CongestionControlTest `json:"congestionControl,omitempty"`
+	// groupJoinDelay measures how long after a membership report a multicast group is
+	// forwarded (RFC 3918 section 6.1).
+	// +optional
+	GroupJoinDelay *GroupJoinDelayTest `json:"groupJoinDelay,omitempty"`
+	// groupLeaveDelay measures how long after its end a multicast group is still
+	// forwarded (RFC 3918 section 6.2).
+	// +optional
+	GroupLeaveDelay *GroupLeaveDelayTest `json:"groupLeaveDelay,omitempty"`
+	// groupCapacity searches how many multicast groups are forwarded (RFC 3918 section
+	// 7.1).
+	// +optional
+	GroupCapacity *GroupCapacityTest `json:"groupCapacity,omitempty"`
+	// reset measures how long a device that is reset does not forward (RFC 6201).
+	// +optional
+	Reset *ResetTest `json:"reset,omitempty"`
 }
 
 // SearchMethod names how the throughput is searched.

@@ -81,6 +81,9 @@ const (
 	ReasonNothingForwarded = "NothingForwarded"
 	// ReasonGeneratorBound means that the tester was too slow to measure anything.
 	ReasonGeneratorBound = "GeneratorBound"
+	// ReasonNothingHappened means that what was to be measured did not happen during
+	// a trial, such as a reset.
+	ReasonNothingHappened = "NothingHappened"
 	// ReasonNotSupported means that the tester cannot do what the tests ask, which
 	// only its ports or its device model could tell.
 	ReasonNotSupported = "NotSupported"

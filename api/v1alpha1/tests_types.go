@@ -48,6 +48,8 @@ type BackToBackTest struct {
 
 // SoakTest sends at one load for long. At 100% it measures the maximum receive
 // rate (MRR).
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.samplingInterval) || duration(self.samplingInterval) <= duration(self.duration)",message="samplingInterval is longer than duration: lower it"
 type SoakTest struct {
 	// load is a percentage of line rate, or throughput.
 	// +optional
@@ -59,6 +61,11 @@ type SoakTest struct {
 	// +kubebuilder:default="1h"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('720h')",messageExpression="'duration is ' + self + ': give 100ms to 720h'"
 	Duration metav1.Duration `json:"duration,omitempty"`
+	// samplingInterval is how often the rates are read while the trial runs; without
+	// it there is no series. The duration holds at most 100,000 intervals.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10ms') && duration(self) <= duration('1h')",messageExpression="'samplingInterval is ' + self + ': give 10ms to 1h'"
+	SamplingInterval *metav1.Duration `json:"samplingInterval,omitempty"`
 }
 
 // ForwardingRateTest measures how many frames per second the device forwards,

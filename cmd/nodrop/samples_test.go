@@ -128,6 +128,13 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 		if r := rows[1]; *r.ReceivedFramesPerSecond != 41_480_595 || r.LineRatePPM != v1alpha1.PPM {
 			t.Errorf("mrr: %+v", r)
 		}
+		// 720 minutes and 600 tenths of a second, three of them in a point.
+		for i, want := range []struct{ samples, points, end, rate int64 }{{720, 240, 12 * 3600 * 1000, 29_761_875}, {600, 200, 60_000, 41_480_595}} {
+			s := rows[i].Series
+			if s == nil || int64(s.Samples) != want.samples || int64(len(s.Points)) != want.points || s.Points[want.points-1].OffsetMilliseconds != want.end || s.AvgReceivedFramesPerSecond != want.rate {
+				t.Errorf("series %d: %+v", i, s)
+			}
+		}
 	},
 	"forwarding-rate": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		if f := rows[0].ForwardingRate; f == nil || *f != (v1alpha1.ForwardingRateSummary{AtMaxLoad: 29_761_905, Max: 47_619_048, MaxLoadPPM: 800_000}) {
@@ -136,6 +143,49 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 		// No lower load can forward more than everything: one trial is enough.
 		if f := rows[1].ForwardingRate; f == nil || f.AtMaxLoad != f.Max || f.MaxLoadPPM != v1alpha1.PPM || rows[1].Trials != 1 {
 			t.Errorf("512 B: %+v in %d trials", f, rows[1].Trials)
+		}
+	},
+	"reset": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		// 42 s, known to the frame: of 64 bytes 67 ns at line rate.
+		for i, r := range rows[2:] {
+			want, off := int64(42_000_000_000), int64(0)
+			if r.Test == "power" {
+				want, off = 27_000_000_000, 15_000_000_000
+			}
+			if s := r.Reset; s == nil || s.PowerOffNs != off || s.MinNs < want-1500 || s.MaxNs > want+1500 || s.AvgNs < s.MinNs || r.Load != "throughput" || r.Lost == 0 || r.LineRatePPM != rows[i%2].LineRatePPM {
+				t.Errorf("%s %d B: %+v, %d ppm", r.Test, r.FrameSize, s, r.LineRatePPM)
+			}
+		}
+		if len(rows) != 6 {
+			t.Errorf("%d rows, want 6", len(rows))
+		}
+	},
+	"group-delay": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		if len(rows) != 6 {
+			t.Fatalf("%d rows, want 6", len(rows))
+		}
+		for _, r := range rows {
+			d := r.GroupDelay
+			want, receivers := int64(2_500_000), int32(3)
+			switch r.Test {
+			case "join-known":
+				receivers = 2
+			case "leave":
+				want = 150_000_000
+			}
+			// The next frame of a join, the last of a leave, and its latency of 1.5 or 1.65 us.
+			if d == nil || d.Repetitions != 3 || d.Groups != 1 || d.Receivers != receivers || d.Protocol != "IGMPv3" || d.MinNs != d.MaxNs || d.Unseen != 0 ||
+				d.AvgNs < want-d.ResolutionNs+1500 || d.AvgNs > want+d.ResolutionNs+1700 {
+				t.Errorf("%s %d B: %+v", r.Test, r.FrameSize, d)
+			}
+		}
+	},
+	"group-capacity": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		for _, r := range rows {
+			want := v1alpha1.GroupCapacitySummary{Groups: 1000, FailedGroups: 1001, SilentGroups: 1, Protocol: "IGMPv3", Receivers: 3}
+			if r.GroupCapacity == nil || *r.GroupCapacity != want {
+				t.Errorf("%d B: %+v %q", r.FrameSize, r.GroupCapacity, r.Message)
+			}
 		}
 	},
 	"recovery": func(t *testing.T, rows []v1alpha1.ResultRow) {

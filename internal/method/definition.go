@@ -17,6 +17,9 @@ type Definition struct {
 	plan.Method
 	// Run runs one step.
 	Run Func
+	// OwnGroups says that the method joins the multicast groups itself: it begins
+	// without a membership, and nothing is learnt before it, as nothing would come.
+	OwnGroups bool
 	// Purpose says in a line what is measured, with the section of the RFC.
 	Purpose string
 	// Columns are what the method measures, in the order of the report's table.
@@ -39,6 +42,8 @@ const (
 	Nanoseconds
 	// YesNo is 1 for yes and 0 for no.
 	YesNo
+	// LongNanoseconds is a time, printed in milliseconds.
+	LongNanoseconds
 )
 
 // Column is one number of a result row.
@@ -114,20 +119,20 @@ func (l *Lab) load(step plan.Step) (ppm int64, message string, err error) {
 	return ppm, message, nil
 }
 
-// atLoad runs one trial at the load of a step. Where there is nothing to measure,
-// the outcome has a message and no trial.
-func (l *Lab) atLoad(ctx context.Context, step plan.Step) (Outcome, error) {
+// atLoad runs one trial at the load of a step, in which something may happen. Where
+// there is nothing to measure, the outcome has a message and no trial.
+func (l *Lab) atLoad(ctx context.Context, step plan.Step, acts ...action) (Outcome, error) {
 	ppm, message, err := l.load(step)
 	if err != nil || message != "" {
 		return Outcome{Message: message}, err
 	}
-	return l.fixed(ctx, step, ppm)
+	return l.fixed(ctx, step, ppm, acts...)
 }
 
 // fixed runs one trial at a load, and reports what must be said of every trial:
 // that nothing came back, and that the tester fell short.
-func (l *Lab) fixed(ctx context.Context, step plan.Step, ppm int64) (Outcome, error) {
-	t, err := l.Trial(ctx, step, ppm, step.TrialDuration, search.Bracket{})
+func (l *Lab) fixed(ctx context.Context, step plan.Step, ppm int64, acts ...action) (Outcome, error) {
+	t, err := l.trial(ctx, step, ppm, step.TrialDuration, search.Bracket{}, acts...)
 	if err != nil {
 		return Outcome{}, err
 	}

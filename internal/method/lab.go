@@ -32,6 +32,8 @@ type Event struct {
 	Finished *Trial
 	// Failure is why the trial is tried again, nil otherwise.
 	Failure error
+	// Ask is what a person has to do now, while the trial runs; empty otherwise.
+	Ask string
 }
 
 // Lab runs single trials on the ports of a plan.
@@ -56,6 +58,11 @@ type Lab struct {
 	hints []search.Hint
 	// partial drop rates that the search of a throughput found beside it.
 	partial map[partial]Outcome
+	// ownGroups says that the method in hand joins multicast groups itself, and
+	// begins without a membership.
+	ownGroups bool
+	// device that can be reset; nil when there is none.
+	device Device
 }
 
 type found struct {
@@ -65,11 +72,15 @@ type found struct {
 
 // NewLab makes a lab. Observe is called when a trial begins, ends or is tried
 // again; it may be nil.
-func NewLab(gen traffic.Generator, p plan.Plan, hops *Neighbours, observe func(Event)) *Lab {
+func NewLab(gen traffic.Generator, p plan.Plan, hops *Neighbours, observe func(Event), opts ...Option) *Lab {
 	if observe == nil {
 		observe = func(Event) {}
 	}
-	return &Lab{gen: gen, plan: p, hops: hops, observe: observe, rested: true, found: map[found]int64{}, partial: map[partial]Outcome{}}
+	l := &Lab{gen: gen, plan: p, hops: hops, observe: observe, rested: true, found: map[found]int64{}, partial: map[partial]Outcome{}}
+	for _, o := range opts {
+		o(l)
+	}
+	return l
 }
 
 // SetThroughput tells the lab what a throughput test found at a frame size, in
@@ -84,26 +95,31 @@ func (l *Lab) AddHints(hints ...search.Hint) { l.hints = append(l.hints, hints..
 // only just fell short of the load, or lost frames itself, the trial is void and
 // run once more: a busy moment of the tester says nothing about the device.
 func (l *Lab) Trial(ctx context.Context, step plan.Step, ppm int64, d time.Duration, bracket search.Bracket) (*Trial, error) {
+	return l.trial(ctx, step, ppm, d, bracket)
+}
+
+// trial is Trial with something that happens in it.
+func (l *Lab) trial(ctx context.Context, step plan.Step, ppm int64, d time.Duration, bracket search.Bracket, acts ...action) (*Trial, error) {
 	loads, err := l.plan.Loads(step.FrameSize, ppm)
 	if err != nil {
 		return nil, err
 	}
 	event := Event{Step: step, LoadPPM: ppm, Duration: d, Bracket: bracket}
-	return l.twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, lateTolerance(d))
+	return l.twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, lateTolerance(d), acts...)
 }
 
 // twice runs a trial, and runs it again when the tester only just fell short.
-func (l *Lab) twice(ctx context.Context, event Event, trial traffic.Trial, tolerance time.Duration) (*Trial, error) {
-	t, err := l.once(ctx, event, trial, tolerance)
+func (l *Lab) twice(ctx context.Context, event Event, trial traffic.Trial, tolerance time.Duration, acts ...action) (*Trial, error) {
+	t, err := l.once(ctx, event, trial, tolerance, acts...)
 	if err == nil && t.justShort() {
-		return l.once(ctx, event, trial, tolerance)
+		return l.once(ctx, event, trial, tolerance, acts...)
 	}
 	return t, err
 }
 
 // once runs one trial. If its generator failed it is run again, up to three times
 // in all.
-func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolerance time.Duration) (*Trial, error) {
+func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolerance time.Duration, acts ...action) (*Trial, error) {
 	if !l.rested {
 		if err := l.gen.Clock().Sleep(ctx, l.plan.Rest); err != nil {
 			return nil, err
@@ -112,7 +128,7 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 	var m traffic.Measurement
 	err := l.persist(ctx, event, func() (err error) {
 		l.observe(event)
-		m, err = l.run(ctx, trial, l.plan.Settle)
+		m, err = l.run(ctx, trial, l.plan.Settle, acts...)
 		return err
 	})
 	if err != nil {
@@ -127,10 +143,20 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 }
 
 // run is the trial itself: start, hold, stop, settle, read.
-func (l *Lab) run(ctx context.Context, trial traffic.Trial, settle time.Duration) (traffic.Measurement, error) {
+func (l *Lab) run(ctx context.Context, trial traffic.Trial, settle time.Duration, acts ...action) (traffic.Measurement, error) {
 	var none traffic.Measurement
+	for _, a := range acts {
+		if err := a.begin(ctx); err != nil {
+			return none, err
+		}
+	}
 	if err := l.gen.Start(ctx, trial); err != nil {
 		return none, fmt.Errorf("starting to send: %w", err)
+	}
+	for _, a := range acts {
+		if err := a.during(ctx); err != nil {
+			return none, err
+		}
 	}
 	if err := l.gen.Wait(ctx); err != nil {
 		return none, fmt.Errorf("waiting for the end of sending: %w", err)

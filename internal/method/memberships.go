@@ -12,13 +12,17 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // becomeMembers joins the ports to the groups that the lab's streams are sent to,
 // and ends memberships of other streams. Ports that are members join again: the
-// generator may have forgotten it.
+// generator may have forgotten it. A method with groups of its own joins by itself.
 func (l *Lab) becomeMembers(ctx context.Context) error {
-	wanted := l.plan.Memberships()
+	var wanted []traffic.Membership
+	if !l.ownGroups {
+		wanted = l.plan.Memberships()
+	}
 	if len(l.joined) > 0 && !slices.Equal(l.joined, wanted) {
 		if err := l.endMemberships(ctx); err != nil {
 			return err

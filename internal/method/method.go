@@ -2,6 +2,7 @@ package method
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/big"
 	"time"
@@ -34,6 +35,8 @@ type Outcome struct {
 	Elapsed time.Duration
 	// Message explains an unusual outcome.
 	Message string
+	// Invalid says what did not happen that was to be measured; empty when it did.
+	Invalid string
 	// Fill puts what only this method measures into the result row; may be nil.
 	Fill func(*v1alpha1.ResultRow)
 	// Skipped says that the step was not needed, and makes no row.
@@ -56,12 +59,21 @@ func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("running %s: method %q is not known", step.Name(), step.Method)
 	}
 	started, before := lab.gen.Clock().Now(), lab.trials
-	if d, _ := Describe(step.Method); d.Topology == nil {
+	d, _ := Describe(step.Method)
+	if d.OwnGroups {
+		if err := lab.leaveGroups(ctx); err != nil {
+			return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
+		}
+	}
+	if d.Topology == nil {
 		if err := lab.configure(ctx, step); err != nil {
 			return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
 		}
 	}
 	out, err := f(ctx, lab, step)
+	if d.OwnGroups {
+		err = errors.Join(err, lab.giveGroupsBack(ctx))
+	}
 	if err != nil {
 		return Outcome{}, fmt.Errorf("running %s: %w", step.Name(), err)
 	}

@@ -1,6 +1,7 @@
 package method
 
 import (
+	"fmt"
 	"math/big"
 	"strconv"
 	"time"
@@ -58,4 +59,12 @@ func span(d time.Duration) string {
 		}
 	}
 	return text
+}
+
+// often says how many times something is done.
+func often(n int32) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }

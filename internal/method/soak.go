@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
 )
@@ -15,8 +17,9 @@ func init() {
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodSoak, Member: "soak", Mixes: true,
-			Given: func(t v1alpha1.Test) bool { return t.Soak != nil },
-			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
+			Given:    func(t v1alpha1.Test) bool { return t.Soak != nil },
+			Loads:    func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
+			Validate: validateSoak,
 			Steps: func(t v1alpha1.Test) []plan.Step {
 				return []plan.Step{plan.AtLoad(load(t), cmp.Or(t.Soak.Duration.Duration, time.Hour))}
 			},
@@ -25,18 +28,53 @@ func init() {
 		Purpose: "loss and receive rate in one long trial (at 100%: maximum receive rate, MRR)",
 		Columns: []Column{receivedColumn, lossColumn},
 		Trials: func(t v1alpha1.Test) string {
-			return fmt.Sprintf("one trial of %s at %s", span(t.Soak.Duration.Duration), t.Soak.Load)
+			text := fmt.Sprintf("one trial of %s at %s", span(t.Soak.Duration.Duration), t.Soak.Load)
+			if t.Soak.SamplingInterval != nil {
+				text += ", its rates read every " + span(t.Soak.SamplingInterval.Duration)
+			}
+			return text
 		},
 	})
+}
+
+// maxSamples that a trial is sampled for.
+const maxSamples = 100_000
+
+func validateSoak(test v1alpha1.Test, path *field.Path) field.ErrorList {
+	t := test.Soak
+	if t.SamplingInterval == nil {
+		return nil
+	}
+	interval, d, at := t.SamplingInterval.Duration, cmp.Or(t.Duration.Duration, time.Hour), path.Child("samplingInterval")
+	switch {
+	case interval < 10*time.Millisecond:
+		return field.ErrorList{field.Invalid(at, interval.String(), "give 10ms to 1h")}
+	case interval > d:
+		return field.ErrorList{field.Invalid(at, interval.String(), fmt.Sprintf("the trial takes %s: lower samplingInterval", span(d)))}
+	case d/interval > maxSamples:
+		least := (d/maxSamples + time.Millisecond - 1).Truncate(time.Millisecond)
+		return field.ErrorList{field.Invalid(at, interval.String(), fmt.Sprintf("a trial of %s would have more than %d intervals: raise samplingInterval to %s, or lower duration", span(d), maxSamples, least))}
+	}
+	return nil
 }
 
 // soak runs one long trial. At line rate the receive rate is the maximum receive
 // rate: what came back, lost frames or not, over the length of the trial.
 func soak(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	out, err := lab.atLoad(ctx, step)
+	var s sampler
+	var acts []action
+	if interval := step.Test.Soak.SamplingInterval; interval != nil {
+		s.interval = interval.Duration
+		acts = append(acts, s.action(lab, step.TrialDuration))
+	}
+	out, err := lab.atLoad(ctx, step, acts...)
 	if err != nil || out.Trial == nil {
 		return out, err
 	}
-	out.Fill = rates(out.Trial)
+	fill, series := rates(out.Trial), s.series(maxPoints)
+	out.Fill = func(row *v1alpha1.ResultRow) {
+		fill(row)
+		row.Series = series
+	}
 	return out, nil
 }

@@ -42,6 +42,9 @@ type Method struct {
 	// Topology is what the method needs of the bed when its streams are its own; nil
 	// when they are those of the profile's pattern.
 	Topology *Topology
+	// Fits reports why the test cannot be run in a setting; path is that of the
+	// member. It may be nil.
+	Fits func(test v1alpha1.Test, in Setting, path *field.Path) field.ErrorList
 }
 
 var methods []Method

@@ -40,6 +40,9 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	errs = append(errs, validateLatency(b, profile, bed, ports, engine)...)
 	errs = append(errs, validateOrdering(b, bed, engine)...)
 	errs = append(errs, validateTopologies(b, profile, bed, ports)...)
+	if len(errs) == 0 {
+		errs = validateSetting(b, Setting{Bed: bed, Profile: profile.Name, Engine: engine, Ports: ports, Streams: streams(profile, ports)})
+	}
 	return errs
 }
 

@@ -150,6 +150,9 @@ func sectionOf(id string, rows []v1alpha1.ResultRow, unit bitUnit) section {
 			latencyAgainstLoad(id+"-average", "Average", rows, func(l *v1alpha1.LatencySummary) int64 { return l.AvgNs }),
 			latencyAgainstLoad(id+"-maximum", "Maximum", rows, func(l *v1alpha1.LatencySummary) int64 { return l.MaxNs }))
 	}
+	for i, row := range rows {
+		charts = append(charts, ratesOverTime(fmt.Sprintf("%s-rates-%d", id, i+1), row))
+	}
 	for _, c := range charts {
 		if c != nil {
 			s.Charts = append(s.Charts, c)

@@ -76,11 +76,13 @@ func (g *grid) markdown() string {
 // columnName joins heading and name: "latency min, us".
 func (g *grid) columnName(i int) string {
 	c := g.columns[i]
-	switch subject, isTime := strings.CutSuffix(c.heading, ", us"); {
-	case c.heading == "" || c.heading == ratesHeading:
+	if c.heading == "" || c.heading == ratesHeading {
 		return c.name
-	case isTime:
-		return fmt.Sprintf("%s %s, us", subject, c.name)
+	}
+	for _, unit := range []string{", us", ", ms"} {
+		if subject, isTime := strings.CutSuffix(c.heading, unit); isTime {
+			return fmt.Sprintf("%s %s%s", subject, c.name, unit)
+		}
 	}
 	return strings.TrimSpace(c.heading + " " + c.name)
 }

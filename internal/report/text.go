@@ -139,6 +139,8 @@ func cell(c method.Column, row *v1alpha1.ResultRow) string {
 		return micros(n)
 	case c.Unit == method.YesNo:
 		return map[int64]string{0: "no", 1: "yes"}[n]
+	case c.Unit == method.LongNanoseconds:
+		return fixed(n, 1_000_000, 3)
 	}
 	return group(n)
 }
@@ -220,12 +222,19 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 		notes = append(notes, row.Message)
 	}
 	notes = append(notes, row.ValidityReasons...)
+	if s := row.Series; s != nil {
+		notes = append(notes, fmt.Sprintf("receive rate of %s to %s frames/s in %s sampling intervals, %s on average",
+			group(s.MinReceivedFramesPerSecond), group(s.MaxReceivedFramesPerSecond), group(int64(s.Samples)), group(s.AvgReceivedFramesPerSecond)))
+	}
+	if row.GroupDelay != nil {
+		notes = append(notes, portDelays(row.GroupDelay)...)
+	}
 	if row.LossRatioPPM > 0 && row.LineRatePPM > 0 {
 		return notes // It is the row's very meaning that frames were lost.
 	}
 	// The runner's message about a loss says the same with more words; where a
 	// method measures loss or order, its columns do.
-	if row.Lost > 0 && row.LossPPM == nil && !strings.Contains(row.Message, "lost") {
+	if row.Lost > 0 && row.LossPPM == nil && row.Reset == nil && !strings.Contains(row.Message, "lost") {
 		notes = append(notes, fmt.Sprintf("lost %s of %s frames (%s)", group(row.Lost), group(row.Sent), share(row.Lost, row.Sent)))
 	}
 	if row.Duplicate > 0 {
@@ -239,6 +248,25 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 		notes = append(notes, note)
 	}
 	return notes
+}
+
+// maxDelaysListed is how many ports a note lists; the JSON has more of them.
+const maxDelaysListed = 16
+
+// portDelays are the average delays of the egress ports, where there are several.
+func portDelays(d *v1alpha1.GroupDelaySummary) []string {
+	if len(d.Ports) < 2 {
+		return nil
+	}
+	var parts []string
+	for _, p := range d.Ports[:min(len(d.Ports), maxDelaysListed)] {
+		parts = append(parts, fmt.Sprintf("%s %s us", p.Port, micros(p.AvgNs)))
+	}
+	text := "average by port: " + strings.Join(parts, ", ")
+	if more := int(d.Receivers) - len(parts); more > 0 {
+		text += fmt.Sprintf(" and %d more ports", more)
+	}
+	return []string{text}
 }
 
 const lineWidth = 110

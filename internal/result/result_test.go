@@ -119,6 +119,18 @@ func TestValidity(t *testing.T) {
 	}
 }
 
+// What did not happen is graver than anything about the tester.
+func TestWhatDidNotHappenIsInvalid(t *testing.T) {
+	short := &method.Trial{Intended: 100, Sent: 90, Duration: time.Second}
+	validity, reasons := Judge(Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Trial: short, Limit: short, Invalid: "nobody reset the device"}})
+	if validity != v1alpha1.ValidityInvalid || len(reasons) != 2 || reasons[0] != "nobody reset the device" {
+		t.Errorf("%s %q", validity, reasons)
+	}
+	if Trusted(validity) {
+		t.Error("an invalid row is trusted")
+	}
+}
+
 func TestRowWithoutATrial(t *testing.T) {
 	step := plan.Step{Test: v1alpha1.Test{Name: "latency"}, Method: v1alpha1.MethodLatency, FrameSize: 64, Load: "throughput"}
 	row := Row(plan.Plan{}, &v1alpha1.TestBed{}, traffic.Info{}, method.Outcome{Step: step, Message: "not measured"})

@@ -25,6 +25,7 @@ type policy struct {
 
 // policies in order, the gravest first.
 var policies = []policy{
+	{v1alpha1.ValidityInvalid, nothingHappened},
 	{v1alpha1.ValidityGeneratorBound, testerWasTheLimit},
 	{v1alpha1.ValidityGeneratorBound, testerLostFrames},
 	{v1alpha1.ValidityContended, othersUsedTheTester},
@@ -48,6 +49,15 @@ func Judge(in Input) (v1alpha1.Validity, []string) {
 		}
 	}
 	return validity, all
+}
+
+// nothingHappened: what was to be measured did not happen in a trial, or could not
+// be seen.
+func nothingHappened(in Input) []string {
+	if in.Outcome.Invalid == "" {
+		return nil
+	}
+	return []string{in.Outcome.Invalid}
 }
 
 // testerWasTheLimit: a search stopped at a load that the tester could not offer,

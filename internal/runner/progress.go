@@ -52,6 +52,10 @@ func (p *progress) event(e method.Event, now time.Time) {
 		p.trial.takes = 0
 		return
 	}
+	if e.Ask != "" { // The trial goes on.
+		p.trial.text = describe(e)
+		return
+	}
 	p.trial = trialInHand{text: describe(e), begun: now}
 	if e.Duration > 0 {
 		p.trial.takes = p.takes(e.Duration)
@@ -67,6 +71,9 @@ func describe(e method.Event) string {
 	text := e.Step.Name()
 	if e.Duration > 0 {
 		text = fmt.Sprintf("%s %s: %s for %s", e.Step.Test.Name, v1alpha1.SizeName(int32(e.Step.FrameSize), e.Step.Mix), v1alpha1.FormatPPM(e.LoadPPM), e.Duration)
+	}
+	if e.Ask != "" {
+		text += ": " + e.Ask
 	}
 	if e.Bracket != (search.Bracket{}) {
 		text += " (" + bounds(e.Bracket) + ")"

@@ -190,7 +190,11 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	lab := method.NewLab(r.gen, r.plan, hops, r.observe)
+	var opts []method.Option
+	if device, ok := r.gen.(method.Device); ok { // The engine sim is its own device.
+		opts = append(opts, method.WithDevice(device))
+	}
+	lab := method.NewLab(r.gen, r.plan, hops, r.observe, opts...)
 	for _, h := range r.cfg.Hints {
 		lab.AddHints(h.search())
 	}
@@ -233,6 +237,11 @@ func conclude(ctx context.Context, rows []v1alpha1.ResultRow, err error) (v1alph
 		// A tester that could not even offer the lowest load measured nothing.
 		if row.Sent > 0 && (row.LineRatePPM > 0 || row.Validity != v1alpha1.ValidityGeneratorBound) {
 			measured++
+		}
+	}
+	for _, row := range rows {
+		if row.Validity == v1alpha1.ValidityInvalid && len(row.ValidityReasons) > 0 {
+			return v1alpha1.PhaseInvalid, v1alpha1.ReasonNothingHappened, fmt.Sprintf("test %s, %d bytes: %s", row.Test, row.FrameSize, row.ValidityReasons[0])
 		}
 	}
 	if measured == 0 && len(rows) > 0 {

@@ -66,8 +66,8 @@ func (e *Engine) learn() {
 	for i := range e.streams {
 		s := &e.streams[i]
 		heard := min(m.Tx[s.ID].Sent, uint64(max(s.Headers.SrcMACCount, 1)))
-		if heard == 0 {
-			continue
+		if heard == 0 || s.Headers.SrcMAC == (traffic.MAC{}) {
+			continue // No address is not one that could be learnt.
 		}
 		l := e.table[s.Headers.SrcMAC]
 		if heard > l.count {

@@ -36,6 +36,10 @@ type Engine struct {
 	jitterAvg, jitterMax *JitterTable
 	// table of the addresses that the device has learnt.
 	table addressTable
+	// groups that the device forwards to which ports, and when.
+	groups groupTable
+	// resets of the device: when it forwards nothing.
+	resets []window
 
 	streams []traffic.Stream
 	// rows are the behaviours of the streams' sizes, and row is the one that holds:
@@ -81,7 +85,7 @@ func New(model string, ports []Port, opts ...Option) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{model: m, ports: map[string]Port{}, index: map[string]int{}, clock: &Clock{now: epoch}, seed: 1}
+	e := &Engine{model: m, ports: map[string]Port{}, index: map[string]int{}, clock: &Clock{now: epoch}, seed: 1, groups: groupTable{}}
 	for _, p := range ports {
 		if _, ok := e.ports[p.Name]; ok || p.BitsPerSecond <= 0 {
 			return nil, fmt.Errorf("port %q of %d bit/s: give every port a name of its own and a speed above 0", p.Name, p.BitsPerSecond)
@@ -158,6 +162,7 @@ func (e *Engine) Start(ctx context.Context, trial traffic.Trial) error {
 	}
 	e.learn()
 	e.trial, e.start, e.stopped = &trial, e.clock.Now(), time.Time{}
+	e.forgetThePast()
 	e.number++
 	e.length = e.sendingTime()
 	return nil
@@ -207,24 +212,6 @@ func (e *Engine) Sample(ctx context.Context) (traffic.Sample, error) {
 		s.Received += rx.Received
 	}
 	return s, err
-}
-
-// Join makes ports members of groups at once.
-func (e *Engine) Join(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
-	return e.moments(memberships), context.Cause(ctx)
-}
-
-// Leave ends memberships at once.
-func (e *Engine) Leave(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
-	return e.moments(memberships), context.Cause(ctx)
-}
-
-func (e *Engine) moments(memberships []traffic.Membership) traffic.Moments {
-	at := traffic.Moments{}
-	for _, m := range memberships {
-		at[m.Port] = uint64(e.clock.Now().Sub(epoch))
-	}
-	return at
 }
 
 // Clock is the simulated time.

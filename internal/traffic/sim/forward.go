@@ -132,7 +132,12 @@ func (p *egress) through(flows []flow, d time.Duration) []passed {
 func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capacityPPM int64, d time.Duration, known shapes) {
 	out := &egress{e: e, port: port, capacityPPM: capacityPPM}
 	counts := out.through(flows, d)
-	arrived, short := arrivals(flows, func(f flow) uint64 { return f.over(d, d-f.from) })
+	arrived, short := arrivals(flows, func(f flow) uint64 {
+		if f.passage != nil {
+			return f.sent
+		}
+		return f.over(d, d-f.from)
+	})
 	arrived += short
 	at := func(ppm int64) uint64 { return frames(e.rate(port, ppm), d) }
 	load := portLoad{arrived: arrived, capacity: at(capacityPPM), at: at}
@@ -179,6 +184,7 @@ func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capa
 			count.Reordered = mulDiv(c.received, uint64(own.reorderedPPM), uint64(whole))
 		}
 		count.OutOfSequence = min(c.received, 3*count.Reordered+(c.sent-c.received))
+		e.place(&count, s, m.Tx[s.ID], d)
 		m.Rx[traffic.RxKey{Stream: s.ID, Port: port}] = count
 	}
 }

@@ -22,6 +22,8 @@ type flow struct {
 	// it begun with it, the rate makes full frames and a part of one in 2^-64.
 	steady     bool
 	full, part uint64
+	// passage is which of its frames come to a port; nil when all do.
+	passage *passage
 }
 
 // steadily notes what the rate of a stream makes in a trial of d, when it was
@@ -74,6 +76,8 @@ func arrivals(flows []flow, other func(flow) uint64) (sent, short uint64) {
 // upTo is how many frames have been sent by a time.
 func (f flow) upTo(t time.Duration) uint64 {
 	switch {
+	case f.passage != nil:
+		return f.passage.in(phase{0, t})
 	case t <= f.from:
 		return 0
 	case f.lasts <= 0:
@@ -85,18 +89,27 @@ func (f flow) upTo(t time.Duration) uint64 {
 // over is how many frames it would send in d, had it begun with the trial and gone
 // on for this long.
 func (f flow) over(d, lasts time.Duration) uint64 {
-	if lasts <= 0 {
-		return f.sent
+	sent := f.sent
+	if f.passage != nil {
+		sent = f.passage.sent // Its frames come as fast as if all did.
 	}
-	return mulDiv(f.sent, uint64(d), uint64(lasts))
+	if lasts <= 0 {
+		return sent
+	}
+	return mulDiv(sent, uint64(d), uint64(lasts))
 }
 
-// phases of a trial of d: one ends whenever a stream begins or has sent its
-// frames.
+// phases of a trial of d: one ends whenever a stream begins or has sent its frames,
+// or the device begins or ends to forward it.
 func phases(flows []flow, d time.Duration) []phase {
 	ends := make([]time.Duration, 0, 2*len(flows)+1)
 	for _, f := range flows {
 		ends = append(ends, min(f.from, d), min(f.from+f.lasts, d))
+		if f.passage != nil {
+			for _, w := range f.passage.windows {
+				ends = append(ends, w.from, w.to)
+			}
+		}
 	}
 	ends = append(ends, d)
 	slices.Sort(ends)

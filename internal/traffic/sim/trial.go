@@ -72,7 +72,7 @@ func (e *Engine) measure() traffic.Measurement {
 	for _, f := range flows {
 		for _, port := range f.RxPorts {
 			i := e.index[port]
-			byRx[i] = append(byRx[i], f.thinned(reach.of(&m, f.Stream, port)))
+			byRx[i] = append(byRx[i], e.through(f.thinned(reach.of(&m, f.Stream, port)), port, &m, d))
 		}
 		received += len(f.RxPorts)
 	}

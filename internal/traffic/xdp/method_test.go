@@ -10,20 +10,12 @@ import (
 	"nodrop.dev/nodrop/internal/plan"
 )
 
-// A device that lets 0.51 % of the frames change places with the next is reported
-// as such by an ordering test with real frames: 0.51 % reordered, and 1.53 % out of
-// sequence in the older count.
-func TestOrderingOverAReorderer(t *testing.T) {
-	bed := newBed(t)
-	d := bed.device()
-	d.disturb(map[string]uint32{"swaps_per_10000": 51})
-	e := bed.open(d.ports([]netip.Prefix{netip.MustParsePrefix("198.18.1.2/24")}, []netip.Prefix{netip.MustParsePrefix("198.18.1.3/24")})...)
-
+// lab makes a lab for one test with frames of 512 bytes from p1 to p2, which are
+// ports of 100M in one network, and the test's first step.
+func (b *bed) lab(e *Engine, test v1alpha1.Test, observe func(method.Event)) (*method.Lab, plan.Step) {
+	b.Helper()
 	var benchmark v1alpha1.Benchmark
-	// 100M and 512 bytes are 23,496.2 frames/s: half of it for 1.7022 s is 20,000 frames,
-	// which hold 102 changes of places.
-	benchmark.Spec.Tests = []v1alpha1.Test{{Name: "order", Ordering: &v1alpha1.OrderingTest{Loads: []v1alpha1.Load{"50%"}, Resolution: "50%"}}}
-	benchmark.Spec.Tests[0].Ordering.TrialDuration.Duration = 1_702_470 * time.Microsecond
+	benchmark.Spec.Tests = []v1alpha1.Test{test}
 	benchmark.Spec.SettleTime.Duration = 200 * time.Millisecond
 	oneWay := false
 	var profile v1alpha1.TrafficProfile
@@ -42,17 +34,34 @@ func TestOrderingOverAReorderer(t *testing.T) {
 	}
 	p, err := plan.Build(&benchmark, &profile, &testBed)
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
-	info, err := e.Info(t.Context())
+	info, err := e.Info(b.Context())
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
-	hops, err := method.Resolve(t.Context(), e, p, info, 100*time.Millisecond)
+	hops, err := method.Resolve(b.Context(), e, p, info, 100*time.Millisecond)
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
-	out, err := method.Run(t.Context(), method.NewLab(e, p, hops, nil), p.Steps[0])
+	return method.NewLab(e, p, hops, observe), p.Steps[0]
+}
+
+// A device that lets 0.51 % of the frames change places with the next is reported
+// as such by an ordering test with real frames: 0.51 % reordered, and 1.53 % out of
+// sequence in the older count.
+func TestOrderingOverAReorderer(t *testing.T) {
+	bed := newBed(t)
+	d := bed.device()
+	d.disturb(map[string]uint32{"swaps_per_10000": 51})
+	e := bed.open(d.ports([]netip.Prefix{netip.MustParsePrefix("198.18.1.2/24")}, []netip.Prefix{netip.MustParsePrefix("198.18.1.3/24")})...)
+
+	// 100M and 512 bytes are 23,496.2 frames/s: half of it for 1.7022 s is 20,000 frames,
+	// which hold 102 changes of places.
+	test := v1alpha1.Test{Name: "order", Ordering: &v1alpha1.OrderingTest{Loads: []v1alpha1.Load{"50%"}, Resolution: "50%"}}
+	test.Ordering.TrialDuration.Duration = 1_702_470 * time.Microsecond
+	lab, step := bed.lab(e, test, nil)
+	out, err := method.Run(t.Context(), lab, step)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,117 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// GroupJoinMethod is how a group join delay is measured (RFC 3918 section 6.1).
+//
+// +kubebuilder:validation:Enum=A;B
+type GroupJoinMethod string
+
+const (
+	// GroupJoinMethodA begins with a device that does not know the group.
+	GroupJoinMethodA GroupJoinMethod = "A"
+	// GroupJoinMethodB begins with a device that forwards the group to another port
+	// already.
+	GroupJoinMethodB GroupJoinMethod = "B"
+)
+
+// GroupJoinDelayTest measures how long after the report of a membership the first
+// frame of the group arrives. The frames are sent before the ports join. It needs
+// a traffic profile of multicast.
+type GroupJoinDelayTest struct {
+	// method is A, where no port is a member before, or B, where the last receiving
+	// port of each group is, and is not measured.
+	// +optional
+	// +kubebuilder:default=A
+	Method GroupJoinMethod `json:"method,omitempty"`
+	// load is a percentage of line rate, or throughput: the rate that an earlier
+	// throughput test of this benchmark found, which RFC 3918 recommends.
+	// +optional
+	// +kubebuilder:default="10%"
+	// +kubebuilder:validation:XValidation:rule="self == 'throughput' || (self.matches('^(100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%$') && !self.matches('^0+([.]0+)?%$'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, or the word throughput'"
+	Load Load `json:"load,omitempty"`
+	// leadTime is how long frames are sent before the ports join.
+	// +optional
+	// +kubebuilder:default="1s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('1h')",messageExpression="'leadTime is ' + self + ': give 1ms to 1h'"
+	LeadTime metav1.Duration `json:"leadTime,omitempty"`
+	// waitTime is how long frames are sent after the ports joined; a delay that is
+	// longer is not seen.
+	// +optional
+	// +kubebuilder:default="10s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'waitTime is ' + self + ': give 100ms to 24h'"
+	WaitTime metav1.Duration `json:"waitTime,omitempty"`
+	// repetitions is how often it is measured.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	Repetitions int32 `json:"repetitions,omitempty"`
+}
+
+// GroupLeaveDelayTest measures how long after the report that ends a membership
+// the last frame of the group arrives. It needs a traffic profile of multicast.
+type GroupLeaveDelayTest struct {
+	// load is a percentage of line rate, or throughput: the rate that an earlier
+	// throughput test of this benchmark found, which RFC 3918 recommends.
+	// +optional
+	// +kubebuilder:default="10%"
+	// +kubebuilder:validation:XValidation:rule="self == 'throughput' || (self.matches('^(100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%$') && !self.matches('^0+([.]0+)?%$'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, or the word throughput'"
+	Load Load `json:"load,omitempty"`
+	// leadTime is how long frames are sent to the ports, which are members, before
+	// they leave; within it every port must get frames.
+	// +optional
+	// +kubebuilder:default="5s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('1h')",messageExpression="'leadTime is ' + self + ': give 1ms to 1h'"
+	LeadTime metav1.Duration `json:"leadTime,omitempty"`
+	// waitTime is how long frames are sent after the ports left; a delay that is
+	// longer is not seen.
+	// +optional
+	// +kubebuilder:default="10s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'waitTime is ' + self + ': give 100ms to 24h'"
+	WaitTime metav1.Duration `json:"waitTime,omitempty"`
+	// repetitions is how often it is measured.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	Repetitions int32 `json:"repetitions,omitempty"`
+}
+
+// GroupCapacityTest searches the greatest number of multicast groups of which the
+// device forwards every frame: it joins more and more groups, and when some are
+// not forwarded, halves the interval down to one group. It needs a traffic profile
+// of multicast, whose groups are the most that are tried.
+type GroupCapacityTest struct {
+	// initialGroups is how many groups are joined first.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65536
+	InitialGroups int32 `json:"initialGroups,omitempty"`
+	// groupIncrement is how many further groups are joined as long as all are
+	// forwarded.
+	// +optional
+	// +kubebuilder:default=100
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65536
+	GroupIncrement int32 `json:"groupIncrement,omitempty"`
+	// load is that of all groups of the profile together, a percentage of line rate
+	// or throughput. A group is sent to at the same rate however many are joined, and
+	// to groups that no port has joined nothing is sent.
+	// +optional
+	// +kubebuilder:default="10%"
+	// +kubebuilder:validation:XValidation:rule="self == 'throughput' || (self.matches('^(100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%$') && !self.matches('^0+([.]0+)?%$'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, or the word throughput'"
+	Load Load `json:"load,omitempty"`
+	// joinTime is waited after groups were joined before frames are sent to them; a
+	// group join delay test before it that found longer delays lengthens it.
+	// +optional
+	// +kubebuilder:default="2s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'joinTime is ' + self + ': give 0s to 1h'"
+	JoinTime *metav1.Duration `json:"joinTime,omitempty"`
+	// trialDuration is the length of every trial.
+	// +optional
+	// +kubebuilder:default="10s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+}

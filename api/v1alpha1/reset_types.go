@@ -1,0 +1,109 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ResetKind is the type of a reset (RFC 6201 section 4).
+//
+// +kubebuilder:validation:Enum=Hardware;Software;Power
+type ResetKind string
+
+const (
+	// ResetHardware initialises physical components again: a routing processor, a
+	// line card (RFC 6201 section 4.1).
+	ResetHardware ResetKind = "Hardware"
+	// ResetSoftware initialises an operating system or a process again (section 4.2).
+	ResetSoftware ResetKind = "Software"
+	// ResetPower interrupts the power of the whole device (section 4.3).
+	ResetPower ResetKind = "Power"
+)
+
+// ResetTrigger is who resets the device.
+//
+// +kubebuilder:validation:Enum=External;Device
+type ResetTrigger string
+
+const (
+	// ResetExternal waits for somebody else: a person, a power switch, a step of a
+	// pipeline.
+	ResetExternal ResetTrigger = "External"
+	// ResetByDevice lets the lab reset the device.
+	ResetByDevice ResetTrigger = "Device"
+)
+
+// ResetTest measures for how long a device that is reset does not forward (RFC
+// 6201, which updates RFC 2544 section 26.6), by the frame-loss method: the frames
+// that were lost over the rate at which they were offered.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.powerOffTime) || self.kind == 'Power'",message="powerOffTime is for the kind Power: set kind to Power, or leave powerOffTime out"
+type ResetTest struct {
+	// kind of the reset, for the report.
+	// +optional
+	// +kubebuilder:default=Software
+	Kind ResetKind `json:"kind,omitempty"`
+	// trigger says who resets the device: External, where the progress says when, or
+	// Device for a device that the lab can reset, which is a simulated one.
+	// +optional
+	// +kubebuilder:default=External
+	Trigger ResetTrigger `json:"trigger,omitempty"`
+	// load is a percentage of line rate, or throughput: the rate that an earlier
+	// throughput test of this benchmark found for the same frame size.
+	// +optional
+	// +kubebuilder:default=throughput
+	// +kubebuilder:validation:XValidation:rule="self == 'throughput' || (self.matches('^(100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%$') && !self.matches('^0+([.]0+)?%$'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, or the word throughput'"
+	Load Load `json:"load,omitempty"`
+	// leadTime is how long the device forwards before it is reset (RFC 6201 section
+	// 4: at least 15 s).
+	// +optional
+	// +kubebuilder:default="15s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10ms') && duration(self) <= duration('1h')",messageExpression="'leadTime is ' + self + ': give 10ms to 1h'"
+	LeadTime metav1.Duration `json:"leadTime,omitempty"`
+	// trialDuration is the length of every trial: leadTime, the reset, and until the
+	// device forwards again.
+	// +optional
+	// +kubebuilder:default="300s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+	// powerOffTime is how long the power is off, which is taken from the reset time
+	// (RFC 6201 section 4.3: 15 s). It is for the kind Power, where it is 15s by
+	// default.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'powerOffTime is ' + self + ': give 0s to 1h'"
+	PowerOffTime *metav1.Duration `json:"powerOffTime,omitempty"`
+	// repetitions is how often the device is reset; the result is the average.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Repetitions int32 `json:"repetitions,omitempty"`
+}
+
+// ResetSummary is how long a device that was reset did not forward (RFC 6201
+// section 1.3), of the stream that lost most. It is known to the interval between
+// two frames of a stream.
+type ResetSummary struct {
+	// kind of the reset.
+	// +required
+	Kind ResetKind `json:"kind"`
+	// trigger says who reset the device.
+	// +required
+	Trigger ResetTrigger `json:"trigger"`
+	// repetitions is the number of trials.
+	// +required
+	Repetitions int32 `json:"repetitions"`
+	// avgNs is the average reset time in nanoseconds.
+	// +required
+	AvgNs int64 `json:"avgNs"`
+	// minNs is the shortest reset time.
+	// +required
+	MinNs int64 `json:"minNs"`
+	// maxNs is the longest reset time.
+	// +required
+	MaxNs int64 `json:"maxNs"`
+	// avgLost is the average number of lost frames, over all streams.
+	// +required
+	AvgLost int64 `json:"avgLost"`
+	// powerOffNs is what was taken from every reset time for the time that the power
+	// was off; 0 for other kinds than Power.
+	// +optional
+	PowerOffNs int64 `json:"powerOffNs,omitempty"`
+}

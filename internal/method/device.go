@@ -1,0 +1,15 @@
+package method
+
+import "context"
+
+// Device is a device under test that the lab can do something with.
+type Device interface {
+	// Reset resets the device, and returns when the reset has begun.
+	Reset(ctx context.Context) error
+}
+
+// Option changes a Lab.
+type Option func(*Lab)
+
+// WithDevice gives the lab a device that it can reset.
+func WithDevice(d Device) Option { return func(l *Lab) { l.device = d } }

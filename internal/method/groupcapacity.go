@@ -1,0 +1,216 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+func init() {
+	load := func(t v1alpha1.Test) v1alpha1.Load { return cmp.Or(t.GroupCapacity.Load, "10%") }
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodGroupCapacity, Member: "groupCapacity",
+			Given: func(t v1alpha1.Test) bool { return t.GroupCapacity != nil },
+			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
+			Fits:  fitsGroupCapacity,
+			Steps: func(test v1alpha1.Test) []plan.Step {
+				t := test.GroupCapacity
+				step := plan.AtLoad(load(test), cmp.Or(t.TrialDuration.Duration, 10*time.Second))
+				// How many increments it takes is not known; the halvings are.
+				step.Trials = 10 + bits.Len32(uint32(cmp.Or(t.GroupIncrement, 100)))
+				step.Duration = time.Duration(step.Trials) * (step.TrialDuration + joinTime(t))
+				return []plan.Step{step}
+			},
+		},
+		Run:       groupCapacity,
+		OwnGroups: true,
+		Purpose:   "greatest number of multicast groups of which every frame is forwarded (RFC 3918 section 7.1)",
+		Columns: []Column{
+			{Heading: "multicast groups", Name: "forwarded", Value: capacity(func(s *v1alpha1.GroupCapacitySummary) int64 { return int64(s.Groups) })},
+			{Heading: "multicast groups", Name: "first failed", Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+				n, ok := capacity(func(s *v1alpha1.GroupCapacitySummary) int64 { return int64(s.FailedGroups) })(row)
+				return n, ok && n > 0
+			}},
+			{Heading: "multicast", Name: "ports", Value: capacity(func(s *v1alpha1.GroupCapacitySummary) int64 { return int64(s.Receivers) })},
+		},
+		Trials: func(test v1alpha1.Test) string {
+			t := test.GroupCapacity
+			return fmt.Sprintf("%d groups joined first, then %d more each time, then halved; trials of %s, %s after joining",
+				cmp.Or(t.InitialGroups, 1), cmp.Or(t.GroupIncrement, 100), span(cmp.Or(t.TrialDuration.Duration, 10*time.Second)), span(joinTime(t)))
+		},
+	})
+}
+
+func capacity(of func(*v1alpha1.GroupCapacitySummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(row *v1alpha1.ResultRow) (int64, bool) {
+		if row.GroupCapacity == nil {
+			return 0, false
+		}
+		return of(row.GroupCapacity), true
+	}
+}
+
+func joinTime(t *v1alpha1.GroupCapacityTest) time.Duration {
+	if t.JoinTime == nil {
+		return 2 * time.Second
+	}
+	return t.JoinTime.Duration
+}
+
+func fitsGroupCapacity(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+	errs := needsMulticast(test, in, path)
+	if len(errs) > 0 {
+		return errs
+	}
+	if n, first := len(groupsOf(in.Streams)), cmp.Or(test.GroupCapacity.InitialGroups, 1); int(first) > n {
+		return field.ErrorList{field.Invalid(path.Child("initialGroups"), first, fmt.Sprintf(
+			"traffic profile %s has %d multicast groups: lower initialGroups, or give the profile more groups", in.Profile, n))}
+	}
+	return nil
+}
+
+// groupCapacity searches the greatest number of groups of which every frame is
+// forwarded to every port that joined (RFC 3918 section 7.1, where one frame of
+// each group is enough). It joins more as long as they are, and then halves the
+// interval between the greatest number that passed and the least that did not.
+func groupCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	ppm, message, err := lab.load(step)
+	if err != nil || message != "" {
+		return Outcome{Message: message}, err
+	}
+	loads, err := lab.plan.Loads(step.FrameSize, ppm)
+	if err != nil {
+		return Outcome{}, err
+	}
+	test := step.Test.GroupCapacity
+	s := groupSearch{lab: lab, step: step, ppm: ppm, loads: loads, groups: groupsOf(lab.plan.Streams), wait: joinTime(test)}
+	for _, row := range lab.rows {
+		if row.GroupDelay != nil && row.Method == v1alpha1.MethodGroupJoinDelay && int(row.FrameSize) == step.FrameSize {
+			s.wait = max(s.wait, time.Duration(row.GroupDelay.MaxNs))
+		}
+	}
+	out := Outcome{LoadPPM: ppm}
+	sum := v1alpha1.GroupCapacitySummary{Protocol: reports(s.groups), Receivers: int32(len(receivers(s.groups)))}
+	passed, failed, all := 0, 0, len(s.groups)
+	for n := min(int(cmp.Or(test.InitialGroups, 1)), all); n > passed; {
+		t, err := s.try(ctx, n)
+		if err != nil {
+			return Outcome{}, err
+		}
+		lossy, silent := heard(t, s.groups[:n])
+		switch {
+		case t.Unsent() || t.TesterLost():
+			out.Trial, out.Limit = t, t
+			out.Message = fmt.Sprintf("the search ended at %d groups, which the tester could not send to", n)
+			return s.found(out, sum, passed, failed), nil
+		case lossy == 0:
+			passed, out.Trial = n, t
+		default:
+			failed, sum.SilentGroups = n, int32(silent)
+			if out.Trial == nil {
+				out.Trial = t
+			}
+		}
+		if n = min(passed+int(cmp.Or(test.GroupIncrement, 100)), all); failed > 0 {
+			n = passed + (failed-passed)/2
+		}
+	}
+	switch {
+	case failed == 0:
+		out.Message = fmt.Sprintf("all %d groups of the traffic profile were forwarded: the device holds at least that many", all)
+	case passed == 0 && out.Trial.Received == 0:
+		out.Message = lab.silence(out.Trial)
+	case passed == 0:
+		out.Message = fmt.Sprintf("not even one group was forwarded without loss at %s", percent(ppm))
+	default:
+		out.Message = fmt.Sprintf("of %d groups not every frame was forwarded; %d of them did not reach every port at all", failed, sum.SilentGroups)
+	}
+	return s.found(out, sum, passed, failed), nil
+}
+
+// groupSearch is a search in hand.
+type groupSearch struct {
+	lab    *Lab
+	step   plan.Step
+	ppm    int64
+	loads  map[uint16]traffic.Load
+	groups []multicastGroup
+	// wait is how long after a report the device is given.
+	wait time.Duration
+	// joined is how many groups the ports are members of, always the first ones.
+	joined int
+}
+
+func (s *groupSearch) found(out Outcome, sum v1alpha1.GroupCapacitySummary, passed, failed int) Outcome {
+	sum.Groups, sum.FailedGroups = int32(passed), int32(failed)
+	out.Fill = func(row *v1alpha1.ResultRow) { row.GroupCapacity = &sum }
+	return out
+}
+
+// try sends to the first n groups while the ports are members of these.
+func (s *groupSearch) try(ctx context.Context, n int) (*Trial, error) {
+	loads := map[uint16]traffic.Load{}
+	for _, g := range s.groups[:n] {
+		for _, stream := range g.streams {
+			loads[stream.ID] = s.loads[stream.ID]
+		}
+	}
+	act := happening(func(ctx context.Context, again bool) error {
+		if again {
+			s.joined = 0 // The generator may have forgotten them.
+		}
+		return s.members(ctx, n)
+	}, func(context.Context) error { return nil })
+	d := s.step.TrialDuration
+	event := Event{Step: s.step, LoadPPM: s.ppm, Duration: d}
+	return s.lab.twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, lateTolerance(d), act)
+}
+
+// members makes the ports members of the first n groups, and waits until the device
+// has had its time.
+func (s *groupSearch) members(ctx context.Context, n int) error {
+	var err error
+	switch {
+	case n == s.joined:
+		return nil
+	case n > s.joined:
+		_, err = s.lab.join(ctx, s.groups[s.joined:n])
+	default:
+		_, err = s.lab.leave(ctx, s.groups[n:s.joined])
+	}
+	if err != nil {
+		return err
+	}
+	s.joined = n
+	return s.lab.sleep(ctx, s.wait)
+}
+
+// heard counts the groups of which a port missed a frame, and those of which a port
+// had none.
+func heard(t *Trial, groups []multicastGroup) (lossy, silent int) {
+	for _, g := range groups {
+		missed, none := false, false
+		for _, s := range g.streams {
+			for _, port := range s.Rx {
+				n := t.at(s, port).Received
+				missed, none = missed || n < t.measurement.Tx[s.ID].Sent, none || n == 0
+			}
+		}
+		if missed {
+			lossy++
+		}
+		if none {
+			silent++
+		}
+	}
+	return lossy, silent
+}

@@ -1,0 +1,197 @@
+package method
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// groupDelay is what a group join delay and a group leave delay have in common:
+// trials in which ports report memberships, some time after sending began.
+type groupDelay struct {
+	lead, wait time.Duration
+	// before brings the memberships into the state in which the trial begins.
+	before func(ctx context.Context) error
+	// report is what is measured from, by those groups and ports that measured has.
+	report   func(ctx context.Context) (traffic.Moments, error)
+	measured []multicastGroup
+	// read is the delay that a port found, in nanoseconds from the moment of its
+	// report. It has not ended within the trial when seen is false; when the trial
+	// proves nothing, invalid says why.
+	read func(tx traffic.TxCount, rx traffic.RxCount, moment uint64) (ns int64, seen bool, invalid string)
+	// unseen says what memberships did whose delay has not ended.
+	unseen string
+}
+
+// maxPortDelays is how many ports a row lists.
+const maxPortDelays = 256
+
+// measure runs the trials of a step, and fills in the summary. The trial with the
+// longest delay makes the row.
+func (g groupDelay) measure(ctx context.Context, lab *Lab, step plan.Step, sum v1alpha1.GroupDelaySummary) (Outcome, error) {
+	ppm, message, err := lab.load(step)
+	if err != nil || message != "" {
+		return Outcome{Message: message}, err
+	}
+	loads, err := lab.plan.Loads(step.FrameSize, ppm)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{LoadPPM: ppm}
+	all, ports := spread{}, map[int]*spread{}
+	for range step.Trials {
+		t, moments, err := g.trial(ctx, lab, step, ppm, loads)
+		if err != nil {
+			return Outcome{}, err
+		}
+		longest, before := out.Trial == nil, all.max
+		for _, group := range g.measured {
+			for _, s := range group.streams {
+				for _, port := range s.Rx {
+					moment, reported := moments[lab.plan.Ports[port].Name]
+					if !reported {
+						continue
+					}
+					ns, seen, invalid := g.read(t.measurement.Tx[s.ID], t.at(s, port), moment)
+					switch {
+					case invalid != "":
+						if out.Invalid == "" {
+							out.Invalid = fmt.Sprintf("group %s at port %s: %s", group.address, lab.plan.Ports[port].Name, invalid)
+						}
+					case !seen:
+						sum.Unseen++
+					default:
+						all.add(ns)
+						if ports[port] == nil {
+							ports[port] = &spread{}
+						}
+						ports[port].add(ns)
+					}
+				}
+			}
+		}
+		if longest || all.max > before {
+			out.Trial = t
+		}
+		if t.Unsent() || t.TesterLost() {
+			out.Limit = t
+		}
+	}
+	unseen := fmt.Sprintf("%d of %d memberships %s", sum.Unseen, sum.Unseen+all.count, g.unseen)
+	switch {
+	case out.Trial.Received == 0:
+		out.Message = lab.silence(out.Trial)
+	case out.Invalid != "":
+	case all.count == 0:
+		out.Invalid = unseen
+	case sum.Unseen > 0:
+		out.Message = unseen + ", and are not in the figures"
+	}
+	if out.Invalid != "" || all.count == 0 {
+		return out, nil
+	}
+	sum.Repetitions = int32(step.Trials)
+	sum.Protocol, sum.Groups, sum.Receivers = reports(g.measured), int32(len(g.measured)), int32(len(receivers(g.measured)))
+	sum.AvgNs, sum.MinNs, sum.MaxNs = all.average(), all.min, all.max
+	sum.ResolutionNs = interval(loads)
+	for _, port := range receivers(g.measured) {
+		if s := ports[port]; s != nil && len(sum.Ports) < maxPortDelays {
+			sum.Ports = append(sum.Ports, v1alpha1.PortDelay{Port: lab.plan.Ports[port].Name, AvgNs: s.average(), MinNs: s.min, MaxNs: s.max})
+		}
+	}
+	out.Fill = func(row *v1alpha1.ResultRow) { row.GroupDelay = &sum }
+	return out, nil
+}
+
+// trial is one repetition. What was sent while a port was no member is not lost,
+// and since nobody knows how much that was, nothing is reckoned as lost.
+func (g groupDelay) trial(ctx context.Context, lab *Lab, step plan.Step, ppm int64, loads map[uint16]traffic.Load) (*Trial, traffic.Moments, error) {
+	var moments traffic.Moments
+	act := happening(
+		func(ctx context.Context, again bool) error {
+			if again {
+				if _, err := lab.leave(ctx, groupsOf(lab.plan.Streams)); err != nil {
+					return err
+				}
+				if err := lab.sleep(ctx, lab.plan.Rest); err != nil {
+					return err
+				}
+			}
+			return g.before(ctx)
+		},
+		func(ctx context.Context) (err error) {
+			if err = lab.sleep(ctx, g.lead); err != nil {
+				return err
+			}
+			moments, err = g.report(ctx)
+			return err
+		})
+	d := g.lead + g.wait
+	event := Event{Step: step, LoadPPM: ppm, Duration: d}
+	t, err := lab.twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, lateTolerance(d), act)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.Expected, t.Lost = t.Received, 0
+	_, err = lab.leave(ctx, groupsOf(lab.plan.Streams))
+	return t, moments, err
+}
+
+// interval is how far apart the frames of the slowest stream are, in nanoseconds.
+func interval(loads map[uint16]traffic.Load) int64 {
+	longest := int64(0)
+	for _, l := range loads {
+		longest = max(longest, frame.Round(big.NewRat(l.Rate.PerNanos, l.Rate.Frames)))
+	}
+	return longest
+}
+
+// spread is the average and the extremes of whole numbers.
+type spread struct {
+	count, min, max int64
+	sum             big.Int
+}
+
+func (s *spread) add(n int64) {
+	if s.count == 0 || n < s.min {
+		s.min = n
+	}
+	if s.count == 0 || n > s.max {
+		s.max = n
+	}
+	s.count++
+	s.sum.Add(&s.sum, big.NewInt(n))
+}
+
+// average is rounded to the nearest; it is only asked for when there is a number.
+func (s *spread) average() int64 {
+	return frame.Round(new(big.Rat).SetFrac(&s.sum, big.NewInt(s.count)))
+}
+
+// delayed reads a number of the summary of group delays.
+func delayed(of func(*v1alpha1.GroupDelaySummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(row *v1alpha1.ResultRow) (int64, bool) {
+		if row.GroupDelay == nil {
+			return 0, false
+		}
+		return of(row.GroupDelay), true
+	}
+}
+
+// delayColumns are the columns of a group delay in the report's table.
+func delayColumns(heading string) []Column {
+	return []Column{
+		{Heading: "multicast", Name: "groups", Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return int64(s.Groups) })},
+		{Heading: "multicast", Name: "ports", Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return int64(s.Receivers) })},
+		{Heading: heading, Name: "min", Unit: Nanoseconds, Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return s.MinNs })},
+		{Heading: heading, Name: "avg", Unit: Nanoseconds, Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return s.AvgNs })},
+		{Heading: heading, Name: "max", Unit: Nanoseconds, Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return s.MaxNs })},
+		{Heading: heading, Name: "known to", Unit: Nanoseconds, Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return s.ResolutionNs })},
+	}
+}

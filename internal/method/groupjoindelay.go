@@ -1,0 +1,115 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+func init() {
+	load := func(t v1alpha1.Test) v1alpha1.Load { return cmp.Or(t.GroupJoinDelay.Load, "10%") }
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodGroupJoinDelay, Member: "groupJoinDelay",
+			Given: func(t v1alpha1.Test) bool { return t.GroupJoinDelay != nil },
+			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
+			Fits:  fitsGroupJoinDelay,
+			Steps: func(test v1alpha1.Test) []plan.Step {
+				t := test.GroupJoinDelay
+				lead, wait := joinTimes(t)
+				step := plan.AtLoad(load(test), lead+wait)
+				step.Trials = int(cmp.Or(t.Repetitions, 3))
+				return []plan.Step{step}
+			},
+		},
+		Run:       groupJoinDelay,
+		OwnGroups: true,
+		Purpose:   "time from the report of a membership to the first frame of the group (RFC 3918 section 6.1)",
+		Columns:   delayColumns("join delay, us"),
+		Trials: func(test v1alpha1.Test) string {
+			t := test.GroupJoinDelay
+			lead, wait := joinTimes(t)
+			return fmt.Sprintf("method %s of RFC 3918: ports join %s after the beginning, trials of %s, %s", joinMethod(t), span(lead), span(lead+wait), often(cmp.Or(t.Repetitions, 3)))
+		},
+	})
+}
+
+func joinTimes(t *v1alpha1.GroupJoinDelayTest) (lead, wait time.Duration) {
+	return cmp.Or(t.LeadTime.Duration, time.Second), cmp.Or(t.WaitTime.Duration, 10*time.Second)
+}
+
+func joinMethod(t *v1alpha1.GroupJoinDelayTest) v1alpha1.GroupJoinMethod {
+	return cmp.Or(t.Method, v1alpha1.GroupJoinMethodA)
+}
+
+func fitsGroupJoinDelay(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+	errs := needsMulticast(test, in, path)
+	if len(errs) > 0 || joinMethod(test.GroupJoinDelay) != v1alpha1.GroupJoinMethodB {
+		return errs
+	}
+	for _, g := range groupsOf(in.Streams) {
+		if len(g.ports) < 2 {
+			return field.ErrorList{field.Invalid(path.Child("method"), v1alpha1.GroupJoinMethodB, fmt.Sprintf(
+				"group %s has one receiving port, and method B needs another one that is a member before: use a bed with more ports, or method A", g.address))}
+		}
+	}
+	return nil
+}
+
+// groupJoinDelay measures the group join delay (RFC 3918 section 6.1): frames are
+// sent to groups whose ports have not joined them, then these join, and when the
+// first frame of each group comes is held against when the report left. With method
+// B the last port of each group has joined before, so that the device knows it.
+func groupJoinDelay(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	groups := groupsOf(lab.plan.Streams)
+	how := joinMethod(step.Test.GroupJoinDelay)
+	var members, measured []multicastGroup
+	for _, g := range groups {
+		if how == v1alpha1.GroupJoinMethodB {
+			first, rest := g, g
+			last := len(g.ports) - 1
+			first.ports, rest.ports = g.ports[last:], g.ports[:last]
+			members, measured = append(members, first), append(measured, rest)
+		} else {
+			measured = append(measured, g)
+		}
+	}
+	lead, wait := joinTimes(step.Test.GroupJoinDelay)
+	d := groupDelay{
+		lead: lead, wait: wait, measured: measured,
+		unseen: fmt.Sprintf("got no frame within %s of joining (raise waitTime, or join fewer groups)", span(wait)),
+		before: func(ctx context.Context) error {
+			_, err := lab.join(ctx, members)
+			return err
+		},
+		report: func(ctx context.Context) (traffic.Moments, error) { return lab.join(ctx, measured) },
+		read: func(_ traffic.TxCount, rx traffic.RxCount, moment uint64) (int64, bool, string) {
+			switch {
+			case rx.Received == 0:
+				return 0, false, ""
+			case rx.FirstNs < moment:
+				return 0, false, "frames came before the port had joined: the device floods groups, or still forwards what was left before. Turn on snooping of memberships, or raise restTime"
+			}
+			return int64(rx.FirstNs - moment), true, ""
+		},
+	}
+	out, err := d.measure(ctx, lab, step, v1alpha1.GroupDelaySummary{Method: how})
+	if err != nil || out.Trial == nil {
+		return out, err
+	}
+	for _, g := range members {
+		for _, s := range g.streams {
+			if out.Invalid == "" && out.Trial.at(s, g.ports[0]).Received == 0 {
+				out.Invalid = fmt.Sprintf("group %s did not reach port %s, which had joined before the trial: method B needs a device that forwards the group already", g.address, lab.plan.Ports[g.ports[0]].Name)
+			}
+		}
+	}
+	return out, nil
+}

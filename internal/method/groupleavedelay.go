@@ -1,0 +1,70 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+func init() {
+	load := func(t v1alpha1.Test) v1alpha1.Load { return cmp.Or(t.GroupLeaveDelay.Load, "10%") }
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodGroupLeaveDelay, Member: "groupLeaveDelay",
+			Given: func(t v1alpha1.Test) bool { return t.GroupLeaveDelay != nil },
+			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
+			Fits:  needsMulticast,
+			Steps: func(test v1alpha1.Test) []plan.Step {
+				lead, wait := leaveTimes(test.GroupLeaveDelay)
+				step := plan.AtLoad(load(test), lead+wait)
+				step.Trials = int(cmp.Or(test.GroupLeaveDelay.Repetitions, 3))
+				return []plan.Step{step}
+			},
+		},
+		Run:       groupLeaveDelay,
+		OwnGroups: true,
+		Purpose:   "time from the report that ends a membership to the last frame of the group (RFC 3918 section 6.2)",
+		Columns:   delayColumns("leave delay, us"),
+		Trials: func(test v1alpha1.Test) string {
+			t := test.GroupLeaveDelay
+			lead, wait := leaveTimes(t)
+			return fmt.Sprintf("ports leave %s after the beginning, trials of %s, %s", span(lead), span(lead+wait), often(cmp.Or(t.Repetitions, 3)))
+		},
+	})
+}
+
+func leaveTimes(t *v1alpha1.GroupLeaveDelayTest) (lead, wait time.Duration) {
+	return cmp.Or(t.LeadTime.Duration, 5*time.Second), cmp.Or(t.WaitTime.Duration, 10*time.Second)
+}
+
+// groupLeaveDelay measures the group leave delay (RFC 3918 section 6.2): frames are
+// sent to ports that are members, then these leave, and when the last frame of each
+// group comes is held against when the report left.
+func groupLeaveDelay(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	groups := groupsOf(lab.plan.Streams)
+	lead, wait := leaveTimes(step.Test.GroupLeaveDelay)
+	d := groupDelay{
+		lead: lead, wait: wait, measured: groups,
+		unseen: fmt.Sprintf("still got frames %s after leaving (raise waitTime, or see whether the device floods groups)", span(wait)),
+		before: func(ctx context.Context) error {
+			_, err := lab.join(ctx, groups)
+			return err
+		},
+		report: func(ctx context.Context) (traffic.Moments, error) { return lab.leave(ctx, groups) },
+		read: func(tx traffic.TxCount, rx traffic.RxCount, moment uint64) (int64, bool, string) {
+			switch {
+			case rx.Received == 0 || rx.FirstNs >= moment:
+				return 0, false, fmt.Sprintf("no frame came in the %s before the port left, so that it cannot be said when the last one did: raise leadTime, or see whether the device forwards the group", span(lead))
+			case rx.Next >= tx.Sent:
+				return 0, false, ""
+			}
+			return int64(max(rx.LastNs, moment) - moment), true, ""
+		},
+	}
+	return d.measure(ctx, lab, step, v1alpha1.GroupDelaySummary{})
+}

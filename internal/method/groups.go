@@ -1,0 +1,163 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// multicastGroup is a group of the plan: who sends to it, and the ports, by their
+// index, that are to receive it.
+type multicastGroup struct {
+	address netip.Addr
+	streams []plan.Stream
+	ports   []int
+}
+
+// groupsOf are the multicast groups of streams in the order of their addresses.
+func groupsOf(streams []plan.Stream) []multicastGroup {
+	at := map[netip.Addr]int{}
+	var groups []multicastGroup
+	for _, s := range streams {
+		if !s.Headers.DstIP.IsMulticast() {
+			continue
+		}
+		i, known := at[s.Headers.DstIP]
+		if !known {
+			i = len(groups)
+			at[s.Headers.DstIP] = i
+			groups = append(groups, multicastGroup{address: s.Headers.DstIP})
+		}
+		groups[i].streams = append(groups[i].streams, s)
+		groups[i].ports = append(groups[i].ports, s.Rx...)
+	}
+	for i := range groups {
+		slices.Sort(groups[i].ports)
+		groups[i].ports = slices.Compact(groups[i].ports)
+	}
+	slices.SortFunc(groups, func(a, b multicastGroup) int { return a.address.Compare(b.address) })
+	return groups
+}
+
+// receivers are the ports of some groups, each once.
+func receivers(groups []multicastGroup) []int {
+	var ports []int
+	for _, g := range groups {
+		ports = append(ports, g.ports...)
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
+}
+
+// memberships of the ports of groups, of one family: consecutive groups of a port
+// are one.
+func (l *Lab) memberships(groups []multicastGroup) []traffic.Membership {
+	var all []traffic.Membership
+	last := map[int]int{}
+	for _, g := range groups {
+		for _, port := range g.ports {
+			if i, ok := last[port]; ok && after(all[i]) == g.address {
+				all[i].Count++
+				continue
+			}
+			last[port] = len(all)
+			all = append(all, traffic.Membership{Port: l.plan.Ports[port].Name, Group: g.address, Count: 1})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b traffic.Membership) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), a.Group.Compare(b.Group))
+	})
+	return all
+}
+
+// after is the group that follows those of a membership.
+func after(m traffic.Membership) netip.Addr {
+	tail := m.Group.AsSlice()
+	carry := uint64(m.Count)
+	for i := len(tail) - 1; i >= 0 && carry > 0; i-- {
+		carry += uint64(tail[i])
+		tail[i] = byte(carry)
+		carry >>= 8
+	}
+	next, _ := netip.AddrFromSlice(tail)
+	return next
+}
+
+func (l *Lab) join(ctx context.Context, groups []multicastGroup) (traffic.Moments, error) {
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	at, err := l.gen.Join(ctx, l.memberships(groups))
+	if err != nil {
+		return nil, fmt.Errorf("joining %d groups from %s up: %w", len(groups), groups[0].address, err)
+	}
+	return at, nil
+}
+
+func (l *Lab) leave(ctx context.Context, groups []multicastGroup) (traffic.Moments, error) {
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	at, err := l.gen.Leave(ctx, l.memberships(groups))
+	if err != nil {
+		return nil, fmt.Errorf("leaving %d groups from %s up: %w", len(groups), groups[0].address, err)
+	}
+	return at, nil
+}
+
+// leaveGroups gives the memberships to the method in hand, which begins without
+// any.
+func (l *Lab) leaveGroups(ctx context.Context) error {
+	l.ownGroups = true
+	return l.endMemberships(ctx)
+}
+
+// giveGroupsBack ends what leaveGroups began. What runs next is configured again,
+// with its own memberships.
+func (l *Lab) giveGroupsBack(ctx context.Context) error {
+	l.ownGroups, l.size = false, 0
+	if ctx.Err() != nil {
+		return nil // The generator gives up its memberships when it closes.
+	}
+	_, err := l.leave(ctx, groupsOf(l.plan.Streams))
+	return err
+}
+
+// reports names the protocol by which ports report memberships of a family.
+func reports(groups []multicastGroup) string {
+	if groups[0].address.Is6() {
+		return "MLDv2"
+	}
+	return "IGMPv3"
+}
+
+// needsMulticast refuses traffic that has no groups, and engines whose ports cannot
+// join them.
+func needsMulticast(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+	for _, s := range in.Streams {
+		if !s.Headers.DstIP.IsMulticast() {
+			return field.ErrorList{field.Invalid(path, test.Name, fmt.Sprintf(
+				"the test is about multicast groups, and traffic profile %s sends to %s, which is none: give the profile the pattern fanOut, or name a profile that has it", in.Profile, destination(s, in.Ports)))}
+		}
+	}
+	if !in.Engine.Multicast {
+		return field.ErrorList{field.Invalid(path, test.Name, fmt.Sprintf(
+			"ports of engine %s of test bed %s cannot join multicast groups: choose a bed with another engine", in.Bed.Spec.Engine.Kind, in.Bed.Name))}
+	}
+	return nil
+}
+
+func destination(s plan.Stream, ports []plan.Port) string {
+	if s.Headers.DstIP.IsValid() {
+		return s.Headers.DstIP.String()
+	}
+	return "port " + ports[s.Rx[0]].Name
+}

@@ -1,0 +1,198 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+func init() {
+	load := func(t v1alpha1.Test) v1alpha1.Load { return cmp.Or(t.Reset.Load, v1alpha1.LoadThroughput) }
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodReset, Member: "reset",
+			Given:    func(t v1alpha1.Test) bool { return t.Reset != nil },
+			Loads:    func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
+			Validate: validateReset,
+			Fits:     fitsReset,
+			Steps: func(test v1alpha1.Test) []plan.Step {
+				_, d := resetTimes(test.Reset)
+				step := plan.AtLoad(load(test), d)
+				step.Trials = int(cmp.Or(test.Reset.Repetitions, 1))
+				return []plan.Step{step}
+			},
+		},
+		Run:     reset,
+		Purpose: "time in which a device that is reset does not forward, by the frames that were lost (RFC 6201)",
+		Columns: []Column{
+			{Heading: "reset time, ms", Name: "min", Unit: LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.MinNs })},
+			{Heading: "reset time, ms", Name: "avg", Unit: LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.AvgNs })},
+			{Heading: "reset time, ms", Name: "max", Unit: LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.MaxNs })},
+			{Heading: "lost", Name: "avg frames", Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.AvgLost })},
+		},
+		Trials: func(test v1alpha1.Test) string {
+			t := test.Reset
+			lead, d := resetTimes(t)
+			who := "by somebody outside"
+			if t.Trigger == v1alpha1.ResetByDevice {
+				who = "by the lab"
+			}
+			kinds := map[v1alpha1.ResetKind]string{v1alpha1.ResetHardware: "hardware reset", v1alpha1.ResetPower: "power interruption"}
+			text := fmt.Sprintf("%s %s %s after the beginning, trials of %s, %s",
+				cmp.Or(kinds[t.Kind], "software reset"), who, span(lead), span(d), often(cmp.Or(t.Repetitions, 1)))
+			if off := powerOff(t); off > 0 {
+				text += fmt.Sprintf("; %s in which the power was off are taken from the times", span(off))
+			}
+			return text
+		},
+	})
+}
+
+func wasReset(of func(*v1alpha1.ResetSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(row *v1alpha1.ResultRow) (int64, bool) {
+		if row.Reset == nil {
+			return 0, false
+		}
+		return of(row.Reset), true
+	}
+}
+
+func resetTimes(t *v1alpha1.ResetTest) (lead, all time.Duration) {
+	return cmp.Or(t.LeadTime.Duration, 15*time.Second), cmp.Or(t.TrialDuration.Duration, 5*time.Minute)
+}
+
+// powerOff is what is taken from a reset time.
+func powerOff(t *v1alpha1.ResetTest) time.Duration {
+	switch {
+	case t.Kind != v1alpha1.ResetPower:
+		return 0
+	case t.PowerOffTime == nil:
+		return 15 * time.Second
+	}
+	return t.PowerOffTime.Duration
+}
+
+func validateReset(test v1alpha1.Test, path *field.Path) field.ErrorList {
+	t := test.Reset
+	lead, all := resetTimes(t)
+	switch {
+	case t.PowerOffTime != nil && t.Kind != v1alpha1.ResetPower:
+		return field.ErrorList{field.Invalid(path.Child("powerOffTime"), t.PowerOffTime.Duration.String(), "powerOffTime is for the kind Power: set kind to Power, or leave powerOffTime out")}
+	case lead+powerOff(t) >= all:
+		return field.ErrorList{field.Invalid(path.Child("trialDuration"), all.String(), fmt.Sprintf(
+			"the reset begins %s after the beginning, so that the device could not forward again within the trial: raise trialDuration, or lower leadTime", lead+powerOff(t)))}
+	}
+	return nil
+}
+
+func fitsReset(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+	if test.Reset.Trigger != v1alpha1.ResetByDevice || in.Bed.Spec.Device.Simulated != nil {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child("trigger"), test.Reset.Trigger, fmt.Sprintf(
+		"NoDrop cannot reset the device of test bed %s, only a simulated one: set trigger to External, and reset it when the progress says so", in.Bed.Name))}
+}
+
+// reset measures the reset time (RFC 6201) by the frame-loss method: what a stream
+// lost over the rate at which it was sent, of the stream that lost most. The trial
+// with the longest one makes the row.
+func reset(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	ppm, message, err := lab.load(step)
+	if err != nil || message != "" {
+		return Outcome{Message: message}, err
+	}
+	loads, err := lab.plan.Loads(step.FrameSize, ppm)
+	if err != nil {
+		return Outcome{}, err
+	}
+	test := step.Test.Reset
+	trigger, kind, off := cmp.Or(test.Trigger, v1alpha1.ResetExternal), cmp.Or(test.Kind, v1alpha1.ResetSoftware), powerOff(test)
+	if trigger == v1alpha1.ResetByDevice && lab.device == nil {
+		return Outcome{}, errors.New("the lab has no device that it can reset: set trigger to External")
+	}
+	out := Outcome{LoadPPM: ppm}
+	var times, lost spread
+	for range step.Trials {
+		// Never twice: what is short in a trial with a reset is what is measured.
+		event := Event{Step: step, LoadPPM: ppm, Duration: step.TrialDuration}
+		t, err := lab.once(ctx, event, traffic.Trial{Loads: loads, Duration: step.TrialDuration}, lateTolerance(step.TrialDuration), lab.resetting(event, trigger))
+		if err != nil {
+			return Outcome{}, err
+		}
+		took, toTheEnd := outage(t, loads)
+		if out.Trial == nil || int64(took) > times.max {
+			out.Trial = t
+		}
+		if t.Unsent() || t.TesterLost() {
+			out.Limit = t
+		}
+		switch {
+		case t.Received == 0:
+			out.Message = lab.silence(t)
+		case t.Lost == 0 && trigger == v1alpha1.ResetExternal:
+			out.Invalid = fmt.Sprintf("no frame was lost in %s: nobody reset the device, or it forwards during a reset of this kind", span(step.TrialDuration))
+		case t.Lost > 0 && took < off:
+			out.Invalid = fmt.Sprintf("the device did not forward for %s, which is less than the powerOffTime %s: keep the power off for that long, or set powerOffTime", took.Round(time.Millisecond), span(off))
+		case toTheEnd:
+			out.Invalid = fmt.Sprintf("frames were lost to the end of the trial of %s: the device did not forward again in time: raise trialDuration", span(step.TrialDuration))
+		}
+		times.add(int64(max(took-off, 0)))
+		lost.add(int64(t.Lost))
+	}
+	if out.Invalid != "" || out.Message != "" {
+		return out, nil
+	}
+	if lost.max == 0 {
+		out.Message = "no loss: the device forwarded every frame while it was reset"
+	}
+	sum := v1alpha1.ResetSummary{
+		Kind: kind, Trigger: trigger, Repetitions: int32(step.Trials), PowerOffNs: int64(off),
+		AvgNs: times.average(), MinNs: times.min, MaxNs: times.max, AvgLost: lost.average(),
+	}
+	out.Fill = func(row *v1alpha1.ResultRow) { row.Reset = &sum }
+	return out, nil
+}
+
+// resetting resets the device while frames are sent, or asks for it.
+func (l *Lab) resetting(event Event, trigger v1alpha1.ResetTrigger) action {
+	lead, _ := resetTimes(event.Step.Test.Reset)
+	return happening(nil, func(ctx context.Context) error {
+		if err := l.sleep(ctx, lead); err != nil {
+			return err
+		}
+		if trigger == v1alpha1.ResetExternal {
+			event.Ask = "reset the device now"
+			l.observe(event)
+			return nil
+		}
+		if err := l.device.Reset(ctx); err != nil {
+			return fmt.Errorf("resetting the device: %w", err)
+		}
+		return nil
+	})
+}
+
+// outage is for how long the stream that lost most did so, and whether one lost its
+// last frames.
+func outage(t *Trial, loads map[uint16]traffic.Load) (took time.Duration, toTheEnd bool) {
+	for _, s := range t.streams {
+		sent, rate := t.measurement.Tx[s.ID].Sent, loads[s.ID].Rate
+		for _, port := range s.Rx {
+			rx := t.at(s, port)
+			lost := new(big.Rat).SetFrac(new(big.Int).SetUint64(sent-min(sent, rx.Received)), big.NewInt(rate.Frames))
+			took = max(took, time.Duration(frame.Round(lost.Mul(lost, big.NewRat(rate.PerNanos, 1)))))
+			toTheEnd = toTheEnd || rx.Next < sent
+		}
+	}
+	return took, toTheEnd
+}

@@ -1,0 +1,155 @@
+package method
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic/sim"
+)
+
+func resetTest(trigger v1alpha1.ResetTrigger) v1alpha1.Test {
+	return v1alpha1.Test{Name: "reset", Reset: &v1alpha1.ResetTest{
+		Kind: v1alpha1.ResetHardware, Trigger: trigger, Load: "50%", Repetitions: 3,
+		LeadTime: metav1.Duration{Duration: 15 * time.Second}, TrialDuration: metav1.Duration{Duration: time.Minute},
+	}}
+}
+
+// labFor makes a lab for a test on a device that takes so long for a reset, which
+// the lab can reset.
+func labFor(t *testing.T, test v1alpha1.Test, takes time.Duration, observe func(Event)) (*Lab, *sim.Engine, plan.Step) {
+	t.Helper()
+	p, err := planOf(t, test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := simulate(t, ideal, p, sim.WithBehaviour(v1alpha1.SimulatedBehaviour{ResetTime: lasting(takes)}))
+	lab := open(t, e, p, observe)
+	WithDevice(e)(lab)
+	return lab, e, p.Steps[0]
+}
+
+// At half of line rate a port sends a frame every 134.4 ns: 20 s of 7,440,476.19
+// frames/s are 148,809,523.8.
+func TestResetByTheLab(t *testing.T) {
+	lab, _, step := labFor(t, resetTest(v1alpha1.ResetByDevice), 20*time.Second, nil)
+	out := mustRun(t, lab, step)
+	row := rowOf(lab.plan, out)
+	r := row.Reset
+	if r == nil || r.Kind != v1alpha1.ResetHardware || r.Trigger != v1alpha1.ResetByDevice || r.Repetitions != 3 || r.PowerOffNs != 0 || row.Trials != 3 || out.Message+out.Invalid != "" {
+		t.Fatalf("%+v %q %q", r, out.Message, out.Invalid)
+	}
+	const frame = 135
+	for _, ns := range []int64{r.MinNs, r.AvgNs, r.MaxNs} {
+		if off := ns - 20_000_000_000; off > frame || off < -frame {
+			t.Errorf("%d ns, want 20 s to one frame", ns)
+		}
+	}
+	if lost := 4 * 148_809_524; r.AvgLost > int64(lost) || r.AvgLost < int64(lost-8) || row.Lost == 0 {
+		t.Errorf("lost %d, want %d on four ports", r.AvgLost, lost)
+	}
+}
+
+func TestResetsThatSayNothing(t *testing.T) {
+	power := resetTest(v1alpha1.ResetByDevice)
+	power.Reset.Kind = v1alpha1.ResetPower
+	for name, tc := range map[string]struct {
+		test             v1alpha1.Test
+		takes            time.Duration
+		message, invalid string
+		reset            *v1alpha1.ResetSummary
+	}{
+		"no loss": {test: resetTest(v1alpha1.ResetByDevice), message: "no loss: the device forwarded every frame while it was reset",
+			reset: &v1alpha1.ResetSummary{Kind: v1alpha1.ResetHardware, Trigger: v1alpha1.ResetByDevice, Repetitions: 3}},
+		"nobody came":      {test: resetTest(v1alpha1.ResetExternal), takes: time.Second, invalid: "no frame was lost in 1m: nobody reset the device"},
+		"for ever":         {test: resetTest(v1alpha1.ResetByDevice), takes: time.Hour, invalid: "frames were lost to the end of the trial of 1m: the device did not forward again in time: raise trialDuration"},
+		"power off, short": {test: power, takes: 10 * time.Second, invalid: "the device did not forward for 10s, which is less than the powerOffTime 15s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lab, _, step := labFor(t, tc.test, tc.takes, nil)
+			out := mustRun(t, lab, step)
+			row := rowOf(lab.plan, out)
+			if tc.reset == nil && row.Reset != nil || tc.reset != nil && (row.Reset == nil || *row.Reset != *tc.reset) {
+				t.Errorf("%+v", row.Reset)
+			}
+			if !strings.HasPrefix(out.Message, tc.message) || tc.message == "" && out.Message != "" && tc.takes < time.Hour || !strings.HasPrefix(out.Invalid, tc.invalid) || (tc.invalid == "") != (out.Invalid == "") {
+				t.Errorf("message %q, invalid %q", out.Message, out.Invalid)
+			}
+		})
+	}
+	lab, _, step := labFor(t, power, 35*time.Second, nil)
+	if r := rowOf(lab.plan, mustRun(t, lab, step)).Reset; r == nil || r.PowerOffNs != 15_000_000_000 || r.AvgNs < 19_999_999_000 || r.AvgNs > 20_000_001_000 {
+		t.Errorf("35 s with the power off for 15 s: %+v", r)
+	}
+}
+
+// Somebody outside is asked, once a trial, when frames have been sent for leadTime,
+// and does it.
+func TestResetFromOutside(t *testing.T) {
+	var engine *sim.Engine
+	asked := 0
+	lab, engine, step := labFor(t, resetTest(v1alpha1.ResetExternal), 7*time.Second, func(e Event) {
+		if e.Ask == "" {
+			return
+		}
+		asked++
+		if e.Ask != "reset the device now" || e.Duration != time.Minute || e.Finished != nil {
+			t.Errorf("%+v", e)
+		}
+		if err := engine.Reset(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	lab.device = nil
+	r := rowOf(lab.plan, mustRun(t, lab, step)).Reset
+	if asked != 3 || r == nil || r.Trigger != v1alpha1.ResetExternal || r.MaxNs < 6_999_999_000 || r.MaxNs > 7_000_001_000 {
+		t.Errorf("asked %d times: %+v", asked, r)
+	}
+}
+
+// tired is a device that cannot be reset.
+type tired struct{ err error }
+
+func (d tired) Reset(context.Context) error { return d.err }
+
+func TestADeviceThatCannotBeReset(t *testing.T) {
+	lab, _, step := labFor(t, resetTest(v1alpha1.ResetByDevice), time.Second, nil)
+	refused := errors.New("no such command")
+	WithDevice(tired{refused})(lab)
+	if _, err := Run(t.Context(), lab, step); !errors.Is(err, refused) || !strings.Contains(err.Error(), "resetting the device: no such command") {
+		t.Error(err)
+	}
+	lab.device = nil
+	if _, err := Run(t.Context(), lab, step); err == nil || !strings.Contains(err.Error(), "set trigger to External") {
+		t.Error(err)
+	}
+}
+
+func TestResetIsValidated(t *testing.T) {
+	test := resetTest(v1alpha1.ResetExternal)
+	test.Reset.PowerOffTime = lasting(time.Second)
+	if _, err := planOf(t, test); err == nil || !strings.Contains(err.Error(), `spec.tests[0].reset.powerOffTime: Invalid value: "1s": powerOffTime is for the kind Power`) {
+		t.Error(err)
+	}
+	test = resetTest(v1alpha1.ResetExternal)
+	test.Reset.TrialDuration = test.Reset.LeadTime
+	if _, err := planOf(t, test); err == nil || !strings.Contains(err.Error(), `spec.tests[0].reset.trialDuration: Invalid value: "15s": the reset begins 15s after the beginning`) {
+		t.Error(err)
+	}
+	d, _ := DescribeTest(test)
+	in := plan.Setting{Bed: &v1alpha1.TestBed{}}
+	in.Bed.Name = "frr"
+	if errs := d.Fits(test, in, nil); len(errs) != 0 {
+		t.Error(errs)
+	}
+	test = resetTest(v1alpha1.ResetByDevice)
+	if errs := d.Fits(test, in, nil); len(errs) != 1 || !strings.Contains(errs[0].Error(), `trigger: Invalid value: "Device": NoDrop cannot reset the device of test bed frr, only a simulated one: set trigger to External`) {
+		t.Error(errs)
+	}
+}

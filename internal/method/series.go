@@ -1,0 +1,92 @@
+package method
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// maxPoints of a series that a row keeps: beyond that, intervals are joined. A row
+// with all of them takes 30 kB of the 1.5 MB that a status may have.
+const maxPoints = 240
+
+// sampler reads a series while a trial runs.
+type sampler struct {
+	interval time.Duration
+	samples  []traffic.Sample
+}
+
+// action samples every interval of a trial of d. A sample that is late takes the
+// place of those that it came too late for.
+func (s *sampler) action(l *Lab, d time.Duration) action {
+	return happening(
+		func(context.Context, bool) error {
+			s.samples = s.samples[:0]
+			return nil
+		},
+		func(ctx context.Context) error {
+			clock := l.gen.Clock()
+			start := clock.Now()
+			for at := s.interval; at <= d; at = max(at, clock.Now().Sub(start)/s.interval*s.interval) + s.interval {
+				if err := clock.Sleep(ctx, start.Add(at).Sub(clock.Now())); err != nil {
+					return err
+				}
+				sample, err := l.gen.Sample(ctx)
+				if err != nil {
+					return fmt.Errorf("sampling the trial: %w", err)
+				}
+				s.samples = append(s.samples, sample)
+			}
+			return nil
+		})
+}
+
+// series is what was sampled, as a row keeps it; nil when there is no interval. At
+// most points are kept.
+func (s *sampler) series(points int) *v1alpha1.RateSeries {
+	var all []traffic.Sample
+	last := traffic.Sample{}
+	for _, sample := range s.samples {
+		if sample.At > last.At { // The trial goes on.
+			all = append(all, sample)
+			last = sample
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	series := &v1alpha1.RateSeries{Samples: int32(len(all)), AvgReceivedFramesPerSecond: received(traffic.Sample{}, last)}
+	each := (len(all) + points - 1) / points
+	var begin, before traffic.Sample
+	var rates, whole spread
+	for i, sample := range all {
+		rate := received(before, sample)
+		rates.add(rate)
+		whole.add(rate)
+		before = sample
+		if (i+1)%each > 0 && i+1 < len(all) {
+			continue
+		}
+		p := v1alpha1.RatePoint{OffsetMilliseconds: sample.At.Milliseconds(), SentFramesPerSecond: perSecond(begin.Sent, sample.Sent, sample.At-begin.At), ReceivedFramesPerSecond: received(begin, sample)}
+		if rates.count > 1 {
+			p.MinReceivedFramesPerSecond = &[]int64{rates.min}[0]
+		}
+		series.Points = append(series.Points, p)
+		begin, rates = sample, spread{}
+	}
+	series.MinReceivedFramesPerSecond, series.MaxReceivedFramesPerSecond = whole.min, whole.max
+	return series
+}
+
+// received is the receive rate between two samples, in frames/s.
+func received(a, b traffic.Sample) int64 { return perSecond(a.Received, b.Received, b.At-a.At) }
+
+func perSecond(from, to uint64, d time.Duration) int64 {
+	n := new(big.Int).SetUint64(max(to, from) - from)
+	return frame.Round(new(big.Rat).SetFrac(n.Mul(n, big.NewInt(int64(time.Second))), big.NewInt(int64(d))))
+}

@@ -1,0 +1,92 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/result"
+)
+
+// unitOf is a unit and how many of the smallest one it is.
+type unitOf struct {
+	name string
+	size float64
+}
+
+// largest chooses the first unit, of those that are given from the largest down, in
+// which a value is at least least.
+func largest(value, least float64, units ...unitOf) unitOf {
+	for _, u := range units {
+		if value >= least*u.size {
+			return u
+		}
+	}
+	return units[len(units)-1]
+}
+
+// ratesOverTime draws the rates in the course of a row's trial. It is nil when they
+// were not sampled.
+func ratesOverTime(id string, row v1alpha1.ResultRow) *chart {
+	s := row.Series
+	if s == nil || len(s.Points) == 0 {
+		return nil
+	}
+	c := &chart{ID: id, Title: fmt.Sprintf("Rates over time, %d B", row.FrameSize), Width: chartWidth, Height: 340,
+		Left: 46, Top: 26, Right: 362, Bottom: 296}
+	if row.Load != "" {
+		c.Title += " at " + string(row.Load)
+	}
+	end, highest := float64(s.Points[len(s.Points)-1].OffsetMilliseconds), int64(1)
+	joined := false
+	for _, p := range s.Points {
+		highest = max(highest, p.SentFramesPerSecond, p.ReceivedFramesPerSecond)
+		joined = joined || p.MinReceivedFramesPerSecond != nil
+	}
+	time := largest(end, 3, unitOf{"h", 3_600_000}, unitOf{"min", 60_000}, unitOf{"s", 1000}, unitOf{"ms", 1})
+	rate := largest(float64(highest), 1, unitOf{"million frames/s", 1_000_000}, unitOf{"thousand frames/s", 1000}, unitOf{"frames/s", 1})
+	c.XTitle, c.YTitle = "time, "+time.name, rate.name
+	x := scaleFor(0, end/time.size, c.Left, c.Right)
+	y := scaleFor(0, float64(highest)/rate.size, c.Bottom, c.Top)
+	c.axes(&x, &y)
+	type line struct {
+		label string
+		value func(v1alpha1.RatePoint) int64
+	}
+	lines := []line{
+		{"sent", func(p v1alpha1.RatePoint) int64 { return p.SentFramesPerSecond }},
+		{"received", func(p v1alpha1.RatePoint) int64 { return p.ReceivedFramesPerSecond }},
+	}
+	if joined {
+		lines = append(lines, line{"lowest", func(p v1alpha1.RatePoint) int64 {
+			if p.MinReceivedFramesPerSecond == nil {
+				return p.ReceivedFramesPerSecond
+			}
+			return *p.MinReceivedFramesPerSecond
+		}})
+	}
+	for i, l := range lines {
+		// What lies over the others is drawn last, and leaves gaps to look through.
+		line := chartSeries{Color: seriesColor(i, len(lines)), Dash: dashes[i], Label: l.label}
+		values := make([]int64, len(s.Points))
+		for j, p := range s.Points {
+			values[j] = l.value(p)
+			line.endX, line.endY = x.at(float64(p.OffsetMilliseconds)/time.size), y.at(float64(values[j])/rate.size)
+			step := "L"
+			if j == 0 {
+				step = "M"
+			}
+			line.Path += step + coordinate(line.endX) + " " + coordinate(line.endY)
+		}
+		c.Series = append(c.Series, line)
+		c.Description += fmt.Sprintf("%s: %s to %s frames/s, %s at the end. ", l.label, group(slices.Min(values)), group(slices.Max(values)), group(values[len(values)-1]))
+	}
+	c.label()
+	if joined {
+		c.Caption = fmt.Sprintf("A point joins several of the %s sampling intervals; “lowest” is the lowest receive rate of any of them. ", group(int64(s.Samples)))
+	}
+	if !result.Trusted(row.Validity) {
+		c.Caption += "This row is in doubt: see validity in the table."
+	}
+	return c
+}

@@ -1,0 +1,41 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// Delays of groups and reset times have columns of their own, the ports' delays a
+// note, and what is lost during a reset is not said twice.
+func TestGroupsAndResets(t *testing.T) {
+	row := func(m v1alpha1.Method) v1alpha1.ResultRow {
+		return v1alpha1.ResultRow{Test: strings.ToLower(string(m)), Method: m, FrameSize: 64, Load: "10%", LineRatePPM: 100_000, FramesPerSecond: 1, Sent: 10, Received: 10, Validity: v1alpha1.ValidityValid}
+	}
+	join, capacity, reset := row(v1alpha1.MethodGroupJoinDelay), row(v1alpha1.MethodGroupCapacity), row(v1alpha1.MethodReset)
+	join.GroupDelay = &v1alpha1.GroupDelaySummary{Groups: 1, Receivers: 18, MinNs: 1_500, AvgNs: 2_000, MaxNs: 2_500, ResolutionNs: 672}
+	for range 18 {
+		join.GroupDelay.Ports = append(join.GroupDelay.Ports, v1alpha1.PortDelay{Port: "px", AvgNs: 2_000})
+	}
+	capacity.GroupCapacity = &v1alpha1.GroupCapacitySummary{Groups: 1000, FailedGroups: 1001, Receivers: 3}
+	reset.Lost, reset.Reset = 5, &v1alpha1.ResetSummary{MinNs: 42_000_000_000, AvgNs: 42_000_500_000, MaxNs: 42_001_000_000, AvgLost: 1234}
+	d := &Document{Rows: []v1alpha1.ResultRow{join, capacity, reset}}
+	text := d.Text()
+	for _, want := range []string{
+		"1     18  1.500  2.000  2.500     0.672       0  Valid",
+		"64 B: average by port: px 2.000 us, px 2.000 us,", "and 2 more ports",
+		"1,000         1,001          3       0  Valid",
+		"reset time, ms", "42,000.000  42,000.500  42,001.000       1,234       5  Valid",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "lost 5 of") {
+		t.Errorf("the loss of a reset is said twice in\n%s", text)
+	}
+	if markdown, err := d.markdown(); err != nil || !strings.Contains(string(markdown), "reset time min, ms | reset time avg, ms") {
+		t.Errorf("%v\n%s", err, markdown)
+	}
+}

@@ -1,0 +1,63 @@
+package runner
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+func resetConfig(trigger v1alpha1.ResetTrigger) Config {
+	cfg := small(good)
+	cfg.Bed.Spec.Device.Simulated.Behaviour = &v1alpha1.SimulatedBehaviour{ResetTime: &metav1.Duration{Duration: 40 * time.Second}}
+	test := v1alpha1.ResetTest{Trigger: trigger, Load: "20%", Repetitions: 2}
+	test.LeadTime.Duration, test.TrialDuration.Duration = 15*time.Second, 2*time.Minute
+	cfg.Benchmark.Spec.Tests = []v1alpha1.Test{{Name: "reset", Reset: &test}}
+	return cfg
+}
+
+// The engine sim is a device that the lab can reset, from the configuration to the
+// rows.
+func TestTheSimulatedDeviceIsReset(t *testing.T) {
+	state := runSim(t, resetConfig(v1alpha1.ResetByDevice))
+	if state.Outcome != v1alpha1.PhasePassed || len(state.Rows) != 2 {
+		t.Fatalf("%s: %s, %d rows", state.Outcome, state.Message, len(state.Rows))
+	}
+	for _, row := range state.Rows {
+		if r := row.Reset; r == nil || r.AvgNs < 39_999_990_000 || r.AvgNs > 40_000_010_000 || row.Validity != v1alpha1.ValidityValid || row.Trials != 2 {
+			t.Errorf("%d B: %+v, %s", row.FrameSize, row.Reset, row.Validity)
+		}
+	}
+}
+
+// Somebody outside is asked by the progress; when nobody comes, the run is Invalid,
+// and its rows say why.
+func TestAResetThatNobodyMade(t *testing.T) {
+	cfg := resetConfig(v1alpha1.ResetExternal)
+	var asked []string
+	state := Run(context.Background(), cfg, engine(t, cfg), WithObserver(func(s State) {
+		if strings.Contains(s.Progress.Trial, "reset the device now") && !slices.Contains(asked, s.Progress.Trial) {
+			asked = append(asked, s.Progress.Trial)
+			// Of this frame size two trials of 127 s are left, less the 15 s that are over.
+			if want := int64((3-len(asked))*2*127 - 15); s.Progress.SecondsLeft != want {
+				t.Errorf("%s: %d s are left, want %d", s.Progress.Trial, s.Progress.SecondsLeft, want)
+			}
+		}
+	}))
+	if !slices.Equal(asked, []string{"reset 64 B: 20% for 2m0s: reset the device now", "reset 128 B: 20% for 2m0s: reset the device now"}) {
+		t.Errorf("asked %q", asked)
+	}
+	if state.Outcome != v1alpha1.PhaseInvalid || state.Reason != v1alpha1.ReasonNothingHappened || state.Message != "test reset, 64 bytes: no frame was lost in 2m: nobody reset the device, or it forwards during a reset of this kind" {
+		t.Errorf("%s %s: %s", state.Outcome, state.Reason, state.Message)
+	}
+	for _, row := range state.Rows {
+		if row.Validity != v1alpha1.ValidityInvalid || row.Reset != nil {
+			t.Errorf("%+v", row)
+		}
+	}
+}

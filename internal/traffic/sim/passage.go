@@ -1,0 +1,128 @@
+package sim
+
+import (
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// passage says which frames of a stream come to an egress port of the device, and
+// when: those that left the tester in windows in which the device forwards it.
+type passage struct {
+	// rate and delay at which sent frames leave the tester: frame k, counting from 0,
+	// at the end of its interval, (k + 1) / rate after the delay.
+	rate  traffic.Rate
+	delay time.Duration
+	sent  uint64
+	// limited says that only what leaves in windows comes, and not everything.
+	limited bool
+	windows []window
+}
+
+// passage of a flow to a port in a trial of d.
+func (e *Engine) passage(f flow, port string, tx traffic.TxCount, d time.Duration) passage {
+	load := e.trial.Loads[f.ID]
+	a := passage{rate: load.Rate, delay: load.Delay, sent: f.sent, limited: e.limited(f.Stream)}
+	if load.Max || a.rate.Frames <= 0 || f.sent < tx.Intended {
+		a.rate, a.delay = traffic.Rate{Frames: int64(f.sent), PerNanos: max(int64(d), 1)}, 0
+	}
+	if a.limited {
+		a.windows = e.open(f.Stream, port, d)
+		a.limited = len(a.windows) != 1 || a.windows[0] != window{0, d}
+	}
+	return a
+}
+
+// left is how many frames have left the tester at a time.
+func (a *passage) left(at time.Duration) uint64 {
+	return min(a.sent, mulDiv(uint64(a.rate.Frames), uint64(max(at-a.delay, 0)), uint64(a.rate.PerNanos)))
+}
+
+// leaves is when a frame leaves the tester.
+func (a *passage) leaves(number uint64) time.Duration {
+	return a.delay + time.Duration(mulDivUp(number+1, uint64(a.rate.PerNanos), uint64(max(a.rate.Frames, 1))))
+}
+
+// in is how many frames come in a part of the trial.
+func (a *passage) in(ph phase) uint64 {
+	var n uint64
+	for _, w := range a.windows {
+		if from, to := max(w.from, ph.from), min(w.to, ph.to); from < to {
+			n += a.left(to) - a.left(from)
+		}
+	}
+	return n
+}
+
+// end is one above the number of the last frame that comes.
+func (a *passage) end() uint64 {
+	end := uint64(0)
+	for _, w := range a.windows {
+		if from, to := a.left(w.from), a.left(w.to); from < to {
+			end = to
+		}
+	}
+	return end
+}
+
+// number is that of the n-th frame that comes, counting from 0.
+func (a *passage) number(n uint64) uint64 {
+	for _, w := range a.windows {
+		from, to := a.left(w.from), a.left(w.to)
+		if n < to-from {
+			return from + n
+		}
+		n -= to - from
+	}
+	return a.sent
+}
+
+// skips are how often numbers are left out between two windows, or before the
+// first one, and the number of the frame after the last time.
+func (a *passage) skips() (count, end uint64) {
+	var next uint64
+	for _, w := range a.windows {
+		from, to := a.left(w.from), a.left(w.to)
+		if from == to {
+			continue
+		}
+		if from > next {
+			count, end = count+1, from
+		}
+		next = to
+	}
+	return count, end
+}
+
+// through is the flow as the port gets it, where the device forwards it at some
+// times only.
+func (e *Engine) through(f flow, port string, m *traffic.Measurement, d time.Duration) flow {
+	if !e.limited(f.Stream) {
+		return f
+	}
+	if a := e.passage(f, port, m.Tx[f.ID], d); a.limited {
+		f.passage, f.steady, f.sent = &a, false, a.in(phase{0, d})
+	}
+	return f
+}
+
+// place gives a count its sequence numbers and its moments, where so far it counts
+// only what came: the first and the last frame are as late as the lowest latency.
+func (e *Engine) place(count *traffic.RxCount, f flow, tx traffic.TxCount, d time.Duration) {
+	a, first := f.passage, uint64(0)
+	if a == nil {
+		all := e.passage(f, "", tx, d)
+		a = &all
+	} else {
+		first = a.number(0)
+		skips, end := a.skips()
+		if count.GapEnd > 0 {
+			end = max(end, a.number(count.GapEnd))
+		}
+		count.Next, count.GapEnd = a.end(), end
+		count.OutOfSequence = min(count.Received, count.OutOfSequence+skips)
+	}
+	start := e.start.Sub(epoch)
+	count.FirstNs = uint64(start+a.leaves(first)) + count.Latency.MinNs
+	count.LastNs = uint64(start+a.leaves(count.Next-1)) + count.Latency.MinNs
+}

@@ -1,0 +1,121 @@
+package xdp
+
+import (
+	"net/netip"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
+)
+
+// arrivedAtDevice is how many frames have come to d1.
+func (d *device) arrivedAtDevice() uint64 {
+	d.Helper()
+	l, err := d.nl.LinkByName("d1")
+	if err != nil {
+		d.Fatal(err)
+	}
+	return l.Attrs().Statistics.RxPackets
+}
+
+// moment is when something was done to the device: between two readings of the
+// clock, and of how many frames had come.
+type moment struct {
+	from, to           time.Time
+	fromCount, toCount uint64
+}
+
+func (d *device) at(do func(netlink.Link) error, name string) moment {
+	d.Helper()
+	l, err := d.nl.LinkByName(name)
+	if err != nil {
+		d.Fatal(err)
+	}
+	m := moment{fromCount: d.arrivedAtDevice(), from: time.Now()}
+	if err := do(l); err != nil {
+		d.Fatal(err)
+	}
+	m.to, m.toCount = time.Now(), d.arrivedAtDevice()
+	return m
+}
+
+// pollWeight is how many frames the kernel takes from a veth at once before it
+// counts them (NAPI_POLL_WEIGHT).
+const pollWeight = 64
+
+// A Linux bridge that is set down and up again by somebody outside, when the lab
+// asks for it, was out of operation for as long as the lost frames say.
+func TestResetOfABridge(t *testing.T) {
+	bed := newBed(t)
+	d := bed.device()
+	d.bridge()
+	d.gro("d1", true)
+	e := bed.open(d.ports([]netip.Prefix{netip.MustParsePrefix("198.18.1.2/24")}, []netip.Prefix{netip.MustParsePrefix("198.18.1.3/24")})...)
+
+	// 100M and 512 bytes are 23,496.2 frames/s: a fifth of it is a frame every 212.8 us.
+	test := v1alpha1.Test{Name: "reset", Reset: &v1alpha1.ResetTest{Kind: v1alpha1.ResetSoftware, Load: "20%"}}
+	test.Reset.LeadTime.Duration, test.Reset.TrialDuration.Duration = 300*time.Millisecond, 2*time.Second
+	const spacing = 212_800 * time.Nanosecond
+	const outage = 2000 // frames
+	var down, up moment
+	asked := 0
+	lab, step := bed.lab(e, test, func(event method.Event) {
+		if event.Ask == "" {
+			return
+		}
+		asked++
+		down = d.at(d.nl.LinkSetDown, "br")
+		for begin := time.Now(); d.arrivedAtDevice() < down.toCount+outage && time.Since(begin) < patience; runtime.Gosched() {
+		}
+		up = d.at(d.nl.LinkSetUp, "br")
+	})
+	out, err := method.Run(t.Context(), lab, step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked != 1 || out.Invalid != "" || out.Message != "" {
+		t.Fatalf("asked %d times, invalid %q, message %q", asked, out.Invalid, out.Message)
+	}
+	var row v1alpha1.ResultRow
+	out.Fill(&row)
+	// What came to the bridge while it was down was lost, and nothing else.
+	lost, least, most := out.Trial.Lost, up.fromCount-down.toCount, up.toCount-down.fromCount
+	if lost+pollWeight < least || lost > most+pollWeight || least < outage {
+		t.Errorf("lost %d frames, and %d to %d came to the bridge while it was down", lost, least, most)
+	}
+	// The time that follows differs from that of the clock by as much as the sender was
+	// off its pace, which the frames that came say, and by what cannot be told apart.
+	took, shortest, longest := time.Duration(row.Reset.AvgNs), up.from.Sub(down.to), up.to.Sub(down.from)
+	pace := (time.Duration(least)*spacing - shortest).Abs()
+	slack := pace + (longest - shortest) + time.Duration(most-least+2*pollWeight)*spacing
+	t.Logf("by the lost frames %s, by the clock %s to %s; the sender was %s off its pace, the slack is %s", took, shortest, longest, pace, slack)
+	if took < shortest-slack || took > longest+slack {
+		t.Errorf("the reset took %s by the lost frames, and %s to %s by the clock, more than %s apart", took, shortest, longest, slack)
+	}
+	if r := row.Reset; r.Kind != v1alpha1.ResetSoftware || r.Trigger != v1alpha1.ResetExternal || r.AvgLost != int64(lost) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// When nobody resets the bridge, the row says so and is invalid.
+func TestAResetThatDidNotHappen(t *testing.T) {
+	bed := newBed(t)
+	d := bed.device()
+	d.bridge()
+	d.gro("d1", true)
+	e := bed.open(d.ports([]netip.Prefix{netip.MustParsePrefix("198.18.1.2/24")}, []netip.Prefix{netip.MustParsePrefix("198.18.1.3/24")})...)
+	test := v1alpha1.Test{Name: "reset", Reset: &v1alpha1.ResetTest{Load: "5%"}}
+	test.Reset.LeadTime.Duration, test.Reset.TrialDuration.Duration = 10*time.Millisecond, 300*time.Millisecond
+	lab, step := bed.lab(e, test, nil)
+	out, err := method.Run(t.Context(), lab, step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Fill != nil || out.Invalid != "no frame was lost in 300ms: nobody reset the device, or it forwards during a reset of this kind" {
+		t.Errorf("invalid %q, lost %d", out.Invalid, out.Trial.Lost)
+	}
+}
