@@ -13,11 +13,12 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/sim"
 )
 
-// bench is a test bed of this process: the generator, and the device that was
-// made for the run.
+// bench is a test bed of this process: generators, and the device that was made
+// for the run.
 type bench struct {
-	config    runner.Config
-	generator traffic.Generator
+	config runner.Config
+	// variants are prepared side by side; one when the benchmark names none.
+	variants []runner.Prepared
 	// device describes what stood in for the bed's device; empty when it is the
 	// bed's own.
 	device string
@@ -35,7 +36,7 @@ func newBench(bundle *manifest.Bundle, pace float64) (*bench, error) {
 	var err error
 	switch kind := bundle.Bed.Spec.Engine.Kind; kind {
 	case v1alpha1.EngineSim:
-		err = b.simulate(pace)
+		err = b.simulate(pace, bundle.Models)
 	case v1alpha1.EngineXDP:
 		err = b.isolate()
 	default:
@@ -47,15 +48,28 @@ func newBench(bundle *manifest.Bundle, pace float64) (*bench, error) {
 	return b, nil
 }
 
-func (b *bench) simulate(pace float64) error {
-	engine, err := runner.NewSim(b.config, sim.WithPace(pace))
-	if err != nil {
-		ref := b.config.Bed.Spec.Device.Simulated.Model.ConfigMapRef
-		return hint.With(fmt.Errorf("device model %s/%s: %w", ref.Name, ref.Key, err), "docs/simulation.md describes the columns of a model")
+// simulate models the device in every variant that the benchmark names.
+func (b *bench) simulate(pace float64, models map[v1alpha1.VariantName]string) error {
+	for _, variant := range b.config.Benchmark.Spec.VariantsInOrder() {
+		config := b.config
+		if variant != "" {
+			config.Variant, config.Model = variant, models[variant]
+		}
+		engine, err := runner.NewSim(config, sim.WithPace(pace))
+		if err != nil {
+			device, _ := config.Bed.Spec.Device.As(variant)
+			ref := device.Simulated.Model.ConfigMapRef
+			return hint.With(fmt.Errorf("device model %s/%s: %w", ref.Name, ref.Key, err), "docs/simulation.md describes the columns of a model")
+		}
+		b.prepared(config, engine)
 	}
-	b.generator = engine
-	b.closers = append(b.closers, engine.Close)
 	return nil
+}
+
+// prepared takes a generator on a prepared device.
+func (b *bench) prepared(config runner.Config, generator traffic.Generator) {
+	b.variants = append(b.variants, runner.Prepared{Config: config, Generator: generator})
+	b.closers = append(b.closers, generator.Close)
 }
 
 // close removes everything that the run made.

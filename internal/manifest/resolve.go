@@ -22,6 +22,9 @@ type Bundle struct {
 	Bed       v1alpha1.TestBed
 	// Model is the text of the device model; empty when the bed has none.
 	Model string
+	// Models are the texts of the device models by variant, of those variants that
+	// the benchmark names and the bed has.
+	Models map[v1alpha1.VariantName]string
 	// Files are where benchmark, profile, bed and model were found, each once.
 	Files []string
 }
@@ -47,13 +50,37 @@ func (s *Set) Resolve(name string) (*Bundle, error) {
 	if err := s.resolveBed(d, bundle); err != nil {
 		return nil, err
 	}
-	if simulated := bundle.Bed.Spec.Device.Simulated; simulated != nil {
-		ref := simulated.Model.ConfigMapRef
-		if bundle.Model, err = s.resolveKey(ref, bundle); err != nil {
-			return nil, err
-		}
+	if err := s.resolveModels(bundle); err != nil {
+		return nil, err
 	}
 	return bundle, nil
+}
+
+// resolveModels finds the model of the device, and those of its variants.
+func (s *Set) resolveModels(bundle *Bundle) (err error) {
+	device := bundle.Bed.Spec.Device
+	if device.Simulated == nil {
+		return nil
+	}
+	const path = "spec.device.simulated.model.configMapRef"
+	if bundle.Model, err = s.resolveKey(device.Simulated.Model.ConfigMapRef, path, bundle); err != nil {
+		return err
+	}
+	bundle.Models = map[v1alpha1.VariantName]string{}
+	for i, v := range device.Variants {
+		if !slices.Contains(bundle.Benchmark.Spec.Variants, v.Name) {
+			continue
+		}
+		bundle.Models[v.Name] = bundle.Model
+		if v.Simulated == nil || v.Simulated.Model == nil {
+			continue
+		}
+		path := fmt.Sprintf("spec.device.variants[%d].simulated.model.configMapRef", i)
+		if bundle.Models[v.Name], err = s.resolveKey(v.Simulated.Model.ConfigMapRef, path, bundle); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (b *Bundle) found(d *document) {
@@ -166,9 +193,9 @@ func labelsOf(d *document) labels.Set {
 	return set
 }
 
-func (s *Set) resolveKey(ref v1alpha1.ConfigMapKeyReference, bundle *Bundle) (string, error) {
+// resolveKey finds the text that a field of the bed refers to.
+func (s *Set) resolveKey(ref v1alpha1.ConfigMapKeyReference, path string, bundle *Bundle) (string, error) {
 	bed, _ := only(s.find(func(d *document) bool { return d.kind == "TestBed" && d.name == bundle.Bed.Name }))
-	const path = "spec.device.simulated.model.configMapRef"
 	found := s.find(func(d *document) bool { return d.isConfigMap() && d.name == ref.Name })
 	if found == nil {
 		return "", s.notFound(bed, path+".name", "ConfigMap", ref.Name, s.names("ConfigMap"))

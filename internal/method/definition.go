@@ -76,7 +76,8 @@ func DescribeTest(test v1alpha1.Test) (Definition, bool) {
 }
 
 // Done tells the lab a finished row, measured now or before the run was resumed,
-// for steps that build on it.
+// for steps that build on it. Rows of other variants of the device are not told:
+// what was found with one is not known of another.
 func (l *Lab) Done(row v1alpha1.ResultRow) {
 	l.rows = append(l.rows, row)
 	if row.Method == v1alpha1.MethodThroughput {
@@ -88,7 +89,7 @@ func (l *Lab) Done(row v1alpha1.ResultRow) {
 func (l *Lab) before(step plan.Step) []v1alpha1.ResultRow {
 	var rows []v1alpha1.ResultRow
 	for _, row := range l.rows {
-		if row.Test == step.Test.Name && int(row.FrameSize) == step.FrameSize {
+		if row.Test == step.Test.Name && row.Variant == step.Variant && int(row.FrameSize) == step.FrameSize {
 			rows = append(rows, row)
 		}
 	}

@@ -44,6 +44,7 @@ func Build(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 	for _, test := range b.Spec.Tests {
 		p.Steps = append(p.Steps, p.steps(test, frameSizes(profile))...)
 	}
+	p.Steps = perVariant(p.Steps, b.Spec.Variants)
 	return p, nil
 }
 

@@ -63,6 +63,8 @@ func (s Stream) NextHop() netip.Addr {
 type Step struct {
 	// Test is the test as the benchmark gives it.
 	Test v1alpha1.Test
+	// Variant of the device; empty when the benchmark names none.
+	Variant v1alpha1.VariantName
 	// Method of the test.
 	Method v1alpha1.Method
 	// FrameSize in bytes, with FCS.
@@ -92,17 +94,17 @@ type Step struct {
 // Name names the step for a person: "throughput 64 B", "latency 64 B at 50%".
 func (s Step) Name() string {
 	if s.LossRatioPPM > 0 {
-		return fmt.Sprintf("%s %d B with up to %s loss", s.Test.Name, s.FrameSize, v1alpha1.FormatPPM(s.LossRatioPPM))
+		return fmt.Sprintf("%s %d B with up to %s loss", s.TestName(), s.FrameSize, v1alpha1.FormatPPM(s.LossRatioPPM))
 	}
 	if s.Load == "" {
-		return fmt.Sprintf("%s %d B", s.Test.Name, s.FrameSize)
+		return fmt.Sprintf("%s %d B", s.TestName(), s.FrameSize)
 	}
-	return fmt.Sprintf("%s %d B at %s", s.Test.Name, s.FrameSize, s.Load)
+	return fmt.Sprintf("%s %d B at %s", s.TestName(), s.FrameSize, s.Load)
 }
 
 // Makes reports whether a row is the one that the step makes.
 func (s Step) Makes(row v1alpha1.ResultRow) bool {
-	return row.Test == s.Test.Name && int(row.FrameSize) == s.FrameSize && row.Load == s.Load && row.LossRatioPPM == s.LossRatioPPM
+	return row.Test == s.Test.Name && row.Variant == s.Variant && int(row.FrameSize) == s.FrameSize && row.Load == s.Load && row.LossRatioPPM == s.LossRatioPPM
 }
 
 // Trials is about how many trials the whole plan takes.

@@ -37,6 +37,7 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	errs = append(errs, validateAddresses(profile, bed, ports)...)
 	errs = append(errs, validateLatency(b, profile, bed, ports, engine)...)
 	errs = append(errs, validateOrdering(b, bed, engine)...)
+	errs = append(errs, validateVariants(b, bed)...)
 	return errs
 }
 
