@@ -143,13 +143,13 @@ func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, profile *v1a
 	}
 	cfg := runner.Config{
 		Benchmark: *s.DeepCopy(), Profile: *profile, Bed: *s.bed.DeepCopy(),
-		Agents: endpoints, Rows: s.Status.Rows, Hints: hints(s.Benchmark, s.bed, earlier.Items),
+		Variant: s.Status.Variant, Agents: endpoints, Rows: s.Status.Rows, Hints: hints(s.Benchmark, s.bed, earlier.Items),
 	}
 	cfg.Benchmark.Status, cfg.Bed.Status = v1alpha1.BenchmarkStatus{}, v1alpha1.TestBedStatus{}
 	for _, o := range []client.Object{&cfg.Benchmark, &cfg.Profile, &cfg.Bed} {
 		o.SetManagedFields(nil)
 	}
-	if device := s.bed.Spec.Device.Simulated; device != nil {
+	if device := s.device.Simulated; device != nil {
 		ref := device.Model.ConfigMapRef
 		config, problem, err := configMap(ctx, r.live, r.Lab.Namespace, ref)
 		if err != nil {

@@ -69,6 +69,14 @@ func (r *testBedReconciler) referencesExist(ctx context.Context, bed *v1alpha1.T
 	if d := bed.Spec.Device.Simulated; d != nil {
 		refs = append(refs, d.Model.ConfigMapRef)
 	}
+	for _, v := range bed.Spec.Device.Variants {
+		if v.Containerlab != nil {
+			refs = append(refs, v.Containerlab.Topology.ConfigMapRef)
+		}
+		if v.Simulated != nil && v.Simulated.Model != nil {
+			refs = append(refs, v.Simulated.Model.ConfigMapRef)
+		}
+	}
 	for _, ref := range refs {
 		_, problem, err := configMap(ctx, r.live, r.Lab.Namespace, ref)
 		if err != nil {

@@ -2,11 +2,11 @@ package v1alpha1
 
 import "slices"
 
-// VariantName names a configuration of a device.
+// VariantName names a configuration of a device. Its form is checked where a bed
+// gives it; elsewhere it is only repeated.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=63
-// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'\"' + self + '\" is not the name of a variant: use lower-case letters, digits and dashes, such as fec-on'"
 type VariantName string
 
 // DeviceVariant is a named configuration of the bed's device. What it does not
@@ -16,6 +16,7 @@ type VariantName string
 type DeviceVariant struct {
 	// name of the variant, unique in the bed.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'\"' + self + '\" is not the name of a variant: use lower-case letters, digits and dashes, such as fec-on'"
 	Name VariantName `json:"name"`
 	// containerlab is what a device of containerlab has differently.
 	// +optional
