@@ -33,7 +33,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("a leased bed keeps its hardware", func(t *testing.T) { leasedBed(s) })
 	t.Run("a benchmark only takes an abort", func(t *testing.T) { abortOnly(s) })
 	t.Run("warnings", func(t *testing.T) { warned(s) })
-	for _, name := range []string{"frame-loss", "back-to-back", "soak", "forwarding-rate", "ordering", "recovery"} {
+	for _, name := range []string{"frame-loss", "back-to-back", "soak", "forwarding-rate", "ordering", "recovery", "variants"} {
 		t.Run("accepts "+name, func(t *testing.T) {
 			for _, o := range s.load("config", "samples", name, "benchmark.yaml") {
 				if err := s.apply(o); err != nil {

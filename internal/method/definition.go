@@ -3,6 +3,7 @@ package method
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
@@ -47,6 +48,12 @@ type Column struct {
 	Unit          Unit
 	// Value is the row's number, and whether it has one.
 	Value func(row *v1alpha1.ResultRow) (int64, bool)
+}
+
+// FullName is heading and name of the column in one: "burst avg".
+func (c Column) FullName() string {
+	heading, _, _ := strings.Cut(c.Heading, ", ")
+	return strings.TrimSpace(heading + " " + c.Name)
 }
 
 var definitions = map[v1alpha1.Method]Definition{}
