@@ -25,6 +25,7 @@ func TestVariants(t *testing.T) {
 		"a variant that is not removed in its time":    variantStays,
 		"a variant that the bed does not have":         variantUnknown,
 		"variants of a device that nobody can prepare": variantsOfHardware,
+		"a model of a variant that is not there":       variantWithoutModel,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
 	}
@@ -232,6 +233,21 @@ func variantUnknown(w *world) {
 		benchmark("b", "sim", withVariants("off", "fast")))
 	b := w.reaches("b", v1alpha1.PhaseError)
 	w.Expect(b.Status.Message).To(And(ContainSubstring(`spec.variants[1]: Invalid value: "fast"`), ContainSubstring("the device of test bed sim has off, on")))
+}
+
+// A bed is not ready before everything that its variants refer to is there.
+func variantWithoutModel(w *world) {
+	create(w.t, w.c, configMap("model", "model.csv", "off"), modelledInTwo())
+	readiness := func() string {
+		c := meta.FindStatusCondition(w.bed("sim").Status.Conditions, v1alpha1.ConditionReady)
+		if c == nil {
+			return ""
+		}
+		return c.Reason + ": " + c.Message
+	}
+	w.Eventually(readiness).Should(And(HavePrefix(v1alpha1.ReasonBedInvalid), ContainSubstring("ConfigMap model-on is not in the lab's namespace")))
+	create(w.t, w.c, configMap("model-on", "model.csv", "on"))
+	w.Eventually(readiness).Should(HavePrefix(v1alpha1.ReasonBedReady))
 }
 
 // The API server itself refuses what its rules refuse.
