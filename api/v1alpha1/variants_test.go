@@ -36,11 +36,13 @@ func TestDeviceAsAVariant(t *testing.T) {
 		variant v1alpha1.VariantName
 		want    func(*v1alpha1.Device)
 	}{
-		"without a name":    {simulated, "", func(*v1alpha1.Device) {}},
-		"as it is":          {simulated, "as-it-is", func(*v1alpha1.Device) {}},
-		"another model":     {simulated, "fast", func(d *v1alpha1.Device) { d.Simulated.Model = fast }},
-		"another behaviour": {simulated, "blocking", func(d *v1alpha1.Device) { d.Simulated.Behaviour = &v1alpha1.SimulatedBehaviour{HeadOfLineBlocking: &yes} }},
-		"another topology":  {virtual, "acl", func(d *v1alpha1.Device) { d.Containerlab.Topology = topology("acl") }},
+		"without a name": {simulated, "", func(*v1alpha1.Device) {}},
+		"as it is":       {simulated, "as-it-is", func(*v1alpha1.Device) {}},
+		"another model":  {simulated, "fast", func(d *v1alpha1.Device) { d.Simulated.Model = fast }},
+		"another behaviour": {simulated, "blocking", func(d *v1alpha1.Device) {
+			d.Simulated.Behaviour = &v1alpha1.SimulatedBehaviour{HeadOfLineBlocking: &yes}
+		}},
+		"another topology": {virtual, "acl", func(d *v1alpha1.Device) { d.Containerlab.Topology = topology("acl") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, want := tc.device.DeepCopy(), tc.device.DeepCopy()

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,7 +67,14 @@ func device(d v1alpha1.Device) string {
 		return strings.TrimSpace(strings.Join([]string{d.Physical.Vendor, d.Physical.Model, d.Physical.Software}, " "))
 	case d.Simulated != nil:
 		ref := d.Simulated.Model.ConfigMapRef
-		return fmt.Sprintf("modelled by %s/%s", ref.Name, ref.Key)
+		text := fmt.Sprintf("modelled by %s/%s", ref.Name, ref.Key)
+		if b := d.Simulated.Behaviour; b != nil {
+			// As somebody would write it: it has no fields that JSON could not.
+			if behaviour, err := json.Marshal(b); err == nil {
+				text += ", behaviour " + string(behaviour)
+			}
+		}
+		return text
 	case d.BackToBack != nil:
 		return "none: the ports are cabled to each other"
 	}

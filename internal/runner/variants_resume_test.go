@@ -121,6 +121,24 @@ func TestAVariantThatForwardsNothingIsFollowedByTheNext(t *testing.T) {
 	}
 }
 
+// The result says how the variants differ, so that somebody else can repeat it.
+func TestTheEnvironmentDescribesVariants(t *testing.T) {
+	cfg, models := inTwo()
+	yes := true
+	ref := v1alpha1.ConfigMapKeyReference{Name: "models", Key: "half.csv"}
+	cfg.Bed.Spec.Device.Variants[1].Simulated = &v1alpha1.SimulatedVariant{
+		Model: &v1alpha1.ModelSource{ConfigMapRef: ref}, Behaviour: &v1alpha1.SimulatedBehaviour{BackPressure: &yes},
+	}
+	e := runSim(t, in(cfg, "whole", models["whole"])).Environment
+	whole, half := e.Variants[0].Device, e.Variants[1].Device
+	if strings.Contains(whole, "behaviour") || whole != e.Device {
+		t.Errorf("the device as it is: %q, and the device %q", whole, e.Device)
+	}
+	if want := `modelled by models/half.csv, behaviour {"backPressure":true}`; half != want {
+		t.Errorf("%q, want %q", half, want)
+	}
+}
+
 func TestAVariantThatTheBenchmarkDoesNotName(t *testing.T) {
 	cfg, _ := inTwo()
 	for _, variant := range []v1alpha1.VariantName{"", "third"} {
