@@ -52,7 +52,7 @@ func isOver(b *v1alpha1.Benchmark) bool {
 // advance runs the phases in their order until one of them has to wait. Once the
 // outcome is decided only the clean-up is left.
 func (r *benchmarkReconciler) advance(ctx context.Context, s *scope) (step, error) {
-	for _, p := range []phase{r.noticeEnd, r.cleanUp, r.preflight, r.lease, r.startDevice, r.startTraffic, r.measure} {
+	for _, p := range []phase{r.noticeEnd, r.cleanUp, r.preflight, r.lease, r.variant, r.startDevice, r.startTraffic, r.measure} {
 		next, err := p(ctx, s)
 		if err != nil || next.stop {
 			return next, err

@@ -20,7 +20,7 @@ func (r *benchmarkReconciler) startDevice(ctx context.Context, s *scope) (step, 
 	if s.isTrue(v1alpha1.ConditionDeviceReady) {
 		return proceed(), nil
 	}
-	if s.bed.Spec.Device.Containerlab == nil {
+	if s.device.Containerlab == nil {
 		s.set(v1alpha1.ConditionDeviceReady, metav1.ConditionTrue, v1alpha1.ReasonDeviceReady, "there is no device to start")
 		return proceed(), nil
 	}
@@ -67,12 +67,14 @@ func (r *benchmarkReconciler) topology(ctx context.Context, s *scope) (_ *corev1
 	if !apierrors.IsNotFound(err) {
 		return nil, "", fmt.Errorf("reading the device's topology: %w", err)
 	}
-	ref := s.bed.Spec.Device.Containerlab.Topology.ConfigMapRef
+	ref := s.device.Containerlab.Topology.ConfigMapRef
 	config, problem, err := configMap(ctx, r.live, r.Lab.Namespace, ref)
 	if err != nil || problem != "" {
 		return nil, problem, err
 	}
-	sec, err = lab.DeviceSecret(r.Lab, s.run, s.bed, config)
+	bed := s.bed.DeepCopy()
+	bed.Spec.Device = s.device
+	sec, err = lab.DeviceSecret(r.Lab, s.run, bed, config)
 	if err != nil {
 		return nil, err.Error(), nil
 	}

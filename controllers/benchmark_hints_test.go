@@ -57,3 +57,29 @@ func TestHintsComeFromTheLatestRunOnTheBed(t *testing.T) {
 		t.Errorf("%+v of nothing", got)
 	}
 }
+
+// What one variant of the device does is no hint of what another one does.
+func TestHintsAreOfTheVariantInHand(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 3, 4, 1, 0, 0, 0, time.UTC))
+	throughput := func(variant v1alpha1.VariantName, ppm int64) v1alpha1.ResultRow {
+		return v1alpha1.ResultRow{Variant: variant, Method: v1alpha1.MethodThroughput, FrameSize: 64, LineRatePPM: ppm, Search: &v1alpha1.SearchSummary{UpperBoundPPM: ppm + 1000}}
+	}
+	other := v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "other"}}
+	other.Spec.Variants = []v1alpha1.VariantName{"off", "on"}
+	other.Status = v1alpha1.BenchmarkStatus{
+		Phase: v1alpha1.PhasePassed, TestBedName: "bed", CompletionTime: &at,
+		Rows: []v1alpha1.ResultRow{throughput("off", 500_000), throughput("on", 250_000)},
+	}
+	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "bed"}}
+	bed.Spec.Engine.Sim = &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 2, Speed: "10G"}}
+	for variant, want := range map[v1alpha1.VariantName]int64{"off": 5_000_000_000, "on": 2_500_000_000, "": 0, "fast": 0} {
+		now := v1alpha1.Benchmark{Status: v1alpha1.BenchmarkStatus{Variant: variant}}
+		var got int64
+		for _, h := range hints(&now, bed, []v1alpha1.Benchmark{other}) {
+			got += h.BitsPerSecond
+		}
+		if got != want {
+			t.Errorf("variant %q: a hint of %d bit/s, want %d", variant, got, want)
+		}
+	}
+}

@@ -52,6 +52,9 @@ func (r *benchmarkReconciler) measure(ctx context.Context, s *scope) (step, erro
 	}
 	s.set(v1alpha1.ConditionTrafficReady, metav1.ConditionTrue, v1alpha1.ReasonTrafficReady, "agents and runner are ready")
 	takeOver(s, state)
+	if next, more := s.Spec.VariantAfter(s.Status.Variant); more && state.Finished() {
+		return s.leaveVariant(next), nil
+	}
 	if state.Done {
 		return s.end(state.Outcome, v1alpha1.ConditionMeasured, state.Reason, state.Message), nil
 	}

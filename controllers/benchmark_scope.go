@@ -23,7 +23,9 @@ type scope struct {
 	usable []string
 	// bed that is leased.
 	bed *v1alpha1.TestBed
-	now time.Time
+	// device of the bed as the variant in hand configures it.
+	device v1alpha1.Device
+	now    time.Time
 }
 
 func newScope(b *v1alpha1.Benchmark, now time.Time) *scope {

@@ -143,7 +143,7 @@ func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, profile *v1a
 	}
 	cfg := runner.Config{
 		Benchmark: *s.DeepCopy(), Profile: *profile, Bed: *s.bed.DeepCopy(),
-		Agents: endpoints, Rows: s.Status.Rows, Hints: hints(s.Benchmark, s.bed, earlier.Items),
+		Variant: s.Status.Variant, Agents: endpoints, Rows: s.Status.Rows, Hints: hints(s.Benchmark, s.bed, earlier.Items),
 	}
 	cfg.Benchmark.Status, cfg.Bed.Status = v1alpha1.BenchmarkStatus{}, v1alpha1.TestBedStatus{}
 	for _, o := range []client.Object{&cfg.Benchmark, &cfg.Profile, &cfg.Bed} {

@@ -67,6 +67,11 @@ func (r *testBedReconciler) referencesExist(ctx context.Context, bed *v1alpha1.T
 	if d := bed.Spec.Device.Containerlab; d != nil {
 		refs = append(refs, d.Topology.ConfigMapRef)
 	}
+	for _, v := range bed.Spec.Device.Variants {
+		if v.Containerlab != nil {
+			refs = append(refs, v.Containerlab.Topology.ConfigMapRef)
+		}
+	}
 	for _, ref := range refs {
 		_, problem, err := configMap(ctx, r.live, r.Lab.Namespace, ref)
 		if err != nil {
@@ -79,14 +84,23 @@ func (r *testBedReconciler) referencesExist(ctx context.Context, bed *v1alpha1.T
 	return "", "", nil
 }
 
-// tablesAreSound reads the tables of a modelled device, so that what is wrong in
-// them is told before a benchmark waits for the bed.
+// tablesAreSound reads the tables of a modelled device and of its variants, so that
+// what is wrong in them is told before a benchmark waits for the bed.
 func (r *testBedReconciler) tablesAreSound(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
-	problem, err := readTables(ctx, r.live, r.Lab.Namespace, &runner.Config{Bed: *bed})
-	if err != nil || problem == "" {
-		return "", "", err
+	names := []v1alpha1.VariantName{""}
+	for _, v := range bed.Spec.Device.Variants {
+		names = append(names, v.Name)
 	}
-	return v1alpha1.ReasonBedInvalid, problem, nil
+	for _, name := range names {
+		problem, err := readTables(ctx, r.live, r.Lab.Namespace, &runner.Config{Bed: *bed, Variant: name})
+		if err != nil {
+			return "", "", err
+		}
+		if problem != "" {
+			return v1alpha1.ReasonBedInvalid, problem, nil
+		}
+	}
+	return "", "", nil
 }
 
 func (r *testBedReconciler) nodesExist(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {

@@ -62,6 +62,10 @@ type BenchmarkStatus struct {
 	// testBedName is the bed that was leased.
 	// +optional
 	TestBedName string `json:"testBedName,omitempty"`
+	// variant of the device that is in hand: prepared, measured or removed. Absent
+	// when the benchmark names none.
+	// +optional
+	Variant VariantName `json:"variant,omitempty"`
 	// startTime is when the bed was leased.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
@@ -180,6 +184,9 @@ type ResultRow struct {
 	// test is the name of the test.
 	// +required
 	Test string `json:"test"`
+	// variant of the device that was measured; absent when the benchmark names none.
+	// +optional
+	Variant VariantName `json:"variant,omitempty"`
 	// method of the test.
 	// +required
 	Method Method `json:"method"`
@@ -415,6 +422,10 @@ type ResultEnvironment struct {
 	// device describes the device under test.
 	// +optional
 	Device string `json:"device,omitempty"`
+	// variants are the configurations of the device that the benchmark names.
+	// +optional
+	// +listType=atomic
+	Variants []VariantEnvironment `json:"variants,omitempty"`
 	// hosts are the machines that sent and received.
 	// +optional
 	// +listType=atomic
@@ -426,6 +437,16 @@ type ResultEnvironment struct {
 	// +optional
 	// +listType=atomic
 	Ports []PortEnvironment `json:"ports,omitempty"`
+}
+
+// VariantEnvironment describes a configuration of the device.
+type VariantEnvironment struct {
+	// name of the variant.
+	// +required
+	Name VariantName `json:"name"`
+	// device describes the device under test in this configuration.
+	// +optional
+	Device string `json:"device,omitempty"`
 }
 
 // HostEnvironment describes a machine of the tester.

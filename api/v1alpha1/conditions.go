@@ -54,6 +54,9 @@ const (
 	ReasonDeviceReady = "DeviceReady"
 	// ReasonDeviceStarting means that the device is being started.
 	ReasonDeviceStarting = "DeviceStarting"
+	// ReasonVariantMeasured means that a variant of the device was measured, and is
+	// being removed to make room for the next one.
+	ReasonVariantMeasured = "VariantMeasured"
 	// ReasonDeviceFailed means that the device did not come up.
 	ReasonDeviceFailed = "DeviceFailed"
 

@@ -79,9 +79,12 @@ type AllowedNamespaces struct {
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
-// Device is the device under test: exactly one of its members is given.
+// Device is the device under test: exactly one of its kinds is given.
 //
 // +kubebuilder:validation:ExactlyOneOf=containerlab;physical;simulated;backToBack
+// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.containerlab) || has(self.simulated)",messageExpression="'device.variants has ' + self.variants[0].name + ', and NoDrop cannot configure a ' + (has(self.physical) ? 'physical' : 'backToBack') + ' device: configure the device yourself, run one Benchmark for each configuration, and show their differences with kubectl nodrop compare'"
+// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.simulated) || !self.variants.exists(v, has(v.simulated))",message="device.variants gives simulated, and the device is not simulated: give containerlab in its place"
+// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.containerlab) || !self.variants.exists(v, has(v.containerlab))",message="device.variants gives containerlab, and the device is not of containerlab: give simulated in its place"
 type Device struct {
 	// containerlab starts a virtual device from a containerlab topology for the
 	// time of a benchmark.
@@ -97,6 +100,15 @@ type Device struct {
 	// which measures the bed itself.
 	// +optional
 	BackToBack *BackToBackDevice `json:"backToBack,omitempty"`
+	// variants are named configurations of the device, among which a benchmark
+	// chooses those that it compares. Only a device of containerlab and a simulated
+	// one can have some.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Variants []DeviceVariant `json:"variants,omitempty"`
 }
 
 // ContainerlabDevice is a virtual device in a containerlab topology whose links

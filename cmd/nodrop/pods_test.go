@@ -119,7 +119,7 @@ func bundleConfig(t *testing.T, name string, paths ...string) runner.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Model: bundle.Model}
+	return runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Model: bundle.Tables[""].Model}
 }
 
 func terminate(t *testing.T, p *process) {

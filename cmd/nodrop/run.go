@@ -105,7 +105,7 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, view *runVi
 	states := make(chan runner.State)
 	ended := make(chan runner.State, 1)
 	go func() {
-		ended <- runner.Run(ctx, b.config, b.generator, runner.WithObserver(func(s runner.State) { states <- s }))
+		ended <- runner.RunVariants(ctx, b.variants, runner.WithObserver(func(s runner.State) { states <- s }))
 	}()
 	state := view.follow(states, ended, interrupted, func() {
 		// From here on a second signal has its usual effect: it ends the process,

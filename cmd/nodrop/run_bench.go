@@ -13,11 +13,12 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/sim"
 )
 
-// bench is a test bed of this process: the generator, and the device that was
-// made for the run.
+// bench is a test bed of this process: generators, and the device that was made
+// for the run.
 type bench struct {
-	config    runner.Config
-	generator traffic.Generator
+	config runner.Config
+	// variants are prepared side by side; one when the benchmark names none.
+	variants []runner.Prepared
 	// device describes what stood in for the bed's device; empty when it is the
 	// bed's own.
 	device string
@@ -31,12 +32,11 @@ type bench struct {
 // namespace of its own first, which executes the program anew. Pace is for the
 // engine sim.
 func newBench(bundle *manifest.Bundle, pace float64) (*bench, error) {
-	b := &bench{config: runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Model: bundle.Model,
-		JitterAverageByLoad: bundle.JitterAverageByLoad, JitterMaximumByLoad: bundle.JitterMaximumByLoad}}
+	b := &bench{config: runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed}}
 	var err error
 	switch kind := bundle.Bed.Spec.Engine.Kind; kind {
 	case v1alpha1.EngineSim:
-		err = b.simulate(pace)
+		err = b.simulate(pace, bundle.Tables)
 	case v1alpha1.EngineXDP:
 		err = b.isolate()
 	default:
@@ -48,14 +48,25 @@ func newBench(bundle *manifest.Bundle, pace float64) (*bench, error) {
 	return b, nil
 }
 
-func (b *bench) simulate(pace float64) error {
-	engine, err := runner.NewSim(b.config, sim.WithPace(pace))
-	if err != nil {
-		return hint.With(err, "docs/simulation.md describes the columns of a model")
+// simulate models the device in every variant that the benchmark names.
+func (b *bench) simulate(pace float64, tables map[v1alpha1.VariantName]manifest.Tables) error {
+	for _, variant := range b.config.Benchmark.Spec.VariantsInOrder() {
+		config, texts := b.config, tables[variant]
+		config.Variant, config.Model = variant, texts.Model
+		config.JitterAverageByLoad, config.JitterMaximumByLoad = texts.JitterAverageByLoad, texts.JitterMaximumByLoad
+		engine, err := runner.NewSim(config, sim.WithPace(pace))
+		if err != nil {
+			return hint.With(err, "docs/simulation.md describes the columns of a model")
+		}
+		b.prepared(config, engine)
 	}
-	b.generator = engine
-	b.closers = append(b.closers, engine.Close)
 	return nil
+}
+
+// prepared takes a generator on a prepared device.
+func (b *bench) prepared(config runner.Config, generator traffic.Generator) {
+	b.variants = append(b.variants, runner.Prepared{Config: config, Generator: generator})
+	b.closers = append(b.closers, generator.Close)
 }
 
 // close removes everything that the run made.

@@ -20,6 +20,10 @@ func (b *bench) isolate() error {
 		return hint.With(fmt.Errorf("TestBed %s has a physical device, whose ports belong to the nodes of a cluster", b.config.Bed.Name),
 			"apply the manifests to the cluster, or choose a bed with a device of containerlab, simulated or backToBack")
 	}
+	if names := b.config.Benchmark.Spec.Variants; len(names) > 0 {
+		return hint.With(fmt.Errorf("spec.variants of Benchmark %s names %s, and without a cluster a Linux router or bridge stands in for the device, which has no variants", b.config.Benchmark.Name, names[0]),
+			"apply the manifests to the cluster, leave spec.variants out, or choose a bed with the engine sim")
+	}
 	if os.Geteuid() != 0 {
 		return hint.With(errors.New("the engine xdp makes network namespaces and loads BPF programs, which only root may"),
 			"sudo nodrop run ...; a bed with the engine sim needs no root")
@@ -46,8 +50,7 @@ func (b *bench) isolate() error {
 	if err != nil {
 		return fmt.Errorf("opening the engine xdp: %w", err)
 	}
-	b.generator = engine
-	b.closers = append(b.closers, engine.Close)
+	b.prepared(b.config, engine)
 	return nil
 }
 

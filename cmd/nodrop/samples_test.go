@@ -42,6 +42,9 @@ func TestSamplesOnTheSimulatedEngine(t *testing.T) {
 			if check := sampleChecks[name]; check != nil {
 				check(t, document.Rows)
 			}
+			if name == "variants" {
+				publishedDifferences(t, document.Differences)
+			}
 		})
 	}
 	if ran < len(sampleChecks) {

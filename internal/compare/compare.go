@@ -36,13 +36,13 @@ func Make(results []Result) (*Comparison, error) {
 	}
 	keys := keysOf(results)
 	for i, k := range keys {
-		if i > 0 && keys[i-1].test == k.test {
+		if i > 0 && keys[i-1].together(k) {
 			continue
 		}
 		for _, metric := range metricsOf(k.method) {
 			var lines []Line
 			for _, other := range keys {
-				if other.test == k.test {
+				if other.together(k) {
 					lines = append(lines, c.line(other, metric, results))
 				}
 			}
@@ -50,7 +50,7 @@ func Make(results []Result) (*Comparison, error) {
 				continue
 			}
 			c.Lines = append(c.Lines, lines...)
-			c.Scores = append(c.Scores, c.score(k.test, metric, lines))
+			c.Scores = append(c.Scores, c.score(k, metric, lines))
 		}
 	}
 	return c, nil
@@ -58,31 +58,41 @@ func Make(results []Result) (*Comparison, error) {
 
 // key is what rows of different results have in common.
 type key struct {
-	test   string
-	method v1alpha1.Method
-	size   int32
-	mix    string
-	load   v1alpha1.Load
+	test         string
+	variant      v1alpha1.VariantName
+	method       v1alpha1.Method
+	size         int32
+	mix          string
+	load         v1alpha1.Load
+	lossRatioPPM int64
 }
 
 func keyOf(row *v1alpha1.ResultRow) key {
-	return key{row.Test, row.Method, row.FrameSize, row.FrameMix, row.Load}
+	return key{row.Test, row.Variant, row.Method, row.FrameSize, row.FrameMix, row.Load, row.LossRatioPPM}
 }
 
+// together says whether two keys are of one test in one variant of the device.
+func (k key) together(other key) bool { return k.test == other.test && k.variant == other.variant }
+
 // keysOf are the keys of all rows: tests in the order in which they first occur,
-// and within a test in the order of the first result that has them, mixes after
-// frame sizes.
+// each variant for itself, and within a test in the order of the first result that
+// has them, mixes after frame sizes.
 func keysOf(results []Result) []key {
-	var tests []string
-	byTest := map[string][]key{}
+	type testInVariant struct {
+		test    string
+		variant v1alpha1.VariantName
+	}
+	var tests []testInVariant
+	byTest := map[testInVariant][]key{}
 	for _, r := range results {
 		for i := range r.Rows {
 			k := keyOf(&r.Rows[i])
-			if byTest[k.test] == nil {
-				tests = append(tests, k.test)
+			t := testInVariant{k.test, k.variant}
+			if byTest[t] == nil {
+				tests = append(tests, t)
 			}
-			if !slices.Contains(byTest[k.test], k) {
-				byTest[k.test] = append(byTest[k.test], k)
+			if !slices.Contains(byTest[t], k) {
+				byTest[t] = append(byTest[t], k)
 			}
 		}
 	}
@@ -105,12 +115,12 @@ func nobodyHas(lines []Line) bool {
 }
 
 func (c *Comparison) line(k key, metric Metric, results []Result) Line {
-	l := Line{Test: k.test, Metric: metric, FrameSize: k.size, FrameMix: k.mix, Load: k.load, Cells: make([]Cell, len(results))}
-	rows := make([]*v1alpha1.ResultRow, len(results))
-	for i, r := range results {
-		if at := slices.IndexFunc(r.Rows, func(row v1alpha1.ResultRow) bool { return keyOf(&row) == k }); at >= 0 {
-			rows[i] = &r.Rows[at]
-		}
+	l := Line{
+		Test: k.test, Variant: k.variant, Metric: metric, FrameSize: k.size, FrameMix: k.mix, Load: k.load, LossRatioPPM: k.lossRatioPPM,
+		Cells: make([]Cell, len(results)),
+	}
+	rows := rowsOf(k, results)
+	for i := range results {
 		l.Cells[i] = cell(rows[i], metric)
 	}
 	rank(l.Cells, metric, tolerance(k.test, metric, results, rows))
@@ -126,9 +136,20 @@ func (c *Comparison) line(k key, metric Metric, results []Result) Line {
 		l.Winners = nil
 	}
 	if metric == LatencyAvg || metric == LatencyMax {
-		l.Note = c.loads(l.Cells, rows)
+		l.Note = loads(results, l.Cells, rows)
 	}
 	return l
+}
+
+// rowsOf are the rows of a key by result; nil where a result has none.
+func rowsOf(k key, results []Result) []*v1alpha1.ResultRow {
+	rows := make([]*v1alpha1.ResultRow, len(results))
+	for i, r := range results {
+		if at := slices.IndexFunc(r.Rows, func(row v1alpha1.ResultRow) bool { return keyOf(&row) == k }); at >= 0 {
+			rows[i] = &r.Rows[at]
+		}
+	}
+	return rows
 }
 
 // cell is a result without its rank.
@@ -142,7 +163,7 @@ func cell(row *v1alpha1.ResultRow, metric Metric) Cell {
 		return Cell{Status: NotMeasured, Reason: why}
 	case !result.Trusted(row.Validity):
 		return Cell{Status: NotValid, Value: &value, Reason: strings.Join(append([]string{string(row.Validity)}, row.ValidityReasons...), ": ")}
-	case row.Lost > 0 && (metric == LatencyAvg || metric == LatencyMax):
+	case row.Lost > 0 && metric.ofLatency():
 		return Cell{Status: Loss, Value: &value, Reason: "frames were lost at this load, so this is the latency of a full queue"}
 	}
 	return Cell{Status: Ranked, Value: &value}
@@ -150,7 +171,7 @@ func cell(row *v1alpha1.ResultRow, metric Metric) Cell {
 
 // loads says at which loads the latencies of a line were measured when they
 // differ: each at the throughput of its device.
-func (c *Comparison) loads(cells []Cell, rows []*v1alpha1.ResultRow) string {
+func loads(results []Result, cells []Cell, rows []*v1alpha1.ResultRow) string {
 	var texts []string
 	differ, first := false, int64(-1)
 	for i, cell := range cells {
@@ -161,7 +182,7 @@ func (c *Comparison) loads(cells []Cell, rows []*v1alpha1.ResultRow) string {
 			first = rows[i].LineRatePPM
 		}
 		differ = differ || rows[i].LineRatePPM != first
-		texts = append(texts, fmt.Sprintf("%s at %s", c.Results[i].Name, v1alpha1.FormatPPM(rows[i].LineRatePPM)))
+		texts = append(texts, fmt.Sprintf("%s at %s", results[i].Subject.Name, v1alpha1.FormatPPM(rows[i].LineRatePPM)))
 	}
 	if !differ {
 		return ""

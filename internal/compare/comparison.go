@@ -58,6 +58,8 @@ const (
 type Score struct {
 	// test is the name of the test.
 	Test string `json:"test"`
+	// variant of the devices; absent when the benchmarks name none.
+	Variant v1alpha1.VariantName `json:"variant,omitempty"`
 	// metric that was ranked.
 	Metric Metric `json:"metric"`
 	// linesCounted is the number of lines in which every result of this score has
@@ -89,6 +91,8 @@ type Place struct {
 type Line struct {
 	// test is the name of the test.
 	Test string `json:"test"`
+	// variant of the devices; absent when the benchmarks name none.
+	Variant v1alpha1.VariantName `json:"variant,omitempty"`
 	// metric that is ranked.
 	Metric Metric `json:"metric"`
 	// frameSize in bytes, with FCS; 0 in a line of a mix.
@@ -97,6 +101,8 @@ type Line struct {
 	FrameMix string `json:"frameMix,omitempty"`
 	// load asked for, such as "50%" or "throughput".
 	Load v1alpha1.Load `json:"load,omitempty"`
+	// lossRatioPPM is the loss ratio of a partial drop rate in parts per million.
+	LossRatioPPM int64 `json:"lossRatioPPM,omitempty"`
 	// cells are the results in their order.
 	Cells []Cell `json:"cells"`
 	// winners are the results of rank 1, several when they tie. None when fewer than

@@ -2,6 +2,16 @@ package compare
 
 import "nodrop.dev/nodrop/api/v1alpha1"
 
+// Figures that nothing is ranked by, and whose differences are told.
+const (
+	latencyMin Metric = "LatencyMin"
+	jitterAvg  Metric = "JitterAvg"
+	jitterMax  Metric = "JitterMax"
+)
+
+// ofLatency reports whether a metric is about the time that frames take.
+func (m Metric) ofLatency() bool { return m != Throughput && m != FrameLoss }
+
 // metricsOf are the figures by which rows of a method are compared.
 func metricsOf(method v1alpha1.Method) []Metric {
 	switch method {
@@ -30,6 +40,12 @@ func valueOf(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
 		return 0, reason("no frame came back", row.Message)
 	case metric == LatencyMax:
 		return row.Latency.MaxNs, ""
+	case metric == latencyMin:
+		return row.Latency.MinNs, ""
+	case metric == jitterAvg:
+		return row.Latency.JitterAvgNs, ""
+	case metric == jitterMax:
+		return row.Latency.JitterMaxNs, ""
 	}
 	return row.Latency.AvgNs, ""
 }

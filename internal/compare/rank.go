@@ -46,8 +46,8 @@ func rankedCells(cells []Cell) int {
 // score sums the ranks of the lines of one test and metric. A result without a
 // rank in any line is not applicable; of the lines only those count in which all
 // others have a rank, so that nobody gains by a row that is missing.
-func (c *Comparison) score(test string, metric Metric, lines []Line) Score {
-	s := Score{Test: test, Metric: metric, LinesTotal: int32(len(lines)), Places: make([]Place, len(c.Results))}
+func (c *Comparison) score(k key, metric Metric, lines []Line) Score {
+	s := Score{Test: k.test, Variant: k.variant, Metric: metric, LinesTotal: int32(len(lines)), Places: make([]Place, len(c.Results))}
 	takesPart := make([]bool, len(c.Results))
 	for _, line := range lines {
 		for i, cell := range line.Cells {

@@ -88,8 +88,8 @@ func TestResolveFindsSiblings(t *testing.T) {
 	if bundle.Benchmark.Name != "router" || bundle.Profile.Name != "pairs" || bundle.Bed.Name != "bed" {
 		t.Errorf("found %s, %s and %s", bundle.Benchmark.Name, bundle.Profile.Name, bundle.Bed.Name)
 	}
-	if want := "frame_size_bytes\n64\n"; bundle.Model != want {
-		t.Errorf("model = %q, want %q", bundle.Model, want)
+	if want := "frame_size_bytes\n64\n"; bundle.Tables[""].Model != want {
+		t.Errorf("model = %q, want %q", bundle.Tables[""].Model, want)
 	}
 	var files []string
 	for _, file := range bundle.Files {

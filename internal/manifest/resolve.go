@@ -13,6 +13,14 @@ import (
 	"nodrop.dev/nodrop/internal/hint"
 )
 
+// Tables are the texts of the tables of a modelled device; empty where it has none.
+type Tables struct {
+	// Model is the device model.
+	Model string
+	// JitterAverageByLoad and JitterMaximumByLoad are the tables of jitter by load.
+	JitterAverageByLoad, JitterMaximumByLoad string
+}
+
 // Bundle is a benchmark with everything that it refers to, checked and with
 // defaults filled in.
 type Bundle struct {
@@ -20,11 +28,10 @@ type Bundle struct {
 	Benchmark v1alpha1.Benchmark
 	Profile   v1alpha1.TrafficProfile
 	Bed       v1alpha1.TestBed
-	// Model is the text of the device model; empty when the bed has none.
-	Model string
-	// JitterAverageByLoad and JitterMaximumByLoad are the texts of the tables of
-	// jitter by load; empty when the bed has none.
-	JitterAverageByLoad, JitterMaximumByLoad string
+	// Tables are the texts of the tables of a modelled device by variant: of the
+	// device as it is, without a name, and of those variants that the benchmark names
+	// and the bed has. Empty when the device is not modelled.
+	Tables map[v1alpha1.VariantName]Tables
 	// Files are where benchmark, profile, bed and model were found, each once.
 	Files []string
 }
@@ -50,12 +57,37 @@ func (s *Set) Resolve(name string) (*Bundle, error) {
 	if err := s.resolveBed(d, bundle); err != nil {
 		return nil, err
 	}
-	if simulated := bundle.Bed.Spec.Device.Simulated; simulated != nil {
-		if err := s.resolveTables(simulated, bundle); err != nil {
-			return nil, err
-		}
+	if err := s.resolveModels(bundle); err != nil {
+		return nil, err
 	}
 	return bundle, nil
+}
+
+// resolveModels finds the tables of the device, and those of its variants.
+func (s *Set) resolveModels(bundle *Bundle) (err error) {
+	all := bundle.Bed.Spec.Device
+	if all.Simulated == nil {
+		return nil
+	}
+	own := func(member string) string { return "spec.device.simulated." + member }
+	bundle.Tables = map[v1alpha1.VariantName]Tables{}
+	if bundle.Tables[""], err = s.resolveTables(all.Simulated, own, bundle); err != nil {
+		return err
+	}
+	for i, v := range all.Variants {
+		if !slices.Contains(bundle.Benchmark.Spec.Variants, v.Name) {
+			continue
+		}
+		device, _ := all.As(v.Name)
+		path := own
+		if v.Simulated != nil && v.Simulated.Model != nil {
+			path = func(member string) string { return fmt.Sprintf("spec.device.variants[%d].simulated.%s", i, member) }
+		}
+		if bundle.Tables[v.Name], err = s.resolveTables(device.Simulated, path, bundle); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (b *Bundle) found(d *document) {
@@ -168,29 +200,30 @@ func labelsOf(d *document) labels.Set {
 	return set
 }
 
-// resolveTables finds the texts of a modelled device.
-func (s *Set) resolveTables(device *v1alpha1.SimulatedDevice, bundle *Bundle) error {
+// resolveTables finds the texts of a modelled device; paths are where its members
+// stand in the bed.
+func (s *Set) resolveTables(device *v1alpha1.SimulatedDevice, path func(member string) string, bundle *Bundle) (tables Tables, err error) {
 	for _, t := range []struct {
 		member string
 		source *v1alpha1.ModelSource
 		into   *string
 	}{
-		{"model", &device.Model, &bundle.Model},
-		{"jitterAverageByLoad", device.JitterAverageByLoad, &bundle.JitterAverageByLoad},
-		{"jitterMaximumByLoad", device.JitterMaximumByLoad, &bundle.JitterMaximumByLoad},
+		{"model", &device.Model, &tables.Model},
+		{"jitterAverageByLoad", device.JitterAverageByLoad, &tables.JitterAverageByLoad},
+		{"jitterMaximumByLoad", device.JitterMaximumByLoad, &tables.JitterMaximumByLoad},
 	} {
 		if t.source == nil {
 			continue
 		}
-		var err error
-		if *t.into, err = s.resolveKey("spec.device.simulated."+t.member+".configMapRef", t.source.ConfigMapRef, bundle); err != nil {
-			return err
+		if *t.into, err = s.resolveKey(t.source.ConfigMapRef, path(t.member)+".configMapRef", bundle); err != nil {
+			return Tables{}, err
 		}
 	}
-	return nil
+	return tables, nil
 }
 
-func (s *Set) resolveKey(path string, ref v1alpha1.ConfigMapKeyReference, bundle *Bundle) (string, error) {
+// resolveKey finds the text that a field of the bed refers to.
+func (s *Set) resolveKey(ref v1alpha1.ConfigMapKeyReference, path string, bundle *Bundle) (string, error) {
 	bed, _ := only(s.find(func(d *document) bool { return d.kind == "TestBed" && d.name == bundle.Bed.Name }))
 	found := s.find(func(d *document) bool { return d.isConfigMap() && d.name == ref.Name })
 	if found == nil {

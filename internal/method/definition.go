@@ -3,6 +3,7 @@ package method
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
@@ -56,6 +57,12 @@ type Column struct {
 	Value func(row *v1alpha1.ResultRow) (int64, bool)
 }
 
+// FullName is heading and name of the column in one: "burst avg".
+func (c Column) FullName() string {
+	heading, _, _ := strings.Cut(c.Heading, ", ")
+	return strings.TrimSpace(heading + " " + c.Name)
+}
+
 var definitions = map[v1alpha1.Method]Definition{}
 
 // define makes a method known to the plan, the lab and the report.
@@ -83,7 +90,8 @@ func DescribeTest(test v1alpha1.Test) (Definition, bool) {
 }
 
 // Done tells the lab a finished row, measured now or before the run was resumed,
-// for steps that build on it.
+// for steps that build on it. Rows of other variants of the device are not told:
+// what was found with one is not known of another.
 func (l *Lab) Done(row v1alpha1.ResultRow) {
 	l.rows = append(l.rows, row)
 	if row.Method == v1alpha1.MethodThroughput {
@@ -95,7 +103,7 @@ func (l *Lab) Done(row v1alpha1.ResultRow) {
 func (l *Lab) before(step plan.Step) []v1alpha1.ResultRow {
 	var rows []v1alpha1.ResultRow
 	for _, row := range l.rows {
-		if row.Test == step.Test.Name && l.plan.SizeOf(row) == step.FrameSize {
+		if row.Test == step.Test.Name && row.Variant == step.Variant && l.plan.SizeOf(row) == step.FrameSize {
 			rows = append(rows, row)
 		}
 	}

@@ -42,6 +42,7 @@ func Build(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 			p.Steps[i].Mix = m.Name
 		}
 	}
+	p.Steps = perVariant(p.Steps, b.Spec.Variants)
 	return p, nil
 }
 

@@ -80,6 +80,8 @@ func (s Stream) NextHop() netip.Addr {
 type Step struct {
 	// Test is the test as the benchmark gives it.
 	Test v1alpha1.Test
+	// Variant of the device; empty when the benchmark names none.
+	Variant v1alpha1.VariantName
 	// Method of the test.
 	Method v1alpha1.Method
 	// FrameSize in bytes, with FCS; of a mix its number, from FirstMix on.
@@ -110,7 +112,7 @@ type Step struct {
 
 // Name names the step for a person: "throughput 64 B", "latency 64 B at 50%".
 func (s Step) Name() string {
-	name := s.Test.Name + " " + v1alpha1.SizeName(int32(s.FrameSize), s.Mix)
+	name := s.TestName() + " " + v1alpha1.SizeName(int32(s.FrameSize), s.Mix)
 	if s.LossRatioPPM > 0 {
 		return fmt.Sprintf("%s with up to %s loss", name, v1alpha1.FormatPPM(s.LossRatioPPM))
 	}
@@ -123,7 +125,7 @@ func (s Step) Name() string {
 // Makes reports whether a row is the one that the step makes.
 func (s Step) Makes(row v1alpha1.ResultRow) bool {
 	sameSize := row.FrameMix == s.Mix && (s.Mix != "" || int(row.FrameSize) == s.FrameSize)
-	return row.Test == s.Test.Name && sameSize && row.Load == s.Load && row.LossRatioPPM == s.LossRatioPPM
+	return row.Test == s.Test.Name && row.Variant == s.Variant && sameSize && row.Load == s.Load && row.LossRatioPPM == s.LossRatioPPM
 }
 
 // Trials is about how many trials the whole plan takes.

@@ -40,6 +40,7 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	errs = append(errs, validateLatency(b, profile, bed, ports, engine)...)
 	errs = append(errs, validateOrdering(b, bed, engine)...)
 	errs = append(errs, validateTopologies(b, profile, bed, ports)...)
+	errs = append(errs, validateVariants(b, bed)...)
 	if len(errs) == 0 {
 		errs = validateSetting(b, Setting{Bed: bed, Profile: profile.Name, Engine: engine, Ports: ports, Streams: streams(profile, ports)})
 	}

@@ -136,12 +136,18 @@ func rowsFit(in Input, a *Answer) field.ErrorList {
 			rows += sizes
 		}
 	}
+	variants := in.Benchmark.Spec.VariantsInOrder()
+	rows *= len(variants)
 	if rows <= maxRows {
 		return nil
 	}
+	each := ""
+	if len(variants) > 1 {
+		each = fmt.Sprintf(" for each of %d variants", len(variants))
+	}
 	return problem(field.NewPath("spec", "tests"), len(in.Benchmark.Spec.Tests), fmt.Sprintf(
-		"these tests make %d result rows with the %d frame sizes and mixes of profile %s, and a benchmark holds at most %d: divide them among several benchmarks",
-		rows, sizes, a.Profile.Name, maxRows))
+		"these tests make %d result rows with the %d frame sizes and mixes of profile %s%s, and a benchmark holds at most %d: divide them among several benchmarks",
+		rows, sizes, a.Profile.Name, each, maxRows))
 }
 
 // testsFit keeps the beds on which the plan can be made. Only when there is none

@@ -148,6 +148,13 @@ func TestBenchmark(t *testing.T) {
 			},
 			want: []string{"these tests make 1088 result rows with the 64 frame sizes and mixes of profile pairs, and a benchmark holds at most 1000"},
 		},
+		"more rows than a status holds, in all variants": {
+			change: func(in *Input) {
+				in.Profiles[0].Spec.FrameSizes = make([]int32, 64)
+				in.Benchmark.Spec.Variants = make([]v1alpha1.VariantName, 16)
+			},
+			want: []string{"these tests make 1024 result rows with the 64 frame sizes and mixes of profile pairs for each of 16 variants, and a benchmark holds at most 1000"},
+		},
 		"a bed that the plan does not fit": {
 			change: func(in *Input) { in.Beds[0].Spec.Ports = append(in.Beds[0].Spec.Ports, port(3)) },
 			want:   []string{"test bed one has 3 ports, and pairs needs an even number"},

@@ -21,6 +21,9 @@ func (d *Document) appendix() *entries {
 		env = &v1alpha1.ResultEnvironment{}
 	}
 	a.add("Device", env.Device)
+	for _, v := range env.Variants {
+		a.add("Variants", fmt.Sprintf("%s: %s", v.Name, v.Device))
+	}
 	a.add("Bed", d.TestBed)
 	engine := string(env.Engine)
 	if env.EngineDetail != "" {

@@ -68,7 +68,7 @@ func (c *Comparison) scoreGrid() *grid {
 	}
 	g.columns = append(g.columns, column{"rows", "counted", false}, column{"", "winner", true})
 	for _, s := range c.Scores {
-		cells := []string{s.Test, metricTexts[s.Metric].name}
+		cells := []string{testName(s.Test, s.Variant), metricTexts[s.Metric].name}
 		for _, p := range s.Places {
 			firsts := "-"
 			if p.Rank > 0 {
@@ -89,7 +89,7 @@ type comparedLines []compare.Line
 func (c *Comparison) tables() []comparedLines {
 	var all []comparedLines
 	for i, l := range c.Lines {
-		if i == 0 || l.Test != c.Lines[i-1].Test || l.Metric != c.Lines[i-1].Metric {
+		if i == 0 || l.Test != c.Lines[i-1].Test || l.Variant != c.Lines[i-1].Variant || l.Metric != c.Lines[i-1].Metric {
 			all = append(all, nil)
 		}
 		all[len(all)-1] = append(all[len(all)-1], l)
@@ -105,6 +105,10 @@ func (c *Comparison) lineGrid(lines comparedLines) *grid {
 	withLoad := slices.ContainsFunc(lines, func(l compare.Line) bool { return l.Load != "" })
 	if withLoad {
 		g.columns = append(g.columns, column{"", "load", true})
+	}
+	withLoss := slices.ContainsFunc(lines, func(l compare.Line) bool { return l.LossRatioPPM > 0 })
+	if withLoss {
+		g.columns = append(g.columns, column{"", "goal", true})
 	}
 	for i, r := range c.Results {
 		g.columns = append(g.columns, column{r.Name, text.unit, false}, column{r.Name, "rank", false})
@@ -122,6 +126,9 @@ func (c *Comparison) lineGrid(lines comparedLines) *grid {
 		cells := []string{sizeCell(l.FrameSize, l.FrameMix)}
 		if withLoad {
 			cells = append(cells, string(l.Load))
+		}
+		if withLoss {
+			cells = append(cells, goalOf(l.LossRatioPPM))
 		}
 		for i, cell := range l.Cells {
 			value, difference, share := "-", "-", "-"
@@ -180,7 +187,7 @@ func (c *Comparison) notes(lines comparedLines) []note {
 
 func tableTitle(lines comparedLines) string {
 	text := metricTexts[lines[0].Metric]
-	return fmt.Sprintf("Test %s: %s (%s)", lines[0].Test, text.name, text.better)
+	return fmt.Sprintf("Test %s%s: %s (%s)", lines[0].Test, variantOf(lines[0].Variant), text.name, text.better)
 }
 
 // subject describes a result in one line.

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/compare"
 )
 
 // csvUnits are the columns whose unit is not in the name of the row's field.
@@ -21,8 +22,11 @@ var csvUnits = map[string]string{
 	"reordered":  "reordered_frames",
 }
 
-// csv writes a line per row: which benchmark it is from, and every field of the
-// row. Numbers are integers, with their unit in the column's name; texts of a
+// csvDifference begins the columns of the difference from the first variant.
+const csvDifference = "difference_"
+
+// csv writes a line per row: which benchmark it is from, every field of the row,
+// and its differences from the first variant. Numbers are integers, with their unit in the column's name; texts of a
 // list are joined with "; ". A field that is absent is an empty cell.
 func (d *Document) csv() ([]byte, error) {
 	var out bytes.Buffer
@@ -32,10 +36,18 @@ func (d *Document) csv() ([]byte, error) {
 	for _, c := range csvColumns(reflect.TypeFor[v1alpha1.ResultRow](), "") {
 		header = append(header, c.name)
 	}
+	for _, c := range csvColumns(reflect.TypeFor[compare.Deltas](), csvDifference) {
+		header = append(header, c.name)
+	}
 	lines := [][]string{header}
 	for _, row := range d.Rows {
 		line := []string{d.Benchmark.Namespace, d.Benchmark.Name, string(d.Phase), d.TestBed}
-		lines = append(lines, append(line, csvCells(reflect.ValueOf(row), nil)...))
+		line = append(line, csvCells(reflect.ValueOf(row), nil)...)
+		var deltas *compare.Deltas
+		if x := d.deltasOf(&row); x != nil {
+			deltas = &x.Deltas
+		}
+		lines = append(lines, csvCells(reflect.ValueOf(deltas), line))
 	}
 	if err := w.WriteAll(lines); err != nil {
 		return nil, err

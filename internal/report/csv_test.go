@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/compare"
 )
 
 func TestCSVHasALinePerRow(t *testing.T) {
@@ -71,7 +72,7 @@ func TestCSVColumnsAreDocumented(t *testing.T) {
 	} {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", c[0], c[1])
 	}
-	for _, c := range csvColumns(reflect.TypeFor[v1alpha1.ResultRow](), "") {
+	for _, c := range append(csvColumns(reflect.TypeFor[v1alpha1.ResultRow](), ""), csvColumns(reflect.TypeFor[compare.Deltas](), csvDifference)...) {
 		comment := comments[c.owner.Name()+"."+c.field.Name]
 		fmt.Fprintf(&b, "| `%s` | %s |\n", c.name, strings.ReplaceAll(comment, "|", `\|`))
 	}

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/compare"
 )
 
 // Schema names the schema of a Document. Fields are added under this name, but
@@ -40,6 +41,9 @@ type Document struct {
 	Profile *v1alpha1.TrafficProfileSpec `json:"profile,omitempty"`
 	// rows are the results, in the order of the tests; never null.
 	Rows []v1alpha1.ResultRow `json:"rows"`
+	// differences are those of every later variant of the device from the first, in
+	// the order of variants and tests; absent unless the benchmark names two or more.
+	Differences []compare.Difference `json:"differences,omitempty"`
 	// environment says with what the result was made.
 	Environment *v1alpha1.ResultEnvironment `json:"environment,omitempty"`
 }
@@ -77,6 +81,7 @@ func New(benchmark *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfileSpec, no
 		shown.FrameSizes = profile.Sizes() // with the default, which the API leaves out
 		d.Profile = &shown
 	}
+	d.Differences = compare.Differences(d.Spec.Variants, d.Rows)
 	if d.Rows == nil {
 		d.Rows = []v1alpha1.ResultRow{}
 	}

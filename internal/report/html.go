@@ -81,11 +81,14 @@ type htmlValidity struct {
 
 type resultPage struct {
 	page
-	Facts      []fact
-	Sections   []section
-	Validities []htmlValidity
-	Appendix   []htmlEntry
-	Manifests  string
+	Facts    []fact
+	Sections []section
+	// Differences are those of the device's variants, and Reading how to read them.
+	Differences []section
+	Reading     string
+	Validities  []htmlValidity
+	Appendix    []htmlEntry
+	Manifests   string
 }
 
 // html is the report in one file: it fetches nothing, and needs no script.
@@ -100,7 +103,7 @@ func (d *Document) html() ([]byte, error) {
 			Verdict: string(d.Phase), Tone: d.tone(), Message: sentence(d.Message), Doubt: d.doubt(),
 			Running: "NoDrop · " + d.Benchmark.Namespace + "/" + d.Benchmark.Name,
 		},
-		Facts: d.facts(), Manifests: manifests,
+		Facts: d.facts(), Manifests: manifests, Differences: d.differenceSections(), Reading: readingDifferences,
 	}
 	for _, text := range d.Notes {
 		p.Notes = append(p.Notes, sentence(text))
@@ -133,7 +136,7 @@ func render(name string, data any) ([]byte, error) {
 }
 
 func sectionOf(id string, rows []v1alpha1.ResultRow, unit bitUnit) section {
-	s := section{ID: id, Title: rows[0].Test, Purpose: sentence(purpose(rows[0].Method)), Table: tableOf(rows, unit).html("Results of test " + rows[0].Test)}
+	s := section{ID: id, Title: rows[0].Test + variantOf(rows[0].Variant), Purpose: sentence(purpose(rows[0].Method)), Table: tableOf(rows, unit).html("Results of test " + rows[0].Test + variantOf(rows[0].Variant))}
 	for _, n := range tableNotes(rows) {
 		s.note(n)
 	}

@@ -120,7 +120,7 @@ func (d *Document) classname(test string) string {
 }
 
 func (d *Document) rowCase(test string, row v1alpha1.ResultRow) junitCase {
-	c := junitCase{Name: rowName(row.SizeName(), row.Load), Classname: d.classname(test)}
+	c := junitCase{Name: caseName(row.Variant, row.SizeName(), row.Load), Classname: d.classname(test)}
 	lines := append([]string{RowLine(row)}, rowNotes(row)...)
 	c.Out = strings.Join(lines, "\n")
 	switch {
@@ -145,6 +145,11 @@ func after(separator, text string) string {
 }
 
 func rowName(size string, load v1alpha1.Load) string { return size + after(" at ", string(load)) }
+
+// caseName is a row's name in its test: "64 B at 50%", "fec-on: 64 B at 50%".
+func caseName(variant v1alpha1.VariantName, size string, load v1alpha1.Load) string {
+	return joinNonEmpty(string(variant), rowName(size, load))
+}
 
 // suiteRows are the rows of a test; spec is nil for a test that the
 // specification does not name.
@@ -181,7 +186,7 @@ func (d *Document) missing(test suiteRows) []string {
 	}
 	there := map[string]bool{}
 	for _, row := range test.rows {
-		there[rowName(row.SizeName(), row.Load)] = true
+		there[caseName(row.Variant, row.SizeName(), row.Load)] = true
 	}
 	loads := []v1alpha1.Load{""}
 	switch {
@@ -193,10 +198,12 @@ func (d *Document) missing(test suiteRows) []string {
 	}
 	var names []string
 	if d.Profile != nil {
-		for _, size := range sizeNames(d.Profile) {
-			for _, load := range loads {
-				if name := rowName(size, load); !there[name] {
-					names = append(names, name)
+		for _, variant := range d.Spec.VariantsInOrder() {
+			for _, size := range sizeNames(d.Profile) {
+				for _, load := range loads {
+					if name := caseName(variant, size, load); !there[name] {
+						names = append(names, name)
+					}
 				}
 			}
 		}

@@ -17,7 +17,7 @@ func (d *Document) markdown() ([]byte, error) {
 	}
 	unit := unitFor(d.highestBitRate())
 	for _, rows := range d.byTest() {
-		fmt.Fprintf(&b, "\n## Test %s\n\n%s\n\n", rows[0].Test, purpose(rows[0].Method))
+		fmt.Fprintf(&b, "\n## Test %s%s\n\n%s\n\n", rows[0].Test, variantOf(rows[0].Variant), purpose(rows[0].Method))
 		b.WriteString(tableOf(rows, unit).markdown())
 		for i, n := range tableNotes(rows) {
 			if i == 0 {
@@ -34,6 +34,10 @@ func (d *Document) markdown() ([]byte, error) {
 	}
 	if len(d.Rows) == 0 {
 		b.WriteString("\nNo row was measured.\n")
+	}
+	if len(d.Differences) > 0 {
+		b.WriteString(d.differencesText("## ", (*grid).markdown, func(n note) string { return fmt.Sprintf("- %s: %s\n", n.rows, plainMarkdown(n.text)) }))
+		b.WriteString("\n" + readingDifferences + "\n")
 	}
 	b.WriteString("\n## Validity\n\n")
 	for _, v := range validities {

@@ -130,14 +130,16 @@ type description struct {
 }
 
 func describe(t *testing.T) *description {
-	return describeType(t, reflect.TypeFor[Document](), Schema, ".")
+	return describeType(t, reflect.TypeFor[Document](), Schema, "../compare", ".")
 }
 
-// describeType describes a type of the package in a folder, with all that it is
-// made of.
-func describeType(t *testing.T, root reflect.Type, schema, dir string) *description {
+// describeType describes a type of the packages in some folders, with all that it
+// is made of.
+func describeType(t *testing.T, root reflect.Type, schema string, dirs ...string) *description {
 	d := &description{t: t, comments: map[string]string{}, enums: map[string][]any{}, schema: schema}
-	d.parse(dir)
+	for _, dir := range dirs {
+		d.parse(dir)
+	}
 	d.parse("../../api/v1alpha1")
 	d.collect(root)
 	return d

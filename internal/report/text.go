@@ -26,12 +26,16 @@ func (d *Document) Text() string {
 	unit := unitFor(d.highestBitRate())
 	for _, rows := range d.byTest() {
 		b.WriteString("\n")
-		fmt.Fprintf(&b, "Test %s: %s\n\n", rows[0].Test, purpose(rows[0].Method))
+		fmt.Fprintf(&b, "Test %s%s: %s\n\n", rows[0].Test, variantOf(rows[0].Variant), purpose(rows[0].Method))
 		b.WriteString(tableOf(rows, unit).String())
 		b.WriteString(notesOf(rows))
 	}
 	if len(d.Rows) == 0 {
 		b.WriteString("\n  No row was measured.\n")
+	}
+	if len(d.Differences) > 0 {
+		b.WriteString(d.differencesText("", (*grid).String, func(n note) string { return wrap(n.rows+": "+n.text, gap) }))
+		b.WriteString("\n" + wrap(readingDifferences, ""))
 	}
 	b.WriteString("\n" + d.appendix().String())
 	return b.String()
@@ -45,11 +49,11 @@ func (d *Document) highestBitRate() int64 {
 	return highest
 }
 
-// byTest divides the rows, which are in the order of the tests.
+// byTest divides the rows, which are in the order of the variants and tests.
 func (d *Document) byTest() [][]v1alpha1.ResultRow {
 	var tests [][]v1alpha1.ResultRow
 	for i, row := range d.Rows {
-		if i == 0 || row.Test != d.Rows[i-1].Test {
+		if i == 0 || row.Test != d.Rows[i-1].Test || row.Variant != d.Rows[i-1].Variant {
 			tests = append(tests, nil)
 		}
 		tests[len(tests)-1] = append(tests[len(tests)-1], row)
@@ -130,28 +134,37 @@ type note struct {
 // cell writes the number of a method's own column.
 func cell(c method.Column, row *v1alpha1.ResultRow) string {
 	n, ok := c.Value(row)
-	switch {
-	case !ok:
+	if !ok {
 		return "-"
-	case c.Unit == method.PPM:
-		return fixed(n, 10_000, 4)
-	case c.Unit == method.Nanoseconds:
-		return micros(n)
-	case c.Unit == method.YesNo:
-		return map[int64]string{0: "no", 1: "yes"}[n]
-	case c.Unit == method.LongNanoseconds:
-		return fixed(n, 1_000_000, 3)
 	}
-	return group(n)
+	return inUnit(c.Unit)(n)
 }
 
-// goalName says which loss ratio a row is about: NDR is the throughput, without
-// loss, PDR the partial drop rate.
-func goalName(row v1alpha1.ResultRow) string {
-	if row.LossRatioPPM == 0 {
+// inUnit says how numbers of a unit are written.
+func inUnit(unit method.Unit) func(int64) string {
+	switch unit {
+	case method.PPM:
+		return func(n int64) string { return fixed(n, 10_000, 4) }
+	case method.Nanoseconds:
+		return micros
+	case method.YesNo:
+		return func(n int64) string { return map[int64]string{0: "no", 1: "yes"}[n] }
+	case method.LongNanoseconds:
+		return func(n int64) string { return fixed(n, 1_000_000, 3) }
+	}
+	return group
+}
+
+// goalName says which loss ratio a row is about.
+func goalName(row v1alpha1.ResultRow) string { return goalOf(row.LossRatioPPM) }
+
+// goalOf names a loss ratio: NDR is the throughput, without loss, PDR the partial
+// drop rate.
+func goalOf(lossRatioPPM int64) string {
+	if lossRatioPPM == 0 {
 		return "NDR"
 	}
-	return fmt.Sprintf("PDR %s", v1alpha1.FormatPPM(row.LossRatioPPM))
+	return fmt.Sprintf("PDR %s", v1alpha1.FormatPPM(lossRatioPPM))
 }
 
 func notesOf(rows []v1alpha1.ResultRow) string {
@@ -295,7 +308,7 @@ func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Mill
 
 // RowLine is a finished row in one line, for those who follow a run.
 func RowLine(row v1alpha1.ResultRow) string {
-	what := row.Test + " " + row.SizeName()
+	what := testName(row.Test, row.Variant) + " " + row.SizeName()
 	if row.Load != "" {
 		what += " at " + string(row.Load)
 	}

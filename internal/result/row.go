@@ -14,7 +14,7 @@ import (
 // Row makes the result row of an outcome.
 func Row(p plan.Plan, bed *v1alpha1.TestBed, info traffic.Info, out method.Outcome) v1alpha1.ResultRow {
 	row := v1alpha1.ResultRow{
-		Test: out.Step.Test.Name, Method: out.Step.Method, FrameSize: int32(out.Step.FrameSize), FrameMix: out.Step.Mix, Load: out.Step.Load,
+		Test: out.Step.Test.Name, Variant: out.Step.Variant, Method: out.Step.Method, FrameSize: int32(out.Step.FrameSize), FrameMix: out.Step.Mix, Load: out.Step.Load,
 		LossRatioPPM: out.Step.LossRatioPPM, LineRatePPM: out.LoadPPM, Search: out.Search,
 		Trials: int32(out.Trials), ElapsedMilliseconds: out.Elapsed.Milliseconds(),
 	}

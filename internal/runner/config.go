@@ -14,7 +14,11 @@ type Config struct {
 	Benchmark v1alpha1.Benchmark      `json:"benchmark"`
 	Profile   v1alpha1.TrafficProfile `json:"profile"`
 	Bed       v1alpha1.TestBed        `json:"bed"`
-	// Model is the text of the device model; only with the engine sim.
+	// Variant of the bed's device that is prepared; empty when the benchmark names
+	// none. Only its rows are measured.
+	Variant v1alpha1.VariantName `json:"variant,omitempty"`
+	// Model is the text of the device model, that of the variant; only with the
+	// engine sim.
 	Model string `json:"model,omitempty"`
 	// JitterAverageByLoad and JitterMaximumByLoad are the texts of the tables of
 	// jitter by load; empty when the device has none.
@@ -22,8 +26,8 @@ type Config struct {
 	JitterMaximumByLoad string `json:"jitterMaximumByLoad,omitempty"`
 	// Agents drive the bed's ports; empty with the engine sim.
 	Agents []AgentEndpoint `json:"agents,omitempty"`
-	// Rows were finished by an earlier runner of the same benchmark, and are not
-	// measured again.
+	// Rows were finished by an earlier runner of the same benchmark, of this variant
+	// or another one, and are not measured again.
 	Rows []v1alpha1.ResultRow `json:"rows,omitempty"`
 	// Hints are what earlier runs on the same bed, or its calibration, say about the
 	// device. They let the search Informed begin nearer to its end, and change no

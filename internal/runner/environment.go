@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,11 +15,15 @@ import (
 // maxListedPorts is how many ports an environment lists.
 const maxListedPorts = 64
 
-// environment says with what the result is made.
-func environment(bed v1alpha1.TestBed, p plan.Plan, info traffic.Info) *v1alpha1.ResultEnvironment {
+// environment says with what the result is made, in all variants.
+func environment(bed v1alpha1.TestBed, variants []v1alpha1.VariantName, p plan.Plan, info traffic.Info) *v1alpha1.ResultEnvironment {
 	env := &v1alpha1.ResultEnvironment{
 		NoDropVersion: version.String(), Engine: v1alpha1.EngineKind(info.Engine), EngineDetail: info.Detail,
-		LatencyType: info.Capabilities.LatencyType, Device: device(bed), PortCount: int32(len(p.Ports)),
+		LatencyType: info.Capabilities.LatencyType, Device: device(bed.Spec.Device), PortCount: int32(len(p.Ports)),
+	}
+	for _, v := range variants {
+		d, _ := bed.Spec.Device.As(v)
+		env.Variants = append(env.Variants, v1alpha1.VariantEnvironment{Name: v, Device: device(d)})
 	}
 	var notes []string
 	for _, port := range info.Ports {
@@ -63,8 +68,7 @@ func environment(bed v1alpha1.TestBed, p plan.Plan, info traffic.Info) *v1alpha1
 }
 
 // device describes the device under test.
-func device(bed v1alpha1.TestBed) string {
-	d := bed.Spec.Device
+func device(d v1alpha1.Device) string {
 	switch {
 	case d.Containerlab != nil:
 		ref := d.Containerlab.Topology.ConfigMapRef
@@ -73,7 +77,14 @@ func device(bed v1alpha1.TestBed) string {
 		return strings.TrimSpace(strings.Join([]string{d.Physical.Vendor, d.Physical.Model, d.Physical.Software}, " "))
 	case d.Simulated != nil:
 		ref := d.Simulated.Model.ConfigMapRef
-		return fmt.Sprintf("modelled by %s/%s", ref.Name, ref.Key)
+		text := fmt.Sprintf("modelled by %s/%s", ref.Name, ref.Key)
+		if b := d.Simulated.Behaviour; b != nil {
+			// As somebody would write it: it has no fields that JSON could not.
+			if behaviour, err := json.Marshal(b); err == nil {
+				text += ", behaviour " + string(behaviour)
+			}
+		}
+		return text
 	case d.BackToBack != nil:
 		return "none: the ports are cabled to each other"
 	}

@@ -31,11 +31,19 @@ type trialInHand struct {
 	takes time.Duration
 }
 
-func newProgress(p plan.Plan, done map[int]v1alpha1.ResultRow) progress {
+// newProgress begins with the rows that are there. Variants before the one in
+// hand are over, also where a step made no row, and their trials count.
+func newProgress(p plan.Plan, done map[int]v1alpha1.ResultRow, variant v1alpha1.VariantName) progress {
 	pr := progress{plan: p, left: make([]bool, len(p.Steps))}
-	for i := range p.Steps {
-		_, ok := done[i]
-		pr.left[i] = !ok
+	before := true
+	for i, step := range p.Steps {
+		before = before && step.Variant != variant
+		row, ok := done[i]
+		pr.left[i] = !ok && !before
+		if before {
+			pr.trials += int(row.Trials)
+			pr.spent += step.Duration
+		}
 	}
 	return pr
 }
@@ -70,7 +78,7 @@ func (p *progress) takes(d time.Duration) time.Duration { return d + p.plan.Sett
 func describe(e method.Event) string {
 	text := e.Step.Name()
 	if e.Duration > 0 {
-		text = fmt.Sprintf("%s %s: %s for %s", e.Step.Test.Name, v1alpha1.SizeName(int32(e.Step.FrameSize), e.Step.Mix), v1alpha1.FormatPPM(e.LoadPPM), e.Duration)
+		text = fmt.Sprintf("%s %s: %s for %s", e.Step.TestName(), v1alpha1.SizeName(int32(e.Step.FrameSize), e.Step.Mix), v1alpha1.FormatPPM(e.LoadPPM), e.Duration)
 	}
 	if e.Ask != "" {
 		text += ": " + e.Ask

@@ -20,8 +20,8 @@ func reference(t *testing.T, file string) Config {
 		t.Fatal(err)
 	}
 	return Config{
-		Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Model: bundle.Model,
-		JitterAverageByLoad: bundle.JitterAverageByLoad, JitterMaximumByLoad: bundle.JitterMaximumByLoad,
+		Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Model: bundle.Tables[""].Model,
+		JitterAverageByLoad: bundle.Tables[""].JitterAverageByLoad, JitterMaximumByLoad: bundle.Tables[""].JitterMaximumByLoad,
 	}
 }
 

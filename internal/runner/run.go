@@ -108,11 +108,14 @@ func (r *run) change(f func()) {
 	}
 }
 
-// measure runs all steps that no row is there for.
+// measure runs all steps of the variant in hand that no row is there for.
 func (r *run) measure(ctx context.Context) error {
 	var err error
 	if r.plan, err = plan.Build(&r.cfg.Benchmark, &r.cfg.Profile, &r.cfg.Bed); err != nil {
 		return fmt.Errorf("planning: %w", err)
+	}
+	if v := r.cfg.Variant; !slices.Contains(r.cfg.Benchmark.Spec.VariantsInOrder(), v) {
+		return fmt.Errorf("variant %q is prepared, and the benchmark names %q", v, r.cfg.Benchmark.Spec.Variants)
 	}
 	saved, err := openCheckpoint(r.dir, r.cfg)
 	if err != nil {
@@ -127,7 +130,7 @@ func (r *run) measure(ctx context.Context) error {
 		}
 	}
 	r.change(func() {
-		r.progress = newProgress(r.plan, rows)
+		r.progress = newProgress(r.plan, rows, r.cfg.Variant)
 		r.state.Rows = inOrder(rows)
 	})
 	lab, err := r.prepare(ctx)
@@ -137,6 +140,9 @@ func (r *run) measure(ctx context.Context) error {
 	// What cannot be left ends with the generator.
 	defer func() { _ = lab.Close(ctx) }()
 	for i, step := range r.plan.Steps {
+		if step.Variant != r.cfg.Variant {
+			continue
+		}
 		row, done := rows[i]
 		if !done {
 			out, err := method.Run(ctx, lab, step)
@@ -185,7 +191,7 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 			}
 		}
 	}
-	r.change(func() { r.state.Environment = environment(r.cfg.Bed, r.plan, r.info) })
+	r.change(func() { r.state.Environment = environment(r.cfg.Bed, r.cfg.Benchmark.Spec.Variants, r.plan, r.info) })
 	hops, err := method.Resolve(ctx, r.gen, r.plan, r.info, r.resolveTimeout)
 	if err != nil {
 		return nil, err
@@ -232,7 +238,7 @@ func conclude(ctx context.Context, rows []v1alpha1.ResultRow, err error) (v1alph
 	measured := 0
 	for _, row := range rows {
 		if row.Sent > 0 && row.Received == 0 {
-			return v1alpha1.PhaseFailed, v1alpha1.ReasonNothingForwarded, fmt.Sprintf("the device forwarded nothing: test %s, %s: %s", row.Test, row.SizeName(), row.Message)
+			return v1alpha1.PhaseFailed, v1alpha1.ReasonNothingForwarded, fmt.Sprintf("the device forwarded nothing: test %s, %s: %s", testName(row), row.SizeName(), row.Message)
 		}
 		// A tester that could not even offer the lowest load measured nothing.
 		if row.Sent > 0 && (row.LineRatePPM > 0 || row.Validity != v1alpha1.ValidityGeneratorBound) {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"errors"
+	"fmt"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
@@ -27,7 +28,11 @@ func NewSim(cfg Config, opts ...sim.Option) (*sim.Engine, error) {
 		return nil, err
 	}
 	opts = append([]sim.Option{sim.WithJitter(average, maximum)}, opts...)
-	if d := cfg.Bed.Spec.Device.Simulated; d != nil && d.Behaviour != nil {
+	device, found := cfg.Bed.Spec.Device.As(cfg.Variant)
+	if !found {
+		return nil, fmt.Errorf("test bed %s has no variant %q of its device", cfg.Bed.Name, cfg.Variant)
+	}
+	if d := device.Simulated; d != nil && d.Behaviour != nil {
 		opts = append([]sim.Option{sim.WithBehaviour(*d.Behaviour)}, opts...)
 	}
 	return sim.New(cfg.Model, modelled, opts...)

@@ -15,10 +15,11 @@ type Table struct {
 	Text   *string
 }
 
-// Tables are those that the bed's device names, the model first; none of a device
-// that is not modelled.
+// Tables are those that the bed's device names in the variant of the run, the model
+// first; none of a device that is not modelled.
 func (c *Config) Tables() []Table {
-	d := c.Bed.Spec.Device.Simulated
+	device, _ := c.Bed.Spec.Device.As(c.Variant)
+	d := device.Simulated
 	if d == nil {
 		return nil
 	}

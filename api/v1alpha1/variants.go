@@ -1,0 +1,92 @@
+package v1alpha1
+
+import "slices"
+
+// VariantName names a configuration of a device. Its form is checked where a bed
+// gives it; elsewhere it is only repeated.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
+type VariantName string
+
+// DeviceVariant is a named configuration of the bed's device. What it does not
+// give is as the device has it; one that gives nothing is the device as it is.
+//
+// +kubebuilder:validation:AtMostOneOf=containerlab;simulated
+type DeviceVariant struct {
+	// name of the variant, unique in the bed.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'\"' + self + '\" is not the name of a variant: use lower-case letters, digits and dashes, such as fec-on'"
+	Name VariantName `json:"name"`
+	// containerlab is what a device of containerlab has differently.
+	// +optional
+	Containerlab *ContainerlabVariant `json:"containerlab,omitempty"`
+	// simulated is what a modelled device has differently.
+	// +optional
+	Simulated *SimulatedVariant `json:"simulated,omitempty"`
+}
+
+// ContainerlabVariant is another topology with the same node and the same links.
+type ContainerlabVariant struct {
+	// topology is the containerlab topology file of the variant.
+	// +required
+	Topology TopologySource `json:"topology"`
+}
+
+// SimulatedVariant is another model, another behaviour, or both.
+//
+// +kubebuilder:validation:MinProperties=1
+type SimulatedVariant struct {
+	// model is the table of the variant; without it that of the device. Tables of
+	// jitter by load are of the device's own model, and do not go with another one.
+	// +optional
+	Model *ModelSource `json:"model,omitempty"`
+	// behaviour is that of the variant, as a whole; without it that of the device.
+	// +optional
+	Behaviour *SimulatedBehaviour `json:"behaviour,omitempty"`
+}
+
+// As returns the device as a variant configures it, and whether it has a variant
+// of this name. Without a name it is the device as it is.
+func (d Device) As(name VariantName) (Device, bool) {
+	out := *d.DeepCopy()
+	if name == "" {
+		return out, true
+	}
+	i := slices.IndexFunc(out.Variants, func(v DeviceVariant) bool { return v.Name == name })
+	if i < 0 {
+		return out, false
+	}
+	v := out.Variants[i].DeepCopy()
+	if v.Containerlab != nil && out.Containerlab != nil {
+		out.Containerlab.Topology = v.Containerlab.Topology
+	}
+	if v.Simulated != nil && out.Simulated != nil {
+		if v.Simulated.Model != nil {
+			out.Simulated.Model = *v.Simulated.Model
+			out.Simulated.JitterAverageByLoad, out.Simulated.JitterMaximumByLoad = nil, nil // They are of the other model.
+		}
+		if v.Simulated.Behaviour != nil {
+			out.Simulated.Behaviour = v.Simulated.Behaviour
+		}
+	}
+	return out, true
+}
+
+// VariantsInOrder are the variants that the tests run for, in their order: the
+// one without a name when the spec names none.
+func (s *BenchmarkSpec) VariantsInOrder() []VariantName {
+	if len(s.Variants) == 0 {
+		return []VariantName{""}
+	}
+	return s.Variants
+}
+
+// VariantAfter is the variant that follows another one, and whether there is one.
+func (s *BenchmarkSpec) VariantAfter(name VariantName) (next VariantName, found bool) {
+	i := slices.Index(s.Variants, name)
+	if i < 0 || i+1 >= len(s.Variants) {
+		return "", false
+	}
+	return s.Variants[i+1], true
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// A benchmark with variants is refused with what to do where they cannot be had.
+func TestRunRefusesVariants(t *testing.T) {
+	named := strings.Replace(simBenchmark, "  tests:\n", "  variants: [slow, fast]\n  tests:\n", 1)
+	const model = "model: {configMapRef: {name: models, key: chassis.csv}}"
+	having := func(fast string) string {
+		return strings.Replace(simManifests, "device: {simulated: {"+model+"}}",
+			"device:\n    simulated: {"+model+"}\n    variants:\n    - {name: slow}\n    - {name: fast, simulated: {"+fast+"}}", 1)
+	}
+	virtual := strings.Replace(simManifests, "device: {simulated: {"+model+"}}\n  engine: {kind: sim, sim: {ports: {count: 256, speed: 100G}}}",
+		`device:
+    containerlab: {topology: {configMapRef: {name: router, key: topology.clab.yaml}}, node: dut}
+    variants:
+    - {name: slow}
+    - {name: fast, containerlab: {topology: {configMapRef: {name: router, key: fast.clab.yaml}}}}
+  engine: {kind: xdp}
+  ports:
+  - {name: p1, node: lab, attachment: {hostDevice: {interface: eth1}}, speed: 1G, addresses: [198.18.1.2/24], gateways: [198.18.1.1]}
+  - {name: p2, node: lab, attachment: {hostDevice: {interface: eth2}}, speed: 1G, addresses: [198.18.2.2/24], gateways: [198.18.2.1]}`, 1)
+	for name, test := range map[string]struct{ rest, want string }{
+		"a bed without them":   {simManifests, `spec.variants[0]: Invalid value: "slow": the device of test bed chassis has no variants`},
+		"a model that is gone": {having("model: {configMapRef: {name: models, key: quick.csv}}"), `spec.device.variants[1].simulated.model.configMapRef.key: ConfigMap "models" in`},
+		"nothing different":    {having(""), "spec.device.variants[1].simulated"},
+		"another kind of device": {strings.Replace(having("model: {configMapRef: {name: models, key: chassis.csv}}"), "simulated: {model: {configMapRef: {name: models, key: chassis.csv}}}}\n",
+			"containerlab: {topology: {configMapRef: {name: a, key: b}}}}\n", 1), "device.variants gives containerlab, and the device is not of containerlab"},
+		"a device that a router stands in for": {virtual, "and without a cluster a Linux router or bridge stands in for the device, which has no variants"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start(t, "run", "-f", manifests(t, named, test.rest)).wants(exitUse, "", test.want)
+		})
+	}
+}

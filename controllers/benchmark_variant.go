@@ -1,0 +1,63 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// variant says how the device is configured from here on. A benchmark that names
+// variants goes through the phases after this one once for each: device, traffic
+// pods and runner are made for one variant, and all of them are gone before the
+// next is begun.
+func (r *benchmarkReconciler) variant(ctx context.Context, s *scope) (step, error) {
+	if reasonOf(s.Status.Conditions, v1alpha1.ConditionDeviceReady) == v1alpha1.ReasonVariantMeasured {
+		return r.nextVariant(ctx, s)
+	}
+	if s.Status.Variant == "" {
+		s.Status.Variant = s.Spec.VariantsInOrder()[0]
+	}
+	device, found := s.bed.Spec.Device.As(s.Status.Variant)
+	if !found {
+		return s.end(v1alpha1.PhaseError, v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceFailed, fmt.Sprintf(
+			"the device of bed %s has no variant %s any more: somebody changed the bed while the benchmark had it; %s", s.bed.Name, s.Status.Variant, rowsKept(s))), nil
+	}
+	s.device = device
+	return proceed(), nil
+}
+
+// leaveVariant begins to make room for the next variant. It is stored together
+// with the rows of this one, before anything is removed.
+func (s *scope) leaveVariant(next v1alpha1.VariantName) step {
+	s.Status.Phase = v1alpha1.PhasePreparing
+	s.set(v1alpha1.ConditionDeviceReady, metav1.ConditionFalse, v1alpha1.ReasonVariantMeasured, fmt.Sprintf(
+		"variant %s was measured, and is removed before variant %s is prepared", s.Status.Variant, next))
+	return again(soon)
+}
+
+// nextVariant removes what was made for a variant, and only then begins the next
+// one: what an operator that dies in between finds is always of the variant that
+// the status names.
+func (r *benchmarkReconciler) nextVariant(ctx context.Context, s *scope) (step, error) {
+	left, err := r.sweep(ctx, s.run)
+	if err == nil && left == "" {
+		s.Status.Variant, _ = s.Spec.VariantAfter(s.Status.Variant)
+		s.Status.Message = fmt.Sprintf("variant %s is being prepared", s.Status.Variant)
+		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionDeviceReady)
+		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionTrafficReady)
+		return again(soon), nil
+	}
+	if err != nil {
+		left = firstOf(left, "failing") + ": " + err.Error()
+	}
+	s.Status.Message = fmt.Sprintf("variant %s is being removed: %s", s.Status.Variant, left)
+	if next, late := s.late(v1alpha1.ConditionDeviceReady, v1alpha1.ReasonCleanUpFailed, r.Deadlines.CleanUp,
+		fmt.Sprintf("variant %s was not removed (%s; %s)", s.Status.Variant, left, rowsKept(s))); late {
+		return next, nil
+	}
+	return again(r.Poll), nil
+}

@@ -1,0 +1,171 @@
+package compare
+
+import (
+	"slices"
+	"strings"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/result"
+)
+
+// Difference is how the device in one variant differs from the device in the
+// first variant of a benchmark, in the same test at the same frame size and load.
+type Difference struct {
+	// variant that differs.
+	Variant v1alpha1.VariantName `json:"variant"`
+	// baseline is the first variant of the benchmark, which all others are compared
+	// with.
+	Baseline v1alpha1.VariantName `json:"baseline"`
+	// test is the name of the test.
+	Test string `json:"test"`
+	// method of the test.
+	Method v1alpha1.Method `json:"method"`
+	// frameSize in bytes, with FCS.
+	FrameSize int32 `json:"frameSize"`
+	// frameMix is the name of the mix that was sent in place of a frame size, which is
+	// 0 then.
+	FrameMix string `json:"frameMix,omitempty"`
+	// load asked for, such as "50%" or "throughput".
+	Load v1alpha1.Load `json:"load,omitempty"`
+	// lossRatioPPM is the loss ratio of a partial drop rate in parts per million.
+	LossRatioPPM int64 `json:"lossRatioPPM,omitempty"`
+	// deltas are the differences of throughput, latency and jitter.
+	Deltas Deltas `json:"deltas"`
+	// figures are the differences of what the method measures besides.
+	Figures []FigureDifference `json:"figures,omitempty"`
+	// notes say why a difference is absent, and at which loads latencies were
+	// measured when these differ.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Deltas are what a variant has more than the first one; less is negative. What
+// cannot be told is absent.
+type Deltas struct {
+	// framesPerSecond is the difference of the load found, in frames/s; only of a
+	// test that searches one.
+	FramesPerSecond *int64 `json:"framesPerSecond,omitempty"`
+	// framesPerSecondPPM is the same in parts per million of the first variant's,
+	// rounded half away from zero. Absent also when that is 0.
+	FramesPerSecondPPM *int64 `json:"framesPerSecondPPM,omitempty"`
+	// latencyMinNs is the difference of the lowest latencies in nanoseconds.
+	LatencyMinNs *int64 `json:"latencyMinNs,omitempty"`
+	// latencyAvgNs is the difference of the mean latencies.
+	LatencyAvgNs *int64 `json:"latencyAvgNs,omitempty"`
+	// latencyMaxNs is the difference of the highest latencies. It may be negative
+	// where that of the mean is not.
+	LatencyMaxNs *int64 `json:"latencyMaxNs,omitempty"`
+	// jitterAvgNs is the difference of the mean jitters.
+	JitterAvgNs *int64 `json:"jitterAvgNs,omitempty"`
+	// jitterMaxNs is the difference of the highest jitters.
+	JitterMaxNs *int64 `json:"jitterMaxNs,omitempty"`
+}
+
+// FigureDifference is the difference of a number that only one method measures.
+type FigureDifference struct {
+	// name of the number, as the heading of its column: "burst avg".
+	Name string `json:"name"`
+	// unit is ppm, ns, or what is counted; absent when the name says it.
+	Unit string `json:"unit,omitempty"`
+	// difference from the first variant; absent when one of the two has no number.
+	Difference *int64 `json:"difference,omitempty"`
+}
+
+// Differences tells how the rows of a benchmark in each later variant differ from
+// those in the first, in the order of the variants and of the tests. A variant
+// without any row is left out.
+func Differences(variants []v1alpha1.VariantName, rows []v1alpha1.ResultRow) []Difference {
+	if len(variants) < 2 {
+		return nil
+	}
+	of := func(name v1alpha1.VariantName) Result {
+		r := Result{Subject: Subject{Name: string(name)}}
+		for _, row := range rows {
+			if row.Variant == name {
+				row.Variant = "" // What belongs together has the same key.
+				r.Rows = append(r.Rows, row)
+			}
+		}
+		return r
+	}
+	baseline := of(variants[0])
+	var all []Difference
+	for _, name := range variants[1:] {
+		other := of(name)
+		if len(baseline.Rows) == 0 || len(other.Rows) == 0 {
+			continue
+		}
+		for _, k := range keysOf([]Result{baseline, other}) {
+			d := difference(k, baseline, other)
+			d.Variant, d.Baseline = name, variants[0]
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// difference compares the rows of one key.
+func difference(k key, baseline, other Result) Difference {
+	d := Difference{Test: k.test, Method: k.method, FrameSize: k.size, FrameMix: k.mix, Load: k.load, LossRatioPPM: k.lossRatioPPM}
+	results := []Result{baseline, other}
+	rows := rowsOf(k, results)
+	delta := func(metric Metric) (n, ppm *int64) {
+		cells := []Cell{cell(rows[0], metric), cell(rows[1], metric)}
+		differ(&cells[1], cells[0])
+		for i, c := range cells {
+			if note := results[i].Subject.Name + ": " + c.Reason; c.Status != Ranked && !slices.Contains(d.Notes, note) {
+				d.Notes = append(d.Notes, note)
+			}
+		}
+		if metric == LatencyAvg {
+			if note := loads(results, cells, rows); note != "" {
+				d.Notes = append(d.Notes, note)
+			}
+		}
+		return cells[1].Difference, cells[1].DifferencePPM
+	}
+	if k.method == v1alpha1.MethodThroughput || k.method == v1alpha1.MethodPartialDropRate {
+		d.Deltas.FramesPerSecond, d.Deltas.FramesPerSecondPPM = delta(Throughput)
+	}
+	d.Deltas.LatencyMinNs, _ = delta(latencyMin)
+	d.Deltas.LatencyAvgNs, _ = delta(LatencyAvg)
+	d.Deltas.LatencyMaxNs, _ = delta(LatencyMax)
+	d.Deltas.JitterAvgNs, _ = delta(jitterAvg)
+	d.Deltas.JitterMaxNs, _ = delta(jitterMax)
+	d.Figures = figures(k.method, rows)
+	return d
+}
+
+// figures are the differences of a method's own columns.
+func figures(name v1alpha1.Method, rows []*v1alpha1.ResultRow) []FigureDifference {
+	own, _ := method.Describe(name)
+	var all []FigureDifference
+	for _, c := range own.Columns {
+		f := FigureDifference{Name: c.FullName(), Unit: unitOf(c)}
+		cells := make([]Cell, len(rows))
+		for i, row := range rows {
+			if row == nil || !result.Trusted(row.Validity) {
+				continue
+			}
+			if value, ok := c.Value(row); ok {
+				cells[i] = Cell{Status: Ranked, Value: &value}
+			}
+		}
+		differ(&cells[1], cells[0])
+		f.Difference = cells[1].Difference
+		all = append(all, f)
+	}
+	return all
+}
+
+// unitOf is the unit of a column's number; a count's is in the column's heading.
+func unitOf(c method.Column) string {
+	switch c.Unit {
+	case method.PPM:
+		return "ppm"
+	case method.Nanoseconds:
+		return "ns"
+	}
+	_, unit, _ := strings.Cut(c.Heading, ", ")
+	return unit
+}

@@ -1,0 +1,160 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/compare"
+	"nodrop.dev/nodrop/internal/method"
+)
+
+const readingDifferences = "Differences are those from the first variant, with their sign: a plus is more, a minus is less. " +
+	"Mean and highest latency are told apart: one may rise while the other falls. There is none where one of the two cannot be believed, " +
+	"or where frames were lost, since the latency is then that of a full queue."
+
+// differenceTable is how one variant differs from the first in one test.
+type differenceTable []compare.Difference
+
+// differenceTables divides the differences into those of one table each.
+func (d *Document) differenceTables() []differenceTable {
+	var all []differenceTable
+	for i, one := range d.Differences {
+		if i == 0 || one.Test != d.Differences[i-1].Test || one.Variant != d.Differences[i-1].Variant {
+			all = append(all, nil)
+		}
+		all[len(all)-1] = append(all[len(all)-1], one)
+	}
+	return all
+}
+
+// title names the table: "Difference of fec-on from fec-off: test throughput".
+func (t differenceTable) title() string {
+	return fmt.Sprintf("Difference of %s from %s: test %s", t[0].Variant, t[0].Baseline, t[0].Test)
+}
+
+// grid has a line per row of the test. The columns of a method that measures
+// something else stand in place of latency and jitter, as in its own table.
+func (t differenceTable) grid() *grid {
+	g := &grid{columns: []column{{"frame", "bytes", false}}}
+	withLoad := slices.ContainsFunc(t, func(d compare.Difference) bool { return d.Load != "" })
+	withLoss := slices.ContainsFunc(t, func(d compare.Difference) bool { return d.LossRatioPPM > 0 })
+	searched := t[0].Method == v1alpha1.MethodThroughput || t[0].Method == v1alpha1.MethodPartialDropRate
+	own, measuresItself := method.Describe(t[0].Method)
+	add := func(when bool, columns ...column) {
+		if when {
+			g.columns = append(g.columns, columns...)
+		}
+	}
+	add(withLoad, column{"", "load", true})
+	add(withLoss, column{"", "goal", true})
+	add(searched, column{"rate", "frames/s", false}, column{"rate", "%", false})
+	for _, c := range own.Columns {
+		add(measuresItself, column{c.Heading, c.Name, false})
+	}
+	add(!measuresItself,
+		column{"latency, us", "min", false}, column{"latency, us", "avg", false}, column{"latency, us", "max", false},
+		column{"jitter, us", "avg", false}, column{"jitter, us", "max", false})
+	for _, d := range t {
+		cells := []string{sizeCell(d.FrameSize, d.FrameMix)}
+		if withLoad {
+			cells = append(cells, string(d.Load))
+		}
+		if withLoss {
+			cells = append(cells, goalOf(d.LossRatioPPM))
+		}
+		x := d.Deltas
+		if searched {
+			cells = append(cells, delta(x.FramesPerSecond, group), delta(x.FramesPerSecondPPM, inUnit(method.PPM)))
+		}
+		if measuresItself {
+			for i, c := range own.Columns {
+				cells = append(cells, delta(d.Figures[i].Difference, inUnit(c.Unit)))
+			}
+		} else {
+			for _, ns := range []*int64{x.LatencyMinNs, x.LatencyAvgNs, x.LatencyMaxNs, x.JitterAvgNs, x.JitterMaxNs} {
+				cells = append(cells, delta(ns, micros))
+			}
+		}
+		g.rows = append(g.rows, cells)
+	}
+	return g
+}
+
+// delta writes a difference with its sign, and one that is not known as a dash.
+func delta(n *int64, write func(int64) string) string {
+	if n == nil {
+		return "-"
+	}
+	return signed(*n, write)
+}
+
+// notes are those of the rows, each once with the rows that it is about.
+func (t differenceTable) notes() []note {
+	var notes []note
+	for _, d := range t {
+		label := rowName(v1alpha1.SizeName(d.FrameSize, d.FrameMix), d.Load)
+		if d.LossRatioPPM > 0 {
+			label += " " + goalOf(d.LossRatioPPM)
+		}
+		for _, text := range d.Notes {
+			if i := slices.IndexFunc(notes, func(n note) bool { return n.text == text }); i >= 0 {
+				notes[i].rows += ", " + label
+			} else {
+				notes = append(notes, note{label, text})
+			}
+		}
+	}
+	return notes
+}
+
+// differencesText is what text and Markdown have in common; heading begins a
+// table, and item writes a note.
+func (d *Document) differencesText(heading string, write func(*grid) string, item func(note) string) string {
+	var b strings.Builder
+	for _, t := range d.differenceTables() {
+		fmt.Fprintf(&b, "\n%s%s\n\n%s", heading, t.title(), write(t.grid()))
+		for i, n := range t.notes() {
+			if i == 0 {
+				b.WriteString("\n")
+			}
+			b.WriteString(item(n))
+		}
+	}
+	return b.String()
+}
+
+// differenceSections are the tables of the report in HTML.
+func (d *Document) differenceSections() []section {
+	var all []section
+	for i, t := range d.differenceTables() {
+		s := section{ID: fmt.Sprintf("difference-%d", i+1), Title: t.title(), Table: t.grid().html(t.title())}
+		for _, n := range t.notes() {
+			s.note(n)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// deltasOf are the differences of a row; nil for rows of the first variant.
+func (d *Document) deltasOf(row *v1alpha1.ResultRow) *compare.Difference {
+	for i, x := range d.Differences {
+		if x.Variant == row.Variant && x.Test == row.Test && x.FrameSize == row.FrameSize && x.FrameMix == row.FrameMix && x.Load == row.Load && x.LossRatioPPM == row.LossRatioPPM {
+			return &d.Differences[i]
+		}
+	}
+	return nil
+}
+
+// testName names a test and its variant in few words: "throughput (fec-on)".
+func testName(test string, variant v1alpha1.VariantName) string {
+	if variant == "" {
+		return test
+	}
+	return fmt.Sprintf("%s (%s)", test, variant)
+}
+
+// variantOf names the variant of a row after its test: ", variant fec-on".
+func variantOf(name v1alpha1.VariantName) string { return after(", variant ", string(name)) }

@@ -1,0 +1,53 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Prepared is a device that is prepared as the variant of the configuration says,
+// with the generator that is cabled to it.
+type Prepared struct {
+	Config    Config
+	Generator traffic.Generator
+}
+
+// RunVariants runs a benchmark in one process: once for each variant that it
+// names, in their order, or once when it names none. Each begins with the rows of
+// those before it. An outcome that ends the benchmark ends it here; a device that
+// forwards nothing in one variant does not keep the others from being measured.
+// The generators stay open.
+func RunVariants(ctx context.Context, variants []Prepared, opts ...Option) State {
+	var state State
+	for i, v := range variants {
+		if i > 0 {
+			v.Config.Rows = state.Rows
+		}
+		state = Run(ctx, v.Config, v.Generator, opts...)
+		if !state.Finished() {
+			break
+		}
+	}
+	return state
+}
+
+// Finished reports whether a run came to the end of its plan, whatever it
+// measured: another variant of the device can be next.
+func (s State) Finished() bool {
+	switch s.Reason {
+	case v1alpha1.ReasonAllMeasured, v1alpha1.ReasonNothingForwarded, v1alpha1.ReasonGeneratorBound:
+		return s.Done
+	}
+	return false
+}
+
+// testName names the test of a row for a person, with its variant.
+func testName(row v1alpha1.ResultRow) string {
+	if row.Variant == "" {
+		return row.Test
+	}
+	return fmt.Sprintf("%s (%s)", row.Test, row.Variant)
+}
