@@ -55,10 +55,10 @@ func (p Plan) Memberships() []traffic.Membership {
 }
 
 // after is the group that follows a membership.
-func after(m traffic.Membership) netip.Addr { return Offset(m.Group, m.Count) }
+func after(m traffic.Membership) netip.Addr { return offset(m.Group, m.Count) }
 
-// Offset is the address n after another one, invalid beyond the last.
-func Offset(a netip.Addr, n uint32) netip.Addr {
+// offset is the address n after another one, invalid beyond the last.
+func offset(a netip.Addr, n uint32) netip.Addr {
 	b := a.AsSlice()
 	carry := uint64(n)
 	for i := len(b) - 1; i >= 0 && carry > 0; i-- {
