@@ -1,6 +1,7 @@
 package method
 
 import (
+	"context"
 	"net/netip"
 	"slices"
 	"strings"
@@ -101,6 +102,36 @@ func TestGroupDelaysAreExact(t *testing.T) {
 	// At 5.31 s, frame 7,901,785 left 480 ns ago: 5.31 s hold 7,901,785.7 intervals.
 	if s := rows[2].GroupDelay; s == nil || s.MinNs != 310_000_000-480+1000 || s.MaxNs != s.MinNs || s.Method != "" || s.Receivers != 3 || s.Unseen != 0 {
 		t.Errorf("leave: %+v %q", s, rows[2].Message)
+	}
+}
+
+// interrupted is a generator that breaks once when a trial is read.
+type interrupted struct {
+	*sim.Engine
+	reads int
+}
+
+func (i *interrupted) Read(ctx context.Context) (traffic.Measurement, error) {
+	if i.reads++; i.reads == 2 {
+		return traffic.Measurement{}, traffic.ErrInterrupted
+	}
+	return i.Engine.Read(ctx)
+}
+
+// A trial that is repeated after its ports have joined begins without a membership
+// again, when the device has had the rest time to cease.
+func TestAGroupDelayIsRepeated(t *testing.T) {
+	b := v1alpha1.SimulatedBehaviour{JoinDelay: lasting(25 * time.Millisecond), LeaveDelay: lasting(4 * time.Second)}
+	p := fanOut(t, 10, joinTest("A"))
+	failures := 0
+	lab := open(t, &interrupted{Engine: simulate(t, ideal, p, sim.WithBehaviour(b))}, p, func(e Event) {
+		if e.Failure != nil {
+			failures++
+		}
+	})
+	out := mustRun(t, lab, p.Steps[0])
+	if s := rowOf(p, out).GroupDelay; failures != 1 || s == nil || s.MinNs != s.MaxNs || s.MaxNs != 25_001_256 || out.Trials != 3 {
+		t.Errorf("%d failures, %d trials: %+v, %q", failures, out.Trials, s, out.Invalid)
 	}
 }
 
