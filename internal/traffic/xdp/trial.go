@@ -17,10 +17,11 @@ const unsentShare = 10_000
 type trial struct {
 	traffic.Trial
 	senders []*sender
-	// cpu, drops and pauses, which have one entry per port, are as they were when the
+	// cpu and drops, which has one entry per port, are as they were when the
 	// trial began.
-	cpu    cpuTime
-	drops  []uint64
+	cpu   cpuTime
+	drops []uint64
+	// pauses of each port when the trial began.
 	pauses []pauses
 }
 
