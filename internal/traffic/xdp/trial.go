@@ -19,10 +19,11 @@ type trial struct {
 	senders []*sender
 	// begin is when sending began, on the monotonic clock.
 	begin int64
-	// cpu, drops and pauses, which have one entry per port, are as they were when the
+	// cpu and drops, which has one entry per port, are as they were when the
 	// trial began.
-	cpu    cpuTime
-	drops  []uint64
+	cpu   cpuTime
+	drops []uint64
+	// pauses of each port when the trial began.
 	pauses []pauses
 }
 
