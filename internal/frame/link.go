@@ -60,6 +60,8 @@ func (p Packet) check() error {
 		return fmt.Errorf("VLAN %d: want 1 to 4094, or 0 for none", p.VLAN)
 	case p.Priority > 7:
 		return fmt.Errorf("VLAN priority %d: want 0 to 7", p.Priority)
+	case p.VLAN == 0 && p.Priority != 0:
+		return fmt.Errorf("VLAN priority %d without a tag: want a VLAN of 1 to 4094", p.Priority)
 	case len(p.Labels) > MaxLabels:
 		return fmt.Errorf("%d MPLS labels: want at most %d", len(p.Labels), MaxLabels)
 	}

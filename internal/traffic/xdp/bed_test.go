@@ -120,6 +120,20 @@ func (b *bed) plugged() {
 	}
 }
 
+// dropped is how many frames the devices could not send to the tester, for want
+// of room in the ring of a cable.
+func (b *bed) dropped() (n uint64) {
+	b.Helper()
+	for _, c := range b.cables {
+		far, err := c.nl.LinkByName(c.far)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n += far.Attrs().Statistics.TxDropped
+	}
+	return n
+}
+
 func (b *bed) up(nl *netlink.Handle, name string) netlink.Link {
 	b.Helper()
 	l, err := nl.LinkByName(name)

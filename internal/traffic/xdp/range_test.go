@@ -2,6 +2,7 @@ package xdp
 
 import (
 	"encoding/binary"
+	"errors"
 	"net/netip"
 	"slices"
 	"testing"
@@ -45,7 +46,7 @@ func until(fd int, wanted func(gopacket.Packet) bool) ([]byte, error) {
 	for {
 		b, aux := make([]byte, 10_000), make([]byte, 256)
 		n, auxLen, _, _, err := unix.Recvmsg(fd, b, aux, 0)
-		if err == unix.EINTR {
+		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 // do not wait for it. What arrived is read first, so that it is never more than
 // what left.
 func (e *Engine) Sample(context.Context) (traffic.Sample, error) {
-	if e.trial == nil {
+	if e.trial == nil || e.armed {
 		return traffic.Sample{}, errors.New("there is no trial to take a sample of")
 	}
 	var s traffic.Sample
