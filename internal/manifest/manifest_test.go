@@ -237,6 +237,11 @@ func TestRefused(t *testing.T) {
 			want: `has no key "slow.csv"`,
 			hint: `fast.csv`,
 		},
+		"unknown table of jitter": {
+			text: all("key: fast.csv}}", "key: fast.csv}}, jitterMaximumByLoad: {configMapRef: {name: models, key: slow.csv}}"),
+			want: `TestBed "bed": spec.device.simulated.jitterMaximumByLoad.configMapRef.key: ConfigMap "models" in`,
+			hint: `fast.csv`,
+		},
 		"profile of another namespace": {
 			text: all("{name: router}", "{name: router, namespace: a}", "{name: pairs}", "{name: pairs, namespace: b}"),
 			want: `TrafficProfile "pairs" not found`,

@@ -101,3 +101,44 @@ func TestASizeThatTheModelDoesNotHave(t *testing.T) {
 		t.Errorf("row %+v does not say so", row)
 	}
 }
+
+// What is wrong in a table is told with its key, line, column and value, and what
+// it does not say with the row.
+func TestTablesOfJitter(t *testing.T) {
+	source := func(key string) *v1alpha1.ModelSource {
+		return &v1alpha1.ModelSource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "tables", Key: key}}
+	}
+	cfg := small(good)
+	device := cfg.Bed.Spec.Device.Simulated
+	device.JitterAverageByLoad, device.JitterMaximumByLoad = source("average.csv"), source("maximum.csv")
+	cfg.JitterAverageByLoad = "frame_size_bytes,load_20_percent_us,throughput_rate_us\n64,0.05,0.1\n128,0.01,0.1\n"
+	cfg.JitterMaximumByLoad = "frame_size_bytes,load_20_percent_us,throughput_rate_us\n64,often,0.2\n"
+	want := `device.simulated.jitterMaximumByLoad: ConfigMap tables, key maximum.csv: jitter table line 2, column load_20_percent_us: "often" is not a number`
+	if _, err := NewSim(cfg); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	cfg.JitterMaximumByLoad = strings.Replace(cfg.JitterMaximumByLoad, "often", "0.01", 1)
+	want = `jitterAverageByLoad: ConfigMap tables, key average.csv: jitter table of the average line 2, column load_20_percent_us: 50 ns at 64 bytes is above the 10 ns`
+	if _, err := NewSim(cfg); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	cfg.JitterMaximumByLoad = strings.Replace(cfg.JitterMaximumByLoad, "0.01", "0.15", 1)
+	state := runSim(t, cfg)
+	if state.Outcome != v1alpha1.PhasePassed || !strings.Contains(state.Environment.EngineDetail, "maximum jitter by load from tables/maximum.csv") {
+		t.Fatalf("%s: %s, %+v", state.Outcome, state.Message, state.Environment)
+	}
+	for _, row := range state.Rows {
+		said := ""
+		switch {
+		case row.Load == "10%" && row.FrameSize == 64:
+			said = "average and maximum jitter at 10% of line rate is not in the table: that at 20%, its lowest load, was used"
+		case row.Load == "10%":
+			said = "average jitter at 10% of line rate is not in the table: that at 20%, its lowest load, was used; maximum jitter of 128 B is not in the table: that of the device model was used"
+		case row.FrameSize == 128:
+			said = "maximum jitter of 128 B is not in the table: that of the device model was used"
+		}
+		if row.Message != said {
+			t.Errorf("%s %d B %s: message %q, want %q", row.Test, row.FrameSize, row.Load, row.Message, said)
+		}
+	}
+}
