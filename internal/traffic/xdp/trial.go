@@ -21,6 +21,7 @@ type trial struct {
 	// trial began.
 	cpu   cpuTime
 	drops []uint64
+	watch watch
 }
 
 // Arm implements traffic.Armer.
@@ -105,6 +106,9 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 		}
 		s.schedule = newSchedule(slots, loads, t.Duration)
 		t.senders = append(t.senders, s)
+	}
+	if t.watch, err = e.watch(); err != nil {
+		return err
 	}
 	t.cpu, err = cpuNow()
 	return err
@@ -202,7 +206,7 @@ func (e *Engine) observe(m *traffic.Measurement) error {
 		}
 		m.Notes = append(m.Notes, p.dropNote(drops-e.trial.drops[i])...)
 	}
-	return nil
+	return e.changes(m)
 }
 
 // read adds what the sender sent to a measurement.
