@@ -75,6 +75,9 @@ func TestValidity(t *testing.T) {
 	}
 	foreign := traffic.Note{Kind: traffic.NoteForeignLoad, Text: "others used 1.3 of 2 processors"}
 	dropped := traffic.Note{Kind: traffic.NoteReceiver, Text: "p2 dropped 3 frames"}
+	flapped := traffic.Note{Kind: traffic.NoteCounter, Text: "the link of port p1 came or went 2 times"}
+	stepped := traffic.Note{Kind: traffic.NoteClock, Text: "the clock of lab-1 was set back by 1s"}
+	flooded := traffic.Note{Kind: traffic.NoteMisdelivered, Text: "3 test frames arrived at p3"}
 	virtual := v1alpha1.Device{Containerlab: &v1alpha1.ContainerlabDevice{}}
 	physical := v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{}}
 	simulated := v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{}}
@@ -96,6 +99,11 @@ func TestValidity(t *testing.T) {
 		"slow tester":               {virtual, "veth", whole(foreign), short, v1alpha1.ValidityGeneratorBound, []string{"to send the 100 frames", "others used", "software"}},
 		"receiver dropped":          {simulated, "", whole(dropped), nil, v1alpha1.ValidityGeneratorBound, []string{"p2 dropped 3 frames"}},
 		"dropped above":             {simulated, "", whole(), whole(dropped), v1alpha1.ValidityGeneratorBound, []string{"p2 dropped 3 frames"}},
+		"a link went down":          {simulated, "", whole(flapped), nil, v1alpha1.ValidityContended, []string{"came or went 2 times"}},
+		"a link went down above":    {simulated, "", whole(), whole(flapped), v1alpha1.ValidityContended, []string{"came or went 2 times"}},
+		"the clock was set":         {simulated, "", whole(stepped), nil, v1alpha1.ValidityContended, []string{"set back by 1s"}},
+		"the clock was set above":   {simulated, "", whole(), whole(stepped), v1alpha1.ValidityValid, nil},
+		"frames at the wrong port":  {simulated, "", whole(flooded), nil, v1alpha1.ValidityValid, nil},
 		"too many came back":        {simulated, "", &method.Trial{Sent: 1, Excess: 2}, nil, v1alpha1.ValidityGeneratorBound, []string{"2 more frames were received than sent"}},
 		"nothing ran":               {simulated, "", nil, nil, v1alpha1.ValidityValid, nil},
 	}
@@ -124,5 +132,14 @@ func TestRowWithoutATrial(t *testing.T) {
 	row := Row(plan.Plan{}, &v1alpha1.TestBed{}, traffic.Info{}, method.Outcome{Step: step, Message: "not measured"})
 	if row.Load != "throughput" || row.LineRatePPM != 0 || row.FramesPerSecond != 0 || row.Latency != nil || row.Message != "not measured" || row.Validity != v1alpha1.ValidityValid {
 		t.Errorf("%+v", row)
+	}
+}
+
+// Frames that arrived at a wrong port are told of in the row's message.
+func TestMisdeliveredFramesAreTold(t *testing.T) {
+	trial := &method.Trial{Sent: 1, Received: 1, Notes: []traffic.Note{{Kind: traffic.NoteMisdelivered, Text: "3 test frames arrived at p3"}}}
+	row := Row(plan.Plan{}, &v1alpha1.TestBed{}, traffic.Info{}, method.Outcome{Trial: trial, Message: "so it is"})
+	if row.Message != "so it is; 3 test frames arrived at p3" || row.Validity != v1alpha1.ValidityValid {
+		t.Errorf("%q, %s", row.Message, row.Validity)
 	}
 }

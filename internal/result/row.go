@@ -33,7 +33,7 @@ func Row(p plan.Plan, bed *v1alpha1.TestBed, info traffic.Info, out method.Outco
 		row.TrialMilliseconds = t.Duration.Milliseconds()
 		row.Latency = Summary(t.Latency())
 		for _, n := range t.Notes {
-			if n.Kind == traffic.NoteModel {
+			if n.Kind == traffic.NoteModel || n.Kind == traffic.NoteMisdelivered {
 				messages = append(messages, n.Text)
 			}
 		}

@@ -28,6 +28,7 @@ var policies = []policy{
 	{v1alpha1.ValidityGeneratorBound, testerWasTheLimit},
 	{v1alpha1.ValidityGeneratorBound, testerLostFrames},
 	{v1alpha1.ValidityContended, othersUsedTheTester},
+	{v1alpha1.ValidityContended, testerWasDisturbed},
 	{v1alpha1.ValidityUncalibrated, bedWasNotCalibrated},
 	{v1alpha1.ValidityVirtual, deviceIsSoftware},
 }
@@ -79,6 +80,19 @@ func othersUsedTheTester(in Input) []string {
 		return nil
 	}
 	return notes(in.Outcome.Trial, traffic.NoteForeignLoad)
+}
+
+// testerWasDisturbed: a clock was set or a machine slept while the trial ran, or a
+// link went down or a counter backwards, also in the trial that ended a search.
+func testerWasDisturbed(in Input) []string {
+	var reasons []string
+	if t := in.Outcome.Trial; t != nil {
+		reasons = append(notes(t, traffic.NoteClock), notes(t, traffic.NoteCounter)...)
+	}
+	if t := in.Outcome.Limit; t != nil {
+		reasons = append(reasons, notes(t, traffic.NoteCounter)...)
+	}
+	return reasons
 }
 
 func bedWasNotCalibrated(in Input) []string {
