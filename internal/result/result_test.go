@@ -8,10 +8,13 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/version"
 )
 
 // latencyOf counts latencies as an engine does.
@@ -129,7 +132,7 @@ func TestValidity(t *testing.T) {
 
 func TestRowWithoutATrial(t *testing.T) {
 	step := plan.Step{Test: v1alpha1.Test{Name: "latency"}, Method: v1alpha1.MethodLatency, FrameSize: 64, Load: "throughput"}
-	row := Row(plan.Plan{}, &v1alpha1.TestBed{}, traffic.Info{}, method.Outcome{Step: step, Message: "not measured"})
+	row := Row(plan.Plan{}, Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Step: step, Message: "not measured"}})
 	if row.Load != "throughput" || row.LineRatePPM != 0 || row.FramesPerSecond != 0 || row.Latency != nil || row.Message != "not measured" || row.Validity != v1alpha1.ValidityValid {
 		t.Errorf("%+v", row)
 	}
@@ -138,8 +141,32 @@ func TestRowWithoutATrial(t *testing.T) {
 // Frames that arrived at a wrong port are told of in the row's message.
 func TestMisdeliveredFramesAreTold(t *testing.T) {
 	trial := &method.Trial{Sent: 1, Received: 1, Notes: []traffic.Note{{Kind: traffic.NoteMisdelivered, Text: "3 test frames arrived at p3"}}}
-	row := Row(plan.Plan{}, &v1alpha1.TestBed{}, traffic.Info{}, method.Outcome{Trial: trial, Message: "so it is"})
+	row := Row(plan.Plan{}, Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Trial: trial, Message: "so it is"}})
 	if row.Message != "so it is; 3 test frames arrived at p3" || row.Validity != v1alpha1.ValidityValid {
 		t.Errorf("%q, %s", row.Message, row.Validity)
+	}
+}
+
+// A calibration that fits makes a row of a physical device Valid.
+func TestACalibratedBed(t *testing.T) {
+	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	in := Input{
+		Bed:     &v1alpha1.TestBed{},
+		Outcome: method.Outcome{Step: plan.Step{FrameSize: 64}, Trial: &method.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}},
+		Calibration: &v1alpha1.CalibrationStatus{
+			TestBedName: "loops", Time: metav1.NewTime(at), Engine: v1alpha1.EngineXDP, NoDropVersion: version.String(),
+			FrameSizes: []v1alpha1.CalibratedFrameSize{{FrameSize: 64}},
+		},
+		Time: at.Add(time.Hour),
+	}
+	in.Bed.Spec.Device.Physical = &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "one"}
+	in.Bed.Spec.Engine.Kind = v1alpha1.EngineXDP
+	in.Bed.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: "loops"}
+	if row := Row(plan.Plan{}, in); row.Validity != v1alpha1.ValidityValid || row.ValidityReasons != nil {
+		t.Errorf("%s %q", row.Validity, row.ValidityReasons)
+	}
+	in.Outcome.Step.FrameSize = 128
+	if row := Row(plan.Plan{}, in); row.Validity != v1alpha1.ValidityUncalibrated || len(row.ValidityReasons) != 1 || !strings.Contains(row.ValidityReasons[0], "no frames of 128 bytes") {
+		t.Errorf("%s %q", row.Validity, row.ValidityReasons)
 	}
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // Row makes the result row of an outcome.
-func Row(p plan.Plan, bed *v1alpha1.TestBed, info traffic.Info, out method.Outcome) v1alpha1.ResultRow {
+func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
+	out := in.Outcome
 	row := v1alpha1.ResultRow{
 		Test: out.Step.Test.Name, Method: out.Step.Method, FrameSize: int32(out.Step.FrameSize), Load: out.Step.Load,
 		LossRatioPPM: out.Step.LossRatioPPM, LineRatePPM: out.LoadPPM, Search: out.Search,
@@ -42,7 +43,7 @@ func Row(p plan.Plan, bed *v1alpha1.TestBed, info traffic.Info, out method.Outco
 		out.Fill(&row)
 	}
 	row.Message = strings.Join(messages, "; ")
-	row.Validity, row.ValidityReasons = Judge(Input{Bed: bed, Info: info, Outcome: out})
+	row.Validity, row.ValidityReasons = Judge(in)
 	return row
 }
 

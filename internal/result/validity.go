@@ -3,10 +3,13 @@ package result
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/calibration"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/version"
 )
 
 // Input is what a row's validity is judged by.
@@ -14,6 +17,10 @@ type Input struct {
 	Bed     *v1alpha1.TestBed
 	Info    traffic.Info
 	Outcome method.Outcome
+	// Calibration of the bed that this one refers to; nil when there is none.
+	Calibration *v1alpha1.CalibrationStatus
+	// Time at which the run began.
+	Time time.Time
 }
 
 // policy speaks against a row for one reason; it returns no reasons when it has
@@ -99,7 +106,13 @@ func bedWasNotCalibrated(in Input) []string {
 	if in.Bed.Spec.Device.Physical == nil {
 		return nil
 	}
-	return []string{"the bed was not measured back to back, so the tester's own share of latency is not known"}
+	doubt := calibration.Doubt(calibration.Use{
+		Bed: in.Bed, Calibration: in.Calibration, Time: in.Time, Version: version.String(), FrameSize: int32(in.Outcome.Step.FrameSize),
+	})
+	if doubt == "" {
+		return nil
+	}
+	return []string{doubt}
 }
 
 func deviceIsSoftware(in Input) []string {

@@ -64,8 +64,10 @@ func device(bed v1alpha1.TestBed) string {
 	case d.Simulated != nil:
 		ref := d.Simulated.Model.ConfigMapRef
 		return fmt.Sprintf("modelled by %s/%s", ref.Name, ref.Key)
+	case d.BackToBack != nil && d.BackToBack.JoinedBy == v1alpha1.JoinedByCables:
+		return "none: the bed's cables join the ports"
 	case d.BackToBack != nil:
-		return "none: the ports are cabled to each other"
+		return "none: the ports are joined at the tester"
 	}
 	return ""
 }
