@@ -16,7 +16,7 @@ type CalibrationReference struct {
 	// +optional
 	// +kubebuilder:default="720h"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('8760h')",messageExpression="'maxAge is ' + self + ': give 1h to 8760h'"
-	MaxAge metav1.Duration `json:"maxAge,omitempty"`
+	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
 }
 
 // BackToBackJoin says what joins the ports of a bed without a device.

@@ -86,18 +86,21 @@ func TestDoubt(t *testing.T) {
 		change func(*Use)
 		want   string
 	}{
-		"none":                 {func(*Use) {}, ""},
-		"of the same minor":    {func(u *Use) { u.Version = "v0.3.9" }, ""},
-		"just young enough":    {func(u *Use) { u.Time = noon.Add(DefaultMaxAge) }, ""},
-		"not asked for":        {func(u *Use) { u.Bed.Spec.Calibration = nil }, "name that one in spec.calibration.testBedName"},
-		"not there":            {func(u *Use) { u.Calibration = nil }, "test bed loops, which spec.calibration.testBedName names, holds no calibration"},
-		"too old":              {func(u *Use) { u.Time = noon.Add(31 * 24 * time.Hour) }, "was 31 days old, more than spec.calibration.maxAge, 720h0m0s: calibrate again"},
-		"too old for this bed": {func(u *Use) { u.Bed.Spec.Calibration.MaxAge.Duration = time.Hour; u.Time = noon.Add(90 * time.Minute) }, "was 1 hour old, more than spec.calibration.maxAge, 1h0m0s"},
-		"another engine":       {func(u *Use) { u.Calibration.Engine = v1alpha1.EngineSim }, "with the engine sim, and this bed has xdp"},
-		"another version":      {func(u *Use) { u.Version = "v0.4.0" }, "with NoDrop v0.3.1, and this is v0.4.0"},
-		"an unknown version":   {func(u *Use) { u.Version = "devel" }, "this is devel"},
-		"another frame size":   {func(u *Use) { u.FrameSize = 9000 }, "has no frames of 9000 bytes"},
-		"other ports":          {func(u *Use) { u.Bed.Spec.Ports[1].Attachment.HostDevice.Interface = "eth7" }, "without lab-1/eth7, the interface of port p2"},
+		"none":              {func(*Use) {}, ""},
+		"of the same minor": {func(u *Use) { u.Version = "v0.3.9" }, ""},
+		"just young enough": {func(u *Use) { u.Time = noon.Add(DefaultMaxAge) }, ""},
+		"not asked for":     {func(u *Use) { u.Bed.Spec.Calibration = nil }, "name that one in spec.calibration.testBedName"},
+		"not there":         {func(u *Use) { u.Calibration = nil }, "test bed loops, which spec.calibration.testBedName names, holds no calibration"},
+		"too old":           {func(u *Use) { u.Time = noon.Add(31 * 24 * time.Hour) }, "was 31 days old, more than spec.calibration.maxAge, 720h0m0s: calibrate again"},
+		"too old for this bed": {func(u *Use) {
+			u.Bed.Spec.Calibration.MaxAge = &metav1.Duration{Duration: time.Hour}
+			u.Time = noon.Add(90 * time.Minute)
+		}, "was 1 hour old, more than spec.calibration.maxAge, 1h0m0s"},
+		"another engine":     {func(u *Use) { u.Calibration.Engine = v1alpha1.EngineSim }, "with the engine sim, and this bed has xdp"},
+		"another version":    {func(u *Use) { u.Version = "v0.4.0" }, "with NoDrop v0.3.1, and this is v0.4.0"},
+		"an unknown version": {func(u *Use) { u.Version = "devel" }, "this is devel"},
+		"another frame size": {func(u *Use) { u.FrameSize = 9000 }, "has no frames of 9000 bytes"},
+		"other ports":        {func(u *Use) { u.Bed.Spec.Ports[1].Attachment.HostDevice.Interface = "eth7" }, "without lab-1/eth7, the interface of port p2"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

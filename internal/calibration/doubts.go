@@ -66,9 +66,9 @@ func ofOtherPorts(u Use) string {
 }
 
 func tooOld(u Use) string {
-	limit := u.Bed.Spec.Calibration.MaxAge.Duration
-	if limit == 0 {
-		limit = DefaultMaxAge
+	limit := DefaultMaxAge
+	if given := u.Bed.Spec.Calibration.MaxAge; given != nil {
+		limit = given.Duration
 	}
 	if age := u.Time.Sub(u.Calibration.Time.Time); age > limit {
 		return fmt.Sprintf("the calibration of test bed %s was %s old, more than spec.calibration.maxAge, %s: calibrate again", u.Calibration.TestBedName, Age(age), limit)
