@@ -42,6 +42,15 @@ func TestAdmission(t *testing.T) {
 			}
 		})
 	}
+	t.Run("accepts calibration", func(t *testing.T) {
+		for _, file := range []string{"1-testbeds.yaml", "2-calibrate-benchmark.yaml", "3-switch-benchmark.yaml"} {
+			for _, o := range s.load("config", "samples", "calibration", file) {
+				if err := s.apply(o); err != nil {
+					t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
+				}
+			}
+		}
+	})
 	s.stop()
 	t.Run("without the operator", func(t *testing.T) { operatorAway(s) })
 }
@@ -113,7 +122,8 @@ func leasedBed(s *server) {
 
 	bed = s.sampleBed()
 	bed.Spec.AllowedNamespaces.Names = append(bed.Spec.AllowedNamespaces.Names, "team-other")
-	s.Expect(s.c.Update(s.t.Context(), bed)).To(Succeed(), "who may use the bed can change at any time")
+	bed.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: "loops"}
+	s.Expect(s.c.Update(s.t.Context(), bed)).To(Succeed(), "who may use the bed, and what calibrates it, can change at any time")
 
 	bed.Status.Lease = nil
 	s.Expect(s.c.Status().Update(s.t.Context(), bed)).To(Succeed())
