@@ -73,7 +73,11 @@ type CalibratedFrameSize struct {
 	// lineRatePPM is the highest load without loss, in parts per million of line rate.
 	// +required
 	LineRatePPM int64 `json:"lineRatePPM"`
-	// framesPerSecond is that load in frames/s summed over all sending ports.
+	// upperBoundPPM is the lowest load that did not pass; 0 when the highest load that
+	// was tried passed, so that the tester may do more than lineRatePPM.
+	// +optional
+	UpperBoundPPM int64 `json:"upperBoundPPM,omitempty"`
+	// framesPerSecond is lineRatePPM in frames/s summed over all sending ports.
 	// +required
 	FramesPerSecond int64 `json:"framesPerSecond"`
 	// latency is that of the load at which its mean was lowest: the floor below which

@@ -147,7 +147,8 @@ func abortOnly(s *server) {
 func warned(s *server) {
 	bed := s.sampleBed()
 	bed.ObjectMeta = metav1.ObjectMeta{Name: "odd"}
-	bed.Spec.AllowedNamespaces = nil
+	bed.Spec.AllowedNamespaces, bed.Spec.Calibration = nil, nil
+	bed.Spec.Device = v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "one"}}
 	bed.Spec.Ports = append(bed.Spec.Ports, v1alpha1.Port{
 		Name: "p3", Node: "node1", Speed: "1G", Addresses: []string{"10.0.0.2/24"},
 		Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: "nd-p3"}},
@@ -156,6 +157,7 @@ func warned(s *server) {
 	s.Expect(s.c.Create(s.t.Context(), bed)).To(Succeed())
 	s.Expect(s.warnings.texts).To(ConsistOf(
 		ContainSubstring("no namespace can use this bed"),
+		ContainSubstring("results are Uncalibrated until it names a bed"),
 		ContainSubstring("3 ports: the pattern pairs needs an even number"),
 		ContainSubstring("10.0.0.2/24 is outside the ranges kept for benchmarks"),
 	))

@@ -44,7 +44,9 @@ func TestOf(t *testing.T) {
 	}
 	rows := []v1alpha1.ResultRow{
 		// The tester is the limit, which is what is looked for.
-		row(v1alpha1.MethodThroughput, 64, 400_000, 900, is(v1alpha1.ValidityGeneratorBound)),
+		row(v1alpha1.MethodThroughput, 64, 400_000, 900, is(v1alpha1.ValidityGeneratorBound), func(r *v1alpha1.ResultRow) {
+			r.Search = &v1alpha1.SearchSummary{UpperBoundPPM: 405_000}
+		}),
 		row(v1alpha1.MethodLatency, 64, 40_000, 500),
 		row(v1alpha1.MethodLatency, 64, 390_000, 800, is(v1alpha1.ValidityVirtual)),
 		// These say nothing.
@@ -62,7 +64,7 @@ func TestOf(t *testing.T) {
 		Time: metav1.NewTime(noon), Benchmark: "team/calibrate", TestBedName: "loops", JoinedBy: v1alpha1.JoinedByLoops,
 		Engine: v1alpha1.EngineXDP, NoDropVersion: "v0.3.1", Interfaces: []string{"lab-1/nd-p1", "lab-1/nd-p2"},
 		FrameSizes: []v1alpha1.CalibratedFrameSize{
-			{FrameSize: 64, LineRatePPM: 400_000, FramesPerSecond: 4_000_000, LatencyLoadPPM: 40_000, Latency: &v1alpha1.LatencySummary{MinNs: 499, AvgNs: 500, MaxNs: 501}},
+			{FrameSize: 64, LineRatePPM: 400_000, UpperBoundPPM: 405_000, FramesPerSecond: 4_000_000, LatencyLoadPPM: 40_000, Latency: &v1alpha1.LatencySummary{MinNs: 499, AvgNs: 500, MaxNs: 501}},
 			{FrameSize: 1518, LineRatePPM: 1_000_000, FramesPerSecond: 10_000_000},
 		},
 	}

@@ -61,7 +61,10 @@ func frameSizes(rows []v1alpha1.ResultRow) []v1alpha1.CalibratedFrameSize {
 		}
 		found := &sizes[n]
 		if row.LineRatePPM > found.LineRatePPM {
-			found.LineRatePPM, found.FramesPerSecond = row.LineRatePPM, row.FramesPerSecond
+			found.LineRatePPM, found.FramesPerSecond, found.UpperBoundPPM = row.LineRatePPM, row.FramesPerSecond, 0
+			if row.Search != nil {
+				found.UpperBoundPPM = row.Search.UpperBoundPPM
+			}
 		}
 		if row.Latency != nil && (found.Latency == nil || row.Latency.AvgNs < found.Latency.AvgNs) {
 			found.Latency, found.LatencyLoadPPM = row.Latency.DeepCopy(), row.LineRatePPM

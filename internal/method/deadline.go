@@ -57,6 +57,11 @@ func (l *Lab) within(ctx context.Context, d time.Duration, awaited string, f fun
 	return err
 }
 
+// give gives the generator the lab's streams.
+func (l *Lab) give(ctx context.Context) error {
+	return l.within(ctx, 0, "the taking over of streams", func(ctx context.Context) error { return l.gen.Configure(ctx, l.streams()) })
+}
+
 // sendingTime bounds how long a trial sends: its duration, or what its frames take
 // at the rates asked for and with a slow tester.
 func sendingTime(trial traffic.Trial) time.Duration {

@@ -32,6 +32,14 @@ func (h *hanging) hang(ctx context.Context, call string) error {
 	return errors.New("the connection was given up")
 }
 
+func (h *hanging) Configure(ctx context.Context, s []traffic.Stream) error {
+	if h.call == "configure" {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return h.Generator.Configure(ctx, s)
+}
+
 func (h *hanging) Start(ctx context.Context, t traffic.Trial) error {
 	h.trial = t.Duration > 0
 	if err := h.hang(ctx, "start"); err != nil {
@@ -68,6 +76,7 @@ func TestAGeneratorThatHangs(t *testing.T) {
 		err   string
 	}{
 		"once":           {"wait", 1, ""},
+		"before":         {"configure", 9, "preparing latency 64 B at 50%: the generator failed 3 times: the generator did not answer: the taking over of streams was awaited for 1m0s"},
 		"at the start":   {"start", 9, "trial at 50% for 1m0s: starting to send: the generator did not answer: the beginning of sending was awaited for 1m0s"},
 		"while it sends": {"wait", 9, "trial at 50% for 1m0s: waiting for the end of sending: the generator did not answer: the end of sending was awaited for 1m0s"},
 		"at the end":     {"read", 9, "trial at 50% for 1m0s: reading counters: the generator did not answer: the reading of counters was awaited for 1m0s"},

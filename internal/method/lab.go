@@ -162,7 +162,7 @@ func (l *Lab) persist(ctx context.Context, event Event, f func() error) error {
 			if err := l.gen.Clock().Sleep(ctx, pauses[i-1]); err != nil {
 				return err
 			}
-			if err = l.gen.Configure(ctx, l.streams()); err == nil {
+			if err = l.give(ctx); err == nil {
 				err = l.learn(ctx)
 			}
 			if err != nil {

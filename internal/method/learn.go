@@ -28,7 +28,7 @@ func (l *Lab) configure(ctx context.Context, step plan.Step) error {
 		return nil
 	}
 	l.size = step.FrameSize
-	err := l.persist(ctx, Event{Step: step}, func() error { return l.gen.Configure(ctx, l.streams()) })
+	err := l.persist(ctx, Event{Step: step}, func() error { return l.give(ctx) })
 	if err == nil {
 		err = l.persist(ctx, Event{Step: step}, func() error { return l.learn(ctx) })
 	}

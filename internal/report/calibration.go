@@ -31,7 +31,11 @@ func (d *Document) calibrated() []string {
 	}
 	lines := []string{text}
 	for _, f := range c.FrameSizes {
-		line := fmt.Sprintf("%d B: up to %s of line rate, %s frames/s", f.FrameSize, v1alpha1.FormatPPM(f.LineRatePPM), group(f.FramesPerSecond))
+		limit := "up to"
+		if f.UpperBoundPPM == 0 && f.LineRatePPM < v1alpha1.PPM {
+			limit = "at least" // nothing above it was tried
+		}
+		line := fmt.Sprintf("%d B: %s %s of line rate, %s frames/s", f.FrameSize, limit, v1alpha1.FormatPPM(f.LineRatePPM), group(f.FramesPerSecond))
 		if l := f.Latency; l != nil {
 			line += fmt.Sprintf("; at %s latency %s / %s / %s µs (min / avg / max), jitter %s / %s µs (avg / max)",
 				v1alpha1.FormatPPM(f.LatencyLoadPPM), micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), micros(l.JitterAvgNs), micros(l.JitterMaxNs))

@@ -18,14 +18,16 @@ func TestCalibrationInTheAppendix(t *testing.T) {
 		Time: metav1.NewTime(at), Benchmark: "lab/calibrate", TestBedName: "loops", JoinedBy: v1alpha1.JoinedByCables,
 		Engine: v1alpha1.EngineXDP, NoDropVersion: "v0.3.1",
 		FrameSizes: []v1alpha1.CalibratedFrameSize{
-			{FrameSize: 64, LineRatePPM: 412_500, FramesPerSecond: 12_276_786, LatencyLoadPPM: 100_000,
+			{FrameSize: 64, LineRatePPM: 412_500, UpperBoundPPM: 415_000, FramesPerSecond: 12_276_786, LatencyLoadPPM: 100_000,
 				Latency: &v1alpha1.LatencySummary{MinNs: 812, AvgNs: 1_034, MaxNs: 9_001, JitterAvgNs: 40, JitterMaxNs: 8_000}},
+			{FrameSize: 512, LineRatePPM: 500_000, FramesPerSecond: 2_349_624},
 			{FrameSize: 1518, LineRatePPM: 1_000_000, FramesPerSecond: 1_625_488},
 		},
 	}}}
 	want := []string{
 		"bed loops, ports joined by the bed's cables; by benchmark lab/calibrate on 2026-03-04 12:00 UTC with engine xdp of NoDrop v0.3.1, 3 days before this one",
 		"64 B: up to 41.25% of line rate, 12,276,786 frames/s; at 10% latency 0.812 / 1.034 / 9.001 µs (min / avg / max), jitter 0.040 / 8.000 µs (avg / max)",
+		"512 B: at least 50% of line rate, 2,349,624 frames/s",
 		"1518 B: up to 100% of line rate, 1,625,488 frames/s",
 	}
 	if got := d.calibrated(); !slices.Equal(got, want) {

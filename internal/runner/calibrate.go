@@ -18,14 +18,17 @@ func (r *run) calibrate() {
 		&r.cfg.Bed, b.Namespace+"/"+b.Name, r.gen.Clock().Now(), version.String(), r.state.Rows)
 }
 
-// ceiling is what the tester passes by itself, as hints: no device is found to
-// pass more.
+// ceiling is what the tester passes by itself, as hints, where a search has found
+// its limit: no device is found to pass more.
 func ceiling(c *v1alpha1.CalibrationStatus, p plan.Plan) []search.Hint {
 	if c == nil || len(p.Ports) == 0 {
 		return nil
 	}
 	var hints []search.Hint
 	for _, f := range c.FrameSizes {
+		if f.UpperBoundPPM == 0 {
+			continue // The tester may do more.
+		}
 		h, ok := search.Found(p.Ports[0].BitsPerSecond, int(f.FrameSize), f.LineRatePPM, v1alpha1.PPM, "calibration of bed "+c.TestBedName)
 		if ok {
 			h.Tester = true

@@ -36,10 +36,10 @@ func TestCalibrateAndUseIt(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	small64, line := c.FrameSizes[0], c.FrameSizes[1]
-	if small64.FrameSize != 64 || small64.LineRatePPM > 200_000 || small64.LineRatePPM < 199_000 || small64.Latency.MinNs != 1000 {
+	if small64.FrameSize != 64 || small64.LineRatePPM > 200_000 || small64.LineRatePPM < 199_000 || small64.UpperBoundPPM <= small64.LineRatePPM || small64.Latency.MinNs != 1000 {
 		t.Errorf("%+v, want the tester's limit of 20 %%", small64)
 	}
-	if line.FrameSize != 128 || line.LineRatePPM != v1alpha1.PPM {
+	if line.FrameSize != 128 || line.LineRatePPM != v1alpha1.PPM || line.UpperBoundPPM != 0 {
 		t.Errorf("%+v, want line rate", line)
 	}
 
