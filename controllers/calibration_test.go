@@ -77,7 +77,7 @@ func calibrates(w *world) {
 	cfg := w.runnerConfig("after")
 	w.Expect(cfg.Calibration).To(Equal(got))
 	w.Expect(calibration.Doubt(calibration.Use{
-		Bed: &cfg.Bed, Calibration: cfg.Calibration, Time: time.Now(), Version: "v0.1.7", FrameSize: 128,
+		Bed: &cfg.Bed, Calibration: cfg.Calibration, Time: time.Now(), Version: "v0.1.7", FrameSizes: []int32{64, 128},
 	})).To(BeEmpty())
 	w.runners.tell(b, measured(row(64)))
 	w.reaches("after", v1alpha1.PhasePassed)

@@ -101,13 +101,13 @@ func TestDoubt(t *testing.T) {
 		"another engine":     {func(u *Use) { u.Calibration.Engine = v1alpha1.EngineSim }, "with the engine sim, and this bed has xdp"},
 		"another version":    {func(u *Use) { u.Version = "v0.4.0" }, "with NoDrop v0.3.1, and this is v0.4.0"},
 		"an unknown version": {func(u *Use) { u.Version = "devel" }, "this is devel"},
-		"another frame size": {func(u *Use) { u.FrameSize = 9000 }, "has no frames of 9000 bytes"},
+		"another frame size": {func(u *Use) { u.FrameSizes = append(u.FrameSizes, 9000) }, "has no frames of 9000 bytes"},
 		"other ports":        {func(u *Use) { u.Bed.Spec.Ports[1].Attachment.HostDevice.Interface = "eth7" }, "without lab-1/eth7, the interface of port p2"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			u := Use{
-				Bed: bed("switch", v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{}}), Time: noon, Version: "v0.3.0", FrameSize: 64,
+				Bed: bed("switch", v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{}}), Time: noon, Version: "v0.3.0", FrameSizes: []int32{64},
 				Calibration: Of(loops(), "team/calibrate", noon, "v0.3.1", []v1alpha1.ResultRow{row(v1alpha1.MethodThroughput, 64, 1, 1)}),
 			}
 			u.Bed.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: "loops"}

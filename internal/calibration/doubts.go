@@ -19,8 +19,8 @@ type Use struct {
 	Time time.Time
 	// Version of NoDrop that measures.
 	Version string
-	// FrameSize in bytes with FCS.
-	FrameSize int32
+	// FrameSizes of the result, in bytes with FCS: more than one for a mix.
+	FrameSizes []int32
 }
 
 // doubt is a reason not to rely on a calibration, with what to do about it; ""
@@ -120,17 +120,10 @@ func minor(version string) string {
 }
 
 func withoutThisSize(u Use) string {
-	if Find(u.Calibration, u.FrameSize) != nil {
-		return ""
+	for _, size := range u.FrameSizes {
+		if !slices.ContainsFunc(u.Calibration.FrameSizes, func(f v1alpha1.CalibratedFrameSize) bool { return f.FrameSize == size }) {
+			return fmt.Sprintf("the calibration of test bed %s has no frames of %d bytes: add the size to the profile of its benchmark, and calibrate again", u.Calibration.TestBedName, size)
+		}
 	}
-	return fmt.Sprintf("the calibration of test bed %s has no frames of %d bytes: add the size to the profile of its benchmark, and calibrate again", u.Calibration.TestBedName, u.FrameSize)
-}
-
-// Find is what a calibration says of a frame size; nil when it says nothing.
-func Find(c *v1alpha1.CalibrationStatus, size int32) *v1alpha1.CalibratedFrameSize {
-	i := slices.IndexFunc(c.FrameSizes, func(f v1alpha1.CalibratedFrameSize) bool { return f.FrameSize == size })
-	if i < 0 {
-		return nil
-	}
-	return &c.FrameSizes[i]
+	return ""
 }

@@ -77,7 +77,7 @@ func frameSizes(rows []v1alpha1.ResultRow) []v1alpha1.CalibratedFrameSize {
 // Without a device, the tester is the limit of every search: that a throughput is
 // GeneratorBound is what was looked for.
 func usable(row *v1alpha1.ResultRow) bool {
-	if row.LineRatePPM <= 0 || row.Sent == 0 || row.Lost > 0 {
+	if row.FrameSize <= 0 || row.LineRatePPM <= 0 || row.Sent == 0 || row.Lost > 0 {
 		return false
 	}
 	switch row.Method {

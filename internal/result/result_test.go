@@ -170,3 +170,12 @@ func TestACalibratedBed(t *testing.T) {
 		t.Errorf("%s %q", row.Validity, row.ValidityReasons)
 	}
 }
+
+// A device that is reset on purpose takes its links down.
+func TestAResetIsNoDisturbance(t *testing.T) {
+	note := traffic.Note{Kind: traffic.NoteCounter, Text: "the link of port p1 went down"}
+	in := Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{DeviceReset: true, Trial: &method.Trial{Sent: 1, Notes: []traffic.Note{note}}}}
+	if validity, reasons := Judge(in); validity != v1alpha1.ValidityValid || len(reasons) > 0 {
+		t.Errorf("%s %q", validity, reasons)
+	}
+}

@@ -90,14 +90,17 @@ func othersUsedTheTester(in Input) []string {
 }
 
 // testerWasDisturbed: a clock was set or a machine slept while the trial ran, or a
-// link went down or a counter backwards, also in the trial that ended a search.
+// link went down or a counter backwards, also in the trial that ended a search. A
+// device that was reset takes its links down: that is no disturbance.
 func testerWasDisturbed(in Input) []string {
 	var reasons []string
 	if t := in.Outcome.Trial; t != nil {
-		reasons = append(notes(t, traffic.NoteClock), notes(t, traffic.NoteCounter)...)
+		reasons = notes(t, traffic.NoteClock)
 	}
-	if t := in.Outcome.Limit; t != nil {
-		reasons = append(reasons, notes(t, traffic.NoteCounter)...)
+	for _, t := range []*method.Trial{in.Outcome.Trial, in.Outcome.Limit} {
+		if t != nil && !in.Outcome.DeviceReset {
+			reasons = append(reasons, notes(t, traffic.NoteCounter)...)
+		}
 	}
 	return reasons
 }
@@ -107,7 +110,8 @@ func bedWasNotCalibrated(in Input) []string {
 		return nil
 	}
 	doubt := calibration.Doubt(calibration.Use{
-		Bed: in.Bed, Calibration: in.Calibration, Time: in.Time, Version: version.String(), FrameSize: int32(in.Outcome.Step.FrameSize),
+		Bed: in.Bed, Calibration: in.Calibration, Time: in.Time, Version: version.String(),
+		FrameSizes: []int32{int32(in.Outcome.Step.FrameSize)},
 	})
 	if doubt == "" {
 		return nil
