@@ -1,6 +1,7 @@
 package controllers_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ func TestLearning(t *testing.T) {
 		"a bed without a device calibrates another":         calibrates,
 		"a benchmark that did not pass calibrates nothing":  calibratesNothing,
 		"a search begins where the last one on its bed was": beginsWhereTheLastEnded,
+		"two beds with one interface are had by one":        oneInterfaceOneHolder,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
 	}
@@ -53,11 +55,19 @@ func found(bed *v1alpha1.TestBed, by string) runner.State {
 }
 
 func calibrates(w *world) {
-	create(w.t, w.c, loops(), device("loops"), profile(), benchmark("calibrate", "loops"), benchmark("before", "switch"))
-	b := w.reaches("calibrate", v1alpha1.PhaseRunning)
-	w.reaches("before", v1alpha1.PhaseRunning)
+	create(w.t, w.c, loops(), device("loops"), profile(), benchmark("before", "switch"))
+	b := w.reaches("before", v1alpha1.PhaseRunning)
 	w.Expect(w.runnerConfig("before").Calibration).To(BeNil(), "a calibration that was not made yet")
 	w.Expect(w.bed("switch").Spec.Calibration.MaxAge.Duration).To(Equal(720*time.Hour), "the default")
+
+	// Both beds have the same interfaces: one waits for the other.
+	create(w.t, w.c, benchmark("calibrate", "loops"))
+	w.reaches("calibrate", v1alpha1.PhaseQueued)
+	w.Expect(w.benchmark("calibrate").Status.Message).To(Equal(
+		"waits for bed loops, whose interface node1/nd-p1 bed switch has too, which team-routing/before has; comes next"))
+	w.runners.tell(b, measured(row(64)))
+	w.reaches("before", v1alpha1.PhasePassed)
+	b = w.reaches("calibrate", v1alpha1.PhaseRunning)
 
 	state := found(w.bed("loops"), team+"/calibrate")
 	w.Expect(state.Environment.Calibration.FrameSizes).To(HaveLen(2))
@@ -70,8 +80,6 @@ func calibrates(w *world) {
 	w.Expect(got.Interfaces).To(Equal([]string{"node1/nd-p1", "node1/nd-p2"}))
 	w.Expect(got.JoinedBy).To(Equal(v1alpha1.JoinedByCables))
 
-	w.runners.tell(w.benchmark("before"), measured(row(64)))
-	w.reaches("before", v1alpha1.PhasePassed)
 	create(w.t, w.c, benchmark("after", "switch"))
 	b = w.reaches("after", v1alpha1.PhaseRunning)
 	cfg := w.runnerConfig("after")
@@ -86,7 +94,7 @@ func calibrates(w *world) {
 }
 
 func calibratesNothing(w *world) {
-	create(w.t, w.c, loops(), device("nowhere"), profile(), benchmark("calibrate", "loops"), benchmark("b", "switch"))
+	create(w.t, w.c, loops(), device("nowhere"), profile(), benchmark("calibrate", "loops"))
 	state := found(w.bed("loops"), team+"/calibrate")
 	state.Outcome, state.Reason = v1alpha1.PhaseFailed, v1alpha1.ReasonNothingForwarded
 	w.runners.tell(w.reaches("calibrate", v1alpha1.PhaseRunning), state)
@@ -94,6 +102,7 @@ func calibratesNothing(w *world) {
 	w.Expect(w.bed("loops").Status.Calibration).To(BeNil())
 
 	// A bed that refers to one that is not there works, without a calibration.
+	create(w.t, w.c, benchmark("b", "switch"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.Expect(w.runnerConfig("b").Calibration).To(BeNil())
 	w.runners.tell(b, measured(row(64)))
@@ -126,4 +135,48 @@ func beginsWhereTheLastEnded(w *world) {
 		w.Expect(second[i].Trials).To(BeNumerically("<=", first[i].Trials), "row %d", i)
 	}
 	w.Expect(second[0].Trials).To(BeNumerically("<", first[0].Trials))
+}
+
+// oneInterfaceOneHolder creates benchmarks for two beds with the same interfaces all
+// at once: at no time are both leased.
+func oneInterfaceOneHolder(w *world) {
+	create(w.t, w.c, loops(), device("loops"), profile())
+	var names []string
+	for i := range 3 {
+		for _, bed := range []string{"loops", "switch"} {
+			name := fmt.Sprintf("%s-%d", bed, i)
+			names = append(names, name)
+			create(w.t, w.c, benchmark(name, bed))
+		}
+	}
+	running := func() (holders []string, finished int) {
+		for _, name := range names {
+			b := w.benchmark(name)
+			switch {
+			case b.Status.Phase.Finished():
+				finished++
+			case b.Status.TestBedName != "":
+				holders = append(holders, name)
+			}
+		}
+		return holders, finished
+	}
+	var all v1alpha1.TestBedList
+	w.Eventually(func() int {
+		w.Expect(w.c.List(w.t.Context(), &all)).To(Succeed()) // both as of one moment
+		leased := 0
+		for _, bed := range all.Items {
+			if bed.Status.Lease != nil {
+				leased++
+			}
+		}
+		w.Expect(leased).To(BeNumerically("<=", 1), "beds that are leased")
+		holders, finished := running()
+		for _, name := range holders {
+			if b := w.benchmark(name); b.Status.Phase == v1alpha1.PhaseRunning {
+				w.runners.tell(b, measured(row(64)))
+			}
+		}
+		return finished
+	}).WithTimeout(4 * patience).Should(Equal(len(names)))
 }

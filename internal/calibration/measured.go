@@ -26,12 +26,20 @@ func Of(bed *v1alpha1.TestBed, by string, at time.Time, version string, rows []v
 	if c.JoinedBy == "" {
 		c.JoinedBy = v1alpha1.JoinedByLoops
 	}
+	c.Interfaces = Interfaces(bed)
+	return c
+}
+
+// Interfaces names the interfaces of a bed's ports as node/interface; modelled ports
+// have none.
+func Interfaces(bed *v1alpha1.TestBed) []string {
+	var names []string
 	for i := range bed.Spec.Ports {
 		if name := interfaceOf(&bed.Spec.Ports[i]); name != "" {
-			c.Interfaces = append(c.Interfaces, name)
+			names = append(names, name)
 		}
 	}
-	return c
+	return names
 }
 
 // interfaceOf names the interface behind a port as node/interface, "" for a
