@@ -19,6 +19,9 @@ func (r *benchmarkReconciler) cleanUp(ctx context.Context, s *scope) (step, erro
 	}
 	left, err := r.sweep(ctx, s.run)
 	if err == nil && left == "" {
+		if err := r.calibrate(ctx, s); err != nil {
+			return step{}, err
+		}
 		if err := r.release(ctx, s.run.UID); err != nil {
 			return step{}, err
 		}

@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -15,7 +16,13 @@ import (
 )
 
 // benchmarkReconciler leads one benchmark from Pending to its last phase.
-type benchmarkReconciler struct{ base }
+type benchmarkReconciler struct {
+	base
+	// leasing is held from the look at all leases to the taking of one: the API
+	// server guards each bed for itself, and two beds can share an interface. Only
+	// one operator leads at a time.
+	leasing sync.Mutex
+}
 
 // phase is one step of the way. It changes the scope's status, and says whether
 // the next phase can begin.

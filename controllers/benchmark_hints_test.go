@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -21,8 +22,9 @@ func TestHintsComeFromTheLatestRunOnTheBed(t *testing.T) {
 		b := v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name)}}
 		b.Spec.TrafficProfileName = "pairs"
 		b.Status = v1alpha1.BenchmarkStatus{Phase: v1alpha1.PhasePassed, TestBedName: "bed", CompletionTime: hour(1), Rows: []v1alpha1.ResultRow{
-			{Method: v1alpha1.MethodThroughput, FrameSize: 64, LineRatePPM: 500_000, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 501_000}},
-			{Method: v1alpha1.MethodThroughput, FrameSize: 512, LineRatePPM: 1_000_000, Search: &v1alpha1.SearchSummary{}},
+			{Method: v1alpha1.MethodThroughput, FrameSize: 64, LineRatePPM: 500_000, Validity: v1alpha1.ValidityValid, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 501_000}},
+			{Method: v1alpha1.MethodThroughput, FrameSize: 512, LineRatePPM: 1_000_000, Validity: v1alpha1.ValidityValid, Search: &v1alpha1.SearchSummary{}},
+			{Method: v1alpha1.MethodThroughput, FrameSize: 256, LineRatePPM: 300_000, Validity: v1alpha1.ValidityContended, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 301_000}},
 			{Method: v1alpha1.MethodThroughput, FrameSize: 128, LineRatePPM: 300_000, Validity: v1alpha1.ValidityGeneratorBound, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 301_000}},
 			{Method: v1alpha1.MethodPartialDropRate, FrameSize: 64, LineRatePPM: 600_000, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 601_000}},
 			{Method: v1alpha1.MethodLatency, FrameSize: 64, LineRatePPM: 900_000},
@@ -48,14 +50,45 @@ func TestHintsComeFromTheLatestRunOnTheBed(t *testing.T) {
 		earlier("unfinished", func(b *v1alpha1.Benchmark) { b.Status.CompletionTime = nil }),
 		now,
 	}
-	got := hints(&now, bed, others)
+	profile := shaped("pairs", 20001, 64, 128)
+	got := hints(&now, bed, profile, others, nil)
 	// Half of 10G in frames of 64 + 20 bytes.
 	if len(got) != 1 || got[0].Source != "benchmark latest" || got[0].BitsPerSecond != 5_000_000_000 || got[0].FramesPerSecond != 7_440_476 {
 		t.Errorf("%+v", got)
 	}
-	if got := hints(&now, bed, nil); got != nil {
+	if got := hints(&now, bed, profile, nil, nil); got != nil {
 		t.Errorf("%+v of nothing", got)
 	}
+
+	// Traffic of the same shape in other frame sizes tells of the device too: where
+	// the newest run has no result, an older one has.
+	add := func(name, profile string, at int, size int32) {
+		others = append(others, earlier(name, func(b *v1alpha1.Benchmark) {
+			b.Spec.TrafficProfileName, b.Status.CompletionTime = profile, hour(at)
+			b.Status.Rows = b.Status.Rows[:1]
+			b.Status.Rows[0].FrameSize, b.Status.Rows[0].Validity = size, v1alpha1.ValidityVirtual
+		}))
+	}
+	add("of large frames", "large", 4, 1518)
+	add("of one of these", "large", 1, 64)
+	add("of other ports", "other-ports", 5, 256)
+	profiles := []v1alpha1.TrafficProfile{*profile, *shaped("large", 20001, 1518), *shaped("other-ports", 7, 256)}
+	var sources []string
+	for _, h := range hints(&now, bed, profile, others, profiles) {
+		sources = append(sources, h.Source)
+	}
+	if want := []string{"benchmark of large frames", "benchmark latest"}; !slices.Equal(sources, want) {
+		t.Errorf("%q, want %q", sources, want)
+	}
+}
+
+// shaped is a profile of frames from one UDP port on.
+func shaped(name string, port int32, sizes ...int32) *v1alpha1.TrafficProfile {
+	p := &v1alpha1.TrafficProfile{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "team"}}
+	p.Spec.FrameSizes = sizes
+	p.Spec.Pattern.Pairs = &v1alpha1.PairsPattern{}
+	p.Spec.Packet.UDP = &v1alpha1.UDPPacket{SourcePorts: &v1alpha1.PortRange{First: port, Count: 1}}
+	return p
 }
 
 // What one variant of the device does is no hint of what another one does.
@@ -75,7 +108,7 @@ func TestHintsAreOfTheVariantInHand(t *testing.T) {
 	for variant, want := range map[v1alpha1.VariantName]int64{"off": 5_000_000_000, "on": 2_500_000_000, "": 0, "fast": 0} {
 		now := v1alpha1.Benchmark{Status: v1alpha1.BenchmarkStatus{Variant: variant}}
 		var got int64
-		for _, h := range hints(&now, bed, []v1alpha1.Benchmark{other}) {
+		for _, h := range hints(&now, bed, shaped("", 1), []v1alpha1.Benchmark{other}, nil) {
 			got += h.BitsPerSecond
 		}
 		if got != want {

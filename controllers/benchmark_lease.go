@@ -35,8 +35,8 @@ func (r *benchmarkReconciler) lease(ctx context.Context, s *scope) (step, error)
 			return again(lookAgain), nil
 		}
 		bed = bedNamed(s.beds, place.Bed)
-		if err := r.take(ctx, s, bed); err != nil {
-			return step{}, err
+		if taken, err := r.take(ctx, s, bed); err != nil || !taken {
+			return again(soon), err
 		}
 	}
 	s.bed = bed
@@ -63,20 +63,26 @@ func (r *benchmarkReconciler) keepLease(ctx context.Context, s *scope) (step, er
 }
 
 // take writes the lease. The API server refuses it when anybody wrote to the bed
-// since it was read, so that of two takers one gets a conflict.
-func (r *benchmarkReconciler) take(ctx context.Context, s *scope, bed *v1alpha1.TestBed) error {
+// since it was read, so that of two takers one gets a conflict. When somebody has
+// just taken another bed with an interface of this one, nothing is taken.
+func (r *benchmarkReconciler) take(ctx context.Context, s *scope, bed *v1alpha1.TestBed) (taken bool, _ error) {
+	r.leasing.Lock()
+	defer r.leasing.Unlock()
+	if alone, err := r.alone(ctx, bed); err != nil || !alone {
+		return false, err
+	}
 	if controllerutil.AddFinalizer(bed, v1alpha1.FinalizerLeased) {
 		if err := r.Update(ctx, bed); err != nil {
-			return fmt.Errorf("keeping test bed %s from being deleted: %w", bed.Name, err)
+			return false, fmt.Errorf("keeping test bed %s from being deleted: %w", bed.Name, err)
 		}
 	}
 	bed.Status.Lease = &v1alpha1.BedLease{
 		Holder: s.Namespace + "/" + s.Name, UID: s.run.UID, AcquireTime: metav1.NewTime(s.now),
 	}
 	if err := r.Client.Status().Update(ctx, bed); err != nil {
-		return fmt.Errorf("leasing test bed %s: %w", bed.Name, err)
+		return false, fmt.Errorf("leasing test bed %s: %w", bed.Name, err)
 	}
-	return nil
+	return true, nil
 }
 
 // release gives back every bed that the run holds; normally one or none.
@@ -108,7 +114,8 @@ func (r *benchmarkReconciler) place(ctx context.Context, s *scope) (queue.Place,
 	entries = slices.DeleteFunc(entries, func(e queue.Entry) bool { return queue.KeyOf(e) == queue.KeyOf(self) })
 	var beds []queue.Bed
 	for _, b := range s.beds {
-		beds = append(beds, queue.Bed{Name: b.Name, Free: isFree(&b)})
+		other, _ := inTheWay(&b, s.beds)
+		beds = append(beds, queue.Bed{Name: b.Name, Free: isFree(&b) && other == nil})
 	}
 	return queue.Allocate(append(entries, self), beds)[queue.KeyOf(self)], nil
 }
@@ -184,6 +191,9 @@ func wait(s *scope, place queue.Place) {
 	case bed == nil:
 		what = "waits for a bed"
 	case isFree(bed):
+		if other, shared := inTheWay(bed, s.beds); other != nil {
+			what = fmt.Sprintf("waits for bed %s, whose interface %s bed %s has too, which %s has", bed.Name, shared, other.Name, other.Status.Lease.Holder)
+		}
 	case !isTrue(bed.Status.Conditions, v1alpha1.ConditionReady):
 		reason = v1alpha1.ReasonBedNotReady
 		what = fmt.Sprintf("waits for bed %s, which is not ready: %s", bed.Name, notReady(bed))

@@ -137,13 +137,17 @@ func (r *benchmarkReconciler) agent(ctx context.Context, s *scope, a lab.Agent, 
 // runner makes the runner's pod. Its configuration is written once and is the
 // truth about the run from then on: benchmark, profile and bed as they were.
 func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, profile *v1alpha1.TrafficProfile, endpoints []runner.AgentEndpoint) (*corev1.Pod, error) {
-	var earlier v1alpha1.BenchmarkList
-	if err := r.List(ctx, &earlier, client.InNamespace(s.Namespace)); err != nil {
-		return nil, fmt.Errorf("looking for earlier benchmarks: %w", err)
+	hints, err := r.earlier(ctx, s, profile)
+	if err != nil {
+		return nil, err
+	}
+	calibration, err := r.calibration(ctx, s.bed)
+	if err != nil {
+		return nil, err
 	}
 	cfg := runner.Config{
 		Benchmark: *s.DeepCopy(), Profile: *profile, Bed: *s.bed.DeepCopy(),
-		Variant: s.Status.Variant, Agents: endpoints, Rows: s.Status.Rows, Hints: hints(s.Benchmark, s.bed, earlier.Items),
+		Variant: s.Status.Variant, Agents: endpoints, Rows: s.Status.Rows, Calibration: calibration, Hints: hints,
 	}
 	cfg.Benchmark.Status, cfg.Bed.Status = v1alpha1.BenchmarkStatus{}, v1alpha1.TestBedStatus{}
 	for _, o := range []client.Object{&cfg.Benchmark, &cfg.Profile, &cfg.Bed} {

@@ -82,7 +82,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		recorder: mgr.GetEventRecorder("nodrop-operator"),
 		Options:  o,
 	}
-	if err := (&benchmarkReconciler{base}).setup(mgr); err != nil {
+	if err := (&benchmarkReconciler{base: base}).setup(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of benchmarks: %w", err)
 	}
 	if err := (&testBedReconciler{base}).setup(mgr); err != nil {

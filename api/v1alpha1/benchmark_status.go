@@ -426,6 +426,10 @@ type ResultEnvironment struct {
 	// +optional
 	// +listType=atomic
 	Variants []VariantEnvironment `json:"variants,omitempty"`
+	// calibration of the tester that the result rests on: that of the bed, or of a
+	// benchmark without a device its own; absent when there is none.
+	// +optional
+	Calibration *CalibrationStatus `json:"calibration,omitempty"`
 	// hosts are the machines that sent and received.
 	// +optional
 	// +listType=atomic

@@ -14,6 +14,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Leased-To",type=string,JSONPath=`.status.lease.holder`
 // +kubebuilder:printcolumn:name="Queued",type=integer,JSONPath=`.status.queued`
+// +kubebuilder:printcolumn:name="Calibrated",type=date,JSONPath=`.status.calibration.time`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type TestBed struct {
 	metav1.TypeMeta `json:",inline"`
@@ -41,6 +42,7 @@ type TestBedList struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.device.simulated) == (self.engine.kind == 'sim')",message="device.simulated and engine.kind sim belong together: a modelled device needs the engine sim, and the engine sim needs a modelled device"
 // +kubebuilder:validation:XValidation:rule="(has(self.ports) && size(self.ports) > 0) != (has(self.engine.sim) && has(self.engine.sim.ports))",message="give the bed its ports either one by one in ports, or by number in engine.sim.ports (engine sim only)"
+// +kubebuilder:validation:XValidation:rule="!has(self.calibration) || !has(self.device.backToBack)",message="calibration is given, but a bed with device backToBack is what calibrates others: remove calibration, and name this bed in calibration.testBedName of the bed with the device"
 // +kubebuilder:validation:XValidation:rule="self.engine.kind == 'sim' || !has(self.ports) || self.ports.all(p, has(p.attachment) && has(p.node))",message="every port of a bed with real interfaces needs node and attachment"
 type TestBedSpec struct {
 	// device is the device under test.
@@ -61,6 +63,10 @@ type TestBedSpec struct {
 	// Without it nobody may.
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
+	// calibration says which bed measures this one's tester. Without it, results of a
+	// physical device are Uncalibrated.
+	// +optional
+	Calibration *CalibrationReference `json:"calibration,omitempty"`
 }
 
 // AllowedNamespaces selects namespaces by name, by label, or by both; a
@@ -96,8 +102,8 @@ type Device struct {
 	// simulated is a modelled device in simulated time; it needs the engine sim.
 	// +optional
 	Simulated *SimulatedDevice `json:"simulated,omitempty"`
-	// backToBack says that the ports are cabled to each other without a device,
-	// which measures the bed itself.
+	// backToBack says that the ports are joined to each other without a device, which
+	// measures the tester itself and calibrates beds with a device.
 	// +optional
 	BackToBack *BackToBackDevice `json:"backToBack,omitempty"`
 	// variants are named configurations of the device, among which a benchmark
@@ -233,8 +239,15 @@ type ModelSource struct {
 	ConfigMapRef ConfigMapKeyReference `json:"configMapRef"`
 }
 
-// BackToBackDevice stands for cables and no device.
-type BackToBackDevice struct{}
+// BackToBackDevice stands for no device: the ports are joined in the order in
+// which a pattern pairs them.
+type BackToBackDevice struct {
+	// joinedBy is Cables when the bed's own cables are joined where the device was,
+	// and Loops, as without the field, when the ports are joined at the tester: by
+	// loop plugs, by short patch cords, or as the ends of a veth pair.
+	// +optional
+	JoinedBy BackToBackJoin `json:"joinedBy,omitempty"`
+}
 
 // EngineKind names a traffic engine.
 //
@@ -359,6 +372,10 @@ type TestBedStatus struct {
 	// queued is the number of benchmarks that wait for the bed.
 	// +optional
 	Queued int32 `json:"queued,omitempty"`
+	// calibration is what the last benchmark that passed has found of the tester;
+	// only on a bed with device backToBack.
+	// +optional
+	Calibration *CalibrationStatus `json:"calibration,omitempty"`
 }
 
 // BedLease is the exclusive use of a bed by one benchmark.

@@ -23,6 +23,7 @@ func newRunCommand() *cobra.Command {
 	var out output
 	var files []string
 	var pace float64
+	var calibrationFile string
 	cmd := &cobra.Command{
 		Use:   "run -f FILE [NAME]",
 		Short: "Run a benchmark here, in one process, without a cluster",
@@ -42,6 +43,7 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory with manifests, - for stdin; may be repeated")
 	cmd.Flags().Float64Var(&pace, "sim-pace", 0, "with the engine sim, how many simulated seconds pass in a real one (0: a trial takes no time)")
+	cmd.Flags().StringVar(&calibrationFile, "calibration", "", "result (-o json) of a benchmark on a bed with device backToBack, which says what the tester does by itself")
 	out.addFlags(cmd, report.Formats())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(files) == 0 {
@@ -69,10 +71,15 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 		if err := set.Invalid(bundle, plan.Validate(&bundle.Benchmark, &bundle.Profile, &bundle.Bed)); err != nil {
 			return err
 		}
+		calibration, err := readCalibration(calibrationFile)
+		if err != nil {
+			return err
+		}
 		bench, err := newBench(bundle, pace)
 		if err != nil {
 			return err
 		}
+		bench.config.Calibration = calibration
 		view := &runView{live: newLive(cmd.ErrOrStderr())}
 		document, err := measure(cmd.Context(), bundle, bench, view)
 		if closing := bench.close(); closing != nil {

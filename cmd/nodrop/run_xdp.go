@@ -63,8 +63,12 @@ func (b *bench) makeDevice(device v1alpha1.Device) error {
 		if err != nil {
 			return err
 		}
-		b.device = "none: the ports are veth pairs, cabled to each other"
+		b.device = "none: the ports are the ends of veth pairs"
 		b.closers = append(b.closers, cables.close)
+		if device.BackToBack.JoinedBy == v1alpha1.JoinedByCables {
+			b.config.Bed.Spec.Device.BackToBack = &v1alpha1.BackToBackDevice{JoinedBy: v1alpha1.JoinedByLoops}
+			b.notes = append(b.notes, "this run had no cluster: the ports were the ends of veth pairs, in place of the cables of the bed")
+		}
 		return nil
 	}
 	substitute, err := dut.StartNetns(ports)

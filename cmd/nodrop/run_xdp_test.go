@@ -151,7 +151,7 @@ func TestRunBackToBack(t *testing.T) {
 		"{containerlab: {node: dut, topology: {configMapRef: {name: frr-router, key: topology.clab.yaml}}}}", "{backToBack: {}}").Replace(xdpManifests)
 	document := runHere(t, xdpBenchmark, rest)
 	measured(t, document, 4)
-	if document.Environment.Device != "none: the ports are veth pairs, cabled to each other" || len(document.Notes) != 0 {
+	if document.Environment.Device != "none: the ports are the ends of veth pairs" || len(document.Notes) != 0 {
 		t.Errorf("device %q, notes %q", document.Environment.Device, document.Notes)
 	}
 }

@@ -30,6 +30,15 @@ func TestAdmission(t *testing.T) {
 	for _, name := range samples(t) {
 		t.Run("accepts "+name, func(t *testing.T) { accepted(t, s, name) })
 	}
+	t.Run("accepts calibration", func(t *testing.T) {
+		for _, file := range []string{"1-testbeds.yaml", "2-calibrate-benchmark.yaml", "3-switch-benchmark.yaml"} {
+			for _, o := range s.load("config", "samples", "calibration", file) {
+				if err := s.apply(o); err != nil {
+					t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
+				}
+			}
+		}
+	})
 	s.stop()
 	t.Run("without the operator", func(t *testing.T) { operatorAway(s) })
 }
@@ -134,7 +143,8 @@ func leasedBed(s *server) {
 
 	bed = s.sampleBed()
 	bed.Spec.AllowedNamespaces.Names = append(bed.Spec.AllowedNamespaces.Names, "team-other")
-	s.Expect(s.c.Update(s.t.Context(), bed)).To(Succeed(), "who may use the bed can change at any time")
+	bed.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: "loops"}
+	s.Expect(s.c.Update(s.t.Context(), bed)).To(Succeed(), "who may use the bed, and what calibrates it, can change at any time")
 
 	bed.Status.Lease = nil
 	s.Expect(s.c.Status().Update(s.t.Context(), bed)).To(Succeed())
@@ -158,7 +168,8 @@ func abortOnly(s *server) {
 func warned(s *server) {
 	bed := s.sampleBed()
 	bed.ObjectMeta = metav1.ObjectMeta{Name: "odd"}
-	bed.Spec.AllowedNamespaces = nil
+	bed.Spec.AllowedNamespaces, bed.Spec.Calibration = nil, nil
+	bed.Spec.Device = v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "one"}}
 	bed.Spec.Ports = append(bed.Spec.Ports, v1alpha1.Port{
 		Name: "p3", Node: "node1", Speed: "1G", Addresses: []string{"10.0.0.2/24"},
 		Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: "nd-p3"}},
@@ -167,6 +178,7 @@ func warned(s *server) {
 	s.Expect(s.c.Create(s.t.Context(), bed)).To(Succeed())
 	s.Expect(s.warnings.texts).To(ConsistOf(
 		ContainSubstring("no namespace can use this bed"),
+		ContainSubstring("results are Uncalibrated until it names a bed"),
 		ContainSubstring("3 ports: the pattern pairs needs an even number"),
 		ContainSubstring("10.0.0.2/24 is outside the ranges kept for benchmarks"),
 	))

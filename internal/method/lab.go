@@ -92,8 +92,9 @@ func (l *Lab) SetThroughput(test string, size int, ppm int64) { l.found[found{te
 func (l *Lab) AddHints(hints ...search.Hint) { l.hints = append(l.hints, hints...) }
 
 // Trial runs one trial at ppm parts per million of line rate. When the tester
-// only just fell short of the load, or lost frames itself, the trial is void and
-// run once more: a busy moment of the tester says nothing about the device.
+// only just fell short of the load, or lost frames itself, or when one of its links
+// was disturbed, the trial is void and run once more: such a moment says nothing
+// about the device.
 func (l *Lab) Trial(ctx context.Context, step plan.Step, ppm int64, d time.Duration, bracket search.Bracket) (*Trial, error) {
 	return l.trial(ctx, step, ppm, d, bracket)
 }
@@ -108,10 +109,11 @@ func (l *Lab) trial(ctx context.Context, step plan.Step, ppm int64, d time.Durat
 	return l.twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, lateTolerance(d), acts...)
 }
 
-// twice runs a trial, and runs it again when the tester only just fell short.
+// twice runs a trial, and runs it again when the tester only just fell short or
+// was disturbed.
 func (l *Lab) twice(ctx context.Context, event Event, trial traffic.Trial, tolerance time.Duration, acts ...action) (*Trial, error) {
 	t, err := l.once(ctx, event, trial, tolerance, acts...)
-	if err == nil && t.justShort() {
+	if err == nil && (t.justShort() || t.Disturbed()) {
 		return l.once(ctx, event, trial, tolerance, acts...)
 	}
 	return t, err
@@ -129,7 +131,7 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 	err := l.persist(ctx, event, func() (err error) {
 		l.observe(event)
 		m, err = l.run(ctx, trial, l.plan.Settle, acts...)
-		return err
+		return nameTrial(event, err)
 	})
 	if err != nil {
 		return nil, err
@@ -150,7 +152,8 @@ func (l *Lab) run(ctx context.Context, trial traffic.Trial, settle time.Duration
 			return none, err
 		}
 	}
-	if err := l.gen.Start(ctx, trial); err != nil {
+	err := l.within(ctx, 0, "the beginning of sending", func(ctx context.Context) error { return l.gen.Start(ctx, trial) })
+	if err != nil {
 		return none, fmt.Errorf("starting to send: %w", err)
 	}
 	for _, a := range acts {
@@ -158,13 +161,17 @@ func (l *Lab) run(ctx context.Context, trial traffic.Trial, settle time.Duration
 			return none, err
 		}
 	}
-	if err := l.gen.Wait(ctx); err != nil {
+	if err := l.within(ctx, sendingTime(trial)+settle, "the end of sending", l.gen.Wait); err != nil {
 		return none, fmt.Errorf("waiting for the end of sending: %w", err)
 	}
 	if err := l.gen.Clock().Sleep(ctx, settle); err != nil {
 		return none, err
 	}
-	m, err := l.gen.Read(ctx)
+	var m traffic.Measurement
+	err = l.within(ctx, 0, "the reading of counters", func(ctx context.Context) (err error) {
+		m, err = l.gen.Read(ctx)
+		return err
+	})
 	if err != nil {
 		return none, fmt.Errorf("reading counters: %w", err)
 	}

@@ -28,6 +28,9 @@ type Outcome struct {
 	Bracket search.Bracket
 	// Limit is the trial that stopped a search when the tester was the reason.
 	Limit *Trial
+	// DeviceReset says that the device was reset during the trial, on purpose, which
+	// takes its links down.
+	DeviceReset bool
 	// Search is what a search took and found; nil for other methods.
 	Search *v1alpha1.SearchSummary
 	// Trials that were run, and Elapsed the time they took.

@@ -120,7 +120,7 @@ func reset(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	if trigger == v1alpha1.ResetByDevice && lab.device == nil {
 		return Outcome{}, errors.New("the lab has no device that it can reset: set trigger to External")
 	}
-	out := Outcome{LoadPPM: ppm}
+	out := Outcome{LoadPPM: ppm, DeviceReset: true}
 	var times, lost spread
 	for range step.Trials {
 		// Never twice: what is short in a trial with a reset is what is measured.

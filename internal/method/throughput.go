@@ -69,6 +69,8 @@ type searchTrials struct {
 	n       int
 	kept    map[int]*Trial
 	short   *Trial
+	// disturbed is the last trial that did not pass while a link was disturbed.
+	disturbed *Trial
 }
 
 // Measure runs one trial and judges it.
@@ -98,6 +100,9 @@ func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) 
 		}
 		return v, nil
 	}
+	if t.Disturbed() {
+		s.disturbed = t
+	}
 	s.bracket.FailedPPM = ppm
 	if ppm <= s.bracket.PassedPPM {
 		s.bracket.PassedPPM = 0
@@ -121,6 +126,8 @@ func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v
 	}
 	if found.GeneratorBound {
 		out.Limit = s.short
+	} else if d := s.disturbed; d != nil && d.LoadPPM == found.UpperPPM {
+		out.Limit = d
 	}
 	if r.Capped {
 		out.Message = fmt.Sprintf("the time limit of %s ended the search: the upper bound may be further away than the resolution", s.step.Search.TimeCap)

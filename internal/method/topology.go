@@ -26,7 +26,7 @@ func (l *Lab) apart(ctx context.Context, step plan.Step, streams []plan.Stream, 
 		return err
 	}
 	l.size = 0
-	err = other.persist(ctx, Event{Step: step}, func() error { return other.gen.Configure(ctx, other.streams()) })
+	err = other.persist(ctx, Event{Step: step}, func() error { return other.give(ctx) })
 	if err == nil {
 		err = f(&other)
 	}

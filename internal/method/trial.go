@@ -121,6 +121,12 @@ func (t *Trial) TesterLost() bool {
 	return t.Excess > 0 || slices.ContainsFunc(t.Notes, func(n traffic.Note) bool { return n.Kind == traffic.NoteReceiver })
 }
 
+// Disturbed says that a link went down or a counter ran backwards during the
+// trial: what was lost then says nothing about the device.
+func (t *Trial) Disturbed() bool {
+	return slices.ContainsFunc(t.Notes, func(n traffic.Note) bool { return n.Kind == traffic.NoteCounter })
+}
+
 // Passed says that the whole intended load was offered and no frame was lost.
 func (t *Trial) Passed() bool { return !t.Unsent() && t.Lost == 0 && t.Excess == 0 }
 

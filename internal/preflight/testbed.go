@@ -54,6 +54,9 @@ func TestBedWarnings(bed *v1alpha1.TestBed) []string {
 	if allowed == nil || (len(allowed.Names) == 0 && allowed.Selector == nil) {
 		warnings = append(warnings, "spec.allowedNamespaces is empty: no namespace can use this bed")
 	}
+	if bed.Spec.Device.Physical != nil && bed.Spec.Calibration == nil {
+		warnings = append(warnings, "spec.calibration is not given: results are Uncalibrated until it names a bed with device backToBack on the same ports")
+	}
 	if n := len(bed.Spec.Ports); n%2 != 0 {
 		warnings = append(warnings, fmt.Sprintf("spec.ports has %d ports: the pattern pairs needs an even number", n))
 	}

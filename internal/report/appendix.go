@@ -41,6 +41,9 @@ func (d *Document) appendix() *entries {
 	for _, host := range env.Hosts {
 		a.add("Hosts", hostLine(host))
 	}
+	for _, line := range d.calibrated() {
+		a.add("Calibration", line)
+	}
 	a.add("Measured", d.measured())
 	version := ""
 	if env.NoDropVersion != "" {

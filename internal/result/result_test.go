@@ -8,10 +8,13 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/version"
 )
 
 // latencyOf counts latencies as an engine does.
@@ -75,6 +78,9 @@ func TestValidity(t *testing.T) {
 	}
 	foreign := traffic.Note{Kind: traffic.NoteForeignLoad, Text: "others used 1.3 of 2 processors"}
 	dropped := traffic.Note{Kind: traffic.NoteReceiver, Text: "p2 dropped 3 frames"}
+	flapped := traffic.Note{Kind: traffic.NoteCounter, Text: "the link of port p1 came or went 2 times"}
+	stepped := traffic.Note{Kind: traffic.NoteClock, Text: "the clock of lab-1 was set back by 1s"}
+	flooded := traffic.Note{Kind: traffic.NoteMisdelivered, Text: "3 test frames arrived at p3"}
 	virtual := v1alpha1.Device{Containerlab: &v1alpha1.ContainerlabDevice{}}
 	physical := v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{}}
 	simulated := v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{}}
@@ -96,6 +102,11 @@ func TestValidity(t *testing.T) {
 		"slow tester":               {virtual, "veth", whole(foreign), short, v1alpha1.ValidityGeneratorBound, []string{"to send the 100 frames", "others used", "software"}},
 		"receiver dropped":          {simulated, "", whole(dropped), nil, v1alpha1.ValidityGeneratorBound, []string{"p2 dropped 3 frames"}},
 		"dropped above":             {simulated, "", whole(), whole(dropped), v1alpha1.ValidityGeneratorBound, []string{"p2 dropped 3 frames"}},
+		"a link went down":          {simulated, "", whole(flapped), nil, v1alpha1.ValidityContended, []string{"came or went 2 times"}},
+		"a link went down above":    {simulated, "", whole(), whole(flapped), v1alpha1.ValidityContended, []string{"came or went 2 times"}},
+		"the clock was set":         {simulated, "", whole(stepped), nil, v1alpha1.ValidityContended, []string{"set back by 1s"}},
+		"the clock was set above":   {simulated, "", whole(), whole(stepped), v1alpha1.ValidityValid, nil},
+		"frames at the wrong port":  {simulated, "", whole(flooded), nil, v1alpha1.ValidityValid, nil},
 		"too many came back":        {simulated, "", &method.Trial{Sent: 1, Excess: 2}, nil, v1alpha1.ValidityGeneratorBound, []string{"2 more frames were received than sent"}},
 		"nothing ran":               {simulated, "", nil, nil, v1alpha1.ValidityValid, nil},
 	}
@@ -133,8 +144,50 @@ func TestWhatDidNotHappenIsInvalid(t *testing.T) {
 
 func TestRowWithoutATrial(t *testing.T) {
 	step := plan.Step{Test: v1alpha1.Test{Name: "latency"}, Method: v1alpha1.MethodLatency, FrameSize: 64, Load: "throughput"}
-	row := Row(plan.Plan{}, &v1alpha1.TestBed{}, traffic.Info{}, method.Outcome{Step: step, Message: "not measured"})
+	row := Row(plan.Plan{}, Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Step: step, Message: "not measured"}})
 	if row.Load != "throughput" || row.LineRatePPM != 0 || row.FramesPerSecond != 0 || row.Latency != nil || row.Message != "not measured" || row.Validity != v1alpha1.ValidityValid {
 		t.Errorf("%+v", row)
+	}
+}
+
+// Frames that arrived at a wrong port are told of in the row's message.
+func TestMisdeliveredFramesAreTold(t *testing.T) {
+	trial := &method.Trial{Sent: 1, Received: 1, Notes: []traffic.Note{{Kind: traffic.NoteMisdelivered, Text: "3 test frames arrived at p3"}}}
+	row := Row(plan.Plan{}, Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Trial: trial, Message: "so it is"}})
+	if row.Message != "so it is; 3 test frames arrived at p3" || row.Validity != v1alpha1.ValidityValid {
+		t.Errorf("%q, %s", row.Message, row.Validity)
+	}
+}
+
+// A calibration that fits makes a row of a physical device Valid.
+func TestACalibratedBed(t *testing.T) {
+	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	in := Input{
+		Bed:     &v1alpha1.TestBed{},
+		Outcome: method.Outcome{Step: plan.Step{FrameSize: 64}, Trial: &method.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}},
+		Calibration: &v1alpha1.CalibrationStatus{
+			TestBedName: "loops", Time: metav1.NewTime(at), Engine: v1alpha1.EngineXDP, NoDropVersion: version.String(),
+			FrameSizes: []v1alpha1.CalibratedFrameSize{{FrameSize: 64}},
+		},
+		Time: at.Add(time.Hour),
+	}
+	in.Bed.Spec.Device.Physical = &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "one"}
+	in.Bed.Spec.Engine.Kind = v1alpha1.EngineXDP
+	in.Bed.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: "loops"}
+	if row := Row(plan.Plan{}, in); row.Validity != v1alpha1.ValidityValid || row.ValidityReasons != nil {
+		t.Errorf("%s %q", row.Validity, row.ValidityReasons)
+	}
+	in.Outcome.Step.FrameSize = 128
+	if row := Row(plan.Plan{}, in); row.Validity != v1alpha1.ValidityUncalibrated || len(row.ValidityReasons) != 1 || !strings.Contains(row.ValidityReasons[0], "no frames of 128 bytes") {
+		t.Errorf("%s %q", row.Validity, row.ValidityReasons)
+	}
+}
+
+// A device that is reset on purpose takes its links down.
+func TestAResetIsNoDisturbance(t *testing.T) {
+	note := traffic.Note{Kind: traffic.NoteCounter, Text: "the link of port p1 went down"}
+	in := Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{DeviceReset: true, Trial: &method.Trial{Sent: 1, Notes: []traffic.Note{note}}}}
+	if validity, reasons := Judge(in); validity != v1alpha1.ValidityValid || len(reasons) > 0 {
+		t.Errorf("%s %q", validity, reasons)
 	}
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // Row makes the result row of an outcome.
-func Row(p plan.Plan, bed *v1alpha1.TestBed, info traffic.Info, out method.Outcome) v1alpha1.ResultRow {
+func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
+	out := in.Outcome
 	row := v1alpha1.ResultRow{
 		Test: out.Step.Test.Name, Variant: out.Step.Variant, Method: out.Step.Method, FrameSize: int32(out.Step.FrameSize), FrameMix: out.Step.Mix, Load: out.Step.Load,
 		LossRatioPPM: out.Step.LossRatioPPM, LineRatePPM: out.LoadPPM, Search: out.Search,
@@ -39,7 +40,7 @@ func Row(p plan.Plan, bed *v1alpha1.TestBed, info traffic.Info, out method.Outco
 		row.Latency = Summary(t.Latency())
 		row.Multicast = t.Multicast()
 		for _, n := range t.Notes {
-			if n.Kind == traffic.NoteModel {
+			if n.Kind == traffic.NoteModel || n.Kind == traffic.NoteMisdelivered {
 				messages = append(messages, n.Text)
 			}
 		}
@@ -48,7 +49,10 @@ func Row(p plan.Plan, bed *v1alpha1.TestBed, info traffic.Info, out method.Outco
 		out.Fill(&row)
 	}
 	row.Message = strings.Join(messages, "; ")
-	row.Validity, row.ValidityReasons = Judge(Input{Bed: bed, Info: info, Outcome: out})
+	for _, size := range p.SizesOf(out.Step.FrameSize) {
+		in.sizes = append(in.sizes, int32(size))
+	}
+	row.Validity, row.ValidityReasons = Judge(in)
 	return row
 }
 

@@ -3,10 +3,13 @@ package result
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/calibration"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/version"
 )
 
 // Input is what a row's validity is judged by.
@@ -14,6 +17,13 @@ type Input struct {
 	Bed     *v1alpha1.TestBed
 	Info    traffic.Info
 	Outcome method.Outcome
+	// Calibration of the bed that this one refers to; nil when there is none.
+	Calibration *v1alpha1.CalibrationStatus
+	// Time at which the run began.
+	Time time.Time
+
+	// sizes of the frames in bytes: those of a mix, where the row is of one.
+	sizes []int32
 }
 
 // policy speaks against a row for one reason; it returns no reasons when it has
@@ -29,6 +39,7 @@ var policies = []policy{
 	{v1alpha1.ValidityGeneratorBound, testerWasTheLimit},
 	{v1alpha1.ValidityGeneratorBound, testerLostFrames},
 	{v1alpha1.ValidityContended, othersUsedTheTester},
+	{v1alpha1.ValidityContended, testerWasDisturbed},
 	{v1alpha1.ValidityUncalibrated, bedWasNotCalibrated},
 	{v1alpha1.ValidityVirtual, deviceIsSoftware},
 }
@@ -91,11 +102,34 @@ func othersUsedTheTester(in Input) []string {
 	return notes(in.Outcome.Trial, traffic.NoteForeignLoad)
 }
 
+// testerWasDisturbed: a clock was set or a machine slept while the trial ran, or a
+// link went down or a counter backwards, also in the trial that ended a search. A
+// device that was reset takes its links down: that is no disturbance.
+func testerWasDisturbed(in Input) []string {
+	var reasons []string
+	if t := in.Outcome.Trial; t != nil {
+		reasons = notes(t, traffic.NoteClock)
+	}
+	for _, t := range []*method.Trial{in.Outcome.Trial, in.Outcome.Limit} {
+		if t != nil && !in.Outcome.DeviceReset {
+			reasons = append(reasons, notes(t, traffic.NoteCounter)...)
+		}
+	}
+	return reasons
+}
+
 func bedWasNotCalibrated(in Input) []string {
 	if in.Bed.Spec.Device.Physical == nil {
 		return nil
 	}
-	return []string{"the bed was not measured back to back, so the tester's own share of latency is not known"}
+	doubt := calibration.Doubt(calibration.Use{
+		Bed: in.Bed, Calibration: in.Calibration, Time: in.Time, Version: version.String(),
+		FrameSizes: in.sizes,
+	})
+	if doubt == "" {
+		return nil
+	}
+	return []string{doubt}
 }
 
 func deviceIsSoftware(in Input) []string {

@@ -29,8 +29,10 @@ type Config struct {
 	// Rows were finished by an earlier runner of the same benchmark, of this variant
 	// or another one, and are not measured again.
 	Rows []v1alpha1.ResultRow `json:"rows,omitempty"`
-	// Hints are what earlier runs on the same bed, or its calibration, say about the
-	// device. They let the search Informed begin nearer to its end, and change no
+	// Calibration is what was found of the tester on the bed that Bed refers to for
+	// it; absent when there is none.
+	Calibration *v1alpha1.CalibrationStatus `json:"calibration,omitempty"`
+	// Hints are what earlier runs on the same bed say about the device. They let the search Informed begin nearer to its end, and change no
 	// result.
 	Hints []Hint `json:"hints,omitempty"`
 }

@@ -85,8 +85,10 @@ func device(d v1alpha1.Device) string {
 			}
 		}
 		return text
+	case d.BackToBack != nil && d.BackToBack.JoinedBy == v1alpha1.JoinedByCables:
+		return "none: the bed's cables join the ports"
 	case d.BackToBack != nil:
-		return "none: the ports are cabled to each other"
+		return "none: the ports are joined at the tester"
 	}
 	return ""
 }

@@ -49,6 +49,8 @@ type run struct {
 
 	plan plan.Plan
 	info traffic.Info
+	// began is when the run began, by the generator's clock.
+	began time.Time
 
 	// mu guards what the ticker shows while the run goes on.
 	mu       sync.Mutex
@@ -64,6 +66,7 @@ func Run(ctx context.Context, cfg Config, gen traffic.Generator, opts ...Option)
 	for _, o := range opts {
 		o(r)
 	}
+	r.began = gen.Clock().Now()
 	stop := r.tick(time.Second)
 	err := r.measure(ctx)
 	stop()
@@ -71,6 +74,7 @@ func Run(ctx context.Context, cfg Config, gen traffic.Generator, opts ...Option)
 		r.progress.trial = trialInHand{}
 		r.state.Done = true
 		r.state.Outcome, r.state.Reason, r.state.Message = conclude(ctx, r.state.Rows, err)
+		r.calibrate()
 	})
 	return r.state.DeepCopy()
 }
@@ -153,7 +157,9 @@ func (r *run) measure(ctx context.Context) error {
 				r.change(func() { r.progress.rowDone(i) })
 				continue
 			}
-			row = result.Row(r.plan, &r.cfg.Bed, r.info, out)
+			row = result.Row(r.plan, result.Input{
+				Bed: &r.cfg.Bed, Info: r.info, Outcome: out, Calibration: r.cfg.Calibration, Time: r.began,
+			})
 			rows[i] = row
 			if err := saved.write(inOrder(rows)); err != nil {
 				return err
@@ -191,7 +197,10 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 			}
 		}
 	}
-	r.change(func() { r.state.Environment = environment(r.cfg.Bed, r.cfg.Benchmark.Spec.Variants, r.plan, r.info) })
+	r.change(func() {
+		r.state.Environment = environment(r.cfg.Bed, r.cfg.Benchmark.Spec.Variants, r.plan, r.info)
+		r.state.Environment.Calibration = r.cfg.Calibration.DeepCopy()
+	})
 	hops, err := method.Resolve(ctx, r.gen, r.plan, r.info, r.resolveTimeout)
 	if err != nil {
 		return nil, err
@@ -204,6 +213,7 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 	for _, h := range r.cfg.Hints {
 		lab.AddHints(h.search())
 	}
+	lab.AddHints(ceiling(r.cfg.Calibration, r.plan)...)
 	return lab, nil
 }
 

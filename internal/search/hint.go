@@ -17,6 +17,9 @@ type Hint struct {
 	// BitsPerSecond at layer 1 that one port passes at any frame size; nil when not
 	// known.
 	BitsPerSecond *big.Rat
+	// Tester says that the limit is that of the tester: the device passes no more than
+	// it, and may have other limits of its own.
+	Tester bool
 	// Source says where it comes from, for the result: "64 B", "calibration".
 	Source string
 }
@@ -84,6 +87,9 @@ func (h Hint) limits(others []Hint) (frames, bitRate bool) {
 	}
 	moreFrames, moreBits := false, false
 	for _, o := range others {
+		if o.Tester != h.Tester {
+			continue // What the one passes says nothing of what has limited the other.
+		}
 		moreFrames = moreFrames || o.FramesPerSecond != nil && o.FramesPerSecond.Cmp(new(big.Rat).Mul(h.FramesPerSecond, clearly)) > 0
 		moreBits = moreBits || o.BitsPerSecond != nil && o.BitsPerSecond.Cmp(new(big.Rat).Mul(h.BitsPerSecond, clearly)) > 0
 	}

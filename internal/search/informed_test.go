@@ -272,3 +272,23 @@ func TestTheEstimatesOfTheOtherSearchesAreClose(t *testing.T) {
 		t.Errorf("estimated %d trials of %s, took %d of %s", n, d, len(r.Trials), r.Sending())
 	}
 }
+
+// What the tester passes at other frame sizes says nothing of which limit the
+// device has met; it only bounds it.
+func TestPredictKeepsTesterAndDeviceApart(t *testing.T) {
+	const speed = 1_000_000_000
+	device, _ := Found(speed, 512, 500_000, million, "device")
+	tester, _ := Found(speed, 64, 400_000, million, "tester")
+	if ppm, source := Predict([]Hint{device, tester}, speed, 1518); ppm != 500_000 || source != "device" {
+		t.Errorf("taken for one: %d from %q, want the bits/s of the device, since more frames/s passed", ppm, source)
+	}
+	tester.Tester = true
+	if ppm, _ := Predict([]Hint{device, tester}, speed, 1518); ppm != million {
+		t.Errorf("%d, want line rate: nothing tells whether the device is limited in bits/s", ppm)
+	}
+	low, _ := Found(speed, 512, 300_000, million, "tester")
+	low.Tester = true
+	if ppm, source := Predict([]Hint{device, low}, speed, 512); ppm != 300_000 || source != "tester" {
+		t.Errorf("%d from %q, want the tester's limit", ppm, source)
+	}
+}

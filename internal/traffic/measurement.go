@@ -10,6 +10,9 @@ type Measurement struct {
 	Rx map[RxKey]RxCount
 	// TxTime is how long sending really took: the longest of all ports.
 	TxTime time.Duration
+	// Misdelivered counts test frames of this engine that arrived at a port which is
+	// no receiver of their stream, by the port's name; ports without any are absent.
+	Misdelivered map[string]uint64
 	// Notes are observations that bear on validity: foreign CPU load, frames that
 	// the tester could not send, clock steps.
 	Notes []Note
@@ -38,6 +41,15 @@ const (
 	// less than intended is the device's doing. An engine that cannot tell gives no
 	// such note.
 	NoteHeldBack NoteKind = "HeldBack"
+	// NoteClock means that the clock of a host was stepped during the trial, or that
+	// the host slept: latency and times of the trial cannot be believed.
+	NoteClock NoteKind = "Clock"
+	// NoteCounter means that an interface of the tester was disturbed during the
+	// trial: its link went down, or one of its counters ran backwards.
+	NoteCounter NoteKind = "Counter"
+	// NoteMisdelivered means that test frames arrived where nobody expected them. It
+	// speaks against no validity; the row's message carries it.
+	NoteMisdelivered NoteKind = "Misdelivered"
 	// NoteModel says what of a modelled device was not in its model. It speaks
 	// against no validity; the row's message carries it.
 	NoteModel NoteKind = "Model"

@@ -176,7 +176,7 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 			return err
 		}
 	}
-	part.TxTimeNanos = int64(m.TxTime)
+	part.TxTimeNanos, part.Misdelivered = int64(m.TxTime), m.Misdelivered
 	for _, n := range m.Notes {
 		part.Notes = append(part.Notes, &agentpb.Note{Kind: string(n.Kind), Text: n.Text})
 	}
@@ -197,6 +197,12 @@ func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 		}
 	}
 	m.TxTime = max(m.TxTime, time.Duration(w.GetTxTimeNanos()))
+	for port, n := range w.GetMisdelivered() {
+		if m.Misdelivered == nil {
+			m.Misdelivered = map[string]uint64{}
+		}
+		m.Misdelivered[port] += n
+	}
 	for _, n := range w.GetNotes() {
 		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteKind(n.GetKind()), Text: n.GetText()})
 	}

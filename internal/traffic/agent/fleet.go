@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -278,6 +279,10 @@ func (f *Fleet) Read(ctx context.Context) (traffic.Measurement, error) {
 			}
 			all.TxTime = max(all.TxTime, part.TxTime)
 			all.Notes = append(all.Notes, part.Notes...)
+			if all.Misdelivered == nil {
+				all.Misdelivered = map[string]uint64{}
+			}
+			maps.Copy(all.Misdelivered, part.Misdelivered) // Every port has one agent.
 		}
 		for key, rx := range part.Rx {
 			if f.crossing[key.Stream] && !f.commonClock && f.sender[key.Stream] != i {

@@ -41,3 +41,11 @@ func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	c.now = c.now.Add(max(d, 0))
 	return nil
 }
+
+// Real is how long d of simulated time takes in real time.
+func (c *Clock) Real(d time.Duration) time.Duration {
+	if c.pace <= 0 {
+		return 0
+	}
+	return time.Duration(float64(d) / c.pace)
+}

@@ -25,6 +25,7 @@ type trial struct {
 	drops []uint64
 	// pauses of each port when the trial began.
 	pauses []pauses
+	watch  watch
 }
 
 // Arm implements traffic.Armer.
@@ -114,6 +115,9 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 		}
 		s.schedule = newSchedule(slots, loads, t.Duration)
 		t.senders = append(t.senders, s)
+	}
+	if t.watch, err = e.watch(); err != nil {
+		return err
 	}
 	t.cpu, err = cpuNow()
 	return err
@@ -218,7 +222,7 @@ func (e *Engine) observe(m *traffic.Measurement) error {
 		m.Notes = append(m.Notes, p.dropNote(drops-e.trial.drops[i])...)
 		m.Notes = append(m.Notes, p.heldBack(m, e.trial.pauses[i], paused)...)
 	}
-	return nil
+	return e.changes(m)
 }
 
 // read adds what the sender sent to a measurement.

@@ -1322,9 +1322,11 @@ type ReadResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Tx    []*TxCount             `protobuf:"bytes,1,rep,name=tx,proto3" json:"tx,omitempty"`
 	Rx    []*RxCount             `protobuf:"bytes,2,rep,name=rx,proto3" json:"rx,omitempty"`
-	// tx_time_nanos and notes are in the last part.
-	TxTimeNanos   int64   `protobuf:"varint,3,opt,name=tx_time_nanos,json=txTimeNanos,proto3" json:"tx_time_nanos,omitempty"`
-	Notes         []*Note `protobuf:"bytes,4,rep,name=notes,proto3" json:"notes,omitempty"`
+	// tx_time_nanos, notes and misdelivered are in the last part.
+	TxTimeNanos int64   `protobuf:"varint,3,opt,name=tx_time_nanos,json=txTimeNanos,proto3" json:"tx_time_nanos,omitempty"`
+	Notes       []*Note `protobuf:"bytes,4,rep,name=notes,proto3" json:"notes,omitempty"`
+	// misdelivered frames by the name of the port.
+	Misdelivered  map[string]uint64 `protobuf:"bytes,5,rep,name=misdelivered,proto3" json:"misdelivered,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1383,6 +1385,13 @@ func (x *ReadResponse) GetTxTimeNanos() int64 {
 func (x *ReadResponse) GetNotes() []*Note {
 	if x != nil {
 		return x.Notes
+	}
+	return nil
+}
+
+func (x *ReadResponse) GetMisdelivered() map[string]uint64 {
+	if x != nil {
+		return x.Misdelivered
 	}
 	return nil
 }
@@ -2333,12 +2342,16 @@ const file_agent_proto_rawDesc = "" +
 	"\fWaitResponse\"\r\n" +
 	"\vStopRequest\"\x0e\n" +
 	"\fStopResponse\"\r\n" +
-	"\vReadRequest\"\xb3\x01\n" +
+	"\vReadRequest\"\xc9\x02\n" +
 	"\fReadResponse\x12(\n" +
 	"\x02tx\x18\x01 \x03(\v2\x18.nodrop.agent.v1.TxCountR\x02tx\x12(\n" +
 	"\x02rx\x18\x02 \x03(\v2\x18.nodrop.agent.v1.RxCountR\x02rx\x12\"\n" +
 	"\rtx_time_nanos\x18\x03 \x01(\x03R\vtxTimeNanos\x12+\n" +
-	"\x05notes\x18\x04 \x03(\v2\x15.nodrop.agent.v1.NoteR\x05notes\"x\n" +
+	"\x05notes\x18\x04 \x03(\v2\x15.nodrop.agent.v1.NoteR\x05notes\x12S\n" +
+	"\fmisdelivered\x18\x05 \x03(\v2/.nodrop.agent.v1.ReadResponse.MisdeliveredEntryR\fmisdelivered\x1a?\n" +
+	"\x11MisdeliveredEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"x\n" +
 	"\aTxCount\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x1a\n" +
 	"\bintended\x18\x02 \x01(\x04R\bintended\x12\x12\n" +
@@ -2433,7 +2446,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),       // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),              // 1: nodrop.agent.v1.Beat
@@ -2471,8 +2484,9 @@ var file_agent_proto_goTypes = []any{
 	(*LeaveResponse)(nil),     // 33: nodrop.agent.v1.LeaveResponse
 	(*Failure)(nil),           // 34: nodrop.agent.v1.Failure
 	(*Unresolved)(nil),        // 35: nodrop.agent.v1.Unresolved
-	nil,                       // 36: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                       // 37: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	nil,                       // 36: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	nil,                       // 37: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                       // 38: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
@@ -2483,41 +2497,42 @@ var file_agent_proto_depIdxs = []int32{
 	23, // 5: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
 	24, // 6: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
 	26, // 7: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
-	25, // 8: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
-	29, // 9: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	36, // 10: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	29, // 11: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	37, // 12: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	35, // 13: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	0,  // 14: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 15: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	7,  // 16: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	10, // 17: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	12, // 18: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.ArmRequest
-	15, // 19: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.StartRequest
-	17, // 20: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	19, // 21: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	21, // 22: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	27, // 23: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	30, // 24: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	32, // 25: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	1,  // 26: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 27: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	8,  // 28: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	11, // 29: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	13, // 30: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	16, // 31: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	18, // 32: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	20, // 33: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	22, // 34: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	28, // 35: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	31, // 36: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	33, // 37: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	26, // [26:38] is the sub-list for method output_type
-	14, // [14:26] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	36, // 8: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	25, // 9: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
+	29, // 10: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	37, // 11: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	29, // 12: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	38, // 13: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	35, // 14: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	0,  // 15: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 16: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	7,  // 17: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	10, // 18: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	12, // 19: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.ArmRequest
+	15, // 20: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.StartRequest
+	17, // 21: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	19, // 22: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	21, // 23: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	27, // 24: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	30, // 25: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	32, // 26: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	1,  // 27: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 28: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	8,  // 29: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	11, // 30: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	13, // 31: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	16, // 32: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	18, // 33: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	20, // 34: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	22, // 35: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	28, // 36: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	31, // 37: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	33, // 38: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	27, // [27:39] is the sub-list for method output_type
+	15, // [15:27] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -2536,7 +2551,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   38,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

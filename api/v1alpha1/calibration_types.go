@@ -1,0 +1,91 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// CalibrationReference names the bed that measures the tester of this one.
+type CalibrationReference struct {
+	// testBedName is a bed with device backToBack on the same ports. What the last
+	// benchmark that passed there has found of the tester is the calibration of this
+	// bed.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	TestBedName string `json:"testBedName"`
+	// maxAge is how old the calibration may be when a benchmark begins; 30 days by
+	// default.
+	// +optional
+	// +kubebuilder:default="720h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('8760h')",messageExpression="'maxAge is ' + self + ': give 1h to 8760h'"
+	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
+}
+
+// BackToBackJoin says what joins the ports of a bed without a device.
+//
+// +kubebuilder:validation:Enum=Loops;Cables
+type BackToBackJoin string
+
+const (
+	// JoinedByLoops means that the ports are joined at the tester, without the cables
+	// of the bed: by loop plugs, by short patch cords, or as the ends of a veth pair.
+	JoinedByLoops BackToBackJoin = "Loops"
+	// JoinedByCables means that the bed's own cables are joined where the device was.
+	JoinedByCables BackToBackJoin = "Cables"
+)
+
+// CalibrationStatus is what a benchmark on a bed without a device has found of the
+// tester: the highest rate that it sends and receives without loss, and the
+// latency that it adds.
+type CalibrationStatus struct {
+	// time is when the benchmark ended.
+	// +required
+	Time metav1.Time `json:"time"`
+	// benchmark that measured, as namespace/name.
+	// +required
+	Benchmark string `json:"benchmark"`
+	// testBedName is the bed that it measured.
+	// +required
+	TestBedName string `json:"testBedName"`
+	// joinedBy says what joined the ports: Loops or Cables.
+	// +required
+	JoinedBy BackToBackJoin `json:"joinedBy"`
+	// engine that sent and received.
+	// +required
+	Engine EngineKind `json:"engine"`
+	// nodropVersion is the version of NoDrop.
+	// +required
+	NoDropVersion string `json:"nodropVersion"`
+	// interfaces that were measured, as node/interface.
+	// +optional
+	// +listType=set
+	Interfaces []string `json:"interfaces,omitempty"`
+	// frameSizes has what was found for each frame size.
+	// +required
+	// +listType=map
+	// +listMapKey=frameSize
+	FrameSizes []CalibratedFrameSize `json:"frameSizes"`
+}
+
+// CalibratedFrameSize is what the tester does at one frame size.
+type CalibratedFrameSize struct {
+	// frameSize in bytes, with FCS.
+	// +required
+	FrameSize int32 `json:"frameSize"`
+	// lineRatePPM is the highest load without loss, in parts per million of line rate.
+	// +required
+	LineRatePPM int64 `json:"lineRatePPM"`
+	// upperBoundPPM is the lowest load that did not pass; 0 when the highest load that
+	// was tried passed, so that the tester may do more than lineRatePPM.
+	// +optional
+	UpperBoundPPM int64 `json:"upperBoundPPM,omitempty"`
+	// framesPerSecond is lineRatePPM in frames/s summed over all sending ports.
+	// +required
+	FramesPerSecond int64 `json:"framesPerSecond"`
+	// latency is that of the load at which its mean was lowest: the floor below which
+	// this tester measures nothing.
+	// +optional
+	Latency *LatencySummary `json:"latency,omitempty"`
+	// latencyLoadPPM is the load at which latency was measured, in parts per million
+	// of line rate.
+	// +optional
+	LatencyLoadPPM int64 `json:"latencyLoadPPM,omitempty"`
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/report"
+)
+
+// calibrationSample is the sample of the calibration, on ports and in times that a
+// test can afford.
+func calibrationSample(t *testing.T, files ...string) string {
+	t.Helper()
+	var all []string
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join(samplesDir, "calibration", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, string(text))
+	}
+	return strings.NewReplacer("speed: 10G", "speed: 100M", "trafficProfileName: calibration", "trafficProfileName: calibration\n  settleTime: 100ms\n  restTime: 0s", "trialDuration: 10s", "trialDuration: 300ms",
+		"resolution: 0.5%", "resolution: 20%\n      maxLoad: 50%\n      searchTrialDuration: 300ms",
+		"[64, 128, 256, 512, 1024, 1280, 1518]", "[128]").Replace(strings.Join(all, "---\n"))
+}
+
+// The sample measures the ends of a veth pair, which then calibrate a run with a
+// device.
+func TestCalibrateAndRun(t *testing.T) {
+	needsRoot(t)
+	beds := calibrationSample(t, "1-testbeds.yaml")
+	file := filepath.Join(t.TempDir(), "calibration.json")
+	p := start(t, "run", "-f", manifests(t, calibrationSample(t, "2-calibrate-benchmark.yaml"), beds), "-o", "json", "--output-file", file)
+	p.wants(exitPassed, "", "")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := report.Read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := document.Environment.Calibration
+	if c == nil && !slices.ContainsFunc(document.Rows, func(r v1alpha1.ResultRow) bool { return r.Validity != v1alpha1.ValidityContended }) {
+		t.Skip("skipped: others use this machine's processors, so that nothing calibrates")
+	}
+	if c == nil || c.Benchmark != "nodrop-lab/calibrate" || c.TestBedName != "loops" || c.Engine != v1alpha1.EngineXDP || c.JoinedBy != v1alpha1.JoinedByLoops || len(c.FrameSizes) != 1 {
+		t.Fatalf("%+v", c)
+	}
+	if f := c.FrameSizes[0]; f.FrameSize != 128 || f.LineRatePPM < 1000 || f.FramesPerSecond == 0 || f.Latency == nil || f.Latency.MinNs == 0 {
+		t.Errorf("%+v", f)
+	}
+
+	p = start(t, "run", "-f", manifests(t, xdpBenchmark, xdpManifests), "--calibration", file)
+	p.wants(exitPassed, "Calibration  bed loops, ports joined at the tester, without the bed's cables; by benchmark", "")
+}
+
+// Cables that are not there are not claimed.
+func TestVethPairsAreNoCables(t *testing.T) {
+	needsRoot(t)
+	beds := strings.Replace(calibrationSample(t, "1-testbeds.yaml"), "joinedBy: Loops", "joinedBy: Cables", 1)
+	p := start(t, "run", "-f", manifests(t, calibrationSample(t, "2-calibrate-benchmark.yaml"), beds))
+	p.wants(exitPassed, "in place of the cables", "")
+	if text := p.stdout.String(); strings.Contains(text, "joined by the bed's cables") {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestCalibrationMustBeOne(t *testing.T) {
+	dir := t.TempDir()
+	sim := filepath.Join(samplesDir, "soak", "benchmark.yaml")
+	of := filepath.Join(dir, "soak.json")
+	start(t, "run", "-f", sim, "-o", "json", "--output-file", of).wants(exitPassed, "", "")
+	empty := filepath.Join(dir, "empty.json")
+	if err := os.WriteFile(empty, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		of:                              "it is the result of a bed with a device",
+		empty:                           `the schema is "", not`,
+		filepath.Join(dir, "none.json"): "no such file",
+	} {
+		start(t, "run", "-f", sim, "--calibration", file).wants(exitUse, "", want)
+	}
+}

@@ -1,0 +1,53 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// calibration is what was found of the tester on the bed that a bed refers to; nil
+// when it refers to none, or there is nothing.
+func (r *benchmarkReconciler) calibration(ctx context.Context, bed *v1alpha1.TestBed) (*v1alpha1.CalibrationStatus, error) {
+	ref := bed.Spec.Calibration
+	if ref == nil {
+		return nil, nil
+	}
+	by := &v1alpha1.TestBed{}
+	if err := r.live.Get(ctx, client.ObjectKey{Name: ref.TestBedName}, by); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading test bed %s, which calibrates %s: %w", ref.TestBedName, bed.Name, err)
+	}
+	if by.Spec.Device.BackToBack == nil {
+		return nil, nil // It has a device by now: what was found before says nothing.
+	}
+	return by.Status.Calibration, nil
+}
+
+// calibrate stores what a benchmark that passed on a bed without a device has
+// found of the tester, before the bed is given back. One that found nothing of use
+// leaves what is there.
+func (r *benchmarkReconciler) calibrate(ctx context.Context, s *scope) error {
+	if s.Status.Outcome != v1alpha1.PhasePassed || s.Status.Environment == nil || s.Status.Environment.Calibration == nil {
+		return nil
+	}
+	bed := &v1alpha1.TestBed{}
+	if err := r.live.Get(ctx, client.ObjectKey{Name: s.Status.TestBedName}, bed); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	lease, found := bed.Status.Lease, s.Status.Environment.Calibration
+	if bed.Spec.Device.BackToBack == nil || lease == nil || lease.UID != s.run.UID || equality.Semantic.DeepEqual(bed.Status.Calibration, found) {
+		return nil
+	}
+	bed.Status.Calibration = found.DeepCopy()
+	if err := r.Client.Status().Update(ctx, bed); err != nil {
+		return fmt.Errorf("storing the calibration of test bed %s: %w", bed.Name, err)
+	}
+	r.recorder.Eventf(bed, s.Benchmark, corev1.EventTypeNormal, "Calibrated", "Calibrate", "%s", truncated(fmt.Sprintf(
+		"benchmark %s/%s has calibrated the bed at %d frame sizes", s.Namespace, s.Name, len(found.FrameSizes))))
+	return nil
+}

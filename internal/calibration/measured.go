@@ -1,0 +1,98 @@
+package calibration
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// Of sums up what a benchmark on a bed without a device has found of the tester;
+// nil when no row can be used. By names the benchmark, as namespace/name.
+func Of(bed *v1alpha1.TestBed, by string, at time.Time, version string, rows []v1alpha1.ResultRow) *v1alpha1.CalibrationStatus {
+	device := bed.Spec.Device.BackToBack
+	if device == nil {
+		return nil
+	}
+	sizes := frameSizes(rows)
+	if len(sizes) == 0 {
+		return nil
+	}
+	c := &v1alpha1.CalibrationStatus{
+		Time: metav1.NewTime(at), Benchmark: by, TestBedName: bed.Name, JoinedBy: device.JoinedBy,
+		Engine: bed.Spec.Engine.Kind, NoDropVersion: version, FrameSizes: sizes,
+	}
+	if c.JoinedBy == "" {
+		c.JoinedBy = v1alpha1.JoinedByLoops
+	}
+	c.Interfaces = Interfaces(bed)
+	return c
+}
+
+// Interfaces names the interfaces of a bed's ports as node/interface; modelled ports
+// have none.
+func Interfaces(bed *v1alpha1.TestBed) []string {
+	var names []string
+	for i := range bed.Spec.Ports {
+		if name := interfaceOf(&bed.Spec.Ports[i]); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// interfaceOf names the interface behind a port as node/interface, "" for a
+// modelled one.
+func interfaceOf(p *v1alpha1.Port) string {
+	if p.Attachment == nil || p.Attachment.HostDevice == nil {
+		return ""
+	}
+	return p.Node + "/" + p.Attachment.HostDevice.Interface
+}
+
+// frameSizes has one entry per frame size of the rows that can be used, in their
+// order.
+func frameSizes(rows []v1alpha1.ResultRow) []v1alpha1.CalibratedFrameSize {
+	var sizes []v1alpha1.CalibratedFrameSize
+	at := map[int32]int{}
+	for i := range rows {
+		row := &rows[i]
+		if !usable(row) {
+			continue
+		}
+		n, known := at[row.FrameSize]
+		if !known {
+			n = len(sizes)
+			at[row.FrameSize] = n
+			sizes = append(sizes, v1alpha1.CalibratedFrameSize{FrameSize: row.FrameSize})
+		}
+		found := &sizes[n]
+		if row.LineRatePPM > found.LineRatePPM {
+			found.LineRatePPM, found.FramesPerSecond, found.UpperBoundPPM = row.LineRatePPM, row.FramesPerSecond, 0
+			if row.Search != nil {
+				found.UpperBoundPPM = row.Search.UpperBoundPPM
+			}
+		}
+		if row.Latency != nil && (found.Latency == nil || row.Latency.AvgNs < found.Latency.AvgNs) {
+			found.Latency, found.LatencyLoadPPM = row.Latency.DeepCopy(), row.LineRatePPM
+		}
+	}
+	return sizes
+}
+
+// usable says that a row shows a load that the tester sent and received whole.
+// Without a device, the tester is the limit of every search: that a throughput is
+// GeneratorBound is what was looked for.
+func usable(row *v1alpha1.ResultRow) bool {
+	if row.FrameSize <= 0 || row.LineRatePPM <= 0 || row.Sent == 0 || row.Lost > 0 {
+		return false
+	}
+	switch row.Method {
+	case v1alpha1.MethodThroughput:
+		return row.Validity != v1alpha1.ValidityContended
+	case v1alpha1.MethodLatency, v1alpha1.MethodSoak, v1alpha1.MethodFrameLoss:
+		return row.Validity == v1alpha1.ValidityValid || row.Validity == v1alpha1.ValidityVirtual
+	}
+	return false
+}

@@ -1,0 +1,89 @@
+package method
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+const (
+	// grace is how much longer than a call of the generator should take it may take:
+	// a link that is negotiated again, and an agent whose connection is made anew,
+	// both within 15 s, and a machine that is busy.
+	grace = time.Minute
+	// slowest is the rate in frames/s at which any tester sends numbered frames of
+	// all ports together.
+	slowest = 100_000
+)
+
+// UnansweredError says that the generator did not answer in a time that was more
+// than enough.
+type UnansweredError struct {
+	// Awaited is what should have come: "the end of sending".
+	Awaited string
+	// After is how long it was waited for.
+	After time.Duration
+}
+
+// Error names what was awaited, and for how long.
+func (e *UnansweredError) Error() string {
+	return fmt.Sprintf("the generator did not answer: %s was awaited for %s", e.Awaited, e.After)
+}
+
+// paced is implemented by a clock in which time passes at another pace than in the
+// real world.
+type paced interface {
+	// Real is how long d takes in real time.
+	Real(d time.Duration) time.Duration
+}
+
+// within calls f of the generator, which should take d, and gives it up some time
+// after. The limit is one of real time: a generator that hangs does not move any
+// other.
+func (l *Lab) within(ctx context.Context, d time.Duration, awaited string, f func(context.Context) error) error {
+	if c, ok := l.gen.Clock().(paced); ok {
+		d = c.Real(d)
+	}
+	unanswered := &UnansweredError{Awaited: awaited, After: d + grace}
+	limited, cancel := context.WithTimeoutCause(ctx, unanswered.After, unanswered)
+	defer cancel()
+	err := f(limited)
+	if err != nil && ctx.Err() == nil && limited.Err() != nil {
+		return unanswered // whatever the generator made of the end of its context
+	}
+	return err
+}
+
+// give gives the generator the lab's streams.
+func (l *Lab) give(ctx context.Context) error {
+	return l.within(ctx, 0, "the taking over of streams", func(ctx context.Context) error { return l.gen.Configure(ctx, l.streams()) })
+}
+
+// sendingTime bounds how long a trial sends: its duration, or what its frames take
+// at the rates asked for and with a slow tester.
+func sendingTime(trial traffic.Trial) time.Duration {
+	if trial.Duration > 0 {
+		return trial.Duration + lateTolerance(trial.Duration)
+	}
+	var longest time.Duration
+	var frames uint64
+	for _, load := range trial.Loads {
+		frames += load.Frames
+		if r := load.Rate; !load.Max && r.Frames > 0 {
+			took := float64(load.Frames) * float64(r.PerNanos) / float64(r.Frames)
+			longest = max(longest, load.Delay+time.Duration(took))
+		}
+	}
+	return longest + time.Duration(frames/slowest)*time.Second
+}
+
+// nameTrial says of a generator that did not answer in which trial it did not.
+func nameTrial(e Event, err error) error {
+	if unanswered := (*UnansweredError)(nil); errors.As(err, &unanswered) {
+		return fmt.Errorf("trial at %s for %s: %w", percent(e.LoadPPM), e.Duration, err)
+	}
+	return err
+}

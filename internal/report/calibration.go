@@ -1,0 +1,46 @@
+package report
+
+import (
+	"fmt"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/calibration"
+)
+
+// joins says how the ports of a bed without a device were joined.
+var joins = map[v1alpha1.BackToBackJoin]string{
+	v1alpha1.JoinedByLoops:  "joined at the tester, without the bed's cables",
+	v1alpha1.JoinedByCables: "joined by the bed's cables",
+}
+
+// calibrated says what is known of the tester: of which measurement, how old that
+// was, and for every frame size the highest rate and the floor of latency.
+func (d *Document) calibrated() []string {
+	if d.Environment == nil || d.Environment.Calibration == nil {
+		return nil
+	}
+	c := d.Environment.Calibration
+	of := "ports " + joins[c.JoinedBy]
+	if c.TestBedName != d.TestBed {
+		of = fmt.Sprintf("bed %s, %s", c.TestBedName, of)
+	}
+	text := fmt.Sprintf("%s; by benchmark %s on %s with engine %s of NoDrop %s", of, c.Benchmark,
+		c.Time.UTC().Format("2006-01-02 15:04 UTC"), c.Engine, c.NoDropVersion)
+	if d.StartTime != nil && d.StartTime.After(c.Time.Time) {
+		text += ", " + calibration.Age(d.StartTime.Sub(c.Time.Time)) + " before this one"
+	}
+	lines := []string{text}
+	for _, f := range c.FrameSizes {
+		limit := "up to"
+		if f.UpperBoundPPM == 0 && f.LineRatePPM < v1alpha1.PPM {
+			limit = "at least" // nothing above it was tried
+		}
+		line := fmt.Sprintf("%d B: %s %s of line rate, %s frames/s", f.FrameSize, limit, v1alpha1.FormatPPM(f.LineRatePPM), group(f.FramesPerSecond))
+		if l := f.Latency; l != nil {
+			line += fmt.Sprintf("; at %s latency %s / %s / %s µs (min / avg / max), jitter %s / %s µs (avg / max)",
+				v1alpha1.FormatPPM(f.LatencyLoadPPM), micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), micros(l.JitterAvgNs), micros(l.JitterMaxNs))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}

@@ -1,0 +1,39 @@
+package runner
+
+import (
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/calibration"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/search"
+	"nodrop.dev/nodrop/internal/version"
+)
+
+// calibrate sums up a run without a device, which has measured the tester.
+func (r *run) calibrate() {
+	if r.state.Outcome != v1alpha1.PhasePassed || r.state.Environment == nil || r.cfg.Bed.Spec.Device.BackToBack == nil {
+		return
+	}
+	b := &r.cfg.Benchmark
+	r.state.Environment.Calibration = calibration.Of(
+		&r.cfg.Bed, b.Namespace+"/"+b.Name, r.gen.Clock().Now(), version.String(), r.state.Rows)
+}
+
+// ceiling is what the tester passes by itself, as hints, where a search has found
+// its limit: no device is found to pass more.
+func ceiling(c *v1alpha1.CalibrationStatus, p plan.Plan) []search.Hint {
+	if c == nil || len(p.Ports) == 0 {
+		return nil
+	}
+	var hints []search.Hint
+	for _, f := range c.FrameSizes {
+		if f.UpperBoundPPM == 0 {
+			continue // The tester may do more.
+		}
+		h, ok := search.Found(p.Ports[0].BitsPerSecond, int(f.FrameSize), f.LineRatePPM, v1alpha1.PPM, "calibration of bed "+c.TestBedName)
+		if ok {
+			h.Tester = true
+			hints = append(hints, h)
+		}
+	}
+	return hints
+}

@@ -1,0 +1,66 @@
+package xdp
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// stepLeast is the least difference between two clocks that counts as a step. A
+// clock that is disciplined is made slower or faster in all of them alike, so that
+// any difference is one; only reading them takes time.
+const stepLeast = 100 * time.Microsecond
+
+// clocks are how far two clocks of this machine are ahead of the monotonic one.
+type clocks struct {
+	// wall is CLOCK_REALTIME, which somebody may set; boot is CLOCK_BOOTTIME, which
+	// goes on while the machine sleeps.
+	wall, boot time.Duration
+	// within is how exact both are.
+	within time.Duration
+}
+
+// readClocks reads the clocks, as exactly as one of a few attempts can.
+func readClocks() (clocks, error) {
+	best := clocks{within: math.MaxInt64}
+	for range 5 {
+		var at [4]int64
+		for i, id := range [...]int32{unix.CLOCK_MONOTONIC, unix.CLOCK_REALTIME, unix.CLOCK_BOOTTIME, unix.CLOCK_MONOTONIC} {
+			var ts unix.Timespec
+			if err := unix.ClockGettime(id, &ts); err != nil {
+				return clocks{}, fmt.Errorf("reading clock %d: %w", id, err)
+			}
+			at[i] = ts.Nano()
+		}
+		if took := time.Duration(at[3] - at[0]); took < best.within {
+			best = clocks{wall: time.Duration(at[1] - at[0]), boot: time.Duration(at[2] - at[0]), within: took}
+		}
+	}
+	return best, nil
+}
+
+// notes says what happened to the clocks of a host between two readings.
+func (c clocks) notes(end clocks, host string) []traffic.Note {
+	var notes []traffic.Note
+	tolerance := stepLeast + c.within + end.within
+	slept := end.boot - c.boot
+	if slept > tolerance {
+		notes = append(notes, traffic.Note{Kind: traffic.NoteClock, Text: fmt.Sprintf(
+			"%s slept for %s during the trial: its counters can be believed, its times and latency cannot", host, slept.Round(time.Microsecond))})
+	}
+	// The wall clock goes on in sleep, as the one since boot does.
+	stepped := end.wall - c.wall - slept
+	if stepped.Abs() > tolerance {
+		direction := "forward"
+		if stepped < 0 {
+			direction = "back"
+		}
+		notes = append(notes, traffic.Note{Kind: traffic.NoteClock, Text: fmt.Sprintf(
+			"the clock of %s was set %s by %s during the trial: its counters can be believed, its latency cannot", host, direction, stepped.Abs().Round(time.Microsecond))})
+	}
+	return notes
+}

@@ -1,0 +1,133 @@
+package xdp
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// watch is what is compared before and after a trial: what changed in between was
+// not the device under test.
+type watch struct {
+	clocks clocks
+	links  []linkState
+	strays []strays
+}
+
+// watch looks at clocks, links and stray frames. It runs in the namespace of the
+// ports.
+func (e *Engine) watch() (w watch, err error) {
+	if w.clocks, err = readClocks(); err != nil {
+		return w, err
+	}
+	for _, p := range e.ports {
+		l, err := linkNow(p.index)
+		if err != nil {
+			return w, fmt.Errorf("port %s (%s): %w", p.Name, p.Interface, err)
+		}
+		s, err := p.strays()
+		if err != nil {
+			return w, err
+		}
+		w.links, w.strays = append(w.links, l), append(w.strays, s)
+	}
+	return w, nil
+}
+
+// changes adds to a measurement what changed since the trial began.
+func (e *Engine) changes(m *traffic.Measurement) error {
+	before := e.trial.watch
+	now, err := e.watch()
+	if err != nil {
+		return err
+	}
+	m.Notes = append(m.Notes, before.clocks.notes(now.clocks, e.options.Host)...)
+	for i, p := range e.ports {
+		if len(p.tx)+len(p.rx) > 0 {
+			m.Notes = append(m.Notes, before.links[i].notes(now.links[i], fmt.Sprintf("%s (%s)", p.Name, p.Interface))...)
+		}
+		if n := now.strays[i].unknown - before.strays[i].unknown; n > 0 {
+			if m.Misdelivered == nil {
+				m.Misdelivered = map[string]uint64{}
+			}
+			m.Misdelivered[p.Name] = n
+			m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteMisdelivered, Text: fmt.Sprintf(
+				"%d test frames arrived at %s that were not for it: the device floods or misroutes", n, p.Name)})
+		}
+	}
+	return nil
+}
+
+// linkState is an interface at a moment.
+type linkState struct {
+	running bool
+	// carrierChanges counts how often the link came or went.
+	carrierChanges uint32
+	counters       []linkCounter
+}
+
+// linkCounter is a counter of the interface that never runs backwards.
+type linkCounter struct {
+	name  string
+	value uint64
+}
+
+// linkNow reads an interface. The netlink library does not tell how often the
+// carrier changed, so the message is asked for here.
+func linkNow(index int) (linkState, error) {
+	request := nl.NewNetlinkRequest(unix.RTM_GETLINK, 0)
+	about := nl.NewIfInfomsg(unix.AF_UNSPEC)
+	about.Index = int32(index)
+	request.AddData(about)
+	messages, err := request.Execute(unix.NETLINK_ROUTE, 0)
+	if err != nil {
+		return linkState{}, fmt.Errorf("asking for the state of the link: %w", err)
+	}
+	if len(messages) != 1 {
+		return linkState{}, fmt.Errorf("asking for the state of the link: %d answers", len(messages))
+	}
+	l, err := netlink.LinkDeserialize(nil, messages[0])
+	if err != nil {
+		return linkState{}, fmt.Errorf("reading the state of the link: %w", err)
+	}
+	s := linkState{running: l.Attrs().Flags&net.FlagRunning != 0}
+	attributes, err := nl.ParseRouteAttrAsMap(messages[0][unix.SizeofIfInfomsg:])
+	if err != nil {
+		return linkState{}, fmt.Errorf("reading the state of the link: %w", err)
+	}
+	if a, ok := attributes[unix.IFLA_CARRIER_CHANGES]; ok && len(a.Value) == 4 {
+		s.carrierChanges = nl.NativeEndian().Uint32(a.Value)
+	}
+	if c := l.Attrs().Statistics; c != nil {
+		s.counters = []linkCounter{
+			{"rx_packets", c.RxPackets}, {"tx_packets", c.TxPackets}, {"rx_bytes", c.RxBytes}, {"tx_bytes", c.TxBytes},
+			{"rx_errors", c.RxErrors}, {"tx_errors", c.TxErrors}, {"rx_dropped", c.RxDropped}, {"tx_dropped", c.TxDropped},
+			{"rx_missed_errors", c.RxMissedErrors}, {"rx_fifo_errors", c.RxFifoErrors},
+		}
+	}
+	return s, nil
+}
+
+// notes says what happened to a link between two moments.
+func (s linkState) notes(end linkState, port string) []traffic.Note {
+	note := func(format string, args ...any) []traffic.Note {
+		return []traffic.Note{{Kind: traffic.NoteCounter, Text: fmt.Sprintf(format, args...)}}
+	}
+	switch changes := end.carrierChanges - s.carrierChanges; {
+	case s.running && !end.running:
+		return note("the link of port %s went down during the trial: check cable, transceiver and the other end", port)
+	case changes > 0:
+		return note("the link of port %s came or went %d times during the trial: check cable, transceiver and the other end", port, changes)
+	}
+	for i, c := range s.counters {
+		if now := end.counters[i]; now.value < c.value {
+			return note("the counter %s of port %s ran backwards during the trial, from %d to %d: its driver or card was reset", c.name, port, c.value, now.value)
+		}
+	}
+	return nil
+}
