@@ -95,7 +95,7 @@ func shaped(name string, port int32, sizes ...int32) *v1alpha1.TrafficProfile {
 func TestHintsAreOfTheVariantInHand(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 3, 4, 1, 0, 0, 0, time.UTC))
 	throughput := func(variant v1alpha1.VariantName, ppm int64) v1alpha1.ResultRow {
-		return v1alpha1.ResultRow{Variant: variant, Method: v1alpha1.MethodThroughput, FrameSize: 64, LineRatePPM: ppm, Search: &v1alpha1.SearchSummary{UpperBoundPPM: ppm + 1000}}
+		return v1alpha1.ResultRow{Variant: variant, Method: v1alpha1.MethodThroughput, FrameSize: 64, LineRatePPM: ppm, Validity: v1alpha1.ValidityValid, Search: &v1alpha1.SearchSummary{UpperBoundPPM: ppm + 1000}}
 	}
 	other := v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "other"}}
 	other.Spec.Variants = []v1alpha1.VariantName{"off", "on"}

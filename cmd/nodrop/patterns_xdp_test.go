@@ -1,0 +1,75 @@
+package main
+
+import (
+	"testing"
+
+	"nodrop.dev/nodrop/internal/report"
+)
+
+// bridgedBed has four ports in one network, without gateways: the device is a
+// bridge then, which forwards groups to those that have joined them.
+const bridgedBed = `apiVersion: nodrop.dev/v1alpha1
+kind: TestBed
+metadata: {name: bridge}
+spec:
+  device: {containerlab: {node: dut, topology: {configMapRef: {name: bridge, key: topology.clab.yaml}}}}
+  engine: {kind: xdp}
+  ports:
+  - {name: p1, node: lab-1, attachment: {hostDevice: {interface: nd-p1}}, speed: 100M, addresses: [198.18.1.1/24, "2001:2::1/64"]}
+  - {name: p2, node: lab-1, attachment: {hostDevice: {interface: nd-p2}}, speed: 100M, addresses: [198.18.1.2/24, "2001:2::2/64"]}
+  - {name: p3, node: lab-1, attachment: {hostDevice: {interface: nd-p3}}, speed: 100M, addresses: [198.18.1.3/24, "2001:2::3/64"]}
+  - {name: p4, node: lab-1, attachment: {hostDevice: {interface: nd-p4}}, speed: 100M, addresses: [198.18.1.4/24, "2001:2::4/64"]}
+---
+apiVersion: nodrop.dev/v1alpha1
+kind: TrafficProfile
+metadata: {name: pattern}
+spec:
+  frameSizes: [128]
+`
+
+const patternBenchmark = `apiVersion: nodrop.dev/v1alpha1
+kind: Benchmark
+metadata: {name: pattern}
+spec:
+  testBedName: bridge
+  trafficProfileName: pattern
+  settleTime: 100ms
+  restTime: 0s
+  tests:
+  - name: latency
+    latency: {loads: [1%], trialDuration: 500ms}
+`
+
+// Every pattern goes through a real Linux bridge with real frames, and every
+// receiver gets what is its own.
+func TestRunPatternsOverBridge(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pattern, packet string
+		receivers       int64
+		groups          int32
+	}{
+		"full mesh of Ethernet": {"{fullMesh: {}}", "{ethernet: {hostsPerPort: 20}}", 1, 0},
+		"partial mesh":          {"{partialMesh: {senderCount: 3, bidirectional: true}}", "{ipv4: {}, dscp: 46}", 1, 0},
+		"fan-out":               {"{fanOut: {sender: p2, groups: 5}}", "{ipv4: {}}", 3, 5},
+		"fan-out over IPv6":     {"{fanOut: {groups: 2}}", "{ipv6: {}}", 3, 2},
+		"N to N":                {"{nToN: {}}", "{ipv4: {}}", 3, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			document := runHere(t, patternBenchmark, bridgedBed+"  pattern: "+tc.pattern+"\n  packet: "+tc.packet+"\n")
+			if len(document.Rows) != 1 {
+				t.Fatalf("%d rows", len(document.Rows))
+			}
+			row := document.Rows[0]
+			t.Log(report.RowLine(row))
+			if row.Sent == 0 || row.Received != tc.receivers*row.Sent-row.Lost || row.Lost > row.Received/10 {
+				t.Errorf("sent %d to %d receivers each, received %d, lost %d", row.Sent, tc.receivers, row.Received, row.Lost)
+			}
+			switch m := row.Multicast; {
+			case tc.groups == 0 && m != nil:
+				t.Errorf("groups of unicast: %+v", m)
+			case tc.groups > 0 && (m == nil || m.Groups != tc.groups || int64(m.Receivers) != tc.receivers || m.MinFrames == 0):
+				t.Errorf("groups: %+v", m)
+			}
+		})
+	}
+}
