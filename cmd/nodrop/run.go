@@ -75,11 +75,10 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 		if err != nil {
 			return err
 		}
-		bench, err := newBench(bundle, pace)
+		bench, err := newBench(bundle, calibration, pace)
 		if err != nil {
 			return err
 		}
-		bench.config.Calibration = calibration
 		view := &runView{live: newLive(cmd.ErrOrStderr())}
 		document, err := measure(cmd.Context(), bundle, bench, view)
 		if closing := bench.close(); closing != nil {

@@ -29,10 +29,10 @@ type bench struct {
 }
 
 // newBench makes the bed. The engine xdp moves the process into a network
-// namespace of its own first, which executes the program anew. Pace is for the
-// engine sim.
-func newBench(bundle *manifest.Bundle, pace float64) (*bench, error) {
-	b := &bench{config: runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed}}
+// namespace of its own first, which executes the program anew. The calibration may
+// be nil. Pace is for the engine sim.
+func newBench(bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, pace float64) (*bench, error) {
+	b := &bench{config: runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Calibration: calibration}}
 	var err error
 	switch kind := bundle.Bed.Spec.Engine.Kind; kind {
 	case v1alpha1.EngineSim:
