@@ -29,8 +29,8 @@ type bench struct {
 }
 
 // newBench makes the bed. The engine xdp moves the process into a network
-// namespace of its own first, which executes the program anew. Calibration may be
-// nil; pace is for the engine sim.
+// namespace of its own first, which executes the program anew. The calibration may
+// be nil. Pace is for the engine sim.
 func newBench(bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, pace float64) (*bench, error) {
 	b := &bench{config: runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Calibration: calibration}}
 	var err error
