@@ -14,19 +14,14 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// oneWay is a plan of one-way pairs on a bed, over packets of a kind.
-func oneWay(t *testing.T, bed *v1alpha1.TestBed, packet v1alpha1.Packet, both bool, tests ...v1alpha1.Test) plan.Plan {
+// pairsOn is a plan of pairs on a bed, one way or both.
+func pairsOn(t *testing.T, bed *v1alpha1.TestBed, packet v1alpha1.Packet, both bool, tests ...v1alpha1.Test) plan.Plan {
 	t.Helper()
-	var b v1alpha1.Benchmark
-	b.Spec.Tests = tests
-	var p v1alpha1.TrafficProfile
-	p.Name = "profile"
-	p.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{128}, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{Bidirectional: &both}}, Packet: packet}
-	made, err := plan.Build(&b, &p, bed)
+	p, err := patternOn(bed, packet, v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{Bidirectional: &both}}, 128, tests...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return p
 }
 
 func latencyTest() v1alpha1.Test {
@@ -54,7 +49,7 @@ func TestWhoAnswers(t *testing.T) {
 		"which has no name": {routed, ether, false, [][2]int{{1, 0}, {3, 2}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := oneWay(t, tc.bed, tc.packet, tc.both, latencyTest())
+			p := pairsOn(t, tc.bed, tc.packet, tc.both, latencyTest())
 			lab := open(t, simulate(t, header+"\n128,100,1,2,3\n", p), p, nil)
 			streams, hops := lab.answers()
 			var got [][2]int
@@ -85,7 +80,7 @@ func TestNobodyAnswersForMany(t *testing.T) {
 	if streams, _ := lab.answers(); len(streams) != 0 {
 		t.Errorf("%+v", streams)
 	}
-	p = oneWay(t, bridgeBed(), v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}, false, latencyTest())
+	p = pairsOn(t, bridgeBed(), v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}, false, latencyTest())
 	p.Streams = []plan.Stream{broadcastStream(p)}
 	lab = open(t, simulate(t, header+"\n128,100,1,2,3\n", p), p, nil)
 	if streams, _ := lab.answers(); len(streams) != 0 {
@@ -101,7 +96,7 @@ func TestAnswersAreRepeated(t *testing.T) {
 	}
 	tests := []v1alpha1.Test{soak("one", 100*time.Second), soak("two", 100*time.Second), soak("three", 100*time.Second), soak("four", 10*time.Minute)}
 	rows := func(both bool) (all []v1alpha1.ResultRow, told []string) {
-		p := oneWay(t, bridgeBed(), v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}, both, tests...)
+		p := pairsOn(t, bridgeBed(), v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}, both, tests...)
 		gen := &recorder{Engine: simulate(t, header+"\n128,0.5,1,2,3\n", p)}
 		lab := open(t, gen, p, nil)
 		for _, step := range p.Steps {
