@@ -61,7 +61,7 @@ func cachingSettings(t *v1alpha1.AddressCachingTest) v1alpha1.AddressCachingTest
 }
 
 // validateAddressCaching refuses a search whose addresses age while they are tested
-// (RFC 2889 section 5.7.2.1).
+// (RFC 2889 section 5.7.3).
 func validateAddressCaching(test v1alpha1.Test, path *field.Path) field.ErrorList {
 	t := cachingSettings(test.AddressCaching)
 	if took := 2 * sendingFor(int64(t.MaxAddresses), int64(t.LearningRate)); took >= t.AgingTime.Duration {
