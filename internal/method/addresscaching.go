@@ -42,14 +42,7 @@ func init() {
 	})
 }
 
-func caching(of func(*v1alpha1.AddressCachingSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.AddressCaching == nil {
-			return 0, false
-		}
-		return of(row.AddressCaching), true
-	}
-}
+var caching = number(func(row *v1alpha1.ResultRow) *v1alpha1.AddressCachingSummary { return row.AddressCaching })
 
 // cachingSettings are those of a test, with the API's defaults.
 func cachingSettings(t *v1alpha1.AddressCachingTest) v1alpha1.AddressCachingTest {

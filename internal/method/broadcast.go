@@ -45,23 +45,9 @@ func init() {
 	})
 }
 
-func broadcasted(of func(*v1alpha1.BroadcastSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.Broadcast == nil {
-			return 0, false
-		}
-		return of(row.Broadcast), true
-	}
-}
+var broadcasted = number(func(row *v1alpha1.ResultRow) *v1alpha1.BroadcastSummary { return row.Broadcast })
 
-func broadcastLatency(of func(*v1alpha1.BroadcastSummary) *int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.Broadcast == nil {
-			return 0, false
-		}
-		return pointed(of(row.Broadcast))
-	}
-}
+var broadcastLatency = optionalNumber(func(row *v1alpha1.ResultRow) *v1alpha1.BroadcastSummary { return row.Broadcast })
 
 func broadcastSearch(t *v1alpha1.BroadcastTest) search.Config {
 	d := cmp.Or(t.TrialDuration.Duration, time.Minute)

@@ -39,14 +39,7 @@ func init() {
 	})
 }
 
-func forwarding(of func(*v1alpha1.ForwardingRateSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.ForwardingRate == nil {
-			return 0, false
-		}
-		return of(row.ForwardingRate), true
-	}
-}
+var forwarding = number(func(row *v1alpha1.ResultRow) *v1alpha1.ForwardingRateSummary { return row.ForwardingRate })
 
 func forwardingLoads(t *v1alpha1.ForwardingRateTest) []v1alpha1.Load {
 	return plan.Falling(plan.PPMOr(t.MaxLoad, "100%"), plan.PPMOr(t.Step, "10%"))
