@@ -150,7 +150,7 @@ const (
 	MethodBackToBack Method = "BackToBack"
 	// MethodSoak is one long trial.
 	MethodSoak Method = "Soak"
-	// MethodForwardingRate is RFC 2889 section 5.1.
+	// MethodForwardingRate is the forwarding rates of RFC 2889 sections 5.1 and 5.6.
 	MethodForwardingRate Method = "ForwardingRate"
 	// MethodOrdering is RFC 4737 at several loads.
 	MethodOrdering Method = "Ordering"

@@ -130,8 +130,9 @@ type Test struct {
 	// soak sends at one load for long: loss and receive rate.
 	// +optional
 	Soak *SoakTest `json:"soak,omitempty"`
-	// forwardingRate measures what is forwarded at overload (RFC 2889 section 5.1,
-	// RFC 2285 section 3.6).
+	// forwardingRate measures what is forwarded at overload (RFC 2285 section 3.6): at
+	// the maximum offered load (RFC 2889 section 5.1), and the most at any load
+	// (sections 5.1 and 5.6).
 	// +optional
 	ForwardingRate *ForwardingRateTest `json:"forwardingRate,omitempty"`
 	// ordering measures reordering by load (RFC 4737).

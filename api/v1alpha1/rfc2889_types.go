@@ -29,7 +29,7 @@ type AddressCachingTest struct {
 	// +kubebuilder:validation:Maximum=16777216
 	Resolution int32 `json:"resolution,omitempty"`
 	// learningRate is how many addresses are offered in a second, one per frame. It
-	// has to be low enough for the device to learn them all (RFC 2889 section 5.7.2.2);
+	// has to be low enough for the device to learn them all (RFC 2889 section 5.7.2);
 	// the test frames are sent at the same rate.
 	// +optional
 	// +kubebuilder:default=1000

@@ -8,7 +8,6 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=tp,categories=nodrop
-// +kubebuilder:printcolumn:name="Frame-Sizes",type=string,JSONPath=`.spec.frameSizes`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type TrafficProfile struct {
 	metav1.TypeMeta `json:",inline"`

@@ -42,14 +42,7 @@ func init() {
 	})
 }
 
-func caching(of func(*v1alpha1.AddressCachingSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.AddressCaching == nil {
-			return 0, false
-		}
-		return of(row.AddressCaching), true
-	}
-}
+var caching = number(func(row *v1alpha1.ResultRow) *v1alpha1.AddressCachingSummary { return row.AddressCaching })
 
 // cachingSettings are those of a test, with the API's defaults.
 func cachingSettings(t *v1alpha1.AddressCachingTest) v1alpha1.AddressCachingTest {
@@ -61,7 +54,7 @@ func cachingSettings(t *v1alpha1.AddressCachingTest) v1alpha1.AddressCachingTest
 }
 
 // validateAddressCaching refuses a search whose addresses age while they are tested
-// (RFC 2889 section 5.7.2.1).
+// (RFC 2889 section 5.7.3).
 func validateAddressCaching(test v1alpha1.Test, path *field.Path) field.ErrorList {
 	t := cachingSettings(test.AddressCaching)
 	if took := 2 * sendingFor(int64(t.MaxAddresses), int64(t.LearningRate)); took >= t.AgingTime.Duration {

@@ -158,7 +158,9 @@ func (a *addresses) iterate(ctx context.Context, lab *Lab, i iteration) (learnt,
 
 // addressStreams are the streams of an iteration.
 func addressStreams(lab *Lab, first traffic.MAC, count uint32) []plan.Stream {
-	ethernet := traffic.Headers{SrcIPCount: 1, DstIPCount: 1, SrcPortCount: 1, DstPortCount: 1}
+	ethernet := linkHeaders(lab.plan.Between(learningPort, testPort).Headers)
+	ethernet.SrcMAC, ethernet.DstMAC = traffic.MAC{}, traffic.MAC{}
+	ethernet.SrcMACCount, ethernet.DstMACCount = 1, 1
 	announce, learn, test := ethernet, ethernet, ethernet
 	announce.DstMAC = broadcastMAC
 	learn.SrcMAC, learn.SrcMACCount, learn.DstMAC = first, count, lab.hops.Sources[lab.plan.Ports[testPort].Name]
@@ -167,6 +169,16 @@ func addressStreams(lab *Lab, first traffic.MAC, count uint32) []plan.Stream {
 		announceStream: {ID: announceStream, Tx: testPort, Rx: []int{learningPort, monitoringPort}, Part: 1, Headers: announce},
 		learningStream: {ID: learningStream, Tx: learningPort, Rx: []int{testPort}, Part: 1, Headers: learn},
 		testStream:     {ID: testStream, Tx: testPort, Rx: []int{learningPort}, Watch: []int{monitoringPort}, Part: 1, Headers: test},
+	}
+}
+
+// linkHeaders are what stands before the network layer of headers: frames have a
+// profile's tag and labels, and no network layer.
+func linkHeaders(h traffic.Headers) traffic.Headers {
+	return traffic.Headers{
+		SrcMAC: h.SrcMAC, SrcMACCount: h.SrcMACCount, DstMAC: h.DstMAC, DstMACCount: h.DstMACCount,
+		VLAN: h.VLAN, Labels: h.Labels, TrafficClass: h.TrafficClass, TTL: h.TTL,
+		SrcIPCount: 1, DstIPCount: 1, SrcPortCount: 1, DstPortCount: 1,
 	}
 }
 

@@ -45,14 +45,7 @@ func init() {
 	})
 }
 
-func learnt(of func(*v1alpha1.AddressLearningSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.AddressLearning == nil {
-			return 0, false
-		}
-		return of(row.AddressLearning), true
-	}
-}
+var learnt = number(func(row *v1alpha1.ResultRow) *v1alpha1.AddressLearningSummary { return row.AddressLearning })
 
 // learningSettings are those of a test, with the API's defaults.
 func learningSettings(t *v1alpha1.AddressLearningTest) v1alpha1.AddressLearningTest {

@@ -54,14 +54,7 @@ func init() {
 	})
 }
 
-func burst(of func(*v1alpha1.BackToBackSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.BackToBack == nil {
-			return 0, false
-		}
-		return of(row.BackToBack), true
-	}
-}
+var burst = number(func(row *v1alpha1.ResultRow) *v1alpha1.BackToBackSummary { return row.BackToBack })
 
 func repetitions(t *v1alpha1.BackToBackTest) int32 { return cmp.Or(t.Repetitions, 50) }
 

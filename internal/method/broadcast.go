@@ -18,7 +18,7 @@ import (
 func init() {
 	define(Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodBroadcast, Member: "broadcast", Topology: &plan.Topology{Ports: 2, OneNetwork: true},
+			Name: v1alpha1.MethodBroadcast, Member: "broadcast", Topology: &plan.Topology{Ports: 2, Flows: [][2]int{{0, 1}}, OneNetwork: true},
 			Given:    func(t v1alpha1.Test) bool { return t.Broadcast != nil },
 			Validate: validateBroadcast,
 			Steps: func(test v1alpha1.Test) []plan.Step {
@@ -45,23 +45,9 @@ func init() {
 	})
 }
 
-func broadcasted(of func(*v1alpha1.BroadcastSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.Broadcast == nil {
-			return 0, false
-		}
-		return of(row.Broadcast), true
-	}
-}
+var broadcasted = number(func(row *v1alpha1.ResultRow) *v1alpha1.BroadcastSummary { return row.Broadcast })
 
-func broadcastLatency(of func(*v1alpha1.BroadcastSummary) *int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.Broadcast == nil {
-			return 0, false
-		}
-		return pointed(of(row.Broadcast))
-	}
-}
+var broadcastLatency = optionalNumber(func(row *v1alpha1.ResultRow) *v1alpha1.BroadcastSummary { return row.Broadcast })
 
 func broadcastSearch(t *v1alpha1.BroadcastTest) search.Config {
 	d := cmp.Or(t.TrialDuration.Duration, time.Minute)
@@ -136,22 +122,25 @@ func broadcastOne(ctx context.Context, lab *Lab, step plan.Step, s plan.Stream, 
 	return nil
 }
 
-// broadcastStream goes from the first port to all others. Over IPv4 it is sent to
-// all hosts of the sender's network; IPv6 has no broadcast, and the frames then have
-// no network layer.
+// broadcastStream goes from the first port to all others, from one address, with the
+// headers of the profile. Over IPv4 it is sent to all hosts of the sender's network;
+// IPv6 has no broadcast, and the frames then have no network layer, as those of
+// Ethernet.
 func broadcastStream(p plan.Plan) plan.Stream {
 	s := p.Between(0, 1)
 	s.Rx = nil
 	for i := range p.Ports[1:] {
 		s.Rx = append(s.Rx, i+1)
 	}
-	h := &s.Headers
-	h.SrcIPCount, h.DstIPCount, h.DstMAC = 1, 1, broadcastMAC
-	if own, ok := p.Ports[0].Address(false); ok && h.SrcIP.Is4() {
-		h.DstIP = lastOf(own)
-	} else {
-		h.SrcIP, h.DstIP = netip.Addr{}, netip.Addr{}
+	h := s.Headers
+	if !h.SrcIP.Is4() {
+		h = linkHeaders(h)
 	}
+	if own, ok := p.Ports[0].Address(false); ok && h.SrcIP.Is4() {
+		h.SrcIPCount, h.DstIP, h.DstIPCount = 1, lastOf(own), 1
+	}
+	h.SrcMACCount, h.DstMAC, h.DstMACCount = 1, broadcastMAC, 1
+	s.Headers = h
 	return s
 }
 

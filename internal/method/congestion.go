@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math/big"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,11 +30,7 @@ const (
 // receivers in turn, the second's to the congested one only.
 var congestionFlows = [][2]int{{firstSender, uncongestedPort}, {firstSender, congestedPort}, {secondSender, congestedPort}}
 
-// answerFlows go the other way. They let a bridge learn where the receivers are, which
-// would flood the frames to them otherwise, and are sent before the trials only.
-var answerFlows = [][2]int{{uncongestedPort, firstSender}, {congestedPort, secondSender}}
-
-var congestionTopology = &plan.Topology{Ports: congestionPorts, Flows: slices.Concat(congestionFlows, answerFlows), OneSpeed: true}
+var congestionTopology = &plan.Topology{Ports: congestionPorts, Flows: congestionFlows, OneSpeed: true}
 
 // between are the streams of flows, with the profile's packet.
 func between(p plan.Plan, flows [][2]int) []plan.Stream {
@@ -54,9 +49,6 @@ func between(p plan.Plan, flows [][2]int) []plan.Stream {
 // congest runs a trial of these streams at a load, once the device has learnt where
 // senders and receivers are.
 func congest(ctx context.Context, lab *Lab, step plan.Step, streams []plan.Stream) (t *Trial, rate *big.Rat, err error) {
-	if err := lab.apart(ctx, step, between(lab.plan, answerFlows), func(lab *Lab) error { return lab.learn(ctx) }); err != nil {
-		return nil, nil, err
-	}
 	err = lab.apart(ctx, step, streams, func(lab *Lab) error {
 		if err := lab.learn(ctx); err != nil {
 			return err

@@ -54,14 +54,7 @@ func init() {
 	})
 }
 
-func congestionOf(of func(*v1alpha1.CongestionControlSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.CongestionControl == nil {
-			return 0, false
-		}
-		return of(row.CongestionControl), true
-	}
-}
+var congestionOf = number(func(row *v1alpha1.ResultRow) *v1alpha1.CongestionControlSummary { return row.CongestionControl })
 
 // congestionControl overloads one port from two others, of which one sends every
 // second frame to a port that is not overloaded. The device exerts back pressure when

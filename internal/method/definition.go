@@ -154,6 +154,16 @@ func (l *Lab) fixed(ctx context.Context, step plan.Step, ppm int64, acts ...acti
 	return out, nil
 }
 
+// loads is the load of a step, with what it makes of every stream; nil with the
+// message when there is nothing to measure.
+func (l *Lab) loads(step plan.Step) (ppm int64, loads map[uint16]traffic.Load, message string, err error) {
+	ppm, message, err = l.load(step)
+	if err == nil && message == "" {
+		loads, err = l.plan.Loads(step.FrameSize, ppm)
+	}
+	return ppm, loads, message, err
+}
+
 // throughputBefore is what the nearest throughput test before the step found at
 // its frame size, in parts per million of line rate.
 func (l *Lab) throughputBefore(step plan.Step) (ppm int64, known bool) {

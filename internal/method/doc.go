@@ -1,7 +1,7 @@
 // Package method holds the measuring methods, one file each: throughput (RFC 2544
 // section 26.1), latency (26.2), frame loss (26.3), back-to-back bursts (RFC 9004),
-// system recovery (RFC 2544 section 26.5), forwarding rate (RFC 2889 section 5.1),
-// ordering (RFC 4737), soak. A method decides which trials are run for a step of
+// system recovery (RFC 2544 section 26.5), forwarding rates (RFC 2889 sections 5.1
+// and 5.6), ordering (RFC 4737), soak. A method decides which trials are run for a step of
 // the plan; the Lab runs them: configure, start, hold, stop, settle, read, rest
 // (RFC 2544 section 23). A method never knows which engine it drives.
 //

@@ -25,7 +25,7 @@ func init() {
 			},
 		},
 		Run:     forwardingRate,
-		Purpose: "frames forwarded at overload, lost ones or not (RFC 2889 section 5.1, RFC 2285 section 3.6)",
+		Purpose: "frames forwarded at overload, lost ones or not (RFC 2889 sections 5.1 and 5.6, RFC 2285 section 3.6)",
 		Columns: []Column{
 			{Heading: "forwarding rate, frames/s", Name: "at max load", Value: forwarding(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.AtMaxLoad })},
 			{Heading: "forwarding rate, frames/s", Name: "maximum", Value: forwarding(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.Max })},
@@ -39,14 +39,7 @@ func init() {
 	})
 }
 
-func forwarding(of func(*v1alpha1.ForwardingRateSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.ForwardingRate == nil {
-			return 0, false
-		}
-		return of(row.ForwardingRate), true
-	}
-}
+var forwarding = number(func(row *v1alpha1.ResultRow) *v1alpha1.ForwardingRateSummary { return row.ForwardingRate })
 
 func forwardingLoads(t *v1alpha1.ForwardingRateTest) []v1alpha1.Load {
 	return plan.Falling(plan.PPMOr(t.MaxLoad, "100%"), plan.PPMOr(t.Step, "10%"))

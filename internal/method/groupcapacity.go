@@ -50,14 +50,7 @@ func init() {
 	})
 }
 
-func capacity(of func(*v1alpha1.GroupCapacitySummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.GroupCapacity == nil {
-			return 0, false
-		}
-		return of(row.GroupCapacity), true
-	}
-}
+var capacity = number(func(row *v1alpha1.ResultRow) *v1alpha1.GroupCapacitySummary { return row.GroupCapacity })
 
 func joinTime(t *v1alpha1.GroupCapacityTest) time.Duration {
 	if t.JoinTime == nil {
@@ -83,13 +76,9 @@ func fitsGroupCapacity(test v1alpha1.Test, in plan.Setting, path *field.Path) fi
 // each group is enough). It joins more as long as they are, and then halves the
 // interval between the greatest number that passed and the least that did not.
 func groupCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	ppm, message, err := lab.load(step)
+	ppm, loads, message, err := lab.loads(step)
 	if err != nil || message != "" {
 		return Outcome{Message: message}, err
-	}
-	loads, err := lab.plan.Loads(step.FrameSize, ppm)
-	if err != nil {
-		return Outcome{}, err
 	}
 	test := step.Test.GroupCapacity
 	s := groupSearch{lab: lab, step: step, ppm: ppm, loads: loads, groups: groupsOf(lab.plan.Streams), wait: joinTime(test)}

@@ -35,13 +35,9 @@ const maxPortDelays = 256
 // measure runs the trials of a step, and fills in the summary. The trial with the
 // longest delay makes the row.
 func (g groupDelay) measure(ctx context.Context, lab *Lab, step plan.Step, sum v1alpha1.GroupDelaySummary) (Outcome, error) {
-	ppm, message, err := lab.load(step)
+	ppm, loads, message, err := lab.loads(step)
 	if err != nil || message != "" {
 		return Outcome{Message: message}, err
-	}
-	loads, err := lab.plan.Loads(step.FrameSize, ppm)
-	if err != nil {
-		return Outcome{}, err
 	}
 	out := Outcome{LoadPPM: ppm}
 	all, ports := spread{}, map[int]*spread{}
@@ -175,14 +171,7 @@ func (s *spread) average() int64 {
 }
 
 // delayed reads a number of the summary of group delays.
-func delayed(of func(*v1alpha1.GroupDelaySummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.GroupDelay == nil {
-			return 0, false
-		}
-		return of(row.GroupDelay), true
-	}
-}
+var delayed = number(func(row *v1alpha1.ResultRow) *v1alpha1.GroupDelaySummary { return row.GroupDelay })
 
 // delayColumns are the columns of a group delay in the report's table.
 func delayColumns(heading string) []Column {

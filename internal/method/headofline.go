@@ -47,23 +47,9 @@ func init() {
 	})
 }
 
-func headOfLineOf(of func(*v1alpha1.HeadOfLineBlockingSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.HeadOfLineBlocking == nil {
-			return 0, false
-		}
-		return of(row.HeadOfLineBlocking), true
-	}
-}
+var headOfLineOf = number(func(row *v1alpha1.ResultRow) *v1alpha1.HeadOfLineBlockingSummary { return row.HeadOfLineBlocking })
 
-func headOfLineDelay(of func(*v1alpha1.HeadOfLineBlockingSummary) *int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.HeadOfLineBlocking == nil {
-			return 0, false
-		}
-		return pointed(of(row.HeadOfLineBlocking))
-	}
-}
+var headOfLineDelay = optionalNumber(func(row *v1alpha1.ResultRow) *v1alpha1.HeadOfLineBlockingSummary { return row.HeadOfLineBlocking })
 
 // answered is a yes or no as a number of a column.
 func answered(yes *bool) (int64, bool) {

@@ -50,6 +50,9 @@ type Lab struct {
 	// trials that were run, and whether none was run yet that needs a rest.
 	trials int
 	rested bool
+	// answered is when the receivers that send nothing told the device where they are;
+	// zero when there are none.
+	answered time.Time
 	// found throughput, in parts per million of line rate.
 	found map[found]int64
 	// rows that are finished, in their order.
@@ -126,6 +129,9 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 		if err := l.gen.Clock().Sleep(ctx, l.plan.Rest); err != nil {
 			return nil, err
 		}
+	}
+	if err := l.answerAgain(ctx, event, trial); err != nil {
+		return nil, err
 	}
 	var m traffic.Measurement
 	err := l.persist(ctx, event, func() (err error) {

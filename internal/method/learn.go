@@ -47,15 +47,24 @@ func (l *Lab) prepare(ctx context.Context) error {
 	return l.becomeMembers(ctx)
 }
 
-// learn sends a few frames of every stream, one per host, and waits for them to
-// come back: the first frames after a silence are lost while bridges and routers
-// find out where addresses are, and are not part of any trial (RFC 2544 section
-// 23). A device from which nothing comes back is left to the trials. A method that
-// joins the groups itself is not learnt for: no port is a member yet.
+// learn lets the device find out where addresses are, before any trial: receivers
+// that send nothing answer first, then a few frames of every stream are sent. A
+// method that joins the groups itself is not learnt for: no port is a member yet.
 func (l *Lab) learn(ctx context.Context) error {
 	if l.ownGroups {
 		return nil
 	}
+	if err := l.answer(ctx); err != nil {
+		return err
+	}
+	return l.introduce(ctx)
+}
+
+// introduce sends a few frames of every stream, one per host, and waits for them to
+// come back: the first frames after a silence are lost while bridges and routers
+// find out where addresses are, and are not part of any trial (RFC 2544 section
+// 23). A device from which nothing comes back is left to the trials.
+func (l *Lab) introduce(ctx context.Context) error {
 	clock := l.gen.Clock()
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
 	loads, err := l.plan.Loads(l.size, 500_000)

@@ -9,6 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/membership"
 )
 
 // Neighbours are the hardware addresses of a run.
@@ -61,8 +62,8 @@ func Resolve(ctx context.Context, gen traffic.Generator, p plan.Plan, info traff
 				return nil, fmt.Errorf("the generator has no port %s: it must own every port of the bed: %w", p.Ports[port].Name, traffic.ErrUnsupported)
 			}
 		}
-		if fixed, ok := groupAddress(s.Headers.DstIP); ok {
-			n.NextHops[s.ID] = fixed
+		if group := s.Headers.DstIP; group.IsMulticast() {
+			n.NextHops[s.ID] = membership.MAC(group)
 			continue
 		}
 		if s.Headers.DstMAC != (traffic.MAC{}) || !s.Headers.DstIP.IsValid() {
@@ -88,20 +89,6 @@ func Resolve(ctx context.Context, gen traffic.Generator, p plan.Plan, info traff
 		}
 	}
 	return n, nil
-}
-
-// groupAddress is the hardware address of a multicast group (RFC 1112 section
-// 6.4, RFC 2464 section 7).
-func groupAddress(group netip.Addr) (traffic.MAC, bool) {
-	if !group.IsMulticast() {
-		return traffic.MAC{}, false
-	}
-	b := group.AsSlice()
-	tail := b[len(b)-4:]
-	if group.Is4() {
-		return traffic.MAC{0x01, 0x00, 0x5e, tail[1] & 0x7f, tail[2], tail[3]}, true
-	}
-	return traffic.MAC{0x33, 0x33, tail[0], tail[1], tail[2], tail[3]}, true
 }
 
 func resolve(ctx context.Context, gen traffic.Generator, port string, addr netip.Addr, timeout time.Duration) (traffic.MAC, error) {

@@ -55,14 +55,7 @@ func init() {
 	})
 }
 
-func order(of func(*v1alpha1.OrderingSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.Ordering == nil {
-			return 0, false
-		}
-		return of(row.Ordering), true
-	}
-}
+var order = number(func(row *v1alpha1.ResultRow) *v1alpha1.OrderingSummary { return row.Ordering })
 
 func orderingLoads(t *v1alpha1.OrderingTest) []v1alpha1.Load {
 	if len(t.Loads) > 0 {

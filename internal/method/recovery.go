@@ -39,14 +39,7 @@ func init() {
 	})
 }
 
-func recovered(of func(*v1alpha1.RecoverySummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.Recovery == nil {
-			return 0, false
-		}
-		return of(row.Recovery), true
-	}
-}
+var recovered = number(func(row *v1alpha1.ResultRow) *v1alpha1.RecoverySummary { return row.Recovery })
 
 func recoveryTimes(t *v1alpha1.RecoveryTest) (overload, reduced time.Duration) {
 	return cmp.Or(t.OverloadDuration.Duration, time.Minute), cmp.Or(t.ReducedDuration.Duration, time.Minute)

@@ -58,14 +58,7 @@ func init() {
 	})
 }
 
-func wasReset(of func(*v1alpha1.ResetSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.Reset == nil {
-			return 0, false
-		}
-		return of(row.Reset), true
-	}
-}
+var wasReset = number(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset })
 
 func resetTimes(t *v1alpha1.ResetTest) (lead, all time.Duration) {
 	return cmp.Or(t.LeadTime.Duration, 15*time.Second), cmp.Or(t.TrialDuration.Duration, 5*time.Minute)
@@ -107,13 +100,9 @@ func fitsReset(test v1alpha1.Test, in plan.Setting, path *field.Path) field.Erro
 // lost over the rate at which it was sent, of the stream that lost most. The trial
 // with the longest one makes the row.
 func reset(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	ppm, message, err := lab.load(step)
+	ppm, loads, message, err := lab.loads(step)
 	if err != nil || message != "" {
 		return Outcome{Message: message}, err
-	}
-	loads, err := lab.plan.Loads(step.FrameSize, ppm)
-	if err != nil {
-		return Outcome{}, err
 	}
 	test := step.Test.Reset
 	trigger, kind, off := cmp.Or(test.Trigger, v1alpha1.ResetExternal), cmp.Or(test.Kind, v1alpha1.ResetSoftware), powerOff(test)

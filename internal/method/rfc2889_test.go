@@ -34,11 +34,15 @@ func bridgeBed() *v1alpha1.TestBed {
 }
 
 func planOn(bed *v1alpha1.TestBed, packet v1alpha1.Packet, size int32, tests ...v1alpha1.Test) (plan.Plan, error) {
+	return patternOn(bed, packet, v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, size, tests...)
+}
+
+func patternOn(bed *v1alpha1.TestBed, packet v1alpha1.Packet, pattern v1alpha1.Pattern, size int32, tests ...v1alpha1.Test) (plan.Plan, error) {
 	var b v1alpha1.Benchmark
 	b.Spec.Tests = tests
 	var p v1alpha1.TrafficProfile
 	p.Name = "profile"
-	p.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{size}, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: packet}
+	p.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{size}, Pattern: pattern, Packet: packet}
 	return plan.Build(&b, &p, bed)
 }
 

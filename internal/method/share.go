@@ -34,6 +34,33 @@ var receivedColumn = Column{Heading: "received", Name: "frames/s", Value: func(r
 	return pointed(row.ReceivedFramesPerSecond)
 }}
 
+// number makes columns of what one method measures: numbers of a summary, which rows
+// of other methods do not have.
+func number[S any](summary func(*v1alpha1.ResultRow) *S) func(of func(*S) int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(of func(*S) int64) func(*v1alpha1.ResultRow) (int64, bool) {
+		return func(row *v1alpha1.ResultRow) (int64, bool) {
+			s := summary(row)
+			if s == nil {
+				return 0, false
+			}
+			return of(s), true
+		}
+	}
+}
+
+// optionalNumber is number for what not every row of the method has.
+func optionalNumber[S any](summary func(*v1alpha1.ResultRow) *S) func(of func(*S) *int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(of func(*S) *int64) func(*v1alpha1.ResultRow) (int64, bool) {
+		return func(row *v1alpha1.ResultRow) (int64, bool) {
+			s := summary(row)
+			if s == nil {
+				return 0, false
+			}
+			return pointed(of(s))
+		}
+	}
+}
+
 func pointed(n *int64) (int64, bool) {
 	if n == nil {
 		return 0, false

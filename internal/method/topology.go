@@ -21,7 +21,7 @@ func (l *Lab) apart(ctx context.Context, step plan.Step, streams []plan.Stream, 
 		return fmt.Errorf("asking the generator for its ports: %w", err)
 	}
 	other := *l
-	other.plan.Streams, other.size = streams, step.FrameSize
+	other.plan.Streams, other.size, other.answered = streams, step.FrameSize, time.Time{}
 	if other.hops, err = Resolve(ctx, l.gen, other.plan, info, answerTime); err != nil {
 		return err
 	}

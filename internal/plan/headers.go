@@ -8,7 +8,8 @@ import (
 )
 
 // UDP ports of a profile that names none: a source above those that services
-// use, and the discard port (RFC 2544 appendix C.2.6).
+// use, and the discard port. RFC 2544 appendix C.2.6.4 has the echo port, from
+// which a host would answer.
 const (
 	defaultSourcePort      = 20001
 	defaultDestinationPort = 9

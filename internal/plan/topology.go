@@ -43,7 +43,7 @@ func validateTopologies(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile,
 				fmt.Sprintf("test bed %s has %d ports, and %s needs %d: add ports, or choose another bed", bed.Name, have, m.Member, need)))
 			continue
 		}
-		for _, text := range m.Topology.problems(m.Member, bed.Name, profile, ports) {
+		for _, text := range m.Topology.problems(m.Member, bed, profile, ports) {
 			errs = append(errs, field.Invalid(path, test.Name, text))
 		}
 	}
@@ -51,20 +51,20 @@ func validateTopologies(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile,
 }
 
 // problems are why a bed does not do, each with what to do.
-func (t Topology) problems(member, bed string, profile *v1alpha1.TrafficProfile, ports []Port) []string {
+func (t Topology) problems(member string, bed *v1alpha1.TestBed, profile *v1alpha1.TrafficProfile, ports []Port) []string {
 	var found []string
 	if i := slices.IndexFunc(ports, func(p Port) bool { return len(p.Gateways) > 0 }); t.OneNetwork && i >= 0 {
 		found = append(found, fmt.Sprintf("port %s has the gateway %s, and %s is about a device that bridges one layer-2 network: remove the gateways of test bed %s, or choose another bed",
-			ports[i].Name, ports[i].Gateways[0], member, bed))
+			ports[i].Name, ports[i].Gateways[0], member, bed.Name))
 	}
 	first := ports[0]
 	if i := slices.IndexFunc(ports[:t.Ports], func(p Port) bool { return p.BitsPerSecond != first.BitsPerSecond }); t.OneSpeed && i >= 0 {
 		found = append(found, fmt.Sprintf("port %s runs at %s and port %s at %s, and %s needs ports of one speed: put such ports first in test bed %s, or choose another bed",
-			first.Name, first.Speed, ports[i].Name, ports[i].Speed, member, bed))
+			first.Name, first.Speed, ports[i].Name, ports[i].Speed, member, bed.Name))
 	}
 	for _, f := range t.Flows {
-		if text := unreachable(profile, ports[f[0]], ports[f[1]], member); text != "" {
-			return append(found, fmt.Sprintf("%s: change the addresses and gateways of test bed %s, or choose another bed", text, bed))
+		if text := unreachable(profile, bed.Spec.Engine.Kind, ports[f[0]], ports[f[1]], member); text != "" {
+			return append(found, fmt.Sprintf("%s: change the addresses and gateways of test bed %s, or choose another bed", text, bed.Name))
 		}
 	}
 	return found
@@ -72,9 +72,12 @@ func (t Topology) problems(member, bed string, profile *v1alpha1.TrafficProfile,
 
 // unreachable says why frames of the profile do not get from one port to another;
 // empty when they do.
-func unreachable(profile *v1alpha1.TrafficProfile, tx, rx Port, member string) string {
+func unreachable(profile *v1alpha1.TrafficProfile, engine v1alpha1.EngineKind, tx, rx Port, member string) string {
 	if profile.Spec.Packet.Ethernet != nil {
-		return "" // That all ports are on one layer-2 network is checked with the pattern.
+		if own, peer, apart := otherNetworks(tx, rx); apart && engine != v1alpha1.EngineSim {
+			return fmt.Sprintf("%s sends frames without a network layer from %s on port %s to %s on port %s, which is another network", member, own, tx.Name, peer, rx.Name)
+		}
+		return ""
 	}
 	ipv6, family := profile.Spec.Packet.IPv6 != nil, "IPv4"
 	if ipv6 {

@@ -122,15 +122,24 @@ func validateOneNetwork(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed,
 	}
 	for _, f := range flows(profile, ports) {
 		tx, rx := ports[f.tx], ports[f.rx[0]]
-		for _, own := range tx.Addresses {
-			if peer, ok := rx.Address(own.Addr().Is6()); ok && !own.Contains(peer.Addr()) {
-				return field.ErrorList{field.Invalid(profilePath(profile).Child("packet", "ethernet"), rx.Name,
-					fmt.Sprintf("port %s with %s and port %s with %s of test bed %s are in different networks, and frames without a network layer are not routed: use a bed whose ports are in one network, or give ipv4 or ipv6",
-						tx.Name, own, rx.Name, peer, bed.Name))}
-			}
+		if own, peer, apart := otherNetworks(tx, rx); apart {
+			return field.ErrorList{field.Invalid(profilePath(profile).Child("packet", "ethernet"), rx.Name,
+				fmt.Sprintf("port %s with %s and port %s with %s of test bed %s are in different networks, and frames without a network layer are not routed: use a bed whose ports are in one network, or give ipv4 or ipv6",
+					tx.Name, own, rx.Name, peer, bed.Name))}
 		}
 	}
 	return nil
+}
+
+// otherNetworks says whether the addresses of two ports are in different networks,
+// and names such a pair.
+func otherNetworks(tx, rx Port) (own, peer netip.Prefix, apart bool) {
+	for _, own := range tx.Addresses {
+		if peer, ok := rx.Address(own.Addr().Is6()); ok && !own.Contains(peer.Addr()) {
+			return own, peer, true
+		}
+	}
+	return own, peer, false
 }
 
 // checkHosts refuses a range of hosts that leaves the port's network or runs

@@ -11,6 +11,20 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
+// refusal builds a plan, which has to fail with all of these texts.
+func refusal(t *testing.T, o *objects, want []string) {
+	t.Helper()
+	_, err := Build(&o.benchmark, &o.profile, &o.bed)
+	if err == nil {
+		t.Fatal("it was accepted")
+	}
+	for _, text := range want {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("error %q has no %q", err, text)
+		}
+	}
+}
+
 func TestValidateAcceptsWhatWorks(t *testing.T) {
 	tests := map[string]*objects{
 		"router":        router(nil),
@@ -140,15 +154,7 @@ func TestValidateRefuses(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := router(tc.change)
-			_, err := Build(&o.benchmark, &o.profile, &o.bed)
-			if err == nil {
-				t.Fatal("it was accepted")
-			}
-			for _, want := range tc.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("error %q has no %q", err, want)
-				}
-			}
+			refusal(t, o, tc.want)
 		})
 	}
 }

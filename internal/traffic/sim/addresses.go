@@ -43,7 +43,8 @@ func (t addressTable) held() (n uint64) {
 
 // learn puts the source addresses of the last trial into the table: as many as there
 // is room for, and no more in its time than the device learns in that. It is called
-// once the trial is over.
+// once the trial is over. When the device was reset since the trial began, it has
+// forgotten the others, and has only heard what was sent after that.
 func (e *Engine) learn() {
 	if e.trial == nil {
 		return
@@ -54,6 +55,15 @@ func (e *Engine) learn() {
 	m := traffic.Measurement{Tx: map[uint16]traffic.TxCount{}}
 	e.send(&m, e.length)
 	e.holdBack(&m, e.length)
+	deaf := traffic.Measurement{Tx: map[uint16]traffic.TxCount{}}
+	if d := min(e.deafUntil-e.start.Sub(epoch), e.length); d > 0 {
+		e.send(&deaf, d)
+		e.holdBack(&deaf, d)
+	}
+	if e.forgets {
+		clear(e.table)
+		e.forgets = false
+	}
 	end := e.start.Add(e.length)
 	e.table.age(end)
 	room, budget := uint64(math.MaxUint64), uint64(math.MaxUint64)
@@ -65,7 +75,7 @@ func (e *Engine) learn() {
 	}
 	for i := range e.streams {
 		s := &e.streams[i]
-		heard := min(m.Tx[s.ID].Sent, uint64(max(s.Headers.SrcMACCount, 1)))
+		heard := min(m.Tx[s.ID].Sent-min(deaf.Tx[s.ID].Sent, m.Tx[s.ID].Sent), uint64(max(s.Headers.SrcMACCount, 1)))
 		if heard == 0 || s.Headers.SrcMAC == (traffic.MAC{}) {
 			continue // No address is not one that could be learnt.
 		}
@@ -79,6 +89,17 @@ func (e *Engine) learn() {
 			e.table[s.Headers.SrcMAC] = l
 		}
 	}
+}
+
+// forget makes the device forget all addresses, and hear none until a time since the
+// epoch. A trial that is under way keeps the table that it began with.
+func (e *Engine) forget(until time.Duration) {
+	e.deafUntil = until
+	if e.trial == nil {
+		clear(e.table)
+		return
+	}
+	e.forgets = true
 }
 
 // bridge says what comes to ports that addresses were not learnt on: frames to

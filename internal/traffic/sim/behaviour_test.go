@@ -122,6 +122,75 @@ func TestAddressesMove(t *testing.T) {
 	}
 }
 
+// A reset forgets the addresses, whenever it comes, and what is sent while it lasts
+// is not heard.
+func TestAResetForgetsAddresses(t *testing.T) {
+	lasts := after(5 * time.Millisecond)
+	for name, tc := range map[string]struct {
+		reset func(e *Engine)
+		// flooded frames of 10, one to each address.
+		flooded uint64
+	}{
+		"never":         {func(*Engine) {}, 0},
+		"after a trial": {func(e *Engine) { reset(t, e) }, 10},
+		"before one":    {func(e *Engine) { reset(t, e); wait(t, e, time.Second); do(t, e, burst(1, 10)) }, 0},
+		"in one":        {func(e *Engine) { begin(t, e, 20, 2*time.Millisecond); reset(t, e); finish(t, e) }, 0},
+		"late in one":   {func(e *Engine) { begin(t, e, 20, 12*time.Millisecond); reset(t, e); finish(t, e) }, 7},
+		"at its end":    {func(e *Engine) { begin(t, e, 20, 18*time.Millisecond); reset(t, e); finish(t, e) }, 10},
+		"into the next": {func(e *Engine) { reset(t, e); do(t, e, burst(1, 10)) }, 5},
+		"with no trial": {func(e *Engine) { configure(t, e); reset(t, e) }, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := behaving(t, v1alpha1.SimulatedBehaviour{ResetTime: lasts})
+			configure(t, e)
+			do(t, e, burst(1, 10))
+			tc.reset(e)
+			wait(t, e, time.Second)
+			m := do(t, e, burst(2, 10))
+			if n := m.Rx[traffic.RxKey{Stream: 2, Port: "p3"}].Received; n != tc.flooded {
+				t.Errorf("%d of 10 frames were flooded, want %d", n, tc.flooded)
+			}
+		})
+	}
+}
+
+func configure(t *testing.T, e *Engine) {
+	t.Helper()
+	if err := e.Configure(t.Context(), rangeStreams()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func reset(t *testing.T, e *Engine) {
+	t.Helper()
+	if err := e.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wait(t *testing.T, e *Engine, d time.Duration) {
+	t.Helper()
+	if err := e.Clock().Sleep(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// begin sends frames from the range, and lets d pass.
+func begin(t *testing.T, e *Engine, frames uint64, d time.Duration) {
+	t.Helper()
+	if err := e.Start(t.Context(), burst(1, frames)); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, e, d)
+}
+
+func finish(t *testing.T, e *Engine) {
+	t.Helper()
+	if err := e.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // overload sends from p1 to p2 and p3, and from p2 to p3, which gets 150 %.
 func overload(t *testing.T, e *Engine) traffic.Measurement {
 	t.Helper()

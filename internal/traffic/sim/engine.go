@@ -36,6 +36,10 @@ type Engine struct {
 	jitterAvg, jitterMax *JitterTable
 	// table of the addresses that the device has learnt.
 	table addressTable
+	// forgets says that it was reset since the trial began, and deafUntil when, since
+	// the epoch, the last reset was over.
+	forgets   bool
+	deafUntil time.Duration
 	// groups that the device forwards to which ports, and when.
 	groups groupTable
 	// resets of the device: when it forwards nothing.

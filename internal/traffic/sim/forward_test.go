@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -20,20 +19,10 @@ func send(t *testing.T, model string, d time.Duration, loads ...traffic.Load) []
 		used[i].ID = uint16(i)
 		trial.Loads[uint16(i)] = l
 	}
-	ctx := context.Background()
-	if err := e.Configure(ctx, used); err != nil {
+	if err := e.Configure(t.Context(), used); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Start(ctx, trial); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Wait(ctx); err != nil {
-		t.Fatal(err)
-	}
-	m, err := e.Read(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := do(t, e, trial)
 	counts := make([]traffic.RxCount, len(loads))
 	for i := range loads {
 		counts[i] = m.Rx[traffic.RxKey{Stream: uint16(i), Port: "p2"}]

@@ -122,7 +122,7 @@ func (e *Engine) report(ctx context.Context, memberships []traffic.Membership, c
 }
 
 // Reset resets the device: for resetTime it forwards nothing, and it forgets the
-// memberships. It makes the engine a device that a method can reset.
+// memberships and the addresses. It makes the engine a device that a method can reset.
 func (e *Engine) Reset(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -133,6 +133,7 @@ func (e *Engine) Reset(ctx context.Context) error {
 		lasts = d.Duration
 	}
 	e.resets = append(e.resets, window{now, now + lasts})
+	e.forget(now + lasts)
 	for _, ports := range e.groups {
 		for port, windows := range ports {
 			for i := range windows {

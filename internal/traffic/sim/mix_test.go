@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"math/big"
 	"testing"
 	"time"
@@ -27,7 +26,6 @@ func mixedTrial(t *testing.T, model string, mix frame.Mix, ppm int64, d time.Dur
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := context.Background()
 	var streams []traffic.Stream
 	loads := map[uint16]traffic.Load{}
 	for i, c := range mix {
@@ -38,20 +36,10 @@ func mixedTrial(t *testing.T, model string, mix frame.Mix, ppm int64, d time.Dur
 		}
 		loads[uint16(i)] = traffic.Load{Rate: rate}
 	}
-	if err := e.Configure(ctx, streams); err != nil {
+	if err := e.Configure(t.Context(), streams); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Start(ctx, traffic.Trial{Loads: loads, Duration: d}); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Wait(ctx); err != nil {
-		t.Fatal(err)
-	}
-	m, err := e.Read(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return do(t, e, traffic.Trial{Loads: loads, Duration: d})
 }
 
 func received(m traffic.Measurement, stream uint16) traffic.RxCount {

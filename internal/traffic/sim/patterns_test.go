@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -13,17 +12,10 @@ import (
 func run(t *testing.T, model string, ports int, streams []traffic.Stream, trial traffic.Trial) traffic.Measurement {
 	t.Helper()
 	e, _ := pairs(t, model, ports)
-	ctx := context.Background()
-	for _, err := range []error{e.Configure(ctx, streams), e.Start(ctx, trial), e.Wait(ctx)} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	m, err := e.Read(ctx)
-	if err != nil {
+	if err := e.Configure(t.Context(), streams); err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return do(t, e, trial)
 }
 
 // nToN are streams from every port to all others, each with its share of the load

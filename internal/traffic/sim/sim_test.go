@@ -52,25 +52,14 @@ func load(t *testing.T, size int, ppm int64, part int64) traffic.Load {
 // trial runs one trial with the same load for all streams.
 func trial(t *testing.T, e *Engine, streams []traffic.Stream, l traffic.Load, d time.Duration) traffic.Measurement {
 	t.Helper()
-	ctx := context.Background()
 	loads := map[uint16]traffic.Load{}
 	for _, s := range streams {
 		loads[s.ID] = l
 	}
-	if err := e.Configure(ctx, streams); err != nil {
+	if err := e.Configure(t.Context(), streams); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Start(ctx, traffic.Trial{Loads: loads, Duration: d}); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Wait(ctx); err != nil {
-		t.Fatal(err)
-	}
-	m, err := e.Read(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return do(t, e, traffic.Trial{Loads: loads, Duration: d})
 }
 
 func TestLossBeyondTheCapacityIsExact(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
-	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -83,16 +82,7 @@ func TestThroughABridge(t *testing.T) {
 // leaving that to the hardware that a veth does not have.
 func (d *device) insertTags(name string) {
 	d.Helper()
-	d.in(d.ns, func() {
-		e, err := ethtool.NewEthtool()
-		if err != nil {
-			d.Fatal(err)
-		}
-		defer e.Close()
-		if err := e.Change(name, map[string]bool{"tx-vlan-hw-insert": false}); err != nil {
-			d.Fatal(err)
-		}
-	})
+	d.feature(name, "tx-vlan-hw-insert", false)
 }
 
 // learned are the addresses that the bridge knows behind a port, less that of

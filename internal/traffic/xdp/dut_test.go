@@ -116,13 +116,19 @@ func (d *device) lost() uint64 {
 // gro turns GRO of an interface on or off, and with it, for a veth, NAPI.
 func (d *device) gro(name string, on bool) {
 	d.Helper()
+	d.feature(name, "rx-gro", on)
+}
+
+// feature turns a feature of an interface on or off.
+func (d *device) feature(name, feature string, on bool) {
+	d.Helper()
 	d.in(d.ns, func() {
 		e, err := ethtool.NewEthtool()
 		if err != nil {
 			d.Fatal(err)
 		}
 		defer e.Close()
-		if err := e.Change(name, map[string]bool{"rx-gro": on}); err != nil {
+		if err := e.Change(name, map[string]bool{feature: on}); err != nil {
 			d.Fatal(err)
 		}
 	})

@@ -1,0 +1,105 @@
+package method
+
+import (
+	"context"
+	"time"
+
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// answersAge is how old the answers of receivers may be at the end of a trial. It
+// is below the 300 s after which a bridge forgets an address by default (IEEE
+// 802.1D).
+const answersAge = 4 * time.Minute
+
+// answers are the streams by which receivers that send nothing tell a bridge where
+// they are, with the hardware addresses that they go to, by stream ID: frames whose
+// source is the destination of test frames (RFC 2544 section 23). Without them the
+// bridge floods what is sent to these receivers. There are none where a gateway knows
+// the receiver, which asked for it, and none to groups, which nobody sends from.
+func (l *Lab) answers() ([]plan.Stream, map[uint16]traffic.MAC) {
+	type station struct {
+		port int
+		mac  traffic.MAC
+	}
+	told := map[station]bool{}
+	for _, s := range l.plan.Streams {
+		told[station{s.Tx, l.source(s)}] = true
+	}
+	var streams []plan.Stream
+	hops := map[uint16]traffic.MAC{}
+	for _, s := range l.plan.Streams {
+		h := s.Headers
+		if s.Gateway.IsValid() || h.DstIP.IsMulticast() || h.DstMAC[0]&1 != 0 {
+			continue
+		}
+		for _, port := range s.Rx {
+			from := station{port, h.DstMAC}
+			if h.DstIP.IsValid() && l.plan.Ports[port].Gateway(h.DstIP.Is6()).IsValid() {
+				continue
+			}
+			if from.mac == (traffic.MAC{}) {
+				from.mac = l.hops.Sources[l.plan.Ports[port].Name]
+			}
+			if told[from] {
+				continue
+			}
+			told[from] = true
+			answer := plan.Stream{ID: uint16(len(streams)), Tx: port, Rx: []int{s.Tx}, Part: s.Part, Headers: reversed(h)}
+			hops[answer.ID] = l.source(s)
+			streams = append(streams, answer)
+		}
+	}
+	return streams, hops
+}
+
+// source is the first hardware address that a stream is sent from.
+func (l *Lab) source(s plan.Stream) traffic.MAC {
+	if s.Headers.SrcMAC != (traffic.MAC{}) {
+		return s.Headers.SrcMAC
+	}
+	return l.hops.Sources[l.plan.Ports[s.Tx].Name]
+}
+
+// reversed are the headers of an answer: source and destination change places, with
+// their ranges.
+func reversed(h traffic.Headers) traffic.Headers {
+	h.SrcMAC, h.DstMAC = h.DstMAC, h.SrcMAC
+	h.SrcMACCount, h.DstMACCount = h.DstMACCount, h.SrcMACCount
+	h.SrcIP, h.DstIP = h.DstIP, h.SrcIP
+	h.SrcIPCount, h.DstIPCount = h.DstIPCount, h.SrcIPCount
+	h.SrcPort, h.DstPort = h.DstPort, h.SrcPort
+	h.SrcPortCount, h.DstPortCount = h.DstPortCount, h.SrcPortCount
+	return h
+}
+
+// answer lets the receivers that send nothing tell where they are. Afterwards the
+// generator has the lab's streams again.
+func (l *Lab) answer(ctx context.Context) error {
+	streams, hops := l.answers()
+	if len(streams) == 0 {
+		l.answered = time.Time{}
+		return nil
+	}
+	other := *l
+	other.plan.Streams = streams
+	other.hops = &Neighbours{Sources: l.hops.Sources, NextHops: hops}
+	if err := other.give(ctx); err != nil {
+		return err
+	}
+	if err := other.introduce(ctx); err != nil {
+		return err
+	}
+	l.answered = l.gen.Clock().Now()
+	return l.give(ctx)
+}
+
+// answerAgain lets the receivers answer once more when the device would forget them
+// before the end of a trial. One that is longer than that ends with flooded frames.
+func (l *Lab) answerAgain(ctx context.Context, event Event, trial traffic.Trial) error {
+	if l.answered.IsZero() || l.gen.Clock().Now().Add(sendingTime(trial)).Sub(l.answered) < answersAge {
+		return nil
+	}
+	return l.persist(ctx, event, func() error { return l.answer(ctx) })
+}
