@@ -31,7 +31,7 @@ func TestLosses(t *testing.T) {
 // measuringOnModel gets a benchmark to Running with one row.
 func (w *world) measuringOnModel() *v1alpha1.Benchmark {
 	w.t.Helper()
-	create(w.t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), profile(), benchmark("b", "sim"))
+	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("b", "sim"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.runners.tell(b, measuring(row(64)))
 	w.Eventually(func() []v1alpha1.ResultRow { return w.benchmark("b").Status.Rows }).Should(HaveLen(1))

@@ -87,7 +87,7 @@ func TestOneHolder(t *testing.T) {
 	w.start()
 	stopSecond := w.startOperator()
 	defer stopSecond()
-	create(t, w.c, configMap("model", "model.csv", "size,capacity"), modelled("sim"), profile())
+	create(t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile())
 	const n = 8
 	for i := range n {
 		b := benchmark(fmt.Sprintf("b%d", i), "sim", withPriority(int32(i%3)))
