@@ -67,9 +67,6 @@ func configMap(name, key, text string) *corev1.ConfigMap {
 // table is a model that can be read.
 const table = "frame_size_bytes,line_rate_percent,latency_min_us,latency_avg_us,latency_max_us\n64,50,1,2,3\n"
 
-// otherTable is that of a variant of the device.
-const otherTable = "frame_size_bytes,line_rate_percent,latency_min_us,latency_avg_us,latency_max_us\n64,60,2,3,4\n"
-
 // modelled is a bed with the engine sim: no agents, no device to start.
 func modelled(name string) *v1alpha1.TestBed {
 	return &v1alpha1.TestBed{

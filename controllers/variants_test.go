@@ -53,6 +53,12 @@ func virtualInTwo() *v1alpha1.TestBed {
 	return bed
 }
 
+// modelOff and modelOn are what the two variants of a modelled device do.
+const (
+	modelOff = table
+	modelOn  = table + "128,60,1,2,3\n"
+)
+
 func modelledInTwo() *v1alpha1.TestBed {
 	bed := modelled("sim")
 	bed.Spec.Device.Variants = []v1alpha1.DeviceVariant{
@@ -65,7 +71,7 @@ func modelledInTwo() *v1alpha1.TestBed {
 // onModels creates a benchmark of two modelled variants and waits for the first.
 func (w *world) onModels() *v1alpha1.Benchmark {
 	w.t.Helper()
-	create(w.t, w.c, configMap("model", "model.csv", table), configMap("model-on", "model.csv", otherTable), modelledInTwo(), profile(),
+	create(w.t, w.c, configMap("model", "model.csv", modelOff), configMap("model-on", "model.csv", modelOn), modelledInTwo(), profile(),
 		benchmark("b", "sim", withVariants("off", "on")))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.Expect(b.Status.Variant).To(BeEquivalentTo("off"))
@@ -152,14 +158,14 @@ func variantsOfATopology(w *world) {
 func variantsOfAModel(w *world) {
 	b := w.onModels()
 	cfg := w.runnerConfig("b")
-	w.Expect(cfg.Model).To(Equal(table))
+	w.Expect(cfg.Model).To(Equal(modelOff))
 	w.Expect(cfg.Bed.Spec.Device.Variants).To(HaveLen(2), "the bed is as its owner wrote it")
 
 	old := w.pod("b", "runner")
 	w.kubelet.hold("runner")
 	w.runners.tell(b, measured(rowOf("off", 64)))
 	w.replaced(old)
-	w.Expect(w.runnerConfig("b").Model).To(Equal(otherTable))
+	w.Expect(w.runnerConfig("b").Model).To(Equal(modelOn))
 	w.Expect(w.runnerConfig("b").Rows).To(HaveLen(1))
 	w.runners.tell(b, measured(rowOf("off", 64), rowOf("on", 64)))
 	w.letGo("b", "runner")
@@ -229,7 +235,7 @@ func variantStays(w *world) {
 }
 
 func variantUnknown(w *world) {
-	create(w.t, w.c, configMap("model", "model.csv", table), configMap("model-on", "model.csv", otherTable), modelledInTwo(), profile(),
+	create(w.t, w.c, configMap("model", "model.csv", modelOff), configMap("model-on", "model.csv", modelOn), modelledInTwo(), profile(),
 		benchmark("b", "sim", withVariants("off", "fast")))
 	b := w.reaches("b", v1alpha1.PhaseError)
 	w.Expect(b.Status.Message).To(And(ContainSubstring(`spec.variants[1]: Invalid value: "fast"`), ContainSubstring("the device of test bed sim has off, on")))
@@ -237,7 +243,7 @@ func variantUnknown(w *world) {
 
 // A bed is not ready before everything that its variants refer to is there.
 func variantWithoutModel(w *world) {
-	create(w.t, w.c, configMap("model", "model.csv", table), modelledInTwo())
+	create(w.t, w.c, configMap("model", "model.csv", modelOff), modelledInTwo())
 	readiness := func() string {
 		c := meta.FindStatusCondition(w.bed("sim").Status.Conditions, v1alpha1.ConditionReady)
 		if c == nil {
@@ -246,7 +252,7 @@ func variantWithoutModel(w *world) {
 		return c.Reason + ": " + c.Message
 	}
 	w.Eventually(readiness).Should(And(HavePrefix(v1alpha1.ReasonBedInvalid), ContainSubstring("ConfigMap model-on is not in the lab's namespace")))
-	create(w.t, w.c, configMap("model-on", "model.csv", otherTable))
+	create(w.t, w.c, configMap("model-on", "model.csv", modelOn))
 	w.Eventually(readiness).Should(HavePrefix(v1alpha1.ReasonBedReady))
 }
 

@@ -36,3 +36,47 @@ func TestRunOneWayOverBridge(t *testing.T) {
 		})
 	}
 }
+
+const switchBenchmark = `apiVersion: nodrop.dev/v1alpha1
+kind: Benchmark
+metadata: {name: switch}
+spec:
+  testBedName: bridge
+  trafficProfileName: pattern
+  settleTime: 100ms
+  restTime: 0s
+  tests:
+  - name: broadcast
+    broadcast: {maxLoad: 4%, minLoad: 1%, resolution: 2%, trialDuration: 300ms, searchTrialDuration: 200ms}
+  - name: blocking
+    headOfLineBlocking: {trialDuration: 500ms}
+  - name: congestion
+    congestionControl: {trialDuration: 500ms}
+`
+
+// The methods of RFC 2889 with streams of their own send the profile's packets over
+// a real bridge, which floods none but the broadcasts.
+func TestRunOwnStreamsOverBridge(t *testing.T) {
+	for name, packet := range map[string]string{
+		"IPv4":            "{ipv4: {}, dscp: 46}",
+		"IPv6":            "{ipv6: {}}",
+		"tagged Ethernet": "{ethernet: {hostsPerPort: 7}, vlan: {id: 7, priority: 3}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			profile := strings.Replace(bridgedBed, "frameSizes: [128]", "frameSizes: [1518]", 1) + "  pattern: {pairs: {}}\n  packet: " + packet + "\n"
+			document := runHere(t, switchBenchmark, profile)
+			if len(document.Rows) != 3 {
+				t.Fatalf("%d rows", len(document.Rows))
+			}
+			for _, row := range document.Rows {
+				t.Log(report.RowLine(row), row.Message)
+				if row.Sent == 0 || row.Received == 0 || strings.Contains(row.Message, "were not for it") {
+					t.Errorf("%s: sent %d, received %d: %s", row.Test, row.Sent, row.Received, row.Message)
+				}
+			}
+			if b := document.Rows[0].Broadcast; b == nil || b.Receivers != 3 || b.ForwardingRate == 0 || b.LatencyAvgNs == nil {
+				t.Errorf("broadcasts: %+v", b)
+			}
+		})
+	}
+}
