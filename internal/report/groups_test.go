@@ -23,7 +23,7 @@ func TestGroupsAndResets(t *testing.T) {
 	d := &Document{Rows: []v1alpha1.ResultRow{join, capacity, reset}}
 	text := d.Text()
 	for _, want := range []string{
-		"1     18  1.500  2.000  2.500     0.672       0  Valid",
+		"1     18  1.500  2.000  2.500     0.672       -  Valid",
 		"64 B: average by port: px 2.000 us, px 2.000 us,", "and 2 more ports",
 		"1,000         1,001          3       0  Valid",
 		"reset time, ms", "42,000.000  42,000.500  42,001.000       1,234       5  Valid",
