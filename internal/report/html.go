@@ -242,7 +242,7 @@ func (d *Document) facts() []fact {
 			facts = append(facts, fact{"Average latency at that load", between(throughput, 1000, 3, func(r v1alpha1.ResultRow) int64 { return r.Latency.AvgNs }), "µs" + doubt})
 		}
 	}
-	return append(facts, fact{"Rows that can be judged by", fmt.Sprintf("%d of %d", len(d.Rows)-doubtful(d.Rows), len(d.Rows)), fmt.Sprintf("in %s trials", group(trials))})
+	return append(facts, fact{"Rows that can be judged by", fmt.Sprintf("%d of %d", len(d.Rows)-doubtful(d.Rows), len(d.Rows)), "in " + quantity(trials, "trial")})
 }
 
 // between is the range of a value over some rows.
