@@ -80,6 +80,7 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 			return err
 		}
 		bench.config.Calibration = calibration
+		bench.notes = append(bench.notes, calibrationNotes(&bundle.Bed, calibration)...)
 		view := &runView{live: newLive(cmd.ErrOrStderr())}
 		document, err := measure(cmd.Context(), bundle, bench, view)
 		if closing := bench.close(); closing != nil {
