@@ -35,6 +35,9 @@ func TestGroupsAndResets(t *testing.T) {
 	if strings.Contains(text, "lost 5 of") {
 		t.Errorf("the loss of a reset is said twice in\n%s", text)
 	}
+	if page, err := d.html(); err != nil || !strings.Contains(string(page), "Average by port: px 2.000 µs, px 2.000 µs,") {
+		t.Errorf("%v: no µs in the notes of\n%s", err, page)
+	}
 	if markdown, err := d.markdown(); err != nil || !strings.Contains(string(markdown), "reset time min, ms | reset time avg, ms") {
 		t.Errorf("%v\n%s", err, markdown)
 	}

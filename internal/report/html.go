@@ -173,7 +173,7 @@ func (s *section) note(n note) {
 		s.Notes = append(s.Notes, htmlNote{Rows: n.rows})
 	}
 	last := &s.Notes[len(s.Notes)-1]
-	last.Texts = append(last.Texts, sentence(n.text))
+	last.Texts = append(last.Texts, htmlText(sentence(n.text)))
 }
 
 // doubtful counts the rows that forbid to judge by them.
