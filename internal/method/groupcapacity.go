@@ -44,8 +44,8 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.GroupCapacity
-			return fmt.Sprintf("%d groups joined first, then %d more each time, then halved; trials of %s, %s after joining",
-				cmp.Or(t.InitialGroups, 1), cmp.Or(t.GroupIncrement, 100), span(cmp.Or(t.TrialDuration.Duration, 10*time.Second)), span(joinTime(t)))
+			return fmt.Sprintf("%s groups joined first, then %s more each time, then halved; trials of %s, %s after joining",
+				traffic.Grouped(cmp.Or(t.InitialGroups, 1)), traffic.Grouped(cmp.Or(t.GroupIncrement, 100)), span(cmp.Or(t.TrialDuration.Duration, 10*time.Second)), span(joinTime(t)))
 		},
 	})
 }
