@@ -67,12 +67,12 @@ func TestYesNoColumns(t *testing.T) {
 	open.CongestionControl = &v1alpha1.CongestionControlSummary{}
 	d := &Document{Rows: []v1alpha1.ResultRow{row, open}}
 	text := d.Text()
-	for _, want := range []string{"yes                     no        19", "-                      -        19"} {
+	for _, want := range []string{"yes            no        19", "-             -        19"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if line := RowLine(row); !strings.Contains(line, "congestion control back pressure yes, congestion control head of line blocking no, offered 19 frames/s") {
+	if line := RowLine(row); !strings.Contains(line, "back pressure yes, head of line blocking no, offered 19 frames/s") {
 		t.Error(line)
 	}
 	if line := RowLine(open); strings.Contains(line, "back pressure") {

@@ -13,7 +13,7 @@ import (
 
 // Text is the result for people: what it is, a table per test, and with what it
 // was made. It has no trailing spaces, and stays within 120 columns unless
-// numbers or names are longer than usual.
+// numbers or names are longer than usual, or a method has very many columns.
 func (d *Document) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Benchmark %s/%s: %s\n", d.Benchmark.Namespace, d.Benchmark.Name, d.Phase)
