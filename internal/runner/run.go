@@ -281,6 +281,8 @@ func allMeasured(rows []v1alpha1.ResultRow) string {
 		return fmt.Sprintf("%d of %d rows were measured; the others say why there was nothing to measure", len(rows)-without, len(rows))
 	case len(rows) == 1:
 		return "the only row was measured"
+	case len(rows) == 2:
+		return "both rows were measured"
 	}
 	return fmt.Sprintf("all %d rows were measured", len(rows))
 }
