@@ -83,7 +83,7 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 	if withLoad {
 		g.columns = append(g.columns, column{"", "load", true})
 	}
-	withLoss := slices.ContainsFunc(rows, func(r v1alpha1.ResultRow) bool { return r.LossRatioPPM > 0 })
+	withLoss := withPartialDrop(rows)
 	if withLoss {
 		g.columns = append(g.columns, column{"", "goal", true})
 	}
