@@ -132,7 +132,7 @@ func groupCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 	case passed == 0:
 		out.Message = fmt.Sprintf("not even one group was forwarded without loss at %s", percent(ppm))
 	default:
-		out.Message = fmt.Sprintf("of %d groups not every frame was forwarded; %d of them did not reach every port at all", failed, sum.SilentGroups)
+		out.Message = fmt.Sprintf("of %s groups not every frame was forwarded; %s of them did not reach every port at all", traffic.Grouped(failed), traffic.Grouped(sum.SilentGroups))
 	}
 	return s.found(out, sum, passed, failed), nil
 }
