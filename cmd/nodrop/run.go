@@ -38,7 +38,7 @@ the run and vanishes with it. This needs root.
 The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 4 Aborted (also when interrupted), 5 Error; 1 when it could not begin.`,
 		Example: `  sudo nodrop run -f benchmark.yaml
-  nodrop run -f config/samples -o json --output-file result.json chassis`,
+  nodrop run -f config/samples/reference -o json --output-file result.json reference-multicast`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory with manifests, - for stdin; may be repeated")
@@ -79,6 +79,7 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 		if err != nil {
 			return err
 		}
+		bench.notes = append(bench.notes, calibrationNotes(&bundle.Bed, calibration)...)
 		view := &runView{live: newLive(cmd.ErrOrStderr())}
 		document, err := measure(cmd.Context(), bundle, bench, view)
 		if closing := bench.close(); closing != nil {

@@ -10,6 +10,16 @@ import (
 	"nodrop.dev/nodrop/internal/report"
 )
 
+// calibrationNotes say that the calibration which a bed names was not looked for: it is
+// stored with another bed of a cluster.
+func calibrationNotes(bed *v1alpha1.TestBed, given *v1alpha1.CalibrationStatus) []string {
+	if bed.Spec.Calibration == nil || given != nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("this run had no cluster, which stores the calibration of bed %[2]s that spec.calibration of test bed %[1]s names: none was used; "+
+		"give a result of bed %[2]s with --calibration", bed.Name, bed.Spec.Calibration.TestBedName)}
+}
+
 // readCalibration reads what a benchmark on a bed without a device has found of
 // the tester; nil without a file.
 func readCalibration(file string) (*v1alpha1.CalibrationStatus, error) {

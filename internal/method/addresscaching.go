@@ -11,6 +11,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 func init() {
@@ -37,7 +38,7 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := cachingSettings(test.AddressCaching)
-			return fmt.Sprintf("up to %d addresses on the first port at %d frames/s, tested from the second and watched on the third, after %s of silence each time", t.MaxAddresses, t.LearningRate, span(t.AgingTime.Duration))
+			return fmt.Sprintf("frames without a network layer from up to %s addresses on the first port at %s frames/s, tested from the second and watched on the third, after %s of silence each time", traffic.Grouped(t.MaxAddresses), traffic.Grouped(t.LearningRate), span(t.AgingTime.Duration))
 		},
 	})
 }

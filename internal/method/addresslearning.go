@@ -11,6 +11,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 func init() {
@@ -40,7 +41,7 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := learningSettings(test.AddressLearning)
-			return fmt.Sprintf("%d addresses on the first port at every rate, tested from the second and watched on the third, after %s of silence each time; the rate is searched to %d addresses/s", t.Addresses, span(t.AgingTime.Duration), t.Resolution)
+			return fmt.Sprintf("frames without a network layer from %s addresses on the first port at every rate, tested from the second and watched on the third, after %s of silence each time; the rate is searched to %s addresses/s", traffic.Grouped(t.Addresses), span(t.AgingTime.Duration), traffic.Grouped(t.Resolution))
 		},
 	})
 }

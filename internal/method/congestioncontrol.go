@@ -27,13 +27,13 @@ func init() {
 		Run:     congestionControl,
 		Purpose: "back pressure, head of line blocking and loss at a congested port (RFC 2889 section 5.5)",
 		Columns: []Column{
-			{Heading: "congestion control", Name: "back pressure", Unit: YesNo, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+			{Heading: "back", Name: "pressure", Unit: YesNo, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
 				if row.CongestionControl == nil {
 					return 0, false
 				}
 				return answered(row.CongestionControl.BackPressure)
 			}},
-			{Heading: "congestion control", Name: "head of line blocking", Unit: YesNo, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+			{Heading: "head of line", Name: "blocking", Unit: YesNo, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
 				if row.CongestionControl == nil {
 					return 0, false
 				}

@@ -44,8 +44,8 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.GroupCapacity
-			return fmt.Sprintf("%d groups joined first, then %d more each time, then halved; trials of %s, %s after joining",
-				cmp.Or(t.InitialGroups, 1), cmp.Or(t.GroupIncrement, 100), span(cmp.Or(t.TrialDuration.Duration, 10*time.Second)), span(joinTime(t)))
+			return fmt.Sprintf("%s groups joined first, then %s more each time, then halved; trials of %s, %s after joining",
+				traffic.Grouped(cmp.Or(t.InitialGroups, 1)), traffic.Grouped(cmp.Or(t.GroupIncrement, 100)), span(cmp.Or(t.TrialDuration.Duration, 10*time.Second)), span(joinTime(t)))
 		},
 	})
 }
@@ -121,7 +121,7 @@ func groupCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 	case passed == 0:
 		out.Message = fmt.Sprintf("not even one group was forwarded without loss at %s", percent(ppm))
 	default:
-		out.Message = fmt.Sprintf("of %d groups not every frame was forwarded; %d of them did not reach every port at all", failed, sum.SilentGroups)
+		out.Message = fmt.Sprintf("of %s groups not every frame was forwarded; %s of them did not reach every port at all", traffic.Grouped(failed), traffic.Grouped(sum.SilentGroups))
 	}
 	return s.found(out, sum, passed, failed), nil
 }

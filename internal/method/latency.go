@@ -6,6 +6,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 func init() { register(v1alpha1.MethodLatency, latency) }
@@ -18,7 +19,7 @@ func latency(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		return out, err
 	}
 	if t := out.Trial; t.Lost > 0 && t.Received > 0 {
-		out.Message = fmt.Sprintf("%s of %s frames were lost at this load: latency is of those that came back", grouped(t.Lost), grouped(t.Expected))
+		out.Message = fmt.Sprintf("%s of %s frames were lost at this load: latency is of those that came back", traffic.Grouped(t.Lost), traffic.Grouped(t.Expected))
 	}
 	return out, nil
 }

@@ -296,7 +296,7 @@ func TestCongestion(t *testing.T) {
 		"back pressure": {model: perfect, behaviour: v1alpha1.SimulatedBehaviour{BackPressure: &yes},
 			holb:    v1alpha1.HeadOfLineBlockingSummary{Blocking: &no, UncongestedFramesPerSecond: half * 2 / 3},
 			control: v1alpha1.CongestionControlSummary{BackPressure: &yes, HeadOfLineBlocking: &no, UncongestedFramesPerSecond: half * 2 / 3, CongestedFramesPerSecond: line},
-			message: "the device held p1 back: it sent 595238094 of 892857142 frames; the device held p2 back: it sent 595238094 of 892857142 frames",
+			message: "the device held p1 back: it sent 595,238,094 of 892,857,142 frames; the device held p2 back: it sent 595,238,094 of 892,857,142 frames",
 		},
 		"both": {model: perfect, behaviour: v1alpha1.SimulatedBehaviour{HeadOfLineBlocking: &yes, BackPressure: &yes},
 			holb:    v1alpha1.HeadOfLineBlockingSummary{Blocking: &no, UncongestedFramesPerSecond: half * 2 / 3},

@@ -3,7 +3,6 @@ package method
 import (
 	"fmt"
 	"math/big"
-	"strconv"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -66,15 +65,6 @@ func pointed(n *int64) (int64, bool) {
 		return 0, false
 	}
 	return *n, true
-}
-
-// grouped writes a number with a comma between thousands, for messages.
-func grouped(n uint64) string {
-	digits := strconv.FormatUint(n, 10)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
 }
 
 // span writes a duration as people do: 1m, not 1m0s.

@@ -13,6 +13,7 @@ import (
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 func init() { register(v1alpha1.MethodThroughput, throughput) }
@@ -146,7 +147,7 @@ func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v
 		out.Limit = t
 		out.Message = fmt.Sprintf("the lowest load, %s, could not be measured: the tester was the limit", percent(t.LoadPPM))
 	default:
-		out.Message = fmt.Sprintf("%s of %s frames were lost at the lowest load, %s: lower minLoad to search below it", grouped(t.Lost), grouped(t.Expected), percent(t.LoadPPM))
+		out.Message = fmt.Sprintf("%s of %s frames were lost at the lowest load, %s: lower minLoad to search below it", traffic.Grouped(t.Lost), traffic.Grouped(t.Expected), percent(t.LoadPPM))
 	}
 	return out
 }

@@ -162,7 +162,7 @@ func (t *Trial) ShortSending() string {
 	if port == "" {
 		return fmt.Sprintf("the tester took %s to send the %d frames of %s at %s", t.TxTime, t.Intended, t.Duration, percent(t.LoadPPM))
 	}
-	return fmt.Sprintf("the tester sent %d of the %d frames that %s asks for in %s, and fell behind most on %s", t.Sent, t.Intended, percent(t.LoadPPM), t.Duration, port)
+	return fmt.Sprintf("the tester sent %s of the %s frames that %s asks for in %s, and fell behind most on %s", traffic.Grouped(t.Sent), traffic.Grouped(t.Intended), percent(t.LoadPPM), t.Duration, port)
 }
 
 // Multicast sums up the trial by groups; nil when no stream is sent to one.

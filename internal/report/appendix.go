@@ -180,7 +180,7 @@ func (d *Document) measured() string {
 		trials += int64(row.Trials)
 		ms += row.ElapsedMilliseconds
 	}
-	text := fmt.Sprintf("%d rows in %s trials", len(d.Rows), group(trials))
+	text := quantity(int64(len(d.Rows)), "row") + " in " + quantity(trials, "trial")
 	if ms > 0 {
 		text += ", " + span(milliseconds(ms))
 		if d.Environment != nil && d.Environment.Engine == v1alpha1.EngineSim {

@@ -32,7 +32,7 @@ func ratesOverTime(id string, row v1alpha1.ResultRow) *chart {
 	if s == nil || len(s.Points) == 0 {
 		return nil
 	}
-	c := &chart{ID: id, Title: fmt.Sprintf("Rates over time, %d B", row.FrameSize), Width: chartWidth, Height: 340,
+	c := &chart{ID: id, Title: "Rates over time, " + row.SizeName(), Width: chartWidth, Height: 340,
 		Left: 46, Top: 26, Right: 362, Bottom: 296}
 	if row.Load != "" {
 		c.Title += " at " + string(row.Load)

@@ -2,13 +2,19 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// throughputBySize draws the throughput of every frame size as a share of line rate.
+// throughputBySize draws the throughput of every frame size as a share of line rate,
+// and the partial drop rates beside it.
 func throughputBySize(id string, rows []v1alpha1.ResultRow, unit bitUnit) *chart {
-	c := bars(id, "Throughput by frame size", rows, 300)
+	title := "Throughput by frame size"
+	if withPartialDrop(rows) {
+		title = "Throughput and partial drop rate by frame size"
+	}
+	c := bars(id, title, rows, 300)
 	c.XTitle = "% of line rate"
 	x := scale{low: 0, high: 100, from: c.Left, to: c.Right, ticks: []float64{0, 25, 50, 75, 100}}
 	c.axes(&x, nil)
@@ -24,7 +30,11 @@ func throughputBySize(id string, rows []v1alpha1.ResultRow, unit bitUnit) *chart
 // latencyBySize draws the range and the mean of latency of every frame size. It
 // is nil when there is no latency.
 func latencyBySize(id string, rows []v1alpha1.ResultRow) *chart {
-	c := bars(id, "Latency at the throughput by frame size", rows, 336)
+	title := "Latency at the throughput by frame size"
+	if withPartialDrop(rows) {
+		title = "Latency at these rates by frame size"
+	}
+	c := bars(id, title, rows, 336)
 	lowest, highest := int64(0), int64(0)
 	for _, row := range rows {
 		if l := row.Latency; l != nil {
@@ -61,6 +71,11 @@ func latencyBySize(id string, rows []v1alpha1.ResultRow) *chart {
 		c.Description += fmt.Sprintf("%s: %s to %s µs, mean %s µs. ", sizeLabel(&row), micros(l.MinNs), micros(l.MaxNs), micros(l.AvgNs))
 	}
 	return c
+}
+
+// withPartialDrop says that rows are about loads at which frames may be lost.
+func withPartialDrop(rows []v1alpha1.ResultRow) bool {
+	return slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.LossRatioPPM > 0 })
 }
 
 func bars(id, title string, rows []v1alpha1.ResultRow, right float64) *chart {

@@ -23,7 +23,7 @@ func TestGroupsAndResets(t *testing.T) {
 	d := &Document{Rows: []v1alpha1.ResultRow{join, capacity, reset}}
 	text := d.Text()
 	for _, want := range []string{
-		"1     18  1.500  2.000  2.500     0.672       0  Valid",
+		"1     18  1.500  2.000  2.500     0.672       -  Valid",
 		"64 B: average by port: px 2.000 us, px 2.000 us,", "and 2 more ports",
 		"1,000         1,001          3       0  Valid",
 		"reset time, ms", "42,000.000  42,000.500  42,001.000       1,234       5  Valid",
@@ -34,6 +34,9 @@ func TestGroupsAndResets(t *testing.T) {
 	}
 	if strings.Contains(text, "lost 5 of") {
 		t.Errorf("the loss of a reset is said twice in\n%s", text)
+	}
+	if page, err := d.html(); err != nil || !strings.Contains(string(page), "Average by port: px 2.000 µs, px 2.000 µs,") {
+		t.Errorf("%v: no µs in the notes of\n%s", err, page)
 	}
 	if markdown, err := d.markdown(); err != nil || !strings.Contains(string(markdown), "reset time min, ms | reset time avg, ms") {
 		t.Errorf("%v\n%s", err, markdown)

@@ -173,7 +173,7 @@ func (s *section) note(n note) {
 		s.Notes = append(s.Notes, htmlNote{Rows: n.rows})
 	}
 	last := &s.Notes[len(s.Notes)-1]
-	last.Texts = append(last.Texts, sentence(n.text))
+	last.Texts = append(last.Texts, htmlText(sentence(n.text)))
 }
 
 // doubtful counts the rows that forbid to judge by them.
@@ -242,7 +242,13 @@ func (d *Document) facts() []fact {
 			facts = append(facts, fact{"Average latency at that load", between(throughput, 1000, 3, func(r v1alpha1.ResultRow) int64 { return r.Latency.AvgNs }), "µs" + doubt})
 		}
 	}
-	return append(facts, fact{"Rows that can be judged by", fmt.Sprintf("%d of %d", len(d.Rows)-doubtful(d.Rows), len(d.Rows)), fmt.Sprintf("in %s trials", group(trials))})
+	judged := 0
+	for _, row := range d.Rows {
+		if result.Trusted(row.Validity) && !unmeasured(&row) {
+			judged++
+		}
+	}
+	return append(facts, fact{"Rows that can be judged by", fmt.Sprintf("%d of %d", judged, len(d.Rows)), "in " + quantity(trials, "trial")})
 }
 
 // between is the range of a value over some rows.

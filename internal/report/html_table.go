@@ -1,6 +1,7 @@
 package report
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -37,6 +38,11 @@ type htmlCell struct {
 
 // units are written for people in HTML, and for any terminal elsewhere.
 var htmlUnits = strings.NewReplacer(", us", ", µs")
+
+var microsecondsInText = regexp.MustCompile(`(\d) us\b`)
+
+// htmlText is a text of the report with its units as people write them.
+func htmlText(text string) string { return microsecondsInText.ReplaceAllString(text, "$1 µs") }
 
 func unitName(name string) string {
 	if name == "us" {

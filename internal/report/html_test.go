@@ -185,3 +185,27 @@ func TestLatencyChart(t *testing.T) {
 		}
 	}
 }
+
+// A bar of a partial drop rate says what it is: throughput is zero loss.
+func TestPartialDropRatesAreNamedInCharts(t *testing.T) {
+	row := v1alpha1.ResultRow{Test: "rates", Method: v1alpha1.MethodThroughput, FrameSize: 64, LineRatePPM: 500_000, Latency: &v1alpha1.LatencySummary{MinNs: 1000, AvgNs: 2000, MaxNs: 3000}}
+	partial := row
+	partial.LossRatioPPM = 5000
+	unit := unitFor(1)
+	for want, rows := range map[string][]v1alpha1.ResultRow{
+		"Throughput by frame size: 64 B":                                      {row},
+		"Throughput and partial drop rate by frame size: 64 B, 64 B PDR 0.5%": {row, partial},
+	} {
+		c := throughputBySize("rates", rows, unit)
+		var labels []string
+		for _, b := range c.Bars {
+			labels = append(labels, b.Label)
+		}
+		if got := c.Title + ": " + strings.Join(labels, ", "); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+	if c := latencyBySize("latency", []v1alpha1.ResultRow{row, partial}); c.Title != "Latency at these rates by frame size" {
+		t.Errorf("%q", c.Title)
+	}
+}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -42,13 +41,14 @@ func jitterOf(what string, rows []v1alpha1.ResultRow, loads []v1alpha1.Load, jit
 	for _, load := range loads {
 		t.grid.columns = append(t.grid.columns, column{"at load, us", string(load), false})
 	}
-	at := map[int32][]string{}
+	at := map[string][]string{}
 	for _, row := range rows {
-		cells := at[row.FrameSize]
+		size := sizeCell(row.FrameSize, row.FrameMix)
+		cells := at[size]
 		if cells == nil {
 			cells = slices.Repeat([]string{"-"}, len(loads)+1)
-			cells[0] = fmt.Sprint(row.FrameSize)
-			at[row.FrameSize] = cells
+			cells[0] = size
+			at[size] = cells
 			t.grid.rows = append(t.grid.rows, cells)
 		}
 		i := 1 + slices.Index(loads, row.Load)

@@ -83,10 +83,8 @@ func (g *grid) columnName(i int) string {
 	if c.heading == "" || c.heading == ratesHeading {
 		return c.name
 	}
-	for _, unit := range []string{", us", ", ms"} {
-		if subject, isTime := strings.CutSuffix(c.heading, unit); isTime {
-			return fmt.Sprintf("%s %s%s", subject, c.name, unit)
-		}
+	if subject, unit, ok := strings.Cut(c.heading, ", "); ok {
+		return fmt.Sprintf("%s %s, %s", subject, c.name, unit)
 	}
 	return strings.TrimSpace(c.heading + " " + c.name)
 }

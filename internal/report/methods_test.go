@@ -22,8 +22,7 @@ func TestOwnColumnsOfMethods(t *testing.T) {
 	bursts := row("bursts", v1alpha1.MethodBackToBack)
 	bursts.Lost = 0
 	bursts.BackToBack = &v1alpha1.BackToBackSummary{Repetitions: 50, AvgFrames: 3999, MinFrames: 3989, MaxFrames: 4022, StddevFrames: 9, BufferNs: 268_725, CorrectedBufferNs: &corrected}
-	none := row("bursts", v1alpha1.MethodBackToBack)
-	none.FrameSize, none.Sent, none.Received, none.Lost, none.Message = 1518, 0, 0, 0, "not measured: line rate"
+	none := v1alpha1.ResultRow{Test: "bursts", Method: v1alpha1.MethodBackToBack, FrameSize: 1518, Message: "not measured: line rate", Validity: v1alpha1.ValidityValid}
 	order := row("order", v1alpha1.MethodOrdering)
 	order.Load, order.Reordered, order.OutOfSequence = "50%", 51, 153
 	order.Ordering = &v1alpha1.OrderingSummary{ReorderedPPM: 5100, OutOfSequencePPM: 15_300, OnsetPPM: 432_812}
@@ -34,7 +33,7 @@ func TestOwnColumnsOfMethods(t *testing.T) {
 		"Test loss: share of lost frames at falling loads, until two lost nothing (RFC 2544 section 26.3)",
 		"64  100%  59,523,810  30.476   100.0000  26,785,714  55.0000      55  Valid",
 		"3,999  3,989  4,022       9  268.725     67.450       0  Valid",
-		"-      -      -       -        -          -       0  Valid",
+		"1518           -       -          -      -      -      -       -        -          -       -  Valid",
 		"51  0.5100      153  1.5300    43.2812      55  Valid",
 		"loss: from 100% of line rate down by 10%",
 	} {
@@ -46,6 +45,9 @@ func TestOwnColumnsOfMethods(t *testing.T) {
 		if strings.Contains(text, not) {
 			t.Errorf("%q in\n%s", not, text)
 		}
+	}
+	if got, want := RowLine(none), "bursts 1518 B: not measured: line rate, Valid"; got != want {
+		t.Errorf("%q, not %q", got, want)
 	}
 	if got, want := RowLine(bursts), "burst avg 3,999 frames, burst min 3,989 frames, burst max 4,022 frames, burst stddev 9 frames, buffer time implied 268.725 us, buffer time corrected 67.450 us, Valid"; !strings.HasSuffix(got, want) {
 		t.Errorf("%s\nwant at its end %s", got, want)
@@ -65,12 +67,12 @@ func TestYesNoColumns(t *testing.T) {
 	open.CongestionControl = &v1alpha1.CongestionControlSummary{}
 	d := &Document{Rows: []v1alpha1.ResultRow{row, open}}
 	text := d.Text()
-	for _, want := range []string{"yes                     no        19", "-                      -        19"} {
+	for _, want := range []string{"yes            no        19", "-             -        19"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if line := RowLine(row); !strings.Contains(line, "congestion control back pressure yes, congestion control head of line blocking no, offered 19 frames/s") {
+	if line := RowLine(row); !strings.Contains(line, "back pressure yes, head of line blocking no, offered 19 frames/s") {
 		t.Error(line)
 	}
 	if line := RowLine(open); strings.Contains(line, "back pressure") {

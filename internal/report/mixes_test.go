@@ -79,6 +79,27 @@ func TestMixesAreNamed(t *testing.T) {
 	}
 }
 
+// Two mixes have a line each in the tables of jitter, and the rates of a mix over
+// time its name.
+func TestMixesHaveLinesAndCurvesOfTheirOwn(t *testing.T) {
+	d := mixes()
+	rows := d.byTest()[1]
+	for _, table := range jitterByLoad(rows) {
+		var sizes []string
+		for _, cells := range table.grid.rows {
+			sizes = append(sizes, cells[0])
+		}
+		if want := []string{"64", "9216", "imix-simple", "genome-of-a-core"}; !slices.Equal(sizes, want) {
+			t.Errorf("%s of %v, not of %v", table.title, sizes, want)
+		}
+	}
+	row := rows[len(rows)-1]
+	row.Series = &v1alpha1.RateSeries{Points: []v1alpha1.RatePoint{{OffsetMilliseconds: 1000, SentFramesPerSecond: 10, ReceivedFramesPerSecond: 10}}}
+	if c := ratesOverTime("rates", row); !strings.HasPrefix(c.Title, "Rates over time, mix genome-of-a-core at ") {
+		t.Errorf("%q", c.Title)
+	}
+}
+
 // The sizes of a result that named none are those of RFC 2544.
 func TestDefaultSizesAreShown(t *testing.T) {
 	profile := &v1alpha1.TrafficProfileSpec{}

@@ -20,6 +20,14 @@ func group(n int64) string {
 	return sign + digits
 }
 
+// quantity writes how many there are of something whose plural ends in s.
+func quantity(n int64, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return group(n) + " " + one + "s"
+}
+
 // fixed writes n/unit with a fixed number of decimals, rounded half up. n is at
 // least 0; unit is at most 10^12 and decimals at most 4, so that nothing overflows.
 func fixed(n, unit int64, decimals int) string {

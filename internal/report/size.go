@@ -20,12 +20,17 @@ func sizeCell(frameSize int32, frameMix string) string {
 // letterWidth is the width of a letter in a chart.
 const letterWidth = 6.5
 
-// sizeLabel is a frame size in a chart: "64 B", or the name of the mix.
+// sizeLabel is a frame size in a chart: "64 B", or the name of the mix. A partial drop
+// rate says that it is one: "64 B PDR 0.5%".
 func sizeLabel(row *v1alpha1.ResultRow) string {
+	label := row.SizeName()
 	if row.FrameMix != "" {
-		return row.FrameMix
+		label = row.FrameMix
 	}
-	return row.SizeName()
+	if row.LossRatioPPM > 0 {
+		label += " " + goalName(*row)
+	}
+	return label
 }
 
 // labelSpace is how much more room the labels of rows take in a chart than it has

@@ -13,7 +13,7 @@ import (
 
 // Text is the result for people: what it is, a table per test, and with what it
 // was made. It has no trailing spaces, and stays within 120 columns unless
-// numbers or names are longer than usual.
+// numbers or names are longer than usual, or a method has very many columns.
 func (d *Document) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Benchmark %s/%s: %s\n", d.Benchmark.Namespace, d.Benchmark.Name, d.Phase)
@@ -83,7 +83,7 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 	if withLoad {
 		g.columns = append(g.columns, column{"", "load", true})
 	}
-	withLoss := slices.ContainsFunc(rows, func(r v1alpha1.ResultRow) bool { return r.LossRatioPPM > 0 })
+	withLoss := withPartialDrop(rows)
 	if withLoss {
 		g.columns = append(g.columns, column{"", "goal", true})
 	}
@@ -111,7 +111,11 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		if withLoss {
 			cells = append(cells, goalName(row))
 		}
-		cells = append(cells, group(row.FramesPerSecond), fixed(row.BitsPerSecond, unit.bits, 3), fixed(row.LineRatePPM, 10_000, 4))
+		if unmeasured(&row) {
+			cells = append(cells, "-", "-", "-")
+		} else {
+			cells = append(cells, group(row.FramesPerSecond), fixed(row.BitsPerSecond, unit.bits, 3), fixed(row.LineRatePPM, 10_000, 4))
+		}
 		if measuresItself {
 			for _, c := range own.Columns {
 				cells = append(cells, cell(c, &row))
@@ -121,9 +125,24 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		} else {
 			cells = append(cells, "-", "-", "-", "-", "-")
 		}
-		g.rows = append(g.rows, append(cells, group(row.Lost), string(row.Validity)))
+		g.rows = append(g.rows, append(cells, lostCell(&row), string(row.Validity)))
 	}
 	return g
+}
+
+// unmeasured says that a row has no figures: nothing was sent for it, and its message
+// says why. A throughput of 0 is a figure.
+func unmeasured(row *v1alpha1.ResultRow) bool {
+	return row.Method != v1alpha1.MethodThroughput && row.Sent == 0 && row.LineRatePPM == 0 && row.Message != ""
+}
+
+// lostCell is how many frames were lost. Of groups that are joined or left during the
+// trial it is not known how many frames were due.
+func lostCell(row *v1alpha1.ResultRow) string {
+	if unmeasured(row) || row.GroupDelay != nil {
+		return "-"
+	}
+	return group(row.Lost)
 }
 
 // note is what the numbers of a table do not say, and the rows that it is about.
@@ -314,6 +333,9 @@ func RowLine(row v1alpha1.ResultRow) string {
 	}
 	if row.LossRatioPPM > 0 {
 		what += " " + goalName(row)
+	}
+	if unmeasured(&row) {
+		return fmt.Sprintf("%s: %s, %s", what, row.Message, row.Validity)
 	}
 	unit := unitFor(row.BitsPerSecond)
 	parts := []string{fmt.Sprintf("%s frames/s, %s %s, %s%% of line rate",

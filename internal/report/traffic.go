@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
 )
 
@@ -17,14 +18,32 @@ func (d *Document) traffic() string {
 		return ""
 	}
 	parts := []string{packetName(p.Packet)}
-	if text := patternText(p.Pattern, p.Packet.IPv6 != nil); text != "" {
-		parts = append(parts, text)
+	pattern, own := patternText(p.Pattern, p.Packet.IPv6 != nil), d.ownTopologies()
+	switch {
+	case len(own) > 0 && len(own) == len(d.Spec.Tests):
+		pattern = "between the ports that are named under trials"
+	case len(own) > 0:
+		pattern += fmt.Sprintf(" (test %s: between the ports that are named under trials)", strings.Join(own, ", "))
+	}
+	if pattern != "" {
+		parts = append(parts, pattern)
 	}
 	parts = append(parts, headerTexts(p.Packet)...)
 	for _, m := range p.FrameMixes {
 		parts = append(parts, mixText(m))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// ownTopologies are the tests whose frames do not go where the pattern says.
+func (d *Document) ownTopologies() []string {
+	var names []string
+	for _, test := range d.Spec.Tests {
+		if own, ok := method.DescribeTest(test); ok && own.Topology != nil {
+			names = append(names, test.Name)
+		}
+	}
+	return names
 }
 
 func packetName(p v1alpha1.Packet) string {
@@ -65,7 +84,7 @@ func groupsText(n int32, first netip.Addr) string {
 	if n == 1 {
 		return "group " + first.String()
 	}
-	return fmt.Sprintf("%d groups from %s up", n, first)
+	return fmt.Sprintf("%s groups from %s up", group(int64(n)), first)
 }
 
 func sidesText(p v1alpha1.PartialMeshPattern) string {

@@ -45,3 +45,21 @@ func TestTraffic(t *testing.T) {
 		}
 	}
 }
+
+// Of tests that choose their ports themselves the pattern of the profile says nothing.
+func TestTrafficOfOwnPorts(t *testing.T) {
+	pairs := &v1alpha1.TrafficProfileSpec{Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}}
+	throughput := v1alpha1.Test{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}
+	blocking := v1alpha1.Test{Name: "blocking", HeadOfLineBlocking: &v1alpha1.HeadOfLineBlockingTest{}}
+	for want, tests := range map[string][]v1alpha1.Test{
+		"IPv4/UDP, port pairs in both directions":                                                                {throughput},
+		"IPv4/UDP, between the ports that are named under trials":                                                {blocking},
+		"IPv4/UDP, port pairs in both directions (test blocking: between the ports that are named under trials)": {throughput, blocking},
+	} {
+		d := &Document{Profile: pairs}
+		d.Spec.Tests = tests
+		if got := d.traffic(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

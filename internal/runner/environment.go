@@ -67,6 +67,17 @@ func environment(bed v1alpha1.TestBed, variants []v1alpha1.VariantName, p plan.P
 	return env
 }
 
+// behaviour lists what a modelled device does beyond forwarding, by the names of the
+// fields: " with addressTableSize 8192, learningRate 40000". All of them are numbers,
+// durations, or yes and no, so that nothing of JSON is left but its separators.
+func behaviour(b v1alpha1.SimulatedBehaviour) string {
+	fields, err := json.Marshal(b)
+	if err != nil || string(fields) == "{}" {
+		return ""
+	}
+	return " with " + strings.NewReplacer("{", "", "}", "", `"`, "", ":", " ", ",", ", ").Replace(string(fields))
+}
+
 // device describes the device under test.
 func device(d v1alpha1.Device) string {
 	switch {
@@ -79,10 +90,7 @@ func device(d v1alpha1.Device) string {
 		ref := d.Simulated.Model.ConfigMapRef
 		text := fmt.Sprintf("modelled by %s/%s", ref.Name, ref.Key)
 		if b := d.Simulated.Behaviour; b != nil {
-			// As somebody would write it: it has no fields that JSON could not.
-			if behaviour, err := json.Marshal(b); err == nil {
-				text += ", behaviour " + string(behaviour)
-			}
+			text += behaviour(*b)
 		}
 		return text
 	case d.BackToBack != nil && d.BackToBack.JoinedBy == v1alpha1.JoinedByCables:

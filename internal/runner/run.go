@@ -257,11 +257,32 @@ func conclude(ctx context.Context, rows []v1alpha1.ResultRow, err error) (v1alph
 	}
 	for _, row := range rows {
 		if row.Validity == v1alpha1.ValidityInvalid && len(row.ValidityReasons) > 0 {
-			return v1alpha1.PhaseInvalid, v1alpha1.ReasonNothingHappened, fmt.Sprintf("test %s, %d bytes: %s", row.Test, row.FrameSize, row.ValidityReasons[0])
+			return v1alpha1.PhaseInvalid, v1alpha1.ReasonNothingHappened, fmt.Sprintf("test %s, %s: %s", row.Test, row.SizeName(), row.ValidityReasons[0])
 		}
 	}
 	if measured == 0 && len(rows) > 0 {
 		return v1alpha1.PhaseInvalid, v1alpha1.ReasonGeneratorBound, "the tester was too slow to measure anything: " + rows[0].Message
 	}
-	return v1alpha1.PhasePassed, v1alpha1.ReasonAllMeasured, fmt.Sprintf("all %d rows were measured", len(rows))
+	return v1alpha1.PhasePassed, v1alpha1.ReasonAllMeasured, allMeasured(rows)
+}
+
+// allMeasured says that the run got to its end. A row for which nothing was sent, since
+// no burst fills the buffer of a device that forwards line rate, has no figures. A
+// throughput of 0 is one.
+func allMeasured(rows []v1alpha1.ResultRow) string {
+	without := 0
+	for _, row := range rows {
+		if row.Sent == 0 && row.Method != v1alpha1.MethodThroughput {
+			without++
+		}
+	}
+	switch {
+	case without > 0:
+		return fmt.Sprintf("%d of %d rows were measured; the others say why there was nothing to measure", len(rows)-without, len(rows))
+	case len(rows) == 1:
+		return "the only row was measured"
+	case len(rows) == 2:
+		return "both rows were measured"
+	}
+	return fmt.Sprintf("all %d rows were measured", len(rows))
 }

@@ -134,7 +134,7 @@ func TestTheEnvironmentDescribesVariants(t *testing.T) {
 	if strings.Contains(whole, "behaviour") || whole != e.Device {
 		t.Errorf("the device as it is: %q, and the device %q", whole, e.Device)
 	}
-	if want := `modelled by models/half.csv, behaviour {"backPressure":true}`; half != want {
+	if want := "modelled by models/half.csv with backPressure true"; half != want {
 		t.Errorf("%q, want %q", half, want)
 	}
 }

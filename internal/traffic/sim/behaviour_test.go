@@ -237,7 +237,7 @@ func TestBackPressure(t *testing.T) {
 	if m.Tx[3].Intended != 625_000_000 || m.Tx[3].Sent != 416_666_666 || m.Tx[1].Sent != 208_333_333 || lost != 0 {
 		t.Errorf("%+v, %d lost: want two thirds sent, and nothing lost", m.Tx, lost)
 	}
-	if len(m.Notes) != 2 || m.Notes[0].Kind != traffic.NoteHeldBack || !strings.Contains(m.Notes[1].Text, "held p2 back: it sent 416666666 of 625000000 frames") {
+	if len(m.Notes) != 2 || m.Notes[0].Kind != traffic.NoteHeldBack || !strings.Contains(m.Notes[1].Text, "held p2 back: it sent 416,666,666 of 625,000,000 frames") {
 		t.Errorf("notes %+v", m.Notes)
 	}
 }

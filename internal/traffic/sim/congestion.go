@@ -64,7 +64,7 @@ func (e *Engine) holdBack(m *traffic.Measurement, d time.Duration) {
 	for _, name := range e.order {
 		if _, held := slowest[name]; held && intended[name] > 0 {
 			m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteHeldBack,
-				Text: fmt.Sprintf("the device held %s back: it sent %d of %d frames", name, sent[name], intended[name])})
+				Text: fmt.Sprintf("the device held %s back: it sent %s of %s frames", name, traffic.Grouped(sent[name]), traffic.Grouped(intended[name]))})
 		}
 	}
 }

@@ -89,5 +89,6 @@ func (p *port) heldBack(m *traffic.Measurement, before, after pauses) []traffic.
 		return nil
 	}
 	return []traffic.Note{{Kind: traffic.NoteHeldBack, Text: fmt.Sprintf(
-		"the device held %s (%s) back with %d pause frames: it sent %d of %d frames", p.Name, p.Interface, after.frames-before.frames, sent, intended)}}
+		"the device held %s (%s) back with %s pause frames: it sent %s of %s frames", p.Name, p.Interface,
+		traffic.Grouped(after.frames-before.frames), traffic.Grouped(sent), traffic.Grouped(intended))}}
 }
