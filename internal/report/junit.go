@@ -126,6 +126,8 @@ func (d *Document) rowCase(test string, row v1alpha1.ResultRow) junitCase {
 	switch {
 	case nothingForwarded(row):
 		c.Failure = &junitReason{"NothingForwarded", "the device forwarded nothing" + after(": ", row.Message)}
+	case unmeasured(&row):
+		c.Skipped = &junitReason{"NotMeasured", row.Message}
 	case row.Sent == 0:
 		c.Skipped = &junitReason{"NotMeasured", "nothing was sent" + after(": ", row.Message)}
 	case !result.Trusted(row.Validity):

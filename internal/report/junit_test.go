@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
 // junitShape is what CI systems accept: the attributes that an element must have,
@@ -175,6 +177,12 @@ func TestJUnitOfABenchmarkThatDidNotEnd(t *testing.T) {
 	}
 	if how := cases["throughput 1518 B"]; !strings.HasPrefix(how, "skipped: nothing was sent: no test frame came back") {
 		t.Errorf("a row without frames: %q", how)
+	}
+	none := router()
+	none.Rows = []v1alpha1.ResultRow{{Test: "bursts", Method: v1alpha1.MethodBackToBack, FrameSize: 1518, Message: "not measured: line rate", Validity: v1alpha1.ValidityValid}}
+	cases, _ = counted(t, none)
+	if how := cases["bursts 1518 B"]; how != "skipped: not measured: line rate" {
+		t.Errorf("a row with nothing to measure: %q", how)
 	}
 	cases, _ = counted(t, aborted())
 	if how := cases["latency all rows"]; how != "skipped: the benchmark is Aborted: spec.abort was set" {
