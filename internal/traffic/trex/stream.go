@@ -83,9 +83,9 @@ func timeable(t traffic.Stream) bool { return t.Headers.SrcIP.Is4() }
 // add is the call that puts the stream into the server under a load. share is the
 // percentage of line rate that stands for as fast as it can.
 func (s stream) add(p *port, load traffic.Load, n uint64, share float64) call {
-	rate := params{"type": "pps", "value": framesPerSecond(load.Rate)}
-	if load.Max {
-		rate = params{"type": "percentage", "value": share}
+	rate := params{"type": "percentage", "value": share}
+	if !load.Max {
+		rate = params{"type": "pps", "value": framesPerSecond(load.Rate)}
 	}
 	mode := params{"type": "single_burst", "total_pkts": n, "rate": rate}
 	if n > maxBurst {
