@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -21,6 +22,7 @@ type fakePort struct {
 	src, dst    string
 	sending     bool
 	run         *fakeRun
+	ended       time.Time
 	streams     map[int]*fakeStream
 	// filters are still those of an earlier run, as remove_rx_filters was not called.
 	filters bool
@@ -164,8 +166,6 @@ type fakeStream struct {
 	inRun          uint64
 	dropped        uint64
 	histogram      map[string]uint64
-	// max is what the next answer gives as greatest latency: it lags behind.
-	max float64
 }
 
 // required are the fields that a stream must have, each of which was left out of

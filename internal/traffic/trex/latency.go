@@ -14,8 +14,7 @@ type latencyStats struct {
 	Lat struct {
 		// Histogram counts frames by the lower bound of their bucket in microseconds.
 		Histogram map[string]uint64 `json:"histogram"`
-		// Min and Max in microseconds. The maximum is brought up to date about once a
-		// second.
+		// Min and Max in microseconds. They lag behind the histogram.
 		Min float64 `json:"total_min"`
 		Max float64 `json:"total_max"`
 	} `json:"lat"`
@@ -68,8 +67,8 @@ func (s latencyStats) settled() (bool, error) {
 // latency turns what the server tells into nanoseconds. The count, minimum and
 // maximum are as told, of frames that each lie in a bucket: the sum takes them at
 // the bucket's middle, and the finer buckets have them at its upper end, so that
-// no percentile is told too short. The server's average is a moving one and its
-// jitter is smoothed (RFC 3550), so neither is used.
+// no percentile is told too short. The server's average changes while nothing
+// arrives and its jitter is smoothed (RFC 3550), so neither is used.
 func (s latencyStats) latency() (traffic.Latency, error) {
 	all, err := s.buckets()
 	if err != nil {

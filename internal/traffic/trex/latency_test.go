@@ -11,11 +11,11 @@ import (
 
 // recordedLatency is what the real server told of 4001 frames, of which 5 % were
 // dropped on the way (recording 10), with "drp" as frames that did not come.
-const recordedLatency = `{"er":{"drp":197,"sth":189},"lat":{"average":506.0,"histogram":{"10":42,"100":198,"1000":394,"20":171,"200":279,"2000":12,"30":214,"300":553,"3000":12,"40":172,"400":112,"4000":4,"50":58,"500":339,"5000":3,"60":82,"600":47,"70":109,"700":218,"80":48,"800":575,"8000":1,"90":38,"900":123},"jit":604,"last_max":8186,"total_max":8186,"total_min":10}`
+const recordedLatency = `{"er":{"drp":197,"sth":189},"lat":{"average":506.0,"histogram":{"10":42,"100":198,"1000":394,"20":171,"200":279,"2000":12,"30":214,"300":553,"3000":12,"40":172,"400":112,"4000":4,"50":58,"500":339,"5000":3,"60":82,"600":47,"70":109,"700":218,"80":48,"800":575,"8000":1,"90":38,"900":123},"jit":604,"last_max":8186,"total_max":8186,"total_min":10}}`
 
 func TestLatencyAsRecorded(t *testing.T) {
 	var told latencyStats
-	if err := json.Unmarshal([]byte(recordedLatency+"}"), &told); err != nil {
+	if err := json.Unmarshal([]byte(recordedLatency), &told); err != nil {
 		t.Fatal(err)
 	}
 	l, err := told.latency()
@@ -33,6 +33,20 @@ func TestLatencyAsRecorded(t *testing.T) {
 	}
 	if l.Buckets[traffic.BucketIndex(8_186_000)] != 1 {
 		t.Errorf("the slowest frame is not in the bucket of the maximum: %v", l.Buckets)
+	}
+}
+
+// A maximum below the highest bucket, as the server gave right after a run
+// (recording 11), is not final.
+func TestLateMaximum(t *testing.T) {
+	for maximum, want := range map[string]bool{"0": false, "7999": false, "8186": true} {
+		var told latencyStats
+		if err := json.Unmarshal([]byte(strings.ReplaceAll(recordedLatency, `"total_max":8186`, `"total_max":`+maximum)), &told); err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := told.settled(); ok != want || err != nil {
+			t.Errorf("maximum of %s us: settled is %t, %v: want %t", maximum, ok, err, want)
+		}
 	}
 }
 

@@ -70,7 +70,7 @@ func (e *Engine) ask(ctx context.Context, p *port, src, addr netip.Addr) (_ traf
 	}
 	var c capture
 	err = e.client.call(ctx, "capture", params{
-		"command": "start", "limit": captureLimit, "mode": "cyclic", "tx": []int{}, "rx": []int{p.index()},
+		"command": "start", "limit": captureLimit, "mode": "fixed", "tx": []int{}, "rx": []int{p.index()},
 		"filter": filter, "endpoint": "", "snaplen": 0,
 	}, &c)
 	if err != nil {

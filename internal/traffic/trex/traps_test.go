@@ -136,6 +136,7 @@ func TestInterruption(t *testing.T) {
 			if _, err := e.Read(t.Context()); !errors.Is(err, traffic.ErrInterrupted) {
 				t.Errorf("reading: %v, want an interrupted trial", err)
 			}
+			f.locked(func() { f.event(eventError, map[string]any{"port_id": 1, "thread_id": 0}) }) // before the next trial
 			exactly(t, run(t, e, frames(100, 20_000)), 100)
 		})
 	}

@@ -71,7 +71,7 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 	if _, err := e.client.batch(ctx, calls); err != nil {
 		return err
 	}
-	if next.base, err = e.counters(ctx, e.streams); err != nil {
+	if next.base, err = e.counters(ctx, next.streams()); err != nil {
 		return err
 	}
 	if err := next.base.empty(next.streams(), e.ports); err != nil {
@@ -85,6 +85,10 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 			"mul": params{"type": "raw", "op": "abs", "value": 1.0}, "duration": -1.0, "force": true,
 			"core_mask": uint64(math.MaxUint64), "start_at_ts": 0,
 		})})
+	}
+	// What happened before is no interruption of this trial.
+	if err := e.events(ctx); err != nil && !errors.Is(err, traffic.ErrInterrupted) {
+		return err
 	}
 	next.begin = e.clock.Now()
 	e.trial = next
