@@ -157,7 +157,7 @@ func (f *fakeServer) groupStats(q map[string]any) (any, *fakeError) {
 			}
 			versions[key] = s.version
 			if s.latency && s.received > 0 {
-				latency[key] = s.told(!p.sending && time.Since(p.ended) >= fakeLag)
+				latency[key] = s.told(f.phase(p))
 			}
 		}
 	}
@@ -171,22 +171,25 @@ func orNull(m map[string]any) any {
 	return m
 }
 
-// fakeLag is how long after a run the extremes of latency are still others.
-const fakeLag = time.Second
+// phase is how far extremes of latency are: 0 while a port sends and for half the
+// lag after it, 1 for the other half, and then 2.
+func (f *fakeServer) phase(p *fakePort) int {
+	if p.sending {
+		return 0
+	}
+	return int(min(2, 2*time.Since(p.ended)/f.lag))
+}
 
-// told is the latency of a stream. Extremes that are not final lie in the right
-// buckets all the same, as in recording 11.
-func (s *fakeStream) told(final bool) map[string]any {
+// told is the latency of a stream. Extremes that are not final may lie in the
+// right buckets all the same, as in recording 11.
+func (s *fakeStream) told(phase int) map[string]any {
 	histogram := map[string]any{}
 	for k, n := range s.histogram {
 		if n > 0 {
 			histogram[k] = n
 		}
 	}
-	low, high := 28, 4100
-	if final {
-		low, high = 25, 4321
-	}
+	low, high := [...]int{28, 28, 25}[phase], [...]int{0, 4100, 4321}[phase]
 	one := map[string]any{"lat": map[string]any{
 		"average": 506.0, "histogram": histogram, "jit": 604, "last_max": high, "total_max": high, "total_min": low,
 	}}

@@ -37,6 +37,8 @@ type fakeServer struct {
 	// leftover is how many frames stay in a receiver's ring when a port stops; a few
 	// of them are counted each time that the port's counters are asked for.
 	leftover uint64
+	// lag is how long after a run the extremes of latency are not final.
+	lag time.Duration
 
 	captures map[int]*fakeCapture
 	events   []map[string]any
@@ -70,7 +72,7 @@ const fakeHandle = "IN5Esz1q"
 func newFake(t *testing.T) *fakeServer {
 	t.Helper()
 	f := &fakeServer{
-		T: t, capacity: 1e6, hosts: map[netip.Addr]traffic.MAC{}, captures: map[int]*fakeCapture{},
+		T: t, capacity: 1e6, lag: time.Second, hosts: map[netip.Addr]traffic.MAC{}, captures: map[int]*fakeCapture{},
 		calls: map[string]int{}, broken: map[string]*fakeError{},
 	}
 	f.ports = []*fakePort{newFakePort(0), newFakePort(1)}

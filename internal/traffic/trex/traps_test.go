@@ -142,6 +142,17 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
+// A maximum that its own histogram passes is asked for again.
+func TestMaximumIsAwaited(t *testing.T) {
+	f, e := openFake(t, 1)
+	f.lag = 4 * time.Second // none at all in the first half of it
+	configure(t, e, ipv4(t, e, 1))
+	m := run(t, e, frames(100, 20_000))
+	if l := m.Rx[traffic.RxKey{Stream: 1, Port: "right"}].Latency; l.MaxNs < 4_000_000 {
+		t.Errorf("the greatest latency is %d ns: frames took 4 ms or more", l.MaxNs)
+	}
+}
+
 // What a port itself counts as dropped is noted.
 func TestPortErrorsAreNoted(t *testing.T) {
 	f, e := openFake(t, 0)
