@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/cilium/ebpf v0.21.0
+	github.com/go-zeromq/zmq4 v0.17.0
 	github.com/google/go-cmp v0.7.0
 	github.com/gopacket/gopacket v1.5.0
 	github.com/onsi/gomega v1.39.0
@@ -21,6 +22,8 @@ require (
 	sigs.k8s.io/controller-runtime v0.24.1
 	sigs.k8s.io/yaml v1.6.0
 )
+
+require github.com/go-zeromq/goczmq/v4 v4.2.2 // indirect
 
 require (
 	cel.dev/expr v0.25.1 // indirect

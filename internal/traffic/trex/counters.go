@@ -1,0 +1,145 @@
+package trex
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// groupStats are the counters of one stream, by the number of the port as text.
+// Ports may be missing.
+type groupStats struct {
+	Sent     map[string]uint64 `json:"tp"`
+	Received map[string]uint64 `json:"rp"`
+}
+
+// counters is what get_pgid_stats answers. Each part is null when it has nothing.
+type counters struct {
+	Flows   map[string]groupStats      `json:"flow_stats"`
+	Raw     map[string]json.RawMessage `json:"latency"`
+	Version map[string]int64           `json:"ver_id"`
+	latency map[string]latencyStats
+}
+
+// counters reads the counters of streams. They go on from run to run, and vanish
+// with the streams.
+func (e *Engine) counters(ctx context.Context, streams []stream) (counters, error) {
+	groups := make([]int, len(streams))
+	for i, s := range streams {
+		groups[i] = s.group()
+	}
+	var c counters
+	if err := e.client.call(ctx, "get_pgid_stats", params{"pgids": groups}, &c); err != nil {
+		return c, err
+	}
+	c.latency = map[string]latencyStats{}
+	for key, raw := range c.Raw {
+		if _, err := strconv.Atoi(key); err != nil {
+			continue // "g" is about no stream
+		}
+		var l latencyStats
+		if err := json.Unmarshal(raw, &l); err != nil {
+			return c, fmt.Errorf("reading the latency of stream group %s from TRex: %w", key, err)
+		}
+		c.latency[key] = l
+	}
+	return c, nil
+}
+
+// sent and received are the frames of a stream at a port.
+func (c counters) sent(s stream, p *port) uint64 {
+	return c.Flows[strconv.Itoa(s.group())].Sent[strconv.Itoa(p.index())]
+}
+
+func (c counters) received(s stream, p *port) uint64 {
+	return c.Flows[strconv.Itoa(s.group())].Received[strconv.Itoa(p.index())]
+}
+
+// of is the latency of a stream.
+func (c counters) of(s stream) latencyStats { return c.latency[strconv.Itoa(s.group())] }
+
+// same fails when a stream is not the one it was when base was read: somebody
+// removed it, and its counters went with it.
+func (c counters) same(base counters, s stream) error {
+	key := strconv.Itoa(s.group())
+	was, before := base.Version[key]
+	is, now := c.Version[key]
+	if !before || !now || was != is {
+		return fmt.Errorf("%w: TRex no longer has stream %d as it was when the trial began (version %d, then %d)", traffic.ErrInterrupted, s.ID, was, is)
+	}
+	return nil
+}
+
+// empty fails unless the counters of streams that have just been added are zero:
+// of what they held nothing could be told apart from the trial's.
+func (c counters) empty(streams []stream, ports []*port) error {
+	for _, s := range streams {
+		for _, p := range ports {
+			if n := c.sent(s, p); n > 0 {
+				return fmt.Errorf("TRex counts %d frames of stream %d as sent on %s before the trial began", n, s.ID, p.Name)
+			}
+		}
+		for _, n := range c.of(s).Lat.Histogram {
+			if n > 0 {
+				return fmt.Errorf("TRex has the latency of %d frames of stream %d from before the trial began", n, s.ID)
+			}
+		}
+	}
+	return nil
+}
+
+// portStats is what get_port_stats answers, as far as it is used.
+type portStats struct {
+	Received uint64 `json:"ipackets"`
+	Errors   uint64 `json:"ierrors"`
+	Refused  uint64 `json:"oerrors"`
+}
+
+// portStats reads the counters of all ports.
+func (e *Engine) portStats(ctx context.Context) ([]portStats, error) {
+	var calls []call
+	for _, p := range e.ports {
+		calls = append(calls, call{"get_port_stats", params{"port_id": p.index()}})
+	}
+	raw, err := e.client.batch(ctx, calls)
+	if err != nil {
+		return nil, err
+	}
+	stats := make([]portStats, len(raw))
+	for i := range raw {
+		if err := json.Unmarshal(raw[i], &stats[i]); err != nil {
+			return nil, fmt.Errorf("reading the counters of port %s from TRex: %w", e.ports[i].Name, err)
+		}
+	}
+	return stats, nil
+}
+
+// drain waits until nothing arrives any more, so that what an earlier trial left
+// in the rings is not counted in the next one, and returns the counters of the
+// ports. A port to which others send never rests; it is waited for drainFor.
+func (e *Engine) drain(ctx context.Context) ([]portStats, error) {
+	last, err := e.portStats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for end := e.clock.Now().Add(drainFor); e.clock.Now().Before(end); {
+		if err := e.clock.Sleep(ctx, drainPoll); err != nil {
+			return nil, err
+		}
+		next, err := e.portStats(ctx)
+		if err != nil {
+			return nil, err
+		}
+		quiet := true
+		for i := range next {
+			quiet = quiet && next[i].Received == last[i].Received
+		}
+		if last = next; quiet {
+			break
+		}
+	}
+	return last, nil
+}

@@ -1,0 +1,214 @@
+package trex
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// closeTimeout bounds how long Close and other clearing up may take.
+const closeTimeout = 10 * time.Second
+
+// Options of an engine.
+type Options struct {
+	// Endpoint of the server's RPC, such as tcp://127.0.0.1:4501.
+	Endpoint string
+	// Ports that the engine takes, at least one.
+	Ports []Port
+	// LatencyStreams is how many streams are timed: the first of IPv4, in the order
+	// of Configure; 0 to 128.
+	LatencyStreams int
+	// User under which ports are taken; nodrop when empty.
+	User string
+	// Force takes ports away from others.
+	Force bool
+}
+
+// Port is a port of the server.
+type Port struct {
+	// Name of the port in the bed.
+	Name string
+	// Index of the port at the server.
+	Index int
+	// Addresses of the port. Once a neighbour of IPv4 is resolved, the server
+	// answers ARP for the one in its prefix.
+	Addresses []netip.Prefix
+}
+
+// Engine implements traffic.Generator on one TRex server.
+type Engine struct {
+	options Options
+	client  client
+	session uint32
+	version version
+	system  system
+	ports   []*port
+	streams []stream
+	trial   *trial
+	clock   traffic.Clock
+}
+
+var _ traffic.Generator = (*Engine)(nil)
+
+// New connects to a server and takes its ports. Whatever they had is removed.
+func New(ctx context.Context, o Options) (*Engine, error) {
+	o.User = cmp.Or(o.User, "nodrop")
+	if len(o.Ports) == 0 {
+		return nil, errors.New("TRex needs at least one port")
+	}
+	if o.LatencyStreams < 0 || o.LatencyStreams > maxLatencyStreams {
+		return nil, fmt.Errorf("%d latency streams: want 0 to %d", o.LatencyStreams, maxLatencyStreams)
+	}
+	e := &Engine{options: o, client: client{endpoint: o.Endpoint}, session: rand.Uint32(), clock: traffic.RealClock{}}
+	if err := e.open(ctx); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+func (e *Engine) open(ctx context.Context) error {
+	if err := e.hello(ctx); err != nil {
+		return err
+	}
+	for _, o := range e.options.Ports {
+		p, err := newPort(o, e.system)
+		if err != nil {
+			return err
+		}
+		for _, other := range e.ports {
+			if other.Name == p.Name || other.index() == p.index() {
+				return fmt.Errorf("ports %s and %s: want different names and different TRex ports", other.Name, p.Name)
+			}
+		}
+		if err := e.acquire(ctx, p); err != nil {
+			return err
+		}
+		e.ports = append(e.ports, p)
+		if err := e.clean(ctx, p); err != nil {
+			return err
+		}
+		s, err := e.status(ctx, p)
+		if err != nil {
+			return err
+		}
+		p.promiscuous = s.Attr.Promiscuous.Enabled
+	}
+	return nil
+}
+
+// Info implements traffic.Generator.
+func (e *Engine) Info(context.Context) (traffic.Info, error) {
+	info := traffic.Info{
+		Engine:       "trex",
+		Detail:       fmt.Sprintf("TRex %s, stateless, %d transmit cores; frames are counted by a mark in the IP header", e.version.Version, e.system.Cores),
+		Hosts:        []traffic.Host{{Name: e.system.Hostname, CPU: e.system.CoreType, CPUs: e.system.Cores}},
+		Capabilities: capabilities(e.ports),
+	}
+	for _, p := range e.ports {
+		name := p.PCI
+		if p.Virtual {
+			name = p.Description
+		}
+		info.Ports = append(info.Ports, traffic.PortInfo{
+			Name: p.Name, Interface: name, Driver: p.Driver, MAC: p.mac, Notes: p.notes(e.options.LatencyStreams),
+		})
+	}
+	return info, nil
+}
+
+// Configure implements traffic.Generator. The server gets the streams at the
+// start of a trial, which gives them their rates.
+func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error {
+	if err := e.Stop(ctx); err != nil {
+		return err
+	}
+	limit := capabilities(e.ports).MaxStreams
+	var own []stream
+	timed := 0
+	wide := map[*port]bool{}
+	for _, t := range streams {
+		for _, name := range t.RxPorts {
+			if p := e.port(name); p != nil {
+				wide[p] = wide[p] || t.Headers.DstMACCount > 1 || t.Headers.DstMAC[0]&1 == 1
+			}
+		}
+		p := e.port(t.TxPort)
+		if p == nil {
+			continue
+		}
+		s, err := newStream(t, p.mac)
+		if err != nil {
+			return err
+		}
+		if timed < e.options.LatencyStreams && timeable(t) {
+			s.rule = ruleLatency
+			timed++
+		}
+		own = append(own, s)
+	}
+	if len(own) > limit {
+		return fmt.Errorf("%d streams: TRex counts at most %d on these ports: %w", len(own), limit, traffic.ErrUnsupported)
+	}
+	for _, p := range e.ports {
+		if err := e.clean(ctx, p); err != nil {
+			return err
+		}
+		if err := e.setPromiscuous(ctx, p, wide[p]); err != nil {
+			return err
+		}
+	}
+	e.streams, e.trial = own, nil
+	return nil
+}
+
+// Join implements traffic.Generator: ports cannot join groups.
+func (e *Engine) Join(context.Context, []traffic.Membership) (traffic.Moments, error) {
+	return nil, fmt.Errorf("joining a multicast group with TRex: %w", traffic.ErrUnsupported)
+}
+
+// Leave implements traffic.Generator: there is nothing to leave.
+func (e *Engine) Leave(context.Context, []traffic.Membership) (traffic.Moments, error) {
+	return nil, fmt.Errorf("leaving a multicast group with TRex: %w", traffic.ErrUnsupported)
+}
+
+// Clock implements traffic.Generator.
+func (e *Engine) Clock() traffic.Clock { return e.clock }
+
+// Close implements traffic.Generator.
+func (e *Engine) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	defer e.client.close()
+	var errs []error
+	for _, p := range e.ports {
+		errs = append(errs, e.clean(ctx, p), e.setPromiscuous(ctx, p, false), e.release(ctx, p))
+	}
+	e.ports, e.trial = nil, nil
+	return errors.Join(errs...)
+}
+
+// port is the port of a name, or nil.
+func (e *Engine) port(name string) *port {
+	for _, p := range e.ports {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// portAt is the port of the server's number, or nil.
+func (e *Engine) portAt(index int) *port {
+	for _, p := range e.ports {
+		if p.index() == index {
+			return p
+		}
+	}
+	return nil
+}

@@ -1,0 +1,279 @@
+package trex
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// fakePort is a port of the fake server.
+type fakePort struct {
+	index       int
+	mac         traffic.MAC
+	owner       string
+	session     int
+	handler     string
+	promiscuous bool
+	inService   bool
+	src, dst    string
+	sending     bool
+	run         *fakeRun
+	ended       time.Time
+	streams     map[int]*fakeStream
+	// filters are still those of an earlier run, as remove_rx_filters was not called.
+	filters bool
+	// ring holds frames, by group, that arrived but were not counted yet.
+	ring               map[int]uint64
+	received, sent     uint64
+	receivedB, sentB   uint64
+	inErrors, outError uint64
+}
+
+func newFakePort(index int) *fakePort {
+	return &fakePort{index: index, mac: traffic.MAC{2, 0, 0, 0, byte(index), 1}, streams: map[int]*fakeStream{}, ring: map[int]uint64{}}
+}
+
+func (p *fakePort) state() string {
+	switch {
+	case p.sending:
+		return "TX"
+	case len(p.streams) > 0:
+		return "STREAMS"
+	}
+	return "IDLE"
+}
+
+func (p *fakePort) notIn(method string) *fakeError {
+	return refused("command '%s' cannot be executed on current state: '%s on profile_id(_).", method, p.state())
+}
+
+func (f *fakeServer) acquire(p *fakePort, q map[string]any) (any, *fakeError) {
+	user, session := fmt.Sprint(q["user"]), number(q, "session_id")
+	if force, _ := q["force"].(bool); !force && p.owner != "" {
+		if p.owner != user {
+			return nil, refused("port is already taken by '%s'", p.owner)
+		}
+		if p.session != session {
+			return nil, refused("port is already owned by another session of '%s'", p.owner)
+		}
+	}
+	f.handlers++
+	p.owner, p.session, p.handler = user, session, fmt.Sprintf("h%07d", f.handlers)
+	f.event(5, map[string]any{"force": q["force"], "port_id": p.index, "session_id": session, "who": user})
+	return p.handler, nil
+}
+
+func (f *fakeServer) release(p *fakePort, _ map[string]any) (any, *fakeError) {
+	p.owner, p.handler = "", ""
+	return map[string]any{}, nil
+}
+
+func (f *fakeServer) setAttr(p *fakePort, q map[string]any) (any, *fakeError) {
+	p.promiscuous, _ = object(object(q, "attr"), "promiscuous")["enabled"].(bool)
+	return map[string]any{}, nil
+}
+
+func (f *fakeServer) service(p *fakePort, q map[string]any) (any, *fakeError) {
+	if p.sending {
+		return nil, p.notIn("service")
+	}
+	p.inService, _ = q["enabled"].(bool)
+	return map[string]any{}, nil
+}
+
+func (f *fakeServer) setL3(p *fakePort, q map[string]any) (any, *fakeError) {
+	p.src, p.dst = fmt.Sprint(q["src_addr"]), fmt.Sprint(q["dst_addr"])
+	return map[string]any{}, nil
+}
+
+func (f *fakeServer) portStatus(p *fakePort, q map[string]any) (any, *fakeError) {
+	highest := 0
+	for id := range p.streams {
+		highest = max(highest, id)
+	}
+	ipv4, arp := map[string]any{"state": "none"}, map[string]any{"is_active": false}
+	if p.src != "" {
+		ipv4 = map[string]any{"dst": p.dst, "src": p.src, "state": "resolved"}
+		arp = map[string]any{"interval_sec": 120, "is_active": true}
+	}
+	off := map[string]any{"is_active": false}
+	answer := map[string]any{
+		"attr": map[string]any{
+			"fc": map[string]any{"mode": -1}, "link": map[string]any{"up": true}, "multicast": map[string]any{"enabled": false},
+			"layer_cfg": map[string]any{
+				"ether": map[string]any{"dst": "02:00:00:00:00:02", "src": p.mac.String(), "state": "configured"},
+				"ipv4":  ipv4, "ipv6": map[string]any{"enabled": false},
+			},
+			"promiscuous": map[string]any{"enabled": p.promiscuous}, "rx_filter_mode": "hw", "speed": 10.0,
+			"vlan": map[string]any{"tags": []int{}}, "vxlan_fs": []int{},
+		},
+		"max_stream_id": highest, "owner": p.owner, "profile_count": 1,
+		"rx_info": map[string]any{
+			"capture_port": off, "capwap_proxy": off, "grat_arp": arp, "latency": off, "queue": off, "stack": map[string]any{"is_active": true},
+		},
+		"service": p.inService, "service_filtered": false, "state": p.state(),
+	}
+	if q["profile_id"] != nil {
+		answer["state_profile"] = p.state()
+	}
+	return answer, nil
+}
+
+// portCounters count a few of the frames in the ring each time.
+func (f *fakeServer) portCounters(p *fakePort, _ map[string]any) (any, *fakeError) {
+	const step = 100
+	for group, n := range p.ring {
+		n = min(n, step)
+		p.ring[group] -= n
+		p.received += n
+		for _, from := range f.ports {
+			for _, s := range from.streams {
+				if s.group == group {
+					s.received += n
+				}
+			}
+		}
+		if p.ring[group] == 0 {
+			delete(p.ring, group)
+		}
+	}
+	return map[string]any{
+		"ibytes": p.receivedB, "ierrors": p.inErrors, "ipackets": p.received, "m_cpu_util": 0.0, "m_total_rx_bps": 0.0, "m_total_rx_pps": 0.0,
+		"m_total_tx_bps": 0.0, "m_total_tx_pps": 0.0, "obytes": p.sentB, "oerrors": p.outError, "opackets": p.sent,
+	}, nil
+}
+
+func (f *fakeServer) streamList(p *fakePort, _ map[string]any) (any, *fakeError) {
+	return slices.Collect(maps.Keys(p.streams)), nil
+}
+
+// fakeStream is a stream of a port, with counters that go on from run to run.
+type fakeStream struct {
+	group, version int
+	enabled        bool
+	latency        bool
+	pps            float64
+	total          uint64 // 0 is continuous
+	delay          float64
+	bytes          uint64 // with FCS
+	dst            traffic.MAC
+	ranged         bool // the destination address changes
+	sent, received uint64
+	inRun          uint64
+	dropped        uint64
+	histogram      map[string]uint64
+}
+
+// required are the fields that a stream must have, each of which was left out of
+// a recorded request.
+var required = []string{"enabled", "self_start", "flags", "action_count", "isg", "next_stream_id", "mode", "packet", "vm", "flow_stats"}
+
+func (f *fakeServer) addStream(p *fakePort, q map[string]any) (any, *fakeError) {
+	spec, id := object(q, "stream"), number(q, "stream_id")
+	if p.sending {
+		return nil, p.notIn("add_stream")
+	}
+	for _, name := range required {
+		if spec[name] == nil {
+			return nil, badStream(name)
+		}
+	}
+	mode, rate := object(spec, "mode"), object(object(spec, "mode"), "rate")
+	if rate == nil {
+		return nil, badStream("rate")
+	}
+	if p.streams[id] != nil {
+		return nil, refused("stream %d already exists in profile_id(_)", id)
+	}
+	if err := checkVM(object(spec, "vm")); err != nil {
+		return nil, err
+	}
+	packet, err := base64.StdEncoding.DecodeString(fmt.Sprint(object(spec, "packet")["binary"]))
+	if err != nil || len(packet) < 14 {
+		return nil, refused("bad packet")
+	}
+	s := &fakeStream{dst: traffic.MAC(packet[:6]), bytes: uint64(len(packet) + 4), histogram: map[string]uint64{}, version: f.versions}
+	f.versions++
+	s.delay, _ = spec["isg"].(float64)
+	value, _ := rate["value"].(float64)
+	switch rate["type"] {
+	case "pps":
+		s.pps = value
+	case "percentage":
+		s.pps = 10e9 * value / 100 / float64(8*(s.bytes+20))
+	default:
+		return nil, refused("bad rate")
+	}
+	if mode["type"] == "single_burst" {
+		total, _ := mode["total_pkts"].(float64)
+		if total < 1 || total > 4294967295 || total != float64(uint64(total)) {
+			return nil, badStream("total_pkts")
+		}
+		s.total = uint64(total)
+	}
+	stats := object(spec, "flow_stats")
+	if s.enabled, _ = stats["enabled"].(bool); s.enabled {
+		s.group, s.latency = number(stats, "stream_id"), stats["rule_type"] == "latency"
+	}
+	for _, i := range object(spec, "vm")["instructions"].([]any) {
+		in := i.(map[string]any)
+		s.ranged = s.ranged || in["type"] == "write_flow_var" && number(in, "pkt_offset") < 6
+	}
+	p.streams[id] = s
+	return map[string]any{}, nil
+}
+
+// badStream is how a field is refused that a stream lacks: not as other fields.
+func badStream(name string) *fakeError { return refused("field '%s' value is null", name) }
+
+// checkVM refuses instructions that lack a field.
+func checkVM(vm map[string]any) *fakeError {
+	list, ok := vm["instructions"].([]any)
+	if !ok {
+		return badStream("instructions")
+	}
+	need := map[string][]string{
+		"flow_var":          {"name", "size", "op", "step"},
+		"write_flow_var":    {"name", "pkt_offset", "add_value", "is_big_endian"},
+		"fix_checksum_ipv4": {"pkt_offset"},
+	}
+	for _, i := range list {
+		in := i.(map[string]any)
+		kind := fmt.Sprint(in["type"])
+		fields := need[kind]
+		if kind == "flow_var" && in["value_list"] == nil {
+			fields = append(slices.Clone(fields), "init_value", "min_value", "max_value")
+		}
+		if fields == nil {
+			return badStream("type")
+		}
+		for _, name := range fields {
+			if in[name] == nil {
+				return badStream(name)
+			}
+		}
+	}
+	return nil
+}
+
+// removeStreams takes the counters with it.
+func (f *fakeServer) removeStreams(p *fakePort, _ map[string]any) (any, *fakeError) {
+	if p.sending {
+		return nil, p.notIn("remove_and_delete_all_streams")
+	}
+	p.streams = map[int]*fakeStream{}
+	return map[string]any{}, nil
+}
+
+// removeFilters is taken only while there are streams that do not run.
+func (f *fakeServer) removeFilters(p *fakePort, _ map[string]any) (any, *fakeError) {
+	if p.state() != "STREAMS" {
+		return nil, p.notIn("remove_rx_filters")
+	}
+	p.filters = false
+	return map[string]any{}, nil
+}

@@ -1,0 +1,291 @@
+package trex
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// fakeRun is a run of a port's streams.
+type fakeRun struct {
+	begin time.Time
+	// duration in seconds of the scheduler's time; below 0 it is endless.
+	duration float64
+	// stretch is how much slower that goes than the clock.
+	stretch float64
+	// frozen says that receive counters of plain streams stand still.
+	frozen bool
+}
+
+func (f *fakeServer) start(p *fakePort, q map[string]any) (any, *fakeError) {
+	if p.state() != "STREAMS" {
+		return nil, p.notIn("start")
+	}
+	run := &fakeRun{begin: time.Now(), stretch: 1, frozen: p.filters}
+	run.duration, _ = q["duration"].(float64)
+	var sum float64
+	for _, s := range p.streams {
+		sum += s.pps
+		s.inRun = 0
+	}
+	run.stretch = max(1, sum/f.capacity)
+	p.run, p.sending, p.filters = run, true, true
+	f.event(10, map[string]any{"port_id": p.index, "profile_id": "_"})
+	f.event(0, map[string]any{"port_id": p.index})
+	return map[string]any{"multiplier": 1.0, "ts": 3.76}, nil
+}
+
+func (f *fakeServer) stop(p *fakePort, _ map[string]any) (any, *fakeError) {
+	if p.sending {
+		f.end(p)
+	}
+	return map[string]any{}, nil
+}
+
+// end ends a run; what is left over stays in the ring of the other port.
+func (f *fakeServer) end(p *fakePort) {
+	p.sending, p.ended = false, time.Now()
+	peer := f.ports[1-p.index]
+	for _, s := range p.streams {
+		n := min(f.leftover, s.received)
+		if n > 0 && s.enabled {
+			s.received -= n
+			peer.received -= n
+			peer.ring[s.group] += n
+		}
+	}
+	f.event(14, map[string]any{"port_id": p.index, "profile_id": "_"})
+	f.event(4, map[string]any{"port_id": p.index})
+}
+
+// advance lets all frames be sent and received that are due.
+func (f *fakeServer) advance(now time.Time) {
+	for _, p := range f.ports {
+		if !p.sending {
+			continue
+		}
+		elapsed := now.Sub(p.run.begin).Seconds() / p.run.stretch
+		over := p.run.duration >= 0 && elapsed >= p.run.duration
+		if over {
+			elapsed = p.run.duration
+		}
+		bursts := true
+		for _, s := range p.streams {
+			due := uint64(max(0, elapsed-s.delay/1e6) * s.pps)
+			if s.total > 0 {
+				due = min(due, s.total)
+			}
+			f.pass(p, s, due-s.inRun)
+			s.inRun = due
+			bursts = bursts && s.total > 0 && due == s.total
+		}
+		if over || bursts {
+			f.end(p)
+		}
+	}
+}
+
+// pass sends n frames of a stream to the other port, which counts those that
+// were not dropped and that it takes.
+func (f *fakeServer) pass(p *fakePort, s *fakeStream, n uint64) {
+	peer := f.ports[1-p.index]
+	arrived := n
+	if f.dropEvery > 0 {
+		arrived -= (s.sent+n)/f.dropEvery - s.sent/f.dropEvery
+	}
+	s.sent += n
+	p.sent, p.sentB = p.sent+n, p.sentB+n*s.bytes
+	if !peer.promiscuous && (s.dst != peer.mac || s.ranged) {
+		return
+	}
+	peer.received, peer.receivedB = peer.received+arrived, peer.receivedB+arrived*s.bytes
+	if s.latency {
+		s.dropped += n - arrived
+		// Half between 20 and 30 us, a quarter at 300 and the rest at 4 ms.
+		half, quarter := arrived/2, arrived/4
+		s.histogram["20"] += half
+		s.histogram["300"] += quarter
+		s.histogram["4000"] += arrived - half - quarter
+	}
+	if s.latency || !p.run.frozen {
+		s.received += arrived
+	}
+}
+
+func (f *fakeServer) activeGroups(map[string]any) (any, *fakeError) {
+	flows, latency := []int{}, []int{}
+	for _, p := range f.ports {
+		for _, s := range p.streams {
+			switch {
+			case s.enabled && s.latency:
+				latency = append(latency, s.group)
+			case s.enabled:
+				flows = append(flows, s.group)
+			}
+		}
+	}
+	slices.Sort(flows)
+	slices.Sort(latency)
+	return map[string]any{"ids": map[string]any{"flow_stats": flows, "latency": latency}}, nil
+}
+
+// groupStats leaves out what is zero of latency, and is null where there is
+// nothing.
+func (f *fakeServer) groupStats(q map[string]any) (any, *fakeError) {
+	asked, _ := q["pgids"].([]any)
+	var flows, versions map[string]any
+	latency := map[string]any{"g": nil}
+	for _, p := range f.ports {
+		for _, s := range p.streams {
+			if !s.enabled || !slices.Contains(asked, any(float64(s.group))) {
+				continue
+			}
+			key, tx, rx := strconv.Itoa(s.group), strconv.Itoa(p.index), strconv.Itoa(1-p.index)
+			if flows == nil {
+				flows, versions = map[string]any{}, map[string]any{}
+			}
+			flows[key] = map[string]any{
+				"tp": map[string]any{tx: s.sent, rx: 0}, "tb": map[string]any{tx: s.sent * s.bytes, rx: 0},
+				"rp": map[string]any{tx: 0, rx: s.received}, "rb": map[string]any{tx: 0, rx: s.received * s.bytes},
+				"tps": map[string]any{tx: 0.0, rx: 0.0}, "tbs": map[string]any{tx: 0.0, rx: 0.0},
+				"rps": map[string]any{tx: 0.0, rx: 0.0}, "rbs": map[string]any{tx: 0.0, rx: 0.0},
+			}
+			versions[key] = s.version
+			if s.latency && s.received > 0 {
+				latency[key] = s.told(f.phase(p))
+			}
+		}
+	}
+	return map[string]any{"flow_stats": orNull(flows), "latency": latency, "ver_id": orNull(versions)}, nil
+}
+
+func orNull(m map[string]any) any {
+	if m == nil {
+		return nil
+	}
+	return m
+}
+
+// phase is how far extremes of latency are: 0 while a port sends and for half the
+// lag after it, 1 for the other half, and then 2.
+func (f *fakeServer) phase(p *fakePort) int {
+	if p.sending {
+		return 0
+	}
+	return int(min(2, 2*time.Since(p.ended)/f.lag))
+}
+
+// told is the latency of a stream. Extremes that are not final may lie in the
+// right buckets all the same, as in recording 11.
+func (s *fakeStream) told(phase int) map[string]any {
+	histogram := map[string]any{}
+	for k, n := range s.histogram {
+		if n > 0 {
+			histogram[k] = n
+		}
+	}
+	low, high := [...]int{28, 28, 25}[phase], [...]int{0, 4100, 4321}[phase]
+	one := map[string]any{"lat": map[string]any{
+		"average": 506.0, "histogram": histogram, "jit": 604, "last_max": high, "total_max": high, "total_min": low,
+	}}
+	if s.dropped > 0 {
+		one["er"] = map[string]any{"drp": s.dropped, "sth": s.dropped}
+	}
+	return one
+}
+
+// fakeCapture is a capture of what a port receives.
+type fakeCapture struct {
+	port    int
+	filter  string
+	packets [][]byte
+}
+
+func (f *fakeServer) capture(q map[string]any) (any, *fakeError) {
+	id := number(q, "capture_id")
+	c := f.captures[id]
+	switch command := fmt.Sprint(q["command"]); {
+	case command == "start":
+		rx, _ := q["rx"].([]any)
+		if len(rx) != 1 {
+			return nil, refused("this fake captures on one port")
+		}
+		id = len(f.captures) + 1
+		f.captures[id] = &fakeCapture{port: int(rx[0].(float64)), filter: fmt.Sprint(q["filter"])}
+		return map[string]any{"capture_id": id, "start_ts": 2.9}, nil
+	case c == nil:
+		return nil, refused("capture ID %d does not exist", id)
+	case command == "fetch":
+		packets := []any{}
+		for i, b := range c.packets {
+			packets = append(packets, map[string]any{
+				"binary": base64.StdEncoding.EncodeToString(b), "index": i + 1, "origin": "RX", "port": c.port, "ts": 2.94, "wirelen": len(b),
+			})
+		}
+		c.packets = nil
+		return map[string]any{"pending": 0, "pkts": packets, "start_ts": 2.9}, nil
+	case command == "stop":
+		return map[string]any{"endpoint": "", "pkt_count": len(c.packets)}, nil
+	case command == "remove":
+		delete(f.captures, id)
+		return map[string]any{}, nil
+	}
+	return nil, refused("bad capture command")
+}
+
+// push sends frames, which hosts answer if they are questions to them. The port
+// has to be in service mode for the answers to be captured.
+func (f *fakeServer) push(p *fakePort, q map[string]any) (any, *fakeError) {
+	list, _ := q["pkts"].([]any)
+	for _, one := range list {
+		b, err := base64.StdEncoding.DecodeString(fmt.Sprint(one.(map[string]any)["binary"]))
+		if err != nil {
+			return nil, refused("bad packet")
+		}
+		for addr, mac := range f.hosts {
+			kind, reply := hostAnswer(b, addr, mac)
+			for _, c := range f.captures {
+				if reply != nil && p.inService && c.port == p.index && c.filter == kind {
+					c.packets = append(c.packets, reply)
+				}
+			}
+		}
+	}
+	return map[string]any{"sent": len(list), "ts": 2.93}, nil
+}
+
+// hostAnswer is what a host of an address answers to a frame, if anything, and
+// the filter that lets it through.
+func hostAnswer(b []byte, addr netip.Addr, mac traffic.MAC) (string, []byte) {
+	asker := traffic.MAC(b[6:12])
+	if addr.Is4() {
+		target, _ := netip.AddrFromSlice(b[38:42])
+		if b[12] != 0x08 || b[13] != 0x06 || b[21] != 1 || target != addr {
+			return "", nil
+		}
+		source, _ := netip.AddrFromSlice(b[28:32])
+		reply := arpRequest(mac, addr, source)[:42]
+		copy(reply, asker[:])
+		reply[21] = 2
+		copy(reply[32:], asker[:])
+		return "arp", reply
+	}
+	if len(b) < 86 || b[12] != 0x86 || b[13] != 0xdd || b[54] != 135 {
+		return "", nil
+	}
+	target, _ := netip.AddrFromSlice(b[62:78])
+	if target != addr {
+		return "", nil
+	}
+	reply := slices.Clone(b)
+	copy(reply, asker[:])
+	copy(reply[6:], mac[:])
+	reply[54], reply[78] = 136, 2
+	copy(reply[80:], mac[:])
+	return "icmp6", reply
+}

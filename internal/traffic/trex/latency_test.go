@@ -1,0 +1,114 @@
+package trex
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// recordedLatency is what the real server told of 4001 frames, of which 5 % were
+// dropped on the way (recording 10), with "drp" as frames that did not come.
+const recordedLatency = `{"er":{"drp":197,"sth":189},"lat":{"average":506.0,"histogram":{"10":42,"100":198,"1000":394,"20":171,"200":279,"2000":12,"30":214,"300":553,"3000":12,"40":172,"400":112,"4000":4,"50":58,"500":339,"5000":3,"60":82,"600":47,"70":109,"700":218,"80":48,"800":575,"8000":1,"90":38,"900":123},"jit":604,"last_max":8186,"total_max":8186,"total_min":10}}`
+
+func TestLatencyAsRecorded(t *testing.T) {
+	var told latencyStats
+	if err := json.Unmarshal([]byte(recordedLatency), &told); err != nil {
+		t.Fatal(err)
+	}
+	l, err := told.latency()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Count != 3804 || l.MinNs != 10_000 || l.MaxNs != 8_186_000 {
+		t.Errorf("%d frames of %d to %d ns: recorded are 3804 received, 10 to 8186 us", l.Count, l.MinNs, l.MaxNs)
+	}
+	if mean := l.SumNs / l.Count; mean < 460_000 || mean > 660_000 {
+		t.Errorf("mean %d ns: the bounds of the buckets allow 460 to 660 us", mean)
+	}
+	if l.JitterCount != 0 || told.Errors.Dropped != 197 {
+		t.Errorf("jitter of %d frames, %d dropped: want none, and 197", l.JitterCount, told.Errors.Dropped)
+	}
+	if l.Buckets[traffic.BucketIndex(8_186_000)] != 1 {
+		t.Errorf("the slowest frame is not in the bucket of the maximum: %v", l.Buckets)
+	}
+}
+
+// A maximum below the highest bucket, as the server gave right after a run
+// (recording 11), is not final.
+func TestLateMaximum(t *testing.T) {
+	for maximum, want := range map[string]bool{"0": false, "7999": false, "8186": true} {
+		var told latencyStats
+		if err := json.Unmarshal([]byte(strings.ReplaceAll(recordedLatency, `"total_max":8186`, `"total_max":`+maximum)), &told); err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := told.settled(); ok != want || err != nil {
+			t.Errorf("maximum of %s us: settled is %t, %v: want %t", maximum, ok, err, want)
+		}
+	}
+}
+
+func TestBucketBounds(t *testing.T) {
+	var told latencyStats
+	told.Lat.Histogram = map[string]uint64{"0": 1, "10": 2, "90": 3, "100": 4, "20000": 5}
+	got, err := told.buckets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(got, func(a, b bucket) int { return int(a.count) - int(b.count) })
+	want := []bucket{{0, 10_000, 1}, {10_000, 20_000, 2}, {90_000, 100_000, 3}, {100_000, 200_000, 4}, {20_000_000, 30_000_000, 5}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for _, key := range []string{"15", "110", "x", "-10"} {
+		told.Lat.Histogram = map[string]uint64{key: 1}
+		if _, err := told.latency(); err == nil {
+			t.Errorf("a bucket from %s on was taken", key)
+		}
+	}
+}
+
+// Nothing received is told by fields left out.
+func TestLatencyOfNothing(t *testing.T) {
+	for _, text := range []string{`{}`, `{"lat":{}}`, `{"lat":{"histogram":{},"total_max":0},"er":null}`} {
+		var told latencyStats
+		if err := json.Unmarshal([]byte(text), &told); err != nil {
+			t.Fatal(err)
+		}
+		if l, err := told.latency(); err != nil || l.Count != 0 || l.MaxNs != 0 {
+			t.Errorf("%s: %+v, %v", text, l, err)
+		}
+		if ok, err := told.settled(); !ok || err != nil {
+			t.Errorf("%s: settled %t, %v", text, ok, err)
+		}
+	}
+}
+
+func TestDrawbacks(t *testing.T) {
+	for driver, want := range map[string]string{
+		"net_ice": "E810", "net_ice_dcf": "E810", "net_mlx5": "ConnectX", "mlx5_pci": "", "net_af_packet": "10 Gbit/s", "net_ixgbe": "",
+	} {
+		p := &port{systemPort: systemPort{Driver: driver}}
+		notes := strings.Join(p.notes(0), "\n")
+		if want == "" && notes != "" || !strings.Contains(notes, want) {
+			t.Errorf("%s: %q, want %q", driver, notes, want)
+		}
+		if timed := p.notes(1); !slices.Contains(timed, oneCore) {
+			t.Errorf("%s: %q lacks that one core receives all latency streams", driver, timed)
+		}
+	}
+}
+
+func TestCapabilities(t *testing.T) {
+	few, many := &port{}, &port{}
+	few.RX.Counters, many.RX.Counters = 127, 1023
+	c := capabilities([]*port{many, few})
+	if c.MaxStreams != 127 {
+		t.Errorf("%d streams: want as many as the port with fewest counters has, 127", c.MaxStreams)
+	}
+	if c.PerFrameLatency || c.Ordering || c.CrossHostLatency || c.Multicast || c.MPLS {
+		t.Errorf("%+v promises what TRex cannot measure", c)
+	}
+}

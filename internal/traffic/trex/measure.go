@@ -1,0 +1,220 @@
+package trex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+const (
+	// unsentShare is the shortfall that is noted: more than one in so many frames.
+	unsentShare = 10_000
+	// latencyLag is how long after a trial the server's extremes of latency may be
+	// those of before. It brings them up to date from time to time and does not say
+	// when; 1.5 s later they were final in every recording.
+	latencyLag = 1500 * time.Millisecond
+	// settleFor is the longest wait beyond that for extremes that agree with the
+	// histogram.
+	settleFor, settlePoll = 3 * time.Second, 100 * time.Millisecond
+)
+
+// Read implements traffic.Generator. It leaves the streams and their filters in
+// place, for frames that are late; whatever follows removes them, see clean.
+func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
+	t := e.trial
+	if t == nil {
+		return traffic.Measurement{}, errors.New("there was no trial to read")
+	}
+	if t.read != nil {
+		return *t.read, nil
+	}
+	for _, s := range t.senders {
+		if !s.done {
+			return traffic.Measurement{}, fmt.Errorf("port %s is still sending: counters are read when sending has ended", s.Name)
+		}
+	}
+	if err := e.events(ctx); err != nil {
+		return traffic.Measurement{}, err
+	}
+	now, err := e.settled(ctx, t)
+	if err != nil {
+		return traffic.Measurement{}, err
+	}
+	m := traffic.Measurement{Tx: map[uint16]traffic.TxCount{}, Rx: map[traffic.RxKey]traffic.RxCount{}}
+	for _, s := range t.senders {
+		t.sent(s, now, &m)
+		for _, one := range s.streams {
+			if err := now.same(t.base, one); err != nil {
+				return traffic.Measurement{}, err
+			}
+			if err := e.received(t, one, now, &m); err != nil {
+				return traffic.Measurement{}, err
+			}
+		}
+	}
+	ports, err := e.portStats(ctx)
+	if err != nil {
+		return traffic.Measurement{}, err
+	}
+	m.Notes = append(m.Notes, e.portNotes(t.ports, ports)...)
+	t.read = &m
+	return m, nil
+}
+
+// settled reads the counters once the latency in them is final, and fails when it
+// does not agree with itself even then. Who let the frames settle has waited long
+// enough already.
+func (e *Engine) settled(ctx context.Context, t *trial) (counters, error) {
+	if t.timed() {
+		passed := e.clock.Now().Sub(t.begin)
+		for _, s := range t.senders {
+			if err := e.clock.Sleep(ctx, s.took+latencyLag-passed); err != nil {
+				return counters{}, err
+			}
+			passed = e.clock.Now().Sub(t.begin)
+		}
+	}
+	for end := e.clock.Now().Add(settleFor); ; {
+		now, err := e.counters(ctx, t.streams())
+		if err != nil {
+			return now, err
+		}
+		ready := true
+		for _, s := range t.streams() {
+			ok, err := now.of(s).settled()
+			if err != nil {
+				return now, err
+			}
+			ready = ready && ok
+		}
+		if ready {
+			return now, nil
+		}
+		if !e.clock.Now().Before(end) {
+			return now, fmt.Errorf("TRex gives a greatest latency that its own histogram passes, %v after the trial", settleFor)
+		}
+		if err := e.clock.Sleep(ctx, settlePoll); err != nil {
+			return now, err
+		}
+	}
+}
+
+// timed says whether a latency stream takes part in a trial.
+func (t *trial) timed() bool {
+	for _, s := range t.streams() {
+		if s.rule == ruleLatency {
+			return true
+		}
+	}
+	return false
+}
+
+// sent adds what a port sent.
+func (t *trial) sent(s *sender, now counters, m *traffic.Measurement) {
+	m.TxTime = max(m.TxTime, s.took)
+	var intends, sent uint64
+	for _, one := range s.streams {
+		load := t.Loads[one.ID]
+		c := traffic.TxCount{
+			Intended: intended(load, t.Duration),
+			Sent:     now.sent(one, s.port) - t.base.sent(one, s.port),
+			Duration: max(0, s.took-load.Delay),
+		}
+		if load.Max && t.Duration > 0 || c.Intended == unlimited {
+			c.Intended = c.Sent // as fast as it can: what it can is what was asked for
+		}
+		m.Tx[one.ID] = c
+		intends, sent = intends+c.Intended, sent+c.Sent
+	}
+	if sent < intends && (intends-sent)*unsentShare > intends {
+		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteUnsent, Text: fmt.Sprintf(
+			"port %s (TRex port %d) sent %d frames of %d intended, %d less, in %v", s.Name, s.index(), sent, intends, intends-sent, s.took.Round(time.Millisecond))})
+	}
+}
+
+// received adds what the ports received of a stream.
+func (e *Engine) received(t *trial, s stream, now counters, m *traffic.Measurement) error {
+	expected := map[string]bool{}
+	for _, name := range s.RxPorts {
+		expected[name] = true
+	}
+	for _, p := range e.ports {
+		n := now.received(s, p) - t.base.received(s, p)
+		if !expected[p.Name] {
+			if n > 0 {
+				if m.Misdelivered == nil {
+					m.Misdelivered = map[string]uint64{}
+				}
+				m.Misdelivered[p.Name] += n
+			}
+			continue
+		}
+		c := traffic.RxCount{Received: n}
+		// Latency is told per stream, not per port: with several receivers it is
+		// nobody's.
+		if s.rule == ruleLatency && len(s.RxPorts) == 1 {
+			told := now.of(s)
+			latency, err := told.latency()
+			if err != nil {
+				return err
+			}
+			c.Latency = latency
+			if latency.Count > n {
+				m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteReceiver, Text: fmt.Sprintf(
+					"TRex timed %d frames of stream %d and received %d: its latency is not of this trial alone", latency.Count, s.ID, n)})
+			}
+			c.Duplicate = min(n, told.Errors.Duplicate)
+			c.Received -= c.Duplicate
+			c.Reordered = told.Errors.OutOfOrder
+		}
+		m.Rx[traffic.RxKey{Stream: s.ID, Port: p.Name}] = c
+	}
+	return nil
+}
+
+// portNotes tells what the ports themselves counted as wrong.
+func (e *Engine) portNotes(before, after []portStats) []traffic.Note {
+	var notes []traffic.Note
+	for i, p := range e.ports {
+		var wrong []string
+		if n := after[i].Errors - before[i].Errors; n > 0 {
+			wrong = append(wrong, fmt.Sprintf("dropped %d received frames", n))
+		}
+		if n := after[i].Refused - before[i].Refused; n > 0 {
+			wrong = append(wrong, fmt.Sprintf("failed to send %d frames", n))
+		}
+		if len(wrong) > 0 {
+			notes = append(notes, traffic.Note{Kind: traffic.NoteReceiver, Text: fmt.Sprintf(
+				"port %s (TRex port %d) %s: in software mode its rings are too small", p.Name, p.index(), strings.Join(wrong, " and "))})
+		}
+	}
+	return notes
+}
+
+// Sample implements traffic.Generator.
+func (e *Engine) Sample(ctx context.Context) (traffic.Sample, error) {
+	t := e.trial
+	if t == nil {
+		return traffic.Sample{}, errors.New("there is no trial to sample")
+	}
+	now, err := e.counters(ctx, t.streams())
+	if err != nil {
+		return traffic.Sample{}, err
+	}
+	s := traffic.Sample{At: e.clock.Now().Sub(t.begin)}
+	for _, from := range t.senders {
+		for _, one := range from.streams {
+			s.Sent += now.sent(one, from.port) - t.base.sent(one, from.port)
+			for _, name := range one.RxPorts {
+				if p := e.port(name); p != nil {
+					s.Received += now.received(one, p) - t.base.received(one, p)
+				}
+			}
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,152 @@
+package trex
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// profile is the set of streams of a port that this driver uses: the default.
+const profile = "_"
+
+// States of a port. PCAP_TX and others do not come up: nothing here asks for them.
+const (
+	stateIdle    = "IDLE"
+	stateStreams = "STREAMS"
+	stateSending = "TX"
+	statePaused  = "PAUSE"
+)
+
+// port is a port of the server that this engine has.
+type port struct {
+	Port
+	systemPort
+	mac traffic.MAC
+	// handler proves ownership in every call that changes the port.
+	handler string
+	// promiscuous is how the port was set last.
+	promiscuous bool
+}
+
+// newPort looks a port up in the server's list, by its index.
+func newPort(o Port, s system) (*port, error) {
+	for _, sp := range s.Ports {
+		if sp.Index != o.Index {
+			continue
+		}
+		mac, err := net.ParseMAC(sp.MAC)
+		if err != nil || len(mac) != 6 {
+			return nil, fmt.Errorf("port %s: TRex gives %q as its hardware address", o.Name, sp.MAC)
+		}
+		return &port{Port: o, systemPort: sp, mac: traffic.MAC(mac)}, nil
+	}
+	return nil, fmt.Errorf("port %s: TRex has no port %d: it has %d, counted from 0", o.Name, o.Index, len(s.Ports))
+}
+
+// index is the port's number at the server. Both embedded structs have it.
+func (p *port) index() int { return p.Port.Index }
+
+// owned adds what a call needs that changes the port.
+func (p *port) owned(more params) params {
+	out := params{"port_id": p.index(), "handler": p.handler}
+	maps.Copy(out, more)
+	return out
+}
+
+// streams adds what a call needs that is about the port's streams.
+func (p *port) streams(more params) params {
+	out := p.owned(more)
+	out["profile_id"] = profile
+	return out
+}
+
+// status is what get_port_status answers, as far as it is used.
+type status struct {
+	State string `json:"state"`
+	Attr  struct {
+		Link struct {
+			Up bool `json:"up"`
+		} `json:"link"`
+		Promiscuous struct {
+			Enabled bool `json:"enabled"`
+		} `json:"promiscuous"`
+	} `json:"attr"`
+}
+
+func (e *Engine) status(ctx context.Context, p *port) (status, error) {
+	var s status
+	err := e.client.call(ctx, "get_port_status", params{"port_id": p.index(), "profile_id": profile}, &s)
+	return s, err
+}
+
+// clean brings a port to rest: it stops, and its streams go. The filters go
+// first, without which the receive counters of the next run stay as they are;
+// the server takes that only while there are streams.
+func (e *Engine) clean(ctx context.Context, p *port) error {
+	s, err := e.status(ctx, p)
+	if err != nil {
+		return err
+	}
+	if s.State == stateSending || s.State == statePaused {
+		if err := e.client.call(ctx, "stop_traffic", p.streams(nil), nil); err != nil {
+			return err
+		}
+	}
+	if s.State == stateIdle {
+		return nil
+	}
+	_, err = e.client.batch(ctx, []call{
+		{"remove_rx_filters", p.streams(nil)},
+		{"remove_all_streams", p.streams(nil)},
+	})
+	return err
+}
+
+// setPromiscuous makes a port take frames to any address, or only to its own.
+func (e *Engine) setPromiscuous(ctx context.Context, p *port, on bool) error {
+	if p.promiscuous == on {
+		return nil
+	}
+	err := e.client.call(ctx, "set_port_attr", p.owned(params{"attr": params{"promiscuous": params{"enabled": on}}}), nil)
+	if err != nil {
+		return fmt.Errorf("setting port %s promiscuous to %t: %w", p.Name, on, err)
+	}
+	p.promiscuous = on
+	return nil
+}
+
+// service turns the mode on or off in which a port takes part in ARP and the
+// like. Nothing is measured while it is on.
+func (e *Engine) service(ctx context.Context, p *port, on bool) error {
+	return e.client.call(ctx, "service", p.owned(params{"enabled": on, "filtered": false, "mask": 0}), nil)
+}
+
+// setL3 tells the server the port's address and the neighbour that was found. It
+// answers ARP for the address from then on.
+func (e *Engine) setL3(ctx context.Context, p *port, src, dst netip.Addr, mac traffic.MAC) error {
+	return e.client.call(ctx, "set_l3", p.owned(params{
+		"src_addr": src.String(), "dst_addr": dst.String(), "resolved_mac": mac.String(), "block": false,
+	}), nil)
+}
+
+// source is the port's address in whose prefix a neighbour lies, or the first of
+// the neighbour's family.
+func (p *port) source(neighbour netip.Addr) (netip.Addr, bool) {
+	var first netip.Addr
+	for _, prefix := range p.Addresses {
+		if prefix.Addr().Is4() != neighbour.Is4() {
+			continue
+		}
+		if prefix.Masked().Contains(neighbour) {
+			return prefix.Addr(), true
+		}
+		if !first.IsValid() {
+			first = prefix.Addr()
+		}
+	}
+	return first, first.IsValid()
+}

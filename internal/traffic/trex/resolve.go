@@ -1,0 +1,122 @@
+package trex
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+const (
+	// askEvery is how long an answer is waited for before the question is put again
+	// (RFC 4861 section 10, RETRANS_TIMER).
+	askEvery = time.Second
+	// fetchEvery is how often captured frames are fetched.
+	fetchEvery = 20 * time.Millisecond
+	// captureLimit bounds the capture, and one fetch of it, in frames.
+	captureLimit = 100
+)
+
+// Resolve implements traffic.Generator. The server does not ask by itself when
+// it is given an address, so that the question is pushed and the answer captured.
+func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) (traffic.MAC, error) {
+	p := e.port(portName)
+	if p == nil {
+		return traffic.MAC{}, fmt.Errorf("port %s is not one of this engine", portName)
+	}
+	for _, other := range e.ports {
+		for _, prefix := range other.Addresses {
+			if prefix.Addr() == addr {
+				return other.mac, nil // both ends are ours
+			}
+		}
+	}
+	src, ok := p.source(addr)
+	if !ok {
+		return traffic.MAC{}, fmt.Errorf("port %s has no address of the family of %v to ask from: give it one", p.Name, addr)
+	}
+	if err := e.Stop(ctx); err != nil {
+		return traffic.MAC{}, err
+	}
+	if err := e.service(ctx, p, true); err != nil {
+		return traffic.MAC{}, fmt.Errorf("putting port %s into service mode: %w", p.Name, err)
+	}
+	mac, err := e.ask(ctx, p, src, addr)
+	if err == nil && addr.Is4() {
+		err = e.setL3(ctx, p, src, addr, mac)
+	}
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	return mac, errors.Join(err, e.service(after, p, false))
+}
+
+// capture is what the capture command answers.
+type capture struct {
+	ID      int `json:"capture_id"`
+	Packets []struct {
+		Binary []byte `json:"binary"`
+	} `json:"pkts"`
+}
+
+// ask captures on a port, and asks until somebody answers or ctx ends.
+func (e *Engine) ask(ctx context.Context, p *port, src, addr netip.Addr) (_ traffic.MAC, err error) {
+	question, filter := arpRequest(p.mac, src, addr), "arp"
+	if addr.Is6() {
+		question, filter = neighbourSolicitation(p.mac, src, addr), "icmp6"
+	}
+	var c capture
+	err = e.client.call(ctx, "capture", params{
+		"command": "start", "limit": captureLimit, "mode": "fixed", "tx": []int{}, "rx": []int{p.index()},
+		"filter": filter, "endpoint": "", "snaplen": 0,
+	}, &c)
+	if err != nil {
+		return traffic.MAC{}, fmt.Errorf("capturing on port %s: %w", p.Name, err)
+	}
+	defer func() {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		_, late := e.client.batch(after, []call{
+			{"capture", params{"command": "stop", "capture_id": c.ID}},
+			{"capture", params{"command": "remove", "capture_id": c.ID}},
+		})
+		err = errors.Join(err, late)
+	}()
+	var asked time.Time
+	for {
+		if now := e.clock.Now(); now.Sub(asked) >= askEvery {
+			asked = now
+			err := e.client.call(ctx, "push_pkts", p.owned(params{"force": false, "ipg_usec": 1, "pkts": []params{{
+				"binary": base64.StdEncoding.EncodeToString(question), "use_port_dst_mac": false, "use_port_src_mac": false,
+			}}}), nil)
+			if err != nil {
+				return traffic.MAC{}, unresolved(ctx, p, addr, err)
+			}
+		}
+		var got capture
+		err := e.client.call(ctx, "capture", params{"command": "fetch", "capture_id": c.ID, "pkt_limit": captureLimit, "snaplen": 0}, &got)
+		if err != nil {
+			return traffic.MAC{}, unresolved(ctx, p, addr, err)
+		}
+		for _, packet := range got.Packets {
+			if mac, ok := answer(packet.Binary, addr); ok {
+				return mac, nil
+			}
+		}
+		if err := e.clock.Sleep(ctx, fetchEvery); err != nil {
+			return traffic.MAC{}, unresolved(ctx, p, addr, err)
+		}
+	}
+}
+
+// unresolved is the error of a neighbour that did not answer before ctx ended,
+// or err.
+func unresolved(ctx context.Context, p *port, addr netip.Addr, err error) error {
+	if ctx.Err() != nil {
+		return &traffic.UnresolvedError{Port: p.Name, Addr: addr}
+	}
+	return err
+}

@@ -1,0 +1,99 @@
+package trex
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+func TestResolve(t *testing.T) {
+	f := newFake(t)
+	e, err := New(t.Context(), Options{Endpoint: f.endpoint, Ports: []Port{
+		{Name: "left", Index: 0, Addresses: []netip.Prefix{netip.MustParsePrefix("198.18.0.2/24"), netip.MustParsePrefix("2001:2::2/64")}},
+		{Name: "right", Index: 1, Addresses: []netip.Prefix{netip.MustParsePrefix("198.18.1.2/24")}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	four, six := traffic.MAC{2, 0, 0, 0, 9, 4}, traffic.MAC{2, 0, 0, 0, 9, 6}
+	f.hosts[addr("198.18.0.1")], f.hosts[addr("2001:2::1")] = four, six
+	for to, want := range map[string]traffic.MAC{
+		"198.18.0.1": four, "2001:2::1": six,
+		"198.18.1.2": f.ports[1].mac, // of the engine itself
+	} {
+		got, err := e.Resolve(t.Context(), "left", addr(to))
+		if err != nil || got != want {
+			t.Errorf("%s: %v, %v: want %v", to, got, err, want)
+		}
+	}
+	if p := f.ports[0]; p.src != "198.18.0.2" || p.dst != "198.18.0.1" {
+		t.Errorf("the server was told %q and %q: want the port's address and the neighbour's", p.src, p.dst)
+	}
+	if f.ports[0].inService || len(f.captures) > 0 {
+		t.Errorf("service mode is %t and there are %d captures: want neither to be left", f.ports[0].inService, len(f.captures))
+	}
+	// Nobody answers. The context ends once the question was put.
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for asked := 0; asked == 0; {
+			f.locked(func() {
+				if asked = f.calls["push_pkts"] - 2; asked < 0 {
+					asked = 0
+				}
+			})
+		}
+		cancel()
+	}()
+	var unanswered *traffic.UnresolvedError
+	if _, err := e.Resolve(ctx, "left", addr("198.18.0.77")); !errors.As(err, &unanswered) || unanswered.Port != "left" {
+		t.Errorf("%v: want that 198.18.0.77 did not answer on left", err)
+	}
+	f.locked(func() {
+		if f.ports[0].inService || len(f.captures) > 0 {
+			t.Errorf("after nobody answered, service mode is %t and there are %d captures", f.ports[0].inService, len(f.captures))
+		}
+	})
+	if _, err := e.Resolve(t.Context(), "right", addr("2001:2::1")); err == nil {
+		t.Error("a port without an address of IPv6 asked for one")
+	}
+}
+
+func TestSolicitation(t *testing.T) {
+	b := neighbourSolicitation(traffic.MAC{2, 0, 0, 0, 0, 1}, addr("2001:2::2"), addr("2001:2::12:3456"))
+	if b[2] != 0xff || b[3] != 0x12 || b[4] != 0x34 || b[5] != 0x56 {
+		t.Errorf("sent to % x: want the group of the address's last three bytes", b[:6])
+	}
+	ip := b[ethernetBytes:]
+	if sum := frame.Checksum(frame.Sum(ip[8:]) + protoICMPv6 + uint64(len(ip)-ipv6Bytes)); sum != 0 {
+		t.Errorf("the checksum is off by %#x", sum)
+	}
+}
+
+// Frames that are no answer, or not to this question, tell nothing.
+func TestAnswerIgnoresOthers(t *testing.T) {
+	mac := traffic.MAC{2, 0, 0, 0, 0, 1}
+	request := arpRequest(mac, addr("198.18.0.1"), addr("198.18.0.2"))
+	reply := arpRequest(mac, addr("198.18.0.1"), addr("198.18.0.2"))
+	reply[21] = arpReplyOp
+	for name, c := range map[string]struct {
+		frame []byte
+		from  string
+		want  bool
+	}{
+		"reply":            {reply, "198.18.0.1", true},
+		"reply of another": {reply, "198.18.0.3", false},
+		"request":          {request, "198.18.0.1", false},
+		"short":            {reply[:20], "198.18.0.1", false},
+		"nothing":          {nil, "198.18.0.1", false},
+		"solicitation":     {neighbourSolicitation(mac, addr("2001:2::1"), addr("2001:2::2")), "2001:2::2", false},
+	} {
+		if _, ok := answer(c.frame, addr(c.from)); ok != c.want {
+			t.Errorf("%s: taken as an answer is %t, want %t", name, ok, c.want)
+		}
+	}
+}

@@ -1,0 +1,293 @@
+package trex
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+const (
+	// endpointVariable names the RPC endpoint of a real server, such as
+	// tcp://127.0.0.1:4501, whose ports 0 and 1 reach each other.
+	endpointVariable = "NODROP_TREX_ENDPOINT"
+	// lossVariable says in parts per million how many frames the device between the
+	// ports of the real server drops. With it, only loss is tested.
+	lossVariable = "NODROP_TREX_LOSS_PPM"
+)
+
+// suite is a server that the driver has to work with.
+type suite struct {
+	endpoint string
+	fake     *fakeServer
+	lossPPM  uint64
+}
+
+// everyServer runs a test against the fake server and a real one.
+func everyServer(t *testing.T, lossy bool, test func(t *testing.T, s suite)) {
+	t.Run("fake", func(t *testing.T) {
+		f := newFake(t)
+		s := suite{endpoint: f.endpoint, fake: f}
+		if lossy {
+			f.dropEvery, s.lossPPM = 20, 50_000
+		}
+		test(t, s)
+	})
+	t.Run("real", func(t *testing.T) {
+		endpoint, loss := os.Getenv(endpointVariable), os.Getenv(lossVariable)
+		switch {
+		case endpoint == "":
+			t.Skipf("%s is not set: it names a real TRex server", endpointVariable)
+		case lossy && loss == "":
+			t.Skipf("%s is not set: the device between the ports of the real server drops nothing", lossVariable)
+		case !lossy && loss != "":
+			t.Skipf("%s is set: the device between the ports of the real server drops frames", lossVariable)
+		}
+		s := suite{endpoint: endpoint}
+		if lossy {
+			ppm, err := strconv.ParseUint(loss, 10, 32)
+			if err != nil {
+				t.Fatalf("%s: %v", lossVariable, err)
+			}
+			s.lossPPM = ppm
+		}
+		test(t, s)
+	})
+}
+
+// open takes both ports.
+func (s suite) open(t *testing.T, latencyStreams int) *Engine {
+	t.Helper()
+	e, err := New(t.Context(), Options{
+		Endpoint: s.endpoint, LatencyStreams: latencyStreams,
+		Ports: []Port{{Name: "left", Index: 0}, {Name: "right", Index: 1}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("closing: %v", err)
+		}
+	})
+	return e
+}
+
+// ipv4 is a stream of 64-byte frames from left to right.
+func ipv4(t *testing.T, e *Engine, id uint16) traffic.Stream {
+	t.Helper()
+	return traffic.Stream{ID: id, TxPort: "left", RxPorts: []string{"right"}, FrameSize: 64, Headers: traffic.Headers{
+		DstMAC: e.port("right").mac, SrcIP: addr("198.18.0.2"), DstIP: addr("198.18.1.2"),
+		SrcIPCount: 1, DstIPCount: 1, SrcPort: 1024, DstPort: 7, SrcPortCount: 1, DstPortCount: 1,
+	}}
+}
+
+func configure(t *testing.T, e *Engine, streams ...traffic.Stream) {
+	t.Helper()
+	if err := e.Configure(t.Context(), streams); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// perSecond is a rate of n frames a second.
+func perSecond(n int64) traffic.Rate { return traffic.Rate{Frames: n, PerNanos: int64(time.Second)} }
+
+// run runs a trial to its end and reads it.
+func run(t *testing.T, e *Engine, trial traffic.Trial) traffic.Measurement {
+	t.Helper()
+	if err := e.Start(t.Context(), trial); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := e.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, e)
+	m, err := e.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// settle waits until the frames in flight have arrived.
+func settle(t *testing.T, e *Engine) {
+	t.Helper()
+	if _, err := e.drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// frames is a trial in which stream 1 sends exactly n frames.
+func frames(n uint64, rate int64) traffic.Trial {
+	return traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: perSecond(rate), Frames: n}}}
+}
+
+// exactly checks that stream 1 sent and received n frames.
+func exactly(t *testing.T, m traffic.Measurement, n uint64) {
+	t.Helper()
+	rx := m.Rx[traffic.RxKey{Stream: 1, Port: "right"}]
+	if tx := m.Tx[1]; tx.Intended != n || tx.Sent != n || rx.Received != n {
+		t.Errorf("intended %d, sent %d, received %d: want %d each", tx.Intended, tx.Sent, rx.Received, n)
+	}
+}
+
+func TestBurstIsExact(t *testing.T) {
+	everyServer(t, false, func(t *testing.T, s suite) {
+		e := s.open(t, 0)
+		configure(t, e, ipv4(t, e, 1))
+		exactly(t, run(t, e, frames(12_345, 50_000)), 12_345)
+	})
+}
+
+// Without remove_rx_filters between them, the second run would receive nothing.
+func TestRunsInARow(t *testing.T) {
+	everyServer(t, false, func(t *testing.T, s suite) {
+		e := s.open(t, 0)
+		configure(t, e, ipv4(t, e, 1))
+		for _, n := range []uint64{2_000, 1_234, 3_000} {
+			exactly(t, run(t, e, frames(n, 20_000)), n)
+		}
+		configure(t, e, ipv4(t, e, 1))
+		exactly(t, run(t, e, frames(777, 20_000)), 777)
+	})
+}
+
+func TestLatencyStreams(t *testing.T) {
+	everyServer(t, false, func(t *testing.T, s suite) {
+		e := s.open(t, 1)
+		configure(t, e, ipv4(t, e, 1), ipv4(t, e, 2))
+		for range 2 {
+			m := run(t, e, traffic.Trial{Loads: map[uint16]traffic.Load{
+				1: {Rate: perSecond(2_000), Frames: 400}, 2: {Rate: perSecond(2_000), Frames: 300},
+			}})
+			exactly(t, m, 400)
+			l := m.Rx[traffic.RxKey{Stream: 1, Port: "right"}].Latency
+			if l.Count != 400 || l.MinNs == 0 || l.MinNs*l.Count > l.SumNs || l.SumNs > l.MaxNs*l.Count {
+				t.Errorf("latency %+v: want 400 frames, and a mean between minimum and maximum", l)
+			}
+			if s.fake != nil && (l.MinNs != 25_000 || l.MaxNs != 4_321_000) {
+				t.Errorf("latency from %d to %d ns: want 25 to 4321 us, which the server tells late", l.MinNs, l.MaxNs)
+			}
+			var inBuckets uint64
+			for _, n := range l.Buckets {
+				inBuckets += n
+			}
+			if inBuckets != l.Count {
+				t.Errorf("%d frames in buckets, %d counted", inBuckets, l.Count)
+			}
+			other := m.Rx[traffic.RxKey{Stream: 2, Port: "right"}]
+			if other.Received != 300 || other.Latency.Count != 0 {
+				t.Errorf("stream 2 is no latency stream: received %d, timed %d; want 300 and none", other.Received, other.Latency.Count)
+			}
+		}
+	})
+}
+
+func TestLossIsFound(t *testing.T) {
+	everyServer(t, true, func(t *testing.T, s suite) {
+		const n = 20_000
+		e := s.open(t, 1)
+		configure(t, e, ipv4(t, e, 1), ipv4(t, e, 2))
+		m := run(t, e, traffic.Trial{Loads: map[uint16]traffic.Load{
+			1: {Rate: perSecond(50_000), Frames: n}, 2: {Rate: perSecond(50_000), Frames: n},
+		}})
+		for id := uint16(1); id <= 2; id++ {
+			if sent := m.Tx[id].Sent; sent != n {
+				t.Errorf("stream %d sent %d frames: want %d", id, sent, n)
+			}
+			lost := n - m.Rx[traffic.RxKey{Stream: id, Port: "right"}].Received
+			want := n * s.lossPPM / 1_000_000
+			// A real device drops at random: 5 standard deviations of 5 % are 154 frames.
+			slack := uint64(154)
+			if s.fake != nil {
+				slack = 0
+			}
+			if lost < want-slack || lost > want+slack {
+				t.Errorf("stream %d lost %d frames: want %d, give or take %d", id, lost, want, slack)
+			}
+		}
+	})
+}
+
+// Offered load is what was counted in the time that passed on the clock, also
+// where the server's own time goes slower.
+func TestOfferedLoad(t *testing.T) {
+	everyServer(t, false, func(t *testing.T, s suite) {
+		rate, d := int64(1_000_000), time.Second
+		if s.fake != nil {
+			rate, d = 100_000, 200*time.Millisecond
+			s.fake.capacity = 10_000
+		}
+		e := s.open(t, 0)
+		configure(t, e, ipv4(t, e, 1))
+		m := run(t, e, traffic.Trial{Duration: d, Loads: map[uint16]traffic.Load{1: {Rate: perSecond(rate)}}})
+		tx := m.Tx[1]
+		if want := uint64(float64(rate) * d.Seconds()); tx.Intended != want {
+			t.Errorf("intended %d: want %d", tx.Intended, want)
+		}
+		if offered := float64(tx.Sent) / m.TxTime.Seconds(); offered > float64(rate) {
+			t.Errorf("offered %.0f frames/s in %v, more than the %d intended", offered, m.TxTime, rate)
+		}
+		short := tx.Sent < tx.Intended
+		noted := len(m.Notes) > 0 && m.Notes[0].Kind == traffic.NoteUnsent
+		if short && (tx.Intended-tx.Sent)*unsentShare > tx.Intended && !noted {
+			t.Errorf("sent %d of %d without a note: %v", tx.Sent, tx.Intended, m.Notes)
+		}
+		if short && m.TxTime < d {
+			t.Errorf("stopped after %v, before the %v that the trial lasts", m.TxTime, d)
+		}
+		if s.fake == nil {
+			return
+		}
+		// 200 ms, and the grace of 102 ms and what calls take, at 10,000 a second, of a
+		// server that was asked for 20,000 frames.
+		if offered := float64(tx.Sent) / m.TxTime.Seconds(); !short || offered > s.fake.capacity {
+			t.Errorf("offered %.0f frames/s, sent %d in %v: the server can do %.0f", offered, tx.Sent, m.TxTime, s.fake.capacity)
+		}
+	})
+}
+
+func TestInfo(t *testing.T) {
+	everyServer(t, false, func(t *testing.T, s suite) {
+		e := s.open(t, 1)
+		info, err := e.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Engine != "trex" || len(info.Ports) != 2 || info.Capabilities.MaxStreams < 1 {
+			t.Errorf("info %+v: want engine trex, two ports and at least one stream", info)
+		}
+		if info.Ports[0].Name != "left" || info.Ports[0].MAC == info.Ports[1].MAC {
+			t.Errorf("ports %+v: want left first, each with its own address", info.Ports)
+		}
+		if s.fake != nil && info.Ports[0].MAC != s.fake.ports[0].mac {
+			t.Errorf("left has %v: TRex port 0 has %v, second in the server's list", info.Ports[0].MAC, s.fake.ports[0].mac)
+		}
+	})
+}
+
+// Both ports send at once.
+func TestBothWays(t *testing.T) {
+	everyServer(t, false, func(t *testing.T, s suite) {
+		e := s.open(t, 0)
+		back := ipv4(t, e, 2)
+		back.TxPort, back.RxPorts, back.Headers.DstMAC = "right", []string{"left"}, e.port("left").mac
+		configure(t, e, ipv4(t, e, 1), back)
+		m := run(t, e, traffic.Trial{Duration: 200 * time.Millisecond, Loads: map[uint16]traffic.Load{
+			1: {Rate: perSecond(5_000)}, 2: {Rate: perSecond(10_000), Delay: 100 * time.Millisecond},
+		}})
+		for id, port := range map[uint16]string{1: "right", 2: "left"} {
+			if got := m.Rx[traffic.RxKey{Stream: id, Port: port}].Received; m.Tx[id].Sent != 1_000 || got != 1_000 {
+				t.Errorf("stream %d: sent %d, received %d: want 1000 each", id, m.Tx[id].Sent, got)
+			}
+		}
+		if len(m.Misdelivered) > 0 {
+			t.Errorf("misdelivered %v: want none", m.Misdelivered)
+		}
+	})
+}

@@ -1,0 +1,259 @@
+package trex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+const (
+	// graceBase and a part in graceShare of the duration are how much longer than
+	// its duration a trial may send, so that a sender that is just in time is not
+	// cut off by the time that calls take.
+	graceBase  = 100 * time.Millisecond
+	graceShare = 100
+	// pollMin and pollMax bound how often a port is asked whether it still sends.
+	pollMin, pollMax = 2 * time.Millisecond, 200 * time.Millisecond
+	// drainFor is the longest wait for the receive side to come to rest, drainPoll
+	// the time without a frame that is rest.
+	drainFor, drainPoll = 3 * time.Second, 20 * time.Millisecond
+)
+
+// trial is the trial in hand, or the last one.
+type trial struct {
+	traffic.Trial
+	senders []*sender
+	// begin is when the server was asked to start.
+	begin time.Time
+	// ports and base are the counters when the trial began.
+	ports []portStats
+	base  counters
+	// read is what was measured, once it was read.
+	read *traffic.Measurement
+}
+
+// sender is a port that sends in a trial.
+type sender struct {
+	*port
+	streams []stream
+	// open says that only time ends the sending: as fast as possible, or more frames
+	// than a burst can have.
+	open bool
+	// expect is how long the sending takes when the port keeps up.
+	expect time.Duration
+	// done says that the port no longer sends, and took is how long it did.
+	done bool
+	took time.Duration
+}
+
+// Start implements traffic.Generator.
+func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
+	if err := e.Stop(ctx); err != nil {
+		return err
+	}
+	e.trial = nil
+	next, calls, err := e.plan(t)
+	if err != nil {
+		return err
+	}
+	for _, p := range e.ports {
+		if err := e.clean(ctx, p); err != nil {
+			return err
+		}
+	}
+	if next.ports, err = e.drain(ctx); err != nil {
+		return err
+	}
+	if _, err := e.client.batch(ctx, calls); err != nil {
+		return err
+	}
+	if next.base, err = e.counters(ctx, next.streams()); err != nil {
+		return err
+	}
+	if err := next.base.empty(next.streams(), e.ports); err != nil {
+		return err
+	}
+	var starts []call
+	for _, s := range next.senders {
+		// The server's own duration is that of its scheduler, which goes slower than
+		// the clock when the port does: -1 is none, and Wait ends the trial.
+		starts = append(starts, call{"start_traffic", s.port.streams(params{
+			"mul": params{"type": "raw", "op": "abs", "value": 1.0}, "duration": -1.0, "force": true,
+			"core_mask": uint64(math.MaxUint64), "start_at_ts": 0,
+		})})
+	}
+	// What happened before is no interruption of this trial.
+	if err := e.events(ctx); err != nil && !errors.Is(err, traffic.ErrInterrupted) {
+		return err
+	}
+	next.begin = e.clock.Now()
+	e.trial = next
+	_, err = e.client.batch(ctx, starts)
+	return err
+}
+
+// plan makes the senders of a trial and the calls that add their streams.
+func (e *Engine) plan(t traffic.Trial) (*trial, []call, error) {
+	next := &trial{Trial: t}
+	var calls []call
+	for _, p := range e.ports {
+		s := &sender{port: p}
+		fast := 0
+		for _, one := range e.streams {
+			if load, ok := t.Loads[one.ID]; ok && one.TxPort == p.Name {
+				if err := checkLoad(one.ID, load, t.Duration); err != nil {
+					return nil, nil, err
+				}
+				s.streams = append(s.streams, one)
+				if load.Max {
+					fast++
+				}
+			}
+		}
+		for _, one := range s.streams {
+			load := t.Loads[one.ID]
+			n := intended(load, t.Duration)
+			s.open = s.open || n > maxBurst
+			s.expect = max(s.expect, expected(load, n, t.Duration))
+			calls = append(calls, one.add(p, load, n, 100/float64(max(1, fast))))
+		}
+		if len(s.streams) > 0 {
+			next.senders = append(next.senders, s)
+		}
+	}
+	return next, calls, nil
+}
+
+func checkLoad(id uint16, load traffic.Load, d time.Duration) error {
+	switch {
+	case !load.Max && (load.Rate.Frames <= 0 || load.Rate.PerNanos <= 0):
+		return fmt.Errorf("stream %d: rate of %d frames per %d ns: both must be above 0", id, load.Rate.Frames, load.Rate.PerNanos)
+	case load.Frames == 0 && d <= 0:
+		return fmt.Errorf("stream %d: neither a number of frames nor a duration ends the trial", id)
+	case load.Delay < 0 || d > 0 && load.Delay >= d:
+		return fmt.Errorf("stream %d: a delay of %v: want 0 or more, and less than the %v that the trial lasts", id, load.Delay, d)
+	case d <= 0 && load.Frames > maxBurst:
+		return fmt.Errorf("stream %d: %d frames: TRex sends at most %d exactly: %w", id, load.Frames, uint64(maxBurst), traffic.ErrUnsupported)
+	}
+	return nil
+}
+
+// streams are those that send.
+func (t *trial) streams() []stream {
+	var all []stream
+	for _, s := range t.senders {
+		all = append(all, s.streams...)
+	}
+	return all
+}
+
+// end is how long a sender may send, or 0 when its frames end it.
+func (t *trial) end(s *sender) time.Duration {
+	switch {
+	case t.Duration <= 0:
+		return 0
+	case s.open:
+		return t.Duration
+	}
+	return t.Duration + graceBase + t.Duration/graceShare
+}
+
+// Wait implements traffic.Generator: it asks the ports until none sends any more,
+// and stops by the wall clock those whose time is up.
+func (e *Engine) Wait(ctx context.Context) error {
+	if e.trial == nil {
+		return nil
+	}
+	t := e.trial
+	for {
+		left := pollMax
+		sending := false
+		for _, s := range t.senders {
+			if s.done {
+				continue
+			}
+			if err := e.poll(ctx, t, s); err != nil {
+				return err
+			}
+			if s.done {
+				continue
+			}
+			sending = true
+			elapsed := e.clock.Now().Sub(t.begin)
+			if end := t.end(s); end > 0 && elapsed >= end {
+				if err := e.halt(ctx, t, s); err != nil {
+					return err
+				}
+				continue
+			}
+			left = min(left, pause(elapsed, s.expect))
+		}
+		if !sending {
+			return nil
+		}
+		if err := e.clock.Sleep(ctx, left); err != nil {
+			return err
+		}
+	}
+}
+
+// pause is how long to wait before a port is asked again: shorter towards the
+// expected end, and from there on a small part of what has passed since.
+func pause(elapsed, expect time.Duration) time.Duration {
+	if elapsed < expect {
+		return max(pollMin, (expect-elapsed)/2)
+	}
+	return max(pollMin, (elapsed-expect)/64)
+}
+
+// expected is how long n frames under a load take; as fast as can be is not known
+// before.
+func expected(load traffic.Load, n uint64, d time.Duration) time.Duration {
+	if load.Max || n > maxBurst {
+		return d
+	}
+	seconds := float64(n) / framesPerSecond(load.Rate)
+	return load.Delay + time.Duration(min(seconds*float64(time.Second), math.MaxInt64/2))
+}
+
+// poll asks whether a port still sends.
+func (e *Engine) poll(ctx context.Context, t *trial, s *sender) error {
+	now, err := e.status(ctx, s.port)
+	if err != nil {
+		return err
+	}
+	if now.State != stateSending {
+		s.done, s.took = true, e.clock.Now().Sub(t.begin)
+	}
+	return nil
+}
+
+// halt stops a port. One that has just ended by itself is as good.
+func (e *Engine) halt(ctx context.Context, t *trial, s *sender) error {
+	if err := e.client.call(ctx, "stop_traffic", s.port.streams(nil), nil); err != nil {
+		if late := e.poll(ctx, t, s); late == nil && s.done {
+			return nil
+		}
+		return err
+	}
+	s.done, s.took = true, e.clock.Now().Sub(t.begin)
+	return nil
+}
+
+// Stop implements traffic.Generator.
+func (e *Engine) Stop(ctx context.Context) error {
+	if e.trial == nil {
+		return nil
+	}
+	var errs []error
+	for _, s := range e.trial.senders {
+		if !s.done {
+			errs = append(errs, e.halt(ctx, e.trial, s))
+		}
+	}
+	return errors.Join(errs...)
+}
