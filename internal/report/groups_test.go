@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,5 +41,26 @@ func TestGroupsAndResets(t *testing.T) {
 	}
 	if markdown, err := d.markdown(); err != nil || !strings.Contains(string(markdown), "reset time min, ms | reset time avg, ms") {
 		t.Errorf("%v\n%s", err, markdown)
+	}
+}
+
+// What each group received stands below the table, and a loss is told of all that
+// the receivers should have got.
+func TestGroupsOfARow(t *testing.T) {
+	row := v1alpha1.ResultRow{
+		Method: v1alpha1.MethodThroughput, Sent: 100, Received: 390, Lost: 10,
+		Multicast: &v1alpha1.MulticastSummary{Groups: 2, Receivers: 4, MinFramesPerSecond: 1900, MaxFramesPerSecond: 2000},
+	}
+	want := []string{"each of 2 groups received 1,900 to 2,000 frames/s at its 4 receivers together", "lost 10 of 400 frames (2.5%)"}
+	if got := rowNotes(row); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	row.Lost, row.Multicast.Receivers, row.Multicast.MinFramesPerSecond = 0, 1, 2000
+	if got := rowNotes(row); !slices.Equal(got, []string{"each of 2 groups received 2,000 frames/s"}) {
+		t.Errorf("%q", got)
+	}
+	row.Multicast.Groups = 1
+	if got := rowNotes(row); len(got) > 0 {
+		t.Errorf("%q: one group is the whole row", got)
 	}
 }

@@ -258,6 +258,10 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 		notes = append(notes, fmt.Sprintf("receive rate of %s to %s frames/s in %s sampling intervals, %s on average",
 			group(s.MinReceivedFramesPerSecond), group(s.MaxReceivedFramesPerSecond), group(int64(s.Samples)), group(s.AvgReceivedFramesPerSecond)))
 	}
+	// At a load of the test's own, equal groups get what they were sent.
+	if m := row.Multicast; m != nil && m.Groups > 1 && (row.Method == v1alpha1.MethodThroughput || m.MinFrames < m.MaxFrames) {
+		notes = append(notes, groupRates(m))
+	}
 	if row.GroupDelay != nil {
 		notes = append(notes, portDelays(row.GroupDelay)...)
 	}
@@ -267,7 +271,8 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 	// The runner's message about a loss says the same with more words; where a
 	// method measures loss or order, its columns do.
 	if row.Lost > 0 && row.LossPPM == nil && row.Reset == nil && !strings.Contains(row.Message, "lost") {
-		notes = append(notes, fmt.Sprintf("lost %s of %s frames (%s)", group(row.Lost), group(row.Sent), share(row.Lost, row.Sent)))
+		expected := row.Received + row.Lost // More than were sent, where a frame has many receivers.
+		notes = append(notes, fmt.Sprintf("lost %s of %s frames (%s)", group(row.Lost), group(expected), share(row.Lost, expected)))
 	}
 	if row.Duplicate > 0 {
 		notes = append(notes, group(row.Duplicate)+" duplicate frames")
@@ -280,6 +285,19 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 		notes = append(notes, note)
 	}
 	return notes
+}
+
+// groupRates says what each of several multicast groups received.
+func groupRates(m *v1alpha1.MulticastSummary) string {
+	rate := group(m.MinFramesPerSecond)
+	if m.MaxFramesPerSecond > m.MinFramesPerSecond {
+		rate += " to " + group(m.MaxFramesPerSecond)
+	}
+	where := ""
+	if m.Receivers > 1 {
+		where = fmt.Sprintf(" at its %s receivers together", group(int64(m.Receivers)))
+	}
+	return fmt.Sprintf("each of %s groups received %s frames/s%s", group(int64(m.Groups)), rate, where)
 }
 
 // maxDelaysListed is how many ports a note lists; the JSON has more of them.
