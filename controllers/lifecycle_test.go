@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -106,11 +107,13 @@ func deviceIsLate(w *world) {
 	w.kubelet.hold("device-up")
 	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
 	pod := w.appears("b", "device-up")
-	create(w.t, w.c, warning(pod, "FailedMount", "hostPath type check failed: /var/run/docker.sock is not a socket file"))
+	failed, starts := warning(pod, "FailedMount", "hostPath type check failed: /var/run/docker.sock is not a socket file"), warning(pod, "Unhealthy", "Readiness probe failed")
+	starts.Count, starts.LastTimestamp = 1, metav1.Now()
+	create(w.t, w.c, failed, starts)
 	w.says("b", v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceStarting)
 	w.pass(3 * time.Minute)
 	b := w.reaches("b", v1alpha1.PhaseError)
-	w.Expect(b.Status.Message).To(And(ContainSubstring("within 3m0s"), ContainSubstring("docker.sock is not a socket file")))
+	w.Expect(b.Status.Message).To(And(ContainSubstring("within 3m0s"), ContainSubstring("docker.sock is not a socket file"), Not(ContainSubstring("Unhealthy"))))
 	w.bedIsClean("frr")
 }
 

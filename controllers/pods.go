@@ -95,7 +95,7 @@ func (b *base) waitsFor(ctx context.Context, pod *corev1.Pod) string {
 	var latest *corev1.Event
 	for i := range events.Items {
 		e := &events.Items[i]
-		if e.Type == corev1.EventTypeWarning && (latest == nil || latest.LastTimestamp.Before(&e.LastTimestamp)) {
+		if e.Type == corev1.EventTypeWarning && !starts(e) && (latest == nil || latest.LastTimestamp.Before(&e.LastTimestamp)) {
 			latest = e
 		}
 	}
@@ -104,6 +104,10 @@ func (b *base) waitsFor(ctx context.Context, pod *corev1.Pod) string {
 	}
 	return fmt.Sprintf("pod %s: %s: %s", pod.Name, latest.Reason, lastWords(latest.Message))
 }
+
+// starts says that a warning is only about a program that does not listen yet: a
+// probe finds that once or twice of any program that starts.
+func starts(e *corev1.Event) bool { return e.Reason == "Unhealthy" && e.Count < 3 }
 
 func endOfLast(c corev1.ContainerStatus) string {
 	if t := c.LastTerminationState.Terminated; t != nil {
