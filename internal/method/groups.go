@@ -60,35 +60,15 @@ func receivers(groups []multicastGroup) []int {
 // memberships of the ports of groups, of one family: consecutive groups of a port
 // are one.
 func (l *Lab) memberships(groups []multicastGroup) []traffic.Membership {
-	var all []traffic.Membership
-	last := map[int]int{}
+	members := plan.Plan{Ports: l.plan.Ports}
 	for _, g := range groups {
-		for _, port := range g.ports {
-			if i, ok := last[port]; ok && after(all[i]) == g.address {
-				all[i].Count++
-				continue
-			}
-			last[port] = len(all)
-			all = append(all, traffic.Membership{Port: l.plan.Ports[port].Name, Group: g.address, Count: 1})
-		}
+		members.Streams = append(members.Streams, plan.Stream{Rx: g.ports, Headers: traffic.Headers{DstIP: g.address}})
 	}
+	all := members.Memberships()
 	slices.SortStableFunc(all, func(a, b traffic.Membership) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), a.Group.Compare(b.Group))
 	})
 	return all
-}
-
-// after is the group that follows those of a membership.
-func after(m traffic.Membership) netip.Addr {
-	tail := m.Group.AsSlice()
-	carry := uint64(m.Count)
-	for i := len(tail) - 1; i >= 0 && carry > 0; i-- {
-		carry += uint64(tail[i])
-		tail[i] = byte(carry)
-		carry >>= 8
-	}
-	next, _ := netip.AddrFromSlice(tail)
-	return next
 }
 
 func (l *Lab) join(ctx context.Context, groups []multicastGroup) (traffic.Moments, error) {

@@ -265,7 +265,7 @@ func TestMembershipsAreRanges(t *testing.T) {
 		{Group: netip.MustParseAddr("225.1.1.255"), Count: 1}: "225.1.2.0", {Group: netip.MustParseAddr("225.1.1.1"), Count: 65536}: "225.2.1.1",
 		{Group: netip.MustParseAddr("ff1e::1"), Count: 65535}: "ff1e::1:0",
 	} {
-		if got := after(m).String(); got != want {
+		if got := m.End().String(); got != want {
 			t.Errorf("after %+v comes %s, want %s", m, got, want)
 		}
 	}

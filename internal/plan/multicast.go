@@ -43,7 +43,7 @@ func (p Plan) Memberships() []traffic.Membership {
 			continue
 		}
 		for _, port := range s.Rx {
-			if i, ok := last[port]; ok && after(all[i]) == group {
+			if i, ok := last[port]; ok && all[i].End() == group {
 				all[i].Count++
 				continue
 			}
@@ -52,23 +52,4 @@ func (p Plan) Memberships() []traffic.Membership {
 		}
 	}
 	return all
-}
-
-// after is the group that follows a membership.
-func after(m traffic.Membership) netip.Addr { return offset(m.Group, m.Count) }
-
-// offset is the address n after another one, invalid beyond the last.
-func offset(a netip.Addr, n uint32) netip.Addr {
-	b := a.AsSlice()
-	carry := uint64(n)
-	for i := len(b) - 1; i >= 0 && carry > 0; i-- {
-		carry += uint64(b[i])
-		b[i] = byte(carry)
-		carry >>= 8
-	}
-	if carry > 0 {
-		return netip.Addr{}
-	}
-	sum, _ := netip.AddrFromSlice(b)
-	return sum
 }

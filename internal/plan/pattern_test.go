@@ -197,7 +197,7 @@ func TestOffset(t *testing.T) {
 		{"225.1.1.1", 0, "225.1.1.1"}, {"225.1.1.1", 255, "225.1.2.0"}, {"225.255.255.255", 1, "226.0.0.0"},
 		{"255.255.255.255", 1, "invalid IP"}, {"ff1e::ffff:ffff", 1, "ff1e::1:0:0"}, {"225.1.1.1", 1 << 24, "226.1.1.1"},
 	} {
-		if got := offset(netip.MustParseAddr(tc.from), tc.n); got.String() != tc.want {
+		if got := traffic.Above(netip.MustParseAddr(tc.from), tc.n); got.String() != tc.want {
 			t.Errorf("%s and %d: %s, want %s", tc.from, tc.n, got, tc.want)
 		}
 	}

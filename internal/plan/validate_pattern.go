@@ -208,7 +208,7 @@ func validateNToN(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports
 
 // validateLastGroup refuses groups that count up beyond the last one.
 func validateLastGroup(given v1alpha1.GroupAddress, count int, ipv6 bool, path *field.Path) field.ErrorList {
-	last := offset(FirstGroup(given, ipv6), uint32(count-1))
+	last := traffic.Above(FirstGroup(given, ipv6), uint32(count-1))
 	if last.IsValid() && last.IsMulticast() {
 		return nil
 	}

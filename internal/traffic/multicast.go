@@ -14,6 +14,25 @@ type Membership struct {
 	Source netip.Addr
 }
 
+// End is the group that follows the last one; invalid where none does.
+func (m Membership) End() netip.Addr { return Above(m.Group, m.Count) }
+
+// Above is the address n above another one, invalid beyond the last.
+func Above(a netip.Addr, n uint32) netip.Addr {
+	b := a.AsSlice()
+	carry := uint64(n)
+	for i := len(b) - 1; i >= 0 && carry > 0; i-- {
+		carry += uint64(b[i])
+		b[i] = byte(carry)
+		carry >>= 8
+	}
+	if carry > 0 {
+		return netip.Addr{}
+	}
+	sum, _ := netip.AddrFromSlice(b)
+	return sum
+}
+
 // Moments says for every port when something happened to it, in nanoseconds of
 // the clock of the port's host. They are only compared with those of the same
 // port.

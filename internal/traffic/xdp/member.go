@@ -87,7 +87,7 @@ func (m *member) change(memberships []traffic.Membership, change func(*membershi
 	var records []membership.Record
 	for _, c := range memberships {
 		for n := range c.Count {
-			records = append(records, change(&m.groups, nth(c.Group, n), c.Source))
+			records = append(records, change(&m.groups, traffic.Above(c.Group, n), c.Source))
 		}
 	}
 	return m.host.Reports(records)

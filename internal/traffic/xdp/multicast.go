@@ -68,22 +68,10 @@ func (e *Engine) checkMembership(m traffic.Membership) error {
 		return fmt.Errorf("port %s is not one of this engine", m.Port)
 	case m.Count < 1 || m.Count > maxGroups:
 		return fmt.Errorf("%d groups from %v on %s: want 1 to %d", m.Count, m.Group, m.Port, maxGroups)
-	case !m.Group.IsMulticast() || !nth(m.Group, m.Count-1).IsMulticast():
+	case !m.Group.IsMulticast() || !traffic.Above(m.Group, m.Count-1).IsMulticast():
 		return fmt.Errorf("%d groups from %v on %s: not all are multicast addresses", m.Count, m.Group, m.Port)
 	case m.Source.IsValid() && (m.Source.Is4() != m.Group.Is4() || m.Source.IsMulticast() || m.Source.IsUnspecified()):
 		return fmt.Errorf("source %v of %v on %s: want a sender's address of the same family", m.Source, m.Group, m.Port)
 	}
 	return nil
-}
-
-// nth is the address n above another one.
-func nth(a netip.Addr, n uint32) netip.Addr {
-	b := a.AsSlice()
-	for i := len(b) - 1; i >= 0 && n > 0; i-- {
-		n += uint32(b[i])
-		b[i] = byte(n)
-		n >>= 8
-	}
-	sum, _ := netip.AddrFromSlice(b)
-	return sum
 }
