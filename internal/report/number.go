@@ -5,19 +5,16 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // group writes a number with a comma between thousands.
 func group(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	sign := ""
 	if n < 0 {
-		sign, digits = "-", digits[1:]
+		return "-" + traffic.Grouped(uint64(-n))
 	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
+	return traffic.Grouped(n)
 }
 
 // quantity writes how many there are of something whose plural ends in s.
