@@ -140,7 +140,7 @@ func (l *Lab) atLoad(ctx context.Context, step plan.Step, acts ...action) (Outco
 // fixed runs one trial at a load, and reports what must be said of every trial:
 // that nothing came back, and that the tester fell short.
 func (l *Lab) fixed(ctx context.Context, step plan.Step, ppm int64, acts ...action) (Outcome, error) {
-	t, err := l.trial(ctx, step, ppm, step.TrialDuration, search.Bracket{}, acts...)
+	t, err := l.Trial(ctx, step, ppm, step.TrialDuration, search.Bracket{}, acts...)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -97,13 +97,8 @@ func (l *Lab) AddHints(hints ...search.Hint) { l.hints = append(l.hints, hints..
 // Trial runs one trial at ppm parts per million of line rate. When the tester
 // only just fell short of the load, or lost frames itself, or when one of its links
 // was disturbed, the trial is void and run once more: such a moment says nothing
-// about the device.
-func (l *Lab) Trial(ctx context.Context, step plan.Step, ppm int64, d time.Duration, bracket search.Bracket) (*Trial, error) {
-	return l.trial(ctx, step, ppm, d, bracket)
-}
-
-// trial is Trial with something that happens in it.
-func (l *Lab) trial(ctx context.Context, step plan.Step, ppm int64, d time.Duration, bracket search.Bracket, acts ...action) (*Trial, error) {
+// about the device. Acts are what happens in it beside sending.
+func (l *Lab) Trial(ctx context.Context, step plan.Step, ppm int64, d time.Duration, bracket search.Bracket, acts ...action) (*Trial, error) {
 	loads, err := l.plan.Loads(step.FrameSize, ppm)
 	if err != nil {
 		return nil, err

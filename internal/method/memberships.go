@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/big"
 	"net/netip"
 	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -88,14 +86,7 @@ func (t *Trial) multicast() *v1alpha1.MulticastSummary {
 }
 
 // perSecond is a number of frames over the time that sending took, in frames/s.
-func (t *Trial) perSecond(frames int64) int64 {
-	took := max(t.Duration, t.TxTime)
-	if took <= 0 {
-		return 0
-	}
-	rate := new(big.Rat).SetFrac(big.NewInt(frames), big.NewInt(int64(took)))
-	return frame.Round(rate.Mul(rate, big.NewRat(int64(time.Second), 1)))
-}
+func (t *Trial) perSecond(frames int64) int64 { return perSecond(frames, max(t.Duration, t.TxTime)) }
 
 // hostsOf is how many frames of a stream it takes to show the device all of its
 // addresses.

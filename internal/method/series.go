@@ -3,11 +3,9 @@ package method
 import (
 	"context"
 	"fmt"
-	"math/big"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -72,7 +70,7 @@ func (s *sampler) series(points int) *v1alpha1.RateSeries {
 		if (i+1)%each > 0 && i+1 < len(all) {
 			continue
 		}
-		p := v1alpha1.RatePoint{OffsetMilliseconds: sample.At.Milliseconds(), SentFramesPerSecond: perSecond(begin.Sent, sample.Sent, sample.At-begin.At), ReceivedFramesPerSecond: received(begin, sample)}
+		p := v1alpha1.RatePoint{OffsetMilliseconds: sample.At.Milliseconds(), SentFramesPerSecond: increase(begin.Sent, sample.Sent, sample.At-begin.At), ReceivedFramesPerSecond: received(begin, sample)}
 		if rates.count > 1 {
 			p.MinReceivedFramesPerSecond = &[]int64{rates.min}[0]
 		}
@@ -84,9 +82,7 @@ func (s *sampler) series(points int) *v1alpha1.RateSeries {
 }
 
 // received is the receive rate between two samples, in frames/s.
-func received(a, b traffic.Sample) int64 { return perSecond(a.Received, b.Received, b.At-a.At) }
+func received(a, b traffic.Sample) int64 { return increase(a.Received, b.Received, b.At-a.At) }
 
-func perSecond(from, to uint64, d time.Duration) int64 {
-	n := new(big.Int).SetUint64(max(to, from) - from)
-	return frame.Round(new(big.Rat).SetFrac(n.Mul(n, big.NewInt(int64(time.Second))), big.NewInt(int64(d))))
-}
+// increase is the rate between two counts that were taken d apart, in frames/s.
+func increase(from, to uint64, d time.Duration) int64 { return perSecond(int64(max(to, from)-from), d) }

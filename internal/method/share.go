@@ -19,6 +19,15 @@ func sharePPM(part, whole uint64) int64 {
 	return max(1, frame.Round(share.Mul(share, big.NewRat(v1alpha1.PPM, 1))))
 }
 
+// perSecond is a number of frames over a time, in frames/s; 0 over none.
+func perSecond(frames int64, d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	rate := new(big.Rat).SetFrac(big.NewInt(frames), big.NewInt(int64(d)))
+	return frame.Round(rate.Mul(rate, big.NewRat(int64(time.Second), 1)))
+}
+
 // receivedRate is the forwarding rate of a trial in frames/s: what was received
 // over the time that sending took.
 func receivedRate(t *Trial) int64 { return t.perSecond(int64(t.Received)) }
