@@ -251,12 +251,14 @@ type BackToBackDevice struct {
 
 // EngineKind names a traffic engine.
 //
-// +kubebuilder:validation:Enum=xdp;sim
+// +kubebuilder:validation:Enum=xdp;trex;sim
 type EngineKind string
 
 const (
 	// EngineXDP sends and receives in the Linux kernel, on any interface.
 	EngineXDP EngineKind = "xdp"
+	// EngineTRex drives a TRex server, on DPDK or on packet sockets.
+	EngineTRex EngineKind = "trex"
 	// EngineSim models device and tester in simulated time.
 	EngineSim EngineKind = "sim"
 )
@@ -265,10 +267,15 @@ const (
 // other than the chosen one are refused.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.sim) || self.kind == 'sim'",message="sim is given but kind is not sim: remove sim, or set kind to sim"
+// +kubebuilder:validation:XValidation:rule="has(self.trex) == (self.kind == 'trex')",messageExpression="has(self.trex) ? 'trex is given but kind is not trex: remove trex, or set kind to trex' : 'kind is trex and trex is not given: add trex with hugePages or software'"
 type Engine struct {
-	// kind is xdp (any Linux interface) or sim (a modelled device).
+	// kind is xdp (any Linux interface), trex (a TRex server, for the line rate of
+	// fast network cards) or sim (a modelled device).
 	// +required
 	Kind EngineKind `json:"kind"`
+	// trex holds the settings of the engine trex.
+	// +optional
+	TRex *TRexEngine `json:"trex,omitempty"`
 	// sim holds the settings of the engine sim.
 	// +optional
 	Sim *SimEngine `json:"sim,omitempty"`
@@ -334,26 +341,6 @@ type Port struct {
 	// +kubebuilder:validation:items:MaxLength=45
 	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",messageExpression="'\"' + self + '\" is not an address, such as 198.18.1.1'"
 	Gateways []string `json:"gateways,omitempty"`
-}
-
-// Attachment moves an interface into a traffic pod: exactly one of its members
-// is given.
-//
-// +kubebuilder:validation:ExactlyOneOf=hostDevice
-type Attachment struct {
-	// hostDevice moves an existing interface of the node.
-	// +optional
-	HostDevice *HostDeviceAttachment `json:"hostDevice,omitempty"`
-}
-
-// HostDeviceAttachment names an interface of the node.
-type HostDeviceAttachment struct {
-	// interface is the interface's name on the node, such as nd-p1.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=15
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9_.:-]+$')",messageExpression="'\"' + self + '\" is not an interface name'"
-	Interface string `json:"interface"`
 }
 
 // TestBedStatus is what the operator knows about a bed.

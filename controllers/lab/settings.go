@@ -10,7 +10,10 @@ type Settings struct {
 	Image string
 	// DeviceImage starts virtual devices; it holds containerlab beside nodrop.
 	DeviceImage string
-	// PullPolicy of both images.
+	// TRexImage is the TRex server, for beds with the engine trex that name no image of
+	// their own; empty where the lab has none.
+	TRexImage string
+	// PullPolicy of all images.
 	PullPolicy corev1.PullPolicy
 }
 

@@ -24,7 +24,7 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	}
 	engine, ok := capability.Of(string(bed.Spec.Engine.Kind))
 	if !ok {
-		kinds := []v1alpha1.EngineKind{v1alpha1.EngineXDP, v1alpha1.EngineSim}
+		kinds := []v1alpha1.EngineKind{v1alpha1.EngineXDP, v1alpha1.EngineTRex, v1alpha1.EngineSim}
 		return field.ErrorList{field.NotSupported(bedPath(bed).Child("engine", "kind"), bed.Spec.Engine.Kind, kinds)}
 	}
 	ports, _ := Ports(bed)

@@ -132,7 +132,7 @@ func validateLatency(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, be
 			continue
 		}
 		path := field.NewPath("spec", "tests").Index(i).Child("latency")
-		if !engine.PerFrameLatency {
+		if !engine.PerFrameLatency && !engine.SampledLatency {
 			errs = append(errs, field.Invalid(path, test.Name,
 				fmt.Sprintf("engine %s of test bed %s does not measure latency: choose a bed with another engine", bed.Spec.Engine.Kind, bed.Name)))
 			continue

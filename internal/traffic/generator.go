@@ -56,7 +56,7 @@ type Clock interface {
 
 // Info describes a generator.
 type Info struct {
-	// Engine is the engine's kind: xdp, sim.
+	// Engine is the engine's kind: xdp, trex, sim.
 	Engine string
 	// Detail says how the engine sends and receives, in words for the report.
 	Detail string
@@ -97,6 +97,9 @@ type Capabilities struct {
 	MinFrameSize, MaxFrameSize int
 	// PerFrameLatency says that the latency of every frame is measured.
 	PerFrameLatency bool
+	// SampledLatency says that the latency of a share of each stream's frames is
+	// measured, which travel among the others.
+	SampledLatency bool
 	// CrossHostLatency says that latency between ports of different hosts is
 	// meaningful (a common clock).
 	CrossHostLatency bool

@@ -7,6 +7,18 @@ type Config struct {
 	Node string `json:"node"`
 	// Ports that the agent owns.
 	Ports []PortConfig `json:"ports"`
+	// TRex says that the ports belong to a TRex server in the same pod; without it the
+	// agent holds them itself, with the engine xdp.
+	TRex *TRexConfig `json:"trex,omitempty"`
+}
+
+// TRexConfig tells an agent of the TRex server beside it. The first port of the
+// configuration is port 0 of the server, and so on.
+type TRexConfig struct {
+	// Endpoint of the server's RPC, such as tcp://127.0.0.1:4501.
+	Endpoint string `json:"endpoint"`
+	// TimedFramesPerSecond is how many frames of each stream are timed in a second.
+	TimedFramesPerSecond int `json:"timedFramesPerSecond"`
 }
 
 // PortConfig is one port of an agent.

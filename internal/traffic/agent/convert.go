@@ -35,6 +35,7 @@ func infoToWire(i traffic.Info, arms bool) *agentpb.InfoResponse {
 			Ordering:         c.Ordering,
 			Multicast:        c.Multicast,
 			Mpls:             c.MPLS,
+			SampledLatency:   c.SampledLatency,
 			LatencyType:      c.LatencyType,
 			Arms:             arms,
 		},
@@ -62,6 +63,7 @@ func infoFromWire(w *agentpb.InfoResponse) (traffic.Info, error) {
 			Ordering:         c.GetOrdering(),
 			Multicast:        c.GetMulticast(),
 			MPLS:             c.GetMpls(),
+			SampledLatency:   c.GetSampledLatency(),
 			LatencyType:      c.GetLatencyType(),
 		},
 	}

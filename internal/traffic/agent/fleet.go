@@ -125,6 +125,7 @@ func mergeInfo(infos []traffic.Info, order []string) (traffic.Info, error) {
 		c.MinFrameSize = max(c.MinFrameSize, other.MinFrameSize)
 		c.MaxFrameSize = min(c.MaxFrameSize, other.MaxFrameSize)
 		c.PerFrameLatency = c.PerFrameLatency && other.PerFrameLatency
+		c.SampledLatency = c.SampledLatency && other.SampledLatency
 		c.CrossHostLatency = c.CrossHostLatency && other.CrossHostLatency
 		c.Ordering = c.Ordering && other.Ordering
 		c.Multicast = c.Multicast && other.Multicast

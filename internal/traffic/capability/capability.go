@@ -16,6 +16,14 @@ var byKind = map[string]traffic.Capabilities{
 		MPLS:            true,
 		LatencyType:     "from the transmit program, which writes the frame, to the receive program on the XDP hook (kernel timestamps of one clock)",
 	},
+	"trex": {
+		// One counter less than the smallest card's: see the engine's Info.
+		MaxStreams:     127,
+		MinFrameSize:   64,
+		MaxFrameSize:   9216,
+		SampledLatency: true,
+		LatencyType:    "from the transmit core of TRex, which writes the time into the frame, to its receive core (the processor's clock, of one server), of timed frames that travel among the others",
+	},
 	"sim": {
 		MaxStreams:       65536,
 		MinFrameSize:     64,

@@ -379,11 +379,12 @@ type Capabilities struct {
 	Ordering         bool                   `protobuf:"varint,6,opt,name=ordering,proto3" json:"ordering,omitempty"`
 	LatencyType      string                 `protobuf:"bytes,7,opt,name=latency_type,json=latencyType,proto3" json:"latency_type,omitempty"`
 	// arms says that the engine can be joined with others.
-	Arms          bool `protobuf:"varint,8,opt,name=arms,proto3" json:"arms,omitempty"`
-	Multicast     bool `protobuf:"varint,9,opt,name=multicast,proto3" json:"multicast,omitempty"`
-	Mpls          bool `protobuf:"varint,10,opt,name=mpls,proto3" json:"mpls,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Arms           bool `protobuf:"varint,8,opt,name=arms,proto3" json:"arms,omitempty"`
+	Multicast      bool `protobuf:"varint,9,opt,name=multicast,proto3" json:"multicast,omitempty"`
+	Mpls           bool `protobuf:"varint,10,opt,name=mpls,proto3" json:"mpls,omitempty"`
+	SampledLatency bool `protobuf:"varint,11,opt,name=sampled_latency,json=sampledLatency,proto3" json:"sampled_latency,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Capabilities) Reset() {
@@ -482,6 +483,13 @@ func (x *Capabilities) GetMulticast() bool {
 func (x *Capabilities) GetMpls() bool {
 	if x != nil {
 		return x.Mpls
+	}
+	return false
+}
+
+func (x *Capabilities) GetSampledLatency() bool {
+	if x != nil {
+		return x.SampledLatency
 	}
 	return false
 }
@@ -2271,7 +2279,7 @@ const file_agent_proto_rawDesc = "" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\x12\x16\n" +
 	"\x06driver\x18\x03 \x01(\tR\x06driver\x12\x10\n" +
 	"\x03mac\x18\x04 \x01(\fR\x03mac\x12\x14\n" +
-	"\x05notes\x18\x05 \x03(\tR\x05notes\"\xda\x02\n" +
+	"\x05notes\x18\x05 \x03(\tR\x05notes\"\x83\x03\n" +
 	"\fCapabilities\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x03R\n" +
 	"maxStreams\x12$\n" +
@@ -2284,7 +2292,8 @@ const file_agent_proto_rawDesc = "" +
 	"\x04arms\x18\b \x01(\bR\x04arms\x12\x1c\n" +
 	"\tmulticast\x18\t \x01(\bR\tmulticast\x12\x12\n" +
 	"\x04mpls\x18\n" +
-	" \x01(\bR\x04mpls\"]\n" +
+	" \x01(\bR\x04mpls\x12'\n" +
+	"\x0fsampled_latency\x18\v \x01(\bR\x0esampledLatency\"]\n" +
 	"\x0eResolveRequest\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\fR\x04addr\x12#\n" +

@@ -1,0 +1,65 @@
+package v1alpha1
+
+import "k8s.io/apimachinery/pkg/api/resource"
+
+// TRexEngine holds the settings of the engine trex: a TRex server in every traffic
+// pod, beside NoDrop's agent.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.hugePages) != has(self.software)",messageExpression="has(self.hugePages) ? 'hugePages and software are both given: keep hugePages for DPDK on network cards, or software for packet sockets on any interface' : 'engine.trex needs hugePages, for DPDK on network cards, or software, for packet sockets on any interface: give one of them'"
+type TRexEngine struct {
+	// image of the TRex server, as Dockerfile.trex makes it. Without it the one that
+	// the operator was installed with is used.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+	// cpus is how many processors each TRex server has for itself, 3 to 256: one
+	// directs, one receives what is timed, the others send. 4 without it; 2 are
+	// enough with software.
+	// +optional
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=256
+	CPUs *int32 `json:"cpus,omitempty"`
+	// memory of each TRex server beside its huge pages; 2Gi without it, 1Gi with
+	// software.
+	// +optional
+	Memory *resource.Quantity `json:"memory,omitempty"`
+	// hugePages of each TRex server, which DPDK keeps frames in.
+	// +optional
+	HugePages *TRexHugePages `json:"hugePages,omitempty"`
+	// software sends and receives through the kernel's packet sockets, on any
+	// interface and without huge pages. It is for functional tests: it sends some
+	// hundred thousand frames per second.
+	// +optional
+	Software *TRexSoftware `json:"software,omitempty"`
+	// timedFramesPerSecond is how many frames of each stream are timed in a second, 1
+	// to 100000; 1000 without it. TRex receives timed frames with one processor, so
+	// that it cannot time all.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	TimedFramesPerSecond *int32 `json:"timedFramesPerSecond,omitempty"`
+}
+
+// TRexHugePages are huge pages of the node.
+type TRexHugePages struct {
+	// pageSize is the size of one page: 2Mi or 1Gi.
+	// +required
+	// +kubebuilder:validation:Enum="2Mi";"1Gi"
+	PageSize string `json:"pageSize"`
+	// total is the size of all pages together, such as 4Gi.
+	// +required
+	Total resource.Quantity `json:"total"`
+}
+
+// TRexSoftware holds the settings of TRex on packet sockets.
+type TRexSoftware struct {
+	// ringFrames is how many frames the ring between kernel and TRex holds per port
+	// and direction, a multiple of 32 from 512 to 131072; 16384 without it. Small
+	// rings drop.
+	// +optional
+	// +kubebuilder:validation:Minimum=512
+	// +kubebuilder:validation:Maximum=131072
+	// +kubebuilder:validation:MultipleOf=32
+	RingFrames *int32 `json:"ringFrames,omitempty"`
+}

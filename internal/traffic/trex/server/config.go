@@ -1,0 +1,37 @@
+package server
+
+// Config says what server is to be started. The operator writes it as JSON into
+// the Secret that is mounted into the traffic pod.
+type Config struct {
+	// Dir holds the server's binary, _t-rex-64, and what it loads.
+	Dir string `json:"dir"`
+	// Ports of the server, in the order of their numbers.
+	Ports []Port `json:"ports"`
+	// Software runs on packet sockets, without huge pages; nil for DPDK drivers.
+	Software *Software `json:"software,omitempty"`
+	// HugePagesMiB is how much memory in huge pages the server may take, in MiB; 0 with
+	// Software.
+	HugePagesMiB int `json:"hugePagesMiB,omitempty"`
+	// RPCPort is where the server answers, on loopback only; the port below it is
+	// where it publishes.
+	RPCPort int `json:"rpcPort"`
+}
+
+// Port is one port of the server.
+type Port struct {
+	// Name of the port in the bed.
+	Name string `json:"name"`
+	// Interface of the pod, for packet sockets. A card that is bound to the kernel's
+	// driver has it too.
+	Interface string `json:"interface,omitempty"`
+	// Resource is the device plugin's name for the card; its PCI address is in the
+	// environment variable that the plugin makes of that name. Ports with the same
+	// resource take the addresses of the variable in turn.
+	Resource string `json:"resource,omitempty"`
+}
+
+// Software holds the settings of packet sockets.
+type Software struct {
+	// RingFrames is how many frames the ring holds per port and direction.
+	RingFrames int `json:"ringFrames"`
+}
