@@ -396,13 +396,12 @@ type LatencySummary struct {
 	// p999Ns is the 99.9th percentile.
 	// +optional
 	P999Ns int64 `json:"p999Ns"`
-	// jitterAvgNs is the mean jitter; absent where no two consecutive frames were
-	// timed.
+	// jitterAvgNs is the mean jitter.
 	// +optional
-	JitterAvgNs *int64 `json:"jitterAvgNs,omitempty"`
-	// jitterMaxNs is the highest jitter; absent as jitterAvgNs is.
+	JitterAvgNs int64 `json:"jitterAvgNs"`
+	// jitterMaxNs is the highest jitter.
 	// +optional
-	JitterMaxNs *int64 `json:"jitterMaxNs,omitempty"`
+	JitterMaxNs int64 `json:"jitterMaxNs"`
 }
 
 // ResultEnvironment says with what a result was made, so that somebody else can

@@ -14,7 +14,7 @@ func twoVariants() []v1alpha1.ResultRow {
 	row := func(variant v1alpha1.VariantName, test string, method v1alpha1.Method, load v1alpha1.Load, fps, avg, highest int64) v1alpha1.ResultRow {
 		return v1alpha1.ResultRow{
 			Test: test, Variant: variant, Method: method, FrameSize: 64, Load: load, FramesPerSecond: fps, LineRatePPM: fps, Sent: 10, Received: 10,
-			Latency:  &v1alpha1.LatencySummary{MinNs: 100, AvgNs: avg, MaxNs: highest, JitterAvgNs: new(int64(7)), JitterMaxNs: new(int64(70))},
+			Latency:  &v1alpha1.LatencySummary{MinNs: 100, AvgNs: avg, MaxNs: highest, JitterAvgNs: 7, JitterMaxNs: 70},
 			Validity: v1alpha1.ValidityValid,
 		}
 	}
@@ -54,21 +54,6 @@ func TestDifferencesOfVariants(t *testing.T) {
 	}
 	if !slices.Equal(first.Notes, []string{"measured at different loads: off at 0.1%, on at 0.09%"}) || second.Notes != nil {
 		t.Errorf("notes %q and %q", first.Notes, second.Notes)
-	}
-}
-
-// Jitter that an engine did not measure has no difference, and the reason is told.
-func TestDifferenceOfUnknownJitter(t *testing.T) {
-	rows := twoVariants()
-	for i := range rows {
-		rows[i].Latency.JitterAvgNs, rows[i].Latency.JitterMaxNs = nil, nil
-	}
-	first := Differences([]v1alpha1.VariantName{"off", "on"}, rows)[0]
-	if first.Deltas.JitterAvgNs != nil || first.Deltas.JitterMaxNs != nil || first.Deltas.LatencyAvgNs == nil {
-		t.Errorf("%+v", first.Deltas)
-	}
-	if !slices.Contains(first.Notes, "on: the engine does not time consecutive frames") {
-		t.Errorf("notes %q", first.Notes)
 	}
 }
 

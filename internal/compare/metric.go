@@ -43,19 +43,11 @@ func valueOf(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
 	case metric == latencyMin:
 		return row.Latency.MinNs, ""
 	case metric == jitterAvg:
-		return jitter(row.Latency.JitterAvgNs)
+		return row.Latency.JitterAvgNs, ""
 	case metric == jitterMax:
-		return jitter(row.Latency.JitterMaxNs)
+		return row.Latency.JitterMaxNs, ""
 	}
 	return row.Latency.AvgNs, ""
-}
-
-// jitter is one that may not be known.
-func jitter(ns *int64) (value int64, why string) {
-	if ns == nil {
-		return 0, "the engine does not time consecutive frames"
-	}
-	return *ns, ""
 }
 
 func reason(text, message string) string {

@@ -38,7 +38,7 @@ func (d *Document) calibrated() []string {
 		line := fmt.Sprintf("%d B: %s %s of line rate, %s frames/s", f.FrameSize, limit, v1alpha1.FormatPPM(f.LineRatePPM), group(f.FramesPerSecond))
 		if l := f.Latency; l != nil {
 			line += fmt.Sprintf("; at %s latency %s / %s / %s µs (min / avg / max), jitter %s / %s µs (avg / max)",
-				v1alpha1.FormatPPM(f.LatencyLoadPPM), micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), known(l.JitterAvgNs), known(l.JitterMaxNs))
+				v1alpha1.FormatPPM(f.LatencyLoadPPM), micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), micros(l.JitterAvgNs), micros(l.JitterMaxNs))
 		}
 		lines = append(lines, line)
 	}

@@ -31,12 +31,12 @@ func jitterByLoad(rows []v1alpha1.ResultRow) []jitterTable {
 		return nil
 	}
 	return []jitterTable{
-		jitterOf("Average", rows, loads, func(l *v1alpha1.LatencySummary) *int64 { return l.JitterAvgNs }),
-		jitterOf("Maximum", rows, loads, func(l *v1alpha1.LatencySummary) *int64 { return l.JitterMaxNs }),
+		jitterOf("Average", rows, loads, func(l *v1alpha1.LatencySummary) int64 { return l.JitterAvgNs }),
+		jitterOf("Maximum", rows, loads, func(l *v1alpha1.LatencySummary) int64 { return l.JitterMaxNs }),
 	}
 }
 
-func jitterOf(what string, rows []v1alpha1.ResultRow, loads []v1alpha1.Load, jitter func(*v1alpha1.LatencySummary) *int64) jitterTable {
+func jitterOf(what string, rows []v1alpha1.ResultRow, loads []v1alpha1.Load, jitter func(*v1alpha1.LatencySummary) int64) jitterTable {
 	t := jitterTable{title: what + " jitter by load", grid: &grid{columns: []column{{"frame", "bytes", false}}}}
 	for _, load := range loads {
 		t.grid.columns = append(t.grid.columns, column{"at load, us", string(load), false})
@@ -57,16 +57,8 @@ func jitterOf(what string, rows []v1alpha1.ResultRow, loads []v1alpha1.Load, jit
 			cells[i] = "NA"
 			t.caption = "NA: frames were lost at this load."
 		case row.Latency != nil:
-			cells[i] = known(jitter(row.Latency))
+			cells[i] = micros(jitter(row.Latency))
 		}
 	}
 	return t
-}
-
-// known writes a time that may not be known in microseconds.
-func known(ns *int64) string {
-	if ns == nil {
-		return "-"
-	}
-	return micros(*ns)
 }

@@ -63,10 +63,7 @@ func Summary(l method.Latency) *v1alpha1.LatencySummary {
 	}
 	s := &v1alpha1.LatencySummary{
 		MinNs: int64(l.MinNs), AvgNs: mean(l.SumNs, l.Count), MaxNs: int64(l.MaxNs),
-	}
-	if l.JitterCount > 0 {
-		avg, highest := mean(l.JitterSumNs, l.JitterCount), int64(l.JitterMaxNs)
-		s.JitterAvgNs, s.JitterMaxNs = &avg, &highest
+		JitterAvgNs: mean(l.JitterSumNs, l.JitterCount), JitterMaxNs: int64(l.JitterMaxNs),
 	}
 	percentiles := []struct {
 		perMille uint64
