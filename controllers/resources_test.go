@@ -25,15 +25,15 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// cards is a bed with the engine trex on cards of node lab-1.
-func cards(name string) *v1alpha1.TestBed {
+// equipped is a bed with the engine trex on cards of node spare-1.
+func equipped(name string) *v1alpha1.TestBed {
 	bed := virtual(name)
 	bed.Spec.Device = v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "X1"}}
 	bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{
 		Image: "trex:test", HugePages: &v1alpha1.TRexHugePages{PageSize: "1Gi", Total: resource.MustParse("4Gi")},
 	}}
 	for i, r := range []string{"intel.com/dut_p1", "intel.com/dut_p2"} {
-		bed.Spec.Ports[i].Node = "lab-1"
+		bed.Spec.Ports[i].Node = "spare-1"
 		bed.Spec.Ports[i].Attachment = &v1alpha1.Attachment{SRIOV: &v1alpha1.SRIOVAttachment{ResourceName: r}}
 	}
 	return bed
@@ -84,20 +84,20 @@ func (w *world) ready(bed string) {
 // unequippedNode mends what is missing one after the other: the bed tells what is left,
 // and is ready at last without anybody touching it.
 func unequippedNode(w *world) {
-	node := w.newNode("lab-1")
-	create(w.t, w.c, cards("cards"), profile(), benchmark("b", "cards"))
-	w.lacks("cards", "b", "node lab-1 offers no intel.com/dut_p1: install the SR-IOV network device plugin")
+	node := w.newNode("spare-1")
+	create(w.t, w.c, equipped("cards"), profile(), benchmark("b", "cards"))
+	w.lacks("cards", "b", "node spare-1 offers no intel.com/dut_p1: install the SR-IOV network device plugin")
 	w.offers(node, "intel.com/dut_p1", "1", "intel.com/dut_p2", "1", "cpu", "8")
-	w.lacks("cards", "b", "node lab-1 has 0 in huge pages of 1Gi, and TRex needs 4Gi")
+	w.lacks("cards", "b", "node spare-1 has 0 in huge pages of 1Gi, and TRex needs 4Gi")
 	w.offers(node, "intel.com/dut_p1", "1", "intel.com/dut_p2", "1", "cpu", "4", "hugepages-1Gi", "4Gi")
-	w.lacks("cards", "b", "node lab-1 has 4 processors for pods, and the traffic pod needs 4.9")
+	w.lacks("cards", "b", "node spare-1 has 4 processors for pods, and the traffic pod needs 4.9")
 	w.offers(node, "intel.com/dut_p1", "1", "intel.com/dut_p2", "1", "cpu", "8", "hugepages-1Gi", "4Gi")
 	w.ready("cards")
 }
 
 func unknownTemplate(w *world) {
-	w.offers(w.newNode("lab-1"), "cpu", "8", "hugepages-1Gi", "4Gi")
-	bed := cards("claims")
+	w.offers(w.newNode("spare-1"), "cpu", "8", "hugepages-1Gi", "4Gi")
+	bed := equipped("claims")
 	for i := range bed.Spec.Ports {
 		bed.Spec.Ports[i].Attachment = &v1alpha1.Attachment{ResourceClaim: &v1alpha1.ResourceClaimAttachment{TemplateName: "dut"}}
 	}
