@@ -111,13 +111,13 @@ func (r *benchmarkReconciler) agent(ctx context.Context, s *scope, a lab.Agent, 
 	if err != nil {
 		return nil, &brokenError{err}
 	}
+	networks, err := lab.Networks(r.Lab, s.run, a)
+	if err != nil {
+		return nil, &brokenError{err}
+	}
 	objects := []client.Object{sec}
-	for _, p := range a.Ports {
-		network, err := lab.Network(r.Lab, s.run, p)
-		if err != nil {
-			return nil, &brokenError{err}
-		}
-		objects = append(objects, network)
+	for _, n := range networks {
+		objects = append(objects, n)
 	}
 	pod, err := lab.AgentPod(r.Lab, s.run, a)
 	if err != nil {

@@ -62,12 +62,16 @@ func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("configuring agent %d: %w", a.Index, problems.ToAggregate())
 	}
+	interfaces := map[string]string{}
+	for _, p := range a.Ports {
+		interfaces[p.Name] = podInterface(p)
+	}
 	cfg := agent.Config{Node: a.Node}
 	for _, p := range ports {
 		if p.Node != a.Node {
 			continue
 		}
-		c := agent.PortConfig{Name: p.Name, Interface: p.Name, SpeedBitsPerSecond: p.BitsPerSecond}
+		c := agent.PortConfig{Name: p.Name, Interface: interfaces[p.Name], SpeedBitsPerSecond: p.BitsPerSecond}
 		for _, address := range p.HostAddresses(profile) {
 			c.Addresses = append(c.Addresses, address.String())
 		}
@@ -88,7 +92,9 @@ func AgentPod(s Settings, run Run, a Agent) (*corev1.Pod, error) {
 		return nil, err
 	}
 	pod := pod(s, run, a.PodName(run), RoleAgent)
-	pod.Annotations["k8s.v1.cni.cncf.io/networks"] = networks
+	if networks != "" {
+		pod.Annotations[annotationNetworks] = networks
+	}
 	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	pod.Spec.Affinity = onNode(a.Node)
 	pod.Spec.Volumes = []corev1.Volume{
@@ -125,6 +131,9 @@ func AgentPod(s Settings, run Run, a Agent) (*corev1.Pod, error) {
 		},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}}
+	if err := addDevices(&pod.Spec, &pod.Spec.Containers[0], a.Ports); err != nil {
+		return nil, err
+	}
 	return pod, nil
 }
 
