@@ -119,7 +119,7 @@ func (r *benchmarkReconciler) agent(ctx context.Context, s *scope, a lab.Agent, 
 	for _, n := range networks {
 		objects = append(objects, n)
 	}
-	pod, err := lab.AgentPod(r.Lab, s.run, a)
+	pod, err := lab.AgentPod(r.Lab, s.run, a, s.bed)
 	if err != nil {
 		return nil, &brokenError{err}
 	}

@@ -59,14 +59,26 @@ func claims(port int) *v1alpha1.Attachment {
 	return &v1alpha1.Attachment{ResourceClaim: c}
 }
 
-// manifests are all objects of one traffic pod, in the order in which they are made.
+// interfaces of the nodes, as a bed for functional tests has them.
+func interfaces(port int) *v1alpha1.Attachment {
+	return &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: fmt.Sprintf("nd-p%d", port)}}
+}
+
+// manifests are all objects of one traffic pod, in the order in which they are made,
+// with the files of its secret as text.
 func manifests(t *testing.T, bed *v1alpha1.TestBed, a Agent) []byte {
 	t.Helper()
-	var objects []any
-	for _, n := range must(Networks(settings(), aRun(), a)) {
+	sec := must(AgentSecret(labWithTRex(), aRun(), a, bed, aProfile(1)))
+	sec.StringData = map[string]string{}
+	for name, text := range sec.Data {
+		sec.StringData[name] = string(text)
+	}
+	sec.Data = nil
+	objects := []any{sec}
+	for _, n := range must(Networks(labWithTRex(), aRun(), a)) {
 		objects = append(objects, n.Object)
 	}
-	objects = append(objects, must(AgentPod(settings(), aRun(), a)))
+	objects = append(objects, must(AgentPod(labWithTRex(), aRun(), a, bed)))
 	var out bytes.Buffer
 	for _, o := range objects {
 		fmt.Fprintf(&out, "---\n%s", must(yaml.Marshal(o)))
@@ -74,17 +86,26 @@ func manifests(t *testing.T, bed *v1alpha1.TestBed, a Agent) []byte {
 	return out.Bytes()
 }
 
+func labWithTRex() Settings {
+	s := settings()
+	s.TRexImage = "localhost/trex:v3.08"
+	return s
+}
+
 // TestGoldenAttachments holds the pods of beds with network cards to testdata.
 func TestGoldenAttachments(t *testing.T) {
 	xdp := v1alpha1.Engine{Kind: v1alpha1.EngineXDP}
 	for name, bed := range map[string]*v1alpha1.TestBed{
-		"xdp-sriov":  eightPorts(xdp, virtualFunctions),
-		"xdp-claims": eightPorts(xdp, claims),
+		"xdp-sriov":     eightPorts(xdp, virtualFunctions),
+		"xdp-claims":    eightPorts(xdp, claims),
+		"trex-sriov":    eightPorts(onCards(), virtualFunctions),
+		"trex-software": eightPorts(onSockets(), interfaces),
+		"trex-claims":   eightPorts(onSockets(), claims),
 	} {
 		for _, a := range Agents(bed) {
-			t.Run(fmt.Sprintf("%s-%d", name, a.Index), func(t *testing.T) {
-				golden(t, fmt.Sprintf("%s-%d", name, a.Index), manifests(t, bed, a))
-			})
+			if file := fmt.Sprintf("%s-%d", name, a.Index); a.Index == 0 || name == "trex-sriov" {
+				t.Run(file, func(t *testing.T) { golden(t, file, manifests(t, bed, a)) })
+			}
 		}
 	}
 }
@@ -160,7 +181,7 @@ func TestPortWithoutAttachment(t *testing.T) {
 	a := Agent{Ports: []v1alpha1.Port{{Name: "p1"}}}
 	const want = "port p1 has no attachment: set attachment.hostDevice, attachment.sriov or attachment.resourceClaim"
 	_, networks := Networks(settings(), aRun(), a)
-	_, pod := AgentPod(settings(), aRun(), a)
+	_, pod := AgentPod(settings(), aRun(), a, aBed())
 	for what, err := range map[string]error{"networks": networks, "pod": pod} {
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", what, err, want)

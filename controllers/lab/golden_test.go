@@ -71,7 +71,7 @@ func TestGolden(t *testing.T) {
 	agents := Agents(bed)
 	device := must(DeviceSecret(s, run, bed, aTopology()))
 	for name, obj := range map[string]any{
-		"agent-pod":       must(AgentPod(s, run, agents[0])),
+		"agent-pod":       must(AgentPod(s, run, agents[0], bed)),
 		"agent-secret":    must(AgentSecret(s, run, agents[0], bed, aProfile(3))),
 		"runner-pod":      RunnerPod(s, run, 2),
 		"runner-secret":   must(RunnerSecret(s, run, runner.Config{Agents: []runner.AgentEndpoint{agents[1].Endpoint(run, "10.0.0.7")}}, 2)),
