@@ -18,10 +18,10 @@ var NetworkGVK = schema.GroupVersionKind{Group: "k8s.cni.cncf.io", Version: "v1"
 const (
 	// annotationNetworks lists the networks of a pod.
 	annotationNetworks = "k8s.v1.cni.cncf.io/networks"
-	// annotationResource of a network names the resource of which the pod has a device
+	// AnnotationResource of a network names the resource of which the pod has a device
 	// for it. Multus writes the device's address into the plugin's configuration; of
 	// several devices each network of the pod gets the next.
-	annotationResource = "k8s.v1.cni.cncf.io/resourceName"
+	AnnotationResource = "k8s.v1.cni.cncf.io/resourceName"
 )
 
 // hostDeviceConfig is for the CNI plugin host-device.
@@ -61,7 +61,7 @@ func Networks(s Settings, run Run, a Agent) ([]*unstructured.Unstructured, error
 			}
 		case p.Attachment.SRIOV != nil && p.Attachment.SRIOV.NetworkName == "":
 			config = newSRIOVConfig(run.networkName(p.Name), p.Attachment.SRIOV)
-			annotations = map[string]string{annotationResource: p.Attachment.SRIOV.ResourceName}
+			annotations = map[string]string{AnnotationResource: p.Attachment.SRIOV.ResourceName}
 		default:
 			continue
 		}
