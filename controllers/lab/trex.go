@@ -99,7 +99,7 @@ func addTRex(s Settings, pod *corev1.Pod, a Agent, e *v1alpha1.TRexEngine) error
 	if h := e.HugePages; h != nil {
 		name := corev1.ResourceName(corev1.ResourceHugePagesPrefix + h.PageSize)
 		trex.Resources.Requests[name], trex.Resources.Limits[name] = h.Total.DeepCopy(), h.Total.DeepCopy()
-		medium := corev1.StorageMedium(corev1.StorageMediumHugePagesPrefix) + corev1.StorageMedium(h.PageSize)
+		medium := corev1.StorageMediumHugePagesPrefix + corev1.StorageMedium(h.PageSize)
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "hugepages", VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: medium},
 		}})
@@ -144,8 +144,8 @@ func trexContainer(s Settings, image string, e *v1alpha1.TRexEngine) corev1.Cont
 }
 
 // TRexCapabilities are what the server needs: IPC_LOCK to pin memory that cards, or
-// packet sockets, read from and write to; NET_ADMIN to set interfaces up and
-// promiscuous; NET_RAW for packet sockets, and for cards whose driver stays the
+// packet sockets, read from and write to; NET_ADMIN to set flags and
+// addresses of interfaces; NET_RAW for packet sockets, and for cards whose driver stays the
 // kernel's; and with DPDK's own drivers SYS_NICE, without which the default seccomp
 // profile refuses to place memory on a NUMA node. DPDK learns physical addresses only
 // with SYS_ADMIN, and needs none where cards go through an IOMMU: it is not given.
