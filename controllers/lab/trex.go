@@ -134,8 +134,9 @@ func trexContainer(s Settings, image string, e *v1alpha1.TRexEngine) corev1.Cont
 			{Name: "program", MountPath: programDir, ReadOnly: true},
 			{Name: "tmp", MountPath: temporaryDir},
 		},
-		// A server with fast cards and many huge pages may take its time to start.
-		StartupProbe:             alive(2, 60),
+		// A server with fast cards and many huge pages may take its time to start. It gives
+		// up by itself after 2 minutes, with its own words, which come before the probe's.
+		StartupProbe:             alive(2, 70),
 		LivenessProbe:            alive(10, 3),
 		Resources:                guaranteed(fmt.Sprint(e.Processors()), memory.String()),
 		SecurityContext:          trexRights(e),
