@@ -37,7 +37,7 @@ func onCards(name string) *v1alpha1.TestBed {
 			a.NetworkName = fmt.Sprintf("dut-p%d", i)
 		}
 		bed.Spec.Ports = append(bed.Spec.Ports, v1alpha1.Port{
-			Name: fmt.Sprintf("p%d", i), Node: fmt.Sprintf("lab-%d", (i+3)/4), Speed: "100G",
+			Name: fmt.Sprintf("p%d", i), Node: fmt.Sprintf("cards-%d", (i+3)/4), Speed: "100G",
 			Addresses: []string{fmt.Sprintf("198.18.%d.2/24", i)}, Gateways: []string{fmt.Sprintf("198.18.%d.1", i)},
 			Attachment: &v1alpha1.Attachment{SRIOV: a},
 		})
@@ -92,7 +92,7 @@ func (w *world) cards(change ...func(*v1alpha1.TestBed)) {
 func passCards(w *world) {
 	w.cards()
 	b := w.reaches("b", v1alpha1.PhaseRunning)
-	for i, want := range []string{"lab-1", "lab-2"} {
+	for i, want := range []string{"cards-1", "cards-2"} {
 		pod := w.pod("b", fmt.Sprintf("agent-%d", i))
 		w.Expect(pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values).To(Equal([]string{want}))
 		w.Expect(pod.Annotations["k8s.v1.cni.cncf.io/networks"]).To(ContainSubstring(fmt.Sprintf(`{"name":"dut-p%d","interface":"p%d"}`, 4*i+1, 4*i+1)))

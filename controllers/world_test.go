@@ -80,7 +80,7 @@ func startServer(t *testing.T) server {
 	for name, level := range map[string]string{labNamespace: "privileged", team: "restricted", "team-other": "restricted"} {
 		create(t, c, namespace(name, level))
 	}
-	for _, name := range []string{"node1", "lab-1", "lab-2"} {
+	for _, name := range []string{"node1", "cards-1", "cards-2"} {
 		create(t, c, cardNode(name))
 	}
 	root := kubetest.Root(t)
