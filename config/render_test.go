@@ -142,7 +142,7 @@ func TestOperatorIsRestricted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	charted, err := chart(t, "--set", "metrics.enabled=true,operator.verbose=true,image.tag=v9,deviceImage.repository=reg/dev")
+	charted, err := chart(t, "--set", "metrics.enabled=true,operator.verbose=true,image.tag=v9,deviceImage.repository=reg/dev,trexImage=reg/trex:v3.08")
 	if err != nil {
 		t.Fatal(err)
 	}

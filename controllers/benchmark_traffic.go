@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -111,24 +110,21 @@ func (r *benchmarkReconciler) agent(ctx context.Context, s *scope, a lab.Agent, 
 	if err != nil {
 		return nil, &brokenError{err}
 	}
-	objects := []client.Object{sec}
-	for _, p := range a.Ports {
-		network, err := lab.Network(r.Lab, s.run, p)
-		if err != nil {
-			return nil, &brokenError{err}
-		}
-		objects = append(objects, network)
+	networks, err := lab.Networks(r.Lab, s.run, a)
+	if err != nil {
+		return nil, &brokenError{err}
 	}
-	pod, err := lab.AgentPod(r.Lab, s.run, a)
+	objects := []client.Object{sec}
+	for _, n := range networks {
+		objects = append(objects, n)
+	}
+	pod, err := lab.AgentPod(r.Lab, s.run, a, s.bed)
 	if err != nil {
 		return nil, &brokenError{err}
 	}
 	for _, obj := range append(objects, pod) {
 		if err := r.ensure(ctx, s.run, obj); err != nil {
-			if meta.IsNoMatchError(err) {
-				return nil, &brokenError{fmt.Errorf("the cluster does not know NetworkAttachmentDefinition: install Multus, which moves interfaces into traffic pods")}
-			}
-			return nil, err
+			return nil, r.refusal(err)
 		}
 	}
 	return pod, nil
@@ -167,7 +163,7 @@ func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, profile *v1a
 	pod := lab.RunnerPod(r.Lab, s.run, 1)
 	for _, obj := range []client.Object{sec, pod} {
 		if err := r.ensure(ctx, s.run, obj); err != nil {
-			return nil, err
+			return nil, r.refusal(err)
 		}
 	}
 	return pod, nil

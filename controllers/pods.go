@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,9 +78,9 @@ func lastWords(output string) string {
 // waitsFor says why a pod is not ready yet, "" when nothing is known: its
 // container, its scheduling, or the latest warning about it.
 func (b *base) waitsFor(ctx context.Context, pod *corev1.Pod) string {
-	for _, c := range pod.Status.ContainerStatuses {
-		if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" {
-			return strings.TrimSuffix(fmt.Sprintf("pod %s: %s: %s", pod.Name, w.Reason, firstOf(lastWords(w.Message), endOfLast(c))), ": ")
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if w := c.State.Waiting; w != nil && !isStarting(w.Reason) {
+			return strings.TrimSuffix(fmt.Sprintf("pod %s: %s: %s", pod.Name, w.Reason, firstOf(endOfLast(c), lastWords(w.Message))), ": ")
 		}
 	}
 	for _, c := range pod.Status.Conditions {
@@ -103,6 +104,11 @@ func (b *base) waitsFor(ctx context.Context, pod *corev1.Pod) string {
 		return ""
 	}
 	return fmt.Sprintf("pod %s: %s: %s", pod.Name, latest.Reason, lastWords(latest.Message))
+}
+
+// isStarting says that a container waits for nothing but its turn.
+func isStarting(reason string) bool {
+	return reason == "" || reason == "ContainerCreating" || reason == "PodInitializing"
 }
 
 // starts says that a warning is only about a program that does not listen yet: a

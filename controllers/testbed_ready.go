@@ -20,7 +20,10 @@ type bedCheck func(ctx context.Context, bed *v1alpha1.TestBed) (reason, message 
 
 // ready judges the bed; the first reason that is found is told.
 func (r *testBedReconciler) ready(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) error {
-	for _, check := range []bedCheck{notDeleted, notQuarantined, describedWell, r.referencesExist, r.tablesAreSound, r.nodesExist, r.nodesOffer, r.claimsExist} {
+	for _, check := range []bedCheck{
+		notDeleted, notQuarantined, describedWell, r.referencesExist, r.tablesAreSound,
+		r.nodesExist, r.networksExist, r.nodesOffer, r.claimsExist, r.trexHasImage,
+	} {
 		reason, message, err := check(ctx, bed)
 		if err != nil {
 			return err

@@ -76,14 +76,13 @@ func startServer(t *testing.T) server {
 	}
 	shared = server{admin: cfg, stop: env.Stop}
 	c := newClient(t, cfg)
-	for _, name := range []string{labNamespace, team, "team-other"} {
-		ns := &corev1.Namespace{}
-		ns.Name = name
-		create(t, c, ns)
+	// The levels that the chart's README asks for: whatever runs here runs under them.
+	for name, level := range map[string]string{labNamespace: "privileged", team: "restricted", "team-other": "restricted"} {
+		create(t, c, namespace(name, level))
 	}
-	node := &corev1.Node{}
-	node.Name = "node1"
-	create(t, c, node)
+	for _, name := range []string{"node1", "cards-1", "cards-2"} {
+		create(t, c, cardNode(name))
+	}
 	root := kubetest.Root(t)
 	for _, file := range []string{"role.yaml", "role_binding.yaml"} {
 		for _, o := range load(t, filepath.Join(root, "config", "rbac", file)) {

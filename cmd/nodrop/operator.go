@@ -59,6 +59,7 @@ The cluster is the one that it runs in, or that KUBECONFIG names.`,
 	flags.StringVar(&cfg.Lab.Namespace, "lab-namespace", "nodrop-lab", "namespace of the lab: operator, traffic pods, runners, devices")
 	flags.StringVar(&cfg.Lab.Image, "image", "", "image of agents and runners (required)")
 	flags.StringVar(&cfg.Lab.DeviceImage, "device-image", "", "image that starts virtual devices (required)")
+	flags.StringVar(&cfg.Lab.TRexImage, "trex-image", "", "image of the TRex server, for beds with the engine trex that name none; empty: each of them has to")
 	flags.StringVar(&pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "when nodes pull these images: Always, IfNotPresent, Never")
 	flags.IntVar(&cfg.WebhookPort, "webhook-port", 9443, "port of the admission webhooks; 0 serves none")
 	flags.StringVar(&cfg.WebhookCertDir, "webhook-cert-dir", "/etc/nodrop/webhook", "directory with tls.crt and tls.key of the webhooks")

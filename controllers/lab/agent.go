@@ -55,52 +55,89 @@ func (a Agent) Endpoint(run Run, podIP string) runner.AgentEndpoint {
 	return e
 }
 
-// AgentSecret holds the agent's configuration. The addresses of its ports include
-// those of the further hosts that the profile asks for.
+// Keys of the agent's secret, and the files of that name in the containers.
+const (
+	agentFile = "agent.json"
+	trexFile  = "trex.json"
+)
+
+// AgentSecret holds the agent's configuration, and that of the TRex server beside
+// it. The addresses of its ports include those of the further hosts that the profile
+// asks for.
 func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v1alpha1.TrafficProfile) (*corev1.Secret, error) {
 	ports, problems := plan.Ports(bed)
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("configuring agent %d: %w", a.Index, problems.ToAggregate())
+	}
+	interfaces := map[string]string{}
+	for _, p := range a.Ports {
+		interfaces[p.Name] = podInterface(p)
 	}
 	cfg := agent.Config{Node: a.Node}
 	for _, p := range ports {
 		if p.Node != a.Node {
 			continue
 		}
-		c := agent.PortConfig{Name: p.Name, Interface: p.Name, SpeedBitsPerSecond: p.BitsPerSecond}
+		c := agent.PortConfig{Name: p.Name, Interface: interfaces[p.Name], SpeedBitsPerSecond: p.BitsPerSecond}
 		for _, address := range p.HostAddresses(profile) {
 			c.Addresses = append(c.Addresses, address.String())
 		}
 		cfg.Ports = append(cfg.Ports, c)
 	}
-	text, err := json.Marshal(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("writing the configuration of agent %d: %w", a.Index, err)
+	files := map[string]any{}
+	if trex := bed.Spec.Engine.TRex; trex != nil {
+		cfg.TRex, files[trexFile] = trexConfigs(trex, a.Ports)
 	}
-	return secret(s, run, a.PodName(run), RoleAgent, map[string][]byte{"agent.json": text}), nil
+	files[agentFile] = cfg
+	data := map[string][]byte{}
+	for name, content := range files {
+		text, err := json.Marshal(content)
+		if err != nil {
+			return nil, fmt.Errorf("writing %s of agent %d: %w", name, a.Index, err)
+		}
+		data[name] = text
+	}
+	return secret(s, run, a.PodName(run), RoleAgent, data), nil
 }
 
 // AgentPod owns the ports of one node. A killed container starts again in the
-// same sandbox, so that address and interfaces stay.
-func AgentPod(s Settings, run Run, a Agent) (*corev1.Pod, error) {
+// same sandbox, so that address and interfaces stay. With the engine trex the agent
+// leaves the ports to a TRex server beside it.
+func AgentPod(s Settings, run Run, a Agent, bed *v1alpha1.TestBed) (*corev1.Pod, error) {
 	networks, err := networksAnnotation(run, a.Ports)
 	if err != nil {
 		return nil, err
 	}
 	pod := pod(s, run, a.PodName(run), RoleAgent)
-	pod.Annotations["k8s.v1.cni.cncf.io/networks"] = networks
+	if networks != "" {
+		pod.Annotations[annotationNetworks] = networks
+	}
 	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	pod.Spec.Affinity = onNode(a.Node)
 	pod.Spec.Volumes = []corev1.Volume{
-		secretVolume("config", a.PodName(run)),
+		configVolume("config", a.PodName(run), agentFile),
 		certificateVolume(run, ownerAgent(a.Index)),
 	}
-	pod.Spec.Containers = []corev1.Container{{
+	pod.Spec.Containers = []corev1.Container{agentContainer(s, run)}
+	if trex := bed.Spec.Engine.TRex; trex != nil {
+		err = addTRex(s, pod, a, trex)
+	} else {
+		err = addDevices(&pod.Spec, &pod.Spec.Containers[0], a.Ports)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return pod, nil
+}
+
+// agentContainer holds the ports itself, with the engine xdp.
+func agentContainer(s Settings, run Run) corev1.Container {
+	return corev1.Container{
 		Name:            "agent",
 		Image:           s.Image,
 		ImagePullPolicy: s.PullPolicy,
 		Args: []string{
-			"agent", "--config", configDir + "/agent.json", "--tls", tlsDir, "--controller", run.RunnerHost(),
+			"agent", "--config", configDir + "/" + agentFile, "--tls", tlsDir, "--controller", run.RunnerHost(),
 		},
 		Ports: []corev1.ContainerPort{{Name: "grpc", ContainerPort: AgentPort}},
 		VolumeMounts: []corev1.VolumeMount{
@@ -124,8 +161,7 @@ func AgentPod(s Settings, run Run, a Agent) (*corev1.Pod, error) {
 			},
 		},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-	}}
-	return pod, nil
+	}
 }
 
 // AgentCapabilities are what the engine xdp needs: NET_ADMIN to set addresses and

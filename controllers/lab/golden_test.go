@@ -71,31 +71,34 @@ func TestGolden(t *testing.T) {
 	agents := Agents(bed)
 	device := must(DeviceSecret(s, run, bed, aTopology()))
 	for name, obj := range map[string]any{
-		"agent-pod":       must(AgentPod(s, run, agents[0])),
+		"agent-pod":       must(AgentPod(s, run, agents[0], bed)),
 		"agent-secret":    must(AgentSecret(s, run, agents[0], bed, aProfile(3))),
 		"runner-pod":      RunnerPod(s, run, 2),
 		"runner-secret":   must(RunnerSecret(s, run, runner.Config{Agents: []runner.AgentEndpoint{agents[1].Endpoint(run, "10.0.0.7")}}, 2)),
-		"network":         must(Network(s, run, bed.Spec.Ports[0])).Object,
+		"network":         must(Networks(s, run, agents[0]))[0].Object,
 		"device-secret":   device,
 		"device-up-pod":   must(DeviceUpPod(s, run, device)),
 		"device-down-pod": must(DeviceDownPod(s, run, device)),
 	} {
-		t.Run(name, func(t *testing.T) {
-			got := must(yaml.Marshal(obj))
-			file := filepath.Join("testdata", name+".yaml")
-			if *update {
-				if err := os.WriteFile(file, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", file, diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { golden(t, name, must(yaml.Marshal(obj))) })
+	}
+}
+
+// golden compares a manifest with testdata, or writes it there.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".yaml")
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
 }
 

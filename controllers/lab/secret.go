@@ -22,3 +22,10 @@ func secretVolume(volume, name string) corev1.Volume {
 		Secret: &corev1.SecretVolumeSource{SecretName: name, DefaultMode: ptr(int32(0o440))},
 	}}
 }
+
+// configVolume shows a container one key of a secret, as the file of that name.
+func configVolume(volume, secret, key string) corev1.Volume {
+	v := secretVolume(volume, secret)
+	v.Secret.Items = []corev1.KeyToPath{{Key: key, Path: key}}
+	return v
+}

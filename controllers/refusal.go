@@ -1,0 +1,26 @@
+package controllers
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+var errNoMultus = errors.New("the cluster does not know NetworkAttachmentDefinition: install Multus, which moves interfaces into traffic pods")
+
+// refusal turns an answer of the API server that will be the same next time into a
+// brokenError that says what to do. Other errors stay what they are.
+func (b *base) refusal(err error) error {
+	switch {
+	case meta.IsNoMatchError(err):
+		return &brokenError{errNoMultus}
+	case apierrors.IsInvalid(err):
+		return &brokenError{fmt.Errorf("the bed asks for what the API server refuses: %w", err)}
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "violates PodSecurity"):
+		return &brokenError{fmt.Errorf("%w; the lab's pods hold network interfaces: kubectl label --overwrite namespace %s pod-security.kubernetes.io/enforce=privileged", err, b.Lab.Namespace)}
+	}
+	return err
+}
