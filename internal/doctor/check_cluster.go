@@ -132,12 +132,15 @@ func networks(f Facts, _ Engine) verdict {
 			continue
 		}
 		a := p.Attachment.SRIOV
-		named = append(named, a.NetworkName)
+		first := !slices.Contains(named, a.NetworkName)
+		if first {
+			named = append(named, a.NetworkName)
+		}
 		i := slices.IndexFunc(f.Networks.Value, func(n Network) bool { return n.Name == a.NetworkName })
 		switch {
-		case i < 0:
+		case i < 0 && first:
 			lacking = append(lacking, a.NetworkName)
-		case f.Networks.Value[i].Resource != a.ResourceName:
+		case i >= 0 && f.Networks.Value[i].Resource != a.ResourceName:
 			other = append(other, fmt.Sprintf("%s is for %q, port %s asks for %s", a.NetworkName, f.Networks.Value[i].Resource, p.Name, a.ResourceName))
 		}
 	}
@@ -164,6 +167,9 @@ func claimTemplates(f Facts, _ Engine) verdict {
 			continue
 		}
 		name := p.Attachment.ResourceClaim.TemplateName
+		if slices.Contains(named, name) {
+			continue
+		}
 		named = append(named, name)
 		if !slices.Contains(f.ClaimTemplates.Value, name) {
 			lacking = append(lacking, name)
@@ -189,6 +195,8 @@ func capabilities(f Facts, e Engine) verdict {
 		return verdict{}
 	case !answer.IsKnown():
 		return unknown(answer.Unknown)
+	case answer.Value == NoLab:
+		return missing("there is no namespace "+f.Lab, "install the chart into it, or name the lab's namespace with --lab-namespace")
 	case answer.Value != "":
 		return missing(answer.Value, "kubectl label namespace "+f.Lab+" pod-security.kubernetes.io/enforce=privileged, or mend the policy that is named")
 	}

@@ -54,5 +54,5 @@ func hugePagesAdvice(n Node, size string, total resource.Quantity) string {
 	pages := (total.Value() + page.Value() - 1) / page.Value()
 	// The kernel's parameters have 1G and 2M where Kubernetes has 1Gi and 2Mi.
 	kernelSize := strings.TrimSuffix(size, "i")
-	return fmt.Sprintf("boot the node with hugepagesz=%s hugepages=%d, such as for %s", kernelSize, pages, &total)
+	return fmt.Sprintf("boot the node with hugepagesz=%s hugepages=%d, which is %s", kernelSize, pages, &total)
 }

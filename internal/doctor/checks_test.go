@@ -68,6 +68,7 @@ var checkCases = []checkCase{
 
 	{"", "capabilities", XDP, nil, Good, "is admitted", ""},
 	{"refused", "capabilities", TRex, func(f *Facts) { f.Admission[TRex] = Known("violates PodSecurity") }, Missing, "violates PodSecurity", "enforce=privileged"},
+	{"no namespace", "capabilities", XDP, func(f *Facts) { f.Admission[XDP] = Known(NoLab) }, Missing, "there is no namespace nodrop-lab", "--lab-namespace"},
 	{"forbidden", "capabilities", Containerlab, func(f *Facts) { f.Admission[Containerlab] = Seen[string]{Unknown: reason} }, Unknown, "you may not look", ""},
 
 	{"", "TRex image", TRexSoftware, nil, Good, "example.test/trex:v3.08", ""},

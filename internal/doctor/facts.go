@@ -57,7 +57,8 @@ type Facts struct {
 	// DeviceClasses are those of dynamic resource allocation.
 	DeviceClasses Seen[[]string]
 	// Admission is, for each engine whose pods hold interfaces or the node, what the
-	// API server says against such a pod in the lab's namespace; "" for nothing.
+	// API server says against such a pod in the lab's namespace; "" for nothing, and
+	// NoLab when there is no such namespace.
 	Admission map[Engine]Seen[string]
 	// PoolResources are resources that a network or a bed of this cluster names.
 	PoolResources []string
@@ -67,6 +68,9 @@ type Facts struct {
 	// Nodes that are looked at: those of the bed, or all.
 	Nodes []Node
 }
+
+// NoLab stands for the refusal of pods where the lab's namespace is not there.
+const NoLab = "the namespace is not there"
 
 // Operator of NoDrop.
 type Operator struct {

@@ -33,13 +33,13 @@ func (e Engine) Title() string {
 type Level string
 
 const (
-	// Missing: without it the engine does not work.
+	// Missing says that the engine does not work without it.
 	Missing Level = "Missing"
-	// Unknown: it could not be looked at.
+	// Unknown says that it could not be looked at.
 	Unknown Level = "Unknown"
-	// Warning: it works without, and less well.
+	// Warning says that the engine works without, and less well.
 	Warning Level = "Warning"
-	// Good: it is there.
+	// Good says that it is there.
 	Good Level = "Good"
 )
 

@@ -50,12 +50,8 @@ func demands(bed *v1alpha1.TestBed, node string) []demand {
 	return all
 }
 
-// usesSRIOV, usesClaims and usesMultus say how a bed's interfaces get into pods.
-// Without a bed every way is looked at.
-func usesSRIOV(bed *v1alpha1.TestBed) bool {
-	return bed == nil || slices.ContainsFunc(bed.Spec.Ports, func(p v1alpha1.Port) bool { return p.Attachment != nil && p.Attachment.SRIOV != nil })
-}
-
+// usesClaims and usesMultus say how a bed's interfaces get into pods. Without a bed
+// every way is looked at.
 func usesClaims(bed *v1alpha1.TestBed) bool {
 	return bed == nil || slices.ContainsFunc(bed.Spec.Ports, func(p v1alpha1.Port) bool { return p.Attachment != nil && p.Attachment.ResourceClaim != nil })
 }

@@ -25,11 +25,12 @@ type Report struct {
 type State string
 
 const (
-	// Ready: it has all that it needs.
+	// Ready has all that it needs.
 	Ready State = "Ready"
-	// Lacking: something is missing.
+	// Lacking says that something is missing.
 	Lacking State = "Missing"
-	// NotKnown: nothing is known to be missing, and something could not be seen.
+	// NotKnown says that nothing is known to be missing, and something could not be
+	// seen.
 	NotKnown State = "Unknown"
 )
 

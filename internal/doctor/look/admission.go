@@ -36,7 +36,9 @@ func (c *Cluster) admission(ctx context.Context, engines []doctor.Engine) map[do
 		switch {
 		case err == nil:
 			answers[e] = doctor.Known("")
-		case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsNotFound(err):
+		case apierrors.IsNotFound(err):
+			answers[e] = doctor.Known(doctor.NoLab)
+		case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
 			answers[e] = doctor.Known(withoutName(err.Error()))
 		default:
 			answers[e] = see("create pods in namespace "+c.lab, "", err)
@@ -64,7 +66,7 @@ func (c *Cluster) byLabel(ctx context.Context, allowed doctor.Seen[bool]) doctor
 	}
 	namespace, err := c.kube.CoreV1().Namespaces().Get(ctx, c.lab, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return doctor.Known("there is no namespace " + c.lab)
+		return doctor.Known(doctor.NoLab)
 	}
 	if err == nil {
 		switch level := namespace.Labels[labelEnforce]; level {
