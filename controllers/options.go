@@ -25,7 +25,7 @@ type Options struct {
 	// Poll is how often the state of a run is asked for.
 	Poll time.Duration
 	// Recheck is how often the things are looked at that a bed refers to and that
-	// the operator does not watch: ConfigMaps and nodes.
+	// the operator does not watch: ConfigMaps, nodes and templates of claims.
 	Recheck time.Duration
 }
 

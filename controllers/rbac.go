@@ -22,4 +22,5 @@ package controllers
 // +kubebuilder:rbac:groups="",namespace=nodrop-lab,resources=configmaps,verbs=get
 // +kubebuilder:rbac:groups="",namespace=nodrop-lab,resources=events,verbs=list;create;patch
 // +kubebuilder:rbac:groups=k8s.cni.cncf.io,namespace=nodrop-lab,resources=network-attachment-definitions,verbs=get;list;create;delete
+// +kubebuilder:rbac:groups=resource.k8s.io,namespace=nodrop-lab,resources=resourceclaimtemplates,verbs=get
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=nodrop-lab,resources=leases,verbs=get;create;update

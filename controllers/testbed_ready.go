@@ -20,7 +20,7 @@ type bedCheck func(ctx context.Context, bed *v1alpha1.TestBed) (reason, message 
 
 // ready judges the bed; the first reason that is found is told.
 func (r *testBedReconciler) ready(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) error {
-	for _, check := range []bedCheck{notDeleted, notQuarantined, describedWell, r.referencesExist, r.tablesAreSound, r.nodesExist} {
+	for _, check := range []bedCheck{notDeleted, notQuarantined, describedWell, r.referencesExist, r.tablesAreSound, r.nodesExist, r.nodesOffer, r.claimsExist} {
 		reason, message, err := check(ctx, bed)
 		if err != nil {
 			return err

@@ -8,6 +8,10 @@ const (
 	ReasonBedReady = "BedReady"
 	// ReasonBedInvalid means that the bed's description cannot work; the message says why.
 	ReasonBedInvalid = "BedInvalid"
+	// ReasonResourcesMissing means that a node of the bed, or the cluster, does not
+	// offer what traffic pods of the bed ask for; the message says what, and what to
+	// install. It is looked for again, so that nothing has to be done once it is there.
+	ReasonResourcesMissing = "ResourcesMissing"
 	// ConditionQuarantined is true when the clean-up after a benchmark failed: the
 	// bed is not handed on until somebody looked at it and said so with the
 	// annotation that AnnotationReleaseQuarantine names. It is unknown while the

@@ -6,6 +6,7 @@ import "k8s.io/apimachinery/pkg/api/resource"
 // pod, beside NoDrop's agent.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.hugePages) != has(self.software)",messageExpression="has(self.hugePages) ? 'hugePages and software are both given: keep hugePages for DPDK on network cards, or software for packet sockets on any interface' : 'engine.trex needs hugePages, for DPDK on network cards, or software, for packet sockets on any interface: give one of them'"
+// +kubebuilder:validation:XValidation:rule="has(self.software) || !has(self.cpus) || self.cpus >= 3",message="cpus is 2, and TRex on network cards needs one to direct, one to receive and one to send: give 3 to 256, or leave it out for 4"
 type TRexEngine struct {
 	// image of the TRex server, as Dockerfile.trex makes it. Without it the one that
 	// the operator was installed with is used.
@@ -47,7 +48,7 @@ type TRexHugePages struct {
 	// +required
 	// +kubebuilder:validation:Enum="2Mi";"1Gi"
 	PageSize string `json:"pageSize"`
-	// total is the size of all pages together, such as 4Gi.
+	// total is the size of all pages together, such as 4Gi: whole pages of pageSize.
 	// +required
 	Total resource.Quantity `json:"total"`
 }

@@ -174,9 +174,15 @@ func warned(s *server) {
 		Name: "p3", Node: "node1", Speed: "1G", Addresses: []string{"10.0.0.2/24"},
 		Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: "nd-p3"}},
 	})
+	bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}}
+	no, yes := false, true
+	bed.Spec.Ports[0].Attachment = &v1alpha1.Attachment{SRIOV: &v1alpha1.SRIOVAttachment{ResourceName: "intel.com/p1", Trust: &no, SpoofCheck: &yes}}
 	s.warnings.texts = nil
 	s.Expect(s.c.Create(s.t.Context(), bed)).To(Succeed())
 	s.Expect(s.warnings.texts).To(ConsistOf(
+		ContainSubstring("spec.engine.trex.software sends some hundred thousand frames per second"),
+		ContainSubstring("spec.ports[0].attachment.sriov.trust is false"),
+		ContainSubstring("spec.ports[0].attachment.sriov.spoofCheck is true"),
 		ContainSubstring("no namespace can use this bed"),
 		ContainSubstring("results are Uncalibrated until it names a bed"),
 		ContainSubstring("3 ports: the pattern pairs needs an even number"),

@@ -83,6 +83,23 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// What a device plugin or a driver hands out is named too, and a pool once.
+func TestInterfacesOfCards(t *testing.T) {
+	b := loops()
+	for i, a := range []v1alpha1.Attachment{
+		{SRIOV: &v1alpha1.SRIOVAttachment{ResourceName: "intel.com/dut"}}, {SRIOV: &v1alpha1.SRIOVAttachment{ResourceName: "intel.com/dut"}},
+		{ResourceClaim: &v1alpha1.ResourceClaimAttachment{TemplateName: "dut-p3"}},
+	} {
+		if i == len(b.Spec.Ports) {
+			b.Spec.Ports = append(b.Spec.Ports, v1alpha1.Port{Name: "p3", Node: "lab-2"})
+		}
+		b.Spec.Ports[i].Attachment = &a
+	}
+	if diff := cmp.Diff([]string{"lab-1/intel.com/dut", "lab-2/dut-p3"}, Interfaces(b)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestDoubt(t *testing.T) {
 	tests := map[string]struct {
 		change func(*Use)

@@ -1,6 +1,7 @@
 package calibration
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,12 +31,12 @@ func Of(bed *v1alpha1.TestBed, by string, at time.Time, version string, rows []v
 	return c
 }
 
-// Interfaces names the interfaces of a bed's ports as node/interface; modelled ports
-// have none.
+// Interfaces names the interfaces of a bed's ports as node/interface, each once;
+// modelled ports have none.
 func Interfaces(bed *v1alpha1.TestBed) []string {
 	var names []string
 	for i := range bed.Spec.Ports {
-		if name := interfaceOf(&bed.Spec.Ports[i]); name != "" {
+		if name := interfaceOf(&bed.Spec.Ports[i]); name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -43,12 +44,20 @@ func Interfaces(bed *v1alpha1.TestBed) []string {
 }
 
 // interfaceOf names the interface behind a port as node/interface, "" for a
-// modelled one.
+// modelled one. What a device plugin or a driver hands out goes by the name of the
+// resource or of the claim's template, of which the lab has one for each cable.
 func interfaceOf(p *v1alpha1.Port) string {
-	if p.Attachment == nil || p.Attachment.HostDevice == nil {
+	switch a := p.Attachment; {
+	case a == nil:
 		return ""
+	case a.HostDevice != nil:
+		return p.Node + "/" + a.HostDevice.Interface
+	case a.SRIOV != nil:
+		return p.Node + "/" + a.SRIOV.ResourceName
+	case a.ResourceClaim != nil:
+		return p.Node + "/" + a.ResourceClaim.TemplateName
 	}
-	return p.Node + "/" + p.Attachment.HostDevice.Interface
+	return ""
 }
 
 // frameSizes has one entry per frame size of the rows that can be used, in their

@@ -17,7 +17,7 @@ import (
 func init() {
 	define(Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodAddressCaching, Member: "addressCaching", Topology: addressTopology,
+			Name: v1alpha1.MethodAddressCaching, Member: "addressCaching", Ethernet: true, Topology: addressTopology,
 			Given:    func(t v1alpha1.Test) bool { return t.AddressCaching != nil },
 			Validate: validateAddressCaching,
 			Steps: func(test v1alpha1.Test) []plan.Step {

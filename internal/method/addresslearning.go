@@ -17,7 +17,7 @@ import (
 func init() {
 	define(Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodAddressLearning, Member: "addressLearning", Topology: addressTopology,
+			Name: v1alpha1.MethodAddressLearning, Member: "addressLearning", Ethernet: true, Topology: addressTopology,
 			Given:    func(t v1alpha1.Test) bool { return t.AddressLearning != nil },
 			Validate: validateAddressLearning,
 			Steps: func(test v1alpha1.Test) []plan.Step {

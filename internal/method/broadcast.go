@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -21,6 +22,7 @@ func init() {
 			Name: v1alpha1.MethodBroadcast, Member: "broadcast", Topology: &plan.Topology{Ports: 2, Flows: [][2]int{{0, 1}}, OneNetwork: true},
 			Given:    func(t v1alpha1.Test) bool { return t.Broadcast != nil },
 			Validate: validateBroadcast,
+			Fits:     fitsBroadcast,
 			Steps: func(test v1alpha1.Test) []plan.Step {
 				cfg := broadcastSearch(test.Broadcast)
 				trials, sending := search.Estimate(cfg)
@@ -63,6 +65,24 @@ func validateBroadcast(test v1alpha1.Test, path *field.Path) field.ErrorList {
 	if cfg := broadcastSearch(t); len(errs) == 0 && cfg.MinPPM > cfg.MaxPPM {
 		errs = append(errs, field.Invalid(path.Child("minLoad"), percent(cfg.MinPPM),
 			fmt.Sprintf("minLoad is above maxLoad %s: lower minLoad or raise maxLoad", percent(cfg.MaxPPM))))
+	}
+	return errs
+}
+
+// fitsBroadcast refuses frames and receivers that the engine does not count.
+func fitsBroadcast(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if !in.Engine.Ethernet && !in.Streams[0].Headers.SrcIP.Is4() {
+		errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf(
+			"engine %s of test bed %s counts frames by their IP header, and only IPv4 has broadcast: give traffic profile %s packet ipv4, or choose a bed with another engine",
+			in.Bed.Spec.Engine.Kind, in.Bed.Name, in.Profile)))
+	}
+	first := in.Ports[0]
+	i := slices.IndexFunc(in.Ports, func(p plan.Port) bool { return p.Node != first.Node })
+	if !in.Engine.CrossHost && i > 0 {
+		errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf(
+			"broadcast frames go from %s on node %s to %s on node %s too, and a server of engine %s of test bed %s counts only what it sent itself: choose a bed on one node, or with another engine",
+			first.Name, first.Node, in.Ports[i].Name, in.Ports[i].Node, in.Bed.Spec.Engine.Kind, in.Bed.Name)))
 	}
 	return errs
 }

@@ -17,7 +17,7 @@ func init() {
 	load := func(t v1alpha1.Test) v1alpha1.Load { return cmp.Or(t.GroupJoinDelay.Load, "10%") }
 	define(Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodGroupJoinDelay, Member: "groupJoinDelay",
+			Name: v1alpha1.MethodGroupJoinDelay, Member: "groupJoinDelay", ArrivalTimes: true,
 			Given: func(t v1alpha1.Test) bool { return t.GroupJoinDelay != nil },
 			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
 			Fits:  fitsGroupJoinDelay,

@@ -15,7 +15,7 @@ func init() {
 	load := func(t v1alpha1.Test) v1alpha1.Load { return cmp.Or(t.GroupLeaveDelay.Load, "10%") }
 	define(Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodGroupLeaveDelay, Member: "groupLeaveDelay",
+			Name: v1alpha1.MethodGroupLeaveDelay, Member: "groupLeaveDelay", ArrivalTimes: true,
 			Given: func(t v1alpha1.Test) bool { return t.GroupLeaveDelay != nil },
 			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
 			Fits:  needsMulticast,

@@ -17,7 +17,7 @@ import (
 func init() {
 	define(Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodRecovery, Member: "recovery", AfterThroughput: true, Mixes: true, Copies: 2,
+			Name: v1alpha1.MethodRecovery, Member: "recovery", Gaps: true, AfterThroughput: true, Mixes: true, Copies: 2,
 			Given: func(t v1alpha1.Test) bool { return t.Recovery != nil },
 			Steps: func(t v1alpha1.Test) []plan.Step {
 				overload, reduced := recoveryTimes(t.Recovery)

@@ -20,7 +20,7 @@ func init() {
 	load := func(t v1alpha1.Test) v1alpha1.Load { return cmp.Or(t.Reset.Load, v1alpha1.LoadThroughput) }
 	define(Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodReset, Member: "reset",
+			Name: v1alpha1.MethodReset, Member: "reset", Gaps: true,
 			Given:    func(t v1alpha1.Test) bool { return t.Reset != nil },
 			Loads:    func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
 			Validate: validateReset,

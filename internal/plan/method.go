@@ -1,13 +1,11 @@
 package plan
 
 import (
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // Method is what a plan has to know about a measuring method. Throughput and
@@ -31,8 +29,10 @@ type Method struct {
 	Steps func(test v1alpha1.Test) []Step
 	// AfterThroughput says that a throughput test must stand before.
 	AfterThroughput bool
-	// Ordering says that the engine must count reordered frames.
-	Ordering bool
+	// Ordering says that the engine must count reordered frames, ArrivalTimes that it
+	// must know when frames arrive, Gaps where in a stream frames were lost, and
+	// Ethernet that the method sends frames without a network layer.
+	Ordering, ArrivalTimes, Gaps, Ethernet bool
 	// Mixes says that the method measures mixes of frame sizes. Profiles with mixes
 	// are refused for all others, for the reason OneSize where there is one.
 	Mixes   bool
@@ -99,19 +99,6 @@ func (m Method) validate(test v1alpha1.Test, throughputBefore bool, path *field.
 	}
 	if m.Validate != nil {
 		errs = append(errs, m.Validate(test, path)...)
-	}
-	return errs
-}
-
-// validateOrdering refuses tests of the order of frames that the engine does not
-// know.
-func validateOrdering(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
-	var errs field.ErrorList
-	for i, test := range b.Spec.Tests {
-		if m, ok := methodOf(test); ok && m.Ordering && !engine.Ordering {
-			errs = append(errs, field.Invalid(field.NewPath("spec", "tests").Index(i).Child(m.Member), test.Name,
-				fmt.Sprintf("engine %s of test bed %s does not count reordered frames: choose a bed with another engine", bed.Spec.Engine.Kind, bed.Name)))
-		}
 	}
 	return errs
 }

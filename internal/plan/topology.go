@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // Topology is what a method needs of the bed whose streams are its own: they run
@@ -30,7 +31,7 @@ func (p Plan) Between(tx, rx int) Stream {
 }
 
 // validateTopologies refuses tests whose own streams do not fit the bed.
-func validateTopologies(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port) field.ErrorList {
+func validateTopologies(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities) field.ErrorList {
 	var errs field.ErrorList
 	for i, test := range b.Spec.Tests {
 		m, ok := methodOf(test)
@@ -45,6 +46,12 @@ func validateTopologies(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile,
 		}
 		for _, text := range m.Topology.problems(m.Member, bed, profile, ports) {
 			errs = append(errs, field.Invalid(path, test.Name, text))
+		}
+		for _, f := range m.Topology.Flows {
+			if tx, rx := ports[f[0]], ports[f[1]]; tx.Node != rx.Node && !engine.CrossHost {
+				errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf("%s sends %s", m.Member, notCounted(tx, rx, bed))))
+				break
+			}
 		}
 	}
 	return errs

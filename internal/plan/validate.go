@@ -22,7 +22,7 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	if len(errs) > 0 {
 		return errs // What does not hold for itself would only be reported again.
 	}
-	engine, ok := capability.Of(string(bed.Spec.Engine.Kind))
+	engine, ok := capability.For(bed.Spec.Engine)
 	if !ok {
 		kinds := []v1alpha1.EngineKind{v1alpha1.EngineXDP, v1alpha1.EngineTRex, v1alpha1.EngineSim}
 		return field.ErrorList{field.NotSupported(bedPath(bed).Child("engine", "kind"), bed.Spec.Engine.Kind, kinds)}
@@ -30,6 +30,7 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	ports, _ := Ports(bed)
 	errs = append(errs, validateSizes(profile, bed, engine)...)
 	errs = append(errs, validateLabels(profile, bed, engine)...)
+	errs = append(errs, validateNetworkLayer(profile, bed, engine)...)
 	patternErrs := validatePattern(profile, bed, ports, engine)
 	errs = append(errs, patternErrs...)
 	if len(patternErrs) > 0 {
@@ -38,8 +39,9 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	errs = append(errs, validateMixesOn(b, profile, bed, ports, engine)...)
 	errs = append(errs, validateAddresses(profile, bed, ports)...)
 	errs = append(errs, validateLatency(b, profile, bed, ports, engine)...)
-	errs = append(errs, validateOrdering(b, bed, engine)...)
-	errs = append(errs, validateTopologies(b, profile, bed, ports)...)
+	errs = append(errs, validateHosts(profile, bed, ports, engine)...)
+	errs = append(errs, validateNeeds(b, bed, engine)...)
+	errs = append(errs, validateTopologies(b, profile, bed, ports, engine)...)
 	errs = append(errs, validateVariants(b, bed)...)
 	if len(errs) == 0 {
 		errs = validateSetting(b, Setting{Bed: bed, Profile: profile.Name, Engine: engine, Ports: ports, Streams: streams(profile, ports)})

@@ -137,6 +137,9 @@ func validateLatency(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, be
 				fmt.Sprintf("engine %s of test bed %s does not measure latency: choose a bed with another engine", bed.Spec.Engine.Kind, bed.Name)))
 			continue
 		}
+		if err := validateTimed(test, profile, bed, ports, engine, path); err != nil {
+			errs = append(errs, err)
+		}
 		if engine.CrossHostLatency {
 			continue
 		}

@@ -29,7 +29,10 @@ func TestBed(bed *v1alpha1.TestBed) field.ErrorList {
 			"a bed needs at least two ports, one that sends and one that receives: add the port that the traffic comes back on"))
 	}
 	problems = append(problems, oneNode(ports, bed)...)
-	problems = append(problems, distinctInterfaces(ports, bed.Spec.Ports)...)
+	if trex := bed.Spec.Engine.TRex; trex != nil {
+		problems = append(problems, hugePagesProblems(spec.Child("engine", "trex", "hugePages"), trex.HugePages)...)
+	}
+	problems = append(problems, attachmentProblems(ports, bed)...)
 	for i, p := range bed.Spec.Ports {
 		problems = append(problems, portProblems(ports.Index(i), p)...)
 	}
@@ -60,6 +63,7 @@ func TestBedWarnings(bed *v1alpha1.TestBed) []string {
 	if n := len(bed.Spec.Ports); n%2 != 0 {
 		warnings = append(warnings, fmt.Sprintf("spec.ports has %d ports: the pattern pairs needs an even number", n))
 	}
+	warnings = append(warnings, attachmentWarnings(bed)...)
 	for i, p := range bed.Spec.Ports {
 		for _, a := range p.Addresses {
 			if prefix, err := netip.ParsePrefix(a); err == nil && !isBenchmarking(prefix.Addr()) {
@@ -101,25 +105,6 @@ func oneNode(path *field.Path, bed *v1alpha1.TestBed) field.ErrorList {
 		}
 	}
 	return nil
-}
-
-func distinctInterfaces(path *field.Path, ports []v1alpha1.Port) field.ErrorList {
-	type place struct{ node, name string }
-	users := map[place]string{}
-	var problems field.ErrorList
-	for i, p := range ports {
-		if p.Attachment == nil || p.Attachment.HostDevice == nil {
-			continue
-		}
-		at := place{p.Node, p.Attachment.HostDevice.Interface}
-		if user, taken := users[at]; taken {
-			problems = append(problems, field.Invalid(path.Index(i).Child("attachment", "hostDevice", "interface"), at.name,
-				fmt.Sprintf("port %s has this interface of node %s already: every port needs its own", user, at.node)))
-			continue
-		}
-		users[at] = p.Name
-	}
-	return problems
 }
 
 var benchmarking = []netip.Prefix{netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("2001:2::/48")}

@@ -95,6 +95,7 @@ func TestValidity(t *testing.T) {
 	}{
 		"modelled":                  {simulated, "", whole(), nil, v1alpha1.ValidityValid, nil},
 		"router in a container":     {virtual, "veth", whole(), nil, v1alpha1.ValidityVirtual, []string{"the device is software"}},
+		"packet sockets of TRex":    {back, "net_af_packet", whole(), nil, v1alpha1.ValidityVirtual, []string{"TRex sends on port p1 through a packet socket"}},
 		"cabled virtual interfaces": {back, "veth", whole(), nil, v1alpha1.ValidityVirtual, []string{"port p1 is a virtual interface"}},
 		"cabled interfaces":         {back, "ixgbe", whole(), nil, v1alpha1.ValidityValid, nil},
 		"switch":                    {physical, "mlx5_core", whole(), nil, v1alpha1.ValidityUncalibrated, []string{"not measured back to back"}},

@@ -137,8 +137,11 @@ func deviceIsSoftware(in Input) []string {
 		return []string{"the device is software on processors that it shares with the tester: the result shows that it works, not what hardware does"}
 	}
 	for _, p := range in.Info.Ports {
-		if p.Driver == "veth" {
+		switch p.Driver {
+		case "veth":
 			return []string{fmt.Sprintf("port %s is a virtual interface of this machine: the result shows the machine, not a cable", p.Name)}
+		case "net_af_packet":
+			return []string{fmt.Sprintf("TRex sends on port %s through a packet socket, in its software mode: the result shows that the device works, not what it can", p.Name)}
 		}
 	}
 	return nil

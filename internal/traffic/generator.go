@@ -91,7 +91,7 @@ type PortInfo struct {
 // Capabilities says what an engine can measure; what it cannot is refused at
 // admission.
 type Capabilities struct {
-	// MaxStreams that can be configured at once.
+	// MaxStreams that one host can send at once.
 	MaxStreams int
 	// MinFrameSize and MaxFrameSize in bytes with FCS.
 	MinFrameSize, MaxFrameSize int
@@ -100,11 +100,22 @@ type Capabilities struct {
 	// SampledLatency says that the latency of a share of each stream's frames is
 	// measured, which travel among the others.
 	SampledLatency bool
+	// TimedStreams is how many streams of one host are timed at once; 0 means all.
+	TimedStreams int
 	// CrossHostLatency says that latency between ports of different hosts is
 	// meaningful (a common clock).
 	CrossHostLatency bool
+	// CrossHost says that a host counts frames that another host sends.
+	CrossHost bool
 	// Ordering says that reordered and duplicate frames are counted.
 	Ordering bool
+	// ArrivalTimes says that it is known when the first and the last frame of a
+	// stream arrived.
+	ArrivalTimes bool
+	// Gaps says that it is known where in a stream frames were lost.
+	Gaps bool
+	// Ethernet says that frames without a network layer are sent and counted.
+	Ethernet bool
 	// Multicast says that ports can join multicast groups.
 	Multicast bool
 	// MPLS says that labelled frames are sent and counted.

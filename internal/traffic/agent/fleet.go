@@ -126,8 +126,13 @@ func mergeInfo(infos []traffic.Info, order []string) (traffic.Info, error) {
 		c.MaxFrameSize = min(c.MaxFrameSize, other.MaxFrameSize)
 		c.PerFrameLatency = c.PerFrameLatency && other.PerFrameLatency
 		c.SampledLatency = c.SampledLatency && other.SampledLatency
+		c.TimedStreams = fewer(c.TimedStreams, other.TimedStreams)
 		c.CrossHostLatency = c.CrossHostLatency && other.CrossHostLatency
+		c.CrossHost = c.CrossHost && other.CrossHost
 		c.Ordering = c.Ordering && other.Ordering
+		c.ArrivalTimes = c.ArrivalTimes && other.ArrivalTimes
+		c.Gaps = c.Gaps && other.Gaps
+		c.Ethernet = c.Ethernet && other.Ethernet
 		c.Multicast = c.Multicast && other.Multicast
 		c.MPLS = c.MPLS && other.MPLS
 	}
@@ -137,6 +142,14 @@ func mergeInfo(infos []traffic.Info, order []string) (traffic.Info, error) {
 		return slices.Index(order, a.Name) - slices.Index(order, b.Name)
 	})
 	return all, nil
+}
+
+// fewer is the lower of two limits, of which 0 is none.
+func fewer(a, b int) int {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // Resolve implements Generator.

@@ -3,7 +3,14 @@
 // that is open may report less in its Info, as its ports allow.
 package capability
 
-import "nodrop.dev/nodrop/internal/traffic"
+import (
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// trexTimedStreams is how many streams a TRex server times at once, whatever its
+// cards count ("Per stream latency" of the TRex stateless manual).
+const trexTimedStreams = 128
 
 var byKind = map[string]traffic.Capabilities{
 	"xdp": {
@@ -11,17 +18,22 @@ var byKind = map[string]traffic.Capabilities{
 		MinFrameSize:    64,
 		MaxFrameSize:    9216,
 		PerFrameLatency: true,
+		CrossHost:       true,
 		Ordering:        true,
+		ArrivalTimes:    true,
+		Gaps:            true,
+		Ethernet:        true,
 		Multicast:       true,
 		MPLS:            true,
 		LatencyType:     "from the transmit program, which writes the frame, to the receive program on the XDP hook (kernel timestamps of one clock)",
 	},
 	"trex": {
-		// One counter less than the smallest card's: see the engine's Info.
-		MaxStreams:     127,
+		// What every card counts: see For.
+		MaxStreams:     fewestCounters(),
 		MinFrameSize:   64,
 		MaxFrameSize:   9216,
 		SampledLatency: true,
+		TimedStreams:   trexTimedStreams,
 		LatencyType:    "from the transmit core of TRex, which writes the time into the frame, to its receive core (the processor's clock, of one server), of timed frames that travel among the others",
 	},
 	"sim": {
@@ -30,7 +42,11 @@ var byKind = map[string]traffic.Capabilities{
 		MaxFrameSize:     9216,
 		PerFrameLatency:  true,
 		CrossHostLatency: true,
+		CrossHost:        true,
 		Ordering:         true,
+		ArrivalTimes:     true,
+		Gaps:             true,
+		Ethernet:         true,
 		Multicast:        true,
 		MPLS:             true,
 		LatencyType:      "as in the device model",
@@ -40,5 +56,17 @@ var byKind = map[string]traffic.Capabilities{
 // Of returns the capabilities of a kind of engine, and whether the kind exists.
 func Of(kind string) (traffic.Capabilities, bool) {
 	c, ok := byKind[kind]
+	return c, ok
+}
+
+// For returns the capabilities of a bed's engine, and whether its kind exists. They
+// are those of its kind, or of a mode where the bed chooses one.
+func For(engine v1alpha1.Engine) (traffic.Capabilities, bool) {
+	c, ok := Of(string(engine.Kind))
+	if engine.TRex != nil && engine.TRex.Software != nil {
+		if nic, known := NICOf(softwareDriver); known {
+			c.MaxStreams = nic.Counters
+		}
+	}
 	return c, ok
 }

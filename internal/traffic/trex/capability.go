@@ -1,10 +1,9 @@
 package trex
 
 import (
-	"strings"
-
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/capability"
 )
 
 // maxLatencyStreams is how many streams TRex times at once.
@@ -34,24 +33,15 @@ func capabilities(ports []*port) traffic.Capabilities {
 	return c
 }
 
-// drawbacks are what users of TRex found NICs to do, by the beginning of the
-// name of their DPDK driver.
-var drawbacks = []struct{ driver, note string }{
-	{"net_ice", "receive counters per stream are not always right on this NIC (Intel E810), as users of TRex report: compare them with the port's own before a result is believed"},
-	{"net_mlx5", "receive counters per stream are not always right on this NIC (NVIDIA ConnectX), as users of TRex report: compare them with the port's own before a result is believed"},
-	{"net_af_packet", "the speed that TRex reports for this interface (10 Gbit/s) is not that of the link; frames pass the kernel's packet socket, in TRex's software mode"},
-}
-
 // oneCore holds for every NIC.
 const oneCore = "all latency streams are received by one core of TRex: their rates together must stay within what it can take"
 
 // notes on what a port cannot do.
 func (p *port) notes(latencyStreams int) []string {
 	var notes []string
-	for _, d := range drawbacks {
-		if strings.HasPrefix(p.Driver, d.driver) {
-			notes = append(notes, d.note)
-		}
+	nic, _ := capability.NICOf(p.Driver)
+	for _, d := range nic.Drawbacks {
+		notes = append(notes, nic.Models+": "+d.String())
 	}
 	if latencyStreams > 0 {
 		notes = append(notes, oneCore)

@@ -88,7 +88,7 @@ func TestLatencyOfNothing(t *testing.T) {
 
 func TestDrawbacks(t *testing.T) {
 	for driver, want := range map[string]string{
-		"net_ice": "E810", "net_ice_dcf": "E810", "net_mlx5": "ConnectX", "mlx5_pci": "", "net_af_packet": "10 Gbit/s", "net_ixgbe": "",
+		"net_ice": "E810", "net_ice_dcf": "E810", "net_mlx5": "ConnectX", "mlx5_pci": "", "net_af_packet": "10 Gbit/s", "net_e1000_igb": "",
 	} {
 		p := &port{systemPort: systemPort{Driver: driver}}
 		notes := strings.Join(p.notes(0), "\n")

@@ -379,10 +379,15 @@ type Capabilities struct {
 	Ordering         bool                   `protobuf:"varint,6,opt,name=ordering,proto3" json:"ordering,omitempty"`
 	LatencyType      string                 `protobuf:"bytes,7,opt,name=latency_type,json=latencyType,proto3" json:"latency_type,omitempty"`
 	// arms says that the engine can be joined with others.
-	Arms           bool `protobuf:"varint,8,opt,name=arms,proto3" json:"arms,omitempty"`
-	Multicast      bool `protobuf:"varint,9,opt,name=multicast,proto3" json:"multicast,omitempty"`
-	Mpls           bool `protobuf:"varint,10,opt,name=mpls,proto3" json:"mpls,omitempty"`
-	SampledLatency bool `protobuf:"varint,11,opt,name=sampled_latency,json=sampledLatency,proto3" json:"sampled_latency,omitempty"`
+	Arms           bool  `protobuf:"varint,8,opt,name=arms,proto3" json:"arms,omitempty"`
+	Multicast      bool  `protobuf:"varint,9,opt,name=multicast,proto3" json:"multicast,omitempty"`
+	Mpls           bool  `protobuf:"varint,10,opt,name=mpls,proto3" json:"mpls,omitempty"`
+	SampledLatency bool  `protobuf:"varint,11,opt,name=sampled_latency,json=sampledLatency,proto3" json:"sampled_latency,omitempty"`
+	TimedStreams   int64 `protobuf:"varint,12,opt,name=timed_streams,json=timedStreams,proto3" json:"timed_streams,omitempty"`
+	CrossHost      bool  `protobuf:"varint,13,opt,name=cross_host,json=crossHost,proto3" json:"cross_host,omitempty"`
+	ArrivalTimes   bool  `protobuf:"varint,14,opt,name=arrival_times,json=arrivalTimes,proto3" json:"arrival_times,omitempty"`
+	Gaps           bool  `protobuf:"varint,15,opt,name=gaps,proto3" json:"gaps,omitempty"`
+	Ethernet       bool  `protobuf:"varint,16,opt,name=ethernet,proto3" json:"ethernet,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -490,6 +495,41 @@ func (x *Capabilities) GetMpls() bool {
 func (x *Capabilities) GetSampledLatency() bool {
 	if x != nil {
 		return x.SampledLatency
+	}
+	return false
+}
+
+func (x *Capabilities) GetTimedStreams() int64 {
+	if x != nil {
+		return x.TimedStreams
+	}
+	return 0
+}
+
+func (x *Capabilities) GetCrossHost() bool {
+	if x != nil {
+		return x.CrossHost
+	}
+	return false
+}
+
+func (x *Capabilities) GetArrivalTimes() bool {
+	if x != nil {
+		return x.ArrivalTimes
+	}
+	return false
+}
+
+func (x *Capabilities) GetGaps() bool {
+	if x != nil {
+		return x.Gaps
+	}
+	return false
+}
+
+func (x *Capabilities) GetEthernet() bool {
+	if x != nil {
+		return x.Ethernet
 	}
 	return false
 }
@@ -2279,7 +2319,7 @@ const file_agent_proto_rawDesc = "" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\x12\x16\n" +
 	"\x06driver\x18\x03 \x01(\tR\x06driver\x12\x10\n" +
 	"\x03mac\x18\x04 \x01(\fR\x03mac\x12\x14\n" +
-	"\x05notes\x18\x05 \x03(\tR\x05notes\"\x83\x03\n" +
+	"\x05notes\x18\x05 \x03(\tR\x05notes\"\x9c\x04\n" +
 	"\fCapabilities\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x03R\n" +
 	"maxStreams\x12$\n" +
@@ -2293,7 +2333,13 @@ const file_agent_proto_rawDesc = "" +
 	"\tmulticast\x18\t \x01(\bR\tmulticast\x12\x12\n" +
 	"\x04mpls\x18\n" +
 	" \x01(\bR\x04mpls\x12'\n" +
-	"\x0fsampled_latency\x18\v \x01(\bR\x0esampledLatency\"]\n" +
+	"\x0fsampled_latency\x18\v \x01(\bR\x0esampledLatency\x12#\n" +
+	"\rtimed_streams\x18\f \x01(\x03R\ftimedStreams\x12\x1d\n" +
+	"\n" +
+	"cross_host\x18\r \x01(\bR\tcrossHost\x12#\n" +
+	"\rarrival_times\x18\x0e \x01(\bR\farrivalTimes\x12\x12\n" +
+	"\x04gaps\x18\x0f \x01(\bR\x04gaps\x12\x1a\n" +
+	"\bethernet\x18\x10 \x01(\bR\bethernet\"]\n" +
 	"\x0eResolveRequest\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\fR\x04addr\x12#\n" +

@@ -1,0 +1,75 @@
+package method
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+)
+
+// withTRex says why TRex on the cards of a four-port bed cannot run a test after a
+// throughput test; empty when it can.
+func withTRex(packet v1alpha1.Packet, nodes [4]string, test v1alpha1.Test) string {
+	var bed v1alpha1.TestBed
+	bed.Name = "cards"
+	bed.Spec.Device.Physical = &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "X1"}
+	bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{HugePages: &v1alpha1.TRexHugePages{PageSize: "1Gi"}}}
+	for i, node := range nodes {
+		bed.Spec.Ports = append(bed.Spec.Ports, v1alpha1.Port{
+			Name: fmt.Sprintf("p%d", i+1), Node: node, Speed: "10G",
+			Addresses: []string{fmt.Sprintf("198.18.1.%d/24", i+2), fmt.Sprintf("2001:2::%d/64", i+2)},
+		})
+	}
+	var profile v1alpha1.TrafficProfile
+	profile.Name = "plain"
+	profile.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{128}, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: packet}
+	var b v1alpha1.Benchmark
+	b.Spec.Tests = []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}, test}
+	if errs := plan.Validate(&b, &profile, &bed); len(errs) > 0 {
+		return errs.ToAggregate().Error()
+	}
+	return ""
+}
+
+// What TRex does not know is refused, never reported as if nothing had happened.
+func TestWhatTRexCannotMeasure(t *testing.T) {
+	one, two := [4]string{"lab-1", "lab-1", "lab-1", "lab-1"}, [4]string{"lab-1", "lab-1", "lab-2", "lab-2"}
+	ipv4, ipv6 := v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}, v1alpha1.Packet{IPv6: &v1alpha1.IPPacket{}}
+	series := metav1.Duration{Duration: time.Second}
+	for name, tc := range map[string]struct {
+		packet v1alpha1.Packet
+		nodes  [4]string
+		test   v1alpha1.Test
+		want   string
+	}{
+		"order":             {ipv4, one, v1alpha1.Test{Ordering: &v1alpha1.OrderingTest{}}, "ordering: Invalid value: \"t\": engine trex of test bed cards does not count reordered frames: choose a bed with another engine"},
+		"recovery":          {ipv4, one, v1alpha1.Test{Recovery: &v1alpha1.RecoveryTest{}}, "does not tell where in a stream frames were lost, from which recovery follows"},
+		"reset":             {ipv4, one, v1alpha1.Test{Reset: &v1alpha1.ResetTest{Trigger: v1alpha1.ResetExternal}}, "does not tell where in a stream frames were lost, from which reset follows"},
+		"join delay":        {ipv4, one, v1alpha1.Test{GroupJoinDelay: &v1alpha1.GroupJoinDelayTest{}}, "does not tell when frames arrive, from which groupJoinDelay follows"},
+		"leave delay":       {ipv4, one, v1alpha1.Test{GroupLeaveDelay: &v1alpha1.GroupLeaveDelayTest{}}, "does not tell when frames arrive, from which groupLeaveDelay follows"},
+		"caching":           {ipv4, one, v1alpha1.Test{AddressCaching: &v1alpha1.AddressCachingTest{MaxAddresses: 10}}, "counts frames by their IP header, and addressCaching sends frames without a network layer"},
+		"learning":          {ipv4, one, v1alpha1.Test{AddressLearning: &v1alpha1.AddressLearningTest{}}, "counts frames by their IP header, and addressLearning sends frames without a network layer"},
+		"broadcast of IPv6": {ipv6, one, v1alpha1.Test{Broadcast: &v1alpha1.BroadcastTest{}}, "only IPv4 has broadcast: give traffic profile plain packet ipv4"},
+		"broadcast to far":  {ipv4, two, v1alpha1.Test{Broadcast: &v1alpha1.BroadcastTest{}}, "broadcast frames go from p1 on node lab-1 to p3 on node lab-2 too"},
+		"congestion of far": {ipv4, two, v1alpha1.Test{CongestionControl: &v1alpha1.CongestionControlTest{}}, "congestionControl sends from p1 on node lab-1 to p3 on node lab-2 of test bed cards"},
+
+		"broadcast":       {ipv4, one, v1alpha1.Test{Broadcast: &v1alpha1.BroadcastTest{}}, ""},
+		"congestion":      {ipv4, one, v1alpha1.Test{CongestionControl: &v1alpha1.CongestionControlTest{}}, ""},
+		"head of line":    {ipv6, one, v1alpha1.Test{HeadOfLineBlocking: &v1alpha1.HeadOfLineBlockingTest{}}, ""},
+		"loss":            {ipv6, two, v1alpha1.Test{FrameLoss: &v1alpha1.FrameLossTest{}}, ""},
+		"bursts":          {ipv4, two, v1alpha1.Test{BackToBack: &v1alpha1.BackToBackTest{}}, ""},
+		"forwarding rate": {ipv4, two, v1alpha1.Test{ForwardingRate: &v1alpha1.ForwardingRateTest{}}, ""},
+		"a series":        {ipv4, two, v1alpha1.Test{Soak: &v1alpha1.SoakTest{SamplingInterval: &series}}, ""},
+		"latency":         {ipv6, two, v1alpha1.Test{Latency: &v1alpha1.LatencyTest{}}, ""},
+	} {
+		tc.test.Name = "t"
+		if got := withTRex(tc.packet, tc.nodes, tc.test); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

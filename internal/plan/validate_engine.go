@@ -1,0 +1,115 @@
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// validateNeeds refuses tests of what the engine does not know: it would be
+// reported as if nothing had happened.
+func validateNeeds(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
+	var errs field.ErrorList
+	for i, test := range b.Spec.Tests {
+		m, ok := methodOf(test)
+		if !ok {
+			continue
+		}
+		if missing := m.missing(engine); missing != "" {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "tests").Index(i).Child(m.Member), test.Name,
+				fmt.Sprintf("engine %s of test bed %s %s: choose a bed with another engine", bed.Spec.Engine.Kind, bed.Name, missing)))
+		}
+	}
+	return errs
+}
+
+// missing says what an engine does not do that the method needs; empty when it does
+// all.
+func (m Method) missing(engine traffic.Capabilities) string {
+	switch {
+	case m.Ordering && !engine.Ordering:
+		return "does not count reordered frames"
+	case m.ArrivalTimes && !engine.ArrivalTimes:
+		return fmt.Sprintf("does not tell when frames arrive, from which %s follows", m.Member)
+	case m.Gaps && !engine.Gaps:
+		return fmt.Sprintf("does not tell where in a stream frames were lost, from which %s follows", m.Member)
+	case m.Ethernet && !engine.Ethernet:
+		return fmt.Sprintf("counts frames by their IP header, and %s sends frames without a network layer", m.Member)
+	}
+	return ""
+}
+
+// validateNetworkLayer refuses frames without a network layer that the engine does
+// not count.
+func validateNetworkLayer(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
+	if profile.Spec.Packet.Ethernet == nil || engine.Ethernet {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(profilePath(profile).Child("packet"), "ethernet",
+		fmt.Sprintf("engine %s of test bed %s counts frames by their IP header, and frames of ethernet have none: give ipv4 or ipv6, or choose a bed with another engine", bed.Spec.Engine.Kind, bed.Name))}
+}
+
+// validateHosts refuses traffic between ports of different nodes that the engine
+// does not count.
+func validateHosts(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities) field.ErrorList {
+	if engine.CrossHost {
+		return nil
+	}
+	tx, rx, far := farFlow(flows(profile, ports), ports)
+	if !far {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(profilePath(profile).Child("pattern"), tx.Name+" to "+rx.Name, "the pattern sends "+notCounted(tx, rx, bed))}
+}
+
+// notCounted says of a sender and a receiver why nothing is counted between them.
+func notCounted(tx, rx Port, bed *v1alpha1.TestBed) string {
+	return fmt.Sprintf("from %s on node %s to %s on node %s of test bed %s, and a server of engine %s counts only what it sent itself: put these ports on one node, or choose a bed with another engine",
+		tx.Name, tx.Node, rx.Name, rx.Node, bed.Name, bed.Spec.Engine.Kind)
+}
+
+// mostSent is how many streams the host sends that sends most, and names where that
+// is: engines count the streams of one host.
+func mostSent(flows []flow, ports []Port) (most int, where func(bed *v1alpha1.TestBed) string) {
+	sent, nodes := map[string]int{}, map[string]int{}
+	for _, p := range ports {
+		nodes[p.Node]++
+	}
+	busiest := ""
+	for _, f := range flows {
+		node := ports[f.tx].Node
+		if sent[node]++; sent[node] > most {
+			most, busiest = sent[node], node
+		}
+	}
+	return most, func(bed *v1alpha1.TestBed) string {
+		if len(nodes) < 2 {
+			return fmt.Sprintf("%d ports of test bed %s", len(ports), bed.Name)
+		}
+		return fmt.Sprintf("%d ports of test bed %s on node %s", nodes[busiest], bed.Name, busiest)
+	}
+}
+
+// validateTimed refuses latency of more streams than the engine times at once.
+func validateTimed(test v1alpha1.Test, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities, path *field.Path) *field.Error {
+	if engine.TimedStreams == 0 {
+		return nil
+	}
+	n, where := mostSent(flows(profile, ports), ports)
+	sizes := 1
+	for _, m := range mixes(profile) {
+		sizes = max(sizes, len(m.Mix))
+	}
+	if n *= sizes; n <= engine.TimedStreams {
+		return nil
+	}
+	what := "the pattern"
+	if sizes > 1 {
+		what = "the pattern with the sizes of a mix"
+	}
+	return field.Invalid(path, test.Name, fmt.Sprintf("%s makes %d streams on the %s, and engine %s times at most %d at once: use a profile or a bed with fewer streams, or measure throughput only",
+		what, n, where(bed), bed.Spec.Engine.Kind, engine.TimedStreams))
+}

@@ -1,0 +1,118 @@
+package preflight
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// besideTRex is what the agent beside a TRex server has of another processor, in
+// thousandths.
+const besideTRex = 900
+
+// whereToLook is the page that says what to install.
+const whereToLook = "see docs/own-cluster.md"
+
+// Needs are what the traffic pods of a bed ask of its nodes, by node, beyond what
+// every node offers: devices of device plugins, huge pages and whole processors.
+func Needs(bed *v1alpha1.TestBed) map[string]corev1.ResourceList {
+	needs := map[string]corev1.ResourceList{}
+	add := func(node string, name corev1.ResourceName, q resource.Quantity) {
+		if needs[node] == nil {
+			needs[node] = corev1.ResourceList{}
+		}
+		sum := needs[node][name]
+		sum.Add(q)
+		needs[node][name] = sum
+	}
+	if bed.Spec.Engine.Kind == v1alpha1.EngineSim {
+		return needs
+	}
+	servers := map[string]bool{}
+	for _, p := range bed.Spec.Ports {
+		if p.Attachment != nil && p.Attachment.SRIOV != nil {
+			add(p.Node, corev1.ResourceName(p.Attachment.SRIOV.ResourceName), *resource.NewQuantity(1, resource.DecimalSI))
+		}
+		trex := bed.Spec.Engine.TRex
+		if trex == nil || servers[p.Node] {
+			continue
+		}
+		servers[p.Node] = true
+		add(p.Node, corev1.ResourceCPU, *resource.NewMilliQuantity(1000*processors(trex)+besideTRex, resource.DecimalSI))
+		if pages := trex.HugePages; pages != nil {
+			add(p.Node, corev1.ResourceName(corev1.ResourceHugePagesPrefix+pages.PageSize), pages.Total)
+		}
+	}
+	return needs
+}
+
+// processors is how many whole processors a TRex server has for itself.
+func processors(trex *v1alpha1.TRexEngine) int64 {
+	switch {
+	case trex.CPUs != nil:
+		return int64(*trex.CPUs)
+	case trex.Software != nil:
+		return 2
+	}
+	return 4
+}
+
+// Missing says what a node does not offer of what a bed needs there, and what to do;
+// empty when it offers all. That others use it now does not matter.
+func Missing(node string, needs, allocatable corev1.ResourceList) string {
+	var all []string
+	for _, name := range slices.SortedFunc(maps.Keys(needs), byKind) {
+		need := needs[name]
+		has, known := allocatable[name]
+		if has.Cmp(need) >= 0 {
+			continue
+		}
+		all = append(all, missing(node, name, need, has, known))
+	}
+	return strings.Join(all, "; ")
+}
+
+// byKind orders resources: devices first, as nothing works without them.
+func byKind(a, b corev1.ResourceName) int {
+	return cmp.Or(cmp.Compare(kind(a), kind(b)), cmp.Compare(a, b))
+}
+
+func kind(name corev1.ResourceName) int {
+	switch {
+	case name == corev1.ResourceCPU:
+		return 2
+	case strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
+		return 1
+	}
+	return 0
+}
+
+// decimal writes processors as people do: 4.9 and not 4900m.
+func decimal(q resource.Quantity) string {
+	return strconv.FormatFloat(float64(q.MilliValue())/1000, 'f', -1, 64)
+}
+
+func missing(node string, name corev1.ResourceName, need, has resource.Quantity, known bool) string {
+	size, pages := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix)
+	switch {
+	case name == corev1.ResourceCPU:
+		return fmt.Sprintf("node %s has %s processors for pods, and the traffic pod needs %s, of which %d are for TRex alone: lower engine.trex.cpus, or put the ports on a larger node",
+			node, decimal(has), decimal(need), need.MilliValue()/1000)
+	case pages:
+		return fmt.Sprintf("node %s has %s in huge pages of %s, and TRex needs %s: reserve them at boot, with hugepagesz and hugepages on the kernel's command line, and restart the kubelet; %s",
+			node, has.String(), size, need.String(), whereToLook)
+	case !known:
+		return fmt.Sprintf("node %s offers no %s: install the SR-IOV network device plugin and give its ConfigMap a resource of this name; %s", node, name, whereToLook)
+	case has.IsZero():
+		return fmt.Sprintf("node %s offers 0 of %s: its device plugin knows the resource and finds no card for it: see that its virtual functions exist and are bound to the driver that the ConfigMap selects; %s", node, name, whereToLook)
+	}
+	return fmt.Sprintf("node %s offers %s of %s, and the ports of the bed need %s: give the resource more devices in the device plugin's ConfigMap, or use fewer ports", node, has.String(), name, need.String())
+}
