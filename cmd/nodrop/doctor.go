@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/signal"
@@ -104,10 +105,13 @@ func examine(ctx context.Context, k *kube, lab string, ask look.Ask) (doctor.Rep
 		return doctor.Report{}, err
 	}
 	facts, err := cluster.Facts(ctx, ask)
-	if err != nil && hint.Of(err) != "" {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return doctor.Report{}, errors.New("looking at the cluster was interrupted")
+	case hint.Of(err) != "":
 		return doctor.Report{}, err
-	}
-	if err != nil {
+	default:
 		return doctor.Report{}, unreachable(err)
 	}
 	engines := doctor.Engines

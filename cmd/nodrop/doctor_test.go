@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,6 +71,7 @@ func TestDoctor(t *testing.T) {
 	t.Run("without NoDrop", p.without)
 	p.install()
 	t.Run("laptop", p.ofALaptop)
+	t.Run("interrupted", p.interrupted)
 	t.Run("restricted namespace", p.restricted)
 	t.Run("bed", p.ofABed)
 	t.Run("rights", p.rights)
@@ -95,7 +97,7 @@ func (p *patients) create(o client.Object) {
 // laptop is a node with little.
 func (p *patients) laptop() {
 	p.t.Helper()
-	p.node("laptop", corev1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("3870Mi"), "hugepages-1Gi": resource.MustParse("0"), "hugepages-2Mi": resource.MustParse("0")})
+	p.node("laptop", corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("3870Mi"), "hugepages-1Gi": resource.MustParse("0"), "hugepages-2Mi": resource.MustParse("0")})
 	p.nodes.kubelet["laptop"] = doctor.Kubelet{CPUManagerPolicy: "none", TopologyManagerPolicy: "none"}
 	p.nodes.probe["laptop"] = probe.Node{
 		CPUFlags: probe.FlagsOfInterest, NUMANodes: 1, BPF: true, PacketSockets: true,
@@ -268,10 +270,29 @@ func (p *patients) ofALaptop(t *testing.T) {
 	p.noPodsAreLeft(t)
 }
 
+// interrupted: who stops the command leaves no pod behind.
+func (p *patients) interrupted(t *testing.T) {
+	delete(p.nodes.probe, "laptop")
+	d := p.doctor(t, "--engine", "xdp", "--probe")
+	var pods corev1.PodList
+	eventually(t, "a pod that looks", func() bool { return p.List(t.Context(), &pods) == nil && len(pods.Items) == 1 },
+		func() string { return d.stderr.String() })
+	if err := d.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	d.wants(exitUse, "", "looking at the cluster was interrupted")
+	p.noPodsAreLeft(t)
+}
+
 func (p *patients) restricted(t *testing.T) {
+	p.laptopRuns()
 	p.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "strict", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})
-	d := p.doctor(t, "--engine", "xdp", "--lab-namespace", "strict", "-o", "json")
+	d := p.doctor(t, "--engine", "xdp", "--lab-namespace", "strict", "--probe", "--probe-image", "example.test/nodrop:1", "-o", "json")
 	d.wants(exitFailed, `violates PodSecurity \"restricted:latest\"`, "")
+	if want := `"seen": "BPF`; !strings.Contains(d.stdout.String(), want) {
+		t.Errorf("the pod that looks was not admitted: %s", &d.stdout)
+	}
+	p.noPodsAreLeft(t)
 	p.doctor(t, "--engine", "containerlab", "--lab-namespace", "nowhere", "-o", "json").wants(exitFailed, "there is no namespace nowhere", "")
 }
 

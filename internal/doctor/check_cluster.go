@@ -158,12 +158,12 @@ func networks(f Facts, _ Engine) verdict {
 }
 
 func claimTemplates(f Facts, _ Engine) verdict {
-	if f.Bed == nil || !usesClaims(f.Bed) {
+	if f.Bed == nil || !slices.ContainsFunc(f.Bed.Spec.Ports, claims) {
 		return verdict{}
 	}
 	var named, lacking []string
 	for _, p := range f.Bed.Spec.Ports {
-		if p.Attachment == nil || p.Attachment.ResourceClaim == nil {
+		if !claims(p) {
 			continue
 		}
 		name := p.Attachment.ResourceClaim.TemplateName

@@ -5,8 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/doctor/probe"
 )
 
@@ -22,11 +21,12 @@ func devicePlugin(f Facts, n Node, e Engine) verdict {
 		return anyPool(f, n)
 	}
 	var seen, lacking []string
-	for _, d := range demands(f.Bed, n.Name) {
-		has := n.Allocatable[corev1.ResourceName(d.resource)]
-		text := fmt.Sprintf("%s: %s allocatable, %d for the bed", d.resource, &has, d.devices)
+	wanted := needs(f, n, e)
+	for _, name := range of(wanted, isDevice) {
+		has, want := n.Allocatable[name], wanted[name]
+		text := fmt.Sprintf("%s: %s allocatable, %s for the bed", name, &has, &want)
 		seen = append(seen, text)
-		if has.Value() < d.devices {
+		if has.Cmp(want) < 0 {
 			lacking = append(lacking, text)
 		}
 	}
@@ -68,7 +68,7 @@ func looksLikePool(resource string) bool {
 // resourceClaims: a driver that offers devices on the node of ports that claim
 // some.
 func resourceClaims(f Facts, n Node, _ Engine) verdict {
-	if f.Bed == nil || !slices.ContainsFunc(ports(f.Bed, n.Name), claims) {
+	if f.Bed == nil || !slices.ContainsFunc(f.Bed.Spec.Ports, func(p v1alpha1.Port) bool { return p.Node == n.Name && claims(p) }) {
 		return verdict{}
 	}
 	switch {

@@ -16,17 +16,17 @@ func resourceOf(pageSize string) corev1.ResourceName {
 }
 
 // hugePages: as many as the bed asks for, or some of any size.
-func hugePages(f Facts, n Node, _ Engine) verdict {
-	want := trexOf(f.Bed).HugePages
-	if want == nil {
-		return anyHugePages(n)
+func hugePages(f Facts, n Node, e Engine) verdict {
+	wanted := needs(f, n, e)
+	for _, name := range of(wanted, isHugePages) {
+		has, want := n.Allocatable[name], wanted[name]
+		seen := fmt.Sprintf("%s: %s allocatable, %s for TRex", name, &has, &want)
+		if has.Cmp(want) < 0 {
+			return missing(seen, hugePagesAdvice(n, strings.TrimPrefix(string(name), corev1.ResourceHugePagesPrefix), want))
+		}
+		return good(seen)
 	}
-	name := resourceOf(want.PageSize)
-	has := n.Allocatable[name]
-	if has.Cmp(want.Total) >= 0 {
-		return good(fmt.Sprintf("%s: %s allocatable, %s for TRex", name, &has, &want.Total))
-	}
-	return missing(fmt.Sprintf("%s: %s allocatable, %s for TRex", name, &has, &want.Total), hugePagesAdvice(n, want.PageSize, want.Total))
+	return anyHugePages(n)
 }
 
 func anyHugePages(n Node) verdict {

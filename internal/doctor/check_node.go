@@ -79,12 +79,14 @@ func docker(f Facts, n Node, _ Engine) verdict {
 	return unknown(Reason{Why: "no virtual device was seen on this node yet, and its Docker cannot be seen from a pod", Advice: advice})
 }
 
+// processors: those of TRex alone, and a part of one for the agent beside it.
 func processors(f Facts, n Node, e Engine) verdict {
-	need, has := cpusOf(f.Bed, e), n.Allocatable.Cpu()
-	if has.MilliValue() < need*1000 {
-		return missing(fmt.Sprintf("%s allocatable", has), fmt.Sprintf("a TRex server here has %d processors: use a larger node, or lower engine.trex.cpus", need))
+	need, has := needs(f, n, e)[corev1.ResourceCPU], n.Allocatable.Cpu()
+	if has.Cmp(need) < 0 {
+		return missing(fmt.Sprintf("%s allocatable, %s for the traffic pod", has, &need),
+			fmt.Sprintf("use a larger node, or lower engine.trex.cpus: %d are for TRex alone", need.MilliValue()/1000))
 	}
-	return good(fmt.Sprintf("%s allocatable, %d for TRex", has, need))
+	return good(fmt.Sprintf("%s allocatable, %s for the traffic pod", has, &need))
 }
 
 func memory(f Facts, n Node, e Engine) verdict {

@@ -111,9 +111,9 @@ var checkCases = []checkCase{
 	}, Good, "docker://29.0.1", ""},
 	{"not seen", "Docker", Containerlab, func(f *Facts) { f.Started.Value = nil }, Unknown, "no virtual device was seen", "/run/docker.sock"},
 
-	{"", "processors", TRex, nil, Good, "16 allocatable, 4 for TRex", ""},
-	{"few", "processors", TRex, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("3900m") }), Missing, "3900m allocatable", "has 4 processors"},
-	{"enough for software", "processors", TRexSoftware, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("2") }), Good, "2 allocatable, 2 for TRex", ""},
+	{"", "processors", TRex, nil, Good, "16 allocatable, 4900m for the traffic pod", ""},
+	{"few", "processors", TRex, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("4") }), Missing, "4 allocatable, 4900m for the traffic pod", "4 are for TRex alone"},
+	{"enough for software", "processors", TRexSoftware, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("3") }), Good, "3 allocatable, 2900m for the traffic pod", ""},
 
 	{"", "processor features", TRex, nil, Good, "sse4_2", ""},
 	{"old", "processor features", TRex, probed(func(p *probe.Node) { p.CPUFlags = nil }), Missing, "no sse4_2", "SSE4.2"},

@@ -32,7 +32,7 @@ const (
 	logLimit       = 1 << 20
 )
 
-// probe reads all nodes that are there.
+// probe reads all nodes that are there. One that is not ready would start no pod.
 func (c *Cluster) probe(ctx context.Context, p *Probe, nodes []doctor.Node) {
 	if p == nil {
 		return
@@ -40,7 +40,11 @@ func (c *Cluster) probe(ctx context.Context, p *Probe, nodes []doctor.Node) {
 	var group errgroup.Group
 	group.SetLimit(probesAtOnce)
 	for i := range nodes {
-		if !nodes[i].Absent {
+		switch {
+		case nodes[i].Absent:
+		case nodes[i].NotReady != "":
+			nodes[i].Probe = doctor.NotSeen[probe.Node]("the node is not ready, and starts no pod", "mend the node first")
+		default:
 			group.Go(func() error {
 				nodes[i].Probe = c.probeNode(ctx, *p, nodes[i].Name)
 				return nil
@@ -93,7 +97,11 @@ func (c *Cluster) probeNode(ctx context.Context, p Probe, node string) doctor.Se
 		err = json.Unmarshal(text, &n)
 	}
 	if pod.Status.Phase == corev1.PodFailed || err != nil {
-		return doctor.NotSeen[probe.Node](fmt.Sprintf("the pod that looks at the node failed (%s): %.200s", state(pod), text), "is its image as new as this program? Name another by --probe-image")
+		said := string(text)
+		if err != nil && said == "" {
+			said = err.Error()
+		}
+		return doctor.NotSeen[probe.Node](fmt.Sprintf("the pod that looks at the node failed (%s): %.200s", state(pod), said), "see that its image is as new as this program, or name another by --probe-image")
 	}
 	return doctor.Known(n)
 }
