@@ -16,8 +16,10 @@ import (
 const (
 	groupNoDrop   = "nodrop.dev"
 	groupNetworks = "k8s.cni.cncf.io"
-	groupClaims   = "resource.k8s.io"
 )
+
+// kindClaimTemplates in the version that this program reads.
+const kindClaimTemplates = "resource.k8s.io/v1/resourceclaimtemplates"
 
 // cutKind divides group/version/resource.
 func cutKind(kind string) (group, resource string) {
@@ -176,8 +178,8 @@ func claimTemplates(f Facts, _ Engine) verdict {
 		}
 	}
 	switch {
-	case f.Kinds.IsKnown() && !f.serves(groupClaims, "resourceclaimtemplates"):
-		return missing("the API server does not serve resource.k8s.io", "update to Kubernetes 1.34 or later, or attach the ports by sriov")
+	case f.Kinds.IsKnown() && !slices.Contains(f.Kinds.Value, kindClaimTemplates):
+		return missing("the API server does not serve resource.k8s.io/v1", "update to Kubernetes 1.34 or later, or attach the ports by sriov")
 	case !f.ClaimTemplates.IsKnown():
 		return unknown(f.ClaimTemplates.Unknown)
 	case len(lacking) > 0:

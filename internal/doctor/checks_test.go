@@ -64,7 +64,7 @@ var checkCases = []checkCase{
 	}), Good, "dut-card", ""},
 	{"none", "claim templates", TRex, bed(trexEngine, claim), Missing, "no ResourceClaimTemplate dut-card", "nodrop-lab"},
 	{"no class", "claim templates", TRex, bed(trexEngine, claim, func(f *Facts) { f.ClaimTemplates = Known([]string{"dut-card"}) }), Missing, "no DeviceClass", "install a driver"},
-	{"not served", "claim templates", TRex, bed(trexEngine, claim, func(f *Facts) { f.Kinds.Value = f.Kinds.Value[:4] }), Missing, "does not serve resource.k8s.io", "1.34"},
+	{"served in another version", "claim templates", TRex, bed(trexEngine, claim, func(f *Facts) { f.Kinds.Value[4] = "resource.k8s.io/v1beta2/resourceclaimtemplates" }), Missing, "does not serve resource.k8s.io", "1.34"},
 
 	{"", "capabilities", XDP, nil, Good, "is admitted", ""},
 	{"refused", "capabilities", TRex, func(f *Facts) { f.Admission[TRex] = Known("violates PodSecurity") }, Missing, "violates PodSecurity", "enforce=privileged"},
