@@ -15,9 +15,10 @@ const (
 	exitPassed = 0
 	// exitUse: the command could not be carried out: flags, manifests, rights, connection.
 	exitUse = 1
-	// exitFailed: measured, and the device failed.
+	// exitFailed: measured, and the device failed; for doctor, something is missing.
 	exitFailed = 2
-	// exitInvalid: the tester could not measure what was asked.
+	// exitInvalid: the tester could not measure what was asked; for doctor, not
+	// everything could be seen.
 	exitInvalid = 3
 	// exitAborted: somebody stopped the benchmark.
 	exitAborted = 4

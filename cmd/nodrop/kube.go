@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,28 +34,38 @@ func newKube(cmd *cobra.Command) *kube {
 	return k
 }
 
+const kubeconfigAdvice = "set KUBECONFIG or give --kubeconfig, as for kubectl"
+
 // connect returns a client, and the namespace to look in. It does not ask the
 // server anything yet.
 func (k *kube) connect() (client.WithWatch, string, error) {
-	const advice = "set KUBECONFIG or give --kubeconfig, as for kubectl"
-	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(k.rules, k.overrides)
-	namespace, _, err := config.Namespace()
+	namespace, _, err := k.loader().Namespace()
 	if err != nil {
-		return nil, "", hint.With(fmt.Errorf("reading the kubeconfig: %w", err), advice)
+		return nil, "", hint.With(fmt.Errorf("reading the kubeconfig: %w", err), kubeconfigAdvice)
 	}
-	rest, err := config.ClientConfig()
+	_, c, err := k.reach()
+	return c, namespace, err
+}
+
+// reach returns how to connect, and a client that does.
+func (k *kube) reach() (*rest.Config, client.WithWatch, error) {
+	config, err := k.loader().ClientConfig()
 	if err != nil {
-		return nil, "", hint.With(fmt.Errorf("reading the kubeconfig: %w", err), advice)
+		return nil, nil, hint.With(fmt.Errorf("reading the kubeconfig: %w", err), kubeconfigAdvice)
 	}
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return nil, "", fmt.Errorf("registering the API: %w", err)
+		return nil, nil, fmt.Errorf("registering the API: %w", err)
 	}
-	c, err := client.NewWithWatch(rest, client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, "", unreachable(err)
+		return nil, nil, unreachable(err)
 	}
-	return c, namespace, nil
+	return config, c, nil
+}
+
+func (k *kube) loader() clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(k.rules, k.overrides)
 }
 
 // unreachable says what to do about an error of the API server.

@@ -1,0 +1,150 @@
+//go:build !standalone
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"nodrop.dev/nodrop/internal/doctor"
+	"nodrop.dev/nodrop/internal/doctor/look"
+	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/report"
+)
+
+func newDoctorCommand() *cobra.Command {
+	var out output
+	var ask look.Ask
+	var engines []string
+	var lab string
+	var withProbe bool
+	probe := look.Probe{}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what a cluster, or a bed of it, lacks for each traffic engine",
+		Long: `Look at a cluster, or with --bed at what one bed needs of it, and say for each
+traffic engine what is there, what is missing, and what to do about it.
+
+It looks with your own rights, and names those that you lack. What only a node
+itself knows (IOMMU, kernel, network cards) is looked at with --probe, by a pod
+without privilege on each node, which is removed again.
+
+Without --bed and --node, an engine is ready when one node has all that it needs.
+
+Exit codes: 0 everything is there, 2 something is missing, 3 nothing is known to
+be missing but not everything could be seen, 1 it could not be looked at all.`,
+		Example: `  kubectl nodrop doctor --probe
+  kubectl nodrop doctor --bed access-switch --probe
+  kubectl nodrop doctor --engine xdp --node worker-1 --probe -o json`,
+		Args: cobra.NoArgs,
+	}
+	k := newKube(cmd)
+	out.addFlags(cmd, []report.Format{report.FormatTable, report.FormatJSON})
+	flags := cmd.Flags()
+	flags.Lookup("output").Usage = out.names()
+	flags.StringVar(&ask.Bed, "bed", "", "look at what this TestBed needs")
+	flags.StringSliceVar(&engines, "engine", nil, "look at this engine only, may be repeated: "+engineNames(doctor.Engines))
+	flags.StringSliceVar(&ask.Nodes, "node", nil, "look at this node only, may be repeated")
+	flags.StringVar(&lab, "lab-namespace", "nodrop-lab", "namespace of the lab")
+	flags.BoolVar(&withProbe, "probe", false, "let a pod without privilege look at each node from within")
+	flags.StringVar(&probe.Image, "probe-image", "", "image with nodrop for these pods (default: the operator's)")
+	flags.DurationVar(&probe.Timeout, "probe-timeout", time.Minute, "how long such a pod may take to start and end")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := out.check(); err != nil {
+			return err
+		}
+		if withProbe {
+			if probe.Timeout <= 0 {
+				return fmt.Errorf("--probe-timeout is %s: give a time above 0, such as 1m", probe.Timeout)
+			}
+			ask.Probe = &probe
+		}
+		for _, name := range engines {
+			if !slices.Contains(doctor.Engines, doctor.Engine(name)) {
+				return fmt.Errorf("--engine %q is not an engine: give %s", name, engineNames(doctor.Engines))
+			}
+			ask.Engines = append(ask.Engines, doctor.Engine(name))
+		}
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		result, err := examine(ctx, k, lab, ask)
+		if err != nil {
+			return err
+		}
+		if err := out.write(cmd.OutOrStdout(), diagnosis(result)); err != nil {
+			return err
+		}
+		switch result.State() {
+		case doctor.Lacking:
+			return &codedError{code: exitFailed}
+		case doctor.NotKnown:
+			return &codedError{code: exitInvalid}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// examine gathers the facts and judges them.
+func examine(ctx context.Context, k *kube, lab string, ask look.Ask) (doctor.Report, error) {
+	config, objects, err := k.reach()
+	if err != nil {
+		return doctor.Report{}, err
+	}
+	cluster, err := look.New(config, objects, lab)
+	if err != nil {
+		return doctor.Report{}, err
+	}
+	facts, err := cluster.Facts(ctx, ask)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return doctor.Report{}, errors.New("looking at the cluster was interrupted")
+	case hint.Of(err) != "":
+		return doctor.Report{}, err
+	default:
+		return doctor.Report{}, unreachable(err)
+	}
+	engines := doctor.Engines
+	if facts.Bed != nil {
+		engines = doctor.EnginesOf(facts.Bed)
+	}
+	if len(ask.Engines) > 0 {
+		wanted := slices.DeleteFunc(slices.Clone(engines), func(e doctor.Engine) bool { return !slices.Contains(ask.Engines, e) })
+		if len(wanted) == 0 {
+			return doctor.Report{}, fmt.Errorf("bed %s does not use --engine %s: it needs %s", ask.Bed, engineNames(ask.Engines), engineNames(engines))
+		}
+		engines = wanted
+	}
+	every := ask.Bed != "" || len(ask.Nodes) > 0
+	return doctor.Judge(facts, engines, every), nil
+}
+
+func engineNames(engines []doctor.Engine) string {
+	var names []string
+	for _, e := range engines {
+		names = append(names, string(e))
+	}
+	return strings.Join(names, ", ")
+}
+
+// diagnosis is a report in the formats of the command.
+type diagnosis doctor.Report
+
+// Write implements writer.
+func (d diagnosis) Write(w io.Writer, format report.Format) error {
+	if format == report.FormatJSON {
+		return doctor.Report(d).JSON(w)
+	}
+	_, err := io.WriteString(w, doctor.Report(d).Text())
+	return err
+}

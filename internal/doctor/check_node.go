@@ -1,0 +1,133 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+func nodeReady(_ Facts, n Node, _ Engine) verdict {
+	switch {
+	case n.Absent:
+		return missing("the cluster has no node of this name", "see kubectl get nodes, and correct the ports of the bed")
+	case n.NotReady != "":
+		return missing(n.NotReady, "see kubectl describe node "+n.Name)
+	case n.Unschedulable:
+		return missing("ready, and cordoned", "kubectl uncordon "+n.Name)
+	}
+	return good("ready, kubelet " + n.Info.KubeletVersion)
+}
+
+// taintOfLab is the one that the lab's pods tolerate.
+const taintOfLab = "nodrop.dev/lab"
+
+func taints(_ Facts, n Node, _ Engine) verdict {
+	var hard []string
+	for _, t := range n.Taints {
+		// What the cluster itself taints with is told by the check of the node.
+		if t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != taintOfLab && !strings.HasPrefix(t.Key, "node.kubernetes.io/") {
+			hard = append(hard, t.ToString())
+		}
+	}
+	if len(hard) == 0 {
+		return verdict{}
+	}
+	return missing(strings.Join(hard, ", "), "remove the taint, or use "+taintOfLab+" to keep other work away: only that one is tolerated by the lab's pods")
+}
+
+// architecture: TRex exists for x86 only, and the XDP programs are compiled for
+// processors that put the low byte first.
+func architecture(_ Facts, n Node, e Engine) verdict {
+	arch := n.Info.Architecture
+	switch {
+	case e != XDP && arch != "amd64":
+		return missing(arch, "TRex runs on amd64: use another node")
+	case e == XDP && arch != "amd64" && arch != "arm64":
+		return missing(arch, "use a node with amd64 or arm64")
+	}
+	return good(arch)
+}
+
+// oldestXDP can put live frames through XDP (BPF_F_TEST_XDP_LIVE_FRAMES).
+var oldestXDP = version.MustParseGeneric("5.18")
+
+func kernelRelease(_ Facts, n Node, _ Engine) verdict {
+	release := n.Info.KernelVersion
+	v, err := version.ParseGeneric(release)
+	switch {
+	case err != nil:
+		return unknown(Reason{Why: fmt.Sprintf("kernel release %q", release), Advice: "see that it is Linux 5.18 or later"})
+	case v.LessThan(oldestXDP):
+		return missing("Linux "+release, "update to Linux 5.18 or later, which puts live frames through XDP")
+	}
+	return good("Linux " + release)
+}
+
+func docker(f Facts, n Node, _ Engine) verdict {
+	const advice = "install Docker with its socket at /run/docker.sock; a benchmark that was measured on a virtual device here proves it"
+	started, yes := f.Started.Value[n.Name]
+	switch {
+	case yes:
+		return good("a device was up for benchmark " + started)
+	case strings.HasPrefix(n.Info.ContainerRuntimeVersion, "docker://"):
+		return good(n.Info.ContainerRuntimeVersion)
+	case !f.Started.IsKnown():
+		return unknown(f.Started.Unknown)
+	}
+	return unknown(Reason{Why: "no virtual device was seen on this node yet, and its Docker cannot be seen from a pod", Advice: advice})
+}
+
+// processors: those of TRex alone, and a part of one for the agent beside it.
+func processors(f Facts, n Node, e Engine) verdict {
+	need, has := needs(f, n, e)[corev1.ResourceCPU], n.Allocatable.Cpu()
+	if has.Cmp(need) < 0 {
+		return missing(fmt.Sprintf("%s allocatable, %s for the traffic pod", has, &need),
+			fmt.Sprintf("use a larger node, or lower engine.trex.cpus: %d are for TRex alone", need.MilliValue()/1000))
+	}
+	return good(fmt.Sprintf("%s allocatable, %s for the traffic pod", has, &need))
+}
+
+func memory(f Facts, n Node, e Engine) verdict {
+	need, has := memoryOf(f.Bed, e), n.Allocatable.Memory()
+	if has.Cmp(need) < 0 {
+		return missing(has.String()+" allocatable", fmt.Sprintf("a TRex server here has %s of memory: use a larger node, or lower engine.trex.memory", &need))
+	}
+	return good(fmt.Sprintf("%s allocatable, %s for TRex", has, &need))
+}
+
+// notConfigured is what a kubelet calls the absence of a policy.
+const notConfigured = "none"
+
+func cpuManager(_ Facts, n Node, _ Engine) verdict {
+	if !n.Kubelet.IsKnown() {
+		return unknown(n.Kubelet.Unknown)
+	}
+	policy := n.Kubelet.Value.CPUManagerPolicy
+	if policy != "static" {
+		return missing(orNone(policy), "cpuManagerPolicy: static with reservedSystemCPUs in the kubelet's configuration, so that TRex has its processors for itself")
+	}
+	return good(policy)
+}
+
+func topologyManager(_ Facts, n Node, _ Engine) verdict {
+	if !n.Kubelet.IsKnown() {
+		return unknown(n.Kubelet.Unknown)
+	}
+	policy := orNone(n.Kubelet.Value.TopologyManagerPolicy)
+	switch {
+	case policy != notConfigured:
+		return good(policy)
+	case n.Probe.IsKnown() && n.Probe.Value.NUMANodes == 1:
+		return good(policy + ", and the node has one NUMA node")
+	}
+	return warning(policy, "topologyManagerPolicy: single-numa-node in the kubelet's configuration, so that card, memory and processors are of one socket")
+}
+
+func orNone(policy string) string {
+	if policy == "" {
+		return notConfigured
+	}
+	return policy
+}

@@ -1,0 +1,131 @@
+package doctor
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/doctor/probe"
+)
+
+// Seen is something that was looked at, or the reason why it was not seen.
+type Seen[T any] struct {
+	Value T
+	// Unknown is why there is no value, and what to do about it; empty when there is.
+	Unknown Reason
+}
+
+// Reason why something is not known.
+type Reason struct {
+	// Why, such as "you may not list nodes".
+	Why string
+	// Advice is how it can be seen.
+	Advice string
+}
+
+// Known returns what was seen.
+func Known[T any](value T) Seen[T] { return Seen[T]{Value: value} }
+
+// NotSeen returns a value that is not known.
+func NotSeen[T any](why, advice string) Seen[T] {
+	return Seen[T]{Unknown: Reason{Why: why, Advice: advice}}
+}
+
+// IsKnown says whether there is a value.
+func (s Seen[T]) IsKnown() bool { return s.Unknown == Reason{} }
+
+// Facts are everything that is judged.
+type Facts struct {
+	// Bed that is looked at; nil for the whole cluster.
+	Bed *v1alpha1.TestBed
+	// Lab is the lab's namespace.
+	Lab string
+	// Kubernetes is the version of the API server, such as v1.36.3.
+	Kubernetes Seen[string]
+	// Kinds are the resources that the API server serves, as group/version/resource,
+	// of the groups nodrop.dev, k8s.cni.cncf.io and resource.k8s.io.
+	Kinds Seen[[]string]
+	// Operator of NoDrop; nil where there is none.
+	Operator Seen[*Operator]
+	// Multus are DaemonSets with that name.
+	Multus Seen[[]DaemonSet]
+	// Networks are the NetworkAttachmentDefinitions of the lab's namespace.
+	Networks Seen[[]Network]
+	// ClaimTemplates are the ResourceClaimTemplates of the lab's namespace.
+	ClaimTemplates Seen[[]string]
+	// DeviceClasses are those of dynamic resource allocation.
+	DeviceClasses Seen[[]string]
+	// Admission is, for each engine whose pods hold interfaces or the node, what the
+	// API server says against such a pod in the lab's namespace; "" for nothing, and
+	// NoLab when there is no such namespace.
+	Admission map[Engine]Seen[string]
+	// PoolResources are resources that a network or a bed of this cluster names.
+	PoolResources []string
+	// Started are the nodes on which a virtual device was up, with the benchmark that
+	// measured it.
+	Started Seen[map[string]string]
+	// Nodes that are looked at: those of the bed, or all.
+	Nodes []Node
+}
+
+// NoLab stands for the refusal of pods where the lab's namespace is not there.
+const NoLab = "the namespace is not there"
+
+// Operator of NoDrop.
+type Operator struct {
+	// Ready and Replicas are numbers of its pods.
+	Ready, Replicas int32
+	// TRexImage that it was installed with; "" for none.
+	TRexImage string
+}
+
+// DaemonSet and how many of its pods are ready.
+type DaemonSet struct {
+	Name           string
+	Ready, Desired int32
+}
+
+// Network is a NetworkAttachmentDefinition, with the resource of a device plugin
+// that it belongs to, if any.
+type Network struct {
+	Name, Resource string
+}
+
+// Node of the cluster.
+type Node struct {
+	// Name of the node.
+	Name string
+	// Absent says that a bed names it and the cluster does not have it.
+	Absent bool
+	// Info is what the kubelet says of the node.
+	Info corev1.NodeSystemInfo
+	// NotReady says why it is not ready; "" when it is.
+	NotReady string
+	// Unschedulable says that the node was cordoned.
+	Unschedulable bool
+	// Taints of the node.
+	Taints []corev1.Taint
+	// Allocatable is what pods can have there.
+	Allocatable corev1.ResourceList
+	// Drivers of dynamic resource allocation that offer devices there.
+	Drivers Seen[[]string]
+	// Kubelet is its configuration.
+	Kubelet Seen[Kubelet]
+	// Probe is what the node says of itself.
+	Probe Seen[probe.Node]
+}
+
+// Kubelet is the part of a kubelet's configuration that engines depend on.
+type Kubelet struct {
+	CPUManagerPolicy      string `json:"cpuManagerPolicy"`
+	TopologyManagerPolicy string `json:"topologyManagerPolicy"`
+}
+
+// serves says whether the API server serves a resource, in any version.
+func (f Facts) serves(group, resource string) bool {
+	return slices.ContainsFunc(f.Kinds.Value, func(kind string) bool {
+		g, r := cutKind(kind)
+		return g == group && r == resource
+	})
+}

@@ -1,0 +1,168 @@
+package look
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"nodrop.dev/nodrop/internal/doctor"
+	"nodrop.dev/nodrop/internal/doctor/probe"
+)
+
+// Probe says how nodes are read.
+type Probe struct {
+	// Image with nodrop; "" for the operator's.
+	Image string
+	// Timeout of one node's pod, from its creation to its end.
+	Timeout time.Duration
+}
+
+// Of pods that read nodes.
+const (
+	probesAtOnce   = 8
+	probePoll      = 250 * time.Millisecond
+	removalTimeout = 10 * time.Second
+	logLimit       = 1 << 20
+)
+
+// probe reads all nodes that are there. One that is not ready would start no pod.
+func (c *Cluster) probe(ctx context.Context, p *Probe, nodes []doctor.Node) {
+	if p == nil {
+		return
+	}
+	var group errgroup.Group
+	group.SetLimit(probesAtOnce)
+	for i := range nodes {
+		switch {
+		case nodes[i].Absent:
+		case nodes[i].NotReady != "":
+			nodes[i].Probe = doctor.NotSeen[probe.Node]("the node is not ready, and starts no pod", "mend the node first")
+		default:
+			group.Go(func() error {
+				nodes[i].Probe = c.probeNode(ctx, *p, nodes[i].Name)
+				return nil
+			})
+		}
+	}
+	_ = group.Wait()
+}
+
+func (c *Cluster) probeNode(ctx context.Context, p Probe, node string) doctor.Seen[probe.Node] {
+	pod := c.probePod(p, node)
+	if pod == nil {
+		return doctor.NotSeen[probe.Node]("the operator, whose image looks at nodes, was not seen", "name an image with nodrop by --probe-image")
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	pods := c.kube.CoreV1().Pods(c.lab)
+	pod, err := pods.Create(ctx, pod, metav1.CreateOptions{})
+	if err != nil {
+		return see("create pods in namespace "+c.lab, probe.Node{}, err)
+	}
+	name, uid := pod.Name, pod.UID
+	defer func() {
+		// Also after an interrupt: nothing may be left behind. A pod that cannot be
+		// removed ends by its own deadline.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
+		defer cancel()
+		_ = pods.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: new(int64(0))})
+	}()
+	err = wait.PollUntilContextCancel(ctx, probePoll, true, func(ctx context.Context) (bool, error) {
+		latest, err := pods.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		pod = latest
+		return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed, nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return doctor.NotSeen[probe.Node](fmt.Sprintf("the pod that looks at the node did not end within %s (%s)", p.Timeout, state(pod)), "mend what keeps it from running, or give a longer --probe-timeout")
+	}
+	if err != nil {
+		return see("get pods in namespace "+c.lab, probe.Node{}, err)
+	}
+	text, err := pods.GetLogs(name, &corev1.PodLogOptions{LimitBytes: new(int64(logLimit))}).DoRaw(ctx)
+	if apierrors.IsForbidden(err) {
+		return see("get pods/log in namespace "+c.lab, probe.Node{}, err)
+	}
+	var n probe.Node
+	if err == nil {
+		err = json.Unmarshal(text, &n)
+	}
+	if pod.Status.Phase == corev1.PodFailed || err != nil {
+		said := string(text)
+		if err != nil && said == "" {
+			said = err.Error()
+		}
+		return doctor.NotSeen[probe.Node](fmt.Sprintf("the pod that looks at the node failed (%s): %.200s", state(pod), said), "see that its image is as new as this program, or name another by --probe-image")
+	}
+	return doctor.Known(n)
+}
+
+// state says in what state a pod is and why.
+func state(pod *corev1.Pod) string {
+	text := string(pod.Status.Phase)
+	for _, s := range pod.Status.ContainerStatuses {
+		if w := s.State.Waiting; w != nil && w.Reason != "" {
+			return text + ", " + w.Reason + ": " + w.Message
+		}
+		if t := s.State.Terminated; t != nil && t.Reason != "" {
+			return text + ", " + t.Reason
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Status == corev1.ConditionFalse && c.Message != "" {
+			return text + ", " + c.Reason + ": " + c.Message
+		}
+	}
+	return text
+}
+
+// probePod reads one node; nil when no image is known. It asks for nothing that
+// the pod security level restricted refuses.
+func (c *Cluster) probePod(p Probe, node string) *corev1.Pod {
+	container := corev1.Container{
+		Name: "doctor", Image: p.Image, ImagePullPolicy: corev1.PullIfNotPresent,
+		Args: []string{"doctor-node"},
+		SecurityContext: &corev1.SecurityContext{
+			RunAsNonRoot: new(true), RunAsUser: new(int64(65532)), AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
+			Capabilities:   &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+	}
+	var pullSecrets []corev1.LocalObjectReference
+	if c.deployment != nil {
+		template := c.deployment.Spec.Template.Spec
+		pullSecrets = template.ImagePullSecrets
+		if p.Image == "" && len(template.Containers) > 0 {
+			container.Image, container.ImagePullPolicy = template.Containers[0].Image, template.Containers[0].ImagePullPolicy
+		}
+	}
+	if container.Image == "" {
+		return nil
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "nodrop-doctor-", Labels: map[string]string{
+			"app.kubernetes.io/name": "nodrop", "app.kubernetes.io/component": "doctor",
+		}},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: new(int64(p.Timeout/time.Second) + 1),
+			AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false), ImagePullSecrets: pullSecrets,
+			// Whatever keeps other work away: it looks for a moment, and takes nothing.
+			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{
+					Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node},
+				}}}},
+			}}},
+			Containers: []corev1.Container{container},
+		},
+	}
+}

@@ -1,0 +1,81 @@
+package doctor
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/preflight"
+)
+
+// needsWithout are what a traffic pod with TRex asks of a node where no bed says:
+// that of a bed which gives no cpus.
+func needsWithout(e Engine) corev1.ResourceList {
+	settings := v1alpha1.TRexEngine{}
+	if e == TRexSoftware {
+		settings.Software = &v1alpha1.TRexSoftware{}
+	}
+	bed := v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{
+		Engine: v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &settings}, Ports: []v1alpha1.Port{{Node: "any"}},
+	}}
+	return preflight.Needs(&bed)["any"]
+}
+
+// needs are what the traffic pod of a bed, or of any bed with the engine, asks of a
+// node.
+func needs(f Facts, n Node, e Engine) corev1.ResourceList {
+	if f.Bed == nil {
+		return needsWithout(e)
+	}
+	return preflight.Needs(f.Bed)[n.Name]
+}
+
+// of returns the resources among needs that belong, by name.
+func of(needs corev1.ResourceList, belongs func(corev1.ResourceName) bool) []corev1.ResourceName {
+	names := slices.Sorted(maps.Keys(needs))
+	return slices.DeleteFunc(names, func(name corev1.ResourceName) bool { return !belongs(name) })
+}
+
+func isHugePages(name corev1.ResourceName) bool {
+	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}
+
+// isDevice is true of what device plugins offer, which has the name of a domain.
+func isDevice(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
+
+// Memory of a TRex server where its bed gives none: see TRexEngine.
+const (
+	trexMemory         = "2Gi"
+	trexSoftwareMemory = "1Gi"
+)
+
+func memoryOf(bed *v1alpha1.TestBed, e Engine) resource.Quantity {
+	switch memory := trexOf(bed).Memory; {
+	case memory != nil:
+		return *memory
+	case e == TRexSoftware:
+		return resource.MustParse(trexSoftwareMemory)
+	}
+	return resource.MustParse(trexMemory)
+}
+
+// trexOf returns the settings of a bed's TRex, or those of a bed that says nothing.
+func trexOf(bed *v1alpha1.TestBed) v1alpha1.TRexEngine {
+	if bed == nil || bed.Spec.Engine.TRex == nil {
+		return v1alpha1.TRexEngine{}
+	}
+	return *bed.Spec.Engine.TRex
+}
+
+// claims says whether a port asks for its interface by a resource claim.
+func claims(p v1alpha1.Port) bool { return p.Attachment != nil && p.Attachment.ResourceClaim != nil }
+
+// usesMultus says whether some interface gets into its pod by Multus. Without a
+// bed every way is looked at.
+func usesMultus(bed *v1alpha1.TestBed) bool {
+	return bed == nil || slices.ContainsFunc(bed.Spec.Ports, func(p v1alpha1.Port) bool { return p.Attachment != nil && !claims(p) })
+}

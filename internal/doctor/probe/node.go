@@ -1,0 +1,65 @@
+package probe
+
+import "slices"
+
+// Node is what a node says of itself.
+type Node struct {
+	// CPUFlags are those of FlagsOfInterest that the first processor has.
+	CPUFlags []string `json:"cpuFlags,omitempty"`
+	// NUMANodes is how many there are; 0 where the kernel tells none.
+	NUMANodes int `json:"numaNodes,omitempty"`
+	// HugePages that the kernel holds, one for each size.
+	HugePages []HugePages `json:"hugePages,omitempty"`
+	// IOMMUGroups is how many groups of devices the IOMMU keeps apart; 0 is no IOMMU
+	// in use.
+	IOMMUGroups int `json:"iommuGroups,omitempty"`
+	// CommandLine are the parameters of the kernel that concern IOMMU and huge pages.
+	CommandLine []string `json:"commandLine,omitempty"`
+	// VFIO says that the kernel's driver vfio-pci is loaded.
+	VFIO bool `json:"vfio,omitempty"`
+	// BPF says that the kernel has BPF: the mount point of its file system is there.
+	BPF bool `json:"bpf,omitempty"`
+	// PacketSockets says that the kernel has them.
+	PacketSockets bool `json:"packetSockets,omitempty"`
+	// Config are those of OptionsOfInterest that the kernel's configuration has, with
+	// their values; nil where the kernel does not tell its configuration.
+	Config map[string]string `json:"config,omitempty"`
+	// Cards are the network cards on PCI.
+	Cards []Card `json:"cards,omitempty"`
+}
+
+// HugePages are the huge pages of one size.
+type HugePages struct {
+	// SizeBytes of one page.
+	SizeBytes int64 `json:"sizeBytes"`
+	// Total is their number.
+	Total int64 `json:"total"`
+}
+
+// Card is a network card on PCI, or a function of one.
+type Card struct {
+	// Address on PCI, such as 0000:3b:00.0.
+	Address string `json:"address"`
+	// Vendor as PCI number, such as 0x8086.
+	Vendor string `json:"vendor"`
+	// Driver that has it; empty for none.
+	Driver string `json:"driver,omitempty"`
+	// VirtualFunctions is how many it can have.
+	VirtualFunctions int `json:"virtualFunctions,omitempty"`
+	// VirtualFunction says that it is one itself.
+	VirtualFunction bool `json:"virtualFunction,omitempty"`
+}
+
+// VendorMellanox makes cards that DPDK drives beside the kernel's own driver,
+// without VFIO.
+const VendorMellanox = "0x15b3"
+
+// FlagsOfInterest of a processor: SSE4.2, which DPDK needs on x86, and a clock
+// that neither changes its rate nor stands still, which TRex times with.
+var FlagsOfInterest = []string{"sse4_2", "constant_tsc", "nonstop_tsc"}
+
+// OptionsOfInterest of the kernel's configuration.
+var OptionsOfInterest = []string{"CONFIG_BPF_SYSCALL", "CONFIG_BPF_JIT", "CONFIG_PACKET", "CONFIG_HUGETLBFS", "CONFIG_VFIO_PCI", "CONFIG_IOMMU_SUPPORT"}
+
+// HasFlag says whether the processor has a flag.
+func (n Node) HasFlag(flag string) bool { return slices.Contains(n.CPUFlags, flag) }

@@ -1,0 +1,152 @@
+package doctor
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Report is what a doctor says.
+type Report struct {
+	// Bed that was looked at; "" for the whole cluster.
+	Bed string `json:"bed,omitempty"`
+	// Lab is the lab's namespace.
+	Lab string `json:"labNamespace"`
+	// Engines, one line each.
+	Engines []Summary `json:"engines"`
+	// Findings of every check.
+	Findings []Finding `json:"findings"`
+}
+
+// State of an engine.
+type State string
+
+const (
+	// Ready has all that it needs.
+	Ready State = "Ready"
+	// Lacking says that something is missing.
+	Lacking State = "Missing"
+	// NotKnown says that nothing is known to be missing, and something could not be
+	// seen.
+	NotKnown State = "Unknown"
+)
+
+// Summary of an engine: the numbers are those of the cluster and, where one node
+// is enough, of the node that lacks least.
+type Summary struct {
+	// Engine that it is about.
+	Engine Engine `json:"engine"`
+	// State of the engine.
+	State State `json:"state"`
+	// Missing is how many things are missing.
+	Missing int `json:"missing"`
+	// Unknown is how many things could not be seen.
+	Unknown int `json:"unknown"`
+	// Nodes that have all, where one is enough and not all of them have it.
+	Nodes []string `json:"nodes,omitempty"`
+}
+
+// lack is how much a node, or the cluster, lacks.
+type lack struct{ missing, unknown int }
+
+func (l lack) plus(m lack) lack { return lack{l.missing + m.missing, l.unknown + m.unknown} }
+
+func summarise(e Engine, findings []Finding, every bool) Summary {
+	var nodes []string
+	lacks := map[string]lack{}
+	for _, f := range findings {
+		if f.Node != "" && !slices.Contains(nodes, f.Node) {
+			nodes = append(nodes, f.Node)
+		}
+		l := lacks[f.Node]
+		switch f.Level {
+		case Missing:
+			l.missing++
+		case Unknown:
+			l.unknown++
+		}
+		lacks[f.Node] = l
+	}
+	total := lacks[""]
+	s := Summary{Engine: e}
+	switch {
+	case len(nodes) == 0:
+	case every:
+		for _, n := range nodes {
+			total = total.plus(lacks[n])
+		}
+	default:
+		best := slices.MinFunc(nodes, func(a, b string) int {
+			return cmp.Or(cmp.Compare(lacks[a].missing, lacks[b].missing), cmp.Compare(lacks[a].unknown, lacks[b].unknown))
+		})
+		for _, n := range nodes {
+			if lacks[n] == (lack{}) {
+				s.Nodes = append(s.Nodes, n)
+			}
+		}
+		if len(s.Nodes) == len(nodes) {
+			s.Nodes = nil
+		}
+		total = total.plus(lacks[best])
+	}
+	s.Missing, s.Unknown = total.missing, total.unknown
+	switch {
+	case s.Missing > 0:
+		s.State = Lacking
+	case s.Unknown > 0:
+		s.State = NotKnown
+	default:
+		s.State = Ready
+	}
+	return s
+}
+
+// String is the engine's line: "xdp: ready".
+func (s Summary) String() string {
+	var parts []string
+	if s.Missing > 0 {
+		parts = append(parts, things(s.Missing)+" missing")
+	}
+	if s.Unknown > 0 {
+		parts = append(parts, things(s.Unknown)+" not known")
+	}
+	text := "ready"
+	if len(parts) > 0 {
+		text = strings.Join(parts, ", ")
+	} else if len(s.Nodes) > 0 {
+		text += " on " + strings.Join(s.Nodes, ", ")
+	}
+	return s.Engine.Title() + ": " + text
+}
+
+func things(n int) string {
+	if n == 1 {
+		return "1 thing"
+	}
+	return fmt.Sprintf("%d things", n)
+}
+
+// State is the worst of the engines.
+func (r Report) State() State {
+	worst := Ready
+	for _, s := range r.Engines {
+		if s.State == Lacking || worst == Ready {
+			worst = s.State
+		}
+	}
+	return worst
+}
+
+// JSON writes the report as one object.
+func (r Report) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(r); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
