@@ -21,8 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// nicResource is how the NICs of a test are offered to pods.
-const nicResource = "test.nodrop.dev/nic"
+const (
+	// nicResource is the resource as which a test's device plugin offers NICs.
+	nicResource = "test.nodrop.dev/nic"
+	// nicDriver is the driver of a test's resource claims.
+	nicDriver = "nic.test.nodrop.dev"
+)
 
 // nicBridge is what the NICs of a test are plugged into, on the node.
 const nicBridge = "nd-nics"
@@ -63,25 +67,32 @@ func removeLink(t *testing.T, name string) {
 	}
 }
 
-// offerNICs starts a device plugin on the node that offers NICs until the test
-// ends.
-func offerNICs(t *testing.T, names ...string) {
+// offerNICs starts a program on the node that offers NICs until the test ends.
+func offerNICs(t *testing.T, program string, args ...string) {
 	t.Helper()
 	var log bytes.Buffer
-	plugin := exec.Command("nicplugin", append([]string{"-resource", nicResource}, names...)...)
-	plugin.Stderr = &log
-	if err := plugin.Start(); err != nil {
-		t.Fatalf("starting the device plugin: %v", err)
+	offer := exec.Command(program, args...)
+	offer.Stderr = &log
+	if err := offer.Start(); err != nil {
+		t.Fatalf("starting %s: %v", program, err)
 	}
 	t.Cleanup(func() {
 		g := NewWithT(t)
-		g.Expect(plugin.Process.Signal(syscall.SIGTERM)).To(Succeed())
-		g.Expect(plugin.Wait()).To(Succeed(), "the device plugin did not end well")
-		t.Logf("device plugin:\n%s", log.String())
-		sockets, err := filepath.Glob("/var/lib/kubelet/device-plugins/test.nodrop.dev*")
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(sockets).To(BeEmpty(), "the device plugin left its socket")
+		g.Expect(offer.Process.Signal(syscall.SIGTERM)).To(Succeed())
+		g.Expect(offer.Wait()).To(Succeed(), "%s did not end well", program)
+		t.Logf("%s:\n%s", program, log.String())
 	})
+}
+
+// expectNoSockets checks that what offered NICs left nothing in the kubelet's
+// folders.
+func expectNoSockets(t *testing.T) {
+	g := NewWithT(t)
+	for _, folder := range []string{"device-plugins", "plugins_registry", "plugins"} {
+		left, err := filepath.Glob(filepath.Join("/var/lib/kubelet", folder, "*test.nodrop.dev*"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(left).To(BeEmpty())
+	}
 }
 
 // awaitNICs waits until the node offers so many NICs. The kubelet tells of them

@@ -17,9 +17,33 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// nicBeds are a bridge between two NICs that a device plugin offers, and the same
-// bridge with two more ports, for which there is no NIC.
-const nicBeds = `
+// claimedNICs is a bridge between two NICs that resource claims ask for.
+const claimedNICs = `
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: nics}
+spec: {selectors: [{cel: {expression: 'device.driver == "nic.test.nodrop.dev"'}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: nic, namespace: nodrop-lab}
+spec: {spec: {devices: {requests: [{name: nic, exactly: {deviceClassName: nics}}]}}}
+---
+apiVersion: nodrop.dev/v1alpha1
+kind: TestBed
+metadata: {name: nics-claimed}
+spec:
+  device: {physical: {vendor: Linux, model: bridge}}
+  engine: {kind: xdp}
+  ports:
+  - {name: p1, node: node1, attachment: {resourceClaim: {templateName: nic}}, speed: 1G, addresses: [198.18.3.1/24]}
+  - {name: p2, node: node1, attachment: {resourceClaim: {templateName: nic}}, speed: 1G, addresses: [198.18.3.2/24]}
+  allowedNamespaces: {names: [team-routing]}
+`
+
+// pluggedNICs is the bridge between two NICs that a device plugin offers, and the
+// same with two more ports, for which there is no NIC.
+const pluggedNICs = `
 apiVersion: k8s.cni.cncf.io/v1
 kind: NetworkAttachmentDefinition
 metadata:
@@ -28,14 +52,6 @@ metadata:
   annotations: {k8s.v1.cni.cncf.io/resourceName: test.nodrop.dev/nic}
 spec:
   config: '{"cniVersion": "1.0.0", "name": "nics", "type": "nodrop-nic"}'
----
-apiVersion: nodrop.dev/v1alpha1
-kind: TrafficProfile
-metadata: {name: nics, namespace: team-routing}
-spec:
-  frameSizes: [512]
-  pattern: {pairs: {bidirectional: true}}
-  packet: {ipv4: {}}
 ---
 apiVersion: nodrop.dev/v1alpha1
 kind: TestBed
@@ -62,67 +78,90 @@ spec:
   allowedNamespaces: {names: [team-routing]}
 `
 
-// TestDevicePluginNICs measures a bridge between two NICs that are no one's until
-// a pod asks for them: they move into the traffic pod, come back under their names,
-// and are there for the next benchmark, which has waited for the bed. A bed with
-// more ports than there are NICs says so.
-func TestDevicePluginNICs(t *testing.T) {
+// nicTraffic is what is sent in all of them.
+const nicTraffic = `
+apiVersion: nodrop.dev/v1alpha1
+kind: TrafficProfile
+metadata: {name: nics, namespace: team-routing}
+spec:
+  frameSizes: [512]
+  pattern: {pairs: {bidirectional: true}}
+  packet: {ipv4: {}}
+`
+
+// TestOfferedNICs measures a bridge between NICs that move into the traffic pod
+// when it is scheduled, and come back under their names: by resource claims, and of
+// a device plugin, where a second benchmark waits for the bed and then has the same
+// NICs. A bed with more ports than there are NICs says so.
+func TestOfferedNICs(t *testing.T) {
 	l := newLab(t)
-	g := NewWithT(t)
-	nics := []string{"nd-nic1", "nd-nic2"}
-	makeNICs(t, nics...)
-	before := hardwareAddresses(nics...)
-	g.Expect(before).To(HaveLen(len(nics)))
-	offerNICs(t, nics...)
-	out, err := l.kubectl(t, nicBeds, "apply", "-f", "-")
-	g.Expect(err).NotTo(HaveOccurred(), out)
+	plugged, claimed := []string{"nd-nic1", "nd-nic2"}, []string{"nd-nic3", "nd-nic4"}
+	makeNICs(t, slices.Concat(plugged, claimed)...)
+	t.Cleanup(func() { expectNoSockets(t) })
+	offerNICs(t, "nicplugin", append([]string{"-resource", nicResource}, plugged...)...)
+	offerNICs(t, "nicdriver", append([]string{"-driver", nicDriver, "-node", "node1"}, claimed...)...)
+	l.applyText(t, nicTraffic)
+
+	// Claims come first: they are known at once, the plugin's NICs only with the next
+	// status of the node.
+	t.Run("claims", func(t *testing.T) {
+		l.applyText(t, claimedNICs)
+		before := hardwareAddresses(claimed...)
+		key := l.createOn(t, "nics-claimed", "nics-claimed")
+		l.expectMoved(t, l.running(t, key), before)
+		l.expectMeasured(t, key)
+		NewWithT(t).Expect(hardwareAddresses(claimed...)).To(Equal(before), "the NICs did not come back as they were")
+	})
+	t.Run("plugin", func(t *testing.T) {
+		g := NewWithT(t)
+		l.awaitNICs(t, 2)
+		l.applyText(t, pluggedNICs)
+		l.expectTooFew(t, l.createOn(t, "nics-too-few", "nics-too-few"))
+		before := hardwareAddresses(plugged...)
+		first := l.createOn(t, "nics-first", "nics")
+		b := l.running(t, first)
+		second := l.createOn(t, "nics-second", "nics")
+		l.expectMoved(t, b, before)
+		g.Eventually(func(g Gomega) {
+			b := l.benchmark(g, second)
+			g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhaseQueued))
+			g.Expect(meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionBedLeased)).
+				To(HaveField("Reason", v1alpha1.ReasonQueued))
+		}, time.Minute, poll).Should(Succeed())
+		g.Expect(l.benchmark(g, first).Status.Phase.Finished()).To(BeFalse(), "the second was queued only after the first had ended")
+		b = l.expectMeasured(t, first)
+		next := l.expectMeasured(t, second)
+		g.Expect(next.Status.StartTime.Time).NotTo(BeTemporally("<", b.Status.CompletionTime.Time))
+		g.Expect(hardwareAddresses(plugged...)).To(Equal(before), "the NICs did not come back as they were")
+	})
+}
+
+// applyText applies a manifest, which is removed again when the test ends.
+func (l *lab) applyText(t *testing.T, manifest string) {
+	t.Helper()
+	if out, err := l.kubectl(t, manifest, "apply", "-f", "-"); err != nil {
+		t.Fatalf("kubectl apply: %v\n%s", err, out)
+	}
 	t.Cleanup(func() {
-		if out, err := l.kubectl(t, nicBeds, "delete", "--ignore-not-found", "-f", "-"); err != nil {
-			t.Errorf("removing the beds: %v\n%s", err, out)
+		if out, err := l.kubectl(t, manifest, "delete", "-f", "-"); err != nil {
+			t.Errorf("kubectl delete: %v\n%s", err, out)
 		}
 	})
-	l.awaitNICs(t, 2)
-	l.expectTooFew(t, l.createOn(t, "nics-too-few", "nics-too-few"))
-
-	first := l.createOn(t, "nics-first", "nics")
-	b := l.running(t, first)
-	second := l.createOn(t, "nics-second", "nics")
-	pid := podProcess(t, l.pod(t, b, "agent"), "agent")
-	g.Expect(hardwareAddressesInPod(t, pid, "p1", "p2")).To(ConsistOf(slices.Collect(maps.Values(before))))
-	g.Expect(hardwareAddresses(nics...)).To(BeEmpty(), "the NICs are on the node and in the traffic pod")
-	g.Eventually(func(g Gomega) {
-		b := l.benchmark(g, second)
-		g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhaseQueued))
-		g.Expect(meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionBedLeased)).
-			To(HaveField("Reason", v1alpha1.ReasonQueued))
-	}, time.Minute, poll).Should(Succeed())
-	g.Expect(l.benchmark(g, first).Status.Phase.Finished()).To(BeFalse(), "the second was queued only after the first had ended")
-
-	b = l.finish(t, first)
-	expectFrames(t, b)
-	l.expectClean(t, b)
-	next := l.finish(t, second)
-	expectFrames(t, next)
-	g.Expect(next.Status.StartTime.Time).NotTo(BeTemporally("<", b.Status.CompletionTime.Time))
-	l.expectClean(t, next)
-	g.Expect(hardwareAddresses(nics...)).To(Equal(before), "the NICs did not come back as they were")
-	l.awaitNICs(t, 2)
 }
 
 // createOn creates a benchmark of a few seconds.
 func (l *lab) createOn(t *testing.T, name, bed string) client.ObjectKey {
 	t.Helper()
-	seconds := func(n float64) metav1.Duration {
-		return metav1.Duration{Duration: time.Duration(n * float64(time.Second))}
-	}
+	milliseconds := func(n time.Duration) metav1.Duration { return metav1.Duration{Duration: n * time.Millisecond} }
 	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: name}}
 	b.Spec = v1alpha1.BenchmarkSpec{
-		TestBedName: bed, TrafficProfileName: "nics", SettleTime: seconds(0.1), RestTime: seconds(0),
+		TestBedName: bed, TrafficProfileName: "nics", SettleTime: milliseconds(100), RestTime: milliseconds(0),
 		Tests: []v1alpha1.Test{
 			{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
-				Resolution: "5%", MinLoad: "0.5%", MaxLoad: "10%", TrialDuration: seconds(0.5), SearchTrialDuration: seconds(0.3),
+				Resolution: "5%", MinLoad: "0.5%", MaxLoad: "10%", TrialDuration: milliseconds(500), SearchTrialDuration: milliseconds(300),
 			}},
-			{Name: "latency", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"5%"}, TrialDuration: seconds(1)}},
+			// Long enough for a look at the pod while it is measured.
+			{Name: "latency", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"5%"}, TrialDuration: milliseconds(2000)}},
 		},
 	}
 	if err := l.Create(t.Context(), b); err != nil {
@@ -132,10 +171,21 @@ func (l *lab) createOn(t *testing.T, name, bed string) client.ObjectKey {
 	return client.ObjectKeyFromObject(b)
 }
 
-// expectFrames checks that a benchmark passed, and that it did so with frames.
-func expectFrames(t *testing.T, b *v1alpha1.Benchmark) {
+// expectMoved checks that NICs are in the traffic pod, and only there.
+func (l *lab) expectMoved(t *testing.T, b *v1alpha1.Benchmark, nics map[string]string) {
 	t.Helper()
 	g := NewWithT(t)
+	pid := podProcess(t, l.pod(t, b, "agent"), "agent")
+	g.Expect(hardwareAddressesInPod(t, pid, "p1", "p2")).To(ConsistOf(slices.Collect(maps.Values(nics))))
+	g.Expect(hardwareAddresses(slices.Collect(maps.Keys(nics))...)).To(BeEmpty(), "the NICs are on the node too")
+}
+
+// expectMeasured waits for a benchmark to pass, and checks that it did so with
+// frames and left nothing.
+func (l *lab) expectMeasured(t *testing.T, key client.ObjectKey) *v1alpha1.Benchmark {
+	t.Helper()
+	g := NewWithT(t)
+	b := l.finish(t, key)
 	g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhasePassed), b.Status.Message)
 	g.Expect(b.Status.Rows).To(HaveLen(2))
 	for _, row := range b.Status.Rows {
@@ -146,6 +196,8 @@ func expectFrames(t *testing.T, b *v1alpha1.Benchmark) {
 			g.Expect(row.Received).To(Equal(row.Sent), "throughput is zero loss")
 		}
 	}
+	l.expectClean(t, b)
+	return b
 }
 
 // expectTooFew waits until the bed or the benchmark says which resource the node
