@@ -116,11 +116,19 @@ func (l *lab) killOperator(t *testing.T) {
 	}, 3*time.Minute, poll).Should(Succeed())
 }
 
-// killPodProcess sends SIGKILL to the nodrop process of a pod. The tests run in
-// the node's pid namespace, and find it by command line and cgroup.
+// killPodProcess sends SIGKILL to the nodrop process of a pod.
 func killPodProcess(t *testing.T, pod *corev1.Pod, command string) {
 	t.Helper()
-	killed := 0
+	if err := syscall.Kill(podProcess(t, pod, command), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// podProcess is the nodrop process of a pod. The tests run in the node's pid
+// namespace, and find it by command line and cgroup.
+func podProcess(t *testing.T, pod *corev1.Pod, command string) int {
+	t.Helper()
+	var found []int
 	entries, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		t.Fatal(err)
@@ -142,12 +150,10 @@ func killPodProcess(t *testing.T, pod *corev1.Pod, command string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		killed++
+		found = append(found, pid)
 	}
-	if killed != 1 {
-		t.Fatalf("killed %d processes of pod %s, want 1", killed, pod.Name)
+	if len(found) != 1 {
+		t.Fatalf("%d processes of pod %s run nodrop %s, want 1", len(found), pod.Name, command)
 	}
+	return found[0]
 }

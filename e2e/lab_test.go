@@ -75,7 +75,8 @@ func (l *lab) path(elem ...string) string {
 // kubectl runs kubectl as a user would, with manifest on its standard input.
 func (l *lab) kubectl(t *testing.T, manifest string, args ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	// Also used to clean up, when the test's own context has ended.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "kubectl", args...)
 	cmd.Stdin = strings.NewReader(manifest)
