@@ -41,6 +41,11 @@ type Options struct {
 	// Grace is how long the server has to end after it was told to, before it is
 	// killed; 5 s without it.
 	Grace time.Duration
+	// Guard keeps the RPC to the loopback interface, by rules of nftables in the
+	// network namespace of this process, for as long as the server runs. It takes
+	// NET_ADMIN. Without it whoever reaches an address of the namespace can drive the
+	// server.
+	Guard bool
 }
 
 // Server is a running TRex server.
@@ -48,6 +53,7 @@ type Server struct {
 	endpoint string
 	version  string
 	dir      string
+	guarded  int // the RPC port; 0 without a guard
 	grace    time.Duration
 	process  *os.Process
 	output   *output
@@ -86,11 +92,16 @@ func Start(ctx context.Context, c Config, o Options) (*Server, error) {
 		s.grace = graceDefault
 	}
 	text, args, err := Configuration(c, filepath.Base(dir), os.Getenv, machine)
+	if err == nil && o.Guard {
+		if err = guard(c.RPCPort); err == nil {
+			s.guarded = c.RPCPort
+		}
+	}
 	if err == nil {
 		err = s.launch(c.Dir, text, args)
 	}
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, s.clear())
 	}
 	if err := s.ready(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -242,10 +253,19 @@ func (s *Server) Close() error {
 		_ = s.process.Kill()
 		<-s.done
 	}
-	if err := os.RemoveAll(s.dir); err != nil {
-		return fmt.Errorf("removing TRex's run-time files: %w", err)
+	return s.clear()
+}
+
+// clear removes what the server leaves beside its process.
+func (s *Server) clear() error {
+	var errs []error
+	if s.guarded != 0 {
+		errs = append(errs, unguard(s.guarded))
 	}
-	return nil
+	if err := os.RemoveAll(s.dir); err != nil {
+		errs = append(errs, fmt.Errorf("removing TRex's run-time files: %w", err))
+	}
+	return errors.Join(errs...)
 }
 
 // Alive asks the server at an endpoint for its version, once.
