@@ -84,7 +84,9 @@ func Configure(c Config, prefix string, env func(string) string, m Machine) (Lau
 	// TRex writes its output line by line only when it is told to be silent.
 	args := []string{"-i", "-c", strconv.Itoa(sending), "--no-key", "--no-termio", "--iom", "0"}
 	if c.Software != nil {
-		args = append(args, "--software")
+		// The watchdog aborts a server of which a thread got no processor for a second,
+		// which happens where processors are shared.
+		args = append(args, "--software", "--no-watchdog")
 	}
 	return Launch{File: text, Args: append(args, m.loading(interfaces)...), Warnings: warnings}, nil
 }
