@@ -216,7 +216,7 @@ func (s *Server) ready(ctx context.Context) error {
 		case <-s.done:
 			return s.err
 		case <-ctx.Done():
-			return fmt.Errorf("the TRex server did not answer at %s: %w (%v); its last lines were:\n%s", s.endpoint, context.Cause(ctx), err, s.output.last())
+			return fmt.Errorf("the TRex server did not answer at %s: %w (%w); its last lines were:\n%s", s.endpoint, context.Cause(ctx), err, s.output.last())
 		case <-tick.C:
 		}
 	}
