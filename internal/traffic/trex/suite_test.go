@@ -24,6 +24,28 @@ type suite struct {
 	endpoint string
 	fake     *fakeServer
 	lossPPM  uint64
+	// again ends a real server at once and starts it again; nil where that cannot be
+	// done.
+	again func(t *testing.T)
+}
+
+// restart ends the server at once and starts it again.
+func (s suite) restart(t *testing.T) {
+	t.Helper()
+	if s.fake == nil {
+		s.again(t)
+		return
+	}
+	s.fake.down()
+	s.fake.up()
+}
+
+// restartable skips the test of a server that runs already.
+func (s suite) restartable(t *testing.T) {
+	t.Helper()
+	if s.fake == nil && s.again == nil {
+		t.Skipf("%s names a server that others started", endpointVariable)
+	}
 }
 
 // everyServer runs a test against the fake server and a real one.
