@@ -335,3 +335,18 @@ func TestBothWays(t *testing.T) {
 		}
 	})
 }
+
+// Ranges, of which that of hardware addresses is a list, lose no frame, and those
+// to foreign addresses are taken.
+func TestRangesArrive(t *testing.T) {
+	everyServer(t, false, func(t *testing.T, s suite) {
+		e := s.open(t, 0)
+		wide := ipv4(t, e, 1)
+		wide.Headers.SrcMACCount, wide.Headers.DstMACCount = 1_000, 64
+		wide.Headers.SrcIPCount, wide.Headers.DstPortCount = 100, 8_000
+		configure(t, e, wide)
+		exactly(t, run(t, e, frames(8_000, 20_000)), 8_000)
+		configure(t, e, ipv4(t, e, 1)) // and back
+		exactly(t, run(t, e, frames(1_000, 20_000)), 1_000)
+	})
+}
