@@ -277,6 +277,7 @@ func TestOfferedLoad(t *testing.T) {
 		if offered := float64(tx.Sent) / m.TxTime.Seconds(); offered > float64(rate) {
 			t.Errorf("offered %.0f frames/s in %v, more than the %d intended", offered, m.TxTime, rate)
 		}
+		t.Logf("sent %d of %d in %v", tx.Sent, tx.Intended, m.TxTime)
 		short := tx.Sent < tx.Intended
 		noted := len(m.Notes) > 0 && m.Notes[0].Kind == traffic.NoteUnsent
 		if short && (tx.Intended-tx.Sent)*unsentShare > tx.Intended && !noted {
