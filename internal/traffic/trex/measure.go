@@ -71,7 +71,11 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 // settled reads the counters once the latency in them is final. Who let the
 // frames settle has waited long enough already.
 func (e *Engine) settled(ctx context.Context, t *trial) (counters, error) {
-	if t.lags() {
+	now, err := e.counters(ctx, t.streams())
+	if err != nil {
+		return now, err
+	}
+	if t.lags(now) {
 		passed := e.clock.Now().Sub(t.begin)
 		for _, s := range t.senders {
 			if err := e.clock.Sleep(ctx, s.took+latencyLag-passed); err != nil {
@@ -79,9 +83,9 @@ func (e *Engine) settled(ctx context.Context, t *trial) (counters, error) {
 			}
 			passed = e.clock.Now().Sub(t.begin)
 		}
+		now, err = e.counters(ctx, t.streams())
 	}
-	for end := e.clock.Now().Add(settleFor); ; {
-		now, err := e.counters(ctx, t.streams())
+	for end := e.clock.Now().Add(settleFor); ; now, err = e.counters(ctx, t.streams()) {
 		if err != nil || e.correct(t, now) || !e.clock.Now().Before(end) {
 			return now, err
 		}
@@ -111,9 +115,9 @@ func (e *Engine) correct(t *trial, now counters) bool {
 
 // lags says whether a latency stream takes part in a trial of which the server does
 // not tell every latency.
-func (t *trial) lags() bool {
+func (t *trial) lags(now counters) bool {
 	for _, s := range t.streams() {
-		if s.rule == ruleLatency && t.base.of(s).exact == nil {
+		if s.rule == ruleLatency && now.of(s).exact == nil {
 			return true
 		}
 	}
