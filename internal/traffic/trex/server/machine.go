@@ -154,7 +154,8 @@ func hugePage(path string) (int, error) {
 // numbers reads a list as the kernel writes it, such as 0-3,8,10-11.
 func numbers(list string) ([]int, error) {
 	var all []int
-	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
+	list = strings.TrimSpace(list)
+	for part := range strings.SplitSeq(list, ",") {
 		if part == "" {
 			continue
 		}
