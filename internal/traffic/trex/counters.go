@@ -41,7 +41,11 @@ func (e *Engine) counters(ctx context.Context, streams []stream) (counters, erro
 			continue // "g" is about no stream
 		}
 		var l latencyStats
-		if err := json.Unmarshal(raw, &l); err != nil {
+		err := json.Unmarshal(raw, &l)
+		if err == nil {
+			err = l.unfold()
+		}
+		if err != nil {
 			return c, fmt.Errorf("reading the latency of stream group %s from TRex: %w", key, err)
 		}
 		c.latency[key] = l
@@ -82,10 +86,8 @@ func (c counters) empty(streams []stream, ports []*port) error {
 				return fmt.Errorf("TRex counts %d frames of stream %d as sent on %s before the trial began", n, s.ID, p.Name)
 			}
 		}
-		for _, n := range c.of(s).Lat.Histogram {
-			if n > 0 {
-				return fmt.Errorf("TRex has the latency of %d frames of stream %d from before the trial began", n, s.ID)
-			}
+		if n := c.of(s).timed(); n > 0 {
+			return fmt.Errorf("TRex has the latency of %d frames of stream %d from before the trial began", n, s.ID)
 		}
 	}
 	return nil

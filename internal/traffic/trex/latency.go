@@ -14,9 +14,12 @@ type latencyStats struct {
 	Lat struct {
 		// Histogram counts frames by the lower bound of their bucket in microseconds.
 		Histogram map[string]uint64 `json:"histogram"`
-		// Min and Max in microseconds. They lag behind the histogram.
+		// Min and Max in microseconds, of what arrived until the server last brought them
+		// up to date, see latencyLag. Max leaves out what arrived before the first time.
 		Min float64 `json:"total_min"`
 		Max float64 `json:"total_max"`
+		// HDR is every latency, of a server that was started with --hdrh.
+		HDR string `json:"hdrh"`
 	} `json:"lat"`
 	Errors struct {
 		Dropped    uint64 `json:"drp"`
@@ -25,6 +28,16 @@ type latencyStats struct {
 		TooHigh    uint64 `json:"sth"`
 		TooLow     uint64 `json:"stl"`
 	} `json:"er"`
+	// exact are the buckets of HDR in their order; nil when it is not told.
+	exact []bucket
+}
+
+// unfold reads HDR.
+func (s *latencyStats) unfold() (err error) {
+	if s.Lat.HDR != "" {
+		s.exact, err = hdrBuckets(s.Lat.HDR)
+	}
+	return err
 }
 
 // bucket is one bucket of the server's histogram in nanoseconds: low is in it,
@@ -34,6 +47,9 @@ type bucket struct{ low, high, count uint64 }
 // buckets reads a histogram: below 10 us is one bucket, and above each power of
 // ten has nine, of its own width.
 func (s latencyStats) buckets() ([]bucket, error) {
+	if s.exact != nil {
+		return s.exact, nil
+	}
 	var out []bucket
 	for key, count := range s.Lat.Histogram {
 		low, err := strconv.ParseUint(key, 10, 32)
@@ -53,28 +69,79 @@ func (s latencyStats) buckets() ([]bucket, error) {
 	return out, nil
 }
 
-// settled says whether the maximum has caught up with the histogram.
-func (s latencyStats) settled() (bool, error) {
-	all, err := s.buckets()
-	for _, b := range all {
-		if b.count > 0 && nanoseconds(s.Lat.Max) < b.low {
-			return false, err
-		}
+// correct puts the number of frames below 10 us right, of a stream of which so
+// many frames were received. The server counts a frame as received where it times
+// it, so those are what is in no other bucket. It tells the most that it ever
+// counted of them since it started, and brings that up to date with the extremes;
+// frames of a second and more are in no bucket at all.
+func (s latencyStats) correct(received uint64) {
+	told, ok := s.Lat.Histogram[below10us]
+	if !ok || s.exact != nil {
+		return
 	}
-	return true, err
+	delete(s.Lat.Histogram, below10us)
+	others := s.timed()
+	if s.Lat.Min < 10 && received > others {
+		s.Lat.Histogram[below10us] = min(told, received-others)
+	}
 }
 
-// latency turns what the server tells into nanoseconds. The count, minimum and
-// maximum are as told, of frames that each lie in a bucket: the sum takes them at
-// the bucket's middle, and the finer buckets have them at its upper end, so that
-// no percentile is told too short. The server's average changes while nothing
-// arrives and its jitter is smoothed (RFC 3550), so neither is used.
+// below10us is the first bucket.
+const below10us = "0"
+
+// timed is how many frames are in the histogram.
+func (s latencyStats) timed() (n uint64) {
+	if s.exact != nil {
+		for _, b := range s.exact {
+			n += b.count
+		}
+		return n
+	}
+	for _, count := range s.Lat.Histogram {
+		n += count
+	}
+	return n
+}
+
+// extremes are the shortest and the longest latency: of all frames where each is
+// told, and otherwise as the server keeps them.
+func (s latencyStats) extremes(all []bucket) (least, greatest uint64) {
+	if len(s.exact) > 0 {
+		return s.exact[0].low, s.exact[len(s.exact)-1].high - uint64(time.Microsecond)
+	}
+	return nanoseconds(s.Lat.Min), s.greatest(all)
+}
+
+// greatest is the longest latency as the server keeps it. The server's maximum is of the frames that
+// arrived after its first half second or so, in a short trial of none: where the
+// histogram has longer ones, it is the upper end of the highest bucket. Within
+// that bucket the maximum may be too low.
+func (s latencyStats) greatest(all []bucket) uint64 {
+	greatest := nanoseconds(s.Lat.Max)
+	var highest bucket
+	for _, b := range all {
+		if b.count > 0 && b.low >= highest.low {
+			highest = b
+		}
+	}
+	if greatest < highest.low || s.Lat.Max == 0 {
+		return max(1, highest.high) - 1
+	}
+	return greatest
+}
+
+// latency turns what the server tells into nanoseconds. The count and minimum are
+// as told, of frames that each lie in a bucket: the sum takes them at the bucket's
+// middle, and the finer buckets have them at its upper end, so that no percentile
+// is told too short. The server's average changes while nothing arrives and its
+// jitter is smoothed (RFC 3550), so neither is used.
 func (s latencyStats) latency() (traffic.Latency, error) {
 	all, err := s.buckets()
 	if err != nil {
 		return traffic.Latency{}, err
 	}
-	l := traffic.Latency{MinNs: nanoseconds(s.Lat.Min), MaxNs: nanoseconds(s.Lat.Max)}
+	l := traffic.Latency{}
+	l.MinNs, l.MaxNs = s.extremes(all)
 	for _, b := range all {
 		if b.count == 0 {
 			continue
