@@ -3,6 +3,7 @@ package look
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -76,8 +77,13 @@ func (c *Cluster) probeNode(ctx context.Context, p Probe, node string) doctor.Se
 	}()
 	err = wait.PollUntilContextCancel(ctx, probePoll, true, func(ctx context.Context) (bool, error) {
 		latest, err := pods.Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
+		var refused apierrors.APIStatus
+		if errors.As(err, &refused) {
 			return false, err
+		}
+		if err != nil {
+			// The line, or the client when the time is nearly up: the deadline decides.
+			return false, nil
 		}
 		pod = latest
 		return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed, nil
