@@ -12,10 +12,10 @@ import (
 )
 
 // openFake is a fake server and an engine on it.
-func openFake(t *testing.T, latencyStreams int) (*fakeServer, *Engine) {
+func openFake(t *testing.T, timed int) (*fakeServer, *Engine) {
 	t.Helper()
 	f := newFake(t)
-	return f, suite{endpoint: f.endpoint}.open(t, latencyStreams)
+	return f, suite{endpoint: f.endpoint}.open(t, timed)
 }
 
 // locked changes the fake while it serves.
@@ -144,8 +144,8 @@ func TestInterruption(t *testing.T) {
 
 // A maximum that its own histogram passes is asked for again.
 func TestMaximumIsAwaited(t *testing.T) {
-	f, e := openFake(t, 1)
-	f.lag = 4 * time.Second // none at all in the first half of it
+	f, e := openFake(t, 1_000_000) // all of them
+	f.lag = 4 * time.Second        // none at all in the first half of it
 	configure(t, e, ipv4(t, e, 1))
 	m := run(t, e, frames(100, 20_000))
 	if l := m.Rx[traffic.RxKey{Stream: 1, Port: "right"}].Latency; l.MaxNs < 4_000_000 {
@@ -263,8 +263,8 @@ func TestConnectFailures(t *testing.T) {
 		"no such port":    {Options{Ports: []Port{{Name: "left", Index: 2}}}, nil, "TRex has no port 2: it has 2"},
 		"no port":         {Options{}, nil, "at least one port"},
 		"same port twice": {Options{Ports: []Port{{Name: "left"}, {Name: "right"}}}, nil, "want different names and different TRex ports"},
-		"too many latency streams": {
-			Options{Ports: []Port{{Name: "left"}}, LatencyStreams: 129}, nil, "129 latency streams: want 0 to 128",
+		"fewer timed than none": {
+			Options{Ports: []Port{{Name: "left"}}, TimedFramesPerSecond: -1}, nil, "-1 timed frames per second: want 0 or more",
 		},
 		"taken": {
 			Options{Ports: []Port{{Name: "left"}}}, func(f *fakeServer) { f.ports[0].owner = "other" }, "port is already taken by 'other'; let its owner release it",
