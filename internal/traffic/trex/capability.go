@@ -58,6 +58,9 @@ var drawbacks = []struct{ driver, note string }{
 // oneCore holds for every NIC.
 const oneCore = "the timed frames of all streams are received by one core of TRex: together they must stay within what it can take"
 
+// spoilt holds for every NIC.
+const spoilt = "in timed frames of IPv6 TRex writes number and time over the payload, so that their UDP checksum does not hold: a device that forwards does not look at it, one that ends or inspects UDP may drop them"
+
 // notes on what a port cannot do.
 func (p *port) notes(timed bool) []string {
 	var notes []string
@@ -71,6 +74,9 @@ func (p *port) notes(timed bool) []string {
 	}
 	for _, a := range p.Addresses {
 		if a.Addr().Is6() {
+			if timed {
+				notes = append(notes, spoilt)
+			}
 			notes = append(notes, "TRex answers ARP for the port's address, but no neighbour discovery: a device that routes IPv6 to the port needs a fixed neighbour entry")
 			break
 		}
