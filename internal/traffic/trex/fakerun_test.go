@@ -26,6 +26,9 @@ func (f *fakeServer) start(p *fakePort, q map[string]any) (any, *fakeError) {
 	if p.state() != "STREAMS" {
 		return nil, p.notIn("start")
 	}
+	if f.timed(p) > 128 {
+		return nil, refused("Failed allocating statistic counter. Probably all are used for this rule type.")
+	}
 	run := &fakeRun{begin: time.Now(), stretch: 1, frozen: p.filters}
 	run.duration, _ = q["duration"].(float64)
 	var sum float64
@@ -38,6 +41,18 @@ func (f *fakeServer) start(p *fakePort, q map[string]any) (any, *fakeError) {
 	f.event(10, map[string]any{"port_id": p.index, "profile_id": "_"})
 	f.event(0, map[string]any{"port_id": p.index})
 	return map[string]any{"multiplier": 1.0, "ts": 3.76}, nil
+}
+
+// timed is how many latency streams there would be if p sent too.
+func (f *fakeServer) timed(p *fakePort) (n int) {
+	for _, from := range f.ports {
+		for _, s := range from.streams {
+			if s.latency && (from == p || from.sending) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func (f *fakeServer) stop(p *fakePort, _ map[string]any) (any, *fakeError) {
