@@ -26,8 +26,8 @@ func (f *fakeServer) start(p *fakePort, q map[string]any) (any, *fakeError) {
 	if p.state() != "STREAMS" {
 		return nil, p.notIn("start")
 	}
-	if f.timed(p) > 128 {
-		return nil, refused("Failed allocating statistic counter. Probably all are used for this rule type.")
+	if err := f.allocate(); err != nil {
+		return nil, err
 	}
 	run := &fakeRun{begin: time.Now(), stretch: 1, frozen: p.filters}
 	run.duration, _ = q["duration"].(float64)
@@ -43,16 +43,24 @@ func (f *fakeServer) start(p *fakePort, q map[string]any) (any, *fakeError) {
 	return map[string]any{"multiplier": 1.0, "ts": 3.76}, nil
 }
 
-// timed is how many latency streams there would be if p sent too.
-func (f *fakeServer) timed(p *fakePort) (n int) {
-	for _, from := range f.ports {
-		for _, s := range from.streams {
-			if s.latency && (from == p || from.sending) {
-				n++
+// allocate finds out that there are more counted streams than counters, which the
+// server does when they start.
+func (f *fakeServer) allocate() *fakeError {
+	plain, latency := 0, 0
+	for _, p := range f.ports {
+		for _, s := range p.streams {
+			switch {
+			case s.latency:
+				latency++
+			case s.enabled:
+				plain++
 			}
 		}
 	}
-	return n
+	if plain > fakeCounters || latency > fakeLatencyCounters {
+		return refused("Failed allocating statistic counter. Probably all are used for this rule type.")
+	}
+	return nil
 }
 
 func (f *fakeServer) stop(p *fakePort, _ map[string]any) (any, *fakeError) {
@@ -209,6 +217,9 @@ func (f *fakeServer) capture(q map[string]any) (any, *fakeError) {
 	c := f.captures[id]
 	switch command := fmt.Sprint(q["command"]); {
 	case command == "start":
+		if filter := fmt.Sprint(q["filter"]); filter != "arp" && filter != "icmp6" {
+			return nil, &fakeError{-32602, "Bad parameters for method", fmt.Sprintf("BPF filter: '%s' is not a valid pattern", filter)}
+		}
 		rx, _ := q["rx"].([]any)
 		if len(rx) != 1 {
 			return nil, refused("this fake captures on one port")
@@ -217,7 +228,7 @@ func (f *fakeServer) capture(q map[string]any) (any, *fakeError) {
 		f.captures[id] = &fakeCapture{port: int(rx[0].(float64)), filter: fmt.Sprint(q["filter"])}
 		return map[string]any{"capture_id": id, "start_ts": 2.9}, nil
 	case c == nil:
-		return nil, refused("capture ID %d does not exist", id)
+		return nil, refused("capture ID not found")
 	case command == "fetch":
 		packets := []any{}
 		for i, b := range c.packets {
