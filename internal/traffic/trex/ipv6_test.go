@@ -239,3 +239,32 @@ func sniff(t *testing.T, e *Engine, trial traffic.Trial) [][]byte {
 	}
 	return out
 }
+
+// Of a real server, counted and timed frames share a range: as many frames as there
+// are values have each value once, which is how addresses are learnt.
+func TestEveryValueOnce(t *testing.T) {
+	everyServer(t, false, func(t *testing.T, s suite) {
+		if s.fake != nil {
+			t.Skip("the fake sends no frames")
+		}
+		const n = 500
+		e := s.open(t, 100)
+		one := ipv6(t, e.port("right").mac, func(h *traffic.Headers) {
+			h.DstIPCount, h.SrcPortCount = n, n
+			h.SrcMAC, h.SrcMACCount = traffic.MAC{2, 0, 0, 9}, n
+		})
+		configure(t, e, one)
+		macs := map[traffic.MAC]int{}
+		var all seen
+		for _, b := range sniff(t, e, frames(n, 5_000)) {
+			all.look(t, b)
+			macs[traffic.MAC(b[6:12])]++
+		}
+		all.all(t, one.Headers)
+		for i := range uint32(n) {
+			if mac := one.Headers.SrcMAC.Nth(i); macs[mac] != 1 {
+				t.Errorf("hardware address %d, %v, came %d times: want once", i, mac, macs[mac])
+			}
+		}
+	})
+}

@@ -163,9 +163,7 @@ func (e *Engine) received(t *trial, s sending, now counters, m *traffic.Measurem
 			continue
 		}
 		c := traffic.RxCount{Received: n}
-		// Latency is told per stream, not per port: with several receivers it is
-		// nobody's.
-		if probe, ok := s.probe(); ok && len(s.RxPorts) == 1 {
+		if probe, ok := s.probe(); ok {
 			told := now.of(probe)
 			latency, err := told.latency()
 			if err != nil {
