@@ -139,7 +139,7 @@ func delays(row v1alpha1.ResultRow) map[string]string {
 	l := row.Latency
 	return map[string]string{
 		"latency_min_us": us(l.MinNs), "latency_avg_us": us(l.AvgNs), "latency_max_us": us(l.MaxNs),
-		"jitter_avg_us": us(l.JitterAvgNs), "jitter_max_us": us(l.JitterMaxNs),
+		"jitter_avg_us": us(*l.JitterAvgNs), "jitter_max_us": us(*l.JitterMaxNs),
 	}
 }
 

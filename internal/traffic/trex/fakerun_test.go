@@ -57,7 +57,7 @@ func (f *fakeServer) allocate() *fakeError {
 			}
 		}
 	}
-	if plain > fakeCounters || latency > maxLatencyStreams {
+	if plain > fakeCounters || latency > fakeLatencyCounters {
 		return refused("Failed allocating statistic counter. Probably all are used for this rule type.")
 	}
 	return nil

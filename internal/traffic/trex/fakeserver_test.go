@@ -76,8 +76,9 @@ func badField(name string) *fakeError {
 	return &fakeError{-32602, "Bad parameters for method", fmt.Sprintf("field '%s' value is null", name)}
 }
 
-// fakeCounters is how many plain streams are counted.
-const fakeCounters = 1023
+// fakeCounters is how many plain streams are counted, and fakeLatencyCounters how
+// many latency streams beside them.
+const fakeCounters, fakeLatencyCounters = 1023, 128
 
 // handle is what this start of the server calls the API.
 func (f *fakeServer) handle() string { return fmt.Sprintf("api%05d", f.starts) }

@@ -127,7 +127,7 @@ func TestHDRThatIsNone(t *testing.T) {
 
 // A server that tells every latency needs no time to bring anything up to date.
 func TestEveryLatency(t *testing.T) {
-	f, e := openFake(t, 1)
+	f, e := openFake(t, 1_000_000) // all of them
 	f.locked(func() { f.hdr, f.update = true, time.Now().Add(time.Hour) })
 	configure(t, e, ipv4(t, e, 1))
 	for range 2 {
