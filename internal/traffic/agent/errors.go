@@ -70,6 +70,8 @@ func toStatus(err error) error {
 	case errors.Is(err, errNoSession):
 		code = codes.FailedPrecondition
 		failure.Kind = &agentpb.Failure_NoSession{NoSession: true}
+	case errors.Is(err, traffic.ErrInterrupted):
+		code = codes.Aborted
 	case errors.Is(err, context.DeadlineExceeded):
 		code = codes.DeadlineExceeded
 	case errors.Is(err, context.Canceled):
@@ -116,6 +118,8 @@ func fromStatus(err error) error {
 		return &remoteError{text: s.Message(), kind: context.DeadlineExceeded}
 	case codes.Unimplemented:
 		return &remoteError{text: s.Message(), kind: traffic.ErrUnsupported}
+	case codes.Aborted:
+		return &remoteError{text: s.Message(), kind: traffic.ErrInterrupted}
 	case codes.Unavailable:
 		return &remoteError{text: s.Message(), kind: errUnavailable}
 	}

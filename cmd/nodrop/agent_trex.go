@@ -1,0 +1,70 @@
+//go:build !standalone
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/agent"
+	"nodrop.dev/nodrop/internal/traffic/trex"
+)
+
+// trexRetry is how often a TRex server that does not answer yet is asked again.
+const trexRetry = 200 * time.Millisecond
+
+// openTRexPorts waits for the TRex server beside the agent and takes its ports. The
+// server holds the interfaces, so that the agent needs no rights of its own.
+func openTRexPorts(ctx context.Context, config agent.Config, timeout time.Duration) (traffic.Generator, error) {
+	options := trex.Options{
+		Endpoint: config.TRex.Endpoint, LatencyStreams: 0,
+		// An agent that was killed could not give its ports back.
+		Force: true,
+	}
+	for i, p := range config.Ports {
+		prefixes, err := addressesOf(p)
+		if err != nil {
+			return nil, err
+		}
+		options.Ports = append(options.Ports, trex.Port{Name: p.Name, Index: i, Addresses: prefixes})
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := awaitTRex(ctx, config.TRex.Endpoint); err != nil {
+		return nil, hint.With(fmt.Errorf("waiting %s for the TRex server: %w", timeout, err),
+			"the log of the container beside this one says why the server does not start")
+	}
+	engine, err := trex.New(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("opening the engine trex: %w", err)
+	}
+	return engine, nil
+}
+
+// awaitTRex waits until a server listens at an endpoint. It is asked only then: a
+// server that comes up while it is asked may leave the question unanswered.
+func awaitTRex(ctx context.Context, endpoint string) error {
+	address, ok := strings.CutPrefix(endpoint, "tcp://")
+	if !ok {
+		return fmt.Errorf("the configuration has the endpoint %q: want tcp://HOST:PORT", endpoint)
+	}
+	tick := time.NewTicker(trexRetry)
+	defer tick.Stop()
+	for {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		}
+	}
+}
