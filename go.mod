@@ -6,6 +6,7 @@ require (
 	github.com/cilium/ebpf v0.21.0
 	github.com/go-zeromq/zmq4 v0.17.0
 	github.com/google/go-cmp v0.7.0
+	github.com/google/nftables v0.3.0
 	github.com/gopacket/gopacket v1.5.0
 	github.com/onsi/gomega v1.39.0
 	github.com/safchain/ethtool v0.6.2
@@ -23,7 +24,11 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/go-zeromq/goczmq/v4 v4.2.2 // indirect
+require (
+	github.com/go-zeromq/goczmq/v4 v4.2.2 // indirect
+	github.com/mdlayher/netlink v1.7.3-0.20250113171957-fbb4dce95f42 // indirect
+	github.com/mdlayher/socket v0.5.1 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.1 // indirect

@@ -11,7 +11,7 @@ import (
 const maxLatencyStreams = 128
 
 // latencyType says between which points latency is measured, and how well.
-const latencyType = "from the transmit core of TRex, which writes the time into the frame, to its one receive core (the processor's clock, of one server); only on the first streams, as many as are configured as latency streams; minimum and maximum to 1 us, mean and percentiles within the buckets of TRex's histogram, of which each is 1/9 to 1 of its lower bound wide"
+const latencyType = "from the transmit core of TRex, which writes the time into the frame, to its one receive core (the processor's clock, of one server); only on the first streams, as many as are configured as latency streams; minimum to 1 us, maximum to 1 us but for what arrives in the first second, of which the bucket is known, mean and percentiles within the buckets of TRex's histogram, of which each is 1/9 to 1 of its lower bound wide"
 
 // capabilities of an engine whose ports have these counters.
 func capabilities(ports []*port) traffic.Capabilities {

@@ -165,7 +165,7 @@ type fakeStream struct {
 	sent, received uint64
 	inRun          uint64
 	dropped        uint64
-	histogram      map[string]uint64
+	times          fakeTimes
 }
 
 // required are the fields that a stream must have, each of which was left out of
@@ -196,7 +196,7 @@ func (f *fakeServer) addStream(p *fakePort, q map[string]any) (any, *fakeError) 
 	if err != nil || len(packet) < 14 {
 		return nil, refused("bad packet")
 	}
-	s := &fakeStream{dst: traffic.MAC(packet[:6]), bytes: uint64(len(packet) + 4), histogram: map[string]uint64{}, version: f.versions}
+	s := &fakeStream{dst: traffic.MAC(packet[:6]), bytes: uint64(len(packet) + 4), version: f.versions}
 	f.versions++
 	s.delay, _ = spec["isg"].(float64)
 	value, _ := rate["value"].(float64)

@@ -63,8 +63,21 @@ func (f *fakeServer) end(p *fakePort) {
 	f.event(4, map[string]any{"port_id": p.index})
 }
 
-// advance lets all frames be sent and received that are due.
+// advance lets all frames be sent and received that are due, and what the server
+// does from time to time be done.
 func (f *fakeServer) advance(now time.Time) {
+	for ; !f.update.After(now); f.update = f.update.Add(f.period) {
+		f.sendUntil(f.update)
+		for _, p := range f.ports {
+			for _, s := range p.streams {
+				s.times.update()
+			}
+		}
+	}
+	f.sendUntil(now)
+}
+
+func (f *fakeServer) sendUntil(now time.Time) {
 	for _, p := range f.ports {
 		if !p.sending {
 			continue
@@ -106,11 +119,9 @@ func (f *fakeServer) pass(p *fakePort, s *fakeStream, n uint64) {
 	peer.received, peer.receivedB = peer.received+arrived, peer.receivedB+arrived*s.bytes
 	if s.latency {
 		s.dropped += n - arrived
-		// Half between 20 and 30 us, a quarter at 300 and the rest at 4 ms.
-		half, quarter := arrived/2, arrived/4
-		s.histogram["20"] += half
-		s.histogram["300"] += quarter
-		s.histogram["4000"] += arrived - half - quarter
+		for range arrived {
+			s.times.add()
+		}
 	}
 	if s.latency || !p.run.frozen {
 		s.received += arrived
@@ -157,7 +168,7 @@ func (f *fakeServer) groupStats(q map[string]any) (any, *fakeError) {
 			}
 			versions[key] = s.version
 			if s.latency && s.received > 0 {
-				latency[key] = s.told(f.phase(p))
+				latency[key] = f.told(s)
 			}
 		}
 	}
@@ -169,34 +180,6 @@ func orNull(m map[string]any) any {
 		return nil
 	}
 	return m
-}
-
-// phase is how far extremes of latency are: 0 while a port sends and for half the
-// lag after it, 1 for the other half, and then 2.
-func (f *fakeServer) phase(p *fakePort) int {
-	if p.sending {
-		return 0
-	}
-	return int(min(2, 2*time.Since(p.ended)/f.lag))
-}
-
-// told is the latency of a stream. Extremes that are not final may lie in the
-// right buckets all the same, as in recording 11.
-func (s *fakeStream) told(phase int) map[string]any {
-	histogram := map[string]any{}
-	for k, n := range s.histogram {
-		if n > 0 {
-			histogram[k] = n
-		}
-	}
-	low, high := [...]int{28, 28, 25}[phase], [...]int{0, 4100, 4321}[phase]
-	one := map[string]any{"lat": map[string]any{
-		"average": 506.0, "histogram": histogram, "jit": 604, "last_max": high, "total_max": high, "total_min": low,
-	}}
-	if s.dropped > 0 {
-		one["er"] = map[string]any{"drp": s.dropped, "sth": s.dropped}
-	}
-	return one
 }
 
 // fakeCapture is a capture of what a port receives.

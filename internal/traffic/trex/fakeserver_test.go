@@ -37,8 +37,11 @@ type fakeServer struct {
 	// leftover is how many frames stay in a receiver's ring when a port stops; a few
 	// of them are counted each time that the port's counters are asked for.
 	leftover uint64
-	// lag is how long after a run the extremes of latency are not final.
-	lag time.Duration
+	// period is how often extremes of latency are brought up to date, next at update.
+	period time.Duration
+	update time.Time
+	// mostShort is the greatest count of the first latency bucket, by group.
+	mostShort map[int]uint64
 
 	captures map[int]*fakeCapture
 	events   []map[string]any
@@ -72,7 +75,7 @@ const fakeHandle = "IN5Esz1q"
 func newFake(t *testing.T) *fakeServer {
 	t.Helper()
 	f := &fakeServer{
-		T: t, capacity: 1e6, lag: time.Second, hosts: map[netip.Addr]traffic.MAC{}, captures: map[int]*fakeCapture{},
+		T: t, capacity: 1e6, mostShort: map[int]uint64{}, period: 500 * time.Millisecond, update: time.Now(), hosts: map[netip.Addr]traffic.MAC{}, captures: map[int]*fakeCapture{},
 		calls: map[string]int{}, broken: map[string]*fakeError{},
 	}
 	f.ports = []*fakePort{newFakePort(0), newFakePort(1)}

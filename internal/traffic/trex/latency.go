@@ -14,7 +14,8 @@ type latencyStats struct {
 	Lat struct {
 		// Histogram counts frames by the lower bound of their bucket in microseconds.
 		Histogram map[string]uint64 `json:"histogram"`
-		// Min and Max in microseconds. They lag behind the histogram.
+		// Min and Max in microseconds, of what arrived until the server last brought them
+		// up to date, see latencyLag. Max leaves out what arrived before the first time.
 		Min float64 `json:"total_min"`
 		Max float64 `json:"total_max"`
 	} `json:"lat"`
@@ -53,28 +54,63 @@ func (s latencyStats) buckets() ([]bucket, error) {
 	return out, nil
 }
 
-// settled says whether the maximum has caught up with the histogram.
-func (s latencyStats) settled() (bool, error) {
-	all, err := s.buckets()
-	for _, b := range all {
-		if b.count > 0 && nanoseconds(s.Lat.Max) < b.low {
-			return false, err
-		}
+// correct puts the number of frames below 10 us right, of a stream of which so
+// many frames were received. The server counts a frame as received where it times
+// it, so those are what is in no other bucket. It tells the most that it ever
+// counted of them since it started, and brings that up to date with the extremes;
+// frames of a second and more are in no bucket at all.
+func (s latencyStats) correct(received uint64) {
+	told, ok := s.Lat.Histogram[below10us]
+	if !ok {
+		return
 	}
-	return true, err
+	delete(s.Lat.Histogram, below10us)
+	others := s.timed()
+	if s.Lat.Min < 10 && received > others {
+		s.Lat.Histogram[below10us] = min(told, received-others)
+	}
 }
 
-// latency turns what the server tells into nanoseconds. The count, minimum and
-// maximum are as told, of frames that each lie in a bucket: the sum takes them at
-// the bucket's middle, and the finer buckets have them at its upper end, so that
-// no percentile is told too short. The server's average changes while nothing
+// below10us is the first bucket.
+const below10us = "0"
+
+// timed is how many frames are in the histogram.
+func (s latencyStats) timed() (n uint64) {
+	for _, count := range s.Lat.Histogram {
+		n += count
+	}
+	return n
+}
+
+// greatest is the longest latency. The server's maximum is of the frames that
+// arrived after its first half second or so, in a short trial of none: where the
+// histogram has longer ones, it is the upper end of the highest bucket. Within
+// that bucket the maximum may be too low.
+func (s latencyStats) greatest(all []bucket) uint64 {
+	greatest := nanoseconds(s.Lat.Max)
+	var highest bucket
+	for _, b := range all {
+		if b.count > 0 && b.low >= highest.low {
+			highest = b
+		}
+	}
+	if greatest < highest.low || s.Lat.Max == 0 {
+		return max(1, highest.high) - 1
+	}
+	return greatest
+}
+
+// latency turns what the server tells into nanoseconds. The count and minimum are
+// as told, of frames that each lie in a bucket: the sum takes them at the bucket's
+// middle, and the finer buckets have them at its upper end, so that no percentile
+// is told too short. The server's average changes while nothing
 // arrives and its jitter is smoothed (RFC 3550), so neither is used.
 func (s latencyStats) latency() (traffic.Latency, error) {
 	all, err := s.buckets()
 	if err != nil {
 		return traffic.Latency{}, err
 	}
-	l := traffic.Latency{MinNs: nanoseconds(s.Lat.Min), MaxNs: nanoseconds(s.Lat.Max)}
+	l := traffic.Latency{MinNs: nanoseconds(s.Lat.Min), MaxNs: s.greatest(all)}
 	for _, b := range all {
 		if b.count == 0 {
 			continue

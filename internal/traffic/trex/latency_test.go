@@ -36,16 +36,39 @@ func TestLatencyAsRecorded(t *testing.T) {
 	}
 }
 
-// A maximum below the highest bucket, as the server gave right after a run
-// (recording 11), is not final.
-func TestLateMaximum(t *testing.T) {
-	for maximum, want := range map[string]bool{"0": false, "7999": false, "8186": true} {
+// A maximum below the highest bucket leaves out the frames in it, as the server
+// gave after a run of 200 ms: then the upper end of the bucket is it.
+func TestMaximumOfTheBeginning(t *testing.T) {
+	for maximum, want := range map[string]uint64{"0": 8_999_999, "7999": 8_999_999, "8186": 8_186_000} {
 		var told latencyStats
 		if err := json.Unmarshal([]byte(strings.ReplaceAll(recordedLatency, `"total_max":8186`, `"total_max":`+maximum)), &told); err != nil {
 			t.Fatal(err)
 		}
-		if ok, err := told.settled(); ok != want || err != nil {
-			t.Errorf("maximum of %s us: settled is %t, %v: want %t", maximum, ok, err, want)
+		if l, err := told.latency(); l.MaxNs != want || err != nil {
+			t.Errorf("maximum of %s us: %d ns, %v: want %d", maximum, l.MaxNs, err, want)
+		}
+	}
+	told := latencyStats{}
+	told.Lat.Histogram = map[string]uint64{"0": 3}
+	if l, err := told.latency(); l.MaxNs != 9_999 || l.Count != 3 || err != nil {
+		t.Errorf("%+v, %v: want 3 frames of less than 10 us", l, err)
+	}
+}
+
+// The first bucket is what is in no other, if the server ever counted as many.
+func TestFirstBucket(t *testing.T) {
+	for name, c := range map[string]struct{ told, least, received, want uint64 }{
+		"of earlier streams": {told: 79, least: 4, received: 60, want: 10},
+		"as it is":           {told: 10, least: 4, received: 60, want: 10},
+		"others took long":   {told: 10, least: 4, received: 70, want: 10},
+		"none was so short":  {told: 79, least: 12, received: 60, want: 0},
+		"none is left":       {told: 79, least: 4, received: 50, want: 0},
+		"fewer were counted": {told: 79, least: 4, received: 40, want: 0},
+	} {
+		var told latencyStats
+		told.Lat.Min, told.Lat.Histogram = float64(c.least), map[string]uint64{"0": c.told, "10": 20, "300": 30}
+		if told.correct(c.received); told.Lat.Histogram["0"] != c.want || told.timed() != c.want+50 {
+			t.Errorf("%s: %d frames below 10 us of %d timed: want %d", name, told.Lat.Histogram["0"], told.timed(), c.want)
 		}
 	}
 }
@@ -79,9 +102,6 @@ func TestLatencyOfNothing(t *testing.T) {
 		}
 		if l, err := told.latency(); err != nil || l.Count != 0 || l.MaxNs != 0 {
 			t.Errorf("%s: %+v, %v", text, l, err)
-		}
-		if ok, err := told.settled(); !ok || err != nil {
-			t.Errorf("%s: settled %t, %v", text, ok, err)
 		}
 	}
 }

@@ -13,12 +13,12 @@ import (
 const (
 	// unsentShare is the shortfall that is noted: more than one in so many frames.
 	unsentShare = 10_000
-	// latencyLag is how long after a trial the server's extremes of latency may be
-	// those of before. It brings them up to date from time to time and does not say
-	// when; 1.5 s later they were final in every recording.
+	// latencyLag is how long after a trial what the server tells of latency may be of
+	// before. It brings the extremes up to date twice a second, and at no moment that
+	// can be known; this is three times as long.
 	latencyLag = 1500 * time.Millisecond
-	// settleFor is the longest wait beyond that for extremes that agree with the
-	// histogram.
+	// settleFor is the longest wait beyond that for a histogram that holds every
+	// latency frame that was received.
 	settleFor, settlePoll = 3 * time.Second, 100 * time.Millisecond
 )
 
@@ -65,9 +65,8 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 	return m, nil
 }
 
-// settled reads the counters once the latency in them is final, and fails when it
-// does not agree with itself even then. Who let the frames settle has waited long
-// enough already.
+// settled reads the counters once the latency in them is final. Who let the
+// frames settle has waited long enough already.
 func (e *Engine) settled(ctx context.Context, t *trial) (counters, error) {
 	if t.timed() {
 		passed := e.clock.Now().Sub(t.begin)
@@ -80,27 +79,31 @@ func (e *Engine) settled(ctx context.Context, t *trial) (counters, error) {
 	}
 	for end := e.clock.Now().Add(settleFor); ; {
 		now, err := e.counters(ctx, t.streams())
-		if err != nil {
+		if err != nil || e.correct(t, now) || !e.clock.Now().Before(end) {
 			return now, err
-		}
-		ready := true
-		for _, s := range t.streams() {
-			ok, err := now.of(s).settled()
-			if err != nil {
-				return now, err
-			}
-			ready = ready && ok
-		}
-		if ready {
-			return now, nil
-		}
-		if !e.clock.Now().Before(end) {
-			return now, fmt.Errorf("TRex gives a greatest latency that its own histogram passes, %v after the trial", settleFor)
 		}
 		if err := e.clock.Sleep(ctx, settlePoll); err != nil {
 			return now, err
 		}
 	}
+}
+
+// correct puts the histograms of latency streams right, and says whether all that
+// was received is in them.
+func (e *Engine) correct(t *trial, now counters) bool {
+	complete := true
+	for _, s := range t.streams() {
+		if s.rule != ruleLatency {
+			continue
+		}
+		var received uint64
+		for _, p := range e.ports {
+			received += now.received(s, p) - t.base.received(s, p)
+		}
+		now.of(s).correct(received)
+		complete = complete && now.of(s).timed() >= received
+	}
+	return complete
 }
 
 // timed says whether a latency stream takes part in a trial.
@@ -163,9 +166,9 @@ func (e *Engine) received(t *trial, s stream, now counters, m *traffic.Measureme
 				return err
 			}
 			c.Latency = latency
-			if latency.Count > n {
+			if latency.Count != n {
 				m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteReceiver, Text: fmt.Sprintf(
-					"TRex timed %d frames of stream %d and received %d: its latency is not of this trial alone", latency.Count, s.ID, n)})
+					"TRex timed %d frames of stream %d and received %d: its latency is not of the frames of this trial", latency.Count, s.ID, n)})
 			}
 			c.Duplicate = min(n, told.Errors.Duplicate)
 			c.Received -= c.Duplicate

@@ -142,14 +142,63 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
-// A maximum that its own histogram passes is asked for again.
-func TestMaximumIsAwaited(t *testing.T) {
+// The server leaves the beginning out of the greatest latency, and so all of a
+// short trial; the histogram has it.
+func TestMaximumOfAShortTrial(t *testing.T) {
+	for name, c := range map[string]struct {
+		period time.Duration
+		want   uint64
+	}{"short": {time.Hour, 4_999_999}, "long": {20 * time.Millisecond, 4_321_000}} {
+		t.Run(name, func(t *testing.T) {
+			f, e := openFake(t, 1)
+			f.locked(func() { f.period, f.update = c.period, time.Now() })
+			configure(t, e, ipv4(t, e, 1))
+			if err := e.Start(t.Context(), frames(1_000, 5_000)); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			f.locked(func() { f.update = time.Now() })
+			m, err := e.Read(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if l := m.Rx[traffic.RxKey{Stream: 1, Port: "right"}].Latency; l.MaxNs != c.want || l.MinNs != 6_000 {
+				t.Errorf("latency from %d to %d ns: want 6000 and %d", l.MinNs, l.MaxNs, c.want)
+			}
+		})
+	}
+}
+
+// What an earlier stream had below 10 us is not the next one's.
+func TestFirstBucketOfEarlierTrials(t *testing.T) {
 	f, e := openFake(t, 1)
-	f.lag = 4 * time.Second // none at all in the first half of it
+	f.locked(func() { f.period, f.update = 20*time.Millisecond, time.Now() })
 	configure(t, e, ipv4(t, e, 1))
-	m := run(t, e, frames(100, 20_000))
-	if l := m.Rx[traffic.RxKey{Stream: 1, Port: "right"}].Latency; l.MaxNs < 4_000_000 {
-		t.Errorf("the greatest latency is %d ns: frames took 4 ms or more", l.MaxNs)
+	for _, n := range []uint64{800, 80} {
+		m := run(t, e, frames(n, 20_000))
+		if l := m.Rx[traffic.RxKey{Stream: 1, Port: "right"}].Latency; l.Count != n || len(m.Notes) > 0 {
+			t.Errorf("timed %d frames of %d, notes %v", l.Count, n, m.Notes)
+		}
+	}
+}
+
+// Frames of less than 10 us come into the histogram late; what it does not hold
+// in the end is noted.
+func TestLateHistogram(t *testing.T) {
+	f, e := openFake(t, 1)
+	configure(t, e, ipv4(t, e, 1))
+	for name, c := range map[string]struct {
+		after time.Duration
+		want  uint64
+	}{"late": {2 * latencyLag, 800}, "never": {time.Hour, 700}} {
+		f.locked(func() { f.update = time.Now().Add(c.after) })
+		m := run(t, e, frames(800, 20_000))
+		l := m.Rx[traffic.RxKey{Stream: 1, Port: "right"}].Latency
+		if noted := len(m.Notes) == 1 && strings.Contains(m.Notes[0].Text, "timed 700 frames of stream 1 and received 800"); l.Count != c.want || noted == (c.want == 800) {
+			t.Errorf("%s: timed %d frames, notes %v: want %d of 800, and a note if some are missing", name, l.Count, m.Notes, c.want)
+		}
 	}
 }
 

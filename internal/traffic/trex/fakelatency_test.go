@@ -1,0 +1,85 @@
+package trex
+
+// fakeTimes are the latencies of a stream, as the server keeps them: every frame
+// goes into its bucket at once, but extremes are brought up to date from time to
+// time, the greatest leaves out the first period, and what took less than 10 us
+// is told once it was in an update.
+type fakeTimes struct {
+	next      int
+	histogram map[string]uint64
+	// fresh is what arrived in the period in hand, of which greatest is the maximum
+	// as far as it counts; periods are those before that had frames, and counted is
+	// what arrived in them.
+	fresh, counted, periods uint64
+	freshLow, freshHigh     int
+	low, high, last         int
+	// short is how many frames took less than 10 us, and shortKnown those before the
+	// last update.
+	short, shortKnown uint64
+}
+
+// fakeLatencies in microseconds are those of each eight frames in turn, with the
+// buckets that they lie in.
+var fakeLatencies = [...]struct {
+	us     int
+	bucket string
+}{{6, "0"}, {25, "20"}, {4321, "4000"}, {28, "20"}, {300, "300"}, {4321, "4000"}, {28, "20"}, {301, "300"}}
+
+// fakeWarmUp is how many frames must have been counted before the greatest
+// latency is kept, unless two periods have passed.
+const fakeWarmUp = 10
+
+func (t *fakeTimes) add() {
+	one := fakeLatencies[t.next%len(fakeLatencies)]
+	t.next++
+	if t.fresh == 0 || one.us < t.freshLow {
+		t.freshLow = one.us
+	}
+	t.fresh++
+	if t.counted > fakeWarmUp || t.periods > 1 {
+		t.freshHigh = max(t.freshHigh, one.us)
+	}
+	if one.bucket == "0" {
+		t.short++
+		return
+	}
+	if t.histogram == nil {
+		t.histogram = map[string]uint64{}
+	}
+	t.histogram[one.bucket]++
+}
+
+// update is what the server does twice a second.
+func (t *fakeTimes) update() {
+	if t.fresh == 0 {
+		return
+	}
+	if t.counted == 0 || t.freshLow < t.low {
+		t.low = t.freshLow
+	}
+	t.last, t.high = t.freshHigh, max(t.high, t.freshHigh)
+	t.counted, t.periods = t.counted+t.fresh, t.periods+1
+	t.fresh, t.freshLow, t.freshHigh = 0, 0, 0
+	t.shortKnown = t.short
+}
+
+// told is what the server tells of a latency stream. The count of the first bucket
+// never goes down, not even for another stream in the same place.
+func (f *fakeServer) told(s *fakeStream) map[string]any {
+	t := &s.times
+	histogram := map[string]any{}
+	for k, n := range t.histogram {
+		histogram[k] = n
+	}
+	if t.shortKnown > 0 {
+		f.mostShort[s.group] = max(f.mostShort[s.group], t.short)
+		histogram["0"] = f.mostShort[s.group]
+	}
+	one := map[string]any{"lat": map[string]any{
+		"average": 506.0, "histogram": histogram, "jit": 604, "last_max": t.last, "total_max": t.high, "total_min": t.low,
+	}}
+	if s.dropped > 0 {
+		one["er"] = map[string]any{"drp": s.dropped, "sth": s.dropped}
+	}
+	return one
+}

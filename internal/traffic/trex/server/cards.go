@@ -1,0 +1,66 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+)
+
+// dummy is what TRex takes for a port that is not there: it counts ports in pairs.
+const dummy = "dummy"
+
+// interfaces returns the server's ports as its configuration names them, one for
+// each port and in their order.
+func (c Config) interfaces(env func(string) string, m Machine) ([]string, error) {
+	if c.Software != nil {
+		return c.sockets(m)
+	}
+	return c.cards(env)
+}
+
+// sockets returns packet sockets.
+func (c Config) sockets(m Machine) ([]string, error) {
+	var all []string
+	for i, p := range c.Ports {
+		if p.Interface == "" {
+			return nil, fmt.Errorf("ports[%d].interface of port %s is empty: TRex needs an interface for its packet sockets", i, p.Name)
+		}
+		mtu, ok := m.MTUs[p.Interface]
+		if !ok {
+			return nil, fmt.Errorf("ports[%d].interface %q of port %s does not exist in this network namespace: check the port's attachment in the TestBed", i, p.Interface, p.Name)
+		}
+		all = append(all, ringFor(c.Software.RingFrames, mtu).device(i, p.Interface))
+	}
+	return all, nil
+}
+
+// cards returns the PCI addresses that device plugins handed in.
+func (c Config) cards(env func(string) string) ([]string, error) {
+	var all []string
+	taken := map[string]int{}
+	for i, p := range c.Ports {
+		if p.Resource == "" {
+			return nil, fmt.Errorf("ports[%d].resource of port %s is empty: TRex on DPDK needs a card of a device plugin; attach the port by sriov, or choose engine.trex.software", i, p.Name)
+		}
+		name := Variable(p.Resource)
+		var addresses []string
+		for a := range strings.SplitSeq(env(name), ",") {
+			if a = strings.TrimSpace(a); a != "" {
+				addresses = append(addresses, a)
+			}
+		}
+		turn := taken[p.Resource]
+		if turn >= len(addresses) {
+			return nil, fmt.Errorf("port %s has no card: %s names %d for resource %s, and this is port %d of that resource; check that the pod asks for as many as it has ports, and that its device plugin sets %s", p.Name, name, len(addresses), p.Resource, turn+1, name)
+		}
+		all = append(all, addresses[turn])
+		taken[p.Resource]++
+	}
+	return all, nil
+}
+
+// Variable is the environment variable in which the SR-IOV network device plugin
+// hands in the PCI addresses of a resource, separated by commas:
+// PCIDEVICE_INTEL_COM_DUT_P1 for intel.com/dut_p1.
+func Variable(resource string) string {
+	return "PCIDEVICE_" + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_", "/", "_").Replace(resource))
+}

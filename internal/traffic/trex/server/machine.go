@@ -1,0 +1,136 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Machine is what the server finds of the machine that it runs on.
+type Machine struct {
+	// Processors that this process may use, in ascending order.
+	Processors []int
+	// Nodes holds the NUMA node of each processor; without an entry it is 0.
+	Nodes map[int]int
+	// Cards holds the NUMA node of each network card by its PCI address; without an
+	// entry it is not known, as in most virtual machines.
+	Cards map[string]int
+	// MTUs holds the MTU of each interface by its name.
+	MTUs map[string]int
+}
+
+// ThisMachine reads what Machine holds from proc and sys, which are the root
+// directories of those file systems, and the interfaces from the kernel.
+func ThisMachine(proc, sys string) (Machine, error) {
+	m := Machine{Nodes: map[int]int{}, Cards: map[string]int{}, MTUs: map[string]int{}}
+	status, err := os.ReadFile(filepath.Join(proc, "self/status"))
+	if err != nil {
+		return m, fmt.Errorf("reading which processors may be used: %w", err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
+			m.Processors, err = numbers(list)
+		}
+	}
+	if err == nil && len(m.Processors) == 0 {
+		err = errors.New("there is no Cpus_allowed_list")
+	}
+	if err != nil {
+		return m, fmt.Errorf("reading which processors may be used: %w", err)
+	}
+	if err := m.readNodes(filepath.Join(sys, "devices/system/node")); err != nil {
+		return m, err
+	}
+	if err := m.readCards(filepath.Join(sys, "bus/pci/devices")); err != nil {
+		return m, err
+	}
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return m, fmt.Errorf("listing the interfaces: %w", err)
+	}
+	for _, i := range interfaces {
+		m.MTUs[i.Name] = i.MTU
+	}
+	return m, nil
+}
+
+// readNodes reads which processors are at which NUMA node. A kernel without NUMA
+// has no such directory.
+func (m *Machine) readNodes(dir string) error {
+	paths, err := filepath.Glob(filepath.Join(dir, "node[0-9]*/cpulist"))
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		node, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(filepath.Dir(path)), "node"))
+		if err != nil {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("reading the processors of NUMA node %d: %w", node, err)
+		}
+		processors, err := numbers(string(text))
+		if err != nil {
+			return fmt.Errorf("reading the processors of NUMA node %d: %w", node, err)
+		}
+		for _, p := range processors {
+			m.Nodes[p] = node
+		}
+	}
+	return nil
+}
+
+// readCards reads the NUMA nodes of the PCI devices; the kernel says -1 where it
+// knows none.
+func (m *Machine) readCards(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // no PCI bus
+	}
+	if err != nil {
+		return fmt.Errorf("listing the PCI devices: %w", err)
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name(), "numa_node"))
+		if err != nil {
+			continue // gone meanwhile, or a kernel without NUMA
+		}
+		if node, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && node >= 0 {
+			m.Cards[e.Name()] = node
+		}
+	}
+	return nil
+}
+
+// numbers reads a list as the kernel writes it, such as 0-3,8,10-11.
+func numbers(list string) ([]int, error) {
+	var all []int
+	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
+		if part == "" {
+			continue
+		}
+		low, high, isRange := strings.Cut(part, "-")
+		first, err := strconv.Atoi(low)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no list of processors: %w", list, err)
+		}
+		last := first
+		if isRange {
+			if last, err = strconv.Atoi(high); err != nil {
+				return nil, fmt.Errorf("%q is no list of processors: %w", list, err)
+			}
+		}
+		for n := first; n <= last; n++ {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}

@@ -1,0 +1,274 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic/trex"
+)
+
+const (
+	// binary is the server's own program in Config.Dir.
+	binary = "_t-rex-64"
+	// graceDefault is how long the server has to end by itself. It takes less than a
+	// second, unless it hangs.
+	graceDefault = 5 * time.Second
+	// askEvery is how often a server that starts is asked whether it answers, and
+	// askTimeout is how long one such question may take.
+	askEvery   = 50 * time.Millisecond
+	askTimeout = 2 * time.Second
+)
+
+// Options are what the one who starts a server wants beside its Config.
+type Options struct {
+	// StateDir is where a private directory for the configuration file and DPDK's
+	// run-time files is made; the system's directory for temporary files without it.
+	StateDir string
+	// Output gets each line that the server writes, without its end; nil drops them.
+	// It must not wait for the server.
+	Output func(line string)
+	// Grace is how long the server has to end after it was told to, before it is
+	// killed; 5 s without it.
+	Grace time.Duration
+	// Guard keeps the RPC to the loopback interface, by rules of nftables in the
+	// network namespace of this process, for as long as the server runs. It takes
+	// NET_ADMIN. Without it whoever reaches an address of the namespace can drive the
+	// server.
+	Guard bool
+}
+
+// Server is a running TRex server.
+type Server struct {
+	endpoint string
+	version  string
+	dir      string
+	guarded  int // the RPC port; 0 without a guard
+	grace    time.Duration
+	process  *os.Process
+	output   *output
+	done     chan struct{}
+	err      error // written before done is closed
+
+	stop    sync.Once
+	stopped chan struct{}
+}
+
+// Start starts a server and waits until its RPC answers. It fails as soon as the
+// server ends, with the last lines that it wrote, or when ctx ends; nothing of it is
+// left then. ctx does not bound the server's life: Close ends it, and so does the end
+// of this process.
+func Start(ctx context.Context, c Config, o Options) (*Server, error) {
+	machine, err := ThisMachine("/proc", "/sys")
+	if err != nil {
+		return nil, err
+	}
+	if err := portsFree(c.RPCPort); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(o.StateDir, "nodrop-trex-")
+	if err != nil {
+		return nil, fmt.Errorf("making a directory for TRex's configuration: %w", err)
+	}
+	s := &Server{
+		endpoint: "tcp://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(c.RPCPort)),
+		dir:      dir,
+		grace:    o.Grace,
+		output:   &output{each: o.Output},
+		done:     make(chan struct{}),
+		stopped:  make(chan struct{}),
+	}
+	if s.grace == 0 {
+		s.grace = graceDefault
+	}
+	text, args, err := Configuration(c, filepath.Base(dir), os.Getenv, machine)
+	if err == nil && o.Guard {
+		if err = guard(c.RPCPort); err == nil {
+			s.guarded = c.RPCPort
+		}
+	}
+	if err == nil {
+		err = s.launch(c.Dir, text, args)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.clear())
+	}
+	if err := s.ready(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// portsFree fails when another program has one of the server's TCP ports, which
+// would answer in its stead.
+func portsFree(rpc int) error {
+	for _, port := range []int{rpc, rpc - 1} {
+		l, err := net.Listen("tcp", ":"+strconv.Itoa(port))
+		if err != nil {
+			return fmt.Errorf("TCP port %d, which TRex needs (rpcPort %d and the one below it), cannot be had: %w; end what uses it, or choose another rpcPort", port, rpc, err)
+		}
+		if err := l.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// launch starts the program.
+func (s *Server) launch(programs string, text []byte, args []string) error {
+	path := filepath.Join(s.dir, "trex.yaml")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return fmt.Errorf("writing TRex's configuration: %w", err)
+	}
+	programs, err := filepath.Abs(programs)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(filepath.Join(programs, binary), append([]string{"--cfg", path}, args...)...)
+	cmd.Dir = programs
+	cmd.Env = append(os.Environ(),
+		"LD_LIBRARY_PATH="+strings.Join([]string{programs, filepath.Join(programs, "so"), filepath.Join(programs, "so", arch())}, ":"),
+		// DPDK keeps its run-time files here instead of /var/run, where they would stay.
+		"RUNTIME_DIRECTORY="+s.dir,
+	)
+	cmd.Stdout, cmd.Stderr = s.output, s.output
+	cmd.WaitDelay = time.Second // a child of the server that holds its output
+	// The server gets no signal of the terminal: it is told by us alone. The kernel
+	// kills it when we die.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+
+	started := make(chan error)
+	go func() {
+		// The kernel takes the end of the thread that started the server for our end,
+		// so that this one stays for as long as the server runs.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := cmd.Start(); err != nil {
+			started <- fmt.Errorf("starting TRex: %w; dir %s must hold the server as Dockerfile.trex installs it", err, programs)
+			return
+		}
+		s.process = cmd.Process
+		started <- nil
+		s.err = s.verdict(cmd.Wait())
+		close(s.done)
+	}()
+	return <-started
+}
+
+// arch is what TRex calls the processor's architecture in the names of directories.
+func arch() string {
+	switch runtime.GOARCH {
+	case "amd64":
+		return "x86_64"
+	case "arm64":
+		return "aarch64"
+	}
+	return runtime.GOARCH
+}
+
+// verdict says how the server ended. That it was told to end is no error.
+func (s *Server) verdict(err error) error {
+	select {
+	case <-s.stopped:
+		return nil
+	default:
+	}
+	how := "exit status 0"
+	if err != nil {
+		how = err.Error()
+	}
+	return fmt.Errorf("the TRex server ended by itself (%s); its last lines were:\n%s", how, s.output.last())
+}
+
+// ready waits until the server answers.
+func (s *Server) ready(ctx context.Context) error {
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		ask, cancel := context.WithTimeout(ctx, askTimeout)
+		version, err := trex.Ping(ask, s.endpoint)
+		cancel()
+		select {
+		case <-s.done:
+			return s.err
+		default:
+		}
+		if err == nil {
+			s.version = version
+			return nil
+		}
+		select {
+		case <-s.done:
+			return s.err
+		case <-ctx.Done():
+			return fmt.Errorf("the TRex server did not answer at %s: %w (%v); its last lines were:\n%s", s.endpoint, context.Cause(ctx), err, s.output.last())
+		case <-tick.C:
+		}
+	}
+}
+
+// Endpoint is where the server's RPC answers, such as tcp://127.0.0.1:4501.
+func (s *Server) Endpoint() string { return s.endpoint }
+
+// Version is what the server says that it is, such as v3.08.
+func (s *Server) Version() string { return s.version }
+
+// Done is closed when the server has ended, by itself or by Close.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Err says why the server ended, with the last lines that it wrote; nil while it runs
+// and after Close.
+func (s *Server) Err() error {
+	select {
+	case <-s.done:
+		return s.err
+	default:
+		return nil
+	}
+}
+
+// Close tells the server to end, kills it when it does not, and waits until nothing
+// of it is left. It may be called again.
+func (s *Server) Close() error {
+	s.stop.Do(func() {
+		close(s.stopped)
+		// The process may have ended meanwhile; then there is nobody to tell.
+		_ = s.process.Signal(os.Interrupt)
+	})
+	patience := time.NewTimer(s.grace)
+	defer patience.Stop()
+	select {
+	case <-s.done:
+	case <-patience.C:
+		_ = s.process.Kill()
+		<-s.done
+	}
+	return s.clear()
+}
+
+// clear removes what the server leaves beside its process.
+func (s *Server) clear() error {
+	var errs []error
+	if s.guarded != 0 {
+		errs = append(errs, unguard(s.guarded))
+	}
+	if err := os.RemoveAll(s.dir); err != nil {
+		errs = append(errs, fmt.Errorf("removing TRex's run-time files: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// Alive asks the server at an endpoint for its version, once.
+func Alive(ctx context.Context, endpoint string) (version string, err error) {
+	return trex.Ping(ctx, endpoint)
+}
