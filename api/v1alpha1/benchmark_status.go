@@ -396,12 +396,13 @@ type LatencySummary struct {
 	// p999Ns is the 99.9th percentile.
 	// +optional
 	P999Ns int64 `json:"p999Ns"`
-	// jitterAvgNs is the mean jitter.
+	// jitterAvgNs is the mean jitter; absent where the engine does not measure it, and
+	// of a single frame.
 	// +optional
-	JitterAvgNs int64 `json:"jitterAvgNs"`
-	// jitterMaxNs is the highest jitter.
+	JitterAvgNs *int64 `json:"jitterAvgNs,omitempty"`
+	// jitterMaxNs is the highest jitter; absent where jitterAvgNs is.
 	// +optional
-	JitterMaxNs int64 `json:"jitterMaxNs"`
+	JitterMaxNs *int64 `json:"jitterMaxNs,omitempty"`
 }
 
 // ResultEnvironment says with what a result was made, so that somebody else can

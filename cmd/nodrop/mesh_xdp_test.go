@@ -51,7 +51,7 @@ func TestRunMeshes(t *testing.T) {
 			}
 			for _, row := range []v1alpha1.ResultRow{found, at} {
 				l := row.Latency
-				if l == nil || l.MinNs <= 0 || l.MinNs > l.AvgNs || l.AvgNs > l.MaxNs || l.JitterAvgNs < 0 {
+				if l == nil || l.MinNs <= 0 || l.MinNs > l.AvgNs || l.AvgNs > l.MaxNs || l.JitterAvgNs == nil || *l.JitterAvgNs < 0 {
 					t.Errorf("%s: latency %+v", row.Test, l)
 				}
 				if m := row.Multicast; (m != nil) != (tc.receivers > 1) || m != nil && (int64(m.Receivers) != tc.receivers || m.MinFrames == 0) {

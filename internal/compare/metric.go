@@ -43,11 +43,19 @@ func valueOf(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
 	case metric == latencyMin:
 		return row.Latency.MinNs, ""
 	case metric == jitterAvg:
-		return row.Latency.JitterAvgNs, ""
+		return jitter(row.Latency.JitterAvgNs)
 	case metric == jitterMax:
-		return row.Latency.JitterMaxNs, ""
+		return jitter(row.Latency.JitterMaxNs)
 	}
 	return row.Latency.AvgNs, ""
+}
+
+// jitter is that of a row, or why it has none.
+func jitter(ns *int64) (value int64, why string) {
+	if ns == nil {
+		return 0, "jitter was not measured"
+	}
+	return *ns, ""
 }
 
 func reason(text, message string) string {

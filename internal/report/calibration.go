@@ -37,8 +37,11 @@ func (d *Document) calibrated() []string {
 		}
 		line := fmt.Sprintf("%d B: %s %s of line rate, %s frames/s", f.FrameSize, limit, v1alpha1.FormatPPM(f.LineRatePPM), group(f.FramesPerSecond))
 		if l := f.Latency; l != nil {
-			line += fmt.Sprintf("; at %s latency %s / %s / %s µs (min / avg / max), jitter %s / %s µs (avg / max)",
-				v1alpha1.FormatPPM(f.LatencyLoadPPM), micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), micros(l.JitterAvgNs), micros(l.JitterMaxNs))
+			line += fmt.Sprintf("; at %s latency %s / %s / %s µs (min / avg / max)",
+				v1alpha1.FormatPPM(f.LatencyLoadPPM), micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs))
+			if l.JitterAvgNs != nil && l.JitterMaxNs != nil {
+				line += fmt.Sprintf(", jitter %s / %s µs (avg / max)", micros(*l.JitterAvgNs), micros(*l.JitterMaxNs))
+			}
 		}
 		lines = append(lines, line)
 	}

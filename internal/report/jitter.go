@@ -16,7 +16,8 @@ type jitterTable struct {
 }
 
 // jitterByLoad are the tables of the average and of the maximum jitter of a
-// latency test. There are none when the rows are not of several loads.
+// latency test. There are none when the rows are not of several loads, or when the
+// engine measures no jitter.
 func jitterByLoad(rows []v1alpha1.ResultRow) []jitterTable {
 	if rows[0].Method != v1alpha1.MethodLatency {
 		return nil
@@ -27,16 +28,17 @@ func jitterByLoad(rows []v1alpha1.ResultRow) []jitterTable {
 			loads = append(loads, row.Load)
 		}
 	}
-	if len(loads) < 2 {
+	measured := func(row v1alpha1.ResultRow) bool { return row.Latency != nil && row.Latency.JitterAvgNs != nil }
+	if len(loads) < 2 || !slices.ContainsFunc(rows, measured) {
 		return nil
 	}
 	return []jitterTable{
-		jitterOf("Average", rows, loads, func(l *v1alpha1.LatencySummary) int64 { return l.JitterAvgNs }),
-		jitterOf("Maximum", rows, loads, func(l *v1alpha1.LatencySummary) int64 { return l.JitterMaxNs }),
+		jitterOf("Average", rows, loads, func(l *v1alpha1.LatencySummary) *int64 { return l.JitterAvgNs }),
+		jitterOf("Maximum", rows, loads, func(l *v1alpha1.LatencySummary) *int64 { return l.JitterMaxNs }),
 	}
 }
 
-func jitterOf(what string, rows []v1alpha1.ResultRow, loads []v1alpha1.Load, jitter func(*v1alpha1.LatencySummary) int64) jitterTable {
+func jitterOf(what string, rows []v1alpha1.ResultRow, loads []v1alpha1.Load, jitter func(*v1alpha1.LatencySummary) *int64) jitterTable {
 	t := jitterTable{title: what + " jitter by load", grid: &grid{columns: []column{{"frame", "bytes", false}}}}
 	for _, load := range loads {
 		t.grid.columns = append(t.grid.columns, column{"at load, us", string(load), false})
@@ -57,7 +59,7 @@ func jitterOf(what string, rows []v1alpha1.ResultRow, loads []v1alpha1.Load, jit
 			cells[i] = "NA"
 			t.caption = "NA: frames were lost at this load."
 		case row.Latency != nil:
-			cells[i] = micros(jitter(row.Latency))
+			cells[i] = microsIf(jitter(row.Latency))
 		}
 	}
 	return t

@@ -121,7 +121,7 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 				cells = append(cells, cell(c, &row))
 			}
 		} else if l := row.Latency; l != nil {
-			cells = append(cells, micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), micros(l.JitterAvgNs), micros(l.JitterMaxNs))
+			cells = append(cells, micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), microsIf(l.JitterAvgNs), microsIf(l.JitterMaxNs))
 		} else {
 			cells = append(cells, "-", "-", "-", "-", "-")
 		}

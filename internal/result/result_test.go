@@ -3,12 +3,15 @@ package result
 import (
 	"math/big"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s.io/utils/ptr"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
@@ -37,16 +40,16 @@ func latencyOf(values []uint64) method.Latency {
 
 func TestSummaryRoundsOnce(t *testing.T) {
 	s := Summary(latencyOf([]uint64{1000, 1001, 1001, 90}))
-	want := v1alpha1.LatencySummary{MinNs: 90, AvgNs: 773, MaxNs: 1001, JitterAvgNs: 304, JitterMaxNs: 911}
+	want := v1alpha1.LatencySummary{MinNs: 90, AvgNs: 773, MaxNs: 1001, JitterAvgNs: ptr.To[int64](304), JitterMaxNs: ptr.To[int64](911)}
 	want.P50Ns, want.P90Ns, want.P99Ns, want.P999Ns = 1001, 1001, 1001, 1001
-	if *s != want {
+	if !reflect.DeepEqual(*s, want) {
 		t.Errorf("%+v, want %+v", *s, want)
 	}
 	if s := Summary(method.Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int)}); s != nil {
 		t.Errorf("%+v of no frame", s)
 	}
 	one := Summary(latencyOf([]uint64{77}))
-	if one.P50Ns != 77 || one.P999Ns != 77 || one.JitterAvgNs != 0 {
+	if one.P50Ns != 77 || one.P999Ns != 77 || one.JitterAvgNs != nil || one.JitterMaxNs != nil {
 		t.Errorf("one frame: %+v", one)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"math/big"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/method"
@@ -61,9 +63,9 @@ func Summary(l method.Latency) *v1alpha1.LatencySummary {
 	if l.Count == 0 {
 		return nil
 	}
-	s := &v1alpha1.LatencySummary{
-		MinNs: int64(l.MinNs), AvgNs: mean(l.SumNs, l.Count), MaxNs: int64(l.MaxNs),
-		JitterAvgNs: mean(l.JitterSumNs, l.JitterCount), JitterMaxNs: int64(l.JitterMaxNs),
+	s := &v1alpha1.LatencySummary{MinNs: int64(l.MinNs), AvgNs: mean(l.SumNs, l.Count), MaxNs: int64(l.MaxNs)}
+	if l.JitterCount > 0 {
+		s.JitterAvgNs, s.JitterMaxNs = ptr.To(mean(l.JitterSumNs, l.JitterCount)), ptr.To(int64(l.JitterMaxNs))
 	}
 	percentiles := []struct {
 		perMille uint64
