@@ -4,10 +4,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"strings"
 	"time"
 
 	"nodrop.dev/nodrop/internal/hint"
@@ -47,24 +44,19 @@ func openTRexPorts(ctx context.Context, config agent.Config, timeout time.Durati
 	return engine, nil
 }
 
-// awaitTRex waits until a server listens at an endpoint. It is asked only then: a
-// server that comes up while it is asked may leave the question unanswered.
+// awaitTRex waits until a server answers at an endpoint.
 func awaitTRex(ctx context.Context, endpoint string) error {
-	address, ok := strings.CutPrefix(endpoint, "tcp://")
-	if !ok {
-		return fmt.Errorf("the configuration has the endpoint %q: want tcp://HOST:PORT", endpoint)
-	}
 	tick := time.NewTicker(trexRetry)
 	defer tick.Stop()
 	for {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		_, err := trex.Ping(ctx, endpoint)
 		if err == nil {
-			return conn.Close()
+			return nil
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), err)
+			return err
 		}
 	}
 }
