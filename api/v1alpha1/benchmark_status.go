@@ -292,7 +292,8 @@ type ResultRow struct {
 	// samplingInterval.
 	// +optional
 	Series *RateSeries `json:"series,omitempty"`
-	// latency of every received frame; absent when none was received.
+	// latency of every received frame, or of those that were timed; absent when there
+	// was none.
 	// +optional
 	Latency *LatencySummary `json:"latency,omitempty"`
 	// trials that the row took.
@@ -375,6 +376,10 @@ type GoalResult struct {
 // LatencySummary is latency and jitter in nanoseconds. Jitter is the absolute
 // difference of the latencies of consecutive frames of one stream (RFC 4689).
 type LatencySummary struct {
+	// timedFrames is how many of the received frames were timed; absent when all
+	// were.
+	// +optional
+	TimedFrames *int64 `json:"timedFrames,omitempty"`
 	// minNs is the lowest latency.
 	// +required
 	MinNs int64 `json:"minNs"`
@@ -396,11 +401,10 @@ type LatencySummary struct {
 	// p999Ns is the 99.9th percentile.
 	// +optional
 	P999Ns int64 `json:"p999Ns"`
-	// jitterAvgNs is the mean jitter; absent where the engine does not measure it, and
-	// of a single frame.
+	// jitterAvgNs is the mean jitter; absent when it was not measured.
 	// +optional
 	JitterAvgNs *int64 `json:"jitterAvgNs,omitempty"`
-	// jitterMaxNs is the highest jitter; absent where jitterAvgNs is.
+	// jitterMaxNs is the highest jitter; absent when it was not measured.
 	// +optional
 	JitterMaxNs *int64 `json:"jitterMaxNs,omitempty"`
 }

@@ -20,7 +20,7 @@ const trexRetry = 200 * time.Millisecond
 // server holds the interfaces, so that the agent needs no rights of its own.
 func openTRexPorts(ctx context.Context, config agent.Config, timeout time.Duration) (traffic.Generator, error) {
 	options := trex.Options{
-		Endpoint: config.TRex.Endpoint, LatencyStreams: 0,
+		Endpoint: config.TRex.Endpoint, TimedFramesPerSecond: config.TRex.TimedFramesPerSecond,
 		// An agent that was killed could not give its ports back.
 		Force: true,
 	}

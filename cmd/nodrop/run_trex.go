@@ -26,8 +26,9 @@ const (
 	trexStartTimeout = time.Minute
 	// trexBinary is the server, without the scripts around it.
 	trexBinary = "_t-rex-64"
-	// defaultRingFrames is engine.trex.software.ringFrames without it.
-	defaultRingFrames = 16384
+	// defaultRingFrames and defaultTimedFrames are engine.trex.software.ringFrames and
+	// engine.trex.timedFramesPerSecond without them.
+	defaultRingFrames, defaultTimedFrames = 16384, 1000
 )
 
 // openTRex starts a TRex server in software mode on the tester's ends of a device
@@ -53,7 +54,7 @@ func (b *bench) openTRex(dir string) error {
 	defer cancel()
 	settings := bed.Spec.Engine.TRex
 	c := server.Config{Dir: dir, RPCPort: trexRPCPort, Software: &server.Software{RingFrames: int(ptr.Deref(settings.Software.RingFrames, defaultRingFrames))}}
-	options := trex.Options{LatencyStreams: 128}
+	options := trex.Options{TimedFramesPerSecond: int(ptr.Deref(settings.TimedFramesPerSecond, defaultTimedFrames))}
 	for i, p := range ports {
 		c.Ports = append(c.Ports, server.Port{Name: p.Name, Interface: p.Name})
 		options.Ports = append(options.Ports, trex.Port{Name: p.Name, Index: i, Addresses: p.HostAddresses(&b.config.Profile)})

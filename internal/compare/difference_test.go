@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/utils/ptr"
-
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
@@ -16,7 +14,7 @@ func twoVariants() []v1alpha1.ResultRow {
 	row := func(variant v1alpha1.VariantName, test string, method v1alpha1.Method, load v1alpha1.Load, fps, avg, highest int64) v1alpha1.ResultRow {
 		return v1alpha1.ResultRow{
 			Test: test, Variant: variant, Method: method, FrameSize: 64, Load: load, FramesPerSecond: fps, LineRatePPM: fps, Sent: 10, Received: 10,
-			Latency:  &v1alpha1.LatencySummary{MinNs: 100, AvgNs: avg, MaxNs: highest, JitterAvgNs: ptr.To[int64](7), JitterMaxNs: ptr.To[int64](70)},
+			Latency:  &v1alpha1.LatencySummary{MinNs: 100, AvgNs: avg, MaxNs: highest, JitterAvgNs: new(int64(7)), JitterMaxNs: new(int64(70))},
 			Validity: v1alpha1.ValidityValid,
 		}
 	}

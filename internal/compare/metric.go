@@ -50,7 +50,6 @@ func valueOf(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
 	return row.Latency.AvgNs, ""
 }
 
-// jitter is that of a row, or why it has none.
 func jitter(ns *int64) (value int64, why string) {
 	if ns == nil {
 		return 0, "jitter was not measured"

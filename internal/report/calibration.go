@@ -39,8 +39,8 @@ func (d *Document) calibrated() []string {
 		if l := f.Latency; l != nil {
 			line += fmt.Sprintf("; at %s latency %s / %s / %s µs (min / avg / max)",
 				v1alpha1.FormatPPM(f.LatencyLoadPPM), micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs))
-			if l.JitterAvgNs != nil && l.JitterMaxNs != nil {
-				line += fmt.Sprintf(", jitter %s / %s µs (avg / max)", micros(*l.JitterAvgNs), micros(*l.JitterMaxNs))
+			if l.JitterAvgNs != nil {
+				line += fmt.Sprintf(", jitter %s / %s µs (avg / max)", jitterCell(l.JitterAvgNs), jitterCell(l.JitterMaxNs))
 			}
 		}
 		lines = append(lines, line)

@@ -19,7 +19,7 @@ func TestCalibrationInTheAppendix(t *testing.T) {
 		Engine: v1alpha1.EngineXDP, NoDropVersion: "v0.3.1",
 		FrameSizes: []v1alpha1.CalibratedFrameSize{
 			{FrameSize: 64, LineRatePPM: 412_500, UpperBoundPPM: 415_000, FramesPerSecond: 12_276_786, LatencyLoadPPM: 100_000,
-				Latency: &v1alpha1.LatencySummary{MinNs: 812, AvgNs: 1_034, MaxNs: 9_001, JitterAvgNs: ptr[int64](40), JitterMaxNs: ptr[int64](8_000)}},
+				Latency: &v1alpha1.LatencySummary{MinNs: 812, AvgNs: 1_034, MaxNs: 9_001, JitterAvgNs: new(int64(40)), JitterMaxNs: new(int64(8_000))}},
 			{FrameSize: 512, LineRatePPM: 500_000, FramesPerSecond: 2_349_624},
 			{FrameSize: 1518, LineRatePPM: 1_000_000, FramesPerSecond: 1_625_488},
 		},

@@ -56,7 +56,7 @@ func variants() *Document {
 		for n, row := range rows {
 			row.Variant = variant
 			if l := *row.Latency; i > 0 {
-				l.AvgNs, l.MaxNs, l.JitterMaxNs = l.AvgNs+19, l.MaxNs-90, ptr(*l.JitterMaxNs-5)
+				l.AvgNs, l.MaxNs, l.JitterMaxNs = l.AvgNs+19, l.MaxNs-90, new(*l.JitterMaxNs-5)
 				row.Latency = &l
 			}
 			if i > 0 && n == 0 {

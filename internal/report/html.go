@@ -136,7 +136,7 @@ func render(name string, data any) ([]byte, error) {
 }
 
 func sectionOf(id string, rows []v1alpha1.ResultRow, unit bitUnit) section {
-	s := section{ID: id, Title: rows[0].Test + variantOf(rows[0].Variant), Purpose: sentence(purpose(rows[0].Method)), Table: tableOf(rows, unit).html("Results of test " + rows[0].Test + variantOf(rows[0].Variant))}
+	s := section{ID: id, Title: rows[0].Test + variantOf(rows[0].Variant), Purpose: sentence(purpose(rows)), Table: tableOf(rows, unit).html("Results of test " + rows[0].Test + variantOf(rows[0].Variant))}
 	for _, n := range tableNotes(rows) {
 		s.note(n)
 	}

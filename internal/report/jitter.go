@@ -16,8 +16,8 @@ type jitterTable struct {
 }
 
 // jitterByLoad are the tables of the average and of the maximum jitter of a
-// latency test. There are none when the rows are not of several loads, or when the
-// engine measures no jitter.
+// latency test. There are none when the rows are not of several loads, or jitter
+// was not measured.
 func jitterByLoad(rows []v1alpha1.ResultRow) []jitterTable {
 	if rows[0].Method != v1alpha1.MethodLatency {
 		return nil
@@ -59,8 +59,16 @@ func jitterOf(what string, rows []v1alpha1.ResultRow, loads []v1alpha1.Load, jit
 			cells[i] = "NA"
 			t.caption = "NA: frames were lost at this load."
 		case row.Latency != nil:
-			cells[i] = microsIf(jitter(row.Latency))
+			cells[i] = jitterCell(jitter(row.Latency))
 		}
 	}
 	return t
+}
+
+// jitterCell writes jitter, and one that was not measured as a dash.
+func jitterCell(ns *int64) string {
+	if ns == nil {
+		return "-"
+	}
+	return micros(*ns)
 }

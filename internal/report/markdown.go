@@ -17,7 +17,7 @@ func (d *Document) markdown() ([]byte, error) {
 	}
 	unit := unitFor(d.highestBitRate())
 	for _, rows := range d.byTest() {
-		fmt.Fprintf(&b, "\n## Test %s%s\n\n%s\n\n", rows[0].Test, variantOf(rows[0].Variant), purpose(rows[0].Method))
+		fmt.Fprintf(&b, "\n## Test %s%s\n\n%s\n\n", rows[0].Test, variantOf(rows[0].Variant), purpose(rows))
 		b.WriteString(tableOf(rows, unit).markdown())
 		for i, n := range tableNotes(rows) {
 			if i == 0 {

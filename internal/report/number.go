@@ -42,14 +42,6 @@ func fixed(n, unit int64, decimals int) string {
 // micros writes nanoseconds as microseconds.
 func micros(ns int64) string { return fixed(ns, 1000, 3) }
 
-// microsIf writes them where they were measured, and a dash where not.
-func microsIf(ns *int64) string {
-	if ns == nil {
-		return "-"
-	}
-	return micros(*ns)
-}
-
 // share writes part of whole as a percentage. Small shares keep two digits that
 // are not zero, so that a loss is never printed as 0%.
 func share(part, whole int64) string {

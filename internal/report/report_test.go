@@ -30,7 +30,7 @@ func chassis() *Document {
 			Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: size, LineRatePPM: ppm,
 			FramesPerSecond: fps, BitsPerSecond: fps * int64(size) * 8, OfferedFramesPerSecond: fps,
 			Sent: fps * 60, Received: fps * 60, Trials: 12, TrialMilliseconds: 60_000, ElapsedMilliseconds: 254_000,
-			Latency:  &v1alpha1.LatencySummary{MinNs: minNs, AvgNs: avgNs, MaxNs: maxNs, JitterAvgNs: ptr[int64](jitterAvg), JitterMaxNs: ptr[int64](jitterMax)},
+			Latency:  &v1alpha1.LatencySummary{MinNs: minNs, AvgNs: avgNs, MaxNs: maxNs, JitterAvgNs: &jitterAvg, JitterMaxNs: &jitterMax},
 			Validity: v1alpha1.ValidityValid,
 		}
 	}
@@ -86,18 +86,18 @@ func router() *Document {
 	d.Rows = []v1alpha1.ResultRow{
 		{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 86, LineRatePPM: 12500, FramesPerSecond: 294811, BitsPerSecond: 294811 * 86 * 8,
 			Sent: 17688660, Received: 17688660, Trials: 9, ElapsedMilliseconds: 61_234,
-			Latency:  &v1alpha1.LatencySummary{MinNs: 9_840, AvgNs: 43_210, MaxNs: 1_234_567_891, JitterAvgNs: ptr[int64](4_001), JitterMaxNs: ptr[int64](1_234_000_000)},
+			Latency:  &v1alpha1.LatencySummary{MinNs: 9_840, AvgNs: 43_210, MaxNs: 1_234_567_891, JitterAvgNs: new(int64(4_001)), JitterMaxNs: new(int64(1_234_000_000))},
 			Validity: v1alpha1.ValidityVirtual, ValidityReasons: virtual},
 		{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 1518, Trials: 10, ElapsedMilliseconds: 3_000,
 			Validity: v1alpha1.ValidityVirtual, ValidityReasons: virtual,
 			Message: "no test frame came back on p2 in 5 s; ARP for 198.18.2.1 was not answered on p2: check the device's address, and that the link is up"},
 		{Test: "latency", Method: v1alpha1.MethodLatency, FrameSize: 86, Load: "50%", LineRatePPM: 500_000, FramesPerSecond: 1488095, BitsPerSecond: 1488095 * 86 * 8,
 			Sent: 88800000, Received: 88799999, Lost: 1, Duplicate: 3, Reordered: 120, Trials: 1,
-			Latency:  &v1alpha1.LatencySummary{MinNs: 9_840, AvgNs: 43_210, MaxNs: 134_567, JitterAvgNs: ptr[int64](4_001), JitterMaxNs: ptr[int64](99_000)},
+			Latency:  &v1alpha1.LatencySummary{MinNs: 9_840, AvgNs: 43_210, MaxNs: 134_567, JitterAvgNs: new(int64(4_001)), JitterMaxNs: new(int64(99_000))},
 			Validity: v1alpha1.ValidityGeneratorBound, ValidityReasons: bound},
 		{Test: "latency", Method: v1alpha1.MethodLatency, FrameSize: 86, Load: "throughput", LineRatePPM: 12500, FramesPerSecond: 294811, BitsPerSecond: 294811 * 86 * 8,
 			Sent: 26532990, Received: 26500000, Lost: 32990, Trials: 1,
-			Latency:  &v1alpha1.LatencySummary{MinNs: 9_840, AvgNs: 43_210, MaxNs: 134_567, JitterAvgNs: ptr[int64](4_001), JitterMaxNs: ptr[int64](99_000)},
+			Latency:  &v1alpha1.LatencySummary{MinNs: 9_840, AvgNs: 43_210, MaxNs: 134_567, TimedFrames: new(int64(59_927))},
 			Validity: v1alpha1.ValidityVirtual, ValidityReasons: virtual},
 	}
 	d.Environment = &v1alpha1.ResultEnvironment{

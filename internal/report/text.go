@@ -26,7 +26,7 @@ func (d *Document) Text() string {
 	unit := unitFor(d.highestBitRate())
 	for _, rows := range d.byTest() {
 		b.WriteString("\n")
-		fmt.Fprintf(&b, "Test %s%s: %s\n\n", rows[0].Test, variantOf(rows[0].Variant), purpose(rows[0].Method))
+		fmt.Fprintf(&b, "Test %s%s: %s\n\n", rows[0].Test, variantOf(rows[0].Variant), purpose(rows))
 		b.WriteString(tableOf(rows, unit).String())
 		b.WriteString(notesOf(rows))
 	}
@@ -61,11 +61,16 @@ func (d *Document) byTest() [][]v1alpha1.ResultRow {
 	return tests
 }
 
-func purpose(name v1alpha1.Method) string {
+// purpose says what the rows of a test are.
+func purpose(rows []v1alpha1.ResultRow) string {
+	name := rows[0].Method
 	switch name {
 	case v1alpha1.MethodThroughput:
 		return "highest load without loss (RFC 2544 section 26.1)"
 	case v1alpha1.MethodLatency:
+		if slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Latency != nil && row.Latency.TimedFrames != nil }) {
+			return "latency of a share of the frames at given loads (RFC 2544 section 26.2)"
+		}
 		return "latency and jitter of every frame at given loads (RFC 2544 section 26.2, RFC 4689)"
 	}
 	if d, ok := method.Describe(name); ok {
@@ -121,7 +126,7 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 				cells = append(cells, cell(c, &row))
 			}
 		} else if l := row.Latency; l != nil {
-			cells = append(cells, micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), microsIf(l.JitterAvgNs), microsIf(l.JitterMaxNs))
+			cells = append(cells, micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), jitterCell(l.JitterAvgNs), jitterCell(l.JitterMaxNs))
 		} else {
 			cells = append(cells, "-", "-", "-", "-", "-")
 		}
@@ -254,6 +259,9 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 		notes = append(notes, row.Message)
 	}
 	notes = append(notes, row.ValidityReasons...)
+	if l := row.Latency; l != nil && l.TimedFrames != nil {
+		notes = append(notes, fmt.Sprintf("latency is of %s of %s received frames", group(*l.TimedFrames), group(row.Received)))
+	}
 	if s := row.Series; s != nil {
 		notes = append(notes, fmt.Sprintf("receive rate of %s to %s frames/s in %s sampling intervals, %s on average",
 			group(s.MinReceivedFramesPerSecond), group(s.MaxReceivedFramesPerSecond), group(int64(s.Samples)), group(s.AvgReceivedFramesPerSecond)))

@@ -11,8 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"k8s.io/utils/ptr"
-
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
@@ -39,18 +37,21 @@ func latencyOf(values []uint64) method.Latency {
 }
 
 func TestSummaryRoundsOnce(t *testing.T) {
-	s := Summary(latencyOf([]uint64{1000, 1001, 1001, 90}))
-	want := v1alpha1.LatencySummary{MinNs: 90, AvgNs: 773, MaxNs: 1001, JitterAvgNs: ptr.To[int64](304), JitterMaxNs: ptr.To[int64](911)}
+	s := Summary(latencyOf([]uint64{1000, 1001, 1001, 90}), 4)
+	want := v1alpha1.LatencySummary{MinNs: 90, AvgNs: 773, MaxNs: 1001, JitterAvgNs: new(int64(304)), JitterMaxNs: new(int64(911))}
 	want.P50Ns, want.P90Ns, want.P99Ns, want.P999Ns = 1001, 1001, 1001, 1001
 	if !reflect.DeepEqual(*s, want) {
 		t.Errorf("%+v, want %+v", *s, want)
 	}
-	if s := Summary(method.Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int)}); s != nil {
+	if s := Summary(method.Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int)}, 1); s != nil {
 		t.Errorf("%+v of no frame", s)
 	}
-	one := Summary(latencyOf([]uint64{77}))
-	if one.P50Ns != 77 || one.P999Ns != 77 || one.JitterAvgNs != nil || one.JitterMaxNs != nil {
-		t.Errorf("one frame: %+v", one)
+	one := Summary(latencyOf([]uint64{77}), 1)
+	if one.P50Ns != 77 || one.P999Ns != 77 || one.JitterAvgNs != nil || one.JitterMaxNs != nil || one.TimedFrames != nil {
+		t.Errorf("one frame: %+v, want all timed, and no jitter", one)
+	}
+	if some := Summary(latencyOf([]uint64{77}), 1_000); some.TimedFrames == nil || *some.TimedFrames != 1 {
+		t.Errorf("one frame of 1000: %+v", some)
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"math/big"
 	"strings"
 
-	"k8s.io/utils/ptr"
-
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/method"
@@ -39,7 +37,7 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 		row.Duplicate, row.Reordered = int64(t.Duplicate), int64(t.Reordered)
 		row.OutOfSequence = int64(t.OutOfSequence)
 		row.TrialMilliseconds = t.Duration.Milliseconds()
-		row.Latency = Summary(t.Latency())
+		row.Latency = Summary(t.Latency(), t.Received)
 		row.Multicast = t.Multicast()
 		for _, n := range t.Notes {
 			if n.Kind == traffic.NoteModel || n.Kind == traffic.NoteMisdelivered {
@@ -58,14 +56,20 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	return row
 }
 
-// Summary rounds a latency to whole nanoseconds; nil when no frame was measured.
-func Summary(l method.Latency) *v1alpha1.LatencySummary {
+// Summary rounds a latency to whole nanoseconds, of so many received frames; nil
+// when none was timed. Jitter that the engine did not measure is absent.
+func Summary(l method.Latency, received uint64) *v1alpha1.LatencySummary {
 	if l.Count == 0 {
 		return nil
 	}
-	s := &v1alpha1.LatencySummary{MinNs: int64(l.MinNs), AvgNs: mean(l.SumNs, l.Count), MaxNs: int64(l.MaxNs)}
+	s := &v1alpha1.LatencySummary{
+		MinNs: int64(l.MinNs), AvgNs: mean(l.SumNs, l.Count), MaxNs: int64(l.MaxNs),
+	}
+	if l.Count < received {
+		s.TimedFrames = new(int64(l.Count))
+	}
 	if l.JitterCount > 0 {
-		s.JitterAvgNs, s.JitterMaxNs = ptr.To(mean(l.JitterSumNs, l.JitterCount)), ptr.To(int64(l.JitterMaxNs))
+		s.JitterAvgNs, s.JitterMaxNs = new(mean(l.JitterSumNs, l.JitterCount)), new(int64(l.JitterMaxNs))
 	}
 	percentiles := []struct {
 		perMille uint64
@@ -78,9 +82,6 @@ func Summary(l method.Latency) *v1alpha1.LatencySummary {
 }
 
 func mean(sum *big.Int, count uint64) int64 {
-	if count == 0 {
-		return 0
-	}
 	return frame.Round(new(big.Rat).SetFrac(sum, new(big.Int).SetUint64(count)))
 }
 

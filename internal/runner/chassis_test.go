@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -140,7 +139,7 @@ func delays(row v1alpha1.ResultRow) map[string]string {
 	l := row.Latency
 	return map[string]string{
 		"latency_min_us": us(l.MinNs), "latency_avg_us": us(l.AvgNs), "latency_max_us": us(l.MaxNs),
-		"jitter_avg_us": us(ptr.Deref(l.JitterAvgNs, -1)), "jitter_max_us": us(ptr.Deref(l.JitterMaxNs, -1)),
+		"jitter_avg_us": us(*l.JitterAvgNs), "jitter_max_us": us(*l.JitterMaxNs),
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
@@ -34,7 +32,7 @@ func measured(t *testing.T, cfg Config) []v1alpha1.ResultRow {
 		if row.LineRatePPM != 696_875 || row.Lost != 0 || row.Validity != v1alpha1.ValidityValid {
 			t.Errorf("%s: %+v", row.Test, row)
 		}
-		if l := row.Latency; l == nil || l.MinNs != 1510 || l.AvgNs != 2377 || l.MaxNs != 4240 || ptr.Deref(l.JitterAvgNs, -1) != 129 || ptr.Deref(l.JitterMaxNs, -1) != 1720 {
+		if l := row.Latency; l == nil || l.MinNs != 1510 || l.AvgNs != 2377 || l.MaxNs != 4240 || *l.JitterAvgNs != 129 || *l.JitterMaxNs != 1720 {
 			t.Errorf("%s: latency %+v, want that of the table", row.Test, l)
 		}
 	}

@@ -1,26 +1,29 @@
 package trex
 
 import (
+	"fmt"
 	"strings"
 
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// maxLatencyStreams is how many streams TRex times at once.
+// maxLatencyStreams is how many streams TRex times at once, on all ports together.
 const maxLatencyStreams = 128
 
-// latencyType says between which points latency is measured, and how well.
-const latencyType = "from the transmit core of TRex, which writes the time into the frame, to its one receive core (the processor's clock, of one server); only on the first streams, as many as are configured as latency streams; minimum to 1 us, maximum to 1 us but for what arrives in the first second, of which the bucket is known, mean and percentiles within the buckets of TRex's histogram, of which each is 1/9 to 1 of its lower bound wide"
+// latencyType says which frames are timed, between which points and how well.
+const latencyType = "of %s frames per second of each stream, or all where it has fewer, which travel among the others and count as they do (of more than 128 streams at once, of 128); from the transmit core of TRex, which writes the time into the frame, to its one receive core (the processor's clock, of one server); minimum to 1 us, maximum to 1 us but for what arrives in the first second, of which the bucket is known, mean and percentiles within the buckets of TRex's histogram, of which each is 1/9 to 1 of its lower bound wide"
 
-// capabilities of an engine whose ports have these counters.
-func capabilities(ports []*port) traffic.Capabilities {
+// capabilities of an engine with these ports, of whose streams so many frames per
+// second are timed.
+func capabilities(ports []*port, timed int) traffic.Capabilities {
 	c := traffic.Capabilities{
-		MaxStreams:   65536,
-		MinFrameSize: frame.EthernetMinSize,
-		MaxFrameSize: frame.MaxSize,
-		LatencyType:  latencyType,
-		// Frames are timed, and their order is known, on latency streams only.
+		MaxStreams:     maxStreams(ports),
+		MinFrameSize:   frame.EthernetMinSize,
+		MaxFrameSize:   frame.MaxSize,
+		SampledLatency: timed > 0,
+		LatencyType:    "not measured",
+		// Only of frames that are timed is the order known.
 		PerFrameLatency: false,
 		Ordering:        false,
 		// Each server has a clock of its own.
@@ -28,10 +31,20 @@ func capabilities(ports []*port) traffic.Capabilities {
 		Multicast:        false,
 		MPLS:             false,
 	}
-	for _, p := range ports {
-		c.MaxStreams = min(c.MaxStreams, p.RX.Counters)
+	if timed > 0 {
+		c.LatencyType = fmt.Sprintf(latencyType, traffic.Grouped(timed))
 	}
 	return c
+}
+
+// maxStreams is how many streams can be counted: as many as the port with fewest
+// counters has. Probes take none of those, but one of maxLatencyStreams.
+func maxStreams(ports []*port) int {
+	most := maxStreamID + 1
+	for _, p := range ports {
+		most = min(most, p.RX.Counters)
+	}
+	return most
 }
 
 // drawbacks are what users of TRex found NICs to do, by the beginning of the
@@ -43,17 +56,17 @@ var drawbacks = []struct{ driver, note string }{
 }
 
 // oneCore holds for every NIC.
-const oneCore = "all latency streams are received by one core of TRex: their rates together must stay within what it can take"
+const oneCore = "the timed frames of all streams are received by one core of TRex: together they must stay within what it can take"
 
 // notes on what a port cannot do.
-func (p *port) notes(latencyStreams int) []string {
+func (p *port) notes(timed bool) []string {
 	var notes []string
 	for _, d := range drawbacks {
 		if strings.HasPrefix(p.Driver, d.driver) {
 			notes = append(notes, d.note)
 		}
 	}
-	if latencyStreams > 0 {
+	if timed {
 		notes = append(notes, oneCore)
 	}
 	for _, a := range p.Addresses {

@@ -24,11 +24,11 @@ type counters struct {
 	latency map[string]latencyStats
 }
 
-// counters reads the counters of streams. They go on from run to run, and vanish
+// counters reads the counters of parts of streams. They go on from run to run, and vanish
 // with the streams.
-func (e *Engine) counters(ctx context.Context, streams []stream) (counters, error) {
-	groups := make([]int, len(streams))
-	for i, s := range streams {
+func (e *Engine) counters(ctx context.Context, parts []part) (counters, error) {
+	groups := make([]int, len(parts))
+	for i, s := range parts {
 		groups[i] = s.group()
 	}
 	var c counters
@@ -49,21 +49,21 @@ func (e *Engine) counters(ctx context.Context, streams []stream) (counters, erro
 	return c, nil
 }
 
-// sent and received are the frames of a stream at a port.
-func (c counters) sent(s stream, p *port) uint64 {
+// sent and received are the frames of a part of a stream at a port.
+func (c counters) sent(s part, p *port) uint64 {
 	return c.Flows[strconv.Itoa(s.group())].Sent[strconv.Itoa(p.index())]
 }
 
-func (c counters) received(s stream, p *port) uint64 {
+func (c counters) received(s part, p *port) uint64 {
 	return c.Flows[strconv.Itoa(s.group())].Received[strconv.Itoa(p.index())]
 }
 
-// of is the latency of a stream.
-func (c counters) of(s stream) latencyStats { return c.latency[strconv.Itoa(s.group())] }
+// of is the latency of a part of a stream.
+func (c counters) of(s part) latencyStats { return c.latency[strconv.Itoa(s.group())] }
 
-// same fails when a stream is not the one it was when base was read: somebody
+// same fails when a part is not the one it was when base was read: somebody
 // removed it, and its counters went with it.
-func (c counters) same(base counters, s stream) error {
+func (c counters) same(base counters, s part) error {
 	key := strconv.Itoa(s.group())
 	was, before := base.Version[key]
 	is, now := c.Version[key]
@@ -75,8 +75,8 @@ func (c counters) same(base counters, s stream) error {
 
 // empty fails unless the counters of streams that have just been added are zero:
 // of what they held nothing could be told apart from the trial's.
-func (c counters) empty(streams []stream, ports []*port) error {
-	for _, s := range streams {
+func (c counters) empty(parts []part, ports []*port) error {
+	for _, s := range parts {
 		for _, p := range ports {
 			if n := c.sent(s, p); n > 0 {
 				return fmt.Errorf("TRex counts %d frames of stream %d as sent on %s before the trial began", n, s.ID, p.Name)

@@ -21,9 +21,10 @@ type Options struct {
 	Endpoint string
 	// Ports that the engine takes, at least one.
 	Ports []Port
-	// LatencyStreams is how many streams are timed: the first of IPv4, in the order
-	// of Configure; 0 to 128.
-	LatencyStreams int
+	// TimedFramesPerSecond is how many frames of each stream are timed in a second;
+	// 0 times none. They travel among the others, and are frames of the load as those
+	// are. Of more than 128 streams that send in a trial, 128 are timed.
+	TimedFramesPerSecond int
 	// User under which ports are taken; nodrop when empty.
 	User string
 	// Force takes ports away from others.
@@ -62,8 +63,8 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if len(o.Ports) == 0 {
 		return nil, errors.New("TRex needs at least one port")
 	}
-	if o.LatencyStreams < 0 || o.LatencyStreams > maxLatencyStreams {
-		return nil, fmt.Errorf("%d latency streams: want 0 to %d", o.LatencyStreams, maxLatencyStreams)
+	if o.TimedFramesPerSecond < 0 {
+		return nil, fmt.Errorf("%d timed frames per second: want 0 or more", o.TimedFramesPerSecond)
 	}
 	e := &Engine{options: o, client: client{endpoint: o.Endpoint}, session: rand.Uint32(), clock: traffic.RealClock{}}
 	if err := e.open(ctx); err != nil {
@@ -108,7 +109,7 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 		Engine:       "trex",
 		Detail:       fmt.Sprintf("TRex %s, stateless, %d transmit cores; frames are counted by a mark in the IP header", e.version.Version, e.system.Cores),
 		Hosts:        []traffic.Host{{Name: e.system.Hostname, CPU: e.system.CoreType, CPUs: e.system.Cores}},
-		Capabilities: capabilities(e.ports),
+		Capabilities: capabilities(e.ports, e.options.TimedFramesPerSecond),
 	}
 	for _, p := range e.ports {
 		name := p.PCI
@@ -116,7 +117,7 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 			name = p.Description
 		}
 		info.Ports = append(info.Ports, traffic.PortInfo{
-			Name: p.Name, Interface: name, Driver: p.Driver, MAC: p.mac, Notes: p.notes(e.options.LatencyStreams),
+			Name: p.Name, Interface: name, Driver: p.Driver, MAC: p.mac, Notes: p.notes(e.options.TimedFramesPerSecond > 0),
 		})
 	}
 	return info, nil
@@ -128,9 +129,8 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 	if err := e.Stop(ctx); err != nil {
 		return err
 	}
-	limit := capabilities(e.ports).MaxStreams
+	limit := maxStreams(e.ports)
 	var own []stream
-	timed := 0
 	wide := map[*port]bool{}
 	for _, t := range streams {
 		for _, name := range t.RxPorts {
@@ -145,10 +145,6 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 		s, err := newStream(t, p.mac)
 		if err != nil {
 			return err
-		}
-		if timed < e.options.LatencyStreams && timeable(t) {
-			s.rule = ruleLatency
-			timed++
 		}
 		own = append(own, s)
 	}

@@ -111,12 +111,12 @@ func TestDrawbacks(t *testing.T) {
 		"net_ice": "E810", "net_ice_dcf": "E810", "net_mlx5": "ConnectX", "mlx5_pci": "", "net_af_packet": "10 Gbit/s", "net_ixgbe": "",
 	} {
 		p := &port{systemPort: systemPort{Driver: driver}}
-		notes := strings.Join(p.notes(0), "\n")
+		notes := strings.Join(p.notes(false), "\n")
 		if want == "" && notes != "" || !strings.Contains(notes, want) {
 			t.Errorf("%s: %q, want %q", driver, notes, want)
 		}
-		if timed := p.notes(1); !slices.Contains(timed, oneCore) {
-			t.Errorf("%s: %q lacks that one core receives all latency streams", driver, timed)
+		if timed := p.notes(true); !slices.Contains(timed, oneCore) {
+			t.Errorf("%s: %q lacks that one core receives all timed frames", driver, timed)
 		}
 	}
 }
@@ -124,7 +124,14 @@ func TestDrawbacks(t *testing.T) {
 func TestCapabilities(t *testing.T) {
 	few, many := &port{}, &port{}
 	few.RX.Counters, many.RX.Counters = 127, 1023
-	c := capabilities([]*port{many, few})
+	ports := []*port{many, few}
+	if c := capabilities(ports, 0); c.SampledLatency || c.LatencyType != "not measured" {
+		t.Errorf("%+v promises latency, and no frame is timed", c)
+	}
+	c := capabilities(ports, 1_000)
+	if !c.SampledLatency || !strings.Contains(c.LatencyType, "of 1,000 frames per second of each stream") {
+		t.Errorf("%+v: want latency of 1,000 frames per second", c)
+	}
 	if c.MaxStreams != 127 {
 		t.Errorf("%d streams: want as many as the port with fewest counters has, 127", c.MaxStreams)
 	}

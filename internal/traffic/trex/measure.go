@@ -48,8 +48,10 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 	for _, s := range t.senders {
 		t.sent(s, now, &m)
 		for _, one := range s.streams {
-			if err := now.same(t.base, one); err != nil {
-				return traffic.Measurement{}, err
+			for _, part := range one.parts {
+				if err := now.same(t.base, part); err != nil {
+					return traffic.Measurement{}, err
+				}
 			}
 			if err := e.received(t, one, now, &m); err != nil {
 				return traffic.Measurement{}, err
@@ -78,7 +80,7 @@ func (e *Engine) settled(ctx context.Context, t *trial) (counters, error) {
 		}
 	}
 	for end := e.clock.Now().Add(settleFor); ; {
-		now, err := e.counters(ctx, t.streams())
+		now, err := e.counters(ctx, t.parts())
 		if err != nil || e.correct(t, now) || !e.clock.Now().Before(end) {
 			return now, err
 		}
@@ -88,11 +90,11 @@ func (e *Engine) settled(ctx context.Context, t *trial) (counters, error) {
 	}
 }
 
-// correct puts the histograms of latency streams right, and says whether all that
+// correct puts the histograms of probes right, and says whether all that
 // was received is in them.
 func (e *Engine) correct(t *trial, now counters) bool {
 	complete := true
-	for _, s := range t.streams() {
+	for _, s := range t.parts() {
 		if s.rule != ruleLatency {
 			continue
 		}
@@ -106,9 +108,9 @@ func (e *Engine) correct(t *trial, now counters) bool {
 	return complete
 }
 
-// timed says whether a latency stream takes part in a trial.
+// timed says whether frames are timed in a trial.
 func (t *trial) timed() bool {
-	for _, s := range t.streams() {
+	for _, s := range t.parts() {
 		if s.rule == ruleLatency {
 			return true
 		}
@@ -123,8 +125,8 @@ func (t *trial) sent(s *sender, now counters, m *traffic.Measurement) {
 	for _, one := range s.streams {
 		load := t.Loads[one.ID]
 		c := traffic.TxCount{
-			Intended: intended(load, t.Duration),
-			Sent:     now.sent(one, s.port) - t.base.sent(one, s.port),
+			Intended: one.intended,
+			Sent:     one.sent(now, t.base, s.port),
 			Duration: max(0, s.took-load.Delay),
 		}
 		if load.Max && t.Duration > 0 || c.Intended == unlimited {
@@ -140,13 +142,13 @@ func (t *trial) sent(s *sender, now counters, m *traffic.Measurement) {
 }
 
 // received adds what the ports received of a stream.
-func (e *Engine) received(t *trial, s stream, now counters, m *traffic.Measurement) error {
+func (e *Engine) received(t *trial, s sending, now counters, m *traffic.Measurement) error {
 	expected := map[string]bool{}
 	for _, name := range s.RxPorts {
 		expected[name] = true
 	}
 	for _, p := range e.ports {
-		n := now.received(s, p) - t.base.received(s, p)
+		n := s.received(now, t.base, p)
 		if !expected[p.Name] {
 			if n > 0 {
 				if m.Misdelivered == nil {
@@ -159,16 +161,16 @@ func (e *Engine) received(t *trial, s stream, now counters, m *traffic.Measureme
 		c := traffic.RxCount{Received: n}
 		// Latency is told per stream, not per port: with several receivers it is
 		// nobody's.
-		if s.rule == ruleLatency && len(s.RxPorts) == 1 {
-			told := now.of(s)
+		if probe, ok := s.probe(); ok && len(s.RxPorts) == 1 {
+			told := now.of(probe)
 			latency, err := told.latency()
 			if err != nil {
 				return err
 			}
 			c.Latency = latency
-			if latency.Count != n {
+			if of := now.received(probe, p) - t.base.received(probe, p); latency.Count != of {
 				m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteReceiver, Text: fmt.Sprintf(
-					"TRex timed %d frames of stream %d and received %d: its latency is not of the frames of this trial", latency.Count, s.ID, n)})
+					"TRex timed %d frames of stream %d and received %d of those: its latency is not of the frames of this trial", latency.Count, s.ID, of)})
 			}
 			c.Duplicate = min(n, told.Errors.Duplicate)
 			c.Received -= c.Duplicate
@@ -204,17 +206,17 @@ func (e *Engine) Sample(ctx context.Context) (traffic.Sample, error) {
 	if t == nil {
 		return traffic.Sample{}, errors.New("there is no trial to sample")
 	}
-	now, err := e.counters(ctx, t.streams())
+	now, err := e.counters(ctx, t.parts())
 	if err != nil {
 		return traffic.Sample{}, err
 	}
 	s := traffic.Sample{At: e.clock.Now().Sub(t.begin)}
 	for _, from := range t.senders {
 		for _, one := range from.streams {
-			s.Sent += now.sent(one, from.port) - t.base.sent(one, from.port)
+			s.Sent += one.sent(now, t.base, from.port)
 			for _, name := range one.RxPorts {
 				if p := e.port(name); p != nil {
-					s.Received += now.received(one, p) - t.base.received(one, p)
+					s.Received += one.received(now, t.base, p)
 				}
 			}
 		}

@@ -121,10 +121,9 @@ func TestCompressedFrame(t *testing.T) {
 // stands still, that of latency streams does not (recording 11).
 func TestFakeFreezesReceiveCounters(t *testing.T) {
 	f := newFake(t)
-	e := suite{endpoint: f.endpoint}.open(t, 1)
-	configure(t, e, ipv4(t, e, 1), ipv4(t, e, 2))
-	load := traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: perSecond(20_000), Frames: 500}, 2: {Rate: perSecond(20_000), Frames: 500}}}
-	run(t, e, load)
+	e := suite{endpoint: f.endpoint}.open(t, 1_000)
+	configure(t, e, ipv4(t, e, 1))
+	run(t, e, frames(500, 20_000)) // of which 25 are timed
 	again := &sender{port: e.ports[0]}
 	if err := e.client.call(t.Context(), "start_traffic", again.port.streams(params{"mul": params{"type": "raw", "op": "abs", "value": 1}, "duration": -1, "force": true}), nil); err != nil {
 		t.Fatal(err)
@@ -134,14 +133,14 @@ func TestFakeFreezesReceiveCounters(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	now, err := e.counters(t.Context(), e.streams)
+	now, err := e.counters(t.Context(), e.trial.parts())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []uint64{1000, 500} {
-		s := e.streams[i]
-		if sent, received := now.sent(s, e.ports[0]), now.received(s, e.ports[1]); sent != 1000 || received != want {
-			t.Errorf("%s stream: sent %d, received %d: want 1000 and %d", s.rule, sent, received, want)
+	for i, want := range []struct{ sent, received uint64 }{{950, 475}, {50, 50}} {
+		p := e.trial.parts()[i]
+		if sent, received := now.sent(p, e.ports[0]), now.received(p, e.ports[1]); sent != want.sent || received != want.received {
+			t.Errorf("%s stream: sent %d, received %d: want %d and %d", p.rule, sent, received, want.sent, want.received)
 		}
 	}
 }

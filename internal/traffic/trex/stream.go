@@ -1,7 +1,6 @@
 package trex
 
 import (
-	"encoding/base64"
 	"fmt"
 	"math"
 	"math/big"
@@ -21,23 +20,19 @@ const (
 	maxBurst = math.MaxUint32
 	// unlimited stands for a number of frames that only a duration bounds.
 	unlimited = math.MaxUint64
+	// maxStreamID is the highest ID of a traffic.Stream.
+	maxStreamID = math.MaxUint16
 )
 
-// stream is a traffic.Stream as the server gets it.
+// stream is a traffic.Stream that the server can send.
 type stream struct {
 	traffic.Stream
-	// rule is how the stream is counted.
-	rule string
-	// packet is the frame without FCS.
+	// packet is the frame without FCS, and ip where its network layer begins in it.
 	packet []byte
-	// vm are the instructions that change it from frame to frame.
-	vm []params
+	ip     int
 }
 
-// group is the number by which the server counts the stream, its pg_id.
-func (s stream) group() int { return int(s.ID) + 1 }
-
-// newStream builds the packet and its instructions.
+// newStream builds the packet.
 func newStream(t traffic.Stream, src traffic.MAC) (stream, error) {
 	h := t.Headers
 	if err := supported(t); err != nil {
@@ -55,11 +50,12 @@ func newStream(t traffic.Stream, src traffic.MAC) (stream, error) {
 	if err != nil {
 		return stream{}, fmt.Errorf("stream %d: %w", t.ID, err)
 	}
-	vm, err := instructions(h, p.NetworkOffset())
-	if err != nil {
-		return stream{}, fmt.Errorf("stream %d: %w", t.ID, err)
+	t.Headers = h
+	s := stream{Stream: t, packet: packet, ip: p.NetworkOffset()}
+	if _, err := s.instructions(0); err != nil {
+		return stream{}, err
 	}
-	return stream{Stream: t, rule: ruleStats, packet: packet, vm: vm}, nil
+	return s, nil
 }
 
 // supported says why the server cannot send and count a stream.
@@ -74,38 +70,6 @@ func supported(t traffic.Stream) error {
 		return fmt.Errorf("stream %d has IPv6 and a range of addresses or ports, of which TRex cannot put the UDP checksum right in software: use IPv4, or one address and port: %w", t.ID, traffic.ErrUnsupported)
 	}
 	return nil
-}
-
-// timeable says whether a stream can be one of the latency streams: the mark of
-// those overwrites payload, which would spoil the UDP checksum of IPv6.
-func timeable(t traffic.Stream) bool { return t.Headers.SrcIP.Is4() }
-
-// add is the call that puts the stream into the server under a load. share is the
-// percentage of line rate that stands for as fast as it can.
-func (s stream) add(p *port, load traffic.Load, n uint64, share float64) call {
-	rate := params{"type": "percentage", "value": share}
-	if !load.Max {
-		rate = params{"type": "pps", "value": framesPerSecond(load.Rate)}
-	}
-	mode := params{"type": "single_burst", "total_pkts": n, "rate": rate}
-	if n > maxBurst {
-		mode = params{"type": "continuous", "rate": rate}
-	}
-	stats := params{"enabled": true, "stream_id": s.group(), "rule_type": s.rule, "vxlan": false, "ieee_1588": false}
-	return call{"add_stream", p.streams(params{"stream_id": s.group(), "stream": params{
-		"enabled": true, "self_start": true, "start_paused": false, "flags": flagsFromPacket,
-		"action_count": 0, "isg": float64(load.Delay) / float64(time.Microsecond), "next_stream_id": -1, "core_id": -1,
-		"mode":       mode,
-		"packet":     params{"binary": base64.StdEncoding.EncodeToString(s.packet), "meta": ""},
-		"vm":         params{"instructions": s.vm},
-		"flow_stats": stats,
-	}})}
-}
-
-// framesPerSecond is the rate in the server's unit: the double nearest to it.
-func framesPerSecond(r traffic.Rate) float64 {
-	pps, _ := frame.FramesPerSecond(r).Float64()
-	return pps
 }
 
 // intended is the number of frames that a load asks for in a trial of duration

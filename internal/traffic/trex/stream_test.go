@@ -47,7 +47,11 @@ func TestInstructions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text, err := json.Marshal(s.vm)
+			vm, err := s.instructions(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := json.Marshal(vm)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +65,7 @@ func TestInstructions(t *testing.T) {
 		})
 	}
 	first := traffic.MAC{2, 0, 0, 0, 1, 1}
-	for i, word := range macWords(first, 3) {
+	for i, word := range macWords(first, 3, 0) {
 		mac := first.Nth(uint32(i))
 		if got := binary.BigEndian.Uint32(mac[2:]); word != got {
 			t.Errorf("address %d ends in %#x: want %#x", i, word, got)
@@ -98,7 +102,7 @@ func TestAdd(t *testing.T) {
 		t.Fatal(err)
 	}
 	load := traffic.Load{Rate: traffic.Rate{Frames: 1_000_000_000, PerNanos: 672 * 3}, Delay: 1500 * time.Nanosecond}
-	spec := s.add(&port{}, load, 12_345, 100).params["stream"].(params)
+	spec := added(t, &s, load, 12_345)
 	for _, name := range required {
 		if spec[name] == nil {
 			t.Errorf("the stream lacks %s", name)
@@ -118,9 +122,23 @@ func TestAdd(t *testing.T) {
 	if sig, ok := frame.ParseSignature(packet[42:]); !ok || sig.Stream != 6 {
 		t.Errorf("signature %v, %t: want that of stream 6", sig, ok)
 	}
-	if mode := s.add(&port{}, load, maxBurst+1, 100).params["stream"].(params)["mode"].(params); mode["type"] != "continuous" {
+	if mode := added(t, &s, load, maxBurst+1)["mode"].(params); mode["type"] != "continuous" {
 		t.Errorf("%v: a burst longer than the server takes is continuous", mode)
 	}
+}
+
+// added is the stream of the server that a stream without a probe becomes.
+func added(t *testing.T, s *stream, load traffic.Load, n uint64) params {
+	t.Helper()
+	parts := s.split(load, n, 0, 0, phase{}, 100)
+	if len(parts) != 1 {
+		t.Fatalf("%d parts of a stream of which nothing is timed: want 1", len(parts))
+	}
+	add, err := parts[0].add(&port{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return add.params["stream"].(params)
 }
 
 func TestIntended(t *testing.T) {

@@ -58,11 +58,11 @@ func everyServer(t *testing.T, lossy bool, test func(t *testing.T, s suite)) {
 	})
 }
 
-// open takes both ports.
-func (s suite) open(t *testing.T, latencyStreams int) *Engine {
+// open takes both ports, with so many frames per second and stream timed.
+func (s suite) open(t *testing.T, timed int) *Engine {
 	t.Helper()
 	e, err := New(t.Context(), Options{
-		Endpoint: s.endpoint, LatencyStreams: latencyStreams,
+		Endpoint: s.endpoint, TimedFramesPerSecond: timed,
 		Ports: []Port{{Name: "left", Index: 0}, {Name: "right", Index: 1}},
 	})
 	if err != nil {
@@ -157,41 +157,10 @@ func TestRunsInARow(t *testing.T) {
 	})
 }
 
-func TestLatencyStreams(t *testing.T) {
-	everyServer(t, false, func(t *testing.T, s suite) {
-		e := s.open(t, 1)
-		configure(t, e, ipv4(t, e, 1), ipv4(t, e, 2))
-		for range 2 {
-			m := run(t, e, traffic.Trial{Loads: map[uint16]traffic.Load{
-				1: {Rate: perSecond(2_000), Frames: 400}, 2: {Rate: perSecond(2_000), Frames: 300},
-			}})
-			exactly(t, m, 400)
-			l := m.Rx[traffic.RxKey{Stream: 1, Port: "right"}].Latency
-			if l.Count != 400 || l.MinNs == 0 || l.MinNs*l.Count > l.SumNs || l.SumNs > l.MaxNs*l.Count {
-				t.Errorf("latency %+v: want 400 frames, and a mean between minimum and maximum", l)
-			}
-			if s.fake != nil && (l.MinNs != 6_000 || l.MaxNs != 4_321_000 && l.MaxNs != 4_999_999) {
-				t.Errorf("latency from %d to %d ns: want 6 us, told late, to 4321 us or the end of its bucket", l.MinNs, l.MaxNs)
-			}
-			var inBuckets uint64
-			for _, n := range l.Buckets {
-				inBuckets += n
-			}
-			if inBuckets != l.Count {
-				t.Errorf("%d frames in buckets, %d counted", inBuckets, l.Count)
-			}
-			other := m.Rx[traffic.RxKey{Stream: 2, Port: "right"}]
-			if other.Received != 300 || other.Latency.Count != 0 {
-				t.Errorf("stream 2 is no latency stream: received %d, timed %d; want 300 and none", other.Received, other.Latency.Count)
-			}
-		}
-	})
-}
-
 func TestLossIsFound(t *testing.T) {
 	everyServer(t, true, func(t *testing.T, s suite) {
 		const n = 20_000
-		e := s.open(t, 1)
+		e := s.open(t, 1_000)
 		configure(t, e, ipv4(t, e, 1), ipv4(t, e, 2))
 		m := run(t, e, traffic.Trial{Loads: map[uint16]traffic.Load{
 			1: {Rate: perSecond(50_000), Frames: n}, 2: {Rate: perSecond(50_000), Frames: n},

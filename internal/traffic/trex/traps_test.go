@@ -12,10 +12,10 @@ import (
 )
 
 // openFake is a fake server and an engine on it.
-func openFake(t *testing.T, latencyStreams int) (*fakeServer, *Engine) {
+func openFake(t *testing.T, timed int) (*fakeServer, *Engine) {
 	t.Helper()
 	f := newFake(t)
-	return f, suite{endpoint: f.endpoint}.open(t, latencyStreams)
+	return f, suite{endpoint: f.endpoint}.open(t, timed)
 }
 
 // locked changes the fake while it serves.
@@ -150,7 +150,7 @@ func TestMaximumOfAShortTrial(t *testing.T) {
 		want   uint64
 	}{"short": {time.Hour, 4_999_999}, "long": {20 * time.Millisecond, 4_321_000}} {
 		t.Run(name, func(t *testing.T) {
-			f, e := openFake(t, 1)
+			f, e := openFake(t, 1_000_000) // all of them
 			f.locked(func() { f.period, f.update = c.period, time.Now() })
 			configure(t, e, ipv4(t, e, 1))
 			if err := e.Start(t.Context(), frames(1_000, 5_000)); err != nil {
@@ -173,7 +173,7 @@ func TestMaximumOfAShortTrial(t *testing.T) {
 
 // What an earlier stream had below 10 us is not the next one's.
 func TestFirstBucketOfEarlierTrials(t *testing.T) {
-	f, e := openFake(t, 1)
+	f, e := openFake(t, 1_000_000) // all of them
 	f.locked(func() { f.period, f.update = 20*time.Millisecond, time.Now() })
 	configure(t, e, ipv4(t, e, 1))
 	for _, n := range []uint64{800, 80} {
@@ -187,7 +187,7 @@ func TestFirstBucketOfEarlierTrials(t *testing.T) {
 // Frames of less than 10 us come into the histogram late; what it does not hold
 // in the end is noted.
 func TestLateHistogram(t *testing.T) {
-	f, e := openFake(t, 1)
+	f, e := openFake(t, 1_000_000) // all of them
 	configure(t, e, ipv4(t, e, 1))
 	for name, c := range map[string]struct {
 		after time.Duration
@@ -196,7 +196,7 @@ func TestLateHistogram(t *testing.T) {
 		f.locked(func() { f.update = time.Now().Add(c.after) })
 		m := run(t, e, frames(800, 20_000))
 		l := m.Rx[traffic.RxKey{Stream: 1, Port: "right"}].Latency
-		if noted := len(m.Notes) == 1 && strings.Contains(m.Notes[0].Text, "timed 700 frames of stream 1 and received 800"); l.Count != c.want || noted == (c.want == 800) {
+		if noted := len(m.Notes) == 1 && strings.Contains(m.Notes[0].Text, "timed 700 frames of stream 1 and received 800 of those"); l.Count != c.want || noted == (c.want == 800) {
 			t.Errorf("%s: timed %d frames, notes %v: want %d of 800, and a note if some are missing", name, l.Count, m.Notes, c.want)
 		}
 	}
@@ -312,8 +312,8 @@ func TestConnectFailures(t *testing.T) {
 		"no such port":    {Options{Ports: []Port{{Name: "left", Index: 2}}}, nil, "TRex has no port 2: it has 2"},
 		"no port":         {Options{}, nil, "at least one port"},
 		"same port twice": {Options{Ports: []Port{{Name: "left"}, {Name: "right"}}}, nil, "want different names and different TRex ports"},
-		"too many latency streams": {
-			Options{Ports: []Port{{Name: "left"}}, LatencyStreams: 129}, nil, "129 latency streams: want 0 to 128",
+		"fewer timed than none": {
+			Options{Ports: []Port{{Name: "left"}}, TimedFramesPerSecond: -1}, nil, "-1 timed frames per second: want 0 or more",
 		},
 		"taken": {
 			Options{Ports: []Port{{Name: "left"}}}, func(f *fakeServer) { f.ports[0].owner = "other" }, "port is already taken by 'other'; let its owner release it",

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -39,9 +40,8 @@ type trial struct {
 // sender is a port that sends in a trial.
 type sender struct {
 	*port
-	streams []stream
-	// open says that only time ends the sending: as fast as possible, or more frames
-	// than a burst can have.
+	streams []sending
+	// open says that only time ends the sending of a stream.
 	open bool
 	// expect is how long the sending takes when the port keeps up.
 	expect time.Duration
@@ -71,10 +71,10 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 	if _, err := e.client.batch(ctx, calls); err != nil {
 		return err
 	}
-	if next.base, err = e.counters(ctx, next.streams()); err != nil {
+	if next.base, err = e.counters(ctx, next.parts()); err != nil {
 		return err
 	}
-	if err := next.base.empty(next.streams(), e.ports); err != nil {
+	if err := next.base.empty(next.parts(), e.ports); err != nil {
 		return err
 	}
 	var starts []call
@@ -99,27 +99,42 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 // plan makes the senders of a trial and the calls that add their streams.
 func (e *Engine) plan(t traffic.Trial) (*trial, []call, error) {
 	next := &trial{Trial: t}
+	fast := map[string]int{}
+	var sends []stream
+	for _, one := range e.streams {
+		load, ok := t.Loads[one.ID]
+		if !ok {
+			continue
+		}
+		if err := checkLoad(one.ID, load, t.Duration); err != nil {
+			return nil, nil, err
+		}
+		sends = append(sends, one)
+		if load.Max {
+			fast[one.TxPort]++
+		}
+	}
+	phases := phases(len(sends))
 	var calls []call
 	for _, p := range e.ports {
 		s := &sender{port: p}
-		fast := 0
-		for _, one := range e.streams {
-			if load, ok := t.Loads[one.ID]; ok && one.TxPort == p.Name {
-				if err := checkLoad(one.ID, load, t.Duration); err != nil {
+		for i, one := range sends {
+			if one.TxPort != p.Name {
+				continue
+			}
+			load := t.Loads[one.ID]
+			own := sending{stream: one, intended: intended(load, t.Duration)}
+			s.expect = max(s.expect, expected(load, own.intended, t.Duration))
+			own.parts = one.split(load, own.intended, t.Duration, e.options.TimedFramesPerSecond, phases[i], 100/float64(max(1, fast[p.Name])))
+			s.open = s.open || own.open()
+			for _, part := range own.parts {
+				add, err := part.add(p)
+				if err != nil {
 					return nil, nil, err
 				}
-				s.streams = append(s.streams, one)
-				if load.Max {
-					fast++
-				}
+				calls = append(calls, add)
 			}
-		}
-		for _, one := range s.streams {
-			load := t.Loads[one.ID]
-			n := intended(load, t.Duration)
-			s.open = s.open || n > maxBurst
-			s.expect = max(s.expect, expected(load, n, t.Duration))
-			calls = append(calls, one.add(p, load, n, 100/float64(max(1, fast))))
+			s.streams = append(s.streams, own)
 		}
 		if len(s.streams) > 0 {
 			next.senders = append(next.senders, s)
@@ -142,11 +157,13 @@ func checkLoad(id uint16, load traffic.Load, d time.Duration) error {
 	return nil
 }
 
-// streams are those that send.
-func (t *trial) streams() []stream {
-	var all []stream
+// parts are what the server has of the streams that send.
+func (t *trial) parts() []part {
+	var all []part
 	for _, s := range t.senders {
-		all = append(all, s.streams...)
+		for _, one := range s.streams {
+			all = append(all, one.parts...)
+		}
 	}
 	return all
 }
@@ -216,7 +233,8 @@ func expected(load traffic.Load, n uint64, d time.Duration) time.Duration {
 	if load.Max || n > maxBurst {
 		return d
 	}
-	seconds := float64(n) / framesPerSecond(load.Rate)
+	perSecond, _ := frame.FramesPerSecond(load.Rate).Float64()
+	seconds := float64(n) / perSecond
 	return load.Delay + time.Duration(min(seconds*float64(time.Second), math.MaxInt64/2))
 }
 
