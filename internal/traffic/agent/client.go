@@ -235,7 +235,8 @@ func (c *Client) Stop(ctx context.Context) error {
 		_, err := c.rpc.Stop(ctx, &agentpb.StopRequest{})
 		return err
 	})
-	if errors.Is(err, traffic.ErrInterrupted) {
+	// An engine that lost its trial did not say by that that it stopped.
+	if broken := (*InterruptedError)(nil); errors.As(err, &broken) {
 		_, err = c.session(ctx)
 	}
 	return err

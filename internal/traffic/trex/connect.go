@@ -23,6 +23,7 @@ type version struct {
 // system is what get_system_info answers, as far as it is used.
 type system struct {
 	Hostname string       `json:"hostname"`
+	Started  string       `json:"uptime"`
 	CoreType string       `json:"core_type"`
 	Cores    int          `json:"dp_core_count"`
 	Ports    []systemPort `json:"ports"`
@@ -57,7 +58,11 @@ func (e *Engine) hello(ctx context.Context) error {
 		return fmt.Errorf("agreeing on API %s %d.%d with TRex %s: %w", apiName, apiMajor, apiMinor, e.version.Version, err)
 	}
 	e.client.handle = sync.Handle
-	return e.client.call(ctx, "get_system_info", nil, &e.system)
+	if err := e.client.call(ctx, "get_system_info", nil, &e.system); err != nil {
+		return err
+	}
+	e.client.started = e.system.Started
+	return nil
 }
 
 // acquire takes a port for this session.

@@ -129,6 +129,9 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 	if err := e.Stop(ctx); err != nil {
 		return err
 	}
+	if err := e.reconnect(ctx); err != nil {
+		return err
+	}
 	limit := maxStreams(e.ports)
 	var own []stream
 	wide := map[*port]bool{}
@@ -181,6 +184,15 @@ func (e *Engine) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	defer e.client.close()
+	if e.client.lost == nil {
+		return e.giveBack(ctx)
+	}
+	_, err := e.afterLoss(ctx, func() error { return e.giveBack(ctx) })
+	return err
+}
+
+// giveBack frees the ports.
+func (e *Engine) giveBack(ctx context.Context) error {
 	var errs []error
 	for _, p := range e.ports {
 		errs = append(errs, e.clean(ctx, p), e.setPromiscuous(ctx, p, false), e.release(ctx, p))

@@ -24,6 +24,8 @@ import (
 type fakeServer struct {
 	*testing.T
 	endpoint string
+	socket   zmq4.Socket
+	served   chan struct{}
 
 	mu    sync.Mutex
 	ports []*fakePort
@@ -42,6 +44,9 @@ type fakeServer struct {
 	update time.Time
 	// mostShort is the greatest count of the first latency bucket, by group.
 	mostShort map[int]uint64
+
+	// starts counts how often the server was started.
+	starts int
 
 	captures map[int]*fakeCapture
 	events   []map[string]any
@@ -69,24 +74,38 @@ func badField(name string) *fakeError {
 	return &fakeError{-32602, "Bad parameters for method", fmt.Sprintf("field '%s' value is null", name)}
 }
 
-const fakeHandle = "IN5Esz1q"
+// handle is what this start of the server calls the API.
+func (f *fakeServer) handle() string { return fmt.Sprintf("api%05d", f.starts) }
 
 // newFake serves on a free port until the test ends.
 func newFake(t *testing.T) *fakeServer {
 	t.Helper()
 	f := &fakeServer{
-		T: t, capacity: 1e6, mostShort: map[int]uint64{}, period: 500 * time.Millisecond, update: time.Now(), hosts: map[netip.Addr]traffic.MAC{}, captures: map[int]*fakeCapture{},
-		calls: map[string]int{}, broken: map[string]*fakeError{},
+		T: t, endpoint: "tcp://127.0.0.1:0", capacity: 1e6, mostShort: map[int]uint64{}, period: 500 * time.Millisecond, update: time.Now(),
+		hosts: map[netip.Addr]traffic.MAC{}, calls: map[string]int{}, broken: map[string]*fakeError{},
 	}
-	f.ports = []*fakePort{newFakePort(0), newFakePort(1)}
+	f.up()
+	t.Cleanup(f.down)
+	return f
+}
+
+// up starts the server, which knows nothing of an earlier start.
+func (f *fakeServer) up() {
+	f.Helper()
+	f.locked(func() {
+		f.starts++
+		f.ports = []*fakePort{newFakePort(0), newFakePort(1)}
+		f.captures, f.events = map[int]*fakeCapture{}, nil
+	})
 	socket := zmq4.NewRep(context.Background())
-	if err := socket.Listen("tcp://127.0.0.1:0"); err != nil {
-		t.Fatalf("listening: %v", err)
+	if err := socket.Listen(f.endpoint); err != nil {
+		f.Fatalf("listening: %v", err)
 	}
 	f.endpoint = "tcp://" + socket.Addr().String()
-	done := make(chan struct{})
+	served := make(chan struct{})
+	f.socket, f.served = socket, served
 	go func() {
-		defer close(done)
+		defer close(served)
 		for {
 			message, err := socket.Recv()
 			if err != nil {
@@ -97,11 +116,12 @@ func newFake(t *testing.T) *fakeServer {
 			}
 		}
 	}()
-	t.Cleanup(func() {
-		_ = socket.Close()
-		<-done
-	})
-	return f
+}
+
+// down ends the server, and every connection to it.
+func (f *fakeServer) down() {
+	_ = f.socket.Close()
+	<-f.served
 }
 
 // answer answers a message in the framing that it came in.
@@ -226,7 +246,7 @@ func (f *fakeServer) method(name string, p map[string]any) (any, *fakeError) {
 		if number(p, "major") != 5 || number(p, "minor") > 1 {
 			return nil, refused("Version mismatch: your client version is too new to be supported by the server\n(API type 'STL':  - server: '5.1', client: '%d.%d')", number(p, "major"), number(p, "minor"))
 		}
-		return map[string]any{"api_h": fakeHandle}, nil
+		return map[string]any{"api_h": f.handle()}, nil
 	}
 	global := map[string]func(map[string]any) (any, *fakeError){
 		"get_system_info": f.systemInfo, "get_async_events": f.asyncEvents, "get_pgid_stats": f.groupStats,
@@ -243,8 +263,12 @@ func (f *fakeServer) method(name string, p map[string]any) (any, *fakeError) {
 	if global[name] == nil && perPort[name] == nil && owned[name] == nil {
 		return nil, &fakeError{Code: -32601, Message: fmt.Sprintf("Method %s not registered", name)}
 	}
-	if p["api_h"] != fakeHandle {
+	switch p["api_h"] {
+	case nil:
 		return nil, badField("api_h")
+	case f.handle():
+	default:
+		return nil, refused("API verification failed - API handler provided mismatch for class: 'common'")
 	}
 	f.advance(time.Now())
 	if do := global[name]; do != nil {
@@ -278,7 +302,7 @@ func (f *fakeServer) systemInfo(map[string]any) (any, *fakeError) {
 	}
 	return map[string]any{
 		"advanced_per_stream_stats": true, "core_type": "AMD EPYC", "dp_core_count": 1, "dp_core_count_per_port": 1,
-		"hostname": "vm", "is_multiqueue_mode": false, "port_count": 2, "ports": ports, "uptime": "Nov 21 2026 @ 01:06:20",
+		"hostname": "vm", "is_multiqueue_mode": false, "port_count": 2, "ports": ports, "uptime": fmt.Sprintf("Nov 21 2026 @ 01:06:%02d", f.starts),
 	}, nil
 }
 

@@ -32,6 +32,9 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 	if t.read != nil {
 		return *t.read, nil
 	}
+	if e.client.lost != nil {
+		return traffic.Measurement{}, e.client.lost
+	}
 	for _, s := range t.senders {
 		if !s.done {
 			return traffic.Measurement{}, fmt.Errorf("port %s is still sending: counters are read when sending has ended", s.Name)

@@ -30,6 +30,8 @@ type port struct {
 	handler string
 	// promiscuous is how the port was set last.
 	promiscuous bool
+	// neighbour is what was resolved last, for which the server answers ARP.
+	neighbour neighbour
 }
 
 // newPort looks a port up in the server's list, by its index.
@@ -128,9 +130,13 @@ func (e *Engine) service(ctx context.Context, p *port, on bool) error {
 // setL3 tells the server the port's address and the neighbour that was found. It
 // answers ARP for the address from then on.
 func (e *Engine) setL3(ctx context.Context, p *port, src, dst netip.Addr, mac traffic.MAC) error {
-	return e.client.call(ctx, "set_l3", p.owned(params{
+	err := e.client.call(ctx, "set_l3", p.owned(params{
 		"src_addr": src.String(), "dst_addr": dst.String(), "resolved_mac": mac.String(), "block": false,
 	}), nil)
+	if err == nil {
+		p.neighbour = neighbour{src, dst, mac}
+	}
+	return err
 }
 
 // source is the port's address in whose prefix a neighbour lies, or the first of

@@ -64,8 +64,7 @@ type client struct {
 	endpoint string
 	socket   zmq4.Socket
 	id       int
-	// handle is the server's api_h, which goes into every call once it is known.
-	handle string
+	session
 }
 
 // call calls a method and decodes its result, unless result is nil.
@@ -190,10 +189,28 @@ func joined(requests []request) []byte {
 	return append(list, ']')
 }
 
-// exchange sends one message and waits for its answer. A request without an
-// answer leaves a REQ socket useless, so that it is replaced.
+// exchange sends one message and waits for its answer, in the session if there is
+// one.
 func (c *client) exchange(ctx context.Context, message []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("TRex at %s did not answer within %v: is it running, and does it serve RPC there?", c.endpoint, callTimeout))
+	if c.lost != nil {
+		return nil, c.lost
+	}
+	if c.socket == nil && c.started != "" {
+		if err := c.identify(ctx); err != nil {
+			return nil, c.fail(ctx, err)
+		}
+	}
+	answer, err := c.transfer(ctx, message)
+	if err != nil {
+		return nil, c.fail(ctx, err)
+	}
+	return answer, nil
+}
+
+// transfer sends one message and waits for its answer. A request without an answer
+// leaves a REQ socket useless, so that it is replaced.
+func (c *client) transfer(ctx context.Context, message []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("%w within %v: is TRex running, and does it serve RPC at %s?", errNoAnswer, callTimeout, c.endpoint))
 	defer cancel()
 	wire, err := pack(message)
 	if err != nil {

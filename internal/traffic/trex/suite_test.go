@@ -11,6 +11,8 @@ import (
 )
 
 const (
+	// dirVariable names a directory with a real server, see StartReal.
+	dirVariable = "NODROP_TREX_DIR"
 	// endpointVariable names the RPC endpoint of a real server, such as
 	// tcp://127.0.0.1:4501, whose ports 0 and 1 reach each other.
 	endpointVariable = "NODROP_TREX_ENDPOINT"
@@ -24,38 +26,76 @@ type suite struct {
 	endpoint string
 	fake     *fakeServer
 	lossPPM  uint64
+	// exact says that of each stream exactly lossPPM is dropped.
+	exact bool
+	// again ends a real server at once and starts it again; nil where that cannot be
+	// done.
+	again func(t *testing.T)
+}
+
+// restart ends the server at once and starts it again.
+func (s suite) restart(t *testing.T) {
+	t.Helper()
+	if s.fake == nil {
+		s.again(t)
+		return
+	}
+	s.fake.down()
+	s.fake.up()
+}
+
+// restartable skips the test of a server that runs already.
+func (s suite) restartable(t *testing.T) {
+	t.Helper()
+	if s.fake == nil && s.again == nil {
+		t.Skipf("%s names a server that others started", endpointVariable)
+	}
 }
 
 // everyServer runs a test against the fake server and a real one.
 func everyServer(t *testing.T, lossy bool, test func(t *testing.T, s suite)) {
 	t.Run("fake", func(t *testing.T) {
 		f := newFake(t)
-		s := suite{endpoint: f.endpoint, fake: f}
+		s := suite{endpoint: f.endpoint, fake: f, exact: true}
 		if lossy {
 			f.dropEvery, s.lossPPM = 20, 50_000
 		}
 		test(t, s)
 	})
-	t.Run("real", func(t *testing.T) {
-		endpoint, loss := os.Getenv(endpointVariable), os.Getenv(lossVariable)
-		switch {
-		case endpoint == "":
-			t.Skipf("%s is not set: it names a real TRex server", endpointVariable)
-		case lossy && loss == "":
-			t.Skipf("%s is not set: the device between the ports of the real server drops nothing", lossVariable)
-		case !lossy && loss != "":
-			t.Skipf("%s is set: the device between the ports of the real server drops frames", lossVariable)
-		}
-		s := suite{endpoint: endpoint}
+	t.Run("real", func(t *testing.T) { test(t, realServer(t, lossy)) })
+}
+
+// realServer is the real server of the environment, or the test is skipped.
+func realServer(t *testing.T, lossy bool) suite {
+	t.Helper()
+	if StartReal != nil {
+		r := StartReal(t, lossy)
+		s := suite{endpoint: r.Endpoint, again: r.Restart, exact: true}
 		if lossy {
-			ppm, err := strconv.ParseUint(loss, 10, 32)
-			if err != nil {
-				t.Fatalf("%s: %v", lossVariable, err)
-			}
-			s.lossPPM = ppm
+			s.lossPPM = 50_000
 		}
-		test(t, s)
-	})
+		return s
+	}
+	endpoint, loss := os.Getenv(endpointVariable), os.Getenv(lossVariable)
+	switch {
+	case os.Getenv(dirVariable) != "":
+		t.Skipf("%s is set, and a server is started by root only", dirVariable)
+	case endpoint == "":
+		t.Skipf("neither %s nor %s is set: they name a real TRex server", dirVariable, endpointVariable)
+	case lossy && loss == "":
+		t.Skipf("%s is not set: the device between the ports of the real server drops nothing", lossVariable)
+	case !lossy && loss != "":
+		t.Skipf("%s is set: the device between the ports of the real server drops frames", lossVariable)
+	}
+	s := suite{endpoint: endpoint}
+	if lossy {
+		ppm, err := strconv.ParseUint(loss, 10, 32)
+		if err != nil {
+			t.Fatalf("%s: %v", lossVariable, err)
+		}
+		s.lossPPM = ppm
+	}
+	return s
 }
 
 // open takes both ports, with so many frames per second and stream timed.
@@ -161,7 +201,9 @@ func TestLossIsFound(t *testing.T) {
 	everyServer(t, true, func(t *testing.T, s suite) {
 		const n = 20_000
 		e := s.open(t, 1_000)
-		configure(t, e, ipv4(t, e, 1), ipv4(t, e, 2))
+		other := ipv4(t, e, 2)
+		other.Headers.DstPort++ // by which the lossy device tells them apart
+		configure(t, e, ipv4(t, e, 1), other)
 		m := run(t, e, traffic.Trial{Loads: map[uint16]traffic.Load{
 			1: {Rate: perSecond(50_000), Frames: n}, 2: {Rate: perSecond(50_000), Frames: n},
 		}})
@@ -171,9 +213,9 @@ func TestLossIsFound(t *testing.T) {
 			}
 			lost := n - m.Rx[traffic.RxKey{Stream: id, Port: "right"}].Received
 			want := n * s.lossPPM / 1_000_000
-			// A real device drops at random: 5 standard deviations of 5 % are 154 frames.
+			// Another device drops at random: 5 standard deviations of 5 % are 154 frames.
 			slack := uint64(154)
-			if s.fake != nil {
+			if s.exact {
 				slack = 0
 			}
 			if lost < want-slack || lost > want+slack {

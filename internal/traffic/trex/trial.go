@@ -185,6 +185,9 @@ func (e *Engine) Wait(ctx context.Context) error {
 	if e.trial == nil {
 		return nil
 	}
+	if e.client.lost != nil {
+		return e.client.lost
+	}
 	t := e.trial
 	for {
 		left := pollMax
@@ -262,11 +265,28 @@ func (e *Engine) halt(ctx context.Context, t *trial, s *sender) error {
 	return nil
 }
 
-// Stop implements traffic.Generator.
+// Stop implements traffic.Generator. A server that is gone sends nothing.
 func (e *Engine) Stop(ctx context.Context) error {
 	if e.trial == nil {
 		return nil
 	}
+	if e.client.lost == nil {
+		err := e.halts(ctx)
+		if !errors.Is(err, traffic.ErrInterrupted) {
+			return err
+		}
+	}
+	there, err := e.afterLoss(ctx, func() error { return e.halts(ctx) })
+	if err == nil && !there {
+		for _, s := range e.trial.senders {
+			s.done = true
+		}
+	}
+	return err
+}
+
+// halts stops all ports that still send.
+func (e *Engine) halts(ctx context.Context) error {
 	var errs []error
 	for _, s := range e.trial.senders {
 		if !s.done {

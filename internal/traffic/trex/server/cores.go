@@ -7,8 +7,11 @@ import (
 	"slices"
 )
 
-// maxProcessor is the highest number of a processor that TRex can use.
-const maxProcessor = 119
+// What TRex is built for: the highest number of a processor, and how many send.
+const (
+	maxProcessor = 119
+	maxSending   = 48
+)
 
 // layout says which processor does what. TRex takes ports in pairs, and each pair
 // has the same number of processors that send.
@@ -40,23 +43,23 @@ func (m Machine) lay(nodes []int, limit int) (layout, bool) {
 	for _, n := range nodes {
 		pairsAt[n]++
 	}
-	each := min(limit, (total-2)/len(nodes))
+	each := min(limit, maxSending/len(nodes), (total-2)/len(nodes))
 	for n, pairs := range pairsAt {
 		each = min(each, len(free[n])/pairs)
 	}
 	if each < 1 {
 		return layout{}, false
 	}
-	// What no pair needs directs and receives: at a node with ports if there is one
-	// to spare, since the frames that are timed are there.
-	var spare []int
+	// One that no pair needs directs, another one receives: at a node with ports if
+	// there are any to spare, since the frames that are timed are there.
 	order := slices.SortedFunc(maps.Keys(free), func(a, b int) int {
 		return cmp.Or(cmp.Compare(pairsAt[b], pairsAt[a]), cmp.Compare(a, b))
 	})
+	var spare []int
 	for _, n := range order {
-		left := len(free[n]) - each*pairsAt[n]
-		spare = append(spare, free[n][:left]...)
-		free[n] = free[n][left:]
+		count := min(2-len(spare), len(free[n])-each*pairsAt[n])
+		spare = append(spare, free[n][:count]...)
+		free[n] = free[n][count:]
 	}
 	l := layout{master: spare[0], latency: spare[1]}
 	for _, n := range nodes {
@@ -68,18 +71,25 @@ func (m Machine) lay(nodes []int, limit int) (layout, bool) {
 
 // tooFew says how many processors there are, and how many it takes.
 func (m Machine) tooFew(nodes []int) error {
-	pairsAt := map[int]int{}
+	pairsAt, have := map[int]int{}, map[int]int{}
 	for _, n := range nodes {
 		pairsAt[n]++
 	}
-	have := map[int]int{}
+	var usable []int
 	for _, p := range m.Processors {
-		have[m.Nodes[p]]++
+		if p <= maxProcessor {
+			usable = append(usable, p)
+			have[m.Nodes[p]]++
+		}
+	}
+	note := ""
+	if len(usable) < len(m.Processors) {
+		note = fmt.Sprintf(" (TRex cannot use those above %d)", maxProcessor)
 	}
 	for _, n := range slices.Sorted(maps.Keys(pairsAt)) {
 		if have[n] < pairsAt[n] {
-			return fmt.Errorf("this server may use %d processors of NUMA node %d, and its %d pairs of ports there need one each: let the kubelet align processors and cards (topologyManagerPolicy), or raise engine.trex.cpus", have[n], n, pairsAt[n])
+			return fmt.Errorf("this server may use the processors %v%s, %d of them at NUMA node %d, and its %d pairs of ports there need one each: raise engine.trex.cpus, and let the kubelet align processors and cards (topologyManagerPolicy)", usable, note, have[n], n, pairsAt[n])
 		}
 	}
-	return fmt.Errorf("this server may use %d processors (%v), and it needs %d: one that directs, one that receives what is timed, and one for each of %d pairs of ports; set engine.trex.cpus to %d or more", len(m.Processors), m.Processors, len(nodes)+2, len(nodes), len(nodes)+2)
+	return fmt.Errorf("this server may use %d processors, %v%s, and needs %d: one that directs, one that receives what is timed, and one for each of %d pairs of ports; set engine.trex.cpus to %d or more", len(usable), usable, note, len(nodes)+2, len(nodes), len(nodes)+2)
 }

@@ -1,7 +1,10 @@
 package server
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"sigs.k8s.io/yaml"
@@ -31,22 +34,34 @@ type platform struct {
 	Pairs   []pair `json:"dual_if"`
 }
 
-// Configuration writes the server's configuration file and the arguments that go
-// with it, apart from the one that names the file. The prefix tells this server from
-// others that share its huge pages; env is the environment, in which device plugins
-// hand in the addresses of cards.
-func Configuration(c Config, prefix string, env func(string) string, m Machine) (text []byte, args []string, err error) {
+// Launch is how a server is started.
+type Launch struct {
+	// File is the text of the configuration file.
+	File []byte
+	// Args go with it, apart from the one that names the file.
+	Args []string
+	// Warnings say what will work, but less well than it could.
+	Warnings []string
+}
+
+// Configure says how a server is started on a machine. The prefix tells this server
+// from others that share its huge pages; env is the environment, in which device
+// plugins hand in the addresses of cards.
+func Configure(c Config, prefix string, env func(string) string, m Machine) (Launch, error) {
 	if len(c.Ports) == 0 || len(c.Ports) > maxPorts {
-		return nil, nil, fmt.Errorf("ports has %d entries, and a TRex server has 1 to %d: spread the ports over more nodes", len(c.Ports), maxPorts)
+		return Launch{}, fmt.Errorf("ports has %d entries, and a TRex server has 1 to %d: spread the ports over more nodes", len(c.Ports), maxPorts)
 	}
 	if c.RPCPort < 2 || c.RPCPort > 65535 {
-		return nil, nil, fmt.Errorf("rpcPort %d is no TCP port above 1, below which the server publishes: 4501 is the usual one", c.RPCPort)
+		return Launch{}, fmt.Errorf("rpcPort %d is no TCP port above 1, below which the server publishes: 4501 is the usual one", c.RPCPort)
+	}
+	if len(m.Processors) == 0 {
+		return Launch{}, errors.New("this process may use no processor")
 	}
 	interfaces, err := c.interfaces(env, m)
 	if err != nil {
-		return nil, nil, err
+		return Launch{}, err
 	}
-	nodes := m.pairNodes(interfaces)
+	nodes, warnings := m.pairNodes(c.Ports, interfaces)
 	if len(interfaces)%2 == 1 {
 		interfaces = append(interfaces, dummy)
 	}
@@ -60,18 +75,20 @@ func Configuration(c Config, prefix string, env func(string) string, m Machine) 
 	}
 	sending, err := f.place(c, nodes, m)
 	if err != nil {
-		return nil, nil, err
+		return Launch{}, err
 	}
-	text, err = yaml.Marshal([]file{f})
+	text, err := yaml.Marshal([]file{f})
 	if err != nil {
-		return nil, nil, fmt.Errorf("writing TRex's configuration: %w", err)
+		return Launch{}, fmt.Errorf("writing TRex's configuration: %w", err)
 	}
 	// TRex writes its output line by line only when it is told to be silent.
-	args = []string{"-i", "-c", strconv.Itoa(sending), "--no-key", "--no-termio", "--iom", "0"}
+	args := []string{"-i", "-c", strconv.Itoa(sending), "--no-key", "--no-termio", "--iom", "0"}
 	if c.Software != nil {
-		args = append(args, "--software")
+		// The watchdog aborts a server of which a thread got no processor for a second,
+		// which happens where processors are shared.
+		args = append(args, "--software", "--no-watchdog")
 	}
-	return text, args, nil
+	return Launch{File: text, Args: append(args, m.loading(interfaces)...), Warnings: warnings}, nil
 }
 
 // place says which processors and how much memory the server takes, and returns how
@@ -81,12 +98,11 @@ func (f *file) place(c Config, nodes []int, m Machine) (int, error) {
 	if c.Software != nil {
 		limit = 1 // a packet socket of TRex has one queue
 	} else {
-		sockets := map[int]bool{}
-		for _, n := range nodes {
-			sockets[n] = true
+		each, err := c.memory(nodes, m)
+		if err != nil {
+			return 0, err
 		}
-		// TRex takes as much of each node that has ports.
-		f.LimitMemory = strconv.Itoa(c.HugePagesMiB / len(sockets))
+		f.LimitMemory = strconv.Itoa(each)
 	}
 	l, ok := m.lay(nodes, limit)
 	switch {
@@ -103,19 +119,58 @@ func (f *file) place(c Config, nodes []int, m Machine) (int, error) {
 	return 0, m.tooFew(nodes)
 }
 
+// memory is how much the server takes in huge pages of each NUMA node that has ports,
+// in MiB: TRex takes the same of each, in whole pages.
+func (c Config) memory(nodes []int, m Machine) (int, error) {
+	at := map[int]bool{}
+	for _, n := range nodes {
+		at[n] = true
+	}
+	if m.HugePageMiB == 0 {
+		return 0, errors.New("no huge pages are mounted here, and TRex on DPDK keeps its frames in them: give engine.trex.hugePages, or choose engine.trex.software")
+	}
+	each := c.HugePagesMiB / len(at) / m.HugePageMiB * m.HugePageMiB
+	if each == 0 {
+		return 0, fmt.Errorf("hugePagesMiB %d is less than a page of %d MiB for each of the %d NUMA nodes that have ports: raise engine.trex.hugePages.total", c.HugePagesMiB, m.HugePageMiB, len(at))
+	}
+	return each, nil
+}
+
 // pairNodes returns the NUMA node of each pair of ports: that of the first card whose
-// node is known, or else that of the first processor, which is as good as any.
-func (m Machine) pairNodes(interfaces []string) []int {
-	var nodes []int
+// node is known, or else that of the first processor, which is as good as any. It
+// warns of pairs that span nodes.
+func (m Machine) pairNodes(ports []Port, interfaces []string) (nodes []int, warnings []string) {
 	for i := 0; i < len(interfaces); i += 2 {
-		node := m.Nodes[m.Processors[0]]
-		for _, address := range interfaces[i:min(i+2, len(interfaces))] {
-			if n, ok := m.Cards[address]; ok {
-				node = n
-				break
+		node := -1
+		for k, address := range interfaces[i:min(i+2, len(interfaces))] {
+			card, ok := m.Cards[address]
+			switch {
+			case !ok || card.Node < 0:
+			case node < 0:
+				node = card.Node
+			case node != card.Node:
+				warnings = append(warnings, fmt.Sprintf("TRex sends through ports %s and %s with the same processors, and they are at the NUMA nodes %d and %d: let ports of one node follow each other in the TestBed, in pairs", ports[i].Name, ports[i+k].Name, node, card.Node))
 			}
+		}
+		if node < 0 {
+			node = m.Nodes[m.Processors[0]]
 		}
 		nodes = append(nodes, node)
 	}
-	return nodes
+	return nodes, warnings
+}
+
+// drivers are drivers that TRex loads only when it is told to, by the driver of the
+// kernel, which stays bound to these cards.
+var drivers = map[string]string{"mlx5_core": "--mlx5-so", "mlx4_core": "--mlx4-so"}
+
+// loading returns the arguments that load the drivers of the ports' cards.
+func (m Machine) loading(interfaces []string) []string {
+	args := map[string]bool{}
+	for _, address := range interfaces {
+		if arg, ok := drivers[m.Cards[address].Driver]; ok {
+			args[arg] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(args))
 }

@@ -18,17 +18,28 @@ type Machine struct {
 	Processors []int
 	// Nodes holds the NUMA node of each processor; without an entry it is 0.
 	Nodes map[int]int
-	// Cards holds the NUMA node of each network card by its PCI address; without an
-	// entry it is not known, as in most virtual machines.
-	Cards map[string]int
+	// Cards holds the machine's network cards by PCI address.
+	Cards map[string]Card
+	// HugePageMiB is the size of a huge page where this process has them mounted, in
+	// MiB; 0 where it has none.
+	HugePageMiB int
 	// MTUs holds the MTU of each interface by its name.
 	MTUs map[string]int
+}
+
+// Card is a PCI device.
+type Card struct {
+	// Node is the NUMA node that it is at; -1 where the kernel knows none, as in most
+	// virtual machines.
+	Node int
+	// Driver of the kernel that it is bound to, such as vfio-pci; empty for none.
+	Driver string
 }
 
 // ThisMachine reads what Machine holds from proc and sys, which are the root
 // directories of those file systems, and the interfaces from the kernel.
 func ThisMachine(proc, sys string) (Machine, error) {
-	m := Machine{Nodes: map[int]int{}, Cards: map[string]int{}, MTUs: map[string]int{}}
+	m := Machine{Nodes: map[int]int{}, Cards: map[string]Card{}, MTUs: map[string]int{}}
 	status, err := os.ReadFile(filepath.Join(proc, "self/status"))
 	if err != nil {
 		return m, fmt.Errorf("reading which processors may be used: %w", err)
@@ -48,6 +59,9 @@ func ThisMachine(proc, sys string) (Machine, error) {
 		return m, err
 	}
 	if err := m.readCards(filepath.Join(sys, "bus/pci/devices")); err != nil {
+		return m, err
+	}
+	if m.HugePageMiB, err = hugePage(filepath.Join(proc, "self/mountinfo")); err != nil {
 		return m, err
 	}
 	interfaces, err := net.Interfaces()
@@ -87,8 +101,7 @@ func (m *Machine) readNodes(dir string) error {
 	return nil
 }
 
-// readCards reads the NUMA nodes of the PCI devices; the kernel says -1 where it
-// knows none.
+// readCards reads NUMA node and driver of the PCI devices.
 func (m *Machine) readCards(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -98,15 +111,44 @@ func (m *Machine) readCards(dir string) error {
 		return fmt.Errorf("listing the PCI devices: %w", err)
 	}
 	for _, e := range entries {
-		text, err := os.ReadFile(filepath.Join(dir, e.Name(), "numa_node"))
-		if err != nil {
-			continue // gone meanwhile, or a kernel without NUMA
+		card := Card{Node: -1}
+		// What cannot be read is not known: a kernel without NUMA, no driver.
+		if text, err := os.ReadFile(filepath.Join(dir, e.Name(), "numa_node")); err == nil {
+			if node, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+				card.Node = node
+			}
 		}
-		if node, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && node >= 0 {
-			m.Cards[e.Name()] = node
+		if driver, err := os.Readlink(filepath.Join(dir, e.Name(), "driver")); err == nil {
+			card.Driver = filepath.Base(driver)
 		}
+		m.Cards[e.Name()] = card
 	}
 	return nil
+}
+
+// hugePage reads the page size of the first hugetlbfs that is mounted, in MiB.
+func hugePage(path string) (int, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, fmt.Errorf("reading what is mounted: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		_, after, _ := strings.Cut(line, " - ")
+		kind, options, _ := strings.Cut(strings.TrimSpace(after), " ")
+		if kind != "hugetlbfs" {
+			continue
+		}
+		for option := range strings.SplitSeq(options, ",") {
+			if size, ok := strings.CutPrefix(option, "pagesize="); ok {
+				page, err := strconv.Atoi(strings.TrimSuffix(size, "M"))
+				if err != nil {
+					return 0, fmt.Errorf("huge pages of size %s are mounted, and TRex takes those of 2M or 1G", size)
+				}
+				return page, nil
+			}
+		}
+	}
+	return 0, nil
 }
 
 // numbers reads a list as the kernel writes it, such as 0-3,8,10-11.

@@ -65,3 +65,14 @@ func up(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 }
+
+func remove(t *testing.T, name string) {
+	t.Helper()
+	l, err := netlink.LinkByName(name)
+	if err == nil {
+		err = netlink.LinkDel(l)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -7,7 +7,7 @@ import (
 
 // Lines that are kept for an error, and bytes of a line.
 const (
-	tailLines = 20
+	tailLines = 30
 	lineBytes = 4096
 )
 
@@ -42,7 +42,10 @@ func (o *output) line() {
 	if text == "" {
 		return
 	}
-	o.tail = append(o.tail, text)
+	// A crash ends with many lines that are the same, and what went wrong is above.
+	if len(o.tail) == 0 || o.tail[len(o.tail)-1] != text {
+		o.tail = append(o.tail, text)
+	}
 	if len(o.tail) > tailLines {
 		o.tail = o.tail[1:]
 	}

@@ -2,10 +2,14 @@ package server
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
+
+	"nodrop.dev/nodrop/internal/traffic/trex"
 )
 
 // dirVariable names the environment variable that says where a real TRex server is.
@@ -63,5 +67,64 @@ func TestRealServer(t *testing.T) {
 		if _, err := Alive(ctx, s.Endpoint()); err == nil {
 			t.Error("something still answers")
 		}
+	}
+}
+
+// TestPausedServer takes the processor from a server on packet sockets for longer
+// than its watchdog would bear, as happens where processors are shared.
+func TestPausedServer(t *testing.T) {
+	dir := realDir(t)
+	if !alone(t) {
+		return
+	}
+	cable(t, "p1", "p2", 1500)
+	s, err := Start(bounded(t), Config{
+		Dir:      dir,
+		Ports:    []Port{{Name: "p1", Interface: "p1"}, {Name: "p2", Interface: "p2"}},
+		Software: &Software{RingFrames: 512},
+		RPCPort:  4501,
+	}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pause := time.NewTimer(3 * time.Second) // the watchdog bears one
+	if err := s.process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	<-pause.C
+	if err := s.process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	send(t, s.Endpoint(), 64, 1000, 1000)
+	if err := s.Err(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOddNumberOfPorts starts a real server with one port: TRex takes ports in pairs.
+func TestOddNumberOfPorts(t *testing.T) {
+	dir := realDir(t)
+	if !alone(t) {
+		return
+	}
+	cable(t, "p1", "p2", 1500)
+	s, err := Start(bounded(t), Config{
+		Dir:      dir,
+		Ports:    []Port{{Name: "p1", Interface: "p1"}},
+		Software: &Software{RingFrames: 512},
+		RPCPort:  4501,
+	}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := trex.New(bounded(t), trex.Options{Endpoint: s.Endpoint(), Ports: []trex.Port{{Name: "p1", Index: 0}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(e.Close(), s.Close()); err != nil {
+		t.Error(err)
 	}
 }

@@ -35,8 +35,8 @@ type Options struct {
 	// StateDir is where a private directory for the configuration file and DPDK's
 	// run-time files is made; the system's directory for temporary files without it.
 	StateDir string
-	// Output gets each line that the server writes, without its end; nil drops them.
-	// It must not wait for the server.
+	// Output gets each line that the server writes, without its end, and warnings of
+	// how it is laid out; nil drops them. It must not wait for the server.
 	Output func(line string)
 	// Grace is how long the server has to end after it was told to, before it is
 	// killed; 5 s without it.
@@ -91,14 +91,19 @@ func Start(ctx context.Context, c Config, o Options) (*Server, error) {
 	if s.grace == 0 {
 		s.grace = graceDefault
 	}
-	text, args, err := Configuration(c, filepath.Base(dir), os.Getenv, machine)
+	launch, err := Configure(c, filepath.Base(dir), os.Getenv, machine)
+	if o.Output != nil {
+		for _, w := range launch.Warnings {
+			o.Output("warning: " + w)
+		}
+	}
 	if err == nil && o.Guard {
 		if err = guard(c.RPCPort); err == nil {
 			s.guarded = c.RPCPort
 		}
 	}
 	if err == nil {
-		err = s.launch(c.Dir, text, args)
+		err = s.launch(c.Dir, launch)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.clear())
@@ -125,16 +130,16 @@ func portsFree(rpc int) error {
 }
 
 // launch starts the program.
-func (s *Server) launch(programs string, text []byte, args []string) error {
+func (s *Server) launch(programs string, launch Launch) error {
 	path := filepath.Join(s.dir, "trex.yaml")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
+	if err := os.WriteFile(path, launch.File, 0o600); err != nil {
 		return fmt.Errorf("writing TRex's configuration: %w", err)
 	}
 	programs, err := filepath.Abs(programs)
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(filepath.Join(programs, binary), append([]string{"--cfg", path}, args...)...)
+	cmd := exec.Command(filepath.Join(programs, binary), append([]string{"--cfg", path}, launch.Args...)...)
 	cmd.Dir = programs
 	cmd.Env = append(os.Environ(),
 		"LD_LIBRARY_PATH="+strings.Join([]string{programs, filepath.Join(programs, "so"), filepath.Join(programs, "so", arch())}, ":"),

@@ -1,0 +1,17 @@
+package trex
+
+import "testing"
+
+// RealServer is a server that the test binary started. It is filled in from outside
+// the package: what starts servers imports it.
+type RealServer struct {
+	// Endpoint of its RPC.
+	Endpoint string
+	// Restart kills it and starts it again.
+	Restart func(t *testing.T)
+}
+
+// StartReal returns a real server whose ports 0 and 1 are joined by a cable, or by
+// a device that drops every 20th frame of each of the UDP ports 7 and 8; nil when
+// the environment gives no server to start.
+var StartReal func(t *testing.T, lossy bool) RealServer

@@ -1,0 +1,171 @@
+package trex_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"nodrop.dev/nodrop/internal/traffic/trex"
+	"nodrop.dev/nodrop/internal/traffic/trex/server"
+)
+
+const (
+	// dirVariable names the directory of a real server, which the tests start and end
+	// themselves, as root.
+	dirVariable = "NODROP_TREX_DIR"
+	// insideVariable says that this process is in a network namespace of its own.
+	insideVariable = "NODROP_TREX_INSIDE"
+	// patience is above what the start of a server takes on a busy machine.
+	patience = time.Minute
+	// ringFrames is so large that the rings drop nothing at the rates of the suite.
+	ringFrames = 16384
+	rpcPort    = 4501
+)
+
+// TestMain runs the tests in a process whose network namespace is its own, when
+// they start servers: no frame leaves it, and nothing of it is left.
+func TestMain(m *testing.M) {
+	if os.Getenv(dirVariable) == "" || os.Geteuid() != 0 {
+		os.Exit(m.Run())
+	}
+	if os.Getenv(insideVariable) == "" {
+		os.Exit(inside())
+	}
+	r := &real{}
+	trex.StartReal = r.start
+	code, err := 1, r.namespace()
+	if err == nil {
+		code = m.Run()
+		err = r.end()
+	}
+	if err != nil {
+		log.Print(err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// inside runs this test binary once more, in a namespace.
+func inside() int {
+	cmd := exec.Command(os.Args[0], os.Args[1:]...)
+	cmd.Env = append(os.Environ(), insideVariable+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		log.Printf("running the tests in a network namespace: %v", err)
+		return 1
+	}
+	return 0
+}
+
+// real is the real server of the tests. It polls, so that there is one at a time.
+type real struct {
+	server *server.Server
+	lossy  bool
+}
+
+// namespace makes the interfaces: c0 and c1 are a cable, l0 and l1 are joined by a
+// bridge that drops frames.
+func (r *real) namespace() error {
+	// The kernel sends nothing of its own.
+	if err := os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	bridge := &netlink.Bridge{LinkAttrs: netlink.NewLinkAttrs()}
+	bridge.Name = "device"
+	if err := netlink.LinkAdd(bridge); err != nil {
+		return fmt.Errorf("making a bridge: %w", err)
+	}
+	for near, far := range map[string]string{"c0": "c1", "l0": "d0", "l1": "d1"} {
+		veth := netlink.NewVeth(netlink.LinkAttrs{Name: near, MTU: 1500})
+		veth.PeerName = far
+		if err := netlink.LinkAdd(veth); err != nil {
+			return fmt.Errorf("making %s and %s: %w", near, far, err)
+		}
+	}
+	for _, name := range []string{"lo", "device", "c0", "c1", "l0", "l1", "d0", "d1"} {
+		link, err := netlink.LinkByName(name)
+		if err == nil && name[0] == 'd' && link.Type() == "veth" {
+			err = netlink.LinkSetMaster(link, bridge)
+		}
+		if err == nil {
+			err = netlink.LinkSetUp(link)
+		}
+		if err != nil {
+			return fmt.Errorf("setting up %s: %w", name, err)
+		}
+	}
+	return dropSome()
+}
+
+// start returns the server of the tests, as it runs already or started anew.
+func (r *real) start(t *testing.T, lossy bool) trex.RealServer {
+	t.Helper()
+	if r.server == nil || r.lossy != lossy {
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		r.lossy = lossy
+		r.begin(t)
+	}
+	return trex.RealServer{Endpoint: r.server.Endpoint(), Restart: r.restart}
+}
+
+func (r *real) begin(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ports := []server.Port{{Name: "left", Interface: "c0"}, {Name: "right", Interface: "c1"}}
+	if r.lossy {
+		ports[0].Interface, ports[1].Interface = "l0", "l1"
+	}
+	dir, err := filepath.Abs(os.Getenv(dirVariable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.server, err = server.Start(ctx, server.Config{
+		Dir: dir, Ports: ports, Software: &server.Software{RingFrames: ringFrames}, RPCPort: rpcPort,
+	}, server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// restart kills the server, which has no time to say goodbye, and starts another.
+func (r *real) restart(t *testing.T) {
+	t.Helper()
+	if err := syscall.Kill(r.server.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-r.server.Done():
+	case <-time.After(patience):
+		t.Fatal("the server was killed and did not end")
+	}
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	r.begin(t)
+}
+
+func (r *real) end() error {
+	if r.server == nil {
+		return nil
+	}
+	err := r.server.Close()
+	r.server = nil
+	return err
+}

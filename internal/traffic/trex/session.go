@@ -1,0 +1,156 @@
+package trex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+const (
+	// returnTimeout is how long Configure waits for a server that was lost, and
+	// returnEvery how often it asks.
+	returnTimeout, returnEvery = 30 * time.Second, 200 * time.Millisecond
+)
+
+// errRestarted says that another server answers than the one that the session was
+// opened with. It knows neither handles nor streams.
+var errRestarted = errors.New("the server was started again")
+
+// errNoAnswer says that a server takes connections and does not answer.
+var errNoAnswer = errors.New("the server did not answer")
+
+// session is what a client agreed on with a server. A server that was started
+// again forgot it, and would tell counters of nothing: so after each new
+// connection it is asked when it was started.
+type session struct {
+	// handle is the server's api_h, which goes into every call.
+	handle string
+	// started is when the server was started, as it tells it; empty before that is
+	// known.
+	started string
+	// lost is why the session was lost: a traffic.ErrInterrupted, which every call
+	// returns until another session is opened.
+	lost error
+}
+
+// fail makes an error of the connection the loss of the session, unless there was
+// none or the caller gave up: then only the connection is gone.
+func (c *client) fail(ctx context.Context, err error) error {
+	if c.started == "" || ctx.Err() != nil {
+		return err
+	}
+	c.lost = fmt.Errorf("%w: TRex at %s was lost: %w", traffic.ErrInterrupted, c.endpoint, err)
+	return c.lost
+}
+
+// identify fails unless the server is the one of the session.
+func (c *client) identify(ctx context.Context) error {
+	r, err := c.encode(call{"get_system_info", nil})
+	if err != nil {
+		return err
+	}
+	answer, err := c.transfer(ctx, r.body)
+	if err != nil {
+		return err
+	}
+	var told struct {
+		Result system `json:"result"`
+	}
+	if err := json.Unmarshal(answer, &told); err != nil {
+		return fmt.Errorf("reading TRex's answer to get_system_info: %w", err)
+	}
+	if told.Result.Started != c.started {
+		return c.broken(errRestarted)
+	}
+	return nil
+}
+
+// still connects again after a loss, and says whether the server is the one of the
+// session: then it still has the ports and may still send. It fails when that
+// cannot be known.
+func (c *client) still(ctx context.Context) (bool, error) {
+	c.close()
+	err := c.identify(ctx)
+	switch {
+	case err == nil:
+		return true, nil
+	case ctx.Err() != nil || errors.Is(err, errNoAnswer):
+		return false, fmt.Errorf("finding out whether TRex at %s still sends: %w", c.endpoint, err)
+	}
+	return false, nil // nobody is there, or somebody else
+}
+
+// afterLoss runs f if the server of a lost session is still there, and returns
+// whether it is. The session stays lost.
+func (e *Engine) afterLoss(ctx context.Context, f func() error) (bool, error) {
+	there, err := e.client.still(ctx)
+	if err != nil || !there {
+		return false, err
+	}
+	lost := e.client.lost
+	e.client.lost = nil
+	defer func() { e.client.lost = lost }()
+	return true, f()
+}
+
+// reconnect opens another session when the present one was lost: it agrees on the
+// API, takes the ports and tells the server again what was resolved. It waits for
+// a server that is being started.
+func (e *Engine) reconnect(ctx context.Context) error {
+	lost := e.client.lost
+	if lost == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, returnTimeout)
+	defer cancel()
+	before := e.ports
+	var last error
+	for {
+		e.client.close()
+		e.client.session, e.ports = session{}, nil
+		err := e.open(ctx)
+		if err == nil {
+			err = e.resolveAgain(ctx, before)
+		}
+		if err == nil {
+			return nil
+		}
+		e.client.lost, e.ports = lost, before
+		if ctx.Err() == nil || last == nil {
+			last = err // the end of ctx itself says nothing
+		}
+		if late := e.clock.Sleep(ctx, returnEvery); late != nil {
+			return fmt.Errorf("%w; it did not come back: %w", lost, last)
+		}
+	}
+}
+
+// neighbour is what the server was told of a port: the neighbour's address, and
+// that of the port, for which it answers ARP.
+type neighbour struct {
+	src, dst netip.Addr
+	mac      traffic.MAC
+}
+
+// resolveAgain tells a server that was started again what was resolved.
+func (e *Engine) resolveAgain(ctx context.Context, before []*port) error {
+	for _, old := range before {
+		n, p := old.neighbour, e.port(old.Name)
+		if !n.src.IsValid() {
+			continue
+		}
+		if err := e.service(ctx, p, true); err != nil {
+			return err
+		}
+		err := e.setL3(ctx, p, n.src, n.dst, n.mac)
+		if err := errors.Join(err, e.service(ctx, p, false)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
