@@ -12,7 +12,7 @@ import (
 const maxLatencyStreams = 128
 
 // latencyType says which frames are timed, between which points and how well.
-const latencyType = "of %s frames per second of each stream, or all where it has fewer, which travel among the others and count as they do (of more than 128 streams at once, of 128); from the transmit core of TRex, which writes the time into the frame, to its one receive core (the processor's clock, of one server); minimum to 1 us, maximum to 1 us but for what arrives in the first second, of which the bucket is known, mean and percentiles within the buckets of TRex's histogram, of which each is 1/9 to 1 of its lower bound wide"
+const latencyType = "of %s frames per second of each stream, or all where it has fewer, which travel among the others and count as they do (of more than 128 streams at once, of 128); from the transmit core of TRex, which writes the time into the frame, to its one receive core (the processor's clock, of one server); to 1 us or 0.1 %%, whichever is more, of a server that runs with --hdrh; of another, minimum to 1 us, maximum to 1 us but for what arrives in the first second, of which the bucket is known, mean and percentiles within the buckets of TRex's histogram, of which each is 1/9 to 1 of its lower bound wide"
 
 // capabilities of an engine with these ports, of whose streams so many frames per
 // second are timed.
@@ -58,6 +58,9 @@ var drawbacks = []struct{ driver, note string }{
 // oneCore holds for every NIC.
 const oneCore = "the timed frames of all streams are received by one core of TRex: together they must stay within what it can take"
 
+// spoilt holds for every NIC.
+const spoilt = "in timed frames of IPv6 TRex writes number and time over the payload, so that their UDP checksum does not hold: a device that forwards does not look at it, one that ends or inspects UDP may drop them"
+
 // notes on what a port cannot do.
 func (p *port) notes(timed bool) []string {
 	var notes []string
@@ -71,6 +74,9 @@ func (p *port) notes(timed bool) []string {
 	}
 	for _, a := range p.Addresses {
 		if a.Addr().Is6() {
+			if timed {
+				notes = append(notes, spoilt)
+			}
 			notes = append(notes, "TRex answers ARP for the port's address, but no neighbour discovery: a device that routes IPv6 to the port needs a fixed neighbour entry")
 			break
 		}

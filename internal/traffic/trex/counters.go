@@ -82,10 +82,8 @@ func (c counters) empty(parts []part, ports []*port) error {
 				return fmt.Errorf("TRex counts %d frames of stream %d as sent on %s before the trial began", n, s.ID, p.Name)
 			}
 		}
-		for _, n := range c.of(s).Lat.Histogram {
-			if n > 0 {
-				return fmt.Errorf("TRex has the latency of %d frames of stream %d from before the trial began", n, s.ID)
-			}
+		if n := c.of(s).timed(); n > 0 {
+			return fmt.Errorf("TRex has the latency of %d frames of stream %d from before the trial began", n, s.ID)
 		}
 	}
 	return nil

@@ -1,6 +1,10 @@
 package trex
 
-import "testing"
+import (
+	"testing"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
 
 // RealServer is a server that the test binary started. It is filled in from outside
 // the package: what starts servers imports it.
@@ -9,7 +13,16 @@ type RealServer struct {
 	Endpoint string
 	// Restart kills it and starts it again.
 	Restart func(t *testing.T)
+	// Neighbour is the hardware address behind NeighbourIPv4 and NeighbourIPv6, which
+	// the lossy device has.
+	Neighbour traffic.MAC
 }
+
+// The addresses of the lossy device.
+const (
+	NeighbourIPv4 = "198.18.0.1"
+	NeighbourIPv6 = "2001:2::1"
+)
 
 // StartReal returns a real server whose ports 0 and 1 are joined by a cable, or by
 // a device that drops every 20th frame of each of the UDP ports 7 and 8; nil when

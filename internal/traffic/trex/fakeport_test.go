@@ -62,8 +62,11 @@ func (f *fakeServer) acquire(p *fakePort, q map[string]any) (any, *fakeError) {
 			return nil, refused("port is already owned by another session of '%s'", p.owner)
 		}
 	}
-	f.handlers++
-	p.owner, p.session, p.handler = user, session, fmt.Sprintf("h%07d", f.handlers)
+	if p.owner != user || p.session != session {
+		f.handlers++
+		p.handler = fmt.Sprintf("h%07d", f.handlers)
+	}
+	p.owner, p.session = user, session
 	f.event(5, map[string]any{"force": q["force"], "port_id": p.index, "session_id": session, "who": user})
 	return p.handler, nil
 }
@@ -246,7 +249,11 @@ func checkVM(vm map[string]any) *fakeError {
 		in := i.(map[string]any)
 		kind := fmt.Sprint(in["type"])
 		fields := need[kind]
-		if kind == "flow_var" && in["value_list"] == nil {
+		values, listed := in["value_list"].([]any)
+		if listed && len(values) == 0 {
+			return refused("VM: step cannot be bigger than list size")
+		}
+		if kind == "flow_var" && !listed {
 			fields = append(slices.Clone(fields), "init_value", "min_value", "max_value")
 		}
 		if fields == nil {

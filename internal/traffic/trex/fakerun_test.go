@@ -26,6 +26,9 @@ func (f *fakeServer) start(p *fakePort, q map[string]any) (any, *fakeError) {
 	if p.state() != "STREAMS" {
 		return nil, p.notIn("start")
 	}
+	if err := f.allocate(); err != nil {
+		return nil, err
+	}
 	run := &fakeRun{begin: time.Now(), stretch: 1, frozen: p.filters}
 	run.duration, _ = q["duration"].(float64)
 	var sum float64
@@ -38,6 +41,26 @@ func (f *fakeServer) start(p *fakePort, q map[string]any) (any, *fakeError) {
 	f.event(10, map[string]any{"port_id": p.index, "profile_id": "_"})
 	f.event(0, map[string]any{"port_id": p.index})
 	return map[string]any{"multiplier": 1.0, "ts": 3.76}, nil
+}
+
+// allocate finds out that there are more counted streams than counters, which the
+// server does when they start.
+func (f *fakeServer) allocate() *fakeError {
+	plain, latency := 0, 0
+	for _, p := range f.ports {
+		for _, s := range p.streams {
+			switch {
+			case s.latency:
+				latency++
+			case s.enabled:
+				plain++
+			}
+		}
+	}
+	if plain > fakeCounters || latency > fakeLatencyCounters {
+		return refused("Failed allocating statistic counter. Probably all are used for this rule type.")
+	}
+	return nil
 }
 
 func (f *fakeServer) stop(p *fakePort, _ map[string]any) (any, *fakeError) {
@@ -195,6 +218,9 @@ func (f *fakeServer) capture(q map[string]any) (any, *fakeError) {
 	c := f.captures[id]
 	switch command := fmt.Sprint(q["command"]); {
 	case command == "start":
+		if filter := fmt.Sprint(q["filter"]); filter != "arp" && filter != "icmp6" {
+			return nil, &fakeError{-32602, "Bad parameters for method", fmt.Sprintf("BPF filter: '%s' is not a valid pattern", filter)}
+		}
 		rx, _ := q["rx"].([]any)
 		if len(rx) != 1 {
 			return nil, refused("this fake captures on one port")
@@ -203,7 +229,7 @@ func (f *fakeServer) capture(q map[string]any) (any, *fakeError) {
 		f.captures[id] = &fakeCapture{port: int(rx[0].(float64)), filter: fmt.Sprint(q["filter"])}
 		return map[string]any{"capture_id": id, "start_ts": 2.9}, nil
 	case c == nil:
-		return nil, refused("capture ID %d does not exist", id)
+		return nil, refused("capture ID not found")
 	case command == "fetch":
 		packets := []any{}
 		for i, b := range c.packets {

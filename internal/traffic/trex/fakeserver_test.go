@@ -76,6 +76,10 @@ func badField(name string) *fakeError {
 	return &fakeError{-32602, "Bad parameters for method", fmt.Sprintf("field '%s' value is null", name)}
 }
 
+// fakeCounters is how many plain streams are counted, and fakeLatencyCounters how
+// many latency streams beside them.
+const fakeCounters, fakeLatencyCounters = 1023, 128
+
 // handle is what this start of the server calls the API.
 func (f *fakeServer) handle() string { return fmt.Sprintf("api%05d", f.starts) }
 
@@ -284,7 +288,10 @@ func (f *fakeServer) method(name string, p map[string]any) (any, *fakeError) {
 	if do := perPort[name]; do != nil {
 		return do(port, p)
 	}
-	if port.handler == "" || p["handler"] != port.handler {
+	if port.handler == "" {
+		return nil, refused("please acquire the port before modifying port state")
+	}
+	if p["handler"] != port.handler {
 		return nil, refused("port is not owned by you or your current executing session")
 	}
 	return owned[name](port, p)
@@ -298,7 +305,7 @@ func (f *fakeServer) systemInfo(map[string]any) (any, *fakeError) {
 			"cores": []int{0}, "description": "Unknown", "driver": "net_af_packet", "hw_mac": p.mac.String(), "index": p.index,
 			"is_fc_supported": false, "is_ieee1588_supported": false, "is_led_supported": false, "is_link_supported": false,
 			"is_prom_supported": true, "is_virtual": true, "is_vxlan_supported": false, "numa": -1, "pci_addr": "N/A",
-			"rx":    map[string]any{"caps": []string{"flow_stats", "latency", "rx_bytes", "tpg"}, "counters": 1023},
+			"rx":    map[string]any{"caps": []string{"flow_stats", "latency", "rx_bytes", "tpg"}, "counters": fakeCounters},
 			"stack": "legacy", "supp_speeds": []int{},
 		})
 	}

@@ -1,6 +1,7 @@
 package trex
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -14,6 +15,8 @@ type latencyStats struct {
 	Lat struct {
 		// Histogram counts frames by the lower bound of their bucket in microseconds.
 		Histogram map[string]uint64 `json:"histogram"`
+		// HDR is a finer histogram, where the server keeps one, see readHDR.
+		HDR string `json:"hdrh"`
 		// Min and Max in microseconds, of what arrived until the server last brought them
 		// up to date, see latencyLag. Max leaves out what arrived before the first time.
 		Min float64 `json:"total_min"`
@@ -26,15 +29,31 @@ type latencyStats struct {
 		TooHigh    uint64 `json:"sth"`
 		TooLow     uint64 `json:"stl"`
 	} `json:"er"`
+	// fine are the buckets of HDR.
+	fine []bucket
+}
+
+// UnmarshalJSON reads the finer histogram too.
+func (s *latencyStats) UnmarshalJSON(text []byte) error {
+	type plain latencyStats
+	if err := json.Unmarshal(text, (*plain)(s)); err != nil || s.Lat.HDR == "" {
+		return err
+	}
+	fine, err := readHDR(s.Lat.HDR)
+	s.fine = fine
+	return err
 }
 
 // bucket is one bucket of the server's histogram in nanoseconds: low is in it,
 // high is not.
 type bucket struct{ low, high, count uint64 }
 
-// buckets reads a histogram: below 10 us is one bucket, and above each power of
-// ten has nine, of its own width.
+// buckets reads the finest histogram that there is. In TRex's own, below 10 us is
+// one bucket, and above each power of ten has nine, of its own width.
 func (s latencyStats) buckets() ([]bucket, error) {
+	if s.Lat.HDR != "" {
+		return s.fine, nil
+	}
 	var out []bucket
 	for key, count := range s.Lat.Histogram {
 		low, err := strconv.ParseUint(key, 10, 32)
@@ -61,7 +80,7 @@ func (s latencyStats) buckets() ([]bucket, error) {
 // frames of a second and more are in no bucket at all.
 func (s latencyStats) correct(received uint64) {
 	told, ok := s.Lat.Histogram[below10us]
-	if !ok {
+	if !ok || s.Lat.HDR != "" {
 		return
 	}
 	delete(s.Lat.Histogram, below10us)
@@ -76,6 +95,12 @@ const below10us = "0"
 
 // timed is how many frames are in the histogram.
 func (s latencyStats) timed() (n uint64) {
+	if s.Lat.HDR != "" {
+		for _, b := range s.fine {
+			n += b.count
+		}
+		return n
+	}
 	for _, count := range s.Lat.Histogram {
 		n += count
 	}

@@ -2,6 +2,7 @@ package trex
 
 import (
 	"encoding/json"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -117,6 +118,10 @@ func TestDrawbacks(t *testing.T) {
 		}
 		if timed := p.notes(true); !slices.Contains(timed, oneCore) {
 			t.Errorf("%s: %q lacks that one core receives all timed frames", driver, timed)
+		}
+		p.Addresses = []netip.Prefix{netip.MustParsePrefix("198.18.0.2/24"), netip.MustParsePrefix("2001:2::2/64")}
+		if timed, not := p.notes(true), p.notes(false); !slices.Contains(timed, spoilt) || slices.Contains(not, spoilt) {
+			t.Errorf("%s: %q and %q: want a word on the UDP checksum of IPv6 where frames are timed", driver, timed, not)
 		}
 	}
 }

@@ -21,6 +21,7 @@ const (
 	arpAt                    = ethernetBytes
 	arpBytes                 = 28
 
+	protoUDP    = 17
 	protoICMPv6 = 58
 	// Neighbour discovery (RFC 4861 sections 4.3, 4.4 and 4.6.1).
 	typeSolicitation, typeAdvertisement = 135, 136

@@ -2,7 +2,6 @@ package trex
 
 import (
 	"encoding/base64"
-	"fmt"
 	"math/big"
 	"time"
 
@@ -131,7 +130,7 @@ func (p part) group() int {
 
 // add is the call that puts the part into the server.
 func (p part) add(to *port) (call, error) {
-	vm, err := p.instructions(p.from)
+	vm, err := p.instructions(p.rule, p.from)
 	if err != nil {
 		return call{}, err
 	}
@@ -185,13 +184,4 @@ func (s sending) open() bool {
 		}
 	}
 	return false
-}
-
-// instructions that make the ranges of the frames after the first from.
-func (s *stream) instructions(from uint64) ([]params, error) {
-	vm, err := instructions(s.Headers, s.ip, from)
-	if err != nil {
-		return nil, fmt.Errorf("stream %d: %w", s.ID, err)
-	}
-	return vm, nil
 }

@@ -150,11 +150,11 @@ func TestPartsShareARange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := s.instructions(0)
+	first, err := s.instructions(ruleStats, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := s.instructions(1_000)
+	after, err := s.instructions(ruleStats, 1_000)
 	if err != nil {
 		t.Fatal(err)
 	}

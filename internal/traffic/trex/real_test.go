@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/trex"
 	"nodrop.dev/nodrop/internal/traffic/trex/server"
 )
@@ -75,19 +77,35 @@ func inside() int {
 type real struct {
 	server *server.Server
 	lossy  bool
+	// device is the bridge.
+	device traffic.MAC
 }
 
 // namespace makes the interfaces: c0 and c1 are a cable, l0 and l1 are joined by a
 // bridge that drops frames.
 func (r *real) namespace() error {
-	// The kernel sends nothing of its own.
-	if err := os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
+	// The kernel sends nothing of its own, except as the device.
+	if err := sysctl("default/disable_ipv6", "1"); err != nil {
 		return err
 	}
 	bridge := &netlink.Bridge{LinkAttrs: netlink.NewLinkAttrs()}
 	bridge.Name = "device"
+	bridge.HardwareAddr = net.HardwareAddr{2, 0, 0, 0, 0xd, 0xe}
+	r.device = traffic.MAC(bridge.HardwareAddr)
 	if err := netlink.LinkAdd(bridge); err != nil {
 		return fmt.Errorf("making a bridge: %w", err)
+	}
+	if err := errors.Join(sysctl("device/disable_ipv6", "0"), sysctl("device/accept_dad", "0")); err != nil {
+		return err
+	}
+	for _, address := range []string{trex.NeighbourIPv4 + "/24", trex.NeighbourIPv6 + "/64"} {
+		parsed, err := netlink.ParseAddr(address)
+		if err == nil {
+			err = netlink.AddrAdd(bridge, parsed)
+		}
+		if err != nil {
+			return fmt.Errorf("giving the device %s: %w", address, err)
+		}
 	}
 	for near, far := range map[string]string{"c0": "c1", "l0": "d0", "l1": "d1"} {
 		veth := netlink.NewVeth(netlink.LinkAttrs{Name: near, MTU: 1500})
@@ -111,6 +129,10 @@ func (r *real) namespace() error {
 	return dropSome()
 }
 
+func sysctl(name, value string) error {
+	return os.WriteFile("/proc/sys/net/ipv6/conf/"+name, []byte(value), 0)
+}
+
 // start returns the server of the tests, as it runs already or started anew.
 func (r *real) start(t *testing.T, lossy bool) trex.RealServer {
 	t.Helper()
@@ -121,7 +143,11 @@ func (r *real) start(t *testing.T, lossy bool) trex.RealServer {
 		r.lossy = lossy
 		r.begin(t)
 	}
-	return trex.RealServer{Endpoint: r.server.Endpoint(), Restart: r.restart}
+	found := trex.RealServer{Endpoint: r.server.Endpoint(), Restart: r.restart}
+	if lossy {
+		found.Neighbour = r.device
+	}
+	return found
 }
 
 func (r *real) begin(t *testing.T) {

@@ -57,7 +57,7 @@ func (f *fakeServer) ours(request any) any {
 	}
 	r := request.(map[string]any)
 	p, _ := r["params"].(map[string]any)
-	if p["api_h"] != nil {
+	if p["api_h"] != nil && p["api_h"] != "deadbeef" {
 		p["api_h"] = f.handle()
 	}
 	if p["handler"] != nil && p["handler"] != "deadbeef" {

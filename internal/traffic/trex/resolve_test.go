@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+	"time"
 
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -61,6 +62,43 @@ func TestResolve(t *testing.T) {
 	if _, err := e.Resolve(t.Context(), "right", addr("2001:2::1")); err == nil {
 		t.Error("a port without an address of IPv6 asked for one")
 	}
+}
+
+// A kernel answers ARP and neighbour discovery of a port, and the counters are
+// right after it.
+func TestResolveOnTheWire(t *testing.T) {
+	everyServer(t, true, func(t *testing.T, s suite) {
+		if s.fake != nil {
+			s.neighbour = traffic.MAC{2, 0, 0, 0, 9, 9}
+			s.fake.hosts[addr(NeighbourIPv4)], s.fake.hosts[addr(NeighbourIPv6)] = s.neighbour, s.neighbour
+		}
+		if s.neighbour == (traffic.MAC{}) {
+			t.Skipf("%s names a server of whose neighbours nothing is known", endpointVariable)
+		}
+		e, err := New(t.Context(), Options{Endpoint: s.endpoint, Ports: []Port{
+			{Name: "left", Index: 0, Addresses: []netip.Prefix{netip.MustParsePrefix("198.18.0.2/24"), netip.MustParsePrefix("2001:2::2/64")}},
+			{Name: "right", Index: 1},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		for range 2 {
+			for _, to := range []string{NeighbourIPv4, NeighbourIPv6} {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				got, err := e.Resolve(ctx, "left", addr(to))
+				cancel()
+				if err != nil || got != s.neighbour {
+					t.Errorf("%s: %v, %v: want %v", to, got, err, s.neighbour)
+				}
+			}
+			configure(t, e, ipv4(t, e, 1))
+			m := run(t, e, frames(2_000, 20_000))
+			if rx := m.Rx[traffic.RxKey{Stream: 1, Port: "right"}]; m.Tx[1].Sent != 2_000 || rx.Received != 1_900 {
+				t.Errorf("sent %d, received %d: want 2000, and 1900", m.Tx[1].Sent, rx.Received)
+			}
+		}
+	})
 }
 
 func TestSolicitation(t *testing.T) {

@@ -27,9 +27,10 @@ const (
 // stream is a traffic.Stream that the server can send.
 type stream struct {
 	traffic.Stream
-	// packet is the frame without FCS, and ip where its network layer begins in it.
+	// packet is the frame without FCS.
 	packet []byte
-	ip     int
+	// ip and signature are where its network layer and its signature begin in it.
+	ip, signature int
 }
 
 // newStream builds the packet.
@@ -51,8 +52,11 @@ func newStream(t traffic.Stream, src traffic.MAC) (stream, error) {
 		return stream{}, fmt.Errorf("stream %d: %w", t.ID, err)
 	}
 	t.Headers = h
-	s := stream{Stream: t, packet: packet, ip: p.NetworkOffset()}
-	if _, err := s.instructions(0); err != nil {
+	s := stream{Stream: t, packet: packet, ip: p.NetworkOffset(), signature: p.SignatureOffset()}
+	if err := s.balance(); err != nil {
+		return stream{}, fmt.Errorf("stream %d: %w", t.ID, err)
+	}
+	if _, err := s.instructions(ruleStats, 0); err != nil {
 		return stream{}, err
 	}
 	return s, nil
@@ -66,8 +70,6 @@ func supported(t traffic.Stream) error {
 		return fmt.Errorf("stream %d has no network layer, and TRex counts frames by a mark in their IP header: give it addresses: %w", t.ID, traffic.ErrUnsupported)
 	case len(h.Labels) > 0:
 		return fmt.Errorf("stream %d has MPLS labels, under which TRex does not look for its mark: %w", t.ID, traffic.ErrUnsupported)
-	case h.SrcIP.Is6() && max(h.SrcIPCount, h.DstIPCount, h.SrcPortCount, h.DstPortCount) > 1:
-		return fmt.Errorf("stream %d has IPv6 and a range of addresses or ports, of which TRex cannot put the UDP checksum right in software: use IPv4, or one address and port: %w", t.ID, traffic.ErrUnsupported)
 	}
 	return nil
 }

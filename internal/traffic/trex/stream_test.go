@@ -47,7 +47,7 @@ func TestInstructions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			vm, err := s.instructions(0)
+			vm, err := s.instructions(ruleStats, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,9 +81,9 @@ func TestWhatCannotBeSent(t *testing.T) {
 	}{
 		"no network layer": {func(h *traffic.Headers) { *h = traffic.Headers{} }, "no network layer", true},
 		"labels":           {func(h *traffic.Headers) { h.Labels = []uint32{16} }, "MPLS", true},
-		"range of IPv6": {func(h *traffic.Headers) {
-			h.SrcIP, h.DstIP, h.DstIPCount = addr("2001:2::1"), addr("2001:2::2"), 2
-		}, "UDP checksum", true},
+		"addresses that carry": {func(h *traffic.Headers) {
+			h.SrcIP, h.DstIP, h.DstIPCount = addr("2001:2::1"), addr("2001:2::ffff:fff0"), 17
+		}, "dst_ip: 17 values from 4294967280 on pass the highest, 4294967295", false},
 		"many hardware addresses": {func(h *traffic.Headers) { h.SrcMACCount = 65_536 }, "at most 65535", true},
 		"ports above the highest": {func(h *traffic.Headers) { h.DstPort, h.DstPortCount = 65_000, 1_000 }, "pass the highest, 65535", false},
 	} {

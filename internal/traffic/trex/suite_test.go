@@ -28,6 +28,8 @@ type suite struct {
 	lossPPM  uint64
 	// exact says that of each stream exactly lossPPM is dropped.
 	exact bool
+	// neighbour answers for its addresses on the lossy device, if it is known.
+	neighbour traffic.MAC
 	// again ends a real server at once and starts it again; nil where that cannot be
 	// done.
 	again func(t *testing.T)
@@ -70,7 +72,7 @@ func realServer(t *testing.T, lossy bool) suite {
 	t.Helper()
 	if StartReal != nil {
 		r := StartReal(t, lossy)
-		s := suite{endpoint: r.Endpoint, again: r.Restart, exact: true}
+		s := suite{endpoint: r.Endpoint, again: r.Restart, neighbour: r.Neighbour, exact: true}
 		if lossy {
 			s.lossPPM = 50_000
 		}

@@ -81,8 +81,9 @@ func Configure(c Config, prefix string, env func(string) string, m Machine) (Lau
 	if err != nil {
 		return Launch{}, fmt.Errorf("writing TRex's configuration: %w", err)
 	}
-	// TRex writes its output line by line only when it is told to be silent.
-	args := []string{"-i", "-c", strconv.Itoa(sending), "--no-key", "--no-termio", "--iom", "0"}
+	// TRex writes its output line by line only when it is told to be silent. Its own
+	// latency histogram is coarse, and HDR histograms are not.
+	args := []string{"-i", "-c", strconv.Itoa(sending), "--no-key", "--no-termio", "--iom", "0", "--hdrh"}
 	if c.Software != nil {
 		// The watchdog aborts a server of which a thread got no processor for a second,
 		// which happens where processors are shared.
