@@ -23,13 +23,14 @@ func openTRexPorts(ctx context.Context, config agent.Config, timeout time.Durati
 		Endpoint: config.TRex.Endpoint, TimedFramesPerSecond: config.TRex.TimedFramesPerSecond,
 		// An agent that was killed could not give its ports back.
 		Force: true,
+		Host:  config.Node,
 	}
 	for i, p := range config.Ports {
 		prefixes, err := addressesOf(p)
 		if err != nil {
 			return nil, err
 		}
-		options.Ports = append(options.Ports, trex.Port{Name: p.Name, Index: i, Addresses: prefixes})
+		options.Ports = append(options.Ports, trex.Port{Name: p.Name, Index: i, Interface: p.Interface, Addresses: prefixes})
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -55,9 +55,10 @@ func (b *bench) openTRex(dir string) error {
 	settings := bed.Spec.Engine.TRex
 	c := server.Config{Dir: dir, RPCPort: trexRPCPort, Software: &server.Software{RingFrames: int(ptr.Deref(settings.Software.RingFrames, defaultRingFrames))}}
 	options := trex.Options{TimedFramesPerSecond: int(ptr.Deref(settings.TimedFramesPerSecond, defaultTimedFrames))}
+	options.Host, _ = os.Hostname()
 	for i, p := range ports {
 		c.Ports = append(c.Ports, server.Port{Name: p.Name, Interface: p.Name})
-		options.Ports = append(options.Ports, trex.Port{Name: p.Name, Index: i, Addresses: p.HostAddresses(&b.config.Profile)})
+		options.Ports = append(options.Ports, trex.Port{Name: p.Name, Index: i, Interface: p.Name, Addresses: p.HostAddresses(&b.config.Profile)})
 	}
 	s, err := server.Start(ctx, c, server.Options{})
 	if err != nil {
