@@ -9,5 +9,5 @@ func addClusterCommands(root *cobra.Command) {
 	const inPods = "pods"
 	root.AddGroup(&cobra.Group{ID: inPods, Title: "Commands that NoDrop runs in pods:"})
 	add(root, forPeople, newWatchCommand(), newReportCommand(), newCompareCommand())
-	add(root, inPods, newOperatorCommand(), newRunnerCommand(), newAgentCommand(), newDeviceCommand())
+	add(root, inPods, newOperatorCommand(), newRunnerCommand(), newAgentCommand(), newDeviceCommand(), newTRexCommand())
 }

@@ -41,7 +41,11 @@ func (e *Engine) counters(ctx context.Context, parts []part) (counters, error) {
 			continue // "g" is about no stream
 		}
 		var l latencyStats
-		if err := json.Unmarshal(raw, &l); err != nil {
+		err := json.Unmarshal(raw, &l)
+		if err == nil {
+			err = l.unfold()
+		}
+		if err != nil {
 			return c, fmt.Errorf("reading the latency of stream group %s from TRex: %w", key, err)
 		}
 		c.latency[key] = l

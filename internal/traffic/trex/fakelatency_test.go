@@ -7,6 +7,8 @@ package trex
 type fakeTimes struct {
 	next      int
 	histogram map[string]uint64
+	// all counts frames by their latency in microseconds.
+	all map[int]int
 	// fresh is what arrived in the period in hand, of which greatest is the maximum
 	// as far as it counts; periods are those before that had frames, and counted is
 	// what arrived in them.
@@ -32,6 +34,10 @@ const fakeWarmUp = 10
 func (t *fakeTimes) add() {
 	one := fakeLatencies[t.next%len(fakeLatencies)]
 	t.next++
+	if t.all == nil {
+		t.all = map[int]int{}
+	}
+	t.all[one.us]++
 	if t.fresh == 0 || one.us < t.freshLow {
 		t.freshLow = one.us
 	}
@@ -78,6 +84,9 @@ func (f *fakeServer) told(s *fakeStream) map[string]any {
 	one := map[string]any{"lat": map[string]any{
 		"average": 506.0, "histogram": histogram, "jit": 604, "last_max": t.last, "total_max": t.high, "total_min": t.low,
 	}}
+	if f.hdr {
+		one["lat"].(map[string]any)["hdrh"] = t.hdr()
+	}
 	if s.dropped > 0 {
 		one["er"] = map[string]any{"drp": s.dropped, "sth": s.dropped}
 	}

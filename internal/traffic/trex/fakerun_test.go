@@ -191,7 +191,7 @@ func (f *fakeServer) groupStats(q map[string]any) (any, *fakeError) {
 				"rps": map[string]any{tx: 0.0, rx: 0.0}, "rbs": map[string]any{tx: 0.0, rx: 0.0},
 			}
 			versions[key] = s.version
-			if s.latency && s.received > 0 {
+			if s.latency && (s.received > 0 || f.hdr) {
 				latency[key] = f.told(s)
 			}
 		}

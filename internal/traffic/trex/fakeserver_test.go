@@ -44,6 +44,8 @@ type fakeServer struct {
 	// period is how often extremes of latency are brought up to date, next at update.
 	period time.Duration
 	update time.Time
+	// hdr says that every latency is told, as with --hdrh.
+	hdr bool
 	// mostShort is the greatest count of the first latency bucket, by group.
 	mostShort map[int]uint64
 

@@ -12,106 +12,108 @@ import (
 	"time"
 )
 
-// A server that was started with --hdrh keeps an HDR histogram of microseconds
-// besides its own, and gives it in the compressed encoding V2 of HdrHistogram, as
-// base64: magic and length, and in zlib a head and the counts. A count is a LEB128
-// of at most nine bytes in zigzag; one below zero stands for so many buckets without
-// any.
+// The cookies that begin HdrHistogram's compressed form and what it holds, in its
+// second encoding.
 const (
-	hdrCompressed = 0x1c849304
-	hdrPlain      = 0x1c849303
-	// hdrWord is set in both by whatever counts in words.
-	hdrWord = 0x10
-	hdrHead = 40 // bytes before the counts
-	// hdrMost bounds the bytes and the buckets of a histogram: up to 10 s, as TRex keeps
-	// it, it has 16,384 of them.
-	hdrMost     = 1 << 20
-	hdrVarBytes = 9
+	hdrCompressed = 0x1c849314
+	hdrPlain      = 0x1c849313
+	hdrHead       = 40
+	// hdrMax bounds what a histogram may unfold to.
+	hdrMax = 1 << 20
 )
 
-// errHDR is a histogram that is not in the encoding.
-var errHDR = errors.New("the HDR histogram of TRex cannot be read")
+var errHDR = errors.New("no HdrHistogram of microseconds")
 
-// readHDR returns the buckets of an encoded histogram that have frames, in
-// nanoseconds, from the lowest to the highest.
-func readHDR(text string) ([]bucket, error) {
-	plain, err := unfoldHDR(text)
+// hdrBuckets reads what a server that was started with --hdrh tells of a stream:
+// every latency, also of the first half second, in buckets of 1 us up to 2 ms and of
+// a thousandth above.
+func hdrBuckets(text string) ([]bucket, error) {
+	counts, digits, err := hdrUnpack(text)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errHDR, err)
+		return nil, err
 	}
-	n, digits, lowest := binary.BigEndian.Uint32(plain[4:]), binary.BigEndian.Uint32(plain[12:]), binary.BigEndian.Uint64(plain[16:])
-	counts := plain[hdrHead:]
-	if int(n) != len(counts) || digits < 1 || digits > 5 || lowest < 1 || binary.BigEndian.Uint32(plain[8:]) != 0 {
-		return nil, fmt.Errorf("%w: %d bytes of counts where it says %d, %d significant digits, lowest value %d", errHDR, len(counts), n, digits, lowest)
-	}
-	// Values up to twice the power of ten that has the digits have buckets of their
-	// own; from there on each power of two is divided into half as many.
-	power := uint64(2)
-	for range digits {
-		power *= 10
-	}
-	half := bits.Len64(power-1) - 1 // logarithm of half the number of such values
-	us := uint64(time.Microsecond) << (bits.Len64(lowest) - 1)
-	var out []bucket
-	for index := uint64(0); len(counts) > 0; {
-		n, size := zigzag(counts)
-		if size == 0 || index >= hdrMost {
-			return nil, fmt.Errorf("%w: a count is cut off, or of no bucket", errHDR)
+	// A block has as many buckets as make its resolution digits long; of each block
+	// but the first, the lower half is in those before it.
+	half := 1 << (bits.Len64(2*pow10(digits)-1) - 1)
+	all := []bucket{}
+	for at := 0; len(counts) > 0; {
+		count, n := hdrNumber(counts)
+		if n == 0 {
+			return nil, errHDR
 		}
-		counts = counts[size:]
-		if n < 0 {
-			index += uint64(-n)
+		counts = counts[n:]
+		if count < 0 { // so many empty buckets
+			at -= int(max(count, -hdrMax))
 			continue
 		}
-		if n > 0 {
-			low, width := index, uint64(1)
-			if shift := index >> half; shift > 1 {
-				low, width = (index&(1<<half-1)+1<<half)<<(shift-1), 1<<(shift-1)
-			}
-			out = append(out, bucket{low * us, (low + width) * us, uint64(n)})
+		shift, within := max(0, at/half-1), at
+		if at >= 2*half {
+			within = at%half + half
 		}
-		index++
+		if shift > 32 {
+			return nil, errHDR
+		}
+		if count > 0 {
+			us := uint64(time.Microsecond)
+			low := uint64(within) << shift
+			all = append(all, bucket{low * us, (low + 1<<shift) * us, uint64(count)})
+		}
+		at++
 	}
-	return out, nil
+	return all, nil
 }
 
-// unfoldHDR is the histogram that text encodes: head and counts.
-func unfoldHDR(text string) ([]byte, error) {
+func pow10(n uint32) uint64 {
+	p := uint64(1)
+	for range n {
+		p *= 10
+	}
+	return p
+}
+
+// hdrUnpack returns the encoded counts, and how many digits are exact.
+func hdrUnpack(text string) (counts []byte, digits uint32, err error) {
 	wire, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(wire) < 8 || binary.BigEndian.Uint32(wire) != hdrCompressed {
+		return nil, 0, errHDR
+	}
+	r, err := zlib.NewReader(bytes.NewReader(wire[8:]))
 	if err != nil {
-		return nil, err
+		return nil, 0, fmt.Errorf("%w: %w", errHDR, err)
 	}
-	if len(wire) < 8 || binary.BigEndian.Uint32(wire)&^hdrWord != hdrCompressed {
-		return nil, errors.New("it does not begin as one in V2 does")
-	}
-	z, err := zlib.NewReader(bytes.NewReader(wire[8:]))
+	defer r.Close()
+	plain, err := io.ReadAll(io.LimitReader(r, hdrMax))
 	if err != nil {
-		return nil, err
+		return nil, 0, fmt.Errorf("%w: %w", errHDR, err)
 	}
-	defer z.Close()
-	plain, err := io.ReadAll(io.LimitReader(z, hdrMost))
-	if err != nil {
-		return nil, err
+	if len(plain) < hdrHead || binary.BigEndian.Uint32(plain) != hdrPlain {
+		return nil, 0, errHDR
 	}
-	if len(plain) < hdrHead || binary.BigEndian.Uint32(plain)&^hdrWord != hdrPlain {
-		return nil, errors.New("what is compressed in it is not V2")
+	size, offset := binary.BigEndian.Uint32(plain[4:]), binary.BigEndian.Uint32(plain[8:])
+	digits = binary.BigEndian.Uint32(plain[12:])
+	lowest := binary.BigEndian.Uint64(plain[16:])
+	if int(size) != len(plain)-hdrHead || offset != 0 || lowest != 1 || digits < 1 || digits > 5 {
+		return nil, 0, errHDR
 	}
-	return plain, nil
+	return plain[hdrHead:], digits, nil
 }
 
-// zigzag reads a number from the beginning of b, and how many bytes it has; 0 when
-// b ends before it. The ninth byte has eight bits of the number.
-func zigzag(b []byte) (n int64, size int) {
-	var u uint64
-	for i, c := range b[:min(len(b), hdrVarBytes)] {
-		if i == hdrVarBytes-1 {
-			u |= uint64(c) << (7 * i)
-			return int64(u>>1) ^ -int64(u&1), i + 1
+// hdrNumber reads a number of at most 64 bits, seven to a byte and eight in a ninth,
+// the sign in the lowest bit; n is 0 when it is not whole.
+func hdrNumber(b []byte) (number int64, n int) {
+	var v uint64
+	for n < len(b) {
+		x := b[n]
+		n++
+		if n == 9 {
+			return unsigned(v | uint64(x)<<56), n
 		}
-		u |= uint64(c&0x7f) << (7 * i)
-		if c < 0x80 {
-			return int64(u>>1) ^ -int64(u&1), i + 1
+		v |= uint64(x&0x7f) << (7 * (n - 1))
+		if x < 0x80 {
+			return unsigned(v), n
 		}
 	}
 	return 0, 0
 }
+
+func unsigned(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }

@@ -5,163 +5,139 @@ import (
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// recordedHDR is what a real server that was started with --hdrh told of 2000
-// frames.
-const recordedHDR = `{"lat":{"average":554,"hdrh":"HISTFAAAAjN4nEVTS45TQQxMV/u5nc5L82YGjUZRQCyQkJgNazacY44wF2DNAokDIPERa9aII7BAOQgX4AZQ5RdEXvLc7W6Xy2Xn+Pb91WZjbbN+6tmWfH/68ObV79VxgePzJ4enh8djDuMDK4aCmPiaYNwVrmD8unWUubuZeQGv0jdzR+s0xcOc68JzzPQJSVHhtIlCJ60RrXjuE11g/CJevH55HMXNHUJS2gmVyECVtS2TKGvhnne2XBpZMiMD+jxu+ogYvRNgKRZkGC7ulVjVqhITppO/waPgXEYygXylM0gCuDDRCeLiSxOZm1m50x6BjhHOz3CtEbwrSFFMzFTGsm5gl8xT0LAkLk3MVRfzSYHKKqYM4BIxx+Ie3iWvK0aqMJpae030JGnJKM9SLAp5ed3ng0L4EDqJqJ1IJZoSq2zVpE5UnyQwj3W0428P3m66vsMDLto5zLkz+raSc+2osKecD/oJlY2W3DTsyRIaF+tk7WPQwTapSxSXmnZRSIWyajJlA3rqZ0mIftWv1JMlW1WlEaQJywqVYWEKtZrV5Jn6N0mTrte/Ec55a5a4IsiLwbosm19WDnkvZ+B/UEpdbT1jSzg0rrn2hXTsknM/R19sOHE4M55/h67pdU3DNlutqe4IHkMlkqOu12ybJBzS6+E1waxlOya2YW97XOERPhdc4BldJ+CO5pf6cY9bav5tbdkPyz41Zmvn52PB94JTw8nxteBnwbsbfKl0qro/ORg5PcBfmMwiig==","histogram":{"0":1,"10":127,"100":245,"1000":148,"10000":6,"20":18,"200":193,"2000":11,"20000":17,"30":7,"300":193,"3000":1,"40":9,"400":169,"4000":2,"50":18,"500":130,"5000":1,"60":26,"600":38,"70":23,"700":223,"80":21,"800":155,"90":19,"900":199},"jit":374,"last_max":935,"total_max":24800,"total_min":9}}`
+// recordedHDR is what a real server with --hdrh told 0.1 s after the beginning of a
+// trial, when its greatest latency was 0 and its histogram had 3 frames below 10 us,
+// one of 5 ms and 112 in all.
+const recordedHDR = "HISTFAAAAKp4nEWMOwrCUBBFM+e9EEQkSEilImIlYmVlldLKWqxdgbgBC3cgiK7AyiVY2bsBF2AluARvXpTMn5lzp7s/ZFEUPaLK3K9bqKfjrvhUixSPeecdOIwyyu7qQe5FhMnkLbJQcybaNIj/sDCSWkQqKFYOUEz9iLNJ1FMOdUtCnYtes9LLMUKbsJXmbbTp67dxq75lOnaUJVQw4+nUXp4FG+6Oi7HkmvMFWBkSog=="
 
-// The finer histogram has as many frames in each bucket of the server's own.
-func TestFineHistogramAsRecorded(t *testing.T) {
-	var told, coarse latencyStats
-	if err := json.Unmarshal([]byte(recordedHDR), &told); err != nil {
-		t.Fatal(err)
-	}
-	coarse.Lat.Histogram = told.Lat.Histogram
-	all, err := coarse.buckets()
-	if err != nil {
-		t.Fatal(err)
-	}
-	fine, err := told.buckets()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var least, most uint64 // of the sum
-	for _, b := range all {
-		least, most = least+b.low*b.count, most+b.high*b.count
-		var n uint64
-		for _, f := range fine {
-			if f.low >= b.low && f.low < b.high {
-				n += f.count
-			}
-		}
-		if n != b.count {
-			t.Errorf("%d frames from %d to %d ns: the server's own histogram has %d", n, b.low, b.high, b.count)
-		}
-	}
-	for _, f := range fine {
-		if width := f.high - f.low; width > max(1_000, f.low/1_000) {
-			t.Errorf("bucket from %d to %d ns: want 1 us, or 0.1 %%", f.low, f.high)
-		}
-	}
-	told.correct(1_000) // is no business of the finer histogram
-	l, err := told.latency()
-	if err != nil || l.Count != 2_000 || told.timed() != 2_000 || l.MinNs != 9_000 || l.MaxNs != 24_800_000 {
-		t.Errorf("%+v, %v: want 2000 frames of 9 to 24800 us", l, err)
-	}
-	if l.SumNs < least || l.SumNs > most {
-		t.Errorf("sum of %d ns: the server's own histogram allows %d to %d", l.SumNs, least, most)
-	}
-	var high uint64
-	for index := range l.Buckets {
-		_, top := traffic.BucketBounds(index)
-		high = max(high, top)
-	}
-	if high < 24_800_000 {
-		t.Errorf("the highest bucket ends at %d ns, below the maximum", high)
-	}
-}
-
-// encodeHDR writes counts by index as HdrHistogram does, with 3 digits from 1 on.
-func encodeHDR(counts map[uint64]uint64) string {
-	body := make([]byte, hdrHead)
-	next := uint64(0)
-	put := func(n int64) {
-		u := uint64(n)<<1 ^ uint64(n>>63)
-		for i := range hdrVarBytes {
-			switch {
-			case i == hdrVarBytes-1:
-				body = append(body, byte(u))
-			case u < 0x80:
-				body = append(body, byte(u))
+// hdr encodes the latencies as the server does, in buckets of three digits.
+func (t *fakeTimes) hdr() string {
+	const half = 1024
+	var counts []byte
+	number := func(n int) {
+		for v := uint64(n)<<1 ^ uint64(int64(n)>>63); ; v >>= 7 {
+			if v < 0x80 {
+				counts = append(counts, byte(v))
 				return
-			default:
-				body = append(body, byte(u)|0x80)
 			}
-			u >>= 7
+			counts = append(counts, byte(v)|0x80)
 		}
 	}
-	for _, index := range slices.Sorted(maps.Keys(counts)) {
-		if index > next {
-			put(-int64(index - next))
+	buckets := map[int]int{}
+	for us, n := range t.all {
+		at, within := us, us
+		for block := 1; within >= 2*half; block++ {
+			within >>= 1
+			at = block*half + within
 		}
-		put(int64(counts[index]))
-		next = index + 1
+		buckets[at] += n
 	}
-	binary.BigEndian.PutUint32(body, hdrPlain|hdrWord)
-	binary.BigEndian.PutUint32(body[4:], uint32(len(body)-hdrHead))
-	binary.BigEndian.PutUint32(body[12:], 3)
-	binary.BigEndian.PutUint64(body[16:], 1)
-	return foldHDR(body)
-}
-
-func foldHDR(body []byte) string {
-	var b bytes.Buffer
-	b.Write(binary.BigEndian.AppendUint32(nil, hdrCompressed|hdrWord))
-	b.Write(make([]byte, 4))
-	w := zlib.NewWriter(&b)
-	_, _ = w.Write(body) // into memory
+	next := 0
+	for _, at := range slices.Sorted(maps.Keys(buckets)) {
+		if at > next {
+			number(next - at)
+		}
+		number(buckets[at])
+		next = at + 1
+	}
+	plain := binary.BigEndian.AppendUint32(nil, hdrPlain)
+	for _, field := range []uint32{uint32(len(counts)), 0, 3, 0, 1, 0, 10_000_000, 0, 0} {
+		plain = binary.BigEndian.AppendUint32(plain, field)
+	}
+	plain = append(plain, counts...)
+	var packed bytes.Buffer
+	w := zlib.NewWriter(&packed)
+	_, _ = w.Write(plain) // into memory
 	_ = w.Close()
-	binary.BigEndian.PutUint32(b.Bytes()[4:], uint32(b.Len()-8))
-	return base64.StdEncoding.EncodeToString(b.Bytes())
+	wire := binary.BigEndian.AppendUint32(nil, hdrCompressed)
+	wire = binary.BigEndian.AppendUint32(wire, uint32(packed.Len()))
+	return base64.StdEncoding.EncodeToString(append(wire, packed.Bytes()...))
 }
 
-// The bounds are those of HdrHistogram: 1 us up to 2048, and from there on 1/1024 of
-// each power of two.
-func TestFineBuckets(t *testing.T) {
-	got, err := readHDR(encodeHDR(map[uint64]uint64{0: 1, 1: 300, 1023: 3, 1024: 4, 2047: 5, 2048: 6, 3071: 7, 3072: 1 << 62, 14_000: 9}))
-	want := []bucket{
-		{0, 1_000, 1},
-		{1_000, 2_000, 300},
-		{1_023_000, 1_024_000, 3},
-		{1_024_000, 1_025_000, 4},
-		{2_047_000, 2_048_000, 5},
-		{2_048_000, 2_050_000, 6},
-		{4_094_000, 4_096_000, 7},
-		{4_096_000, 4_100_000, 1 << 62},
-		{7_012_352_000, 7_016_448_000, 9},
+func TestHDRAsRecorded(t *testing.T) {
+	told := latencyStats{}
+	told.Lat.HDR = recordedHDR
+	if err := told.unfold(); err != nil {
+		t.Fatal(err)
 	}
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("%v, %v\nwant %v", got, err, want)
+	l, err := told.latency()
+	if err != nil || l.Count != 112 || l.MinNs != 8_000 || l.MaxNs < 5_804_000 || l.MaxNs > 5_808_000 {
+		t.Errorf("%d frames of %d to %d ns, %v: recorded are 112 of 8 to 5804 us", l.Count, l.MinNs, l.MaxNs, err)
 	}
-	if got, err := readHDR(encodeHDR(nil)); len(got) != 0 || err != nil {
-		t.Errorf("%v, %v of no frame", got, err)
+	var short, long uint64
+	for _, b := range told.exact {
+		switch {
+		case b.low < 10_000:
+			short += b.count
+		case b.low >= 1_000_000 && b.low < 2_000_000:
+			long += b.count
+		}
+	}
+	if short != 3 || long != 12 {
+		t.Errorf("%d frames below 10 us, %d of 1 ms: the server's own histogram has 3 and 12", short, long)
 	}
 }
 
-func TestWhatIsNoFineHistogram(t *testing.T) {
-	head := func(change func(b []byte)) string {
-		b := make([]byte, hdrHead+1)
-		binary.BigEndian.PutUint32(b, hdrPlain)
-		b[7], b[15], b[23] = 1, 3, 1
-		change(b)
-		return foldHDR(b)
+// Buckets are where they were put.
+func TestHDRBounds(t *testing.T) {
+	times := fakeTimes{all: map[int]int{}}
+	for _, us := range []int{0, 1, 1023, 1024, 2047, 2048, 2049, 4095, 4096, 24_239, 999_999, 9_999_999} {
+		times.all[us] += us%3 + 1
 	}
-	if _, err := readHDR(head(func([]byte) {})); err != nil {
-		t.Errorf("one count of none: %v", err)
+	got, err := hdrBuckets(times.hdr())
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, text := range map[string]string{
-		"no base64":       "*",
-		"short":           base64.StdEncoding.EncodeToString([]byte("short")),
-		"another magic":   base64.StdEncoding.EncodeToString(make([]byte, 100)),
-		"not zlib":        base64.StdEncoding.EncodeToString(append(binary.BigEndian.AppendUint32(nil, hdrCompressed), make([]byte, 100)...)),
-		"another version": head(func(b []byte) { b[3]++ }),
-		"no head":         foldHDR(make([]byte, 3)),
-		"length":          head(func(b []byte) { b[7]++ }),
-		"digits":          head(func(b []byte) { b[15] = 6 }),
-		"lowest":          head(func(b []byte) { b[23] = 0 }),
-		"shifted":         head(func(b []byte) { b[11] = 1 }),
-		"cut off":         head(func(b []byte) { b[hdrHead] = 0x80 }),
-	} {
-		if got, err := readHDR(text); !errors.Is(err, errHDR) {
-			t.Errorf("%s: %v, %v: want an error", name, got, err)
+	var frames uint64
+	for us, n := range times.all {
+		in := slices.IndexFunc(got, func(b bucket) bool { return b.low <= uint64(us)*1_000 && uint64(us)*1_000 < b.high })
+		if in < 0 || got[in].high-got[in].low > max(1_000, got[in].low/1_000) || got[in].count < uint64(n) {
+			t.Errorf("%d frames of %d us: not in %v", n, us, got)
+		}
+		frames += uint64(n)
+	}
+	for _, b := range got {
+		frames -= b.count
+	}
+	if frames != 0 {
+		t.Errorf("%d frames too few in %v", frames, got)
+	}
+}
+
+func TestHDRThatIsNone(t *testing.T) {
+	for _, text := range []string{"x", "HISTFAAAAKp4nEWMOw==", recordedHDR[:len(recordedHDR)/2], strings.Repeat("A", 64)} {
+		if _, err := hdrBuckets(text); !errors.Is(err, errHDR) {
+			t.Errorf("%.20s: %v, want %v", text, err, errHDR)
+		}
+	}
+	if b, err := hdrBuckets((&fakeTimes{}).hdr()); err != nil || b == nil || len(b) > 0 {
+		t.Errorf("no frames: %v, %v", b, err)
+	}
+}
+
+// A server that tells every latency needs no time to bring anything up to date.
+func TestEveryLatency(t *testing.T) {
+	f, e := openFake(t, 1_000_000) // all of them
+	f.locked(func() { f.hdr, f.update = true, time.Now().Add(time.Hour) })
+	configure(t, e, ipv4(t, e, 1))
+	for range 2 {
+		m := run(t, e, frames(800, 20_000))
+		l := m.Rx[traffic.RxKey{Stream: 1, Port: "right"}].Latency
+		if l.Count != 800 || l.MinNs != 6_000 || l.MaxNs < 4_321_000 || l.MaxNs > 4_324_000 || len(m.Notes) > 0 {
+			t.Errorf("%d frames of %d to %d ns, notes %v: want 800 of 6 to 4321 us", l.Count, l.MinNs, l.MaxNs, m.Notes)
+		}
+		if mean, want := l.SumNs/l.Count, uint64(6+25+4321+28+300+4321+28+301)*1_000/8; mean < want || mean > want+2_000 {
+			t.Errorf("the mean is %d ns: want %d, or a little more", mean, want)
 		}
 	}
 }

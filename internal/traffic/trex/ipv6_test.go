@@ -178,12 +178,17 @@ func TestRangesOfIPv6(t *testing.T) {
 				configure(t, e, one)
 				exactly(t, run(t, e, frames(n, 5_000)), n)
 				var all seen
-				right := 0
+				right, last := 0, 0
 				frames := sniff(t, e, frames(n, 5_000))
-				for _, b := range frames {
+				for i, b := range frames {
 					if all.look(t, b) {
 						right++
+						continue
 					}
+					if timed == 100 && i-last > 2*n/36 {
+						t.Errorf("timed frames are number %d and %d of %d: want them spread among the others", last, i, n)
+					}
+					last = i
 				}
 				all.all(t, one.Headers)
 				// 1763 frames at 5000 per second take 0.35 s, of which 36 are timed at 100.
@@ -238,4 +243,33 @@ func sniff(t *testing.T, e *Engine, trial traffic.Trial) [][]byte {
 		t.Error(err)
 	}
 	return out
+}
+
+// Of a real server, counted and timed frames share a range: as many frames as there
+// are values have each value once, which is how addresses are learnt.
+func TestEveryValueOnce(t *testing.T) {
+	everyServer(t, false, func(t *testing.T, s suite) {
+		if s.fake != nil {
+			t.Skip("the fake sends no frames")
+		}
+		const n = 500
+		e := s.open(t, 100)
+		one := ipv6(t, e.port("right").mac, func(h *traffic.Headers) {
+			h.DstIPCount, h.SrcPortCount = n, n
+			h.SrcMAC, h.SrcMACCount = traffic.MAC{2, 0, 0, 9}, n
+		})
+		configure(t, e, one)
+		macs := map[traffic.MAC]int{}
+		var all seen
+		for _, b := range sniff(t, e, frames(n, 5_000)) {
+			all.look(t, b)
+			macs[traffic.MAC(b[6:12])]++
+		}
+		all.all(t, one.Headers)
+		for i := range uint32(n) {
+			if mac := one.Headers.SrcMAC.Nth(i); macs[mac] != 1 {
+				t.Errorf("hardware address %d, %v, came %d times: want once", i, mac, macs[mac])
+			}
+		}
+	})
 }

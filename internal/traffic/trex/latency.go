@@ -1,7 +1,6 @@
 package trex
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -15,12 +14,12 @@ type latencyStats struct {
 	Lat struct {
 		// Histogram counts frames by the lower bound of their bucket in microseconds.
 		Histogram map[string]uint64 `json:"histogram"`
-		// HDR is a finer histogram, where the server keeps one, see readHDR.
-		HDR string `json:"hdrh"`
 		// Min and Max in microseconds, of what arrived until the server last brought them
 		// up to date, see latencyLag. Max leaves out what arrived before the first time.
 		Min float64 `json:"total_min"`
 		Max float64 `json:"total_max"`
+		// HDR is every latency, of a server that was started with --hdrh.
+		HDR string `json:"hdrh"`
 	} `json:"lat"`
 	Errors struct {
 		Dropped    uint64 `json:"drp"`
@@ -29,18 +28,15 @@ type latencyStats struct {
 		TooHigh    uint64 `json:"sth"`
 		TooLow     uint64 `json:"stl"`
 	} `json:"er"`
-	// fine are the buckets of HDR.
-	fine []bucket
+	// exact are the buckets of HDR in their order; nil when it is not told.
+	exact []bucket
 }
 
-// UnmarshalJSON reads the finer histogram too.
-func (s *latencyStats) UnmarshalJSON(text []byte) error {
-	type plain latencyStats
-	if err := json.Unmarshal(text, (*plain)(s)); err != nil || s.Lat.HDR == "" {
-		return err
+// unfold reads HDR.
+func (s *latencyStats) unfold() (err error) {
+	if s.Lat.HDR != "" {
+		s.exact, err = hdrBuckets(s.Lat.HDR)
 	}
-	fine, err := readHDR(s.Lat.HDR)
-	s.fine = fine
 	return err
 }
 
@@ -48,11 +44,11 @@ func (s *latencyStats) UnmarshalJSON(text []byte) error {
 // high is not.
 type bucket struct{ low, high, count uint64 }
 
-// buckets reads the finest histogram that there is. In TRex's own, below 10 us is
-// one bucket, and above each power of ten has nine, of its own width.
+// buckets reads a histogram: below 10 us is one bucket, and above each power of
+// ten has nine, of its own width.
 func (s latencyStats) buckets() ([]bucket, error) {
-	if s.Lat.HDR != "" {
-		return s.fine, nil
+	if s.exact != nil {
+		return s.exact, nil
 	}
 	var out []bucket
 	for key, count := range s.Lat.Histogram {
@@ -80,7 +76,7 @@ func (s latencyStats) buckets() ([]bucket, error) {
 // frames of a second and more are in no bucket at all.
 func (s latencyStats) correct(received uint64) {
 	told, ok := s.Lat.Histogram[below10us]
-	if !ok || s.Lat.HDR != "" {
+	if !ok || s.exact != nil {
 		return
 	}
 	delete(s.Lat.Histogram, below10us)
@@ -95,8 +91,8 @@ const below10us = "0"
 
 // timed is how many frames are in the histogram.
 func (s latencyStats) timed() (n uint64) {
-	if s.Lat.HDR != "" {
-		for _, b := range s.fine {
+	if s.exact != nil {
+		for _, b := range s.exact {
 			n += b.count
 		}
 		return n
@@ -107,7 +103,16 @@ func (s latencyStats) timed() (n uint64) {
 	return n
 }
 
-// greatest is the longest latency. The server's maximum is of the frames that
+// extremes are the shortest and the longest latency: of all frames where each is
+// told, and otherwise as the server keeps them.
+func (s latencyStats) extremes(all []bucket) (least, greatest uint64) {
+	if len(s.exact) > 0 {
+		return s.exact[0].low, s.exact[len(s.exact)-1].high - uint64(time.Microsecond)
+	}
+	return nanoseconds(s.Lat.Min), s.greatest(all)
+}
+
+// greatest is the longest latency as the server keeps it. The server's maximum is of the frames that
 // arrived after its first half second or so, in a short trial of none: where the
 // histogram has longer ones, it is the upper end of the highest bucket. Within
 // that bucket the maximum may be too low.
@@ -128,14 +133,15 @@ func (s latencyStats) greatest(all []bucket) uint64 {
 // latency turns what the server tells into nanoseconds. The count and minimum are
 // as told, of frames that each lie in a bucket: the sum takes them at the bucket's
 // middle, and the finer buckets have them at its upper end, so that no percentile
-// is told too short. The server's average changes while nothing
-// arrives and its jitter is smoothed (RFC 3550), so neither is used.
+// is told too short. The server's average changes while nothing arrives and its
+// jitter is smoothed (RFC 3550), so neither is used.
 func (s latencyStats) latency() (traffic.Latency, error) {
 	all, err := s.buckets()
 	if err != nil {
 		return traffic.Latency{}, err
 	}
-	l := traffic.Latency{MinNs: nanoseconds(s.Lat.Min), MaxNs: s.greatest(all)}
+	l := traffic.Latency{}
+	l.MinNs, l.MaxNs = s.extremes(all)
 	for _, b := range all {
 		if b.count == 0 {
 			continue

@@ -73,7 +73,7 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 // settled reads the counters once the latency in them is final. Who let the
 // frames settle has waited long enough already.
 func (e *Engine) settled(ctx context.Context, t *trial) (counters, error) {
-	if t.timed() {
+	if t.lags() {
 		passed := e.clock.Now().Sub(t.begin)
 		for _, s := range t.senders {
 			if err := e.clock.Sleep(ctx, s.took+latencyLag-passed); err != nil {
@@ -111,10 +111,11 @@ func (e *Engine) correct(t *trial, now counters) bool {
 	return complete
 }
 
-// timed says whether frames are timed in a trial.
-func (t *trial) timed() bool {
+// lags says whether frames are timed in a trial of which the server does
+// not tell every latency.
+func (t *trial) lags() bool {
 	for _, s := range t.parts() {
-		if s.rule == ruleLatency {
+		if s.rule == ruleLatency && t.base.of(s).exact == nil {
 			return true
 		}
 	}
@@ -162,9 +163,7 @@ func (e *Engine) received(t *trial, s sending, now counters, m *traffic.Measurem
 			continue
 		}
 		c := traffic.RxCount{Received: n}
-		// Latency is told per stream, not per port: with several receivers it is
-		// nobody's.
-		if probe, ok := s.probe(); ok && len(s.RxPorts) == 1 {
+		if probe, ok := s.probe(); ok {
 			told := now.of(probe)
 			latency, err := told.latency()
 			if err != nil {

@@ -54,6 +54,12 @@ func phases(n int) []phase {
 	return out
 }
 
+// timeable says whether the latency of a stream would be somebody's: the server
+// tells it of a stream, not of a port, and of its own ports only.
+func (e *Engine) timeable(s stream) bool {
+	return e.options.TimedFramesPerSecond > 0 && len(s.RxPorts) == 1 && e.port(s.RxPorts[0]) != nil
+}
+
 // split makes the parts of a stream that sends n frames under a load in a trial of
 // duration d, with perSecond frames timed. fast is the percentage of line rate that
 // stands for as fast as it can.
@@ -64,7 +70,7 @@ func (s *stream) split(load traffic.Load, n uint64, d time.Duration, perSecond i
 	} else {
 		rest.rate = pps(frame.FramesPerSecond(load.Rate))
 	}
-	if !ph.timed || perSecond <= 0 {
+	if !ph.timed {
 		return []part{rest}
 	}
 	probe := rest

@@ -167,3 +167,21 @@ func TestPartsShareARange(t *testing.T) {
 		t.Errorf("after 1000 frames of 3 addresses they are %x: want those of %x from the second on", got, words)
 	}
 }
+
+// What many receive is not timed, as the server would not say who was late, and
+// neither is what a port of another server receives.
+func TestTimedAtOnePort(t *testing.T) {
+	_, e := openFake(t, 1_000)
+	for name, c := range map[string]struct {
+		ports []string
+		want  int
+	}{"one": {[]string{"right"}, 2}, "many": {[]string{"left", "right"}, 1}, "another server's": {[]string{"elsewhere"}, 1}, "none": {nil, 1}} {
+		s := ipv4(t, e, 1)
+		s.RxPorts = c.ports
+		configure(t, e, s)
+		next, _, err := e.plan(frames(10_000, 10_000))
+		if err != nil || len(next.parts()) != c.want {
+			t.Errorf("%s: %d parts, %v: want %d", name, len(next.parts()), err, c.want)
+		}
+	}
+}

@@ -246,6 +246,7 @@ func TestOfferedLoad(t *testing.T) {
 		if offered := float64(tx.Sent) / m.TxTime.Seconds(); offered > float64(rate) {
 			t.Errorf("offered %.0f frames/s in %v, more than the %d intended", offered, m.TxTime, rate)
 		}
+		t.Logf("sent %d of %d in %v", tx.Sent, tx.Intended, m.TxTime)
 		short := tx.Sent < tx.Intended
 		noted := len(m.Notes) > 0 && m.Notes[0].Kind == traffic.NoteUnsent
 		if short && (tx.Intended-tx.Sent)*unsentShare > tx.Intended && !noted {
@@ -302,5 +303,20 @@ func TestBothWays(t *testing.T) {
 		if len(m.Misdelivered) > 0 {
 			t.Errorf("misdelivered %v: want none", m.Misdelivered)
 		}
+	})
+}
+
+// Ranges, of which that of hardware addresses is a list, lose no frame, and those
+// to foreign addresses are taken.
+func TestRangesArrive(t *testing.T) {
+	everyServer(t, false, func(t *testing.T, s suite) {
+		e := s.open(t, 0)
+		wide := ipv4(t, e, 1)
+		wide.Headers.SrcMACCount, wide.Headers.DstMACCount = 1_000, 64
+		wide.Headers.SrcIPCount, wide.Headers.DstPortCount = 100, 8_000
+		configure(t, e, wide)
+		exactly(t, run(t, e, frames(8_000, 20_000)), 8_000)
+		configure(t, e, ipv4(t, e, 1)) // and back
+		exactly(t, run(t, e, frames(1_000, 20_000)), 1_000)
 	})
 }

@@ -109,6 +109,7 @@ func (e *Engine) plan(t traffic.Trial) (*trial, []call, error) {
 	next := &trial{Trial: t}
 	fast := map[string]int{}
 	var sends []stream
+	var timeable []int // the indices of those
 	for _, one := range e.streams {
 		load, ok := t.Loads[one.ID]
 		if !ok {
@@ -117,12 +118,18 @@ func (e *Engine) plan(t traffic.Trial) (*trial, []call, error) {
 		if err := checkLoad(one.ID, load, t.Duration); err != nil {
 			return nil, nil, err
 		}
+		if e.timeable(one) {
+			timeable = append(timeable, len(sends))
+		}
 		sends = append(sends, one)
 		if load.Max {
 			fast[one.TxPort]++
 		}
 	}
-	phases := phases(len(sends))
+	ofSends := make([]phase, len(sends))
+	for i, ph := range phases(len(timeable)) {
+		ofSends[timeable[i]] = ph
+	}
 	var calls []call
 	for _, p := range e.ports {
 		s := &sender{port: p}
@@ -133,7 +140,7 @@ func (e *Engine) plan(t traffic.Trial) (*trial, []call, error) {
 			load := t.Loads[one.ID]
 			own := sending{stream: one, intended: intended(load, t.Duration)}
 			s.expect = max(s.expect, expected(load, own.intended, t.Duration))
-			own.parts = one.split(load, own.intended, t.Duration, e.options.TimedFramesPerSecond, phases[i], 100/float64(max(1, fast[p.Name])))
+			own.parts = one.split(load, own.intended, t.Duration, e.options.TimedFramesPerSecond, ofSends[i], 100/float64(max(1, fast[p.Name])))
 			s.open = s.open || own.open()
 			for _, part := range own.parts {
 				add, err := part.add(p)
