@@ -43,7 +43,8 @@ func newAgentCommand() *cobra.Command {
 		Short: "Own the test ports of a pod, and drive them for a runner",
 		Long: `Own the test ports of a pod, and drive them for a runner over gRPC with mutual
 TLS. It listens once it holds all ports; sending stops when the runner is gone.
-It ends on SIGTERM and gives the interfaces back as it found them.
+It ends on SIGTERM and gives the interfaces back as it found them. Where the
+configuration names a TRex server, that holds the ports and the agent drives it.
 
 Exit codes: 0 when told to end, 1 otherwise.`,
 		Args: cobra.NoArgs,
@@ -57,7 +58,7 @@ Exit codes: 0 when told to end, 1 otherwise.`,
 	cmd.Flags().StringVar(&o.tls, "tls", pki.DirDefault, "directory with ca.crt, tls.crt and tls.key")
 	cmd.Flags().StringVar(&o.listen, "listen", ":"+strconv.Itoa(agent.Port), "address to listen at")
 	cmd.Flags().StringVar(&o.controller, "controller", "", "name in the certificate of the one runner that may drive the ports (required)")
-	cmd.Flags().DurationVar(&o.interfaceTimeout, "interface-timeout", 30*time.Second, "how long to wait for the interfaces to appear")
+	cmd.Flags().DurationVar(&o.interfaceTimeout, "interface-timeout", 30*time.Second, "how long to wait for the interfaces to appear, or for the TRex server that has them")
 	_ = cmd.MarkFlagRequired("controller")
 	return cmd
 }
@@ -108,20 +109,21 @@ func serveAgent(ctx context.Context, o agentOptions, engine traffic.Generator, s
 	return serve(listener, server)
 }
 
-// openPorts waits for the interfaces and takes them.
+// openPorts waits for the interfaces, or for the server that has them, and takes them.
 func openPorts(ctx context.Context, config agent.Config, timeout time.Duration) (traffic.Generator, error) {
+	if config.TRex != nil {
+		return openTRexPorts(ctx, config, timeout)
+	}
 	options := xdp.Options{Host: config.Node}
 	var names []string
 	for _, p := range config.Ports {
-		port := xdp.Port{Name: p.Name, Interface: p.Interface, SpeedBitsPerSecond: p.SpeedBitsPerSecond}
-		for _, text := range p.Addresses {
-			prefix, err := netip.ParsePrefix(text)
-			if err != nil {
-				return nil, fmt.Errorf("port %s: address %q: %w", p.Name, text, err)
-			}
-			port.Addresses = append(port.Addresses, prefix)
+		prefixes, err := addressesOf(p)
+		if err != nil {
+			return nil, err
 		}
-		options.Ports = append(options.Ports, port)
+		options.Ports = append(options.Ports, xdp.Port{
+			Name: p.Name, Interface: p.Interface, SpeedBitsPerSecond: p.SpeedBitsPerSecond, Addresses: prefixes,
+		})
 		names = append(names, p.Interface)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -130,6 +132,19 @@ func openPorts(ctx context.Context, config agent.Config, timeout time.Duration) 
 		return nil, hint.With(err, "check the ports' attachments in the TestBed, and that nobody else uses these interfaces")
 	}
 	return xdp.New(options)
+}
+
+// addressesOf parses the addresses of a port.
+func addressesOf(p agent.PortConfig) ([]netip.Prefix, error) {
+	var prefixes []netip.Prefix
+	for _, text := range p.Addresses {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("port %s: address %q: %w", p.Name, text, err)
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return prefixes, nil
 }
 
 // readJSON reads a file that NoDrop wrote; what it does not know is an error,

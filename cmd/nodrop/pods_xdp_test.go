@@ -119,13 +119,19 @@ func interfaceState(t *testing.T) map[string]string {
 // traffic pod has.
 func startConfined(t *testing.T, args ...string) *process {
 	t.Helper()
+	return startWith(t, "-all,+net_admin,+net_raw,+bpf,+perfmon", args...)
+}
+
+// startWith starts a process with these capabilities, as setpriv names them.
+func startWith(t *testing.T, capabilities string, args ...string) *process {
+	t.Helper()
 	setpriv, err := exec.LookPath("setpriv")
 	if err != nil {
 		t.Fatal("setpriv is needed to take rights away: install util-linux")
 	}
 	p := prepare(t, "nodrop", args...)
 	p.cmd.Args = append([]string{
-		setpriv, "--bounding-set=-all,+net_admin,+net_raw,+bpf,+perfmon", "--inh-caps=-all", "--no-new-privs", p.cmd.Path,
+		setpriv, "--bounding-set=" + capabilities, "--inh-caps=-all", "--no-new-privs", p.cmd.Path,
 	}, args...)
 	p.cmd.Path = setpriv
 	p.begin()

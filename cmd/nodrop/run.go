@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/signal"
 	"syscall"
 	"time"
@@ -22,7 +23,7 @@ import (
 func newRunCommand() *cobra.Command {
 	var out output
 	var files []string
-	var pace float64
+	var with benchOptions
 	var calibrationFile string
 	cmd := &cobra.Command{
 		Use:   "run -f FILE [NAME]",
@@ -33,7 +34,8 @@ looked for in the files given, and in the other manifests beside them.
 
 With the engine xdp a device of containerlab is replaced by a Linux router, or by
 a bridge when the ports have no gateways, in a network namespace that is made for
-the run and vanishes with it. This needs root.
+the run and vanishes with it. This needs root. The engine trex does the same, and
+starts a TRex server in software mode, which it needs the directory of.
 
 The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 4 Aborted (also when interrupted), 5 Error; 1 when it could not begin.`,
@@ -42,8 +44,9 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 		Args: cobra.MaximumNArgs(1),
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory with manifests, - for stdin; may be repeated")
-	cmd.Flags().Float64Var(&pace, "sim-pace", 0, "with the engine sim, how many simulated seconds pass in a real one (0: a trial takes no time)")
+	cmd.Flags().Float64Var(&with.pace, "sim-pace", 0, "with the engine sim, how many simulated seconds pass in a real one (0: a trial takes no time)")
 	cmd.Flags().StringVar(&calibrationFile, "calibration", "", "result (-o json) of a benchmark on a bed with device backToBack, which says what the tester does by itself")
+	cmd.Flags().StringVar(&with.trexDir, "trex", os.Getenv(trexDirEnv), "with the engine trex, directory of the TRex server, which holds _t-rex-64; $"+trexDirEnv+" without it")
 	out.addFlags(cmd, report.Formats())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(files) == 0 {
@@ -75,7 +78,7 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 		if err != nil {
 			return err
 		}
-		bench, err := newBench(bundle, calibration, pace)
+		bench, err := newBench(bundle, calibration, with)
 		if err != nil {
 			return err
 		}

@@ -28,17 +28,27 @@ type bench struct {
 	closers []func() error
 }
 
-// newBench makes the bed. The engine xdp moves the process into a network
+// benchOptions are for one engine each.
+type benchOptions struct {
+	// pace of the engine sim.
+	pace float64
+	// trexDir holds the server of the engine trex; empty when none was named.
+	trexDir string
+}
+
+// newBench makes the bed. The engines xdp and trex move the process into a network
 // namespace of its own first, which executes the program anew. The calibration may
-// be nil. Pace is for the engine sim.
-func newBench(bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, pace float64) (*bench, error) {
+// be nil.
+func newBench(bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, o benchOptions) (*bench, error) {
 	b := &bench{config: runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Calibration: calibration}}
 	var err error
 	switch kind := bundle.Bed.Spec.Engine.Kind; kind {
 	case v1alpha1.EngineSim:
-		err = b.simulate(pace, bundle.Tables)
+		err = b.simulate(o.pace, bundle.Tables)
 	case v1alpha1.EngineXDP:
-		err = b.isolate()
+		err = b.openXDP()
+	case v1alpha1.EngineTRex:
+		err = b.openTRex(o.trexDir)
 	default:
 		err = fmt.Errorf("engine %q of TestBed %s cannot run without a cluster", kind, bundle.Bed.Name)
 	}

@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// ErrInterrupted says that an engine lost the trial in hand: its agent
-// restarted, or the connection to it broke. What was counted is void; the caller
-// configures the streams again and repeats the trial.
+// ErrInterrupted says that an engine lost the trial in hand: its agent restarted,
+// the connection to it broke, or the server that it drives is gone. What was counted
+// is void; the caller configures the streams again and repeats the trial.
 var ErrInterrupted = errors.New("the trial was interrupted")
 
 // ErrLost says that an engine is gone and did not come back in time: the run

@@ -29,6 +29,8 @@ type Options struct {
 	User string
 	// Force takes ports away from others.
 	Force bool
+	// Host is the name of the machine, for the report; the server's when empty.
+	Host string
 }
 
 // Port is a port of the server.
@@ -37,6 +39,9 @@ type Port struct {
 	Name string
 	// Index of the port at the server.
 	Index int
+	// Interface behind the port, for the report; what the server says of it when empty,
+	// which of packet sockets is nothing.
+	Interface string
 	// Addresses of the port. Once a neighbour of IPv4 is resolved, the server
 	// answers ARP for the one in its prefix.
 	Addresses []netip.Prefix
@@ -107,20 +112,28 @@ func (e *Engine) open(ctx context.Context) error {
 func (e *Engine) Info(context.Context) (traffic.Info, error) {
 	info := traffic.Info{
 		Engine:       "trex",
-		Detail:       fmt.Sprintf("TRex %s, stateless, %d transmit cores; frames are counted by a mark in the IP header", e.version.Version, e.system.Cores),
-		Hosts:        []traffic.Host{{Name: e.system.Hostname, CPU: e.system.CoreType, CPUs: e.system.Cores}},
+		Detail:       fmt.Sprintf("TRex %s, stateless, %s; frames are counted by a mark in the IP header", e.version.Version, transmitCores(e.system.Cores)),
+		Hosts:        []traffic.Host{{Name: cmp.Or(e.options.Host, e.system.Hostname), CPU: e.system.CoreType, CPUs: e.system.Cores}},
 		Capabilities: capabilities(e.ports, e.options.TimedFramesPerSecond),
 	}
 	for _, p := range e.ports {
-		name := p.PCI
+		name := cmp.Or(p.Interface, p.PCI)
 		if p.Virtual {
-			name = p.Description
+			name = cmp.Or(p.Interface, p.Description)
 		}
 		info.Ports = append(info.Ports, traffic.PortInfo{
 			Name: p.Name, Interface: name, Driver: p.Driver, MAC: p.mac, Notes: p.notes(e.options.TimedFramesPerSecond > 0),
 		})
 	}
 	return info, nil
+}
+
+// transmitCores counts the processors that send.
+func transmitCores(n int) string {
+	if n == 1 {
+		return "1 transmit core"
+	}
+	return fmt.Sprintf("%d transmit cores", n)
 }
 
 // Configure implements traffic.Generator. The server gets the streams at the

@@ -22,8 +22,9 @@ type fakePort struct {
 	src, dst    string
 	sending     bool
 	run         *fakeRun
-	ended       time.Time
-	streams     map[int]*fakeStream
+	// tells is when the state tells that a run has ended.
+	tells   time.Time
+	streams map[int]*fakeStream
 	// filters are still those of an earlier run, as remove_rx_filters was not called.
 	filters bool
 	// ring holds frames, by group, that arrived but were not counted yet.
@@ -39,7 +40,7 @@ func newFakePort(index int) *fakePort {
 
 func (p *fakePort) state() string {
 	switch {
-	case p.sending:
+	case p.sending || time.Now().Before(p.tells):
 		return "TX"
 	case len(p.streams) > 0:
 		return "STREAMS"

@@ -67,12 +67,13 @@ func (f *fakeServer) stop(p *fakePort, _ map[string]any) (any, *fakeError) {
 	if p.sending {
 		f.end(p)
 	}
+	p.tells = time.Time{}
 	return map[string]any{}, nil
 }
 
 // end ends a run; what is left over stays in the ring of the other port.
 func (f *fakeServer) end(p *fakePort) {
-	p.sending, p.ended = false, time.Now()
+	p.sending, p.tells = false, time.Now().Add(f.late)
 	peer := f.ports[1-p.index]
 	for _, s := range p.streams {
 		n := min(f.leftover, s.received)

@@ -25,6 +25,19 @@ func (f *fakeServer) locked(change func()) {
 	change()
 }
 
+// A port tells its end late; the time of sending ends with the last frame that was
+// counted.
+func TestEndIsToldLate(t *testing.T) {
+	f, e := openFake(t, 0)
+	f.late = time.Second
+	configure(t, e, ipv4(t, e, 1))
+	m := run(t, e, frames(1_000, 20_000))
+	exactly(t, m, 1_000)
+	if told := f.ports[0].tells.Sub(e.trial.begin); m.TxTime == 0 || m.TxTime >= told {
+		t.Errorf("sending took %v: want less than %v, after which the port told its end", m.TxTime, told)
+	}
+}
+
 // What an earlier trial left in the rings is not counted in the next one.
 func TestLeftoversAreDrained(t *testing.T) {
 	f, e := openFake(t, 0)

@@ -45,9 +45,17 @@ type sender struct {
 	open bool
 	// expect is how long the sending takes when the port keeps up.
 	expect time.Duration
-	// done says that the port no longer sends, and took is how long it did.
+	// done says that the port no longer sends, and took is how long it did; 0 while it
+	// is not known.
 	done bool
 	took time.Duration
+}
+
+// over notes when the port was found to have sent its last frame, the first time.
+func (s *sender) over(after time.Duration) {
+	if s.took == 0 {
+		s.took = after
+	}
 }
 
 // Start implements traffic.Generator.
@@ -197,6 +205,9 @@ func (e *Engine) Wait(ctx context.Context) error {
 	}
 	t := e.trial
 	for {
+		if err := e.count(ctx, t); err != nil {
+			return err
+		}
 		left := pollMax
 		sending := false
 		for _, s := range t.senders {
@@ -248,6 +259,26 @@ func expected(load traffic.Load, n uint64, d time.Duration) time.Duration {
 	return load.Delay + time.Duration(min(seconds*float64(time.Second), math.MaxInt64/2))
 }
 
+// count looks for the last frames. The counters have a frame within 2 ms, while the
+// state of a port tells its end some 20 ms late.
+func (e *Engine) count(ctx context.Context, t *trial) error {
+	now, err := e.counters(ctx, t.parts())
+	if err != nil {
+		return err
+	}
+	after := e.clock.Now().Sub(t.begin)
+	for _, s := range t.senders {
+		missing := s.open // only time ends it
+		for _, one := range s.streams {
+			missing = missing || one.sent(now, t.base, s.port) < one.intended
+		}
+		if !missing {
+			s.over(after)
+		}
+	}
+	return nil
+}
+
 // poll asks whether a port still sends.
 func (e *Engine) poll(ctx context.Context, t *trial, s *sender) error {
 	now, err := e.status(ctx, s.port)
@@ -255,7 +286,8 @@ func (e *Engine) poll(ctx context.Context, t *trial, s *sender) error {
 		return err
 	}
 	if now.State != stateSending {
-		s.done, s.took = true, e.clock.Now().Sub(t.begin)
+		s.done = true
+		s.over(e.clock.Now().Sub(t.begin))
 	}
 	return nil
 }
@@ -268,7 +300,8 @@ func (e *Engine) halt(ctx context.Context, t *trial, s *sender) error {
 		}
 		return err
 	}
-	s.done, s.took = true, e.clock.Now().Sub(t.begin)
+	s.done = true
+	s.over(e.clock.Now().Sub(t.begin))
 	return nil
 }
 

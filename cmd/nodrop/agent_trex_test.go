@@ -1,0 +1,30 @@
+//go:build !standalone
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"nodrop.dev/nodrop/internal/traffic/agent"
+)
+
+// An agent that waits for its TRex server in vain says what it waited for.
+func TestAgentWithoutItsTRexServer(t *testing.T) {
+	l := newPodLab(t)
+	tests := map[string]struct{ endpoint, want string }{
+		"nobody there": {"tcp://" + freeAddress(t), "waiting 300ms for the TRex server: "},
+		"no address":   {"loopback", "waiting 300ms for the TRex server: "},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			config := agent.Config{Node: "n", Ports: []agent.PortConfig{{Name: "p1"}}, TRex: &agent.TRexConfig{Endpoint: test.endpoint, TimedFramesPerSecond: 1}}
+			p := start(t, "agent", "--config", l.json("agent.json", config), "--tls", l.secret("tls", l.pki.Agents[0].Data()),
+				"--controller", "x", "--interface-timeout", "300ms")
+			p.wants(exitUse, "", test.want)
+			if hint := "hint: the log of the container beside this one"; !strings.Contains(p.stderr.String(), hint) {
+				t.Errorf("stderr lacks %q:\n%s", hint, &p.stderr)
+			}
+		})
+	}
+}

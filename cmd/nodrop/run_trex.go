@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/traffic/trex"
+	"nodrop.dev/nodrop/internal/traffic/trex/server"
+)
+
+const (
+	// trexDirEnv names the directory of the TRex server where --trex does not.
+	trexDirEnv = "NODROP_TREX_DIR"
+	// trexRPCPort is where the server answers, in the namespace of the run.
+	trexRPCPort = 4501
+	// trexStartTimeout bounds the start of the server, which takes some seconds.
+	trexStartTimeout = time.Minute
+	// trexBinary is the server, without the scripts around it.
+	trexBinary = "_t-rex-64"
+	// defaultRingFrames and defaultTimedFrames are engine.trex.software.ringFrames and
+	// engine.trex.timedFramesPerSecond without them.
+	defaultRingFrames, defaultTimedFrames = 16384, 1000
+)
+
+// openTRex starts a TRex server in software mode on the tester's ends of a device
+// in a network namespace, and opens the engine trex on it.
+func (b *bench) openTRex(dir string) error {
+	bed := &b.config.Bed
+	if bed.Spec.Engine.TRex.HugePages != nil {
+		return hint.With(fmt.Errorf("engine.trex.hugePages of TestBed %s is for DPDK on the network cards of a cluster's nodes", bed.Name),
+			"apply the manifests to the cluster, or give engine: {kind: trex, trex: {software: {}}}, which sends through packet sockets")
+	}
+	dir, err := trexDir(dir)
+	if err != nil {
+		return err
+	}
+	ports, err := b.isolate("makes network namespaces and opens packet sockets")
+	if err != nil {
+		return err
+	}
+	// An interruption must not leave the server behind, which is a process of its own.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, trexStartTimeout, fmt.Errorf("it took longer than %s", trexStartTimeout))
+	defer cancel()
+	settings := bed.Spec.Engine.TRex
+	c := server.Config{Dir: dir, RPCPort: trexRPCPort, Software: &server.Software{RingFrames: int(ptr.Deref(settings.Software.RingFrames, defaultRingFrames))}}
+	options := trex.Options{TimedFramesPerSecond: int(ptr.Deref(settings.TimedFramesPerSecond, defaultTimedFrames))}
+	options.Host, _ = os.Hostname()
+	for i, p := range ports {
+		c.Ports = append(c.Ports, server.Port{Name: p.Name, Interface: p.Name})
+		options.Ports = append(options.Ports, trex.Port{Name: p.Name, Index: i, Interface: p.Name, Addresses: p.HostAddresses(&b.config.Profile)})
+	}
+	s, err := server.Start(ctx, c, server.Options{})
+	if err != nil {
+		return fmt.Errorf("starting the TRex server in %s: %w", dir, err)
+	}
+	// One that ended by itself says why.
+	b.closers = append(b.closers, func() error { return errors.Join(s.Err(), s.Close()) })
+	options.Endpoint = s.Endpoint()
+	engine, err := trex.New(ctx, options)
+	if err != nil {
+		return fmt.Errorf("opening the engine trex: %w", err)
+	}
+	b.prepared(b.config, engine)
+	return nil
+}
+
+// trexDir checks that a directory has the server's binary.
+func trexDir(dir string) (string, error) {
+	const advice = "unpack a release of TRex (v3.08) and name its directory: sudo nodrop run --trex DIR ...; docs/cli.md says where to get it"
+	if dir == "" {
+		return "", hint.With(errors.New("the engine trex needs a TRex server, and no directory of one was given"), advice)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("looking for the TRex server: %w", err)
+	}
+	info, err := os.Stat(filepath.Join(dir, trexBinary))
+	switch {
+	case err != nil:
+		return "", hint.With(fmt.Errorf("looking for the TRex server: %w", err), advice)
+	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
+		return "", hint.With(fmt.Errorf("%s cannot be executed", filepath.Join(dir, trexBinary)), advice)
+	}
+	return dir, nil
+}
