@@ -12,6 +12,17 @@ const (
 	trexTimedFramesPerSecond = 1000
 )
 
+// TRexMode is the mode of a bed's TRex servers; empty with other engines.
+func (e *Engine) TRexMode() TRexMode {
+	switch {
+	case e.TRex == nil:
+		return ""
+	case e.TRex.Software != nil:
+		return TRexInSoftware
+	}
+	return TRexOnCards
+}
+
 // What the containers of a traffic pod with TRex request of a node's processors, in
 // thousandths.
 const (

@@ -43,6 +43,19 @@ type TRexEngine struct {
 	TimedFramesPerSecond *int32 `json:"timedFramesPerSecond,omitempty"`
 }
 
+// TRexMode says how a TRex server reaches the interfaces. What a tester does in one
+// mode says nothing about the other.
+//
+// +kubebuilder:validation:Enum=Cards;Software
+type TRexMode string
+
+const (
+	// TRexOnCards is DPDK on network cards, with huge pages.
+	TRexOnCards TRexMode = "Cards"
+	// TRexInSoftware is packet sockets on any interface.
+	TRexInSoftware TRexMode = "Software"
+)
+
 // TRexHugePages are huge pages of the node.
 type TRexHugePages struct {
 	// pageSize is the size of one page: 2Mi or 1Gi.
