@@ -96,8 +96,9 @@ func unequippedNode(w *world) {
 }
 
 func unknownTemplate(w *world) {
-	w.offers(w.newNode("spare-1"), "cpu", "8", "hugepages-1Gi", "4Gi")
+	w.offers(w.newNode("spare-1"), "cpu", "2")
 	bed := equipped("claims")
+	bed.Spec.Engine.TRex = &v1alpha1.TRexEngine{Image: "trex:test", Software: &v1alpha1.TRexSoftware{}}
 	for i := range bed.Spec.Ports {
 		bed.Spec.Ports[i].Attachment = &v1alpha1.Attachment{ResourceClaim: &v1alpha1.ResourceClaimAttachment{TemplateName: "dut"}}
 	}

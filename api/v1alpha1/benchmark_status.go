@@ -231,16 +231,17 @@ type ResultRow struct {
 	// lost frames: sent and never received, at each port that should have.
 	// +optional
 	Lost int64 `json:"lost"`
-	// duplicate frames.
+	// duplicate frames; absent when the engine does not tell them from others.
 	// +optional
-	Duplicate int64 `json:"duplicate"`
-	// reordered frames (RFC 4737).
+	Duplicate *int64 `json:"duplicate,omitempty"`
+	// reordered frames (RFC 4737); absent when the engine does not know the order.
 	// +optional
-	Reordered int64 `json:"reordered"`
+	Reordered *int64 `json:"reordered,omitempty"`
 	// outOfSequence frames in an older count: those whose number does not follow
-	// that of the frame received before them.
+	// that of the frame received before them. Absent when the engine does not know the
+	// order.
 	// +optional
-	OutOfSequence int64 `json:"outOfSequence,omitempty"`
+	OutOfSequence *int64 `json:"outOfSequence,omitempty"`
 	// lossPPM is the share of lost frames among the sent ones in parts per million,
 	// rounded half up but never to 0; absent where a method does not ask for it.
 	// +optional

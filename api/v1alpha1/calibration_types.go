@@ -51,6 +51,10 @@ type CalibrationStatus struct {
 	// engine that sent and received.
 	// +required
 	Engine EngineKind `json:"engine"`
+	// engineMode is how the engine trex reached the interfaces: Cards, by DPDK, or
+	// Software, by packet sockets; absent with other engines.
+	// +optional
+	EngineMode TRexMode `json:"engineMode,omitempty"`
 	// nodropVersion is the version of NoDrop.
 	// +required
 	NoDropVersion string `json:"nodropVersion"`

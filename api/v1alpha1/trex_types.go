@@ -15,8 +15,9 @@ type TRexEngine struct {
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
 	// cpus is how many processors each TRex server has for itself, 3 to 256: one
-	// directs, one receives what is timed, the others send. 4 without it; 2 are
-	// enough with software.
+	// directs, one receives what is timed, the others send. Without it 4; with
+	// software none, and the server shares the processors of the node with others. 2
+	// are enough with software.
 	// +optional
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=256
@@ -41,6 +42,19 @@ type TRexEngine struct {
 	// +kubebuilder:validation:Maximum=100000
 	TimedFramesPerSecond *int32 `json:"timedFramesPerSecond,omitempty"`
 }
+
+// TRexMode says how a TRex server reaches the interfaces. What a tester does in one
+// mode says nothing about the other.
+//
+// +kubebuilder:validation:Enum=Cards;Software
+type TRexMode string
+
+const (
+	// TRexOnCards is DPDK on network cards, with huge pages.
+	TRexOnCards TRexMode = "Cards"
+	// TRexInSoftware is packet sockets on any interface.
+	TRexInSoftware TRexMode = "Software"
+)
 
 // TRexHugePages are huge pages of the node.
 type TRexHugePages struct {

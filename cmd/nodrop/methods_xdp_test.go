@@ -86,7 +86,7 @@ func TestRunMethodsOverRouter(t *testing.T) {
 		}
 	}
 	for _, row := range rows[v1alpha1.MethodOrdering] {
-		if o := row.Ordering; o == nil || (o.ReorderedPPM > 0) != (row.Reordered > 0) || row.Reordered > 0 && o.OnsetPPM == 0 {
+		if o := row.Ordering; o == nil || (o.ReorderedPPM > 0) != (*row.Reordered > 0) || *row.Reordered > 0 && o.OnsetPPM == 0 {
 			t.Errorf("order of %d B: %+v", row.FrameSize, o)
 		}
 	}

@@ -115,7 +115,25 @@ func TestDoubt(t *testing.T) {
 			u.Bed.Spec.Calibration.MaxAge = &metav1.Duration{Duration: time.Hour}
 			u.Time = noon.Add(90 * time.Minute)
 		}, "was 1 hour old, more than spec.calibration.maxAge, 1h0m0s"},
-		"another engine":     {func(u *Use) { u.Calibration.Engine = v1alpha1.EngineSim }, "with the engine sim, and this bed has xdp"},
+		"another engine": {func(u *Use) { u.Calibration.Engine = v1alpha1.EngineSim }, "with the engine sim, and this bed has xdp"},
+		"cards after software": {func(u *Use) {
+			u.Calibration.Engine, u.Calibration.EngineMode = v1alpha1.EngineTRex, v1alpha1.TRexInSoftware
+			u.Bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{HugePages: &v1alpha1.TRexHugePages{}}}
+		}, "with the engine trex in software, and this bed has trex on cards: give both the same engine"},
+		"software after cards": {func(u *Use) {
+			u.Calibration.Engine, u.Calibration.EngineMode = v1alpha1.EngineTRex, v1alpha1.TRexOnCards
+			u.Bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}}
+		}, "with the engine trex on cards, and this bed has trex in software: give both the same engine"},
+		"software of both": {func(u *Use) {
+			loops := loops()
+			loops.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}}
+			u.Bed.Spec.Engine = loops.Spec.Engine
+			u.Calibration = Of(loops, "team/calibrate", noon, "v0.3.1", []v1alpha1.ResultRow{row(v1alpha1.MethodThroughput, 64, 1, 1)})
+		}, ""},
+		"a mode that nobody told": {func(u *Use) {
+			u.Calibration.Engine = v1alpha1.EngineTRex
+			u.Bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}}
+		}, "with the engine trex, and this bed has trex in software"},
 		"another version":    {func(u *Use) { u.Version = "v0.4.0" }, "with NoDrop v0.3.1, and this is v0.4.0"},
 		"an unknown version": {func(u *Use) { u.Version = "devel" }, "this is devel"},
 		"another frame size": {func(u *Use) { u.FrameSizes = append(u.FrameSizes, 9000) }, "has no frames of 9000 bytes"},

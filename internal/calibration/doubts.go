@@ -96,10 +96,24 @@ func Age(d time.Duration) string {
 }
 
 func ofAnotherEngine(u Use) string {
-	if u.Calibration.Engine == u.Bed.Spec.Engine.Kind {
+	theirs, own := EngineOf(u.Calibration), engineName(u.Bed.Spec.Engine.Kind, u.Bed.Spec.Engine.TRexMode())
+	if theirs == own {
 		return ""
 	}
-	return fmt.Sprintf("test bed %s was calibrated with the engine %s, and this bed has %s: give both the same engine, and calibrate again", u.Calibration.TestBedName, u.Calibration.Engine, u.Bed.Spec.Engine.Kind)
+	return fmt.Sprintf("test bed %s was calibrated with the engine %s, and this bed has %s: give both the same engine, and calibrate again", u.Calibration.TestBedName, theirs, own)
+}
+
+// EngineOf names the engine of a calibration, and how it reached the interfaces.
+func EngineOf(c *v1alpha1.CalibrationStatus) string { return engineName(c.Engine, c.EngineMode) }
+
+func engineName(kind v1alpha1.EngineKind, mode v1alpha1.TRexMode) string {
+	switch mode {
+	case v1alpha1.TRexOnCards:
+		return string(kind) + " on cards"
+	case v1alpha1.TRexInSoftware:
+		return string(kind) + " in software"
+	}
+	return string(kind)
 }
 
 func ofAnotherVersion(u Use) string {

@@ -22,7 +22,7 @@ func Of(bed *v1alpha1.TestBed, by string, at time.Time, version string, rows []v
 	}
 	c := &v1alpha1.CalibrationStatus{
 		Time: metav1.NewTime(at), Benchmark: by, TestBedName: bed.Name, JoinedBy: device.JoinedBy,
-		Engine: bed.Spec.Engine.Kind, NoDropVersion: version, FrameSizes: sizes,
+		Engine: bed.Spec.Engine.Kind, EngineMode: bed.Spec.Engine.TRexMode(), NoDropVersion: version, FrameSizes: sizes,
 	}
 	if c.JoinedBy == "" {
 		c.JoinedBy = v1alpha1.JoinedByLoops

@@ -39,9 +39,9 @@ func init() {
 		Run:     ordering,
 		Purpose: "frames out of order at rising loads, and the load at which that begins (RFC 4737)",
 		Columns: []Column{
-			{Heading: "reordered", Name: "frames", Value: func(row *v1alpha1.ResultRow) (int64, bool) { return row.Reordered, row.Ordering != nil }},
+			{Heading: "reordered", Name: "frames", Value: counted(func(row *v1alpha1.ResultRow) *int64 { return row.Reordered })},
 			{Heading: "reordered", Name: "%", Unit: PPM, Value: order(func(s *v1alpha1.OrderingSummary) int64 { return s.ReorderedPPM })},
-			{Heading: "out of sequence", Name: "frames", Value: func(row *v1alpha1.ResultRow) (int64, bool) { return row.OutOfSequence, row.Ordering != nil }},
+			{Heading: "out of sequence", Name: "frames", Value: counted(func(row *v1alpha1.ResultRow) *int64 { return row.OutOfSequence })},
 			{Heading: "out of sequence", Name: "%", Unit: PPM, Value: order(func(s *v1alpha1.OrderingSummary) int64 { return s.OutOfSequencePPM })},
 			{Heading: "begins at", Name: "%", Unit: PPM, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
 				n, ok := order(func(s *v1alpha1.OrderingSummary) int64 { return s.OnsetPPM })(row)
@@ -56,6 +56,17 @@ func init() {
 }
 
 var order = number(func(row *v1alpha1.ResultRow) *v1alpha1.OrderingSummary { return row.Ordering })
+
+// counted is a count of the row, where the test was measured; older results leave out
+// what is zero.
+func counted(of func(*v1alpha1.ResultRow) *int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(row *v1alpha1.ResultRow) (int64, bool) {
+		if n := of(row); n != nil {
+			return *n, row.Ordering != nil
+		}
+		return 0, row.Ordering != nil
+	}
+}
 
 func orderingLoads(t *v1alpha1.OrderingTest) []v1alpha1.Load {
 	if len(t.Loads) > 0 {

@@ -25,7 +25,7 @@ func (d *Document) calibrated() []string {
 		of = fmt.Sprintf("bed %s, %s", c.TestBedName, of)
 	}
 	text := fmt.Sprintf("%s; by benchmark %s on %s with engine %s of NoDrop %s", of, c.Benchmark,
-		c.Time.UTC().Format("2006-01-02 15:04 UTC"), c.Engine, c.NoDropVersion)
+		c.Time.UTC().Format("2006-01-02 15:04 UTC"), calibration.EngineOf(c), c.NoDropVersion)
 	if d.StartTime != nil && d.StartTime.After(c.Time.Time) {
 		text += ", " + calibration.Age(d.StartTime.Sub(c.Time.Time)) + " before this one"
 	}

@@ -48,7 +48,7 @@ func TestGroupsAndResets(t *testing.T) {
 // the receivers should have got.
 func TestGroupsOfARow(t *testing.T) {
 	row := v1alpha1.ResultRow{
-		Method: v1alpha1.MethodThroughput, Sent: 100, Received: 390, Lost: 10,
+		Method: v1alpha1.MethodThroughput, Sent: 100, Received: 390, Lost: 10, Duplicate: new(int64), Reordered: new(int64),
 		Multicast: &v1alpha1.MulticastSummary{Groups: 2, Receivers: 4, MinFramesPerSecond: 1900, MaxFramesPerSecond: 2000},
 	}
 	want := []string{"each of 2 groups received 1,900 to 2,000 frames/s at its 4 receivers together", "lost 10 of 400 frames (2.5%)"}

@@ -14,7 +14,7 @@ func TestOwnColumnsOfMethods(t *testing.T) {
 	row := func(test string, m v1alpha1.Method) v1alpha1.ResultRow {
 		return v1alpha1.ResultRow{
 			Test: test, Method: m, FrameSize: 64, LineRatePPM: v1alpha1.PPM, FramesPerSecond: 59_523_810, BitsPerSecond: 59_523_810 * 512,
-			Sent: 100, Received: 45, Lost: 55, Validity: v1alpha1.ValidityValid,
+			Sent: 100, Received: 45, Lost: 55, Duplicate: new(int64), Reordered: new(int64), Validity: v1alpha1.ValidityValid,
 		}
 	}
 	frameLoss := row("loss", v1alpha1.MethodFrameLoss)
@@ -24,7 +24,7 @@ func TestOwnColumnsOfMethods(t *testing.T) {
 	bursts.BackToBack = &v1alpha1.BackToBackSummary{Repetitions: 50, AvgFrames: 3999, MinFrames: 3989, MaxFrames: 4022, StddevFrames: 9, BufferNs: 268_725, CorrectedBufferNs: &corrected}
 	none := v1alpha1.ResultRow{Test: "bursts", Method: v1alpha1.MethodBackToBack, FrameSize: 1518, Message: "not measured: line rate", Validity: v1alpha1.ValidityValid}
 	order := row("order", v1alpha1.MethodOrdering)
-	order.Load, order.Reordered, order.OutOfSequence = "50%", 51, 153
+	order.Load, order.Reordered, order.OutOfSequence = "50%", new(int64(51)), new(int64(153))
 	order.Ordering = &v1alpha1.OrderingSummary{ReorderedPPM: 5100, OutOfSequencePPM: 15_300, OnsetPPM: 432_812}
 	d := &Document{Rows: []v1alpha1.ResultRow{frameLoss, bursts, none, order}}
 	d.Spec.Tests = []v1alpha1.Test{{Name: "loss", FrameLoss: &v1alpha1.FrameLossTest{MaxLoad: "100%", Step: "10%"}}}

@@ -31,7 +31,7 @@ func mixes() *Document {
 			rows = append(rows, row)
 			continue
 		}
-		row.Reordered = 17
+		row.Reordered = new(int64(17))
 		rows = append(rows, name(row, "imix-simple", 8_559_442_550, 24_228_928_766_800),
 			name(row, "genome-of-a-core", 1_644_000_000, 26_000_000_000_000))
 	}

@@ -282,13 +282,25 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 		expected := row.Received + row.Lost // More than were sent, where a frame has many receivers.
 		notes = append(notes, fmt.Sprintf("lost %s of %s frames (%s)", group(row.Lost), group(expected), share(row.Lost, expected)))
 	}
-	if row.Duplicate > 0 {
-		notes = append(notes, group(row.Duplicate)+" duplicate frames")
+	return append(notes, orderNotes(row)...)
+}
+
+// orderNotes tell of copies and of frames out of order, or that nobody counted them.
+func orderNotes(row v1alpha1.ResultRow) []string {
+	if row.Duplicate == nil || row.Reordered == nil {
+		if row.Received == 0 {
+			return nil
+		}
+		return []string{"duplicate and reordered frames were not counted: the engine does not know them"}
 	}
-	if row.Reordered > 0 && row.Ordering == nil {
-		note := fmt.Sprintf("%s of %s frames reordered (%s)", group(row.Reordered), group(row.Received), share(row.Reordered, row.Received))
-		if row.OutOfSequence > 0 {
-			note += fmt.Sprintf(", %s out of sequence in the older count (%s)", group(row.OutOfSequence), share(row.OutOfSequence, row.Received))
+	var notes []string
+	if *row.Duplicate > 0 {
+		notes = append(notes, group(*row.Duplicate)+" duplicate frames")
+	}
+	if *row.Reordered > 0 && row.Ordering == nil {
+		note := fmt.Sprintf("%s of %s frames reordered (%s)", group(*row.Reordered), group(row.Received), share(*row.Reordered, row.Received))
+		if n := row.OutOfSequence; n != nil && *n > 0 {
+			note += fmt.Sprintf(", %s out of sequence in the older count (%s)", group(*n), share(*n, row.Received))
 		}
 		notes = append(notes, note)
 	}

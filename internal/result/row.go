@@ -34,8 +34,9 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	if t := out.Trial; t != nil {
 		row.OfferedFramesPerSecond = frame.Round(t.OfferedRate())
 		row.Sent, row.Received, row.Lost = int64(t.Sent), int64(t.Received), int64(t.Lost)
-		row.Duplicate, row.Reordered = int64(t.Duplicate), int64(t.Reordered)
-		row.OutOfSequence = int64(t.OutOfSequence)
+		if in.Info.Capabilities.Ordering {
+			row.Duplicate, row.Reordered, row.OutOfSequence = new(int64(t.Duplicate)), new(int64(t.Reordered)), new(int64(t.OutOfSequence))
+		}
 		row.TrialMilliseconds = t.Duration.Milliseconds()
 		row.Latency = Summary(t.Latency(), t.Received)
 		row.Multicast = t.Multicast()

@@ -67,11 +67,11 @@ func TestReorderedAndDuplicateFramesAreNotLoss(t *testing.T) {
 				reordered = 4 * (perStream * 1000 / 1_000_000)
 			}
 		}
-		if row.Lost != 0 || row.Reordered != reordered || row.Duplicate != duplicate || row.Sent != row.Received {
-			t.Errorf("%s %d B %s: lost %d, reordered %d of %d, duplicate %d of %d", row.Test, row.FrameSize, row.Load, row.Lost, row.Reordered, reordered, row.Duplicate, duplicate)
+		if row.Lost != 0 || *row.Reordered != reordered || *row.Duplicate != duplicate || row.Sent != row.Received {
+			t.Errorf("%s %d B %s: lost %d, reordered %d of %d, duplicate %d of %d", row.Test, row.FrameSize, row.Load, row.Lost, *row.Reordered, reordered, *row.Duplicate, duplicate)
 		}
 	}
-	if row := state.Rows[0]; row.LineRatePPM < 399_000 || row.Reordered == 0 {
+	if row := state.Rows[0]; row.LineRatePPM < 399_000 || *row.Reordered == 0 {
 		t.Errorf("row %+v, want 40 %% with reordered frames", row)
 	}
 }

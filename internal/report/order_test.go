@@ -1,0 +1,94 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// orderCells are the cells of a document's only row for what is told of order.
+func orderCells(t *testing.T, d *Document) []string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := d.Write(&out, FormatCSV); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := csv.NewReader(&out).ReadAll()
+	if err != nil || len(lines) != 2 {
+		t.Fatalf("%q, %v", lines, err)
+	}
+	var cells []string
+	for _, name := range []string{"duplicate_frames", "reordered_frames", "out_of_sequence"} {
+		cells = append(cells, lines[1][slices.Index(lines[0], name)])
+	}
+	return cells
+}
+
+// What was not counted is absent in the JSON, an empty cell in the CSV, and said in the
+// text; what was counted and is none is a zero, and nothing is said.
+func TestOrderThatWasNotCounted(t *testing.T) {
+	const note = "duplicate and reordered frames were not counted"
+	for name, tc := range map[string]struct {
+		change  func(*v1alpha1.ResultRow)
+		cells   []string
+		notes   bool
+		members int
+	}{
+		"none":        {func(*v1alpha1.ResultRow) {}, []string{"0", "0", "0"}, false, 3},
+		"not counted": {func(r *v1alpha1.ResultRow) { r.Duplicate, r.Reordered, r.OutOfSequence = nil, nil, nil }, []string{"", "", ""}, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := chassis()
+			d.Rows = d.Rows[:1]
+			tc.change(&d.Rows[0])
+			if got := orderCells(t, d); !slices.Equal(got, tc.cells) {
+				t.Errorf("cells %q, want %q", got, tc.cells)
+			}
+			if text := d.Text(); strings.Contains(text, note) != tc.notes {
+				t.Errorf("the text is\n%s", text)
+			}
+			text, err := json.Marshal(d.Rows[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			var members map[string]any
+			if err := json.Unmarshal(text, &members); err != nil {
+				t.Fatal(err)
+			}
+			found := 0
+			for _, name := range []string{"duplicate", "reordered", "outOfSequence"} {
+				if _, ok := members[name]; ok {
+					found++
+				}
+			}
+			if found != tc.members {
+				t.Errorf("%d members in %s, want %d", found, text, tc.members)
+			}
+		})
+	}
+}
+
+// Results that were kept from before counts could be absent have zeros, and leave out
+// outOfSequence where it is none.
+func TestOrderOfOlderResults(t *testing.T) {
+	const kept = `{"schema": "` + Schema + `", "rows": [
+		{"test": "order", "method": "Ordering", "frameSize": 64, "load": "50%", "lineRatePPM": 500000, "framesPerSecond": 1, "bitsPerSecond": 512,
+		 "sent": 100, "received": 100, "lost": 0, "duplicate": 0, "reordered": 0, "trials": 1, "ordering": {"reorderedPPM": 0, "outOfSequencePPM": 0, "onsetPPM": 0, "inOrderPPM": 500000}, "validity": "Valid"}]}`
+	d, err := Read([]byte(kept))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := d.Rows[0]
+	if row.Duplicate == nil || *row.Duplicate != 0 || row.Reordered == nil || *row.Reordered != 0 || row.OutOfSequence != nil {
+		t.Errorf("%+v", row)
+	}
+	text := d.Text()
+	if !strings.Contains(text, "0  0.0000        0  0.0000") || strings.Contains(text, "not counted") {
+		t.Errorf("the text is\n%s", text)
+	}
+}
