@@ -6,22 +6,43 @@ import "k8s.io/apimachinery/pkg/api/resource"
 // not fill them in, as some depend on whether software is given.
 const (
 	trexCPUs                 = 4
-	trexCPUsSoftware         = 2
 	trexMemory               = "2Gi"
 	trexMemorySoftware       = "1Gi"
 	trexRingFrames           = 16384
 	trexTimedFramesPerSecond = 1000
 )
 
-// Processors is how many processors each TRex server has for itself.
+// What the containers of a traffic pod with TRex request of a node's processors, in
+// thousandths.
+const (
+	// The agent beside a server with processors of its own has less than one on
+	// purpose: a whole one would be kept from others.
+	besideOwnMilli = 900
+	// Where the server shares processors, each has what others leave, and at least this.
+	serverSharedMilli = 500
+	besideSharedMilli = 100
+)
+
+// Processors is how many processors each TRex server has for itself; 0 where it
+// shares those of the node, in software without cpus.
 func (e *TRexEngine) Processors() int32 {
 	switch {
 	case e.CPUs != nil:
 		return *e.CPUs
 	case e.Software != nil:
-		return trexCPUsSoftware
+		return 0
 	}
 	return trexCPUs
+}
+
+// CPURequests are what each TRex server and the agent beside it request of a node's
+// processors. With processors of its own for the server they are limits too.
+func (e *TRexEngine) CPURequests() (server, beside resource.Quantity) {
+	milli := func(n int64) resource.Quantity { return *resource.NewMilliQuantity(n, resource.DecimalSI) }
+	if own := e.Processors(); own > 0 {
+		return milli(1000 * int64(own)), milli(besideOwnMilli)
+	}
+	return milli(serverSharedMilli), milli(besideSharedMilli)
 }
 
 // MemoryBytes is the memory of each TRex server beside its huge pages.

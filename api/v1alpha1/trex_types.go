@@ -15,8 +15,9 @@ type TRexEngine struct {
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
 	// cpus is how many processors each TRex server has for itself, 3 to 256: one
-	// directs, one receives what is timed, the others send. 4 without it; 2 are
-	// enough with software.
+	// directs, one receives what is timed, the others send. Without it 4; with
+	// software none, and the server shares the processors of the node with others. 2
+	// are enough with software.
 	// +optional
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=256

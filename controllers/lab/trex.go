@@ -2,7 +2,6 @@ package lab
 
 import (
 	"errors"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -70,9 +69,10 @@ func trexConfigs(e *v1alpha1.TRexEngine, ports []v1alpha1.Port) (*agent.TRexConf
 // addTRex puts a TRex server beside the agent. The agent then needs no right: it
 // asks the server over loopback and serves the runner.
 //
-// The pod is of the class Guaranteed, and only the server asks for whole processors,
-// so that a kubelet with the CPU manager's policy static gives them to it alone; the
-// others share what is left. Alignment of processors, memory and cards on one NUMA
+// A server with processors of its own makes the pod one of the class Guaranteed: only
+// the server asks for whole processors, so that a kubelet with the CPU manager's policy
+// static gives them to it alone; the others share what is left. In software without
+// cpus all share the processors of the node, without a limit. Alignment of processors, memory and cards on one NUMA
 // node cannot be asked for in a pod: the kubelet's topology manager does it by the
 // node's policy, for what one container asks for, and so the server's container asks
 // for all of it.
@@ -90,11 +90,11 @@ func addTRex(s Settings, pod *corev1.Pod, a Agent, e *v1alpha1.TRexEngine) error
 		scratchVolume("program", "256Mi"),
 		scratchVolume("tmp", "256Mi"),
 	)
-	pod.Spec.InitContainers = []corev1.Container{installer(s)}
+	pod.Spec.InitContainers = []corev1.Container{installer(s, e)}
 	pod.Spec.Containers = append(pod.Spec.Containers, trexContainer(s, image, e))
 	beside, trex := &pod.Spec.Containers[0], &pod.Spec.Containers[1]
-	// Less than a whole processor on purpose: a whole one would be kept from others.
-	beside.Resources = guaranteed("900m", "512Mi")
+	_, cpu := e.CPURequests()
+	beside.Resources = resources(e, cpu, resource.MustParse("512Mi"))
 	beside.SecurityContext = unprivileged()
 	if h := e.HugePages; h != nil {
 		name := corev1.ResourceName(corev1.ResourceHugePagesPrefix + h.PageSize)
@@ -109,21 +109,22 @@ func addTRex(s Settings, pod *corev1.Pod, a Agent, e *v1alpha1.TRexEngine) error
 }
 
 // installer copies nodrop out of its own image, for the container of TRex.
-func installer(s Settings) corev1.Container {
+func installer(s Settings, e *v1alpha1.TRexEngine) corev1.Container {
+	_, cpu := e.CPURequests()
 	return corev1.Container{
 		Name:                     "install",
 		Image:                    s.Image,
 		ImagePullPolicy:          s.PullPolicy,
 		Args:                     []string{"trex", "install", programDir},
 		VolumeMounts:             []corev1.VolumeMount{{Name: "program", MountPath: programDir}},
-		Resources:                guaranteed("500m", "128Mi"),
+		Resources:                resources(e, cpu, resource.MustParse("128Mi")),
 		SecurityContext:          unprivileged(),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
 }
 
 func trexContainer(s Settings, image string, e *v1alpha1.TRexEngine) corev1.Container {
-	memory := e.MemoryBytes()
+	cpu, _ := e.CPURequests()
 	return corev1.Container{
 		Name:            "trex",
 		Image:           image,
@@ -138,7 +139,7 @@ func trexContainer(s Settings, image string, e *v1alpha1.TRexEngine) corev1.Cont
 		// up by itself after 2 minutes, with its own words, which come before the probe's.
 		StartupProbe:             alive(2, 70),
 		LivenessProbe:            alive(10, 3),
-		Resources:                guaranteed(fmt.Sprint(e.Processors()), memory.String()),
+		Resources:                resources(e, cpu, e.MemoryBytes()),
 		SecurityContext:          trexRights(e),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
@@ -195,13 +196,16 @@ func alive(period, failures int32) *corev1.Probe {
 	}
 }
 
-// guaranteed requests as much as it allows. Every container of a pod has to, for the
-// pod to be of the class Guaranteed.
-func guaranteed(cpu, memory string) corev1.ResourceRequirements {
-	list := func() corev1.ResourceList {
-		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+// resources requests as much as it allows, which every container of a pod has to, for
+// the pod to be of the class Guaranteed. Where the server shares processors nothing
+// limits them.
+func resources(e *v1alpha1.TRexEngine, cpu, memory resource.Quantity) corev1.ResourceRequirements {
+	requests := corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}
+	limits := requests.DeepCopy()
+	if e.Processors() == 0 {
+		delete(limits, corev1.ResourceCPU)
 	}
-	return corev1.ResourceRequirements{Requests: list(), Limits: list()}
+	return corev1.ResourceRequirements{Requests: requests, Limits: limits}
 }
 
 func scratchVolume(name, limit string) corev1.Volume {

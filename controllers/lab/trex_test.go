@@ -27,11 +27,20 @@ func onSockets() v1alpha1.Engine {
 	return v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}}
 }
 
-// trexPods are the first traffic pods of beds in both modes.
+// onOwnProcessors is TRex in software with processors of its own.
+func onOwnProcessors() v1alpha1.Engine {
+	e := onSockets()
+	e.TRex.CPUs = ptr(int32(2))
+	return e
+}
+
+// trexPods are the first traffic pods of beds in both modes, and of one in software
+// with processors of its own.
 func trexPods() map[string]*corev1.Pod {
 	pods := map[string]*corev1.Pod{}
 	for name, bed := range map[string]*v1alpha1.TestBed{
 		"cards": eightPorts(onCards(), virtualFunctions), "sockets": eightPorts(onSockets(), interfaces),
+		"own": eightPorts(onOwnProcessors(), interfaces),
 	} {
 		pods[name] = must(AgentPod(labWithTRex(), aRun(), Agents(bed)[0], bed))
 	}
@@ -46,6 +55,9 @@ func containersOf(pod *corev1.Pod) []corev1.Container {
 // the server, or the CPU manager gives it none for itself.
 func TestPodOfTRexIsGuaranteed(t *testing.T) {
 	for name, pod := range trexPods() {
+		if name == "sockets" {
+			continue
+		}
 		for _, c := range containersOf(pod) {
 			for _, r := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 				limit, request := c.Resources.Limits[r], c.Resources.Requests[r]
@@ -57,6 +69,28 @@ func TestPodOfTRexIsGuaranteed(t *testing.T) {
 			if whole := cpus.MilliValue()%1000 == 0; whole != (c.Name == "trex") {
 				t.Errorf("%s: container %s has %s processors", name, c.Name, cpus)
 			}
+		}
+	}
+}
+
+// TestPodOfTRexFitsASmallNode: in software without cpus no container keeps a
+// processor, or is kept from one, and memory is bounded as ever.
+func TestPodOfTRexFitsASmallNode(t *testing.T) {
+	pod := trexPods()["sockets"]
+	requests := resource.Quantity{}
+	for _, c := range pod.Spec.Containers {
+		requests.Add(*c.Resources.Requests.Cpu())
+	}
+	if requests.MilliValue() == 0 || requests.MilliValue() >= 1000 {
+		t.Errorf("the pod requests %s processors, want a part of one", &requests)
+	}
+	for _, c := range containersOf(pod) {
+		if _, limited := c.Resources.Limits[corev1.ResourceCPU]; limited {
+			t.Errorf("container %s is limited to %s processors", c.Name, c.Resources.Limits.Cpu())
+		}
+		limit, request := c.Resources.Limits.Memory(), c.Resources.Requests.Memory()
+		if limit.IsZero() || limit.Cmp(*request) != 0 {
+			t.Errorf("container %s requests %s memory and is limited to %s", c.Name, request, limit)
 		}
 	}
 }

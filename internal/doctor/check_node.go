@@ -79,12 +79,16 @@ func docker(f Facts, n Node, _ Engine) verdict {
 	return unknown(Reason{Why: "no virtual device was seen on this node yet, and its Docker cannot be seen from a pod", Advice: advice})
 }
 
-// processors: those of TRex alone, and a part of one for the agent beside it.
+// processors: those of TRex alone, and a part of one for the agent beside it; or a
+// part of one that both share, in software.
 func processors(f Facts, n Node, e Engine) verdict {
 	need, has := needs(f, n, e)[corev1.ResourceCPU], n.Allocatable.Cpu()
 	if has.Cmp(need) < 0 {
-		return missing(fmt.Sprintf("%s allocatable, %s for the traffic pod", has, &need),
-			fmt.Sprintf("use a larger node, or lower engine.trex.cpus: %d are for TRex alone", need.MilliValue()/1000))
+		advice := "use a larger node"
+		if own := need.MilliValue() / 1000; own > 0 {
+			advice += fmt.Sprintf(", or lower engine.trex.cpus: %d are for TRex alone", own)
+		}
+		return missing(fmt.Sprintf("%s allocatable, %s for the traffic pod", has, &need), advice)
 	}
 	return good(fmt.Sprintf("%s allocatable, %s for the traffic pod", has, &need))
 }

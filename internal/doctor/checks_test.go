@@ -113,7 +113,8 @@ var checkCases = []checkCase{
 
 	{"", "processors", TRex, nil, Good, "16 allocatable, 4900m for the traffic pod", ""},
 	{"few", "processors", TRex, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("4") }), Missing, "4 allocatable, 4900m for the traffic pod", "4 are for TRex alone"},
-	{"enough for software", "processors", TRexSoftware, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("3") }), Good, "3 allocatable, 2900m for the traffic pod", ""},
+	{"enough for software", "processors", TRexSoftware, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("2") }), Good, "2 allocatable, 600m for the traffic pod", ""},
+	{"few for software", "processors", TRexSoftware, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("500m") }), Missing, "500m allocatable, 600m for the traffic pod", "use a larger node"},
 
 	{"", "processor features", TRex, nil, Good, "sse4_2", ""},
 	{"old", "processor features", TRex, probed(func(p *probe.Node) { p.CPUFlags = nil }), Missing, "no sse4_2", "SSE4.2"},

@@ -14,15 +14,11 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// besideTRex is what the agent beside a TRex server has of another processor, in
-// thousandths.
-const besideTRex = 900
-
 // whereToLook is the page that says what to install.
 const whereToLook = "see docs/own-cluster.md"
 
 // Needs are what the traffic pods of a bed ask of its nodes, by node, beyond what
-// every node offers: devices of device plugins, huge pages and whole processors.
+// every node offers: devices of device plugins, huge pages and processors.
 func Needs(bed *v1alpha1.TestBed) map[string]corev1.ResourceList {
 	needs := map[string]corev1.ResourceList{}
 	add := func(node string, name corev1.ResourceName, q resource.Quantity) {
@@ -46,23 +42,14 @@ func Needs(bed *v1alpha1.TestBed) map[string]corev1.ResourceList {
 			continue
 		}
 		servers[p.Node] = true
-		add(p.Node, corev1.ResourceCPU, *resource.NewMilliQuantity(1000*processors(trex)+besideTRex, resource.DecimalSI))
+		server, beside := trex.CPURequests()
+		add(p.Node, corev1.ResourceCPU, server)
+		add(p.Node, corev1.ResourceCPU, beside)
 		if pages := trex.HugePages; pages != nil {
 			add(p.Node, corev1.ResourceName(corev1.ResourceHugePagesPrefix+pages.PageSize), pages.Total)
 		}
 	}
 	return needs
-}
-
-// processors is how many whole processors a TRex server has for itself.
-func processors(trex *v1alpha1.TRexEngine) int64 {
-	switch {
-	case trex.CPUs != nil:
-		return int64(*trex.CPUs)
-	case trex.Software != nil:
-		return 2
-	}
-	return 4
 }
 
 // Missing says what a node does not offer of what a bed needs there, and what to do;
@@ -104,8 +91,12 @@ func missing(node string, name corev1.ResourceName, need, has resource.Quantity,
 	size, pages := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix)
 	switch {
 	case name == corev1.ResourceCPU:
-		return fmt.Sprintf("node %s has %s processors for pods, and the traffic pod needs %s, of which %d are for TRex alone: lower engine.trex.cpus, or put the ports on a larger node",
-			node, decimal(has), decimal(need), need.MilliValue()/1000)
+		all, remedy := fmt.Sprintf("node %s has %s processors for pods, and the traffic pod needs %s", node, decimal(has), decimal(need)), "put the ports on a larger node"
+		// What is not whole is the agent's, or shared by both.
+		if own := need.MilliValue() / 1000; own > 0 {
+			return fmt.Sprintf("%s, of which %d are for TRex alone: lower engine.trex.cpus, or %s", all, own, remedy)
+		}
+		return all + ": " + remedy
 	case pages:
 		return fmt.Sprintf("node %s has %s in huge pages of %s, and TRex needs %s: reserve them at boot, with hugepagesz and hugepages on the kernel's command line, and restart the kubelet; %s",
 			node, has.String(), size, need.String(), whereToLook)

@@ -19,7 +19,7 @@ func offer(pairs ...string) corev1.ResourceList {
 }
 
 func TestNeeds(t *testing.T) {
-	one := int32(8)
+	two, eight := int32(2), int32(8)
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.TestBed)
 		want   map[string]corev1.ResourceList
@@ -29,14 +29,15 @@ func TestNeeds(t *testing.T) {
 		"cards of one pool":      {cards("4Gi"), map[string]corev1.ResourceList{"node1": offer("intel.com/dut", "2", "hugepages-1Gi", "4Gi", "cpu", "4900m")}},
 		"a server on each node": {func(b *v1alpha1.TestBed) {
 			cards("2Gi")(b)
-			b.Spec.Engine.TRex.CPUs, b.Spec.Ports[1].Node = &one, "node2"
+			b.Spec.Engine.TRex.CPUs, b.Spec.Ports[1].Node = &eight, "node2"
 		}, map[string]corev1.ResourceList{
 			"node1": offer("intel.com/dut", "1", "hugepages-1Gi", "2Gi", "cpu", "8900m"),
 			"node2": offer("intel.com/dut", "1", "hugepages-1Gi", "2Gi", "cpu", "8900m"),
 		}},
-		"cards without TRex":           {func(b *v1alpha1.TestBed) { cards("4Gi")(b); b.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineXDP} }, map[string]corev1.ResourceList{"node1": offer("intel.com/dut", "2")}},
-		"packet sockets":               {sockets, map[string]corev1.ResourceList{"node1": offer("cpu", "2900m")}},
-		"cards that are only modelled": {func(b *v1alpha1.TestBed) { cards("4Gi")(b); b.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineSim} }, nil},
+		"cards without TRex": {func(b *v1alpha1.TestBed) { cards("4Gi")(b); b.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineXDP} }, map[string]corev1.ResourceList{"node1": offer("intel.com/dut", "2")}},
+		"packet sockets":     {sockets, map[string]corev1.ResourceList{"node1": offer("cpu", "600m")}},
+		"packet sockets with processors of their own": {func(b *v1alpha1.TestBed) { sockets(b); b.Spec.Engine.TRex.CPUs = &two }, map[string]corev1.ResourceList{"node1": offer("cpu", "2900m")}},
+		"cards that are only modelled":                {func(b *v1alpha1.TestBed) { cards("4Gi")(b); b.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineSim} }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := bed("one", tc.change)

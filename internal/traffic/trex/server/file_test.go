@@ -25,6 +25,10 @@ func TestConfigure(t *testing.T) {
 			config:  software(512, "p1", "p2"),
 			machine: laptop(8),
 		},
+		"software-shared-node": {
+			config:  software(16384, "p1", "p2", "p3", "p4"),
+			machine: without(laptop(64), func(m *Machine) { m.MTUs["p3"], m.MTUs["p4"] = 1500, 1500 }),
+		},
 		"software-two-processors": {
 			config:  software(16384, "p1", "p2"),
 			machine: laptop(2),
