@@ -47,9 +47,12 @@ func TestTRexOnRouter(t *testing.T) {
 	g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhasePassed), b.Status.Message)
 	g.Expect(b.Status.Rows).To(HaveLen(rowsOfSample))
 	g.Expect(duplicateRows(b.Status.Rows)).To(BeEmpty())
+	sent := map[int32]int64{}
 	for _, row := range b.Status.Rows {
 		expectTRexRow(t, row)
+		sent[row.FrameSize] += row.Sent
 	}
+	g.Expect(sent).To(And(HaveLen(3), HaveEach(BeNumerically(">", 0))))
 	g.Expect(b.Status.Environment).NotTo(BeNil())
 	g.Expect(b.Status.Environment.Engine).To(Equal(v1alpha1.EngineTRex))
 	g.Expect(b.Status.Environment.EngineDetail).To(And(ContainSubstring("TRex v3."), ContainSubstring("software mode")))
@@ -105,24 +108,20 @@ func TestTRexPod(t *testing.T) {
 // useEngine gives the bed of the sample another engine until the test ends.
 func (l *lab) useEngine(t *testing.T, engine v1alpha1.Engine) {
 	t.Helper()
-	var bed v1alpha1.TestBed
-	if err := l.Get(t.Context(), client.ObjectKey{Name: bedName}, &bed); err != nil {
-		t.Fatal(err)
-	}
-	set := func(ctx context.Context, engine v1alpha1.Engine) error {
+	set := func(ctx context.Context, engine v1alpha1.Engine) (before v1alpha1.Engine) {
+		var bed v1alpha1.TestBed
+		if err := l.Get(ctx, client.ObjectKey{Name: bedName}, &bed); err != nil {
+			t.Fatal(err)
+		}
 		changed := bed.DeepCopy()
 		changed.Spec.Engine = engine
-		return l.Patch(ctx, changed, client.MergeFrom(&v1alpha1.TestBed{ObjectMeta: bed.ObjectMeta}))
-	}
-	own := bed.Spec.Engine
-	if err := set(t.Context(), engine); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := set(context.Background(), own); err != nil {
-			t.Errorf("giving bed %s its engine back: %v", bedName, err)
+		if err := l.Patch(ctx, changed, client.MergeFrom(&bed)); err != nil {
+			t.Fatalf("giving bed %s the engine %s: %v", bedName, engine.Kind, err)
 		}
-	})
+		return bed.Spec.Engine
+	}
+	own := set(t.Context(), engine)
+	t.Cleanup(func() { set(context.Background(), own) })
 }
 
 // createLong creates a benchmark whose last trial is long enough to be disturbed.
@@ -147,12 +146,18 @@ func (l *lab) createLong(t *testing.T, name, bed string) client.ObjectKey {
 }
 
 // expectTRexRow checks that a row counts every frame, and tells the latency of those
-// that TRex timed without the jitter that it does not measure.
+// that TRex timed without the jitter that it does not measure. Without frames it says
+// why.
 func expectTRexRow(t *testing.T, row v1alpha1.ResultRow) {
 	t.Helper()
 	t.Logf("%s %d B: %d ppm of line rate, sent %d, received %d, lost %d, latency %+v, %s %q %s",
 		row.Method, row.FrameSize, row.LineRatePPM, row.Sent, row.Received, row.Lost, row.Latency, row.Validity, row.ValidityReasons, row.Message)
 	g := NewWithT(t)
+	if row.Sent == 0 {
+		// At the load of a throughput that a busy machine has spoilt.
+		g.Expect(row.Message).To(ContainSubstring("found a throughput of 0"))
+		return
+	}
 	g.Expect(row.Received).To(BeNumerically(">", 0))
 	g.Expect(row.Received + row.Lost).To(Equal(row.Sent))
 	g.Expect(row.Validity).NotTo(Equal(v1alpha1.ValidityValid), "packet sockets cannot give Valid rows")
