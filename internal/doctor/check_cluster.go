@@ -205,10 +205,11 @@ func capabilities(f Facts, e Engine) verdict {
 	return good("a pod like those of the engine is admitted (dry run)")
 }
 
-func trexImage(f Facts, _ Engine) verdict {
+func trexImage(f Facts, e Engine) verdict {
+	image := settingsOf(f.Bed, e).Image
 	switch {
-	case trexOf(f.Bed).Image != "":
-		return good(trexOf(f.Bed).Image + ", of the bed")
+	case image != "":
+		return good(image + ", of the bed")
 	case !f.Operator.IsKnown():
 		return unknown(f.Operator.Unknown)
 	case f.Operator.Value == nil || f.Operator.Value.TRexImage == "":

@@ -96,7 +96,7 @@ func processors(f Facts, n Node, e Engine) verdict {
 }
 
 func memory(f Facts, n Node, e Engine) verdict {
-	need, has := memoryOf(f.Bed, e), n.Allocatable.Memory()
+	need, has := settingsOf(f.Bed, e).MemoryBytes(), n.Allocatable.Memory()
 	if has.Cmp(need) < 0 {
 		return missing(sizeOf(*has)+" allocatable", fmt.Sprintf("a TRex server here has %s of memory: use a larger node, or lower engine.trex.memory", &need))
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/preflight"
@@ -15,12 +14,8 @@ import (
 // needsWithout are what a traffic pod with TRex asks of a node where no bed says:
 // that of a bed which gives no cpus.
 func needsWithout(e Engine) corev1.ResourceList {
-	settings := v1alpha1.TRexEngine{}
-	if e == TRexSoftware {
-		settings.Software = &v1alpha1.TRexSoftware{}
-	}
 	bed := v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{
-		Engine: v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &settings}, Ports: []v1alpha1.Port{{Node: "any"}},
+		Engine: v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: settingsOf(nil, e)}, Ports: []v1alpha1.Port{{Node: "any"}},
 	}}
 	return preflight.Needs(&bed)["any"]
 }
@@ -47,28 +42,17 @@ func isHugePages(name corev1.ResourceName) bool {
 // isDevice is true of what device plugins offer, which has the name of a domain.
 func isDevice(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
 
-// Memory of a TRex server where its bed gives none: see TRexEngine.
-const (
-	trexMemory         = "2Gi"
-	trexSoftwareMemory = "1Gi"
-)
-
-func memoryOf(bed *v1alpha1.TestBed, e Engine) resource.Quantity {
-	switch memory := trexOf(bed).Memory; {
-	case memory != nil:
-		return *memory
-	case e == TRexSoftware:
-		return resource.MustParse(trexSoftwareMemory)
+// settingsOf returns the settings of a bed's TRex, or those of a bed that names the
+// engine and says nothing else.
+func settingsOf(bed *v1alpha1.TestBed, e Engine) *v1alpha1.TRexEngine {
+	if bed != nil && bed.Spec.Engine.TRex != nil {
+		return bed.Spec.Engine.TRex
 	}
-	return resource.MustParse(trexMemory)
-}
-
-// trexOf returns the settings of a bed's TRex, or those of a bed that says nothing.
-func trexOf(bed *v1alpha1.TestBed) v1alpha1.TRexEngine {
-	if bed == nil || bed.Spec.Engine.TRex == nil {
-		return v1alpha1.TRexEngine{}
+	settings := v1alpha1.TRexEngine{}
+	if e == TRexSoftware {
+		settings.Software = &v1alpha1.TRexSoftware{}
 	}
-	return *bed.Spec.Engine.TRex
+	return &settings
 }
 
 // claims says whether a port asks for its interface by a resource claim.

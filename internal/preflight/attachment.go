@@ -18,21 +18,26 @@ const maxTRexPorts = 32
 func attachmentProblems(path *field.Path, bed *v1alpha1.TestBed) field.ErrorList {
 	problems := distinctInterfaces(path, bed.Spec.Ports)
 	problems = append(problems, distinctNames(path, bed.Spec.Ports)...)
-	if trex := bed.Spec.Engine.TRex; trex != nil {
+	if bed.Spec.Engine.TRex != nil {
 		problems = append(problems, serverPorts(path, bed.Spec.Ports)...)
+	}
+	onCards := bed.Spec.Engine.TRex != nil && bed.Spec.Engine.TRex.HugePages != nil
+	if onCards {
+		problems = append(problems, sharedResources(path, bed.Spec.Ports)...)
 	}
 	for i, p := range bed.Spec.Ports {
 		if p.Attachment == nil {
 			continue
 		}
-		at, host := path.Index(i).Child("attachment"), p.Attachment.HostDevice != nil
-		switch trex := bed.Spec.Engine.TRex; {
-		case bed.Spec.Device.Containerlab != nil && !host:
+		at := path.Index(i).Child("attachment")
+		switch {
+		case bed.Spec.Device.Containerlab != nil && p.Attachment.HostDevice == nil:
 			problems = append(problems, field.Invalid(at, kindOf(p.Attachment),
 				"the links of a containerlab device are interfaces of the node itself: give hostDevice with the interface that the topology names, or a physical device"))
-		case trex != nil && trex.HugePages != nil && host:
-			problems = append(problems, field.Invalid(at, "hostDevice",
-				"DPDK takes a network card as a device, and hostDevice moves only its interface: give sriov or resourceClaim, or engine.trex.software in place of hugePages"))
+		case onCards:
+			if refused := cardProblem(at, p.Attachment); refused != nil {
+				problems = append(problems, refused)
+			}
 		}
 	}
 	return problems

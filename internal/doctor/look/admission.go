@@ -14,10 +14,6 @@ import (
 	"nodrop.dev/nodrop/internal/doctor"
 )
 
-// trexCapabilities are what a TRex server has: IPC_LOCK for huge pages, NET_ADMIN
-// and NET_RAW for ports and packet sockets, SYS_NICE for its threads.
-var trexCapabilities = []corev1.Capability{"IPC_LOCK", "NET_ADMIN", "NET_RAW", "SYS_NICE"}
-
 // admission asks the API server whether it admits pods like those of the engines,
 // without making them.
 func (c *Cluster) admission(ctx context.Context, engines []doctor.Engine) map[doctor.Engine]doctor.Seen[string] {
@@ -101,7 +97,7 @@ func podLike(e doctor.Engine) *corev1.Pod {
 	case doctor.XDP:
 		container.SecurityContext = secured(lab.AgentCapabilities())
 	case doctor.TRexSoftware, doctor.TRex:
-		container.SecurityContext = secured(trexCapabilities)
+		container.SecurityContext = secured(lab.TRexCapabilities(e == doctor.TRexSoftware))
 	case doctor.Containerlab:
 		// As root on the node: with its network, its processes, and Docker's socket.
 		pod.Spec.HostNetwork, pod.Spec.HostPID = true, true
