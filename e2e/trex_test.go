@@ -96,6 +96,8 @@ func TestTRexPod(t *testing.T) {
 	g.Eventually(func(g Gomega) {
 		g.Expect(l.pod(t, b, "agent").Status.ContainerStatuses).To(HaveEach(HaveField("Ready", BeTrue())))
 	}, time.Minute, poll).Should(Succeed())
+	expectEndOfTRex(t, l.pod(t, b, "agent"))
+	l.expectMoved(t, b, before)
 	expectTRexAlone(t, l, pod)
 
 	b = l.expectMeasured(t, key)
@@ -199,6 +201,18 @@ func expectTRexAlone(t *testing.T, l *lab, pod *corev1.Pod) {
 			g.Expect(conn.Close()).To(Succeed())
 		}
 		g.Expect(err == nil).To(Equal(open), "port %s of pod %s from the node: %v", port, pod.Name, err)
+	}
+}
+
+// expectEndOfTRex checks that the pod says how its server ended, and that it was not
+// for want of memory.
+func expectEndOfTRex(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.Name == "trex" {
+			NewWithT(t).Expect(c.LastTerminationState.Terminated).To(HaveValue(And(HaveField("Reason", "Error"),
+				HaveField("ExitCode", BeEquivalentTo(1)), HaveField("Message", ContainSubstring("the TRex server ended by itself (signal: killed)")))))
+		}
 	}
 }
 
