@@ -107,6 +107,28 @@ func TestTRexPod(t *testing.T) {
 	g.Expect(hardwareAddresses(nics...)).To(Equal(before), "the interfaces did not come back as they were")
 }
 
+// TestTRexHangs stops the server without ending it: its probe fails, the kubelet
+// starts the container again, and the benchmark ends with all its rows.
+func TestTRexHangs(t *testing.T) {
+	loadTRex(t)
+	l := newLab(t)
+	g := NewWithT(t)
+	makeNICs(t, "nd-nic1", "nd-nic2")
+	l.applyText(t, nicTraffic)
+	l.applyText(t, trexNICs)
+	key := l.createLong(t, "trex-hangs", "nics-trex")
+	b := l.running(t, key)
+	g.Eventually(func() string { return l.benchmark(g, key).Status.Progress.Trial }, runTimeout, poll).Should(HavePrefix("latency"))
+	if err := syscall.Kill(processOfPod(t, l.pod(t, b, "agent"), trexProgram, "--cfg"), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	g.Eventually(func() map[string]int32 { return restarts(l.pod(t, b, "agent")) }, 3*time.Minute, poll).
+		Should(Equal(map[string]int32{"agent": 0, "trex": 1}))
+	for _, row := range l.expectMeasured(t, key).Status.Rows {
+		expectTRexRow(t, row)
+	}
+}
+
 // useEngine gives the bed of the sample another engine until the test ends.
 func (l *lab) useEngine(t *testing.T, engine v1alpha1.Engine) {
 	t.Helper()
