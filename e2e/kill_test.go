@@ -124,9 +124,15 @@ func killPodProcess(t *testing.T, pod *corev1.Pod, command string) {
 	}
 }
 
-// podProcess is the nodrop process of a pod. The tests run in the node's pid
-// namespace, and find it by command line and cgroup.
+// podProcess is the nodrop process of a pod that runs a command.
 func podProcess(t *testing.T, pod *corev1.Pod, command string) int {
+	t.Helper()
+	return processOfPod(t, pod, "nodrop", command)
+}
+
+// processOfPod is the process of a pod that runs a program with a first argument. The
+// tests run in the node's pid namespace, and find it by command line and cgroup.
+func processOfPod(t *testing.T, pod *corev1.Pod, program, argument string) int {
 	t.Helper()
 	var found []int
 	entries, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -139,7 +145,7 @@ func podProcess(t *testing.T, pod *corev1.Pod, command string) int {
 			continue // the process has ended
 		}
 		args := bytes.Split(cmdline, []byte{0})
-		if len(args) < 2 || filepath.Base(string(args[0])) != "nodrop" || string(args[1]) != command {
+		if len(args) < 2 || filepath.Base(string(args[0])) != program || string(args[1]) != argument {
 			continue
 		}
 		cgroup, err := os.ReadFile(filepath.Join(filepath.Dir(entry), "cgroup"))
@@ -153,7 +159,7 @@ func podProcess(t *testing.T, pod *corev1.Pod, command string) int {
 		found = append(found, pid)
 	}
 	if len(found) != 1 {
-		t.Fatalf("%d processes of pod %s run nodrop %s, want 1", len(found), pod.Name, command)
+		t.Fatalf("%d processes of pod %s run %s %s, want 1", len(found), pod.Name, program, argument)
 	}
 	return found[0]
 }

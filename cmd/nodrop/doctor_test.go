@@ -239,7 +239,7 @@ func (p *patients) noPodsAreLeft(t *testing.T) {
 
 func (p *patients) without(t *testing.T) {
 	d := p.doctor(t)
-	d.wants(exitFailed, "Engine trex (line rate)", "")
+	d.wants(exitFailed, "\ntrex (line rate): ", "")
 	p.golden(t, "without.txt", d)
 	d = p.doctor(t, "--engine", "xdp", "--probe", "-o", "json")
 	d.wants(exitFailed, "the operator, whose image looks at nodes, was not seen", "")
@@ -263,7 +263,7 @@ func (p *patients) ofALaptop(t *testing.T) {
 	}
 
 	// What is not looked at is not known, and not good.
-	p.doctor(t, "--engine", "xdp").wants(exitInvalid, "xdp: 1 thing not known\n", "")
+	p.doctor(t, "--engine", "xdp").wants(exitInvalid, "xdp: 1 thing not known (kernel features)\n", "")
 	// Nobody runs a pod that is to look: the command ends all the same.
 	delete(p.nodes.probe, "laptop")
 	p.doctor(t, "--engine", "xdp", "--probe", "--probe-timeout", "1s", "-o", "json").wants(exitInvalid, "did not end within 1s", "")

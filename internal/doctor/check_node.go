@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
@@ -66,7 +67,7 @@ func kernelRelease(_ Facts, n Node, _ Engine) verdict {
 }
 
 func docker(f Facts, n Node, _ Engine) verdict {
-	const advice = "install Docker with its socket at /run/docker.sock; a benchmark that was measured on a virtual device here proves it"
+	const advice = "see that Docker runs there with its socket at /run/docker.sock; the first benchmark of a virtual device on this node shows it"
 	started, yes := f.Started.Value[n.Name]
 	switch {
 	case yes:
@@ -83,22 +84,29 @@ func docker(f Facts, n Node, _ Engine) verdict {
 // part of one that both share, in software.
 func processors(f Facts, n Node, e Engine) verdict {
 	need, has := needs(f, n, e)[corev1.ResourceCPU], n.Allocatable.Cpu()
+	seen := fmt.Sprintf("%g allocatable, %g for the traffic pod", has.AsApproximateFloat64(), need.AsApproximateFloat64())
 	if has.Cmp(need) < 0 {
 		advice := "use a larger node"
 		if own := need.MilliValue() / 1000; own > 0 {
 			advice += fmt.Sprintf(", or lower engine.trex.cpus: %d are for TRex alone", own)
 		}
-		return missing(fmt.Sprintf("%s allocatable, %s for the traffic pod", has, &need), advice)
+		return missing(seen, advice)
 	}
-	return good(fmt.Sprintf("%s allocatable, %s for the traffic pod", has, &need))
+	return good(seen)
 }
 
 func memory(f Facts, n Node, e Engine) verdict {
 	need, has := settingsOf(f.Bed, e).MemoryBytes(), n.Allocatable.Memory()
 	if has.Cmp(need) < 0 {
-		return missing(has.String()+" allocatable", fmt.Sprintf("a TRex server here has %s of memory: use a larger node, or lower engine.trex.memory", &need))
+		return missing(sizeOf(*has)+" allocatable", fmt.Sprintf("a TRex server here has %s of memory: use a larger node, or lower engine.trex.memory", &need))
 	}
-	return good(fmt.Sprintf("%s allocatable, %s for TRex", has, &need))
+	return good(fmt.Sprintf("%s allocatable, %s for TRex", sizeOf(*has), &need))
+}
+
+// sizeOf is a node's memory as people say it, in tenths of a GiB, rounded down.
+func sizeOf(q resource.Quantity) string {
+	tenths := q.Value() * 10 >> 30
+	return fmt.Sprintf("%gGi", float64(tenths)/10)
 }
 
 // notConfigured is what a kubelet calls the absence of a policy.
@@ -110,7 +118,7 @@ func cpuManager(_ Facts, n Node, _ Engine) verdict {
 	}
 	policy := n.Kubelet.Value.CPUManagerPolicy
 	if policy != "static" {
-		return missing(orNone(policy), "cpuManagerPolicy: static with reservedSystemCPUs in the kubelet's configuration, so that TRex has its processors for itself")
+		return missing(orNone(policy), "set cpuManagerPolicy: static and reservedSystemCPUs in the kubelet's configuration, so that TRex has its processors for itself")
 	}
 	return good(policy)
 }
@@ -126,7 +134,7 @@ func topologyManager(_ Facts, n Node, _ Engine) verdict {
 	case n.Probe.IsKnown() && n.Probe.Value.NUMANodes == 1:
 		return good(policy + ", and the node has one NUMA node")
 	}
-	return warning(policy, "topologyManagerPolicy: single-numa-node in the kubelet's configuration, so that card, memory and processors are of one socket")
+	return warning(policy, "set topologyManagerPolicy: single-numa-node in the kubelet's configuration, so that card, memory and processors are of one socket")
 }
 
 func orNone(policy string) string {

@@ -111,10 +111,10 @@ var checkCases = []checkCase{
 	}, Good, "docker://29.0.1", ""},
 	{"not seen", "Docker", Containerlab, func(f *Facts) { f.Started.Value = nil }, Unknown, "no virtual device was seen", "/run/docker.sock"},
 
-	{"", "processors", TRex, nil, Good, "16 allocatable, 4900m for the traffic pod", ""},
-	{"few", "processors", TRex, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("4") }), Missing, "4 allocatable, 4900m for the traffic pod", "4 are for TRex alone"},
-	{"enough for software", "processors", TRexSoftware, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("2") }), Good, "2 allocatable, 600m for the traffic pod", ""},
-	{"few for software", "processors", TRexSoftware, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("500m") }), Missing, "500m allocatable, 600m for the traffic pod", "use a larger node"},
+	{"", "processors", TRex, nil, Good, "16 allocatable, 4.9 for the traffic pod", ""},
+	{"few", "processors", TRex, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("4") }), Missing, "4 allocatable, 4.9 for the traffic pod", "4 are for TRex alone"},
+	{"enough for software", "processors", TRexSoftware, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("2") }), Good, "2 allocatable, 0.6 for the traffic pod", ""},
+	{"few for software", "processors", TRexSoftware, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("500m") }), Missing, "0.5 allocatable, 0.6 for the traffic pod", "use a larger node"},
 
 	{"", "processor features", TRex, nil, Good, "sse4_2", ""},
 	{"old", "processor features", TRex, probed(func(p *probe.Node) { p.CPUFlags = nil }), Missing, "no sse4_2", "SSE4.2"},
@@ -176,7 +176,7 @@ var checkCases = []checkCase{
 
 	{"", "VFIO", TRex, nil, Good, "vfio-pci is there", ""},
 	{"not loaded", "VFIO", TRex, probed(func(p *probe.Node) { p.VFIO = false }), Missing, "not loaded", "modules-load.d"},
-	{"not in the kernel", "VFIO", TRex, probed(func(p *probe.Node) { p.VFIO = false; p.Config = map[string]string{"CONFIG_PACKET": "y"} }), Missing, "CONFIG_VFIO_PCI is not set", "use a kernel with it"},
+	{"not in the kernel", "VFIO", TRex, probed(func(p *probe.Node) { p.VFIO = false; p.Config = map[string]string{"CONFIG_PACKET": "y"} }), Missing, "CONFIG_VFIO_PCI is not set", "use a kernel with CONFIG_VFIO_PCI"},
 	{"ConnectX", "VFIO", TRex, probed(func(p *probe.Node) { p.VFIO = false; p.Cards[0].Vendor = probe.VendorMellanox }), Good, "do without", ""},
 }
 

@@ -29,6 +29,14 @@ func (e Engine) Title() string {
 	return string(e)
 }
 
+// heading of the engine's table.
+func (e Engine) heading() string {
+	if e == Containerlab {
+		return "Containerlab devices"
+	}
+	return "Engine " + e.Title()
+}
+
 // Level says how a check ended.
 type Level string
 

@@ -45,14 +45,23 @@ type Summary struct {
 	Missing int `json:"missing"`
 	// Unknown is how many things could not be seen.
 	Unknown int `json:"unknown"`
+	// MissingChecks are the names of the checks of what is missing, with their node
+	// where every node is needed.
+	MissingChecks []string `json:"missingChecks,omitempty"`
+	// UnknownChecks are those of what could not be seen.
+	UnknownChecks []string `json:"unknownChecks,omitempty"`
 	// Nodes that have all, where one is enough and not all of them have it.
 	Nodes []string `json:"nodes,omitempty"`
 }
 
-// lack is how much a node, or the cluster, lacks.
-type lack struct{ missing, unknown int }
+// lack is what a node, or the cluster, lacks: names of checks.
+type lack struct{ missing, unknown []string }
 
-func (l lack) plus(m lack) lack { return lack{l.missing + m.missing, l.unknown + m.unknown} }
+func (l lack) plus(m lack) lack {
+	return lack{slices.Concat(l.missing, m.missing), slices.Concat(l.unknown, m.unknown)}
+}
+
+func (l lack) none() bool { return len(l.missing)+len(l.unknown) == 0 }
 
 func summarise(e Engine, findings []Finding, every bool) Summary {
 	var nodes []string
@@ -61,12 +70,16 @@ func summarise(e Engine, findings []Finding, every bool) Summary {
 		if f.Node != "" && !slices.Contains(nodes, f.Node) {
 			nodes = append(nodes, f.Node)
 		}
+		name := f.Check
+		if every && f.Node != "" {
+			name += " on " + f.Node
+		}
 		l := lacks[f.Node]
 		switch f.Level {
 		case Missing:
-			l.missing++
+			l.missing = append(l.missing, name)
 		case Unknown:
-			l.unknown++
+			l.unknown = append(l.unknown, name)
 		}
 		lacks[f.Node] = l
 	}
@@ -80,10 +93,10 @@ func summarise(e Engine, findings []Finding, every bool) Summary {
 		}
 	default:
 		best := slices.MinFunc(nodes, func(a, b string) int {
-			return cmp.Or(cmp.Compare(lacks[a].missing, lacks[b].missing), cmp.Compare(lacks[a].unknown, lacks[b].unknown))
+			return cmp.Or(cmp.Compare(len(lacks[a].missing), len(lacks[b].missing)), cmp.Compare(len(lacks[a].unknown), len(lacks[b].unknown)))
 		})
 		for _, n := range nodes {
-			if lacks[n] == (lack{}) {
+			if lacks[n].none() {
 				s.Nodes = append(s.Nodes, n)
 			}
 		}
@@ -92,7 +105,8 @@ func summarise(e Engine, findings []Finding, every bool) Summary {
 		}
 		total = total.plus(lacks[best])
 	}
-	s.Missing, s.Unknown = total.missing, total.unknown
+	s.Missing, s.MissingChecks = len(total.missing), total.missing
+	s.Unknown, s.UnknownChecks = len(total.unknown), total.unknown
 	switch {
 	case s.Missing > 0:
 		s.State = Lacking
@@ -104,14 +118,14 @@ func summarise(e Engine, findings []Finding, every bool) Summary {
 	return s
 }
 
-// String is the engine's line: "xdp: ready".
+// String is the engine's line: "xdp: ready", or "xdp: 1 thing missing (Multus)".
 func (s Summary) String() string {
 	var parts []string
 	if s.Missing > 0 {
-		parts = append(parts, things(s.Missing)+" missing")
+		parts = append(parts, things(s.MissingChecks)+" missing"+inBrackets(s.MissingChecks))
 	}
 	if s.Unknown > 0 {
-		parts = append(parts, things(s.Unknown)+" not known")
+		parts = append(parts, things(s.UnknownChecks)+" not known"+inBrackets(s.UnknownChecks))
 	}
 	text := "ready"
 	if len(parts) > 0 {
@@ -122,12 +136,14 @@ func (s Summary) String() string {
 	return s.Engine.Title() + ": " + text
 }
 
-func things(n int) string {
-	if n == 1 {
+func things(checks []string) string {
+	if len(checks) == 1 {
 		return "1 thing"
 	}
-	return fmt.Sprintf("%d things", n)
+	return fmt.Sprintf("%d things", len(checks))
 }
+
+func inBrackets(checks []string) string { return " (" + strings.Join(checks, ", ") + ")" }
 
 // State is the worst of the engines.
 func (r Report) State() State {

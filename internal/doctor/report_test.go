@@ -38,19 +38,19 @@ func TestSummary(t *testing.T) {
 		state  State
 	}{
 		"one node is enough":             {lacking, false, "trex (line rate): ready on node1", Ready},
-		"every node is needed":           {lacking, true, "trex (line rate): 2 things missing", Lacking},
+		"every node is needed":           {lacking, true, "trex (line rate): 2 things missing (IOMMU on node2, VFIO on node2)", Lacking},
 		"an unseen node does not matter": {unseen, false, "trex (line rate): ready on node1", Ready},
-		"an unseen node matters":         {unseen, true, "trex (line rate): 4 things not known", NotKnown},
+		"an unseen node matters":         {unseen, true, "trex (line rate): 4 things not known (processor features on node2, network cards on node2, IOMMU on node2, VFIO on node2)", NotKnown},
 		"the node that lacks least": {func(f *Facts) {
 			lacking(f)
 			f.Nodes[0].Probe.Value.IOMMUGroups = 0
-		}, false, "trex (line rate): 1 thing missing", Lacking},
+		}, false, "trex (line rate): 1 thing missing (IOMMU)", Lacking},
 		"of the cluster and of the node": {func(f *Facts) {
 			f.Operator.Value.Ready, f.Nodes[0].Probe.Value.VFIO = 0, false
-		}, false, "trex (line rate): 2 things missing", Lacking},
+		}, false, "trex (line rate): 2 things missing (operator, VFIO)", Lacking},
 		"missing comes before unknown": {func(f *Facts) {
 			f.Operator.Value.Ready, f.Nodes[0].Kubelet = 0, Seen[Kubelet]{Unknown: reason}
-		}, false, "trex (line rate): 1 thing missing, 2 things not known", Lacking},
+		}, false, "trex (line rate): 1 thing missing (operator), 2 things not known (CPU manager policy, topology manager)", Lacking},
 		"warnings do not count": {func(f *Facts) { f.Nodes[0].Kubelet.Value.TopologyManagerPolicy = "" }, true, "trex (line rate): ready", Ready},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,6 +94,25 @@ func TestEnginesOfABed(t *testing.T) {
 		if strings.Join(got, " ") != want {
 			t.Errorf("%v, want %s", got, want)
 		}
+	}
+}
+
+// TestTextTellsEachThingOnce: what engines share stands above them, and what they see
+// differently stands with each.
+func TestTextTellsEachThingOnce(t *testing.T) {
+	f := whole()
+	f.Admission[TRex] = Known("violates PodSecurity")
+	text := Judge(f, Engines, false).Text()
+	for check, want := range map[string]int{"Kubernetes": 1, "Multus on nodes": 1, "TRex image": 1, "VFIO": 1, "capabilities ": 4} {
+		if got := strings.Count(text, "\n  "+check); got != want {
+			t.Errorf("%s stands %d times, want %d:\n%s", check, got, want, text)
+		}
+	}
+	if strings.Contains(text, "Engine sim") {
+		t.Errorf("an engine without anything of its own has a table:\n%s", text)
+	}
+	if text := Judge(f, []Engine{XDP}, false).Text(); !strings.HasPrefix(text, "Engine xdp\n") || strings.Contains(text, "several") {
+		t.Errorf("one engine shares with nobody:\n%s", text)
 	}
 }
 

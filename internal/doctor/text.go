@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -13,37 +15,77 @@ const (
 	gap         = "  "
 )
 
-// Text is the report for people: a table for each engine, with the cluster first
-// and then its nodes, and a line for each engine at the end.
+// width of the whole.
+const width = 4*len(gap) + checkWidth + levelWidth + seenWidth + adviceWidth
+
+// Text is the report for people: a table of what several engines need, one for each
+// engine with the rest, each with the cluster first and then its nodes, and a line for
+// each engine at the end.
 func (r Report) Text() string {
+	shared, own := r.split()
 	var b strings.Builder
-	for i, s := range r.Engines {
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		r.table(&b, s.Engine)
-	}
-	b.WriteString("\n")
+	table(&b, "What several engines need", shared)
 	for _, s := range r.Engines {
-		b.WriteString(s.String() + "\n")
+		table(&b, s.Engine.heading(), own[s.Engine])
+	}
+	for _, s := range r.Engines {
+		for i, line := range wrap(s.String(), width-len(gap)) {
+			if i > 0 {
+				b.WriteString(gap)
+			}
+			b.WriteString(line + "\n")
+		}
 	}
 	return b.String()
 }
 
-func (r Report) table(b *strings.Builder, e Engine) {
-	b.WriteString("Engine " + e.Title() + "\n")
-	row(b, "CHECK", "STATE", "SEEN", "WHAT TO DO")
-	node := ""
+// split parts the findings that several engines share, each once, from those that are
+// one engine's own.
+func (r Report) split() (shared []Finding, own map[Engine][]Finding) {
+	type place struct{ node, check string }
+	same := map[place][]Finding{}
 	for _, f := range r.Findings {
-		if f.Engine != e {
+		at := place{f.Node, f.Check}
+		f.Engine = ""
+		same[at] = append(same[at], f)
+	}
+	nodes := []string{""} // the cluster
+	own = map[Engine][]Finding{}
+	for _, f := range r.Findings {
+		all := same[place{f.Node, f.Check}]
+		if len(all) < 2 || slices.ContainsFunc(all, func(g Finding) bool { return g != all[0] }) {
+			own[f.Engine] = append(own[f.Engine], f)
 			continue
 		}
+		if !slices.Contains(shared, all[0]) {
+			shared = append(shared, all[0])
+		}
+		if !slices.Contains(nodes, f.Node) {
+			nodes = append(nodes, f.Node)
+		}
+	}
+	slices.SortStableFunc(shared, func(f, g Finding) int {
+		return cmp.Compare(slices.Index(nodes, f.Node), slices.Index(nodes, g.Node))
+	})
+	return shared, own
+}
+
+// table of findings, none of which is no table.
+func table(b *strings.Builder, title string, findings []Finding) {
+	if len(findings) == 0 {
+		return
+	}
+	b.WriteString(title + "\n")
+	row(b, "CHECK", "STATE", "SEEN", "WHAT TO DO")
+	node := ""
+	for _, f := range findings {
 		if f.Node != node {
 			node = f.Node
 			b.WriteString(gap + "on " + node + "\n")
 		}
 		row(b, f.Check, string(f.Level), f.Seen, f.Advice)
 	}
+	b.WriteString("\n")
 }
 
 // row writes cells beside each other, and goes on below where they are too long.
