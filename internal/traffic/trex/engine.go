@@ -56,8 +56,10 @@ type Engine struct {
 	system  system
 	ports   []*port
 	streams []stream
-	trial   *trial
-	clock   traffic.Clock
+	// peers are the addresses to which streams go; nil before there are streams.
+	peers map[netip.Addr]bool
+	trial *trial
+	clock traffic.Clock
 }
 
 var _ traffic.Generator = (*Engine)(nil)
@@ -96,6 +98,9 @@ func (e *Engine) open(ctx context.Context) error {
 			return err
 		}
 		e.ports = append(e.ports, p)
+		if err := e.sweep(ctx, p); err != nil {
+			return err
+		}
 		if err := e.clean(ctx, p); err != nil {
 			return err
 		}
@@ -176,7 +181,7 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 		}
 	}
 	e.streams, e.trial = own, nil
-	return nil
+	return e.advertise(ctx, streams)
 }
 
 // Join implements traffic.Generator: ports cannot join groups.
@@ -208,7 +213,7 @@ func (e *Engine) Close() error {
 func (e *Engine) giveBack(ctx context.Context) error {
 	var errs []error
 	for _, p := range e.ports {
-		errs = append(errs, e.clean(ctx, p), e.setPromiscuous(ctx, p, false), e.release(ctx, p))
+		errs = append(errs, e.hush(ctx, p), e.clean(ctx, p), e.setPromiscuous(ctx, p, false), e.release(ctx, p))
 	}
 	e.ports, e.trial = nil, nil
 	return errors.Join(errs...)

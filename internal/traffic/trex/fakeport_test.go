@@ -25,6 +25,8 @@ type fakePort struct {
 	// tells is when the state tells that a run has ended.
 	tells   time.Time
 	streams map[int]*fakeStream
+	// others are the profiles beside the default, by name.
+	others map[string]*fakeProfile
 	// filters are still those of an earlier run, as remove_rx_filters was not called.
 	filters bool
 	// ring holds frames, by group, that arrived but were not counted yet.
@@ -35,7 +37,7 @@ type fakePort struct {
 }
 
 func newFakePort(index int) *fakePort {
-	return &fakePort{index: index, mac: traffic.MAC{2, 0, 0, 0, byte(index), 1}, streams: map[int]*fakeStream{}, ring: map[int]uint64{}}
+	return &fakePort{index: index, mac: traffic.MAC{2, 0, 0, 0, byte(index), 1}, streams: map[int]*fakeStream{}, others: map[string]*fakeProfile{}, ring: map[int]uint64{}}
 }
 
 func (p *fakePort) state() string {
@@ -90,6 +92,9 @@ func (f *fakeServer) service(p *fakePort, q map[string]any) (any, *fakeError) {
 }
 
 func (f *fakeServer) setL3(p *fakePort, q map[string]any) (any, *fakeError) {
+	if p.busy() {
+		return nil, refused("command 'set_l3_mode' cannot be executed on current state: '%s'", p.whole())
+	}
 	p.src, p.dst = fmt.Sprint(q["src_addr"]), fmt.Sprint(q["dst_addr"])
 	return map[string]any{}, nil
 }
@@ -119,7 +124,7 @@ func (f *fakeServer) portStatus(p *fakePort, q map[string]any) (any, *fakeError)
 		"rx_info": map[string]any{
 			"capture_port": off, "capwap_proxy": off, "grat_arp": arp, "latency": off, "queue": off, "stack": map[string]any{"is_active": true},
 		},
-		"service": p.inService, "service_filtered": false, "state": p.state(),
+		"service": p.inService, "service_filtered": false, "state": p.whole(),
 	}
 	if q["profile_id"] != nil {
 		answer["state_profile"] = p.state()
@@ -241,9 +246,10 @@ func checkVM(vm map[string]any) *fakeError {
 		return badStream("instructions")
 	}
 	need := map[string][]string{
-		"flow_var":          {"name", "size", "op", "step"},
-		"write_flow_var":    {"name", "pkt_offset", "add_value", "is_big_endian"},
-		"fix_checksum_ipv4": {"pkt_offset"},
+		"flow_var":            {"name", "size", "op", "step"},
+		"write_flow_var":      {"name", "pkt_offset", "add_value", "is_big_endian"},
+		"fix_checksum_ipv4":   {"pkt_offset"},
+		"fix_checksum_icmpv6": {"l2_len", "l3_len"},
 	}
 	for _, i := range list {
 		in := i.(map[string]any)

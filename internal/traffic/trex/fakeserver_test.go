@@ -296,6 +296,9 @@ func (f *fakeServer) method(name string, p map[string]any) (any, *fakeError) {
 	if p["handler"] != port.handler {
 		return nil, refused("port is not owned by you or your current executing session")
 	}
+	if id, _ := p["profile_id"].(string); id != "" && id != profile {
+		return f.ofProfile(port, id, name, p)
+	}
 	return owned[name](port, p)
 }
 

@@ -32,6 +32,10 @@ type port struct {
 	promiscuous bool
 	// neighbour is what was resolved last, for which the server answers ARP.
 	neighbour neighbour
+	// met are the neighbours that were resolved, and telling says that gateways among
+	// them are told where the port's addresses are.
+	met     map[netip.Addr]traffic.MAC
+	telling bool
 }
 
 // newPort looks a port up in the server's list, by its index.
@@ -68,7 +72,9 @@ func (p *port) streams(more params) params {
 
 // status is what get_port_status answers, as far as it is used.
 type status struct {
-	State string `json:"state"`
+	// State is that of the trial's streams. That of the port is TX also while it tells
+	// its gateways where it is.
+	State string `json:"state_profile"`
 	Attr  struct {
 		Link struct {
 			Up bool `json:"up"`

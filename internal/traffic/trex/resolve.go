@@ -42,6 +42,21 @@ func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) 
 	if err := e.Stop(ctx); err != nil {
 		return traffic.MAC{}, err
 	}
+	// The server takes no address for a port that sends.
+	if err := e.hush(ctx, p); err != nil {
+		return traffic.MAC{}, err
+	}
+	mac, err := e.resolve(ctx, p, src, addr)
+	if e.peers != nil {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		err = errors.Join(err, e.tell(after, p))
+	}
+	return mac, err
+}
+
+// resolve asks on a port that is at rest, and notes who answered.
+func (e *Engine) resolve(ctx context.Context, p *port, src, addr netip.Addr) (traffic.MAC, error) {
 	if err := e.service(ctx, p, true); err != nil {
 		return traffic.MAC{}, fmt.Errorf("putting port %s into service mode: %w", p.Name, err)
 	}
@@ -51,6 +66,9 @@ func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) 
 	}
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
+	if err == nil {
+		p.meet(addr, mac)
+	}
 	return mac, errors.Join(err, e.service(after, p, false))
 }
 

@@ -1,0 +1,238 @@
+package trex
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+	"net/netip"
+	"slices"
+
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// advertising is the profile of a port that tells its gateways the hardware address
+// of its addresses. The server answers ARP for one address and no neighbour discovery
+// at all. What a device is told before it asks again, it need not ask for.
+const advertising = "neighbours"
+
+const (
+	// tellPerSecond is how often an address is told. A router waits 3 s for an answer
+	// before it gives up (RFC 4861 section 10: three times RETRANS_TIMER; Linux does
+	// the same for ARP).
+	tellPerSecond = 5
+	// tellsPerSecond bounds that on a port; more addresses than these are told once a
+	// second each.
+	tellsPerSecond = 1000
+	// allProfiles stands for all profiles of a port.
+	allProfiles = "*"
+)
+
+// advertise lets every port tell its gateways where its addresses are, for as long as
+// it is not hushed. Gateways are the neighbours that were resolved and to which no
+// stream is addressed: without routers in between nobody needs to be told, as frames
+// carry the hardware address of their receiver.
+func (e *Engine) advertise(ctx context.Context, streams []traffic.Stream) error {
+	e.peers = map[netip.Addr]bool{}
+	for _, s := range streams {
+		e.peers[s.Headers.DstIP] = true
+	}
+	for _, p := range e.ports {
+		if err := e.tell(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell makes a port tell its gateways, unless it does already.
+func (e *Engine) tell(ctx context.Context, p *port) error {
+	if p.telling {
+		return nil
+	}
+	var calls []call
+	tells := p.tells(e.peers)
+	total := 0
+	for _, t := range tells {
+		total += int(t.count)
+	}
+	if total == 0 {
+		return nil
+	}
+	rate := min(tellPerSecond*total, max(tellsPerSecond, total))
+	for i, t := range tells {
+		calls = append(calls, call{"add_stream", p.told(params{"stream_id": i + 1, "stream": params{
+			"enabled": true, "self_start": true, "start_paused": false, "flags": flagsFromPacket,
+			"action_count": 0, "isg": 0.0, "next_stream_id": -1, "core_id": -1,
+			"mode":       params{"type": "continuous", "rate": params{"type": "pps", "value": float64(rate) * float64(t.count) / float64(total)}},
+			"packet":     params{"binary": base64.StdEncoding.EncodeToString(t.packet), "meta": ""},
+			"vm":         params{"instructions": t.vm},
+			"flow_stats": params{"enabled": false},
+		}})})
+	}
+	calls = append(calls, call{"start_traffic", p.told(params{
+		"mul": params{"type": "raw", "op": "abs", "value": 1.0}, "duration": -1.0, "force": true,
+		"core_mask": uint64(math.MaxUint64), "start_at_ts": 0,
+	})})
+	p.telling = true
+	_, err := e.client.batch(ctx, calls)
+	return err
+}
+
+// hush makes a port tell nothing any more.
+func (e *Engine) hush(ctx context.Context, p *port) error {
+	if !p.telling {
+		return nil
+	}
+	_, err := e.client.batch(ctx, []call{{"stop_traffic", p.told(nil)}, {"remove_all_streams", p.told(nil)}})
+	if err == nil {
+		p.telling = false
+	}
+	return err
+}
+
+// sweep ends what an engine that could not clear up after itself left on a port.
+func (e *Engine) sweep(ctx context.Context, p *port) error {
+	_, err := e.client.batch(ctx, []call{
+		{"stop_traffic", p.owned(params{"profile_id": allProfiles})}, {"remove_all_streams", p.told(nil)},
+	})
+	return err
+}
+
+// told adds what a call needs that is about the streams of that profile.
+func (p *port) told(more params) params {
+	out := p.owned(more)
+	out["profile_id"] = advertising
+	return out
+}
+
+// meet notes a neighbour that answered.
+func (p *port) meet(addr netip.Addr, mac traffic.MAC) {
+	if p.met == nil {
+		p.met = map[netip.Addr]traffic.MAC{}
+	}
+	p.met[addr] = mac
+}
+
+// tells is a stream that tells a gateway about consecutive addresses, one per frame.
+type tells struct {
+	packet []byte
+	vm     program
+	count  uint32
+}
+
+// tells are those of a port to the neighbours that it met, but for the peers.
+func (p *port) tells(peers map[netip.Addr]bool) []tells {
+	var gateways []netip.Addr
+	for addr := range p.met {
+		if !peers[addr] {
+			gateways = append(gateways, addr)
+		}
+	}
+	slices.SortFunc(gateways, netip.Addr.Compare)
+	var out []tells
+	for _, gateway := range gateways {
+		for _, h := range p.hosts(gateway.Is4()) {
+			out = append(out, p.tellsOf(h, gateway))
+		}
+	}
+	return out
+}
+
+// hosts is a range of consecutive addresses.
+type hosts struct {
+	first netip.Addr
+	count uint32
+}
+
+// hosts are the addresses of a family, as ranges that count in the last four bytes.
+func (p *port) hosts(ipv4 bool) []hosts {
+	var all []netip.Addr
+	for _, prefix := range p.Addresses {
+		if a := prefix.Addr(); a.Is4() == ipv4 {
+			all = append(all, a)
+		}
+	}
+	slices.SortFunc(all, netip.Addr.Compare)
+	var out []hosts
+	for i, a := range slices.Compact(all) {
+		if i > 0 && lastWord(a) > 0 && out[len(out)-1].last().Next() == a {
+			out[len(out)-1].count++
+			continue
+		}
+		out = append(out, hosts{a, 1})
+	}
+	return out
+}
+
+// last is the highest address.
+func (h hosts) last() netip.Addr { return traffic.Above(h.first, h.count-1) }
+
+// tellsOf builds the stream. The field engine counts the addresses up; of ICMPv6 the
+// server puts the checksum right after that.
+func (p *port) tellsOf(h hosts, gateway netip.Addr) tells {
+	t := tells{count: h.count, vm: program{}}
+	where := []int{arpAt + arpSenderAt}
+	if gateway.Is4() {
+		t.packet = arpReply(p.mac, h.first, p.met[gateway], gateway)
+	} else {
+		t.packet = neighbourAdvertisement(p.mac, h.first, p.met[gateway], gateway)
+		where = []int{ethernetBytes + fields6.srcIP, ethernetBytes + ipv6Bytes + targetAt + targetVaries}
+	}
+	if h.count == 1 {
+		return t
+	}
+	words := countRange{name: "address", size: wordBytes, first: lastWord(h.first), count: h.count}
+	t.vm.count(words.name, "inc", words, words.first, where[0])
+	if gateway.Is6() {
+		t.vm = append(t.vm,
+			params{"type": "write_flow_var", "name": words.name, "pkt_offset": where[1], "add_value": 0, "is_big_endian": true},
+			params{"type": "fix_checksum_icmpv6", "l2_len": ethernetBytes, "l3_len": ipv6Bytes})
+	}
+	return t
+}
+
+const (
+	// Offsets of the sender's address in ARP, of its target's hardware address, and of
+	// the target in a message of neighbour discovery, of which the last four bytes vary.
+	arpSenderAt, arpTargetMACAt, arpTargetAt = 14, 18, 24
+	targetAt, targetVaries                   = 8, 12
+	// solicitedOverride are the flags S and O of an advertisement, without R (RFC 4861
+	// section 4.4): with both, an entry in any state becomes REACHABLE (section 7.2.5).
+	solicitedOverride = 0x60
+)
+
+// arpReply tells a neighbour that src is at mac (RFC 826), without FCS. It is sent to
+// nobody else: Linux takes a reply that was broadcast for a hint only.
+func arpReply(mac traffic.MAC, src netip.Addr, to traffic.MAC, dst netip.Addr) []byte {
+	b := arpRequest(mac, src, dst)
+	copy(b, to[:])
+	arp := b[arpAt:]
+	binary.BigEndian.PutUint16(arp[6:], arpReplyOp)
+	copy(arp[arpTargetMACAt:], to[:])
+	return b
+}
+
+// neighbourAdvertisement tells a neighbour that src is at mac, as if it had asked,
+// without FCS.
+func neighbourAdvertisement(mac traffic.MAC, src netip.Addr, to traffic.MAC, dst netip.Addr) []byte {
+	b := make([]byte, ethernetBytes+ipv6Bytes+neighbourBytes+8)
+	copy(b, to[:])
+	copy(b[6:], mac[:])
+	binary.BigEndian.PutUint16(b[12:], etherIPv6)
+	ip := b[ethernetBytes:]
+	message := ip[ipv6Bytes:]
+	ip[0] = 6 << 4
+	binary.BigEndian.PutUint16(ip[4:], uint16(len(message)))
+	ip[6], ip[7] = protoICMPv6, neighbourHops
+	copy(ip[8:], src.AsSlice())
+	copy(ip[24:], dst.AsSlice())
+	message[0], message[4] = typeAdvertisement, solicitedOverride
+	copy(message[targetAt:], src.AsSlice())
+	message[24], message[25] = optionTarget, 1
+	copy(message[26:], mac[:])
+	sum := frame.Sum(ip[8:ipv6Bytes]) + protoICMPv6 + uint64(len(message)) + frame.Sum(message)
+	binary.BigEndian.PutUint16(message[2:], frame.Checksum(sum))
+	return b
+}
