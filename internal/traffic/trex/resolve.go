@@ -42,6 +42,12 @@ func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) 
 	if err := e.Stop(ctx); err != nil {
 		return traffic.MAC{}, err
 	}
+	if len(p.listed) > 0 { // a port that sends, if only in principle, does not serve
+		e.armed = nil
+		if err := e.clean(ctx, p); err != nil {
+			return traffic.MAC{}, err
+		}
+	}
 	if err := e.service(ctx, p, true); err != nil {
 		return traffic.MAC{}, fmt.Errorf("putting port %s into service mode: %w", p.Name, err)
 	}
