@@ -4,7 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
-	"math"
+	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -25,19 +26,13 @@ const (
 	// tellsPerSecond bounds that on a port; more addresses than these are told once a
 	// second each.
 	tellsPerSecond = 1000
-	// allProfiles stands for all profiles of a port.
-	allProfiles = "*"
 )
 
 // advertise lets every port tell its gateways where its addresses are, for as long as
 // it is not hushed. Gateways are the neighbours that were resolved and to which no
 // stream is addressed: without routers in between nobody needs to be told, as frames
 // carry the hardware address of their receiver.
-func (e *Engine) advertise(ctx context.Context, streams []traffic.Stream) error {
-	e.peers = map[netip.Addr]bool{}
-	for _, s := range streams {
-		e.peers[s.Headers.DstIP] = true
-	}
+func (e *Engine) advertise(ctx context.Context) error {
 	for _, p := range e.ports {
 		if err := e.tell(ctx, p); err != nil {
 			return err
@@ -48,11 +43,15 @@ func (e *Engine) advertise(ctx context.Context, streams []traffic.Stream) error 
 
 // tell makes a port tell its gateways, unless it does already.
 func (e *Engine) tell(ctx context.Context, p *port) error {
-	if p.telling {
+	if p.telling || len(e.all) == 0 {
 		return nil
 	}
+	peers := map[netip.Addr]bool{}
+	for _, s := range e.all {
+		peers[s.Headers.DstIP] = true
+	}
 	var calls []call
-	tells := p.tells(e.peers)
+	tells := p.tells(peers)
 	total := 0
 	for _, t := range tells {
 		total += int(t.count)
@@ -62,7 +61,7 @@ func (e *Engine) tell(ctx context.Context, p *port) error {
 	}
 	rate := min(tellPerSecond*total, max(tellsPerSecond, total))
 	for i, t := range tells {
-		calls = append(calls, call{"add_stream", p.told(params{"stream_id": i + 1, "stream": params{
+		calls = append(calls, call{"add_stream", p.profile(advertising, params{"stream_id": i + 1, "stream": params{
 			"enabled": true, "self_start": true, "start_paused": false, "flags": flagsFromPacket,
 			"action_count": 0, "isg": 0.0, "next_stream_id": -1, "core_id": -1,
 			"mode":       params{"type": "continuous", "rate": params{"type": "pps", "value": float64(rate) * float64(t.count) / float64(total)}},
@@ -71,13 +70,13 @@ func (e *Engine) tell(ctx context.Context, p *port) error {
 			"flow_stats": params{"enabled": false},
 		}})})
 	}
-	calls = append(calls, call{"start_traffic", p.told(params{
-		"mul": params{"type": "raw", "op": "abs", "value": 1.0}, "duration": -1.0, "force": true,
-		"core_mask": uint64(math.MaxUint64), "start_at_ts": 0,
-	})})
+	calls = append(calls, p.begin(advertising))
+	if _, err := e.client.batch(ctx, calls); err != nil {
+		err = fmt.Errorf("telling the gateways of port %s (TRex port %d) where it is: %w", p.Name, p.index(), err)
+		return errors.Join(err, e.leftovers(ctx, p)) // some of it is there
+	}
 	p.telling = true
-	_, err := e.client.batch(ctx, calls)
-	return err
+	return nil
 }
 
 // hush makes a port tell nothing any more.
@@ -85,26 +84,11 @@ func (e *Engine) hush(ctx context.Context, p *port) error {
 	if !p.telling {
 		return nil
 	}
-	_, err := e.client.batch(ctx, []call{{"stop_traffic", p.told(nil)}, {"remove_all_streams", p.told(nil)}})
+	_, err := e.client.batch(ctx, []call{{"stop_traffic", p.profile(advertising, nil)}, {"remove_all_streams", p.profile(advertising, nil)}})
 	if err == nil {
 		p.telling = false
 	}
 	return err
-}
-
-// sweep ends what an engine that could not clear up after itself left on a port.
-func (e *Engine) sweep(ctx context.Context, p *port) error {
-	_, err := e.client.batch(ctx, []call{
-		{"stop_traffic", p.owned(params{"profile_id": allProfiles})}, {"remove_all_streams", p.told(nil)},
-	})
-	return err
-}
-
-// told adds what a call needs that is about the streams of that profile.
-func (p *port) told(more params) params {
-	out := p.owned(more)
-	out["profile_id"] = advertising
-	return out
 }
 
 // meet notes a neighbour that answered.

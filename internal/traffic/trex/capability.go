@@ -29,6 +29,7 @@ func capabilities(ports []*port, timed int) traffic.Capabilities {
 		Ordering:        false,
 		// Each server has a clock of its own.
 		CrossHostLatency: false,
+		CrossHost:        true,
 		Multicast:        false,
 		MPLS:             false,
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
@@ -55,14 +56,18 @@ type Engine struct {
 	version version
 	system  system
 	ports   []*port
-	streams []stream
-	// peers are the addresses to which streams go; nil before there are streams.
-	peers map[netip.Addr]bool
-	trial *trial
-	clock traffic.Clock
+	// streams are those that the ports send, all those of the bed, also those of other
+	// servers, in the order of their IDs.
+	streams, all []stream
+	armed        *armed
+	trial        *trial
+	clock        traffic.Clock
 }
 
-var _ traffic.Generator = (*Engine)(nil)
+var (
+	_ traffic.Generator = (*Engine)(nil)
+	_ traffic.Armer     = (*Engine)(nil)
+)
 
 // New connects to a server and takes its ports. Whatever they had is removed.
 func New(ctx context.Context, o Options) (*Engine, error) {
@@ -98,7 +103,7 @@ func (e *Engine) open(ctx context.Context) error {
 			return err
 		}
 		e.ports = append(e.ports, p)
-		if err := e.sweep(ctx, p); err != nil {
+		if err := e.leftovers(ctx, p); err != nil {
 			return err
 		}
 		if err := e.clean(ctx, p); err != nil {
@@ -151,7 +156,7 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 		return err
 	}
 	limit := maxStreams(e.ports)
-	var own []stream
+	var own, all []stream
 	wide := map[*port]bool{}
 	for _, t := range streams {
 		for _, name := range t.RxPorts {
@@ -159,19 +164,23 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 				wide[p] = wide[p] || t.Headers.DstMACCount > 1 || t.Headers.DstMAC[0]&1 == 1
 			}
 		}
-		p := e.port(t.TxPort)
-		if p == nil {
-			continue
+		src, p := traffic.MAC{}, e.port(t.TxPort)
+		if p != nil {
+			src = p.mac
 		}
-		s, err := newStream(t, p.mac)
+		s, err := newStream(t, src)
 		if err != nil {
 			return err
 		}
-		own = append(own, s)
+		if p != nil {
+			own = append(own, s)
+		}
+		all = append(all, s)
 	}
-	if len(own) > limit {
-		return fmt.Errorf("%d streams: TRex counts at most %d on these ports: %w", len(own), limit, traffic.ErrUnsupported)
+	if len(all) > limit {
+		return fmt.Errorf("%d streams: TRex counts at most %d on these ports, those that other servers send among them: %w", len(all), limit, traffic.ErrUnsupported)
 	}
+	slices.SortFunc(all, func(a, b stream) int { return cmp.Compare(a.ID, b.ID) })
 	for _, p := range e.ports {
 		if err := e.clean(ctx, p); err != nil {
 			return err
@@ -180,8 +189,8 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 			return err
 		}
 	}
-	e.streams, e.trial = own, nil
-	return e.advertise(ctx, streams)
+	e.streams, e.all, e.armed, e.trial = own, all, nil, nil
+	return e.advertise(ctx)
 }
 
 // Join implements traffic.Generator: ports cannot join groups.
@@ -215,7 +224,7 @@ func (e *Engine) giveBack(ctx context.Context) error {
 	for _, p := range e.ports {
 		errs = append(errs, e.hush(ctx, p), e.clean(ctx, p), e.setPromiscuous(ctx, p, false), e.release(ctx, p))
 	}
-	e.ports, e.trial = nil, nil
+	e.ports, e.armed, e.trial = nil, nil, nil
 	return errors.Join(errs...)
 }
 

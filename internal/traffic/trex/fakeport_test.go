@@ -127,7 +127,7 @@ func (f *fakeServer) portStatus(p *fakePort, q map[string]any) (any, *fakeError)
 		"service": p.inService, "service_filtered": false, "state": p.whole(),
 	}
 	if q["profile_id"] != nil {
-		answer["state_profile"] = p.state()
+		answer["state_profile"] = p.of(fmt.Sprint(q["profile_id"]))
 	}
 	return answer, nil
 }

@@ -3,6 +3,8 @@ package trex
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // fakeProfile is what a port of the fake has of another profile than the default:
@@ -42,18 +44,28 @@ func (p *fakePort) whole() string {
 	return p.state()
 }
 
+// of is the state of one profile.
+func (p *fakePort) of(id string) string {
+	other := p.others[id]
+	switch {
+	case id == profile:
+		return p.state()
+	case other == nil || len(other.streams) == 0:
+		return "IDLE"
+	case other.sending:
+		return "TX"
+	}
+	return "STREAMS"
+}
+
+// profiles are those that ever were on the port.
+func (f *fakeServer) profiles(p *fakePort, _ map[string]any) (any, *fakeError) {
+	return append(slices.Collect(maps.Keys(p.others)), profile), nil
+}
+
 // ofProfile does what is asked of another profile than the default. Streams make it,
 // and what is asked of one that is not there is refused, except to remove streams.
 func (f *fakeServer) ofProfile(p *fakePort, id, method string, q map[string]any) (any, *fakeError) {
-	if id == allProfiles {
-		if method != "stop_traffic" {
-			return map[string]any{}, nil
-		}
-		for _, other := range p.others {
-			other.sending = false
-		}
-		return f.stop(p, q)
-	}
 	other := p.others[id]
 	if other == nil && method == "add_stream" {
 		other = &fakeProfile{streams: map[int]fakeTell{}}
@@ -93,11 +105,15 @@ func (f *fakeServer) ofProfile(p *fakePort, id, method string, q map[string]any)
 		return map[string]any{"multiplier": 1.0, "ts": 3.76}, nil
 	case "stop_traffic":
 		other.sending = false
+	case "remove_rx_filters":
+		if p.of(id) != "STREAMS" {
+			return nil, refused("command 'remove_rx_filters' cannot be executed on current state: '%s on profile_id(%s).", p.of(id), id)
+		}
 	case "remove_all_streams":
 		if other.sending {
 			return nil, refused("command 'remove_and_delete_all_streams' cannot be executed on current state: 'TX on profile_id(%s).", id)
 		}
-		delete(p.others, id)
+		other.streams = map[int]fakeTell{}
 	default:
 		return nil, refused("the fake does no %s of profile %s", method, id)
 	}

@@ -266,7 +266,7 @@ func (f *fakeServer) method(name string, p map[string]any) (any, *fakeError) {
 	owned := map[string]func(*fakePort, map[string]any) (any, *fakeError){
 		"release": f.release, "set_port_attr": f.setAttr, "service": f.service, "set_l3": f.setL3, "push_pkts": f.push,
 		"add_stream": f.addStream, "remove_all_streams": f.removeStreams, "remove_rx_filters": f.removeFilters,
-		"start_traffic": f.start, "stop_traffic": f.stop,
+		"start_traffic": f.start, "stop_traffic": f.stop, "get_profile_list": f.profiles,
 	}
 	if global[name] == nil && perPort[name] == nil && owned[name] == nil {
 		return nil, &fakeError{Code: -32601, Message: fmt.Sprintf("Method %s not registered", name)}

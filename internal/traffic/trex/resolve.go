@@ -42,17 +42,19 @@ func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) 
 	if err := e.Stop(ctx); err != nil {
 		return traffic.MAC{}, err
 	}
-	// The server takes no address for a port that sends.
+	if len(p.listed) > 0 { // a port that sends, if only in principle, does not serve
+		e.armed = nil
+		if err := e.clean(ctx, p); err != nil {
+			return traffic.MAC{}, err
+		}
+	}
 	if err := e.hush(ctx, p); err != nil {
 		return traffic.MAC{}, err
 	}
 	mac, err := e.resolve(ctx, p, src, addr)
-	if e.peers != nil {
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-		defer cancel()
-		err = errors.Join(err, e.tell(after, p))
-	}
-	return mac, err
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	return mac, errors.Join(err, e.tell(after, p))
 }
 
 // resolve asks on a port that is at rest, and notes who answered.
