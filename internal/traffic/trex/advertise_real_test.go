@@ -94,7 +94,8 @@ func throughRouter(ctx context.Context, t *testing.T, e *trex.Engine, device []v
 	t.Helper()
 	var streams []traffic.Stream
 	for family := range device[0].Addresses {
-		for from, to := range map[int]int{0: 1, 1: 0} {
+		for from := range device {
+			to := 1 - from
 			gateway, err := e.Resolve(ctx, device[from].Name, netip.MustParseAddr(device[from].Gateways[family]))
 			if err != nil {
 				t.Fatal(err)
