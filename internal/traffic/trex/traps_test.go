@@ -89,7 +89,7 @@ func TestStopEndsSending(t *testing.T) {
 	if tx, rx := m.Tx[1], m.Rx[traffic.RxKey{Stream: 1, Port: "right"}]; tx.Sent == 0 || tx.Sent >= 1_000_000 || rx.Received != tx.Sent {
 		t.Errorf("sent %d, received %d of a million: want some, and all of them", tx.Sent, rx.Received)
 	}
-	if f.ports[0].sending {
+	if f.ports[0].profiles["_"].sending {
 		t.Error("the server still sends")
 	}
 }
@@ -115,12 +115,12 @@ func TestInterruption(t *testing.T) {
 			f.event(eventError, map[string]any{"port_id": 0, "thread_id": 0})
 		},
 		"streams replaced": func(f *fakeServer) {
-			for _, s := range f.ports[0].streams {
+			for _, s := range f.ports[0].profiles["_"].streams {
 				s.version += 100
 			}
 		},
 		"streams and filters removed": func(f *fakeServer) {
-			f.ports[0].streams, f.ports[0].filters = map[int]*fakeStream{}, false
+			f.ports[0].profiles["_"] = newFakeProfile("_")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
