@@ -69,11 +69,9 @@ func (f *fakeServer) advertised() (pps []float64) {
 	f.locked(func() {
 		for _, p := range f.ports {
 			var sum float64
-			for _, other := range p.others {
-				for _, s := range other.streams {
-					if other.sending {
-						sum += s.pps
-					}
+			if one := p.profiles[advertising]; one != nil && one.sending {
+				for _, s := range one.streams {
+					sum += s.pps
 				}
 			}
 			pps = append(pps, sum)
@@ -165,7 +163,7 @@ func TestAdvertisingIsBounded(t *testing.T) {
 			t.Errorf("%d hosts: %v frames/s, want %v", hosts, got, want)
 		}
 		f.locked(func() {
-			if n := len(f.ports[0].others[advertising].streams); n != 2 {
+			if n := len(f.ports[0].profiles[advertising].streams); n != 2 {
 				t.Errorf("%d hosts take %d streams: want one for each family", hosts, n)
 			}
 		})
