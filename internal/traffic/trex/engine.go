@@ -43,8 +43,9 @@ type Port struct {
 	// Interface behind the port, for the report; what the server says of it when empty,
 	// which of packet sockets is nothing.
 	Interface string
-	// Addresses of the port. Once a neighbour of IPv4 is resolved, the server
-	// answers ARP for the one in its prefix.
+	// Addresses of the port, those of the hosts behind it among them. Once a neighbour
+	// of IPv4 is resolved, the server answers ARP for the one in its prefix; gateways are
+	// told all of them.
 	Addresses []netip.Prefix
 }
 
