@@ -91,7 +91,7 @@ type PortInfo struct {
 // Capabilities says what an engine can measure; what it cannot is refused at
 // admission.
 type Capabilities struct {
-	// MaxStreams that one host can send at once.
+	// MaxStreams of a bed, on all its hosts together: each counts those of the others.
 	MaxStreams int
 	// MinFrameSize and MaxFrameSize in bytes with FCS.
 	MinFrameSize, MaxFrameSize int
@@ -100,7 +100,7 @@ type Capabilities struct {
 	// SampledLatency says that the latency of a share of each stream's frames is
 	// measured, which travel among the others.
 	SampledLatency bool
-	// TimedStreams is how many streams of one host are timed at once; 0 means all.
+	// TimedStreams is how many streams of a bed are timed at once; 0 means all.
 	TimedStreams int
 	// CrossHostLatency says that latency between ports of different hosts is
 	// meaningful (a common clock).
