@@ -17,9 +17,10 @@ type Generator interface {
 	// Resolve finds the hardware address of a neighbour on a port by ARP or ND.
 	// It fails with *UnresolvedError when nobody answers before ctx ends.
 	Resolve(ctx context.Context, port string, addr netip.Addr) (MAC, error)
-	// Configure replaces all streams. An engine that owns only some of the ports
-	// uses the sending half of streams whose TxPort it owns and the receiving half
-	// of those whose RxPorts it owns, and ignores the rest.
+	// Configure replaces all streams by those of the whole bed. An engine that owns
+	// only some of the ports uses the sending half of streams whose TxPort it owns and
+	// the receiving half of those whose RxPorts it owns. Of the rest it takes what it
+	// needs to tell frames apart.
 	Configure(ctx context.Context, streams []Stream) error
 	// Start clears all counters and begins to send. It returns once sending began.
 	Start(ctx context.Context, trial Trial) error
