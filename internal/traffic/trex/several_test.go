@@ -137,15 +137,15 @@ func TestServersAgreeOnNumbers(t *testing.T) {
 // Frames of a probe that end up at another server are not those of its own probe.
 func TestProbesOfServersAreApart(t *testing.T) {
 	engines, _ := two(t, 1_000)
-	// The cables go to left1 and left0.
-	streams := []traffic.Stream{between(1, "left0", "right0"), between(2, "left1", "right1")}
+	// Each ends up where the other should have.
+	streams := []traffic.Stream{between(1, "left0", "right0"), between(2, "right1", "left1")}
 	for _, e := range engines {
 		configure(t, e, streams...)
 	}
 	for epoch := range uint16(2) {
 		m := trialOf(t, engines, epoch+1, streams)
-		if m.Misdelivered["left1"] != 1_001 || m.Misdelivered["left0"] != 1_002 || len(m.Misdelivered) != 2 {
-			t.Errorf("misdelivered %v: want 1001 at left1 and 1002 at left0", m.Misdelivered)
+		if m.Misdelivered["left1"] != 1_001 || m.Misdelivered["right0"] != 1_002 || len(m.Misdelivered) != 2 {
+			t.Errorf("misdelivered %v: want 1001 at left1 and 1002 at right0", m.Misdelivered)
 		}
 		for key, rx := range m.Rx {
 			if rx.Received > 0 || rx.Latency.Count > 0 {
