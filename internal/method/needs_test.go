@@ -10,6 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // withTRex says why TRex on the cards of a four-port bed cannot run a test after a
@@ -55,11 +56,9 @@ func TestWhatTRexCannotMeasure(t *testing.T) {
 		"caching":           {ipv4, one, v1alpha1.Test{AddressCaching: &v1alpha1.AddressCachingTest{MaxAddresses: 10}}, "counts frames by their IP header, and addressCaching sends frames without a network layer"},
 		"learning":          {ipv4, one, v1alpha1.Test{AddressLearning: &v1alpha1.AddressLearningTest{}}, "counts frames by their IP header, and addressLearning sends frames without a network layer"},
 		"broadcast of IPv6": {ipv6, one, v1alpha1.Test{Broadcast: &v1alpha1.BroadcastTest{}}, "only IPv4 has broadcast: give traffic profile plain packet ipv4"},
-		"broadcast to far":  {ipv4, two, v1alpha1.Test{Broadcast: &v1alpha1.BroadcastTest{}}, "broadcast frames go from p1 on node lab-1 to p3 on node lab-2 too"},
-		"congestion of far": {ipv4, two, v1alpha1.Test{CongestionControl: &v1alpha1.CongestionControlTest{}}, "congestionControl sends from p1 on node lab-1 to p3 on node lab-2 of test bed cards"},
 
-		"broadcast":       {ipv4, one, v1alpha1.Test{Broadcast: &v1alpha1.BroadcastTest{}}, ""},
-		"congestion":      {ipv4, one, v1alpha1.Test{CongestionControl: &v1alpha1.CongestionControlTest{}}, ""},
+		"broadcast":       {ipv4, two, v1alpha1.Test{Broadcast: &v1alpha1.BroadcastTest{}}, ""},
+		"congestion":      {ipv4, two, v1alpha1.Test{CongestionControl: &v1alpha1.CongestionControlTest{}}, ""},
 		"head of line":    {ipv6, one, v1alpha1.Test{HeadOfLineBlocking: &v1alpha1.HeadOfLineBlockingTest{}}, ""},
 		"loss":            {ipv6, two, v1alpha1.Test{FrameLoss: &v1alpha1.FrameLossTest{}}, ""},
 		"bursts":          {ipv4, two, v1alpha1.Test{BackToBack: &v1alpha1.BackToBackTest{}}, ""},
@@ -71,5 +70,21 @@ func TestWhatTRexCannotMeasure(t *testing.T) {
 		if got := withTRex(tc.packet, tc.nodes, tc.test); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
+	}
+}
+
+// Broadcast frames that leave a node need an engine that counts them there.
+func TestBroadcastBetweenNodes(t *testing.T) {
+	in := plan.Setting{
+		Bed: &v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{Engine: v1alpha1.Engine{Kind: "abacus"}}}, Engine: traffic.Capabilities{Ethernet: true},
+		Ports: []plan.Port{{Name: "p1", Node: "lab-1"}, {Name: "p2", Node: "lab-1"}, {Name: "p3", Node: "lab-2"}},
+	}
+	errs := fitsBroadcast(v1alpha1.Test{Name: "t"}, in, nil)
+	if want := "broadcast frames go from p1 on node lab-1 to p3 on node lab-2 too"; len(errs) != 1 || !strings.Contains(errs[0].Error(), want) {
+		t.Errorf("%v, want %s", errs, want)
+	}
+	in.Engine.CrossHost = true
+	if errs := fitsBroadcast(v1alpha1.Test{Name: "t"}, in, nil); len(errs) > 0 {
+		t.Error(errs)
 	}
 }

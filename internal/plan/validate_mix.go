@@ -148,7 +148,6 @@ func validateMixesOn(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, be
 			copies = max(copies, m.Copies)
 		}
 	}
-	sent, where := mostSent(flows(profile, ports), ports)
 	flows := streams(profile, ports)
 	most := min(engine.MaxStreams, 1<<16)
 	for i, m := range all {
@@ -160,10 +159,10 @@ func validateMixesOn(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, be
 					c.Size, bed.Spec.Engine.Kind, bed.Name, engine.MinFrameSize, engine.MaxFrameSize)))
 			}
 		}
-		if n := sent * len(m.Mix) * copies; n > most {
+		if n := len(flows) * len(m.Mix) * copies; n > most {
 			errs = append(errs, field.Invalid(path, m.Name, fmt.Sprintf(
 				"the %d sizes of the mix make %d streams on the %s, and engine %s takes at most %d: use fewer sizes, or a bed with fewer ports",
-				len(m.Mix), n, where(bed), bed.Spec.Engine.Kind, most)))
+				len(m.Mix), n, onBed(ports, bed), bed.Spec.Engine.Kind, most)))
 		}
 		if speed, ok := inexact(m, flows, ports, copies); !ok {
 			errs = append(errs, field.Invalid(path, m.Name, fmt.Sprintf(

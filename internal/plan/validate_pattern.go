@@ -119,9 +119,9 @@ func validatePattern(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, po
 	if len(errs) > 0 {
 		return errs
 	}
-	if n, where := mostSent(flows(profile, ports), ports); n > engine.MaxStreams {
+	if n := len(flows(profile, ports)); n > engine.MaxStreams {
 		errs = append(errs, field.Invalid(path, n,
-			fmt.Sprintf("the pattern makes %d streams on the %s, and engine %s takes at most %d: use a bed with fewer ports", n, where(bed), bed.Spec.Engine.Kind, engine.MaxStreams)))
+			fmt.Sprintf("the pattern makes %d streams on the %s, and engine %s takes at most %d: use a bed with fewer ports", n, onBed(ports, bed), bed.Spec.Engine.Kind, engine.MaxStreams)))
 	}
 	return errs
 }

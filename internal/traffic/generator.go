@@ -17,9 +17,10 @@ type Generator interface {
 	// Resolve finds the hardware address of a neighbour on a port by ARP or ND.
 	// It fails with *UnresolvedError when nobody answers before ctx ends.
 	Resolve(ctx context.Context, port string, addr netip.Addr) (MAC, error)
-	// Configure replaces all streams. An engine that owns only some of the ports
-	// uses the sending half of streams whose TxPort it owns and the receiving half
-	// of those whose RxPorts it owns, and ignores the rest.
+	// Configure replaces all streams by those of the whole bed. An engine that owns
+	// only some of the ports uses the sending half of streams whose TxPort it owns and
+	// the receiving half of those whose RxPorts it owns. Of the rest it takes what it
+	// needs to tell frames apart.
 	Configure(ctx context.Context, streams []Stream) error
 	// Start clears all counters and begins to send. It returns once sending began.
 	Start(ctx context.Context, trial Trial) error
@@ -91,7 +92,7 @@ type PortInfo struct {
 // Capabilities says what an engine can measure; what it cannot is refused at
 // admission.
 type Capabilities struct {
-	// MaxStreams that one host can send at once.
+	// MaxStreams of a bed, on all its hosts together: each counts those of the others.
 	MaxStreams int
 	// MinFrameSize and MaxFrameSize in bytes with FCS.
 	MinFrameSize, MaxFrameSize int
@@ -100,7 +101,7 @@ type Capabilities struct {
 	// SampledLatency says that the latency of a share of each stream's frames is
 	// measured, which travel among the others.
 	SampledLatency bool
-	// TimedStreams is how many streams of one host are timed at once; 0 means all.
+	// TimedStreams is how many streams of a bed are timed at once; 0 means all.
 	TimedStreams int
 	// CrossHostLatency says that latency between ports of different hosts is
 	// meaningful (a common clock).

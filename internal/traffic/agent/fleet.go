@@ -161,29 +161,24 @@ func (f *Fleet) Resolve(ctx context.Context, port string, addr netip.Addr) (traf
 	return f.members[i].Resolve(ctx, port, addr)
 }
 
-// Configure implements Generator; every agent gets the streams of its ports.
+// Configure implements Generator. Every agent gets all streams: an engine may have
+// to know those of others to count them.
 func (f *Fleet) Configure(ctx context.Context, streams []traffic.Stream) error {
 	f.sender, f.crossing = map[uint16]int{}, map[uint16]bool{}
-	parts := make([][]traffic.Stream, len(f.members))
 	for _, s := range streams {
 		sender, ok := f.owner[s.TxPort]
 		if !ok {
 			return fmt.Errorf("configuring stream %d: no agent owns port %s", s.ID, s.TxPort)
 		}
 		f.sender[s.ID] = sender
-		takers := []int{sender}
 		for _, port := range s.RxPorts {
 			receiver, ok := f.owner[port]
 			if !ok {
 				return fmt.Errorf("configuring stream %d: no agent owns port %s", s.ID, port)
 			}
-			if !slices.Contains(takers, receiver) {
-				takers = append(takers, receiver)
+			if receiver != sender {
 				f.crossing[s.ID] = true
 			}
-		}
-		for _, i := range takers {
-			parts[i] = append(parts[i], s)
 		}
 	}
 	f.commonClock = true
@@ -194,7 +189,7 @@ func (f *Fleet) Configure(ctx context.Context, streams []traffic.Stream) error {
 		}
 		f.commonClock = info.Capabilities.CrossHostLatency || sameHost(info.Hosts)
 	}
-	return f.each(ctx, func(ctx context.Context, i int, c *Client) error { return c.Configure(ctx, parts[i]) })
+	return f.each(ctx, func(ctx context.Context, _ int, c *Client) error { return c.Configure(ctx, streams) })
 }
 
 // sameHost says whether all agents run on one machine, and so have one clock.

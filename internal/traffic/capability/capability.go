@@ -8,8 +8,9 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// trexTimedStreams is how many streams a TRex server times at once, whatever its
-// cards count ("Per stream latency" of the TRex stateless manual).
+// trexTimedStreams is how many streams TRex servers time at once, whatever their
+// cards count ("Per stream latency" of the TRex stateless manual): no two servers of
+// a bed give the same number to a probe.
 const trexTimedStreams = 128
 
 var byKind = map[string]traffic.Capabilities{
@@ -33,6 +34,7 @@ var byKind = map[string]traffic.Capabilities{
 		MinFrameSize:   64,
 		MaxFrameSize:   9216,
 		SampledLatency: true,
+		CrossHost:      true,
 		TimedStreams:   trexTimedStreams,
 		LatencyType:    "from the transmit core of TRex, which writes the time into the frame, to its receive core (the processor's clock, of one server), of timed frames that travel among the others",
 	},

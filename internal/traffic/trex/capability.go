@@ -29,6 +29,7 @@ func capabilities(ports []*port, timed int) traffic.Capabilities {
 		Ordering:        false,
 		// Each server has a clock of its own.
 		CrossHostLatency: false,
+		CrossHost:        true,
 		Multicast:        false,
 		MPLS:             false,
 	}
@@ -54,6 +55,9 @@ const oneCore = "the timed frames of all streams are received by one core of TRe
 // spoilt holds for every NIC.
 const spoilt = "in timed frames of IPv6 TRex writes number and time over the payload, so that their UDP checksum does not hold: a device that forwards does not look at it, one that ends or inspects UDP may drop them"
 
+// untold holds for every NIC.
+const untold = "TRex answers ARP for one address of the port and no neighbour discovery: instead gateways are told each address unasked, five times a second (of more than 20 addresses together 100 times, of more than 200 every other second); a device that takes no answers it did not ask for needs fixed neighbour entries"
+
 // notes on what a port cannot do.
 func (p *port) notes(timed bool) []string {
 	var notes []string
@@ -69,9 +73,11 @@ func (p *port) notes(timed bool) []string {
 			if timed {
 				notes = append(notes, spoilt)
 			}
-			notes = append(notes, "TRex answers ARP for the port's address, but no neighbour discovery: a device that routes IPv6 to the port needs a fixed neighbour entry")
 			break
 		}
+	}
+	if len(p.Addresses) > 0 {
+		notes = append(notes, untold)
 	}
 	return notes
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
@@ -42,8 +43,9 @@ type Port struct {
 	// Interface behind the port, for the report; what the server says of it when empty,
 	// which of packet sockets is nothing.
 	Interface string
-	// Addresses of the port. Once a neighbour of IPv4 is resolved, the server
-	// answers ARP for the one in its prefix.
+	// Addresses of the port, those of the hosts behind it among them. Once a neighbour
+	// of IPv4 is resolved, the server answers ARP for the one in its prefix; gateways are
+	// told all of them.
 	Addresses []netip.Prefix
 }
 
@@ -55,12 +57,18 @@ type Engine struct {
 	version version
 	system  system
 	ports   []*port
-	streams []stream
-	trial   *trial
-	clock   traffic.Clock
+	// streams are those that the ports send, all those of the bed, also those of other
+	// servers, in the order of their IDs.
+	streams, all []stream
+	armed        *armed
+	trial        *trial
+	clock        traffic.Clock
 }
 
-var _ traffic.Generator = (*Engine)(nil)
+var (
+	_ traffic.Generator = (*Engine)(nil)
+	_ traffic.Armer     = (*Engine)(nil)
+)
 
 // New connects to a server and takes its ports. Whatever they had is removed.
 func New(ctx context.Context, o Options) (*Engine, error) {
@@ -96,6 +104,9 @@ func (e *Engine) open(ctx context.Context) error {
 			return err
 		}
 		e.ports = append(e.ports, p)
+		if err := e.leftovers(ctx, p); err != nil {
+			return err
+		}
 		if err := e.clean(ctx, p); err != nil {
 			return err
 		}
@@ -146,7 +157,7 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 		return err
 	}
 	limit := maxStreams(e.ports)
-	var own []stream
+	var own, all []stream
 	wide := map[*port]bool{}
 	for _, t := range streams {
 		for _, name := range t.RxPorts {
@@ -154,19 +165,23 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 				wide[p] = wide[p] || t.Headers.DstMACCount > 1 || t.Headers.DstMAC[0]&1 == 1
 			}
 		}
-		p := e.port(t.TxPort)
-		if p == nil {
-			continue
+		src, p := traffic.MAC{}, e.port(t.TxPort)
+		if p != nil {
+			src = p.mac
 		}
-		s, err := newStream(t, p.mac)
+		s, err := newStream(t, src)
 		if err != nil {
 			return err
 		}
-		own = append(own, s)
+		if p != nil {
+			own = append(own, s)
+		}
+		all = append(all, s)
 	}
-	if len(own) > limit {
-		return fmt.Errorf("%d streams: TRex counts at most %d on these ports: %w", len(own), limit, traffic.ErrUnsupported)
+	if len(all) > limit {
+		return fmt.Errorf("%d streams: TRex counts at most %d on these ports, those that other servers send among them: %w", len(all), limit, traffic.ErrUnsupported)
 	}
+	slices.SortFunc(all, func(a, b stream) int { return cmp.Compare(a.ID, b.ID) })
 	for _, p := range e.ports {
 		if err := e.clean(ctx, p); err != nil {
 			return err
@@ -175,8 +190,8 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 			return err
 		}
 	}
-	e.streams, e.trial = own, nil
-	return nil
+	e.streams, e.all, e.armed, e.trial = own, all, nil, nil
+	return e.advertise(ctx)
 }
 
 // Join implements traffic.Generator: ports cannot join groups.
@@ -208,9 +223,9 @@ func (e *Engine) Close() error {
 func (e *Engine) giveBack(ctx context.Context) error {
 	var errs []error
 	for _, p := range e.ports {
-		errs = append(errs, e.clean(ctx, p), e.setPromiscuous(ctx, p, false), e.release(ctx, p))
+		errs = append(errs, e.hush(ctx, p), e.clean(ctx, p), e.setPromiscuous(ctx, p, false), e.release(ctx, p))
 	}
-	e.ports, e.trial = nil, nil
+	e.ports, e.armed, e.trial = nil, nil, nil
 	return errors.Join(errs...)
 }
 

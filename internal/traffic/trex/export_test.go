@@ -1,6 +1,7 @@
 package trex
 
 import (
+	"context"
 	"testing"
 
 	"nodrop.dev/nodrop/internal/traffic"
@@ -28,3 +29,9 @@ const (
 // a device that drops every 20th frame of each of the UDP ports 7 and 8; nil when
 // the environment gives no server to start.
 var StartReal func(t *testing.T, lossy bool) RealServer
+
+// Settle waits until nothing arrives any more.
+func Settle(ctx context.Context, e *Engine) error {
+	_, err := e.drain(ctx)
+	return err
+}

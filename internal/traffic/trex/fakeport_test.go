@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -20,13 +19,9 @@ type fakePort struct {
 	promiscuous bool
 	inService   bool
 	src, dst    string
-	sending     bool
-	run         *fakeRun
-	// tells is when the state tells that a run has ended.
-	tells   time.Time
-	streams map[int]*fakeStream
-	// filters are still those of an earlier run, as remove_rx_filters was not called.
-	filters bool
+	profiles    map[string]*fakeProfile
+	// arrived are frames of another server, by group.
+	arrived map[int]uint64
 	// ring holds frames, by group, that arrived but were not counted yet.
 	ring               map[int]uint64
 	received, sent     uint64
@@ -35,21 +30,9 @@ type fakePort struct {
 }
 
 func newFakePort(index int) *fakePort {
-	return &fakePort{index: index, mac: traffic.MAC{2, 0, 0, 0, byte(index), 1}, streams: map[int]*fakeStream{}, ring: map[int]uint64{}}
-}
-
-func (p *fakePort) state() string {
-	switch {
-	case p.sending || time.Now().Before(p.tells):
-		return "TX"
-	case len(p.streams) > 0:
-		return "STREAMS"
-	}
-	return "IDLE"
-}
-
-func (p *fakePort) notIn(method string) *fakeError {
-	return refused("command '%s' cannot be executed on current state: '%s on profile_id(_).", method, p.state())
+	p := &fakePort{index: index, mac: traffic.MAC{2, 0, 0, 0, byte(index), 1}, profiles: map[string]*fakeProfile{}, arrived: map[int]uint64{}, ring: map[int]uint64{}}
+	p.profiles["_"] = newFakeProfile("_")
+	return p
 }
 
 func (f *fakeServer) acquire(p *fakePort, q map[string]any) (any, *fakeError) {
@@ -82,22 +65,27 @@ func (f *fakeServer) setAttr(p *fakePort, q map[string]any) (any, *fakeError) {
 }
 
 func (f *fakeServer) service(p *fakePort, q map[string]any) (any, *fakeError) {
-	if p.sending {
-		return nil, p.notIn("service")
+	if p.state() == "TX" {
+		return nil, p.profiles["_"].notIn("service")
 	}
 	p.inService, _ = q["enabled"].(bool)
 	return map[string]any{}, nil
 }
 
 func (f *fakeServer) setL3(p *fakePort, q map[string]any) (any, *fakeError) {
+	if p.state() == "TX" {
+		return nil, refused("command 'set_l3_mode' cannot be executed on current state: '%s'", p.state())
+	}
 	p.src, p.dst = fmt.Sprint(q["src_addr"]), fmt.Sprint(q["dst_addr"])
 	return map[string]any{}, nil
 }
 
 func (f *fakeServer) portStatus(p *fakePort, q map[string]any) (any, *fakeError) {
 	highest := 0
-	for id := range p.streams {
-		highest = max(highest, id)
+	for _, one := range p.profiles {
+		for id := range one.streams {
+			highest = max(highest, id)
+		}
 	}
 	ipv4, arp := map[string]any{"state": "none"}, map[string]any{"is_active": false}
 	if p.src != "" {
@@ -115,14 +103,18 @@ func (f *fakeServer) portStatus(p *fakePort, q map[string]any) (any, *fakeError)
 			"promiscuous": map[string]any{"enabled": p.promiscuous}, "rx_filter_mode": "hw", "speed": 10.0,
 			"vlan": map[string]any{"tags": []int{}}, "vxlan_fs": []int{},
 		},
-		"max_stream_id": highest, "owner": p.owner, "profile_count": 1,
+		"max_stream_id": highest, "owner": p.owner, "profile_count": len(p.profiles),
 		"rx_info": map[string]any{
 			"capture_port": off, "capwap_proxy": off, "grat_arp": arp, "latency": off, "queue": off, "stack": map[string]any{"is_active": true},
 		},
 		"service": p.inService, "service_filtered": false, "state": p.state(),
 	}
 	if q["profile_id"] != nil {
-		answer["state_profile"] = p.state()
+		one, err := p.profile(q)
+		if err != nil {
+			return nil, err
+		}
+		answer["state_profile"] = one.state()
 	}
 	return answer, nil
 }
@@ -135,7 +127,7 @@ func (f *fakeServer) portCounters(p *fakePort, _ map[string]any) (any, *fakeErro
 		p.ring[group] -= n
 		p.received += n
 		for _, from := range f.ports {
-			for _, s := range from.streams {
+			for _, s := range from.profiles["_"].streams {
 				if s.group == group {
 					s.received += n
 				}
@@ -152,14 +144,18 @@ func (f *fakeServer) portCounters(p *fakePort, _ map[string]any) (any, *fakeErro
 }
 
 func (f *fakeServer) streamList(p *fakePort, _ map[string]any) (any, *fakeError) {
-	return slices.Collect(maps.Keys(p.streams)), nil
+	return slices.Collect(maps.Keys(p.profiles["_"].streams)), nil
 }
 
 // fakeStream is a stream of a port, with counters that go on from run to run.
 type fakeStream struct {
 	group, version int
+	// number is the hardware number under which frames leave.
+	number         int
+	port           int
 	enabled        bool
 	latency        bool
+	paused         bool
 	pps            float64
 	total          uint64 // 0 is continuous
 	delay          float64
@@ -178,8 +174,13 @@ var required = []string{"enabled", "self_start", "flags", "action_count", "isg",
 
 func (f *fakeServer) addStream(p *fakePort, q map[string]any) (any, *fakeError) {
 	spec, id := object(q, "stream"), number(q, "stream_id")
-	if p.sending {
-		return nil, p.notIn("add_stream")
+	in := p.profiles[fmt.Sprint(q["profile_id"])]
+	switch {
+	case in == nil:
+		in = newFakeProfile(fmt.Sprint(q["profile_id"]))
+		p.profiles[in.id] = in
+	case in.sending:
+		return nil, in.notIn("add_stream")
 	}
 	for _, name := range required {
 		if spec[name] == nil {
@@ -190,8 +191,8 @@ func (f *fakeServer) addStream(p *fakePort, q map[string]any) (any, *fakeError) 
 	if rate == nil {
 		return nil, badStream("rate")
 	}
-	if p.streams[id] != nil {
-		return nil, refused("stream %d already exists in profile_id(_)", id)
+	if in.streams[id] != nil {
+		return nil, refused("stream %d already exists in profile_id(%s)", id, in.id)
 	}
 	if err := checkVM(object(spec, "vm")); err != nil {
 		return nil, err
@@ -223,11 +224,19 @@ func (f *fakeServer) addStream(p *fakePort, q map[string]any) (any, *fakeError) 
 	if s.enabled, _ = stats["enabled"].(bool); s.enabled {
 		s.group, s.latency = number(stats, "stream_id"), stats["rule_type"] == "latency"
 	}
-	for _, i := range object(spec, "vm")["instructions"].([]any) {
-		in := i.(map[string]any)
-		s.ranged = s.ranged || in["type"] == "write_flow_var" && number(in, "pkt_offset") < 6
+	s.paused, _ = spec["start_paused"].(bool)
+	if others := f.ofGroup(s.group); s.enabled && len(others) > 0 {
+		if s.latency || others[0].latency {
+			return nil, refused("pg_id %d is in use", s.group)
+		}
+		s.version = others[0].version
 	}
-	p.streams[id] = s
+	for _, i := range object(spec, "vm")["instructions"].([]any) {
+		one := i.(map[string]any)
+		s.ranged = s.ranged || one["type"] == "write_flow_var" && number(one, "pkt_offset") < 6
+	}
+	in.streams[id] = s
+	in.most = max(in.most, len(in.streams))
 	return map[string]any{}, nil
 }
 
@@ -241,9 +250,10 @@ func checkVM(vm map[string]any) *fakeError {
 		return badStream("instructions")
 	}
 	need := map[string][]string{
-		"flow_var":          {"name", "size", "op", "step"},
-		"write_flow_var":    {"name", "pkt_offset", "add_value", "is_big_endian"},
-		"fix_checksum_ipv4": {"pkt_offset"},
+		"flow_var":            {"name", "size", "op", "step"},
+		"write_flow_var":      {"name", "pkt_offset", "add_value", "is_big_endian"},
+		"fix_checksum_ipv4":   {"pkt_offset"},
+		"fix_checksum_icmpv6": {"l2_len", "l3_len"},
 	}
 	for _, i := range list {
 		in := i.(map[string]any)
@@ -266,22 +276,4 @@ func checkVM(vm map[string]any) *fakeError {
 		}
 	}
 	return nil
-}
-
-// removeStreams takes the counters with it.
-func (f *fakeServer) removeStreams(p *fakePort, _ map[string]any) (any, *fakeError) {
-	if p.sending {
-		return nil, p.notIn("remove_and_delete_all_streams")
-	}
-	p.streams = map[int]*fakeStream{}
-	return map[string]any{}, nil
-}
-
-// removeFilters is taken only while there are streams that do not run.
-func (f *fakeServer) removeFilters(p *fakePort, _ map[string]any) (any, *fakeError) {
-	if p.state() != "STREAMS" {
-		return nil, p.notIn("remove_rx_filters")
-	}
-	p.filters = false
-	return map[string]any{}, nil
 }

@@ -23,59 +23,66 @@ type fakeRun struct {
 }
 
 func (f *fakeServer) start(p *fakePort, q map[string]any) (any, *fakeError) {
-	if p.state() != "STREAMS" {
-		return nil, p.notIn("start")
-	}
-	if err := f.allocate(); err != nil {
+	one, err := p.profile(q)
+	if err != nil {
 		return nil, err
 	}
-	run := &fakeRun{begin: time.Now(), stretch: 1, frozen: p.filters}
+	if one.state() != "STREAMS" {
+		return nil, one.notIn("start")
+	}
+	if err := f.allocate(one); err != nil {
+		return nil, err
+	}
+	run := &fakeRun{begin: time.Now(), stretch: 1, frozen: one.filters}
 	run.duration, _ = q["duration"].(float64)
 	var sum float64
-	for _, s := range p.streams {
+	for _, s := range one.streams {
 		sum += s.pps
 		s.inRun = 0
 	}
 	run.stretch = max(1, sum/f.capacity)
-	p.run, p.sending, p.filters = run, true, true
-	f.event(10, map[string]any{"port_id": p.index, "profile_id": "_"})
+	one.run, one.sending, one.filters = run, true, true
+	f.event(10, map[string]any{"port_id": p.index, "profile_id": one.id})
 	f.event(0, map[string]any{"port_id": p.index})
 	return map[string]any{"multiplier": 1.0, "ts": 3.76}, nil
 }
 
-// allocate finds out that there are more counted streams than counters, which the
-// server does when they start.
-func (f *fakeServer) allocate() *fakeError {
-	plain, latency := 0, 0
-	for _, p := range f.ports {
-		for _, s := range p.streams {
-			switch {
-			case s.latency:
-				latency++
-			case s.enabled:
-				plain++
-			}
+// allocate gives hardware numbers to the streams of a profile, and finds out that
+// there are more counted streams than counters, which the server does when they
+// start.
+func (f *fakeServer) allocate(one *fakeProfile) *fakeError {
+	for _, s := range one.order() {
+		limit := fakeCounters
+		if s.latency {
+			limit = fakeLatencyCounters
 		}
-	}
-	if plain > fakeCounters || latency > fakeLatencyCounters {
-		return refused("Failed allocating statistic counter. Probably all are used for this rule type.")
+		if !s.enabled {
+			continue
+		}
+		if err := f.number(s, limit); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (f *fakeServer) stop(p *fakePort, _ map[string]any) (any, *fakeError) {
-	if p.sending {
-		f.end(p)
+func (f *fakeServer) stop(p *fakePort, q map[string]any) (any, *fakeError) {
+	one, err := p.profile(q)
+	if err != nil {
+		return nil, err
 	}
-	p.tells = time.Time{}
+	if one.sending {
+		f.end(p, one)
+	}
+	one.tells = time.Time{}
 	return map[string]any{}, nil
 }
 
 // end ends a run; what is left over stays in the ring of the other port.
-func (f *fakeServer) end(p *fakePort) {
-	p.sending, p.tells = false, time.Now().Add(f.late)
+func (f *fakeServer) end(p *fakePort, one *fakeProfile) {
+	one.sending, one.tells = false, time.Now().Add(f.late)
 	peer := f.ports[1-p.index]
-	for _, s := range p.streams {
+	for _, s := range one.streams {
 		n := min(f.leftover, s.received)
 		if n > 0 && s.enabled {
 			s.received -= n
@@ -83,7 +90,7 @@ func (f *fakeServer) end(p *fakePort) {
 			peer.ring[s.group] += n
 		}
 	}
-	f.event(14, map[string]any{"port_id": p.index, "profile_id": "_"})
+	f.event(14, map[string]any{"port_id": p.index, "profile_id": one.id})
 	f.event(4, map[string]any{"port_id": p.index})
 }
 
@@ -93,43 +100,53 @@ func (f *fakeServer) advance(now time.Time) {
 	for ; !f.update.After(now); f.update = f.update.Add(f.period) {
 		f.sendUntil(f.update)
 		for _, p := range f.ports {
-			for _, s := range p.streams {
+			for _, s := range p.profiles["_"].streams {
 				s.times.update()
 			}
 		}
 	}
 	f.sendUntil(now)
+	f.take()
 }
 
 func (f *fakeServer) sendUntil(now time.Time) {
 	for _, p := range f.ports {
-		if !p.sending {
+		for _, one := range p.profiles {
+			if one.sending {
+				f.sendProfile(p, one, now)
+			}
+		}
+	}
+}
+
+func (f *fakeServer) sendProfile(p *fakePort, one *fakeProfile, now time.Time) {
+	elapsed := now.Sub(one.run.begin).Seconds() / one.run.stretch
+	over := one.run.duration >= 0 && elapsed >= one.run.duration
+	if over {
+		elapsed = one.run.duration
+	}
+	bursts := true
+	for _, s := range one.streams {
+		if s.paused {
+			bursts = false
 			continue
 		}
-		elapsed := now.Sub(p.run.begin).Seconds() / p.run.stretch
-		over := p.run.duration >= 0 && elapsed >= p.run.duration
-		if over {
-			elapsed = p.run.duration
+		due := uint64(max(0, elapsed-s.delay/1e6) * s.pps)
+		if s.total > 0 {
+			due = min(due, s.total)
 		}
-		bursts := true
-		for _, s := range p.streams {
-			due := uint64(max(0, elapsed-s.delay/1e6) * s.pps)
-			if s.total > 0 {
-				due = min(due, s.total)
-			}
-			f.pass(p, s, due-s.inRun)
-			s.inRun = due
-			bursts = bursts && s.total > 0 && due == s.total
-		}
-		if over || bursts {
-			f.end(p)
-		}
+		f.pass(p, one.run, s, due-s.inRun)
+		s.inRun = due
+		bursts = bursts && s.total > 0 && due == s.total
+	}
+	if over || bursts {
+		f.end(p, one)
 	}
 }
 
 // pass sends n frames of a stream to the other port, which counts those that
 // were not dropped and that it takes.
-func (f *fakeServer) pass(p *fakePort, s *fakeStream, n uint64) {
+func (f *fakeServer) pass(p *fakePort, run *fakeRun, s *fakeStream, n uint64) {
 	peer := f.ports[1-p.index]
 	arrived := n
 	if f.dropEvery > 0 {
@@ -137,6 +154,10 @@ func (f *fakeServer) pass(p *fakePort, s *fakeStream, n uint64) {
 	}
 	s.sent += n
 	p.sent, p.sentB = p.sent+n, p.sentB+n*s.bytes
+	if f.cable != nil {
+		f.cable.put(fakeEnd{f, p.index}, s, n)
+		return
+	}
 	if !peer.promiscuous && (s.dst != peer.mac || s.ranged) {
 		return
 	}
@@ -147,26 +168,38 @@ func (f *fakeServer) pass(p *fakePort, s *fakeStream, n uint64) {
 			s.times.add()
 		}
 	}
-	if s.latency || !p.run.frozen {
+	if s.latency || !run.frozen {
 		s.received += arrived
 	}
 }
 
 func (f *fakeServer) activeGroups(map[string]any) (any, *fakeError) {
 	flows, latency := []int{}, []int{}
-	for _, p := range f.ports {
-		for _, s := range p.streams {
-			switch {
-			case s.enabled && s.latency:
-				latency = append(latency, s.group)
-			case s.enabled:
-				flows = append(flows, s.group)
-			}
+	for group, streams := range byGroup(f.counted()) {
+		if streams[0].latency {
+			latency = append(latency, group)
+		} else {
+			flows = append(flows, group)
 		}
 	}
 	slices.Sort(flows)
 	slices.Sort(latency)
 	return map[string]any{"ids": map[string]any{"flow_stats": flows, "latency": latency}}, nil
+}
+
+// counted are all streams that are counted, with the port that they are on.
+func (f *fakeServer) counted() (out []*fakeStream) {
+	for _, p := range f.ports {
+		for _, one := range p.profiles {
+			for _, s := range one.streams {
+				s.port = p.index
+				if s.enabled {
+					out = append(out, s)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // groupStats leaves out what is zero of latency, and is null where there is
@@ -175,26 +208,32 @@ func (f *fakeServer) groupStats(q map[string]any) (any, *fakeError) {
 	asked, _ := q["pgids"].([]any)
 	var flows, versions map[string]any
 	latency := map[string]any{"g": nil}
-	for _, p := range f.ports {
-		for _, s := range p.streams {
-			if !s.enabled || !slices.Contains(asked, any(float64(s.group))) {
-				continue
-			}
-			key, tx, rx := strconv.Itoa(s.group), strconv.Itoa(p.index), strconv.Itoa(1-p.index)
-			if flows == nil {
-				flows, versions = map[string]any{}, map[string]any{}
-			}
-			flows[key] = map[string]any{
-				"tp": map[string]any{tx: s.sent, rx: 0}, "tb": map[string]any{tx: s.sent * s.bytes, rx: 0},
-				"rp": map[string]any{tx: 0, rx: s.received}, "rb": map[string]any{tx: 0, rx: s.received * s.bytes},
-				"tps": map[string]any{tx: 0.0, rx: 0.0}, "tbs": map[string]any{tx: 0.0, rx: 0.0},
-				"rps": map[string]any{tx: 0.0, rx: 0.0}, "rbs": map[string]any{tx: 0.0, rx: 0.0},
-			}
-			versions[key] = s.version
+	for group, streams := range byGroup(f.counted()) {
+		if !slices.Contains(asked, any(float64(group))) {
+			continue
+		}
+		if flows == nil {
+			flows, versions = map[string]any{}, map[string]any{}
+		}
+		key := strconv.Itoa(group)
+		var sent, received, sentB, receivedB [2]uint64
+		for _, p := range f.ports {
+			received[p.index] = p.arrived[group]
+		}
+		for _, s := range streams {
+			sent[s.port], sentB[s.port] = sent[s.port]+s.sent, sentB[s.port]+s.sent*s.bytes
+			received[1-s.port], receivedB[1-s.port] = received[1-s.port]+s.received, receivedB[1-s.port]+s.received*s.bytes
 			if s.latency && s.received > 0 {
 				latency[key] = f.told(s)
 			}
 		}
+		each := func(n [2]uint64) any { return map[string]any{"0": n[0], "1": n[1]} }
+		still := map[string]any{"0": 0.0, "1": 0.0}
+		flows[key] = map[string]any{
+			"tp": each(sent), "tb": each(sentB), "rp": each(received), "rb": each(receivedB),
+			"tps": still, "tbs": still, "rps": still, "rbs": still,
+		}
+		versions[key] = streams[0].version
 	}
 	return map[string]any{"flow_stats": orNull(flows), "latency": latency, "ver_id": orNull(versions)}, nil
 }

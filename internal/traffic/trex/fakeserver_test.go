@@ -51,6 +51,11 @@ type fakeServer struct {
 
 	// starts counts how often the server was started.
 	starts int
+	// numbers are the groups that have hardware numbers, of plain streams and of latency
+	// streams.
+	numbers map[bool]map[int]int
+	// cable joins the ports to those of another server, not to each other.
+	cable *fakeCable
 
 	captures map[int]*fakeCapture
 	events   []map[string]any
@@ -104,6 +109,7 @@ func (f *fakeServer) up() {
 		f.starts++
 		f.ports = []*fakePort{newFakePort(0), newFakePort(1)}
 		f.captures, f.events = map[int]*fakeCapture{}, nil
+		f.numbers = map[bool]map[int]int{false: {}, true: {}}
 	})
 	socket := zmq4.NewRep(context.Background())
 	if err := socket.Listen(f.endpoint); err != nil {
@@ -266,7 +272,7 @@ func (f *fakeServer) method(name string, p map[string]any) (any, *fakeError) {
 	owned := map[string]func(*fakePort, map[string]any) (any, *fakeError){
 		"release": f.release, "set_port_attr": f.setAttr, "service": f.service, "set_l3": f.setL3, "push_pkts": f.push,
 		"add_stream": f.addStream, "remove_all_streams": f.removeStreams, "remove_rx_filters": f.removeFilters,
-		"start_traffic": f.start, "stop_traffic": f.stop,
+		"start_traffic": f.start, "stop_traffic": f.stop, "get_profile_list": f.profileList,
 	}
 	if global[name] == nil && perPort[name] == nil && owned[name] == nil {
 		return nil, &fakeError{Code: -32601, Message: fmt.Sprintf("Method %s not registered", name)}

@@ -116,10 +116,16 @@ func TestDrawbacks(t *testing.T) {
 		if want == "" && notes != "" || !strings.Contains(notes, want) {
 			t.Errorf("%s: %q, want %q", driver, notes, want)
 		}
+		if slices.Contains(p.notes(false), untold) {
+			t.Errorf("%s: a word on addresses of a port that has none", driver)
+		}
 		if timed := p.notes(true); !slices.Contains(timed, oneCore) {
 			t.Errorf("%s: %q lacks that one core receives all timed frames", driver, timed)
 		}
 		p.Addresses = []netip.Prefix{netip.MustParsePrefix("198.18.0.2/24"), netip.MustParsePrefix("2001:2::2/64")}
+		if !slices.Contains(p.notes(false), untold) {
+			t.Errorf("%s: %q lacks how gateways learn the port's addresses", driver, p.notes(false))
+		}
 		if timed, not := p.notes(true), p.notes(false); !slices.Contains(timed, spoilt) || slices.Contains(not, spoilt) {
 			t.Errorf("%s: %q and %q: want a word on the UDP checksum of IPv6 where frames are timed", driver, timed, not)
 		}

@@ -61,6 +61,9 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 			}
 		}
 	}
+	if err := e.receivedFromOthers(ctx, t, &m); err != nil {
+		return traffic.Measurement{}, err
+	}
 	ports, err := e.portStats(ctx)
 	if err != nil {
 		return traffic.Measurement{}, err
@@ -158,12 +161,7 @@ func (e *Engine) received(t *trial, s sending, now counters, m *traffic.Measurem
 	for _, p := range e.ports {
 		n := s.received(now, t.base, p)
 		if !expected[p.Name] {
-			if n > 0 {
-				if m.Misdelivered == nil {
-					m.Misdelivered = map[string]uint64{}
-				}
-				m.Misdelivered[p.Name] += n
-			}
+			misdelivered(m, p, n)
 			continue
 		}
 		c := traffic.RxCount{Received: n}
@@ -185,6 +183,17 @@ func (e *Engine) received(t *trial, s sending, now counters, m *traffic.Measurem
 		m.Rx[traffic.RxKey{Stream: s.ID, Port: p.Name}] = c
 	}
 	return nil
+}
+
+// misdelivered adds frames that a port received and should not have.
+func misdelivered(m *traffic.Measurement, p *port, n uint64) {
+	if n == 0 {
+		return
+	}
+	if m.Misdelivered == nil {
+		m.Misdelivered = map[string]uint64{}
+	}
+	m.Misdelivered[p.Name] += n
 }
 
 // portNotes tells what the ports themselves counted as wrong.
@@ -227,5 +236,7 @@ func (e *Engine) Sample(ctx context.Context) (traffic.Sample, error) {
 			}
 		}
 	}
-	return s, nil
+	others, err := e.sampleOthers(ctx, t)
+	s.Received += others
+	return s, err
 }

@@ -44,8 +44,8 @@ func arpRequest(mac traffic.MAC, src, dst netip.Addr) []byte {
 	arp[4], arp[5] = 6, 4
 	binary.BigEndian.PutUint16(arp[6:], arpRequestOp)
 	copy(arp[8:], mac[:])
-	copy(arp[14:], src.AsSlice())
-	copy(arp[24:], dst.AsSlice())
+	copy(arp[arpSenderAt:], src.AsSlice())
+	copy(arp[arpTargetAt:], dst.AsSlice())
 	return b
 }
 

@@ -2,6 +2,7 @@ package trex
 
 import (
 	"encoding/base64"
+	"maps"
 	"math/big"
 	"time"
 
@@ -55,8 +56,12 @@ func phases(n int) []phase {
 }
 
 // timeable says whether the latency of a stream would be somebody's: the server
-// tells it of a stream, not of a port, and of its own ports only.
+// tells it of a stream, not of a port, and of its own ports only. Among several
+// servers the stream needs a place for its probe, see list.
 func (e *Engine) timeable(s stream) bool {
+	if e.armed != nil && !e.armed.places[s.ID] {
+		return false
+	}
 	return e.options.TimedFramesPerSecond > 0 && len(s.RxPorts) == 1 && e.port(s.RxPorts[0]) != nil
 }
 
@@ -144,14 +149,19 @@ func (p part) add(to *port) (call, error) {
 	if p.frames > maxBurst {
 		mode = params{"type": "continuous", "rate": p.rate}
 	}
-	return call{"add_stream", to.streams(params{"stream_id": p.group(), "stream": params{
+	return call{"add_stream", to.streams(p.as(params{"mode": mode, "vm": params{"instructions": vm}}))}, nil
+}
+
+// as is what the server is told of the part.
+func (p part) as(more params) params {
+	s := params{
 		"enabled": true, "self_start": true, "start_paused": false, "flags": flagsFromPacket,
 		"action_count": 0, "isg": float64(p.delay) / float64(time.Microsecond), "next_stream_id": -1, "core_id": -1,
-		"mode":       mode,
 		"packet":     params{"binary": base64.StdEncoding.EncodeToString(p.packet), "meta": ""},
-		"vm":         params{"instructions": vm},
 		"flow_stats": params{"enabled": true, "stream_id": p.group(), "rule_type": p.rule, "vxlan": false, "ieee_1588": false},
-	}})}, nil
+	}
+	maps.Copy(s, more)
+	return params{"stream_id": p.group(), "stream": s}
 }
 
 // sent and received are the frames of all parts at a port since base was read.

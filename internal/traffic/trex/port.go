@@ -10,7 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// profile is the set of streams of a port that this driver uses: the default.
+// profile is the set of streams of a port that a trial sends: the default.
 const profile = "_"
 
 // States of a port. PCAP_TX and others do not come up: nothing here asks for them.
@@ -32,6 +32,12 @@ type port struct {
 	promiscuous bool
 	// neighbour is what was resolved last, for which the server answers ARP.
 	neighbour neighbour
+	// met are the neighbours that were resolved, and telling says that gateways among
+	// them are told where the port's addresses are.
+	met     map[netip.Addr]traffic.MAC
+	telling bool
+	// listed are the profiles of the listing that are on the port.
+	listed []string
 }
 
 // newPort looks a port up in the server's list, by its index.
@@ -61,14 +67,22 @@ func (p *port) owned(more params) params {
 
 // streams adds what a call needs that is about the port's streams.
 func (p *port) streams(more params) params {
+	return p.profile(profile, more)
+}
+
+// profile adds what a call needs that is about the streams of a profile.
+func (p *port) profile(id string, more params) params {
 	out := p.owned(more)
-	out["profile_id"] = profile
+	out["profile_id"] = id
 	return out
 }
 
 // status is what get_port_status answers, as far as it is used.
 type status struct {
-	State string `json:"state"`
+	// State of the profile that was asked for, and of all profiles of the port, which is
+	// TX also while it tells its gateways where it is.
+	State string `json:"state_profile"`
+	Port  string `json:"state"`
 	Attr  struct {
 		Link struct {
 			Up bool `json:"up"`
@@ -85,27 +99,29 @@ func (e *Engine) status(ctx context.Context, p *port) (status, error) {
 	return s, err
 }
 
-// clean brings a port to rest: it stops, and its streams go. The filters go
-// first, without which the receive counters of the next run stay as they are;
-// the server takes that only while there are streams.
+// clean brings a port to rest: it stops, and its streams go, those of listings too.
+// The filters go first, without which the receive counters of the next run stay as
+// they are; the server takes that only while there are streams.
 func (e *Engine) clean(ctx context.Context, p *port) error {
 	s, err := e.status(ctx, p)
 	if err != nil {
 		return err
 	}
+	var calls []call
 	if s.State == stateSending || s.State == statePaused {
-		if err := e.client.call(ctx, "stop_traffic", p.streams(nil), nil); err != nil {
-			return err
-		}
+		calls = append(calls, call{"stop_traffic", p.streams(nil)})
 	}
-	if s.State == stateIdle {
-		return nil
+	if s.State != stateIdle {
+		calls = append(calls, call{"remove_rx_filters", p.streams(nil)}, call{"remove_all_streams", p.streams(nil)})
 	}
-	_, err = e.client.batch(ctx, []call{
-		{"remove_rx_filters", p.streams(nil)},
-		{"remove_all_streams", p.streams(nil)},
-	})
-	return err
+	for _, id := range p.listed {
+		calls = append(calls, p.unlist(id)...)
+	}
+	if _, err := e.client.batch(ctx, calls); err != nil {
+		return err
+	}
+	p.listed = nil
+	return nil
 }
 
 // setPromiscuous makes a port take frames to any address, or only to its own.

@@ -42,6 +42,23 @@ func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) 
 	if err := e.Stop(ctx); err != nil {
 		return traffic.MAC{}, err
 	}
+	if len(p.listed) > 0 { // a port that sends, if only in principle, does not serve
+		e.armed = nil
+		if err := e.clean(ctx, p); err != nil {
+			return traffic.MAC{}, err
+		}
+	}
+	if err := e.hush(ctx, p); err != nil {
+		return traffic.MAC{}, err
+	}
+	mac, err := e.resolve(ctx, p, src, addr)
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	return mac, errors.Join(err, e.tell(after, p))
+}
+
+// resolve asks on a port that is at rest, and notes who answered.
+func (e *Engine) resolve(ctx context.Context, p *port, src, addr netip.Addr) (traffic.MAC, error) {
 	if err := e.service(ctx, p, true); err != nil {
 		return traffic.MAC{}, fmt.Errorf("putting port %s into service mode: %w", p.Name, err)
 	}
@@ -51,6 +68,9 @@ func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) 
 	}
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
+	if err == nil {
+		p.meet(addr, mac)
+	}
 	return mac, errors.Join(err, e.service(after, p, false))
 }
 

@@ -16,6 +16,10 @@ import (
 // milliseconds even while it sends.
 const callTimeout = 10 * time.Second
 
+// callsAtOnce bounds a batch, so that it stays well below callTimeout: to start or
+// stop a profile takes the server milliseconds.
+const callsAtOnce = 500
+
 // ServerError is an error that the server answered with.
 type ServerError struct {
 	// Method that was called.
@@ -116,7 +120,7 @@ func (c *client) batch(ctx context.Context, calls []call) ([]json.RawMessage, er
 		if len(r.body)+2 > maxRequest {
 			return nil, fmt.Errorf("%s takes %d bytes, and TRex reads at most %d: use smaller address ranges", one.method, len(r.body), maxRequest)
 		}
-		if size+len(r.body)+1 > maxRequest {
+		if size+len(r.body)+1 > maxRequest || len(part) == callsAtOnce {
 			if err := flush(); err != nil {
 				return nil, err
 			}

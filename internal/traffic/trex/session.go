@@ -141,6 +141,7 @@ type neighbour struct {
 func (e *Engine) resolveAgain(ctx context.Context, before []*port) error {
 	for _, old := range before {
 		n, p := old.neighbour, e.port(old.Name)
+		p.met = old.met
 		if !n.src.IsValid() {
 			continue
 		}

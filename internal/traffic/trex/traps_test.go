@@ -33,7 +33,7 @@ func TestEndIsToldLate(t *testing.T) {
 	configure(t, e, ipv4(t, e, 1))
 	m := run(t, e, frames(1_000, 20_000))
 	exactly(t, m, 1_000)
-	if told := f.ports[0].tells.Sub(e.trial.begin); m.TxTime == 0 || m.TxTime >= told {
+	if told := f.ports[0].profiles[profile].tells.Sub(e.trial.begin); m.TxTime == 0 || m.TxTime >= told {
 		t.Errorf("sending took %v: want less than %v, after which the port told its end", m.TxTime, told)
 	}
 }
@@ -102,7 +102,7 @@ func TestStopEndsSending(t *testing.T) {
 	if tx, rx := m.Tx[1], m.Rx[traffic.RxKey{Stream: 1, Port: "right"}]; tx.Sent == 0 || tx.Sent >= 1_000_000 || rx.Received != tx.Sent {
 		t.Errorf("sent %d, received %d of a million: want some, and all of them", tx.Sent, rx.Received)
 	}
-	if f.ports[0].sending {
+	if f.ports[0].profiles["_"].sending {
 		t.Error("the server still sends")
 	}
 }
@@ -128,12 +128,12 @@ func TestInterruption(t *testing.T) {
 			f.event(eventError, map[string]any{"port_id": 0, "thread_id": 0})
 		},
 		"streams replaced": func(f *fakeServer) {
-			for _, s := range f.ports[0].streams {
+			for _, s := range f.ports[0].profiles["_"].streams {
 				s.version += 100
 			}
 		},
 		"streams and filters removed": func(f *fakeServer) {
-			f.ports[0].streams, f.ports[0].filters = map[int]*fakeStream{}, false
+			f.ports[0].profiles["_"] = newFakeProfile("_")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

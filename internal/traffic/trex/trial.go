@@ -33,6 +33,8 @@ type trial struct {
 	// ports and base are the counters when the trial began.
 	ports []portStats
 	base  counters
+	// armed is what was counted when the engine was armed, nil when it was not.
+	armed *armed
 	// read is what was measured, once it was read.
 	read *traffic.Measurement
 }
@@ -64,16 +66,14 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 		return err
 	}
 	e.trial = nil
+	if err := e.expect(ctx, t.Epoch); err != nil {
+		return err
+	}
 	next, calls, err := e.plan(t)
 	if err != nil {
 		return err
 	}
-	for _, p := range e.ports {
-		if err := e.clean(ctx, p); err != nil {
-			return err
-		}
-	}
-	if next.ports, err = e.drain(ctx); err != nil {
+	if err := e.ready(ctx, next); err != nil {
 		return err
 	}
 	if _, err := e.client.batch(ctx, calls); err != nil {
@@ -87,12 +87,7 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 	}
 	var starts []call
 	for _, s := range next.senders {
-		// The server's own duration is that of its scheduler, which goes slower than
-		// the clock when the port does: -1 is none, and Wait ends the trial.
-		starts = append(starts, call{"start_traffic", s.port.streams(params{
-			"mul": params{"type": "raw", "op": "abs", "value": 1.0}, "duration": -1.0, "force": true,
-			"core_mask": uint64(math.MaxUint64), "start_at_ts": 0,
-		})})
+		starts = append(starts, s.port.begin(profile))
 	}
 	// What happened before is no interruption of this trial.
 	if err := e.events(ctx); err != nil && !errors.Is(err, traffic.ErrInterrupted) {
@@ -102,6 +97,16 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 	e.trial = next
 	_, err = e.client.batch(ctx, starts)
 	return err
+}
+
+// begin is the call that starts a profile. The server's own duration is that of its
+// scheduler, which goes slower than the clock when the port does: -1 is none, and
+// Wait ends the trial.
+func (p *port) begin(profile string) call {
+	return call{"start_traffic", p.profile(profile, params{
+		"mul": params{"type": "raw", "op": "abs", "value": 1.0}, "duration": -1.0, "force": true,
+		"core_mask": uint64(math.MaxUint64), "start_at_ts": 0,
+	})}
 }
 
 // plan makes the senders of a trial and the calls that add their streams.

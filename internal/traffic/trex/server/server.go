@@ -1,9 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -28,12 +30,15 @@ const (
 	// askTimeout is how long one such question may take.
 	askEvery   = 50 * time.Millisecond
 	askTimeout = 2 * time.Second
+	// statePrefix begins the name of the private directory.
+	statePrefix = "trex-"
 )
 
 // Options are what the one who starts a server wants beside its Config.
 type Options struct {
 	// StateDir is where a private directory for the configuration file and DPDK's
 	// run-time files is made; the system's directory for temporary files without it.
+	// Its path must be short, as those of Unix sockets are: Start says how short.
 	StateDir string
 	// Output gets each line that the server writes, without its end, and warnings of
 	// how it is laid out; nil drops them. It must not wait for the server.
@@ -76,7 +81,11 @@ func Start(ctx context.Context, c Config, o Options) (*Server, error) {
 	if err := portsFree(c.RPCPort); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(o.StateDir, "nodrop-trex-")
+	state, err := stateDir(o)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(state, statePrefix)
 	if err != nil {
 		return nil, fmt.Errorf("making a directory for TRex's configuration: %w", err)
 	}
@@ -112,6 +121,25 @@ func Start(ctx context.Context, c Config, o Options) (*Server, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// stateDir is the directory in which the private one is made. It fails when DPDK could
+// not make the Unix socket in there whose path is longest, without which it does not
+// start: dpdk/PREFIX/dpdk_telemetry.v2 below the private directory, whose name is the
+// prefix.
+func stateDir(o Options) (string, error) {
+	dir, err := filepath.Abs(cmp.Or(o.StateDir, os.TempDir()))
+	if err != nil {
+		return "", err
+	}
+	name := statePrefix + strconv.Itoa(math.MaxUint32) // the longest that os.MkdirTemp makes
+	deeper := len(filepath.Join("/", name, "dpdk", name, "dpdk_telemetry.v2"))
+	most := len(syscall.RawSockaddrUnix{}.Path) - 1 // a zero ends it
+	if len(dir)+deeper > most {
+		return "", fmt.Errorf("the directory for TRex's run-time files, %s, has a path of %d bytes: DPDK makes a Unix socket %d bytes deeper, whose path has at most %d; choose one of at most %d bytes (--state-dir of nodrop trex serve, TMPDIR of nodrop run)",
+			dir, len(dir), deeper, most, most-deeper)
+	}
+	return dir, nil
 }
 
 // portsFree fails when another program has one of the server's TCP ports, which

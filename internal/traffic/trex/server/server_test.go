@@ -138,6 +138,15 @@ func TestStartErrors(t *testing.T) {
 		_, err = Start(bounded(t), c, Options{})
 		wants(t, err, strconv.Itoa(c.RPCPort-1), "in use", "rpcPort")
 	})
+	t.Run("long directory", func(t *testing.T) {
+		state := filepath.Join(t.TempDir(), strings.Repeat("d", 60))
+		if err := os.Mkdir(state, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Start(bounded(t), fake(t, fakeAnswers), Options{StateDir: state})
+		wants(t, err, state, "at most 107", "at most 52 bytes", "--state-dir")
+		nothingIn(t, state)
+	})
 	t.Run("no interface", func(t *testing.T) {
 		c := fake(t, fakeAnswers)
 		c.Ports[1].Interface = "nd-nowhere"
