@@ -141,7 +141,7 @@ func deviceIsSoftware(in Input) []string {
 		case "veth":
 			return []string{fmt.Sprintf("port %s is a virtual interface of this machine: the result shows the machine, not a cable", p.Name)}
 		case "net_af_packet":
-			return []string{fmt.Sprintf("TRex sends on port %s through a packet socket, in its software mode: the result shows that the device works, not what it can", p.Name)}
+			return []string{fmt.Sprintf("TRex sends on port %s through a packet socket, in its software mode: the result shows that everything works, not what hardware does", p.Name)}
 		}
 	}
 	return nil
