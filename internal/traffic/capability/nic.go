@@ -123,6 +123,9 @@ var nics = []NIC{
 	}},
 }
 
+// InSoftware says whether a driver is that of TRex's software mode.
+func InSoftware(driver string) bool { return strings.HasPrefix(driver, softwareDriver) }
+
 // NICOf returns what is known of the cards of a DPDK driver, by the longest name in
 // the table with which the driver's begins.
 func NICOf(driver string) (NIC, bool) {

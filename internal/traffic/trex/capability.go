@@ -76,3 +76,11 @@ func (p *port) notes(timed bool) []string {
 	}
 	return notes
 }
+
+// remedy is what helps a port that lost frames itself.
+func (p *port) remedy() string {
+	if capability.InSoftware(p.Driver) {
+		return "lower the load, or give engine.trex.software.ringFrames more"
+	}
+	return "lower the load, or give engine.trex.cpus more"
+}
