@@ -3,16 +3,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
 	"os/signal"
 	"strconv"
 	"syscall"
@@ -63,22 +59,11 @@ Exit codes: 0 when told to end, 1 otherwise.`,
 	return cmd
 }
 
-func podLog(w io.Writer) *slog.Logger {
-	return slog.New(slog.NewTextHandler(w, nil))
-}
-
 func runAgent(ctx context.Context, o agentOptions, log *slog.Logger) error {
 	var config agent.Config
-	if err := readJSON(o.config, &config); err != nil {
-		return err
-	}
-	bundle, err := pki.LoadDir(o.tls)
+	_, tlsConfig, err := readPod(o.config, &config, o.tls, o.controller)
 	if err != nil {
 		return err
-	}
-	tlsConfig, err := bundle.ServerConfig(o.controller)
-	if err != nil {
-		return fmt.Errorf("reading certificates from %s: %w", o.tls, err)
 	}
 	engine, err := openPorts(ctx, config, o.interfaceTimeout)
 	if err != nil {
@@ -145,19 +130,4 @@ func addressesOf(p agent.PortConfig) ([]netip.Prefix, error) {
 		prefixes = append(prefixes, prefix)
 	}
 	return prefixes, nil
-}
-
-// readJSON reads a file that NoDrop wrote; what it does not know is an error,
-// because it comes from another version.
-func readJSON(path string, into any) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("reading the configuration: %w", err)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		return fmt.Errorf("reading the configuration %s: %w", path, err)
-	}
-	return nil
 }

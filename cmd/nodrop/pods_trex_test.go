@@ -52,7 +52,7 @@ func (s *podServer) start() {
 // restart is the death of the container, and its next start.
 func (s *podServer) restart() {
 	s.t.Helper()
-	binary, err := filepath.EvalSymlinks(filepath.Join(s.config.Dir, trexBinary))
+	binary, err := filepath.EvalSymlinks(filepath.Join(s.config.Dir, server.Binary))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestRunSurvivesItsTRexServer(t *testing.T) {
 	defer device.Close()
 
 	beside := startPodServer(t, server.Config{
-		Dir: dir, RPCPort: trexRPCPort, Software: &server.Software{RingFrames: defaultRingFrames},
+		Dir: dir, RPCPort: trexRPCPort, Software: &server.Software{RingFrames: config.Bed.Spec.Engine.TRex.Software.Ring()},
 		Ports: []server.Port{{Name: "p1", Interface: "p1"}, {Name: "p2", Interface: "p2"}},
 	})
 	ports, errs := plan.Ports(&config.Bed)

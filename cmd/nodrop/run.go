@@ -112,6 +112,14 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, view *runVi
 	interrupted, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 
+	if b.broken != nil {
+		go func() {
+			if err := b.broken(ctx); err != nil {
+				abort(err)
+			}
+		}()
+	}
+
 	states := make(chan runner.State)
 	ended := make(chan runner.State, 1)
 	go func() {

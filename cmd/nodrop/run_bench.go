@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,6 +25,9 @@ type bench struct {
 	device string
 	// notes are what a reader of the result must know first.
 	notes []string
+	// broken waits until the run cannot go on, and says why, or until ctx ends. It is
+	// nil where nothing beside this process can fail.
+	broken func(ctx context.Context) error
 	// closers are called in reverse order.
 	closers []func() error
 }

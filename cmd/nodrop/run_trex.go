@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/traffic/trex"
 	"nodrop.dev/nodrop/internal/traffic/trex/server"
@@ -24,11 +22,6 @@ const (
 	trexRPCPort = 4501
 	// trexStartTimeout bounds the start of the server, which takes some seconds.
 	trexStartTimeout = time.Minute
-	// trexBinary is the server, without the scripts around it.
-	trexBinary = "_t-rex-64"
-	// defaultRingFrames and defaultTimedFrames are engine.trex.software.ringFrames and
-	// engine.trex.timedFramesPerSecond without them.
-	defaultRingFrames, defaultTimedFrames = 16384, 1000
 )
 
 // openTRex starts a TRex server in software mode on the tester's ends of a device
@@ -48,24 +41,28 @@ func (b *bench) openTRex(dir string) error {
 		return err
 	}
 	// An interruption must not leave the server behind, which is a process of its own.
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	interrupted, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithTimeoutCause(ctx, trexStartTimeout, fmt.Errorf("it took longer than %s", trexStartTimeout))
+	ctx, cancel := context.WithTimeoutCause(interrupted, trexStartTimeout, fmt.Errorf("it took longer than %s", trexStartTimeout))
 	defer cancel()
 	settings := bed.Spec.Engine.TRex
-	c := server.Config{Dir: dir, RPCPort: trexRPCPort, Software: &server.Software{RingFrames: int(ptr.Deref(settings.Software.RingFrames, defaultRingFrames))}}
-	options := trex.Options{TimedFramesPerSecond: int(ptr.Deref(settings.TimedFramesPerSecond, defaultTimedFrames))}
+	c := server.Config{Dir: dir, RPCPort: trexRPCPort, Software: &server.Software{RingFrames: settings.Software.Ring()}}
+	options := trex.Options{TimedFramesPerSecond: settings.TimedRate()}
 	options.Host, _ = os.Hostname()
 	for i, p := range ports {
 		c.Ports = append(c.Ports, server.Port{Name: p.Name, Interface: p.Name})
 		options.Ports = append(options.Ports, trex.Port{Name: p.Name, Index: i, Interface: p.Name, Addresses: p.HostAddresses(&b.config.Profile)})
 	}
 	s, err := server.Start(ctx, c, server.Options{})
-	if err != nil {
+	switch {
+	case err != nil && interrupted.Err() != nil:
+		return &codedError{error: errors.New("interrupted while the TRex server was starting"), code: exitAborted}
+	case err != nil:
 		return fmt.Errorf("starting the TRex server in %s: %w", dir, err)
 	}
-	// One that ended by itself says why.
+	// One that ended by itself says why, with the last lines that it wrote.
 	b.closers = append(b.closers, func() error { return errors.Join(s.Err(), s.Close()) })
+	b.broken = func(ctx context.Context) error { return lostServer(ctx, s) }
 	options.Endpoint = s.Endpoint()
 	engine, err := trex.New(ctx, options)
 	if err != nil {
@@ -73,6 +70,21 @@ func (b *bench) openTRex(dir string) error {
 	}
 	b.prepared(b.config, engine)
 	return nil
+}
+
+// lostServer waits until a server ends by itself, and says how in one line, or until
+// ctx ends.
+func lostServer(ctx context.Context, s *server.Server) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.Done():
+	}
+	err := s.Err()
+	if ended := (*server.Ended)(nil); errors.As(err, &ended) {
+		return errors.New(ended.Short())
+	}
+	return err
 }
 
 // trexDir checks that a directory has the server's binary.
@@ -85,12 +97,12 @@ func trexDir(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("looking for the TRex server: %w", err)
 	}
-	info, err := os.Stat(filepath.Join(dir, trexBinary))
+	info, err := os.Stat(filepath.Join(dir, server.Binary))
 	switch {
 	case err != nil:
 		return "", hint.With(fmt.Errorf("looking for the TRex server: %w", err), advice)
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
-		return "", hint.With(fmt.Errorf("%s cannot be executed", filepath.Join(dir, trexBinary)), advice)
+		return "", hint.With(fmt.Errorf("%s cannot be executed", filepath.Join(dir, server.Binary)), advice)
 	}
 	return dir, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/traffic/trex/server"
 )
 
 // needsTRex returns the directory of a real TRex server.
@@ -55,7 +56,7 @@ spec:
 func prepareOnTRex(t *testing.T, args ...string) (*process, func() []int) {
 	t.Helper()
 	dir := needsTRex(t)
-	binary, err := filepath.EvalSymlinks(filepath.Join(dir, trexBinary))
+	binary, err := filepath.EvalSymlinks(filepath.Join(dir, server.Binary))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,9 +232,8 @@ func TestSampleOnTRexBeyondReach(t *testing.T) {
 	}
 }
 
-// An interruption ends the server too.
-func TestRunOnTRexInterrupted(t *testing.T) {
-	const benchmark = `apiVersion: nodrop.dev/v1alpha1
+// trexBenchmark is a trial that lasts until something ends it.
+const trexBenchmark = `apiVersion: nodrop.dev/v1alpha1
 kind: Benchmark
 metadata: {name: router}
 spec:
@@ -243,16 +243,40 @@ spec:
   - name: latency
     latency: {loads: [1%], trialDuration: 24h}
 `
-	p, servers := prepareOnTRex(t, "-f", manifests(t, benchmark, asTRex(strings.Replace(xdpManifests, "[128, 9216]", "[128]", 1))))
+
+// inTrialOnTRex is a run in its trial, and the process of its server.
+func inTrialOnTRex(t *testing.T) (p *process, id int, servers func() []int) {
+	t.Helper()
+	p, servers = prepareOnTRex(t, "-f", manifests(t, trexBenchmark, asTRex(strings.Replace(xdpManifests, "[128, 9216]", "[128]", 1))))
 	p.begin()
 	p.says("latency 128 B: 1% for 24h0m0s")
-	if running := servers(); len(running) != 1 {
-		t.Errorf("TRex servers %v, want one", running)
+	running := servers()
+	if len(running) != 1 {
+		t.Fatalf("TRex servers %v, want one", running)
 	}
+	return p, running[0], servers
+}
+
+// An interruption ends the server too.
+func TestRunOnTRexInterrupted(t *testing.T) {
+	p, _, servers := inTrialOnTRex(t)
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	p.wants(exitAborted, "Benchmark default/router: Aborted", "stopping")
+	if left := servers(); len(left) > 0 {
+		t.Errorf("TRex servers %v are left over", left)
+	}
+}
+
+// A server that dies ends the run, which says how, with the server's last lines: there
+// is nobody who would start it again.
+func TestRunOnTRexWithoutItsServer(t *testing.T) {
+	p, id, servers := inTrialOnTRex(t)
+	if err := syscall.Kill(id, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.wants(exitError, "the run was stopped: the TRex server ended by itself (signal: killed)", "its last lines were:\n")
 	if left := servers(); len(left) > 0 {
 		t.Errorf("TRex servers %v are left over", left)
 	}

@@ -70,16 +70,9 @@ not be asked, 6 when told to end before.`,
 
 func runRunner(ctx context.Context, o runnerOptions, log *slog.Logger) error {
 	var config runner.Config
-	if err := readJSON(o.config, &config); err != nil {
-		return err
-	}
-	bundle, err := pki.LoadDir(o.tls)
+	bundle, tlsConfig, err := readPod(o.config, &config, o.tls, o.operator)
 	if err != nil {
 		return err
-	}
-	tlsConfig, err := bundle.ServerConfig(o.operator)
-	if err != nil {
-		return fmt.Errorf("reading certificates from %s: %w", o.tls, err)
 	}
 	if err := os.MkdirAll(o.checkpoint, 0o700); err != nil {
 		return fmt.Errorf("making the directory for the checkpoint: %w", err)

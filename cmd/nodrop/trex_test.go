@@ -21,14 +21,11 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/trex/server"
 )
 
-// trexDirVariable names the environment variable that says where a real TRex server is.
-const trexDirVariable = "NODROP_TREX_DIR"
-
 // TestTRexServe runs a real server until it is told to end, and one that is killed.
 func TestTRexServe(t *testing.T) {
-	dir := os.Getenv(trexDirVariable)
+	dir := os.Getenv(trexDirEnv)
 	if dir == "" {
-		t.Skip("skipped: " + trexDirVariable + " does not say where a TRex server is")
+		t.Skip("skipped: " + trexDirEnv + " does not say where a TRex server is")
 	}
 	ownNamespace(t)
 	state := t.TempDir()

@@ -150,7 +150,7 @@ func (t *Trial) OfferedRate() *big.Rat {
 // ShortSending explains, for a person, how the tester fell short of the load.
 func (t *Trial) ShortSending() string {
 	if t.Intended == 0 {
-		return fmt.Sprintf("%s is less than one frame per port in %s: raise the load or the duration of the trial", percent(t.LoadPPM), t.Duration)
+		return fmt.Sprintf("%s is less than one frame per port in %s: raise the load or the duration of the trial", percent(t.LoadPPM), readable(t.Duration))
 	}
 	port, behind := "", uint64(0)
 	for _, s := range t.streams {
@@ -160,9 +160,18 @@ func (t *Trial) ShortSending() string {
 		}
 	}
 	if port == "" {
-		return fmt.Sprintf("the tester took %s to send the %d frames of %s at %s", t.TxTime, t.Intended, t.Duration, percent(t.LoadPPM))
+		return fmt.Sprintf("the tester took %s to send the %s frames of %s at %s", readable(t.TxTime), traffic.Grouped(t.Intended), readable(t.Duration), percent(t.LoadPPM))
 	}
-	return fmt.Sprintf("the tester sent %s of the %s frames that %s asks for in %s, and fell behind most on %s", traffic.Grouped(t.Sent), traffic.Grouped(t.Intended), percent(t.LoadPPM), t.Duration, port)
+	return fmt.Sprintf("the tester sent %s of the %s frames that %s asks for in %s, and fell behind most on %s", traffic.Grouped(t.Sent), traffic.Grouped(t.Intended), percent(t.LoadPPM), readable(t.Duration), port)
+}
+
+// readable is a duration without the digits that say nothing to a person: to the
+// microsecond below 10 ms, and to the millisecond from there on.
+func readable(d time.Duration) time.Duration {
+	if d < 10*time.Millisecond {
+		return d.Round(time.Microsecond)
+	}
+	return d.Round(time.Millisecond)
 }
 
 // Multicast sums up the trial by groups; nil when no stream is sent to one.

@@ -79,13 +79,13 @@ func TestShortSendingNamesThePortThatFellBehind(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	m := measurement(100, 100, 100, 100)
-	m.TxTime = 2 * time.Second
+	m.TxTime = 2*time.Second + 123_456_789
 	trial = newTrial(twoWay(), 64, 500_000, time.Second, m)
-	if got := trial.ShortSending(); !strings.Contains(got, "took 2s to send the 200 frames of 1s") {
+	if got := trial.ShortSending(); !strings.Contains(got, "took 2.123s to send the 200 frames of 1s") {
 		t.Error(got)
 	}
-	if got := trial.OfferedRate().FloatString(1); got != "100.0" {
-		t.Errorf("offered %s frames/s, want 200 in 2 s", got)
+	if got := trial.OfferedRate().FloatString(1); got != "94.2" {
+		t.Errorf("offered %s frames/s, want 200 in 2.123 s", got)
 	}
 	trial = newTrial(twoWay(), 64, 1, time.Second, traffic.Measurement{})
 	if got := trial.ShortSending(); !strings.Contains(got, "0.0001% is less than one frame") {

@@ -158,7 +158,7 @@ func hostLine(host v1alpha1.HostEnvironment) string {
 		parts = append(parts, host.CPU)
 	}
 	if host.CPUs > 0 {
-		parts = append(parts, fmt.Sprintf("%d CPUs", host.CPUs))
+		parts = append(parts, quantity(int64(host.CPUs), "CPU"))
 	}
 	return joinNonEmpty(host.Name, strings.Join(parts, ", "))
 }

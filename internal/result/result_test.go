@@ -85,6 +85,8 @@ func TestValidity(t *testing.T) {
 	flapped := traffic.Note{Kind: traffic.NoteCounter, Text: "the link of port p1 came or went 2 times"}
 	stepped := traffic.Note{Kind: traffic.NoteClock, Text: "the clock of lab-1 was set back by 1s"}
 	flooded := traffic.Note{Kind: traffic.NoteMisdelivered, Text: "3 test frames arrived at p3"}
+	above := whole(dropped)
+	above.LoadPPM = 500_000
 	virtual := v1alpha1.Device{Containerlab: &v1alpha1.ContainerlabDevice{}}
 	physical := v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{}}
 	simulated := v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{}}
@@ -106,7 +108,7 @@ func TestValidity(t *testing.T) {
 		"others on the machine":     {virtual, "veth", whole(foreign), nil, v1alpha1.ValidityContended, []string{"others used 1.3", "the device is software"}},
 		"slow tester":               {virtual, "veth", whole(foreign), short, v1alpha1.ValidityGeneratorBound, []string{"to send the 100 frames", "others used", "software"}},
 		"receiver dropped":          {simulated, "", whole(dropped), nil, v1alpha1.ValidityGeneratorBound, []string{"p2 dropped 3 frames"}},
-		"dropped above":             {simulated, "", whole(), whole(dropped), v1alpha1.ValidityGeneratorBound, []string{"p2 dropped 3 frames"}},
+		"dropped above":             {simulated, "", whole(), above, v1alpha1.ValidityGeneratorBound, []string{"at 50%, where the search ended, p2 dropped 3 frames"}},
 		"a link went down":          {simulated, "", whole(flapped), nil, v1alpha1.ValidityContended, []string{"came or went 2 times"}},
 		"a link went down above":    {simulated, "", whole(), whole(flapped), v1alpha1.ValidityContended, []string{"came or went 2 times"}},
 		"the clock was set":         {simulated, "", whole(stepped), nil, v1alpha1.ValidityContended, []string{"set back by 1s"}},

@@ -87,9 +87,16 @@ func testerLostFrames(in Input) []string {
 		if t == nil || !t.TesterLost() {
 			continue
 		}
-		reasons = append(reasons, notes(t, traffic.NoteReceiver)...)
+		where := ""
+		if t != in.Outcome.Trial {
+			// The figures of the row are those of another trial.
+			where = fmt.Sprintf("at %s, where the search ended, ", v1alpha1.FormatPPM(t.LoadPPM))
+		}
+		for _, note := range notes(t, traffic.NoteReceiver) {
+			reasons = append(reasons, where+note)
+		}
 		if t.Excess > 0 {
-			reasons = append(reasons, fmt.Sprintf("%d more frames were received than sent: something else sends test frames, or the tester restarted", t.Excess))
+			reasons = append(reasons, fmt.Sprintf("%s%d more frames were received than sent: something else sends test frames, or the tester restarted", where, t.Excess))
 		}
 	}
 	return reasons
@@ -141,7 +148,7 @@ func deviceIsSoftware(in Input) []string {
 		case "veth":
 			return []string{fmt.Sprintf("port %s is a virtual interface of this machine: the result shows the machine, not a cable", p.Name)}
 		case "net_af_packet":
-			return []string{fmt.Sprintf("TRex sends on port %s through a packet socket, in its software mode: the result shows that the device works, not what it can", p.Name)}
+			return []string{fmt.Sprintf("TRex sends on port %s through a packet socket, in its software mode: the result shows that everything works, not what hardware does", p.Name)}
 		}
 	}
 	return nil

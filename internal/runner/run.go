@@ -226,7 +226,11 @@ func (r *run) observe(e method.Event) {
 // conclude gives a run its outcome.
 func conclude(ctx context.Context, rows []v1alpha1.ResultRow, err error) (v1alpha1.BenchmarkPhase, string, string) {
 	kept := ""
-	if len(rows) > 0 {
+	switch len(rows) {
+	case 0:
+	case 1:
+		kept = " (1 finished row is kept)"
+	default:
 		kept = fmt.Sprintf(" (%d finished rows are kept)", len(rows))
 	}
 	if err != nil {
@@ -237,7 +241,7 @@ func conclude(ctx context.Context, rows []v1alpha1.ResultRow, err error) (v1alph
 		case errors.Is(cause, context.DeadlineExceeded):
 			return v1alpha1.PhaseError, v1alpha1.ReasonDeadlineExceeded, "the time for the benchmark was over" + kept
 		case cause != nil:
-			return v1alpha1.PhaseError, v1alpha1.ReasonRunnerFailed, fmt.Sprintf("the runner was told to stop: %v%s", cause, kept)
+			return v1alpha1.PhaseError, v1alpha1.ReasonRunnerFailed, fmt.Sprintf("the run was stopped: %v%s", cause, kept)
 		case errors.Is(err, traffic.ErrLost):
 			return v1alpha1.PhaseError, v1alpha1.ReasonAgentLost, err.Error() + kept
 		case errors.Is(err, traffic.ErrUnsupported):

@@ -38,8 +38,24 @@ func (d Drawback) String() string {
 	return text + ")"
 }
 
+// Told is every drawback with its source. What one source tells of several stands once.
+func (n NIC) Told() string {
+	var parts []string
+	for i, d := range n.Drawbacks {
+		if i+1 < len(n.Drawbacks) && n.Drawbacks[i+1].Source == d.Source && d.Fixed == n.Drawbacks[i+1].Fixed {
+			parts = append(parts, d.Text)
+			continue
+		}
+		parts = append(parts, d.String())
+	}
+	return strings.Join(parts, "; ")
+}
+
 // softwareDriver is the driver of TRex's software mode, on packet sockets.
 const softwareDriver = "net_af_packet"
+
+// onVeth is what was seen here, and not told by others.
+const onVeth = "seen with TRex v3.08 on veth pairs"
 
 // manual is the page of the TRex repository that most sources name.
 const manual = "TRex stateless manual, Per stream statistics"
@@ -101,11 +117,14 @@ var nics = []NIC{
 		countsInSoftware,
 		{"with timed frames the card sent little more than half of what it sent without", "cisco-system-traffic-generator/trex-core#530", ""},
 	}},
-	{Driver: softwareDriver, Models: "any interface of the kernel, in software mode", Counters: 1023, Drawbacks: []Drawback{
-		{"frames pass the kernel's packet socket, in TRex's software mode: some hundred thousand frames/s", "TRex v3.08 on veth pairs", ""},
-		{"the speed that TRex reports (10 Gbit/s) is not that of the link", "TRex v3.08 on veth pairs", ""},
+	{Driver: softwareDriver, Models: "software mode, on any interface", Counters: 1023, Drawbacks: []Drawback{
+		{"frames pass the kernel's packet sockets, at most some hundred thousand frames/s", onVeth, ""},
+		{"TRex takes every link for one of 10 Gbit/s", onVeth, ""},
 	}},
 }
+
+// InSoftware says whether a driver is that of TRex's software mode.
+func InSoftware(driver string) bool { return strings.HasPrefix(driver, softwareDriver) }
 
 // NICOf returns what is known of the cards of a DPDK driver, by the longest name in
 // the table with which the driver's begins.

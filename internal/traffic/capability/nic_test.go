@@ -24,7 +24,7 @@ func TestNICOf(t *testing.T) {
 		"net_ixgbe_vf":   {1023, "virtual functions", "with processors"},
 		"net_e1000_igb":  {255, "I350", ""},
 		"net_bnxt":       {0, "Broadcom", "no counters per stream"},
-		"net_af_packet":  {1023, "any interface", "not that of the link"},
+		"net_af_packet":  {1023, "any interface", "every link for one of 10 Gbit/s"},
 		"net_af_packet0": {1023, "any interface", "packet socket"},
 	} {
 		nic, known := NICOf(driver)
@@ -45,7 +45,7 @@ func TestNICOf(t *testing.T) {
 
 // Every drawback says where it is told, in a form that can be looked up.
 func TestDrawbacksHaveSources(t *testing.T) {
-	source := regexp.MustCompile(`^([A-Za-z]+[A-Za-z-]*/[a-z-]+#\d+|TRex stateless manual, |TRex v3\.08 on veth pairs$|get_rx_stat_capabilities in )`)
+	source := regexp.MustCompile(`^([A-Za-z]+[A-Za-z-]*/[a-z-]+#\d+|TRex stateless manual, |seen with TRex v3\.08 on veth pairs$|get_rx_stat_capabilities in )`)
 	seen := map[string]bool{}
 	for _, n := range nics {
 		if seen[n.Driver] || n.Models == "" || n.Counters == 0 && len(n.Drawbacks) == 0 {

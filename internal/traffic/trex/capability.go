@@ -11,8 +11,9 @@ import (
 // maxLatencyStreams is how many streams TRex times at once, on all ports together.
 const maxLatencyStreams = 128
 
-// latencyType says which frames are timed, between which points and how well.
-const latencyType = "of %s frames per second of each stream, or all where it has fewer, which travel among the others and count as they do (of more than 128 streams at once, of 128); from the transmit core of TRex, which writes the time into the frame, to its one receive core (the processor's clock, of one server); to 1 us or 0.1 %%, whichever is more, of a server that runs with --hdrh; of another, minimum to 1 us, maximum to 1 us but for what arrives in the first second, of which the bucket is known, mean and percentiles within the buckets of TRex's histogram, of which each is 1/9 to 1 of its lower bound wide"
+// latencyType says which frames are timed, between which points and how well. What a
+// server without --hdrh tells is in docs/design/trex-engine.md.
+const latencyType = "of %s frames per second of each stream, or all where it has fewer, from TRex's transmit core to its receive core (the processor's clock, of one server), to 1 us or 0.1 %%; coarser of servers without --hdrh"
 
 // capabilities of an engine with these ports, of whose streams so many frames per
 // second are timed.
@@ -50,7 +51,7 @@ func maxStreams(ports []*port) int {
 }
 
 // oneCore holds for every NIC.
-const oneCore = "the timed frames of all streams are received by one core of TRex: together they must stay within what it can take"
+const oneCore = "one core of TRex receives the timed frames of all streams, and must keep up with them"
 
 // spoilt holds for every NIC.
 const spoilt = "in timed frames of IPv6 TRex writes number and time over the payload, so that their UDP checksum does not hold: a device that forwards does not look at it, one that ends or inspects UDP may drop them"
@@ -62,8 +63,8 @@ const untold = "TRex answers ARP for one address of the port and no neighbour di
 func (p *port) notes(timed bool) []string {
 	var notes []string
 	nic, _ := capability.NICOf(p.Driver)
-	for _, d := range nic.Drawbacks {
-		notes = append(notes, nic.Models+": "+d.String())
+	if len(nic.Drawbacks) > 0 {
+		notes = append(notes, nic.Models+": "+nic.Told())
 	}
 	if timed {
 		notes = append(notes, oneCore)
@@ -80,4 +81,12 @@ func (p *port) notes(timed bool) []string {
 		notes = append(notes, untold)
 	}
 	return notes
+}
+
+// remedy is what helps a port that lost frames itself.
+func (p *port) remedy() string {
+	if capability.InSoftware(p.Driver) {
+		return "lower the load, or give engine.trex.software.ringFrames more"
+	}
+	return "lower the load, or give engine.trex.cpus more"
 }

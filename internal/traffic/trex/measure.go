@@ -202,14 +202,14 @@ func (e *Engine) portNotes(before, after []portStats) []traffic.Note {
 	for i, p := range e.ports {
 		var wrong []string
 		if n := after[i].Errors - before[i].Errors; n > 0 {
-			wrong = append(wrong, fmt.Sprintf("dropped %d received frames", n))
+			wrong = append(wrong, fmt.Sprintf("dropped %s received frames", traffic.Grouped(n)))
 		}
 		if n := after[i].Refused - before[i].Refused; n > 0 {
-			wrong = append(wrong, fmt.Sprintf("failed to send %d frames", n))
+			wrong = append(wrong, fmt.Sprintf("failed to send %s frames", traffic.Grouped(n)))
 		}
 		if len(wrong) > 0 {
 			notes = append(notes, traffic.Note{Kind: traffic.NoteReceiver, Text: fmt.Sprintf(
-				"port %s (TRex port %d) %s: in software mode its rings are too small", p.Name, p.index(), strings.Join(wrong, " and "))})
+				"port %s (TRex port %d) %s: %s", p.Name, p.index(), strings.Join(wrong, " and "), p.remedy())})
 		}
 	}
 	return notes

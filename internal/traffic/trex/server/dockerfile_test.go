@@ -64,8 +64,8 @@ func TestDockerfile(t *testing.T) {
 	if at("sha256sum -c") != at("curl -fsSL") {
 		t.Error("the archive is not checked where it is fetched")
 	}
-	if at("/archive/"+binary) < 0 {
-		t.Errorf("%s, which is started, is not copied", binary)
+	if at("/archive/"+Binary) < 0 {
+		t.Errorf("%s, which is started, is not copied", Binary)
 	}
 }
 

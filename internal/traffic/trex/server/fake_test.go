@@ -28,7 +28,7 @@ const (
 // and a process that starts a fake server when it is told to be that.
 func TestMain(m *testing.M) {
 	switch {
-	case filepath.Base(os.Args[0]) == binary:
+	case filepath.Base(os.Args[0]) == Binary:
 		os.Exit(fakeServer())
 	case os.Getenv(parentVariable) != "":
 		os.Exit(parent())
@@ -101,7 +101,7 @@ func fakeDir(t *testing.T, mode string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(self, filepath.Join(dir, binary)); err != nil {
+	if err := os.Symlink(self, filepath.Join(dir, Binary)); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(fakeVariable, mode)

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// binary is the server's own program in Config.Dir.
-	binary = "_t-rex-64"
+	// Binary is the server's own program in Config.Dir, without the scripts around it.
+	Binary = "_t-rex-64"
 	// graceDefault is how long the server has to end by itself. It takes less than a
 	// second, unless it hangs.
 	graceDefault = 5 * time.Second
@@ -167,7 +167,7 @@ func (s *Server) launch(programs string, launch Launch) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(filepath.Join(programs, binary), append([]string{"--cfg", path}, launch.Args...)...)
+	cmd := exec.Command(filepath.Join(programs, Binary), append([]string{"--cfg", path}, launch.Args...)...)
 	cmd.Dir = programs
 	cmd.Env = append(os.Environ(),
 		"LD_LIBRARY_PATH="+strings.Join([]string{programs, filepath.Join(programs, "so"), filepath.Join(programs, "so", arch())}, ":"),
@@ -187,7 +187,7 @@ func (s *Server) launch(programs string, launch Launch) error {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		if err := cmd.Start(); err != nil {
-			started <- fmt.Errorf("starting TRex: %w; dir %s must hold the server as Dockerfile.trex installs it", err, programs)
+			started <- cannotStart(err, programs)
 			return
 		}
 		s.process = cmd.Process
@@ -196,6 +196,14 @@ func (s *Server) launch(programs string, launch Launch) error {
 		close(s.done)
 	}()
 	return <-started
+}
+
+// cannotStart says why the program of a directory was not started.
+func cannotStart(err error, dir string) error {
+	if errors.Is(err, syscall.ENOEXEC) {
+		return fmt.Errorf("%s is not a program for this machine (%s): give the release of TRex for its processor", filepath.Join(dir, Binary), runtime.GOARCH)
+	}
+	return fmt.Errorf("starting TRex: %w; dir %s must hold the server as Dockerfile.trex installs it", err, dir)
 }
 
 // arch is what TRex calls the processor's architecture in the names of directories.
@@ -220,7 +228,7 @@ func (s *Server) verdict(err error) error {
 	if err != nil {
 		how = err.Error()
 	}
-	return fmt.Errorf("the TRex server ended by itself (%s); its last lines were:\n%s", how, s.output.last())
+	return &Ended{How: how, Last: s.output.last()}
 }
 
 // ready waits until the server answers.
@@ -244,7 +252,7 @@ func (s *Server) ready(ctx context.Context) error {
 		case <-s.done:
 			return s.err
 		case <-ctx.Done():
-			return fmt.Errorf("the TRex server did not answer at %s: %w (%w); its last lines were:\n%s", s.endpoint, context.Cause(ctx), err, s.output.last())
+			return fmt.Errorf("the TRex server did not answer at %s: %w (%w); %s", s.endpoint, context.Cause(ctx), err, lastLines(s.output.last()))
 		case <-tick.C:
 		}
 	}

@@ -125,8 +125,19 @@ func TestStartErrors(t *testing.T) {
 		c.Dir = t.TempDir()
 		state := t.TempDir()
 		_, err := Start(bounded(t), c, Options{StateDir: state})
-		wants(t, err, c.Dir, binary, "Dockerfile.trex")
+		wants(t, err, c.Dir, Binary, "Dockerfile.trex")
 		nothingIn(t, state)
+	})
+	t.Run("program of another machine", func(t *testing.T) {
+		c := fake(t, fakeAnswers)
+		c.Dir = t.TempDir()
+		// The head of an ELF file of no machine at all.
+		program := append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 57)...)
+		if err := os.WriteFile(filepath.Join(c.Dir, Binary), program, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Start(bounded(t), c, Options{})
+		wants(t, err, filepath.Join(c.Dir, Binary)+" is not a program for this machine", runtime.GOARCH)
 	})
 	t.Run("another program has the port", func(t *testing.T) {
 		c := fake(t, fakeAnswers)
