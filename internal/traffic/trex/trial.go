@@ -87,7 +87,7 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 	}
 	var starts []call
 	for _, s := range next.senders {
-		starts = append(starts, s.port.begin(profile))
+		starts = append(starts, s.begin(profile))
 	}
 	// What happened before is no interruption of this trial.
 	if err := e.events(ctx); err != nil && !errors.Is(err, traffic.ErrInterrupted) {
