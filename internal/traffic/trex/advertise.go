@@ -77,7 +77,7 @@ func (e *Engine) tell(ctx context.Context, p *port) error {
 			"flow_stats": params{"enabled": false},
 		}})})
 	}
-	calls = append(calls, p.begin(advertising))
+	calls = append(calls, p.start(advertising))
 	if _, err := e.client.batch(ctx, calls); err != nil {
 		err = fmt.Errorf("telling the gateways of port %s (TRex port %d) where it is: %w", p.Name, p.index(), err)
 		return errors.Join(err, e.leftovers(ctx, p)) // some of it is there

@@ -27,13 +27,32 @@ type counters struct {
 // counters reads the counters of parts of streams. They go on from run to run, and vanish
 // with the streams.
 func (e *Engine) counters(ctx context.Context, parts []part) (counters, error) {
+	c, _, err := e.countersAt(ctx, parts)
+	return c, err
+}
+
+// countersAt reads the counters, and the server's time after it looked at them.
+func (e *Engine) countersAt(ctx context.Context, parts []part) (counters, moment, error) {
 	groups := make([]int, len(parts))
 	for i, s := range parts {
 		groups[i] = s.group()
 	}
+	answers, err := e.client.batch(ctx, []call{{"get_pgid_stats", params{"pgids": groups}}, ask})
+	if err != nil {
+		return counters{}, 0, err
+	}
+	at, err := momentOf(answers[1])
+	if err != nil {
+		return counters{}, 0, err
+	}
+	c, err := countersOf(answers[0])
+	return c, at, err
+}
+
+func countersOf(answer json.RawMessage) (counters, error) {
 	var c counters
-	if err := e.client.call(ctx, "get_pgid_stats", params{"pgids": groups}, &c); err != nil {
-		return c, err
+	if err := json.Unmarshal(answer, &c); err != nil {
+		return c, fmt.Errorf("reading TRex's answer to get_pgid_stats: %w", err)
 	}
 	c.latency = map[string]latencyStats{}
 	for key, raw := range c.Raw {

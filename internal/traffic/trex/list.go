@@ -79,7 +79,7 @@ func (e *Engine) list(ctx context.Context, a *armed) error {
 		mode := params{"type": "continuous", "rate": params{"type": "pps", "value": pausedPace}}
 		calls = append(calls, call{"add_stream", at.profile(id, p.as(params{
 			"start_paused": true, "mode": mode, "vm": params{"instructions": program{}},
-		}))}, at.begin(id))
+		}))}, at.start(id))
 		return id
 	}
 	others := map[uint16][]part{}

@@ -221,11 +221,11 @@ func (e *Engine) Sample(ctx context.Context) (traffic.Sample, error) {
 	if t == nil {
 		return traffic.Sample{}, errors.New("there is no trial to sample")
 	}
-	now, err := e.counters(ctx, t.parts())
+	now, at, err := e.countersAt(ctx, t.parts())
 	if err != nil {
 		return traffic.Sample{}, err
 	}
-	s := traffic.Sample{At: e.clock.Now().Sub(t.begin)}
+	s := traffic.Sample{At: max(0, at.since(t.at))}
 	for _, from := range t.senders {
 		for _, one := range from.streams {
 			s.Sent += one.sent(now, t.base, from.port)

@@ -28,8 +28,10 @@ const (
 type trial struct {
 	traffic.Trial
 	senders []*sender
-	// begin is when the server was asked to start.
+	// begin is when the server was asked to start, and at is when it looked at its own
+	// clock before it did.
 	begin time.Time
+	at    moment
 	// ports and base are the counters when the trial began.
 	ports []portStats
 	base  counters
@@ -85,28 +87,11 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 	if err := next.base.empty(next.parts(), e.ports); err != nil {
 		return err
 	}
-	var starts []call
-	for _, s := range next.senders {
-		starts = append(starts, s.begin(profile))
-	}
 	// What happened before is no interruption of this trial.
 	if err := e.events(ctx); err != nil && !errors.Is(err, traffic.ErrInterrupted) {
 		return err
 	}
-	next.begin = e.clock.Now()
-	e.trial = next
-	_, err = e.client.batch(ctx, starts)
-	return err
-}
-
-// begin is the call that starts a profile. The server's own duration is that of its
-// scheduler, which goes slower than the clock when the port does: -1 is none, and
-// Wait ends the trial.
-func (p *port) begin(profile string) call {
-	return call{"start_traffic", p.profile(profile, params{
-		"mul": params{"type": "raw", "op": "abs", "value": 1.0}, "duration": -1.0, "force": true,
-		"core_mask": uint64(math.MaxUint64), "start_at_ts": 0,
-	})}
+	return e.begin(ctx, next)
 }
 
 // plan makes the senders of a trial and the calls that add their streams.
@@ -267,18 +252,17 @@ func expected(load traffic.Load, n uint64, d time.Duration) time.Duration {
 // count looks for the last frames. The counters have a frame within 2 ms, while the
 // state of a port tells its end some 20 ms late.
 func (e *Engine) count(ctx context.Context, t *trial) error {
-	now, err := e.counters(ctx, t.parts())
+	now, at, err := e.countersAt(ctx, t.parts())
 	if err != nil {
 		return err
 	}
-	after := e.clock.Now().Sub(t.begin)
 	for _, s := range t.senders {
 		missing := s.open // only time ends it
 		for _, one := range s.streams {
 			missing = missing || one.sent(now, t.base, s.port) < one.intended
 		}
 		if !missing {
-			s.over(after)
+			s.over(max(1, at.since(t.at)))
 		}
 	}
 	return nil
@@ -292,7 +276,7 @@ func (e *Engine) poll(ctx context.Context, t *trial, s *sender) error {
 	}
 	if now.State != stateSending {
 		s.done = true
-		s.over(e.clock.Now().Sub(t.begin))
+		s.over(max(1, e.clock.Now().Sub(t.begin)))
 	}
 	return nil
 }
@@ -306,7 +290,7 @@ func (e *Engine) halt(ctx context.Context, t *trial, s *sender) error {
 		return err
 	}
 	s.done = true
-	s.over(e.clock.Now().Sub(t.begin))
+	s.over(max(1, e.clock.Now().Sub(t.begin)))
 	return nil
 }
 
