@@ -16,10 +16,10 @@ import (
 // trexHasImage is looked at here and not at admission, which does not know what the
 // operator was installed with.
 func (r *testBedReconciler) trexHasImage(_ context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
-	if bed.Spec.Engine.TRex == nil {
+	if bed.Spec.Engine.Server() == nil {
 		return "", "", nil
 	}
-	if _, err := lab.TRexImage(r.Lab, bed.Spec.Engine.TRex); err != nil {
+	if _, err := lab.TRexImage(r.Lab, bed.Spec.Engine.Server()); err != nil {
 		return v1alpha1.ReasonBedInvalid, "spec.engine.trex.image: " + err.Error(), nil
 	}
 	return "", "", nil

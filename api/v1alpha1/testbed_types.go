@@ -267,13 +267,14 @@ const (
 // other than the chosen one are refused.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.sim) || self.kind == 'sim'",message="sim is given but kind is not sim: remove sim, or set kind to sim"
-// +kubebuilder:validation:XValidation:rule="has(self.trex) == (self.kind == 'trex')",messageExpression="has(self.trex) ? 'trex is given but kind is not trex: remove trex, or set kind to trex' : 'kind is trex and trex is not given: add trex with hugePages or software'"
+// +kubebuilder:validation:XValidation:rule="!has(self.trex) || self.kind == 'trex'",message="trex is given but kind is not trex: remove trex, or set kind to trex"
 type Engine struct {
 	// kind is xdp (any Linux interface), trex (a TRex server, for the line rate of
 	// fast network cards) or sim (a modelled device).
 	// +required
 	Kind EngineKind `json:"kind"`
-	// trex holds the settings of the engine trex.
+	// trex holds the settings of the engine trex. Without it TRex is in software, as with
+	// software: {}.
 	// +optional
 	TRex *TRexEngine `json:"trex,omitempty"`
 	// sim holds the settings of the engine sim.

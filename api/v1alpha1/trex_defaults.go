@@ -12,12 +12,24 @@ const (
 	trexTimedFramesPerSecond = 1000
 )
 
+// Server is what the bed's TRex servers are to be; nil with other engines. One that
+// the bed says nothing of is in software, which every node can do.
+func (e *Engine) Server() *TRexEngine {
+	switch {
+	case e.Kind != EngineTRex:
+		return nil
+	case e.TRex == nil:
+		return &TRexEngine{Software: &TRexSoftware{}}
+	}
+	return e.TRex
+}
+
 // TRexMode is the mode of a bed's TRex servers; empty with other engines.
 func (e *Engine) TRexMode() TRexMode {
-	switch {
-	case e.TRex == nil:
+	switch server := e.Server(); {
+	case server == nil:
 		return ""
-	case e.TRex.Software != nil:
+	case server.Software != nil:
 		return TRexInSoftware
 	}
 	return TRexOnCards

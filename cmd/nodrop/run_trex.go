@@ -28,7 +28,7 @@ const (
 // in a network namespace, and opens the engine trex on it.
 func (b *bench) openTRex(dir string) error {
 	bed := &b.config.Bed
-	if bed.Spec.Engine.TRex.HugePages != nil {
+	if bed.Spec.Engine.Server().HugePages != nil {
 		return hint.With(fmt.Errorf("engine.trex.hugePages of TestBed %s is for DPDK on the network cards of a cluster's nodes", bed.Name),
 			"apply the manifests to the cluster, or give engine: {kind: trex, trex: {software: {}}}, which sends through packet sockets")
 	}
@@ -45,7 +45,7 @@ func (b *bench) openTRex(dir string) error {
 	defer stop()
 	ctx, cancel := context.WithTimeoutCause(interrupted, trexStartTimeout, fmt.Errorf("it took longer than %s", trexStartTimeout))
 	defer cancel()
-	settings := bed.Spec.Engine.TRex
+	settings := bed.Spec.Engine.Server()
 	c := server.Config{Dir: dir, RPCPort: trexRPCPort, Software: &server.Software{RingFrames: settings.Software.Ring()}}
 	options := trex.Options{TimedFramesPerSecond: settings.TimedRate()}
 	options.Host, _ = os.Hostname()

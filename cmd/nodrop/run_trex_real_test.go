@@ -36,7 +36,7 @@ kind: TestBed
 metadata: {name: frr-router}
 spec:
   device: {containerlab: {node: dut, topology: {configMapRef: {name: frr-router, key: topology.clab.yaml}}}}
-  engine: {kind: trex, trex: {software: {}}}
+  engine: {kind: trex}
   ports:
   - name: p1
     node: lab-1

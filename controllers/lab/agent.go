@@ -85,7 +85,7 @@ func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v
 		cfg.Ports = append(cfg.Ports, c)
 	}
 	files := map[string]any{}
-	if trex := bed.Spec.Engine.TRex; trex != nil {
+	if trex := bed.Spec.Engine.Server(); trex != nil {
 		cfg.TRex, files[trexFile] = trexConfigs(trex, a.Ports)
 	}
 	files[agentFile] = cfg
@@ -119,7 +119,7 @@ func AgentPod(s Settings, run Run, a Agent, bed *v1alpha1.TestBed) (*corev1.Pod,
 		certificateVolume(run, ownerAgent(a.Index)),
 	}
 	pod.Spec.Containers = []corev1.Container{agentContainer(s, run)}
-	if trex := bed.Spec.Engine.TRex; trex != nil {
+	if trex := bed.Spec.Engine.Server(); trex != nil {
 		err = addTRex(s, pod, a, trex)
 	} else {
 		err = addDevices(&pod.Spec, &pod.Spec.Containers[0], a.Ports)

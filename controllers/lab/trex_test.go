@@ -47,6 +47,16 @@ func trexPods() map[string]*corev1.Pod {
 	return pods
 }
 
+// TestPodOfTRexWithoutSettings: a bed that names the engine and says nothing else has
+// TRex in software.
+func TestPodOfTRexWithoutSettings(t *testing.T) {
+	bare := eightPorts(v1alpha1.Engine{Kind: v1alpha1.EngineTRex}, interfaces)
+	got := must(AgentPod(labWithTRex(), aRun(), Agents(bare)[0], bare))
+	if diff := cmp.Diff(trexPods()["sockets"], got); diff != "" {
+		t.Errorf("pod without settings, against software: {} (-want +got):\n%s", diff)
+	}
+}
+
 func containersOf(pod *corev1.Pod) []corev1.Container {
 	return slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
 }

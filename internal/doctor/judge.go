@@ -69,7 +69,7 @@ func EnginesOf(bed *v1alpha1.TestBed) []Engine {
 		engines = append(engines, Sim)
 	case bed.Spec.Engine.Kind == v1alpha1.EngineXDP:
 		engines = append(engines, XDP)
-	case bed.Spec.Engine.TRex != nil && bed.Spec.Engine.TRex.Software != nil:
+	case bed.Spec.Engine.TRexMode() == v1alpha1.TRexInSoftware:
 		engines = append(engines, TRexSoftware)
 	default:
 		engines = append(engines, TRex)

@@ -42,11 +42,10 @@ func isHugePages(name corev1.ResourceName) bool {
 // isDevice is true of what device plugins offer, which has the name of a domain.
 func isDevice(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
 
-// settingsOf returns the settings of a bed's TRex, or those of a bed that names the
-// engine and says nothing else.
+// settingsOf returns the settings of a bed's TRex, or those of any bed with the mode.
 func settingsOf(bed *v1alpha1.TestBed, e Engine) *v1alpha1.TRexEngine {
-	if bed != nil && bed.Spec.Engine.TRex != nil {
-		return bed.Spec.Engine.TRex
+	if bed != nil && bed.Spec.Engine.Server() != nil {
+		return bed.Spec.Engine.Server()
 	}
 	settings := v1alpha1.TRexEngine{}
 	if e == TRexSoftware {

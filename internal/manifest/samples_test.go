@@ -20,7 +20,7 @@ func TestSameMessagesAsTheServer(t *testing.T) {
 		"mix-weight-of-zero", "mix-unknown-letter", "mix-z-without-mtu", "mix-mtu-without-z", "mix-two-forms", "mix-too-many-sizes", "nothing-to-send",
 		"mix-frame-too-small",
 		"variants-of-a-physical-device",
-		"trex-without-a-mode", "trex-two-modes", "trex-settings-missing", "trex-settings-of-another-engine", "trex-too-few-cpus", "trex-odd-ring",
+		"trex-without-a-mode", "trex-two-modes", "trex-settings-of-another-engine", "trex-too-few-cpus", "trex-odd-ring",
 		"two-attachments", "sriov-set-up-twice", "sriov-without-a-vendor",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,10 +18,10 @@ const maxTRexPorts = 32
 func attachmentProblems(path *field.Path, bed *v1alpha1.TestBed) field.ErrorList {
 	problems := distinctInterfaces(path, bed.Spec.Ports)
 	problems = append(problems, distinctNames(path, bed.Spec.Ports)...)
-	if bed.Spec.Engine.TRex != nil {
+	if bed.Spec.Engine.Server() != nil {
 		problems = append(problems, serverPorts(path, bed.Spec.Ports)...)
 	}
-	onCards := bed.Spec.Engine.TRex != nil && bed.Spec.Engine.TRex.HugePages != nil
+	onCards := bed.Spec.Engine.TRexMode() == v1alpha1.TRexOnCards
 	if onCards {
 		problems = append(problems, sharedResources(path, bed.Spec.Ports)...)
 	}
@@ -141,8 +141,8 @@ func distinctInterfaces(path *field.Path, ports []v1alpha1.Port) field.ErrorList
 // attachmentWarnings tell what is allowed and probably not meant.
 func attachmentWarnings(bed *v1alpha1.TestBed) []string {
 	var warnings []string
-	if trex := bed.Spec.Engine.TRex; trex != nil && trex.Software != nil {
-		warnings = append(warnings, "spec.engine.trex.software sends some hundred thousand frames per second through packet sockets: its results are Virtual; give hugePages and network cards for line rate")
+	if bed.Spec.Engine.TRexMode() == v1alpha1.TRexInSoftware {
+		warnings = append(warnings, "spec.engine: TRex in software sends some hundred thousand frames per second through packet sockets: its results are Virtual; give hugePages and network cards for line rate")
 	}
 	for i, p := range bed.Spec.Ports {
 		if p.Attachment == nil || p.Attachment.SRIOV == nil {

@@ -128,7 +128,7 @@ func TestAttachmentWarnings(t *testing.T) {
 	yes, no := true, false
 	b.Spec.Ports[1].Attachment.SRIOV.Trust, b.Spec.Ports[1].Attachment.SRIOV.SpoofCheck = &no, &yes
 	sockets(&b)
-	want := []string{"spec.engine.trex.software sends some hundred thousand", "spec.ports[1].attachment.sriov.trust is false", "spec.ports[1].attachment.sriov.spoofCheck is true"}
+	want := []string{"spec.engine: TRex in software sends some hundred thousand", "spec.ports[1].attachment.sriov.trust is false", "spec.ports[1].attachment.sriov.spoofCheck is true"}
 	got := attachmentWarnings(&b)
 	for i := range want {
 		if len(got) != len(want) || !strings.HasPrefix(got[i], want[i]) {

@@ -37,7 +37,7 @@ func Needs(bed *v1alpha1.TestBed) map[string]corev1.ResourceList {
 		if p.Attachment != nil && p.Attachment.SRIOV != nil {
 			add(p.Node, corev1.ResourceName(p.Attachment.SRIOV.ResourceName), *resource.NewQuantity(1, resource.DecimalSI))
 		}
-		trex := bed.Spec.Engine.TRex
+		trex := bed.Spec.Engine.Server()
 		if trex == nil || servers[p.Node] {
 			continue
 		}

@@ -29,7 +29,7 @@ func TestBed(bed *v1alpha1.TestBed) field.ErrorList {
 			"a bed needs at least two ports, one that sends and one that receives: add the port that the traffic comes back on"))
 	}
 	problems = append(problems, oneNode(ports, bed)...)
-	if trex := bed.Spec.Engine.TRex; trex != nil {
+	if trex := bed.Spec.Engine.Server(); trex != nil {
 		problems = append(problems, hugePagesProblems(spec.Child("engine", "trex", "hugePages"), trex.HugePages)...)
 	}
 	problems = append(problems, attachmentProblems(ports, bed)...)

@@ -65,7 +65,7 @@ func Of(kind string) (traffic.Capabilities, bool) {
 // are those of its kind, or of a mode where the bed chooses one.
 func For(engine v1alpha1.Engine) (traffic.Capabilities, bool) {
 	c, ok := Of(string(engine.Kind))
-	if engine.TRex != nil && engine.TRex.Software != nil {
+	if engine.TRexMode() == v1alpha1.TRexInSoftware {
 		if nic, known := NICOf(softwareDriver); known {
 			c.MaxStreams = nic.Counters
 		}
