@@ -180,7 +180,7 @@ func warned(s *server) {
 	s.warnings.texts = nil
 	s.Expect(s.c.Create(s.t.Context(), bed)).To(Succeed())
 	s.Expect(s.warnings.texts).To(ConsistOf(
-		ContainSubstring("spec.engine.trex.software sends some hundred thousand frames per second"),
+		ContainSubstring("spec.engine: TRex in software sends some hundred thousand frames per second"),
 		ContainSubstring("spec.ports[0].attachment.sriov.trust is false"),
 		ContainSubstring("spec.ports[0].attachment.sriov.spoofCheck is true"),
 		ContainSubstring("no namespace can use this bed"),
