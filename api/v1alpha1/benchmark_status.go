@@ -75,6 +75,10 @@ type BenchmarkStatus struct {
 	// progress is the trial in hand.
 	// +optional
 	Progress *Progress `json:"progress,omitempty"`
+	// results sums up what was measured; the rows are in objects of kind
+	// BenchmarkResult.
+	// +optional
+	Results *ResultSummary `json:"results,omitempty"`
 	// rows are the results measured so far, in the order of the tests.
 	// +optional
 	// +listType=atomic

@@ -20,6 +20,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&TestBed{}, &TestBedList{},
 		&TrafficProfile{}, &TrafficProfileList{},
 		&Benchmark{}, &BenchmarkList{},
+		&BenchmarkResult{}, &BenchmarkResultList{},
+		&BenchmarkSnapshot{}, &BenchmarkSnapshotList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
