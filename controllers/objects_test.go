@@ -78,7 +78,7 @@ func modelled(name string) *v1alpha1.TestBed {
 				{Name: "p1", Speed: "1G", Addresses: []string{"198.18.1.2/24"}, Gateways: []string{"198.18.1.1"}},
 				{Name: "p2", Speed: "1G", Addresses: []string{"198.18.2.2/24"}, Gateways: []string{"198.18.2.1"}},
 			},
-			AllowedNamespaces: &v1alpha1.AllowedNamespaces{Names: []string{team}},
+			Access: []v1alpha1.AccessGrant{{Names: []string{team}, MaxPriority: 100}},
 		},
 	}
 }
@@ -102,7 +102,7 @@ func virtual(name string) *v1alpha1.TestBed {
 				port("p1", "198.18.1.2/24", "198.18.1.1"),
 				port("p2", "198.18.2.2/24", "198.18.2.1"),
 			},
-			AllowedNamespaces: &v1alpha1.AllowedNamespaces{Names: []string{team}},
+			Access: []v1alpha1.AccessGrant{{Names: []string{team}, MaxPriority: 100}},
 		},
 	}
 }

@@ -60,7 +60,7 @@ func bySelector(b *v1alpha1.Benchmark) {
 
 func selectorTakesFree(w *world) {
 	foreign := modelled("aaa")
-	foreign.Spec.AllowedNamespaces.Names = []string{"team-other"}
+	foreign.Spec.Access[0].Names = []string{"team-other"}
 	create(w.t, w.c, configMap("model", "model.csv", table), foreign, modelled("bbb"), modelled("ccc"), profile())
 	for _, name := range []string{"aaa", "bbb", "ccc"} {
 		w.Eventually(func() bool {
@@ -132,7 +132,7 @@ func noLongerAllowed(w *world) {
 	w.reaches("b", v1alpha1.PhaseQueued)
 	w.Eventually(func() error {
 		bed := w.bed("sim")
-		bed.Spec.AllowedNamespaces.Names = []string{"team-other"}
+		bed.Spec.Access[0].Names = []string{"team-other"}
 		return w.c.Update(w.t.Context(), bed)
 	}).Should(Succeed())
 	b := w.reaches("b", v1alpha1.PhaseError)

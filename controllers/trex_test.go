@@ -28,7 +28,7 @@ func onCards(name string) *v1alpha1.TestBed {
 			Engine: v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{
 				Image: "trex:test", HugePages: &v1alpha1.TRexHugePages{PageSize: "1Gi", Total: resource.MustParse("4Gi")},
 			}},
-			AllowedNamespaces: &v1alpha1.AllowedNamespaces{Names: []string{team}},
+			Access: []v1alpha1.AccessGrant{{Names: []string{team}, MaxPriority: 100}},
 		},
 	}
 	for i := 1; i <= 8; i++ {

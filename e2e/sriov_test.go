@@ -38,7 +38,7 @@ spec:
   ports:
   - {name: p1, node: node1, attachment: {resourceClaim: {templateName: nic}}, speed: 1G, addresses: [198.18.3.1/24]}
   - {name: p2, node: node1, attachment: {resourceClaim: {templateName: nic}}, speed: 1G, addresses: [198.18.3.2/24]}
-  allowedNamespaces: {names: [team-routing]}
+  access: [{names: [team-routing]}]
 `
 
 // pluggedNICs is the bridge between two NICs that a device plugin offers, and the
@@ -62,7 +62,7 @@ spec:
   ports:
   - {name: p1, node: node1, attachment: {sriov: {resourceName: test.nodrop.dev/nic, networkName: nics}}, speed: 1G, addresses: [198.18.3.1/24]}
   - {name: p2, node: node1, attachment: {sriov: {resourceName: test.nodrop.dev/nic, networkName: nics}}, speed: 1G, addresses: [198.18.3.2/24]}
-  allowedNamespaces: {names: [team-routing]}
+  access: [{names: [team-routing]}]
 ---
 apiVersion: nodrop.dev/v1alpha1
 kind: TestBed
@@ -75,7 +75,7 @@ spec:
   - {name: p2, node: node1, attachment: {sriov: {resourceName: test.nodrop.dev/nic, networkName: nics}}, speed: 1G, addresses: [198.18.3.2/24]}
   - {name: p3, node: node1, attachment: {sriov: {resourceName: test.nodrop.dev/nic, networkName: nics}}, speed: 1G, addresses: [198.18.3.3/24]}
   - {name: p4, node: node1, attachment: {sriov: {resourceName: test.nodrop.dev/nic, networkName: nics}}, speed: 1G, addresses: [198.18.3.4/24]}
-  allowedNamespaces: {names: [team-routing]}
+  access: [{names: [team-routing]}]
 `
 
 // nicTraffic is what is sent in all of them.

@@ -32,7 +32,7 @@ spec:
   ports:
   - {name: p1, node: node1, attachment: {hostDevice: {interface: nd-nic1}}, speed: 1G, addresses: [198.18.3.1/24]}
   - {name: p2, node: node1, attachment: {hostDevice: {interface: nd-nic2}}, speed: 1G, addresses: [198.18.3.2/24]}
-  allowedNamespaces: {names: [team-routing]}
+  access: [{names: [team-routing]}]
 `
 
 // TestTRexOnRouter runs the benchmark and the profile of the sample unchanged on its

@@ -59,30 +59,17 @@ type TestBedSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=1024
 	Ports []Port `json:"ports,omitempty"`
-	// allowedNamespaces says which namespaces may run benchmarks on this bed.
-	// Without it nobody may.
+	// access lists which namespaces may run benchmarks on this bed, and within which
+	// bounds. A benchmark needs one grant that it fits in; of several, the one with the
+	// highest maxRunning counts. Without any, no namespace may use the bed.
 	// +optional
-	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Access []AccessGrant `json:"access,omitempty"`
 	// calibration says which bed measures this one's tester. Without it, results of a
 	// physical device are Uncalibrated.
 	// +optional
 	Calibration *CalibrationReference `json:"calibration,omitempty"`
-}
-
-// AllowedNamespaces selects namespaces by name, by label, or by both; a
-// namespace that either of them selects is allowed.
-type AllowedNamespaces struct {
-	// names lists namespaces.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=256
-	// +kubebuilder:validation:items:MaxLength=63
-	// +kubebuilder:validation:items:MinLength=1
-	Names []string `json:"names,omitempty"`
-	// selector selects namespaces by their labels; an empty selector allows every
-	// namespace.
-	// +optional
-	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
 // Device is the device under test: exactly one of its kinds is given.

@@ -142,7 +142,7 @@ func leasedBed(s *server) {
 	s.Expect(s.c.Update(s.t.Context(), bed)).To(MatchError(ContainSubstring("benchmark team-routing/b has the bed")))
 
 	bed = s.sampleBed()
-	bed.Spec.AllowedNamespaces.Names = append(bed.Spec.AllowedNamespaces.Names, "team-other")
+	bed.Spec.Access = append(bed.Spec.Access, v1alpha1.AccessGrant{Names: []string{"team-other"}})
 	bed.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: "loops"}
 	s.Expect(s.c.Update(s.t.Context(), bed)).To(Succeed(), "who may use the bed, and what calibrates it, can change at any time")
 
@@ -168,7 +168,7 @@ func abortOnly(s *server) {
 func warned(s *server) {
 	bed := s.sampleBed()
 	bed.ObjectMeta = metav1.ObjectMeta{Name: "odd"}
-	bed.Spec.AllowedNamespaces, bed.Spec.Calibration = nil, nil
+	bed.Spec.Access, bed.Spec.Calibration = nil, nil
 	bed.Spec.Device = v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "one"}}
 	bed.Spec.Ports = append(bed.Spec.Ports, v1alpha1.Port{
 		Name: "p3", Node: "node1", Speed: "1G", Addresses: []string{"10.0.0.2/24"},

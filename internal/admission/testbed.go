@@ -46,7 +46,7 @@ func (v *TestBeds) ValidateDelete(context.Context, *v1alpha1.TestBed) (admission
 // sameHardware compares all but who may use the bed, and what calibrates it.
 func sameHardware(a, b *v1alpha1.TestBed) bool {
 	x, y := a.Spec.DeepCopy(), b.Spec.DeepCopy()
-	x.AllowedNamespaces, y.AllowedNamespaces = nil, nil
+	x.Access, y.Access = nil, nil
 	x.Calibration, y.Calibration = nil, nil
 	return equality.Semantic.DeepEqual(x, y)
 }

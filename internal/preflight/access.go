@@ -1,22 +1,22 @@
 package preflight
 
 import (
+	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// Allows says whether a bed lets benchmarks of a namespace queue for it.
+// Allows says whether any grant of a bed selects a namespace.
 func Allows(bed *v1alpha1.TestBed, namespace *corev1.Namespace) bool {
-	allowed := bed.Spec.AllowedNamespaces
-	if allowed == nil {
-		return false
-	}
-	return slices.Contains(allowed.Names, namespace.Name) || selects(allowed.Selector, namespace.Labels)
+	return slices.ContainsFunc(bed.Spec.Access, func(g v1alpha1.AccessGrant) bool { return grants(g, namespace) })
 }
 
 // Wants says whether a benchmark names the bed, or selects it by its labels.
@@ -27,15 +27,120 @@ func Wants(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) bool {
 	return selects(b.Spec.TestBedSelector, bed.Labels)
 }
 
-// Usable returns the beds that a benchmark wants and may use.
-func Usable(b *v1alpha1.Benchmark, namespace *corev1.Namespace, beds []v1alpha1.TestBed) []v1alpha1.TestBed {
-	var usable []v1alpha1.TestBed
-	for i := range beds {
-		if Wants(b, &beds[i]) && Allows(&beds[i], namespace) {
-			usable = append(usable, beds[i])
+// Grant returns the grant under which a benchmark may have a bed: of those that
+// select its namespace and that it fits in, the one that lets the most run at once.
+// It is false when there is none.
+func Grant(bed *v1alpha1.TestBed, namespace *corev1.Namespace, b *v1alpha1.Benchmark) (v1alpha1.AccessGrant, bool) {
+	var best *v1alpha1.AccessGrant
+	for i := range bed.Spec.Access {
+		g := &bed.Spec.Access[i]
+		if !grants(*g, namespace) || len(beyond(g, b)) > 0 {
+			continue
+		}
+		if best == nil || (best.MaxRunning != 0 && (g.MaxRunning == 0 || g.MaxRunning > best.MaxRunning)) {
+			best = g
 		}
 	}
-	return usable
+	if best == nil {
+		return v1alpha1.AccessGrant{}, false
+	}
+	return *best, true
+}
+
+// Limit bounds how many benchmarks with one key hold beds at once.
+type Limit struct {
+	// Key is what is counted: a benchmark that holds a bed counts for the keys of its
+	// own limits on that bed.
+	Key string
+	// Max is how many may hold beds at once, with the one that is asked for.
+	Max int
+}
+
+// Limits are the bounds that a benchmark has to keep to on a bed; the allocator
+// counts. There are none where its grant has no maxRunning, or where it has no grant.
+func Limits(bed *v1alpha1.TestBed, namespace *corev1.Namespace, b *v1alpha1.Benchmark) []Limit {
+	if g, granted := Grant(bed, namespace, b); granted && g.MaxRunning > 0 {
+		return []Limit{{Key: "namespace/" + namespace.Name, Max: int(g.MaxRunning)}}
+	}
+	return nil
+}
+
+// grants says whether a grant selects a namespace.
+func grants(g v1alpha1.AccessGrant, namespace *corev1.Namespace) bool {
+	return slices.Contains(g.Names, namespace.Name) || selects(g.Selector, namespace.Labels)
+}
+
+// bound is a field of a benchmark that a grant bounds.
+type bound struct {
+	path  *field.Path
+	value any
+	// had is the bound, and lower how to keep to it.
+	had, lower string
+}
+
+// beyond are the fields of a benchmark that are beyond a grant.
+func beyond(g *v1alpha1.AccessGrant, b *v1alpha1.Benchmark) []bound {
+	var out []bound
+	if b.Spec.Priority > g.MaxPriority {
+		out = append(out, bound{
+			path: field.NewPath("spec", "priority"), value: b.Spec.Priority,
+			had: fmt.Sprintf("a priority up to %d", g.MaxPriority), lower: fmt.Sprintf("give at most %d", g.MaxPriority),
+		})
+	}
+	if leaseOf(b) > g.MaxDuration.Duration {
+		out = append(out, bound{
+			path: field.NewPath("spec", "activeDeadlineSeconds"), value: b.Spec.ActiveDeadlineSeconds,
+			had:   fmt.Sprintf("the bed for at most %s", humanDuration(g.MaxDuration.Duration)),
+			lower: fmt.Sprintf("give at most %d", int64(g.MaxDuration.Duration/time.Second)),
+		})
+	}
+	return out
+}
+
+// beyondAll are problems of a benchmark whose namespace has grants on a bed, of which
+// none is enough: what is beyond the one that comes closest.
+func beyondAll(bed *v1alpha1.TestBed, namespace *corev1.Namespace, b *v1alpha1.Benchmark) field.ErrorList {
+	var closest []bound
+	for i := range bed.Spec.Access {
+		if g := &bed.Spec.Access[i]; grants(*g, namespace) {
+			if missing := beyond(g, b); closest == nil || len(missing) < len(closest) {
+				closest = missing
+			}
+		}
+	}
+	var problems field.ErrorList
+	for _, m := range closest {
+		problems = append(problems, field.Invalid(m.path, m.value, fmt.Sprintf(
+			"the grant of namespace %s on TestBed %s has %s: %s, or ask the bed's owner to add this to spec.access: %s",
+			namespace.Name, bed.Name, m.had, m.lower, neededGrant(namespace, b))))
+	}
+	return problems
+}
+
+// neededGrant is the grant that a benchmark needs, as YAML in one line.
+func neededGrant(namespace *corev1.Namespace, b *v1alpha1.Benchmark) string {
+	members := []string{fmt.Sprintf("names: [%s]", namespace.Name)}
+	if b.Spec.Priority > 0 {
+		members = append(members, fmt.Sprintf("maxPriority: %d", b.Spec.Priority))
+	}
+	members = append(members, "maxDuration: "+humanDuration(leaseOf(b)))
+	return "{" + strings.Join(members, ", ") + "}"
+}
+
+func leaseOf(b *v1alpha1.Benchmark) time.Duration {
+	return time.Duration(b.Spec.ActiveDeadlineSeconds) * time.Second
+}
+
+// humanDuration writes a duration without parts that are zero: 36h, not 36h0m0s.
+func humanDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // selects is false for a selector that is absent or malformed; the form is

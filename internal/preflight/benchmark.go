@@ -106,9 +106,26 @@ func bedExists(in Input, _ *Answer) field.ErrorList {
 		in.Namespace.Name, allowed))
 }
 
+// bedIsAllowed keeps the beds that the benchmark wants and has a grant for. Only when
+// there is none does it say what is missing: on the bed where that is least.
 func bedIsAllowed(in Input, a *Answer) field.ErrorList {
-	if a.Beds = Usable(in.Benchmark, in.Namespace, in.Beds); len(a.Beds) > 0 {
+	var problems field.ErrorList
+	for i := range in.Beds {
+		bed := &in.Beds[i]
+		if !Wants(in.Benchmark, bed) || !Allows(bed, in.Namespace) {
+			continue
+		}
+		if _, granted := Grant(bed, in.Namespace, in.Benchmark); granted {
+			a.Beds = append(a.Beds, *bed)
+		} else if missing := beyondAll(bed, in.Namespace, in.Benchmark); problems == nil || len(missing) < len(problems) {
+			problems = missing
+		}
+	}
+	if len(a.Beds) > 0 {
 		return nil
+	}
+	if problems != nil {
+		return problems
 	}
 	path, value := field.NewPath("spec", "testBedName"), in.Benchmark.Spec.TestBedName
 	what := "this TestBed does not allow"
@@ -118,8 +135,8 @@ func bedIsAllowed(in Input, a *Answer) field.ErrorList {
 		what = "no TestBed with these labels allows"
 	}
 	return problem(path, value, fmt.Sprintf(
-		"%s namespace %s (it may use: %s): use one of those, or ask the bed's owner to add the namespace to spec.allowedNamespaces",
-		what, in.Namespace.Name, has(allowedNames(in))))
+		"%s namespace %s (it may use: %s): use one of those, or ask the bed's owner to add this to spec.access: %s",
+		what, in.Namespace.Name, has(allowedNames(in)), neededGrant(in.Namespace, in.Benchmark)))
 }
 
 // maxRows is how many result rows fit into the status of a benchmark, and into

@@ -30,10 +30,10 @@ func bed(name string, change ...func(*v1alpha1.TestBed)) v1alpha1.TestBed {
 	b := v1alpha1.TestBed{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"device": name}},
 		Spec: v1alpha1.TestBedSpec{
-			Device:            v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "X1"}},
-			Engine:            v1alpha1.Engine{Kind: v1alpha1.EngineXDP},
-			Ports:             []v1alpha1.Port{port(1), port(2)},
-			AllowedNamespaces: &v1alpha1.AllowedNamespaces{Names: []string{"team"}},
+			Device: v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "X1"}},
+			Engine: v1alpha1.Engine{Kind: v1alpha1.EngineXDP},
+			Ports:  []v1alpha1.Port{port(1), port(2)},
+			Access: []v1alpha1.AccessGrant{grant()},
 		},
 	}
 	for _, c := range change {
@@ -42,13 +42,22 @@ func bed(name string, change ...func(*v1alpha1.TestBed)) v1alpha1.TestBed {
 	return b
 }
 
+// grant is what a bed grants that says no more than the namespace.
+func grant(change ...func(*v1alpha1.AccessGrant)) v1alpha1.AccessGrant {
+	g := v1alpha1.AccessGrant{Names: []string{"team"}, MaxDuration: metav1.Duration{Duration: 24 * time.Hour}}
+	for _, c := range change {
+		c(&g)
+	}
+	return g
+}
+
 func input(change ...func(*Input)) Input {
 	in := Input{
 		Namespace: namespace("team", nil),
 		Benchmark: &v1alpha1.Benchmark{
 			ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "team"},
 			Spec: v1alpha1.BenchmarkSpec{
-				TestBedName: "one", TrafficProfileName: "pairs",
+				TestBedName: "one", TrafficProfileName: "pairs", ActiveDeadlineSeconds: 86400,
 				Tests: []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
 					Search: v1alpha1.SearchBinary, Resolution: "1%", MinLoad: "1%", MaxLoad: "100%",
 					TrialDuration: metav1.Duration{Duration: time.Second}, SearchTrialDuration: metav1.Duration{Duration: time.Second},
@@ -83,7 +92,7 @@ func TestBenchmark(t *testing.T) {
 			change: func(in *Input) {
 				in.Benchmark.Spec.TestBedName = ""
 				in.Benchmark.Spec.TestBedSelector = &metav1.LabelSelector{}
-				in.Beds = append(in.Beds, bed("foreign", func(b *v1alpha1.TestBed) { b.Spec.AllowedNamespaces = nil }))
+				in.Beds = append(in.Beds, bed("foreign", func(b *v1alpha1.TestBed) { b.Spec.Access = nil }))
 			},
 			beds: []string{"one", "two"},
 		},
@@ -98,9 +107,8 @@ func TestBenchmark(t *testing.T) {
 		"a namespace allowed by its labels": {
 			change: func(in *Input) {
 				in.Namespace = namespace("team", map[string]string{"lab": "shared"})
-				in.Beds[0].Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{
-					Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"lab": "shared"}},
-				}
+				in.Beds[0].Spec.Access[0].Names = nil
+				in.Beds[0].Spec.Access[0].Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"lab": "shared"}}
 			},
 			beds: []string{"one"},
 		},
@@ -114,14 +122,14 @@ func TestBenchmark(t *testing.T) {
 			},
 		},
 		"a bed of others": {
-			change: func(in *Input) { in.Beds[0].Spec.AllowedNamespaces.Names = []string{"other"} },
-			want:   []string{`spec.testBedName: Invalid value: "one": this TestBed does not allow namespace team (it may use: two)`},
+			change: func(in *Input) { in.Beds[0].Spec.Access[0].Names = []string{"other"} },
+			want:   []string{`spec.testBedName: Invalid value: "one": this TestBed does not allow namespace team (it may use: two): use one of those, or ask the bed's owner to add this to spec.access: {names: [team], maxDuration: 24h}`},
 		},
 		"labels of others' beds": {
 			change: func(in *Input) {
 				in.Benchmark.Spec.TestBedName = ""
 				in.Benchmark.Spec.TestBedSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"device": "one"}}
-				in.Beds[0].Spec.AllowedNamespaces = nil
+				in.Beds[0].Spec.Access = nil
 			},
 			want: []string{`spec.testBedSelector: Invalid value: "device=one": no TestBed with these labels allows namespace team`},
 		},
@@ -230,9 +238,9 @@ func TestTestBed(t *testing.T) {
 		},
 		"a malformed selector": {
 			change: func(b *v1alpha1.TestBed) {
-				b.Spec.AllowedNamespaces.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"no good": "x"}}
+				b.Spec.Access[0].Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"no good": "x"}}
 			},
-			want: "spec.allowedNamespaces.selector: Invalid value",
+			want: "spec.access[0].selector: Invalid value",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

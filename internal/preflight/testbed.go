@@ -17,8 +17,8 @@ import (
 func TestBed(bed *v1alpha1.TestBed) field.ErrorList {
 	spec := field.NewPath("spec")
 	var problems field.ErrorList
-	if allowed := bed.Spec.AllowedNamespaces; allowed != nil {
-		problems = append(problems, selectorProblems(spec.Child("allowedNamespaces", "selector"), allowed.Selector)...)
+	for i, g := range bed.Spec.Access {
+		problems = append(problems, selectorProblems(spec.Child("access").Index(i).Child("selector"), g.Selector)...)
 	}
 	if bed.Spec.Engine.Sim != nil && bed.Spec.Engine.Sim.Ports != nil {
 		return problems
@@ -53,9 +53,8 @@ func planProblems(bed *v1alpha1.TestBed) field.ErrorList {
 // TestBedWarnings tells what is allowed and probably not meant.
 func TestBedWarnings(bed *v1alpha1.TestBed) []string {
 	var warnings []string
-	allowed := bed.Spec.AllowedNamespaces
-	if allowed == nil || (len(allowed.Names) == 0 && allowed.Selector == nil) {
-		warnings = append(warnings, "spec.allowedNamespaces is empty: no namespace can use this bed")
+	if len(bed.Spec.Access) == 0 {
+		warnings = append(warnings, "spec.access is empty: no namespace can use this bed")
 	}
 	if bed.Spec.Device.Physical != nil && bed.Spec.Calibration == nil {
 		warnings = append(warnings, "spec.calibration is not given: results are Uncalibrated until it names a bed with device backToBack on the same ports")

@@ -1,0 +1,138 @@
+package preflight
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// asking gives the benchmark a priority and a lease.
+func asking(priority int32, lease time.Duration) func(*Input) {
+	return func(in *Input) {
+		in.Benchmark.Spec.Priority, in.Benchmark.Spec.ActiveDeadlineSeconds = priority, int64(lease/time.Second)
+	}
+}
+
+// granting gives the bed of an input these grants, in place of its own.
+func granting(bed int, grants ...v1alpha1.AccessGrant) func(*Input) {
+	return func(in *Input) { in.Beds[bed].Spec.Access = grants }
+}
+
+func upTo(priority int32, lease time.Duration) v1alpha1.AccessGrant {
+	return grant(func(g *v1alpha1.AccessGrant) {
+		g.MaxPriority, g.MaxDuration = priority, metav1.Duration{Duration: lease}
+	})
+}
+
+func running(most int32, g v1alpha1.AccessGrant) v1alpha1.AccessGrant {
+	g.MaxRunning = most
+	return g
+}
+
+func anyBed(in *Input) {
+	in.Benchmark.Spec.TestBedName, in.Benchmark.Spec.TestBedSelector = "", &metav1.LabelSelector{}
+}
+
+func TestAccess(t *testing.T) {
+	for name, tc := range map[string]struct {
+		changes []func(*Input)
+		beds    []string
+		// want are the problems, in their order.
+		want []string
+	}{
+		"at the bounds": {
+			changes: []func(*Input){asking(100, 12*time.Hour), granting(0, upTo(100, 12*time.Hour))},
+			beds:    []string{"one"},
+		},
+		"a higher priority": {
+			changes: []func(*Input){asking(101, 12*time.Hour), granting(0, upTo(100, 12*time.Hour))},
+			want: []string{"spec.priority: Invalid value: 101: the grant of namespace team on TestBed one has a priority up to 100: " +
+				"give at most 100, or ask the bed's owner to add this to spec.access: {names: [team], maxPriority: 101, maxDuration: 12h}"},
+		},
+		"a longer lease": {
+			changes: []func(*Input){asking(0, 90*time.Minute), granting(0, upTo(100, time.Hour))},
+			want: []string{"spec.activeDeadlineSeconds: Invalid value: 5400: the grant of namespace team on TestBed one has the bed for at most 1h: " +
+				"give at most 3600, or ask the bed's owner to add this to spec.access: {names: [team], maxDuration: 1h30m}"},
+		},
+		"both": {
+			changes: []func(*Input){asking(7, 2*time.Hour), granting(0, upTo(0, time.Hour))},
+			want:    []string{"spec.priority: Invalid value: 7", "spec.activeDeadlineSeconds: Invalid value: 7200"},
+		},
+		"a low priority by a grant for low ones": {
+			changes: []func(*Input){asking(-10, time.Hour), granting(0, upTo(-10, time.Hour))},
+			beds:    []string{"one"},
+		},
+		"the default priority by a grant for low ones": {
+			changes: []func(*Input){asking(0, time.Hour), granting(0, upTo(-10, time.Hour))},
+			want:    []string{"spec.priority: Invalid value: 0: the grant of namespace team on TestBed one has a priority up to -10"},
+		},
+		"two grants, each of which gives one half": {
+			changes: []func(*Input){asking(50, 12*time.Hour), granting(0, upTo(0, 12*time.Hour), upTo(50, time.Hour))},
+			want:    []string{"spec.priority: Invalid value: 50: the grant of namespace team on TestBed one has a priority up to 0"},
+		},
+		"two grants, the second of which fits": {
+			changes: []func(*Input){asking(50, time.Hour), granting(0, upTo(0, 12*time.Hour), upTo(50, time.Hour))},
+			beds:    []string{"one"},
+		},
+		"by labels, beds whose grant does not fit are left out": {
+			changes: []func(*Input){anyBed, asking(50, time.Hour), granting(1, upTo(50, time.Hour))},
+			beds:    []string{"two"},
+		},
+		"by labels, the bed where least is missing is named": {
+			changes: []func(*Input){anyBed, asking(50, 2*time.Hour), granting(0, upTo(0, time.Hour)), granting(1, upTo(49, 2*time.Hour))},
+			want:    []string{"spec.priority: Invalid value: 50: the grant of namespace team on TestBed two has a priority up to 49"},
+		},
+		"a priority does not need what others have": {
+			changes: []func(*Input){asking(50, time.Hour), granting(0, grant(func(g *v1alpha1.AccessGrant) { g.Names = []string{"other"} }))},
+			want:    []string{"add this to spec.access: {names: [team], maxPriority: 50, maxDuration: 1h}"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(tc.changes...)
+			a := Benchmark(in)
+			if len(a.Problems) != len(tc.want) {
+				t.Fatalf("%d problems, want %d: %v", len(a.Problems), len(tc.want), a.Problems)
+			}
+			for i, want := range tc.want {
+				if !strings.Contains(a.Problems[i].Error(), want) {
+					t.Errorf("problem %d is\n%s\nwant one with\n%s", i, a.Problems[i], want)
+				}
+			}
+			var beds []string
+			for _, b := range a.Beds {
+				beds = append(beds, b.Name)
+			}
+			if !slices.Equal(beds, tc.beds) {
+				t.Errorf("beds %q, want %q", beds, tc.beds)
+			}
+		})
+	}
+}
+
+func TestLimits(t *testing.T) {
+	short, long := upTo(0, time.Hour), upTo(0, 12*time.Hour)
+	for name, tc := range map[string]struct {
+		lease  time.Duration
+		grants []v1alpha1.AccessGrant
+		want   []Limit
+	}{
+		"no bound":                            {time.Hour, []v1alpha1.AccessGrant{short}, nil},
+		"a bound":                             {time.Hour, []v1alpha1.AccessGrant{running(2, short)}, []Limit{{"namespace/team", 2}}},
+		"the highest of two":                  {time.Hour, []v1alpha1.AccessGrant{running(2, short), running(3, short)}, []Limit{{"namespace/team", 3}}},
+		"none beats any":                      {time.Hour, []v1alpha1.AccessGrant{running(2, short), short, running(3, short)}, nil},
+		"of those that fit only":              {2 * time.Hour, []v1alpha1.AccessGrant{short, running(1, long)}, []Limit{{"namespace/team", 1}}},
+		"a benchmark that no longer fits any": {24 * time.Hour, []v1alpha1.AccessGrant{running(1, long)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(asking(0, tc.lease), granting(0, tc.grants...))
+			if got := Limits(&in.Beds[0], in.Namespace, in.Benchmark); !slices.Equal(got, tc.want) {
+				t.Errorf("%v, want %v", got, tc.want)
+			}
+		})
+	}
+}
