@@ -13,7 +13,7 @@ import (
 )
 
 // pluginConfig reads the CNI plugin's configuration out of a network.
-func pluginConfig(t *testing.T, network object) map[string]any {
+func pluginConfig(t *testing.T, network *object) map[string]any {
 	t.Helper()
 	text, _, err := unstructured.NestedString(network.Object, "spec", "config")
 	if err != nil {
@@ -56,7 +56,7 @@ func TestNetworksAreThoseOfTheOperator(t *testing.T) {
 			if got.GetNamespace() != "nodrop-lab" || got.GetAnnotations()[resource] != made[0].GetAnnotations()[resource] {
 				t.Errorf("network of resource %q in namespace %q", got.GetAnnotations()[resource], got.GetNamespace())
 			}
-			want, config := pluginConfig(t, *made[0]), pluginConfig(t, got)
+			want, config := pluginConfig(t, made[0]), pluginConfig(t, got)
 			if config["name"] != "dut-p1" {
 				t.Errorf("the plugin knows it as %v", config["name"])
 			}

@@ -45,7 +45,7 @@ type object = unstructured.Unstructured
 func chart(t *testing.T, args ...string) ([]object, error) {
 	t.Helper()
 	return render(t, exec.CommandContext(t.Context(), tool(t, "helm"),
-		append([]string{"template", "nodrop", filepath.Join("..", "charts", "nodrop"), "--namespace", "nodrop-lab"}, args...)...))
+		append([]string{"template", "nodrop", filepath.Join("..", "charts", "nodrop"), "--namespace", "nodrop-system"}, args...)...))
 }
 
 func render(t *testing.T, cmd *exec.Cmd) ([]object, error) {
@@ -71,48 +71,103 @@ func render(t *testing.T, cmd *exec.Cmd) ([]object, error) {
 	}
 }
 
-func find(t *testing.T, objects []object, kind, name string) object {
+func find(t *testing.T, objects []object, kind, name string) *object {
 	t.Helper()
 	i := slices.IndexFunc(objects, func(o object) bool { return o.GetKind() == kind && o.GetName() == name })
 	if i < 0 {
 		t.Fatalf("no %s %s", kind, name)
 	}
-	return objects[i]
+	return &objects[i]
 }
 
-// TestChartAndKustomizationAgree compares the two ways to install: the same
-// definitions, the same rights, the same webhooks.
+// TestChartAndKustomizationAgree compares the two ways to install: the same objects,
+// which differ only in labels and annotations, and in what chart and operator call
+// their images.
 func TestChartAndKustomizationAgree(t *testing.T) {
-	kustomized, err := render(t, exec.CommandContext(t.Context(), tool(t, "kubectl"), "kustomize", "default"))
+	kustomized := content(t, kustomization(t))
+	objects, err := chart(t, "--set", "webhook.certManager=true")
 	if err != nil {
 		t.Fatal(err)
 	}
-	charted, err := chart(t, "--set", "webhook.certManager=true")
+	charted := content(t, objects)
+	// Helm creates the release's namespace, and the text of a Deployment is
+	// TestOperatorIsRestricted's.
+	delete(kustomized, "Namespace /nodrop-system")
+	for _, objects := range []map[string]map[string]any{kustomized, charted} {
+		if objects["Deployment nodrop-system/nodrop-operator"] == nil {
+			t.Error("no Deployment nodrop-operator in namespace nodrop-system")
+		}
+		delete(objects, "Deployment nodrop-system/nodrop-operator")
+	}
+	if diff := cmp.Diff(kustomized, charted); diff != "" {
+		t.Errorf("-kustomization +chart:\n%s", diff)
+	}
+}
+
+// content returns objects without their metadata, by kind, namespace and name.
+func content(t *testing.T, objects []object) map[string]map[string]any {
+	t.Helper()
+	all := map[string]map[string]any{}
+	for _, o := range objects {
+		key := o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
+		if all[key] != nil {
+			t.Errorf("%s is there twice", key)
+		}
+		all[key] = o.DeepCopy().Object
+		delete(all[key], "metadata")
+	}
+	return all
+}
+
+// kustomization renders config/default.
+func kustomization(t *testing.T) []object {
+	t.Helper()
+	objects, err := render(t, exec.CommandContext(t.Context(), tool(t, "kubectl"), "kustomize", "default"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tc := range []struct{ kind, name, field string }{
-		{"CustomResourceDefinition", "benchmarks.nodrop.dev", "spec"},
-		{"CustomResourceDefinition", "testbeds.nodrop.dev", "spec"},
-		{"CustomResourceDefinition", "trafficprofiles.nodrop.dev", "spec"},
-		{"ClusterRole", "nodrop-operator", "rules"},
-		{"ClusterRole", "nodrop-edit", "rules"},
-		{"ClusterRole", "nodrop-view", "rules"},
-		{"ClusterRole", "nodrop-testbed-viewer", "rules"},
-		{"Role", "nodrop-operator", "rules"},
-		{"ClusterRoleBinding", "nodrop-operator", "subjects"},
-		{"RoleBinding", "nodrop-operator", "subjects"},
-		{"ValidatingWebhookConfiguration", "nodrop", "webhooks"},
-		{"Service", "nodrop-webhook", "spec"},
-		{"Certificate", "nodrop-webhook", "spec"},
+	return objects
+}
+
+// TestNamespaces checks which PodSecurity level each namespace enforces, and that the
+// chart refuses to put the operator among privileged pods.
+func TestNamespaces(t *testing.T) {
+	const level = "pod-security.kubernetes.io/enforce"
+	kustomized := kustomization(t)
+	charted, err := chart(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]string{
+		"operator's, kustomization": find(t, kustomized, "Namespace", "nodrop-system").GetLabels()[level],
+		"lab's, kustomization":      find(t, kustomized, "Namespace", "nodrop-lab").GetLabels()[level],
+		"lab's, chart":              find(t, charted, "Namespace", "nodrop-lab").GetLabels()[level],
 	} {
-		k, c := find(t, kustomized, tc.kind, tc.name), find(t, charted, tc.kind, tc.name)
-		if diff := cmp.Diff(k.Object[tc.field], c.Object[tc.field]); diff != "" {
-			t.Errorf("%s %s (-kustomization +chart):\n%s", tc.kind, tc.name, diff)
+		want := "privileged"
+		if strings.HasPrefix(name, "operator's") {
+			want = "restricted"
 		}
-		if k.Object[tc.field] == nil {
-			t.Errorf("%s %s has no %s", tc.kind, tc.name, tc.field)
+		if got != want {
+			t.Errorf("namespace %s: level %q, want %q", name, got, want)
 		}
+	}
+	if policy := find(t, charted, "Namespace", "nodrop-lab").GetAnnotations()["helm.sh/resource-policy"]; policy != "keep" {
+		t.Errorf("the lab's namespace has the resource policy %q, want keep", policy)
+	}
+	renamed, err := chart(t, "--set", "lab.namespace=bench,lab.createNamespace=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range renamed {
+		if o.GetKind() == "Namespace" || o.GetNamespace() == "nodrop-lab" {
+			t.Errorf("%s %s/%s, want the lab in namespace bench, which is there already", o.GetKind(), o.GetNamespace(), o.GetName())
+		}
+	}
+	if !slices.ContainsFunc(renamed, func(o object) bool { return o.GetKind() == "Role" && o.GetNamespace() == "bench" }) {
+		t.Error("no Role in namespace bench")
+	}
+	if _, err := chart(t, "--set", "lab.namespace=nodrop-system"); err == nil || !strings.Contains(err.Error(), "a namespace of its own") {
+		t.Errorf("operator and lab in one namespace: error %v", err)
 	}
 }
 
@@ -138,10 +193,7 @@ func TestDefinitionsSurviveUninstall(t *testing.T) {
 // TestOperatorIsRestricted: both ways to install run the operator as PodSecurity's
 // level restricted wants it, with flags that it knows.
 func TestOperatorIsRestricted(t *testing.T) {
-	kustomized, err := render(t, exec.CommandContext(t.Context(), tool(t, "kubectl"), "kustomize", "default"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	kustomized := kustomization(t)
 	charted, err := chart(t, "--set", "metrics.enabled=true,operator.verbose=true,image.tag=v9,deviceImage.repository=reg/dev,trexImage=reg/trex:v3.08")
 	if err != nil {
 		t.Fatal(err)

@@ -41,14 +41,14 @@ func TestUpgradeKeepsTheCertificate(t *testing.T) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), helm, append([]string{
 			"upgrade", "--install", "nodrop", filepath.Join("..", "charts", "nodrop"),
-			"--kubeconfig", file, "--namespace", "nodrop-lab", "--create-namespace",
+			"--kubeconfig", file, "--namespace", "nodrop-system", "--create-namespace",
 		}, args...)...)
 		cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir())
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		var secret corev1.Secret
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "nodrop-lab", Name: "nodrop-webhook-tls"}, &secret); err != nil {
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "nodrop-system", Name: "nodrop-webhook-tls"}, &secret); err != nil {
 			t.Fatal(err)
 		}
 		var webhooks admissionv1.ValidatingWebhookConfiguration

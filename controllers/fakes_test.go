@@ -96,7 +96,7 @@ type fakeKubelet struct {
 
 func startKubelet(t *testing.T, cfg *rest.Config) *fakeKubelet {
 	t.Helper()
-	mgr, err := operator.NewManager(cfg, operator.Config{Lab: labSettings(), MetricsAddress: "0", HealthAddress: "0"})
+	mgr, err := operator.NewManager(cfg, operator.Config{Namespace: operatorNamespace, Lab: labSettings(), MetricsAddress: "0", HealthAddress: "0"})
 	if err != nil {
 		t.Fatal(err)
 	}

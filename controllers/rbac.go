@@ -1,9 +1,10 @@
 package controllers
 
-// What the operator may do; config/rbac/role.yaml and the chart's roles are made
-// of it. In the whole cluster it sees teams' objects and leads benchmarks and
-// beds; everything that runs is in the lab's namespace. The tests of this package
-// run under exactly these rights.
+// The operator's rights. config/rbac/role.yaml and the chart's roles are generated
+// from these markers, and the tests of this package run under exactly these rights.
+// In the whole cluster the operator reads what teams and the lab write and updates
+// Benchmarks and TestBeds. It creates pods, secrets and networks in the lab's
+// namespace (nodrop-lab) only, and leases in its own (nodrop-system).
 //
 //go:generate go tool controller-gen rbac:roleName=nodrop-operator paths=. output:rbac:dir=../config/rbac
 //go:generate cp ../config/rbac/role.yaml ../charts/nodrop/files/rbac/role.yaml
@@ -20,7 +21,9 @@ package controllers
 // +kubebuilder:rbac:groups="",namespace=nodrop-lab,resources=pods,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",namespace=nodrop-lab,resources=secrets,verbs=get;list;create;update;delete
 // +kubebuilder:rbac:groups="",namespace=nodrop-lab,resources=configmaps,verbs=get
-// +kubebuilder:rbac:groups="",namespace=nodrop-lab,resources=events,verbs=list;create;patch
+// +kubebuilder:rbac:groups="",namespace=nodrop-lab,resources=events,verbs=list
 // +kubebuilder:rbac:groups=k8s.cni.cncf.io,namespace=nodrop-lab,resources=network-attachment-definitions,verbs=get;list;create;delete
 // +kubebuilder:rbac:groups=resource.k8s.io,namespace=nodrop-lab,resources=resourceclaimtemplates,verbs=get
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=nodrop-lab,resources=leases,verbs=get;create;update
+//
+// +kubebuilder:rbac:groups="",namespace=nodrop-system,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=nodrop-system,resources=leases,verbs=get;create;update

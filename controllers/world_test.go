@@ -33,8 +33,10 @@ import (
 )
 
 const (
-	labNamespace = "nodrop-lab"
-	team         = "team-routing"
+	labNamespace = operator.DefaultLabNamespace
+	// operatorNamespace is where the operator has its lease.
+	operatorNamespace = operator.DefaultNamespace
+	team              = "team-routing"
 )
 
 // patience bounds every wait of a test; it is reached only when one fails.
@@ -77,7 +79,7 @@ func startServer(t *testing.T) server {
 	shared = server{admin: cfg, stop: env.Stop}
 	c := newClient(t, cfg)
 	// The levels that the chart's README asks for: whatever runs here runs under them.
-	for name, level := range map[string]string{labNamespace: "privileged", team: "restricted", "team-other": "restricted"} {
+	for name, level := range map[string]string{labNamespace: "privileged", operatorNamespace: "restricted", team: "restricted", "team-other": "restricted"} {
 		create(t, c, namespace(name, level))
 	}
 	for _, name := range []string{"node1", "cards-1", "cards-2"} {
@@ -89,10 +91,10 @@ func startServer(t *testing.T) server {
 			create(t, c, o)
 		}
 	}
-	const account = "system:serviceaccount:" + labNamespace
+	const account = "system:serviceaccount:" + operatorNamespace
 	user, err := env.AddUser(envtest.User{
 		Name:   account + ":nodrop-operator",
-		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + labNamespace, "system:authenticated"},
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + operatorNamespace, "system:authenticated"},
 	}, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +186,7 @@ func (w *world) startOperator() (stop func()) {
 	w.t.Helper()
 	settings := labSettings()
 	mgr, err := operator.NewManager(w.server.operator, operator.Config{
-		Lab: settings, MetricsAddress: "0", HealthAddress: "0", LeaderElect: !w.crowded,
+		Namespace: operatorNamespace, Lab: settings, MetricsAddress: "0", HealthAddress: "0", LeaderElect: !w.crowded,
 	})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(controllers.SetupWithManager(mgr, controllers.Options{

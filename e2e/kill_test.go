@@ -103,7 +103,7 @@ func (l *lab) killOperator(t *testing.T) {
 	g := NewWithT(t)
 	operator := func() *corev1.Pod {
 		var pods corev1.PodList
-		g.Expect(l.List(context.Background(), &pods, client.InNamespace(labNamespace), client.MatchingLabels{"app.kubernetes.io/component": "operator"})).To(Succeed())
+		g.Expect(l.List(context.Background(), &pods, client.InNamespace(operatorNamespace), client.MatchingLabels{"app.kubernetes.io/component": "operator"})).To(Succeed())
 		g.Expect(pods.Items).To(HaveLen(1))
 		return &pods.Items[0]
 	}

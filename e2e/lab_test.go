@@ -24,9 +24,10 @@ import (
 )
 
 const (
-	labNamespace  = "nodrop-lab"
-	teamNamespace = "team-routing"
-	bedName       = "frr-router"
+	operatorNamespace = "nodrop-system"
+	labNamespace      = "nodrop-lab"
+	teamNamespace     = "team-routing"
+	bedName           = "frr-router"
 
 	// runTimeout bounds one benchmark from apply to its last phase.
 	runTimeout = 8 * time.Minute

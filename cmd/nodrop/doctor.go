@@ -25,7 +25,7 @@ func newDoctorCommand() *cobra.Command {
 	var out output
 	var ask look.Ask
 	var engines []string
-	var lab string
+	var namespace, lab string
 	var withProbe bool
 	probe := look.Probe{}
 	cmd := &cobra.Command{
@@ -54,6 +54,7 @@ be missing but not everything could be seen, 1 it could not be looked at all.`,
 	flags.StringVar(&ask.Bed, "bed", "", "look at what this TestBed needs")
 	flags.StringSliceVar(&engines, "engine", nil, "look at this engine only, may be repeated: "+engineNames(doctor.Engines))
 	flags.StringSliceVar(&ask.Nodes, "node", nil, "look at this node only, may be repeated")
+	flags.StringVar(&namespace, "operator-namespace", "nodrop-system", "namespace of the operator")
 	flags.StringVar(&lab, "lab-namespace", "nodrop-lab", "namespace of the lab")
 	flags.BoolVar(&withProbe, "probe", false, "let a pod without privilege look at each node from within")
 	flags.StringVar(&probe.Image, "probe-image", "", "image with nodrop for these pods (default: the operator's)")
@@ -76,7 +77,7 @@ be missing but not everything could be seen, 1 it could not be looked at all.`,
 		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		result, err := examine(ctx, k, lab, ask)
+		result, err := examine(ctx, k, namespace, lab, ask)
 		if err != nil {
 			return err
 		}
@@ -95,12 +96,12 @@ be missing but not everything could be seen, 1 it could not be looked at all.`,
 }
 
 // examine gathers the facts and judges them.
-func examine(ctx context.Context, k *kube, lab string, ask look.Ask) (doctor.Report, error) {
+func examine(ctx context.Context, k *kube, namespace, lab string, ask look.Ask) (doctor.Report, error) {
 	config, objects, err := k.reach()
 	if err != nil {
 		return doctor.Report{}, err
 	}
-	cluster, err := look.New(config, objects, lab)
+	cluster, err := look.New(config, objects, namespace, lab)
 	if err != nil {
 		return doctor.Report{}, err
 	}

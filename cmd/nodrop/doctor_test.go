@@ -152,8 +152,9 @@ func (p *patients) install() {
 		p.t.Fatal(err)
 	}
 	p.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "nodrop-lab", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}}})
+	p.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "nodrop-system", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})
 	labels := map[string]string{"app": "nodrop-operator"}
-	p.create(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "nodrop-lab", Name: "nodrop-operator"},
+	p.create(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "nodrop-system", Name: "nodrop-operator"},
 		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: labels},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "operator", Image: "example.test/nodrop:1",
@@ -258,7 +259,7 @@ func (p *patients) ofALaptop(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []doctor.Summary{{Engine: doctor.XDP, State: doctor.Ready}, {Engine: doctor.TRexSoftware, State: doctor.Ready}}
-	if diff := cmp.Diff(want, r.Engines); diff != "" || len(r.Findings) == 0 || r.Lab != "nodrop-lab" {
+	if diff := cmp.Diff(want, r.Engines); diff != "" || len(r.Findings) == 0 || r.Lab != "nodrop-lab" || r.Namespace != "nodrop-system" {
 		t.Errorf("engines (-want +got)\n%s\n%+v", diff, r)
 	}
 
@@ -330,7 +331,7 @@ func (p *patients) rights(t *testing.T) {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "sees-nodes"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"list"}}}}
 	p.grant(t, role, "visitor")
 	d = start(t, "doctor", "--kubeconfig", visitor, "--engine", "xdp,containerlab", "--probe", "--probe-image", "example.test/nodrop:1", "-o", "json")
-	d.wants(exitInvalid, "you may not get deployments in namespace nodrop-lab", "")
+	d.wants(exitInvalid, "you may not get deployments in namespace nodrop-system", "")
 	for _, want := range []string{"you may not list daemonsets in all namespaces", "you may not create pods in namespace nodrop-lab", "you may not list testbeds"} {
 		if !strings.Contains(d.stdout.String(), want) {
 			t.Errorf("stdout lacks %q: %s", want, &d.stdout)

@@ -56,7 +56,8 @@ The cluster is the one that it runs in, or that KUBECONFIG names.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&cfg.Lab.Namespace, "lab-namespace", "nodrop-lab", "namespace of the lab: operator, traffic pods, runners, devices")
+	flags.StringVar(&cfg.Namespace, "namespace", operator.DefaultNamespace, "namespace that the operator runs in: leader election, webhook certificate")
+	flags.StringVar(&cfg.Lab.Namespace, "lab-namespace", operator.DefaultLabNamespace, "namespace of the lab: traffic pods, runners, devices, ConfigMaps of beds")
 	flags.StringVar(&cfg.Lab.Image, "image", "", "image of agents and runners (required)")
 	flags.StringVar(&cfg.Lab.DeviceImage, "device-image", "", "image that starts virtual devices (required)")
 	flags.StringVar(&cfg.Lab.TRexImage, "trex-image", "", "image of the TRex server, for beds with the engine trex that name none; empty: each of them has to")

@@ -63,9 +63,9 @@ func operator(f Facts, _ Engine) verdict {
 	case !f.Operator.IsKnown():
 		return unknown(f.Operator.Unknown)
 	case o == nil:
-		return missing("no Deployment nodrop-operator in namespace "+f.Lab, "install the chart, or name the lab's namespace with --lab-namespace")
+		return missing("no Deployment nodrop-operator in namespace "+f.Namespace, "install the chart, or set the operator's namespace with --operator-namespace")
 	case o.Ready == 0:
-		return missing(fmt.Sprintf("0 of %d pods are ready", o.Replicas), "see kubectl describe pods -n "+f.Lab+" -l app.kubernetes.io/component=operator")
+		return missing(fmt.Sprintf("0 of %d pods are ready", o.Replicas), "see kubectl describe pods -n "+f.Namespace+" -l app.kubernetes.io/component=operator")
 	}
 	return good(fmt.Sprintf("%d of %d pods are ready", o.Ready, o.Replicas))
 }
@@ -198,7 +198,7 @@ func capabilities(f Facts, e Engine) verdict {
 	case !answer.IsKnown():
 		return unknown(answer.Unknown)
 	case answer.Value == NoLab:
-		return missing("there is no namespace "+f.Lab, "install the chart into it, or name the lab's namespace with --lab-namespace")
+		return missing("there is no namespace "+f.Lab, "install the chart, or set the lab's namespace with --lab-namespace")
 	case answer.Value != "":
 		return missing(answer.Value, "kubectl label namespace "+f.Lab+" pod-security.kubernetes.io/enforce=privileged, or mend the policy that is named")
 	}

@@ -35,7 +35,7 @@ var checkCases = []checkCase{
 	{"forbidden", "NoDrop's definitions", Sim, func(f *Facts) { f.Kinds = Seen[[]string]{Unknown: reason} }, Unknown, "you may not look", "ask for the right"},
 
 	{"", "operator", XDP, nil, Good, "1 of 1 pods are ready", ""},
-	{"none", "operator", XDP, func(f *Facts) { f.Operator = Known[*Operator](nil) }, Missing, "no Deployment nodrop-operator in namespace nodrop-lab", "--lab-namespace"},
+	{"none", "operator", XDP, func(f *Facts) { f.Operator = Known[*Operator](nil) }, Missing, "no Deployment nodrop-operator in namespace nodrop-system", "--operator-namespace"},
 	{"not ready", "operator", XDP, func(f *Facts) { f.Operator.Value.Ready = 0 }, Missing, "0 of 1 pods are ready", "describe pods"},
 	{"forbidden", "operator", XDP, func(f *Facts) { f.Operator = Seen[*Operator]{Unknown: reason} }, Unknown, "you may not look", ""},
 

@@ -39,8 +39,8 @@ func (s Seen[T]) IsKnown() bool { return s.Unknown == Reason{} }
 type Facts struct {
 	// Bed that is looked at; nil for the whole cluster.
 	Bed *v1alpha1.TestBed
-	// Lab is the lab's namespace.
-	Lab string
+	// Lab is the lab's namespace, and Namespace the operator's.
+	Lab, Namespace string
 	// Kubernetes is the version of the API server, such as v1.36.3.
 	Kubernetes Seen[string]
 	// Kinds are the resources that the API server serves, as group/version/resource,

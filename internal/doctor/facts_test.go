@@ -13,6 +13,7 @@ import (
 func whole() Facts {
 	return Facts{
 		Lab:        "nodrop-lab",
+		Namespace:  "nodrop-system",
 		Kubernetes: Known("v1.36.3"),
 		Kinds: Known([]string{
 			"nodrop.dev/v1alpha1/testbeds", "nodrop.dev/v1alpha1/trafficprofiles", "nodrop.dev/v1alpha1/benchmarks",

@@ -84,7 +84,7 @@ func EnginesOf(bed *v1alpha1.TestBed) []Engine {
 // every node must have what an engine needs, as those of a bed must; without it
 // one such node is enough.
 func Judge(f Facts, engines []Engine, every bool) Report {
-	report := Report{Lab: f.Lab}
+	report := Report{Lab: f.Lab, Namespace: f.Namespace}
 	if f.Bed != nil {
 		report.Bed = f.Bed.Name
 	}

@@ -15,6 +15,8 @@ type Report struct {
 	Bed string `json:"bed,omitempty"`
 	// Lab is the lab's namespace.
 	Lab string `json:"labNamespace"`
+	// Namespace is the operator's.
+	Namespace string `json:"operatorNamespace"`
 	// Engines, one line each.
 	Engines []Summary `json:"engines"`
 	// Findings of every check.

@@ -29,6 +29,8 @@ import (
 
 // Config is what the operator is started with.
 type Config struct {
+	// Namespace that the operator runs in: its leader election lease is there.
+	Namespace string
 	// Lab is the lab's namespace and the images of its pods.
 	Lab lab.Settings
 	// WebhookPort and WebhookCertDir serve the webhooks; port 0 serves none.
@@ -44,6 +46,13 @@ type Config struct {
 	LeaderElect bool
 }
 
+// DefaultNamespace is where the chart and config/ install the operator, and
+// DefaultLabNamespace is where the pods of runs are.
+const (
+	DefaultNamespace    = "nodrop-system"
+	DefaultLabNamespace = "nodrop-lab"
+)
+
 // leaseName is the name of the lock among several operators.
 const leaseName = "nodrop-operator"
 
@@ -54,6 +63,12 @@ const requestsPerSecond = 200
 // Validate says what is missing, in terms of the command's flags.
 func (c Config) Validate() error {
 	var problems []error
+	if c.Namespace == "" {
+		problems = append(problems, errors.New("--namespace is empty: set the namespace that the operator runs in"))
+	}
+	if c.Namespace != "" && c.Namespace == c.Lab.Namespace {
+		problems = append(problems, fmt.Errorf("--namespace and --lab-namespace are both %s: privileged pods need a namespace of their own", c.Namespace))
+	}
 	if c.Lab.Namespace == "" {
 		problems = append(problems, errors.New("--lab-namespace is empty: give the namespace that the lab's pods run in"))
 	}
@@ -103,7 +118,7 @@ func NewManager(rc *rest.Config, c Config) (ctrl.Manager, error) {
 		HealthProbeBindAddress:        c.HealthAddress,
 		LeaderElection:                c.LeaderElect,
 		LeaderElectionID:              leaseName,
-		LeaderElectionNamespace:       c.Lab.Namespace,
+		LeaderElectionNamespace:       c.Namespace,
 		LeaderElectionReleaseOnCancel: true,
 		// Several managers in one process are one operator after the other: tests.
 		Controller: config.Controller{SkipNameValidation: ptr(true)},

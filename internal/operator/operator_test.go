@@ -11,11 +11,12 @@ import (
 )
 
 func TestValidate(t *testing.T) {
-	good := Config{Lab: lab.Settings{Namespace: "nodrop-lab", Image: "a", DeviceImage: "b", PullPolicy: corev1.PullNever}}
+	good := Config{Namespace: "nodrop-system", Lab: lab.Settings{Namespace: "nodrop-lab", Image: "a", DeviceImage: "b", PullPolicy: corev1.PullNever}}
 	if err := good.Validate(); err != nil {
 		t.Errorf("a complete configuration: %v", err)
 	}
 	for flag, change := range map[string]func(*Config){
+		"--namespace":         func(c *Config) { c.Namespace = "" },
 		"--lab-namespace":     func(c *Config) { c.Lab.Namespace = "" },
 		"--image":             func(c *Config) { c.Lab.Image = "" },
 		"--device-image":      func(c *Config) { c.Lab.DeviceImage = "" },
@@ -26,6 +27,11 @@ func TestValidate(t *testing.T) {
 		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), flag+" ") {
 			t.Errorf("error %v, want one about %s", err, flag)
 		}
+	}
+	same := good
+	same.Lab.Namespace = same.Namespace
+	if err := same.Validate(); err == nil || !strings.Contains(err.Error(), "privileged pods need a namespace of their own") {
+		t.Errorf("error %v for operator and lab in one namespace", err)
 	}
 	good.WebhookPort, good.WebhookCertDir = 9443, "/does/not/exist"
 	if _, err := New(&rest.Config{}, good); err == nil || !strings.Contains(err.Error(), "--webhook-cert-dir") {

@@ -21,3 +21,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- define "nodrop.deviceImage" -}}
 {{ .Values.deviceImage.repository }}:{{ .Values.deviceImage.tag | default .Chart.AppVersion }}
 {{- end }}
+
+{{/* The lab's namespace. Its pods are privileged, the operator is not. */}}
+{{- define "nodrop.lab" -}}
+{{- if eq .Values.lab.namespace .Release.Namespace }}
+{{- fail (printf "lab.namespace is the release's namespace %s: install the operator into a namespace of its own, such as nodrop-system, since pods in the lab are privileged" .Release.Namespace) }}
+{{- end }}
+{{- .Values.lab.namespace }}
+{{- end }}

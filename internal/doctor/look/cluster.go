@@ -25,13 +25,15 @@ type Cluster struct {
 	// objects reads NoDrop's kinds and those of others that have no Go types here.
 	objects client.Client
 	lab     string
+	// namespace of the operator.
+	namespace string
 	// deployment of the operator, once it was seen.
 	deployment *appsv1.Deployment
 }
 
-// New returns a cluster whose lab is in the namespace. Objects must know NoDrop's
-// kinds.
-func New(config *rest.Config, objects client.Client, lab string) (*Cluster, error) {
+// New returns a cluster with the operator in one namespace and the lab in another.
+// Objects must know NoDrop's kinds.
+func New(config *rest.Config, objects client.Client, namespace, lab string) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	// A cluster of many nodes is asked in many short questions.
 	config.QPS, config.Burst = 50, 100
@@ -39,7 +41,7 @@ func New(config *rest.Config, objects client.Client, lab string) (*Cluster, erro
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	return &Cluster{kube: kube, objects: objects, lab: lab}, nil
+	return &Cluster{kube: kube, objects: objects, namespace: namespace, lab: lab}, nil
 }
 
 // Ask says what to look at.
@@ -57,7 +59,7 @@ type Ask struct {
 // Facts of the cluster. An error means that nothing can be judged: the cluster
 // does not answer, or its nodes may not be seen.
 func (c *Cluster) Facts(ctx context.Context, ask Ask) (doctor.Facts, error) {
-	f := doctor.Facts{Lab: c.lab}
+	f := doctor.Facts{Lab: c.lab, Namespace: c.namespace}
 	version, err := c.kube.Discovery().ServerVersion()
 	if err != nil {
 		return f, fmt.Errorf("asking the cluster for its version: %w", err)
@@ -155,12 +157,12 @@ func (c *Cluster) bed(ctx context.Context, name string) (*v1alpha1.TestBed, erro
 const operatorName = "nodrop-operator"
 
 func (c *Cluster) operator(ctx context.Context) doctor.Seen[*doctor.Operator] {
-	d, err := c.kube.AppsV1().Deployments(c.lab).Get(ctx, operatorName, metav1.GetOptions{})
+	d, err := c.kube.AppsV1().Deployments(c.namespace).Get(ctx, operatorName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return doctor.Known[*doctor.Operator](nil)
 	}
 	if err != nil {
-		return see[*doctor.Operator]("get deployments in namespace "+c.lab, nil, err)
+		return see[*doctor.Operator]("get deployments in namespace "+c.namespace, nil, err)
 	}
 	c.deployment = d
 	o := &doctor.Operator{Ready: d.Status.ReadyReplicas, Replicas: d.Status.Replicas}

@@ -38,7 +38,7 @@ func TestKubelet(t *testing.T) {
 				_, _ = w.Write([]byte(tc.body))
 			}))
 			defer server.Close()
-			c, err := New(&rest.Config{Host: server.URL}, nil, "nodrop-lab")
+			c, err := New(&rest.Config{Host: server.URL}, nil, "nodrop-system", "nodrop-lab")
 			if err != nil {
 				t.Fatal(err)
 			}
