@@ -31,7 +31,7 @@ func benchmark(name, bed string, change ...func(*v1alpha1.Benchmark)) *v1alpha1.
 		Spec: v1alpha1.BenchmarkSpec{
 			TestBedName: bed, TrafficProfileName: "ipv4-pairs",
 			SettleTime:            metav1.Duration{Duration: time.Second},
-			RestTime:              metav1.Duration{Duration: time.Second},
+			RestTime:              &metav1.Duration{Duration: time.Second},
 			ActiveDeadlineSeconds: 3600,
 			Tests: []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
 				TrialDuration:       metav1.Duration{Duration: time.Second},

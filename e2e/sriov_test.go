@@ -155,7 +155,7 @@ func (l *lab) createOn(t *testing.T, name, bed string) client.ObjectKey {
 	milliseconds := func(n time.Duration) metav1.Duration { return metav1.Duration{Duration: n * time.Millisecond} }
 	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: name}}
 	b.Spec = v1alpha1.BenchmarkSpec{
-		TestBedName: bed, TrafficProfileName: "nics", SettleTime: milliseconds(100), RestTime: milliseconds(0),
+		TestBedName: bed, TrafficProfileName: "nics", SettleTime: milliseconds(100), RestTime: &metav1.Duration{},
 		Tests: []v1alpha1.Test{
 			{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
 				Resolution: "5%", MinLoad: "0.5%", MaxLoad: "10%", TrialDuration: milliseconds(500), SearchTrialDuration: milliseconds(300),

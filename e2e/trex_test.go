@@ -153,7 +153,7 @@ func (l *lab) createLong(t *testing.T, name, bed string) client.ObjectKey {
 	t.Helper()
 	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: name}}
 	b.Spec = v1alpha1.BenchmarkSpec{
-		TestBedName: bed, TrafficProfileName: "nics", SettleTime: metav1.Duration{Duration: 100 * time.Millisecond}, RestTime: metav1.Duration{},
+		TestBedName: bed, TrafficProfileName: "nics", SettleTime: metav1.Duration{Duration: 100 * time.Millisecond}, RestTime: &metav1.Duration{},
 		Tests: []v1alpha1.Test{
 			{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
 				Resolution: "5%", MinLoad: "0.5%", MaxLoad: "10%",

@@ -39,7 +39,7 @@ func TestVariants(t *testing.T) {
 	benchmark := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: "variants"}}
 	benchmark.Spec = v1alpha1.BenchmarkSpec{
 		TestBedName: bed.Name, TrafficProfileName: "ipv4-jumbo", Variants: []v1alpha1.VariantName{"open", "closed"},
-		SettleTime: metav1.Duration{Duration: 200 * time.Millisecond}, RestTime: metav1.Duration{},
+		SettleTime: metav1.Duration{Duration: 200 * time.Millisecond}, RestTime: &metav1.Duration{},
 		Tests: []v1alpha1.Test{
 			{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
 				Resolution: "5%", MinLoad: "0.5%", MaxLoad: "10%",

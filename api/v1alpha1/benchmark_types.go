@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Benchmark is a list of tests to run once, on one bed, with one traffic
 // profile. It is like a Job: its spec cannot be changed, it ends in exactly one
@@ -64,10 +68,10 @@ type BenchmarkSpec struct {
 	Priority int32 `json:"priority"`
 	// tests are run in their order, each over all frame sizes of the profile.
 	// +required
-	// +listType=map
-	// +listMapKey=name
+	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.name == v.name))",messageExpression="'tests has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every test a name of its own'"
 	Tests []Test `json:"tests"`
 	// variants are names of configurations of the bed's device. All tests run once
 	// for each, in this order, and the report tells the differences from the first.
@@ -83,13 +87,13 @@ type BenchmarkSpec struct {
 	// +optional
 	// +kubebuilder:default="2s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10ms') && duration(self) <= duration('60s')",messageExpression="'settleTime is ' + self + ': give 10ms to 60s'"
-	SettleTime metav1.Duration `json:"settleTime,omitempty"`
+	SettleTime metav1.Duration `json:"settleTime,omitzero"`
 	// restTime is waited between trials so that the device can restabilise (RFC
 	// 2544 section 23: 5 s).
 	// +optional
 	// +kubebuilder:default="5s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('300s')",messageExpression="'restTime is ' + self + ': give 0s to 300s'"
-	RestTime metav1.Duration `json:"restTime,omitempty"`
+	RestTime *metav1.Duration `json:"restTime,omitempty"`
 	// activeDeadlineSeconds ends the benchmark with Error when it holds the bed
 	// for longer. The default is one day.
 	// +optional
@@ -101,6 +105,15 @@ type BenchmarkSpec struct {
 	// at any time, and not be taken back.
 	// +optional
 	Abort bool `json:"abort,omitempty"`
+}
+
+// Rest is how long is waited between trials; 0 where restTime is absent, which it is
+// not in what the API server has stored.
+func (s *BenchmarkSpec) Rest() time.Duration {
+	if s.RestTime == nil {
+		return 0
+	}
+	return s.RestTime.Duration
 }
 
 // Test is one test of a benchmark: its name, and exactly one method.
@@ -269,20 +282,21 @@ type ThroughputTest struct {
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
-	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 	// searchTrialDuration is the length of the trials of the search Binary before it,
 	// and the longest of those of Informed.
 	// +optional
 	// +kubebuilder:default="10s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'searchTrialDuration is ' + self + ': give 100ms to 24h'"
-	SearchTrialDuration metav1.Duration `json:"searchTrialDuration,omitempty"`
+	SearchTrialDuration metav1.Duration `json:"searchTrialDuration,omitzero"`
 	// lossRatios are the loss ratios whose loads are searched: 0% is the throughput,
 	// every other one makes a further row of a partial drop rate. More than 0% needs
 	// the search MLRsearch.
 	// +optional
-	// +listType=set
+	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'lossRatios has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every ratio once'"
 	// +kubebuilder:validation:XValidation:rule="'0%' in self",message="lossRatios must have 0%, which is the throughput, among them: add it"
 	LossRatios []LossRatio `json:"lossRatios,omitempty"`
 	// mlrSearch is what the search goals of the search MLRsearch have in common.
@@ -316,15 +330,16 @@ type Load string
 type LatencyTest struct {
 	// loads are measured in their order.
 	// +optional
-	// +listType=set
+	// +listType=atomic
 	// +kubebuilder:default={"10%","50%","90%","throughput"}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'loads has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every load once'"
 	// +kubebuilder:validation:items:XValidation:rule="self == 'throughput' || (self.matches('^(100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%$') && !self.matches('^0+([.]0+)?%$'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, or the word throughput'"
 	Loads []Load `json:"loads,omitempty"`
 	// trialDuration is the length of every trial.
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
-	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 }

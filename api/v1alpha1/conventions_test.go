@@ -87,6 +87,10 @@ func TestFieldConventions(t *testing.T) {
 			t.Errorf("%s: a required field is never omitted", name)
 		}
 		switch kind := field.Type.(type) {
+		case *ast.SelectorExpr:
+			if kind.Sel.Name == "Duration" && options != "omitzero" && options != "" {
+				t.Errorf("%s: omitempty does not leave out a Duration, so that Go clients send 0s in place of the default: use omitzero, or a pointer where 0s is allowed", name)
+			}
 		case *ast.ArrayType:
 			if !strings.Contains(comment, "+listType=") {
 				t.Errorf("%s: a list needs +listType, so that server-side apply can merge it", name)

@@ -34,13 +34,13 @@ type GroupJoinDelayTest struct {
 	// +optional
 	// +kubebuilder:default="1s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('1h')",messageExpression="'leadTime is ' + self + ': give 1ms to 1h'"
-	LeadTime metav1.Duration `json:"leadTime,omitempty"`
+	LeadTime metav1.Duration `json:"leadTime,omitzero"`
 	// waitTime is how long frames are sent after the ports joined; a delay that is
 	// longer is not seen.
 	// +optional
 	// +kubebuilder:default="10s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'waitTime is ' + self + ': give 100ms to 24h'"
-	WaitTime metav1.Duration `json:"waitTime,omitempty"`
+	WaitTime metav1.Duration `json:"waitTime,omitzero"`
 	// repetitions is how often it is measured.
 	// +optional
 	// +kubebuilder:default=3
@@ -63,13 +63,13 @@ type GroupLeaveDelayTest struct {
 	// +optional
 	// +kubebuilder:default="5s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('1h')",messageExpression="'leadTime is ' + self + ': give 1ms to 1h'"
-	LeadTime metav1.Duration `json:"leadTime,omitempty"`
+	LeadTime metav1.Duration `json:"leadTime,omitzero"`
 	// waitTime is how long frames are sent after the ports left; a delay that is
 	// longer is not seen.
 	// +optional
 	// +kubebuilder:default="10s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'waitTime is ' + self + ': give 100ms to 24h'"
-	WaitTime metav1.Duration `json:"waitTime,omitempty"`
+	WaitTime metav1.Duration `json:"waitTime,omitzero"`
 	// repetitions is how often it is measured.
 	// +optional
 	// +kubebuilder:default=3
@@ -113,5 +113,5 @@ type GroupCapacityTest struct {
 	// +optional
 	// +kubebuilder:default="10s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
-	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 }

@@ -12,9 +12,10 @@ type FullMeshPattern struct{}
 // +kubebuilder:validation:ExactlyOneOf=senders;senderCount
 // +kubebuilder:validation:AtMostOneOf=receivers;receiverCount
 type PartialMeshPattern struct {
-	// senders are the names of the ports of the sending side.
+	// senders are the names of the ports of the sending side, each once, in the order
+	// of their turns.
 	// +optional
-	// +listType=set
+	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1024
 	// +kubebuilder:validation:items:MinLength=1
@@ -25,10 +26,11 @@ type PartialMeshPattern struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1023
 	SenderCount *int32 `json:"senderCount,omitempty"`
-	// receivers are the names of the ports of the other side; without them and
-	// without receiverCount it is all other ports of the bed.
+	// receivers are the names of the ports of the other side, each once, in the order
+	// of their turns; without them and without receiverCount it is all other ports of
+	// the bed.
 	// +optional
-	// +listType=set
+	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1024
 	// +kubebuilder:validation:items:MinLength=1

@@ -56,13 +56,13 @@ type ResetTest struct {
 	// +optional
 	// +kubebuilder:default="15s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10ms') && duration(self) <= duration('1h')",messageExpression="'leadTime is ' + self + ': give 10ms to 1h'"
-	LeadTime metav1.Duration `json:"leadTime,omitempty"`
+	LeadTime metav1.Duration `json:"leadTime,omitzero"`
 	// trialDuration is the length of every trial: leadTime, the reset, and until the
 	// device forwards again.
 	// +optional
 	// +kubebuilder:default="300s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
-	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 	// powerOffTime is how long the power is off, which is taken from the reset time
 	// (RFC 6201 section 4.3: 15 s). It is for the kind Power, where it is 15s by
 	// default.

@@ -43,7 +43,7 @@ type AddressCachingTest struct {
 	// +optional
 	// +kubebuilder:default="300s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'agingTime is ' + self + ': give 100ms to 24h'"
-	AgingTime metav1.Duration `json:"agingTime,omitempty"`
+	AgingTime metav1.Duration `json:"agingTime,omitzero"`
 }
 
 // AddressLearningTest searches the highest rate of new hardware addresses at which
@@ -83,7 +83,7 @@ type AddressLearningTest struct {
 	// +optional
 	// +kubebuilder:default="300s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'agingTime is ' + self + ': give 100ms to 24h'"
-	AgingTime metav1.Duration `json:"agingTime,omitempty"`
+	AgingTime metav1.Duration `json:"agingTime,omitzero"`
 }
 
 // BroadcastTest searches the throughput of broadcast frames from the first port of
@@ -110,12 +110,12 @@ type BroadcastTest struct {
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
-	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 	// searchTrialDuration is the length of the trials of the search before it.
 	// +optional
 	// +kubebuilder:default="10s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'searchTrialDuration is ' + self + ': give 100ms to 24h'"
-	SearchTrialDuration metav1.Duration `json:"searchTrialDuration,omitempty"`
+	SearchTrialDuration metav1.Duration `json:"searchTrialDuration,omitzero"`
 }
 
 // HeadOfLineBlockingTest measures whether a congested port takes frames from a port
@@ -132,7 +132,7 @@ type HeadOfLineBlockingTest struct {
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
-	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 }
 
 // CongestionControlTest measures how the device handles a congested port: whether it
@@ -148,5 +148,5 @@ type CongestionControlTest struct {
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
-	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 }

@@ -18,7 +18,7 @@ type FrameLossTest struct {
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
-	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 }
 
 // BackToBackTest searches the longest burst at line rate of which no frame is
@@ -36,7 +36,7 @@ type BackToBackTest struct {
 	// +optional
 	// +kubebuilder:default="2s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('60s')",messageExpression="'maxBurstDuration is ' + self + ': give 1ms to 60s'"
-	MaxBurstDuration metav1.Duration `json:"maxBurstDuration,omitempty"`
+	MaxBurstDuration metav1.Duration `json:"maxBurstDuration,omitzero"`
 	// resolutionFrames is the difference between the longest burst that passed and
 	// the shortest that lost frames at which a search ends.
 	// +optional
@@ -60,7 +60,7 @@ type SoakTest struct {
 	// +optional
 	// +kubebuilder:default="1h"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('720h')",messageExpression="'duration is ' + self + ': give 100ms to 720h'"
-	Duration metav1.Duration `json:"duration,omitempty"`
+	Duration metav1.Duration `json:"duration,omitzero"`
 	// samplingInterval is how often the rates are read while the trial runs; without
 	// it there is no series. The duration holds at most 100,000 intervals.
 	// +optional
@@ -84,7 +84,7 @@ type ForwardingRateTest struct {
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
-	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 }
 
 // OrderingTest measures how many frames arrive out of order at rising loads, and
@@ -92,10 +92,11 @@ type ForwardingRateTest struct {
 type OrderingTest struct {
 	// loads are measured from the lowest to the highest.
 	// +optional
-	// +listType=set
+	// +listType=atomic
 	// +kubebuilder:default={"10%","20%","30%","40%","50%","60%","70%","80%","90%","100%"}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'loads has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every load once'"
 	// +kubebuilder:validation:items:XValidation:rule="self == 'throughput' || (self.matches('^(100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%$') && !self.matches('^0+([.]0+)?%$'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, or the word throughput'"
 	Loads []Load `json:"loads,omitempty"`
 	// resolution is how exactly the load is searched at which reordering begins.
@@ -106,7 +107,7 @@ type OrderingTest struct {
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
-	TrialDuration metav1.Duration `json:"trialDuration,omitempty"`
+	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 }
 
 // RecoveryTest overloads the device with 110 % of its throughput, or with line
@@ -118,13 +119,13 @@ type RecoveryTest struct {
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",messageExpression="'overloadDuration is ' + self + ': give 100ms to 1h'"
-	OverloadDuration metav1.Duration `json:"overloadDuration,omitempty"`
+	OverloadDuration metav1.Duration `json:"overloadDuration,omitzero"`
 	// reducedDuration is how long half of that load is sent then; a recovery that
 	// takes longer is not seen.
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",messageExpression="'reducedDuration is ' + self + ': give 100ms to 1h'"
-	ReducedDuration metav1.Duration `json:"reducedDuration,omitempty"`
+	ReducedDuration metav1.Duration `json:"reducedDuration,omitzero"`
 	// repetitions is how often it is measured; the result is the average.
 	// +optional
 	// +kubebuilder:default=3

@@ -45,17 +45,18 @@ type TrafficProfileSpec struct {
 	// 512, 1024, 1280, 1518. Without frameSizes and with frameMixes only the mixes
 	// are tested.
 	// +optional
-	// +listType=set
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'frameSizes has %d more than once: name every size once'.format([self.filter(v, !self.exists_one(w, w == v))[0]])"
 	// +kubebuilder:validation:items:XValidation:rule="self >= 64",messageExpression="'a frame of %d bytes is too small: an Ethernet frame with IPv4, UDP and its signature needs at least 64 bytes with FCS'.format([self])"
 	// +kubebuilder:validation:items:XValidation:rule="self <= 9216",messageExpression="'a frame of %d bytes is too large: the largest is 9216'.format([self])"
 	FrameSizes []int32 `json:"frameSizes,omitempty"`
 	// frameMixes are mixes of frame sizes (IMIX). Each is tested after frameSizes as if
 	// it were one more size.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.name == v.name))",messageExpression="'frameMixes has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every mix a name of its own'"
 	FrameMixes []FrameMix `json:"frameMixes,omitempty"`
 	// pattern says which port sends to which.
 	// +required

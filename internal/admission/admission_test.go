@@ -142,6 +142,10 @@ func leasedBed(s *server) {
 	s.Expect(s.c.Update(s.t.Context(), bed)).To(MatchError(ContainSubstring("benchmark team-routing/b has the bed")))
 
 	bed = s.sampleBed()
+	slices.Reverse(bed.Spec.Ports)
+	s.Expect(s.c.Update(s.t.Context(), bed)).To(MatchError(ContainSubstring("benchmark team-routing/b has the bed")), "the order of ports decides who sends to whom")
+
+	bed = s.sampleBed()
 	bed.Spec.Access = append(bed.Spec.Access, v1alpha1.AccessGrant{Names: []string{"team-other"}})
 	bed.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: "loops"}
 	s.Expect(s.c.Update(s.t.Context(), bed)).To(Succeed(), "who may use the bed, and what calibrates it, can change at any time")

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // Expectations are what a broken manifest says in its first lines of the answer
@@ -25,4 +27,15 @@ func Expectations(t testing.TB, file string) []string {
 		t.Fatalf("%s does not say what message it expects", file)
 	}
 	return all
+}
+
+// Refused demands that an API server refused something as invalid, with these words.
+func Refused(t testing.TB, err error, want string) {
+	t.Helper()
+	switch {
+	case err == nil:
+		t.Errorf("accepted, want it refused with %q", want)
+	case !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want):
+		t.Errorf("refused with\n%v\nwant %q", err, want)
+	}
 }

@@ -107,8 +107,8 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := bundle.Benchmark.Spec
-	if spec.SettleTime.Duration != 2*time.Second || spec.RestTime.Duration != 5*time.Second || spec.ActiveDeadlineSeconds != 86400 {
-		t.Errorf("times: settle %s, rest %s, deadline %d s", spec.SettleTime.Duration, spec.RestTime.Duration, spec.ActiveDeadlineSeconds)
+	if spec.SettleTime.Duration != 2*time.Second || spec.Rest() != 5*time.Second || spec.ActiveDeadlineSeconds != 86400 {
+		t.Errorf("times: settle %s, rest %s, deadline %d s", spec.SettleTime.Duration, spec.Rest(), spec.ActiveDeadlineSeconds)
 	}
 	throughput := spec.Tests[0].Throughput
 	if throughput.MaxLoad != "99.994%" || throughput.Resolution != "0.1%" || throughput.TrialDuration.Duration != time.Minute || throughput.Search != v1alpha1.SearchBinary {
@@ -171,7 +171,7 @@ func TestRefused(t *testing.T) {
 		},
 		"two tests of one name": {
 			text: all("name: latency", "name: throughput"),
-			want: `spec.tests[1]: Duplicate value`,
+			want: `tests has the name throughput more than once`,
 		},
 		"missing profile name": {
 			text: all("  trafficProfileName: pairs\n", ""),

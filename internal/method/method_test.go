@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
@@ -24,7 +26,7 @@ func testPlan(t *testing.T) plan.Plan {
 		{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{Resolution: "0.0001%", MinLoad: "0.1%"}},
 		{Name: "latency", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"50%", "throughput"}}},
 	}
-	b.Spec.RestTime.Duration = 5 * time.Second
+	b.Spec.RestTime = &metav1.Duration{Duration: 5 * time.Second}
 	var p v1alpha1.TrafficProfile
 	p.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{64}, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}}
 	var bed v1alpha1.TestBed

@@ -20,7 +20,7 @@ func searchPlan(t *testing.T, test v1alpha1.ThroughputTest, sizes ...int32) plan
 	t.Helper()
 	var b v1alpha1.Benchmark
 	b.Spec.Tests = []v1alpha1.Test{{Name: "throughput", Throughput: &test}}
-	b.Spec.RestTime.Duration = 5 * time.Second
+	b.Spec.RestTime = &metav1.Duration{Duration: 5 * time.Second}
 	var p v1alpha1.TrafficProfile
 	p.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: sizes, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}}
 	var bed v1alpha1.TestBed

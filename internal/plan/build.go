@@ -28,7 +28,7 @@ func Build(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 	}
 	p := Plan{
 		Engine: bed.Spec.Engine.Kind, Ports: ports,
-		Settle: b.Spec.SettleTime.Duration, Rest: b.Spec.RestTime.Duration, profile: profile,
+		Settle: b.Spec.SettleTime.Duration, Rest: b.Spec.Rest(), profile: profile,
 	}
 	if p.Settle <= 0 {
 		p.Settle = DefaultSettle

@@ -42,7 +42,7 @@ func router(change func(*objects)) *objects {
 		Packet:     v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{HostsPerPort: 1}},
 	}
 	o.benchmark.Spec = v1alpha1.BenchmarkSpec{
-		SettleTime: metav1.Duration{Duration: time.Second}, RestTime: metav1.Duration{Duration: 3 * time.Second},
+		SettleTime: metav1.Duration{Duration: time.Second}, RestTime: &metav1.Duration{Duration: 3 * time.Second},
 		Tests: []v1alpha1.Test{
 			{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}},
 			{Name: "latency", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"50%", "throughput"}}},

@@ -104,7 +104,7 @@ func (d *Document) trials() []string {
 		}
 	}
 	return append(parts, fmt.Sprintf("every trial: %s to settle before counters are read, then %s of rest",
-		span(d.Spec.SettleTime.Duration), span(d.Spec.RestTime.Duration)))
+		span(d.Spec.SettleTime.Duration), span(d.Spec.Rest())))
 }
 
 // searchName names a search for a person.

@@ -48,7 +48,7 @@ func chassis() *Document {
 				Search: v1alpha1.SearchBinary, Resolution: "0.1%", MinLoad: "0.1%", MaxLoad: "99.994%",
 				TrialDuration: seconds(60), SearchTrialDuration: seconds(10),
 			}}},
-			SettleTime: seconds(2), RestTime: seconds(5),
+			SettleTime: seconds(2), RestTime: &metav1.Duration{Duration: 5 * time.Second},
 		},
 		Status: v1alpha1.BenchmarkStatus{
 			Phase: v1alpha1.PhasePassed, Message: "all 3 rows were measured", TestBedName: "nexus9508", StartTime: &start,

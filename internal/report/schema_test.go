@@ -289,6 +289,9 @@ func (d *description) structure(t reflect.Type, nested func(reflect.Type) object
 // alwaysThere reports whether encoding/json writes the field even when it is
 // empty: omitempty does nothing for a struct.
 func alwaysThere(f reflect.StructField, options string) bool {
+	if strings.Contains(options, "omitzero") {
+		return false
+	}
 	return !strings.Contains(options, "omitempty") || f.Type.Kind() == reflect.Struct
 }
 

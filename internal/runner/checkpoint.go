@@ -29,7 +29,7 @@ type checkpoint struct {
 func key(cfg Config) (string, error) {
 	data, err := json.Marshal([]any{
 		cfg.Benchmark.Namespace, cfg.Benchmark.Name, cfg.Benchmark.UID, cfg.Benchmark.Spec.Tests,
-		cfg.Benchmark.Spec.SettleTime, cfg.Benchmark.Spec.RestTime,
+		cfg.Benchmark.Spec.SettleTime, cfg.Benchmark.Spec.Rest(),
 		cfg.Benchmark.Spec.Variants, cfg.Variant, cfg.Profile.Spec, cfg.Bed.Spec, cfg.Model, cfg.JitterAverageByLoad, cfg.JitterMaximumByLoad,
 	})
 	if err != nil {

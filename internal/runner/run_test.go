@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -36,7 +37,7 @@ func small(model string) Config {
 		{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}},
 		{Name: "latency", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"10%", "throughput"}}},
 	}
-	cfg.Benchmark.Spec.RestTime.Duration = 5 * time.Second
+	cfg.Benchmark.Spec.RestTime = &metav1.Duration{Duration: 5 * time.Second}
 	return cfg
 }
 

@@ -1,0 +1,248 @@
+package crd_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest"
+)
+
+// TestDefinitions holds the definitions to what only a real API server does with
+// them. Webhooks are not installed.
+func TestDefinitions(t *testing.T) {
+	ctrl.SetLogger(logr.Discard())
+	config, _ := kubetest.Start(t, nil)
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = client.NewNamespacedClient(c, "default")
+	t.Run("order", func(t *testing.T) { order(t, c) })
+	t.Run("repeated", func(t *testing.T) { repeated(t, c) })
+	t.Run("defaults of Go clients", func(t *testing.T) { defaults(t, c) })
+}
+
+// parse reads one object.
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), u); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+const header = "apiVersion: nodrop.dev/v1alpha1\n"
+
+// benchmarkOf is a benchmark with these tests, in a list of YAML's flow style.
+func benchmarkOf(tests string) string {
+	return header + "kind: Benchmark\nmetadata: {generateName: b-}\nspec: {testBedName: bed, trafficProfileName: p, tests: " + tests + "}\n"
+}
+
+// profileOf is a traffic profile with this spec.
+func profileOf(spec string) string {
+	return header + "kind: TrafficProfile\nmetadata: {generateName: p-}\nspec: " + spec + "\n"
+}
+
+// order reverses lists of objects that cannot be changed. The API server compares
+// lists of the types map and set without regard to order.
+func order(t *testing.T, c client.Client) {
+	const cannotChange = "cannot be changed"
+	for name, tc := range map[string]struct {
+		text string
+		// list leads to the list that is reversed.
+		list []string
+		want string
+	}{
+		"tests": {benchmarkOf("[{name: a, latency: {}}, {name: b, latency: {}}]"),
+			[]string{"spec", "tests"}, cannotChange},
+		"loads of a latency test": {benchmarkOf("[{name: a, latency: {loads: [10%, 50%]}}]"),
+			[]string{"spec", "tests", "latency", "loads"}, cannotChange},
+		"loads of an ordering test": {benchmarkOf("[{name: a, ordering: {loads: [10%, 50%]}}]"),
+			[]string{"spec", "tests", "ordering", "loads"}, cannotChange},
+		"loss ratios": {benchmarkOf("[{name: a, throughput: {search: MLRsearch, lossRatios: [0%, 0.5%]}}]"),
+			[]string{"spec", "tests", "throughput", "lossRatios"}, cannotChange},
+		"variants": {header + "kind: Benchmark\nmetadata: {generateName: b-}\nspec: {testBedName: bed, trafficProfileName: p, variants: [plain, fec], tests: [{name: a, latency: {}}]}\n",
+			[]string{"spec", "variants"}, cannotChange},
+		"frame sizes": {profileOf("{frameSizes: [64, 128], pattern: {pairs: {}}, packet: {ipv4: {}}}"),
+			[]string{"spec", "frameSizes"}, cannotChange},
+		"frame mixes": {profileOf("{frameMixes: [{name: a, imix: Simple}, {name: b, genome: aab}], pattern: {pairs: {}}, packet: {ipv4: {}}}"),
+			[]string{"spec", "frameMixes"}, cannotChange},
+		"sizes of a mix": {profileOf("{frameMixes: [{name: a, weights: [{frameSize: 64, weight: 1}, {frameSize: 128, weight: 2}]}], pattern: {pairs: {}}, packet: {ipv4: {}}}"),
+			[]string{"spec", "frameMixes", "weights"}, cannotChange},
+		"senders": {profileOf("{pattern: {partialMesh: {senders: [p1, p2], receivers: [p3, p4]}}, packet: {ipv4: {}}}"),
+			[]string{"spec", "pattern", "partialMesh", "senders"}, cannotChange},
+		"receivers": {profileOf("{pattern: {partialMesh: {senders: [p1, p2], receivers: [p3, p4]}}, packet: {ipv4: {}}}"),
+			[]string{"spec", "pattern", "partialMesh", "receivers"}, cannotChange},
+		"labels": {profileOf("{frameSizes: [128], pattern: {pairs: {}}, packet: {ipv4: {}, mpls: {labels: [16, 17]}}}"),
+			[]string{"spec", "packet", "mpls", "labels"}, cannotChange},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := parse(t, tc.text)
+			if err := c.Create(t.Context(), u); err != nil {
+				t.Fatal(err)
+			}
+			reversed := u.DeepCopy()
+			if !reverse(reversed.Object, tc.list) {
+				t.Fatalf("%v has no list of two", tc.list)
+			}
+			kubetest.Refused(t, c.Update(t.Context(), reversed), tc.want)
+			// What is no change passes.
+			u.SetLabels(map[string]string{"a": "b"})
+			if err := c.Update(t.Context(), u); err != nil {
+				t.Errorf("a label cannot be added: %v", err)
+			}
+		})
+	}
+}
+
+// reverse reverses the list at a path, through the first item of lists on the way.
+func reverse(at any, path []string) bool {
+	if list, is := at.([]any); is && len(list) > 0 {
+		if len(path) == 0 {
+			slices.Reverse(list)
+			return len(list) == 2
+		}
+		return reverse(list[0], path)
+	}
+	object, is := at.(map[string]any)
+	return is && len(path) > 0 && reverse(object[path[0]], path[1:])
+}
+
+// repeated gives items of a list twice.
+func repeated(t *testing.T, c client.Client) {
+	for name, tc := range map[string]struct {
+		text, want string
+	}{
+		"a test": {benchmarkOf("[{name: a, latency: {}}, {name: a, soak: {}}]"),
+			"tests has the name a more than once: give every test a name of its own"},
+		"a load": {benchmarkOf("[{name: a, latency: {loads: [10%, 50%, 10%]}}]"),
+			"loads has 10% more than once: name every load once"},
+		"a load of an ordering test": {benchmarkOf("[{name: a, ordering: {loads: [10%, 50%, 10%]}}]"),
+			"loads has 10% more than once: name every load once"},
+		"a loss ratio": {benchmarkOf("[{name: a, throughput: {search: MLRsearch, lossRatios: [0%, 0%]}}]"),
+			"lossRatios has 0% more than once: name every ratio once"},
+		"a frame size": {profileOf("{frameSizes: [64, 128, 64], pattern: {pairs: {}}, packet: {ipv4: {}}}"),
+			"frameSizes has 64 more than once: name every size once"},
+		"a frame mix": {profileOf("{frameMixes: [{name: a, imix: Simple}, {name: a, genome: aab}], pattern: {pairs: {}}, packet: {ipv4: {}}}"),
+			"frameMixes has the name a more than once: give every mix a name of its own"},
+	} {
+		t.Run(name, func(t *testing.T) { kubetest.Refused(t, c.Create(t.Context(), parse(t, tc.text)), tc.want) })
+	}
+}
+
+// defaults creates objects with Go types that give nothing, and with YAML that gives
+// nothing: the API server has to store the same.
+func defaults(t *testing.T, c client.Client) {
+	for name, tc := range map[string]struct {
+		object client.Object
+		text   string
+	}{
+		"all tests": {
+			&v1alpha1.Benchmark{Spec: v1alpha1.BenchmarkSpec{TestBedName: "bed", TrafficProfileName: "p", Tests: []v1alpha1.Test{
+				{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}},
+				{Name: "latency", Latency: &v1alpha1.LatencyTest{}},
+				{Name: "frame-loss", FrameLoss: &v1alpha1.FrameLossTest{}},
+				{Name: "back-to-back", BackToBack: &v1alpha1.BackToBackTest{}},
+				{Name: "soak", Soak: &v1alpha1.SoakTest{}},
+				{Name: "forwarding-rate", ForwardingRate: &v1alpha1.ForwardingRateTest{}},
+				{Name: "ordering", Ordering: &v1alpha1.OrderingTest{}},
+				{Name: "recovery", Recovery: &v1alpha1.RecoveryTest{}},
+				{Name: "address-caching", AddressCaching: &v1alpha1.AddressCachingTest{}},
+				{Name: "address-learning", AddressLearning: &v1alpha1.AddressLearningTest{}},
+				{Name: "broadcast", Broadcast: &v1alpha1.BroadcastTest{}},
+				{Name: "head-of-line", HeadOfLineBlocking: &v1alpha1.HeadOfLineBlockingTest{}},
+				{Name: "congestion", CongestionControl: &v1alpha1.CongestionControlTest{}},
+				{Name: "join", GroupJoinDelay: &v1alpha1.GroupJoinDelayTest{}},
+				{Name: "leave", GroupLeaveDelay: &v1alpha1.GroupLeaveDelayTest{}},
+				{Name: "groups", GroupCapacity: &v1alpha1.GroupCapacityTest{}},
+				{Name: "reset", Reset: &v1alpha1.ResetTest{}},
+				{Name: "mlr", Throughput: &v1alpha1.ThroughputTest{Search: v1alpha1.SearchMLRsearch, MLRSearch: &v1alpha1.MLRsearchGoal{}}},
+			}}},
+			benchmarkOf("[{name: throughput, throughput: {}}, {name: latency, latency: {}}, {name: frame-loss, frameLoss: {}}, {name: back-to-back, backToBack: {}}, {name: soak, soak: {}}, " +
+				"{name: forwarding-rate, forwardingRate: {}}, {name: ordering, ordering: {}}, {name: recovery, recovery: {}}, {name: address-caching, addressCaching: {}}, " +
+				"{name: address-learning, addressLearning: {}}, {name: broadcast, broadcast: {}}, {name: head-of-line, headOfLineBlocking: {}}, {name: congestion, congestionControl: {}}, " +
+				"{name: join, groupJoinDelay: {}}, {name: leave, groupLeaveDelay: {}}, {name: groups, groupCapacity: {}}, {name: reset, reset: {}}, " +
+				"{name: mlr, throughput: {search: MLRsearch, mlrSearch: {}}}]"),
+		},
+		"a profile": {
+			&v1alpha1.TrafficProfile{Spec: v1alpha1.TrafficProfileSpec{
+				Pattern: v1alpha1.Pattern{NToN: &v1alpha1.NToNPattern{}},
+				Packet:  v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}, UDP: &v1alpha1.UDPPacket{}, VLAN: &v1alpha1.VLANTag{ID: 1}},
+			}},
+			profileOf("{pattern: {nToN: {}}, packet: {ipv4: {}, udp: {}, vlan: {id: 1}}}"),
+		},
+		"a profile of Ethernet": {
+			&v1alpha1.TrafficProfile{Spec: v1alpha1.TrafficProfileSpec{
+				Pattern: v1alpha1.Pattern{PartialMesh: &v1alpha1.PartialMeshPattern{SenderCount: new(int32(1))}},
+				Packet:  v1alpha1.Packet{Ethernet: &v1alpha1.EthernetPacket{}},
+			}},
+			profileOf("{pattern: {partialMesh: {senderCount: 1}}, packet: {ethernet: {}}}"),
+		},
+		"a bed": {
+			&v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{
+				Device: v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{
+					Model:     v1alpha1.ModelSource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "m", Key: "k"}},
+					Behaviour: &v1alpha1.SimulatedBehaviour{},
+				}},
+				Engine: v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 2, Speed: "1G"}}},
+				Access: []v1alpha1.AccessGrant{{Names: []string{"team"}}},
+			}},
+			header + "kind: TestBed\nmetadata: {generateName: t-}\nspec: {device: {simulated: {model: {configMapRef: {name: m, key: k}}, behaviour: {}}}, " +
+				"engine: {kind: sim, sim: {ports: {count: 2, speed: 1G}}}, access: [{names: [team]}]}\n",
+		},
+		"a bed without a device": {
+			&v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{
+				Device: v1alpha1.Device{BackToBack: &v1alpha1.BackToBackDevice{}},
+				Engine: v1alpha1.Engine{Kind: v1alpha1.EngineXDP},
+				Ports: []v1alpha1.Port{{Name: "p1", Node: "node1", Speed: "1G", Attachment: &v1alpha1.Attachment{
+					HostDevice: &v1alpha1.HostDeviceAttachment{Interface: "e"},
+				}}},
+			}},
+			header + "kind: TestBed\nmetadata: {generateName: t-}\nspec: {device: {backToBack: {}}, engine: {kind: xdp}, ports: [{name: p1, node: node1, speed: 1G, attachment: {hostDevice: {interface: e}}}]}\n",
+		},
+		"a bed that names its calibration": {
+			&v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{
+				Device:      v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: "v", Model: "m"}},
+				Engine:      v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}},
+				Calibration: &v1alpha1.CalibrationReference{TestBedName: "loops"},
+				Ports: []v1alpha1.Port{{Name: "p1", Node: "node1", Speed: "1G", Attachment: &v1alpha1.Attachment{
+					HostDevice: &v1alpha1.HostDeviceAttachment{Interface: "e"},
+				}}},
+			}},
+			header + "kind: TestBed\nmetadata: {generateName: t-}\nspec: {device: {physical: {vendor: v, model: m}}, engine: {kind: trex, trex: {software: {}}}, calibration: {testBedName: loops}, ports: [{name: p1, node: node1, speed: 1G, attachment: {hostDevice: {interface: e}}}]}\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := parse(t, tc.text)
+			if err := c.Create(t.Context(), want); err != nil {
+				t.Fatal(err)
+			}
+			tc.object.SetGenerateName("go-")
+			if err := c.Create(t.Context(), tc.object); err != nil {
+				t.Fatal(err)
+			}
+			got := &unstructured.Unstructured{}
+			got.SetGroupVersionKind(want.GroupVersionKind())
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(tc.object), got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want.Object["spec"], got.Object["spec"]); diff != "" {
+				t.Errorf("spec (-of YAML +of Go types):\n%s", diff)
+			}
+		})
+	}
+}
