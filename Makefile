@@ -48,6 +48,7 @@ test: test-tools lint unit e2e ## everything that must pass
 .PHONY: test-tools
 test-tools: cluster-build
 	@hack/tools/build
+	@hack/minio/build
 
 .PHONY: lint
 lint: test-tools ## golangci-lint over every module of ours

@@ -1,0 +1,98 @@
+package archive
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"nodrop.dev/nodrop/internal/report"
+)
+
+// digest is the SHA-256 of a document as it is stored, and its size.
+type digest struct {
+	hex   string
+	bytes int64
+}
+
+// meter counts and digests what is written through it.
+type meter struct {
+	w     io.Writer
+	hash  hash.Hash
+	bytes int64
+}
+
+func newMeter(w io.Writer) *meter { return &meter{w: w, hash: sha256.New()} }
+
+func (m *meter) Write(p []byte) (int, error) {
+	n, err := m.w.Write(p)
+	m.hash.Write(p[:n])
+	m.bytes += int64(n)
+	return n, err
+}
+
+func (m *meter) sum() digest { return digest{hex: hex.EncodeToString(m.hash.Sum(nil)), bytes: m.bytes} }
+
+// encode writes a document as JSON, compressed. The same document gives the same
+// bytes: one goroutine compresses.
+func encode(w io.Writer, d *report.Document) (digest, error) {
+	m := newMeter(w)
+	z, err := zstd.NewWriter(m, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
+	if err != nil {
+		return digest{}, fmt.Errorf("compressing: %w", err)
+	}
+	if err := errors.Join(d.Write(z, report.FormatJSON), z.Close()); err != nil {
+		return digest{}, err
+	}
+	return m.sum(), nil
+}
+
+// digestOf is the digest that a document would have.
+func digestOf(d *report.Document) (digest, error) { return encode(io.Discard, d) }
+
+func digestOfReader(r io.Reader) (digest, error) {
+	m := newMeter(io.Discard)
+	if _, err := io.Copy(m, r); err != nil {
+		return digest{}, err
+	}
+	return m.sum(), nil
+}
+
+// digestLine is a line as sha256sum writes it.
+func digestLine(hex, name string) string { return hex + "  " + name + "\n" }
+
+// magic are the first bytes of what zstd has compressed.
+var magic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+
+// maxDocument bounds a document in bytes when it is read.
+const maxDocument = 1 << 30
+
+// decode returns a document as text. What is not compressed is returned as it is.
+func decode(stored []byte) ([]byte, error) {
+	if !bytes.HasPrefix(stored, magic) {
+		return stored, nil
+	}
+	z, err := zstd.NewReader(bytes.NewReader(stored), zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, fmt.Errorf("decompressing: %w", err)
+	}
+	defer z.Close()
+	return readAll(z)
+}
+
+// readAll reads a document of a bounded size.
+func readAll(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > maxDocument:
+		return nil, fmt.Errorf("the document is larger than %d bytes", maxDocument)
+	}
+	return text, nil
+}
