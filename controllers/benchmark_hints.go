@@ -64,7 +64,7 @@ func hints(now *v1alpha1.Benchmark, bed *v1alpha1.TestBed, profile *v1alpha1.Tra
 			if by, ok := known[row.FrameSize]; ok && by != o.Name {
 				continue
 			}
-			h, ok := search.Found(ports[0].BitsPerSecond, int(row.FrameSize), row.LineRatePPM, v1alpha1.PPM, "")
+			h, ok := search.Found(ports[0].BitsPerSecond, int(row.FrameSize), row.Frames.OrZero().LineRatePPM, v1alpha1.PPM, "")
 			if !ok {
 				continue
 			}

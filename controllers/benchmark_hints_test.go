@@ -22,13 +22,13 @@ func TestHintsComeFromTheLatestRunOnTheBed(t *testing.T) {
 		b := v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name)}}
 		b.Spec.TrafficProfileName = "pairs"
 		b.Status = v1alpha1.BenchmarkStatus{Phase: v1alpha1.PhasePassed, TestBedName: "bed", CompletionTime: hour(1), Rows: []v1alpha1.ResultRow{
-			{Method: v1alpha1.MethodThroughput, FrameSize: 64, LineRatePPM: 500_000, Validity: v1alpha1.ValidityValid, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 501_000}},
-			{Method: v1alpha1.MethodThroughput, FrameSize: 512, LineRatePPM: 1_000_000, Validity: v1alpha1.ValidityValid, Search: &v1alpha1.SearchSummary{}},
-			{Method: v1alpha1.MethodThroughput, FrameSize: 256, LineRatePPM: 300_000, Validity: v1alpha1.ValidityContended, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 301_000}},
-			{Method: v1alpha1.MethodThroughput, FrameSize: 128, LineRatePPM: 300_000, Validity: v1alpha1.ValidityGeneratorBound, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 301_000}},
-			{Method: v1alpha1.MethodPartialDropRate, FrameSize: 64, LineRatePPM: 600_000, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 601_000}},
-			{Method: v1alpha1.MethodLatency, FrameSize: 64, LineRatePPM: 900_000},
-			{Method: v1alpha1.MethodThroughput, FrameMix: "imix", LineRatePPM: 700_000, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 701_000}},
+			{RowID: v1alpha1.RowID{Method: v1alpha1.MethodThroughput, FrameSize: 64}, Frames: &v1alpha1.FrameSection{LineRatePPM: 500_000}, Validity: v1alpha1.ValidityValid, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 501_000}},
+			{RowID: v1alpha1.RowID{Method: v1alpha1.MethodThroughput, FrameSize: 512}, Frames: &v1alpha1.FrameSection{LineRatePPM: 1_000_000}, Validity: v1alpha1.ValidityValid, Search: &v1alpha1.SearchSummary{}},
+			{RowID: v1alpha1.RowID{Method: v1alpha1.MethodThroughput, FrameSize: 256}, Frames: &v1alpha1.FrameSection{LineRatePPM: 300_000}, Validity: v1alpha1.ValidityContended, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 301_000}},
+			{RowID: v1alpha1.RowID{Method: v1alpha1.MethodThroughput, FrameSize: 128}, Frames: &v1alpha1.FrameSection{LineRatePPM: 300_000}, Validity: v1alpha1.ValidityGeneratorBound, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 301_000}},
+			{RowID: v1alpha1.RowID{Method: v1alpha1.MethodPartialDropRate, FrameSize: 64}, Frames: &v1alpha1.FrameSection{LineRatePPM: 600_000}, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 601_000}},
+			{RowID: v1alpha1.RowID{Method: v1alpha1.MethodLatency, FrameSize: 64}, Frames: &v1alpha1.FrameSection{LineRatePPM: 900_000}},
+			{RowID: v1alpha1.RowID{Method: v1alpha1.MethodThroughput, FrameMix: "imix"}, Frames: &v1alpha1.FrameSection{LineRatePPM: 700_000}, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 701_000}},
 		}}
 		change(&b)
 		return b
@@ -37,7 +37,7 @@ func TestHintsComeFromTheLatestRunOnTheBed(t *testing.T) {
 	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "bed"}}
 	bed.Spec.Engine.Sim = &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 2, Speed: "10G"}}
 	others := []v1alpha1.Benchmark{
-		earlier("oldest", func(b *v1alpha1.Benchmark) { b.Status.Rows[0].LineRatePPM = 1 }),
+		earlier("oldest", func(b *v1alpha1.Benchmark) { b.Status.Rows[0].Frames.LineRatePPM = 1 }),
 		earlier("latest", func(b *v1alpha1.Benchmark) { b.Status.CompletionTime = hour(2) }),
 		earlier("failed", func(b *v1alpha1.Benchmark) {
 			b.Status.CompletionTime, b.Status.Phase = hour(3), v1alpha1.PhaseFailed
@@ -95,7 +95,7 @@ func shaped(name string, port int32, sizes ...int32) *v1alpha1.TrafficProfile {
 func TestHintsAreOfTheVariantInHand(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 3, 4, 1, 0, 0, 0, time.UTC))
 	throughput := func(variant v1alpha1.VariantName, ppm int64) v1alpha1.ResultRow {
-		return v1alpha1.ResultRow{Variant: variant, Method: v1alpha1.MethodThroughput, FrameSize: 64, LineRatePPM: ppm, Validity: v1alpha1.ValidityValid, Search: &v1alpha1.SearchSummary{UpperBoundPPM: ppm + 1000}}
+		return v1alpha1.ResultRow{RowID: v1alpha1.RowID{Variant: variant, Method: v1alpha1.MethodThroughput, FrameSize: 64}, Frames: &v1alpha1.FrameSection{LineRatePPM: ppm}, Validity: v1alpha1.ValidityValid, Search: &v1alpha1.SearchSummary{UpperBoundPPM: ppm + 1000}}
 	}
 	other := v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "other"}}
 	other.Spec.Variants = []v1alpha1.VariantName{"off", "on"}

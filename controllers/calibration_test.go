@@ -48,7 +48,7 @@ func device(calibratedBy string) *v1alpha1.TestBed {
 func found(bed *v1alpha1.TestBed, by string) runner.State {
 	s := measured(row(64), row(128))
 	for i := range s.Rows {
-		s.Rows[i].Sent, s.Rows[i].Received = 100, 100
+		s.Rows[i].Frames.Sent, s.Rows[i].Frames.Received = 100, 100
 	}
 	s.Environment.Calibration = calibration.Of(bed, by, time.Now().Truncate(time.Second), "v0.1.0", s.Rows)
 	return s
@@ -131,7 +131,7 @@ func beginsWhereTheLastEnded(w *world) {
 	w.Expect(first[0].Search.Start).To(BeEmpty(), "nothing was known before the first")
 	for i := range second {
 		w.Expect(second[i].Search.Start).To(Equal("benchmark first"), "row %d", i)
-		w.Expect(second[i].LineRatePPM).To(BeNumerically("~", first[i].LineRatePPM, 1000), "row %d", i)
+		w.Expect(second[i].Frames.LineRatePPM).To(BeNumerically("~", first[i].Frames.LineRatePPM, 1000), "row %d", i)
 		w.Expect(second[i].Trials).To(BeNumerically("<=", first[i].Trials), "row %d", i)
 	}
 	w.Expect(second[0].Trials).To(BeNumerically("<", first[0].Trials))

@@ -80,8 +80,8 @@ func measuring(rows ...v1alpha1.ResultRow) runner.State {
 
 func row(size int32) v1alpha1.ResultRow {
 	return v1alpha1.ResultRow{
-		Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: size, LineRatePPM: 500_000,
-		FramesPerSecond: 100, BitsPerSecond: 51_200, Validity: v1alpha1.ValidityValid,
+		RowID:  v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: size},
+		Frames: &v1alpha1.FrameSection{LineRatePPM: 500_000, FramesPerSecond: 100, BitsPerSecond: 51_200}, Validity: v1alpha1.ValidityValid,
 	}
 }
 

@@ -5,7 +5,6 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -60,13 +59,12 @@ var shortTrials = []string{"resolution: 1%", "resolution: 10%", "trialDuration: 
 const rowsOfSample = 3 + 3*3
 
 func duplicateRows(rows []v1alpha1.ResultRow) []string {
-	seen, twice := map[string]bool{}, []string(nil)
+	seen, twice := map[v1alpha1.RowID]bool{}, []string(nil)
 	for _, r := range rows {
-		key := fmt.Sprint(r.Test, r.FrameSize, r.Load)
-		if seen[key] {
-			twice = append(twice, key)
+		if seen[r.RowID] {
+			twice = append(twice, r.Name())
 		}
-		seen[key] = true
+		seen[r.RowID] = true
 	}
 	return twice
 }

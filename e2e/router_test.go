@@ -35,15 +35,15 @@ func TestRouter(t *testing.T) {
 	for _, row := range b.Status.Rows {
 		t.Logf("%+v latency=%+v", row, row.Latency)
 		g.Expect(row.Validity).NotTo(Equal(v1alpha1.ValidityValid), "a virtual device cannot give Valid rows")
-		g.Expect(row.Received).To(BeNumerically(">", 0))
+		g.Expect(row.Frames.Received).To(BeNumerically(">", 0))
 		g.Expect(row.Latency).NotTo(BeNil())
 		g.Expect(row.Latency.MinNs).To(And(BeNumerically(">", 0), BeNumerically("<=", row.Latency.AvgNs)))
 		g.Expect(row.Latency.AvgNs).To(BeNumerically("<=", row.Latency.MaxNs))
 		if row.Method == v1alpha1.MethodThroughput {
 			sizes = append(sizes, row.FrameSize)
-			g.Expect(row.LineRatePPM).To(BeNumerically(">", 0))
-			g.Expect(row.Lost).To(BeZero(), "throughput is zero loss")
-			g.Expect(row.Received).To(Equal(row.Sent))
+			g.Expect(row.Frames.LineRatePPM).To(BeNumerically(">", 0))
+			g.Expect(row.Frames.Lost).To(BeZero(), "throughput is zero loss")
+			g.Expect(row.Frames.Received).To(Equal(row.Frames.Sent))
 		}
 	}
 	g.Expect(sizes).To(Equal([]int32{64, 512, 1518}))

@@ -32,7 +32,7 @@ func TestSilentDevice(t *testing.T) {
 		To(HaveField("Reason", v1alpha1.ReasonNothingForwarded))
 	for _, row := range b.Status.Rows {
 		if row.Method == v1alpha1.MethodThroughput {
-			g.Expect(row.LineRatePPM).To(BeZero())
+			g.Expect(row.Frames.LineRatePPM).To(BeZero())
 			g.Expect(row.Message).To(And(
 				ContainSubstring("no test frame came back on p"),
 				ContainSubstring("ARP for 198.18.1.254 was not answered on p1")))

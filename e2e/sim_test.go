@@ -22,8 +22,8 @@ func TestSimulatedChassis(t *testing.T) {
 	g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhasePassed), b.Status.Message)
 	for _, row := range b.Status.Rows {
 		if row.Method == v1alpha1.MethodThroughput && row.FrameSize == 64 {
-			g.Expect(row.LineRatePPM).To(BeEquivalentTo(696_875))
-			g.Expect(row.FramesPerSecond).To(BeEquivalentTo(26_547_619_048))
+			g.Expect(row.Frames.LineRatePPM).To(BeEquivalentTo(696_875))
+			g.Expect(row.Frames.FramesPerSecond).To(BeEquivalentTo(26_547_619_048))
 			l.expectClean(t, b)
 			return
 		}

@@ -189,11 +189,11 @@ func (l *lab) expectMeasured(t *testing.T, key client.ObjectKey) *v1alpha1.Bench
 	g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhasePassed), b.Status.Message)
 	g.Expect(b.Status.Rows).To(HaveLen(2))
 	for _, row := range b.Status.Rows {
-		t.Logf("%s: %s %d B: sent %d, received %d, %s %s", b.Name, row.Method, row.FrameSize, row.Sent, row.Received, row.Validity, row.Message)
-		g.Expect(row.Sent).To(BeNumerically(">", 0))
-		g.Expect(row.Received).To(BeNumerically(">", 0))
+		t.Logf("%s: %s %d B: sent %d, received %d, %s %s", b.Name, row.Method, row.FrameSize, row.Frames.Sent, row.Frames.Received, row.Validity, row.Message)
+		g.Expect(row.Frames.Sent).To(BeNumerically(">", 0))
+		g.Expect(row.Frames.Received).To(BeNumerically(">", 0))
 		if row.Method == v1alpha1.MethodThroughput {
-			g.Expect(row.Received).To(Equal(row.Sent), "throughput is zero loss")
+			g.Expect(row.Frames.Received).To(Equal(row.Frames.Sent), "throughput is zero loss")
 		}
 	}
 	l.expectClean(t, b)

@@ -50,7 +50,7 @@ func TestTRexOnRouter(t *testing.T) {
 	sent := map[int32]int64{}
 	for _, row := range b.Status.Rows {
 		expectTRexRow(t, row)
-		sent[row.FrameSize] += row.Sent
+		sent[row.FrameSize] += row.Frames.Sent
 	}
 	g.Expect(sent).To(And(HaveLen(3), HaveEach(BeNumerically(">", 0))))
 	g.Expect(b.Status.Environment).NotTo(BeNil())
@@ -175,18 +175,18 @@ func (l *lab) createLong(t *testing.T, name, bed string) client.ObjectKey {
 func expectTRexRow(t *testing.T, row v1alpha1.ResultRow) {
 	t.Helper()
 	t.Logf("%s %d B: %d ppm of line rate, sent %d, received %d, lost %d, latency %+v, %s %q %s",
-		row.Method, row.FrameSize, row.LineRatePPM, row.Sent, row.Received, row.Lost, row.Latency, row.Validity, row.ValidityReasons, row.Message)
+		row.Method, row.FrameSize, row.Frames.LineRatePPM, row.Frames.Sent, row.Frames.Received, row.Frames.Lost, row.Latency, row.Validity, row.ValidityReasons, row.Message)
 	g := NewWithT(t)
-	if row.Sent == 0 {
+	if row.Frames.Sent == 0 {
 		// At the load of a throughput that a busy machine has spoilt.
 		g.Expect(row.Message).To(ContainSubstring("found a throughput of 0"))
 		return
 	}
-	g.Expect(row.Received).To(BeNumerically(">", 0))
-	g.Expect(row.Received + row.Lost).To(Equal(row.Sent))
+	g.Expect(row.Frames.Received).To(BeNumerically(">", 0))
+	g.Expect(row.Frames.Received + row.Frames.Lost).To(Equal(row.Frames.Sent))
 	g.Expect(row.Validity).NotTo(Equal(v1alpha1.ValidityValid), "packet sockets cannot give Valid rows")
 	if row.Method == v1alpha1.MethodThroughput {
-		g.Expect(row.Lost).To(BeZero(), "throughput is zero loss")
+		g.Expect(row.Frames.Lost).To(BeZero(), "throughput is zero loss")
 	}
 	g.Expect(row.Latency).NotTo(BeNil())
 	g.Expect(row.Latency.MinNs).To(And(BeNumerically(">", 0), BeNumerically("<=", row.Latency.AvgNs)))

@@ -54,8 +54,8 @@ func TestVariants(t *testing.T) {
 	g.Expect(b.Status.Message).To(ContainSubstring("test throughput (closed)"))
 	received := map[v1alpha1.VariantName]int64{}
 	for _, row := range b.Status.Rows {
-		g.Expect(row.Sent).To(BeNumerically(">", 0))
-		received[row.Variant] += row.Received
+		g.Expect(row.Frames.Sent).To(BeNumerically(">", 0))
+		received[row.Variant] += row.Frames.Received
 	}
 	g.Expect(received).To(And(HaveLen(2), HaveKeyWithValue(v1alpha1.VariantName("open"), BeNumerically(">", 0)), HaveKeyWithValue(v1alpha1.VariantName("closed"), BeZero())))
 	l.expectClean(t, b)

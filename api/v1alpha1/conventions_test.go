@@ -92,7 +92,7 @@ func TestFieldConventions(t *testing.T) {
 				t.Errorf("%s: omitempty does not leave out a Duration, so that Go clients send 0s in place of the default: use omitzero, or a pointer where 0s is allowed", name)
 			}
 		case *ast.ArrayType:
-			if !strings.Contains(comment, "+listType=") {
+			if !isBytes(kind) && !strings.Contains(comment, "+listType=") {
 				t.Errorf("%s: a list needs +listType, so that server-side apply can merge it", name)
 			}
 		case *ast.MapType:
@@ -106,6 +106,12 @@ func TestFieldConventions(t *testing.T) {
 			}
 		}
 	})
+}
+
+// isBytes says that a field is []byte, which is a text in the API.
+func isBytes(kind *ast.ArrayType) bool {
+	element, ok := kind.Elt.(*ast.Ident)
+	return ok && element.Name == "byte"
 }
 
 // TestSpecBounds demands a bound on every text and list that people write,
@@ -122,8 +128,12 @@ func TestSpecBounds(t *testing.T) {
 		}
 		switch kind := field.Type.(type) {
 		case *ast.ArrayType:
-			if !strings.Contains(comment, "MaxItems=") {
-				t.Errorf("%s: a list in a spec needs MaxItems", name)
+			bound := "MaxItems="
+			if isBytes(kind) {
+				bound = "MaxLength="
+			}
+			if !strings.Contains(comment, bound) {
+				t.Errorf("%s: a list in a spec needs %s", name, bound)
 			}
 		case *ast.Ident:
 			if kind.Name == "string" && !strings.Contains(comment, "MaxLength=") && !strings.Contains(comment, "Enum=") {

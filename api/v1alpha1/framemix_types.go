@@ -88,6 +88,3 @@ func SizeName(frameSize int32, frameMix string) string {
 	}
 	return fmt.Sprintf("%d B", frameSize)
 }
-
-// SizeName names the row's frame size or mix for a person.
-func (r *ResultRow) SizeName() string { return SizeName(r.FrameSize, r.FrameMix) }

@@ -16,27 +16,54 @@ type RateSeries struct {
 	// maxReceivedFramesPerSecond is the highest receive rate of any interval.
 	// +required
 	MaxReceivedFramesPerSecond int64 `json:"maxReceivedFramesPerSecond"`
-	// points are at most 240; where there are more samples, a point joins as many
-	// intervals as that takes.
+	// pointMilliseconds is the length of a point; the last one may be shorter. Absent
+	// where points are not equally long: points.endMilliseconds says when each ends.
+	// +optional
+	PointMilliseconds int64 `json:"pointMilliseconds,omitempty"`
+	// durationMilliseconds is when the last point ends, from the beginning of sending.
+	// +required
+	DurationMilliseconds int64 `json:"durationMilliseconds"`
+	// points are at most 240, as one list per column; where there are more samples, a
+	// point joins as many intervals as that takes.
+	// +required
+	Points RatePoints `json:"points"`
+}
+
+// RatePoints are the columns of a series: the first numbers are those of the first
+// point, and so on.
+type RatePoints struct {
+	// endMilliseconds is when each point ends, from the beginning of sending; absent
+	// where the points are equally long.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=240
-	Points []RatePoint `json:"points,omitempty"`
+	EndMilliseconds []int64 `json:"endMilliseconds,omitempty"`
+	// sentFramesPerSecond is the rate at which frames were sent in each point.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=240
+	SentFramesPerSecond []int64 `json:"sentFramesPerSecond,omitempty"`
+	// receivedFramesPerSecond is the rate at which frames arrived in each point.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=240
+	ReceivedFramesPerSecond []int64 `json:"receivedFramesPerSecond,omitempty"`
+	// minReceivedFramesPerSecond is the lowest receive rate of the intervals of each
+	// point; absent where a point is one interval.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=240
+	MinReceivedFramesPerSecond []int64 `json:"minReceivedFramesPerSecond,omitempty"`
 }
 
-// RatePoint is a part of a trial: one sampling interval, or several joined.
-type RatePoint struct {
-	// offsetMilliseconds is when the part ends, from the beginning of sending.
-	// +required
-	OffsetMilliseconds int64 `json:"offsetMilliseconds"`
-	// sentFramesPerSecond is the rate at which frames were sent in it.
-	// +required
-	SentFramesPerSecond int64 `json:"sentFramesPerSecond"`
-	// receivedFramesPerSecond is the rate at which frames arrived in it.
-	// +required
-	ReceivedFramesPerSecond int64 `json:"receivedFramesPerSecond"`
-	// minReceivedFramesPerSecond is the lowest receive rate of its intervals; absent
-	// when it is one.
-	// +optional
-	MinReceivedFramesPerSecond *int64 `json:"minReceivedFramesPerSecond,omitempty"`
+// Len returns the number of points.
+func (p *RatePoints) Len() int { return len(p.ReceivedFramesPerSecond) }
+
+// EndMilliseconds returns when a point ends, in milliseconds from the beginning of
+// sending. Points count from 0.
+func (s *RateSeries) EndMilliseconds(point int) int64 {
+	if point < len(s.Points.EndMilliseconds) {
+		return s.Points.EndMilliseconds[point]
+	}
+	return min(int64(point+1)*s.PointMilliseconds, s.DurationMilliseconds)
 }

@@ -72,8 +72,8 @@ func TestRunGroupsOverBridge(t *testing.T) {
 			if c := row.GroupCapacity; c != nil && row.Validity == v1alpha1.ValidityGeneratorBound {
 				want.Groups = c.Groups // The tester could not send to more, and says so.
 			}
-			if c := row.GroupCapacity; c == nil || *c != want || row.Received != 3*row.Sent || row.Sent == 0 {
-				t.Errorf("%+v, sent %d, received %d, %s (%s), want %+v", c, row.Sent, row.Received, row.Validity, row.Message, want)
+			if c := row.GroupCapacity; c == nil || *c != want || row.Frames.Received != 3*row.Frames.Sent || row.Frames.Sent == 0 {
+				t.Errorf("%+v, sent %d, received %d, %s (%s), want %+v", c, row.Frames.Sent, row.Frames.Received, row.Validity, row.Message, want)
 			}
 		})
 	}
@@ -89,8 +89,8 @@ func delayed(t *testing.T, row v1alpha1.ResultRow, want v1alpha1.GroupDelaySumma
 		return
 	}
 	if d.Protocol != want.Protocol || d.Groups != want.Groups || d.Method != want.Method || d.Repetitions != 2 || d.Unseen != 0 ||
-		int(d.Receivers) != len(ports) || len(d.Ports) != len(ports) || d.ResolutionNs == 0 || row.Received == 0 || row.Lost != 0 {
-		t.Fatalf("%s: %+v, received %d, lost %d", row.Test, d, row.Received, row.Lost)
+		int(d.Receivers) != len(ports) || len(d.Ports) != len(ports) || d.ResolutionNs == 0 || row.Frames.Received == 0 || row.Frames.Lost != 0 {
+		t.Fatalf("%s: %+v, received %d, lost %d", row.Test, d, row.Frames.Received, row.Frames.Lost)
 	}
 	least, most, sum := d.Ports[0].MinNs, d.Ports[0].MaxNs, int64(0)
 	for i, p := range d.Ports {
@@ -124,8 +124,8 @@ func TestRunAddressesOverBridge(t *testing.T) {
 	})
 	row := rows[v1alpha1.MethodAddressCaching][0]
 	c := row.AddressCaching
-	if c == nil || c.Addresses != 400 || c.ExceededAt != 0 || row.Sent != 400 || row.Received != 400 || row.Lost != 0 {
-		t.Fatalf("%+v, sent %d, received %d (%s), want all 400 addresses", c, row.Sent, row.Received, row.Message)
+	if c == nil || c.Addresses != 400 || c.ExceededAt != 0 || row.Frames.Sent != 400 || row.Frames.Received != 400 || row.Frames.Lost != 0 {
+		t.Fatalf("%+v, sent %d, received %d (%s), want all 400 addresses", c, row.Frames.Sent, row.Frames.Received, row.Message)
 	}
 	nothingFlooded(t, c.Iterations)
 	row = rows[v1alpha1.MethodAddressLearning][0]
@@ -140,11 +140,11 @@ func TestRunAddressesOverBridge(t *testing.T) {
 	nothingFlooded(t, l.Iterations)
 	row = rows[v1alpha1.MethodBroadcast][0]
 	b := row.Broadcast
-	if b == nil || row.Sent == 0 || row.Received != 3*row.Sent || row.LineRatePPM < 5000 {
-		t.Fatalf("%+v at %d ppm, sent %d, received %d (%s)", b, row.LineRatePPM, row.Sent, row.Received, row.Message)
+	if b == nil || row.Frames.Sent == 0 || row.Frames.Received != 3*row.Frames.Sent || row.Frames.LineRatePPM < 5000 {
+		t.Fatalf("%+v at %d ppm, sent %d, received %d (%s)", b, row.Frames.LineRatePPM, row.Frames.Sent, row.Frames.Received, row.Message)
 	}
-	if b.Receivers != 3 || b.MaxLoadPPM != 40_000 || b.ForwardingRate == 0 || b.LossPPM > 0 && row.LineRatePPM == b.MaxLoadPPM {
-		t.Errorf("%+v at %d ppm", b, row.LineRatePPM)
+	if b.Receivers != 3 || b.MaxLoadPPM != 40_000 || b.ForwardingRate == 0 || b.LossPPM > 0 && row.Frames.LineRatePPM == b.MaxLoadPPM {
+		t.Errorf("%+v at %d ppm", b, row.Frames.LineRatePPM)
 	}
 	if b.LatencyMinNs == nil || *b.LatencyMinNs <= 0 || *b.LatencyAvgNs < *b.LatencyMinNs || *b.LatencyMaxNs < *b.LatencyAvgNs {
 		t.Errorf("latency of one frame: %+v", b)
@@ -183,14 +183,14 @@ func TestRunCongestionOverBridge(t *testing.T) {
 		v1alpha1.MethodHeadOfLineBlocking: 1, v1alpha1.MethodCongestionControl: 1,
 	})
 	row := rows[v1alpha1.MethodHeadOfLineBlocking][0]
-	if h := row.HeadOfLineBlocking; h == nil || row.Lost > 0 {
-		t.Errorf("%+v, lost %d", h, row.Lost)
+	if h := row.HeadOfLineBlocking; h == nil || row.Frames.Lost > 0 {
+		t.Errorf("%+v, lost %d", h, row.Frames.Lost)
 	} else if h.Blocking != nil || h.UncongestedLossPPM != 0 || h.AloneLossPPM != 0 || h.CongestedLossPPM != 0 || h.DelayNs == nil || h.AloneDelayNs == nil || row.Message == "" {
 		t.Errorf("%+v (%s)", h, row.Message)
 	}
 	row = rows[v1alpha1.MethodCongestionControl][0]
-	if c := row.CongestionControl; c == nil || row.Lost > 0 {
-		t.Errorf("%+v, lost %d", c, row.Lost)
+	if c := row.CongestionControl; c == nil || row.Frames.Lost > 0 {
+		t.Errorf("%+v, lost %d", c, row.Frames.Lost)
 	} else if c.HeadOfLineBlocking != nil || c.BackPressure != nil || c.UncongestedLossPPM != 0 || c.CongestedLossPPM != 0 || c.CongestedFramesPerSecond <= c.UncongestedFramesPerSecond || row.Message == "" {
 		t.Errorf("%+v (%s)", c, row.Message)
 	}

@@ -83,7 +83,7 @@ func TestCompareRefuses(t *testing.T) {
 	}
 	start(t, "compare", "one.json").wants(exitUse, "", "a comparison needs at least two results\nhint: nodrop compare before.json after.json")
 	start(t, "compare", filepath.Join(dir, "none.json"), other).wants(exitUse, "", "none.json: no such file or directory")
-	start(t, "compare", other, other).wants(exitUse, "", `other.json: the schema is "", not "nodrop.dev/result/v1alpha1"`)
+	start(t, "compare", other, other).wants(exitUse, "", `other.json: the schema is "", not "nodrop.dev/result/v1alpha2"`)
 	start(t, "compare", other, other, "-o", "junit").wants(exitUse, "", `"junit" is not an output format: give table, json, markdown or html`)
 	start(t, "compare", "a", "b", "--kubeconfig", "/nowhere").wants(exitUse, "", "hint: set KUBECONFIG or give --kubeconfig")
 }
@@ -97,8 +97,8 @@ func TestReportOfAFile(t *testing.T) {
 		"markdown": "# Benchmark team-routing/fec-off: Passed",
 		"csv":      "team-routing,fec-off,Passed,chassis-fec-off,throughput,,Throughput,64,,,0,696875,26547619048,",
 		"junit":    `<testsuite name="throughput" tests="8" failures="0" errors="0" skipped="0"`,
-		"json":     `"schema": "nodrop.dev/result/v1alpha1"`,
-		"yaml":     "schema: nodrop.dev/result/v1alpha1",
+		"json":     `"schema": "nodrop.dev/result/v1alpha2"`,
+		"yaml":     "schema: nodrop.dev/result/v1alpha2",
 	} {
 		start(t, "report", off, "-o", format).wants(exitPassed, want, "")
 	}

@@ -59,11 +59,11 @@ func TestCompareRouterAndBridge(t *testing.T) {
 		a, b := rows[0][l.Load], rows[1][l.Load]
 		// A row that lost frames, or that the tester could not offer, has no rank, and
 		// leaves nothing to compare the other with.
-		unranked := func(r v1alpha1.ResultRow) bool { return r.Lost > 0 || !result.Trusted(r.Validity) }
+		unranked := func(r v1alpha1.ResultRow) bool { return r.Frames.Lost > 0 || !result.Trusted(r.Validity) }
 		if unranked(a) || unranked(b) {
 			t.Logf("%s at %s: %+v", l.Metric, l.Load, l.Cells)
 			if l.Cells[1].Difference != nil || l.Winners != nil || unranked(a) && l.Cells[0].Reason == "" || unranked(b) && l.Cells[1].Reason == "" {
-				t.Errorf("%s at %s: %+v of %v, lost %d and %d, %s and %s", l.Metric, l.Load, l.Cells, l.Winners, a.Lost, b.Lost, a.Validity, b.Validity)
+				t.Errorf("%s at %s: %+v of %v, lost %d and %d, %s and %s", l.Metric, l.Load, l.Cells, l.Winners, a.Frames.Lost, b.Frames.Lost, a.Validity, b.Validity)
 			}
 			continue
 		}

@@ -43,11 +43,11 @@ func TestRunMeshes(t *testing.T) {
 				v1alpha1.MethodThroughput: 1, v1alpha1.MethodLatency: 1,
 			})
 			found, at := rows[v1alpha1.MethodThroughput][0], rows[v1alpha1.MethodLatency][0]
-			if found.LineRatePPM < 5000 || found.Lost != 0 || found.Sent == 0 || found.Received != tc.receivers*found.Sent {
-				t.Errorf("throughput of %d ppm: sent %d, received %d, lost %d (%s)", found.LineRatePPM, found.Sent, found.Received, found.Lost, found.Message)
+			if found.Frames.LineRatePPM < 5000 || found.Frames.Lost != 0 || found.Frames.Sent == 0 || found.Frames.Received != tc.receivers*found.Frames.Sent {
+				t.Errorf("throughput of %d ppm: sent %d, received %d, lost %d (%s)", found.Frames.LineRatePPM, found.Frames.Sent, found.Frames.Received, found.Frames.Lost, found.Message)
 			}
-			if at.LineRatePPM != found.LineRatePPM || at.Sent == 0 || at.Received != tc.receivers*at.Sent-at.Lost {
-				t.Errorf("latency at %d ppm: sent %d, received %d, lost %d", at.LineRatePPM, at.Sent, at.Received, at.Lost)
+			if at.Frames.LineRatePPM != found.Frames.LineRatePPM || at.Frames.Sent == 0 || at.Frames.Received != tc.receivers*at.Frames.Sent-at.Frames.Lost {
+				t.Errorf("latency at %d ppm: sent %d, received %d, lost %d", at.Frames.LineRatePPM, at.Frames.Sent, at.Frames.Received, at.Frames.Lost)
 			}
 			for _, row := range []v1alpha1.ResultRow{found, at} {
 				l := row.Latency

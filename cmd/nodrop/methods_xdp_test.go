@@ -40,11 +40,11 @@ func TestRunMethodsOverRouter(t *testing.T) {
 	document := runHere(t, xdpMethods, xdpManifests)
 	for _, row := range document.Rows {
 		rows[row.Method] = append(rows[row.Method], row)
-		if row.Sent == 0 || row.Received != row.Sent-row.Lost || row.OfferedFramesPerSecond == 0 {
+		if row.Frames.Sent == 0 || row.Frames.Received != row.Frames.Sent-row.Frames.Lost || row.Frames.OfferedFramesPerSecond == 0 {
 			t.Errorf("%s %d B %s: %+v", row.Test, row.FrameSize, row.Load, row)
 		}
-		if row.LossPPM != nil && (*row.LossPPM > 0) != (row.Lost > 0) {
-			t.Errorf("%s %d B %s: %d lost are %d ppm", row.Test, row.FrameSize, row.Load, row.Lost, *row.LossPPM)
+		if row.Frames.LossPPM != nil && (*row.Frames.LossPPM > 0) != (row.Frames.Lost > 0) {
+			t.Errorf("%s %d B %s: %d lost are %d ppm", row.Test, row.FrameSize, row.Load, row.Frames.Lost, *row.Frames.LossPPM)
 		}
 		t.Log(report.RowLine(row))
 	}
@@ -54,8 +54,8 @@ func TestRunMethodsOverRouter(t *testing.T) {
 	}
 	for size, list := range bySize {
 		last, before := list[len(list)-1], list[max(len(list)-2, 0)]
-		if list[0].Load != "4%" || len(list) < 2 || len(list) < 4 && last.Lost+before.Lost > 0 {
-			t.Errorf("frame loss at %d B: %d rows, the last with %d and %d lost", size, len(list), before.Lost, last.Lost)
+		if list[0].Load != "4%" || len(list) < 2 || len(list) < 4 && last.Frames.Lost+before.Frames.Lost > 0 {
+			t.Errorf("frame loss at %d B: %d rows, the last with %d and %d lost", size, len(list), before.Frames.Lost, last.Frames.Lost)
 		}
 	}
 	for _, row := range rows[v1alpha1.MethodBackToBack] {
@@ -70,12 +70,12 @@ func TestRunMethodsOverRouter(t *testing.T) {
 		}
 	}
 	for _, row := range rows[v1alpha1.MethodSoak] {
-		if row.TrialMilliseconds != 1000 || row.ReceivedFramesPerSecond == nil || *row.ReceivedFramesPerSecond > row.FramesPerSecond {
+		if row.Frames.TrialMilliseconds != 1000 || row.Frames.ReceivedFramesPerSecond == nil || *row.Frames.ReceivedFramesPerSecond > row.Frames.FramesPerSecond {
 			t.Errorf("soak of %d B: %+v", row.FrameSize, row)
 		}
 	}
 	for _, row := range rows[v1alpha1.MethodForwardingRate] {
-		if f := row.ForwardingRate; f == nil || f.AtMaxLoad > f.Max || f.Max > row.FramesPerSecond || f.MaxLoadPPM < 50_000 {
+		if f := row.ForwardingRate; f == nil || f.AtMaxLoad > f.Max || f.Max > row.Frames.FramesPerSecond || f.MaxLoadPPM < 50_000 {
 			t.Errorf("forwarding rate of %d B: %+v", row.FrameSize, f)
 		}
 	}
@@ -86,7 +86,7 @@ func TestRunMethodsOverRouter(t *testing.T) {
 		}
 	}
 	for _, row := range rows[v1alpha1.MethodOrdering] {
-		if o := row.Ordering; o == nil || (o.ReorderedPPM > 0) != (*row.Reordered > 0) || *row.Reordered > 0 && o.OnsetPPM == 0 {
+		if o := row.Ordering; o == nil || (o.ReorderedPPM > 0) != (*row.Frames.Reordered > 0) || *row.Frames.Reordered > 0 && o.OnsetPPM == 0 {
 			t.Errorf("order of %d B: %+v", row.FrameSize, o)
 		}
 	}

@@ -44,7 +44,7 @@ func TestRunMixesOverRouter(t *testing.T) {
 		if want := []string{"simple", "genome"}[i%2]; row.FrameMix != want || row.FrameSize != 0 {
 			t.Errorf("row %d is of %s, want mix %s", i, row.SizeName(), want)
 		}
-		bytes := float64(row.BitsPerSecond) / 8 / float64(row.FramesPerSecond)
+		bytes := float64(row.Frames.BitsPerSecond) / 8 / float64(row.Frames.FramesPerSecond)
 		if off := bytes/average[row.FrameMix] - 1; off > 0.001 || off < -0.001 {
 			t.Errorf("mix %s: %.1f bytes per frame, want %.1f", row.FrameMix, bytes, average[row.FrameMix])
 		}

@@ -26,8 +26,8 @@ func TestRunOneWayOverBridge(t *testing.T) {
 			}
 			for _, row := range document.Rows {
 				t.Log(report.RowLine(row))
-				if row.Sent == 0 || row.Received != row.Sent-row.Lost || row.Lost > row.Received/10 {
-					t.Errorf("sent %d, received %d, lost %d", row.Sent, row.Received, row.Lost)
+				if row.Frames.Sent == 0 || row.Frames.Received != row.Frames.Sent-row.Frames.Lost || row.Frames.Lost > row.Frames.Received/10 {
+					t.Errorf("sent %d, received %d, lost %d", row.Frames.Sent, row.Frames.Received, row.Frames.Lost)
 				}
 				if strings.Contains(row.Message, "were not for it") {
 					t.Errorf("frames were flooded: %s", row.Message)
@@ -70,8 +70,8 @@ func TestRunOwnStreamsOverBridge(t *testing.T) {
 			}
 			for _, row := range document.Rows {
 				t.Log(report.RowLine(row), row.Message)
-				if row.Sent == 0 || row.Received == 0 || strings.Contains(row.Message, "were not for it") {
-					t.Errorf("%s: sent %d, received %d: %s", row.Test, row.Sent, row.Received, row.Message)
+				if row.Frames.Sent == 0 || row.Frames.Received == 0 || strings.Contains(row.Message, "were not for it") {
+					t.Errorf("%s: sent %d, received %d: %s", row.Test, row.Frames.Sent, row.Frames.Received, row.Message)
 				}
 			}
 			if b := document.Rows[0].Broadcast; b == nil || b.Receivers != 3 || b.ForwardingRate == 0 || b.LatencyAvgNs == nil {

@@ -61,8 +61,8 @@ func TestRunPatternsOverBridge(t *testing.T) {
 			}
 			row := document.Rows[0]
 			t.Log(report.RowLine(row))
-			if row.Sent == 0 || row.Received != tc.receivers*row.Sent-row.Lost || row.Lost > row.Received/10 {
-				t.Errorf("sent %d to %d receivers each, received %d, lost %d", row.Sent, tc.receivers, row.Received, row.Lost)
+			if row.Frames.Sent == 0 || row.Frames.Received != tc.receivers*row.Frames.Sent-row.Frames.Lost || row.Frames.Lost > row.Frames.Received/10 {
+				t.Errorf("sent %d to %d receivers each, received %d, lost %d", row.Frames.Sent, tc.receivers, row.Frames.Received, row.Frames.Lost)
 			}
 			switch m := row.Multicast; {
 			case tc.groups == 0 && m != nil:

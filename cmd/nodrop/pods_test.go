@@ -176,7 +176,7 @@ func TestRunnerPodShowsItsResultUntilToldToEnd(t *testing.T) {
 func TestRunnerPodSaysThatAgentsAreMissing(t *testing.T) {
 	l := newPodLab(t)
 	config := bundleConfig(t, "", "../../config/samples/sim")
-	config.Rows = []v1alpha1.ResultRow{{Test: "throughput", FrameSize: 64}}
+	config.Rows = []v1alpha1.ResultRow{{RowID: v1alpha1.RowID{Test: "throughput", FrameSize: 64}}}
 	ports := []string{"p1", "p2"}
 	config.Agents = []runner.AgentEndpoint{{Name: pki.AgentName(podUID, 0), Address: freeAddress(t), Ports: ports}}
 	config.Bed.Spec.Engine.Sim = nil

@@ -191,7 +191,7 @@ func TestRunSurvivesItsPods(t *testing.T) {
 		t.Fatalf("outcome %s, %d rows: %s\nrunner:\n%s\nagent:\n%s", state.Outcome, len(state.Rows), state.Message, &run.stderr, &owner.stderr)
 	}
 	for i, row := range state.Rows {
-		if row.Sent == 0 || row.Received != row.Sent || row.Lost != 0 || row.Latency == nil {
+		if row.Frames.Sent == 0 || row.Frames.Received != row.Frames.Sent || row.Frames.Lost != 0 || row.Latency == nil {
 			t.Errorf("row %d: %+v", i, row)
 		}
 	}

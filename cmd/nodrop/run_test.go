@@ -73,7 +73,7 @@ func TestRunSimulatedChassis(t *testing.T) {
 		t.Fatalf("%d rows, phase %s", len(document.Rows), document.Phase)
 	}
 	row := document.Rows[0]
-	if row.LineRatePPM != 696875 || row.Lost != 0 || row.Latency == nil {
+	if row.Frames.LineRatePPM != 696875 || row.Frames.Lost != 0 || row.Latency == nil {
 		t.Errorf("64 B: %+v", row)
 	}
 	if document.Environment == nil || document.Environment.Engine != v1alpha1.EngineSim || document.Profile == nil {

@@ -123,10 +123,10 @@ func onTRex(t *testing.T, args ...string) *report.Document {
 // of a share of them, without the jitter that TRex does not measure.
 func conserved(t *testing.T, row v1alpha1.ResultRow) {
 	t.Helper()
-	if row.Received+row.Lost != row.Sent || row.Method == v1alpha1.MethodThroughput && row.LineRatePPM > 0 && row.Lost > 0 {
-		t.Errorf("%s: sent %d, received %d, lost %d", report.RowLine(row), row.Sent, row.Received, row.Lost)
+	if row.Frames.Received+row.Frames.Lost != row.Frames.Sent || row.Method == v1alpha1.MethodThroughput && row.Frames.LineRatePPM > 0 && row.Frames.Lost > 0 {
+		t.Errorf("%s: sent %d, received %d, lost %d", report.RowLine(row), row.Frames.Sent, row.Frames.Received, row.Frames.Lost)
 	}
-	if row.Sent == 0 {
+	if row.Frames.Sent == 0 {
 		return // What could not be measured says why.
 	}
 	l := row.Latency
@@ -181,8 +181,8 @@ func TestSampleOnTRexWithinReach(t *testing.T) {
 			if len(row.ValidityReasons) == 0 || !strings.Contains(row.ValidityReasons[0], "the tester") {
 				t.Errorf("%s: reasons %q", report.RowLine(row), row.ValidityReasons)
 			}
-		} else if row.Validity != v1alpha1.ValidityVirtual || row.Lost > 0 || row.Method == v1alpha1.MethodThroughput && row.LineRatePPM != v1alpha1.PPM {
-			t.Errorf("%s: lost %d, %q: want 100%% of line rate without loss", report.RowLine(row), row.Lost, row.ValidityReasons)
+		} else if row.Validity != v1alpha1.ValidityVirtual || row.Frames.Lost > 0 || row.Method == v1alpha1.MethodThroughput && row.Frames.LineRatePPM != v1alpha1.PPM {
+			t.Errorf("%s: lost %d, %q: want 100%% of line rate without loss", report.RowLine(row), row.Frames.Lost, row.ValidityReasons)
 		} else if row.Method == v1alpha1.MethodThroughput {
 			full++
 		}
@@ -222,12 +222,12 @@ func TestSampleOnTRexBeyondReach(t *testing.T) {
 		if row.Validity != v1alpha1.ValidityGeneratorBound || len(row.ValidityReasons) == 0 || !strings.Contains(row.ValidityReasons[0], "the tester") {
 			t.Errorf("%s: %q, want GeneratorBound and why", report.RowLine(row), row.ValidityReasons)
 		}
-		if row.Method == v1alpha1.MethodThroughput && row.LineRatePPM >= v1alpha1.PPM {
+		if row.Method == v1alpha1.MethodThroughput && row.Frames.LineRatePPM >= v1alpha1.PPM {
 			t.Errorf("%s: software does not fill 10 Gbit/s", report.RowLine(row))
 		}
 		// What was offered is what was sent in the time that it took.
-		if offered := row.OfferedFramesPerSecond * row.TrialMilliseconds; row.Sent > 0 && offered > 1000*row.Sent+row.TrialMilliseconds {
-			t.Errorf("%s: offered %d frames/s, and sent %d in %d ms", report.RowLine(row), row.OfferedFramesPerSecond, row.Sent, row.TrialMilliseconds)
+		if offered := row.Frames.OfferedFramesPerSecond * row.Frames.TrialMilliseconds; row.Frames.Sent > 0 && offered > 1000*row.Frames.Sent+row.Frames.TrialMilliseconds {
+			t.Errorf("%s: offered %d frames/s, and sent %d in %d ms", report.RowLine(row), row.Frames.OfferedFramesPerSecond, row.Frames.Sent, row.Frames.TrialMilliseconds)
 		}
 	}
 }

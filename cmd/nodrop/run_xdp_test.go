@@ -105,11 +105,11 @@ func measured(t *testing.T, document *report.Document, rows int) {
 		t.Fatalf("%d rows, want %d", len(document.Rows), rows)
 	}
 	for _, row := range document.Rows {
-		if row.LineRatePPM < 5000 || row.Sent == 0 || row.Received != row.Sent-row.Lost || row.Latency == nil {
+		if row.Frames.LineRatePPM < 5000 || row.Frames.Sent == 0 || row.Frames.Received != row.Frames.Sent-row.Frames.Lost || row.Latency == nil {
 			t.Errorf("%s %d B: %+v", row.Test, row.FrameSize, row)
 		}
-		if row.Method == v1alpha1.MethodThroughput && row.Lost != 0 {
-			t.Errorf("%s %d B: a throughput with %d lost frames", row.Test, row.FrameSize, row.Lost)
+		if row.Method == v1alpha1.MethodThroughput && row.Frames.Lost != 0 {
+			t.Errorf("%s %d B: a throughput with %d lost frames", row.Test, row.FrameSize, row.Frames.Lost)
 		}
 	}
 }

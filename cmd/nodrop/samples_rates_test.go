@@ -17,10 +17,10 @@ func rates(framesPerSecond ...int64) func(*testing.T, []v1alpha1.ResultRow) {
 		}
 		for i, want := range framesPerSecond {
 			found, at := rows[i], rows[n+4*i+3]
-			if found.FramesPerSecond != want || found.Lost != 0 || found.Method != v1alpha1.MethodThroughput {
-				t.Errorf("%d B: %d frames/s with %d lost, want %d", found.FrameSize, found.FramesPerSecond, found.Lost, want)
+			if found.Frames.FramesPerSecond != want || found.Frames.Lost != 0 || found.Method != v1alpha1.MethodThroughput {
+				t.Errorf("%d B: %d frames/s with %d lost, want %d", found.FrameSize, found.Frames.FramesPerSecond, found.Frames.Lost, want)
 			}
-			if at.FramesPerSecond != want || at.Lost != 0 || at.Load != v1alpha1.LoadThroughput || at.Latency == nil || at.FrameSize != found.FrameSize {
+			if at.Frames.FramesPerSecond != want || at.Frames.Lost != 0 || at.Load != v1alpha1.LoadThroughput || at.Latency == nil || at.FrameSize != found.FrameSize {
 				t.Errorf("latency at throughput of %d B: %+v", found.FrameSize, at)
 			}
 		}

@@ -105,7 +105,7 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			t.Fatalf("%d rows, want %d", len(rows), len(want))
 		}
 		for i, w := range want {
-			if r := rows[i]; r.FrameSize != w.size || r.Load != w.load || r.LossPPM == nil || *r.LossPPM != w.loss {
+			if r := rows[i]; r.FrameSize != w.size || r.Load != w.load || r.Frames.LossPPM == nil || *r.Frames.LossPPM != w.loss {
 				t.Errorf("row %d: %+v, want %+v", i, r, w)
 			}
 		}
@@ -124,17 +124,17 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 		}
 	},
 	"soak": func(t *testing.T, rows []v1alpha1.ResultRow) {
-		if r := rows[0]; *r.LossPPM != 1 || r.TrialMilliseconds != 12*3600*1000 || *r.ReceivedFramesPerSecond != 29_761_875 {
+		if r := rows[0]; *r.Frames.LossPPM != 1 || r.Frames.TrialMilliseconds != 12*3600*1000 || *r.Frames.ReceivedFramesPerSecond != 29_761_875 {
 			t.Errorf("soak: %+v", r)
 		}
 		// 69.6875 % of 4 ports of 10G, less one frame in a million of those sent.
-		if r := rows[1]; *r.ReceivedFramesPerSecond != 41_480_595 || r.LineRatePPM != v1alpha1.PPM {
+		if r := rows[1]; *r.Frames.ReceivedFramesPerSecond != 41_480_595 || r.Frames.LineRatePPM != v1alpha1.PPM {
 			t.Errorf("mrr: %+v", r)
 		}
 		// 720 minutes and 600 tenths of a second, three of them in a point.
 		for i, want := range []struct{ samples, points, end, rate int64 }{{720, 240, 12 * 3600 * 1000, 29_761_875}, {600, 200, 60_000, 41_480_595}} {
 			s := rows[i].Series
-			if s == nil || int64(s.Samples) != want.samples || int64(len(s.Points)) != want.points || s.Points[want.points-1].OffsetMilliseconds != want.end || s.AvgReceivedFramesPerSecond != want.rate {
+			if s == nil || int64(s.Samples) != want.samples || int64(s.Points.Len()) != want.points || s.EndMilliseconds(int(want.points-1)) != want.end || s.AvgReceivedFramesPerSecond != want.rate {
 				t.Errorf("series %d: %+v", i, s)
 			}
 		}
@@ -155,8 +155,8 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			if r.Test == "power" {
 				want, off = 27_000_000_000, 15_000_000_000
 			}
-			if s := r.Reset; s == nil || s.PowerOffNs != off || s.MinNs < want-1500 || s.MaxNs > want+1500 || s.AvgNs < s.MinNs || r.Load != "throughput" || r.Lost == 0 || r.LineRatePPM != rows[i%2].LineRatePPM {
-				t.Errorf("%s %d B: %+v, %d ppm", r.Test, r.FrameSize, s, r.LineRatePPM)
+			if s := r.Reset; s == nil || s.PowerOffNs != off || s.MinNs < want-1500 || s.MaxNs > want+1500 || s.AvgNs < s.MinNs || r.Load != "throughput" || r.Frames.Lost == 0 || r.Frames.LineRatePPM != rows[i%2].Frames.LineRatePPM {
+				t.Errorf("%s %d B: %+v, %d ppm", r.Test, r.FrameSize, s, r.Frames.LineRatePPM)
 			}
 		}
 		if len(rows) != 6 {
@@ -197,7 +197,7 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			r.MinNs < 1_499_000 || r.MaxNs > 1_501_000 || r.AvgNs < r.MinNs || r.AvgNs > r.MaxNs {
 			t.Errorf("64 B: %+v", r)
 		}
-		if r := rows[4]; r.Recovery == nil || r.Recovery.MaxNs != 0 || r.Recovery.OverloadPPM != v1alpha1.PPM || r.Lost == 0 {
+		if r := rows[4]; r.Recovery == nil || r.Recovery.MaxNs != 0 || r.Recovery.OverloadPPM != v1alpha1.PPM || r.Frames.Lost == 0 {
 			t.Errorf("512 B: %+v", r)
 		}
 		if r := rows[5]; r.Recovery != nil || !strings.Contains(r.Message, "line rate") {
@@ -219,14 +219,14 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			t.Fatalf("%d rows, want 20", len(rows))
 		}
 		for i, w := range want {
-			if r := rows[i]; r.SizeName() != w.name || r.LineRatePPM != w.ppm || r.FramesPerSecond != w.frames || r.BitsPerSecond != w.bits || r.Lost != 0 {
-				t.Errorf("%s: %d ppm, %d frames/s, %d bit/s, %d lost, want %+v", r.SizeName(), r.LineRatePPM, r.FramesPerSecond, r.BitsPerSecond, r.Lost, w)
+			if r := rows[i]; r.SizeName() != w.name || r.Frames.LineRatePPM != w.ppm || r.Frames.FramesPerSecond != w.frames || r.Frames.BitsPerSecond != w.bits || r.Frames.Lost != 0 {
+				t.Errorf("%s: %d ppm, %d frames/s, %d bit/s, %d lost, want %+v", r.SizeName(), r.Frames.LineRatePPM, r.Frames.FramesPerSecond, r.Frames.BitsPerSecond, r.Frames.Lost, w)
 			}
-			if at := rows[5+2*i+1]; at.SizeName() != w.name || at.LineRatePPM != w.ppm || at.Lost != 0 {
+			if at := rows[5+2*i+1]; at.SizeName() != w.name || at.Frames.LineRatePPM != w.ppm || at.Frames.Lost != 0 {
 				t.Errorf("latency at the throughput: %+v", at)
 			}
 		}
-		if r := rows[17]; *r.LossPPM != 53_940 || *r.ReceivedFramesPerSecond != 12_653_500 {
+		if r := rows[17]; *r.Frames.LossPPM != 53_940 || *r.Frames.ReceivedFramesPerSecond != 12_653_500 {
 			t.Errorf("mix simple at line rate: %+v", r)
 		}
 	},
@@ -235,7 +235,7 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			t.Fatalf("%d rows, want 20", len(rows))
 		}
 		for i, r := range rows {
-			want := v1alpha1.OrderingSummary{InOrderPPM: r.LineRatePPM}
+			want := v1alpha1.OrderingSummary{InOrderPPM: r.Frames.LineRatePPM}
 			if i >= 4 && i < 10 {
 				want = v1alpha1.OrderingSummary{ReorderedPPM: 5100, OutOfSequencePPM: 15_300, InOrderPPM: 432_031, OnsetPPM: 432_812}
 			}
@@ -261,8 +261,8 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 	"broadcast": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		for i, want := range []struct{ load, rate, loss, latency int64 }{{750_000, 33_482_143, 250_000, 600}, {v1alpha1.PPM, 2_438_231, 0, 900}} {
 			r := rows[i]
-			if b := r.Broadcast; b == nil || r.LineRatePPM != want.load || b.ForwardingRate != want.rate || b.LossPPM != want.loss || b.Receivers != 3 || *b.LatencyMaxNs != want.latency {
-				t.Errorf("%d B: %d ppm, %+v, want %+v", r.FrameSize, r.LineRatePPM, b, want)
+			if b := r.Broadcast; b == nil || r.Frames.LineRatePPM != want.load || b.ForwardingRate != want.rate || b.LossPPM != want.loss || b.Receivers != 3 || *b.LatencyMaxNs != want.latency {
+				t.Errorf("%d B: %d ppm, %+v, want %+v", r.FrameSize, r.Frames.LineRatePPM, b, want)
 			}
 		}
 	},
@@ -276,11 +276,11 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 	"congestion-control": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		for _, r := range rows {
 			c := r.CongestionControl
-			if c == nil || c.BackPressure == nil || !*c.BackPressure || *c.HeadOfLineBlocking || c.CongestedLossPPM != 0 || r.Lost != 0 || r.Validity != v1alpha1.ValidityValid {
-				t.Errorf("%d B: %+v, lost %d, %s", r.FrameSize, c, r.Lost, r.Validity)
+			if c == nil || c.BackPressure == nil || !*c.BackPressure || *c.HeadOfLineBlocking || c.CongestedLossPPM != 0 || r.Frames.Lost != 0 || r.Validity != v1alpha1.ValidityValid {
+				t.Errorf("%d B: %+v, lost %d, %s", r.FrameSize, c, r.Frames.Lost, r.Validity)
 			}
-			if share := float64(r.OfferedFramesPerSecond) / float64(r.FramesPerSecond); share < 0.6666 || share > 0.6667 {
-				t.Errorf("%d B: offered %d of %d frames/s, want two thirds", r.FrameSize, r.OfferedFramesPerSecond, r.FramesPerSecond)
+			if share := float64(r.Frames.OfferedFramesPerSecond) / float64(r.Frames.FramesPerSecond); share < 0.6666 || share > 0.6667 {
+				t.Errorf("%d B: offered %d of %d frames/s, want two thirds", r.FrameSize, r.Frames.OfferedFramesPerSecond, r.Frames.FramesPerSecond)
 			}
 		}
 	},

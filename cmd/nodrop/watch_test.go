@@ -112,8 +112,8 @@ func inPhase(phase v1alpha1.BenchmarkPhase, message string) func(*v1alpha1.Bench
 }
 
 var oneRow = []v1alpha1.ResultRow{{
-	Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 64, LineRatePPM: 696875,
-	FramesPerSecond: 26547619822, BitsPerSecond: 26547619822 * 512, Validity: v1alpha1.ValidityValid,
+	RowID:  v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 64},
+	Frames: &v1alpha1.FrameSection{LineRatePPM: 696875, FramesPerSecond: 26547619822, BitsPerSecond: 26547619822 * 512}, Validity: v1alpha1.ValidityValid,
 }}
 
 func TestWatchAndReport(t *testing.T) {
@@ -238,7 +238,7 @@ func reports(t *testing.T, c *cluster) {
 func compares(t *testing.T, c *cluster) {
 	rows := func(fps int64) func(*v1alpha1.BenchmarkStatus) {
 		row := oneRow[0]
-		row.FramesPerSecond, row.Sent, row.Received = fps, fps, fps
+		row.Frames.FramesPerSecond, row.Frames.Sent, row.Frames.Received = fps, fps, fps
 		return func(s *v1alpha1.BenchmarkStatus) { s.Phase, s.Rows = v1alpha1.PhasePassed, []v1alpha1.ResultRow{row} }
 	}
 	c.benchmark("monday", rows(20_000_000_000))

@@ -66,7 +66,7 @@ func TestDevicePodNeedsItsAnnotations(t *testing.T) {
 }
 
 func TestRunnerSecretIsReadBack(t *testing.T) {
-	want := runner.Config{Model: "size\n64\n", Rows: []v1alpha1.ResultRow{{Test: "throughput", FrameSize: 64}}}
+	want := runner.Config{Model: "size\n64\n", Rows: []v1alpha1.ResultRow{{RowID: v1alpha1.RowID{Test: "throughput", FrameSize: 64}}}}
 	got, attempt, err := RunnerConfig(must(RunnerSecret(settings(), aRun(), want, 3)))
 	if err != nil {
 		t.Fatal(err)

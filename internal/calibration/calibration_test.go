@@ -29,7 +29,8 @@ func loops() *v1alpha1.TestBed {
 
 func row(method v1alpha1.Method, size int32, ppm int64, avg int64, change ...func(*v1alpha1.ResultRow)) v1alpha1.ResultRow {
 	r := v1alpha1.ResultRow{
-		Method: method, FrameSize: size, LineRatePPM: ppm, FramesPerSecond: ppm * 10, Sent: 7, Received: 7, Validity: v1alpha1.ValidityValid,
+		RowID:  v1alpha1.RowID{Method: method, FrameSize: size},
+		Frames: &v1alpha1.FrameSection{LineRatePPM: ppm, FramesPerSecond: ppm * 10, Sent: 7, Received: 7}, Validity: v1alpha1.ValidityValid,
 		Latency: &v1alpha1.LatencySummary{MinNs: avg - 1, AvgNs: avg, MaxNs: avg + 1},
 	}
 	for _, c := range change {
@@ -53,7 +54,7 @@ func TestOf(t *testing.T) {
 		row(v1alpha1.MethodLatency, 64, 900_000, 100, is(v1alpha1.ValidityGeneratorBound)),
 		row(v1alpha1.MethodLatency, 64, 50_000, 100, is(v1alpha1.ValidityContended)),
 		row(v1alpha1.MethodThroughput, 128, 0, 100),
-		row(v1alpha1.MethodSoak, 64, 1_000_000, 100, func(r *v1alpha1.ResultRow) { r.Lost = 1 }),
+		row(v1alpha1.MethodSoak, 64, 1_000_000, 100, func(r *v1alpha1.ResultRow) { r.Frames.Lost = 1 }),
 		row(v1alpha1.MethodBackToBack, 64, 1_000_000, 100),
 		row(v1alpha1.MethodThroughput, 256, 500_000, 100, is(v1alpha1.ValidityContended)),
 		// No latency was measured here.

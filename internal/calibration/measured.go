@@ -67,6 +67,7 @@ func frameSizes(rows []v1alpha1.ResultRow) []v1alpha1.CalibratedFrameSize {
 	at := map[int32]int{}
 	for i := range rows {
 		row := &rows[i]
+		frames := row.Frames.OrZero()
 		if !usable(row) {
 			continue
 		}
@@ -77,14 +78,14 @@ func frameSizes(rows []v1alpha1.ResultRow) []v1alpha1.CalibratedFrameSize {
 			sizes = append(sizes, v1alpha1.CalibratedFrameSize{FrameSize: row.FrameSize})
 		}
 		found := &sizes[n]
-		if row.LineRatePPM > found.LineRatePPM {
-			found.LineRatePPM, found.FramesPerSecond, found.UpperBoundPPM = row.LineRatePPM, row.FramesPerSecond, 0
+		if frames.LineRatePPM > found.LineRatePPM {
+			found.LineRatePPM, found.FramesPerSecond, found.UpperBoundPPM = frames.LineRatePPM, frames.FramesPerSecond, 0
 			if row.Search != nil {
 				found.UpperBoundPPM = row.Search.UpperBoundPPM
 			}
 		}
 		if row.Latency != nil && (found.Latency == nil || row.Latency.AvgNs < found.Latency.AvgNs) {
-			found.Latency, found.LatencyLoadPPM = row.Latency.DeepCopy(), row.LineRatePPM
+			found.Latency, found.LatencyLoadPPM = row.Latency.DeepCopy(), frames.LineRatePPM
 		}
 	}
 	return sizes
@@ -94,7 +95,8 @@ func frameSizes(rows []v1alpha1.ResultRow) []v1alpha1.CalibratedFrameSize {
 // Without a device, the tester is the limit of every search: that a throughput is
 // GeneratorBound is what was looked for.
 func usable(row *v1alpha1.ResultRow) bool {
-	if row.FrameSize <= 0 || row.LineRatePPM <= 0 || row.Sent == 0 || row.Lost > 0 {
+	frames := row.Frames.OrZero()
+	if row.FrameSize <= 0 || frames.LineRatePPM <= 0 || frames.Sent == 0 || frames.Lost > 0 {
 		return false
 	}
 	switch row.Method {

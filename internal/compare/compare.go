@@ -34,15 +34,15 @@ func Make(results []Result) (*Comparison, error) {
 		}
 		c.Results = append(c.Results, r.Subject)
 	}
-	keys := keysOf(results)
-	for i, k := range keys {
-		if i > 0 && keys[i-1].together(k) {
+	ids := idsOf(results)
+	for i, id := range ids {
+		if i > 0 && together(ids[i-1], id) {
 			continue
 		}
-		for _, metric := range metricsOf(k.method) {
+		for _, metric := range metricsOf(id.Method) {
 			var lines []Line
-			for _, other := range keys {
-				if other.together(k) {
+			for _, other := range ids {
+				if together(other, id) {
 					lines = append(lines, c.line(other, metric, results))
 				}
 			}
@@ -50,59 +50,48 @@ func Make(results []Result) (*Comparison, error) {
 				continue
 			}
 			c.Lines = append(c.Lines, lines...)
-			c.Scores = append(c.Scores, c.score(k, metric, lines))
+			c.Scores = append(c.Scores, c.score(id, metric, lines))
 		}
 	}
 	return c, nil
 }
 
-// key is what rows of different results have in common.
-type key struct {
-	test         string
-	variant      v1alpha1.VariantName
-	method       v1alpha1.Method
-	size         int32
-	mix          string
-	load         v1alpha1.Load
-	lossRatioPPM int64
-}
+// together says whether two rows are of one test in one variant of the device.
+func together(a, b v1alpha1.RowID) bool { return a.Test == b.Test && a.Variant == b.Variant }
 
-func keyOf(row *v1alpha1.ResultRow) key {
-	return key{row.Test, row.Variant, row.Method, row.FrameSize, row.FrameMix, row.Load, row.LossRatioPPM}
-}
-
-// together says whether two keys are of one test in one variant of the device.
-func (k key) together(other key) bool { return k.test == other.test && k.variant == other.variant }
-
-// keysOf are the keys of all rows: tests in the order in which they first occur,
+// idsOf are the identities of all rows: tests in the order in which they first occur,
 // each variant for itself, and within a test in the order of the first result that
 // has them, mixes after frame sizes.
-func keysOf(results []Result) []key {
+func idsOf(results []Result) []v1alpha1.RowID {
 	type testInVariant struct {
 		test    string
 		variant v1alpha1.VariantName
 	}
 	var tests []testInVariant
-	byTest := map[testInVariant][]key{}
+	byTest := map[testInVariant][]v1alpha1.RowID{}
+	seen := map[v1alpha1.RowID]bool{}
 	for _, r := range results {
 		for i := range r.Rows {
-			k := keyOf(&r.Rows[i])
-			t := testInVariant{k.test, k.variant}
+			id := r.Rows[i].RowID
+			t := testInVariant{id.Test, id.Variant}
 			if byTest[t] == nil {
 				tests = append(tests, t)
 			}
-			if !slices.Contains(byTest[t], k) {
-				byTest[t] = append(byTest[t], k)
+			if !seen[id] {
+				byTest[t] = append(byTest[t], id)
 			}
+			seen[id] = true
 		}
 	}
-	var keys []key
+	var ids []v1alpha1.RowID
 	for _, test := range tests {
 		ofTest := byTest[test]
-		slices.SortStableFunc(ofTest, func(a, b key) int { return cmp.Compare(min(len(a.mix), 1), min(len(b.mix), 1)) })
-		keys = append(keys, ofTest...)
+		slices.SortStableFunc(ofTest, func(a, b v1alpha1.RowID) int {
+			return cmp.Compare(min(len(a.FrameMix), 1), min(len(b.FrameMix), 1))
+		})
+		ids = append(ids, ofTest...)
 	}
-	return keys
+	return ids
 }
 
 func nobodyHas(lines []Line) bool {
@@ -114,16 +103,13 @@ func nobodyHas(lines []Line) bool {
 	return true
 }
 
-func (c *Comparison) line(k key, metric Metric, results []Result) Line {
-	l := Line{
-		Test: k.test, Variant: k.variant, Metric: metric, FrameSize: k.size, FrameMix: k.mix, Load: k.load, LossRatioPPM: k.lossRatioPPM,
-		Cells: make([]Cell, len(results)),
-	}
-	rows := rowsOf(k, results)
+func (c *Comparison) line(id v1alpha1.RowID, metric Metric, results []Result) Line {
+	l := Line{RowID: id, Metric: metric, Cells: make([]Cell, len(results))}
+	rows := rowsOf(id, results)
 	for i := range results {
 		l.Cells[i] = cell(rows[i], metric)
 	}
-	rank(l.Cells, metric, tolerance(k.test, metric, results, rows))
+	rank(l.Cells, metric, tolerance(id.Test, metric, results, rows))
 	for i := range l.Cells[1:] {
 		differ(&l.Cells[i+1], l.Cells[0])
 	}
@@ -141,11 +127,11 @@ func (c *Comparison) line(k key, metric Metric, results []Result) Line {
 	return l
 }
 
-// rowsOf are the rows of a key by result; nil where a result has none.
-func rowsOf(k key, results []Result) []*v1alpha1.ResultRow {
+// rowsOf are the rows of an identity by result; nil where a result has none.
+func rowsOf(id v1alpha1.RowID, results []Result) []*v1alpha1.ResultRow {
 	rows := make([]*v1alpha1.ResultRow, len(results))
 	for i, r := range results {
-		if at := slices.IndexFunc(r.Rows, func(row v1alpha1.ResultRow) bool { return keyOf(&row) == k }); at >= 0 {
+		if at := slices.IndexFunc(r.Rows, func(row v1alpha1.ResultRow) bool { return row.RowID == id }); at >= 0 {
 			rows[i] = &r.Rows[at]
 		}
 	}
@@ -163,7 +149,7 @@ func cell(row *v1alpha1.ResultRow, metric Metric) Cell {
 		return Cell{Status: NotMeasured, Reason: why}
 	case !result.Trusted(row.Validity):
 		return Cell{Status: NotValid, Value: &value, Reason: strings.Join(append([]string{string(row.Validity)}, row.ValidityReasons...), ": ")}
-	case row.Lost > 0 && metric.ofLatency():
+	case row.Frames.OrZero().Lost > 0 && metric.ofLatency():
 		return Cell{Status: Loss, Value: &value, Reason: "frames were lost at this load, so this is the latency of a full queue"}
 	}
 	return Cell{Status: Ranked, Value: &value}
@@ -178,11 +164,12 @@ func loads(results []Result, cells []Cell, rows []*v1alpha1.ResultRow) string {
 		if cell.Status != Ranked {
 			continue
 		}
+		load := rows[i].Frames.OrZero().LineRatePPM
 		if first < 0 {
-			first = rows[i].LineRatePPM
+			first = load
 		}
-		differ = differ || rows[i].LineRatePPM != first
-		texts = append(texts, fmt.Sprintf("%s at %s", results[i].Subject.Name, v1alpha1.FormatPPM(rows[i].LineRatePPM)))
+		differ = differ || load != first
+		texts = append(texts, fmt.Sprintf("%s at %s", results[i].Subject.Name, v1alpha1.FormatPPM(load)))
 	}
 	if !differ {
 		return ""

@@ -9,8 +9,7 @@ import (
 )
 
 func throughputRow(size int32, fps, avgNs, maxNs int64) v1alpha1.ResultRow {
-	return v1alpha1.ResultRow{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: size, FramesPerSecond: fps,
-		LineRatePPM: fps, Sent: 10 * fps, Received: 10 * fps, Validity: v1alpha1.ValidityValid,
+	return v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: size}, Frames: &v1alpha1.FrameSection{FramesPerSecond: fps, LineRatePPM: fps, Sent: 10 * fps, Received: 10 * fps}, Validity: v1alpha1.ValidityValid,
 		Latency: &v1alpha1.LatencySummary{MinNs: 1, AvgNs: avgNs, MaxNs: maxNs}}
 }
 
@@ -76,7 +75,7 @@ func TestRanks(t *testing.T) {
 			all := results(test.values...)
 			for i := range all {
 				// A device that forwarded nothing was sent frames all the same.
-				all[i].Rows[0].Sent = 6_000_000
+				all[i].Rows[0].Frames.Sent = 6_000_000
 			}
 			if got := ranks(line(t, test.metric, all...)); got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
@@ -105,9 +104,9 @@ func TestNotApplicable(t *testing.T) {
 			r.Validity, r.ValidityReasons = v1alpha1.ValidityGeneratorBound, []string{"too slow"}
 		}), Throughput, NotValid, "GeneratorBound: too slow", true},
 		"uncalibrated": {change(func(r *v1alpha1.ResultRow) { r.Validity = v1alpha1.ValidityUncalibrated }), LatencyMax, NotValid, "Uncalibrated", true},
-		"nothing sent": {change(func(r *v1alpha1.ResultRow) { r.Sent, r.Message = 0, "no ARP" }), Throughput, NotMeasured, "nothing was sent: no ARP", false},
+		"nothing sent": {change(func(r *v1alpha1.ResultRow) { r.Frames.Sent, r.Message = 0, "no ARP" }), Throughput, NotMeasured, "nothing was sent: no ARP", false},
 		"no latency":   {change(func(r *v1alpha1.ResultRow) { r.Latency = nil }), LatencyAvg, NotMeasured, "no frame came back", false},
-		"loss":         {change(func(r *v1alpha1.ResultRow) { r.Lost = 1 }), LatencyAvg, Loss, "full queue", true},
+		"loss":         {change(func(r *v1alpha1.ResultRow) { r.Frames.Lost = 1 }), LatencyAvg, Loss, "full queue", true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +120,7 @@ func TestNotApplicable(t *testing.T) {
 			}
 		})
 	}
-	if l := line(t, Throughput, good, change(func(r *v1alpha1.ResultRow) { r.Validity, r.Lost = v1alpha1.ValidityVirtual, 1 })); ranks(l) != "2 1 other" {
+	if l := line(t, Throughput, good, change(func(r *v1alpha1.ResultRow) { r.Validity, r.Frames.Lost = v1alpha1.ValidityVirtual, 1 })); ranks(l) != "2 1 other" {
 		t.Errorf("a software device: %s", ranks(l))
 	}
 }
@@ -132,7 +131,7 @@ func TestDifferences(t *testing.T) {
 		t.Errorf("%d, %d ppm", *c.Difference, *c.DifferencePPM)
 	}
 	zero := throughputRow(64, 0, 1, 1)
-	zero.Sent = 1
+	zero.Frames.Sent = 1
 	l = line(t, Throughput, named("a", zero), named("b", throughputRow(64, 7, 1, 1)))
 	if c := l.Cells[1]; *c.Difference != 7 || c.DifferencePPM != nil {
 		t.Errorf("from 0: %+v", c)
@@ -179,9 +178,9 @@ func TestScores(t *testing.T) {
 }
 
 func TestOtherMethodsAreComparedByLoss(t *testing.T) {
-	row := v1alpha1.ResultRow{Test: "loss", Method: "FrameLossRate", FrameSize: 64, Load: "90%", Sent: 3_000, Received: 2_999, Lost: 1, Validity: v1alpha1.ValidityValid}
-	more := row
-	more.Lost, more.Received = 2, 2_998
+	row := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "loss", Method: "FrameLossRate", FrameSize: 64, Load: "90%"}, Frames: &v1alpha1.FrameSection{Sent: 3_000, Received: 2_999, Lost: 1}, Validity: v1alpha1.ValidityValid}
+	more := *row.DeepCopy()
+	more.Frames.Lost, more.Frames.Received = 2, 2_998
 	l := line(t, FrameLoss, named("a", row), named("b", more))
 	if ranks(l) != "1 2 a" || *l.Cells[0].Value != 333_333 || *l.Cells[1].DifferencePPM != 1_000_003 {
 		t.Errorf("%s: %d ppb, %d ppm", ranks(l), *l.Cells[0].Value, *l.Cells[1].DifferencePPM)

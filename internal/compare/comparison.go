@@ -89,20 +89,10 @@ type Place struct {
 // Line compares the results at one frame size, and for a test at given loads at
 // one load.
 type Line struct {
-	// test is the name of the test.
-	Test string `json:"test"`
-	// variant of the devices; absent when the benchmarks name none.
-	Variant v1alpha1.VariantName `json:"variant,omitempty"`
+	// RowID of the rows that are compared.
+	v1alpha1.RowID `json:",inline"`
 	// metric that is ranked.
 	Metric Metric `json:"metric"`
-	// frameSize in bytes, with FCS; 0 in a line of a mix.
-	FrameSize int32 `json:"frameSize"`
-	// frameMix is the name of the mix that was sent in place of frames of one size.
-	FrameMix string `json:"frameMix,omitempty"`
-	// load asked for, such as "50%" or "throughput".
-	Load v1alpha1.Load `json:"load,omitempty"`
-	// lossRatioPPM is the loss ratio of a partial drop rate in parts per million.
-	LossRatioPPM int64 `json:"lossRatioPPM,omitempty"`
 	// cells are the results in their order.
 	Cells []Cell `json:"cells"`
 	// winners are the results of rank 1, several when they tie. None when fewer than

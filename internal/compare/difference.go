@@ -12,24 +12,11 @@ import (
 // Difference is how the device in one variant differs from the device in the
 // first variant of a benchmark, in the same test at the same frame size and load.
 type Difference struct {
-	// variant that differs.
-	Variant v1alpha1.VariantName `json:"variant"`
+	// RowID of the row that differs, with its variant.
+	v1alpha1.RowID `json:",inline"`
 	// baseline is the first variant of the benchmark, which all others are compared
 	// with.
 	Baseline v1alpha1.VariantName `json:"baseline"`
-	// test is the name of the test.
-	Test string `json:"test"`
-	// method of the test.
-	Method v1alpha1.Method `json:"method"`
-	// frameSize in bytes, with FCS.
-	FrameSize int32 `json:"frameSize"`
-	// frameMix is the name of the mix that was sent in place of a frame size, which is
-	// 0 then.
-	FrameMix string `json:"frameMix,omitempty"`
-	// load asked for, such as "50%" or "throughput".
-	Load v1alpha1.Load `json:"load,omitempty"`
-	// lossRatioPPM is the loss ratio of a partial drop rate in parts per million.
-	LossRatioPPM int64 `json:"lossRatioPPM,omitempty"`
 	// deltas are the differences of throughput, latency and jitter.
 	Deltas Deltas `json:"deltas"`
 	// figures are the differences of what the method measures besides.
@@ -82,7 +69,7 @@ func Differences(variants []v1alpha1.VariantName, rows []v1alpha1.ResultRow) []D
 		r := Result{Subject: Subject{Name: string(name)}}
 		for _, row := range rows {
 			if row.Variant == name {
-				row.Variant = "" // What belongs together has the same key.
+				row.Variant = "" // What belongs together has the same identity.
 				r.Rows = append(r.Rows, row)
 			}
 		}
@@ -95,8 +82,8 @@ func Differences(variants []v1alpha1.VariantName, rows []v1alpha1.ResultRow) []D
 		if len(baseline.Rows) == 0 || len(other.Rows) == 0 {
 			continue
 		}
-		for _, k := range keysOf([]Result{baseline, other}) {
-			d := difference(k, baseline, other)
+		for _, id := range idsOf([]Result{baseline, other}) {
+			d := difference(id, baseline, other)
 			d.Variant, d.Baseline = name, variants[0]
 			all = append(all, d)
 		}
@@ -104,11 +91,11 @@ func Differences(variants []v1alpha1.VariantName, rows []v1alpha1.ResultRow) []D
 	return all
 }
 
-// difference compares the rows of one key.
-func difference(k key, baseline, other Result) Difference {
-	d := Difference{Test: k.test, Method: k.method, FrameSize: k.size, FrameMix: k.mix, Load: k.load, LossRatioPPM: k.lossRatioPPM}
+// difference compares the rows of one identity.
+func difference(id v1alpha1.RowID, baseline, other Result) Difference {
+	d := Difference{RowID: id}
 	results := []Result{baseline, other}
-	rows := rowsOf(k, results)
+	rows := rowsOf(id, results)
 	delta := func(metric Metric) (n, ppm *int64) {
 		cells := []Cell{cell(rows[0], metric), cell(rows[1], metric)}
 		differ(&cells[1], cells[0])
@@ -124,7 +111,7 @@ func difference(k key, baseline, other Result) Difference {
 		}
 		return cells[1].Difference, cells[1].DifferencePPM
 	}
-	if k.method == v1alpha1.MethodThroughput || k.method == v1alpha1.MethodPartialDropRate {
+	if id.Method == v1alpha1.MethodThroughput || id.Method == v1alpha1.MethodPartialDropRate {
 		d.Deltas.FramesPerSecond, d.Deltas.FramesPerSecondPPM = delta(Throughput)
 	}
 	d.Deltas.LatencyMinNs, _ = delta(latencyMin)
@@ -132,7 +119,7 @@ func difference(k key, baseline, other Result) Difference {
 	d.Deltas.LatencyMaxNs, _ = delta(LatencyMax)
 	d.Deltas.JitterAvgNs, _ = delta(jitterAvg)
 	d.Deltas.JitterMaxNs, _ = delta(jitterMax)
-	d.Figures = figures(k.method, rows)
+	d.Figures = figures(id.Method, rows)
 	return d
 }
 

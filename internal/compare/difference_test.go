@@ -13,7 +13,8 @@ import (
 func twoVariants() []v1alpha1.ResultRow {
 	row := func(variant v1alpha1.VariantName, test string, method v1alpha1.Method, load v1alpha1.Load, fps, avg, highest int64) v1alpha1.ResultRow {
 		return v1alpha1.ResultRow{
-			Test: test, Variant: variant, Method: method, FrameSize: 64, Load: load, FramesPerSecond: fps, LineRatePPM: fps, Sent: 10, Received: 10,
+			RowID:    v1alpha1.RowID{Test: test, Variant: variant, Method: method, FrameSize: 64, Load: load},
+			Frames:   &v1alpha1.FrameSection{FramesPerSecond: fps, LineRatePPM: fps, Sent: 10, Received: 10},
 			Latency:  &v1alpha1.LatencySummary{MinNs: 100, AvgNs: avg, MaxNs: highest, JitterAvgNs: new(int64(7)), JitterMaxNs: new(int64(70))},
 			Validity: v1alpha1.ValidityValid,
 		}
@@ -69,7 +70,7 @@ func TestNoDifferences(t *testing.T) {
 			return rows
 		}, "on: GeneratorBound: p1 fell short"},
 		"frames lost": {func(rows []v1alpha1.ResultRow) []v1alpha1.ResultRow {
-			rows[1].Lost = 1
+			rows[1].Frames.Lost = 1
 			return rows
 		}, "off: frames were lost at this load"},
 		"row not there": {func(rows []v1alpha1.ResultRow) []v1alpha1.ResultRow { return rows[:3] }, "on: no such row"},
@@ -92,7 +93,7 @@ func TestNoDifferences(t *testing.T) {
 // What a method measures itself is compared in the unit of its column.
 func TestDifferencesOfAMethodsOwnNumbers(t *testing.T) {
 	row := func(variant v1alpha1.VariantName, loss int64) v1alpha1.ResultRow {
-		return v1alpha1.ResultRow{Test: "loss", Variant: variant, Method: v1alpha1.MethodFrameLoss, FrameSize: 64, Load: "100%", Sent: 1000, Received: 1000, LossPPM: &loss, Validity: v1alpha1.ValidityValid}
+		return v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "loss", Variant: variant, Method: v1alpha1.MethodFrameLoss, FrameSize: 64, Load: "100%"}, Frames: &v1alpha1.FrameSection{Sent: 1000, Received: 1000, LossPPM: &loss}, Validity: v1alpha1.ValidityValid}
 	}
 	all := Differences([]v1alpha1.VariantName{"off", "on"}, []v1alpha1.ResultRow{row("off", 5000), row("on", 2000)})
 	if len(all) != 1 {

@@ -29,13 +29,14 @@ func (m Metric) more() bool { return m == Throughput }
 // valueOf is the metric of a row, or why it has none.
 func valueOf(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
 	const billion = 1_000_000_000
+	frames := row.Frames.OrZero()
 	switch {
-	case row.Sent == 0:
+	case frames.Sent == 0:
 		return 0, reason("nothing was sent", row.Message)
 	case metric == Throughput:
-		return row.FramesPerSecond, ""
+		return frames.FramesPerSecond, ""
 	case metric == FrameLoss:
-		return scaled(row.Lost, billion, row.Sent), ""
+		return scaled(frames.Lost, billion, frames.Sent), ""
 	case row.Latency == nil:
 		return 0, reason("no frame came back", row.Message)
 	case metric == LatencyMax:
@@ -74,8 +75,8 @@ func tolerance(test string, metric Metric, results []Result, rows []*v1alpha1.Re
 	var resolution, frames, ppm int64
 	for i, row := range rows {
 		resolution = max(resolution, results[i].ResolutionPPM[test])
-		if row != nil && row.LineRatePPM > 0 {
-			frames, ppm = row.FramesPerSecond, row.LineRatePPM
+		if row != nil && row.Frames.OrZero().LineRatePPM > 0 {
+			frames, ppm = row.Frames.FramesPerSecond, row.Frames.LineRatePPM
 		}
 	}
 	if ppm == 0 {

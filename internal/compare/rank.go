@@ -3,6 +3,8 @@ package compare
 import (
 	"cmp"
 	"slices"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
 // rank gives every cell of status Ranked its rank. Values within the tolerance of
@@ -46,8 +48,8 @@ func rankedCells(cells []Cell) int {
 // score sums the ranks of the lines of one test and metric. A result without a
 // rank in any line is not applicable; of the lines only those count in which all
 // others have a rank, so that nobody gains by a row that is missing.
-func (c *Comparison) score(k key, metric Metric, lines []Line) Score {
-	s := Score{Test: k.test, Variant: k.variant, Metric: metric, LinesTotal: int32(len(lines)), Places: make([]Place, len(c.Results))}
+func (c *Comparison) score(id v1alpha1.RowID, metric Metric, lines []Line) Score {
+	s := Score{Test: id.Test, Variant: id.Variant, Metric: metric, LinesTotal: int32(len(lines)), Places: make([]Place, len(c.Results))}
 	takesPart := make([]bool, len(c.Results))
 	for _, line := range lines {
 		for i, cell := range line.Cells {

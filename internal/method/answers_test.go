@@ -116,12 +116,12 @@ func TestAnswersAreRepeated(t *testing.T) {
 	}
 	both, _ := rows(true)
 	for i := range one {
-		both[i].Sent, both[i].Lost, both[i].FramesPerSecond = both[i].Sent/2, both[i].Lost/2, both[i].FramesPerSecond/2
-		one[i].FramesPerSecond = both[i].FramesPerSecond // rounded
-		if *both[i].ReceivedFramesPerSecond/2 != *one[i].ReceivedFramesPerSecond {
-			t.Errorf("received %d/s one way, and %d/s both", *one[i].ReceivedFramesPerSecond, *both[i].ReceivedFramesPerSecond)
+		both[i].Frames.Sent, both[i].Frames.Lost, both[i].Frames.FramesPerSecond = both[i].Frames.Sent/2, both[i].Frames.Lost/2, both[i].Frames.FramesPerSecond/2
+		one[i].Frames.FramesPerSecond = both[i].Frames.FramesPerSecond // rounded
+		if *both[i].Frames.ReceivedFramesPerSecond/2 != *one[i].Frames.ReceivedFramesPerSecond {
+			t.Errorf("received %d/s one way, and %d/s both", *one[i].Frames.ReceivedFramesPerSecond, *both[i].Frames.ReceivedFramesPerSecond)
 		}
-		one[i].ReceivedFramesPerSecond = both[i].ReceivedFramesPerSecond
+		one[i].Frames.ReceivedFramesPerSecond = both[i].Frames.ReceivedFramesPerSecond
 		if !reflect.DeepEqual(one[i], both[i]) {
 			t.Errorf("one way\n%+v\nof both\n%+v", one[i], both[i])
 		}

@@ -19,7 +19,7 @@ func TestBackToBackFindsTheBuffer(t *testing.T) {
 	throughput := v1alpha1.Test{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{Resolution: "0.1%"}}
 	row := rowsOf(t, buffered, nil, throughput, burstTest(10))[1]
 	b := row.BackToBack
-	if b.Repetitions != 10 || b.MinFrames < 5000 || b.MaxFrames > 5004 || b.StddevFrames != 0 || row.LineRatePPM != v1alpha1.PPM {
+	if b.Repetitions != 10 || b.MinFrames < 5000 || b.MaxFrames > 5004 || b.StddevFrames != 0 || row.Frames.LineRatePPM != v1alpha1.PPM {
 		t.Fatalf("%+v", b)
 	}
 	// 5,000 frames of 67.2 ns, of which a fifth stayed in the buffer: the buffer has

@@ -40,7 +40,7 @@ func init() {
 				return answered(row.CongestionControl.HeadOfLineBlocking)
 			}},
 			{Heading: "offered", Name: "frames/s", Value: func(row *v1alpha1.ResultRow) (int64, bool) {
-				return row.OfferedFramesPerSecond, row.CongestionControl != nil
+				return row.Frames.OrZero().OfferedFramesPerSecond, row.CongestionControl != nil
 			}},
 			{Heading: "uncongested port", Name: "frames/s", Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.UncongestedFramesPerSecond })},
 			{Heading: "uncongested port", Name: "% lost", Unit: PPM, Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.UncongestedLossPPM })},

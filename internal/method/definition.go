@@ -95,7 +95,7 @@ func DescribeTest(test v1alpha1.Test) (Definition, bool) {
 func (l *Lab) Done(row v1alpha1.ResultRow) {
 	l.rows = append(l.rows, row)
 	if row.Method == v1alpha1.MethodThroughput {
-		l.SetThroughput(row.Test, l.plan.SizeOf(row), row.LineRatePPM)
+		l.SetThroughput(row.Test, l.plan.SizeOf(row), row.Frames.OrZero().LineRatePPM)
 	}
 }
 

@@ -83,6 +83,6 @@ func forwardingRate(ctx context.Context, lab *Lab, step plan.Step) (Outcome, err
 		}
 	}
 	loss := sharePPM(out.Trial.Lost, out.Trial.Sent)
-	out.Fill = func(row *v1alpha1.ResultRow) { row.ForwardingRate, row.LossPPM = &summary, &loss }
+	out.Fill = func(row *v1alpha1.ResultRow) { row.ForwardingRate, row.Frames.LossPPM = &summary, &loss }
 	return out, nil
 }

@@ -61,7 +61,7 @@ func frameLoss(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	lossless := 0
 	for _, row := range lab.before(step) {
 		lossless++
-		if row.Lost > 0 || row.Sent == 0 || row.Validity == v1alpha1.ValidityGeneratorBound {
+		if frames := row.Frames.OrZero(); frames.Lost > 0 || frames.Sent == 0 || row.Validity == v1alpha1.ValidityGeneratorBound {
 			lossless = 0
 		}
 	}
@@ -79,5 +79,7 @@ func frameLoss(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 // rates fills in the loss ratio and the receive rate of a trial.
 func rates(t *Trial) func(*v1alpha1.ResultRow) {
 	loss, received := sharePPM(t.Lost, t.Expected), receivedRate(t)
-	return func(row *v1alpha1.ResultRow) { row.LossPPM, row.ReceivedFramesPerSecond = &loss, &received }
+	return func(row *v1alpha1.ResultRow) {
+		row.Frames.LossPPM, row.Frames.ReceivedFramesPerSecond = &loss, &received
+	}
 }

@@ -95,7 +95,7 @@ func TestGroupDelaysAreExact(t *testing.T) {
 		if s.Repetitions != 3 || s.Method != m || s.Protocol != "IGMPv3" || s.Groups != 10 || s.Receivers != ports || s.Unseen != 0 || len(s.Ports) != int(ports) || s.Ports[0].Port != "p2" || s.Ports[0].MaxNs != want {
 			t.Errorf("%s: %+v", m, s)
 		}
-		if rows[i].Lost != 0 || rows[i].Trials != 3 || rows[i].Message != "" {
+		if rows[i].Frames.Lost != 0 || rows[i].Trials != 3 || rows[i].Message != "" {
 			t.Errorf("%s: %+v", m, rows[i])
 		}
 	}
@@ -190,8 +190,8 @@ func TestGroupCapacity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			row := fanRows(t, v1alpha1.SimulatedBehaviour{GroupCapacity: &tc.capacity}, 100, capacityTest(tc.initial, tc.increment))[0]
 			tc.want.Protocol, tc.want.Receivers = "IGMPv3", 3
-			if row.GroupCapacity == nil || *row.GroupCapacity != tc.want || row.Trials != tc.trials || row.Lost != 0 {
-				t.Errorf("%+v in %d trials, lost %d: %q; want %+v in %d", row.GroupCapacity, row.Trials, row.Lost, row.Message, tc.want, tc.trials)
+			if row.GroupCapacity == nil || *row.GroupCapacity != tc.want || row.Trials != tc.trials || row.Frames.Lost != 0 {
+				t.Errorf("%+v in %d trials, lost %d: %q; want %+v in %d", row.GroupCapacity, row.Trials, row.Frames.Lost, row.Message, tc.want, tc.trials)
 			}
 			if all := strings.Contains(row.Message, "all 100 groups of the traffic profile"); all != (tc.want.FailedGroups == 0) {
 				t.Errorf("message %q", row.Message)

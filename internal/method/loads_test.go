@@ -63,8 +63,8 @@ func rowsOn(t *testing.T, p plan.Plan, model string, done []v1alpha1.ResultRow) 
 // rowOf is what of a row methods look at; package result makes the whole.
 func rowOf(p plan.Plan, out Outcome) v1alpha1.ResultRow {
 	row := v1alpha1.ResultRow{
-		Test: out.Step.Test.Name, Method: out.Step.Method, FrameSize: int32(out.Step.FrameSize), FrameMix: out.Step.Mix, Load: out.Step.Load,
-		LineRatePPM: out.LoadPPM, FramesPerSecond: frame.Round(p.FramesPerSecond(out.Step.FrameSize, out.LoadPPM)),
+		RowID:  v1alpha1.RowID{Test: out.Step.Test.Name, Method: out.Step.Method, FrameSize: int32(out.Step.FrameSize), FrameMix: out.Step.Mix, Load: out.Step.Load},
+		Frames: &v1alpha1.FrameSection{LineRatePPM: out.LoadPPM, FramesPerSecond: frame.Round(p.FramesPerSecond(out.Step.FrameSize, out.LoadPPM))},
 		Trials: int32(out.Trials), Message: out.Message, Validity: v1alpha1.ValidityValid,
 	}
 	if row.FrameMix != "" {
@@ -74,7 +74,7 @@ func rowOf(p plan.Plan, out Outcome) v1alpha1.ResultRow {
 		row.Validity = v1alpha1.ValidityGeneratorBound
 	}
 	if t := out.Trial; t != nil {
-		row.Sent, row.Lost = int64(t.Sent), int64(t.Lost)
+		row.Frames.Sent, row.Frames.Lost = int64(t.Sent), int64(t.Lost)
 	}
 	if out.Fill != nil {
 		out.Fill(&row)
@@ -89,7 +89,7 @@ func frameLossTest() v1alpha1.Test {
 func TestFrameLossEndsAfterTwoLoadsWithoutLoss(t *testing.T) {
 	model := header + "\n64,65,1,2,3\n"
 	rows := rowsOf(t, model, nil, frameLossTest())
-	if len(rows) != 6 || rows[5].Load != "50%" || *rows[3].LossPPM != 71_429 || *rows[4].LossPPM != 0 || *rows[0].LossPPM != 350_000 {
+	if len(rows) != 6 || rows[5].Load != "50%" || *rows[3].Frames.LossPPM != 71_429 || *rows[4].Frames.LossPPM != 0 || *rows[0].Frames.LossPPM != 350_000 {
 		t.Fatalf("%d rows: %+v", len(rows), rows)
 	}
 	// A run that is resumed after the first of them measures only the second.
@@ -112,11 +112,11 @@ func TestSoakAtTheThroughput(t *testing.T) {
 	soak := v1alpha1.Test{Name: "soak", Soak: &v1alpha1.SoakTest{Load: "throughput"}}
 	soak.Soak.Duration.Duration = time.Hour
 	rows := rowsOf(t, header+"\n64,65,1,2,3\n", nil, throughput, soak)
-	if r := rows[1]; r.LineRatePPM != 650_000 || *r.LossPPM != 0 || *r.ReceivedFramesPerSecond != r.FramesPerSecond || r.Load != "throughput" {
+	if r := rows[1]; r.Frames.LineRatePPM != 650_000 || *r.Frames.LossPPM != 0 || *r.Frames.ReceivedFramesPerSecond != r.Frames.FramesPerSecond || r.Load != "throughput" {
 		t.Errorf("%+v", r)
 	}
 	dead := rowsOf(t, header+"\n64,0,1,2,3\n", nil, throughput, soak)
-	if r := dead[1]; r.Sent != 0 || !strings.Contains(r.Message, "found a throughput of 0") {
+	if r := dead[1]; r.Frames.Sent != 0 || !strings.Contains(r.Message, "found a throughput of 0") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -44,12 +44,12 @@ func TestThroughputOfAMix(t *testing.T) {
 			test.Throughput.LossRatios = []v1alpha1.LossRatio{"0%", "0.5%"}
 		}
 		rows := mixRows(t, nil, test)
-		if r := rows[0]; r.LineRatePPM != imixPPM || r.Lost != 0 || r.Sent == 0 {
+		if r := rows[0]; r.Frames.LineRatePPM != imixPPM || r.Frames.Lost != 0 || r.Frames.Sent == 0 {
 			t.Errorf("%s: %+v", method, r)
 		}
 		if method == v1alpha1.SearchMLRsearch {
 			// Half of a percent more than passes without loss.
-			if r := rows[1]; r.Method != v1alpha1.MethodPartialDropRate || r.LineRatePPM < imixPPM*1004/1000 || r.LineRatePPM > imixPPM*1006/1000 {
+			if r := rows[1]; r.Method != v1alpha1.MethodPartialDropRate || r.Frames.LineRatePPM < imixPPM*1004/1000 || r.Frames.LineRatePPM > imixPPM*1006/1000 {
 				t.Errorf("partial drop rate: %+v", r)
 			}
 		}
@@ -61,23 +61,23 @@ func TestLoadsOfAMix(t *testing.T) {
 	throughput := v1alpha1.Test{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{Resolution: "0.0001%"}}
 	latency := v1alpha1.Test{Name: "latency", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"throughput"}}}
 	done := []v1alpha1.ResultRow{
-		{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 64, LineRatePPM: 250_000},
-		{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameMix: "simple", LineRatePPM: 123_456},
+		{RowID: v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 64}, Frames: &v1alpha1.FrameSection{LineRatePPM: 250_000}},
+		{RowID: v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameMix: "simple"}, Frames: &v1alpha1.FrameSection{LineRatePPM: 123_456}},
 	}
-	if rows := mixRows(t, nil, throughput, latency); rows[1].LineRatePPM != imixPPM || rows[1].Lost != 0 {
+	if rows := mixRows(t, nil, throughput, latency); rows[1].Frames.LineRatePPM != imixPPM || rows[1].Frames.Lost != 0 {
 		t.Errorf("latency at the throughput: %+v", rows[1])
 	}
-	if rows := mixRows(t, done, throughput, latency); rows[1].LineRatePPM != 123_456 {
+	if rows := mixRows(t, done, throughput, latency); rows[1].Frames.LineRatePPM != 123_456 {
 		t.Errorf("latency at the throughput of a run before: %+v", rows[1])
 	}
 	// From line rate down: of what is offered above 65.5847 % the rest is lost, and
 	// two loads without loss end the test.
 	loss := mixRows(t, nil, v1alpha1.Test{Name: "loss", FrameLoss: &v1alpha1.FrameLossTest{}})
-	if len(loss) != 6 || *loss[0].LossPPM != 344_153 || *loss[3].LossPPM != 63_076 || *loss[4].LossPPM != 0 || *loss[5].LossPPM != 0 {
+	if len(loss) != 6 || *loss[0].Frames.LossPPM != 344_153 || *loss[3].Frames.LossPPM != 63_076 || *loss[4].Frames.LossPPM != 0 || *loss[5].Frames.LossPPM != 0 {
 		t.Errorf("%d rows of frame loss: %+v", len(loss), loss)
 	}
 	soak := mixRows(t, nil, v1alpha1.Test{Name: "soak", Soak: &v1alpha1.SoakTest{Load: "50%"}})
-	if soak[0].Lost != 0 || soak[0].Sent == 0 {
+	if soak[0].Frames.Lost != 0 || soak[0].Frames.Sent == 0 {
 		t.Errorf("soak: %+v", soak[0])
 	}
 	rate := mixRows(t, nil, v1alpha1.Test{Name: "rate", ForwardingRate: &v1alpha1.ForwardingRateTest{}})
@@ -97,7 +97,7 @@ func TestRecoveryFromAnOverloadOfAMix(t *testing.T) {
 	if r := rows[1].Recovery; r == nil || r.Repetitions != 3 || r.MinNs != r.MaxNs || r.AvgNs < 2_490_000 || r.AvgNs > 2_510_000 {
 		t.Errorf("%+v %q", r, rows[1].Message)
 	}
-	if r := rows[2]; r.Lost != 0 || r.Sent == 0 {
+	if r := rows[2]; r.Frames.Lost != 0 || r.Frames.Sent == 0 {
 		t.Errorf("the soak after it: %+v", r)
 	}
 }

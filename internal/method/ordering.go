@@ -39,9 +39,9 @@ func init() {
 		Run:     ordering,
 		Purpose: "frames out of order at rising loads, and the load at which that begins (RFC 4737)",
 		Columns: []Column{
-			{Heading: "reordered", Name: "frames", Value: counted(func(row *v1alpha1.ResultRow) *int64 { return row.Reordered })},
+			{Heading: "reordered", Name: "frames", Value: counted(func(row *v1alpha1.ResultRow) *int64 { return row.Frames.OrZero().Reordered })},
 			{Heading: "reordered", Name: "%", Unit: PPM, Value: order(func(s *v1alpha1.OrderingSummary) int64 { return s.ReorderedPPM })},
-			{Heading: "out of sequence", Name: "frames", Value: counted(func(row *v1alpha1.ResultRow) *int64 { return row.OutOfSequence })},
+			{Heading: "out of sequence", Name: "frames", Value: counted(func(row *v1alpha1.ResultRow) *int64 { return row.Frames.OrZero().OutOfSequence })},
 			{Heading: "out of sequence", Name: "%", Unit: PPM, Value: order(func(s *v1alpha1.OrderingSummary) int64 { return s.OutOfSequencePPM })},
 			{Heading: "begins at", Name: "%", Unit: PPM, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
 				n, ok := order(func(s *v1alpha1.OrderingSummary) int64 { return s.OnsetPPM })(row)

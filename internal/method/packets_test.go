@@ -75,7 +75,7 @@ func TestMethodsTakeEveryPacket(t *testing.T) {
 					lab := open(t, simulate(t, header+"\n128,100,1,2,3\n", p, sim.WithBehaviour(b)), p, nil)
 					row := rowOf(p, mustRun(t, lab, p.Steps[0]))
 					congested := row.HeadOfLineBlocking != nil || row.CongestionControl != nil
-					if row.Sent == 0 || row.Validity != v1alpha1.ValidityValid || (row.Lost > 0) != congested {
+					if row.Frames.Sent == 0 || row.Validity != v1alpha1.ValidityValid || (row.Frames.Lost > 0) != congested {
 						t.Errorf("%s: %+v", d.Name, row)
 					}
 				})

@@ -17,8 +17,8 @@ func TestRecoveryAfterAnOverload(t *testing.T) {
 		t.Helper()
 		rows := rowsOf(t, header+",recovery_us\n"+model+"\n", nil, throughput, test, soak)
 		// The test after it has the streams of the plan again.
-		if s := rows[2]; rows[0].LineRatePPM >= 500_000 && (s.Lost != 0 || s.Sent != 107_142_857_140) {
-			t.Errorf("%s: the soak after it sent %d and lost %d", model, s.Sent, s.Lost)
+		if s := rows[2]; rows[0].Frames.LineRatePPM >= 500_000 && (s.Frames.Lost != 0 || s.Frames.Sent != 107_142_857_140) {
+			t.Errorf("%s: the soak after it sent %d and lost %d", model, s.Frames.Sent, s.Frames.Lost)
 		}
 		return rows[1]
 	}

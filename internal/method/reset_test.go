@@ -51,7 +51,7 @@ func TestResetByTheLab(t *testing.T) {
 			t.Errorf("%d ns, want 20 s to one frame", ns)
 		}
 	}
-	if lost := 4 * 148_809_524; r.AvgLost > int64(lost) || r.AvgLost < int64(lost-8) || row.Lost == 0 {
+	if lost := 4 * 148_809_524; r.AvgLost > int64(lost) || r.AvgLost < int64(lost-8) || row.Frames.Lost == 0 {
 		t.Errorf("lost %d, want %d on four ports", r.AvgLost, lost)
 	}
 }

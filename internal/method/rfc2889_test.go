@@ -116,8 +116,8 @@ func TestAddressCachingCapacity(t *testing.T) {
 				}
 			}
 			// Floods are no loss, and the next test has the streams of the plan again.
-			if rows[0].Lost != 0 || rows[1].Lost != 0 || rows[1].Sent == 0 || rows[0].Validity != v1alpha1.ValidityValid {
-				t.Errorf("lost %d, then %d of %d, validity %s", rows[0].Lost, rows[1].Lost, rows[1].Sent, rows[0].Validity)
+			if rows[0].Frames.Lost != 0 || rows[1].Frames.Lost != 0 || rows[1].Frames.Sent == 0 || rows[0].Validity != v1alpha1.ValidityValid {
+				t.Errorf("lost %d, then %d of %d, validity %s", rows[0].Frames.Lost, rows[1].Frames.Lost, rows[1].Frames.Sent, rows[0].Validity)
 			}
 		})
 	}
@@ -229,8 +229,8 @@ func TestBroadcast(t *testing.T) {
 	row := bridged(t, header+"\n64,60,1,2,3\n", v1alpha1.SimulatedBehaviour{}, test)[0]
 	// At line rate 3 ports forward 60 % each of 14,880,952.4 frames/s.
 	want := v1alpha1.BroadcastSummary{Receivers: 3, MaxLoadPPM: v1alpha1.PPM, ForwardingRate: 26_785_714, LossPPM: 400_000}
-	if row.Broadcast == nil || row.LineRatePPM != 600_000 || row.Lost != 0 {
-		t.Fatalf("%+v at %d ppm, %d lost", row.Broadcast, row.LineRatePPM, row.Lost)
+	if row.Broadcast == nil || row.Frames.LineRatePPM != 600_000 || row.Frames.Lost != 0 {
+		t.Fatalf("%+v at %d ppm, %d lost", row.Broadcast, row.Frames.LineRatePPM, row.Frames.Lost)
 	}
 	got := *row.Broadcast
 	got.LatencyMinNs, got.LatencyAvgNs, got.LatencyMaxNs = nil, nil, nil
@@ -241,11 +241,11 @@ func TestBroadcast(t *testing.T) {
 		t.Errorf("latency of one frame %v %v %v", l.LatencyMinNs, l.LatencyAvgNs, l.LatencyMaxNs)
 	}
 	row = bridged(t, perfect, v1alpha1.SimulatedBehaviour{}, test)[0]
-	if row.LineRatePPM != v1alpha1.PPM || row.Broadcast.LossPPM != 0 || row.Broadcast.ForwardingRate != 44_642_857 {
-		t.Errorf("%+v at %d ppm", row.Broadcast, row.LineRatePPM)
+	if row.Frames.LineRatePPM != v1alpha1.PPM || row.Broadcast.LossPPM != 0 || row.Broadcast.ForwardingRate != 44_642_857 {
+		t.Errorf("%+v at %d ppm", row.Broadcast, row.Frames.LineRatePPM)
 	}
 	row = bridged(t, header+"\n64,0,1,2,3\n", v1alpha1.SimulatedBehaviour{}, test)[0]
-	if row.LineRatePPM != 0 || row.Broadcast.LatencyMinNs != nil || !strings.Contains(row.Message, "no test frame came back on p2, p3, p4") {
+	if row.Frames.LineRatePPM != 0 || row.Broadcast.LatencyMinNs != nil || !strings.Contains(row.Message, "no test frame came back on p2, p3, p4") {
 		t.Errorf("%+v %q", row.Broadcast, row.Message)
 	}
 }

@@ -3,6 +3,7 @@ package method
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -48,20 +49,24 @@ func seriesOf(t *testing.T, test v1alpha1.Test, fail func(int) error) *v1alpha1.
 // 3.4 s: four of the hundred intervals.
 func TestSoakHasASeries(t *testing.T) {
 	s := seriesOf(t, sampled(10*time.Second, 100*time.Millisecond), nil)
-	if s == nil || s.Samples != 100 || len(s.Points) != 100 || s.MinReceivedFramesPerSecond != 0 {
+	if s == nil || s.Samples != 100 || s.Points.Len() != 100 || s.MinReceivedFramesPerSecond != 0 {
 		t.Fatalf("%+v", s)
 	}
 	const full = 4 * 7_440_476
 	if s.MaxReceivedFramesPerSecond < full || s.MaxReceivedFramesPerSecond > full+40 || s.AvgReceivedFramesPerSecond < full*96/100-40 || s.AvgReceivedFramesPerSecond > full*96/100+40 {
 		t.Errorf("from %d to %d, %d on average", s.MinReceivedFramesPerSecond, s.MaxReceivedFramesPerSecond, s.AvgReceivedFramesPerSecond)
 	}
-	for i, p := range s.Points {
+	if s.PointMilliseconds != 100 || s.DurationMilliseconds != 10_000 || s.Points.EndMilliseconds != nil || s.Points.MinReceivedFramesPerSecond != nil {
+		t.Errorf("%+v", s)
+	}
+	for i := range s.Points.Len() {
 		want := int64(full)
 		if i >= 30 && i < 34 {
 			want = 0
 		}
-		if p.OffsetMilliseconds != int64(i+1)*100 || p.ReceivedFramesPerSecond < want-40 || p.ReceivedFramesPerSecond > want+40 || p.SentFramesPerSecond < full-40 || p.SentFramesPerSecond > full+40 || p.MinReceivedFramesPerSecond != nil {
-			t.Errorf("point %d: %+v", i, p)
+		sent, received := s.Points.SentFramesPerSecond[i], s.Points.ReceivedFramesPerSecond[i]
+		if s.EndMilliseconds(i) != int64(i+1)*100 || received < want-40 || received > want+40 || sent < full-40 || sent > full+40 {
+			t.Errorf("point %d ends at %d ms: %d sent, %d received", i, s.EndMilliseconds(i), sent, received)
 		}
 	}
 }
@@ -69,33 +74,35 @@ func TestSoakHasASeries(t *testing.T) {
 // A thousand intervals become 200 points of five each, and the dip stays in sight.
 func TestALongSeriesIsThinned(t *testing.T) {
 	s := seriesOf(t, sampled(10*time.Second, 10*time.Millisecond), nil)
-	if s == nil || s.Samples != 1000 || len(s.Points) != 200 || s.MinReceivedFramesPerSecond != 0 {
+	if s == nil || s.Samples != 1000 || s.Points.Len() != 200 || s.MinReceivedFramesPerSecond != 0 {
 		t.Fatalf("%+v", s)
 	}
-	for i, p := range s.Points {
+	for i := range s.Points.Len() {
 		// The device is reset at 0.3 s, after six points.
 		dip := i >= 6 && i < 14
-		if p.OffsetMilliseconds != int64(i+1)*50 || p.MinReceivedFramesPerSecond == nil || (*p.MinReceivedFramesPerSecond == 0) != dip || (p.ReceivedFramesPerSecond == 0) != dip {
-			t.Errorf("point %d: %+v", i, p)
+		lowest, received := s.Points.MinReceivedFramesPerSecond[i], s.Points.ReceivedFramesPerSecond[i]
+		if s.EndMilliseconds(i) != int64(i+1)*50 || (lowest == 0) != dip || (received == 0) != dip {
+			t.Errorf("point %d ends at %d ms: %d received, %d at least", i, s.EndMilliseconds(i), received, lowest)
 		}
 	}
 }
 
 func TestASeriesOfUnevenSamples(t *testing.T) {
-	s := sampler{samples: []traffic.Sample{
+	s := sampler{interval: time.Second, samples: []traffic.Sample{
 		{At: time.Second, Sent: 1000, Received: 900}, {At: time.Second, Sent: 1000, Received: 900}, // the second is none
 		{At: 3 * time.Second, Sent: 3000, Received: 2000}, {At: 4 * time.Second, Sent: 4000, Received: 2001},
 		{At: 4500 * time.Millisecond, Sent: 4500, Received: 2001},
 	}}
 	got := s.series(2)
-	if got.Samples != 4 || got.MinReceivedFramesPerSecond != 0 || got.MaxReceivedFramesPerSecond != 900 || got.AvgReceivedFramesPerSecond != 445 || len(got.Points) != 2 {
+	if got.Samples != 4 || got.MinReceivedFramesPerSecond != 0 || got.MaxReceivedFramesPerSecond != 900 || got.AvgReceivedFramesPerSecond != 445 || got.PointMilliseconds != 0 || got.DurationMilliseconds != 4500 {
 		t.Fatalf("%+v", got)
 	}
-	if p := got.Points[0]; p.OffsetMilliseconds != 3000 || p.SentFramesPerSecond != 1000 || p.ReceivedFramesPerSecond != 667 || *p.MinReceivedFramesPerSecond != 550 {
-		t.Errorf("%+v", p)
+	want := v1alpha1.RatePoints{
+		EndMilliseconds: []int64{3000, 4500}, SentFramesPerSecond: []int64{1000, 1000},
+		ReceivedFramesPerSecond: []int64{667, 1}, MinReceivedFramesPerSecond: []int64{550, 0},
 	}
-	if p := got.Points[1]; p.OffsetMilliseconds != 4500 || p.SentFramesPerSecond != 1000 || p.ReceivedFramesPerSecond != 1 || *p.MinReceivedFramesPerSecond != 0 {
-		t.Errorf("%+v", p)
+	if !reflect.DeepEqual(got.Points, want) {
+		t.Errorf("%+v, want %+v", got.Points, want)
 	}
 	if s := (&sampler{}).series(2); s != nil {
 		t.Errorf("%+v of nothing", s)
@@ -112,7 +119,7 @@ func TestASeriesOfARepeatedTrial(t *testing.T) {
 		}
 		return nil
 	})
-	if !failed || s == nil || s.Samples != 10 || s.Points[0].OffsetMilliseconds != 100 || s.Points[9].OffsetMilliseconds != 1000 {
+	if !failed || s == nil || s.Samples != 10 || s.EndMilliseconds(0) != 100 || s.EndMilliseconds(9) != 1000 {
 		t.Errorf("%+v", s)
 	}
 }

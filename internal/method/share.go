@@ -34,12 +34,12 @@ func receivedRate(t *Trial) int64 { return t.perSecond(int64(t.Received)) }
 
 // lossColumn is the loss ratio of a row.
 var lossColumn = Column{Heading: "loss", Name: "%", Unit: PPM, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
-	return pointed(row.LossPPM)
+	return pointed(row.Frames.OrZero().LossPPM)
 }}
 
 // receivedColumn is the receive rate of a row.
 var receivedColumn = Column{Heading: "received", Name: "frames/s", Value: func(row *v1alpha1.ResultRow) (int64, bool) {
-	return pointed(row.ReceivedFramesPerSecond)
+	return pointed(row.Frames.OrZero().ReceivedFramesPerSecond)
 }}
 
 // number makes columns of what one method measures: numbers of a summary, which rows

@@ -111,22 +111,22 @@ type Step struct {
 }
 
 // Name names the step for a person: "throughput 64 B", "latency 64 B at 50%".
-func (s Step) Name() string {
-	name := s.TestName() + " " + v1alpha1.SizeName(int32(s.FrameSize), s.Mix)
-	if s.LossRatioPPM > 0 {
-		return fmt.Sprintf("%s with up to %s loss", name, v1alpha1.FormatPPM(s.LossRatioPPM))
+func (s Step) Name() string { return s.ID().Name() }
+
+// ID is the identity of the row that the step makes.
+func (s Step) ID() v1alpha1.RowID {
+	id := v1alpha1.RowID{
+		Test: s.Test.Name, Variant: s.Variant, Method: s.Method,
+		FrameMix: s.Mix, Load: s.Load, LossRatioPPM: s.LossRatioPPM,
 	}
-	if s.Load == "" {
-		return name
+	if s.Mix == "" { // A mix has no one size.
+		id.FrameSize = int32(s.FrameSize)
 	}
-	return fmt.Sprintf("%s at %s", name, s.Load)
+	return id
 }
 
 // Makes reports whether a row is the one that the step makes.
-func (s Step) Makes(row v1alpha1.ResultRow) bool {
-	sameSize := row.FrameMix == s.Mix && (s.Mix != "" || int(row.FrameSize) == s.FrameSize)
-	return row.Test == s.Test.Name && row.Variant == s.Variant && sameSize && row.Load == s.Load && row.LossRatioPPM == s.LossRatioPPM
-}
+func (s Step) Makes(row v1alpha1.ResultRow) bool { return row.RowID == s.ID() }
 
 // Trials is about how many trials the whole plan takes.
 func (p Plan) Trials() int {

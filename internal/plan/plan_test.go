@@ -98,7 +98,7 @@ func TestBuildMakesOneStepPerRow(t *testing.T) {
 	if got := p.Trials(); got != 2*p.Steps[0].Trials+4 {
 		t.Errorf("%d trials in all", got)
 	}
-	row := v1alpha1.ResultRow{Test: "latency", FrameSize: 64, Load: "throughput"}
+	row := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "latency", Method: v1alpha1.MethodLatency, FrameSize: 64, Load: "throughput"}}
 	if p.Steps[2].Makes(row) || !p.Steps[3].Makes(row) {
 		t.Error("a row was matched with the wrong step")
 	}

@@ -28,12 +28,7 @@ func perVariant(steps []Step, variants []v1alpha1.VariantName) []Step {
 
 // TestName names the step's test for a person, with the variant of the device
 // where there is one: "throughput", "throughput (fec-on)".
-func (s Step) TestName() string {
-	if s.Variant == "" {
-		return s.Test.Name
-	}
-	return fmt.Sprintf("%s (%s)", s.Test.Name, s.Variant)
-}
+func (s Step) TestName() string { return s.ID().TestName() }
 
 // validateVariants refuses variants that the bed's device does not have, and
 // those that the schema refuses, for objects that no API server has seen.

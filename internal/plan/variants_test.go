@@ -35,7 +35,7 @@ func TestBuildPlansEveryVariant(t *testing.T) {
 // A row of one variant is not what the step of another one makes.
 func TestAStepMakesTheRowOfItsVariant(t *testing.T) {
 	p := mustBuild(t, withVariants("plain", "acl"))
-	row := v1alpha1.ResultRow{Test: "throughput", Variant: "acl", FrameSize: 64}
+	row := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "throughput", Variant: "acl", Method: v1alpha1.MethodThroughput, FrameSize: 64}}
 	var makes []string
 	for _, s := range p.Steps {
 		if s.Makes(row) {

@@ -21,10 +21,11 @@ func latencyAgainstLoad(id, what string, rows []v1alpha1.ResultRow, latency func
 	several, doubtful := false, false
 	lowest, highest, load := int64(0), int64(0), int64(0)
 	for _, row := range rows {
-		if row.Latency == nil || row.LineRatePPM <= 0 {
+		frames := row.Frames.OrZero()
+		if row.Latency == nil || frames.LineRatePPM <= 0 {
 			continue
 		}
-		p := loadPoint{label: sizeLabel(&row), ppm: row.LineRatePPM, ns: latency(row.Latency), lost: row.Lost > 0}
+		p := loadPoint{label: sizeLabel(&row), ppm: frames.LineRatePPM, ns: latency(row.Latency), lost: frames.Lost > 0}
 		i, known := at[p.label]
 		if !known {
 			i = len(lines)

@@ -29,7 +29,7 @@ func largest(value, least float64, units ...unitOf) unitOf {
 // were not sampled.
 func ratesOverTime(id string, row v1alpha1.ResultRow) *chart {
 	s := row.Series
-	if s == nil || len(s.Points) == 0 {
+	if s == nil || s.Points.Len() == 0 || len(s.Points.SentFramesPerSecond) != s.Points.Len() {
 		return nil
 	}
 	c := &chart{ID: id, Title: "Rates over time, " + row.SizeName(), Width: chartWidth, Height: 340,
@@ -37,12 +37,10 @@ func ratesOverTime(id string, row v1alpha1.ResultRow) *chart {
 	if row.Load != "" {
 		c.Title += " at " + string(row.Load)
 	}
-	end, highest := float64(s.Points[len(s.Points)-1].OffsetMilliseconds), int64(1)
-	joined := false
-	for _, p := range s.Points {
-		highest = max(highest, p.SentFramesPerSecond, p.ReceivedFramesPerSecond)
-		joined = joined || p.MinReceivedFramesPerSecond != nil
-	}
+	p := &s.Points
+	end := float64(s.DurationMilliseconds)
+	highest := max(1, slices.Max(p.SentFramesPerSecond), slices.Max(p.ReceivedFramesPerSecond))
+	joined := len(p.MinReceivedFramesPerSecond) > 0
 	time := largest(end, 3, unitOf{"h", 3_600_000}, unitOf{"min", 60_000}, unitOf{"s", 1000}, unitOf{"ms", 1})
 	rate := largest(float64(highest), 1, unitOf{"million frames/s", 1_000_000}, unitOf{"thousand frames/s", 1000}, unitOf{"frames/s", 1})
 	c.XTitle, c.YTitle = "time, "+time.name, rate.name
@@ -50,28 +48,18 @@ func ratesOverTime(id string, row v1alpha1.ResultRow) *chart {
 	y := scaleFor(0, float64(highest)/rate.size, c.Bottom, c.Top)
 	c.axes(&x, &y)
 	type line struct {
-		label string
-		value func(v1alpha1.RatePoint) int64
+		label  string
+		values []int64
 	}
-	lines := []line{
-		{"sent", func(p v1alpha1.RatePoint) int64 { return p.SentFramesPerSecond }},
-		{"received", func(p v1alpha1.RatePoint) int64 { return p.ReceivedFramesPerSecond }},
-	}
+	lines := []line{{"sent", p.SentFramesPerSecond}, {"received", p.ReceivedFramesPerSecond}}
 	if joined {
-		lines = append(lines, line{"lowest", func(p v1alpha1.RatePoint) int64 {
-			if p.MinReceivedFramesPerSecond == nil {
-				return p.ReceivedFramesPerSecond
-			}
-			return *p.MinReceivedFramesPerSecond
-		}})
+		lines = append(lines, line{"lowest", p.MinReceivedFramesPerSecond})
 	}
 	for i, l := range lines {
 		// What lies over the others is drawn last, and leaves gaps to look through.
 		line := chartSeries{Color: seriesColor(i, len(lines)), Dash: dashes[i], Label: l.label}
-		values := make([]int64, len(s.Points))
-		for j, p := range s.Points {
-			values[j] = l.value(p)
-			line.endX, line.endY = x.at(float64(p.OffsetMilliseconds)/time.size), y.at(float64(values[j])/rate.size)
+		for j, value := range l.values {
+			line.endX, line.endY = x.at(float64(s.EndMilliseconds(j))/time.size), y.at(float64(value)/rate.size)
 			step := "L"
 			if j == 0 {
 				step = "M"
@@ -79,7 +67,7 @@ func ratesOverTime(id string, row v1alpha1.ResultRow) *chart {
 			line.Path += step + coordinate(line.endX) + " " + coordinate(line.endY)
 		}
 		c.Series = append(c.Series, line)
-		c.Description += fmt.Sprintf("%s: %s to %s frames/s, %s at the end. ", l.label, group(slices.Min(values)), group(slices.Max(values)), group(values[len(values)-1]))
+		c.Description += fmt.Sprintf("%s: %s to %s frames/s, %s at the end. ", l.label, group(slices.Min(l.values)), group(slices.Max(l.values)), group(l.values[len(l.values)-1]))
 	}
 	c.label()
 	if joined {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/compare"
 )
 
@@ -157,7 +156,7 @@ func (c *Comparison) notes(lines comparedLines) []note {
 	var notes []note
 	count := map[string]int{}
 	add := func(l compare.Line, text string) {
-		label := rowName(v1alpha1.SizeName(l.FrameSize, l.FrameMix), l.Load)
+		label := rowName(l.RowID)
 		count[text]++
 		for i := range notes {
 			if notes[i].text == text {

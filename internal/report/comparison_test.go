@@ -14,10 +14,10 @@ import (
 func comparisons(t *testing.T) map[string]*Comparison {
 	t.Helper()
 	slower := curves()
-	slower.Rows[0].LineRatePPM -= 100_000
-	slower.Rows[0].FramesPerSecond = slower.Rows[0].FramesPerSecond * 596875 / 696875
+	slower.Rows[0].Frames.LineRatePPM -= 100_000
+	slower.Rows[0].Frames.FramesPerSecond = slower.Rows[0].Frames.FramesPerSecond * 596875 / 696875
 	// Closer than the resolution of the search.
-	slower.Rows[1].FramesPerSecond -= 1000
+	slower.Rows[1].Frames.FramesPerSecond -= 1000
 	for i := range slower.Rows {
 		l := *slower.Rows[i].Latency
 		l.AvgNs += 319

@@ -63,7 +63,8 @@ type csvColumn struct {
 }
 
 // csvColumns are the fields of a row, with those of structures in it under the
-// structure's name. Lists of structures have no column.
+// structure's name. The counters of frames, which most rows have, stand without one.
+// Lists of structures and of numbers have no column.
 func csvColumns(t reflect.Type, prefix string) []csvColumn {
 	var columns []csvColumn
 	for i := range t.NumField() {
@@ -71,6 +72,8 @@ func csvColumns(t reflect.Type, prefix string) []csvColumn {
 		jsonName, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		name := prefix + snake(jsonName)
 		switch ft := pointed(f.Type); {
+		case f.Anonymous || ft == reflect.TypeFor[v1alpha1.FrameSection]():
+			columns = append(columns, csvColumns(ft, prefix)...)
 		case ft.Kind() == reflect.Struct:
 			columns = append(columns, csvColumns(ft, name+"_")...)
 		case scalar(ft) || listOfTexts(ft):

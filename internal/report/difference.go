@@ -94,10 +94,7 @@ func delta(n *int64, write func(int64) string) string {
 func (t differenceTable) notes() []note {
 	var notes []note
 	for _, d := range t {
-		label := rowName(v1alpha1.SizeName(d.FrameSize, d.FrameMix), d.Load)
-		if d.LossRatioPPM > 0 {
-			label += " " + goalOf(d.LossRatioPPM)
-		}
+		label := rowName(d.RowID)
 		for _, text := range d.Notes {
 			if i := slices.IndexFunc(notes, func(n note) bool { return n.text == text }); i >= 0 {
 				notes[i].rows += ", " + label
@@ -141,7 +138,7 @@ func (d *Document) differenceSections() []section {
 // deltasOf are the differences of a row; nil for rows of the first variant.
 func (d *Document) deltasOf(row *v1alpha1.ResultRow) *compare.Difference {
 	for i, x := range d.Differences {
-		if x.Variant == row.Variant && x.Test == row.Test && x.FrameSize == row.FrameSize && x.FrameMix == row.FrameMix && x.Load == row.Load && x.LossRatioPPM == row.LossRatioPPM {
+		if x.RowID == row.RowID {
 			return &d.Differences[i]
 		}
 	}

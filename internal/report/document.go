@@ -14,11 +14,11 @@ import (
 
 // Schema names the schema of a Document. Fields are added under this name, but
 // none is removed, renamed or given another meaning.
-const Schema = "nodrop.dev/result/v1alpha1"
+const Schema = "nodrop.dev/result/v1alpha2"
 
 // Document is the result of one benchmark.
 type Document struct {
-	// schema is nodrop.dev/result/v1alpha1.
+	// schema is nodrop.dev/result/v1alpha2.
 	Schema string `json:"schema"`
 	// benchmark says which benchmark this is the result of.
 	Benchmark Identity `json:"benchmark"`

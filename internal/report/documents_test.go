@@ -16,15 +16,15 @@ func curves() *Document {
 		Loads: []v1alpha1.Load{"10%", "50%", "90%", "throughput"}, TrialDuration: seconds(60)}})
 	for _, throughput := range d.Rows[:3] {
 		for i, load := range []v1alpha1.Load{"10%", "50%", "90%", "throughput"} {
-			row := throughput
+			row := *throughput.DeepCopy()
 			row.Test, row.Method, row.Load, row.Trials = "latency", v1alpha1.MethodLatency, load, 1
-			row.LineRatePPM = []int64{100_000, 500_000, 900_000, throughput.LineRatePPM}[i]
+			row.Frames.LineRatePPM = []int64{100_000, 500_000, 900_000, throughput.Frames.LineRatePPM}[i]
 			l := *throughput.Latency
-			l.AvgNs, l.MaxNs = l.MinNs+(l.AvgNs-l.MinNs)*row.LineRatePPM/throughput.LineRatePPM, l.MinNs+(l.MaxNs-l.MinNs)*row.LineRatePPM/throughput.LineRatePPM
+			l.AvgNs, l.MaxNs = l.MinNs+(l.AvgNs-l.MinNs)*row.Frames.LineRatePPM/throughput.Frames.LineRatePPM, l.MinNs+(l.MaxNs-l.MinNs)*row.Frames.LineRatePPM/throughput.Frames.LineRatePPM
 			row.Latency = &l
-			if row.LineRatePPM > throughput.LineRatePPM {
-				row.Lost = row.Sent / 7
-				row.Received = row.Sent - row.Lost
+			if row.Frames.LineRatePPM > throughput.Frames.LineRatePPM {
+				row.Frames.Lost = row.Frames.Sent / 7
+				row.Frames.Received = row.Frames.Sent - row.Frames.Lost
 				l.AvgNs, l.MaxNs = throughput.Latency.MaxNs, throughput.Latency.MaxNs
 			}
 			d.Rows = append(d.Rows, row)
@@ -54,13 +54,14 @@ func variants() *Document {
 	d.Rows = nil
 	for i, variant := range d.Spec.Variants {
 		for n, row := range rows {
+			row = *row.DeepCopy()
 			row.Variant = variant
 			if l := *row.Latency; i > 0 {
 				l.AvgNs, l.MaxNs, l.JitterMaxNs = l.AvgNs+19, l.MaxNs-90, new(*l.JitterMaxNs-5)
 				row.Latency = &l
 			}
 			if i > 0 && n == 0 {
-				row.FramesPerSecond, row.LineRatePPM = row.FramesPerSecond/10*9, row.LineRatePPM/10*9
+				row.Frames.FramesPerSecond, row.Frames.LineRatePPM = row.Frames.FramesPerSecond/10*9, row.Frames.LineRatePPM/10*9
 			}
 			if i == 0 || n != len(rows)-1 {
 				d.Rows = append(d.Rows, row)

@@ -12,7 +12,7 @@ import (
 // note, and what is lost during a reset is not said twice.
 func TestGroupsAndResets(t *testing.T) {
 	row := func(m v1alpha1.Method) v1alpha1.ResultRow {
-		return v1alpha1.ResultRow{Test: strings.ToLower(string(m)), Method: m, FrameSize: 64, Load: "10%", LineRatePPM: 100_000, FramesPerSecond: 1, Sent: 10, Received: 10, Validity: v1alpha1.ValidityValid}
+		return v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: strings.ToLower(string(m)), Method: m, FrameSize: 64, Load: "10%"}, Frames: &v1alpha1.FrameSection{LineRatePPM: 100_000, FramesPerSecond: 1, Sent: 10, Received: 10}, Validity: v1alpha1.ValidityValid}
 	}
 	join, capacity, reset := row(v1alpha1.MethodGroupJoinDelay), row(v1alpha1.MethodGroupCapacity), row(v1alpha1.MethodReset)
 	join.GroupDelay = &v1alpha1.GroupDelaySummary{Groups: 1, Receivers: 18, MinNs: 1_500, AvgNs: 2_000, MaxNs: 2_500, ResolutionNs: 672}
@@ -20,7 +20,7 @@ func TestGroupsAndResets(t *testing.T) {
 		join.GroupDelay.Ports = append(join.GroupDelay.Ports, v1alpha1.PortDelay{Port: "px", AvgNs: 2_000})
 	}
 	capacity.GroupCapacity = &v1alpha1.GroupCapacitySummary{Groups: 1000, FailedGroups: 1001, Receivers: 3}
-	reset.Lost, reset.Reset = 5, &v1alpha1.ResetSummary{MinNs: 42_000_000_000, AvgNs: 42_000_500_000, MaxNs: 42_001_000_000, AvgLost: 1234}
+	reset.Frames.Lost, reset.Reset = 5, &v1alpha1.ResetSummary{MinNs: 42_000_000_000, AvgNs: 42_000_500_000, MaxNs: 42_001_000_000, AvgLost: 1234}
 	d := &Document{Rows: []v1alpha1.ResultRow{join, capacity, reset}}
 	text := d.Text()
 	for _, want := range []string{
@@ -48,14 +48,15 @@ func TestGroupsAndResets(t *testing.T) {
 // the receivers should have got.
 func TestGroupsOfARow(t *testing.T) {
 	row := v1alpha1.ResultRow{
-		Method: v1alpha1.MethodThroughput, Sent: 100, Received: 390, Lost: 10, Duplicate: new(int64), Reordered: new(int64),
+		RowID:     v1alpha1.RowID{Method: v1alpha1.MethodThroughput},
+		Frames:    &v1alpha1.FrameSection{Sent: 100, Received: 390, Lost: 10, Duplicate: new(int64), Reordered: new(int64)},
 		Multicast: &v1alpha1.MulticastSummary{Groups: 2, Receivers: 4, MinFramesPerSecond: 1900, MaxFramesPerSecond: 2000},
 	}
 	want := []string{"each of 2 groups received 1,900 to 2,000 frames/s at its 4 receivers together", "lost 10 of 400 frames (2.5%)"}
 	if got := rowNotes(row); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	row.Lost, row.Multicast.Receivers, row.Multicast.MinFramesPerSecond = 0, 1, 2000
+	row.Frames.Lost, row.Multicast.Receivers, row.Multicast.MinFramesPerSecond = 0, 1, 2000
 	if got := rowNotes(row); !slices.Equal(got, []string{"each of 2 groups received 2,000 frames/s"}) {
 		t.Errorf("%q", got)
 	}

@@ -236,8 +236,8 @@ func (d *Document) facts() []fact {
 			doubt = fmt.Sprintf(", %d of %d rows in doubt", count, len(throughput))
 		}
 		facts = append(facts,
-			fact{"Throughput without loss", between(throughput, unit.bits, 3, func(r v1alpha1.ResultRow) int64 { return r.BitsPerSecond }), unit.name + doubt},
-			fact{"Share of line rate", between(throughput, 10_000, 4, func(r v1alpha1.ResultRow) int64 { return r.LineRatePPM }), "%" + doubt})
+			fact{"Throughput without loss", between(throughput, unit.bits, 3, func(r v1alpha1.ResultRow) int64 { return r.Frames.OrZero().BitsPerSecond }), unit.name + doubt},
+			fact{"Share of line rate", between(throughput, 10_000, 4, func(r v1alpha1.ResultRow) int64 { return r.Frames.OrZero().LineRatePPM }), "%" + doubt})
 		if !slices.ContainsFunc(throughput, func(r v1alpha1.ResultRow) bool { return r.Latency == nil }) {
 			facts = append(facts, fact{"Average latency at that load", between(throughput, 1000, 3, func(r v1alpha1.ResultRow) int64 { return r.Latency.AvgNs }), "µs" + doubt})
 		}

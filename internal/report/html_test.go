@@ -188,7 +188,7 @@ func TestLatencyChart(t *testing.T) {
 
 // A bar of a partial drop rate says what it is: throughput is zero loss.
 func TestPartialDropRatesAreNamedInCharts(t *testing.T) {
-	row := v1alpha1.ResultRow{Test: "rates", Method: v1alpha1.MethodThroughput, FrameSize: 64, LineRatePPM: 500_000, Latency: &v1alpha1.LatencySummary{MinNs: 1000, AvgNs: 2000, MaxNs: 3000}}
+	row := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "rates", Method: v1alpha1.MethodThroughput, FrameSize: 64}, Frames: &v1alpha1.FrameSection{LineRatePPM: 500_000}, Latency: &v1alpha1.LatencySummary{MinNs: 1000, AvgNs: 2000, MaxNs: 3000}}
 	partial := row
 	partial.LossRatioPPM = 5000
 	unit := unitFor(1)

@@ -55,7 +55,7 @@ func jitterOf(what string, rows []v1alpha1.ResultRow, loads []v1alpha1.Load, jit
 		}
 		i := 1 + slices.Index(loads, row.Load)
 		switch {
-		case row.Lost > 0:
+		case row.Frames.OrZero().Lost > 0:
 			cells[i] = "NA"
 			t.caption = "NA: frames were lost at this load."
 		case row.Latency != nil:

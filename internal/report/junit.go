@@ -120,7 +120,7 @@ func (d *Document) classname(test string) string {
 }
 
 func (d *Document) rowCase(test string, row v1alpha1.ResultRow) junitCase {
-	c := junitCase{Name: caseName(row.Variant, row.SizeName(), row.Load), Classname: d.classname(test)}
+	c := junitCase{Name: caseName(row.RowID), Classname: d.classname(test)}
 	lines := append([]string{RowLine(row)}, rowNotes(row)...)
 	c.Out = strings.Join(lines, "\n")
 	switch {
@@ -128,7 +128,7 @@ func (d *Document) rowCase(test string, row v1alpha1.ResultRow) junitCase {
 		c.Failure = &junitReason{"NothingForwarded", "the device forwarded nothing" + after(": ", row.Message)}
 	case unmeasured(&row):
 		c.Skipped = &junitReason{"NotMeasured", row.Message}
-	case row.Sent == 0:
+	case row.Frames != nil && row.Frames.Sent == 0:
 		c.Skipped = &junitReason{"NotMeasured", "nothing was sent" + after(": ", row.Message)}
 	case !result.Trusted(row.Validity):
 		c.Skipped = &junitReason{string(row.Validity), strings.Join(row.ValidityReasons, "; ")}
@@ -137,7 +137,10 @@ func (d *Document) rowCase(test string, row v1alpha1.ResultRow) junitCase {
 }
 
 // nothingForwarded is what makes a benchmark end with Failed.
-func nothingForwarded(row v1alpha1.ResultRow) bool { return row.Sent > 0 && row.Received == 0 }
+func nothingForwarded(row v1alpha1.ResultRow) bool {
+	frames := row.Frames.OrZero()
+	return frames.Sent > 0 && frames.Received == 0
+}
 
 func after(separator, text string) string {
 	if text == "" {
@@ -146,12 +149,17 @@ func after(separator, text string) string {
 	return separator + text
 }
 
-func rowName(size string, load v1alpha1.Load) string { return size + after(" at ", string(load)) }
+// rowName is a row's name in its test and variant: "64 B at 50%", "64 B PDR 0.5%".
+func rowName(id v1alpha1.RowID) string {
+	name := id.SizeName()
+	if id.LossRatioPPM > 0 {
+		name += " " + goalOf(id.LossRatioPPM)
+	}
+	return strings.TrimPrefix(name+after(" at ", string(id.Load)), " ")
+}
 
 // caseName is a row's name in its test: "64 B at 50%", "fec-on: 64 B at 50%".
-func caseName(variant v1alpha1.VariantName, size string, load v1alpha1.Load) string {
-	return joinNonEmpty(string(variant), rowName(size, load))
-}
+func caseName(id v1alpha1.RowID) string { return joinNonEmpty(string(id.Variant), rowName(id)) }
 
 // suiteRows are the rows of a test; spec is nil for a test that the
 // specification does not name.
@@ -186,25 +194,25 @@ func (d *Document) missing(test suiteRows) []string {
 	if test.spec == nil {
 		return nil
 	}
-	there := map[string]bool{}
+	there := map[v1alpha1.RowID]bool{}
 	for _, row := range test.rows {
-		there[caseName(row.Variant, row.SizeName(), row.Load)] = true
+		there[row.RowID] = true
 	}
-	loads := []v1alpha1.Load{""}
-	switch {
-	case test.spec.Latency != nil:
-		loads = test.spec.Latency.Loads
-	case test.spec.Throughput == nil && len(test.rows) > 0:
-		// The rows of the other methods are theirs to name.
-		return nil
+	asked := askedOf(test.spec)
+	if asked == nil && len(test.rows) > 0 {
+		return nil // The rows of the other methods are theirs to name.
+	}
+	if asked == nil {
+		asked = []v1alpha1.RowID{{Test: test.name}}
 	}
 	var names []string
 	if d.Profile != nil {
 		for _, variant := range d.Spec.VariantsInOrder() {
-			for _, size := range sizeNames(d.Profile) {
-				for _, load := range loads {
-					if name := caseName(variant, size, load); !there[name] {
-						names = append(names, name)
+			for _, size := range sizes(d.Profile) {
+				for _, id := range asked {
+					id.Variant, id.FrameSize, id.FrameMix = variant, size.FrameSize, size.FrameMix
+					if !there[id] {
+						names = append(names, caseName(id))
 					}
 				}
 			}
@@ -214,6 +222,27 @@ func (d *Document) missing(test suiteRows) []string {
 		names = []string{"all rows"}
 	}
 	return names
+}
+
+// askedOf are the rows that a throughput or latency test has for every frame size;
+// nil for other tests.
+func askedOf(test *v1alpha1.Test) []v1alpha1.RowID {
+	var ids []v1alpha1.RowID
+	switch {
+	case test.Throughput != nil:
+		ids = append(ids, v1alpha1.RowID{Test: test.Name, Method: v1alpha1.MethodThroughput})
+		for _, text := range test.Throughput.LossRatios {
+			// A text that is no percentage is not of a cluster, and has no row.
+			if ratio, err := text.PPM(); err == nil && ratio > 0 {
+				ids = append(ids, v1alpha1.RowID{Test: test.Name, Method: v1alpha1.MethodPartialDropRate, LossRatioPPM: ratio})
+			}
+		}
+	case test.Latency != nil:
+		for _, load := range test.Latency.Loads {
+			ids = append(ids, v1alpha1.RowID{Test: test.Name, Method: v1alpha1.MethodLatency, Load: load})
+		}
+	}
+	return ids
 }
 
 func (d *Document) whyMissing() string {

@@ -133,7 +133,7 @@ func counted(t *testing.T, d *Document) (cases map[string]string, suites junitSu
 func TestJUnitCases(t *testing.T) {
 	d := router()
 	// The device forwarded nothing at 1518 B.
-	d.Rows[1].Sent = 1000
+	d.Rows[1].Frames.Sent = 1000
 	cases, suites := counted(t, d)
 	for name, want := range map[string]string{
 		"throughput 86 B":            "passed",
@@ -179,7 +179,7 @@ func TestJUnitOfABenchmarkThatDidNotEnd(t *testing.T) {
 		t.Errorf("a row without frames: %q", how)
 	}
 	none := router()
-	none.Rows = []v1alpha1.ResultRow{{Test: "bursts", Method: v1alpha1.MethodBackToBack, FrameSize: 1518, Message: "not measured: line rate", Validity: v1alpha1.ValidityValid}}
+	none.Rows = []v1alpha1.ResultRow{{RowID: v1alpha1.RowID{Test: "bursts", Method: v1alpha1.MethodBackToBack, FrameSize: 1518}, Frames: &v1alpha1.FrameSection{}, Message: "not measured: line rate", Validity: v1alpha1.ValidityValid}}
 	cases, _ = counted(t, none)
 	if how := cases["bursts 1518 B"]; how != "skipped: not measured: line rate" {
 		t.Errorf("a row with nothing to measure: %q", how)

@@ -13,18 +13,18 @@ func TestOwnColumnsOfMethods(t *testing.T) {
 	loss, received, corrected := int64(550_000), int64(26_785_714), int64(67_450)
 	row := func(test string, m v1alpha1.Method) v1alpha1.ResultRow {
 		return v1alpha1.ResultRow{
-			Test: test, Method: m, FrameSize: 64, LineRatePPM: v1alpha1.PPM, FramesPerSecond: 59_523_810, BitsPerSecond: 59_523_810 * 512,
-			Sent: 100, Received: 45, Lost: 55, Duplicate: new(int64), Reordered: new(int64), Validity: v1alpha1.ValidityValid,
+			RowID:  v1alpha1.RowID{Test: test, Method: m, FrameSize: 64},
+			Frames: &v1alpha1.FrameSection{LineRatePPM: v1alpha1.PPM, FramesPerSecond: 59_523_810, BitsPerSecond: 59_523_810 * 512, Sent: 100, Received: 45, Lost: 55, Duplicate: new(int64), Reordered: new(int64)}, Validity: v1alpha1.ValidityValid,
 		}
 	}
 	frameLoss := row("loss", v1alpha1.MethodFrameLoss)
-	frameLoss.Load, frameLoss.LossPPM, frameLoss.ReceivedFramesPerSecond = "100%", &loss, &received
+	frameLoss.Load, frameLoss.Frames.LossPPM, frameLoss.Frames.ReceivedFramesPerSecond = "100%", &loss, &received
 	bursts := row("bursts", v1alpha1.MethodBackToBack)
-	bursts.Lost = 0
+	bursts.Frames.Lost = 0
 	bursts.BackToBack = &v1alpha1.BackToBackSummary{Repetitions: 50, AvgFrames: 3999, MinFrames: 3989, MaxFrames: 4022, StddevFrames: 9, BufferNs: 268_725, CorrectedBufferNs: &corrected}
-	none := v1alpha1.ResultRow{Test: "bursts", Method: v1alpha1.MethodBackToBack, FrameSize: 1518, Message: "not measured: line rate", Validity: v1alpha1.ValidityValid}
+	none := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "bursts", Method: v1alpha1.MethodBackToBack, FrameSize: 1518}, Frames: &v1alpha1.FrameSection{}, Message: "not measured: line rate", Validity: v1alpha1.ValidityValid}
 	order := row("order", v1alpha1.MethodOrdering)
-	order.Load, order.Reordered, order.OutOfSequence = "50%", new(int64(51)), new(int64(153))
+	order.Load, order.Frames.Reordered, order.Frames.OutOfSequence = "50%", new(int64(51)), new(int64(153))
 	order.Ordering = &v1alpha1.OrderingSummary{ReorderedPPM: 5100, OutOfSequencePPM: 15_300, OnsetPPM: 432_812}
 	d := &Document{Rows: []v1alpha1.ResultRow{frameLoss, bursts, none, order}}
 	d.Spec.Tests = []v1alpha1.Test{{Name: "loss", FrameLoss: &v1alpha1.FrameLossTest{MaxLoad: "100%", Step: "10%"}}}
@@ -61,7 +61,7 @@ func TestOwnColumnsOfMethods(t *testing.T) {
 // neither.
 func TestYesNoColumns(t *testing.T) {
 	yes, no := true, false
-	row := v1alpha1.ResultRow{Test: "congestion", Method: v1alpha1.MethodCongestionControl, FrameSize: 64, OfferedFramesPerSecond: 19, Validity: v1alpha1.ValidityValid}
+	row := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "congestion", Method: v1alpha1.MethodCongestionControl, FrameSize: 64}, Frames: &v1alpha1.FrameSection{OfferedFramesPerSecond: 19}, Validity: v1alpha1.ValidityValid}
 	row.CongestionControl = &v1alpha1.CongestionControlSummary{BackPressure: &yes, HeadOfLineBlocking: &no, CongestedLossPPM: 333_333}
 	open := row
 	open.CongestionControl = &v1alpha1.CongestionControlSummary{}

@@ -20,18 +20,19 @@ func mixes() *Document {
 		{Name: "genome-of-a-core", Genome: "aaafgz", MTU: 9000},
 	}
 	name := func(row v1alpha1.ResultRow, mix string, fps, bits int64) v1alpha1.ResultRow {
-		row.FrameSize, row.FrameMix, row.FramesPerSecond, row.BitsPerSecond = 0, mix, fps, bits
+		row.Frames = row.Frames.DeepCopy()
+		row.FrameSize, row.FrameMix, row.Frames.FramesPerSecond, row.Frames.BitsPerSecond = 0, mix, fps, bits
 		return row
 	}
 	var rows []v1alpha1.ResultRow
 	for _, row := range d.Rows {
-		row.Lost, row.Received = row.Lost/1_000_000_000, row.Sent-row.Lost/1_000_000_000
+		row.Frames.Lost, row.Frames.Received = row.Frames.Lost/1_000_000_000, row.Frames.Sent-row.Frames.Lost/1_000_000_000
 		// What the others have at 1518 bytes is that of the mixes here.
 		if row.FrameSize != 1518 {
 			rows = append(rows, row)
 			continue
 		}
-		row.Reordered = new(int64(17))
+		row.Frames.Reordered = new(int64(17))
 		rows = append(rows, name(row, "imix-simple", 8_559_442_550, 24_228_928_766_800),
 			name(row, "genome-of-a-core", 1_644_000_000, 26_000_000_000_000))
 	}
@@ -58,7 +59,7 @@ func TestMixesAreNamed(t *testing.T) {
 		FormatHTML:     {">imix-simple</th>", ">imix-simple</text>", ">genome-of-a-core</text>", "genome-of-a-core: 99.9940% of line rate"},
 		FormatCSV:      {",Throughput,0,imix-simple,"},
 		FormatJUnit:    {`name="mix imix-simple"`, `name="mix imix-simple at 50%"`, `<testcase name="mix genome-of-a-core at throughput" classname="team-routing.mixes.latency" time="0.000">` + "\n      <skipped type=\"NotMeasured\""},
-		FormatJSON:     {"\"frameSize\": 0,\n      \"frameMix\": \"imix-simple\""},
+		FormatJSON:     {"\"method\": \"Throughput\",\n      \"frameMix\": \"imix-simple\""},
 	}
 	for format, wants := range texts {
 		var b strings.Builder
@@ -94,7 +95,10 @@ func TestMixesHaveLinesAndCurvesOfTheirOwn(t *testing.T) {
 		}
 	}
 	row := rows[len(rows)-1]
-	row.Series = &v1alpha1.RateSeries{Points: []v1alpha1.RatePoint{{OffsetMilliseconds: 1000, SentFramesPerSecond: 10, ReceivedFramesPerSecond: 10}}}
+	row.Series = &v1alpha1.RateSeries{
+		DurationMilliseconds: 1000, PointMilliseconds: 1000,
+		Points: v1alpha1.RatePoints{SentFramesPerSecond: []int64{10}, ReceivedFramesPerSecond: []int64{10}},
+	}
 	if c := ratesOverTime("rates", row); !strings.HasPrefix(c.Title, "Rates over time, mix genome-of-a-core at ") {
 		t.Errorf("%q", c.Title)
 	}

@@ -39,8 +39,10 @@ func TestOrderThatWasNotCounted(t *testing.T) {
 		notes   bool
 		members int
 	}{
-		"none":        {func(*v1alpha1.ResultRow) {}, []string{"0", "0", "0"}, false, 3},
-		"not counted": {func(r *v1alpha1.ResultRow) { r.Duplicate, r.Reordered, r.OutOfSequence = nil, nil, nil }, []string{"", "", ""}, true, 0},
+		"none": {func(*v1alpha1.ResultRow) {}, []string{"0", "0", "0"}, false, 3},
+		"not counted": {func(r *v1alpha1.ResultRow) {
+			r.Frames.Duplicate, r.Frames.Reordered, r.Frames.OutOfSequence = nil, nil, nil
+		}, []string{"", "", ""}, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := chassis()
@@ -56,13 +58,13 @@ func TestOrderThatWasNotCounted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var members map[string]any
+			var members struct{ Frames map[string]any }
 			if err := json.Unmarshal(text, &members); err != nil {
 				t.Fatal(err)
 			}
 			found := 0
 			for _, name := range []string{"duplicate", "reordered", "outOfSequence"} {
-				if _, ok := members[name]; ok {
+				if _, ok := members.Frames[name]; ok {
 					found++
 				}
 			}
@@ -73,18 +75,17 @@ func TestOrderThatWasNotCounted(t *testing.T) {
 	}
 }
 
-// Results that were kept from before counts could be absent have zeros, and leave out
-// outOfSequence where it is none.
-func TestOrderOfOlderResults(t *testing.T) {
+// A result that has no count of frames out of sequence, but all others, shows those.
+func TestOrderWithoutTheOlderCount(t *testing.T) {
 	const kept = `{"schema": "` + Schema + `", "rows": [
-		{"test": "order", "method": "Ordering", "frameSize": 64, "load": "50%", "lineRatePPM": 500000, "framesPerSecond": 1, "bitsPerSecond": 512,
-		 "sent": 100, "received": 100, "lost": 0, "duplicate": 0, "reordered": 0, "trials": 1, "ordering": {"reorderedPPM": 0, "outOfSequencePPM": 0, "onsetPPM": 0, "inOrderPPM": 500000}, "validity": "Valid"}]}`
+		{"test": "order", "method": "Ordering", "frameSize": 64, "load": "50%", "trials": 1,
+		 "frames": {"lineRatePPM": 500000, "framesPerSecond": 1, "bitsPerSecond": 512, "sent": 100, "received": 100, "lost": 0, "duplicate": 0, "reordered": 0}, "ordering": {"reorderedPPM": 0, "outOfSequencePPM": 0, "onsetPPM": 0, "inOrderPPM": 500000}, "validity": "Valid"}]}`
 	d, err := Read([]byte(kept))
 	if err != nil {
 		t.Fatal(err)
 	}
 	row := d.Rows[0]
-	if row.Duplicate == nil || *row.Duplicate != 0 || row.Reordered == nil || *row.Reordered != 0 || row.OutOfSequence != nil {
+	if row.Frames.Duplicate == nil || *row.Frames.Duplicate != 0 || row.Frames.Reordered == nil || *row.Frames.Reordered != 0 || row.Frames.OutOfSequence != nil {
 		t.Errorf("%+v", row)
 	}
 	text := d.Text()

@@ -27,9 +27,8 @@ func seconds(n int) metav1.Duration {
 func chassis() *Document {
 	row := func(size int32, fps, ppm, minNs, avgNs, maxNs, jitterAvg, jitterMax int64) v1alpha1.ResultRow {
 		return v1alpha1.ResultRow{
-			Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: size, LineRatePPM: ppm, Duplicate: new(int64), Reordered: new(int64), OutOfSequence: new(int64),
-			FramesPerSecond: fps, BitsPerSecond: fps * int64(size) * 8, OfferedFramesPerSecond: fps,
-			Sent: fps * 60, Received: fps * 60, Trials: 12, TrialMilliseconds: 60_000, ElapsedMilliseconds: 254_000,
+			RowID:  v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: size},
+			Frames: &v1alpha1.FrameSection{LineRatePPM: ppm, Duplicate: new(int64), Reordered: new(int64), OutOfSequence: new(int64), FramesPerSecond: fps, BitsPerSecond: fps * int64(size) * 8, OfferedFramesPerSecond: fps, Sent: fps * 60, Received: fps * 60, TrialMilliseconds: 60_000}, Trials: 12, ElapsedMilliseconds: 254_000,
 			Latency:  &v1alpha1.LatencySummary{MinNs: minNs, AvgNs: avgNs, MaxNs: maxNs, JitterAvgNs: &jitterAvg, JitterMaxNs: &jitterMax},
 			Validity: v1alpha1.ValidityValid,
 		}
@@ -84,19 +83,24 @@ func router() *Document {
 	d.Profile.Packet = v1alpha1.Packet{IPv6: &v1alpha1.IPPacket{HostsPerPort: 16}}
 	d.Spec.Tests = append(d.Spec.Tests, v1alpha1.Test{Name: "latency", Latency: &v1alpha1.LatencyTest{TrialDuration: seconds(90)}})
 	d.Rows = []v1alpha1.ResultRow{
-		{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 86, LineRatePPM: 12500, FramesPerSecond: 294811, BitsPerSecond: 294811 * 86 * 8, Duplicate: new(int64), Reordered: new(int64), OutOfSequence: new(int64),
-			Sent: 17688660, Received: 17688660, Trials: 9, ElapsedMilliseconds: 61_234,
+		{RowID: v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 86},
+			Frames: &v1alpha1.FrameSection{LineRatePPM: 12500, FramesPerSecond: 294811, BitsPerSecond: 294811 * 86 * 8, Duplicate: new(int64), Reordered: new(int64), OutOfSequence: new(int64), Sent: 17688660, Received: 17688660},
+			Trials: 9, ElapsedMilliseconds: 61_234,
 			Latency:  &v1alpha1.LatencySummary{MinNs: 9_840, AvgNs: 43_210, MaxNs: 1_234_567_891, JitterAvgNs: new(int64(4_001)), JitterMaxNs: new(int64(1_234_000_000))},
 			Validity: v1alpha1.ValidityVirtual, ValidityReasons: virtual},
-		{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 1518, Trials: 10, ElapsedMilliseconds: 3_000,
+		{RowID: v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 1518},
+			Frames: &v1alpha1.FrameSection{},
+			Trials: 10, ElapsedMilliseconds: 3_000,
 			Validity: v1alpha1.ValidityVirtual, ValidityReasons: virtual,
 			Message: "no test frame came back on p2 in 5 s; ARP for 198.18.2.1 was not answered on p2: check the device's address, and that the link is up"},
-		{Test: "latency", Method: v1alpha1.MethodLatency, FrameSize: 86, Load: "50%", LineRatePPM: 500_000, FramesPerSecond: 1488095, BitsPerSecond: 1488095 * 86 * 8,
-			Sent: 88800000, Received: 88799999, Lost: 1, Duplicate: new(int64(3)), Reordered: new(int64(120)), OutOfSequence: new(int64), Trials: 1,
+		{RowID: v1alpha1.RowID{Test: "latency", Method: v1alpha1.MethodLatency, FrameSize: 86, Load: "50%"},
+			Frames:   &v1alpha1.FrameSection{LineRatePPM: 500_000, FramesPerSecond: 1488095, BitsPerSecond: 1488095 * 86 * 8, Sent: 88800000, Received: 88799999, Lost: 1, Duplicate: new(int64(3)), Reordered: new(int64(120)), OutOfSequence: new(int64)},
+			Trials:   1,
 			Latency:  &v1alpha1.LatencySummary{MinNs: 9_840, AvgNs: 43_210, MaxNs: 134_567, JitterAvgNs: new(int64(4_001)), JitterMaxNs: new(int64(99_000))},
 			Validity: v1alpha1.ValidityGeneratorBound, ValidityReasons: bound},
-		{Test: "latency", Method: v1alpha1.MethodLatency, FrameSize: 86, Load: "throughput", LineRatePPM: 12500, FramesPerSecond: 294811, BitsPerSecond: 294811 * 86 * 8,
-			Sent: 26532990, Received: 26500000, Lost: 32990, Trials: 1,
+		{RowID: v1alpha1.RowID{Test: "latency", Method: v1alpha1.MethodLatency, FrameSize: 86, Load: "throughput"},
+			Frames:   &v1alpha1.FrameSection{LineRatePPM: 12500, FramesPerSecond: 294811, BitsPerSecond: 294811 * 86 * 8, Sent: 26532990, Received: 26500000, Lost: 32990},
+			Trials:   1,
 			Latency:  &v1alpha1.LatencySummary{MinNs: 9_840, AvgNs: 43_210, MaxNs: 134_567, TimedFrames: new(int64(59_927))},
 			Validity: v1alpha1.ValidityVirtual, ValidityReasons: virtual},
 	}
@@ -285,8 +289,8 @@ func TestRowLine(t *testing.T) {
 func TestPartialDropRatesAreNamed(t *testing.T) {
 	d := chassis()
 	d.Spec.Tests[0].Throughput.Search = v1alpha1.SearchMLRsearch
-	pdr := d.Rows[0]
-	pdr.Method, pdr.LossRatioPPM, pdr.Lost = v1alpha1.MethodPartialDropRate, 5000, 7
+	pdr := *d.Rows[0].DeepCopy()
+	pdr.Method, pdr.LossRatioPPM, pdr.Frames.Lost = v1alpha1.MethodPartialDropRate, 5000, 7
 	pdr.Message = "something about it"
 	d.Rows = []v1alpha1.ResultRow{d.Rows[0], pdr}
 	text := d.Text()

@@ -69,7 +69,7 @@ func TestSchemaRefusesWhatIsNoResult(t *testing.T) {
 		"unknown field":         func(d map[string]any) { d["verdict"] = "good" },
 		"missing rows":          func(d map[string]any) { delete(d, "rows") },
 		"other schema":          func(d map[string]any) { d["schema"] = "nodrop.dev/result/v2" },
-		"fraction of a frame":   func(d map[string]any) { firstRow(d)["sent"] = 1.5 },
+		"fraction of a frame":   func(d map[string]any) { firstRow(d)["frames"].(map[string]any)["sent"] = 1.5 },
 		"unknown field in rows": func(d map[string]any) { firstRow(d)["loss"] = 1 },
 		"unknown validity":      func(d map[string]any) { firstRow(d)["validity"] = "Perfect" },
 	}
@@ -221,9 +221,29 @@ func (d *description) collect(t reflect.Type) {
 		}
 	}
 	d.order = append(d.order, t)
-	for i := range t.NumField() {
-		d.collect(t.Field(i).Type)
+	for _, f := range fieldsOf(t) {
+		d.collect(f.Type)
 	}
+}
+
+// ownedField is a field with the type that declares it.
+type ownedField struct {
+	reflect.StructField
+	owner reflect.Type
+}
+
+// fieldsOf are the fields that encoding/json writes of a structure, with those of
+// structures that it embeds.
+func fieldsOf(t reflect.Type) []ownedField {
+	var fields []ownedField
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Anonymous {
+			fields = append(fields, fieldsOf(f.Type)...)
+		} else {
+			fields = append(fields, ownedField{f, t})
+		}
+	}
+	return fields
 }
 
 func element(t reflect.Type) reflect.Type {
@@ -260,14 +280,13 @@ func (d *description) inline(t reflect.Type) object { return d.structure(t, d.in
 
 func (d *description) structure(t reflect.Type, nested func(reflect.Type) object) object {
 	properties, required := object{}, []string{}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range fieldsOf(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		property := d.value(f.Type, nested)
 		if t == d.order[0] && name == "schema" {
 			property["enum"] = []any{d.schema}
 		}
-		comment := d.comments[t.Name()+"."+f.Name]
+		comment := d.comments[f.owner.Name()+"."+f.Name]
 		if comment == "" {
 			d.t.Fatalf("%s.%s has no comment", t.Name(), f.Name)
 		}
@@ -275,7 +294,7 @@ func (d *description) structure(t reflect.Type, nested func(reflect.Type) object
 			property["description"] = comment
 		}
 		properties[name] = property
-		if alwaysThere(f, options) {
+		if alwaysThere(f.StructField, options) {
 			required = append(required, name)
 		}
 	}
@@ -354,14 +373,13 @@ func (d *description) markdown() string {
 			continue
 		}
 		b.WriteString("\n| field | type | always there | meaning |\n|---|---|---|---|\n")
-		for i := range t.NumField() {
-			f := t.Field(i)
+		for _, f := range fieldsOf(t) {
 			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 			always := "yes"
-			if !alwaysThere(f, options) {
+			if !alwaysThere(f.StructField, options) {
 				always = ""
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, d.typeName(f.Type), always, strings.ReplaceAll(d.comments[t.Name()+"."+f.Name], "|", "\\|"))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, d.typeName(f.Type), always, strings.ReplaceAll(d.comments[f.owner.Name()+"."+f.Name], "|", "\\|"))
 		}
 	}
 	return b.String()

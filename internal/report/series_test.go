@@ -12,19 +12,20 @@ import (
 // dipping is a soak of ten minutes that received nothing in one minute of them.
 func dipping() *Document {
 	series := &v1alpha1.RateSeries{Samples: 600, MaxReceivedFramesPerSecond: 1_500_000, AvgReceivedFramesPerSecond: 1_350_000}
-	for minute := range int64(10) {
+	series.PointMilliseconds, series.DurationMilliseconds = 60_000, 600_000
+	p := &series.Points
+	for minute := range 10 {
 		lowest := int64(1_500_000)
 		if minute == 3 {
 			lowest = 0
 		}
-		series.Points = append(series.Points, v1alpha1.RatePoint{
-			OffsetMilliseconds: (minute + 1) * 60_000, SentFramesPerSecond: 1_500_000,
-			ReceivedFramesPerSecond: max(lowest, 10), MinReceivedFramesPerSecond: &lowest,
-		})
+		p.SentFramesPerSecond = append(p.SentFramesPerSecond, 1_500_000)
+		p.ReceivedFramesPerSecond = append(p.ReceivedFramesPerSecond, max(lowest, 10))
+		p.MinReceivedFramesPerSecond = append(p.MinReceivedFramesPerSecond, lowest)
 	}
 	row := v1alpha1.ResultRow{
-		Test: "soak", Method: v1alpha1.MethodSoak, FrameSize: 64, Load: "50%", LineRatePPM: 500_000, FramesPerSecond: 1_500_000,
-		Sent: 1, Received: 1, Validity: v1alpha1.ValidityContended, Series: series,
+		RowID:  v1alpha1.RowID{Test: "soak", Method: v1alpha1.MethodSoak, FrameSize: 64, Load: "50%"},
+		Frames: &v1alpha1.FrameSection{LineRatePPM: 500_000, FramesPerSecond: 1_500_000, Sent: 1, Received: 1}, Validity: v1alpha1.ValidityContended, Series: series,
 	}
 	return &Document{Rows: []v1alpha1.ResultRow{row}}
 }
@@ -51,10 +52,8 @@ func TestRatesOverTimeAreDrawn(t *testing.T) {
 		t.Errorf("caption %q", c.Caption)
 	}
 	row := dipping().Rows[0]
-	for i := range row.Series.Points {
-		row.Series.Points[i].MinReceivedFramesPerSecond = nil
-		row.Series.Points[i].OffsetMilliseconds /= 1000
-	}
+	row.Series.Points.MinReceivedFramesPerSecond = nil
+	row.Series.PointMilliseconds, row.Series.DurationMilliseconds = 60, 600
 	if c := ratesOverTime("rates", row); len(c.Series) != 2 || c.XTitle != "time, ms" {
 		t.Errorf("%+v", c)
 	}
@@ -70,7 +69,7 @@ func TestSeriesInEveryFormat(t *testing.T) {
 		FormatTable:    "64 B: receive rate of 0 to 1,500,000 frames/s in 600 sampling intervals, 1,350,000 on average",
 		FormatMarkdown: "- 64 B: receive rate of 0 to 1,500,000 frames/s in 600 sampling intervals, 1,350,000 on average",
 		FormatHTML:     `aria-labelledby="test-1-rates-1-title test-1-rates-1-text"`,
-		FormatJSON:     `"offsetMilliseconds": 240000`,
+		FormatJSON:     `"pointMilliseconds": 60000`,
 	} {
 		var b bytes.Buffer
 		if err := d.Write(&b, format); err != nil {

@@ -57,14 +57,14 @@ func mixText(m v1alpha1.FrameMix) string {
 	return fmt.Sprintf("%s (%s%s of %s B)", v1alpha1.SizeName(0, m.Name), genome, strings.Join(weights, ":"), strings.Join(sizes, ", "))
 }
 
-// sizeNames are the frame sizes and mixes of a profile in the order of the rows.
-func sizeNames(profile *v1alpha1.TrafficProfileSpec) []string {
-	var names []string
+// sizes are the frame sizes and mixes of a profile in the order of the rows.
+func sizes(profile *v1alpha1.TrafficProfileSpec) []v1alpha1.RowID {
+	var ids []v1alpha1.RowID
 	for _, size := range profile.FrameSizes {
-		names = append(names, v1alpha1.SizeName(size, ""))
+		ids = append(ids, v1alpha1.RowID{FrameSize: size})
 	}
 	for _, m := range profile.FrameMixes {
-		names = append(names, v1alpha1.SizeName(0, m.Name))
+		ids = append(ids, v1alpha1.RowID{FrameMix: m.Name})
 	}
-	return names
+	return ids
 }

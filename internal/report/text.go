@@ -44,7 +44,7 @@ func (d *Document) Text() string {
 func (d *Document) highestBitRate() int64 {
 	var highest int64
 	for _, row := range d.Rows {
-		highest = max(highest, row.BitsPerSecond)
+		highest = max(highest, row.Frames.OrZero().BitsPerSecond)
 	}
 	return highest
 }
@@ -116,10 +116,10 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		if withLoss {
 			cells = append(cells, goalName(row))
 		}
-		if unmeasured(&row) {
+		if row.Frames == nil || unmeasured(&row) {
 			cells = append(cells, "-", "-", "-")
 		} else {
-			cells = append(cells, group(row.FramesPerSecond), fixed(row.BitsPerSecond, unit.bits, 3), fixed(row.LineRatePPM, 10_000, 4))
+			cells = append(cells, group(row.Frames.FramesPerSecond), fixed(row.Frames.BitsPerSecond, unit.bits, 3), fixed(row.Frames.LineRatePPM, 10_000, 4))
 		}
 		if measuresItself {
 			for _, c := range own.Columns {
@@ -138,16 +138,16 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 // unmeasured says that a row has no figures: nothing was sent for it, and its message
 // says why. A throughput of 0 is a figure.
 func unmeasured(row *v1alpha1.ResultRow) bool {
-	return row.Method != v1alpha1.MethodThroughput && row.Sent == 0 && row.LineRatePPM == 0 && row.Message != ""
+	return row.Frames != nil && row.Method != v1alpha1.MethodThroughput && row.Frames.Sent == 0 && row.Frames.LineRatePPM == 0 && row.Message != ""
 }
 
 // lostCell is how many frames were lost. Of groups that are joined or left during the
 // trial it is not known how many frames were due.
 func lostCell(row *v1alpha1.ResultRow) string {
-	if unmeasured(row) || row.GroupDelay != nil {
+	if row.Frames == nil || unmeasured(row) || row.GroupDelay != nil {
 		return "-"
 	}
-	return group(row.Lost)
+	return group(row.Frames.Lost)
 }
 
 // note is what the numbers of a table do not say, and the rows that it is about.
@@ -255,12 +255,13 @@ func labelsOf(some, all []v1alpha1.ResultRow) string {
 
 func rowNotes(row v1alpha1.ResultRow) []string {
 	var notes []string
+	frames := row.Frames.OrZero()
 	if row.Message != "" {
 		notes = append(notes, row.Message)
 	}
 	notes = append(notes, row.ValidityReasons...)
 	if l := row.Latency; l != nil && l.TimedFrames != nil {
-		notes = append(notes, fmt.Sprintf("latency is of %s of %s received frames", group(*l.TimedFrames), group(row.Received)))
+		notes = append(notes, fmt.Sprintf("latency is of %s of %s received frames", group(*l.TimedFrames), group(frames.Received)))
 	}
 	if s := row.Series; s != nil {
 		notes = append(notes, fmt.Sprintf("receive rate of %s to %s frames/s in %s sampling intervals, %s on average",
@@ -273,34 +274,35 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 	if row.GroupDelay != nil {
 		notes = append(notes, portDelays(row.GroupDelay)...)
 	}
-	if row.LossRatioPPM > 0 && row.LineRatePPM > 0 {
+	if row.LossRatioPPM > 0 && frames.LineRatePPM > 0 {
 		return notes // It is the row's very meaning that frames were lost.
 	}
 	// The runner's message about a loss says the same with more words; where a
 	// method measures loss or order, its columns do.
-	if row.Lost > 0 && row.LossPPM == nil && row.Reset == nil && !strings.Contains(row.Message, "lost") {
-		expected := row.Received + row.Lost // More than were sent, where a frame has many receivers.
-		notes = append(notes, fmt.Sprintf("lost %s of %s frames (%s)", group(row.Lost), group(expected), share(row.Lost, expected)))
+	if frames.Lost > 0 && frames.LossPPM == nil && row.Reset == nil && !strings.Contains(row.Message, "lost") {
+		expected := frames.Received + frames.Lost // More than were sent, where a frame has many receivers.
+		notes = append(notes, fmt.Sprintf("lost %s of %s frames (%s)", group(frames.Lost), group(expected), share(frames.Lost, expected)))
 	}
 	return append(notes, orderNotes(row)...)
 }
 
 // orderNotes tell of copies and of frames out of order, or that nobody counted them.
 func orderNotes(row v1alpha1.ResultRow) []string {
-	if row.Duplicate == nil || row.Reordered == nil {
-		if row.Received == 0 {
+	frames := row.Frames.OrZero()
+	if frames.Duplicate == nil || frames.Reordered == nil {
+		if frames.Received == 0 {
 			return nil
 		}
 		return []string{"duplicate and reordered frames were not counted: the engine does not know them"}
 	}
 	var notes []string
-	if *row.Duplicate > 0 {
-		notes = append(notes, group(*row.Duplicate)+" duplicate frames")
+	if *frames.Duplicate > 0 {
+		notes = append(notes, group(*frames.Duplicate)+" duplicate frames")
 	}
-	if *row.Reordered > 0 && row.Ordering == nil {
-		note := fmt.Sprintf("%s of %s frames reordered (%s)", group(*row.Reordered), group(row.Received), share(*row.Reordered, row.Received))
-		if n := row.OutOfSequence; n != nil && *n > 0 {
-			note += fmt.Sprintf(", %s out of sequence in the older count (%s)", group(*n), share(*n, row.Received))
+	if *frames.Reordered > 0 && row.Ordering == nil {
+		note := fmt.Sprintf("%s of %s frames reordered (%s)", group(*frames.Reordered), group(frames.Received), share(*frames.Reordered, frames.Received))
+		if n := frames.OutOfSequence; n != nil && *n > 0 {
+			note += fmt.Sprintf(", %s out of sequence in the older count (%s)", group(*n), share(*n, frames.Received))
 		}
 		notes = append(notes, note)
 	}
@@ -375,19 +377,23 @@ func RowLine(row v1alpha1.ResultRow) string {
 	if unmeasured(&row) {
 		return fmt.Sprintf("%s: %s, %s", what, row.Message, row.Validity)
 	}
-	unit := unitFor(row.BitsPerSecond)
-	parts := []string{fmt.Sprintf("%s frames/s, %s %s, %s%% of line rate",
-		group(row.FramesPerSecond), fixed(row.BitsPerSecond, unit.bits, 3), unit.name, fixed(row.LineRatePPM, 10_000, 4))}
+	frames := row.Frames.OrZero()
+	var parts []string
+	if row.Frames != nil {
+		unit := unitFor(frames.BitsPerSecond)
+		parts = append(parts, fmt.Sprintf("%s frames/s, %s %s, %s%% of line rate",
+			group(frames.FramesPerSecond), fixed(frames.BitsPerSecond, unit.bits, 3), unit.name, fixed(frames.LineRatePPM, 10_000, 4)))
+	}
 	if own, ok := method.Describe(row.Method); ok {
 		parts = append(parts, numbersOf(own, &row)...)
 	} else if l := row.Latency; l != nil {
 		parts = append(parts, fmt.Sprintf("latency %s us on average", micros(l.AvgNs)))
 	}
-	if row.Lost > 0 {
-		parts = append(parts, group(row.Lost)+" frames lost")
+	if frames.Lost > 0 {
+		parts = append(parts, group(frames.Lost)+" frames lost")
 	}
 	parts = append(parts, string(row.Validity))
-	if row.Received == 0 && row.Message != "" {
+	if frames.Received == 0 && row.Message != "" {
 		parts = append(parts, row.Message)
 	}
 	return what + ": " + strings.Join(parts, ", ")

@@ -27,7 +27,7 @@ func TestOrderThatWasNotCountedIsAbsent(t *testing.T) {
 			row := Row(plan.Plan{}, Input{
 				Bed: &v1alpha1.TestBed{}, Info: traffic.Info{Capabilities: traffic.Capabilities{Ordering: tc.ordering}}, Outcome: method.Outcome{Trial: tc.trial},
 			})
-			for i, got := range []*int64{row.Duplicate, row.Reordered, row.OutOfSequence} {
+			for i, got := range []*int64{row.Frames.Duplicate, row.Frames.Reordered, row.Frames.OutOfSequence} {
 				want := tc.want[i]
 				if (got == nil) != (want == nil) || got != nil && *got != *want {
 					t.Errorf("%+v: count %d is wrong", row, i)

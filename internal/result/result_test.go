@@ -152,7 +152,7 @@ func TestWhatDidNotHappenIsInvalid(t *testing.T) {
 func TestRowWithoutATrial(t *testing.T) {
 	step := plan.Step{Test: v1alpha1.Test{Name: "latency"}, Method: v1alpha1.MethodLatency, FrameSize: 64, Load: "throughput"}
 	row := Row(plan.Plan{}, Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Step: step, Message: "not measured"}})
-	if row.Load != "throughput" || row.LineRatePPM != 0 || row.FramesPerSecond != 0 || row.Latency != nil || row.Message != "not measured" || row.Validity != v1alpha1.ValidityValid {
+	if row.Load != "throughput" || row.Frames.LineRatePPM != 0 || row.Frames.FramesPerSecond != 0 || row.Latency != nil || row.Message != "not measured" || row.Validity != v1alpha1.ValidityValid {
 		t.Errorf("%+v", row)
 	}
 }

@@ -14,30 +14,27 @@ import (
 // Row makes the result row of an outcome.
 func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	out := in.Outcome
+	frames := &v1alpha1.FrameSection{LineRatePPM: out.LoadPPM}
 	row := v1alpha1.ResultRow{
-		Test: out.Step.Test.Name, Variant: out.Step.Variant, Method: out.Step.Method, FrameSize: int32(out.Step.FrameSize), FrameMix: out.Step.Mix, Load: out.Step.Load,
-		LossRatioPPM: out.Step.LossRatioPPM, LineRatePPM: out.LoadPPM, Search: out.Search,
+		RowID: out.Step.ID(), Frames: frames, Search: out.Search,
 		Trials: int32(out.Trials), ElapsedMilliseconds: out.Elapsed.Milliseconds(),
-	}
-	if row.FrameMix != "" {
-		row.FrameSize = 0 // A mix has no one size.
 	}
 	rate, bits := p.FramesPerSecond(out.Step.FrameSize, out.LoadPPM), p.BitsPerSecond(out.Step.FrameSize, out.LoadPPM)
 	if out.FramesPerSecond != nil {
 		rate, bits = out.FramesPerSecond, frame.BitRate(out.FramesPerSecond, out.Step.FrameSize)
 	}
-	row.FramesPerSecond, row.BitsPerSecond = frame.Round(rate), frame.Round(bits)
+	frames.FramesPerSecond, frames.BitsPerSecond = frame.Round(rate), frame.Round(bits)
 	var messages []string
 	if out.Message != "" {
 		messages = append(messages, out.Message)
 	}
 	if t := out.Trial; t != nil {
-		row.OfferedFramesPerSecond = frame.Round(t.OfferedRate())
-		row.Sent, row.Received, row.Lost = int64(t.Sent), int64(t.Received), int64(t.Lost)
+		frames.OfferedFramesPerSecond = frame.Round(t.OfferedRate())
+		frames.Sent, frames.Received, frames.Lost = int64(t.Sent), int64(t.Received), int64(t.Lost)
 		if in.Info.Capabilities.Ordering {
-			row.Duplicate, row.Reordered, row.OutOfSequence = new(int64(t.Duplicate)), new(int64(t.Reordered)), new(int64(t.OutOfSequence))
+			frames.Duplicate, frames.Reordered, frames.OutOfSequence = new(int64(t.Duplicate)), new(int64(t.Reordered)), new(int64(t.OutOfSequence))
 		}
-		row.TrialMilliseconds = t.Duration.Milliseconds()
+		frames.TrialMilliseconds = t.Duration.Milliseconds()
 		row.Latency = Summary(t.Latency(), t.Received)
 		row.Multicast = t.Multicast()
 		for _, n := range t.Notes {

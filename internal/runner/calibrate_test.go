@@ -71,7 +71,7 @@ func TestCalibrateAndUseIt(t *testing.T) {
 		if want := map[bool]string{true: "calibration of bed loops"}[use != nil]; first.Search.Start != want {
 			t.Errorf("%s: began at %q, want %q", name, first.Search.Start, want)
 		}
-		if first.LineRatePPM > 150_000 || first.LineRatePPM < 149_000 || (state.Environment.Calibration == nil) != (use == nil) {
+		if first.Frames.LineRatePPM > 150_000 || first.Frames.LineRatePPM < 149_000 || (state.Environment.Calibration == nil) != (use == nil) {
 			t.Errorf("%s: %+v, %+v", name, first, state.Environment.Calibration)
 		}
 	}

@@ -104,8 +104,8 @@ func TestSimulatedChassisGivesItsTableBack(t *testing.T) {
 			// What is published as frames/s was counted with the tester's own clock, a
 			// few 1e-8 off nominal: it follows from the rate found here.
 			want["frames_per_second"] = exactFrames(row.FrameSize, want["line_rate_percent"])
-			if row.Lost != 0 || row.TrialMilliseconds != 60_000 {
-				t.Errorf("%d B: decided by a trial of %d ms with %d lost", row.FrameSize, row.TrialMilliseconds, row.Lost)
+			if row.Frames.Lost != 0 || row.Frames.TrialMilliseconds != 60_000 {
+				t.Errorf("%d B: decided by a trial of %d ms with %d lost", row.FrameSize, row.Frames.TrialMilliseconds, row.Frames.Lost)
 			}
 		case row.Load == v1alpha1.LoadThroughput:
 			got = delays(row)
@@ -128,9 +128,9 @@ func TestSimulatedChassisGivesItsTableBack(t *testing.T) {
 
 func rates(row v1alpha1.ResultRow) map[string]string {
 	return map[string]string{
-		"frames_per_second": strconv.FormatInt(row.FramesPerSecond, 10),
-		"tbit_per_second":   big.NewRat(row.BitsPerSecond, 1_000_000_000_000).FloatString(3),
-		"line_rate_percent": big.NewRat(row.LineRatePPM, 10_000).FloatString(4),
+		"frames_per_second": strconv.FormatInt(row.Frames.FramesPerSecond, 10),
+		"tbit_per_second":   big.NewRat(row.Frames.BitsPerSecond, 1_000_000_000_000).FloatString(3),
+		"line_rate_percent": big.NewRat(row.Frames.LineRatePPM, 10_000).FloatString(4),
 	}
 }
 
@@ -157,10 +157,10 @@ func checkAgainstPublished(t *testing.T, row v1alpha1.ResultRow, want map[string
 	if err != nil {
 		t.Fatal(err)
 	}
-	if off := published - row.FramesPerSecond; off < 0 || off*10_000_000 > published {
-		t.Errorf("%d B: %d frames/s is %d from the published %d, more than 1e-7", row.FrameSize, row.FramesPerSecond, off, published)
+	if off := published - row.Frames.FramesPerSecond; off < 0 || off*10_000_000 > published {
+		t.Errorf("%d B: %d frames/s is %d from the published %d, more than 1e-7", row.FrameSize, row.Frames.FramesPerSecond, off, published)
 	}
-	if row.FrameSize == 64 && (row.LineRatePPM != 696_875 || row.FramesPerSecond != 26_547_619_048) {
-		t.Errorf("64 B: %d ppm and %d frames/s, want 696875 and 26547619048", row.LineRatePPM, row.FramesPerSecond)
+	if row.FrameSize == 64 && (row.Frames.LineRatePPM != 696_875 || row.Frames.FramesPerSecond != 26_547_619_048) {
+		t.Errorf("64 B: %d ppm and %d frames/s, want 696875 and 26547619048", row.Frames.LineRatePPM, row.Frames.FramesPerSecond)
 	}
 }

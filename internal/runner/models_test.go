@@ -18,7 +18,7 @@ func TestADeviceThatForwardsNothing(t *testing.T) {
 	if want := "the device forwarded nothing: test throughput, 128 B: no test frame came back on p1, p2, p3 and 1 more ports in 10s"; !strings.HasPrefix(state.Message, want) {
 		t.Errorf("message %q, want %q", state.Message, want)
 	}
-	if len(state.Rows) != 6 || state.Rows[0].LineRatePPM == 0 || state.Rows[1].LineRatePPM != 0 || state.Rows[1].Received != 0 || state.Rows[1].Sent == 0 || state.Rows[1].Latency != nil {
+	if len(state.Rows) != 6 || state.Rows[0].Frames.LineRatePPM == 0 || state.Rows[1].Frames.LineRatePPM != 0 || state.Rows[1].Frames.Received != 0 || state.Rows[1].Frames.Sent == 0 || state.Rows[1].Latency != nil {
 		t.Errorf("rows %+v", state.Rows)
 	}
 
@@ -35,13 +35,13 @@ func TestAGeneratorBoundModel(t *testing.T) {
 		t.Fatalf("%s: %s", state.Outcome, state.Message)
 	}
 	slow, device := state.Rows[0], state.Rows[1]
-	if slow.Validity != v1alpha1.ValidityGeneratorBound || slow.LineRatePPM > 200_000 || slow.LineRatePPM < 199_000 || slow.Lost != 0 {
+	if slow.Validity != v1alpha1.ValidityGeneratorBound || slow.Frames.LineRatePPM > 200_000 || slow.Frames.LineRatePPM < 199_000 || slow.Frames.Lost != 0 {
 		t.Errorf("row %+v, want the tester's limit of 20 %%", slow)
 	}
 	if len(slow.ValidityReasons) != 1 || !strings.Contains(slow.ValidityReasons[0], "frames that 20.") || !strings.Contains(slow.ValidityReasons[0], "fell behind most on p1") {
 		t.Errorf("reasons %q", slow.ValidityReasons)
 	}
-	if device.Validity != v1alpha1.ValidityValid || device.LineRatePPM < 799_000 {
+	if device.Validity != v1alpha1.ValidityValid || device.Frames.LineRatePPM < 799_000 {
 		t.Errorf("row %+v, want the device's limit of 80 %%", device)
 	}
 
@@ -61,28 +61,28 @@ func TestReorderedAndDuplicateFramesAreNotLoss(t *testing.T) {
 		// Below 30 % of line rate nothing is reordered; counts are floors per stream.
 		reordered, duplicate := int64(0), int64(0)
 		if row.FrameSize == 64 {
-			perStream := row.Received / 4
+			perStream := row.Frames.Received / 4
 			duplicate = 4 * (perStream * 10 / 1_000_000)
-			if row.LineRatePPM >= 300_000 {
+			if row.Frames.LineRatePPM >= 300_000 {
 				reordered = 4 * (perStream * 1000 / 1_000_000)
 			}
 		}
-		if row.Lost != 0 || *row.Reordered != reordered || *row.Duplicate != duplicate || row.Sent != row.Received {
-			t.Errorf("%s %d B %s: lost %d, reordered %d of %d, duplicate %d of %d", row.Test, row.FrameSize, row.Load, row.Lost, *row.Reordered, reordered, *row.Duplicate, duplicate)
+		if row.Frames.Lost != 0 || *row.Frames.Reordered != reordered || *row.Frames.Duplicate != duplicate || row.Frames.Sent != row.Frames.Received {
+			t.Errorf("%s %d B %s: lost %d, reordered %d of %d, duplicate %d of %d", row.Test, row.FrameSize, row.Load, row.Frames.Lost, *row.Frames.Reordered, reordered, *row.Frames.Duplicate, duplicate)
 		}
 	}
-	if row := state.Rows[0]; row.LineRatePPM < 399_000 || *row.Reordered == 0 {
+	if row := state.Rows[0]; row.Frames.LineRatePPM < 399_000 || *row.Frames.Reordered == 0 {
 		t.Errorf("row %+v, want 40 %% with reordered frames", row)
 	}
 }
 
 func TestLossBelowTheCapacity(t *testing.T) {
 	state := runSim(t, small(header+",loss_ppm,loss_onset_percent\n64,90,1,2,3,0,0,100,25\n128,90,1,2,3,0,0,100,0\n"))
-	if row := state.Rows[0]; row.LineRatePPM >= 250_000 || row.LineRatePPM < 249_000 {
-		t.Errorf("64 B: %d ppm, want the onset of loss at 25 %%", row.LineRatePPM)
+	if row := state.Rows[0]; row.Frames.LineRatePPM >= 250_000 || row.Frames.LineRatePPM < 249_000 {
+		t.Errorf("64 B: %d ppm, want the onset of loss at 25 %%", row.Frames.LineRatePPM)
 	}
 	row := state.Rows[1]
-	if row.LineRatePPM != 0 || row.Received == 0 || row.Lost == 0 || !strings.Contains(row.Message, "lower minLoad") {
+	if row.Frames.LineRatePPM != 0 || row.Frames.Received == 0 || row.Frames.Lost == 0 || !strings.Contains(row.Message, "lower minLoad") {
 		t.Errorf("128 B: %+v, want a throughput of 0", row)
 	}
 	// A device that forwards, but never without loss, was measured.

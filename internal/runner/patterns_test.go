@@ -29,7 +29,7 @@ func measured(t *testing.T, cfg Config) []v1alpha1.ResultRow {
 		t.Fatalf("%s with %d rows: %s", state.Outcome, len(state.Rows), state.Message)
 	}
 	for _, row := range state.Rows {
-		if row.LineRatePPM != 696_875 || row.Lost != 0 || row.Validity != v1alpha1.ValidityValid {
+		if row.Frames.LineRatePPM != 696_875 || row.Frames.Lost != 0 || row.Validity != v1alpha1.ValidityValid {
 			t.Errorf("%s: %+v", row.Test, row)
 		}
 		if l := row.Latency; l == nil || l.MinNs != 1510 || l.AvgNs != 2377 || l.MaxNs != 4240 || *l.JitterAvgNs != 129 || *l.JitterMaxNs != 1720 {
@@ -42,7 +42,7 @@ func measured(t *testing.T, cfg Config) []v1alpha1.ResultRow {
 // A full mesh of 256 ports is 65,280 streams, and finds what pairs find.
 func TestFullMeshOfAChassis(t *testing.T) {
 	for _, row := range measured(t, chassis(t, v1alpha1.Pattern{FullMesh: &v1alpha1.FullMeshPattern{}})) {
-		if row.FramesPerSecond != 26_547_619_048 || row.Sent != row.Received || row.Multicast != nil {
+		if row.Frames.FramesPerSecond != 26_547_619_048 || row.Frames.Sent != row.Frames.Received || row.Multicast != nil {
 			t.Errorf("%s: %+v", row.Test, row)
 		}
 	}
@@ -51,10 +51,10 @@ func TestFullMeshOfAChassis(t *testing.T) {
 // Frames of groups are counted where they are received: at 255 ports.
 func TestGroupsOfAChassis(t *testing.T) {
 	for _, row := range measured(t, chassis(t, v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{Groups: 100}})) {
-		if row.FramesPerSecond != 26_443_917_411 || row.Received != 255*row.Sent {
-			t.Errorf("%s: %d frames/s, %d sent, %d received", row.Test, row.FramesPerSecond, row.Sent, row.Received)
+		if row.Frames.FramesPerSecond != 26_443_917_411 || row.Frames.Received != 255*row.Frames.Sent {
+			t.Errorf("%s: %d frames/s, %d sent, %d received", row.Test, row.Frames.FramesPerSecond, row.Frames.Sent, row.Frames.Received)
 		}
-		want := v1alpha1.MulticastSummary{Groups: 100, Receivers: 255, MinFrames: row.Received / 100, MaxFrames: row.Received / 100,
+		want := v1alpha1.MulticastSummary{Groups: 100, Receivers: 255, MinFrames: row.Frames.Received / 100, MaxFrames: row.Frames.Received / 100,
 			MinFramesPerSecond: 264_439_174, MaxFramesPerSecond: 264_439_174}
 		if row.Multicast == nil || *row.Multicast != want {
 			t.Errorf("%s: %+v, want %+v", row.Test, row.Multicast, want)
@@ -65,7 +65,7 @@ func TestGroupsOfAChassis(t *testing.T) {
 // Every port of an N-to-N pattern begins 64 us after the one before.
 func TestNToNOfAChassis(t *testing.T) {
 	for _, row := range measured(t, chassis(t, v1alpha1.Pattern{NToN: &v1alpha1.NToNPattern{}})) {
-		if row.FramesPerSecond != 26_547_619_048 || row.Received != 255*row.Sent {
+		if row.Frames.FramesPerSecond != 26_547_619_048 || row.Frames.Received != 255*row.Frames.Sent {
 			t.Errorf("%s: %+v", row.Test, row)
 		}
 		// The first port sends for 60 s, the last for 16.32 ms less.

@@ -125,12 +125,14 @@ func (r *run) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	finished := map[v1alpha1.RowID]v1alpha1.ResultRow{}
+	for _, row := range append(saved.Rows, r.cfg.Rows...) {
+		finished[row.RowID] = row
+	}
 	rows := map[int]v1alpha1.ResultRow{}
 	for i, step := range r.plan.Steps {
-		for _, row := range append(saved.Rows, r.cfg.Rows...) {
-			if step.Makes(row) {
-				rows[i] = row
-			}
+		if row, found := finished[step.ID()]; found {
+			rows[i] = row
 		}
 	}
 	r.change(func() {
@@ -251,11 +253,12 @@ func conclude(ctx context.Context, rows []v1alpha1.ResultRow, err error) (v1alph
 	}
 	measured := 0
 	for _, row := range rows {
-		if row.Sent > 0 && row.Received == 0 {
-			return v1alpha1.PhaseFailed, v1alpha1.ReasonNothingForwarded, fmt.Sprintf("the device forwarded nothing: test %s, %s: %s", testName(row), row.SizeName(), row.Message)
+		frames := row.Frames.OrZero()
+		if frames.Sent > 0 && frames.Received == 0 {
+			return v1alpha1.PhaseFailed, v1alpha1.ReasonNothingForwarded, fmt.Sprintf("the device forwarded nothing: test %s, %s: %s", row.TestName(), row.SizeName(), row.Message)
 		}
 		// A tester that could not even offer the lowest load measured nothing.
-		if row.Sent > 0 && (row.LineRatePPM > 0 || row.Validity != v1alpha1.ValidityGeneratorBound) {
+		if row.Frames == nil || frames.Sent > 0 && (frames.LineRatePPM > 0 || row.Validity != v1alpha1.ValidityGeneratorBound) {
 			measured++
 		}
 	}
@@ -276,7 +279,7 @@ func conclude(ctx context.Context, rows []v1alpha1.ResultRow, err error) (v1alph
 func allMeasured(rows []v1alpha1.ResultRow) string {
 	without := 0
 	for _, row := range rows {
-		if row.Sent == 0 && row.Method != v1alpha1.MethodThroughput {
+		if row.Frames != nil && row.Frames.Sent == 0 && row.Method != v1alpha1.MethodThroughput {
 			without++
 		}
 	}

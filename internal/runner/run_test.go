@@ -82,7 +82,7 @@ func TestRunMeasuresAllRows(t *testing.T) {
 	}
 	var got []string
 	for _, r := range state.Rows {
-		got = append(got, fmt.Sprintf("%s %d %s %d", r.Test, r.FrameSize, r.Load, r.LineRatePPM))
+		got = append(got, fmt.Sprintf("%s %d %s %d", r.Test, r.FrameSize, r.Load, r.Frames.LineRatePPM))
 	}
 	want := []string{
 		"throughput 64  400000", "throughput 128  800000",

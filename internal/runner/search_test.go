@@ -54,14 +54,14 @@ func TestThreeSearchesOfOneDevice(t *testing.T) {
 			if row.Method != v1alpha1.MethodPartialDropRate || row.LossRatioPPM != 5000 || row.Search.Goal.Name != "PDR" || row.Trials != 0 {
 				t.Errorf("partial drop rate %+v", row)
 			}
-		} else if row.Method != v1alpha1.MethodThroughput || row.Lost != 0 || row.Trials == 0 {
+		} else if row.Method != v1alpha1.MethodThroughput || row.Frames.Lost != 0 || row.Trials == 0 {
 			t.Errorf("throughput %+v", row)
 		}
 		// The capacity of a trial varies by up to 100 ppm.
-		if off := row.LineRatePPM - want; off > 150 || off < -1150 {
-			t.Errorf("%s %d B loss ratio %d: found %d ppm, want %d", row.Test, row.FrameSize, row.LossRatioPPM, row.LineRatePPM, want)
+		if off := row.Frames.LineRatePPM - want; off > 150 || off < -1150 {
+			t.Errorf("%s %d B loss ratio %d: found %d ppm, want %d", row.Test, row.FrameSize, row.LossRatioPPM, row.Frames.LineRatePPM, want)
 		}
-		if row.Search.UpperBoundPPM <= row.LineRatePPM || row.TrialMilliseconds != 60_000 || row.Search.Capped {
+		if row.Search.UpperBoundPPM <= row.Frames.LineRatePPM || row.Frames.TrialMilliseconds != 60_000 || row.Search.Capped {
 			t.Errorf("%s %d B: %+v", row.Test, row.FrameSize, row.Search)
 		}
 		if (row.Search.Start != "") != (row.Test == "informed") {
@@ -80,8 +80,8 @@ func TestThreeSearchesOfOneDevice(t *testing.T) {
 		resumed := cfg
 		resumed.Rows = slices.Clone(state.Rows[:n])
 		again, whole := runSim(t, resumed).Rows[n], state.Rows[n]
-		if again.Search.Start != whole.Search.Start || again.LineRatePPM-whole.LineRatePPM > 1000 || whole.LineRatePPM-again.LineRatePPM > 1000 {
-			t.Errorf("resumed after %d rows: %d from %q, was %d from %q", n, again.LineRatePPM, again.Search.Start, whole.LineRatePPM, whole.Search.Start)
+		if again.Search.Start != whole.Search.Start || again.Frames.LineRatePPM-whole.Frames.LineRatePPM > 1000 || whole.Frames.LineRatePPM-again.Frames.LineRatePPM > 1000 {
+			t.Errorf("resumed after %d rows: %d from %q, was %d from %q", n, again.Frames.LineRatePPM, again.Search.Start, whole.Frames.LineRatePPM, whole.Search.Start)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestHintsFromOutsideOfTheBenchmark(t *testing.T) {
 	cfg.Profile.Spec.FrameSizes = []int32{64}
 	cfg.Hints = []Hint{{FramesPerSecond: 1_860_000, Source: "benchmark of yesterday"}}
 	row := runSim(t, cfg).Rows[0]
-	if row.Search.Start != "benchmark of yesterday" || row.LineRatePPM > 125_100 || row.LineRatePPM < 124_000 {
+	if row.Search.Start != "benchmark of yesterday" || row.Frames.LineRatePPM > 125_100 || row.Frames.LineRatePPM < 124_000 {
 		t.Errorf("%+v %+v", row, row.Search)
 	}
 }

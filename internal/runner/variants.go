@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"fmt"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -42,12 +41,4 @@ func (s State) Finished() bool {
 		return s.Done
 	}
 	return false
-}
-
-// testName names the test of a row for a person, with its variant.
-func testName(row v1alpha1.ResultRow) string {
-	if row.Variant == "" {
-		return row.Test
-	}
-	return fmt.Sprintf("%s (%s)", row.Test, row.Variant)
 }

@@ -51,7 +51,7 @@ func TestEveryVariantIsMeasured(t *testing.T) {
 	var got []string
 	for _, r := range state.Rows {
 		if r.Load == "" || r.Load == v1alpha1.LoadThroughput {
-			got = append(got, fmt.Sprintf("%s %s %d %d", r.Variant, r.Test, r.FrameSize, r.LineRatePPM))
+			got = append(got, fmt.Sprintf("%s %s %d %d", r.Variant, r.Test, r.FrameSize, r.Frames.LineRatePPM))
 		}
 	}
 	// The load throughput is that of the same variant.

@@ -64,7 +64,7 @@ func TestOperatorReadsTheNewestState(t *testing.T) {
 	c := client(t, serve(t, set, state.Get), set.Operator)
 	for _, want := range []runner.State{
 		{},
-		{Progress: v1alpha1.Progress{Summary: "1/2 rows", RowsDone: 1, RowsTotal: 2}, Rows: []v1alpha1.ResultRow{{Test: "throughput", FrameSize: 64, LineRatePPM: 696875, Sent: 1 << 60}}},
+		{Progress: v1alpha1.Progress{Summary: "1/2 rows", RowsDone: 1, RowsTotal: 2}, Rows: []v1alpha1.ResultRow{{RowID: v1alpha1.RowID{Test: "throughput", FrameSize: 64}, Frames: &v1alpha1.FrameSection{LineRatePPM: 696875, Sent: 1 << 60}}}},
 		{Done: true, Outcome: v1alpha1.PhasePassed, Reason: v1alpha1.ReasonAllMeasured, Message: "done", Environment: &v1alpha1.ResultEnvironment{Engine: "sim"}},
 	} {
 		state.Set(want)

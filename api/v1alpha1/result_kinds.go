@@ -1,0 +1,69 @@
+package v1alpha1
+
+// Validity says whether a number can be believed, apart from pass or fail.
+//
+// +kubebuilder:validation:Enum=Valid;Virtual;Uncalibrated;Contended;GeneratorBound;Invalid
+type Validity string
+
+const (
+	// ValidityValid is a measurement of the device.
+	ValidityValid Validity = "Valid"
+	// ValidityVirtual is a measurement of a software device on shared processors:
+	// functional truth, not a claim about hardware.
+	ValidityVirtual Validity = "Virtual"
+	// ValidityUncalibrated means that the bed itself was not measured back to back.
+	ValidityUncalibrated Validity = "Uncalibrated"
+	// ValidityContended means that others used processor or bed during the trial.
+	ValidityContended Validity = "Contended"
+	// ValidityGeneratorBound means that the tester, not the device, was the limit.
+	ValidityGeneratorBound Validity = "GeneratorBound"
+	// ValidityInvalid means that what was to be measured did not happen during the
+	// trial, such as a reset.
+	ValidityInvalid Validity = "Invalid"
+)
+
+// Method names the method of a result row.
+//
+// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset
+type Method string
+
+const (
+	// MethodThroughput is RFC 2544 section 26.1.
+	MethodThroughput Method = "Throughput"
+	// MethodPartialDropRate is the highest load at which the loss ratio is not above
+	// the one asked for (RFC 9971); it is never called throughput.
+	MethodPartialDropRate Method = "PartialDropRate"
+	// MethodLatency is RFC 2544 section 26.2.
+	MethodLatency Method = "Latency"
+	// MethodFrameLoss is RFC 2544 section 26.3.
+	MethodFrameLoss Method = "FrameLoss"
+	// MethodBackToBack is RFC 9004.
+	MethodBackToBack Method = "BackToBack"
+	// MethodSoak is one long trial.
+	MethodSoak Method = "Soak"
+	// MethodForwardingRate is the forwarding rates of RFC 2889 sections 5.1 and 5.6.
+	MethodForwardingRate Method = "ForwardingRate"
+	// MethodOrdering is RFC 4737 at several loads.
+	MethodOrdering Method = "Ordering"
+	// MethodRecovery is RFC 2544 section 26.5.
+	MethodRecovery Method = "Recovery"
+	// MethodAddressCaching is RFC 2889 section 5.7.
+	MethodAddressCaching Method = "AddressCaching"
+	// MethodAddressLearning is RFC 2889 section 5.8.
+	MethodAddressLearning Method = "AddressLearning"
+	// MethodBroadcast is RFC 2889 section 5.10.
+	MethodBroadcast Method = "Broadcast"
+	// MethodHeadOfLineBlocking is RFC 2285 section 3.7.3, by the streams of RFC 2889
+	// section 5.5.
+	MethodHeadOfLineBlocking Method = "HeadOfLineBlocking"
+	// MethodCongestionControl is RFC 2889 section 5.5.
+	MethodCongestionControl Method = "CongestionControl"
+	// MethodGroupJoinDelay is RFC 3918 section 6.1.
+	MethodGroupJoinDelay Method = "GroupJoinDelay"
+	// MethodGroupLeaveDelay is RFC 3918 section 6.2.
+	MethodGroupLeaveDelay Method = "GroupLeaveDelay"
+	// MethodGroupCapacity is RFC 3918 section 7.1.
+	MethodGroupCapacity Method = "GroupCapacity"
+	// MethodReset is RFC 6201.
+	MethodReset Method = "Reset"
+)

@@ -1,0 +1,207 @@
+package v1alpha1
+
+import "fmt"
+
+// RowID identifies a row among all rows of one benchmark. It is comparable: rows are
+// resumed, compared and shown by it.
+type RowID struct {
+	// test is the name of the test.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Test string `json:"test"`
+	// variant of the device that was measured; absent when the benchmark names none.
+	// +optional
+	Variant VariantName `json:"variant,omitempty"`
+	// method of the test.
+	// +required
+	Method Method `json:"method"`
+	// frameSize in bytes, with FCS; absent in a row of a mix, which has no one size,
+	// and in rows of tests that send no test frames.
+	// +optional
+	FrameSize int32 `json:"frameSize,omitempty"`
+	// frameMix is the name of the mix that was sent in place of frames of one size.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	FrameMix string `json:"frameMix,omitempty"`
+	// load is the load asked for, such as "50%" or "throughput"; absent when the
+	// method finds the load itself.
+	// +optional
+	Load Load `json:"load,omitempty"`
+	// lossRatioPPM is the loss ratio of a partial drop rate in parts per million of
+	// the frames sent; absent for all other rows.
+	// +optional
+	LossRatioPPM int64 `json:"lossRatioPPM,omitempty"`
+}
+
+// TestName names the row's test for a person, with the variant of the device where
+// there is one: "throughput", "throughput (fec-on)".
+func (id RowID) TestName() string {
+	if id.Variant == "" {
+		return id.Test
+	}
+	return fmt.Sprintf("%s (%s)", id.Test, id.Variant)
+}
+
+// SizeName names the row's frame size or mix for a person: "64 B", "mix
+// imix-simple"; empty for a row that has neither.
+func (id RowID) SizeName() string {
+	if id.FrameSize == 0 && id.FrameMix == "" {
+		return ""
+	}
+	return SizeName(id.FrameSize, id.FrameMix)
+}
+
+// Name names the row for a person: "throughput 64 B", "latency (fec-on) 64 B at
+// 50%", "throughput 64 B with up to 0.1% loss".
+func (id RowID) Name() string {
+	name := id.TestName()
+	if size := id.SizeName(); size != "" {
+		name += " " + size
+	}
+	if id.LossRatioPPM > 0 {
+		name += fmt.Sprintf(" with up to %s loss", FormatPPM(id.LossRatioPPM))
+	}
+	if id.Load != "" {
+		name += " at " + string(id.Load)
+	}
+	return name
+}
+
+// FrameSection is what was sent and received in the trial that decided a row, summed
+// over all ports, and the load of that trial.
+type FrameSection struct {
+	// lineRatePPM is the intended load in parts per million of line rate: for a
+	// throughput test the throughput, 0 when no load passed.
+	// +required
+	LineRatePPM int64 `json:"lineRatePPM"`
+	// framesPerSecond is the intended load in frames/s summed over all sending
+	// ports, rounded to the nearest. A frame counts once for each of its receivers,
+	// so that of multicast it is what all receivers get together when none is lost
+	// (the aggregated multicast throughput of RFC 3918).
+	// +required
+	FramesPerSecond int64 `json:"framesPerSecond"`
+	// bitsPerSecond is framesPerSecond in bit/s at layer 2: frames with FCS,
+	// without preamble and inter-frame gap.
+	// +required
+	BitsPerSecond int64 `json:"bitsPerSecond"`
+	// offeredFramesPerSecond is what left the tester in that trial.
+	// +optional
+	OfferedFramesPerSecond int64 `json:"offeredFramesPerSecond"`
+	// sent frames.
+	// +optional
+	Sent int64 `json:"sent"`
+	// received frames, without duplicates; one that many ports receive counts at
+	// each of them.
+	// +optional
+	Received int64 `json:"received"`
+	// lost frames: sent and never received, at each port that should have.
+	// +optional
+	Lost int64 `json:"lost"`
+	// duplicate frames; absent when the engine does not tell them from others.
+	// +optional
+	Duplicate *int64 `json:"duplicate,omitempty"`
+	// reordered frames (RFC 4737); absent when the engine does not know the order.
+	// +optional
+	Reordered *int64 `json:"reordered,omitempty"`
+	// outOfSequence frames in an older count: those whose number does not follow
+	// that of the frame received before them. Absent when the engine does not know the
+	// order.
+	// +optional
+	OutOfSequence *int64 `json:"outOfSequence,omitempty"`
+	// lossPPM is the share of lost frames among the sent ones in parts per million,
+	// rounded half up but never to 0; absent where a method does not ask for it.
+	// +optional
+	LossPPM *int64 `json:"lossPPM,omitempty"`
+	// receivedFramesPerSecond is the received frames over the length of the trial;
+	// absent where a method does not ask for it.
+	// +optional
+	ReceivedFramesPerSecond *int64 `json:"receivedFramesPerSecond,omitempty"`
+	// trialMilliseconds is the length of the trial that decided the row.
+	// +optional
+	TrialMilliseconds int64 `json:"trialMilliseconds"`
+}
+
+// OrZero returns the section, or one of zeros for a row that has none.
+func (f *FrameSection) OrZero() FrameSection {
+	if f == nil {
+		return FrameSection{}
+	}
+	return *f
+}
+
+// ResultRow is one row of the result table: one test at one frame size, and for
+// many methods at one load. It is an identity, a validity, and a section for each
+// kind of thing that was measured.
+type ResultRow struct {
+	RowID `json:",inline"`
+	// validity says whether the row can be believed.
+	// +required
+	Validity Validity `json:"validity"`
+	// validityReasons explain a validity other than Valid.
+	// +optional
+	// +listType=atomic
+	ValidityReasons []string `json:"validityReasons,omitempty"`
+	// message explains an unusual result, such as a throughput of 0.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// trials that the row took.
+	// +optional
+	Trials int32 `json:"trials"`
+	// elapsedMilliseconds is how long the row took.
+	// +optional
+	ElapsedMilliseconds int64 `json:"elapsedMilliseconds"`
+	// frames is what was sent and received; absent in rows of tests that send no test
+	// frames.
+	// +optional
+	Frames *FrameSection `json:"frames,omitempty"`
+	// search is what the search of a throughput or partial drop rate took and found.
+	// +optional
+	Search *SearchSummary `json:"search,omitempty"`
+	// latency of every received frame, or of those that were timed; absent when there
+	// was none.
+	// +optional
+	Latency *LatencySummary `json:"latency,omitempty"`
+	// backToBack is what a back-to-back test found.
+	// +optional
+	BackToBack *BackToBackSummary `json:"backToBack,omitempty"`
+	// forwardingRate is what a forwarding rate test found.
+	// +optional
+	ForwardingRate *ForwardingRateSummary `json:"forwardingRate,omitempty"`
+	// ordering is what an ordering test measured.
+	// +optional
+	Ordering *OrderingSummary `json:"ordering,omitempty"`
+	// recovery is what a system recovery test measured.
+	// +optional
+	Recovery *RecoverySummary `json:"recovery,omitempty"`
+	// multicast is what the groups received; absent for unicast.
+	// +optional
+	Multicast *MulticastSummary `json:"multicast,omitempty"`
+	// addressCaching is what an address caching test found.
+	// +optional
+	AddressCaching *AddressCachingSummary `json:"addressCaching,omitempty"`
+	// addressLearning is what an address learning test found.
+	// +optional
+	AddressLearning *AddressLearningSummary `json:"addressLearning,omitempty"`
+	// broadcast is what a broadcast test measured.
+	// +optional
+	Broadcast *BroadcastSummary `json:"broadcast,omitempty"`
+	// headOfLineBlocking is what a head of line blocking test measured.
+	// +optional
+	HeadOfLineBlocking *HeadOfLineBlockingSummary `json:"headOfLineBlocking,omitempty"`
+	// congestionControl is what a congestion control test measured.
+	// +optional
+	CongestionControl *CongestionControlSummary `json:"congestionControl,omitempty"`
+	// groupDelay is what a group join delay or group leave delay test measured.
+	// +optional
+	GroupDelay *GroupDelaySummary `json:"groupDelay,omitempty"`
+	// groupCapacity is what a group capacity test found.
+	// +optional
+	GroupCapacity *GroupCapacitySummary `json:"groupCapacity,omitempty"`
+	// reset is what a reset test measured.
+	// +optional
+	Reset *ResetSummary `json:"reset,omitempty"`
+	// series is the rates in the course of the trial; absent where a test asks for no
+	// samplingInterval.
+	// +optional
+	Series *RateSeries `json:"series,omitempty"`
+}
