@@ -45,7 +45,7 @@ type BenchmarkList struct {
 //
 // +kubebuilder:validation:ExactlyOneOf=testBedName;testBedSelector
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.abort) || !oldSelf.abort || (has(self.abort) && self.abort)",message="abort cannot be taken back: apply the benchmark again under another name"
-// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds",message="a Benchmark cannot be changed after it was admitted (only abort can be set): apply it again under another name"
+// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set): apply it again under another name"
 type BenchmarkSpec struct {
 	// testBedName names the bed.
 	// +optional
@@ -105,6 +105,14 @@ type BenchmarkSpec struct {
 	// at any time, and not be taken back.
 	// +optional
 	Abort bool `json:"abort,omitempty"`
+	// ttlSecondsAfterFinished deletes the benchmark this long after it has ended; where
+	// the lab has an archive, not before its result is there. Absent means the lab's
+	// default, which is to keep it for ever unless the lab says otherwise. It can be
+	// changed at any time. The highest is ten years.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=315360000
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
 // Rest is how long is waited between trials; 0 where restTime is absent, which it is

@@ -160,13 +160,24 @@ func abortOnly(s *server) {
 	b := s.sampleBenchmark()
 	b.Spec.Tests[0].Throughput.Resolution = "2%"
 	s.Expect(s.c.Update(s.t.Context(), b)).To(MatchError(ContainSubstring(
-		"a Benchmark cannot be changed after it was admitted (only abort can be set)")))
+		"a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set)")))
 
 	b = s.sampleBenchmark()
 	b.Spec.Abort = true
 	s.Expect(s.c.Update(s.t.Context(), b)).To(Succeed())
 	b.Spec.Abort = false
 	s.Expect(s.c.Update(s.t.Context(), b)).To(MatchError(ContainSubstring("abort cannot be taken back")))
+
+	b = s.sampleBenchmark()
+	for _, seconds := range []int32{3600, 0} {
+		b.Spec.TTLSecondsAfterFinished = &seconds
+		s.Expect(s.c.Update(s.t.Context(), b)).To(Succeed(), "how long a result is kept can change at any time")
+	}
+	b.Spec.TTLSecondsAfterFinished = nil
+	s.Expect(s.c.Update(s.t.Context(), b)).To(Succeed())
+	negative := int32(-1)
+	b.Spec.TTLSecondsAfterFinished = &negative
+	s.Expect(s.c.Update(s.t.Context(), b)).To(MatchError(ContainSubstring("should be greater than or equal to 0")))
 }
 
 func warned(s *server) {

@@ -35,7 +35,8 @@ type Document struct {
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// notes are what a reader must know before comparing the numbers with others.
 	Notes []string `json:"notes,omitempty"`
-	// spec is what was asked for, with all defaults filled in.
+	// spec is what was asked for, with all defaults filled in, without
+	// ttlSecondsAfterFinished.
 	Spec v1alpha1.BenchmarkSpec `json:"spec"`
 	// profile is how the traffic looked; absent when it could not be read.
 	Profile *v1alpha1.TrafficProfileSpec `json:"profile,omitempty"`
@@ -76,6 +77,7 @@ func New(benchmark *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfileSpec, no
 		Rows:           status.Rows,
 		Environment:    status.Environment,
 	}
+	d.Spec.TTLSecondsAfterFinished = nil // It can change after the end, and says nothing about the result.
 	if profile != nil {
 		shown := *profile
 		shown.FrameSizes = profile.Sizes() // with the default, which the API leaves out
