@@ -20,6 +20,7 @@ type base struct {
 	// live reads from the API server.
 	live     client.Reader
 	recorder events.EventRecorder
+	timers   *timers
 	Options
 }
 

@@ -2,17 +2,20 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
 // cleanUp removes everything once the outcome is decided and stored, gives the
 // bed back, and only then lets the benchmark be what it ended as. A bed that
-// does not get clean in time is quarantined.
+// cannot be cleaned is quarantined; the outcome stays what was measured.
 func (r *benchmarkReconciler) cleanUp(ctx context.Context, s *scope) (step, error) {
 	if !s.ending() {
 		return proceed(), nil
@@ -26,56 +29,68 @@ func (r *benchmarkReconciler) cleanUp(ctx context.Context, s *scope) (step, erro
 			return step{}, err
 		}
 		s.cleaned(metav1.ConditionTrue, v1alpha1.ReasonCleanedUp, "nothing of the benchmark is left in the lab")
-		return finish(s), nil
+		return s.finish(), nil
+	}
+	if noAnswer(err) {
+		return step{}, err
 	}
 	if err != nil {
 		left = firstOf(left, "failing") + ": " + err.Error()
 	}
 	s.cleaned(metav1.ConditionFalse, v1alpha1.ReasonCleaningUp, left)
-	if s.elapsed(v1alpha1.ConditionCleanedUp) < r.Deadlines.CleanUp {
+	if !s.overdue(v1alpha1.ReasonCleanUpFailed, r.Deadlines.CleanUp) {
 		return again(r.Poll), nil
 	}
 	if err := r.quarantine(ctx, s, left); err != nil {
 		return step{}, err
 	}
-	return finish(s), nil
+	return s.finish(), nil
+}
+
+// noAnswer says that a failure is about reaching the API server: it does not tell
+// whether anything is left in the lab, and counts as no attempt to clean up.
+func noAnswer(err error) bool {
+	if err == nil {
+		return false
+	}
+	var network net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.As(err, &network) ||
+		apierrors.IsConflict(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
+		apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err)
 }
 
 // quarantine keeps the bed from being handed on. The lease stays, to tell which
-// benchmark left something behind.
+// benchmark left something behind. The outcome of the measurement stays as well:
+// its rows are complete.
 func (r *benchmarkReconciler) quarantine(ctx context.Context, s *scope, left string) error {
-	message := fmt.Sprintf("not cleaned up within %s: %s", r.Deadlines.CleanUp, left)
+	message := notCleanedUp(s.Status.Wait, left)
 	var beds v1alpha1.TestBedList
 	if err := r.live.List(ctx, &beds); err != nil {
 		return fmt.Errorf("listing test beds: %w", err)
 	}
 	if bed := heldBy(beds.Items, s.run.UID); bed != nil {
-		setQuarantine(bed, r.Now(), s.Namespace+"/"+s.Name, message)
-		if err := r.Client.Status().Update(ctx, bed); err != nil {
+		before := bed.DeepCopy()
+		setQuarantine(bed, s.now, s.Namespace+"/"+s.Name, message)
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		if err := r.Client.Status().Patch(ctx, bed, patch); err != nil {
 			return fmt.Errorf("quarantining test bed %s: %w", bed.Name, err)
 		}
 		message = fmt.Sprintf("bed %s is quarantined: %s", bed.Name, message)
 	}
-	s.Status.Message = fmt.Sprintf("%s (measurement: %s)", message, firstOf(s.Status.Message, string(s.Status.Outcome)))
-	s.Status.Outcome = v1alpha1.PhaseError
 	s.cleaned(metav1.ConditionFalse, v1alpha1.ReasonCleanUpFailed, message)
 	return nil
 }
 
+// notCleanedUp says how long a clean-up was tried, and what is left.
+func notCleanedUp(w *v1alpha1.Wait, left string) string {
+	return fmt.Sprintf("not cleaned up by %d attempts in %s: %s", w.Attempts, seconds(w.Seconds), left)
+}
+
 // finish makes the outcome the phase. The next look removes the finalizer.
-func finish(s *scope) step {
+func (s *scope) finish() step {
 	s.Status.Phase = s.Status.Outcome
 	s.Status.CompletionTime = &metav1.Time{Time: s.now}
-	if isTrue(s.Status.Conditions, v1alpha1.ConditionBedLeased) {
-		setCondition(&s.Status.Conditions, s.now, s.Generation, metav1.Condition{
-			Type: v1alpha1.ConditionBedLeased, Status: metav1.ConditionFalse,
-			Reason: v1alpha1.ReasonBedReleased, Message: "bed " + s.Status.TestBedName + " was given back",
-		})
-	}
-	if reasonOf(s.Status.Conditions, v1alpha1.ConditionMeasured) == v1alpha1.ReasonMeasuring {
-		// The measurement ended with something else than a result.
-		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionMeasured)
-	}
+	s.concludeConditions()
 	return again(soon)
 }
 

@@ -32,20 +32,21 @@ type phase func(ctx context.Context, s *scope) (step, error)
 func (r *benchmarkReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
 	b := &v1alpha1.Benchmark{}
 	if err := r.Get(ctx, req.NamespacedName, b); err != nil || isOver(b) {
+		r.timers.forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if err := r.live.Get(ctx, req.NamespacedName, b); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if b.Status.Phase.Finished() {
-		return settle(ctrl.Result{}, r.removeFinalizer(ctx, b))
+		return settle(ctrl.Result{}, r.removeFinalizer(ctx, b), r.observe(ctx, b))
 	}
 	if b.DeletionTimestamp.IsZero() {
 		if err := r.addFinalizer(ctx, b); err != nil {
 			return settle(ctrl.Result{}, err)
 		}
 	}
-	s := newScope(b, r.Now())
+	s := newScope(b, r.Now(), r.timers)
 	next, err := r.advance(ctx, s)
 	return settle(next.result(), err, r.patch(ctx, s, err))
 }
@@ -53,7 +54,21 @@ func (r *benchmarkReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 // isOver says that nothing is left to do for good, so that even the cache can be
 // believed: thousands of old benchmarks cost an operator that starts nothing.
 func isOver(b *v1alpha1.Benchmark) bool {
-	return b.Status.Phase.Finished() && !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp)
+	return b.Status.Phase.Finished() && !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) &&
+		b.Status.ObservedGeneration == b.Generation
+}
+
+// observe says that an edit of a finished benchmark was seen; it changes nothing.
+func (r *benchmarkReconciler) observe(ctx context.Context, b *v1alpha1.Benchmark) error {
+	if b.Status.ObservedGeneration == b.Generation {
+		return nil
+	}
+	before := b.DeepCopy()
+	b.Status.ObservedGeneration = b.Generation
+	if err := r.Client.Status().Patch(ctx, b, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("storing the observed generation: %w", err)
+	}
+	return nil
 }
 
 // advance runs the phases in their order until one of them has to wait. Once the
@@ -73,7 +88,11 @@ func (r *benchmarkReconciler) advance(ctx context.Context, s *scope) (step, erro
 func (r *benchmarkReconciler) patch(ctx context.Context, s *scope, failure error) error {
 	if failure == nil {
 		s.Status.ObservedGeneration = s.Generation
+		if !s.waiting {
+			s.timers.over(s.Benchmark, &s.Status.Wait)
+		}
 	}
+	summarize(s.Benchmark, s.now)
 	if equality.Semantic.DeepEqual(s.before.Status, s.Status) {
 		return nil
 	}

@@ -16,7 +16,7 @@ func (r *benchmarkReconciler) noticeEnd(ctx context.Context, s *scope) (step, er
 	if s.ending() {
 		return proceed(), nil
 	}
-	reason, message := endReason(s)
+	reason, message := s.endReason()
 	if reason == "" {
 		return proceed(), nil
 	}
@@ -33,14 +33,14 @@ func (r *benchmarkReconciler) noticeEnd(ctx context.Context, s *scope) (step, er
 }
 
 // endReason says why the benchmark has to end now, "" when it may go on.
-func endReason(s *scope) (reason, message string) {
+func (s *scope) endReason() (reason, message string) {
 	limit := time.Duration(s.Spec.ActiveDeadlineSeconds) * time.Second
 	switch {
 	case !s.DeletionTimestamp.IsZero():
 		return v1alpha1.ReasonAborted, "the benchmark was deleted"
 	case s.Spec.Abort:
 		return v1alpha1.ReasonAborted, "spec.abort was set"
-	case s.Status.StartTime != nil && limit > 0 && s.now.Sub(s.Status.StartTime.Time) >= limit:
+	case s.Status.StartTime != nil && limit > 0 && s.timers.active(s.Benchmark, s.now) >= limit:
 		return v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
 			"the benchmark had its bed for longer than spec.activeDeadlineSeconds, %d: raise it, or ask for less", s.Spec.ActiveDeadlineSeconds)
 	}

@@ -139,7 +139,7 @@ func (r *benchmarkReconciler) unreachable(ctx context.Context, s *scope, pod *co
 		reason = v1alpha1.ReasonRunnerRestarting
 	}
 	s.set(v1alpha1.ConditionTrafficReady, metav1.ConditionFalse, reason, message)
-	if min(s.elapsed(v1alpha1.ConditionTrafficReady), s.now.Sub(pod.CreationTimestamp.Time)) < r.Deadlines.Runner {
+	if !s.overdue(v1alpha1.ReasonRunnerUnreachable, r.Deadlines.Runner) {
 		return again(r.Poll), nil
 	}
 	if err := r.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}); client.IgnoreNotFound(err) != nil {
@@ -173,7 +173,7 @@ func (r *benchmarkReconciler) replaceRunner(ctx context.Context, s *scope, cfg *
 		if err := r.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}); client.IgnoreNotFound(err) != nil {
 			return step{}, fmt.Errorf("removing the runner's pod: %w", err)
 		}
-	case s.now.Sub(pod.DeletionTimestamp.Time) >= r.Deadlines.Runner:
+	case s.overdue(v1alpha1.ReasonRunnerFailed, r.Deadlines.Runner):
 		// It may still drive the agents, so that no other one may begin.
 		return s.end(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonRunnerFailed, fmt.Sprintf(
 			"the runner was lost, and its pod %s does not end on node %q: see kubectl get nodes; %s", pod.Name, pod.Spec.NodeName, rowsKept(s))), nil

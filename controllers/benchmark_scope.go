@@ -26,10 +26,13 @@ type scope struct {
 	// device of the bed as the variant in hand configures it.
 	device v1alpha1.Device
 	now    time.Time
+	timers *timers
+	// waiting says that this reconcile counted a wait.
+	waiting bool
 }
 
-func newScope(b *v1alpha1.Benchmark, now time.Time) *scope {
-	return &scope{Benchmark: b, before: b.DeepCopy(), run: lab.RunOf(b), now: now}
+func newScope(b *v1alpha1.Benchmark, now time.Time, t *timers) *scope {
+	return &scope{Benchmark: b, before: b.DeepCopy(), run: lab.RunOf(b), now: now, timers: t}
 }
 
 // set sets a condition and, unless it is true, makes its message the benchmark's.
@@ -38,14 +41,17 @@ func (s *scope) set(kind string, status metav1.ConditionStatus, reason, message 
 		Type: kind, Status: status, Reason: reason, Message: message,
 	})
 	if status != metav1.ConditionTrue {
-		s.Status.Message = message
+		s.Status.Message = bounded(message)
 	}
 }
 
 func (s *scope) isTrue(kind string) bool { return isTrue(s.Status.Conditions, kind) }
 
-func (s *scope) elapsed(kind string) time.Duration {
-	return elapsed(s.Status.Conditions, kind, s.now)
+// overdue counts one more unsuccessful look at what ends with a reason, and says
+// whether operators have waited for as long as limit.
+func (s *scope) overdue(reason string, limit time.Duration) bool {
+	s.waiting = true
+	return s.timers.overdue(s.Benchmark, &s.Status.Wait, reason, s.now, limit)
 }
 
 // end decides how the benchmark ends. The first decision stands; clean-up begins
@@ -67,16 +73,17 @@ func (s *scope) end(outcome v1alpha1.BenchmarkPhase, kind, reason, message strin
 		status = metav1.ConditionTrue
 	}
 	s.set(kind, status, reason, message)
-	s.Status.Message = message
+	s.Status.Message = bounded(message)
 	return again(soon)
 }
 
 // ending says that the outcome is decided.
 func (s *scope) ending() bool { return s.Status.Outcome != "" }
 
-// late ends the benchmark when what a condition waits for takes too long.
+// late ends the benchmark when what a condition waits for takes too long. Every
+// look at something that is not there yet calls it.
 func (s *scope) late(kind, reason string, limit time.Duration, what string) (step, bool) {
-	if s.elapsed(kind) < limit {
+	if !s.overdue(reason, limit) {
 		return step{}, false
 	}
 	return s.end(v1alpha1.PhaseError, kind, reason, fmt.Sprintf("%s within %s", what, limit)), true

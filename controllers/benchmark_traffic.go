@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -96,8 +95,8 @@ func (r *benchmarkReconciler) certificates(ctx context.Context, s *scope, agents
 	if !apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading the certificates of the run: %w", err)
 	}
-	end := s.Status.StartTime.Add(time.Duration(s.Spec.ActiveDeadlineSeconds) * time.Second)
-	set, err := pki.Issue(s.run.UID, agents, s.now, end)
+	left := seconds(s.Spec.ActiveDeadlineSeconds) - s.timers.active(s.Benchmark, s.now)
+	set, err := pki.Issue(s.run.UID, agents, s.now, s.now.Add(left))
 	if err != nil {
 		return fmt.Errorf("issuing certificates for the run: %w", err)
 	}

@@ -51,6 +51,9 @@ func (r *benchmarkReconciler) nextVariant(ctx context.Context, s *scope) (step, 
 		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionTrafficReady)
 		return again(soon), nil
 	}
+	if noAnswer(err) {
+		return step{}, err
+	}
 	if err != nil {
 		left = firstOf(left, "failing") + ": " + err.Error()
 	}

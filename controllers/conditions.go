@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,6 +12,7 @@ import (
 // status does.
 func setCondition(all *[]metav1.Condition, now time.Time, generation int64, c metav1.Condition) {
 	c.ObservedGeneration = generation
+	c.Message = bounded(c.Message)
 	c.LastTransitionTime = metav1.NewTime(now)
 	meta.SetStatusCondition(all, c)
 }
@@ -25,11 +27,14 @@ func reasonOf(all []metav1.Condition, kind string) string {
 	return ""
 }
 
-// elapsed is how long a condition has had its status, 0 when it was never set.
-func elapsed(all []metav1.Condition, kind string, now time.Time) time.Duration {
-	c := meta.FindStatusCondition(all, kind)
-	if c == nil {
-		return 0
+// maxMessage bounds every message in a status, in bytes.
+const maxMessage = 1024
+
+// bounded cuts a message that is too long for a status.
+func bounded(message string) string {
+	const cut = " ..."
+	if len(message) <= maxMessage {
+		return message
 	}
-	return now.Sub(c.LastTransitionTime.Time)
+	return strings.ToValidUTF8(message[:maxMessage-len(cut)], "") + cut
 }

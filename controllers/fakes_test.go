@@ -163,6 +163,20 @@ func failed(pod *corev1.Pod, words string) {
 	}}
 }
 
+// release forgets what was held, and starts every pod that was.
+func (k *fakeKubelet) release(w *world) {
+	w.t.Helper()
+	k.mu.Lock()
+	k.held = map[string]bool{}
+	k.mu.Unlock()
+	var pods corev1.PodList
+	w.Expect(k.List(w.t.Context(), &pods, client.InNamespace(labNamespace))).To(Succeed())
+	for i := range pods.Items {
+		_, err := k.play(w.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&pods.Items[i])})
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+}
+
 // letGo forgets what was held and starts one pod of a benchmark that was.
 func (w *world) letGo(benchmark, role string) {
 	w.t.Helper()

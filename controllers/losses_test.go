@@ -2,7 +2,6 @@ package controllers_test
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -82,15 +81,15 @@ func runnerStuck(w *world) {
 	w.Expect(w.c.Update(w.t.Context(), pod)).To(Succeed())
 	w.Expect(w.c.Delete(w.t.Context(), pod)).To(Succeed())
 	w.says("b", v1alpha1.ConditionTrafficReady, v1alpha1.ReasonRunnerRestarting)
-	w.pass(2 * time.Minute)
+	w.impatient(shortRunner)
 	w.says("b", v1alpha1.ConditionMeasured, v1alpha1.ReasonRunnerFailed)
 	w.Expect(w.benchmark("b").Status.Message).To(ContainSubstring("its pod " + pod.Name + " does not end"))
 
 	// Nor does it end for the clean-up: the bed is not handed on.
 	w.reaches("b", v1alpha1.PhaseCleaningUp)
-	w.pass(2 * time.Minute)
-	b := w.reaches("b", v1alpha1.PhaseError)
-	w.Expect(b.Status.Message).To(ContainSubstring("bed sim is quarantined"))
+	w.impatient(shortCleanUp)
+	w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(w.says("b", v1alpha1.ConditionCleanedUp, v1alpha1.ReasonCleanUpFailed).Message).To(ContainSubstring("bed sim is quarantined"))
 }
 
 func runnerLostForGood(w *world) {
@@ -127,7 +126,7 @@ func runnerGivenUp(w *world) {
 	pod := w.pod("b", "runner")
 	w.runners.hush(true)
 	w.says("b", v1alpha1.ConditionTrafficReady, v1alpha1.ReasonRunnerUnreachable)
-	w.pass(2 * time.Minute)
+	w.impatient(shortRunner)
 	w.replaced(pod)
 	w.Expect(w.benchmark("b").Status.Rows).To(HaveLen(1))
 }

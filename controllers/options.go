@@ -80,6 +80,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		Client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
 		recorder: mgr.GetEventRecorder("nodrop-operator"),
+		timers:   newTimers(),
 		Options:  o,
 	}
 	if err := (&benchmarkReconciler{base: base}).setup(mgr); err != nil {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,21 +51,21 @@ func TestSetConditionKeepsItsTransition(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var all []metav1.Condition
 	set := func(at time.Time, status metav1.ConditionStatus, reason string) {
-		setCondition(&all, at, 7, metav1.Condition{Type: "Ready", Status: status, Reason: reason})
-	}
-	if got := elapsed(all, "Ready", start); got != 0 {
-		t.Errorf("a condition that was never set lasts %s", got)
+		setCondition(&all, at, 7, metav1.Condition{Type: "Ready", Status: status, Reason: reason, Message: strings.Repeat("\u00fc", maxMessage)})
 	}
 	set(start, metav1.ConditionFalse, "Starting")
 	set(start.Add(time.Minute), metav1.ConditionFalse, "StillStarting")
-	if got := elapsed(all, "Ready", start.Add(3*time.Minute)); got != 3*time.Minute {
-		t.Errorf("after another reason the condition lasts %s, want 3m", got)
+	if !all[0].LastTransitionTime.Time.Equal(start) {
+		t.Errorf("another reason moved the transition to %s", all[0].LastTransitionTime)
 	}
 	if reasonOf(all, "Ready") != "StillStarting" || all[0].ObservedGeneration != 7 {
 		t.Errorf("condition %+v", all[0])
 	}
+	if m := all[0].Message; len(m) > maxMessage || len(m) < maxMessage-8 || !utf8.ValidString(m) || !strings.HasSuffix(m, "\u00fc ...") {
+		t.Errorf("a message of %d bytes ends with %q", len(m), m[len(m)-8:])
+	}
 	set(start.Add(4*time.Minute), metav1.ConditionTrue, "Ready")
-	if got := elapsed(all, "Ready", start.Add(5*time.Minute)); got != time.Minute {
-		t.Errorf("after another status the condition lasts %s, want 1m", got)
+	if !all[0].LastTransitionTime.Time.Equal(start.Add(4 * time.Minute)) {
+		t.Errorf("another status left the transition at %s", all[0].LastTransitionTime)
 	}
 }

@@ -25,11 +25,13 @@ func (r *testBedReconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, n
 		setRecovering(bed, now, "released by "+v1alpha1.AnnotationReleaseQuarantine+"; cleaning up once more")
 	}
 	if bed.Status.Lease == nil {
+		r.timers.over(bed, &bed.Status.Wait)
 		meta.RemoveStatusCondition(&bed.Status.Conditions, v1alpha1.ConditionQuarantined)
 		return r.Recheck, nil
 	}
 	alive, err := r.holderLives(ctx, bed.Status.Lease)
 	if err != nil || alive {
+		r.timers.over(bed, &bed.Status.Wait)
 		return r.Recheck, err
 	}
 	if meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionQuarantined) == nil {
@@ -39,14 +41,19 @@ func (r *testBedReconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, n
 	left, err := r.sweep(ctx, lab.Run{Namespace: namespace, Name: name, UID: bed.Status.Lease.UID})
 	if err == nil && left == "" {
 		bed.Status.Lease = nil
+		r.timers.over(bed, &bed.Status.Wait)
 		meta.RemoveStatusCondition(&bed.Status.Conditions, v1alpha1.ConditionQuarantined)
 		return r.Recheck, nil
+	}
+	if noAnswer(err) {
+		return r.Poll, err
 	}
 	if err != nil {
 		left = firstOf(left, "failing") + ": " + err.Error()
 	}
-	if elapsed(bed.Status.Conditions, v1alpha1.ConditionQuarantined, now) >= r.Deadlines.CleanUp {
-		setQuarantine(bed, now, bed.Status.Lease.Holder, fmt.Sprintf("not cleaned up within %s: %s", r.Deadlines.CleanUp, left))
+	if r.timers.overdue(bed, &bed.Status.Wait, v1alpha1.ReasonCleanUpFailed, now, r.Deadlines.CleanUp) {
+		setQuarantine(bed, now, bed.Status.Lease.Holder, notCleanedUp(bed.Status.Wait, left))
+		r.timers.over(bed, &bed.Status.Wait)
 		return r.Recheck, nil
 	}
 	return r.Poll, nil

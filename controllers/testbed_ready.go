@@ -18,8 +18,18 @@ import (
 // bedCheck finds a reason why a bed cannot be leased; an empty reason means none.
 type bedCheck func(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error)
 
-// ready judges the bed; the first reason that is found is told.
+// ready judges the bed, and sets the conditions Ready, Reconciling and Stalled.
 func (r *testBedReconciler) ready(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) error {
+	if err := r.judge(ctx, bed, now); err != nil {
+		return err
+	}
+	// The bed is looked at again after Recheck: nothing has to wake it.
+	summarizeBed(bed, now)
+	return nil
+}
+
+// judge sets the condition Ready by the first check that fails.
+func (r *testBedReconciler) judge(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) error {
 	for _, check := range []bedCheck{
 		notDeleted, notQuarantined, describedWell, r.referencesExist, r.tablesAreSound,
 		r.nodesExist, r.networksExist, r.nodesOffer, r.claimsExist, r.trexHasImage,

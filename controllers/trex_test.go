@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -173,7 +172,7 @@ func (w *world) late(words string) {
 	w.Eventually(func() string {
 		return w.says("b", v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficStarting).Message
 	}).Should(ContainSubstring(words))
-	w.pass(3 * time.Minute)
+	w.impatient(shortTraffic)
 	w.Expect(w.reaches("b", v1alpha1.PhaseError).Status.Message).To(ContainSubstring(words))
 	w.bedIsClean("switch")
 }

@@ -159,6 +159,10 @@ type world struct {
 	kubelet *fakeKubelet
 	// ahead is how far the operator's clock runs ahead of the real one.
 	ahead *atomic.Int64
+	// asked is how often the operator has looked at its clock.
+	asked atomic.Int64
+	// deadlines of the operators that are started from now on.
+	deadlines controllers.Deadlines
 	// crowded lets several operators act at once.
 	crowded bool
 	stop    func()
@@ -168,7 +172,7 @@ func newWorld(t *testing.T, s server) *world {
 	t.Helper()
 	w := &world{
 		WithT: NewWithT(t), t: t, server: s, c: newClient(t, s.admin),
-		runners: newFakeRunners(), ahead: &atomic.Int64{},
+		runners: newFakeRunners(), ahead: &atomic.Int64{}, deadlines: controllers.DefaultDeadlines(),
 	}
 	w.SetDefaultEventuallyTimeout(patience)
 	w.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
@@ -191,8 +195,11 @@ func (w *world) startOperator() (stop func()) {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(controllers.SetupWithManager(mgr, controllers.Options{
 		Lab: settings, Runner: w.runners,
-		Now:       func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) },
-		Deadlines: controllers.DefaultDeadlines(), Poll: 50 * time.Millisecond, Recheck: 200 * time.Millisecond,
+		Now: func() time.Time {
+			w.asked.Add(1)
+			return time.Now().Add(time.Duration(w.ahead.Load()))
+		},
+		Deadlines: w.deadlines, Poll: 50 * time.Millisecond, Recheck: 200 * time.Millisecond,
 	})).To(Succeed())
 	return run(w.t, mgr)
 }
@@ -214,7 +221,24 @@ func run(t *testing.T, mgr ctrl.Manager) (stop func()) {
 	}
 }
 
-// pass lets time pass for the operator.
+// impatient replaces the operator by one with other deadlines: a case that waits for
+// one makes it short, and leaves the others as long as they are.
+func (w *world) impatient(change func(*controllers.Deadlines)) {
+	w.t.Helper()
+	w.stop()
+	change(&w.deadlines)
+	w.start()
+}
+
+// short is a deadline that a case waits for.
+const short = 400 * time.Millisecond
+
+func shortDevice(d *controllers.Deadlines)  { d.Device = short }
+func shortTraffic(d *controllers.Deadlines) { d.Traffic = short }
+func shortRunner(d *controllers.Deadlines)  { d.Runner = short }
+func shortCleanUp(d *controllers.Deadlines) { d.CleanUp = short }
+
+// pass lets the operator's clock jump.
 func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
 
 // wipe removes what a case left, so that the next one begins with nothing.

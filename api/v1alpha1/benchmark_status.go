@@ -54,7 +54,8 @@ type BenchmarkStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 	// conditions are Accepted, BedLeased, DeviceReady, TrafficReady, Measured and
-	// CleanedUp.
+	// CleanedUp, and for tools that watch any kind of object Succeeded, Reconciling
+	// and Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -69,7 +70,15 @@ type BenchmarkStatus struct {
 	// startTime is when the bed was leased.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// completionTime is when the bed was free again.
+	// activeSeconds is how long operators have seen the benchmark hold its bed, which
+	// spec.activeDeadlineSeconds bounds. It is stored about once a minute.
+	// +optional
+	ActiveSeconds int64 `json:"activeSeconds,omitempty"`
+	// wait counts how long the benchmark waits for something that has a deadline;
+	// absent while it waits for nothing, or only for a short time.
+	// +optional
+	Wait *Wait `json:"wait,omitempty"`
+	// completionTime is when the clean-up ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// progress is the trial in hand.

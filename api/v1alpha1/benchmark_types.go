@@ -28,6 +28,7 @@ type Benchmark struct {
 	Spec BenchmarkSpec `json:"spec"`
 	// status is how far the benchmark is, and its result.
 	// +optional
+	// +kubebuilder:default={observedGeneration:-1}
 	Status BenchmarkStatus `json:"status,omitempty"`
 }
 

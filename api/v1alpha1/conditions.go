@@ -22,6 +22,9 @@ const (
 	ReasonBedQuarantined = "BedQuarantined"
 	// ReasonBedDeleted means that the bed is being deleted.
 	ReasonBedDeleted = "BedDeleted"
+	// ReasonChecking means that the operator checks the bed, which it does from time to
+	// time.
+	ReasonChecking = "Checking"
 	// ReasonCleanUpFailed means that the clean-up did not succeed in its time.
 	ReasonCleanUpFailed = "CleanUpFailed"
 	// ReasonCleanedUp means that nothing of a benchmark is left on the bed.
@@ -32,8 +35,50 @@ const (
 // that the bed was looked at and may be leased again.
 const AnnotationReleaseQuarantine = "nodrop.dev/release-quarantine"
 
-// Condition types and reasons of a Benchmark, in the order in which they turn true.
+// Conditions of any object, as tools for any kind of object understand them
+// (kstatus: Flux, kpt; kubectl wait). An object is settled when both are absent.
 const (
+	// ConditionReconciling is true while the object makes its way, and absent when it
+	// is settled or stalled.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is true when the object cannot go on until somebody acts. It is
+	// false for the first minute of that, so that an edit stalls nothing, and absent
+	// otherwise. Its reason is that of the condition that does not hold; of a finished
+	// benchmark that did not pass it is the outcome.
+	ConditionStalled = "Stalled"
+)
+
+// Condition types and reasons of a Benchmark, in the order in which they turn true.
+//
+// A finished benchmark says nothing of what was: every condition that was ever set
+// ends as follows.
+//
+//	condition     ends as  with reason
+//	Accepted      True     Accepted
+//	              False    NotAccepted
+//	BedLeased     False    BedReleased; Ended before it had a bed; LeaseLost;
+//	                       BedQuarantined
+//	DeviceReady   False    Removed; DeviceFailed
+//	              Unknown  CleanUpFailed: it may still run
+//	TrafficReady  False    Removed; TrafficFailed
+//	              Unknown  CleanUpFailed: they may still run
+//	Measured      True     AllMeasured; NothingForwarded
+//	              False    why not; Ended when another condition says why
+//	CleanedUp     True     CleanedUp
+//	              False    CleanUpFailed: the bed is quarantined
+//	Succeeded     True     Passed
+//	              False    Failed, Invalid, Aborted or Error
+//	Reconciling   absent
+//	Stalled       absent when Passed, True otherwise, with the outcome
+const (
+	// ConditionSucceeded is unknown until the benchmark is finished, then true when it
+	// passed and false otherwise. Its reason is the phase.
+	ConditionSucceeded = "Succeeded"
+	// ReasonEnded means that the benchmark ended before the condition could hold.
+	ReasonEnded = "Ended"
+	// ReasonRemoved means that what the condition is about was removed at the end.
+	ReasonRemoved = "Removed"
+
 	// ConditionAccepted says whether profile and bed exist and fit the tests.
 	ConditionAccepted = "Accepted"
 	// ReasonAccepted means that the benchmark can be queued.

@@ -26,6 +26,7 @@ type TestBed struct {
 	Spec TestBedSpec `json:"spec"`
 	// status is what the operator knows about the bed.
 	// +optional
+	// +kubebuilder:default={observedGeneration:-1}
 	Status TestBedStatus `json:"status,omitempty"`
 }
 
@@ -336,7 +337,8 @@ type TestBedStatus struct {
 	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions are Ready and Quarantined.
+	// conditions are Ready and Quarantined, and for tools that watch any kind of
+	// object Reconciling and Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -344,6 +346,10 @@ type TestBedStatus struct {
 	// lease says which benchmark has the bed; absent while it is free.
 	// +optional
 	Lease *BedLease `json:"lease,omitempty"`
+	// wait counts how long operators have tried to clean up after a benchmark that
+	// does not exist any more; absent when they do not.
+	// +optional
+	Wait *Wait `json:"wait,omitempty"`
 	// queued is the number of benchmarks that wait for the bed.
 	// +optional
 	Queued int32 `json:"queued,omitempty"`

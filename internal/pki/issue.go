@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// margin is how long certificates live on after the deadline, so that the
-	// clean-up can still talk to the pods.
-	margin = time.Hour
+	// margin is how long certificates live on after the deadline: time in which the
+	// operator was down does not count for the deadline, and it still asks for the
+	// result afterwards.
+	margin = 24 * time.Hour
 	// skew is how far the clock of a node may be behind the operator's.
 	skew = 10 * time.Minute
 )

@@ -1,0 +1,94 @@
+package controllers_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// TestAwayOperator replaces the operator in the middle of a wait by one whose clock
+// is far from that of the first. No deadline passes by that.
+func TestAwayOperator(t *testing.T) {
+	server := startServer(t)
+	for clock, difference := range map[string]time.Duration{"an hour later": 2 * time.Hour, "an hour earlier": -2 * time.Hour} {
+		for name, tc := range map[string]func(*world, time.Duration){
+			"while the device is started":  awayPreparing("device is started"),
+			"while the agents are started": awayPreparing("agents are started"),
+			"during the measurement":       awayRunning,
+			"during the clean-up":          awayCleaningUp,
+			"after an orphan":              awayOrphan,
+		} {
+			t.Run(name+", "+clock, func(t *testing.T) { tc(newWorld(t, server), difference) })
+		}
+	}
+}
+
+// away stops the operator and starts one with another clock, which looks often
+// enough to end a wait if it believed its clock.
+func (w *world) away(difference time.Duration) {
+	w.t.Helper()
+	w.stop()
+	w.pass(difference)
+	w.start()
+	w.looks(3)
+}
+
+// looks waits until the operator has looked n times at the time.
+func (w *world) looks(n int64) {
+	w.t.Helper()
+	until := w.asked.Load() + 2*n
+	w.Eventually(w.asked.Load).Should(BeNumerically(">=", until))
+}
+
+func awayPreparing(stage string) func(*world, time.Duration) {
+	return func(w *world, difference time.Duration) {
+		w.at(stage)
+		w.away(difference)
+		w.Expect(w.benchmark("b").Status.Phase).To(Equal(v1alpha1.PhasePreparing))
+		w.letGo("b", stages[stage].held)
+		b := w.reaches("b", v1alpha1.PhaseRunning)
+		w.runners.tell(b, measured(row(64)))
+		w.reaches("b", v1alpha1.PhasePassed)
+		w.bedIsClean("frr")
+	}
+}
+
+func awayRunning(w *world, difference time.Duration) {
+	b := w.measuringOnModel()
+	w.away(difference)
+	w.Expect(w.benchmark("b").Status.Phase).To(Equal(v1alpha1.PhaseRunning))
+	w.runners.tell(b, measured(row(64), row(128)))
+	w.reaches("b", v1alpha1.PhasePassed)
+	w.bedIsClean("sim")
+}
+
+func awayCleaningUp(w *world, difference time.Duration) {
+	w.kubelet.hold("device-down")
+	w.at("measuring")
+	w.runners.tell(w.benchmark("b"), measured(row(64)))
+	w.appears("b", "device-down")
+	w.says("b", v1alpha1.ConditionCleanedUp, v1alpha1.ReasonCleaningUp)
+	w.away(difference)
+	w.Expect(w.benchmark("b").Status.Phase).To(Equal(v1alpha1.PhaseCleaningUp))
+	w.Expect(w.quarantined().Status).To(BeEmpty())
+	w.letGo("b", "device-down")
+	w.reaches("b", v1alpha1.PhasePassed)
+	w.bedIsClean("frr")
+}
+
+func awayOrphan(w *world, difference time.Duration) {
+	w.at("measuring")
+	w.stop()
+	w.force("b")
+	w.kubelet.hold("device-down")
+	w.start()
+	w.Eventually(func() metav1.ConditionStatus { return w.quarantined().Status }).Should(Equal(metav1.ConditionUnknown))
+	w.away(difference)
+	w.Expect(w.quarantined().Status).To(Equal(metav1.ConditionUnknown))
+	w.kubelet.release(w)
+	w.bedIsCleanEventually("frr")
+}

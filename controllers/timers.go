@@ -1,0 +1,131 @@
+package controllers
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// minLooks is how many looks, spread over its time, a deadline takes at least.
+const minLooks = 10
+
+const (
+	// storeWait is how much a wait grows before it is stored again.
+	storeWait = 10 * time.Second
+	// storeActive is the same for the time in which a benchmark has its bed.
+	storeActive = time.Minute
+)
+
+// timers measures deadlines by the time in which this operator was there: it adds
+// up the time between its own looks at an object. Clocks of two operators are never
+// compared. What is added up is stored in the object's status from time to time, so
+// that the next operator goes on from there.
+type timers struct {
+	mu sync.Mutex
+	of map[types.NamespacedName]*counters
+}
+
+// counters of one object. An object waits for one thing at a time.
+type counters struct {
+	uid types.UID
+	// reason with which the wait ends; "" while there is none.
+	reason       string
+	wait, active counter
+}
+
+// counter adds up the time between looks.
+type counter struct {
+	looks int32
+	last  time.Time
+	total time.Duration
+}
+
+func newTimers() *timers { return &timers{of: map[types.NamespacedName]*counters{}} }
+
+// look counts one look. It adds the time since the last one, at most limit unless
+// that is 0. What another operator has stored counts if it is more.
+func (c *counter) look(now time.Time, limit, stored time.Duration) {
+	if c.looks > 0 {
+		gap := max(now.Sub(c.last), 0)
+		if limit > 0 {
+			gap = min(gap, limit)
+		}
+		c.total += gap
+	}
+	c.total = max(c.total, stored)
+	c.last = now
+	c.looks++
+}
+
+// countersOf returns the counters of an object. The caller holds the lock.
+func (t *timers) countersOf(obj client.Object) *counters {
+	key := client.ObjectKeyFromObject(obj)
+	c := t.of[key]
+	if c == nil || c.uid != obj.GetUID() {
+		c = &counters{uid: obj.GetUID()}
+		t.of[key] = c
+	}
+	return c
+}
+
+// overdue counts one more unsuccessful look at what ends with a reason, and says
+// whether operators have waited for as long as limit. It keeps the status up to
+// date.
+func (t *timers) overdue(obj client.Object, status **v1alpha1.Wait, reason string, now time.Time, limit time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.countersOf(obj)
+	if c.reason != reason {
+		c.reason, c.wait = reason, counter{}
+	}
+	stored := v1alpha1.Wait{Reason: reason}
+	if *status != nil && (*status).Reason == reason {
+		stored = **status
+	} else {
+		*status = nil
+	}
+	before := seconds(stored.Seconds)
+	c.wait.look(now, limit/minLooks, before)
+	c.wait.looks = max(c.wait.looks, stored.Attempts+1)
+	late := c.wait.total >= limit
+	if late || c.wait.total-before >= storeWait {
+		*status = &v1alpha1.Wait{Reason: reason, Attempts: c.wait.looks, Seconds: int64(c.wait.total / time.Second)}
+	}
+	return late
+}
+
+// over ends the wait of an object, if there is one.
+func (t *timers) over(obj client.Object, status **v1alpha1.Wait) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	*status = nil
+	if c := t.of[client.ObjectKeyFromObject(obj)]; c != nil {
+		c.reason, c.wait = "", counter{}
+	}
+}
+
+// active returns for how long operators have seen a benchmark hold its bed.
+func (t *timers) active(b *v1alpha1.Benchmark, now time.Time) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := &t.countersOf(b).active
+	before := seconds(b.Status.ActiveSeconds)
+	c.look(now, 0, before)
+	if c.total-before >= storeActive {
+		b.Status.ActiveSeconds = int64(c.total / time.Second)
+	}
+	return c.total
+}
+
+// forget drops what is known of an object that is finished or gone.
+func (t *timers) forget(key types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.of, key)
+}
+
+func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
