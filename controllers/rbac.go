@@ -4,7 +4,8 @@ package controllers
 // from these markers, and the tests of this package run under exactly these rights.
 // In the whole cluster the operator reads what teams and the lab write and updates
 // Benchmarks and TestBeds. It creates pods, secrets and networks in the lab's
-// namespace (nodrop-lab) only, and leases in its own (nodrop-system).
+// namespace (nodrop-lab) only. In its own (nodrop-system) it has leases and the
+// certificate of its webhooks, whose authority it writes into their configuration.
 //
 //go:generate go tool controller-gen rbac:roleName=nodrop-operator paths=. output:rbac:dir=../config/rbac
 //go:generate cp ../config/rbac/role.yaml ../charts/nodrop/files/rbac/role.yaml
@@ -16,6 +17,7 @@ package controllers
 // +kubebuilder:rbac:groups=nodrop.dev,resources=trafficprofiles,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=nodrop,verbs=get;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 //
 // +kubebuilder:rbac:groups="",namespace=nodrop-lab,resources=pods,verbs=get;list;watch;create;delete
@@ -26,4 +28,5 @@ package controllers
 // +kubebuilder:rbac:groups=resource.k8s.io,namespace=nodrop-lab,resources=resourceclaimtemplates,verbs=get
 //
 // +kubebuilder:rbac:groups="",namespace=nodrop-system,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups="",namespace=nodrop-system,resources=secrets,resourceNames=nodrop-webhook-certificate,verbs=get;update
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=nodrop-system,resources=leases,verbs=get;create;update

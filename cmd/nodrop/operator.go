@@ -63,7 +63,7 @@ The cluster is the one that it runs in, or that KUBECONFIG names.`,
 	flags.StringVar(&cfg.Lab.TRexImage, "trex-image", "", "image of the TRex server, for beds with the engine trex that name none; empty: each of them has to")
 	flags.StringVar(&pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "when nodes pull these images: Always, IfNotPresent, Never")
 	flags.IntVar(&cfg.WebhookPort, "webhook-port", 9443, "port of the admission webhooks; 0 serves none")
-	flags.StringVar(&cfg.WebhookCertDir, "webhook-cert-dir", "/etc/nodrop/webhook", "directory with tls.crt and tls.key of the webhooks")
+	flags.StringVar(&cfg.WebhookCertDir, "webhook-cert-dir", "", "directory with tls.crt and tls.key of the webhooks, such as a Secret of cert-manager; empty: the operator makes and renews the certificate")
 	flags.StringVar(&cfg.MetricsAddress, "metrics-bind-address", "0", "address to serve metrics on over plain HTTP, such as :8443; 0 serves none")
 	flags.StringVar(&cfg.HealthAddress, "health-probe-bind-address", ":8081", "address to serve /healthz and /readyz on; 0 serves none")
 	flags.BoolVar(&cfg.LeaderElect, "leader-elect", false, "let only one of several operators act")

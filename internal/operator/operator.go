@@ -25,6 +25,7 @@ import (
 	"nodrop.dev/nodrop/controllers"
 	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/internal/admission"
+	"nodrop.dev/nodrop/internal/webhookcert"
 )
 
 // Config is what the operator is started with.
@@ -33,9 +34,16 @@ type Config struct {
 	Namespace string
 	// Lab is the lab's namespace and the images of its pods.
 	Lab lab.Settings
-	// WebhookPort and WebhookCertDir serve the webhooks; port 0 serves none.
-	WebhookPort    int
+	// WebhookPort is where the webhooks are served; 0 serves none.
+	WebhookPort int
+	// WebhookCertDir has the serving certificate of the webhooks as tls.crt and tls.key.
+	// When it is empty, the operator makes and renews the certificate itself.
 	WebhookCertDir string
+	// WebhookCertInterval is how often the operator looks whether its certificate is due;
+	// 0 is a minute.
+	WebhookCertInterval time.Duration
+	// Now is the clock that decides it; nil is the real one.
+	Now func() time.Time
 	// WebhookHost is the address to listen on; empty means all.
 	WebhookHost string
 	// MetricsAddress serves metrics over plain HTTP; "0" does not.
@@ -51,6 +59,13 @@ type Config struct {
 const (
 	DefaultNamespace    = "nodrop-system"
 	DefaultLabNamespace = "nodrop-lab"
+)
+
+// Names of the webhooks' objects, as the chart and config/ have them.
+const (
+	WebhookService       = "nodrop-webhook"
+	WebhookConfiguration = "nodrop"
+	WebhookSecret        = "nodrop-webhook-certificate"
 )
 
 // leaseName is the name of the lock among several operators.
@@ -123,25 +138,62 @@ func NewManager(rc *rest.Config, c Config) (ctrl.Manager, error) {
 		// Several managers in one process are one operator after the other: tests.
 		Controller: config.Controller{SkipNameValidation: ptr(true)},
 	}
+	keeper, err := newKeeper(rc, scheme, c)
+	if err != nil {
+		return nil, err
+	}
 	if c.WebhookPort != 0 {
 		options.WebhookServer = webhook.NewServer(webhook.Options{
 			Host: c.WebhookHost, Port: c.WebhookPort, CertDir: c.WebhookCertDir,
-			TLSOpts: []func(*tls.Config){func(t *tls.Config) { t.MinVersion = tls.VersionTLS13 }},
+			TLSOpts: []func(*tls.Config){func(t *tls.Config) {
+				t.MinVersion = tls.VersionTLS13
+				if keeper != nil {
+					t.GetCertificate = keeper.GetCertificate
+				}
+			}},
 		})
 	}
 	mgr, err := ctrl.NewManager(rc, options)
 	if err != nil {
 		return nil, fmt.Errorf("building the manager: %w", err)
 	}
-	if err := addProbes(mgr, c); err != nil {
+	if keeper != nil {
+		if err := mgr.Add(keeper); err != nil {
+			return nil, fmt.Errorf("adding the keeper of the webhooks' certificate: %w", err)
+		}
+	}
+	if err := addProbes(mgr, c, keeper); err != nil {
 		return nil, err
 	}
 	return mgr, nil
 }
 
-// addProbes makes the operator ready once it serves its webhooks: before that,
-// every manifest would be refused for want of an answer.
-func addProbes(mgr ctrl.Manager, c Config) error {
+// newKeeper keeps the certificate of the webhooks; nil where files have it, or where
+// there are no webhooks.
+func newKeeper(rc *rest.Config, scheme *runtime.Scheme, c Config) (*webhookcert.Keeper, error) {
+	if c.WebhookPort == 0 || c.WebhookCertDir != "" {
+		return nil, nil
+	}
+	direct, err := client.New(rc, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the API server for the webhooks' certificate: %w", err)
+	}
+	now := c.Now
+	if now == nil {
+		now = time.Now
+	}
+	return webhookcert.New(webhookcert.Options{
+		Secret:        client.ObjectKey{Namespace: c.Namespace, Name: WebhookSecret},
+		Configuration: WebhookConfiguration,
+		Names:         []string{WebhookService + "." + c.Namespace + ".svc"},
+		Reader:        direct, Writer: direct,
+		Now: now, Interval: c.WebhookCertInterval,
+	}), nil
+}
+
+// addProbes makes the operator ready once it serves its webhooks and the API server
+// trusts them: before that, every manifest would be refused for want of an answer.
+func addProbes(mgr ctrl.Manager, c Config, keeper *webhookcert.Keeper) error {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
 	}
@@ -152,6 +204,11 @@ func addProbes(mgr ctrl.Manager, c Config) error {
 	if err := mgr.AddReadyzCheck("webhooks", ready); err != nil {
 		return fmt.Errorf("adding the readiness check: %w", err)
 	}
+	if keeper != nil {
+		if err := mgr.AddReadyzCheck("webhook-certificate", keeper.Ready); err != nil {
+			return fmt.Errorf("adding the readiness check of the certificate: %w", err)
+		}
+	}
 	return nil
 }
 
@@ -160,9 +217,9 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if c.WebhookPort != 0 {
+	if c.WebhookPort != 0 && c.WebhookCertDir != "" {
 		if _, err := os.Stat(c.WebhookCertDir); err != nil {
-			return nil, fmt.Errorf("--webhook-cert-dir: %w: mount the serving certificate there, or give --webhook-port 0", err)
+			return nil, fmt.Errorf("--webhook-cert-dir: %w: mount the serving certificate there, or leave the flag out: the operator then makes one", err)
 		}
 	}
 	rc = rest.CopyConfig(rc)

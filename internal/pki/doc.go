@@ -6,4 +6,6 @@
 // Both ends of every connection prove who they are over TLS 1.3, and each end
 // names the one peer that it talks to: a certificate of the right authority with
 // another name is refused, so that an agent cannot pose as a runner.
+//
+// IssueServer makes a serving certificate in the same way, for the webhooks.
 package pki

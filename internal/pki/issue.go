@@ -49,14 +49,14 @@ func Issue(uid string, agents int, now, deadline time.Time) (Set, error) {
 	if !deadline.After(now) {
 		return Set{}, fmt.Errorf("issuing certificates for benchmark %s: its deadline %s has passed", uid, deadline.Format(time.RFC3339))
 	}
-	ca, err := newAuthority(uid, now.Add(-skew), deadline.Add(margin))
+	ca, err := newAuthority("nodrop benchmark "+uid, now.Add(-skew), deadline.Add(margin))
 	if err != nil {
 		return Set{}, fmt.Errorf("making the authority of benchmark %s: %w", uid, err)
 	}
 	var s Set
 	issue := func(b *Bundle, name string, usage ...x509.ExtKeyUsage) {
 		if err == nil {
-			*b, err = ca.leaf(name, usage)
+			*b, err = ca.leaf([]string{name}, usage)
 		}
 	}
 	issue(&s.Operator, OperatorName(uid), x509.ExtKeyUsageClientAuth)
@@ -71,14 +71,32 @@ func Issue(uid string, agents int, now, deadline time.Time) (Set, error) {
 	return s, nil
 }
 
+// IssueServer makes an authority and one certificate of it for a server with these
+// DNS names, both valid from 10 minutes before now until the given time. The
+// authority's key is forgotten, as by Issue.
+func IssueServer(names []string, now, until time.Time) (Bundle, error) {
+	if len(names) == 0 || !until.After(now) {
+		return Bundle{}, fmt.Errorf("issuing a server certificate for %q until %s: a name and a later time are needed", names, until.Format(time.RFC3339))
+	}
+	ca, err := newAuthority("nodrop server "+names[0], now.Add(-skew), until)
+	if err != nil {
+		return Bundle{}, fmt.Errorf("making the authority of %s: %w", names[0], err)
+	}
+	b, err := ca.leaf(names, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth})
+	if err != nil {
+		return Bundle{}, fmt.Errorf("issuing a certificate for %s: %w", names[0], err)
+	}
+	return b, nil
+}
+
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 	pem  []byte
 }
 
-func newAuthority(uid string, from, to time.Time) (*authority, error) {
-	template, err := newTemplate("nodrop benchmark "+uid, from, to)
+func newAuthority(name string, from, to time.Time) (*authority, error) {
+	template, err := newTemplate(name, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -101,12 +119,12 @@ func newAuthority(uid string, from, to time.Time) (*authority, error) {
 	return &authority{cert: cert, key: key, pem: encode("CERTIFICATE", der)}, nil
 }
 
-func (a *authority) leaf(name string, usage []x509.ExtKeyUsage) (Bundle, error) {
-	template, err := newTemplate(name, a.cert.NotBefore, a.cert.NotAfter)
+func (a *authority) leaf(names []string, usage []x509.ExtKeyUsage) (Bundle, error) {
+	template, err := newTemplate(names[0], a.cert.NotBefore, a.cert.NotAfter)
 	if err != nil {
 		return Bundle{}, err
 	}
-	template.DNSNames = []string{name}
+	template.DNSNames = names
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = usage
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
