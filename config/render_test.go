@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/operator"
 )
 
 // tool finds a program beside the API server's, or in PATH.
@@ -81,26 +82,36 @@ func find(t *testing.T, objects []object, kind, name string) *object {
 }
 
 // TestChartAndKustomizationAgree compares the two ways to install: the same objects,
-// which differ only in labels and annotations, and in what chart and operator call
-// their images.
+// which differ only in labels and annotations, and in how the operator's images are
+// named.
 func TestChartAndKustomizationAgree(t *testing.T) {
-	kustomized := content(t, kustomization(t))
-	objects, err := chart(t, "--set", "webhook.certManager=true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	charted := content(t, objects)
-	// Helm creates the release's namespace, and the text of a Deployment is
-	// TestOperatorIsRestricted's.
-	delete(kustomized, "Namespace /nodrop-system")
-	for _, objects := range []map[string]map[string]any{kustomized, charted} {
-		if objects["Deployment nodrop-system/nodrop-operator"] == nil {
-			t.Error("no Deployment nodrop-operator in namespace nodrop-system")
-		}
-		delete(objects, "Deployment nodrop-system/nodrop-operator")
-	}
-	if diff := cmp.Diff(kustomized, charted); diff != "" {
-		t.Errorf("-kustomization +chart:\n%s", diff)
+	for directory, values := range map[string]string{"default": "webhook.certManager=false", "cert-manager": "webhook.certManager=true"} {
+		t.Run(directory, func(t *testing.T) {
+			kustomized := content(t, kustomization(t, directory))
+			objects, err := chart(t, "--set", values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			charted := content(t, objects)
+			// Helm creates the release's namespace.
+			delete(kustomized, "Namespace /nodrop-system")
+			const operator = "Deployment nodrop-system/nodrop-operator"
+			for _, objects := range []map[string]map[string]any{kustomized, charted} {
+				containers, _, err := unstructured.NestedSlice(objects[operator], "spec", "template", "spec", "containers")
+				if err != nil || len(containers) != 1 {
+					t.Fatalf("%s has the containers %v (%v)", operator, containers, err)
+				}
+				for _, field := range []string{"image", "imagePullPolicy", "args", "env"} {
+					delete(containers[0].(map[string]any), field)
+				}
+				template := objects[operator]["spec"].(map[string]any)["template"].(map[string]any)
+				delete(template, "metadata")
+				template["spec"].(map[string]any)["containers"] = containers
+			}
+			if diff := cmp.Diff(kustomized, charted); diff != "" {
+				t.Errorf("-kustomization +chart:\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -119,10 +130,10 @@ func content(t *testing.T, objects []object) map[string]map[string]any {
 	return all
 }
 
-// kustomization renders config/default.
-func kustomization(t *testing.T) []object {
+// kustomization renders a directory of config.
+func kustomization(t *testing.T, directory string) []object {
 	t.Helper()
-	objects, err := render(t, exec.CommandContext(t.Context(), tool(t, "kubectl"), "kustomize", "default"))
+	objects, err := render(t, exec.CommandContext(t.Context(), tool(t, "kubectl"), "kustomize", directory))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +144,7 @@ func kustomization(t *testing.T) []object {
 // chart refuses to put the operator among privileged pods.
 func TestNamespaces(t *testing.T) {
 	const level = "pod-security.kubernetes.io/enforce"
-	kustomized := kustomization(t)
+	kustomized := kustomization(t, "default")
 	charted, err := chart(t)
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +204,7 @@ func TestDefinitionsSurviveUninstall(t *testing.T) {
 // TestOperatorIsRestricted: both ways to install run the operator as PodSecurity's
 // level restricted wants it, with flags that it knows.
 func TestOperatorIsRestricted(t *testing.T) {
-	kustomized := kustomization(t)
+	kustomized := kustomization(t, "default")
 	charted, err := chart(t, "--set", "metrics.enabled=true,operator.verbose=true,image.tag=v9,deviceImage.repository=reg/dev,trexImage=reg/trex:v3.08")
 	if err != nil {
 		t.Fatal(err)
@@ -251,16 +262,31 @@ func TestOptionalParts(t *testing.T) {
 	for _, name := range []string{"nodrop-operator", "nodrop-runner", "nodrop-agent"} {
 		find(t, objects, "NetworkPolicy", name)
 	}
-	secret := find(t, objects, "Secret", "nodrop-webhook-tls")
-	webhooks, _, err := unstructured.NestedSlice(find(t, objects, "ValidatingWebhookConfiguration", "nodrop").Object, "webhooks")
+}
+
+// TestCertificatesAreNotRendered: what the operator writes is not in the manifests,
+// so that an upgrade does not take it away.
+func TestCertificatesAreNotRendered(t *testing.T) {
+	charted, err := chart(t)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ca, _, _ := unstructured.NestedString(secret.Object, "data", "ca.crt")
-	for _, w := range webhooks {
-		bundle, _, _ := unstructured.NestedString(w.(map[string]any), "clientConfig", "caBundle")
-		if ca == "" || bundle != ca {
-			t.Error("a webhook trusts another authority than the one that its certificate is of")
+	for name, objects := range map[string][]object{"chart": charted, "kustomization": kustomization(t, "default")} {
+		secret := find(t, objects, "Secret", operator.WebhookSecret)
+		if secret.GetNamespace() != operator.DefaultNamespace || secret.Object["data"] != nil || secret.Object["stringData"] != nil {
+			t.Errorf("%s: Secret %s/%s has data", name, secret.GetNamespace(), secret.GetName())
 		}
+		webhooks, _, err := unstructured.NestedSlice(find(t, objects, "ValidatingWebhookConfiguration", operator.WebhookConfiguration).Object, "webhooks")
+		if err != nil || len(webhooks) == 0 {
+			t.Fatalf("%s: webhooks %v (%v)", name, webhooks, err)
+		}
+		for _, w := range webhooks {
+			clientConfig := w.(map[string]any)["clientConfig"].(map[string]any)
+			service := clientConfig["service"].(map[string]any)
+			if clientConfig["caBundle"] != nil || service["name"] != operator.WebhookService || service["namespace"] != operator.DefaultNamespace {
+				t.Errorf("%s: clientConfig %v", name, clientConfig)
+			}
+		}
+		find(t, objects, "Service", operator.WebhookService)
 	}
 }

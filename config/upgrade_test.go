@@ -4,7 +4,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,13 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/operator"
+	"nodrop.dev/nodrop/internal/webhookcert"
 )
 
-// TestUpgradeKeepsTheCertificate installs the chart on a real API server, and
-// upgrades it: running operators and the API server go on trusting each other.
-func TestUpgradeKeepsTheCertificate(t *testing.T) {
-	helm := tool(t, "helm")
-	// The definitions come with the chart.
+// helmOn returns a function that runs helm against a real API server, and a client of
+// it. The definitions come with the chart.
+func helmOn(t *testing.T) (helm func(args ...string), c client.Client) {
+	t.Helper()
+	program := tool(t, "helm")
 	cfg, env := kubetest.Start(t, func(env *envtest.Environment) { env.CRDDirectoryPaths = nil })
 	user, err := env.AddUser(envtest.User{Name: "lab-owner", Groups: []string{"system:masters"}}, cfg)
 	if err != nil {
@@ -33,41 +37,82 @@ func TestUpgradeKeepsTheCertificate(t *testing.T) {
 	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(cfg, client.Options{Scheme: scheme.Scheme})
+	c, err = client.New(cfg, client.Options{Scheme: scheme.Scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
-	install := func(args ...string) (ca, certificate string) {
+	homes := []string{"HELM_CACHE_HOME=" + t.TempDir(), "HELM_CONFIG_HOME=" + t.TempDir(), "HELM_DATA_HOME=" + t.TempDir()}
+	return func(args ...string) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), helm, append([]string{
-			"upgrade", "--install", "nodrop", filepath.Join("..", "charts", "nodrop"),
-			"--kubeconfig", file, "--namespace", "nodrop-system", "--create-namespace",
-		}, args...)...)
-		cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir())
+		cmd := exec.CommandContext(t.Context(), program, append(args, "--kubeconfig", file)...)
+		cmd.Env = append(os.Environ(), homes...)
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+			t.Fatalf("helm %v: %v\n%s", args, err, out)
 		}
+	}, c
+}
+
+// TestUpgradeKeepsTheCertificate installs the chart on a real API server, lets the
+// keeper of the certificate do its work, and upgrades: what the operator wrote stays, so
+// that API server and operator go on trusting each other.
+func TestUpgradeKeepsTheCertificate(t *testing.T) {
+	helm, c := helmOn(t)
+	keeper := webhookcert.New(webhookcert.Options{
+		Secret:        client.ObjectKey{Namespace: operator.DefaultNamespace, Name: operator.WebhookSecret},
+		Configuration: operator.WebhookConfiguration, Names: []string{"nodrop-webhook.nodrop-system.svc"},
+		Reader: c, Writer: c, Now: time.Now,
+	})
+	written := func() (certificate string, bundles []string) {
+		t.Helper()
 		var secret corev1.Secret
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "nodrop-system", Name: "nodrop-webhook-tls"}, &secret); err != nil {
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: operator.DefaultNamespace, Name: operator.WebhookSecret}, &secret); err != nil {
 			t.Fatal(err)
 		}
 		var webhooks admissionv1.ValidatingWebhookConfiguration
-		if err := c.Get(t.Context(), client.ObjectKey{Name: "nodrop"}, &webhooks); err != nil {
+		if err := c.Get(t.Context(), client.ObjectKey{Name: operator.WebhookConfiguration}, &webhooks); err != nil {
 			t.Fatal(err)
 		}
 		for _, w := range webhooks.Webhooks {
-			if string(w.ClientConfig.CABundle) != string(secret.Data["ca.crt"]) {
-				t.Errorf("webhook %s does not trust the authority of the certificate", w.Name)
-			}
+			bundles = append(bundles, string(w.ClientConfig.CABundle))
 		}
-		return string(secret.Data["ca.crt"]), string(secret.Data["tls.crt"])
+		return string(secret.Data["tls.crt"]), bundles
 	}
-	ca, certificate := install()
-	ca2, certificate2 := install("--set", "image.tag=v2")
-	if ca == "" || certificate == "" {
-		t.Error("there is no certificate")
+	install := []string{"upgrade", "--install", "nodrop", filepath.Join("..", "charts", "nodrop"), "--namespace", "nodrop-system"}
+	helm(append(install, "--create-namespace")...)
+	if err := keeper.Keep(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	if ca != ca2 || certificate != certificate2 {
-		t.Error("the upgrade made another certificate")
+	certificate, bundles := written()
+	if certificate == "" || len(bundles) == 0 || bundles[0] == "" {
+		t.Fatal("the keeper wrote nothing")
+	}
+	for name, args := range map[string][]string{
+		"client-side": {"--set", "image.tag=v2", "--server-side=false"},
+		"server-side": {"--set", "image.tag=v3,webhook.timeoutSeconds=5", "--server-side=true", "--force-conflicts"},
+	} {
+		helm(append(install, args...)...)
+		again, bundlesAgain := written()
+		if again != certificate || !slices.Equal(bundlesAgain, bundles) {
+			t.Errorf("%s: the upgrade changed what the operator wrote", name)
+		}
+	}
+}
+
+// TestInstallAgain: the namespace of the lab and the definitions stay when the chart is
+// uninstalled, and a release in another namespace can take them over, as docs/upgrade.md
+// says.
+func TestInstallAgain(t *testing.T) {
+	helm, c := helmOn(t)
+	chart := filepath.Join("..", "charts", "nodrop")
+	helm("install", "nodrop", chart, "--namespace", "before", "--create-namespace")
+	helm("uninstall", "nodrop", "--namespace", "before")
+	var lab corev1.Namespace
+	if err := c.Get(t.Context(), client.ObjectKey{Name: operator.DefaultLabNamespace}, &lab); err != nil || lab.DeletionTimestamp != nil {
+		t.Fatalf("the lab's namespace did not stay: %v", err)
+	}
+	helm("install", "nodrop", chart, "--namespace", operator.DefaultNamespace, "--create-namespace", "--take-ownership")
+	var secret corev1.Secret
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: operator.DefaultNamespace, Name: operator.WebhookSecret}, &secret); err != nil {
+		t.Error(err)
 	}
 }
