@@ -106,23 +106,3 @@ func TestNoNetworksUnlessAsked(t *testing.T) {
 		t.Error("the chart makes networks that nobody asked for")
 	}
 }
-
-// TestTRexIsNotReachable: whoever reaches a TRex server's RPC can send with the lab's
-// cards, so that no policy opens its ports.
-func TestTRexIsNotReachable(t *testing.T) {
-	objects, err := chart(t, "--set", "networkPolicy.enabled=true,trexImage=reg/trex:v3.08")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules, _, err := unstructured.NestedSlice(find(t, objects, "NetworkPolicy", "nodrop-agent").Object, "spec", "ingress")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []any{map[string]any{
-		"from":  []any{map[string]any{"podSelector": map[string]any{"matchLabels": map[string]any{lab.LabelRole: lab.RoleRunner}}}},
-		"ports": []any{map[string]any{"port": int64(lab.AgentPort), "protocol": "TCP"}},
-	}}
-	if diff := cmp.Diff(want, rules); diff != "" {
-		t.Errorf("who reaches traffic pods (-want +got):\n%s", diff)
-	}
-}

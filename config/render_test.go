@@ -246,21 +246,10 @@ func knownFlags(t *testing.T, name string, args []any) {
 
 // TestChartRefusesUnknownValues: a typo in a value is not passed over.
 func TestChartRefusesUnknownValues(t *testing.T) {
-	for _, value := range []string{"image.tga=x", "operator.replicas=0", "image.pullPolicy=Sometimes", "webhooks.certManager=true"} {
+	for _, value := range []string{"image.tga=x", "operator.replicas=0", "image.pullPolicy=Sometimes", "webhooks.certManager=true", "networkPolicy.apiServer.ports=443", "networkPolicy.metricsFrom=null", "lab.namespace=Lab"} {
 		if _, err := chart(t, "--set", value); err == nil {
 			t.Errorf("--set %s was accepted", value)
 		}
-	}
-}
-
-// TestOptionalParts renders what is off by default.
-func TestOptionalParts(t *testing.T) {
-	objects, err := chart(t, "--set", "networkPolicy.enabled=true,metrics.enabled=true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"nodrop-operator", "nodrop-runner", "nodrop-agent"} {
-		find(t, objects, "NetworkPolicy", name)
 	}
 }
 
