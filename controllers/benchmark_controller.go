@@ -22,6 +22,9 @@ type benchmarkReconciler struct {
 	// server guards each bed for itself, and two beds can share an interface. Only
 	// one operator leads at a time.
 	leasing sync.Mutex
+	// poller asks runners, and memory is what was read and written of results.
+	poller *poller
+	memory *memory
 }
 
 // phase is one step of the way. It changes the scope's status, and says whether
@@ -33,12 +36,14 @@ func (r *benchmarkReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	b := &v1alpha1.Benchmark{}
 	if err := r.Get(ctx, req.NamespacedName, b); err != nil || isOver(b) {
 		r.timers.forget(req.NamespacedName)
+		r.poller.forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if err := r.live.Get(ctx, req.NamespacedName, b); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if b.Status.Phase.Finished() {
+		r.memory.forget(b.UID)
 		return settle(ctrl.Result{}, r.removeFinalizer(ctx, b), r.observe(ctx, b))
 	}
 	if b.DeletionTimestamp.IsZero() {
@@ -74,7 +79,7 @@ func (r *benchmarkReconciler) observe(ctx context.Context, b *v1alpha1.Benchmark
 // advance runs the phases in their order until one of them has to wait. Once the
 // outcome is decided only the clean-up is left.
 func (r *benchmarkReconciler) advance(ctx context.Context, s *scope) (step, error) {
-	for _, p := range []phase{r.noticeEnd, r.cleanUp, r.preflight, r.lease, r.variant, r.startDevice, r.startTraffic, r.measure} {
+	for _, p := range []phase{r.noticeEnd, r.closeResult, r.cleanUp, r.preflight, r.lease, r.keepInputs, r.variant, r.startDevice, r.startTraffic, r.measure} {
 		next, err := p(ctx, s)
 		if err != nil || next.stop {
 			return next, err

@@ -230,7 +230,7 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 	}
 	err = controllers.SetupWithManager(mgr, controllers.Options{
 		Lab: c.Lab, Runner: controllers.MutualTLS{}, Now: time.Now,
-		Deadlines: controllers.DefaultDeadlines(), Poll: controllers.DefaultPoll,
+		Deadlines: controllers.DefaultDeadlines(), Poll: controllers.DefaultPoll, ProgressEvery: controllers.DefaultProgressEvery,
 		Recheck: controllers.DefaultRecheck,
 	})
 	if err != nil {
