@@ -67,6 +67,11 @@ type TestBedSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Access []AccessGrant `json:"access,omitempty"`
+	// policy says which test frames may leave the ports of this bed. Without it the default
+	// policy of the lab holds. On a bed with the engine sim, which sends nothing, only
+	// what is given here holds.
+	// +optional
+	Policy *TrafficPolicy `json:"policy,omitempty"`
 	// calibration says which bed measures this one's tester. Without it, results of a
 	// physical device are Uncalibrated.
 	// +optional

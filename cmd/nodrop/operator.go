@@ -12,13 +12,14 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/operator"
 	"nodrop.dev/nodrop/internal/version"
 )
 
 func newOperatorCommand() *cobra.Command {
 	var cfg operator.Config
-	var pullPolicy string
+	var pullPolicy, policyFile string
 	var verbose bool
 	cmd := &cobra.Command{
 		Use:   "operator",
@@ -32,6 +33,12 @@ The cluster is the one that it runs in, or that KUBECONFIG names.`,
 			cfg.Lab.PullPolicy = corev1.PullPolicy(pullPolicy)
 			if err := cfg.Validate(); err != nil {
 				return err
+			}
+			if policyFile != "" {
+				var err error
+				if cfg.DefaultPolicy, err = manifest.ReadPolicy(policyFile); err != nil {
+					return fmt.Errorf("--default-policy-file: %w", err)
+				}
 			}
 			level := slog.LevelInfo
 			if verbose {
@@ -62,6 +69,7 @@ The cluster is the one that it runs in, or that KUBECONFIG names.`,
 	flags.StringVar(&cfg.Lab.DeviceImage, "device-image", "", "image that starts virtual devices (required)")
 	flags.StringVar(&cfg.Lab.TRexImage, "trex-image", "", "image of the TRex server, for beds with the engine trex that name none; empty: each of them has to")
 	flags.StringVar(&pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "when nodes pull these images: Always, IfNotPresent, Never")
+	flags.StringVar(&policyFile, "default-policy-file", "", "file with the default policy of the lab (what a TestBed gives as spec.policy): which frames may be sent on beds that do not say it themselves")
 	flags.IntVar(&cfg.WebhookPort, "webhook-port", 9443, "port of the admission webhooks; 0 serves none")
 	flags.StringVar(&cfg.WebhookCertDir, "webhook-cert-dir", "", "directory with tls.crt and tls.key of the webhooks, such as a Secret of cert-manager; empty: the operator makes and renews the certificate")
 	flags.StringVar(&cfg.MetricsAddress, "metrics-bind-address", "0", "address to serve metrics on over plain HTTP, such as :8443; 0 serves none")

@@ -19,6 +19,7 @@ spec:
   - {name: p2, node: lab-1, attachment: {hostDevice: {interface: nd-p2}}, speed: 100M, addresses: [198.18.1.2/24, "2001:2::2/64"]}
   - {name: p3, node: lab-1, attachment: {hostDevice: {interface: nd-p3}}, speed: 100M, addresses: [198.18.1.3/24, "2001:2::3/64"]}
   - {name: p4, node: lab-1, attachment: {hostDevice: {interface: nd-p4}}, speed: 100M, addresses: [198.18.1.4/24, "2001:2::4/64"]}
+  policy: {vlans: [{first: 7}, {first: 100}]}
 ---
 apiVersion: nodrop.dev/v1alpha1
 kind: TrafficProfile

@@ -16,6 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/policy"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/runner"
 )
@@ -24,7 +25,7 @@ func newRunCommand() *cobra.Command {
 	var out output
 	var files []string
 	var with benchOptions
-	var calibrationFile string
+	var calibrationFile, policyFile string
 	cmd := &cobra.Command{
 		Use:   "run -f FILE [NAME]",
 		Short: "Run a benchmark here, in one process, without a cluster",
@@ -46,6 +47,7 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory with manifests, - for stdin; may be repeated")
 	cmd.Flags().Float64Var(&with.pace, "sim-pace", 0, "with the engine sim, how many simulated seconds pass in a real one (0: a trial takes no time)")
 	cmd.Flags().StringVar(&calibrationFile, "calibration", "", "result (-o json) of a benchmark on a bed with device backToBack, which says what the tester does by itself")
+	cmd.Flags().StringVar(&policyFile, "default-policy-file", "", "file with the default policy of the lab, for a bed that does not say which frames may be sent on it")
 	cmd.Flags().StringVar(&with.trexDir, "trex", os.Getenv(trexDirEnv), "with the engine trex, directory of the TRex server, which holds _t-rex-64; $"+trexDirEnv+" without it")
 	out.addFlags(cmd, report.Formats())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -54,6 +56,13 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 		}
 		if err := out.check(); err != nil {
 			return err
+		}
+		var defaultPolicy *v1alpha1.TrafficPolicy
+		if policyFile != "" {
+			var err error
+			if defaultPolicy, err = manifest.ReadPolicy(policyFile); err != nil {
+				return fmt.Errorf("--default-policy-file: %w", err)
+			}
 		}
 		stdin, err := keepStdin(cmd.InOrStdin(), files)
 		if err != nil {
@@ -72,6 +81,9 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 			return err
 		}
 		if err := set.Invalid(bundle, plan.Validate(&bundle.Benchmark, &bundle.Profile, &bundle.Bed)); err != nil {
+			return err
+		}
+		if err := set.Invalid(bundle, policy.Check(&bundle.Benchmark, &bundle.Profile, &bundle.Bed, defaultPolicy)); err != nil {
 			return err
 		}
 		calibration, err := readCalibration(calibrationFile)

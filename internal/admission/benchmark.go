@@ -18,13 +18,15 @@ type Benchmarks struct {
 	// Reader reads from the API server, not from a cache: profile, bed and
 	// benchmark are often applied within one second.
 	Reader client.Reader
+	// DefaultPolicy is that of the lab, for beds that give none; it may be nil.
+	DefaultPolicy *v1alpha1.TrafficPolicy
 }
 
 var _ admission.Validator[*v1alpha1.Benchmark] = (*Benchmarks)(nil)
 
 // ValidateCreate refuses a benchmark that can run on no bed.
 func (v *Benchmarks) ValidateCreate(ctx context.Context, b *v1alpha1.Benchmark) (admission.Warnings, error) {
-	in := preflight.Input{Benchmark: b, Namespace: &corev1.Namespace{}}
+	in := preflight.Input{Benchmark: b, Namespace: &corev1.Namespace{}, DefaultPolicy: v.DefaultPolicy}
 	if err := v.Reader.Get(ctx, client.ObjectKey{Name: b.Namespace}, in.Namespace); err != nil {
 		return nil, fmt.Errorf("reading namespace %s: %w", b.Namespace, err)
 	}

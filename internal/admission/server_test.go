@@ -78,7 +78,7 @@ func (s *server) serve(cfg *rest.Config, o envtest.WebhookInstallOptions) (stop 
 		WebhookHost: o.LocalServingHost, WebhookPort: o.LocalServingPort, WebhookCertDir: o.LocalServingCertDir,
 	})
 	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(admission.SetupWithManager(mgr)).To(Succeed())
+	s.Expect(admission.SetupWithManager(mgr, nil)).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()

@@ -15,9 +15,10 @@ const (
 )
 
 // SetupWithManager serves the webhooks with the manager's webhook server.
-func SetupWithManager(mgr ctrl.Manager) error {
+// DefaultPolicy is that of the lab; it may be nil.
+func SetupWithManager(mgr ctrl.Manager, defaultPolicy *v1alpha1.TrafficPolicy) error {
 	err := ctrl.NewWebhookManagedBy(mgr, &v1alpha1.Benchmark{}).
-		WithValidator(&Benchmarks{Reader: mgr.GetAPIReader()}).
+		WithValidator(&Benchmarks{Reader: mgr.GetAPIReader(), DefaultPolicy: defaultPolicy}).
 		WithValidatorCustomPath(BenchmarkPath).
 		Complete()
 	if err != nil {

@@ -21,6 +21,8 @@ func TestSameMessagesAsTheServer(t *testing.T) {
 		"mix-frame-too-small",
 		"variants-of-a-physical-device",
 		"trex-without-a-mode", "trex-two-modes", "trex-settings-of-another-engine", "trex-too-few-cpus", "trex-odd-ring",
+		"grant-to-nobody", "policy-not-a-network", "policy-empty-range", "policy-not-a-group",
+		"test-name-twice", "load-twice", "frame-size-twice",
 		"two-attachments", "sriov-set-up-twice", "sriov-without-a-vendor",
 	} {
 		t.Run(name, func(t *testing.T) {

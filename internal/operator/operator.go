@@ -34,6 +34,9 @@ type Config struct {
 	Namespace string
 	// Lab is the lab's namespace and the images of its pods.
 	Lab lab.Settings
+	// DefaultPolicy says which frames may be sent on beds that do not say it themselves;
+	// nil is the built-in policy.
+	DefaultPolicy *v1alpha1.TrafficPolicy
 	// WebhookPort is where the webhooks are served; 0 serves none.
 	WebhookPort int
 	// WebhookCertDir has the serving certificate of the webhooks as tls.crt and tls.key.
@@ -237,7 +240,7 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 		return nil, err
 	}
 	if c.WebhookPort != 0 {
-		if err := admission.SetupWithManager(mgr); err != nil {
+		if err := admission.SetupWithManager(mgr, c.DefaultPolicy); err != nil {
 			return nil, err
 		}
 	}

@@ -103,3 +103,23 @@ func unreachable(profile *v1alpha1.TrafficProfile, engine v1alpha1.EngineKind, t
 	}
 	return ""
 }
+
+// Sent are the streams of a benchmark that fits the bed: those of the profile's
+// pattern, and those with the profile's packet that methods send between the first
+// ports.
+func Sent(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed) []Stream {
+	ports, errs := Ports(bed)
+	if len(errs) > 0 {
+		return nil
+	}
+	p := Plan{Ports: ports, profile: profile}
+	sent := streams(profile, ports)
+	for _, test := range b.Spec.Tests {
+		if m, ok := methodOf(test); ok && m.Topology != nil {
+			for _, f := range m.Topology.Flows {
+				sent = append(sent, p.Between(f[0], f[1]))
+			}
+		}
+	}
+	return sent
+}

@@ -12,6 +12,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	_ "nodrop.dev/nodrop/internal/method" // every method tells the plan what it needs
 	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/policy"
 )
 
 // Input is everything that a benchmark is judged by.
@@ -24,6 +25,9 @@ type Input struct {
 	Profiles []v1alpha1.TrafficProfile
 	// Beds of the lab.
 	Beds []v1alpha1.TestBed
+	// DefaultPolicy says which frames may be sent on beds that do not say it themselves;
+	// nil where the lab gives none, so that the built-in policy holds.
+	DefaultPolicy *v1alpha1.TrafficPolicy
 }
 
 // Answer is the judgement of an Input.
@@ -167,13 +171,17 @@ func rowsFit(in Input, a *Answer) field.ErrorList {
 		rows, sizes, a.Profile.Name, each, maxRows))
 }
 
-// testsFit keeps the beds on which the plan can be made. Only when there is none
-// are the problems told, those of the first bed.
+// testsFit keeps the beds on which the plan can be made, and whose policy allows the
+// frames that it sends. Only when there is none are the problems of the first bed
+// reported.
 func testsFit(in Input, a *Answer) field.ErrorList {
 	var fitting []v1alpha1.TestBed
 	var problemsOfFirst field.ErrorList
 	for i := range a.Beds {
 		problems := plan.Validate(in.Benchmark, a.Profile, &a.Beds[i])
+		if len(problems) == 0 {
+			problems = policy.Check(in.Benchmark, a.Profile, &a.Beds[i], in.DefaultPolicy)
+		}
 		if len(problems) == 0 {
 			fitting = append(fitting, a.Beds[i])
 		} else if problemsOfFirst == nil {
