@@ -111,6 +111,8 @@ func TestRunRefuses(t *testing.T) {
 			`benchmark.yaml:9: Benchmark "chassis": spec.tests[0].latency.loads[0]: Invalid value: "throughput": no throughput test stands before`},
 		"broken model": {simBenchmark, strings.Replace(simManifests, "line_rate_percent", "line_rate", 1),
 			"device.simulated.model: ConfigMap models, key chassis.csv: "},
+		"a tag that the bed does not allow": {patternBenchmark, strings.Replace(bridgedBed, "{first: 7}, ", "", 1) + "  pattern: {pairs: {}}\n  packet: {ipv4: {}, vlan: {id: 7}}\n",
+			`TrafficProfile "pattern": spec.packet.vlan.id: Invalid value: 7: spec.policy of TestBed bridge allows VLANs 100: use one of those, or ask the bed's owner`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -118,6 +120,14 @@ func TestRunRefuses(t *testing.T) {
 			p.wants(exitUse, "", test.want)
 		})
 	}
+	t.Run("a group that the lab does not allow", func(t *testing.T) {
+		policy := filepath.Join(t.TempDir(), "policy.yaml")
+		if err := os.WriteFile(policy, []byte("groups: [239.0.0.0/8]\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p := start(t, "run", "--default-policy-file", policy, "-f", manifests(t, patternBenchmark, bridgedBed+"  pattern: {fanOut: {}}\n  packet: {ipv4: {}}\n"))
+		p.wants(exitUse, "", "the default policy of the lab, which holds on TestBed bridge, allows the groups 239.0.0.0/8")
+	})
 	start(t, "run").wants(exitUse, "", "nodrop: no manifest given\nhint: nodrop run -f benchmark.yaml")
 	start(t, "run", "-f", "nowhere.yaml").wants(exitUse, "", "nowhere.yaml: no such file or directory")
 }
