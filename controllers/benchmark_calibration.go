@@ -43,9 +43,8 @@ func (r *benchmarkReconciler) calibrate(ctx context.Context, s *scope) error {
 	if bed.Spec.Device.BackToBack == nil || lease == nil || lease.UID != s.run.UID || equality.Semantic.DeepEqual(bed.Status.Calibration, found) {
 		return nil
 	}
-	bed.Status.Calibration = found.DeepCopy()
-	if err := r.Client.Status().Update(ctx, bed); err != nil {
-		return fmt.Errorf("storing the calibration of test bed %s: %w", bed.Name, err)
+	if _, err := r.patchBed(ctx, bed, map[string]any{"calibration": found}, bed.ResourceVersion); err != nil {
+		return err
 	}
 	r.recorder.Eventf(bed, s.Benchmark, corev1.EventTypeNormal, "Calibrated", "Calibrate", "%s", truncated(fmt.Sprintf(
 		"benchmark %s/%s has calibrated the bed at %d frame sizes", s.Namespace, s.Name, len(found.FrameSizes))))

@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
@@ -25,7 +24,7 @@ func (r *benchmarkReconciler) cleanUp(ctx context.Context, s *scope) (step, erro
 		if err := r.calibrate(ctx, s); err != nil {
 			return step{}, err
 		}
-		if err := r.release(ctx, s.run.UID); err != nil {
+		if err := r.release(ctx, s.run.UID, s.Status.TestBedName); err != nil {
 			return step{}, err
 		}
 		s.cleaned(metav1.ConditionTrue, v1alpha1.ReasonCleanedUp, "nothing of the benchmark is left in the lab")
@@ -64,16 +63,15 @@ func noAnswer(err error) bool {
 // its rows are complete.
 func (r *benchmarkReconciler) quarantine(ctx context.Context, s *scope, left string) error {
 	message := notCleanedUp(s.Status.Wait, left)
-	var beds v1alpha1.TestBedList
-	if err := r.live.List(ctx, &beds); err != nil {
-		return fmt.Errorf("listing test beds: %w", err)
+	held, err := r.heldBeds(ctx, s.run.UID)
+	if err != nil {
+		return err
 	}
-	if bed := heldBy(beds.Items, s.run.UID); bed != nil {
-		before := bed.DeepCopy()
+	for i := range held {
+		bed := &held[i]
 		setQuarantine(bed, s.now, s.Namespace+"/"+s.Name, message)
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		if err := r.Client.Status().Patch(ctx, bed, patch); err != nil {
-			return fmt.Errorf("quarantining test bed %s: %w", bed.Name, err)
+		if _, err := r.patchBed(ctx, bed, map[string]any{"conditions": bed.Status.Conditions}, bed.ResourceVersion); err != nil {
+			return err
 		}
 		message = fmt.Sprintf("bed %s is quarantined: %s", bed.Name, message)
 	}

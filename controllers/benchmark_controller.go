@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -15,17 +14,9 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// benchmarkReconciler leads one benchmark from Pending to its last phase.
-type benchmarkReconciler struct {
-	base
-	// leasing is held from the look at all leases to the taking of one: the API
-	// server guards each bed for itself, and two beds can share an interface. Only
-	// one operator leads at a time.
-	leasing sync.Mutex
-	// poller asks runners, and memory is what was read and written of results.
-	poller *poller
-	memory *memory
-}
+// benchmarkReconciler leads one benchmark from its lease to its last phase; until then
+// it is the allocator's.
+type benchmarkReconciler struct{ base }
 
 // phase is one step of the way. It changes the scope's status, and says whether
 // the next phase can begin.
@@ -36,25 +27,52 @@ func (r *benchmarkReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	b := &v1alpha1.Benchmark{}
 	if err := r.Get(ctx, req.NamespacedName, b); err != nil || isOver(b) {
 		r.timers.forget(req.NamespacedName)
-		r.poller.forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if waits(b) {
+		held, err := r.heldBeds(ctx, string(b.UID))
+		if err != nil || len(held) == 0 {
+			return ctrl.Result{}, err
+		}
 	}
 	if err := r.live.Get(ctx, req.NamespacedName, b); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if b.Status.Phase.Finished() {
-		r.memory.forget(b.UID)
 		return settle(ctrl.Result{}, r.removeFinalizer(ctx, b), r.observe(ctx, b))
 	}
-	if b.DeletionTimestamp.IsZero() {
-		if err := r.addFinalizer(ctx, b); err != nil {
-			return settle(ctrl.Result{}, err)
+	for range maxSteps {
+		s := newScope(b, r.Now(), r.timers)
+		next, err := r.advance(ctx, s)
+		if failure := r.patch(ctx, s, err); err != nil || failure != nil {
+			return settle(ctrl.Result{}, err, failure)
+		}
+		if b.Status.Phase.Finished() {
+			return settle(ctrl.Result{}, r.removeFinalizer(ctx, b), r.observe(ctx, b))
+		}
+		if next.after != soon {
+			return r.urgent(b, next.result()), nil
 		}
 	}
-	s := newScope(b, r.Now(), r.timers)
-	next, err := r.advance(ctx, s)
-	return settle(next.result(), err, r.patch(ctx, s, err))
+	return ctrl.Result{RequeueAfter: soon}, nil
 }
+
+// maxSteps is how many phases are gone through with what one read and the answers to
+// own writes have shown.
+const maxSteps = 8
+
+// Priorities of the work queue; what was put there without one has 0.
+const priorityClean = 50
+
+// urgent puts clean-ups before all else: a bed that is free serves others.
+func (r *benchmarkReconciler) urgent(b *v1alpha1.Benchmark, result ctrl.Result) ctrl.Result {
+	if b.Status.Outcome != "" {
+		result.Priority = ptr(priorityClean)
+	}
+	return result
+}
+
+func ptr[T any](v T) *T { return &v }
 
 // isOver says that nothing is left to do for good, so that even the cache can be
 // believed: thousands of old benchmarks cost an operator that starts nothing.
@@ -79,7 +97,7 @@ func (r *benchmarkReconciler) observe(ctx context.Context, b *v1alpha1.Benchmark
 // advance runs the phases in their order until one of them has to wait. Once the
 // outcome is decided only the clean-up is left.
 func (r *benchmarkReconciler) advance(ctx context.Context, s *scope) (step, error) {
-	for _, p := range []phase{r.noticeEnd, r.closeResult, r.cleanUp, r.preflight, r.lease, r.keepInputs, r.variant, r.startDevice, r.startTraffic, r.measure} {
+	for _, p := range []phase{r.noticeEnd, r.cleanUp, r.lease, r.variant, r.startDevice, r.startTraffic, r.measure} {
 		next, err := p(ctx, s)
 		if err != nil || next.stop {
 			return next, err
@@ -90,7 +108,7 @@ func (r *benchmarkReconciler) advance(ctx context.Context, s *scope) (step, erro
 
 // patch stores the status, once, under an optimistic lock: what was decided on an
 // outdated benchmark is decided again.
-func (r *benchmarkReconciler) patch(ctx context.Context, s *scope, failure error) error {
+func (r *base) patch(ctx context.Context, s *scope, failure error) error {
 	if failure == nil {
 		s.Status.ObservedGeneration = s.Generation
 		if !s.waiting {
@@ -110,13 +128,17 @@ func (r *benchmarkReconciler) patch(ctx context.Context, s *scope, failure error
 	return nil
 }
 
-// announce tells the team about a new phase.
-func (r *benchmarkReconciler) announce(ctx context.Context, s *scope) {
+// announce logs a new phase, and makes an event of the last one. Events cost the API
+// server as much as a status does.
+func (r *base) announce(ctx context.Context, s *scope) {
 	if s.Status.Phase == s.before.Status.Phase {
 		return
 	}
 	log.FromContext(ctx).Info("The benchmark moved on",
 		"phase", s.Status.Phase, "outcome", s.Status.Outcome, "bed", s.Status.TestBedName, "message", s.Status.Message)
+	if !s.Status.Phase.Finished() {
+		return
+	}
 	kind := corev1.EventTypeNormal
 	switch s.Status.Phase {
 	case v1alpha1.PhaseFailed, v1alpha1.PhaseInvalid, v1alpha1.PhaseError:
@@ -133,17 +155,6 @@ func truncated(note string) string {
 		return "see the conditions of the benchmark"
 	}
 	return note[:min(len(note), maxNote)]
-}
-
-func (r *benchmarkReconciler) addFinalizer(ctx context.Context, b *v1alpha1.Benchmark) error {
-	before := b.DeepCopy()
-	if !controllerutil.AddFinalizer(b, v1alpha1.FinalizerCleanUp) {
-		return nil
-	}
-	if err := r.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("adding the finalizer: %w", err)
-	}
-	return nil
 }
 
 // removeFinalizer lets a finished benchmark be deleted without the operator.

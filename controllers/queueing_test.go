@@ -1,11 +1,16 @@
 package controllers_test
 
 import (
+	"encoding/json"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
@@ -21,6 +26,9 @@ func TestQueueing(t *testing.T) {
 		"a bed whose node is missing":          unknownNode,
 		"a bed that no longer allows the team": noLongerAllowed,
 		"a bed that is deleted while leased":   deletedWhileLeased,
+		"a bed that is closed":                 closedForAWhile,
+		"a bed and a profile that come later":  replacedForAWhile,
+		"a bed that a run leaves as it is":     untouched,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
 	}
@@ -135,13 +143,98 @@ func noLongerAllowed(w *world) {
 		bed.Spec.Access[0].Names = []string{"team-other"}
 		return w.c.Update(w.t.Context(), bed)
 	}).Should(Succeed())
-	b := w.reaches("b", v1alpha1.PhaseError)
+	b := w.reaches("b", v1alpha1.PhasePending)
 	w.Expect(b.Status.Message).To(ContainSubstring("this TestBed does not allow namespace team-routing"))
+	w.says("b", v1alpha1.ConditionAccepted, v1alpha1.ReasonNotAccepted)
 
 	// Who has the bed already keeps it.
 	w.runners.tell(first, measured(row(64)))
 	w.reaches("first", v1alpha1.PhasePassed)
 	w.bedIsClean("sim")
+
+	w.changeBed("sim", func(bed *v1alpha1.TestBed) { bed.Spec.Access[0].Names = []string{"team-other", team} })
+	w.runners.tell(w.reaches("b", v1alpha1.PhaseRunning), measured(row(64)))
+	w.reaches("b", v1alpha1.PhasePassed)
+}
+
+// changeBed edits a bed as its owner would.
+func (w *world) changeBed(name string, change func(*v1alpha1.TestBed)) {
+	w.t.Helper()
+	w.Eventually(func() error {
+		bed := w.bed(name)
+		change(bed)
+		return w.c.Update(w.t.Context(), bed)
+	}).Should(Succeed())
+}
+
+// closedForAWhile cordons a bed: who has it finishes, who waits goes on waiting.
+func closedForAWhile(w *world) {
+	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("first", "sim"))
+	first := w.reaches("first", v1alpha1.PhaseRunning)
+	w.changeBed("sim", func(bed *v1alpha1.TestBed) { bed.Spec.Unschedulable = true })
+	create(w.t, w.c, benchmark("b", "sim"))
+	c := w.says("b", v1alpha1.ConditionBedLeased, v1alpha1.ReasonBedUnschedulable)
+	w.Expect(c.Message).To(ContainSubstring("bed sim, which takes no new benchmarks (spec.unschedulable)"))
+	w.runners.tell(first, measured(row(64)))
+	w.reaches("first", v1alpha1.PhasePassed)
+	w.bedIsClean("sim")
+	w.Consistently(func() *v1alpha1.BedLease { return w.bed("sim").Status.Lease }).WithTimeout(300 * time.Millisecond).Should(BeNil())
+
+	w.changeBed("sim", func(bed *v1alpha1.TestBed) { bed.Spec.Unschedulable = false })
+	w.reaches("b", v1alpha1.PhaseRunning)
+}
+
+// replacedForAWhile removes and makes again all that a waiting benchmark refers to.
+func replacedForAWhile(w *world) {
+	create(w.t, w.c, configMap("model", "model.csv", table), benchmark("b", "sim"))
+	b := w.reaches("b", v1alpha1.PhasePending)
+	w.Expect(b.Status.Message).To(And(ContainSubstring("has no TrafficProfile of this name"), ContainSubstring("there is no TestBed of this name")))
+	w.Expect(b.Finalizers).To(BeEmpty())
+	closed := modelled("sim")
+	closed.Spec.Unschedulable = true
+	create(w.t, w.c, profile(), closed)
+	w.reaches("b", v1alpha1.PhaseQueued)
+
+	w.Expect(w.c.Delete(w.t.Context(), closed)).To(Succeed())
+	w.reaches("b", v1alpha1.PhasePending)
+	w.Eventually(func() error { return w.c.Create(w.t.Context(), relabelled(modelled("sim"))) }).Should(Succeed())
+	w.reaches("b", v1alpha1.PhaseRunning)
+}
+
+func relabelled(bed *v1alpha1.TestBed) *v1alpha1.TestBed {
+	bed.Labels = map[string]string{"kind": "other"}
+	return bed
+}
+
+// untouched reads the spec of a bed, as bytes, before and after a run.
+func untouched(w *world) {
+	create(w.t, w.c, configMap("model", "model.csv", table), profile())
+	written := &unstructured.Unstructured{Object: map[string]any{}}
+	text, err := yaml.Marshal(virtual("frr"))
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(yaml.Unmarshal(text, &written.Object)).To(Succeed())
+	written.SetAPIVersion("nodrop.dev/v1alpha1")
+	written.SetKind("TestBed")
+	access := []any{map[string]any{"names": []any{team}, "maxDuration": "720h", "maxPriority": int64(100)}}
+	w.Expect(unstructured.SetNestedSlice(written.Object, access, "spec", "access")).To(Succeed())
+	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), written, benchmark("b", "frr"))
+	before, err := json.Marshal(written.Object["spec"])
+	w.Expect(err).NotTo(HaveOccurred())
+
+	w.runners.tell(w.reaches("b", v1alpha1.PhaseRunning), measured(row(64)))
+	w.reaches("b", v1alpha1.PhasePassed)
+	after := &unstructured.Unstructured{}
+	after.SetGroupVersionKind(written.GroupVersionKind())
+	w.Expect(w.c.Get(w.t.Context(), client.ObjectKey{Name: "frr"}, after)).To(Succeed())
+	spec, err := json.Marshal(after.Object["spec"])
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(string(spec)).To(Equal(string(before)))
+	w.Expect(after.GetGeneration()).To(Equal(int64(1)))
+	for _, m := range after.GetManagedFields() {
+		if m.Subresource == "" && m.Operation == metav1.ManagedFieldsOperationUpdate && m.Manager != written.GetManagedFields()[0].Manager {
+			w.Expect(string(m.FieldsV1.Raw)).NotTo(ContainSubstring("f:spec"), "fields of %s", m.Manager)
+		}
+	}
 }
 
 func deletedWhileLeased(w *world) {
@@ -154,7 +247,7 @@ func deletedWhileLeased(w *world) {
 
 	w.runners.tell(first, measured(row(64)))
 	w.reaches("first", v1alpha1.PhasePassed)
-	b := w.reaches("b", v1alpha1.PhaseError)
+	b := w.reaches("b", v1alpha1.PhasePending)
 	w.Expect(b.Status.Message).To(ContainSubstring("there is no TestBed of this name"))
 	w.Expect(w.leftovers()).To(BeEmpty())
 }

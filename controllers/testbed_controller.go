@@ -10,12 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/queue"
 )
 
-// testBedReconciler says whether a bed can be leased, counts who waits for it,
-// and looks after leases whose holder is gone.
+// testBedReconciler says whether a bed can be leased, and looks after leases whose
+// holder is gone.
 type testBedReconciler struct{ base }
+
+// openRecheck is how many times less often a bed is looked at that lacks nothing.
+const openRecheck = 4
 
 // Reconcile looks once at a bed.
 func (r *testBedReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -26,27 +28,16 @@ func (r *testBedReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	before := bed.DeepCopy()
 	now := r.Now()
 	after, err := r.orphan(ctx, bed, now)
-	failures := []error{err, r.ready(ctx, bed, now), r.count(ctx, bed)}
+	failures := []error{err, r.ready(ctx, bed, now)}
 	if err := r.patchStatus(ctx, before, bed); err != nil {
 		failures = append(failures, err)
 	} else {
 		failures = append(failures, r.patchMeta(ctx, bed))
 	}
+	if after == r.Recheck && isOpen(bed) {
+		after = openRecheck * r.Recheck
+	}
 	return settle(ctrl.Result{RequeueAfter: after}, failures...)
-}
-
-// count counts who waits for the bed.
-func (r *testBedReconciler) count(ctx context.Context, bed *v1alpha1.TestBed) error {
-	var beds v1alpha1.TestBedList
-	if err := r.live.List(ctx, &beds); err != nil {
-		return fmt.Errorf("listing test beds: %w", err)
-	}
-	entries, err := r.waiting(ctx, beds.Items)
-	if err != nil {
-		return err
-	}
-	bed.Status.Queued = int32(queue.Waiting(entries, bed.Name))
-	return nil
 }
 
 func (r *testBedReconciler) patchStatus(ctx context.Context, before, bed *v1alpha1.TestBed) error {
@@ -61,13 +52,16 @@ func (r *testBedReconciler) patchStatus(ctx context.Context, before, bed *v1alph
 	return nil
 }
 
-// patchMeta takes the finalizer from a free bed, and the annotation that released
-// a quarantine once it has worked, so that it does not release the next one.
+// patchMeta keeps the finalizer on a bed until it is deleted and free, and removes the
+// annotation that released a quarantine once it has worked, so that it does not release
+// the next one.
 func (r *testBedReconciler) patchMeta(ctx context.Context, bed *v1alpha1.TestBed) error {
 	before := bed.DeepCopy()
 	_, changed := bed.Annotations[v1alpha1.AnnotationReleaseQuarantine]
 	delete(bed.Annotations, v1alpha1.AnnotationReleaseQuarantine)
-	if bed.Status.Lease == nil {
+	if bed.DeletionTimestamp.IsZero() {
+		changed = controllerutil.AddFinalizer(bed, v1alpha1.FinalizerLeased) || changed
+	} else if bed.Status.Lease == nil {
 		changed = controllerutil.RemoveFinalizer(bed, v1alpha1.FinalizerLeased) || changed
 	}
 	if !changed {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,10 +28,18 @@ func (r *testBedReconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, n
 		meta.RemoveStatusCondition(&bed.Status.Conditions, v1alpha1.ConditionQuarantined)
 		return r.Recheck, nil
 	}
-	alive, err := r.holderLives(ctx, bed.Status.Lease)
-	if err != nil || alive {
-		r.timers.over(bed, &bed.Status.Wait)
+	holder, err := r.holder(ctx, bed.Status.Lease)
+	if err != nil {
 		return r.Recheck, err
+	}
+	if holder != nil {
+		r.timers.over(bed, &bed.Status.Wait)
+		if elsewhere := holder.Status.TestBedName; elsewhere != "" && elsewhere != bed.Name {
+			// The benchmark was given two beds, by two operators that both believed to
+			// lead. It uses the one that it names; on this one nothing was started.
+			bed.Status.Lease = nil
+		}
+		return r.Recheck, nil
 	}
 	if meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionQuarantined) == nil {
 		setRecovering(bed, now, fmt.Sprintf("benchmark %s, which has the bed, does not exist any more; cleaning up after it", bed.Status.Lease.Holder))
@@ -59,18 +66,21 @@ func (r *testBedReconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, n
 	return r.Poll, nil
 }
 
-// holderLives says whether the benchmark that has the bed will give it back.
-func (r *testBedReconciler) holderLives(ctx context.Context, lease *v1alpha1.BedLease) (bool, error) {
+// holder returns the benchmark that has a lease and will give it back; nil when there
+// is none. That there is none is believed only of the API server.
+func (r *testBedReconciler) holder(ctx context.Context, lease *v1alpha1.BedLease) (*v1alpha1.Benchmark, error) {
 	namespace, name, _ := strings.Cut(lease.Holder, "/")
-	b := &v1alpha1.Benchmark{}
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, b)
-	if apierrors.IsNotFound(err) {
-		return false, nil
+	for _, reader := range []client.Reader{r.Client, r.live} {
+		b := &v1alpha1.Benchmark{}
+		err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, b)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("reading benchmark %s: %w", lease.Holder, err)
+		}
+		if err == nil && string(b.UID) == lease.UID && !b.Status.Phase.Finished() {
+			return b, nil
+		}
 	}
-	if err != nil {
-		return false, fmt.Errorf("reading benchmark %s: %w", lease.Holder, err)
-	}
-	return string(b.UID) == lease.UID && !b.Status.Phase.Finished(), nil
+	return nil, nil
 }
 
 func isQuarantined(bed *v1alpha1.TestBed) bool {

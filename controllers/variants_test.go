@@ -30,19 +30,6 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// beginsWith waits until the runner of a benchmark has begun with so many rows that it
-// need not measure.
-func (w *world) beginsWith(b *v1alpha1.Benchmark, rows int) {
-	w.t.Helper()
-	w.Eventually(func() int {
-		given, begun := w.runners.given(b)
-		if !begun {
-			return -1
-		}
-		return len(given)
-	}).Should(Equal(rows), "rows that the runner begins with")
-}
-
 func withVariants(names ...v1alpha1.VariantName) func(*v1alpha1.Benchmark) {
 	return func(b *v1alpha1.Benchmark) { b.Spec.Variants = names }
 }
@@ -148,13 +135,13 @@ func variantsOfATopology(w *world) {
 	w.Expect(runner.UID).NotTo(Equal(oldRunner.UID))
 	w.Expect(w.pod("b", "agent-0").UID).NotTo(Equal(oldAgent.UID))
 	w.Expect(w.runnerConfig("b").Variant).To(BeEquivalentTo("acl"))
-	w.beginsWith(b, 2)
+	w.Expect(w.runnerConfig("b").Rows).To(Equal(plain), "the rows that need not be measured")
 
 	w.runners.tell(b, measuring(append(plain, rowOf("acl", 64))...))
 	w.Eventually(func() []v1alpha1.ResultRow { return w.benchmark("b").Status.Rows }).Should(HaveLen(3))
 	w.Expect(w.c.Delete(w.t.Context(), runner)).To(Succeed())
 	w.replaced(runner)
-	w.beginsWith(b, 3)
+	w.Expect(w.runnerConfig("b").Rows).To(HaveLen(3))
 	w.Expect(w.runnerConfig("b").Variant).To(BeEquivalentTo("acl"))
 
 	w.runners.tell(b, measured(append(plain, rowOf("acl", 64), rowOf("acl", 128))...))
@@ -181,9 +168,9 @@ func variantsOfAModel(w *world) {
 	w.runners.tell(b, measured(rowOf("off", 64)))
 	w.replaced(old)
 	w.Expect(w.runnerConfig("b").Model).To(Equal(modelOn))
+	w.Expect(w.runnerConfig("b").Rows).To(HaveLen(1))
 	w.runners.tell(b, measured(rowOf("off", 64), rowOf("on", 64)))
 	w.letGo("b", "runner")
-	w.beginsWith(b, 1)
 	b = w.reaches("b", v1alpha1.PhasePassed)
 	w.Expect(b.Status.Rows).To(HaveLen(2))
 	w.bedIsClean("sim")
@@ -251,8 +238,10 @@ func variantStays(w *world) {
 func variantUnknown(w *world) {
 	create(w.t, w.c, configMap("model", "model.csv", modelOff), configMap("model-on", "model.csv", modelOn), modelledInTwo(), profile(),
 		benchmark("b", "sim", withVariants("off", "fast")))
-	b := w.reaches("b", v1alpha1.PhaseError)
+	b := w.reaches("b", v1alpha1.PhasePending)
 	w.Expect(b.Status.Message).To(And(ContainSubstring(`spec.variants[1]: Invalid value: "fast"`), ContainSubstring("the device of test bed sim has off, on")))
+	w.changeBed("sim", func(bed *v1alpha1.TestBed) { bed.Spec.Device.Variants[1].Name = "fast" })
+	w.reaches("b", v1alpha1.PhaseRunning)
 }
 
 // A bed is not ready before everything that its variants refer to is there.

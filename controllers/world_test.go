@@ -165,18 +165,34 @@ type world struct {
 	deadlines controllers.Deadlines
 	// crowded lets several operators act at once.
 	crowded bool
-	stop    func()
+	// requests counts what the operator asks of the API server; nil counts nothing.
+	requests *requestCounter
+	// recheck and refresh are the operator's intervals of these names.
+	recheck, refresh time.Duration
+	stop             func()
 }
 
-func newWorld(t *testing.T, s server) *world {
+// counted counts the requests of the operator, and lengthens its intervals: what is
+// counted does not depend on how long a test takes.
+func counted(w *world) {
+	w.requests = &requestCounter{}
+	w.recheck, w.refresh = time.Minute, time.Minute
+	w.server.operator = w.requests.count(w.server.operator)
+}
+
+func newWorld(t *testing.T, s server, change ...func(*world)) *world {
 	t.Helper()
 	w := &world{
 		WithT: NewWithT(t), t: t, server: s, c: newClient(t, s.admin),
 		runners: newFakeRunners(), ahead: &atomic.Int64{}, deadlines: controllers.DefaultDeadlines(),
+		recheck: 200 * time.Millisecond, refresh: 100 * time.Millisecond,
 	}
 	w.SetDefaultEventuallyTimeout(patience)
 	w.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	t.Cleanup(w.wipe)
+	for _, c := range change {
+		c(w)
+	}
 	w.kubelet = startKubelet(t, s.admin)
 	w.start()
 	t.Cleanup(func() { w.stop() })
@@ -199,7 +215,7 @@ func (w *world) startOperator() (stop func()) {
 			w.asked.Add(1)
 			return time.Now().Add(time.Duration(w.ahead.Load()))
 		},
-		Deadlines: w.deadlines, Poll: 50 * time.Millisecond, ProgressEvery: 100 * time.Millisecond, Recheck: 200 * time.Millisecond,
+		Deadlines: w.deadlines, Poll: 50 * time.Millisecond, Recheck: w.recheck, Refresh: w.refresh,
 	})).To(Succeed())
 	return run(w.t, mgr)
 }
@@ -245,8 +261,7 @@ func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
 func (w *world) wipe() {
 	ctx := context.Background()
 	for _, list := range []client.ObjectList{
-		&v1alpha1.BenchmarkList{}, &v1alpha1.BenchmarkResultList{}, &v1alpha1.BenchmarkSnapshotList{},
-		&v1alpha1.TestBedList{}, &v1alpha1.TrafficProfileList{},
+		&v1alpha1.BenchmarkList{}, &v1alpha1.TestBedList{}, &v1alpha1.TrafficProfileList{},
 		&corev1.ConfigMapList{}, &corev1.PodList{}, &corev1.SecretList{}, networks(),
 	} {
 		if err := w.c.List(ctx, list); err != nil {
@@ -312,7 +327,6 @@ func (w *world) bedIsClean(bed string) {
 	w.t.Helper()
 	w.Expect(w.leftovers()).To(BeEmpty(), "what is left in the lab")
 	w.Eventually(func() *v1alpha1.BedLease { return w.bed(bed).Status.Lease }).Should(BeNil(), "the lease of %s", bed)
-	w.Eventually(func() []string { return w.bed(bed).Finalizers }).Should(BeEmpty(), "the finalizers of %s", bed)
 }
 
 // bedIsCleanEventually is for beds without a benchmark that tells when.

@@ -83,7 +83,8 @@ const (
 	ConditionAccepted = "Accepted"
 	// ReasonAccepted means that the benchmark can be queued.
 	ReasonAccepted = "Accepted"
-	// ReasonNotAccepted means that it can never run as it is; the message says why.
+	// ReasonNotAccepted means that it cannot run as things are; the message says why. It
+	// goes on by itself when profile, bed or access change so that it can.
 	ReasonNotAccepted = "NotAccepted"
 
 	// ConditionBedLeased says whether the benchmark has its bed for itself.
@@ -94,6 +95,11 @@ const (
 	ReasonQueued = "Queued"
 	// ReasonBedNotReady means that the bed exists and cannot be leased now.
 	ReasonBedNotReady = "BedNotReady"
+	// ReasonBedUnschedulable means that the bed takes no new benchmarks.
+	ReasonBedUnschedulable = "BedUnschedulable"
+	// ReasonLimitReached means that the namespace has as many beds as it may have at
+	// once.
+	ReasonLimitReached = "LimitReached"
 	// ReasonBedReleased means that the bed was given back.
 	ReasonBedReleased = "BedReleased"
 
@@ -144,9 +150,6 @@ const (
 	ReasonLeaseLost = "LeaseLost"
 	// ReasonRunnerFailed means that the runner ended without a result.
 	ReasonRunnerFailed = "RunnerFailed"
-	// ReasonAnswerRefused means that the runner said what does not fit the plan or is
-	// too large, so that it was not stored; the message says what.
-	ReasonAnswerRefused = "AnswerRefused"
 	// ReasonAgentLost means that a traffic pod disappeared during the measurement.
 	ReasonAgentLost = "AgentLost"
 	// ReasonDeadlineExceeded means that spec.activeDeadlineSeconds passed.
@@ -165,6 +168,6 @@ const (
 // finished benchmark does not have it.
 const FinalizerCleanUp = "nodrop.dev/clean-up"
 
-// FinalizerLeased on a TestBed keeps it as long as it is leased; a free bed does
-// not have it.
+// FinalizerLeased on a TestBed keeps it until it is deleted and free. Every bed that
+// an operator looked at has it.
 const FinalizerLeased = "nodrop.dev/leased"

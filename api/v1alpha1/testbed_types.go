@@ -12,6 +12,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:resource:scope=Cluster,shortName=bed;beds,categories=nodrop
 // +kubebuilder:printcolumn:name="Engine",type=string,JSONPath=`.spec.engine.kind`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Closed",type=boolean,JSONPath=`.spec.unschedulable`
 // +kubebuilder:printcolumn:name="Leased-To",type=string,JSONPath=`.status.lease.holder`
 // +kubebuilder:printcolumn:name="Queued",type=integer,JSONPath=`.status.queued`
 // +kubebuilder:printcolumn:name="Calibrated",type=date,JSONPath=`.status.calibration.time`,priority=1
@@ -72,6 +73,10 @@ type TestBedSpec struct {
 	// what is given here holds.
 	// +optional
 	Policy *TrafficPolicy `json:"policy,omitempty"`
+	// unschedulable closes the bed: the benchmark that has it finishes, and no other one
+	// gets it. Those that wait for it go on waiting.
+	// +optional
+	Unschedulable bool `json:"unschedulable,omitempty"`
 	// calibration says which bed measures this one's tester. Without it, results of a
 	// physical device are Uncalibrated.
 	// +optional

@@ -21,11 +21,9 @@ func TestRunnerPodMeasuresOneVariant(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed}
-	var stored []v1alpha1.ResultRow
 	for i, variant := range []v1alpha1.VariantName{"fec-off", "fec-on"} {
 		config.Variant, config.Model = variant, bundle.Tables[variant].Model
 		p, client := newPodLab(t).runner(config)
-		client.stored = stored
 		state := await(t, p, client, "the end", isDone)
 		terminate(t, p)
 		p.wants(exitPassed, "", "outcome=Passed")
@@ -37,6 +35,6 @@ func TestRunnerPodMeasuresOneVariant(t *testing.T) {
 				t.Errorf("row %d is of variant %q, want %q", n, row.Variant, want)
 			}
 		}
-		stored = state.Rows
+		config.Rows = state.Rows
 	}
 }

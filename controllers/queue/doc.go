@@ -1,7 +1,20 @@
-// Package queue decides who gets which bed, and who waits at which place.
+// Package queue decides which waiting benchmark gets which bed.
 //
-// It is pure: it is given what waits and which beds there are, and returns the
-// whole allocation. Every caller that sees the same objects comes to the same
-// answer; that a bed is never held twice does not depend on it, but on the
-// optimistic lock with which the lease is written.
+// It is pure. A [Queue] holds what waits; [Queue.Decide] walks it once in order
+// (priority, then first come) over a snapshot of the beds and says who gets a bed
+// now. Entries that can use the same beds under the same limits form a group:
+// inside one decision a group that gets no bed gets none later either, so that a
+// decision costs as much as it has groups and grants, not entries times beds.
+//
+// Rules of a decision:
+//
+//   - No bed is given twice, and no two beds that share an interface are in use
+//     together.
+//   - No inversion: a bed that shares an interface with a bed for which an earlier
+//     entry waits is not given to a later entry. It would delay the earlier one.
+//   - Work conserving: a bed that can be given to an entry under these rules is given.
+//   - An entry over one of its limits waits, and delays nobody.
+//
+// That a bed is never held twice does not depend on this package, but on the
+// optimistic lock under which the lease is written.
 package queue

@@ -2,50 +2,76 @@ package queue
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
-
-// Entry is one benchmark that waits for a bed.
-type Entry struct {
-	// Namespace and Name of the benchmark.
-	Namespace, Name string
-	// Priority orders the queue, the highest first.
-	Priority int32
-	// Created orders entries of one priority, the oldest first.
-	Created time.Time
-	// Beds that would do, by name; an entry without any only waits.
-	Beds []string
-}
-
-// Bed is one bed that can be waited for.
-type Bed struct {
-	// Name of the bed.
-	Name string
-	// Free says that the bed can be leased now.
-	Free bool
-}
-
-// Place is what an entry gets.
-type Place struct {
-	// Bed to lease now; empty while the entry waits.
-	Bed string
-	// Ahead is how many other entries come first on the bed where the fewest do.
-	Ahead int
-	// WaitsFor is that bed; empty when no bed would do or a bed is given.
-	WaitsFor string
-}
 
 // Key identifies an entry.
 type Key struct {
 	Namespace, Name string
 }
 
-// KeyOf returns the key of an entry.
-func KeyOf(e Entry) Key { return Key{Namespace: e.Namespace, Name: e.Name} }
+// String returns namespace/name.
+func (k Key) String() string { return k.Namespace + "/" + k.Name }
+
+// Entry is one benchmark that waits for a bed.
+type Entry struct {
+	// Key of the benchmark.
+	Key
+	// Priority orders the queue, the highest first.
+	Priority int32
+	// Created orders entries of one priority, the oldest first.
+	Created time.Time
+	// Beds that the entry can use, by name. An entry without any only waits.
+	Beds []string
+	// Limits that the entry has to keep.
+	Limits []Limit
+}
+
+// Limit bounds how many benchmarks run at once under one key, such as a grant of a
+// bed to a team.
+type Limit struct {
+	// Bed on which the entry counts under the key; empty means every bed.
+	Bed string
+	// Key under which benchmarks are counted.
+	Key string
+	// Max is the largest number of benchmarks that run at once under the key.
+	Max int
+}
+
+// Bed is one bed of a snapshot.
+type Bed struct {
+	// Name of the bed.
+	Name string
+	// Open says that the bed takes benchmarks: it is ready, and not closed.
+	Open bool
+	// Leased says that a benchmark has the bed.
+	Leased bool
+	// Conflicts are the names of beds that share an interface with this one. The
+	// relation is symmetric.
+	Conflicts []string
+}
+
+// Snapshot is all that a decision depends on besides the queue.
+type Snapshot struct {
+	// Beds by name.
+	Beds map[string]Bed
+	// Running counts the benchmarks that have a bed, by the key of a limit.
+	Running map[string]int
+}
+
+// Decision gives a bed to an entry.
+type Decision struct {
+	// Entry that gets the bed.
+	Entry Entry
+	// Bed that it gets.
+	Bed string
+}
 
 // Compare orders entries: priority from high to low, then first come, then
-// namespace and name so that the order is total.
+// namespace and name, so that the order is total.
 func Compare(a, b Entry) int {
 	return cmp.Or(
 		cmp.Compare(b.Priority, a.Priority),
@@ -55,51 +81,114 @@ func Compare(a, b Entry) int {
 	)
 }
 
-// Allocate gives every free bed to the first entry that it would do for, and
-// everyone else a place. A free bed is preferred over a wait; among free beds
-// the first by name is taken.
-func Allocate(entries []Entry, beds []Bed) map[Key]Place {
-	free := make(map[string]bool, len(beds))
-	known := make(map[string]bool, len(beds))
-	for _, b := range beds {
-		known[b.Name] = true
-		free[b.Name] = b.Free
-	}
-	waiting := map[string]int{}
-	places := make(map[Key]Place, len(entries))
-	for _, e := range slices.SortedFunc(slices.Values(entries), Compare) {
-		places[KeyOf(e)] = place(e, known, free, waiting)
-	}
-	return places
+// group is the set of entries that can use the same beds under the same limits.
+type group struct {
+	// name is unique for beds and limits.
+	name string
+	// beds are sorted.
+	beds   []string
+	limits []Limit
+	// entries are sorted.
+	entries []*Entry
 }
 
-// place takes a free bed for e, or counts it among those that wait.
-func place(e Entry, known, free map[string]bool, waiting map[string]int) Place {
-	wanted := slices.DeleteFunc(slices.Sorted(slices.Values(e.Beds)), func(b string) bool { return !known[b] })
-	for _, b := range wanted {
-		if free[b] {
-			free[b] = false
-			return Place{Bed: b}
-		}
-	}
-	var p Place
-	for i, b := range wanted {
-		if i == 0 || waiting[b] < p.Ahead {
-			p = Place{Ahead: waiting[b], WaitsFor: b}
-		}
-	}
-	for _, b := range wanted {
-		waiting[b]++
-	}
-	return p
+// at returns the index of an entry of the group.
+func (g *group) at(e *Entry) int {
+	i, _ := slices.BinarySearchFunc(g.entries, e, compare)
+	return i
 }
 
-// Waiting returns how many of the entries would take the bed.
-func Waiting(entries []Entry, bed string) int {
-	n := 0
+func compare(a, b *Entry) int { return Compare(*a, *b) }
+
+// member is an entry and the group that it is in.
+type member struct {
+	group *group
+	entry *Entry
+}
+
+// Queue holds the entries that wait. It is not safe for concurrent use.
+type Queue struct {
+	groups map[string]*group
+	of     map[Key]member
+}
+
+// New returns a queue with these entries.
+func New(entries ...Entry) *Queue {
+	q := &Queue{groups: map[string]*group{}, of: map[Key]member{}}
 	for _, e := range entries {
-		if slices.Contains(e.Beds, bed) {
-			n++
+		q.Set(e)
+	}
+	return q
+}
+
+// Len returns the number of entries.
+func (q *Queue) Len() int { return len(q.of) }
+
+// Set adds an entry, or replaces the one with its key.
+func (q *Queue) Set(e Entry) {
+	q.Remove(e.Key)
+	e.Beds = slices.Compact(slices.Sorted(slices.Values(e.Beds)))
+	name := groupName(e)
+	g := q.groups[name]
+	if g == nil {
+		g = &group{name: name, beds: e.Beds, limits: e.Limits}
+		q.groups[name] = g
+	}
+	// The entries of a group share one list of beds.
+	e.Beds, e.Limits = g.beds, g.limits
+	g.entries = slices.Insert(g.entries, g.at(&e), &e)
+	q.of[e.Key] = member{g, &e}
+}
+
+func groupName(e Entry) string {
+	var b strings.Builder
+	for _, bed := range e.Beds {
+		b.WriteString(bed)
+		b.WriteByte('\n')
+	}
+	for _, l := range e.Limits {
+		fmt.Fprintf(&b, "\t%q %q %d\n", l.Bed, l.Key, l.Max)
+	}
+	return b.String()
+}
+
+// Remove removes the entry with this key, if there is one.
+func (q *Queue) Remove(k Key) {
+	m, found := q.of[k]
+	if !found {
+		return
+	}
+	delete(q.of, k)
+	g := m.group
+	i := g.at(m.entry)
+	g.entries = slices.Delete(g.entries, i, i+1)
+	if len(g.entries) == 0 {
+		delete(q.groups, g.name)
+	}
+}
+
+// Has says whether an entry with this key waits.
+func (q *Queue) Has(k Key) bool {
+	_, found := q.of[k]
+	return found
+}
+
+// Entries returns all entries in order.
+func (q *Queue) Entries() []Entry {
+	all := make([]Entry, 0, len(q.of))
+	for _, m := range q.of {
+		all = append(all, *m.entry)
+	}
+	slices.SortFunc(all, Compare)
+	return all
+}
+
+// Waiting returns how many entries can use the bed.
+func (q *Queue) Waiting(bed string) int {
+	n := 0
+	for _, g := range q.groups {
+		if _, found := slices.BinarySearch(g.beds, bed); found {
+			n += len(g.entries)
 		}
 	}
 	return n

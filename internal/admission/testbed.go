@@ -50,6 +50,7 @@ func sameHardware(a, b *v1alpha1.TestBed) bool {
 	x.Access, y.Access = nil, nil
 	x.Policy, y.Policy = nil, nil
 	x.Calibration, y.Calibration = nil, nil
+	x.Unschedulable, y.Unschedulable = false, false
 	return equality.Semantic.DeepEqual(x, y)
 }
 

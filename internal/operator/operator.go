@@ -233,8 +233,8 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 	}
 	err = controllers.SetupWithManager(mgr, controllers.Options{
 		Lab: c.Lab, Runner: controllers.MutualTLS{}, Now: time.Now,
-		Deadlines: controllers.DefaultDeadlines(), Poll: controllers.DefaultPoll, ProgressEvery: controllers.DefaultProgressEvery,
-		Recheck: controllers.DefaultRecheck,
+		Deadlines: controllers.DefaultDeadlines(), Poll: controllers.DefaultPoll,
+		Recheck: controllers.DefaultRecheck, Refresh: controllers.DefaultRefresh,
 	})
 	if err != nil {
 		return nil, err

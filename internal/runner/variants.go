@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -22,8 +21,11 @@ type Prepared struct {
 // The generators stay open.
 func RunVariants(ctx context.Context, variants []Prepared, opts ...Option) State {
 	var state State
-	for _, v := range variants {
-		state = Run(ctx, v.Config, v.Generator, append(slices.Clip(opts), WithRows(state.Rows))...)
+	for i, v := range variants {
+		if i > 0 {
+			v.Config.Rows = state.Rows
+		}
+		state = Run(ctx, v.Config, v.Generator, opts...)
 		if !state.Finished() {
 			break
 		}

@@ -1,0 +1,234 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/queue"
+)
+
+// gathering is how long the allocator waits after an event for others, so that one
+// decision serves all of them.
+const gathering = 10 * time.Millisecond
+
+// allocator decides which waiting benchmark gets which bed. It is the only one that
+// takes leases, and the only one that writes the status of a benchmark that waits.
+//
+// Watches report what changed. A cycle brings the allocator's view up to date with
+// it, lets package queue decide, and starts the writes of the leases. The view is the
+// cache plus the leases that the allocator has written or is writing, so that a cycle
+// waits neither for the API server nor for the cache.
+type allocator struct {
+	base
+	cache cache.Cache
+	// wake has an element when changes are there.
+	wake chan struct{}
+
+	mu sync.Mutex
+	// changes are what watches and writes reported since the last cycle. Guarded by mu.
+	changes changes
+
+	// All that follows belongs to the goroutine of Start.
+
+	queue      *queue.Queue
+	benchmarks map[queue.Key]*waiter
+	beds       map[string]*bedView
+	profiles   map[queue.Key]*v1alpha1.TrafficProfile
+	namespaces map[string]*corev1.Namespace
+	classes    map[classKey]*class
+	// holders are the beds by the UID of the benchmark that has them.
+	holders map[string]string
+	shown   display
+	writes  writes
+}
+
+var (
+	_ manager.Runnable               = (*allocator)(nil)
+	_ manager.LeaderElectionRunnable = (*allocator)(nil)
+)
+
+func newAllocator(b base, c cache.Cache) *allocator {
+	return &allocator{
+		base: b, cache: c,
+		wake:       make(chan struct{}, 1),
+		changes:    newChanges(),
+		queue:      queue.New(),
+		benchmarks: map[queue.Key]*waiter{},
+		beds:       map[string]*bedView{},
+		profiles:   map[queue.Key]*v1alpha1.TrafficProfile{},
+		namespaces: map[string]*corev1.Namespace{},
+		classes:    map[classKey]*class{},
+		holders:    map[string]string{},
+		shown:      newDisplay(),
+		writes:     newWrites(),
+	}
+}
+
+// NeedLeaderElection says that only the leader allocates.
+func (a *allocator) NeedLeaderElection() bool { return true }
+
+// changes are what happened since the last cycle: the latest version of each object,
+// nil for one that is gone. Objects belong to the cache and are only read.
+type changes struct {
+	benchmarks map[queue.Key]*v1alpha1.Benchmark
+	beds       map[string]*v1alpha1.TestBed
+	profiles   map[queue.Key]*v1alpha1.TrafficProfile
+	namespaces map[string]*corev1.Namespace
+	// written are the results of the allocator's own writes.
+	written []written
+}
+
+func newChanges() changes {
+	return changes{
+		benchmarks: map[queue.Key]*v1alpha1.Benchmark{},
+		beds:       map[string]*v1alpha1.TestBed{},
+		profiles:   map[queue.Key]*v1alpha1.TrafficProfile{},
+		namespaces: map[string]*corev1.Namespace{},
+	}
+}
+
+// note records a change and wakes the allocator.
+func (a *allocator) note(record func(*changes)) {
+	a.mu.Lock()
+	record(&a.changes)
+	a.mu.Unlock()
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Start allocates until the context ends.
+func (a *allocator) Start(ctx context.Context) error {
+	if err := a.watch(ctx); err != nil {
+		return err
+	}
+	defer a.writes.wait()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		case <-a.wake:
+			if !sleep(ctx, gathering) {
+				return nil
+			}
+		}
+		timer.Reset(a.cycle(ctx))
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// cycle decides once, and returns when to decide again even if nothing happens.
+func (a *allocator) cycle(ctx context.Context) time.Duration {
+	a.mu.Lock()
+	ch := a.changes
+	a.changes = newChanges()
+	a.mu.Unlock()
+
+	now := time.Now()
+	a.apply(ch, now)
+	for _, d := range a.queue.Decide(a.snapshot(now)) {
+		a.grant(ctx, d)
+	}
+	return min(a.show(ctx, now), a.retryAfter(now))
+}
+
+// watch has the informers report changes, and waits until what exists was reported.
+func (a *allocator) watch(ctx context.Context) error {
+	handlers := map[client.Object]func(obj any, gone bool){
+		&v1alpha1.Benchmark{}: func(obj any, gone bool) {
+			b, ok := obj.(*v1alpha1.Benchmark)
+			if !ok {
+				return
+			}
+			key := keyOf(b)
+			if gone || b.Status.Phase.Finished() {
+				b = nil
+			}
+			a.note(func(c *changes) { c.benchmarks[key] = b })
+		},
+		&v1alpha1.TestBed{}: func(obj any, gone bool) {
+			bed, ok := obj.(*v1alpha1.TestBed)
+			if !ok {
+				return
+			}
+			name := bed.Name
+			if gone {
+				bed = nil
+			}
+			a.note(func(c *changes) { c.beds[name] = bed })
+		},
+		&v1alpha1.TrafficProfile{}: func(obj any, gone bool) {
+			p, ok := obj.(*v1alpha1.TrafficProfile)
+			if !ok {
+				return
+			}
+			key := keyOf(p)
+			if gone {
+				p = nil
+			}
+			a.note(func(c *changes) { c.profiles[key] = p })
+		},
+		&corev1.Namespace{}: func(obj any, gone bool) {
+			ns, ok := obj.(*corev1.Namespace)
+			if !ok {
+				return
+			}
+			name := ns.Name
+			if gone {
+				ns = nil
+			}
+			a.note(func(c *changes) { c.namespaces[name] = ns })
+		},
+	}
+	var synced []toolscache.InformerSynced
+	for obj, handle := range handlers {
+		informer, err := a.cache.GetInformer(ctx, obj)
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", obj, err)
+		}
+		reg, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { handle(obj, false) },
+			UpdateFunc: func(_, obj any) { handle(obj, false) },
+			DeleteFunc: func(obj any) {
+				if last, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+					obj = last.Obj
+				}
+				handle(obj, true)
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", obj, err)
+		}
+		defer func() { go func() { <-ctx.Done(); _ = informer.RemoveEventHandler(reg) }() }()
+		synced = append(synced, reg.HasSynced)
+	}
+	if !toolscache.WaitForCacheSync(ctx.Done(), synced...) {
+		return nil // The context ended.
+	}
+	return nil
+}
+
+func keyOf(o client.Object) queue.Key {
+	return queue.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
+}

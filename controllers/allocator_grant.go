@@ -1,0 +1,186 @@
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/queue"
+)
+
+// Waits before a grant is tried again. After a conflict the bed is kept for the
+// benchmark, so that no later one overtakes it; after another failure the benchmark
+// steps aside, so that it does not hold up the queue.
+const (
+	retryConflict   = 50 * time.Millisecond
+	retryFailure    = time.Second
+	retryFailureMax = time.Minute
+)
+
+// writesAtOnce bounds the requests that the allocator has under way.
+const writesAtOnce = 32
+
+// written is the result of a write, which is applied in the next cycle.
+type written func(a *allocator, now time.Time)
+
+// writes are the allocator's requests under way.
+type writes struct {
+	slots chan struct{}
+	group *sync.WaitGroup
+	// failed are the benchmarks that wait to be tried again.
+	failed map[queue.Key]bool
+}
+
+func newWrites() writes {
+	return writes{slots: make(chan struct{}, writesAtOnce), group: &sync.WaitGroup{}, failed: map[queue.Key]bool{}}
+}
+
+// begin runs a write beside the allocator, and hands it the result.
+func (a *allocator) begin(write func() written) {
+	a.writes.group.Go(func() {
+		a.writes.slots <- struct{}{}
+		result := write()
+		<-a.writes.slots
+		a.note(func(c *changes) { c.written = append(c.written, result) })
+	})
+}
+
+func (w *writes) wait() { w.group.Wait() }
+
+// grant begins to write a lease, and assumes it until the write is done.
+func (a *allocator) grant(ctx context.Context, d queue.Decision) {
+	key, name := d.Entry.Key, d.Bed
+	w, view := a.benchmarks[key], a.beds[name]
+	w.granting, view.granting = true, &key
+	a.queue.Remove(key)
+	b, bed, queued := w.b, view.bed, int32(a.queue.Waiting(name))
+	a.begin(func() written {
+		leased, err := a.lease(ctx, b, bed, queued)
+		if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "The bed could not be leased", "benchmark", key.String(), "bed", name)
+		}
+		return func(a *allocator, now time.Time) { a.granted(key, name, leased, err, now) }
+	})
+}
+
+// granted ends the assumption: the bed is leased, or the benchmark waits again.
+func (a *allocator) granted(key queue.Key, name string, leased *v1alpha1.TestBed, err error, now time.Time) {
+	w, view := a.benchmarks[key], a.beds[name]
+	if view != nil {
+		view.granting = nil
+		if err != nil {
+			view.retry = now.Add(retryConflict)
+		}
+	}
+	if err == nil {
+		a.applyBed(name, leased)
+	}
+	if w == nil {
+		return
+	}
+	w.granting = false
+	switch {
+	case err == nil:
+		w.failures = 0
+	case !apierrors.IsConflict(err):
+		w.retry = now.Add(min(retryFailure<<min(w.failures, 6), retryFailureMax))
+		w.failures++
+		a.writes.failed[key] = true
+	}
+	a.place(w)
+}
+
+// errNotWaiting means that a benchmark ended or got a bed that the cache does not
+// show yet.
+var errNotWaiting = errors.New("the benchmark does not wait any more")
+
+// lease writes the lease of a bed. The benchmark gets its finalizer first, so that it
+// cannot vanish while it has a bed.
+func (a *allocator) lease(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alpha1.TestBed, queued int32) (*v1alpha1.TestBed, error) {
+	if err := a.claim(ctx, b); err != nil {
+		return nil, err
+	}
+	return a.patchBed(ctx, bed, map[string]any{
+		"lease": v1alpha1.BedLease{
+			Holder: b.Namespace + "/" + b.Name, UID: string(b.UID), AcquireTime: metav1.NewTime(a.Now()),
+		},
+		"queued": queued,
+	}, bed.ResourceVersion)
+}
+
+// claim adds the finalizer to a benchmark that waits. The optimistic lock makes sure
+// that it still does; where the finalizer is left over from an earlier attempt, the
+// API server is asked.
+func (a *allocator) claim(ctx context.Context, b *v1alpha1.Benchmark) error {
+	var conflict error
+	for range 2 {
+		if !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) {
+			body := map[string]any{"metadata": map[string]any{
+				"resourceVersion": b.ResourceVersion,
+				"finalizers":      append(slices.Clone(b.Finalizers), v1alpha1.FinalizerCleanUp),
+			}}
+			err := a.Patch(ctx, named(&v1alpha1.Benchmark{}, b), mergePatch(body))
+			if err == nil {
+				return nil
+			}
+			if !apierrors.IsConflict(err) {
+				return fmt.Errorf("adding the finalizer: %w", err)
+			}
+			conflict = err
+		}
+		live := &v1alpha1.Benchmark{}
+		if err := a.live.Get(ctx, client.ObjectKeyFromObject(b), live); err != nil {
+			return fmt.Errorf("reading the benchmark: %w", err)
+		}
+		if live.UID != b.UID || !waits(live) {
+			return errNotWaiting
+		}
+		if controllerutil.ContainsFinalizer(live, v1alpha1.FinalizerCleanUp) {
+			return nil
+		}
+		b = live
+	}
+	return conflict
+}
+
+// patchBed patches the status of a bed, and returns the bed as it is then. With a
+// version it fails with a conflict when somebody wrote to the bed since.
+func (b *base) patchBed(ctx context.Context, bed *v1alpha1.TestBed, status map[string]any, version string) (*v1alpha1.TestBed, error) {
+	body := map[string]any{"status": status}
+	if version != "" {
+		body["metadata"] = map[string]any{"resourceVersion": version}
+	}
+	after := named(&v1alpha1.TestBed{}, bed)
+	if err := b.Client.Status().Patch(ctx, after, mergePatch(body)); err != nil {
+		return nil, fmt.Errorf("storing the status of test bed %s: %w", bed.Name, err)
+	}
+	return after, nil
+}
+
+// named gives an empty object the name of another one, to patch it by its name.
+func named[T client.Object](empty, of T) T {
+	empty.SetNamespace(of.GetNamespace())
+	empty.SetName(of.GetName())
+	return empty
+}
+
+// mergePatch is a JSON merge patch (RFC 7386).
+func mergePatch(body map[string]any) client.Patch {
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // The bodies are built of types that can be marshalled.
+	}
+	return client.RawPatch(types.MergePatchType, text)
+}

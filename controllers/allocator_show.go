@@ -1,0 +1,271 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/queue"
+)
+
+// Bounds of the writes that only inform people.
+const (
+	// showRate bounds the writes of places and counts over the whole lab, per second.
+	showRate = 20
+	// showAtOnce is how many places are computed in one cycle at most.
+	showAtOnce = 200
+	// showPause is the time between cycles that compute places.
+	showPause = 100 * time.Millisecond
+)
+
+// DefaultRefresh is how often the place of one benchmark is written at most.
+const DefaultRefresh = 10 * time.Second
+
+// display keeps the status of those that wait, and the counts of beds, up to date at
+// a bounded rate.
+type display struct {
+	limiter *rate.Limiter
+	// news are benchmarks whose first message, or whose acceptance, is not written yet.
+	news []queue.Key
+	// pass and bedPass are what is left of the current pass over all.
+	pass    []queue.Key
+	bedPass []string
+	// stale says that something changed since the current pass began.
+	stale bool
+	next  time.Time
+}
+
+// shownAt is when the status of an object was last written, and whether a write is
+// under way.
+type shownAt struct {
+	time    time.Time
+	writing bool
+}
+
+func newDisplay() display { return display{limiter: rate.NewLimiter(showRate, 2*showRate)} }
+
+// show writes what changed for people, as far as the rate allows, and returns when to
+// go on.
+func (a *allocator) show(ctx context.Context, now time.Time) time.Duration {
+	d := &a.shown
+	if wait := d.next.Sub(now); wait > 0 && len(d.news) == 0 {
+		return wait
+	}
+	if len(d.pass) == 0 && len(d.bedPass) == 0 && d.stale {
+		d.stale = false
+		for key, w := range a.benchmarks {
+			if w.class != nil {
+				d.pass = append(d.pass, key)
+			}
+		}
+		for name := range a.beds {
+			d.bedPass = append(d.bedPass, name)
+		}
+	}
+	s := a.snapshot(now)
+	for range showAtOnce {
+		if d.limiter.TokensAt(now) < 1 {
+			return d.pause(now, showPause)
+		}
+		switch {
+		case len(d.news) > 0:
+			key := d.news[0]
+			d.news = d.news[1:]
+			a.showBenchmark(ctx, a.benchmarks[key], s, now, true)
+		case len(d.bedPass) > 0:
+			name := d.bedPass[0]
+			d.bedPass = d.bedPass[1:]
+			a.showBed(ctx, a.beds[name], now)
+		case len(d.pass) > 0:
+			key := d.pass[0]
+			d.pass = d.pass[1:]
+			a.showBenchmark(ctx, a.benchmarks[key], s, now, false)
+		case d.stale:
+			return d.pause(now, min(a.Refresh, time.Second))
+		default:
+			d.news = nil
+			return time.Hour
+		}
+	}
+	return d.pause(now, showPause)
+}
+
+func (d *display) pause(now time.Time, wait time.Duration) time.Duration {
+	d.next = now.Add(wait)
+	return wait
+}
+
+// due says whether an object may be written now; if not it is looked at again.
+func (d *display) due(at shownAt, now time.Time, refresh time.Duration, news bool) bool {
+	if at.writing || (!news && now.Sub(at.time) < refresh) {
+		d.stale = true
+		return false
+	}
+	return true
+}
+
+// showBed writes how many wait for a bed.
+func (a *allocator) showBed(ctx context.Context, view *bedView, now time.Time) {
+	if view == nil || view.granting != nil {
+		return
+	}
+	bed, queued := view.bed, int32(a.queue.Waiting(view.bed.Name))
+	if bed.Status.Queued == queued || !a.shown.due(view.shown, now, a.Refresh, false) {
+		return
+	}
+	a.shown.limiter.AllowN(now, 1)
+	view.shown.writing = true
+	a.begin(func() written {
+		after, err := a.patchBed(ctx, bed, map[string]any{"queued": queued}, "")
+		return func(a *allocator, now time.Time) {
+			view.shown = shownAt{time: now}
+			if err == nil {
+				a.applyBed(bed.Name, after)
+			}
+		}
+	})
+}
+
+// showBenchmark writes where a benchmark waits, and why.
+func (a *allocator) showBenchmark(ctx context.Context, w *waiter, s queue.Snapshot, now time.Time, news bool) {
+	if w == nil || w.class == nil || w.granting {
+		return
+	}
+	if _, holds := a.holders[string(w.b.UID)]; holds {
+		return
+	}
+	want := a.explain(w, s)
+	if want.isShownBy(w.b) || !a.shown.due(w.shown, now, a.Refresh, news) {
+		return
+	}
+	a.shown.limiter.AllowN(now, 1)
+	w.shown.writing = true
+	key, b := keyOf(w.b), w.b.DeepCopy()
+	a.begin(func() written {
+		sc := newScope(b, a.Now(), a.timers)
+		want.write(sc)
+		err := a.patch(ctx, sc, nil)
+		if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "The place in the queue could not be stored", "benchmark", key.String())
+		}
+		return func(a *allocator, now time.Time) {
+			if w := a.benchmarks[key]; w != nil && w.b.UID == b.UID {
+				w.shown = shownAt{time: now}
+				if err == nil {
+					a.applyBenchmark(key, sc.Benchmark)
+				}
+			}
+		}
+	})
+}
+
+// explanation is what the status of a benchmark says that waits.
+type explanation struct {
+	accepted bool
+	// reason of the condition Accepted when it is false, and of BedLeased otherwise.
+	reason  string
+	message string
+}
+
+func (e explanation) phase() v1alpha1.BenchmarkPhase {
+	if e.accepted {
+		return v1alpha1.PhaseQueued
+	}
+	return v1alpha1.PhasePending
+}
+
+func (e explanation) isShownBy(b *v1alpha1.Benchmark) bool {
+	kind := v1alpha1.ConditionBedLeased
+	if !e.accepted {
+		kind = v1alpha1.ConditionAccepted
+	}
+	c := meta.FindStatusCondition(b.Status.Conditions, kind)
+	return c != nil && c.Reason == e.reason && c.Message == e.message && b.Status.Phase == e.phase() && b.Status.ObservedGeneration == b.Generation
+}
+
+func (e explanation) write(s *scope) {
+	s.Status.Phase = e.phase()
+	if !e.accepted {
+		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionBedLeased)
+		s.set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, e.reason, e.message)
+		return
+	}
+	s.set(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, acceptedMessage)
+	s.set(v1alpha1.ConditionBedLeased, metav1.ConditionFalse, e.reason, e.message)
+}
+
+// explain says where and why a benchmark waits.
+func (a *allocator) explain(w *waiter, s queue.Snapshot) explanation {
+	if len(w.class.beds) == 0 {
+		return explanation{reason: v1alpha1.ReasonNotAccepted, message: bounded(a.problemOf(w.class))}
+	}
+	if !w.retry.IsZero() {
+		return explanation{accepted: true, reason: v1alpha1.ReasonQueued, message: "its bed could not be leased; the operator tries again, see its log"}
+	}
+	place, _ := a.queue.Place(keyOf(w.b), s)
+	return explainPlace(place, func(name string) *v1alpha1.TestBed {
+		if view := a.beds[name]; view != nil {
+			return view.bed
+		}
+		return nil
+	}, s)
+}
+
+// explainPlace says for what the one at a place waits.
+func explainPlace(place queue.Place, bedOf func(string) *v1alpha1.TestBed, s queue.Snapshot) explanation {
+	e := explanation{accepted: true, reason: v1alpha1.ReasonQueued}
+	bed := bedOf(place.WaitsFor)
+	what := "waits for bed " + place.WaitsFor
+	if place.Beds > 1 {
+		what = fmt.Sprintf("waits for one of %d beds", place.Beds)
+	}
+	switch {
+	case bed == nil:
+		what = "waits for a bed"
+	case place.Limit != nil:
+		e.reason = v1alpha1.ReasonLimitReached
+		what += fmt.Sprintf(", of which its namespace may have %d at once (spec.access.maxRunning of the bed)", place.Limit.Max)
+	case !isOpen(bed):
+		e.reason = v1alpha1.ReasonBedNotReady
+		why := "is not ready: " + notReady(bed)
+		if bed.Spec.Unschedulable {
+			e.reason, why = v1alpha1.ReasonBedUnschedulable, "takes no new benchmarks (spec.unschedulable): kubectl nodrop uncordon "+bed.Name
+		}
+		if place.Beds > 1 {
+			what += ", none of which takes benchmarks now; bed " + bed.Name + " " + why
+		} else {
+			what += ", which " + why
+		}
+	case place.Beds == 1 && bed.Status.Lease != nil:
+		what += ", which " + bed.Status.Lease.Holder + " has"
+	case place.Beds == 1:
+		if other, shared := inTheWay(bed, s.Beds[bed.Name].Conflicts, bedOf); other != nil {
+			what += fmt.Sprintf(", whose interface %s bed %s has too, which %s has", shared, other.Name, other.Status.Lease.Holder)
+		}
+	}
+	switch place.Ahead {
+	case 0:
+		what += "; comes next"
+	case 1:
+		what += "; 1 benchmark comes first"
+	default:
+		what += fmt.Sprintf("; %d benchmarks come first", place.Ahead)
+	}
+	e.message = bounded(what)
+	return e
+}
+
+func notReady(bed *v1alpha1.TestBed) string {
+	c := meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil || c.ObservedGeneration != bed.Generation {
+		return "the operator has not looked at it yet"
+	}
+	return c.Message
+}

@@ -1,0 +1,276 @@
+package controllers
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/queue"
+	"nodrop.dev/nodrop/internal/calibration"
+	"nodrop.dev/nodrop/internal/preflight"
+)
+
+// waiter is what the allocator knows about one benchmark that is not finished.
+type waiter struct {
+	// b is the latest version of the benchmark; it is only read.
+	b *v1alpha1.Benchmark
+	// class is what the benchmark is judged with; nil unless it waits.
+	class *class
+	// granting says that a lease is being written.
+	granting bool
+	// retry is when a grant may be tried again that failed other than by a conflict.
+	retry    time.Time
+	failures int
+	shown    shownAt
+}
+
+// bedView is what the allocator knows about one bed.
+type bedView struct {
+	// bed is the latest version: of the cache, or the answer to an own write. It is
+	// only read.
+	bed *v1alpha1.TestBed
+	// granting is the benchmark whose lease is being written; nil when none is.
+	granting *queue.Key
+	// retry is when the bed may be given after a write that failed.
+	retry time.Time
+	// conflicts are the names of beds that share an interface.
+	conflicts []string
+	shown     shownAt
+}
+
+// waits says whether a benchmark waits for a bed.
+func waits(b *v1alpha1.Benchmark) bool {
+	return b.DeletionTimestamp.IsZero() && !b.Spec.Abort && b.Status.Outcome == "" && b.Status.TestBedName == "" &&
+		!b.Status.Phase.Finished()
+}
+
+// isOpen says whether a bed takes benchmarks, whether or not one has it now.
+func isOpen(bed *v1alpha1.TestBed) bool {
+	ready := meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionReady)
+	return !bed.Spec.Unschedulable && bed.DeletionTimestamp.IsZero() &&
+		controllerutil.ContainsFinalizer(bed, v1alpha1.FinalizerLeased) &&
+		ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == bed.Generation
+}
+
+// apply brings the view up to date.
+func (a *allocator) apply(ch changes, now time.Time) {
+	for name, ns := range ch.namespaces {
+		a.applyNamespace(name, ns)
+	}
+	for key, p := range ch.profiles {
+		a.applyProfile(key, p)
+	}
+	moved := false
+	for name, bed := range ch.beds {
+		moved = a.applyBed(name, bed) || moved
+	}
+	if moved {
+		a.findConflicts()
+	}
+	for key, b := range ch.benchmarks {
+		a.applyBenchmark(key, b)
+	}
+	for _, settle := range ch.written {
+		settle(a, now)
+	}
+	if len(ch.benchmarks)+len(ch.beds)+len(ch.profiles)+len(ch.namespaces)+len(ch.written) > 0 {
+		a.shown.stale = true
+	}
+}
+
+// applyBed takes over a version of a bed, and says whether its interfaces may have
+// changed.
+func (a *allocator) applyBed(name string, bed *v1alpha1.TestBed) (moved bool) {
+	view := a.beds[name]
+	if bed == nil {
+		if view != nil {
+			a.setHolder(view.bed, nil)
+			delete(a.beds, name)
+			a.judgeBed(name, nil)
+		}
+		return true
+	}
+	if view == nil {
+		view = &bedView{}
+		a.beds[name] = view
+	} else if view.bed.UID == bed.UID && older(bed, view.bed) {
+		return false
+	}
+	before := view.bed
+	view.bed = bed
+	a.setHolder(before, bed)
+	if before == nil || before.UID != bed.UID || before.Generation != bed.Generation || !equality.Semantic.DeepEqual(before.Labels, bed.Labels) {
+		a.judgeBed(name, bed)
+		return true
+	}
+	return false
+}
+
+// older says whether a version of an object is older than another one.
+func older(a, b client.Object) bool {
+	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	return err == nil && order < 0
+}
+
+// setHolder records who has a bed, and places those anew who lost or got it.
+func (a *allocator) setHolder(before, after *v1alpha1.TestBed) {
+	was, is := leaseOf(before), leaseOf(after)
+	if was != nil && is != nil && was.UID == is.UID {
+		return
+	}
+	if was != nil && a.holders[was.UID] == before.Name {
+		delete(a.holders, was.UID)
+		a.placeHolder(was)
+	}
+	if is != nil {
+		a.holders[is.UID] = after.Name
+		a.placeHolder(is)
+	}
+}
+
+func leaseOf(bed *v1alpha1.TestBed) *v1alpha1.BedLease {
+	if bed == nil {
+		return nil
+	}
+	return bed.Status.Lease
+}
+
+func (a *allocator) placeHolder(l *v1alpha1.BedLease) {
+	namespace, name, _ := strings.Cut(l.Holder, "/")
+	if w := a.benchmarks[queue.Key{Namespace: namespace, Name: name}]; w != nil {
+		a.place(w)
+	}
+}
+
+// findConflicts finds the beds that share an interface.
+func (a *allocator) findConflicts() {
+	users := map[string][]string{}
+	for name, view := range a.beds {
+		view.conflicts = nil
+		for _, i := range calibration.Interfaces(view.bed) {
+			users[i] = append(users[i], name)
+		}
+	}
+	for name, view := range a.beds {
+		seen := map[string]bool{name: true}
+		for _, i := range calibration.Interfaces(view.bed) {
+			for _, other := range users[i] {
+				if !seen[other] {
+					seen[other] = true
+					view.conflicts = append(view.conflicts, other)
+				}
+			}
+		}
+	}
+}
+
+// applyBenchmark takes over a version of a benchmark; nil when it is gone or finished.
+func (a *allocator) applyBenchmark(key queue.Key, b *v1alpha1.Benchmark) {
+	w := a.benchmarks[key]
+	if b == nil {
+		if w != nil {
+			a.leaveClass(w)
+			a.queue.Remove(key)
+			delete(a.benchmarks, key)
+		}
+		return
+	}
+	switch {
+	case w == nil:
+		w = &waiter{b: b}
+		a.benchmarks[key] = w
+		a.shown.news = append(a.shown.news, key)
+	case w.b.UID != b.UID:
+		a.leaveClass(w)
+		*w = waiter{b: b, granting: w.granting}
+	case older(b, w.b):
+		return
+	}
+	w.b = b
+	if !waits(b) {
+		a.leaveClass(w)
+	} else if w.class == nil {
+		a.joinClass(w)
+	}
+	a.place(w)
+}
+
+// place puts a benchmark into the queue, or takes it out.
+func (a *allocator) place(w *waiter) {
+	key := keyOf(w.b)
+	if _, holds := a.holders[string(w.b.UID)]; w.class == nil || len(w.class.beds) == 0 || w.granting || holds || !w.retry.IsZero() {
+		a.queue.Remove(key)
+		return
+	}
+	a.queue.Set(queue.Entry{
+		Key: key, Priority: w.b.Spec.Priority, Created: w.b.CreationTimestamp.Time,
+		Beds: w.class.beds, Limits: w.class.limits,
+	})
+}
+
+// snapshot is what the queue decides on.
+func (a *allocator) snapshot(now time.Time) queue.Snapshot {
+	s := queue.Snapshot{Beds: make(map[string]queue.Bed, len(a.beds)), Running: map[string]int{}}
+	for name, view := range a.beds {
+		s.Beds[name] = queue.Bed{
+			Name: name, Open: isOpen(view.bed), Conflicts: view.conflicts,
+			Leased: view.bed.Status.Lease != nil || view.granting != nil || view.retry.After(now),
+		}
+		a.countRunning(s.Running, view)
+	}
+	return s
+}
+
+// countRunning counts the holder of a bed under the limits that it has there.
+func (a *allocator) countRunning(running map[string]int, view *bedView) {
+	var key queue.Key
+	switch l := view.bed.Status.Lease; {
+	case view.granting != nil:
+		key = *view.granting
+	case l != nil:
+		key.Namespace, key.Name, _ = strings.Cut(l.Holder, "/")
+	default:
+		return
+	}
+	w, ns := a.benchmarks[key], a.namespaces[key.Namespace]
+	if w == nil || ns == nil {
+		return
+	}
+	for _, l := range preflight.Limits(view.bed, ns, w.b) {
+		running[l.Key]++
+	}
+}
+
+// retryAfter returns when a write that failed is due again, and ends the waits that
+// are over.
+func (a *allocator) retryAfter(now time.Time) time.Duration {
+	next := time.Hour
+	for _, view := range a.beds {
+		if d := view.retry.Sub(now); d > 0 {
+			next = min(next, d)
+		}
+	}
+	for key := range a.writes.failed {
+		w := a.benchmarks[key]
+		if w == nil || w.retry.IsZero() {
+			delete(a.writes.failed, key)
+			continue
+		}
+		if d := w.retry.Sub(now); d > 0 {
+			next = min(next, d)
+			continue
+		}
+		delete(a.writes.failed, key)
+		w.retry = time.Time{}
+		a.place(w)
+		next = 0
+	}
+	return max(next, time.Millisecond)
+}
