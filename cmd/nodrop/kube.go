@@ -107,11 +107,11 @@ func benchmarkNotFound(ctx context.Context, c client.Client, key client.ObjectKe
 
 // profileOf reads the traffic profile of a benchmark, nil when it is gone or
 // may not be read: a result is worth showing without it.
-func profileOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchmark) *v1alpha1.TrafficProfileSpec {
+func profileOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchmark) *v1alpha1.TrafficProfile {
 	var profile v1alpha1.TrafficProfile
 	key := client.ObjectKey{Namespace: benchmark.Namespace, Name: benchmark.Spec.TrafficProfileName}
 	if err := c.Get(ctx, key, &profile); err != nil {
 		return nil
 	}
-	return &profile.Spec
+	return &profile
 }

@@ -113,7 +113,7 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 
 // measure runs the benchmark to its end, or until somebody interrupts it.
 func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, view *runView) (*report.Document, error) {
-	start := metav1.Now()
+	start := metav1.Now().Rfc3339Copy()
 	if seconds := bundle.Benchmark.Spec.ActiveDeadlineSeconds; seconds > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(seconds)*time.Second)
@@ -144,17 +144,21 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, view *runVi
 		abort(runner.ErrAborted)
 	})
 
-	end := metav1.Now()
+	end := metav1.Now().Rfc3339Copy()
 	benchmark := bundle.Benchmark.DeepCopy()
 	benchmark.Status = v1alpha1.BenchmarkStatus{
 		Phase: state.Outcome, Outcome: state.Outcome, Message: state.Message, TestBedName: bundle.Bed.Name,
-		StartTime: &start, CompletionTime: &end, Rows: state.Rows, Environment: state.Environment,
+		StartTime: &start, CompletionTime: &end,
 	}
-	if benchmark.Status.Environment == nil {
-		benchmark.Status.Environment = &v1alpha1.ResultEnvironment{}
+	environment := state.Environment
+	if environment == nil {
+		environment = &v1alpha1.ResultEnvironment{}
 	}
 	if b.device != "" {
-		benchmark.Status.Environment.Device = b.device
+		environment.Device = b.device
 	}
-	return report.New(benchmark, &bundle.Profile.Spec, b.notes...), nil
+	return report.New(report.Content{
+		Benchmark: benchmark, Rows: state.Rows, Environment: environment, Notes: b.notes,
+		Profile: &bundle.Profile, Bed: &bundle.Bed, ConfigMaps: bundle.ConfigMaps,
+	}), nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/report"
 )
@@ -53,5 +54,13 @@ func (s *source) read(ctx context.Context, name string) (*report.Document, error
 	if err != nil {
 		return nil, err
 	}
-	return report.New(benchmark, profileOf(ctx, s.client, benchmark)), nil
+	return documentOf(ctx, s.client, benchmark)
+}
+
+// documentOf is the result of a benchmark in the cluster.
+func documentOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchmark) (*report.Document, error) {
+	return report.New(report.Content{
+		Benchmark: benchmark, Rows: benchmark.Status.Rows, Environment: benchmark.Status.Environment,
+		Profile: profileOf(ctx, c, benchmark),
+	}), nil
 }

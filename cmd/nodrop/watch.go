@@ -57,7 +57,11 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 		if err != nil {
 			return stoppedWatching(ctx, err, args[0], timeout)
 		}
-		if err := out.write(cmd.OutOrStdout(), report.New(benchmark, profileOf(ctx, c, benchmark))); err != nil {
+		document, err := documentOf(ctx, c, benchmark)
+		if err != nil {
+			return err
+		}
+		if err := out.write(cmd.OutOrStdout(), document); err != nil {
 			return err
 		}
 		return outcome(benchmark.Status.Phase)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -32,6 +33,9 @@ type Bundle struct {
 	// device as it is, without a name, and of those variants that the benchmark names
 	// and the bed has. Empty when the device is not modelled.
 	Tables map[v1alpha1.VariantName]Tables
+	// ConfigMaps of the device by name: those that have its tables. A topology of
+	// containerlab is not among them.
+	ConfigMaps map[string]*corev1.ConfigMap
 	// Files are where benchmark, profile, bed and model were found, each once.
 	Files []string
 }
@@ -248,6 +252,10 @@ func (s *Set) resolveKey(ref v1alpha1.ConfigMapKeyReference, path string, bundle
 		return "", hint.With(&InvalidError{Problems: []Problem{problem}}, oneOf("its keys are", ref.Key, keys))
 	}
 	bundle.found(d)
+	if bundle.ConfigMaps == nil {
+		bundle.ConfigMaps = map[string]*corev1.ConfigMap{}
+	}
+	bundle.ConfigMaps[ref.Name] = configMap
 	return text, nil
 }
 

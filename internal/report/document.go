@@ -16,7 +16,8 @@ import (
 // none is removed, renamed or given another meaning.
 const Schema = "nodrop.dev/result/v1alpha2"
 
-// Document is the result of one benchmark.
+// Document is the result of one benchmark, with all that it was measured with. It
+// is what -o json prints, and what is archived.
 type Document struct {
 	// schema is nodrop.dev/result/v1alpha2.
 	Schema string `json:"schema"`
@@ -38,8 +39,20 @@ type Document struct {
 	// spec is what was asked for, with all defaults filled in, without
 	// ttlSecondsAfterFinished.
 	Spec v1alpha1.BenchmarkSpec `json:"spec"`
+	// inputs are the objects that the result was measured with, as they were: the
+	// profile when the benchmark was accepted, bed and ConfigMaps when the bed was
+	// leased. Absent when it ran without a cluster.
+	Inputs []v1alpha1.SnapshotSource `json:"inputs,omitempty"`
 	// profile is how the traffic looked; absent when it could not be read.
 	Profile *v1alpha1.TrafficProfileSpec `json:"profile,omitempty"`
+	// bed is device, engine and ports as they were when the bed was leased, without
+	// access, which says nothing about the measurement. Absent when it could not be
+	// read.
+	Bed *v1alpha1.TestBedSpec `json:"bed,omitempty"`
+	// files of the device, as they were when the bed was leased: a topology with its
+	// device configurations, or the tables of a modelled device. In the order of their
+	// names.
+	Files []DeviceFiles `json:"files,omitempty"`
 	// rows are the results, in the order of the tests; never null.
 	Rows []v1alpha1.ResultRow `json:"rows"`
 	// differences are those of every later variant of the device from the first, in
@@ -57,37 +70,6 @@ type Identity struct {
 	Name string `json:"name"`
 	// uid of the benchmark; absent when it ran without a cluster.
 	UID string `json:"uid,omitempty"`
-}
-
-// New returns the result that a benchmark's status holds. The profile may be
-// nil. Notes are what a reader must know first.
-func New(benchmark *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfileSpec, notes ...string) *Document {
-	status := &benchmark.Status
-	d := &Document{
-		Schema:         Schema,
-		Benchmark:      Identity{Namespace: benchmark.Namespace, Name: benchmark.Name, UID: string(benchmark.UID)},
-		Phase:          status.Phase,
-		Message:        status.Message,
-		TestBed:        status.TestBedName,
-		StartTime:      status.StartTime,
-		CompletionTime: status.CompletionTime,
-		Notes:          notes,
-		Spec:           benchmark.Spec,
-		Profile:        profile,
-		Rows:           status.Rows,
-		Environment:    status.Environment,
-	}
-	d.Spec.TTLSecondsAfterFinished = nil // It can change after the end, and says nothing about the result.
-	if profile != nil {
-		shown := *profile
-		shown.FrameSizes = profile.Sizes() // with the default, which the API leaves out
-		d.Profile = &shown
-	}
-	d.Differences = compare.Differences(d.Spec.Variants, d.Rows)
-	if d.Rows == nil {
-		d.Rows = []v1alpha1.ResultRow{}
-	}
-	return d
 }
 
 // Format is how a result is written.

@@ -106,12 +106,13 @@ func TestMixesHaveLinesAndCurvesOfTheirOwn(t *testing.T) {
 
 // The sizes of a result that named none are those of RFC 2544.
 func TestDefaultSizesAreShown(t *testing.T) {
-	profile := &v1alpha1.TrafficProfileSpec{}
-	if d := New(&v1alpha1.Benchmark{}, profile); len(d.Profile.FrameSizes) != 7 || profile.FrameSizes != nil {
+	content := Content{Benchmark: &v1alpha1.Benchmark{}, Profile: &v1alpha1.TrafficProfile{}}
+	profile := &content.Profile.Spec
+	if d := New(content); len(d.Profile.FrameSizes) != 7 || profile.FrameSizes != nil {
 		t.Errorf("%v, of %v", d.Profile.FrameSizes, profile.FrameSizes)
 	}
 	profile.FrameMixes = []v1alpha1.FrameMix{{Name: "only", Genome: "a"}}
-	if d := New(&v1alpha1.Benchmark{}, profile); len(d.Profile.FrameSizes) != 0 {
+	if d := New(content); len(d.Profile.FrameSizes) != 0 {
 		t.Errorf("%v beside a mix", d.Profile.FrameSizes)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -39,7 +40,7 @@ func chassis() *Document {
 	}
 	ports[1].Name = "p2"
 	start := metav1.NewTime(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
-	return New(&v1alpha1.Benchmark{
+	benchmark := &v1alpha1.Benchmark{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-routing", Name: "chassis", UID: "8b3f"},
 		Spec: v1alpha1.BenchmarkSpec{
 			TestBedName: "nexus9508", TrafficProfileName: "ipv4-pairs",
@@ -51,22 +52,41 @@ func chassis() *Document {
 		},
 		Status: v1alpha1.BenchmarkStatus{
 			Phase: v1alpha1.PhasePassed, Message: "all 3 rows were measured", TestBedName: "nexus9508", StartTime: &start,
-			Rows: []v1alpha1.ResultRow{
-				row(64, 26547619822, 696875, 1510, 2377, 4240, 129, 1720),
-				row(1518, 2080499424, 999940, 1650, 2928, 5160, 110, 2020),
-				row(9216, 346449554, 999940, 2650, 6828, 15650, 463, 10360),
-			},
-			Environment: &v1alpha1.ResultEnvironment{
-				NoDropVersion: "v0.1.0", Engine: v1alpha1.EngineSim, EngineDetail: "modelled device in simulated time",
-				LatencyType: "FIFO, as the model says", Device: "modelled from nexus9508_rfc2544_ipv4_unicast.csv", Ports: ports, PortCount: 256,
-				Hosts: []v1alpha1.HostEnvironment{{Name: "lab-1", Kernel: "6.18.5", CPU: "Some CPU @ 2.10GHz", CPUs: 2}},
-			},
+			Results: &v1alpha1.ResultSummary{Inputs: []v1alpha1.SnapshotSource{
+				{Kind: v1alpha1.SnapshotTrafficProfile, Name: "ipv4-pairs", UID: "11", Generation: 1, SHA256: strings.Repeat("1", 64)},
+				{Kind: v1alpha1.SnapshotTestBed, Name: "nexus9508", UID: "22", Generation: 7, SHA256: strings.Repeat("2", 64)},
+				{Kind: v1alpha1.SnapshotConfigMap, Name: "nexus9508", UID: "33", SHA256: strings.Repeat("3", 64)},
+			}},
 		},
-	}, &v1alpha1.TrafficProfileSpec{
-		FrameSizes: []int32{64, 1518, 9216},
-		Pattern:    v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}},
-		Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{HostsPerPort: 1}, UDP: &v1alpha1.UDPPacket{
-			SourcePorts: &v1alpha1.PortRange{First: 20001, Count: 8000}, DestinationPorts: &v1alpha1.PortRange{First: 9, Count: 1}}},
+	}
+	table := v1alpha1.ModelSource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "nexus9508", Key: "nexus9508.csv"}}
+	return New(Content{
+		Benchmark: benchmark,
+		Rows: []v1alpha1.ResultRow{
+			row(64, 26547619822, 696875, 1510, 2377, 4240, 129, 1720),
+			row(1518, 2080499424, 999940, 1650, 2928, 5160, 110, 2020),
+			row(9216, 346449554, 999940, 2650, 6828, 15650, 463, 10360),
+		},
+		Environment: &v1alpha1.ResultEnvironment{
+			NoDropVersion: "v0.1.0", Engine: v1alpha1.EngineSim, EngineDetail: "modelled device in simulated time",
+			LatencyType: "FIFO, as the model says", Device: "modelled from nexus9508_rfc2544_ipv4_unicast.csv", Ports: ports, PortCount: 256,
+			Hosts: []v1alpha1.HostEnvironment{{Name: "lab-1", Kernel: "6.18.5", CPU: "Some CPU @ 2.10GHz", CPUs: 2}},
+		},
+		Profile: &v1alpha1.TrafficProfile{Spec: v1alpha1.TrafficProfileSpec{
+			FrameSizes: []int32{64, 1518, 9216},
+			Pattern:    v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}},
+			Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{HostsPerPort: 1}, UDP: &v1alpha1.UDPPacket{
+				SourcePorts: &v1alpha1.PortRange{First: 20001, Count: 8000}, DestinationPorts: &v1alpha1.PortRange{First: 9, Count: 1}}},
+		}},
+		Bed: &v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{
+			Device: v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{Model: table}},
+			Engine: v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 256, Speed: "100G"}}},
+			Access: []v1alpha1.AccessGrant{{Names: []string{"team-secret"}}},
+		}},
+		ConfigMaps: map[string]*corev1.ConfigMap{"nexus9508": {
+			Data:       map[string]string{"nexus9508.csv": "size,capacity\n64,69.6875%\n", "a.txt": " two\tlines: #1\n\n"},
+			BinaryData: map[string][]byte{"license.key": {0, 1, 255}},
+		}},
 	})
 }
 
@@ -120,7 +140,7 @@ func aborted() *Document {
 	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "early"}}
 	b.Spec.Tests = []v1alpha1.Test{{Name: "latency", Latency: &v1alpha1.LatencyTest{TrialDuration: seconds(3600)}}}
 	b.Status.Phase, b.Status.Message = v1alpha1.PhaseAborted, "spec.abort was set"
-	return New(b, nil)
+	return New(Content{Benchmark: b})
 }
 
 func TestGolden(t *testing.T) {

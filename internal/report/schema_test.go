@@ -322,6 +322,8 @@ func (d *description) value(t reflect.Type, nested func(reflect.Type) object) ob
 		return object{"type": "string"}
 	case t.Kind() == reflect.Pointer:
 		return d.value(t.Elem(), nested)
+	case t == reflect.TypeFor[[]byte]():
+		return object{"type": "string", "format": "byte"}
 	case t.Kind() == reflect.Slice:
 		return object{"type": "array", "items": d.value(t.Elem(), nested)}
 	case t.Kind() == reflect.Struct && ours(t):
@@ -344,7 +346,7 @@ func (d *description) value(t reflect.Type, nested func(reflect.Type) object) ob
 const resultHead = `# The result document
 
 ` + "`nodrop run -o json`, `nodrop report -o json` and `kubectl nodrop report -o json`" + ` write this document;
-` + "`-o yaml`" + ` writes the same as YAML. Its schema is ` + "`" + Schema + "`" + `: fields may be added under that name,
+` + "`-o yaml`" + ` writes the same as YAML, and an archive keeps it compressed. Its schema is ` + "`" + Schema + "`" + `: fields may be added under that name,
 none is removed, renamed or given another meaning. [result-schema.json](result-schema.json) is the same as
 JSON Schema.
 
@@ -389,6 +391,8 @@ func (d *description) typeName(t reflect.Type) string {
 	switch {
 	case t.Kind() == reflect.Pointer:
 		return d.typeName(t.Elem())
+	case t == reflect.TypeFor[[]byte]():
+		return "base64"
 	case t.Kind() == reflect.Slice:
 		return "list of " + d.typeName(t.Elem())
 	case t == reflect.TypeFor[metav1.Time]():

@@ -47,9 +47,8 @@ type rendered struct {
 func render(t *testing.T, cfg Config, state State) rendered {
 	t.Helper()
 	b := cfg.Benchmark.DeepCopy()
-	b.Status.Phase, b.Status.Message, b.Status.Rows = state.Outcome, state.Message, state.Rows
-	b.Status.Environment, b.Status.TestBedName = state.Environment, cfg.Bed.Name
-	d := report.New(b, &cfg.Profile.Spec)
+	b.Status.Phase, b.Status.Message, b.Status.TestBedName = state.Outcome, state.Message, cfg.Bed.Name
+	d := report.New(report.Content{Benchmark: b, Rows: state.Rows, Environment: state.Environment, Profile: &cfg.Profile})
 	text := func(format report.Format) string {
 		var out bytes.Buffer
 		if err := d.Write(&out, format); err != nil {

@@ -117,8 +117,8 @@ func measure(t *testing.T, table deltas, ports int32) *report.Document {
 		t.Fatalf("%s with %d rows: %s", state.Outcome, len(state.Rows), state.Message)
 	}
 	b := cfg.Benchmark
-	b.Status = v1alpha1.BenchmarkStatus{Phase: state.Outcome, Message: state.Message, Rows: state.Rows, Environment: state.Environment}
-	return report.New(&b, &cfg.Profile.Spec)
+	b.Status = v1alpha1.BenchmarkStatus{Phase: state.Outcome, Message: state.Message}
+	return report.New(report.Content{Benchmark: &b, Rows: state.Rows, Environment: state.Environment, Profile: &cfg.Profile})
 }
 
 // check looks for every difference of the table in the report as it is printed:

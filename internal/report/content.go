@@ -1,0 +1,98 @@
+package report
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/compare"
+)
+
+// Content is what a Document is made of.
+type Content struct {
+	// Benchmark with its status.
+	Benchmark *v1alpha1.Benchmark
+	// Rows in the order of variants and tests.
+	Rows []v1alpha1.ResultRow
+	// Environment says with what the rows were made; nil when nothing was measured.
+	Environment *v1alpha1.ResultEnvironment
+	// Profile of the benchmark; nil when it could not be read.
+	Profile *v1alpha1.TrafficProfile
+	// Bed that was leased; nil when it could not be read.
+	Bed *v1alpha1.TestBed
+	// ConfigMaps of the device by name.
+	ConfigMaps map[string]*corev1.ConfigMap
+	// Notes are what a reader must know first.
+	Notes []string
+}
+
+// DeviceFiles are the files of the device that one ConfigMap held.
+type DeviceFiles struct {
+	// configMap is the name of the ConfigMap in the lab's namespace.
+	ConfigMap string `json:"configMap"`
+	// files in the order of their names.
+	Files []DeviceFile `json:"files"`
+}
+
+// DeviceFile is one file of a device: a topology, a device configuration, or a table.
+type DeviceFile struct {
+	// name of the file, which is its key in the ConfigMap.
+	Name string `json:"name"`
+	// text of the file; absent when it is not a text.
+	Text string `json:"text,omitempty"`
+	// data is the content of a file that is not a text, as base64.
+	Data []byte `json:"data,omitempty"`
+}
+
+// New makes the document of a result. The same content gives the same document.
+func New(c Content) *Document {
+	status := &c.Benchmark.Status
+	d := &Document{
+		Schema:         Schema,
+		Benchmark:      Identity{Namespace: c.Benchmark.Namespace, Name: c.Benchmark.Name, UID: string(c.Benchmark.UID)},
+		Phase:          status.Phase,
+		Message:        status.Message,
+		TestBed:        status.TestBedName,
+		StartTime:      status.StartTime,
+		CompletionTime: status.CompletionTime,
+		Notes:          c.Notes,
+		Spec:           c.Benchmark.Spec,
+		Files:          filesOf(c.ConfigMaps),
+		Rows:           c.Rows,
+		Environment:    c.Environment,
+		Differences:    compare.Differences(c.Benchmark.Spec.Variants, c.Rows),
+	}
+	if status.Results != nil {
+		d.Inputs = status.Results.Inputs
+	}
+	if c.Profile != nil {
+		d.Profile = c.Profile.Spec.DeepCopy()
+		d.Profile.FrameSizes = c.Profile.Spec.Sizes() // with the default, which the API leaves out
+	}
+	if c.Bed != nil {
+		d.Bed = c.Bed.Spec.DeepCopy()
+		d.Bed.Access = nil
+	}
+	if d.Rows == nil {
+		d.Rows = []v1alpha1.ResultRow{}
+	}
+	return d
+}
+
+// filesOf are the files in ConfigMaps, in the order of their names.
+func filesOf(configMaps map[string]*corev1.ConfigMap) []DeviceFiles {
+	var all []DeviceFiles
+	for _, name := range slices.Sorted(maps.Keys(configMaps)) {
+		m := configMaps[name]
+		files := DeviceFiles{ConfigMap: name, Files: []DeviceFile{}}
+		keys := slices.Concat(slices.Collect(maps.Keys(m.Data)), slices.Collect(maps.Keys(m.BinaryData)))
+		slices.Sort(keys)
+		for _, key := range keys { // no key is in both
+			files.Files = append(files.Files, DeviceFile{Name: key, Text: m.Data[key], Data: m.BinaryData[key]})
+		}
+		all = append(all, files)
+	}
+	return all
+}
