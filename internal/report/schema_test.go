@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -253,8 +254,11 @@ func element(t reflect.Type) reflect.Type {
 	return t
 }
 
+// ours reports whether a type is described here. A bed is not: its form is that of the
+// API, in kubectl explain testbed.spec.
 func ours(t reflect.Type) bool {
-	return t.PkgPath() == reflect.TypeFor[Document]().PkgPath() || t.PkgPath() == reflect.TypeFor[compare.Comparison]().PkgPath() || t.PkgPath() == reflect.TypeFor[v1alpha1.Benchmark]().PkgPath()
+	packages := []string{reflect.TypeFor[Document]().PkgPath(), reflect.TypeFor[compare.Comparison]().PkgPath(), reflect.TypeFor[v1alpha1.Benchmark]().PkgPath()}
+	return slices.Contains(packages, t.PkgPath()) && t != reflect.TypeFor[v1alpha1.TestBedSpec]()
 }
 
 type object = map[string]any
