@@ -142,6 +142,7 @@ func (a *allocator) fits(c *class, bed *v1alpha1.TestBed) ([]preflight.Limit, bo
 	answer := preflight.Benchmark(preflight.Input{
 		Benchmark: c.sample, Namespace: ns,
 		Profiles: []v1alpha1.TrafficProfile{*c.profile}, Beds: []v1alpha1.TestBed{*bed},
+		DefaultPolicy: a.DefaultPolicy,
 	})
 	if len(answer.Problems) > 0 {
 		return nil, false
@@ -154,7 +155,7 @@ func (a *allocator) problemOf(c *class) string {
 	if c.problem != "" {
 		return c.problem
 	}
-	in := preflight.Input{Benchmark: c.sample, Namespace: a.namespaces[c.key.namespace]}
+	in := preflight.Input{Benchmark: c.sample, Namespace: a.namespaces[c.key.namespace], DefaultPolicy: a.DefaultPolicy}
 	if in.Namespace == nil {
 		return "namespace " + c.key.namespace + " is not known yet"
 	}

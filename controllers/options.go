@@ -17,6 +17,9 @@ import (
 type Options struct {
 	// Lab is where and with which images runs take place.
 	Lab lab.Settings
+	// DefaultPolicy says which frames may be sent on beds that do not say it themselves;
+	// nil is the built-in policy.
+	DefaultPolicy *v1alpha1.TrafficPolicy
 	// Runner asks runners for their state.
 	Runner RunnerClient
 	// Now is the operator's clock.

@@ -169,7 +169,9 @@ type world struct {
 	requests *requestCounter
 	// recheck and refresh are the operator's intervals of these names.
 	recheck, refresh time.Duration
-	stop             func()
+	// defaultPolicy of the operators that are started from now on.
+	defaultPolicy *v1alpha1.TrafficPolicy
+	stop          func()
 }
 
 // counted counts the requests of the operator, and lengthens its intervals: what is
@@ -210,7 +212,7 @@ func (w *world) startOperator() (stop func()) {
 	})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(controllers.SetupWithManager(mgr, controllers.Options{
-		Lab: settings, Runner: w.runners,
+		Lab: settings, Runner: w.runners, DefaultPolicy: w.defaultPolicy,
 		Now: func() time.Time {
 			w.asked.Add(1)
 			return time.Now().Add(time.Duration(w.ahead.Load()))

@@ -232,7 +232,7 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 		return nil, err
 	}
 	err = controllers.SetupWithManager(mgr, controllers.Options{
-		Lab: c.Lab, Runner: controllers.MutualTLS{}, Now: time.Now,
+		Lab: c.Lab, DefaultPolicy: c.DefaultPolicy, Runner: controllers.MutualTLS{}, Now: time.Now,
 		Deadlines: controllers.DefaultDeadlines(), Poll: controllers.DefaultPoll,
 		Recheck: controllers.DefaultRecheck, Refresh: controllers.DefaultRefresh,
 	})
