@@ -22,9 +22,9 @@ func newCompareCommand() *cobra.Command {
 		Use:   "compare BASELINE OTHER...",
 		Short: "Rank the results of several benchmarks, and print their differences",
 		Long: `Rank the results of several benchmarks: of devices, dates, or configurations of
-one device. Every argument is the name of a benchmark in the cluster, or a file
-that -o json or -o yaml has written; LABEL=ARGUMENT gives it another name in the
-tables. The first one is the baseline of all differences. The exit code is 0 when
+one device. Every argument is the name of a benchmark in the cluster, the URL of a
+document in an archive, or a file that -o json or -o yaml has written; LABEL=ARGUMENT
+gives it another name in the tables. The first one is the baseline of all differences. The exit code is 0 when
 there is something to compare, whoever wins.`,
 		Example: `  kubectl nodrop compare router-monday router-friday -n team-routing
   nodrop compare "FEC off=off.json" "FEC on=on.json" -o html --output-file fec.html`,
@@ -56,7 +56,8 @@ func compared(ctx context.Context, from *source, args []string) (*report.Compari
 	var documents []*report.Document
 	labels, names := make([]string, len(args)), make([]string, len(args))
 	for i, arg := range args {
-		if label, rest, labelled := strings.Cut(arg, "="); labelled && label != "" {
+		// A URL has equals signs of its own.
+		if label, rest, labelled := strings.Cut(arg, "="); labelled && label != "" && !isURL(label) {
 			labels[i], arg = label, rest
 		}
 		document, err := from.read(ctx, arg)

@@ -91,18 +91,20 @@ func temporary(err error) bool {
 		apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
+const archivedAdvice = "kubectl nodrop report URL prints an archived result, also of a benchmark that was deleted"
+
 // benchmarkNotFound names the benchmarks that there are.
 func benchmarkNotFound(ctx context.Context, c client.Client, key client.ObjectKey) error {
 	err := fmt.Errorf("no Benchmark %q in namespace %q", key.Name, key.Namespace)
 	var there v1alpha1.BenchmarkList
 	if listing := c.List(ctx, &there, client.InNamespace(key.Namespace)); listing != nil || len(there.Items) == 0 {
-		return hint.With(err, "kubectl get benchmarks -A lists all benchmarks; choose the namespace with -n")
+		return hint.With(err, "kubectl get benchmarks -A lists all benchmarks; choose the namespace with -n; "+archivedAdvice)
 	}
 	var names []string
 	for i := range there.Items {
 		names = append(names, there.Items[i].Name)
 	}
-	return hint.With(err, "there are "+strings.Join(names, ", ")+"; choose another namespace with -n")
+	return hint.With(err, "there are "+strings.Join(names, ", ")+"; choose another namespace with -n; "+archivedAdvice)
 }
 
 // profileOf reads the traffic profile of a benchmark, nil when it is gone or

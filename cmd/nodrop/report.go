@@ -18,16 +18,18 @@ import (
 func newReportCommand() *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
-		Use:   "report NAME|FILE",
-		Short: "Print the result of a benchmark in the cluster, or of a file",
+		Use:   "report NAME|FILE|URL",
+		Short: "Print the result of a benchmark in the cluster, in an archive, or of a file",
 		Long: `Print the result of a benchmark in the cluster: as a table, as a report in HTML or
 Markdown, or as a document for programs. A benchmark that still runs is reported
-with the rows that are finished. A result that was kept as JSON or YAML is given by
-its file name, and needs no cluster. The exit code is 0 when there is something to
-report.`,
+with the rows that are finished. A result in an archive is given by the URL of its
+document (file:///DIRECTORY/... or s3://BUCKET/...), and one that was kept as JSON or
+YAML by its file name, compressed with zstd or not; both need no cluster. The exit
+code is 0 when there is something to report.`,
 		Example: `  kubectl nodrop report router-rfc2544 -n team-routing
   kubectl nodrop report router-rfc2544 -o html --output-file report.html
-  nodrop report result.json -o html --output-file report.html`,
+  nodrop report result.json -o html --output-file report.html
+  nodrop report "$(kubectl get benchmark router-rfc2544 -o jsonpath='{.status.results.archive.url}')"`,
 		Args: cobra.ExactArgs(1),
 	}
 	k := newKube(cmd)

@@ -4,8 +4,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,11 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/archive"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/report"
 )
 
-// source is where finished results are: in files, or in the cluster.
+// source is where finished results are: in the cluster, in an archive, or in files.
 type source struct {
 	kube *kube
 	// client is made when the first benchmark of the cluster is asked for.
@@ -25,24 +27,20 @@ type source struct {
 	namespace string
 }
 
+// isURL reports whether an argument is the URL of a document in an archive.
+func isURL(name string) bool { return strings.Contains(name, "://") }
+
 // isFile reports whether an argument is a file: it has the ending of one, or a
 // folder before it. A benchmark's name has neither.
 func isFile(name string) bool {
-	return slices.Contains([]string{".json", ".yaml", ".yml"}, filepath.Ext(name)) || strings.ContainsRune(name, filepath.Separator)
+	return slices.Contains([]string{".json", ".yaml", ".yml", ".zst"}, filepath.Ext(name)) || strings.ContainsRune(name, filepath.Separator)
 }
 
-// read returns the result of a benchmark in the cluster, or that of a file.
+// read returns the result of a benchmark in the cluster, or that of a document in
+// an archive or in a file.
 func (s *source) read(ctx context.Context, name string) (*report.Document, error) {
-	if isFile(name) {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return nil, fmt.Errorf("reading a result: %w", err)
-		}
-		document, err := report.Read(text)
-		if err != nil {
-			return nil, hint.With(fmt.Errorf("%s: %w", name, err), "nodrop run -f benchmark.yaml -o json --output-file "+name+" writes a result")
-		}
-		return document, nil
+	if isURL(name) || isFile(name) {
+		return readDocument(ctx, name)
 	}
 	if s.client == nil {
 		var err error
@@ -63,4 +61,23 @@ func documentOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchm
 		Benchmark: benchmark, Rows: benchmark.Status.Rows, Environment: benchmark.Status.Environment,
 		Profile: profileOf(ctx, c, benchmark),
 	}), nil
+}
+
+// readDocument reads a document in an archive or in a file, compressed or not.
+func readDocument(ctx context.Context, where string) (*report.Document, error) {
+	text, err := archive.Get(ctx, where)
+	switch {
+	case err != nil && isURL(where):
+		return nil, hint.With(err, "status.results.archive.url of a benchmark has the URL of its document; "+
+			"the archive of a lab has it under NAMESPACE/NAME/UID.json.zst, and credentials of S3 are those of the environment or of ~/.aws")
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, hint.With(err, "an argument with a folder or one of the endings .json, .yaml and .zst is a file; the name of a benchmark has neither")
+	case err != nil:
+		return nil, err
+	}
+	document, err := report.Read(text)
+	if err != nil {
+		return nil, hint.With(fmt.Errorf("%s: %w", where, err), "kubectl nodrop report and nodrop run write a result with -o json")
+	}
+	return document, nil
 }

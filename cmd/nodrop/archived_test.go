@@ -1,0 +1,86 @@
+//go:build !standalone
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"nodrop.dev/nodrop/internal/archive"
+	"nodrop.dev/nodrop/internal/miniotest"
+	"nodrop.dev/nodrop/internal/report"
+)
+
+// archived writes a file with a result to an archive under a UID, and returns the URL
+// of the document.
+func archived(t *testing.T, where, file, uid string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := report.Read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document.Benchmark.UID = uid
+	store, err := archive.Open(where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference, err := store.Put(t.Context(), document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return reference.URL
+}
+
+// Results in an archive are reported and compared like those of files, without a
+// cluster.
+func TestArchivedResults(t *testing.T) {
+	off, on := results(t)
+	for name, where := range map[string]func(*testing.T) string{
+		"directory": func(t *testing.T) string { return "file://" + t.TempDir() },
+		"S3":        func(t *testing.T) string { return miniotest.Start(t).URL("lab") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			place := where(t)
+			first, second := archived(t, place, off, "1"), archived(t, place, on, "2")
+			plain := start(t, "report", off)
+			plain.wants(exitPassed, "13.592    69.6875  1.510  2.377   4.240", "")
+			start(t, "report", first).wants(exitPassed, plain.stdout.String(), "")
+			start(t, "compare", first, second).wants(exitPassed, "Comparison of fec-off and fec-on", "")
+			start(t, "compare", "before="+first, on).wants(exitPassed, "Comparison of before and fec-on", "")
+			missing := strings.Replace(first, "/1.json.zst", "/3.json.zst", 1)
+			start(t, "report", missing).wants(exitUse, "", "hint: status.results.archive.url of a benchmark has the URL of its document")
+		})
+	}
+}
+
+// A file may be compressed, and one that is not a result says so.
+func TestReportOfACompressedFile(t *testing.T) {
+	off, _ := results(t)
+	dir := t.TempDir()
+	document := strings.TrimPrefix(archived(t, "file://"+dir, off, "1"), "file://")
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "result.json.zst")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start(t, "report", file).wants(exitPassed, "13.592    69.6875", "")
+	if err := os.WriteFile(file, bytes.Repeat([]byte("x"), 10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start(t, "report", file).wants(exitUse, "", "hint: kubectl nodrop report and nodrop run write a result with -o json")
+	start(t, "report", "none.zst").wants(exitUse, "", "hint: an argument with a folder")
+	start(t, "report", "ftp://host/result.json").wants(exitUse, "", `the scheme "ftp" is not supported`)
+}
