@@ -145,7 +145,7 @@ func (c checker) hosts(does, member string, r rule[[]v1alpha1.AddressPrefix], us
 		}
 		for i := range used.count[at] {
 			host := traffic.Above(at, i)
-			if holds(r.allowed, host) {
+			if Holds(r.allowed, host) {
 				continue
 			}
 			port, network := c.portOf(at)
@@ -174,7 +174,7 @@ func (c checker) toGroups(profile *v1alpha1.TrafficProfile, used []netip.Addr) f
 	if c.groups.free {
 		return nil
 	}
-	i := slices.IndexFunc(used, func(g netip.Addr) bool { return !holds(c.groups.allowed, g) })
+	i := slices.IndexFunc(used, func(g netip.Addr) bool { return !Holds(c.groups.allowed, g) })
 	if i < 0 {
 		return nil
 	}

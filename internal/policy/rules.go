@@ -104,7 +104,7 @@ func allowedBuiltIn(ports []plan.Port) []v1alpha1.AddressPrefix {
 	allowed := []v1alpha1.AddressPrefix{benchmarking4, benchmarking6}
 	for _, p := range ports {
 		for _, a := range p.Addresses {
-			if network := v1alpha1.AddressPrefix(a.Masked().String()); !holds(allowed, a.Masked().Addr()) && !slices.Contains(allowed, network) {
+			if network := v1alpha1.AddressPrefix(a.Masked().String()); !Holds(allowed, a.Masked().Addr()) && !slices.Contains(allowed, network) {
 				allowed = append(allowed, network)
 			}
 		}
@@ -139,8 +139,8 @@ func within(intervals []interval, n int32) bool {
 	return slices.ContainsFunc(intervals, func(i interval) bool { return i.first <= n && n <= i.last })
 }
 
-// holds says whether an address is in one of the prefixes. Malformed ones hold none.
-func holds(prefixes []v1alpha1.AddressPrefix, a netip.Addr) bool {
+// Holds says whether an address is in one of the prefixes. Malformed ones hold none.
+func Holds(prefixes []v1alpha1.AddressPrefix, a netip.Addr) bool {
 	return slices.ContainsFunc(prefixes, func(text v1alpha1.AddressPrefix) bool {
 		p, err := netip.ParsePrefix(string(text))
 		return err == nil && p.Contains(a)
@@ -151,7 +151,7 @@ func holds(prefixes []v1alpha1.AddressPrefix, a netip.Addr) bool {
 func holdsAll(prefixes []v1alpha1.AddressPrefix, first netip.Addr, count uint32) bool {
 	return slices.ContainsFunc(prefixes, func(p v1alpha1.AddressPrefix) bool {
 		only := []v1alpha1.AddressPrefix{p}
-		return holds(only, first) && holds(only, traffic.Above(first, count-1))
+		return Holds(only, first) && Holds(only, traffic.Above(first, count-1))
 	})
 }
 

@@ -193,6 +193,16 @@ func TestBenchmark(t *testing.T) {
 	}
 }
 
+func TestPolicyWarnings(t *testing.T) {
+	b := bed("one", func(b *v1alpha1.TestBed) {
+		b.Spec.Policy = &v1alpha1.TrafficPolicy{SourceAddresses: []v1alpha1.AddressPrefix{"198.18.1.0/24"}, DestinationAddresses: []v1alpha1.AddressPrefix{"198.18.0.0/15"}}
+	})
+	want := []string{"spec.policy.sourceAddresses has no prefix for spec.ports[1].addresses[0], 198.18.2.2/24: profiles that use it are refused"}
+	if got := policyWarnings(&b); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestTestBed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.TestBed)

@@ -10,6 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/policy"
 )
 
 // TestBed says what cannot work in the description of a bed, beyond what its
@@ -63,10 +64,39 @@ func TestBedWarnings(bed *v1alpha1.TestBed) []string {
 		warnings = append(warnings, fmt.Sprintf("spec.ports has %d ports: the pattern pairs needs an even number", n))
 	}
 	warnings = append(warnings, attachmentWarnings(bed)...)
+	warnings = append(warnings, policyWarnings(bed)...)
 	for i, p := range bed.Spec.Ports {
 		for _, a := range p.Addresses {
 			if prefix, err := netip.ParsePrefix(a); err == nil && !isBenchmarking(prefix.Addr()) {
 				warnings = append(warnings, fmt.Sprintf("spec.ports[%d].addresses: %s is outside the ranges kept for benchmarks (198.18.0.0/15, 2001:2::/48): see to it that nothing else is reached there", i, a))
+			}
+		}
+	}
+	return warnings
+}
+
+// policyWarnings name ports whose own address the policy of their bed does not allow, so
+// that every profile of its family is refused.
+func policyWarnings(bed *v1alpha1.TestBed) []string {
+	if bed.Spec.Policy == nil {
+		return nil
+	}
+	var warnings []string
+	for _, list := range []struct {
+		member  string
+		allowed []v1alpha1.AddressPrefix
+	}{
+		{"sourceAddresses", bed.Spec.Policy.SourceAddresses},
+		{"destinationAddresses", bed.Spec.Policy.DestinationAddresses},
+	} {
+		if list.allowed == nil {
+			continue
+		}
+		for i, p := range bed.Spec.Ports {
+			for j, a := range p.Addresses {
+				if prefix, err := netip.ParsePrefix(a); err == nil && !policy.Holds(list.allowed, prefix.Addr()) {
+					warnings = append(warnings, fmt.Sprintf("spec.policy.%s has no prefix for spec.ports[%d].addresses[%d], %s: profiles that use it are refused", list.member, i, j, a))
+				}
 			}
 		}
 	}
