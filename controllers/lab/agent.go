@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -145,11 +144,7 @@ func agentContainer(s Settings, run Run) corev1.Container {
 			{Name: "tls", MountPath: tlsDir, ReadOnly: true},
 		},
 		ReadinessProbe: listening(AgentPort),
-		// Processor time is what the engine lives on: no limit. Memory of BPF maps
-		// grows with streams and processors, so there is none on it either.
-		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi"),
-		}},
+		Resources:      sharing("100m", "128Mi", agentMemoryLimit),
 		SecurityContext: &corev1.SecurityContext{
 			RunAsUser:                ptr(int64(0)),
 			RunAsNonRoot:             ptr(false),

@@ -103,7 +103,7 @@ func devicePod(s Settings, run Run, sec *corev1.Secret, name, action, timeout st
 		secretVolume("topology", sec.Name),
 		hostVolume("docker", dockerSocket, corev1.HostPathSocket),
 		hostVolume("labs", labsDir, corev1.HostPathDirectoryOrCreate),
-		{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		scratchVolume("tmp", "128Mi"),
 	}
 	pod.Spec.Containers = []corev1.Container{{
 		Name:            "device",
@@ -125,6 +125,9 @@ func devicePod(s Settings, run Run, sec *corev1.Secret, name, action, timeout st
 			{Name: "labs", MountPath: labsDir},
 			{Name: "tmp", MountPath: "/tmp"},
 		},
+		// The device itself runs in the container runtime of the node, outside of this
+		// pod: its resources are those of the topology.
+		Resources:                sharing("50m", "64Mi", "512Mi"),
 		SecurityContext:          &corev1.SecurityContext{Privileged: ptr(true), RunAsUser: ptr(int64(0))},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}}

@@ -81,10 +81,7 @@ func RunnerPod(s Settings, run Run, attempt int) *corev1.Pod {
 			{Name: "checkpoint", MountPath: checkpointDir},
 		},
 		ReadinessProbe: listening(RunnerPort),
-		Resources: corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
-			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
-		},
+		Resources:      sharing("50m", "64Mi", "1Gi"),
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: ptr(false),
 			ReadOnlyRootFilesystem:   ptr(true),

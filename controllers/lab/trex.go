@@ -29,6 +29,8 @@ const (
 	// temporaryDir is all that the server writes to: its configuration file, and DPDK's
 	// run-time files.
 	temporaryDir = "/tmp"
+	// trexStorageLimit bounds program, temporary files and logs together.
+	trexStorageLimit = "512Mi"
 )
 
 // TRexImage is the image of the TRex server for a bed with the engine trex: the
@@ -202,6 +204,8 @@ func alive(period, failures int32) *corev1.Probe {
 func resources(e *v1alpha1.TRexEngine, cpu, memory resource.Quantity) corev1.ResourceRequirements {
 	requests := corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}
 	limits := requests.DeepCopy()
+	requests[corev1.ResourceEphemeralStorage] = resource.MustParse("0")
+	limits[corev1.ResourceEphemeralStorage] = resource.MustParse(trexStorageLimit)
 	if e.Processors() == 0 {
 		delete(limits, corev1.ResourceCPU)
 	}

@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"math"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -102,7 +105,8 @@ func describeHost(name string) (traffic.Host, error) {
 }
 
 // maxStreams is how many streams the counters may be kept of in a quarter of the
-// free memory: each is sent by one port and received by one or more.
+// free memory, or of the memory limit of the container where that is less: each is sent
+// by one port and received by one or more.
 func maxStreams() (int, error) {
 	var free uint64
 	err := eachLine("/proc/meminfo", func(line string) bool {
@@ -113,7 +117,22 @@ func maxStreams() (int, error) {
 		return 0, err
 	}
 	each := uint64(unsafe.Sizeof(portTxStream{}) + unsafe.Sizeof(portRxFlow{}))
-	return int(min(1<<16, free<<10/4/each)), nil
+	return int(min(1<<16, min(free<<10, memoryLimit("/sys/fs/cgroup"))/4/each)), nil
+}
+
+// memoryLimit is the memory limit of this process's cgroup in bytes, by the files below
+// a directory, of cgroup version 2 or 1; the largest number where there is none.
+func memoryLimit(dir string) uint64 {
+	for _, name := range []string{"memory.max", "memory/memory.limit_in_bytes"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			continue
+		}
+		if limit, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil {
+			return limit
+		}
+	}
+	return math.MaxUint64
 }
 
 // eachLine calls f with the lines of a file until f returns false.
