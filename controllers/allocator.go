@@ -161,7 +161,7 @@ func (a *allocator) watch(ctx context.Context) error {
 			if !ok {
 				return
 			}
-			key := keyOf(b)
+			key := queueKey(b)
 			if gone || b.Status.Phase.Finished() {
 				b = nil
 			}
@@ -183,7 +183,7 @@ func (a *allocator) watch(ctx context.Context) error {
 			if !ok {
 				return
 			}
-			key := keyOf(p)
+			key := queueKey(p)
 			if gone {
 				p = nil
 			}
@@ -229,6 +229,6 @@ func (a *allocator) watch(ctx context.Context) error {
 	return nil
 }
 
-func keyOf(o client.Object) queue.Key {
+func queueKey(o client.Object) queue.Key {
 	return queue.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
 }

@@ -53,7 +53,7 @@ func (a *allocator) joinClass(w *waiter) {
 		a.classes[key] = c
 		a.judge(c)
 	}
-	c.members[keyOf(w.b)] = w
+	c.members[queueKey(w.b)] = w
 	w.class = c
 }
 
@@ -63,7 +63,7 @@ func (a *allocator) leaveClass(w *waiter) {
 		return
 	}
 	w.class = nil
-	delete(c.members, keyOf(w.b))
+	delete(c.members, queueKey(w.b))
 	if len(c.members) == 0 {
 		delete(a.classes, c.key)
 	}

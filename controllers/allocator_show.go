@@ -147,7 +147,7 @@ func (a *allocator) showBenchmark(ctx context.Context, w *waiter, s queue.Snapsh
 	}
 	a.shown.limiter.AllowN(now, 1)
 	w.shown.writing = true
-	key, b := keyOf(w.b), w.b.DeepCopy()
+	key, b := queueKey(w.b), w.b.DeepCopy()
 	a.begin(func() written {
 		sc := newScope(b, a.Now(), a.timers)
 		want.write(sc)
@@ -209,7 +209,7 @@ func (a *allocator) explain(w *waiter, s queue.Snapshot) explanation {
 	if !w.retry.IsZero() {
 		return explanation{accepted: true, reason: v1alpha1.ReasonQueued, message: "its bed could not be leased; the operator tries again, see its log"}
 	}
-	place, _ := a.queue.Place(keyOf(w.b), s)
+	place, _ := a.queue.Place(queueKey(w.b), s)
 	return explainPlace(place, func(name string) *v1alpha1.TestBed {
 		if view := a.beds[name]; view != nil {
 			return view.bed

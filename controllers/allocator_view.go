@@ -204,7 +204,7 @@ func (a *allocator) applyBenchmark(key queue.Key, b *v1alpha1.Benchmark) {
 
 // place puts a benchmark into the queue, or takes it out.
 func (a *allocator) place(w *waiter) {
-	key := keyOf(w.b)
+	key := queueKey(w.b)
 	if _, holds := a.holders[string(w.b.UID)]; w.class == nil || len(w.class.beds) == 0 || w.granting || holds || !w.retry.IsZero() {
 		a.queue.Remove(key)
 		return

@@ -16,7 +16,12 @@ import (
 
 // benchmarkReconciler leads one benchmark from its lease to its last phase; until then
 // it is the allocator's.
-type benchmarkReconciler struct{ base }
+type benchmarkReconciler struct {
+	base
+	// poller asks runners, and memory is what was read and written of results.
+	poller *poller
+	memory *memory
+}
 
 // phase is one step of the way. It changes the scope's status, and says whether
 // the next phase can begin.
@@ -27,6 +32,7 @@ func (r *benchmarkReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	b := &v1alpha1.Benchmark{}
 	if err := r.Get(ctx, req.NamespacedName, b); err != nil || isOver(b) {
 		r.timers.forget(req.NamespacedName)
+		r.poller.forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if waits(b) {
@@ -39,6 +45,7 @@ func (r *benchmarkReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if b.Status.Phase.Finished() {
+		r.memory.forget(b.UID)
 		return settle(ctrl.Result{}, r.removeFinalizer(ctx, b), r.observe(ctx, b))
 	}
 	for range maxSteps {
@@ -97,7 +104,7 @@ func (r *benchmarkReconciler) observe(ctx context.Context, b *v1alpha1.Benchmark
 // advance runs the phases in their order until one of them has to wait. Once the
 // outcome is decided only the clean-up is left.
 func (r *benchmarkReconciler) advance(ctx context.Context, s *scope) (step, error) {
-	for _, p := range []phase{r.noticeEnd, r.cleanUp, r.lease, r.variant, r.startDevice, r.startTraffic, r.measure} {
+	for _, p := range []phase{r.noticeEnd, r.closeResult, r.cleanUp, r.lease, r.keepInputs, r.variant, r.startDevice, r.startTraffic, r.measure} {
 		next, err := p(ctx, s)
 		if err != nil || next.stop {
 			return next, err

@@ -68,7 +68,7 @@ func (r *benchmarkReconciler) topology(ctx context.Context, s *scope) (_ *corev1
 		return nil, "", fmt.Errorf("reading the device's topology: %w", err)
 	}
 	ref := s.device.Containerlab.Topology.ConfigMapRef
-	config, problem, err := configMap(ctx, r.live, r.Lab.Namespace, ref)
+	config, problem, err := s.keptFile(ctx, ref)
 	if err != nil || problem != "" {
 		return nil, problem, err
 	}
@@ -92,19 +92,32 @@ func configMap(ctx context.Context, reader client.Reader, namespace string, ref 
 	if err != nil {
 		return nil, "", fmt.Errorf("reading ConfigMap %s: %w", ref.Name, err)
 	}
+	return config, keyProblem(config, namespace, ref), nil
+}
+
+// keyProblem says that a ConfigMap lacks a key; "" when it has it.
+func keyProblem(config *corev1.ConfigMap, namespace string, ref v1alpha1.ConfigMapKeyReference) string {
 	_, text := config.Data[ref.Key]
 	_, binary := config.BinaryData[ref.Key]
 	if !text && !binary {
-		return nil, fmt.Sprintf("ConfigMap %s in namespace %s has no key %s: add it, or correct configMapRef.key", ref.Name, namespace, ref.Key), nil
+		return fmt.Sprintf("ConfigMap %s in namespace %s has no key %s: add it, or correct configMapRef.key", ref.Name, namespace, ref.Key)
 	}
-	return config, "", nil
+	return ""
+}
+
+// files reads what a bed refers to: from the lab's namespace, or from what was kept.
+type files func(ctx context.Context, ref v1alpha1.ConfigMapKeyReference) (_ *corev1.ConfigMap, problem string, _ error)
+
+// labFiles reads ConfigMaps of the lab's namespace.
+func (b *base) labFiles(ctx context.Context, ref v1alpha1.ConfigMapKeyReference) (*corev1.ConfigMap, string, error) {
+	return configMap(ctx, b.live, b.Lab.Namespace, ref)
 }
 
 // readTables fills in the texts of the tables of a modelled device. A table that
 // is not there, or that cannot be read, is a problem.
-func readTables(ctx context.Context, reader client.Reader, namespace string, cfg *runner.Config) (problem string, _ error) {
+func readTables(ctx context.Context, read files, cfg *runner.Config) (problem string, _ error) {
 	for _, t := range cfg.Tables() {
-		config, problem, err := configMap(ctx, reader, namespace, t.Ref)
+		config, problem, err := read(ctx, t.Ref)
 		if err != nil || problem != "" {
 			return problem, err
 		}

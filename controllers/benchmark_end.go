@@ -21,7 +21,11 @@ func (r *benchmarkReconciler) noticeEnd(ctx context.Context, s *scope) (step, er
 		return proceed(), nil
 	}
 	if s.Status.Phase == v1alpha1.PhaseRunning {
-		if err := r.lastLook(ctx, s); err != nil {
+		waits, err := r.lastLook(ctx, s)
+		if waits {
+			return again(r.Poll), nil
+		}
+		if err != nil {
 			log.FromContext(ctx).Info("The runner was not heard before the end; rows known so far are kept", "reason", err.Error())
 		}
 	}
@@ -48,7 +52,7 @@ func (s *scope) endReason() (reason, message string) {
 }
 
 func rowsKept(s *scope) string {
-	switch n := len(s.Status.Rows); n {
+	switch n := rowsStored(s); n {
 	case 0:
 		return "no row was finished"
 	case 1:
@@ -56,4 +60,12 @@ func rowsKept(s *scope) string {
 	default:
 		return fmt.Sprintf("%d finished rows are kept", n)
 	}
+}
+
+// rowsStored is how many rows are stored.
+func rowsStored(s *scope) int32 {
+	if s.Status.Results == nil {
+		return 0
+	}
+	return s.Status.Results.Rows
 }

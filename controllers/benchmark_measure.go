@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,15 +12,13 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/controllers/results"
 	"nodrop.dev/nodrop/internal/runner"
 )
 
-// askTimeout bounds one question to a runner.
-const askTimeout = 5 * time.Second
-
-// measure follows the measurement: it takes over what the runner has, and ends
-// the benchmark when the runner is done or an agent is lost. A runner may be
-// lost and replaced; its rows are in the status by then.
+// measure follows the measurement: it stores the rows that the runner finishes, and
+// ends the benchmark when the runner is done or an agent is lost. A runner may be
+// lost and replaced; another one is given the rows that are stored.
 func (r *benchmarkReconciler) measure(ctx context.Context, s *scope) (step, error) {
 	cfg, attempt, err := r.runnerConfig(ctx, s)
 	if err != nil {
@@ -30,6 +27,13 @@ func (r *benchmarkReconciler) measure(ctx context.Context, s *scope) (step, erro
 	if cfg == nil {
 		return s.end(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonRunnerFailed,
 			"the runner's secret was deleted during the measurement; "+rowsKept(s)), nil
+	}
+	heard, err := r.takeIn(ctx, s)
+	if apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err) {
+		return r.refuse(s, err), nil
+	}
+	if err != nil {
+		return step{}, err
 	}
 	pods, err := r.pods(ctx, s.run)
 	if err != nil {
@@ -46,71 +50,100 @@ func (r *benchmarkReconciler) measure(ctx context.Context, s *scope) (step, erro
 	if isLost(pod) {
 		return r.replaceRunner(ctx, s, cfg, attempt, pod)
 	}
-	state, err := r.ask(ctx, s, pod)
-	if err != nil {
-		return r.unreachable(ctx, s, pod, err)
+	if !r.poller.following(keyOf(s.Benchmark), pod.UID) {
+		if err := r.followRunner(ctx, s, cfg, pod); err != nil {
+			return r.unreachable(ctx, s, pod, err)
+		}
+		return again(r.ProgressEvery), nil
+	}
+	return r.react(ctx, s, pod, heard)
+}
+
+// react does what follows from what was heard of the runner.
+func (r *benchmarkReconciler) react(ctx context.Context, s *scope, pod *corev1.Pod, heard heard) (step, error) {
+	switch {
+	case !heard.answered:
+		return again(r.ProgressEvery), nil
+	case heard.refused != nil:
+		return r.refuse(s, heard.refused), nil
+	case heard.err != nil:
+		return r.unreachable(ctx, s, pod, heard.err)
 	}
 	s.set(v1alpha1.ConditionTrafficReady, metav1.ConditionTrue, v1alpha1.ReasonTrafficReady, "agents and runner are ready")
-	takeOver(s, state)
-	if next, more := s.Spec.VariantAfter(s.Status.Variant); more && state.Finished() {
+	s.Status.Message = firstOf(heard.state.Progress.Trial, "trials run")
+	if !heard.begun {
+		l, err := r.ledger(ctx, s)
+		if err != nil {
+			return step{}, err
+		}
+		r.poller.letBegin(keyOf(s.Benchmark), l.Rows())
+		return again(r.ProgressEvery), nil
+	}
+	if !heard.state.Done || heard.more {
+		return again(r.ProgressEvery), nil
+	}
+	if next, more := s.Spec.VariantAfter(s.Status.Variant); more && heard.state.Finished() {
 		return s.leaveVariant(next), nil
 	}
-	if state.Done {
-		return s.end(state.Outcome, v1alpha1.ConditionMeasured, state.Reason, state.Message), nil
-	}
-	s.Status.Message = firstOf(state.Progress.Trial, "trials run")
-	return again(r.Poll), nil
+	return s.end(heard.state.Outcome, v1alpha1.ConditionMeasured, heard.state.Reason, heard.state.Message), nil
 }
 
-// takeOver copies what the runner has. Rows never shrink: a runner that started
-// anew knows at least those it was given.
-func takeOver(s *scope, state runner.State) {
-	progress := state.Progress
-	s.Status.Progress = &progress
-	if len(state.Rows) >= len(s.Status.Rows) {
-		s.Status.Rows = state.Rows
-	}
-	if state.Environment != nil {
-		s.Status.Environment = state.Environment
-	}
+// refuse ends a benchmark whose runner says what cannot be believed or stored. It
+// would say so again.
+func (r *benchmarkReconciler) refuse(s *scope, why error) step {
+	return s.end(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonAnswerRefused, fmt.Sprintf(
+		"the answer of the runner was refused: %v; %s", why, rowsKept(s)))
 }
 
-// lastLook takes over what the runner has before it is stopped.
-func (r *benchmarkReconciler) lastLook(ctx context.Context, s *scope) error {
-	pods, err := r.pods(ctx, s.run)
-	if err != nil {
-		return err
-	}
-	pod := pods[s.run.RunnerName()]
-	if isLost(pod) {
-		return errors.New("the runner is gone")
-	}
-	state, err := r.ask(ctx, s, pod)
-	if err != nil {
-		return err
-	}
-	takeOver(s, state)
-	return nil
-}
-
-// ask asks the runner in a pod for its state.
-func (r *benchmarkReconciler) ask(ctx context.Context, s *scope, pod *corev1.Pod) (runner.State, error) {
+// followRunner begins to ask the runner in a pod.
+func (r *benchmarkReconciler) followRunner(ctx context.Context, s *scope, cfg *runner.Config, pod *corev1.Pod) error {
 	if pod.Status.PodIP == "" {
-		return runner.State{}, errors.New("the runner's pod has no address yet")
+		return errors.New("the runner's pod has no address yet")
 	}
 	sec := &corev1.Secret{}
 	if err := r.live.Get(ctx, client.ObjectKey{Namespace: r.Lab.Namespace, Name: lab.CertificatesName(s.run)}, sec); err != nil {
-		return runner.State{}, fmt.Errorf("reading the certificates of the run: %w", err)
+		return fmt.Errorf("reading the certificates of the run: %w", err)
 	}
 	certificate, err := lab.OperatorCertificate(sec)
 	if err != nil {
-		return runner.State{}, err
+		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	return r.Runner.State(ctx, RunnerTarget{
-		Address: lab.RunnerAddress(pod.Status.PodIP), ServerName: s.run.RunnerHost(), Certificate: certificate,
-	})
+	r.poller.follow(keyOf(s.Benchmark), pod.UID, RunnerTarget{
+		Address: lab.RunnerAddress(pod.Status.PodIP), ServerName: s.run.RunnerHost(), Pod: pod.UID, Certificate: certificate,
+	}, results.NewChecker(cfg))
+	return nil
+}
+
+// lastLook stores what the runner has before it is stopped. It says whether there is
+// still an answer to wait for; the benchmark is woken by it.
+func (r *benchmarkReconciler) lastLook(ctx context.Context, s *scope) (waits bool, _ error) {
+	pods, err := r.pods(ctx, s.run)
+	if err != nil {
+		return false, err
+	}
+	pod := pods[s.run.RunnerName()]
+	if isLost(pod) {
+		_, err := r.takeIn(ctx, s)
+		return false, errors.Join(errors.New("the runner is gone"), err)
+	}
+	if !r.poller.following(keyOf(s.Benchmark), pod.UID) {
+		cfg, _, err := r.runnerConfig(ctx, s)
+		if err != nil || cfg == nil {
+			return false, errors.Join(errors.New("the runner's secret is gone"), err)
+		}
+		if err := r.followRunner(ctx, s, cfg, pod); err != nil {
+			return false, err
+		}
+	}
+	heard, err := r.takeIn(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	if !heard.looked {
+		r.poller.lookNow(keyOf(s.Benchmark))
+		return true, nil
+	}
+	return false, errors.Join(heard.err, heard.refused)
 }
 
 // runnerConfig reads what the runner was given; nil when it is gone.
@@ -152,8 +185,8 @@ func (r *benchmarkReconciler) unreachable(ctx context.Context, s *scope, pod *co
 // maxRunners is how many runner pods one benchmark may use up.
 const maxRunners = 4
 
-// replaceRunner starts another runner with the rows known so far. The attempt is
-// counted, and the rows are written, before the new pod can exist. A pod says
+// replaceRunner starts another runner. The attempt is counted before the new pod can
+// exist. A pod says
 // for which attempt it was made; one that vanished unseen was counted when the
 // condition says so.
 func (r *benchmarkReconciler) replaceRunner(ctx context.Context, s *scope, cfg *runner.Config, attempt int, pod *corev1.Pod) (step, error) {
@@ -181,7 +214,7 @@ func (r *benchmarkReconciler) replaceRunner(ctx context.Context, s *scope, cfg *
 	return again(r.Poll), nil
 }
 
-// countRunner hands the rows to the next runner, unless there were too many.
+// countRunner counts the next runner, unless there were too many.
 func (r *benchmarkReconciler) countRunner(ctx context.Context, s *scope, cfg *runner.Config, attempt int, pod *corev1.Pod) (step, error) {
 	why := "its pod was deleted"
 	if pod != nil && pod.DeletionTimestamp.IsZero() {
@@ -191,15 +224,14 @@ func (r *benchmarkReconciler) countRunner(ctx context.Context, s *scope, cfg *ru
 		return s.end(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonRunnerFailed, fmt.Sprintf(
 			"the runner was lost %d times, the last time because %s; %s", attempt, why, rowsKept(s))), nil
 	}
-	cfg.Rows = s.Status.Rows
 	sec, err := lab.RunnerSecret(r.Lab, s.run, *cfg, attempt+1)
 	if err != nil {
 		return step{}, err
 	}
 	if err := r.Update(ctx, sec); err != nil {
-		return step{}, fmt.Errorf("handing the rows to the next runner: %w", err)
+		return step{}, fmt.Errorf("counting the runners: %w", err)
 	}
 	s.set(v1alpha1.ConditionTrafficReady, metav1.ConditionFalse, v1alpha1.ReasonRunnerRestarting, fmt.Sprintf(
-		"the runner was lost (%s); runner %d of %d goes on after %d rows", why, attempt+1, maxRunners, len(s.Status.Rows)))
+		"the runner was lost (%s); runner %d of %d goes on after %d rows", why, attempt+1, maxRunners, rowsStored(s)))
 	return again(soon), nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -19,6 +20,10 @@ type scope struct {
 	run lab.Run
 	// bed that is leased.
 	bed *v1alpha1.TestBed
+	// profile and configMaps, by name, as they were kept; with the bed they are what the
+	// benchmark works with once it has its bed.
+	profile    *v1alpha1.TrafficProfile
+	configMaps map[string]*corev1.ConfigMap
 	// device of the bed as the variant in hand configures it.
 	device v1alpha1.Device
 	now    time.Time

@@ -49,20 +49,13 @@ type brokenError struct{ error }
 
 // traffic makes what is missing, and says what is waited for; "" when all is ready.
 func (r *benchmarkReconciler) traffic(ctx context.Context, s *scope) (waitsFor string, _ error) {
-	profile := &v1alpha1.TrafficProfile{}
-	key := client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.TrafficProfileName}
-	if err := r.live.Get(ctx, key, profile); apierrors.IsNotFound(err) {
-		return "", &brokenError{fmt.Errorf("TrafficProfile %s was deleted before the measurement began", key.Name)}
-	} else if err != nil {
-		return "", fmt.Errorf("reading TrafficProfile %s: %w", key.Name, err)
-	}
 	agents := lab.Agents(s.bed)
 	if err := r.certificates(ctx, s, len(agents)); err != nil {
 		return "", err
 	}
 	var endpoints []runner.AgentEndpoint
 	for _, a := range agents {
-		pod, err := r.agent(ctx, s, a, profile)
+		pod, err := r.agent(ctx, s, a)
 		if err != nil {
 			return "", err
 		}
@@ -75,7 +68,7 @@ func (r *benchmarkReconciler) traffic(ctx context.Context, s *scope) (waitsFor s
 	if waitsFor != "" {
 		return waitsFor, nil
 	}
-	pod, err := r.runner(ctx, s, profile, endpoints)
+	pod, err := r.runner(ctx, s, endpoints)
 	if err != nil {
 		return "", err
 	}
@@ -104,8 +97,8 @@ func (r *benchmarkReconciler) certificates(ctx context.Context, s *scope, agents
 }
 
 // agent makes one traffic pod with what it needs.
-func (r *benchmarkReconciler) agent(ctx context.Context, s *scope, a lab.Agent, profile *v1alpha1.TrafficProfile) (*corev1.Pod, error) {
-	sec, err := lab.AgentSecret(r.Lab, s.run, a, s.bed, profile)
+func (r *benchmarkReconciler) agent(ctx context.Context, s *scope, a lab.Agent) (*corev1.Pod, error) {
+	sec, err := lab.AgentSecret(r.Lab, s.run, a, s.bed, s.profile)
 	if err != nil {
 		return nil, &brokenError{err}
 	}
@@ -131,8 +124,8 @@ func (r *benchmarkReconciler) agent(ctx context.Context, s *scope, a lab.Agent, 
 
 // runner makes the runner's pod. Its configuration is written once and is the
 // truth about the run from then on: benchmark, profile and bed as they were.
-func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, profile *v1alpha1.TrafficProfile, endpoints []runner.AgentEndpoint) (*corev1.Pod, error) {
-	hints, err := r.earlier(ctx, s, profile)
+func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, endpoints []runner.AgentEndpoint) (*corev1.Pod, error) {
+	hints, err := r.earlier(ctx, s, s.profile)
 	if err != nil {
 		return nil, err
 	}
@@ -141,14 +134,14 @@ func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, profile *v1a
 		return nil, err
 	}
 	cfg := runner.Config{
-		Benchmark: *s.DeepCopy(), Profile: *profile, Bed: *s.bed.DeepCopy(),
-		Variant: s.Status.Variant, Agents: endpoints, Rows: s.Status.Rows, Calibration: calibration, Hints: hints,
+		Benchmark: *s.DeepCopy(), Profile: *s.profile.DeepCopy(), Bed: *s.bed.DeepCopy(),
+		Variant: s.Status.Variant, Agents: endpoints, Calibration: calibration, Hints: hints,
 	}
 	cfg.Benchmark.Status, cfg.Bed.Status = v1alpha1.BenchmarkStatus{}, v1alpha1.TestBedStatus{}
 	for _, o := range []client.Object{&cfg.Benchmark, &cfg.Profile, &cfg.Bed} {
 		o.SetManagedFields(nil)
 	}
-	problem, err := readTables(ctx, r.live, r.Lab.Namespace, &cfg)
+	problem, err := readTables(ctx, s.keptFile, &cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -61,6 +61,7 @@ func TestAbort(t *testing.T) {
 			w := newWorld(t, server)
 			w.at(name)
 			if name == "measuring" {
+				w.beginsWith(w.benchmark("b"), 0)
 				w.runners.tell(w.benchmark("b"), measuring(row(64)))
 			}
 			w.Eventually(func() error {

@@ -3,12 +3,15 @@ package controllers_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,33 +26,92 @@ import (
 // fakeRunners answers in place of runner pods; it knows them by the name in
 // their certificates.
 type fakeRunners struct {
-	mu     sync.Mutex
-	states map[string]runner.State
+	mu      sync.Mutex
+	runners map[string]*fakeRunner
 	// rest is what runners say that were not given anything to say.
 	rest   runner.State
 	silent bool
 }
 
+// fakeRunner is one of them.
+type fakeRunner struct {
+	state runner.State
+	begun bool
+	// given are the rows that it was given before it began.
+	given []v1alpha1.ResultRow
+	// pod is where it runs, and starts counts its processes.
+	pod    types.UID
+	starts int
+}
+
 var _ controllers.RunnerClient = (*fakeRunners)(nil)
 
-func newFakeRunners() *fakeRunners { return &fakeRunners{states: map[string]runner.State{}} }
+func newFakeRunners() *fakeRunners { return &fakeRunners{runners: map[string]*fakeRunner{}} }
 
-func (f *fakeRunners) State(_ context.Context, target controllers.RunnerTarget) (runner.State, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (f *fakeRunners) reach(target controllers.RunnerTarget) (*fakeRunner, error) {
 	if len(target.Certificate.Cert) == 0 || len(target.Certificate.CA) == 0 {
-		return runner.State{}, errors.New("the operator has no certificate")
+		return nil, errors.New("the operator has no certificate")
 	}
 	if target.Address != "10.1.2.3:7444" {
-		return runner.State{}, errors.New("nobody listens on " + target.Address)
+		return nil, errors.New("nobody listens on " + target.Address)
 	}
 	if f.silent {
-		return runner.State{}, errors.New("connection refused")
+		return nil, errors.New("connection refused")
 	}
-	if state, ok := f.states[target.ServerName]; ok {
-		return state, nil
+	r := f.named(target.ServerName)
+	if r.pod != target.Pod {
+		*r = fakeRunner{state: r.state, starts: r.starts + 1, pod: target.Pod}
 	}
-	return f.rest, nil
+	return r, nil
+}
+
+func (f *fakeRunners) named(name string) *fakeRunner {
+	if f.runners[name] == nil {
+		f.runners[name] = &fakeRunner{state: f.rest}
+	}
+	return f.runners[name]
+}
+
+// of is the runner of a benchmark.
+func (f *fakeRunners) of(b *v1alpha1.Benchmark) *fakeRunner {
+	return f.named("runner." + string(b.UID) + ".nodrop")
+}
+
+// log has the rows of the state that the runner was not given.
+func (r *fakeRunner) log() []v1alpha1.ResultRow {
+	return slices.DeleteFunc(slices.Clone(r.state.Rows), func(row v1alpha1.ResultRow) bool {
+		return slices.ContainsFunc(r.given, func(g v1alpha1.ResultRow) bool { return g.RowID == row.RowID })
+	})
+}
+
+func (f *fakeRunners) State(_ context.Context, target controllers.RunnerTarget, after int) (runner.Answer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r, err := f.reach(target)
+	if err != nil {
+		return runner.Answer{}, err
+	}
+	answer := runner.Answer{Log: fmt.Sprint("log-", r.starts), Begun: r.begun}
+	if r.begun {
+		log := r.log()
+		answer.State, answer.After = r.state, min(after, len(log))
+		end := min(answer.After+8, len(log))
+		answer.LogRows, answer.More = log[answer.After:end], end < len(log)
+	}
+	return answer, nil
+}
+
+func (f *fakeRunners) Begin(_ context.Context, target controllers.RunnerTarget, rows []v1alpha1.ResultRow) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r, err := f.reach(target)
+	if err != nil {
+		return err
+	}
+	if !r.begun {
+		r.begun, r.given = true, rows
+	}
+	return nil
 }
 
 // always lets every other runner say something from now on.
@@ -63,10 +125,27 @@ func (f *fakeRunners) always(s runner.State) {
 func (f *fakeRunners) tell(b *v1alpha1.Benchmark, s runner.State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.states["runner."+string(b.UID)+".nodrop"] = s
+	f.of(b).state = s
 }
 
-func (f *fakeRunners) hush(silent bool) {
+// restart is another process of the runner of a benchmark, which waits to begin.
+func (f *fakeRunners) restart(b *v1alpha1.Benchmark) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.of(b)
+	*r = fakeRunner{state: r.state, starts: r.starts + 1, pod: r.pod}
+}
+
+// given are the rows that the runner of a benchmark began with, once it has begun.
+func (f *fakeRunners) given(b *v1alpha1.Benchmark) (rows []v1alpha1.ResultRow, begun bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.of(b)
+	return r.given, r.begun
+}
+
+// silence keeps all runners from answering, or lets them.
+func (f *fakeRunners) silence(silent bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.silent = silent

@@ -132,6 +132,7 @@ func trafficIsLate(w *world) {
 func deadlineExceeded(w *world) {
 	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("b", "sim", withDeadline(600)))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
+	w.beginsWith(b, 0)
 	w.runners.tell(b, measuring(row(64)))
 	w.pass(10 * time.Minute)
 	b = w.reaches("b", v1alpha1.PhaseError)

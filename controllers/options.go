@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -28,6 +29,8 @@ type Options struct {
 	Deadlines Deadlines
 	// Poll is how often the state of a run is asked for.
 	Poll time.Duration
+	// ProgressEvery is how often progress is stored when there is nothing else to store.
+	ProgressEvery time.Duration
 	// Recheck is how often the things are looked at that a bed refers to and that
 	// the operator does not watch: ConfigMaps, nodes and templates of claims.
 	Recheck time.Duration
@@ -57,17 +60,24 @@ func DefaultDeadlines() Deadlines {
 	}
 }
 
-// DefaultPoll keeps a watching person up to date without filling etcd.
+// DefaultPoll is how long a finished row waits at most before it is stored.
 const DefaultPoll = time.Second
+
+// DefaultProgressEvery keeps a watching person up to date without filling etcd.
+const DefaultProgressEvery = 5 * time.Second
 
 // DefaultRecheck is how long a person waits at most for a bed whose ConfigMap was
 // applied after it.
 const DefaultRecheck = 15 * time.Second
 
-// RunnerClient asks a runner how far it is. A call ends when its context does,
-// and fails when the runner does not answer or does not prove who it is.
+// RunnerClient talks to runners. A call ends when its context does, and fails when
+// the runner does not answer or does not prove who it is.
 type RunnerClient interface {
-	State(ctx context.Context, target RunnerTarget) (runner.State, error)
+	// State asks a runner how far it is, for the rows after the first ones of its log.
+	State(ctx context.Context, target RunnerTarget, after int) (runner.Answer, error)
+	// Begin gives a runner the rows that are stored, and lets it begin. On a runner
+	// that has begun it changes nothing.
+	Begin(ctx context.Context, target RunnerTarget, rows []v1alpha1.ResultRow) error
 }
 
 // RunnerTarget is one runner.
@@ -76,6 +86,8 @@ type RunnerTarget struct {
 	Address string
 	// ServerName is the name in the runner's certificate.
 	ServerName string
+	// Pod is the UID of the runner's pod.
+	Pod types.UID
 	// Certificate is what the operator proves itself with.
 	Certificate pki.Bundle
 }
@@ -89,6 +101,10 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		timers:   newTimers(),
 		Options:  o,
 	}
+	poller := newPoller(o.Runner, o.Poll)
+	if err := mgr.Add(poller); err != nil {
+		return fmt.Errorf("adding the poller of runners: %w", err)
+	}
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.TestBed{}, indexLease, leaseUID)
 	if err != nil {
 		return fmt.Errorf("indexing test beds: %w", err)
@@ -96,7 +112,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	if err := mgr.Add(newAllocator(base, mgr.GetCache())); err != nil {
 		return fmt.Errorf("adding the allocator: %w", err)
 	}
-	if err := (&benchmarkReconciler{base}).setup(mgr); err != nil {
+	if err := (&benchmarkReconciler{base: base, poller: poller, memory: newMemory()}).setup(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of benchmarks: %w", err)
 	}
 	if err := (&testBedReconciler{base}).setup(mgr); err != nil {

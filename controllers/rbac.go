@@ -12,6 +12,8 @@ package controllers
 //
 // +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarks,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarks/status,verbs=patch
+// +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarkresults,verbs=list;create;update
+// +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarksnapshots,verbs=list;create
 // +kubebuilder:rbac:groups=nodrop.dev,resources=testbeds,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=nodrop.dev,resources=testbeds/status,verbs=patch
 // +kubebuilder:rbac:groups=nodrop.dev,resources=trafficprofiles,verbs=get;list;watch

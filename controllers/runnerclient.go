@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/runner"
 	"nodrop.dev/nodrop/internal/runner/service"
 )
@@ -16,11 +17,21 @@ var _ RunnerClient = MutualTLS{}
 
 // State asks one runner. A connection is made for every question: runs are few,
 // and a kept connection would have to be given up with the pod.
-func (MutualTLS) State(ctx context.Context, target RunnerTarget) (runner.State, error) {
+func (MutualTLS) State(ctx context.Context, target RunnerTarget, after int) (runner.Answer, error) {
 	client, err := service.NewClient(target.Address, target.ServerName, target.Certificate)
 	if err != nil {
-		return runner.State{}, fmt.Errorf("reaching the runner: %w", err)
+		return runner.Answer{}, fmt.Errorf("reaching the runner: %w", err)
 	}
 	defer client.Close()
-	return client.State(ctx)
+	return client.State(ctx, after)
+}
+
+// Begin lets one runner begin.
+func (MutualTLS) Begin(ctx context.Context, target RunnerTarget, rows []v1alpha1.ResultRow) error {
+	client, err := service.NewClient(target.Address, target.ServerName, target.Certificate)
+	if err != nil {
+		return fmt.Errorf("reaching the runner: %w", err)
+	}
+	defer client.Close()
+	return client.Begin(ctx, rows)
 }

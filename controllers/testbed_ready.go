@@ -86,7 +86,7 @@ func (r *testBedReconciler) referencesExist(ctx context.Context, bed *v1alpha1.T
 		}
 	}
 	for _, ref := range refs {
-		_, problem, err := configMap(ctx, r.live, r.Lab.Namespace, ref)
+		_, problem, err := r.labFiles(ctx, ref)
 		if err != nil {
 			return "", "", err
 		}
@@ -105,7 +105,7 @@ func (r *testBedReconciler) tablesAreSound(ctx context.Context, bed *v1alpha1.Te
 		names = append(names, v.Name)
 	}
 	for _, name := range names {
-		problem, err := readTables(ctx, r.live, r.Lab.Namespace, &runner.Config{Bed: *bed, Variant: name})
+		problem, err := readTables(ctx, r.labFiles, &runner.Config{Bed: *bed, Variant: name})
 		if err != nil {
 			return "", "", err
 		}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
@@ -33,6 +34,7 @@ func (r *benchmarkReconciler) setup(mgr ctrl.Manager) error {
 		For(&v1alpha1.Benchmark{}, builder.WithPredicates(benchmarkMoved())).
 		Watches(&v1alpha1.TestBed{}, handler.EnqueueRequestsFromMapFunc(holderOf), builder.WithPredicates(leaseMoved())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(ownerOfPod)).
+		WatchesRawSource(source.TypedChannel(r.poller.wakes, &handler.TypedEnqueueRequestForObject[*v1alpha1.Benchmark]{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 }

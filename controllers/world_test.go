@@ -217,7 +217,8 @@ func (w *world) startOperator() (stop func()) {
 			w.asked.Add(1)
 			return time.Now().Add(time.Duration(w.ahead.Load()))
 		},
-		Deadlines: w.deadlines, Poll: 50 * time.Millisecond, Recheck: w.recheck, Refresh: w.refresh,
+		Deadlines: w.deadlines, Poll: 50 * time.Millisecond, ProgressEvery: 100 * time.Millisecond,
+		Recheck: w.recheck, Refresh: w.refresh,
 	})).To(Succeed())
 	return run(w.t, mgr)
 }
@@ -263,7 +264,8 @@ func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
 func (w *world) wipe() {
 	ctx := context.Background()
 	for _, list := range []client.ObjectList{
-		&v1alpha1.BenchmarkList{}, &v1alpha1.TestBedList{}, &v1alpha1.TrafficProfileList{},
+		&v1alpha1.BenchmarkList{}, &v1alpha1.BenchmarkResultList{}, &v1alpha1.BenchmarkSnapshotList{},
+		&v1alpha1.TestBedList{}, &v1alpha1.TrafficProfileList{},
 		&corev1.ConfigMapList{}, &corev1.PodList{}, &corev1.SecretList{}, networks(),
 	} {
 		if err := w.c.List(ctx, list); err != nil {

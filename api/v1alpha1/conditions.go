@@ -150,6 +150,9 @@ const (
 	ReasonLeaseLost = "LeaseLost"
 	// ReasonRunnerFailed means that the runner ended without a result.
 	ReasonRunnerFailed = "RunnerFailed"
+	// ReasonAnswerRefused means that the runner said what does not fit the plan or is
+	// too large, so that it was not stored; the message says what.
+	ReasonAnswerRefused = "AnswerRefused"
 	// ReasonAgentLost means that a traffic pod disappeared during the measurement.
 	ReasonAgentLost = "AgentLost"
 	// ReasonDeadlineExceeded means that spec.activeDeadlineSeconds passed.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -73,8 +74,28 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// runner starts a runner pod's process and a client of it.
-func (l *podLab) runner(config runner.Config, more ...string) (*process, *service.Client) {
+// asker asks a runner as the operator would: it lets the runner begin with the
+// rows that are stored, and keeps the rows of its log.
+type asker struct {
+	client *service.Client
+	stored []v1alpha1.ResultRow
+	rows   []v1alpha1.ResultRow
+}
+
+// ask returns the state with the stored rows and those of the log.
+func (o *asker) ask(ctx context.Context) (runner.State, error) {
+	answer, err := o.client.State(ctx, len(o.rows))
+	if err == nil && !answer.Begun {
+		err = o.client.Begin(ctx, o.stored)
+	}
+	o.rows = append(o.rows, answer.LogRows...)
+	state := answer.State
+	state.Rows = slices.Concat(o.stored, o.rows)
+	return state, err
+}
+
+// runner starts a runner pod's process and an operator that asks it.
+func (l *podLab) runner(config runner.Config, more ...string) (*process, *asker) {
 	l.Helper()
 	address := freeAddress(l.T)
 	args := []string{
@@ -87,16 +108,16 @@ func (l *podLab) runner(config runner.Config, more ...string) (*process, *servic
 		l.Fatal(err)
 	}
 	l.Cleanup(client.Close)
-	return p, client
+	return p, &asker{client: client}
 }
 
 // await asks the runner until its state is as wanted.
-func await(t *testing.T, p *process, client *service.Client, what string, wanted func(runner.State) bool) runner.State {
+func await(t *testing.T, p *process, client *asker, what string, wanted func(runner.State) bool) runner.State {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	for {
-		state, err := client.State(ctx)
+		state, err := client.ask(ctx)
 		if err == nil && wanted(state) {
 			return state
 		}
@@ -176,12 +197,12 @@ func TestRunnerPodShowsItsResultUntilToldToEnd(t *testing.T) {
 func TestRunnerPodSaysThatAgentsAreMissing(t *testing.T) {
 	l := newPodLab(t)
 	config := bundleConfig(t, "", "../../config/samples/sim")
-	config.Rows = []v1alpha1.ResultRow{{RowID: v1alpha1.RowID{Test: "throughput", FrameSize: 64}}}
 	ports := []string{"p1", "p2"}
 	config.Agents = []runner.AgentEndpoint{{Name: pki.AgentName(podUID, 0), Address: freeAddress(t), Ports: ports}}
 	config.Bed.Spec.Engine.Sim = nil
 	config.Bed.Spec.Ports = []v1alpha1.Port{{Name: ports[0], Speed: "10G"}, {Name: ports[1], Speed: "10G"}}
 	p, client := l.runner(config, "--agent-timeout", "300ms")
+	client.stored = []v1alpha1.ResultRow{{RowID: v1alpha1.RowID{Test: "throughput", FrameSize: 64}}}
 	state := await(t, p, client, "the end", isDone)
 	if state.Outcome != v1alpha1.PhaseError || state.Reason != v1alpha1.ReasonAgentLost || !strings.Contains(state.Message, "connection refused") || len(state.Rows) != 1 {
 		t.Errorf("%+v", state)

@@ -43,7 +43,8 @@ func newRunnerCommand() *cobra.Command {
 		Short: "Execute a benchmark in a pod, and show the operator how far it is",
 		Long: `Execute a benchmark in a pod: drive the agents (or the engine sim) trial by
 trial, keep finished rows in a checkpoint, and show the state to the operator over
-HTTPS with mutual TLS. After the end it goes on showing the final state until it
+HTTPS with mutual TLS. It begins when the operator has given it the rows that are
+stored already. After the end it goes on showing the final state until it
 is told to end by SIGTERM.
 
 Exit codes: 0 when told to end after the benchmark, 1 when it could not begin or
@@ -84,10 +85,9 @@ func runRunner(ctx context.Context, o runnerOptions, log *slog.Logger) error {
 	if o.ready != nil {
 		o.ready(listener.Addr())
 	}
-	// It can be asked from the beginning: rows of an earlier runner are there.
-	var state service.State
-	state.Set(runner.State{Rows: config.Rows, Progress: v1alpha1.Progress{Summary: "connecting to the traffic pods"}})
-	server := service.NewServer(state.Get)
+	board := service.NewBoard()
+	board.Set(runner.State{Progress: v1alpha1.Progress{Summary: "waiting to begin"}})
+	server := service.NewServer(board)
 	defer server.Close()
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener, tlsConfig) }()
@@ -97,13 +97,13 @@ func runRunner(ctx context.Context, o runnerOptions, log *slog.Logger) error {
 	defer cancel(nil)
 	finished := make(chan runner.State, 1)
 	go func() {
-		finished <- execute(ctx, o, config, bundle, &state, log)
+		finished <- execute(ctx, o, config, bundle, board, log)
 	}()
 	for done := false; ; {
 		select {
 		case final := <-finished:
 			done = ctx.Err() == nil
-			state.Set(final)
+			board.Set(final)
 			log.Info("the run has ended", "outcome", final.Outcome, "reason", final.Reason, "message", final.Message, "rows", len(final.Rows))
 			finished = nil
 		case err := <-served:
@@ -124,23 +124,32 @@ func runRunner(ctx context.Context, o runnerOptions, log *slog.Logger) error {
 	}
 }
 
-// execute runs the benchmark; like runner.Run it does not fail, but ends in a
-// state that says what went wrong.
-func execute(ctx context.Context, o runnerOptions, config runner.Config, bundle pki.Bundle, state *service.State, log *slog.Logger) runner.State {
+// execute runs the benchmark once the operator says so; like runner.Run it does not
+// fail, but ends in a state that says what went wrong.
+func execute(ctx context.Context, o runnerOptions, config runner.Config, bundle pki.Bundle, board *service.Board, log *slog.Logger) runner.State {
+	select {
+	case <-board.Begun():
+	case <-ctx.Done():
+		return runner.State{Done: true, Outcome: v1alpha1.PhaseError, Reason: v1alpha1.ReasonRunnerFailed, Message: context.Cause(ctx).Error()}
+	}
+	given := board.Given()
+	log.Info("the run begins", "rows", len(given))
+	board.Set(runner.State{Progress: v1alpha1.Progress{Summary: "connecting to the traffic pods"}})
 	gen, err := openGenerator(ctx, o, config, bundle, log)
 	if err != nil {
-		final := runner.State{Done: true, Outcome: v1alpha1.PhaseError, Reason: v1alpha1.ReasonRunnerFailed, Message: err.Error(), Rows: config.Rows}
+		final := runner.State{Done: true, Outcome: v1alpha1.PhaseError, Reason: v1alpha1.ReasonRunnerFailed, Message: err.Error()}
 		if len(config.Agents) > 0 && ctx.Err() == nil {
 			final.Reason = v1alpha1.ReasonAgentLost
 		}
 		return final
 	}
-	final := runner.Run(ctx, config, gen, runner.WithCheckpoint(o.checkpoint), runner.WithObserver(func(s runner.State) {
-		// The end is shown once the ports are given back.
-		if !s.Done {
-			state.Set(s)
-		}
-	}))
+	final := runner.Run(ctx, config, gen, runner.WithCheckpoint(o.checkpoint), runner.WithRows(given), runner.WithLog(board.Append),
+		runner.WithObserver(func(s runner.State) {
+			// The end is shown once the ports are given back.
+			if !s.Done {
+				board.Set(s)
+			}
+		}))
 	if err := gen.Close(); err != nil {
 		log.Error("giving the traffic engine up", "error", err)
 	}

@@ -233,7 +233,7 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 	}
 	err = controllers.SetupWithManager(mgr, controllers.Options{
 		Lab: c.Lab, DefaultPolicy: c.DefaultPolicy, Runner: controllers.MutualTLS{}, Now: time.Now,
-		Deadlines: controllers.DefaultDeadlines(), Poll: controllers.DefaultPoll,
+		Deadlines: controllers.DefaultDeadlines(), Poll: controllers.DefaultPoll, ProgressEvery: controllers.DefaultProgressEvery,
 		Recheck: controllers.DefaultRecheck, Refresh: controllers.DefaultRefresh,
 	})
 	if err != nil {

@@ -1,11 +1,14 @@
 package runner
 
 import (
+	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,16 +16,21 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-const checkpointName = "checkpoint.json"
+const checkpointName = "checkpoint.jsonl"
 
-// checkpoint is the file of finished rows.
+// checkpoint is a file of finished rows: a line that says of which configuration
+// they are, then a line for every row. A line that is not whole is one that a
+// killed runner did not finish.
 type checkpoint struct {
-	// Key tells configurations apart, so that rows of another one are not taken.
-	Key string `json:"key"`
-	// Rows that are finished.
-	Rows []v1alpha1.ResultRow `json:"rows"`
+	rows []v1alpha1.ResultRow
+	// file to append to; nil without a directory.
+	file *os.File
+}
 
-	dir string
+// checkpointKey is the first line of the file. It tells configurations apart, so
+// that rows of another one are not taken.
+type checkpointKey struct {
+	Key string `json:"key"`
 }
 
 // key is the same for the same benchmark object, profile and bed.
@@ -39,50 +47,102 @@ func key(cfg Config) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// openCheckpoint reads what an earlier run of the same configuration left. A
-// file of another configuration, or one that cannot be read as a checkpoint, is
-// replaced by the first row.
+// openCheckpoint reads what an earlier run of the same configuration left in a
+// directory. A file of another configuration, or one that cannot be read as a
+// checkpoint, is replaced.
 func openCheckpoint(dir string, cfg Config) (*checkpoint, error) {
+	if dir == "" {
+		return &checkpoint{}, nil
+	}
 	k, err := key(cfg)
 	if err != nil {
 		return nil, err
 	}
-	fresh := &checkpoint{Key: k, dir: dir}
-	if dir == "" {
-		return fresh, nil
-	}
-	data, err := os.ReadFile(filepath.Join(dir, checkpointName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return fresh, nil
-	}
-	if err != nil {
+	path := filepath.Join(dir, checkpointName)
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading the checkpoint: %w", err)
 	}
-	var found checkpoint
-	if json.Unmarshal(data, &found) != nil || found.Key != k {
-		return fresh, nil
+	rows, whole := readCheckpoint(text, k)
+	if whole == 0 {
+		first, err := json.Marshal(checkpointKey{k})
+		if err != nil {
+			return nil, fmt.Errorf("encoding the checkpoint: %w", err)
+		}
+		if err := replaceFile(dir, checkpointName, append(first, '\n')); err != nil {
+			return nil, fmt.Errorf("writing the checkpoint: %w", err)
+		}
+		whole = int64(len(first) + 1)
 	}
-	found.dir = dir
-	return &found, nil
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening the checkpoint: %w", err)
+	}
+	c := &checkpoint{rows: rows, file: file}
+	if err := errors.Join(file.Truncate(whole), seek(file, whole)); err != nil {
+		c.close()
+		return nil, fmt.Errorf("opening the checkpoint: %w", err)
+	}
+	return c, nil
 }
 
-// write replaces the file at once: a reader, and a runner that is killed, finds
-// the old or the new one, never a part.
-func (c *checkpoint) write(rows []v1alpha1.ResultRow) error {
-	c.Rows = rows
-	if c.dir == "" {
+func seek(file *os.File, offset int64) error {
+	_, err := file.Seek(offset, io.SeekStart)
+	return err
+}
+
+// readCheckpoint returns the rows of a checkpoint with this key, and how many bytes
+// of it are whole lines; 0 when it is not one.
+func readCheckpoint(text []byte, key string) (rows []v1alpha1.ResultRow, whole int64) {
+	reader := bufio.NewReader(bytes.NewReader(text))
+	for {
+		line, err := reader.ReadBytes('\n')
+		if err != nil {
+			return rows, whole
+		}
+		if whole == 0 {
+			var first checkpointKey
+			if json.Unmarshal(line, &first) != nil || first.Key != key {
+				return nil, 0
+			}
+		} else {
+			var row v1alpha1.ResultRow
+			if json.Unmarshal(line, &row) != nil {
+				return rows, whole
+			}
+			rows = append(rows, row)
+		}
+		whole += int64(len(line))
+	}
+}
+
+// add keeps a row: when it returns, the row is on disk.
+func (c *checkpoint) add(row v1alpha1.ResultRow) error {
+	if c.file == nil {
 		return nil
 	}
-	data, err := json.Marshal(c)
+	line, err := json.Marshal(row)
 	if err != nil {
-		return fmt.Errorf("encoding the checkpoint: %w", err)
+		return fmt.Errorf("encoding a row for the checkpoint: %w", err)
 	}
-	if err := replaceFile(c.dir, checkpointName, data); err != nil {
+	if _, err := c.file.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("writing the checkpoint: %w", err)
+	}
+	if err := c.file.Sync(); err != nil {
 		return fmt.Errorf("writing the checkpoint: %w", err)
 	}
 	return nil
 }
 
+// close gives the file up; every row in it is on disk.
+func (c *checkpoint) close() {
+	if c.file != nil {
+		_ = c.file.Close()
+	}
+}
+
+// replaceFile replaces a file at once: a reader finds the old or the new one, never
+// a part.
 func replaceFile(dir, name string, data []byte) error {
 	f, err := os.CreateTemp(dir, name+".*")
 	if err != nil {

@@ -26,9 +26,6 @@ type Config struct {
 	JitterMaximumByLoad string `json:"jitterMaximumByLoad,omitempty"`
 	// Agents drive the bed's ports; empty with the engine sim.
 	Agents []AgentEndpoint `json:"agents,omitempty"`
-	// Rows were finished by an earlier runner of the same benchmark, of this variant
-	// or another one, and are not measured again.
-	Rows []v1alpha1.ResultRow `json:"rows,omitempty"`
 	// Calibration is what was found of the tester on the bed that Bed refers to for
 	// it; absent when there is none.
 	Calibration *v1alpha1.CalibrationStatus `json:"calibration,omitempty"`

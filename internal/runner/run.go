@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,18 @@ type Option func(*run)
 // an earlier run of the same configuration left there.
 func WithCheckpoint(dir string) Option { return func(r *run) { r.dir = dir } }
 
+// WithRows gives the run rows that earlier runners of the same benchmark finished,
+// of this variant or another one. They are not measured again.
+func WithRows(rows []v1alpha1.ResultRow) Option {
+	return func(r *run) { r.given = append(r.given, rows...) }
+}
+
+// WithLog calls f with every row that the run was not given: first with those that
+// are in the checkpoint, then with each one when it is finished.
+func WithLog(f func(v1alpha1.ResultRow)) Option {
+	return func(r *run) { r.logs = append(r.logs, f) }
+}
+
 // WithObserver calls f with a copy of the state whenever it changes, and every
 // second for the time left; one call at a time, none after Run returned.
 func WithObserver(f func(State)) Option {
@@ -44,6 +57,8 @@ type run struct {
 	cfg            Config
 	gen            traffic.Generator
 	dir            string
+	given          []v1alpha1.ResultRow
+	logs           []func(v1alpha1.ResultRow)
 	observers      []func(State)
 	resolveTimeout time.Duration
 
@@ -73,10 +88,24 @@ func Run(ctx context.Context, cfg Config, gen traffic.Generator, opts ...Option)
 	r.change(func() {
 		r.progress.trial = trialInHand{}
 		r.state.Done = true
+		r.sortRows()
 		r.state.Outcome, r.state.Reason, r.state.Message = conclude(ctx, r.state.Rows, err)
 		r.calibrate()
 	})
 	return r.state.DeepCopy()
+}
+
+// sortRows puts the rows into the order of the plan.
+func (r *run) sortRows() {
+	place := make(map[v1alpha1.RowID]int, len(r.plan.Steps))
+	for i := range r.plan.Steps {
+		place[r.plan.Steps[i].ID()] = i
+	}
+	rows := slices.Clone(r.state.Rows)
+	slices.SortStableFunc(rows, func(a, b v1alpha1.ResultRow) int {
+		return cmp.Compare(place[a.RowID], place[b.RowID])
+	})
+	r.state.Rows = rows
 }
 
 // tick shows the state again and again, since the time left changes though
@@ -125,16 +154,8 @@ func (r *run) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	finished := map[v1alpha1.RowID]v1alpha1.ResultRow{}
-	for _, row := range append(saved.Rows, r.cfg.Rows...) {
-		finished[row.RowID] = row
-	}
-	rows := map[int]v1alpha1.ResultRow{}
-	for i, step := range r.plan.Steps {
-		if row, found := finished[step.ID()]; found {
-			rows[i] = row
-		}
-	}
+	defer saved.close()
+	rows := r.resume(saved)
 	r.change(func() {
 		r.progress = newProgress(r.plan, rows, r.cfg.Variant)
 		r.state.Rows = inOrder(rows)
@@ -163,17 +184,52 @@ func (r *run) measure(ctx context.Context) error {
 				Bed: &r.cfg.Bed, Info: r.info, Outcome: out, Calibration: r.cfg.Calibration, Time: r.began,
 			})
 			rows[i] = row
-			if err := saved.write(inOrder(rows)); err != nil {
+			if err := saved.add(row); err != nil {
 				return err
 			}
+			r.log(row)
 			r.change(func() {
-				r.state.Rows = inOrder(rows)
+				// Steps are made in their order, so that rows are nearly always so too.
+				r.state.Rows = append(r.state.Rows, row)
 				r.progress.rowDone(i)
 			})
 		}
 		lab.Done(row)
 	}
 	return nil
+}
+
+// resume returns the rows that are there by the steps that make them, and logs those
+// that the run was not given.
+func (r *run) resume(saved *checkpoint) map[int]v1alpha1.ResultRow {
+	steps := make(map[v1alpha1.RowID]int, len(r.plan.Steps))
+	for i := range r.plan.Steps {
+		steps[r.plan.Steps[i].ID()] = i
+	}
+	rows := map[int]v1alpha1.ResultRow{}
+	take := func(row v1alpha1.ResultRow) (taken bool) {
+		i, planned := steps[row.RowID]
+		if _, there := rows[i]; !planned || there {
+			return false
+		}
+		rows[i] = row
+		return true
+	}
+	for _, row := range r.given {
+		take(row)
+	}
+	for _, row := range saved.rows {
+		if take(row) {
+			r.log(row)
+		}
+	}
+	return rows
+}
+
+func (r *run) log(row v1alpha1.ResultRow) {
+	for _, f := range r.logs {
+		f(row)
+	}
 }
 
 // inOrder lists rows in the order of their steps.

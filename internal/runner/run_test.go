@@ -135,7 +135,7 @@ func TestProgressGoesOneWay(t *testing.T) {
 }
 
 // A run goes on where an earlier one ended, whether its rows come from the
-// checkpoint or from the configuration, and measures nothing twice.
+// checkpoint or is given by the operator, and measures nothing twice.
 func TestRunResumes(t *testing.T) {
 	whole := runSim(t, small(good))
 	for stopAt := 1; stopAt < int(whole.Progress.TrialsDone); stopAt += 3 {
@@ -145,11 +145,9 @@ func TestRunResumes(t *testing.T) {
 		if state.Outcome != v1alpha1.PhaseError || state.Reason != v1alpha1.ReasonAgentLost {
 			t.Fatalf("stopped at %d: %s %s", stopAt, state.Outcome, state.Message)
 		}
-		fromRows := cfg
-		fromRows.Rows = state.Rows
 		for name, again := range map[string]State{
-			"checkpoint":    runSim(t, cfg, WithCheckpoint(dir)),
-			"configuration": runSim(t, fromRows),
+			"checkpoint": runSim(t, cfg, WithCheckpoint(dir)),
+			"given":      runSim(t, cfg, WithRows(state.Rows)),
 		} {
 			var fresh int32
 			for i, row := range again.Rows {
@@ -190,6 +188,40 @@ func TestCheckpointOfAnotherRunIsNotTaken(t *testing.T) {
 	state := Run(context.Background(), first, engine(t, first), WithCheckpoint(filepath.Join(dir, "missing")))
 	if state.Outcome != v1alpha1.PhaseError || !strings.Contains(state.Message, "writing the checkpoint") {
 		t.Errorf("without its directory: %s %s", state.Outcome, state.Message)
+	}
+}
+
+// The log has every row once: not those that were given, and first those of the
+// checkpoint.
+func TestLogOfARun(t *testing.T) {
+	dir := t.TempDir()
+	cfg := small(good)
+	var first, second, third []v1alpha1.ResultRow
+	into := func(log *[]v1alpha1.ResultRow) Option {
+		return WithLog(func(row v1alpha1.ResultRow) { *log = append(*log, row) })
+	}
+	whole := runSim(t, cfg, WithCheckpoint(dir), into(&first))
+	if diff := cmp.Diff(whole.Rows, first); diff != "" {
+		t.Errorf("of a run from the beginning: %s", diff)
+	}
+	runSim(t, cfg, WithCheckpoint(dir), WithRows(whole.Rows[:2]), into(&second))
+	if diff := cmp.Diff(whole.Rows[2:], second); diff != "" {
+		t.Errorf("of a run that was given two rows: %s", diff)
+	}
+
+	// A runner that was killed while it wrote a row leaves a line that is not whole.
+	path := filepath.Join(dir, checkpointName)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text[:len(text)-10], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runSim(t, cfg, WithCheckpoint(dir))
+	again := runSim(t, cfg, WithCheckpoint(dir), into(&third))
+	if diff := cmp.Diff(untimed(whole.Rows), untimed(third)); diff != "" || again.Progress.TrialsDone != 0 {
+		t.Errorf("of a run after a torn line: %s, %d trials", diff, again.Progress.TrialsDone)
 	}
 }
 

@@ -3,7 +3,6 @@ package runner
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -77,9 +76,7 @@ func TestThreeSearchesOfOneDevice(t *testing.T) {
 	// A run that is resumed before any row of the last test begins its search where
 	// the whole run did: the rows before are all that it needs.
 	for n := len(state.Rows) - 4; n < len(state.Rows); n++ {
-		resumed := cfg
-		resumed.Rows = slices.Clone(state.Rows[:n])
-		again, whole := runSim(t, resumed).Rows[n], state.Rows[n]
+		again, whole := runSim(t, cfg, WithRows(state.Rows[:n])).Rows[n], state.Rows[n]
 		if again.Search.Start != whole.Search.Start || again.Frames.LineRatePPM-whole.Frames.LineRatePPM > 1000 || whole.Frames.LineRatePPM-again.Frames.LineRatePPM > 1000 {
 			t.Errorf("resumed after %d rows: %d from %q, was %d from %q", n, again.Frames.LineRatePPM, again.Search.Start, whole.Frames.LineRatePPM, whole.Search.Start)
 		}

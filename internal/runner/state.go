@@ -1,9 +1,12 @@
 package runner
 
-import "nodrop.dev/nodrop/api/v1alpha1"
+import (
+	"slices"
 
-// State is how far a run is. It is a snapshot: whoever reads it gets everything
-// measured so far, so that a reader that was away misses nothing.
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// State is how far a run is.
 type State struct {
 	// Done says that the run has ended and Outcome is set.
 	Done bool `json:"done"`
@@ -15,19 +18,35 @@ type State struct {
 	Message string `json:"message,omitempty"`
 	// Progress is the trial in hand.
 	Progress v1alpha1.Progress `json:"progress"`
-	// Rows are the finished rows.
-	Rows []v1alpha1.ResultRow `json:"rows,omitempty"`
+	// Rows are the finished rows, also those of earlier runners. They are for readers
+	// in the same process; others read the log of an Answer. Nobody changes a row once
+	// it is in a state.
+	Rows []v1alpha1.ResultRow `json:"-"`
 	// Environment says with what the rows were made.
 	Environment *v1alpha1.ResultEnvironment `json:"environment,omitempty"`
 }
 
-// DeepCopy returns a state that shares nothing with s.
+// Answer is what a runner says when it is asked how far it is: its state, and of
+// its log of finished rows those that the asker does not have.
+type Answer struct {
+	State
+	// Log identifies the log. A runner that was started again has another one, which
+	// begins with the rows that it found in its checkpoint.
+	Log string `json:"log"`
+	// Begun says that the runner was asked to begin. Before that it measures nothing.
+	Begun bool `json:"begun"`
+	// LogRows follow the first After ones of the log. Rows that the runner was given
+	// are not in the log.
+	After   int                  `json:"after"`
+	LogRows []v1alpha1.ResultRow `json:"rows,omitempty"`
+	// More says that there are more rows than fit into one answer.
+	More bool `json:"more,omitempty"`
+}
+
+// DeepCopy returns a state that can be kept while the run goes on. The rows are
+// shared.
 func (s State) DeepCopy() State {
-	rows := s.Rows
-	s.Rows = make([]v1alpha1.ResultRow, len(rows))
-	for i := range rows {
-		rows[i].DeepCopyInto(&s.Rows[i])
-	}
+	s.Rows = slices.Clip(s.Rows)
 	s.Environment = s.Environment.DeepCopy()
 	return s
 }

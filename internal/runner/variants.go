@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -21,11 +22,8 @@ type Prepared struct {
 // The generators stay open.
 func RunVariants(ctx context.Context, variants []Prepared, opts ...Option) State {
 	var state State
-	for i, v := range variants {
-		if i > 0 {
-			v.Config.Rows = state.Rows
-		}
-		state = Run(ctx, v.Config, v.Generator, opts...)
+	for _, v := range variants {
+		state = Run(ctx, v.Config, v.Generator, append(slices.Clip(opts), WithRows(state.Rows))...)
 		if !state.Finished() {
 			break
 		}

@@ -76,17 +76,15 @@ func TestVariantsResume(t *testing.T) {
 		t.Fatalf("%s with %d rows: %s", first.Outcome, len(first.Rows), first.Message)
 	}
 	second := in(cfg, "half", models["half"])
-	second.Rows = first.Rows
-	whole := runSim(t, second)
+	given := WithRows(first.Rows)
+	whole := runSim(t, second, given)
 	for stopAt := 1; stopAt < int(whole.Progress.TrialsDone-first.Progress.TrialsDone); stopAt += 5 {
 		dir := t.TempDir()
-		lost := Run(context.Background(), second, &failing{Generator: engine(t, second), n: stopAt, err: traffic.ErrLost}, WithCheckpoint(dir))
+		lost := Run(context.Background(), second, &failing{Generator: engine(t, second), n: stopAt, err: traffic.ErrLost}, WithCheckpoint(dir), given)
 		if lost.Finished() || lost.Reason != v1alpha1.ReasonAgentLost || len(lost.Rows) < 6 {
 			t.Fatalf("stopped at %d: %s with %d rows: %s", stopAt, lost.Outcome, len(lost.Rows), lost.Message)
 		}
-		fromRows := second
-		fromRows.Rows = lost.Rows
-		for name, again := range map[string]State{"checkpoint": runSim(t, second, WithCheckpoint(dir)), "configuration": runSim(t, fromRows)} {
+		for name, again := range map[string]State{"checkpoint": runSim(t, second, WithCheckpoint(dir), given), "given": runSim(t, second, WithRows(lost.Rows))} {
 			if diff := cmp.Diff(untimed(whole.Rows), untimed(again.Rows)); diff != "" {
 				t.Errorf("%s after %d trials (-whole +resumed): %s", name, stopAt, diff)
 			}

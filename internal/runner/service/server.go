@@ -7,63 +7,98 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
+	"strconv"
 	"time"
 
-	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
 // Port is where runners listen.
 const Port = 7444
 
-// statePath is the one address of the server.
-const statePath = "/v1/state"
+// The addresses of the server.
+const (
+	statePath = "/v1/state"
+	rowsPath  = "/v1/rows"
+	beginPath = "/v1/begin"
+)
 
-// Server shows the state of a run.
+// maxPiece bounds the body of one request.
+const maxPiece = 8 << 20
+
+// beginning is the body of a request to begin.
+type beginning struct {
+	// Rows is how many rows are stored: as many have to have been given.
+	Rows int `json:"rows"`
+}
+
+// Server shows a board.
 type Server struct {
 	http *http.Server
 }
 
-// State holds the newest state of a run for readers of any goroutine.
-type State struct {
-	mu    sync.RWMutex
-	state runner.State
-}
-
-// Set replaces the state; it is what runner.WithObserver wants.
-func (s *State) Set(state runner.State) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state = state
-}
-
-// Get returns the newest state.
-func (s *State) Get() runner.State {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.state
-}
-
-// NewServer makes a server that answers with what state returns.
-func NewServer(state func() runner.State) *Server {
+// NewServer makes a server of a board.
+func NewServer(b *Board) *Server {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+statePath, func(w http.ResponseWriter, r *http.Request) {
-		body, err := json.Marshal(state())
-		if err != nil {
-			http.Error(w, fmt.Sprintf("writing the state: %v", err), http.StatusInternalServerError)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		// A reader that went away is no error of the run.
-		_, _ = w.Write(body)
-	})
+	mux.HandleFunc("GET "+statePath, b.serveState)
+	mux.HandleFunc("POST "+rowsPath, b.serveRows)
+	mux.HandleFunc("POST "+beginPath, b.serveBegin)
 	return &Server{http: &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       time.Minute,
 		WriteTimeout:      time.Minute,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 	}}
+}
+
+func (b *Board) serveState(w http.ResponseWriter, r *http.Request) {
+	after := 0
+	if text := r.URL.Query().Get("after"); text != "" {
+		var err error
+		if after, err = strconv.Atoi(text); err != nil || after < 0 {
+			http.Error(w, fmt.Sprintf("after is %q: give how many rows of the log you have", text), http.StatusBadRequest)
+			return
+		}
+	}
+	body, err := json.Marshal(b.answer(after))
+	if err != nil {
+		http.Error(w, fmt.Sprintf("writing the state: %v", err), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	// A reader that went away is no error of the run.
+	_, _ = w.Write(body)
+}
+
+func (b *Board) serveRows(w http.ResponseWriter, r *http.Request) {
+	var rows []v1alpha1.ResultRow
+	if !decode(w, r, &rows) {
+		return
+	}
+	b.give(rows)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (b *Board) serveBegin(w http.ResponseWriter, r *http.Request) {
+	var body beginning
+	if !decode(w, r, &body) {
+		return
+	}
+	if err := b.begin(body.Rows); err != nil {
+		http.Error(w, err.Error(), http.StatusPreconditionFailed)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func decode(w http.ResponseWriter, r *http.Request, into any) bool {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxPiece)).Decode(into); err != nil {
+		http.Error(w, fmt.Sprintf("reading the request: %v", err), http.StatusBadRequest)
+		return false
+	}
+	return true
 }
 
 // Serve answers on a listener until Close; t decides who may ask.

@@ -1,0 +1,163 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/stored"
+)
+
+// snapshotProfile keeps the traffic profile as it is when the benchmark is accepted.
+// From then on nobody reads the profile itself, which may be deleted and made again.
+func (r *benchmarkReconciler) snapshotProfile(ctx context.Context, s *scope) error {
+	if hasInput(s, v1alpha1.SnapshotTrafficProfile) {
+		return nil
+	}
+	profile := &v1alpha1.TrafficProfile{}
+	key := client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.TrafficProfileName}
+	if err := r.live.Get(ctx, key, profile); err != nil {
+		return fmt.Errorf("reading TrafficProfile %s: %w", key.Name, err)
+	}
+	profile.ObjectMeta = stored.Kept(profile.ObjectMeta)
+	return r.snapshot(ctx, s, v1alpha1.SnapshotTrafficProfile, profile.ObjectMeta, profile)
+}
+
+// keepInputs keeps the bed and the files of its device as they are when the bed was
+// leased, before anything is started with them. What follows works with what was
+// kept.
+func (r *benchmarkReconciler) keepInputs(ctx context.Context, s *scope) (step, error) {
+	if !hasInput(s, v1alpha1.SnapshotTestBed) || !hasInput(s, v1alpha1.SnapshotTrafficProfile) {
+		if err := r.snapshotProfile(ctx, s); apierrors.IsNotFound(err) {
+			return s.end(v1alpha1.PhaseError, v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficFailed, fmt.Sprintf(
+				"TrafficProfile %s was deleted before the measurement began", s.Spec.TrafficProfileName)), nil
+		} else if err != nil {
+			return step{}, err
+		}
+		problem, err := r.snapshotBed(ctx, s)
+		if err != nil {
+			return step{}, err
+		}
+		if problem != "" {
+			return s.end(v1alpha1.PhaseError, v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceFailed, fmt.Sprintf("TestBed %s: %s", s.bed.Name, problem)), nil
+		}
+		// The status says what was kept before anything is started.
+		return again(soon), nil
+	}
+	in, err := r.inputs(ctx, s)
+	if err != nil {
+		return step{}, err
+	}
+	status := s.bed.Status
+	s.bed, s.profile, s.configMaps = in.Bed.DeepCopy(), in.Profile, in.ConfigMaps
+	s.bed.Status = status
+	return proceed(), nil
+}
+
+// snapshotBed keeps the bed, and every ConfigMap that its device refers to in any
+// variant. A problem is something that the owner of the bed has to correct.
+func (r *benchmarkReconciler) snapshotBed(ctx context.Context, s *scope) (problem string, _ error) {
+	for _, ref := range deviceFiles(s.bed.Spec.Device) {
+		config, problem, err := r.labFiles(ctx, ref)
+		if err != nil || problem != "" {
+			return problem, err
+		}
+		if hasInputNamed(s, v1alpha1.SnapshotConfigMap, ref.Name) {
+			continue
+		}
+		kept := &corev1.ConfigMap{ObjectMeta: stored.Kept(config.ObjectMeta), Data: config.Data, BinaryData: config.BinaryData}
+		if err := r.snapshot(ctx, s, v1alpha1.SnapshotConfigMap, kept.ObjectMeta, kept); err != nil {
+			return "", err
+		}
+	}
+	kept := &v1alpha1.TestBed{ObjectMeta: stored.Kept(s.bed.ObjectMeta), Spec: *s.bed.Spec.DeepCopy()}
+	return "", r.snapshot(ctx, s, v1alpha1.SnapshotTestBed, kept.ObjectMeta, kept)
+}
+
+// snapshot stores an input, and names it in the status. What is stored already is the
+// same: its name follows from its content.
+func (r *benchmarkReconciler) snapshot(ctx context.Context, s *scope, kind v1alpha1.SnapshotKind, of metav1.ObjectMeta, input any) error {
+	parts, err := stored.Snapshot(s.Benchmark, v1alpha1.SnapshotSource{
+		Kind: kind, Name: of.Name, UID: string(of.UID), Generation: of.Generation,
+	}, input)
+	if err != nil {
+		return fmt.Errorf("keeping %s %s: %w", kind, of.Name, err)
+	}
+	for i := range parts {
+		if err := r.Create(ctx, &parts[i]); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("keeping %s %s: %w", kind, of.Name, err)
+		}
+	}
+	if s.Status.Results == nil {
+		s.Status.Results = &v1alpha1.ResultSummary{}
+	}
+	s.Status.Results.Inputs = append(s.Status.Results.Inputs, parts[0].Spec.Source)
+	return nil
+}
+
+// inputs reads what was kept, once.
+func (r *benchmarkReconciler) inputs(ctx context.Context, s *scope) (*stored.Inputs, error) {
+	r.memory.mu.Lock()
+	known := r.memory.inputs[s.UID]
+	r.memory.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	in, err := stored.ReadInputs(ctx, r.live, s.Benchmark)
+	if err != nil {
+		return nil, err
+	}
+	r.memory.mu.Lock()
+	defer r.memory.mu.Unlock()
+	r.memory.inputs[s.UID] = &in
+	return &in, nil
+}
+
+// keptFile reads a ConfigMap as it was when the bed was leased.
+func (s *scope) keptFile(_ context.Context, ref v1alpha1.ConfigMapKeyReference) (*corev1.ConfigMap, string, error) {
+	config := s.configMaps[ref.Name]
+	if config == nil {
+		return nil, fmt.Sprintf("ConfigMap %s was not kept when the bed was leased", ref.Name), nil
+	}
+	return config, keyProblem(config, config.Namespace, ref), nil
+}
+
+func hasInput(s *scope, kind v1alpha1.SnapshotKind) bool {
+	return s.Status.Results != nil && slices.ContainsFunc(s.Status.Results.Inputs, func(in v1alpha1.SnapshotSource) bool { return in.Kind == kind })
+}
+
+func hasInputNamed(s *scope, kind v1alpha1.SnapshotKind, name string) bool {
+	return s.Status.Results != nil && slices.ContainsFunc(s.Status.Results.Inputs, func(in v1alpha1.SnapshotSource) bool {
+		return in.Kind == kind && in.Name == name
+	})
+}
+
+// deviceFiles are the keys of ConfigMaps that a device refers to, in any variant.
+func deviceFiles(device v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
+	var refs []v1alpha1.ConfigMapKeyReference
+	names := []v1alpha1.VariantName{""}
+	for _, v := range device.Variants {
+		names = append(names, v.Name)
+	}
+	for _, name := range names {
+		d, _ := device.As(name)
+		if d.Containerlab != nil {
+			refs = append(refs, d.Containerlab.Topology.ConfigMapRef)
+		}
+		if sim := d.Simulated; sim != nil {
+			refs = append(refs, sim.Model.ConfigMapRef)
+			for _, t := range []*v1alpha1.ModelSource{sim.JitterAverageByLoad, sim.JitterMaximumByLoad} {
+				if t != nil {
+					refs = append(refs, t.ConfigMapRef)
+				}
+			}
+		}
+	}
+	return refs
+}

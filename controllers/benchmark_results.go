@@ -1,0 +1,141 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/results"
+	"nodrop.dev/nodrop/internal/stored"
+)
+
+// memory is what the operator remembers of benchmarks that run. All of it can be read
+// from the API again.
+type memory struct {
+	mu      sync.Mutex
+	ledgers map[types.UID]*results.Ledger
+	inputs  map[types.UID]*stored.Inputs
+}
+
+func newMemory() *memory {
+	return &memory{ledgers: map[types.UID]*results.Ledger{}, inputs: map[types.UID]*stored.Inputs{}}
+}
+
+func (m *memory) forget(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.ledgers, uid)
+	delete(m.inputs, uid)
+}
+
+// ledger returns what is stored of the benchmark's result. It is used by one look at
+// the benchmark at a time.
+func (r *benchmarkReconciler) ledger(ctx context.Context, s *scope) (*results.Ledger, error) {
+	r.memory.mu.Lock()
+	known := r.memory.ledgers[s.UID]
+	r.memory.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	parts, err := stored.Parts(ctx, r.live, s.Benchmark)
+	if err != nil {
+		return nil, err
+	}
+	l, err := results.Open(s.Benchmark.DeepCopy(), parts)
+	if err != nil {
+		return nil, err
+	}
+	r.memory.mu.Lock()
+	defer r.memory.mu.Unlock()
+	r.memory.ledgers[s.UID] = l
+	return l, nil
+}
+
+// store writes what changed in the ledger, and sums it up in the status. A ledger
+// that was not written as a whole is forgotten: what is in the API counts.
+func (r *benchmarkReconciler) store(ctx context.Context, s *scope, l *results.Ledger) error {
+	err := l.Write(func(part *v1alpha1.BenchmarkResult) error {
+		if part.ResourceVersion == "" {
+			return r.Create(ctx, part)
+		}
+		return r.Update(ctx, part)
+	})
+	if err != nil {
+		r.memory.mu.Lock()
+		delete(r.memory.ledgers, s.UID)
+		r.memory.mu.Unlock()
+		if apierrors.IsAlreadyExists(err) { // Somebody else began the part since the ledger was opened.
+			err = apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("benchmarkresults").GroupResource(), s.Name, err)
+		}
+		return fmt.Errorf("storing the result of benchmark %s: %w", s.Name, err)
+	}
+	if s.Status.Results == nil {
+		s.Status.Results = &v1alpha1.ResultSummary{}
+	}
+	l.Summarize(s.Status.Results)
+	s.Status.Rows, s.Status.Environment = l.Rows(), l.Environment()
+	return nil
+}
+
+// takeIn stores the rows that the runner has finished since the last look, and the
+// environment.
+func (r *benchmarkReconciler) takeIn(ctx context.Context, s *scope) (heard, error) {
+	h, rows := r.poller.hear(keyOf(s.Benchmark))
+	if !h.answered {
+		return h, nil
+	}
+	l, err := r.ledger(ctx, s)
+	if err != nil {
+		return h, err
+	}
+	if _, err := l.Add(rows...); err != nil {
+		return h, err
+	}
+	l.SetEnvironment(h.state.Environment)
+	if err := r.store(ctx, s, l); err != nil {
+		return h, err
+	}
+	r.poller.stored(keyOf(s.Benchmark), len(rows))
+	if h.state.Progress.RowsTotal > 0 || h.state.Progress.Summary != "" {
+		progress := h.state.Progress
+		s.Status.Progress = &progress
+	}
+	return h, nil
+}
+
+// refusedForGood says that the API server will answer the same when it is asked
+// again: the content does not fit the schema, is too large, or has no place any more.
+func refusedForGood(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
+}
+
+// closeResult makes every part of the result complete once the outcome is decided,
+// before anything else of the end. A result that cannot be stored does not keep the
+// bed from being cleaned up.
+func (r *benchmarkReconciler) closeResult(ctx context.Context, s *scope) (step, error) {
+	if !s.ending() {
+		return proceed(), nil
+	}
+	r.poller.forget(keyOf(s.Benchmark))
+	if s.Status.StartTime == nil || s.Status.Results != nil && s.Status.Results.Digest != "" {
+		return proceed(), nil
+	}
+	l, err := r.ledger(ctx, s)
+	if err == nil {
+		err = l.Close()
+	}
+	if err == nil {
+		err = r.store(ctx, s, l)
+	}
+	if refusedForGood(err) {
+		log.FromContext(ctx).Error(err, "The result stays incomplete", "benchmark", keyOf(s.Benchmark))
+		return proceed(), nil
+	}
+	return proceed(), err
+}

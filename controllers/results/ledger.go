@@ -1,0 +1,224 @@
+package results
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/result"
+	"nodrop.dev/nodrop/internal/stored"
+)
+
+const (
+	// fullPart is how many bytes of rows make a part complete, and fullRows how many
+	// rows.
+	fullPart = 96 << 10
+	fullRows = 256
+	// maxPart bounds the bytes of rows in one part.
+	maxPart = 120 << 10
+)
+
+// Ledger is what is stored of one benchmark's result, with what was added since.
+// It is made of the parts that are in the API, and forgotten when a write fails:
+// whoever opens it again finds in the API what was written.
+type Ledger struct {
+	owner *v1alpha1.Benchmark
+	parts []*part
+	known map[v1alpha1.RowID]bool
+	// rows in the order in which they were added, without their series.
+	rows        []v1alpha1.ResultRow
+	environment *v1alpha1.ResultEnvironment
+}
+
+// part is one object. Once it is complete and stored, only its digest is kept.
+type part struct {
+	object *v1alpha1.BenchmarkResult
+	bytes  int
+	dirty  bool
+}
+
+// Open makes the ledger of a benchmark from its stored parts, in their order.
+func Open(owner *v1alpha1.Benchmark, parts []v1alpha1.BenchmarkResult) (*Ledger, error) {
+	l := &Ledger{owner: owner, known: map[v1alpha1.RowID]bool{}}
+	for i := range parts {
+		object := &parts[i]
+		if want := int32(i + 1); object.Spec.Part != want {
+			return nil, fmt.Errorf("part %d of the result of benchmark %s is missing: the next one is %s", want, owner.Name, object.Name)
+		}
+		p := &part{object: object}
+		for _, row := range object.Spec.Rows {
+			n, err := size(row)
+			if err != nil {
+				return nil, err
+			}
+			p.bytes += n
+			l.remember(row)
+		}
+		if object.Spec.Environment != nil {
+			l.environment = object.Spec.Environment.DeepCopy()
+		}
+		p.shrink()
+		l.parts = append(l.parts, p)
+	}
+	return l, nil
+}
+
+// Add takes over rows that are not there yet, and returns how many those are. A
+// part that is full, and one of another test or variant, is complete from then on.
+func (l *Ledger) Add(rows ...v1alpha1.ResultRow) (added int, _ error) {
+	for _, row := range rows {
+		if l.known[row.RowID] {
+			continue
+		}
+		n, err := size(row)
+		if err != nil {
+			return added, err
+		}
+		p, err := l.partFor(&row, n)
+		if err != nil {
+			return added, err
+		}
+		p.object.Spec.Rows = append(p.object.Spec.Rows, row)
+		p.bytes, p.dirty = p.bytes+n, true
+		l.remember(row)
+		added++
+	}
+	return added, nil
+}
+
+func (l *Ledger) remember(row v1alpha1.ResultRow) {
+	row.Series = nil
+	l.known[row.RowID] = true
+	l.rows = append(l.rows, row)
+}
+
+// partFor is the part that a row of n bytes goes into.
+func (l *Ledger) partFor(row *v1alpha1.ResultRow, n int) (*part, error) {
+	var open *part
+	for _, p := range l.parts {
+		spec := &p.object.Spec
+		if spec.Complete || spec.Environment != nil {
+			continue
+		}
+		if spec.Test == row.Test && spec.Variant == row.Variant &&
+			p.bytes < fullPart && p.bytes+n <= maxPart && len(spec.Rows) < fullRows {
+			open = p
+			continue
+		}
+		if err := p.complete(); err != nil {
+			return nil, err
+		}
+	}
+	if open == nil {
+		open = l.begin(row.Test, row.Variant)
+	}
+	return open, nil
+}
+
+func (l *Ledger) begin(test string, variant v1alpha1.VariantName) *part {
+	p := &part{object: stored.NewPart(l.owner, int32(len(l.parts)+1), test, variant), dirty: true}
+	l.parts = append(l.parts, p)
+	return p
+}
+
+// SetEnvironment takes over with what the rows are made. It is in a part of its
+// own, which stays open to the end.
+func (l *Ledger) SetEnvironment(e *v1alpha1.ResultEnvironment) {
+	if e == nil || equality.Semantic.DeepEqual(e, l.environment) {
+		return
+	}
+	l.environment = e.DeepCopy()
+	for _, p := range l.parts {
+		if p.object.Spec.Environment != nil && !p.object.Spec.Complete {
+			p.object.Spec.Environment, p.dirty = e.DeepCopy(), true
+			return
+		}
+	}
+	l.begin("", "").object.Spec.Environment = e.DeepCopy()
+}
+
+// Close makes all parts complete.
+func (l *Ledger) Close() error {
+	for _, p := range l.parts {
+		if p.object.Spec.Complete {
+			continue
+		}
+		if err := p.complete(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *part) complete() error {
+	digest, err := stored.PartDigest(&p.object.Spec)
+	if err != nil {
+		return fmt.Errorf("computing the digest of %s: %w", p.object.Name, err)
+	}
+	p.object.Spec.Complete, p.object.Spec.Digest, p.dirty = true, digest, true
+	return nil
+}
+
+// shrink forgets the content of a part that will not be written again.
+func (p *part) shrink() {
+	if p.object.Spec.Complete && !p.dirty {
+		p.object.Spec.Rows = nil
+	}
+}
+
+// Write hands every part that changed to write, in their order: a part is stored
+// complete before the next one is begun. Write puts into the object what the API
+// answered. After an error the ledger is of no use any more.
+func (l *Ledger) Write(write func(*v1alpha1.BenchmarkResult) error) error {
+	for _, p := range l.parts {
+		if !p.dirty {
+			continue
+		}
+		if err := write(p.object); err != nil {
+			return err
+		}
+		p.dirty = false
+		p.shrink()
+	}
+	return nil
+}
+
+// Rows are all rows, without their series, in the order in which they were added.
+func (l *Ledger) Rows() []v1alpha1.ResultRow { return l.rows }
+
+// Environment says with what the rows are made; nil when that is not known.
+func (l *Ledger) Environment() *v1alpha1.ResultEnvironment { return l.environment }
+
+// Summarize brings a summary up to date with the ledger. What others keep in it
+// stays.
+func (l *Ledger) Summarize(s *v1alpha1.ResultSummary) {
+	s.Rows, s.Parts = int32(len(l.rows)), int32(len(l.parts))
+	s.Validity, s.Headlines = result.Count(l.rows), result.Headlines(l.rows)
+	s.Digest = ""
+	digests := make([]string, len(l.parts))
+	for i, p := range l.parts {
+		if !p.object.Spec.Complete {
+			return
+		}
+		digests[i] = p.object.Spec.Digest
+	}
+	if len(digests) > 0 {
+		s.Digest = stored.Digest(digests)
+	}
+}
+
+// size is how many bytes a row takes in a list as JSON.
+func size(row v1alpha1.ResultRow) (int, error) {
+	text, err := jsonOf(row)
+	return len(text) + 1, err
+}
+
+func jsonOf(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %T: %w", v, err)
+	}
+	return text, nil
+}

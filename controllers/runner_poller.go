@@ -1,0 +1,309 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/results"
+	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/runner/service"
+)
+
+const (
+	// askTimeout bounds one question to a runner.
+	askTimeout = 5 * time.Second
+	// beginTimeout bounds the handing over of stored rows.
+	beginTimeout = time.Minute
+	// maxWaitingRows is how many rows wait to be stored before a runner is asked for
+	// more.
+	maxWaitingRows = 1024
+)
+
+// poller asks runners how far they are, each in a goroutine of its own, so that a
+// silent one delays nothing else. A reconcile takes the latest answer from memory;
+// it is woken when there are new rows, when the run has ended, and when the runner
+// begins or ceases to answer.
+type poller struct {
+	client RunnerClient
+	every  time.Duration
+	// wakes carries the benchmarks that are to be looked at.
+	wakes chan event.TypedGenericEvent[*v1alpha1.Benchmark]
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	asking sync.WaitGroup
+
+	mu   sync.Mutex
+	runs map[types.NamespacedName]*followed
+}
+
+var _ manager.LeaderElectionRunnable = (*poller)(nil)
+
+func newPoller(c RunnerClient, every time.Duration) *poller {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &poller{
+		client: c, every: every, ctx: ctx, cancel: cancel,
+		wakes: make(chan event.TypedGenericEvent[*v1alpha1.Benchmark], 1024),
+		runs:  map[types.NamespacedName]*followed{},
+	}
+}
+
+// Start keeps the poller going until the operator ends.
+func (p *poller) Start(ctx context.Context) error {
+	<-ctx.Done()
+	p.cancel()
+	p.asking.Wait()
+	return nil
+}
+
+// NeedLeaderElection says that only the operator that leads asks.
+func (p *poller) NeedLeaderElection() bool { return true }
+
+// followed is a runner that is asked again and again.
+type followed struct {
+	key    types.NamespacedName
+	pod    types.UID
+	target RunnerTarget
+	check  *results.Checker
+	cancel context.CancelFunc
+	// poke ends the pause between two questions.
+	poke chan struct{}
+
+	mu sync.Mutex
+	heard
+	// rows were checked, and wait to be stored.
+	rows []v1alpha1.ResultRow
+	// begin has the rows that the runner is given before it begins; nil when it is
+	// not to begin.
+	begin *[]v1alpha1.ResultRow
+	// look says that somebody waits for the answer to the next question.
+	look bool
+}
+
+// heard is what is known of a runner.
+type heard struct {
+	// answered says that there is an answer, or an error.
+	answered bool
+	state    runner.State
+	begun    bool
+	// more says that the log has rows that were not read yet.
+	more bool
+	// err is why the last question was not answered.
+	err error
+	// refused is why nothing of what the runner says is believed any more.
+	refused error
+	// looked says that a last look has its answer, or will not get one.
+	looked bool
+}
+
+// following says whether the runner in a pod is asked already.
+func (p *poller) following(key types.NamespacedName, pod types.UID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.runs[key]
+	return f != nil && f.pod == pod
+}
+
+// follow begins to ask the runner in a pod; another one of the benchmark is not
+// asked any more.
+func (p *poller) follow(key types.NamespacedName, pod types.UID, target RunnerTarget, check *results.Checker) {
+	p.forget(key)
+	ctx, cancel := context.WithCancel(p.ctx)
+	f := &followed{key: key, pod: pod, target: target, check: check, cancel: cancel, poke: make(chan struct{}, 1)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.runs[key] = f
+	p.asking.Go(func() { p.askOn(ctx, f) })
+}
+
+// forget asks the runner of a benchmark no more.
+func (p *poller) forget(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f := p.runs[key]; f != nil {
+		f.cancel()
+		delete(p.runs, key)
+	}
+}
+
+func (p *poller) of(key types.NamespacedName) *followed {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.runs[key]
+}
+
+// hear returns what is known of the runner of a benchmark, with the rows that are not
+// stored yet.
+func (p *poller) hear(key types.NamespacedName) (heard, []v1alpha1.ResultRow) {
+	f := p.of(key)
+	if f == nil {
+		return heard{}, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.heard, slices.Clip(f.rows)
+}
+
+// stored says that the first n rows of what was heard are stored.
+func (p *poller) stored(key types.NamespacedName, n int) {
+	if f := p.of(key); f != nil && n > 0 {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.rows = slices.Clone(f.rows[n:])
+	}
+}
+
+// letBegin lets the runner begin with the rows that are stored.
+func (p *poller) letBegin(key types.NamespacedName, rows []v1alpha1.ResultRow) {
+	if f := p.of(key); f != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.begin = &rows
+		f.wakeUp()
+	}
+}
+
+// lookNow asks for an answer that is newer than this call; it is there when the
+// benchmark is woken and heard.looked.
+func (p *poller) lookNow(key types.NamespacedName) {
+	if f := p.of(key); f != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if !f.look && !f.looked {
+			f.look = true
+			f.wakeUp()
+		}
+	}
+}
+
+func (f *followed) wakeUp() {
+	select {
+	case f.poke <- struct{}{}:
+	default:
+	}
+}
+
+// askOn asks a runner until it has said everything, or the context ends.
+func (p *poller) askOn(ctx context.Context, f *followed) {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	var after int
+	var log string
+	for {
+		select {
+		case <-pause.C:
+		case <-f.poke:
+		case <-ctx.Done():
+			return
+		}
+		for again := true; again && ctx.Err() == nil; {
+			after, log, again = p.ask(ctx, f, after, log)
+		}
+		pause.Reset(p.every)
+	}
+}
+
+// ask asks once. It returns how much of which log is known, and whether there is more
+// to be read at once.
+func (p *poller) ask(ctx context.Context, f *followed, after int, log string) (_ int, _ string, again bool) {
+	f.mu.Lock()
+	begin, look, over := f.begin, f.look, f.refused != nil || f.state.Done && !f.more && f.err == nil
+	full := len(f.rows) >= maxWaitingRows
+	f.begin = nil
+	f.mu.Unlock()
+	if over || full && !look {
+		f.endLook(p)
+		return after, log, false
+	}
+	answer, err := p.question(ctx, f, begin, after)
+	if ctx.Err() != nil {
+		return after, log, false
+	}
+	if err == nil && answer.Log != log && after > 0 {
+		return 0, answer.Log, true // Another log, which is read from its beginning.
+	}
+	if err == nil && answer.After != after {
+		err = fmt.Errorf("it was asked for the rows after %d, and answered with those after %d", after, answer.After)
+	}
+	var refused error
+	if err == nil {
+		refused = f.check.Check(&answer)
+	} else if errors.Is(err, service.ErrTooLong) {
+		refused = err
+	}
+	if f.take(answer, err, refused) {
+		p.wake(f.key)
+	}
+	if err != nil || refused != nil {
+		return after, log, false
+	}
+	return after + len(answer.LogRows), answer.Log, answer.More
+}
+
+// question lets the runner begin when that is asked for, and asks for its state.
+func (p *poller) question(ctx context.Context, f *followed, begin *[]v1alpha1.ResultRow, after int) (runner.Answer, error) {
+	if begin != nil {
+		slow, cancel := context.WithTimeout(ctx, beginTimeout)
+		defer cancel()
+		if err := p.client.Begin(slow, f.target, *begin); err != nil {
+			return runner.Answer{}, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return p.client.State(ctx, f.target, after)
+}
+
+// take keeps what was answered, and says whether the benchmark is to be looked at.
+func (f *followed) take(answer runner.Answer, err, refused error) (wake bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := f.heard
+	f.answered, f.err, f.refused = true, err, refused
+	if err == nil && refused == nil {
+		f.state, f.begun, f.more = answer.State, answer.Begun, answer.More
+		f.rows = append(f.rows, answer.LogRows...)
+	}
+	if f.look && !(err == nil && f.more) {
+		f.look, f.looked, wake = false, true, true
+	}
+	return wake || !before.answered || refused != nil || (err == nil) != (before.err == nil) ||
+		len(answer.LogRows) > 0 || f.state.Done != before.state.Done || f.begun != before.begun || err == nil && !f.begun
+}
+
+// endLook ends a look that gets no newer answer.
+func (f *followed) endLook(p *poller) {
+	f.mu.Lock()
+	ended := f.look
+	if ended {
+		f.look, f.looked = false, true
+	}
+	f.mu.Unlock()
+	if ended {
+		p.wake(f.key)
+	}
+}
+
+// wake has a benchmark looked at. When very many are waiting to be, the next regular
+// look has to do.
+func (p *poller) wake(key types.NamespacedName) {
+	b := &v1alpha1.Benchmark{}
+	b.Namespace, b.Name = key.Namespace, key.Name
+	select {
+	case p.wakes <- event.TypedGenericEvent[*v1alpha1.Benchmark]{Object: b}:
+	default:
+	}
+}
+
+// keyOf is the key of a benchmark.
+func keyOf(b *v1alpha1.Benchmark) types.NamespacedName { return client.ObjectKeyFromObject(b) }

@@ -1,0 +1,110 @@
+package stored
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// Result is what is stored of a benchmark's result.
+type Result struct {
+	// Rows in the order of the benchmark's variants and tests, those of one test in
+	// the order in which they were finished.
+	Rows []v1alpha1.ResultRow
+	// Environment says with what the rows were made; nil when nothing was measured.
+	Environment *v1alpha1.ResultEnvironment
+	// Complete says that every part is, so that nothing will be added.
+	Complete bool
+	// Digest is that of the whole result; empty unless it is complete.
+	Digest string
+}
+
+// NewPart is an empty part of a benchmark's result.
+func NewPart(b *v1alpha1.Benchmark, part int32, test string, variant v1alpha1.VariantName) *v1alpha1.BenchmarkResult {
+	r := &v1alpha1.BenchmarkResult{
+		ObjectMeta: objectMeta(b, PartName(b, part)),
+		Spec: v1alpha1.BenchmarkResultSpec{
+			BenchmarkName: b.Name, BenchmarkUID: string(b.UID), Part: part, Test: test, Variant: variant,
+		},
+	}
+	if test != "" {
+		r.Labels[v1alpha1.LabelTest] = test
+	}
+	if variant != "" {
+		r.Labels[v1alpha1.LabelVariant] = string(variant)
+	}
+	return r
+}
+
+// pageSize is how many objects are read at once: some MiB.
+const pageSize = 50
+
+// Parts reads the parts of a benchmark's result in their order.
+func Parts(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) ([]v1alpha1.BenchmarkResult, error) {
+	var parts []v1alpha1.BenchmarkResult
+	for next := ""; ; {
+		var page v1alpha1.BenchmarkResultList
+		err := reader.List(ctx, &page, client.InNamespace(b.Namespace), client.MatchingLabels(Selector(b)), client.Limit(pageSize), client.Continue(next))
+		if err != nil {
+			return nil, fmt.Errorf("listing the results of benchmark %s: %w", b.Name, err)
+		}
+		for _, p := range page.Items {
+			// Labels can be changed; what says whose it is cannot.
+			if p.Spec.BenchmarkUID == string(b.UID) {
+				parts = append(parts, p)
+			}
+		}
+		if next = page.Continue; next == "" {
+			break
+		}
+	}
+	slices.SortFunc(parts, func(a, b v1alpha1.BenchmarkResult) int { return cmp.Compare(a.Spec.Part, b.Spec.Part) })
+	return parts, nil
+}
+
+// Read reads a benchmark's result.
+func Read(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) (Result, error) {
+	parts, err := Parts(ctx, reader, b)
+	if err != nil {
+		return Result{}, err
+	}
+	return Join(b, parts), nil
+}
+
+// Join is the result that is in parts.
+func Join(b *v1alpha1.Benchmark, parts []v1alpha1.BenchmarkResult) Result {
+	r := Result{Complete: len(parts) > 0}
+	var digests []string
+	for _, p := range parts {
+		r.Rows = append(r.Rows, p.Spec.Rows...)
+		if p.Spec.Environment != nil {
+			r.Environment = p.Spec.Environment
+		}
+		r.Complete = r.Complete && p.Spec.Complete
+		digests = append(digests, p.Spec.Digest)
+	}
+	if r.Complete {
+		r.Digest = Digest(digests)
+	}
+	sortRows(b, r.Rows)
+	return r
+}
+
+// sortRows puts rows into the order of variants and tests. They are so already,
+// unless rows were measured again after a loss.
+func sortRows(b *v1alpha1.Benchmark, rows []v1alpha1.ResultRow) {
+	tests := map[string]int{}
+	for i, t := range b.Spec.Tests {
+		tests[t.Name] = i
+	}
+	slices.SortStableFunc(rows, func(x, y v1alpha1.ResultRow) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(b.Spec.Variants, x.Variant), slices.Index(b.Spec.Variants, y.Variant)),
+			cmp.Compare(tests[x.Test], tests[y.Test]))
+	})
+}
