@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,8 +46,7 @@ func (r *benchmarkReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if b.Status.Phase.Finished() {
-		r.memory.forget(b.UID)
-		return settle(ctrl.Result{}, r.removeFinalizer(ctx, b), r.observe(ctx, b))
+		return settle(ctrl.Result{}, r.leave(ctx, b))
 	}
 	for range maxSteps {
 		s := newScope(b, r.Now(), r.timers)
@@ -55,7 +55,7 @@ func (r *benchmarkReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 			return settle(ctrl.Result{}, err, failure)
 		}
 		if b.Status.Phase.Finished() {
-			return settle(ctrl.Result{}, r.removeFinalizer(ctx, b), r.observe(ctx, b))
+			return settle(ctrl.Result{}, r.leave(ctx, b))
 		}
 		if next.after != soon {
 			return r.urgent(b, next.result()), nil
@@ -162,6 +162,14 @@ func truncated(note string) string {
 		return "see the conditions of the benchmark"
 	}
 	return note[:min(len(note), maxNote)]
+}
+
+// leave lets go of a finished benchmark.
+func (r *benchmarkReconciler) leave(ctx context.Context, b *v1alpha1.Benchmark) error {
+	r.memory.forget(b.UID)
+	r.poller.forget(client.ObjectKeyFromObject(b))
+	r.timers.forget(client.ObjectKeyFromObject(b))
+	return errors.Join(r.removeFinalizer(ctx, b), r.observe(ctx, b))
 }
 
 // removeFinalizer lets a finished benchmark be deleted without the operator.
