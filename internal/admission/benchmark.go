@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -15,9 +17,12 @@ import (
 
 // Benchmarks judges benchmarks at their creation.
 type Benchmarks struct {
-	// Reader reads from the API server, not from a cache: profile, bed and
-	// benchmark are often applied within one second.
-	Reader client.Reader
+	// Cache accepts most benchmarks without a request to the API server. What it may
+	// accept wrongly, since it is behind, the allocator judges again before it leases.
+	Cache client.Reader
+	// Live reads from the API server. Only it refuses: profile, bed and benchmark are
+	// often applied within one second.
+	Live client.Reader
 	// DefaultPolicy is that of the lab, for beds that give none; it may be nil.
 	DefaultPolicy *v1alpha1.TrafficPolicy
 }
@@ -26,23 +31,63 @@ var _ admission.Validator[*v1alpha1.Benchmark] = (*Benchmarks)(nil)
 
 // ValidateCreate refuses a benchmark that can run on no bed.
 func (v *Benchmarks) ValidateCreate(ctx context.Context, b *v1alpha1.Benchmark) (admission.Warnings, error) {
+	if v.acceptable(ctx, b) {
+		return nil, nil
+	}
+	problems, err := v.problems(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if len(problems) > 0 {
+		return nil, apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("Benchmark").GroupKind(), b.Name, problems)
+	}
+	return nil, nil
+}
+
+// acceptable judges a benchmark by the cache, with no more than what it names. Whatever
+// is missing there makes it false.
+func (v *Benchmarks) acceptable(ctx context.Context, b *v1alpha1.Benchmark) bool {
+	in := preflight.Input{Benchmark: b, Namespace: &corev1.Namespace{}, Profiles: make([]v1alpha1.TrafficProfile, 1), DefaultPolicy: v.DefaultPolicy}
+	if v.Cache.Get(ctx, client.ObjectKey{Name: b.Namespace}, in.Namespace) != nil ||
+		v.Cache.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.TrafficProfileName}, &in.Profiles[0]) != nil {
+		return false
+	}
+	if b.Spec.TestBedName != "" {
+		in.Beds = make([]v1alpha1.TestBed, 1)
+		if v.Cache.Get(ctx, client.ObjectKey{Name: b.Spec.TestBedName}, &in.Beds[0]) != nil {
+			return false
+		}
+	} else {
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.TestBedSelector)
+		if err != nil {
+			return false
+		}
+		var beds v1alpha1.TestBedList
+		if v.Cache.List(ctx, &beds, client.MatchingLabelsSelector{Selector: selector}) != nil {
+			return false
+		}
+		in.Beds = beds.Items
+	}
+	return len(preflight.Benchmark(in).Problems) == 0
+}
+
+// problems judges a benchmark by all that the API server has, so that they name what
+// could be meant.
+func (v *Benchmarks) problems(ctx context.Context, b *v1alpha1.Benchmark) (field.ErrorList, error) {
 	in := preflight.Input{Benchmark: b, Namespace: &corev1.Namespace{}, DefaultPolicy: v.DefaultPolicy}
-	if err := v.Reader.Get(ctx, client.ObjectKey{Name: b.Namespace}, in.Namespace); err != nil {
+	if err := v.Live.Get(ctx, client.ObjectKey{Name: b.Namespace}, in.Namespace); err != nil {
 		return nil, fmt.Errorf("reading namespace %s: %w", b.Namespace, err)
 	}
 	var profiles v1alpha1.TrafficProfileList
-	if err := v.Reader.List(ctx, &profiles, client.InNamespace(b.Namespace)); err != nil {
+	if err := v.Live.List(ctx, &profiles, client.InNamespace(b.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing the traffic profiles of namespace %s: %w", b.Namespace, err)
 	}
 	var beds v1alpha1.TestBedList
-	if err := v.Reader.List(ctx, &beds); err != nil {
+	if err := v.Live.List(ctx, &beds); err != nil {
 		return nil, fmt.Errorf("listing test beds: %w", err)
 	}
 	in.Profiles, in.Beds = profiles.Items, beds.Items
-	if answer := preflight.Benchmark(in); len(answer.Problems) > 0 {
-		return nil, apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("Benchmark").GroupKind(), b.Name, answer.Problems)
-	}
-	return nil, nil
+	return preflight.Benchmark(in).Problems, nil
 }
 
 // ValidateUpdate lets everything pass: the schema keeps the spec from changing.

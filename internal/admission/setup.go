@@ -18,7 +18,7 @@ const (
 // DefaultPolicy is that of the lab; it may be nil.
 func SetupWithManager(mgr ctrl.Manager, defaultPolicy *v1alpha1.TrafficPolicy) error {
 	err := ctrl.NewWebhookManagedBy(mgr, &v1alpha1.Benchmark{}).
-		WithValidator(&Benchmarks{Reader: mgr.GetAPIReader(), DefaultPolicy: defaultPolicy}).
+		WithValidator(&Benchmarks{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), DefaultPolicy: defaultPolicy}).
 		WithValidatorCustomPath(BenchmarkPath).
 		Complete()
 	if err != nil {
