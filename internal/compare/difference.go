@@ -85,7 +85,9 @@ func Differences(variants []v1alpha1.VariantName, rows []v1alpha1.ResultRow) []D
 		for _, id := range idsOf([]Result{baseline, other}) {
 			d := difference(id, baseline, other)
 			d.Variant, d.Baseline = name, variants[0]
-			all = append(all, d)
+			if len(d.Figures) > 0 || d.Deltas != (Deltas{}) || len(d.Notes) > 0 {
+				all = append(all, d)
+			}
 		}
 	}
 	return all
@@ -111,6 +113,10 @@ func difference(id v1alpha1.RowID, baseline, other Result) Difference {
 		}
 		return cells[1].Difference, cells[1].DifferencePPM
 	}
+	d.Figures = figures(id.Method, rows)
+	if !slices.ContainsFunc(rows, func(row *v1alpha1.ResultRow) bool { return row != nil && row.Frames != nil }) {
+		return d // Tests that send no test frames have figures of their own only.
+	}
 	if id.Method == v1alpha1.MethodThroughput || id.Method == v1alpha1.MethodPartialDropRate {
 		d.Deltas.FramesPerSecond, d.Deltas.FramesPerSecondPPM = delta(Throughput)
 	}
@@ -119,7 +125,6 @@ func difference(id v1alpha1.RowID, baseline, other Result) Difference {
 	d.Deltas.LatencyMaxNs, _ = delta(LatencyMax)
 	d.Deltas.JitterAvgNs, _ = delta(jitterAvg)
 	d.Deltas.JitterMaxNs, _ = delta(jitterMax)
-	d.Figures = figures(id.Method, rows)
 	return d
 }
 

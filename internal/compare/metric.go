@@ -31,6 +31,8 @@ func valueOf(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
 	const billion = 1_000_000_000
 	frames := row.Frames.OrZero()
 	switch {
+	case row.Frames == nil:
+		return 0, "the test sends no test frames"
 	case frames.Sent == 0:
 		return 0, reason("nothing was sent", row.Message)
 	case metric == Throughput:

@@ -2,6 +2,7 @@ package method
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
@@ -107,6 +108,28 @@ func TestASeriesOfUnevenSamples(t *testing.T) {
 	if s := (&sampler{}).series(2); s != nil {
 		t.Errorf("%+v of nothing", s)
 	}
+}
+
+// However long a trial and however high its rates, a series stays small: a chassis
+// of 256 ports of 100G is sampled 100,000 times, unevenly.
+func TestASeriesIsBounded(t *testing.T) {
+	s := sampler{interval: 432 * time.Millisecond}
+	const rate = 38_095_238_095
+	at, total := time.Duration(0), uint64(0)
+	for i := range 100_000 {
+		at += 432*time.Millisecond + time.Duration(i%7)*10*time.Millisecond
+		total = uint64(at.Seconds() * rate)
+		s.samples = append(s.samples, traffic.Sample{At: at, Sent: total, Received: total})
+	}
+	got := s.series(maxPoints)
+	text, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Points.Len() > maxPoints || len(text) > 12_000 {
+		t.Errorf("%d points take %d bytes", got.Points.Len(), len(text))
+	}
+	t.Logf("%d points take %d bytes", got.Points.Len(), len(text))
 }
 
 // A trial that is repeated begins its series anew.

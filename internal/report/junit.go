@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"strings"
@@ -151,11 +152,11 @@ func after(separator, text string) string {
 
 // rowName is a row's name in its test and variant: "64 B at 50%", "64 B PDR 0.5%".
 func rowName(id v1alpha1.RowID) string {
-	name := id.SizeName()
+	name := cmp.Or(id.SizeName(), id.Test)
 	if id.LossRatioPPM > 0 {
 		name += " " + goalOf(id.LossRatioPPM)
 	}
-	return strings.TrimPrefix(name+after(" at ", string(id.Load)), " ")
+	return name + after(" at ", string(id.Load))
 }
 
 // caseName is a row's name in its test: "64 B at 50%", "fec-on: 64 B at 50%".

@@ -11,8 +11,11 @@ import (
 // sizeCell is a frame size in a table whose heading says bytes: the number, or the
 // name of the mix that was sent in its place.
 func sizeCell(frameSize int32, frameMix string) string {
-	if frameMix != "" {
+	switch {
+	case frameMix != "":
 		return frameMix
+	case frameSize == 0: // a test that sends no test frames
+		return "-"
 	}
 	return fmt.Sprint(frameSize)
 }

@@ -82,7 +82,12 @@ func purpose(rows []v1alpha1.ResultRow) string {
 const ratesHeading = "rate, all ports"
 
 func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
-	g := &grid{columns: []column{{"frame", "bytes", false}}}
+	// Tests that send no test frames have neither sizes nor rates.
+	withFrames := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Frames != nil })
+	g := &grid{}
+	if withFrames {
+		g.columns = append(g.columns, column{"frame", "bytes", false})
+	}
 	withLoad := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
 	own, measuresItself := method.Describe(rows[0].Method)
 	if withLoad {
@@ -92,45 +97,57 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 	if withLoss {
 		g.columns = append(g.columns, column{"", "goal", true})
 	}
-	g.columns = append(g.columns,
-		column{ratesHeading, "frames/s", false}, column{ratesHeading, unit.name, false},
-		column{"line rate", "%", false})
-	if measuresItself {
+	if withFrames {
+		g.columns = append(g.columns,
+			column{ratesHeading, "frames/s", false}, column{ratesHeading, unit.name, false},
+			column{"line rate", "%", false})
+	}
+	switch {
+	case measuresItself:
 		for _, c := range own.Columns {
 			g.columns = append(g.columns, column{c.Heading, c.Name, false})
 		}
-	} else {
+	case withFrames:
 		g.columns = append(g.columns,
 			column{"latency, us", "min", false}, column{"latency, us", "avg", false}, column{"latency, us", "max", false},
 			column{"jitter, us", "avg", false}, column{"jitter, us", "max", false})
 	}
-	g.columns = append(g.columns,
-		column{"frames", "lost", false},
-		column{"", "validity", true},
-	)
+	if withFrames {
+		g.columns = append(g.columns, column{"frames", "lost", false})
+	}
+	g.columns = append(g.columns, column{"", "validity", true})
 	for _, row := range rows {
-		cells := []string{sizeCell(row.FrameSize, row.FrameMix)}
+		var cells []string
+		if withFrames {
+			cells = append(cells, sizeCell(row.FrameSize, row.FrameMix))
+		}
 		if withLoad {
 			cells = append(cells, string(row.Load))
 		}
 		if withLoss {
 			cells = append(cells, goalName(row))
 		}
-		if row.Frames == nil || unmeasured(&row) {
+		switch {
+		case !withFrames:
+		case row.Frames == nil || unmeasured(&row):
 			cells = append(cells, "-", "-", "-")
-		} else {
+		default:
 			cells = append(cells, group(row.Frames.FramesPerSecond), fixed(row.Frames.BitsPerSecond, unit.bits, 3), fixed(row.Frames.LineRatePPM, 10_000, 4))
 		}
-		if measuresItself {
+		switch l := row.Latency; {
+		case measuresItself:
 			for _, c := range own.Columns {
 				cells = append(cells, cell(c, &row))
 			}
-		} else if l := row.Latency; l != nil {
+		case l != nil && withFrames:
 			cells = append(cells, micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), jitterCell(l.JitterAvgNs), jitterCell(l.JitterMaxNs))
-		} else {
+		case withFrames:
 			cells = append(cells, "-", "-", "-", "-", "-")
 		}
-		g.rows = append(g.rows, append(cells, lostCell(&row), string(row.Validity)))
+		if withFrames {
+			cells = append(cells, lostCell(&row))
+		}
+		g.rows = append(g.rows, append(cells, string(row.Validity)))
 	}
 	return g
 }
@@ -231,15 +248,16 @@ func labelsOf(some, all []v1alpha1.ResultRow) string {
 		return "all rows"
 	}
 	ofSize := map[string]int{}
+	name := func(row v1alpha1.ResultRow) string { return cmp.Or(row.SizeName(), row.Test) }
 	for _, row := range all {
-		ofSize[row.SizeName()]++
+		ofSize[name(row)]++
 	}
 	for _, row := range some {
-		ofSize[row.SizeName()]--
+		ofSize[name(row)]--
 	}
 	var labels []string
 	for _, row := range some {
-		label := row.SizeName()
+		label := name(row)
 		switch others := ofSize[label]; {
 		case others != 0 && row.Load == "":
 			label += " " + goalName(row)
@@ -367,7 +385,7 @@ func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Mill
 
 // RowLine is a finished row in one line, for those who follow a run.
 func RowLine(row v1alpha1.ResultRow) string {
-	what := testName(row.Test, row.Variant) + " " + row.SizeName()
+	what := strings.TrimSuffix(row.TestName()+" "+row.SizeName(), " ")
 	if row.Load != "" {
 		what += " at " + string(row.Load)
 	}
