@@ -32,14 +32,22 @@ func (r *benchmarkReconciler) calibration(ctx context.Context, bed *v1alpha1.Tes
 // found of the tester, before the bed is given back. One that found nothing of use
 // leaves what is there.
 func (r *benchmarkReconciler) calibrate(ctx context.Context, s *scope) error {
-	if s.Status.Outcome != v1alpha1.PhasePassed || s.Status.Environment == nil || s.Status.Environment.Calibration == nil {
+	if s.Status.Outcome != v1alpha1.PhasePassed {
+		return nil
+	}
+	l, err := r.ledger(ctx, s)
+	if err != nil {
+		return err
+	}
+	environment := l.Environment()
+	if environment == nil || environment.Calibration == nil {
 		return nil
 	}
 	bed := &v1alpha1.TestBed{}
 	if err := r.live.Get(ctx, client.ObjectKey{Name: s.Status.TestBedName}, bed); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	lease, found := bed.Status.Lease, s.Status.Environment.Calibration
+	lease, found := bed.Status.Lease, environment.Calibration
 	if bed.Spec.Device.BackToBack == nil || lease == nil || lease.UID != s.run.UID || equality.Semantic.DeepEqual(bed.Status.Calibration, found) {
 		return nil
 	}

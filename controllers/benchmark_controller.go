@@ -123,6 +123,7 @@ func (r *base) patch(ctx context.Context, s *scope, failure error) error {
 		}
 	}
 	summarize(s.Benchmark, s.now)
+	s.Status.Message = bounded(s.Status.Message)
 	if equality.Semantic.DeepEqual(s.before.Status, s.Status) {
 		return nil
 	}

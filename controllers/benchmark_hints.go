@@ -15,11 +15,20 @@ import (
 	"nodrop.dev/nodrop/internal/result"
 	"nodrop.dev/nodrop/internal/runner"
 	"nodrop.dev/nodrop/internal/search"
+	"nodrop.dev/nodrop/internal/stored"
 )
 
+// maxEarlier is how many earlier results are read for hints.
+const maxEarlier = 8
+
 // earlier are the hints that benchmarks of the same namespace give, as the cache
-// knows them.
+// knows them; none when no test asks for the search Informed.
 func (r *benchmarkReconciler) earlier(ctx context.Context, s *scope, profile *v1alpha1.TrafficProfile) ([]runner.Hint, error) {
+	if !slices.ContainsFunc(s.Spec.Tests, func(t v1alpha1.Test) bool {
+		return t.Throughput != nil && t.Throughput.Search == v1alpha1.SearchInformed
+	}) {
+		return nil, nil
+	}
 	var others v1alpha1.BenchmarkList
 	if err := r.List(ctx, &others, client.InNamespace(s.Namespace)); err != nil {
 		return nil, fmt.Errorf("looking for earlier benchmarks: %w", err)
@@ -28,50 +37,72 @@ func (r *benchmarkReconciler) earlier(ctx context.Context, s *scope, profile *v1
 	if err := r.List(ctx, &profiles, client.InNamespace(s.Namespace)); err != nil {
 		return nil, fmt.Errorf("looking for their traffic profiles: %w", err)
 	}
-	return hints(s.Benchmark, s.bed, profile, others.Items, profiles.Items), nil
+	var before []earlierResult
+	for _, b := range alike(s.Benchmark, s.bed, profile, others.Items, profiles.Items) {
+		result, err := stored.Read(ctx, r.live, b)
+		if err != nil {
+			return nil, err
+		}
+		before = append(before, earlierResult{b.Name, result.Rows})
+	}
+	return hints(s.bed, s.Status.Variant, before), nil
 }
 
-// hints are what benchmarks of the same namespace that passed on a bed with
-// traffic of the same shape say about the device: where the search Informed
-// begins. Of every frame size the newest result in the variant in hand is taken.
-// They need not hold any more, and change no result.
-func hints(now *v1alpha1.Benchmark, bed *v1alpha1.TestBed, profile *v1alpha1.TrafficProfile, others []v1alpha1.Benchmark, profiles []v1alpha1.TrafficProfile) []runner.Hint {
+// earlierResult is what an earlier benchmark measured.
+type earlierResult struct {
+	benchmark string
+	rows      []v1alpha1.ResultRow
+}
+
+// alike are the benchmarks of the same namespace that passed on the same bed with
+// traffic of the same shape, the newest first and not more than maxEarlier.
+func alike(now *v1alpha1.Benchmark, bed *v1alpha1.TestBed, profile *v1alpha1.TrafficProfile, others []v1alpha1.Benchmark, profiles []v1alpha1.TrafficProfile) []*v1alpha1.Benchmark {
+	shaped := map[string]bool{profile.Name: true}
+	for i := range profiles {
+		shaped[profiles[i].Name] = shaped[profiles[i].Name] || sameShape(&profiles[i], profile)
+	}
+	var before []*v1alpha1.Benchmark
+	for i := range others {
+		if o := &others[i]; o.UID != now.UID && o.Namespace == now.Namespace && o.Status.TestBedName == bed.Name &&
+			shaped[o.Spec.TrafficProfileName] && o.Status.Phase == v1alpha1.PhasePassed && o.Status.CompletionTime != nil {
+			before = append(before, o)
+		}
+	}
+	slices.SortStableFunc(before, func(a, b *v1alpha1.Benchmark) int {
+		return cmp.Or(b.Status.CompletionTime.Compare(a.Status.CompletionTime.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return before[:min(len(before), maxEarlier)]
+}
+
+// hints are what earlier results, the newest first, say about the device: where the
+// search Informed begins. Of every frame size the newest result in the variant in
+// hand is taken. They need not hold any more, and change no result.
+func hints(bed *v1alpha1.TestBed, variant v1alpha1.VariantName, before []earlierResult) []runner.Hint {
 	ports, errs := plan.Ports(bed)
 	if len(errs) > 0 || len(ports) == 0 {
 		return nil
 	}
-	alike := map[string]bool{profile.Name: true}
-	for i := range profiles {
-		alike[profiles[i].Name] = alike[profiles[i].Name] || sameShape(&profiles[i], profile)
-	}
-	before := slices.DeleteFunc(slices.Clone(others), func(o v1alpha1.Benchmark) bool {
-		return o.UID == now.UID || o.Namespace != now.Namespace || o.Status.TestBedName != bed.Name ||
-			!alike[o.Spec.TrafficProfileName] || o.Status.Phase != v1alpha1.PhasePassed || o.Status.CompletionTime == nil
-	})
-	slices.SortStableFunc(before, func(a, b v1alpha1.Benchmark) int {
-		return cmp.Or(b.Status.CompletionTime.Compare(a.Status.CompletionTime.Time), cmp.Compare(a.Name, b.Name))
-	})
 	var found []runner.Hint
 	known := map[int32]string{}
 	for _, o := range before {
-		for _, row := range o.Status.Rows {
+		for _, row := range o.rows {
 			// Others were limited by something else than the device, were of another
 			// variant of it, or of a mix, which has no one size.
-			if row.Variant != now.Status.Variant || row.FrameMix != "" || row.Method != v1alpha1.MethodThroughput ||
+			if row.Variant != variant || row.FrameMix != "" || row.Method != v1alpha1.MethodThroughput ||
 				!result.Trusted(row.Validity) || row.Search == nil || row.Search.UpperBoundPPM == 0 || row.Search.Capped {
 				continue
 			}
-			if by, ok := known[row.FrameSize]; ok && by != o.Name {
+			if by, ok := known[row.FrameSize]; ok && by != o.benchmark {
 				continue
 			}
 			h, ok := search.Found(ports[0].BitsPerSecond, int(row.FrameSize), row.Frames.OrZero().LineRatePPM, v1alpha1.PPM, "")
 			if !ok {
 				continue
 			}
-			known[row.FrameSize] = o.Name
+			known[row.FrameSize] = o.benchmark
 			found = append(found, runner.Hint{
 				FramesPerSecond: frame.Round(h.FramesPerSecond), BitsPerSecond: frame.Round(h.BitsPerSecond),
-				Source: "benchmark " + o.Name,
+				Source: "benchmark " + o.benchmark,
 			})
 		}
 	}

@@ -75,7 +75,7 @@ func calibrates(w *world) {
 	b = w.reaches("calibrate", v1alpha1.PhasePassed)
 	got := w.bed("loops").Status.Calibration
 	w.Expect(got).NotTo(BeNil())
-	w.Expect(got).To(Equal(b.Status.Environment.Calibration))
+	w.Expect(got).To(Equal(w.stored(b).Environment.Calibration))
 	w.Expect(got.Benchmark).To(Equal("team-routing/calibrate"))
 	w.Expect(got.Interfaces).To(Equal([]string{"node1/nd-p1", "node1/nd-p2"}))
 	w.Expect(got.JoinedBy).To(Equal(v1alpha1.JoinedByCables))
@@ -123,7 +123,7 @@ func beginsWhereTheLastEnded(w *world) {
 		engine, err := runner.NewSim(cfg)
 		w.Expect(err).NotTo(HaveOccurred())
 		w.runners.tell(b, runner.Run(w.t.Context(), cfg, engine))
-		rows[name] = w.reaches(name, v1alpha1.PhasePassed).Status.Rows
+		rows[name] = w.rows(w.reaches(name, v1alpha1.PhasePassed))
 		w.bedIsClean("sim")
 	}
 	first, second := rows["first"], rows["second"]

@@ -27,8 +27,9 @@ func reasonOf(all []metav1.Condition, kind string) string {
 	return ""
 }
 
-// maxMessage bounds every message in a status, in bytes.
-const maxMessage = 1024
+// maxMessage bounds every message in a status, in bytes: a whole status stays below
+// 32 KiB.
+const maxMessage = 768
 
 // bounded cuts a message that is too long for a status.
 func bounded(message string) string {

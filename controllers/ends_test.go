@@ -72,7 +72,7 @@ func TestAbort(t *testing.T) {
 			b := w.reaches("b", v1alpha1.PhaseAborted)
 			w.Expect(b.Status.Message).To(ContainSubstring("spec.abort was set"))
 			if name == "measuring" {
-				w.Expect(b.Status.Rows).To(HaveLen(1), "rows known at the last look")
+				w.Expect(w.rows(b)).To(HaveLen(1), "rows known at the last look")
 			}
 			w.clean(name)
 		})
@@ -146,7 +146,7 @@ func quarantine(w *world) {
 	w.Expect(w.says("b", v1alpha1.ConditionCleanedUp, v1alpha1.ReasonCleanUpFailed).Message).To(And(
 		ContainSubstring("bed frr is quarantined: not cleaned up by "),
 		ContainSubstring("cannot reach the docker daemon")))
-	w.Expect(b.Status.Rows).To(HaveLen(1))
+	w.Expect(w.rows(b)).To(HaveLen(1))
 	w.Expect(w.quarantined().Status).To(Equal(metav1.ConditionTrue))
 	w.Expect(w.bed("frr").Status.Lease).NotTo(BeNil(), "the lease tells who left something behind")
 

@@ -48,8 +48,8 @@ func passModelled(w *world) {
 
 	w.runners.tell(b, measured(row(64), row(128)))
 	b = w.reaches("b", v1alpha1.PhasePassed)
-	w.Expect(b.Status.Rows).To(HaveLen(2))
-	w.Expect(b.Status.Environment.NoDropVersion).To(Equal("test"))
+	w.Expect(w.rows(b)).To(HaveLen(2))
+	w.Expect(w.stored(b).Environment.NoDropVersion).To(Equal("test"))
 	w.Expect(b.Status.Message).To(Equal("all rows were measured"))
 	w.Expect(b.Status.CompletionTime).NotTo(BeNil())
 	w.bedIsClean("sim")
@@ -137,7 +137,7 @@ func deadlineExceeded(w *world) {
 	w.pass(10 * time.Minute)
 	b = w.reaches("b", v1alpha1.PhaseError)
 	w.Expect(b.Status.Message).To(And(ContainSubstring("activeDeadlineSeconds, 600"), ContainSubstring("1 finished row is kept")))
-	w.Expect(b.Status.Rows).To(HaveLen(1))
+	w.Expect(w.rows(b)).To(HaveLen(1))
 	w.bedIsClean("sim")
 }
 

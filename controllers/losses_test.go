@@ -33,7 +33,7 @@ func (w *world) measuringOnModel() *v1alpha1.Benchmark {
 	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("b", "sim"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.runners.tell(b, measuring(row(64)))
-	w.Eventually(func() []v1alpha1.ResultRow { return w.benchmark("b").Status.Rows }).Should(HaveLen(1))
+	w.Eventually(func() []v1alpha1.ResultRow { return w.rows(w.benchmark("b")) }).Should(HaveLen(1))
 	return b
 }
 
@@ -59,7 +59,7 @@ func runnerDeleted(w *world) {
 
 	w.runners.tell(b, measured(row(64), row(128)))
 	b = w.reaches("b", v1alpha1.PhasePassed)
-	w.Expect(b.Status.Rows).To(HaveLen(2))
+	w.Expect(w.rows(b)).To(HaveLen(2))
 	w.bedIsClean("sim")
 }
 
@@ -104,7 +104,7 @@ func runnerLostForGood(w *world) {
 	w.Expect(w.c.Delete(w.t.Context(), pod)).To(Succeed())
 	b := w.reaches("b", v1alpha1.PhaseError)
 	w.Expect(b.Status.Message).To(And(ContainSubstring("the runner was lost 4 times"), ContainSubstring("1 finished row is kept")))
-	w.Expect(b.Status.Rows).To(HaveLen(1))
+	w.Expect(w.rows(b)).To(HaveLen(1))
 	w.bedIsClean("sim")
 }
 
@@ -128,20 +128,20 @@ func runnerGivenUp(w *world) {
 	w.says("b", v1alpha1.ConditionTrafficReady, v1alpha1.ReasonRunnerUnreachable)
 	w.impatient(shortRunner)
 	w.replaced(pod)
-	w.Expect(w.benchmark("b").Status.Rows).To(HaveLen(1))
+	w.Expect(w.rows(w.benchmark("b"))).To(HaveLen(1))
 }
 
 func agentDeleted(w *world) {
 	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.runners.tell(b, measuring(row(64)))
-	w.Eventually(func() []v1alpha1.ResultRow { return w.benchmark("b").Status.Rows }).Should(HaveLen(1))
+	w.Eventually(func() []v1alpha1.ResultRow { return w.rows(w.benchmark("b")) }).Should(HaveLen(1))
 	w.Expect(w.c.Delete(w.t.Context(), w.pod("b", "agent-0"))).To(Succeed())
 	b = w.reaches("b", v1alpha1.PhaseError)
 	w.Expect(b.Status.Message).To(And(
 		ContainSubstring("agent-0 on node node1 disappeared during the measurement"), ContainSubstring("1 finished row is kept")))
 	w.Expect(w.says("b", v1alpha1.ConditionMeasured, v1alpha1.ReasonAgentLost)).NotTo(BeNil())
-	w.Expect(b.Status.Rows).To(HaveLen(1))
+	w.Expect(w.rows(b)).To(HaveLen(1))
 	w.bedIsClean("frr")
 }
 

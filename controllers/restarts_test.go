@@ -33,7 +33,7 @@ func TestRestart(t *testing.T) {
 			b := w.reaches("b", v1alpha1.PhaseRunning)
 			w.runners.tell(b, measured(row(64), row(128)))
 			b = w.reaches("b", v1alpha1.PhasePassed)
-			w.Expect(b.Status.Rows).To(HaveLen(2))
+			w.Expect(w.rows(b)).To(HaveLen(2))
 			w.bedIsClean("frr")
 		})
 	}

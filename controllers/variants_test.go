@@ -117,7 +117,7 @@ func variantsOfATopology(w *world) {
 	w.runners.tell(b, measured(plain...))
 	w.appears("b", "device-down")
 	b = w.reaches("b", v1alpha1.PhasePreparing)
-	w.Expect(b.Status.Rows).To(HaveLen(2), "rows are stored before anything is removed")
+	w.Expect(w.rows(b)).To(HaveLen(2), "rows are stored before anything is removed")
 	w.Expect(b.Status.Variant).To(BeEquivalentTo("plain"), "the variant that is being removed")
 	w.Expect(b.Status.Outcome).To(BeEmpty())
 	w.Expect(w.bed("frr").Status.Lease.UID).To(BeEquivalentTo(b.UID), "the bed stays leased")
@@ -151,7 +151,7 @@ func variantsOfATopology(w *world) {
 	w.beginsWith(b, 2)
 
 	w.runners.tell(b, measuring(append(plain, rowOf("acl", 64))...))
-	w.Eventually(func() []v1alpha1.ResultRow { return w.benchmark("b").Status.Rows }).Should(HaveLen(3))
+	w.Eventually(func() []v1alpha1.ResultRow { return w.rows(w.benchmark("b")) }).Should(HaveLen(3))
 	w.Expect(w.c.Delete(w.t.Context(), runner)).To(Succeed())
 	w.replaced(runner)
 	w.beginsWith(b, 3)
@@ -160,7 +160,7 @@ func variantsOfATopology(w *world) {
 	w.runners.tell(b, measured(append(plain, rowOf("acl", 64), rowOf("acl", 128))...))
 	w.succeeds("device-down")
 	b = w.reaches("b", v1alpha1.PhasePassed)
-	w.Expect(b.Status.Rows).To(HaveLen(4))
+	w.Expect(w.rows(b)).To(HaveLen(4))
 	for _, c := range []string{v1alpha1.ConditionMeasured, v1alpha1.ConditionCleanedUp} {
 		w.Expect(meta.IsStatusConditionTrue(b.Status.Conditions, c)).To(BeTrue(), c)
 	}
@@ -185,7 +185,7 @@ func variantsOfAModel(w *world) {
 	w.letGo("b", "runner")
 	w.beginsWith(b, 1)
 	b = w.reaches("b", v1alpha1.PhasePassed)
-	w.Expect(b.Status.Rows).To(HaveLen(2))
+	w.Expect(w.rows(b)).To(HaveLen(2))
 	w.bedIsClean("sim")
 }
 
@@ -202,7 +202,7 @@ func variantForwardsNothing(w *world) {
 	w.runners.tell(b, nothing)
 	w.letGo("b", "runner")
 	b = w.reaches("b", v1alpha1.PhaseFailed)
-	w.Expect(b.Status.Rows).To(HaveLen(2))
+	w.Expect(w.rows(b)).To(HaveLen(2))
 	w.bedIsClean("sim")
 }
 
@@ -213,7 +213,7 @@ func variantFails(w *world) {
 	w.runners.tell(b, s)
 	b = w.reaches("b", v1alpha1.PhaseError)
 	w.Expect(b.Status.Variant).To(BeEquivalentTo("off"), "no other one is begun")
-	w.Expect(b.Status.Rows).To(HaveLen(1))
+	w.Expect(w.rows(b)).To(HaveLen(1))
 	w.bedIsClean("sim")
 }
 
@@ -245,7 +245,7 @@ func variantStays(w *world) {
 	w.Expect(b.Status.Message).To(ContainSubstring("variant off was not removed"))
 	w.says("b", v1alpha1.ConditionDeviceReady, v1alpha1.ReasonCleanUpFailed)
 	w.Expect(w.says("b", v1alpha1.ConditionCleanedUp, v1alpha1.ReasonCleanUpFailed).Message).To(ContainSubstring("bed sim is quarantined"))
-	w.Expect(b.Status.Rows).To(HaveLen(1))
+	w.Expect(w.rows(b)).To(HaveLen(1))
 }
 
 func variantUnknown(w *world) {

@@ -30,6 +30,7 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/operator"
+	"nodrop.dev/nodrop/internal/stored"
 )
 
 const (
@@ -295,6 +296,19 @@ func (w *world) benchmark(name string) *v1alpha1.Benchmark {
 	b := &v1alpha1.Benchmark{}
 	w.Expect(w.c.Get(w.t.Context(), client.ObjectKey{Namespace: team, Name: name}, b)).To(Succeed())
 	return b
+}
+
+// stored reads what is stored of a benchmark's result.
+func (w *world) stored(b *v1alpha1.Benchmark) stored.Result {
+	w.t.Helper()
+	r, err := stored.Read(w.t.Context(), w.c, b)
+	w.Expect(err).NotTo(HaveOccurred())
+	return r
+}
+
+func (w *world) rows(b *v1alpha1.Benchmark) []v1alpha1.ResultRow {
+	w.t.Helper()
+	return w.stored(b).Rows
 }
 
 func (w *world) bed(name string) *v1alpha1.TestBed {

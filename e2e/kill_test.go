@@ -35,12 +35,12 @@ func TestKill(t *testing.T) {
 			key := l.create(t, "kill-"+name, shortTrials...)
 			kill(t, l, l.running(t, key))
 			b := l.finish(t, key)
-			t.Logf("killed %s: phase %s, %d rows, %s", name, b.Status.Phase, len(b.Status.Rows), b.Status.Message)
+			t.Logf("killed %s: phase %s, %d rows, %s", name, b.Status.Phase, len(l.rows(t, b)), b.Status.Message)
 			g := NewWithT(t)
 			switch b.Status.Phase {
 			case v1alpha1.PhasePassed:
-				g.Expect(b.Status.Rows).To(HaveLen(rowsOfSample))
-				g.Expect(duplicateRows(b.Status.Rows)).To(BeEmpty())
+				g.Expect(l.rows(t, b)).To(HaveLen(rowsOfSample))
+				g.Expect(duplicateRows(l.rows(t, b))).To(BeEmpty())
 			case v1alpha1.PhaseError:
 				g.Expect(b.Status.Message).To(ContainSubstring(strings.Split(name, "-")[0]), "the error does not say what was lost")
 			default:

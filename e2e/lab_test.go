@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/stored"
 )
 
 const (
@@ -141,6 +142,27 @@ func (l *lab) benchmark(g Gomega, key client.ObjectKey) *v1alpha1.Benchmark {
 	var b v1alpha1.Benchmark
 	g.ExpectWithOffset(1, l.Get(context.Background(), key, &b)).To(Succeed())
 	return &b
+}
+
+// rows are the rows that are stored of a benchmark.
+func (l *lab) rows(t *testing.T, b *v1alpha1.Benchmark) []v1alpha1.ResultRow {
+	t.Helper()
+	return l.stored(t, b).Rows
+}
+
+// environment says with what a benchmark was measured.
+func (l *lab) environment(t *testing.T, b *v1alpha1.Benchmark) *v1alpha1.ResultEnvironment {
+	t.Helper()
+	return l.stored(t, b).Environment
+}
+
+func (l *lab) stored(t *testing.T, b *v1alpha1.Benchmark) stored.Result {
+	t.Helper()
+	r, err := stored.Read(context.WithoutCancel(t.Context()), l, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // finish waits for the last phase of a benchmark.

@@ -32,7 +32,7 @@ func TestRouter(t *testing.T) {
 	b := l.finish(t, first)
 	g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhasePassed), b.Status.Message)
 	var sizes []int32
-	for _, row := range b.Status.Rows {
+	for _, row := range l.rows(t, b) {
 		t.Logf("%+v latency=%+v", row, row.Latency)
 		g.Expect(row.Validity).NotTo(Equal(v1alpha1.ValidityValid), "a virtual device cannot give Valid rows")
 		g.Expect(row.Frames.Received).To(BeNumerically(">", 0))
@@ -47,8 +47,8 @@ func TestRouter(t *testing.T) {
 		}
 	}
 	g.Expect(sizes).To(Equal([]int32{64, 512, 1518}))
-	g.Expect(b.Status.Environment).NotTo(BeNil())
-	g.Expect(b.Status.Environment.Hosts).NotTo(BeEmpty())
+	g.Expect(l.environment(t, b)).NotTo(BeNil())
+	g.Expect(l.environment(t, b).Hosts).NotTo(BeEmpty())
 	l.expectClean(t, b)
 
 	next := l.finish(t, second)

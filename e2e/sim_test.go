@@ -20,7 +20,7 @@ func TestSimulatedChassis(t *testing.T) {
 	b := l.finish(t, key)
 	g := NewWithT(t)
 	g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhasePassed), b.Status.Message)
-	for _, row := range b.Status.Rows {
+	for _, row := range l.rows(t, b) {
 		if row.Method == v1alpha1.MethodThroughput && row.FrameSize == 64 {
 			g.Expect(row.Frames.LineRatePPM).To(BeEquivalentTo(696_875))
 			g.Expect(row.Frames.FramesPerSecond).To(BeEquivalentTo(26_547_619_048))

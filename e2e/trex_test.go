@@ -45,17 +45,17 @@ func TestTRexOnRouter(t *testing.T) {
 	l.useEngine(t, v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{Image: trexImage, Software: &v1alpha1.TRexSoftware{}}})
 	b := l.finish(t, l.create(t, "router-trex"))
 	g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhasePassed), b.Status.Message)
-	g.Expect(b.Status.Rows).To(HaveLen(rowsOfSample))
-	g.Expect(duplicateRows(b.Status.Rows)).To(BeEmpty())
+	g.Expect(l.rows(t, b)).To(HaveLen(rowsOfSample))
+	g.Expect(duplicateRows(l.rows(t, b))).To(BeEmpty())
 	sent := map[int32]int64{}
-	for _, row := range b.Status.Rows {
+	for _, row := range l.rows(t, b) {
 		expectTRexRow(t, row)
 		sent[row.FrameSize] += row.Frames.Sent
 	}
 	g.Expect(sent).To(And(HaveLen(3), HaveEach(BeNumerically(">", 0))))
-	g.Expect(b.Status.Environment).NotTo(BeNil())
-	g.Expect(b.Status.Environment.Engine).To(Equal(v1alpha1.EngineTRex))
-	g.Expect(b.Status.Environment.EngineDetail).To(And(ContainSubstring("TRex v3."), ContainSubstring("software mode")))
+	g.Expect(l.environment(t, b)).NotTo(BeNil())
+	g.Expect(l.environment(t, b).Engine).To(Equal(v1alpha1.EngineTRex))
+	g.Expect(l.environment(t, b).EngineDetail).To(And(ContainSubstring("TRex v3."), ContainSubstring("software mode")))
 	var pods corev1.PodList
 	g.Expect(l.List(t.Context(), &pods, client.InNamespace(teamNamespace))).To(Succeed())
 	g.Expect(pods.Items).To(BeEmpty(), "the team's namespace has pods of the run")
@@ -101,7 +101,7 @@ func TestTRexPod(t *testing.T) {
 	expectTRexAlone(t, l, pod)
 
 	b = l.expectMeasured(t, key)
-	for _, row := range b.Status.Rows {
+	for _, row := range l.rows(t, b) {
 		expectTRexRow(t, row)
 	}
 	g.Expect(hardwareAddresses(nics...)).To(Equal(before), "the interfaces did not come back as they were")
@@ -124,7 +124,7 @@ func TestTRexHangs(t *testing.T) {
 	}
 	g.Eventually(func() map[string]int32 { return restarts(l.pod(t, b, "agent")) }, 3*time.Minute, poll).
 		Should(Equal(map[string]int32{"agent": 0, "trex": 1}))
-	for _, row := range l.expectMeasured(t, key).Status.Rows {
+	for _, row := range l.rows(t, l.expectMeasured(t, key)) {
 		expectTRexRow(t, row)
 	}
 }

@@ -53,7 +53,7 @@ func TestVariants(t *testing.T) {
 	g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhaseFailed), b.Status.Message)
 	g.Expect(b.Status.Message).To(ContainSubstring("test throughput (closed)"))
 	received := map[v1alpha1.VariantName]int64{}
-	for _, row := range b.Status.Rows {
+	for _, row := range l.rows(t, b) {
 		g.Expect(row.Frames.Sent).To(BeNumerically(">", 0))
 		received[row.Variant] += row.Frames.Received
 	}

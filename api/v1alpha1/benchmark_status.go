@@ -52,6 +52,7 @@ type BenchmarkStatus struct {
 	Outcome BenchmarkPhase `json:"outcome,omitempty"`
 	// message explains the phase in one sentence.
 	// +optional
+	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 	// conditions are Accepted, BedLeased, DeviceReady, TrafficReady, Measured and
 	// CleanedUp, and for tools that watch any kind of object Succeeded, Reconciling
@@ -88,13 +89,6 @@ type BenchmarkStatus struct {
 	// BenchmarkResult.
 	// +optional
 	Results *ResultSummary `json:"results,omitempty"`
-	// rows are the results measured so far, in the order of the tests.
-	// +optional
-	// +listType=atomic
-	Rows []ResultRow `json:"rows,omitempty"`
-	// environment says with what the result was made.
-	// +optional
-	Environment *ResultEnvironment `json:"environment,omitempty"`
 }
 
 // Progress is how far the measurement is.

@@ -67,7 +67,7 @@ type Headline struct {
 	Test string `json:"test"`
 	// text is the result in a few words: "64 B 58%, 512 B 100%, 1518 B 100%".
 	// +required
-	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:MaxLength=256
 	Text string `json:"text"`
 }
 

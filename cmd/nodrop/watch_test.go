@@ -23,6 +23,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/stored"
 )
 
 // cluster is an API server behind a line that can be cut.
@@ -102,6 +103,23 @@ func (c *cluster) status(name string, change func(*v1alpha1.BenchmarkStatus)) {
 	}
 }
 
+// store stores rows of a benchmark, as the operator does.
+func (c *cluster) store(name string, rows ...v1alpha1.ResultRow) {
+	c.t.Helper()
+	var b v1alpha1.Benchmark
+	if err := c.client.Get(context.Background(), client.ObjectKey{Namespace: "default", Name: name}, &b); err != nil {
+		c.t.Fatal(err)
+	}
+	part := stored.NewPart(&b, 1, rows[0].Test, rows[0].Variant)
+	part.Spec.Rows = rows
+	if err := c.client.Create(context.Background(), part); err != nil {
+		c.t.Fatal(err)
+	}
+	c.status(name, func(s *v1alpha1.BenchmarkStatus) {
+		s.Results = &v1alpha1.ResultSummary{Rows: int32(len(rows)), Parts: 1}
+	})
+}
+
 func (c *cluster) nodrop(t *testing.T, args ...string) *process {
 	t.Helper()
 	return start(t, append(args, "--kubeconfig", c.kubeconfig)...)
@@ -141,8 +159,8 @@ func followsOverABrokenConnection(t *testing.T, c *cluster) {
 	c.status("followed", func(s *v1alpha1.BenchmarkStatus) {
 		s.Phase, s.Message = v1alpha1.PhaseRunning, ""
 		s.Progress = &v1alpha1.Progress{Summary: "1/2 rows, 50%, 1m left", Trial: "throughput 128 B: 62.5% for 10s", RowsDone: 1, RowsTotal: 2}
-		s.Rows = oneRow
 	})
+	c.store("followed", oneRow...)
 	p.says("the connection to the cluster is lost")
 	c.line.join()
 	p.says("throughput 64 B: 26,547,619,822 frames/s, 13.592 Tbit/s, 69.6875% of line rate, Valid")
@@ -208,7 +226,8 @@ func notFound(t *testing.T, c *cluster) {
 }
 
 func reports(t *testing.T, c *cluster) {
-	c.benchmark("reported", func(s *v1alpha1.BenchmarkStatus) { s.Phase, s.Rows = v1alpha1.PhaseRunning, oneRow })
+	c.benchmark("reported", inPhase(v1alpha1.PhaseRunning, ""))
+	c.store("reported", oneRow...)
 	p := c.nodrop(t, "report", "reported")
 	p.wants(exitPassed, "Traffic   IPv4/UDP, port pairs in both directions", "")
 
@@ -236,13 +255,12 @@ func reports(t *testing.T, c *cluster) {
 }
 
 func compares(t *testing.T, c *cluster) {
-	rows := func(fps int64) func(*v1alpha1.BenchmarkStatus) {
-		row := oneRow[0]
+	for name, fps := range map[string]int64{"monday": 20_000_000_000, "friday": 25_000_000_000} {
+		row := *oneRow[0].DeepCopy()
 		row.Frames.FramesPerSecond, row.Frames.Sent, row.Frames.Received = fps, fps, fps
-		return func(s *v1alpha1.BenchmarkStatus) { s.Phase, s.Rows = v1alpha1.PhasePassed, []v1alpha1.ResultRow{row} }
+		c.benchmark(name, inPhase(v1alpha1.PhasePassed, ""))
+		c.store(name, row)
 	}
-	c.benchmark("monday", rows(20_000_000_000))
-	c.benchmark("friday", rows(25_000_000_000))
 	file := filepath.Join(t.TempDir(), "monday.json")
 	c.nodrop(t, "report", "monday", "-o", "json", "--output-file", file).wants(exitPassed, "", "")
 	c.nodrop(t, "compare", "monday", "friday").wants(exitPassed, "+5,000,000,000     +25.00  friday", "")

@@ -17,10 +17,11 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/stored"
 )
 
-// watcher follows one benchmark. A connection that breaks is made anew; the
-// status holds everything measured so far, so that nothing is missed.
+// watcher follows one benchmark. A connection that breaks is made anew; status and
+// stored rows have everything measured so far, so that nothing is missed.
 type watcher struct {
 	client client.WithWatch
 	key    client.ObjectKey
@@ -30,7 +31,9 @@ type watcher struct {
 
 	uid   types.UID
 	phase v1alpha1.BenchmarkPhase
-	rows  int
+	rows  int32
+	// stored reads the rows that the status counts.
+	stored stored.Follower
 }
 
 var (
@@ -85,7 +88,7 @@ func (w *watcher) again(ctx context.Context) (*v1alpha1.Benchmark, error) {
 // follow shows a state and every later one, until the benchmark has finished or
 // the connection breaks.
 func (w *watcher) follow(ctx context.Context, benchmark *v1alpha1.Benchmark) (*v1alpha1.Benchmark, error) {
-	if done, err := w.see(benchmark); err != nil {
+	if done, err := w.see(ctx, benchmark); err != nil {
 		return nil, err
 	} else if done {
 		return benchmark, nil
@@ -114,7 +117,7 @@ func (w *watcher) follow(ctx context.Context, benchmark *v1alpha1.Benchmark) (*v
 			if !isBenchmark {
 				continue
 			}
-			if done, err := w.see(changed); err != nil {
+			if done, err := w.see(ctx, changed); err != nil {
 				return nil, err
 			} else if done {
 				return changed, nil
@@ -124,15 +127,21 @@ func (w *watcher) follow(ctx context.Context, benchmark *v1alpha1.Benchmark) (*v
 }
 
 // see shows a state, and reports whether it is the last one.
-func (w *watcher) see(benchmark *v1alpha1.Benchmark) (finished bool, err error) {
+func (w *watcher) see(ctx context.Context, benchmark *v1alpha1.Benchmark) (finished bool, err error) {
 	if benchmark.UID != w.uid {
 		return false, errDeleted
 	}
 	status := &benchmark.Status
-	for _, row := range status.Rows[min(w.rows, len(status.Rows)):] {
-		w.live.keep(report.RowLine(row))
+	if r := status.Results; r != nil && r.Rows > w.rows {
+		rows, err := w.stored.Read(ctx, w.client, benchmark)
+		for _, row := range rows {
+			w.live.keep(report.RowLine(row))
+		}
+		if err != nil {
+			return false, err
+		}
+		w.rows = r.Rows
 	}
-	w.rows = max(w.rows, len(status.Rows))
 	phase := status.Phase
 	if phase == "" {
 		phase = v1alpha1.PhasePending

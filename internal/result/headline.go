@@ -9,13 +9,13 @@ import (
 
 const (
 	// maxHeadline is how many bytes the text of a headline has at most.
-	maxHeadline = 512
+	maxHeadline = 256
 	// maxListed is how many figures a headline lists; of more it says the range.
 	maxListed = 8
 )
 
 // Headlines are one per test, in the order in which the tests first occur: its most
-// telling result in a few words. However many rows there are, a text has at most 512
+// telling result in a few words. However many rows there are, a text has at most 256
 // bytes.
 func Headlines(rows []v1alpha1.ResultRow) []v1alpha1.Headline {
 	var tests []string

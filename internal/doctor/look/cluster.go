@@ -207,7 +207,7 @@ func (c *Cluster) started(ctx context.Context) doctor.Seen[map[string]string] {
 			continue
 		}
 		for _, b := range benchmarks.Items {
-			if b.Status.TestBedName == bed.Name && len(b.Status.Rows) > 0 {
+			if b.Status.TestBedName == bed.Name && b.Status.Results != nil && b.Status.Results.Rows > 0 {
 				nodes[bed.Spec.Ports[0].Node] = b.Namespace + "/" + b.Name
 			}
 		}
