@@ -196,7 +196,7 @@ func (p *patients) measured(name, bed string) {
 	if err := yaml.Unmarshal([]byte(text), &b); err != nil {
 		p.t.Fatal(err)
 	}
-	b.Status = v1alpha1.BenchmarkStatus{Phase: v1alpha1.PhasePassed, TestBedName: bed, Rows: oneRow}
+	b.Status = v1alpha1.BenchmarkStatus{Phase: v1alpha1.PhasePassed, TestBedName: bed, Results: &v1alpha1.ResultSummary{Rows: 1, Parts: 1}}
 	p.create(&b)
 }
 

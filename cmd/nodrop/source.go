@@ -17,6 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/archive"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/stored"
 )
 
 // source is where finished results are: in the cluster, in an archive, or in files.
@@ -57,10 +58,14 @@ func (s *source) read(ctx context.Context, name string) (*report.Document, error
 
 // documentOf is the result of a benchmark in the cluster.
 func documentOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchmark) (*report.Document, error) {
-	return report.New(report.Content{
-		Benchmark: benchmark, Rows: benchmark.Status.Rows, Environment: benchmark.Status.Environment,
-		Profile: profileOf(ctx, c, benchmark),
-	}), nil
+	content, err := stored.Content(ctx, c, benchmark)
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	if content.Profile == nil { // The benchmark was not accepted yet.
+		content.Profile = profileOf(ctx, c, benchmark)
+	}
+	return report.New(content), nil
 }
 
 // readDocument reads a document in an archive or in a file, compressed or not.

@@ -1,0 +1,215 @@
+package results
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/stored"
+)
+
+func owner() *v1alpha1.Benchmark {
+	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "b", UID: "0f8fad5b-d9cb-469f-a165-70867728950e"}}
+	for _, name := range []string{"throughput", "latency", "soak"} {
+		b.Spec.Tests = append(b.Spec.Tests, v1alpha1.Test{Name: name})
+	}
+	return b
+}
+
+// row of a test, with a message of so many bytes.
+func row(test string, frameSize, bytes int) v1alpha1.ResultRow {
+	return v1alpha1.ResultRow{
+		RowID:    v1alpha1.RowID{Test: test, Method: v1alpha1.MethodSoak, FrameSize: int32(frameSize)},
+		Validity: v1alpha1.ValidityValid, Message: strings.Repeat("x", bytes),
+		Series: &v1alpha1.RateSeries{Samples: 1},
+	}
+}
+
+// api is a fake API server: it keeps parts by name and refuses what is outdated.
+type api struct {
+	parts map[string]*v1alpha1.BenchmarkResult
+	// crash, when not 0, is after how many writes nothing is written any more.
+	crash, writes int
+}
+
+var errCrash = errors.New("the operator is gone")
+
+func (a *api) write(part *v1alpha1.BenchmarkResult) error {
+	if a.writes++; a.crash != 0 && a.writes >= a.crash {
+		return errCrash
+	}
+	there := a.parts[part.Name]
+	switch {
+	case there == nil && part.ResourceVersion != "", there != nil && there.ResourceVersion != part.ResourceVersion:
+		return errors.New("conflict")
+	case there != nil && there.Spec.Complete:
+		return errors.New("a complete part was changed")
+	}
+	part.ResourceVersion = fmt.Sprint(a.writes)
+	a.parts[part.Name] = part.DeepCopy()
+	return nil
+}
+
+func (a *api) list() []v1alpha1.BenchmarkResult {
+	var parts []v1alpha1.BenchmarkResult
+	for n := int32(1); a.parts[stored.PartName(owner(), n)] != nil; n++ {
+		parts = append(parts, *a.parts[stored.PartName(owner(), n)].DeepCopy())
+	}
+	return parts
+}
+
+func (a *api) open(t *testing.T) *Ledger {
+	t.Helper()
+	l, err := Open(owner(), a.list())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPartsAreBounded(t *testing.T) {
+	for name, tc := range map[string]struct{ rows, bytes, parts int }{
+		"few small rows":      {10, 100, 1},
+		"many small rows":     {2*fullRows + 1, 10, 3},
+		"rows with series":    {64, 30 << 10, 22},
+		"the largest rows":    {5, maxRow - 1000, 3},
+		"a part that is full": {7, 16 << 10, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &api{parts: map[string]*v1alpha1.BenchmarkResult{}}
+			l := a.open(t)
+			for i := range tc.rows {
+				_, err := l.Add(row("soak", 64+i, tc.bytes))
+				must(t, err)
+				must(t, l.Write(a.write))
+			}
+			must(t, l.Close())
+			must(t, l.Write(a.write))
+			parts := a.list()
+			if len(parts) != tc.parts {
+				t.Errorf("%d parts, want %d", len(parts), tc.parts)
+			}
+			var digests []string
+			for _, p := range parts {
+				text, err := json.Marshal(p)
+				must(t, err)
+				if len(text) > 128<<10 || !p.Spec.Complete || len(p.Spec.Rows) > fullRows {
+					t.Errorf("%s: %d bytes, %d rows, complete %v", p.Name, len(text), len(p.Spec.Rows), p.Spec.Complete)
+				}
+				digest, err := stored.PartDigest(&p.Spec)
+				must(t, err)
+				if digest != p.Spec.Digest {
+					t.Errorf("%s: digest %s, want %s", p.Name, p.Spec.Digest, digest)
+				}
+				digests = append(digests, digest)
+			}
+			var s v1alpha1.ResultSummary
+			l.Summarize(&s)
+			if int(s.Rows) != tc.rows || int(s.Parts) != tc.parts || s.Digest != stored.Digest(digests) {
+				t.Errorf("%+v", s)
+			}
+			if got := stored.Join(owner(), parts); !got.Complete || got.Digest != s.Digest || len(got.Rows) != tc.rows {
+				t.Errorf("read back: %d rows, complete %v, %s", len(got.Rows), got.Complete, got.Digest)
+			}
+		})
+	}
+}
+
+// A part is complete once rows of another test come; later rows of its test go into
+// another part, and readers get them in the order of the tests.
+func TestPartsByTestAndVariant(t *testing.T) {
+	a := &api{parts: map[string]*v1alpha1.BenchmarkResult{}}
+	l := a.open(t)
+	l.SetEnvironment(&v1alpha1.ResultEnvironment{NoDropVersion: "1"})
+	fast := row("latency", 64, 1)
+	fast.Variant = "fast"
+	_, err := l.Add(row("throughput", 64, 1), row("latency", 64, 1), fast, row("throughput", 128, 1))
+	must(t, err)
+	l.SetEnvironment(&v1alpha1.ResultEnvironment{NoDropVersion: "2"})
+	must(t, l.Write(a.write))
+	var got []string
+	for _, p := range a.list() {
+		got = append(got, fmt.Sprintf("%d %s/%s %d %v %v", p.Spec.Part, p.Labels[v1alpha1.LabelTest], p.Labels[v1alpha1.LabelVariant],
+			len(p.Spec.Rows), p.Spec.Complete, p.Spec.Environment != nil))
+	}
+	want := []string{"1 / 0 false true", "2 throughput/ 1 true false", "3 latency/ 1 true false", "4 latency/fast 1 true false", "5 throughput/ 1 false false"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	read := stored.Join(owner(), a.list())
+	var names []string
+	for _, r := range read.Rows {
+		names = append(names, r.Name())
+	}
+	if diff := cmp.Diff([]string{"throughput 64 B", "throughput 128 B", "latency 64 B", "latency (fast) 64 B"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if read.Complete || read.Environment.NoDropVersion != "2" {
+		t.Errorf("%+v", read)
+	}
+}
+
+// Whatever write an operator dies at, the next one loses no row and stores none
+// twice.
+func TestNoCrashLosesOrDoublesARow(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		var all []v1alpha1.ResultRow
+		for i := range 20 + r.IntN(60) {
+			all = append(all, row([]string{"throughput", "latency", "soak"}[i/27], 64+i, r.IntN(20<<10)))
+		}
+		a := &api{parts: map[string]*v1alpha1.BenchmarkResult{}}
+		l := a.open(t)
+		for sent := 0; ; {
+			a.crash = 0
+			if r.IntN(3) == 0 {
+				a.crash = a.writes + 1 + r.IntN(3)
+			}
+			// A runner sends again what was not stored, and sometimes more.
+			from, to := max(0, sent-r.IntN(3)), min(sent+1+r.IntN(8), len(all))
+			_, err := l.Add(all[from:to]...)
+			must(t, err)
+			l.SetEnvironment(&v1alpha1.ResultEnvironment{NoDropVersion: "1"})
+			if to == len(all) {
+				must(t, l.Close())
+			}
+			switch err := l.Write(a.write); {
+			case err == nil && to == len(all):
+			case err == nil:
+				sent = to
+				continue
+			case errors.Is(err, errCrash):
+				l = a.open(t)
+				continue
+			default:
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			break
+		}
+		got := stored.Join(owner(), a.list())
+		if diff := cmp.Diff(all, got.Rows); diff != "" || !got.Complete {
+			t.Fatalf("seed %d: complete %v: %s", seed, got.Complete, diff)
+		}
+	}
+}
+
+func TestAMissingPartIsSeen(t *testing.T) {
+	second := stored.NewPart(owner(), 2, "soak", "")
+	if _, err := Open(owner(), []v1alpha1.BenchmarkResult{*second}); err == nil || !strings.Contains(err.Error(), "part 1") {
+		t.Errorf("%v", err)
+	}
+}
