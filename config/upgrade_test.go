@@ -9,7 +9,10 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -94,6 +97,39 @@ func TestUpgradeKeepsTheCertificate(t *testing.T) {
 		again, bundlesAgain := written()
 		if again != certificate || !slices.Equal(bundlesAgain, bundles) {
 			t.Errorf("%s: the upgrade changed what the operator wrote", name)
+		}
+	}
+}
+
+// TestOperatorIsAdmitted: the API server admits the operator's pod, as chart and
+// kustomizations have it, into a namespace at level restricted.
+func TestOperatorIsAdmitted(t *testing.T) {
+	cfg, _ := kubetest.Start(t, nil)
+	c, err := client.New(cfg, client.Options{Scheme: scheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	charted, err := chart(t, "--set", "webhook.certManager=true,metrics.enabled=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := find(t, kustomization(t, "default"), "Namespace", operator.DefaultNamespace)
+	if err := c.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	for name, objects := range map[string][]object{"chart": charted, "kustomization": kustomization(t, "default"), "cert-manager": kustomization(t, "cert-manager")} {
+		var deployment appsv1.Deployment
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(find(t, objects, "Deployment", "nodrop-operator").Object, &deployment); err != nil {
+			t.Fatal(err)
+		}
+		pod := &corev1.Pod{Spec: deployment.Spec.Template.Spec}
+		pod.Namespace, pod.Name = deployment.Namespace, "operator"
+		if err := c.Create(t.Context(), pod, client.DryRunAll); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		pod.Spec.HostNetwork = true
+		if err := c.Create(t.Context(), pod, client.DryRunAll); !apierrors.IsForbidden(err) {
+			t.Errorf("%s: the namespace admits a pod with the node's network: %v", name, err)
 		}
 	}
 }
