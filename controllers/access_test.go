@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
@@ -13,11 +14,12 @@ import (
 func TestAccess(t *testing.T) {
 	server := startServer(t)
 	for name, tc := range map[string]func(*world){
-		"as many at once as the grant lets run":     asManyAtOnce,
-		"a grant with a lower priority":             lowerPriority,
-		"a tag that neither bed nor lab allows":     tagNotAllowed,
-		"a tag that the default policy does allow":  tagOfTheLab,
-		"a policy that changes while a run goes on": policyChanges,
+		"as many at once as the grant lets run":      asManyAtOnce,
+		"a grant with a lower priority":              lowerPriority,
+		"a tag that neither bed nor lab allows":      tagNotAllowed,
+		"a tag that the default policy does allow":   tagOfTheLab,
+		"a policy that changes while a run goes on":  policyChanges,
+		"a profile that is replaced after the lease": replacedAfterLease,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
 	}
@@ -87,6 +89,27 @@ func tagOfTheLab(w *world) {
 	w.defaultPolicy.VLANs[0].Last = 100
 	w.start()
 	w.says("b", v1alpha1.ConditionAccepted, v1alpha1.ReasonAccepted)
+}
+
+// replacedAfterLease leaves a bed leased to a benchmark whose profile has got a tag since
+// it was judged, as an operator leaves it that stops in between.
+func replacedAfterLease(w *world) {
+	bed := virtual("frr")
+	bed.Spec.Unschedulable = true
+	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), bed, profile(), benchmark("b", "frr"))
+	b := w.reaches("b", v1alpha1.PhaseQueued)
+	w.stop()
+	w.Expect(w.c.Delete(w.t.Context(), profile())).To(Succeed())
+	create(w.t, w.c, tagged())
+	leased := w.bed("frr")
+	leased.Finalizers = append(leased.Finalizers, v1alpha1.FinalizerLeased)
+	w.Expect(w.c.Update(w.t.Context(), leased)).To(Succeed())
+	leased.Status.Lease = &v1alpha1.BedLease{Holder: team + "/b", UID: string(b.UID), AcquireTime: metav1.Now()}
+	w.Expect(w.c.Status().Update(w.t.Context(), leased)).To(Succeed())
+	w.start()
+	b = w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(b.Status.Message).To(And(ContainSubstring("replaced after the benchmark was accepted"), ContainSubstring("spec.packet.vlan.id: Invalid value: 100")))
+	w.bedIsClean("frr")
 }
 
 func policyChanges(w *world) {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/preflight"
 	"nodrop.dev/nodrop/internal/stored"
 )
 
@@ -46,6 +47,15 @@ func (r *benchmarkReconciler) keepInputs(ctx context.Context, s *scope) (step, e
 		}
 		if problem != "" {
 			return s.end(v1alpha1.PhaseError, v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceFailed, fmt.Sprintf("TestBed %s: %s", s.bed.Name, problem)), nil
+		}
+		in, err := r.inputs(ctx, s)
+		if err != nil {
+			return step{}, err
+		}
+		// The profile that was judged may have been deleted and made again since.
+		if problems := preflight.Fit(s.Benchmark, in.Profile, in.Bed, r.DefaultPolicy); len(problems) > 0 {
+			return s.end(v1alpha1.PhaseError, v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficFailed, fmt.Sprintf(
+				"profile %s was replaced after the benchmark was accepted, and cannot be sent on bed %s: %v", in.Profile.Name, in.Bed.Name, problems.ToAggregate())), nil
 		}
 		// The status says what was kept before anything is started.
 		return again(soon), nil

@@ -178,10 +178,7 @@ func testsFit(in Input, a *Answer) field.ErrorList {
 	var fitting []v1alpha1.TestBed
 	var problemsOfFirst field.ErrorList
 	for i := range a.Beds {
-		problems := plan.Validate(in.Benchmark, a.Profile, &a.Beds[i])
-		if len(problems) == 0 {
-			problems = policy.Check(in.Benchmark, a.Profile, &a.Beds[i], in.DefaultPolicy)
-		}
+		problems := Fit(in.Benchmark, a.Profile, &a.Beds[i], in.DefaultPolicy)
 		if len(problems) == 0 {
 			fitting = append(fitting, a.Beds[i])
 		} else if problemsOfFirst == nil {
@@ -192,6 +189,16 @@ func testsFit(in Input, a *Answer) field.ErrorList {
 		return nil
 	}
 	return problemsOfFirst
+}
+
+// Fit says why a benchmark cannot run with a profile on a bed: why no plan can be made,
+// or which of its frames the policy in force there does not allow. DefaultPolicy may be
+// nil.
+func Fit(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, defaultPolicy *v1alpha1.TrafficPolicy) field.ErrorList {
+	if problems := plan.Validate(b, profile, bed); len(problems) > 0 {
+		return problems
+	}
+	return policy.Check(b, profile, bed, defaultPolicy)
 }
 
 func allowedNames(in Input) []string {
