@@ -39,6 +39,13 @@ func TestSamplesOnTheSimulatedEngine(t *testing.T) {
 			if len(document.Rows) == 0 {
 				t.Fatal("no row was measured")
 			}
+			seen := map[v1alpha1.RowID]bool{}
+			for _, row := range document.Rows {
+				if seen[row.RowID] {
+					t.Errorf("two rows are %s", row.Name())
+				}
+				seen[row.RowID] = true
+			}
 			if check := sampleChecks[name]; check != nil {
 				check(t, document.Rows)
 			}

@@ -125,9 +125,6 @@ func (s Step) ID() v1alpha1.RowID {
 	return id
 }
 
-// Makes reports whether a row is the one that the step makes.
-func (s Step) Makes(row v1alpha1.ResultRow) bool { return row.RowID == s.ID() }
-
 // Trials is about how many trials the whole plan takes.
 func (p Plan) Trials() int {
 	n := 0

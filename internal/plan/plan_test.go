@@ -99,7 +99,7 @@ func TestBuildMakesOneStepPerRow(t *testing.T) {
 		t.Errorf("%d trials in all", got)
 	}
 	row := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "latency", Method: v1alpha1.MethodLatency, FrameSize: 64, Load: "throughput"}}
-	if p.Steps[2].Makes(row) || !p.Steps[3].Makes(row) {
+	if p.Steps[2].ID() == row.RowID || p.Steps[3].ID() != row.RowID {
 		t.Error("a row was matched with the wrong step")
 	}
 }
