@@ -58,9 +58,23 @@ func (s *source) read(ctx context.Context, name string) (*report.Document, error
 
 // documentOf is the result of a benchmark in the cluster.
 func documentOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchmark) (*report.Document, error) {
+	summary := benchmark.Status.Results
+	if summary == nil {
+		summary = &v1alpha1.ResultSummary{}
+	}
 	content, err := stored.Content(ctx, c, benchmark)
-	if err != nil {
+	switch {
+	case err != nil && summary.Archive != nil:
+		return nil, hint.With(fmt.Errorf("reading the result: %w", err), "the archive has it: kubectl nodrop report "+summary.Archive.URL)
+	case err != nil:
 		return nil, unreachable(err)
+	}
+	if gone := int(summary.Rows) - len(content.Rows); gone > 0 {
+		note := fmt.Sprintf("%d of %d rows are no longer in the cluster", gone, summary.Rows)
+		if summary.Archive != nil {
+			note += "; the archive has them all: " + summary.Archive.URL
+		}
+		content.Notes = append(content.Notes, note)
 	}
 	if content.Profile == nil { // The benchmark was not accepted yet.
 		content.Profile = profileOf(ctx, c, benchmark)

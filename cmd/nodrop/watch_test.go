@@ -241,6 +241,19 @@ func reports(t *testing.T, c *cluster) {
 		t.Errorf("document: %s", &p.stdout)
 	}
 
+	c.status("reported", func(s *v1alpha1.BenchmarkStatus) {
+		s.Results.Rows = 3
+		s.Results.Archive = &v1alpha1.ArchiveReference{URL: "file:///archive/default/reported/1.json.zst", SHA256: "00", Time: metav1.Now()}
+	})
+	p = c.nodrop(t, "report", "reported")
+	p.wants(exitPassed, "Note: 2 of 3 rows are no longer in the cluster; the archive has them all:", "")
+	c.status("reported", func(s *v1alpha1.BenchmarkStatus) {
+		s.Results.Inputs = []v1alpha1.SnapshotSource{{Kind: v1alpha1.SnapshotTestBed, Name: "bed", SHA256: strings.Repeat("0", 64)}}
+	})
+	p = c.nodrop(t, "report", "reported")
+	p.wants(exitUse, "", "hint: the archive has it: kubectl nodrop report file:///archive/default/reported/1.json.zst")
+	c.status("reported", func(s *v1alpha1.BenchmarkStatus) { s.Results.Inputs = nil })
+
 	file := filepath.Join(t.TempDir(), "result.txt")
 	p = c.nodrop(t, "report", "reported", "--output-file", file)
 	p.wants(exitPassed, "", "")
