@@ -7,16 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/operator"
 )
 
@@ -78,19 +77,10 @@ func lines(verbs []string, resources ...string) []string {
 	return all
 }
 
-// TestWhoMayDoWhat binds the roles as an administrator would, and asks the API server
-// for everything that each user may do. Without a controller manager nothing is
-// aggregated: roles of teams are bound by their own names.
-func TestWhoMayDoWhat(t *testing.T) {
-	cfg, _ := kubetest.Start(t, nil)
-	c, err := client.New(cfg, client.Options{Scheme: scheme.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects, err := chart(t, "--set-json", `rbac.labOwners=[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"owner"}]`)
-	if err != nil {
-		t.Fatal(err)
-	}
+// whoMayDoWhat binds the roles as an administrator would, and asks the API server for
+// everything that each user may do. Without a controller manager nothing is aggregated:
+// roles of teams are bound by their own names.
+func (c *cluster) whoMayDoWhat(t *testing.T) {
 	create := func(o client.Object) {
 		t.Helper()
 		if err := c.Create(t.Context(), o); err != nil {
@@ -98,21 +88,14 @@ func TestWhoMayDoWhat(t *testing.T) {
 		}
 	}
 	const team = "team-routing"
-	for _, name := range []string{team, operator.DefaultNamespace, operator.DefaultLabNamespace} {
-		create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	}
-	for _, o := range objects {
-		if strings.HasPrefix(o.GetAPIVersion(), "rbac.") {
-			create(&o)
-		}
-	}
+	create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team}})
 	for user, role := range map[string]string{"editor": "nodrop-edit", "viewer": "nodrop-view"} {
 		create(&rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: role}, Subjects: []rbacv1.Subject{{Kind: "User", Name: user}},
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		})
 	}
-	r := rights{t, c}
+	r := rights{t, c.Client}
 	everybody := lines(reads, "nodrop.dev/testbeds")
 	results := lines(reads, "nodrop.dev/benchmarkresults", "nodrop.dev/benchmarksnapshots")
 	owner := slices.Concat(lines(whole, "nodrop.dev/testbeds"), lines(reads, "nodrop.dev/benchmarks", "nodrop.dev/trafficprofiles"), results)
@@ -148,21 +131,23 @@ func TestWhoMayDoWhat(t *testing.T) {
 			}
 		})
 	}
-	quarantineIsReleased(t, cfg)
 }
 
 // quarantineIsReleased acts as the owner: a bed is created, released from quarantine by
 // its annotation, and deleted; a viewer of a team cannot do it.
-func quarantineIsReleased(t *testing.T, cfg *rest.Config) {
-	t.Helper()
+func (c *cluster) quarantineIsReleased(t *testing.T) {
+	// No operator answers here.
+	if err := c.Delete(t.Context(), &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: operator.WebhookConfiguration}}); err != nil {
+		t.Fatal(err)
+	}
 	as := func(user string) client.Client {
-		c := rest.CopyConfig(cfg)
-		c.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+		cfg := rest.CopyConfig(c.config)
+		cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
 		s, err := operator.Scheme()
 		if err != nil {
 			t.Fatal(err)
 		}
-		limited, err := client.New(c, client.Options{Scheme: s})
+		limited, err := client.New(cfg, client.Options{Scheme: s})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -22,9 +23,25 @@ import (
 	"nodrop.dev/nodrop/internal/webhookcert"
 )
 
-// helmOn returns a function that runs helm against a real API server, and a client of
-// it. The definitions come with the chart.
-func helmOn(t *testing.T) (helm func(args ...string), c client.Client) {
+// cluster is a real API server into which helm installs the chart.
+type cluster struct {
+	client.Client
+	config *rest.Config
+	helm   func(t *testing.T, args ...string)
+}
+
+// TestOnAServer goes through installation, upgrade and rights on one API server.
+func TestOnAServer(t *testing.T) {
+	c := newCluster(t)
+	t.Run("install again", c.installAgain)
+	t.Run("upgrade keeps the certificate", c.upgradeKeepsTheCertificate)
+	t.Run("operator is admitted", c.operatorIsAdmitted)
+	t.Run("who may do what", c.whoMayDoWhat)
+	t.Run("quarantine is released", c.quarantineIsReleased)
+}
+
+// newCluster starts an API server; the definitions come with the chart.
+func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	program := tool(t, "helm")
 	cfg, env := kubetest.Start(t, func(env *envtest.Environment) { env.CRDDirectoryPaths = nil })
@@ -40,26 +57,25 @@ func helmOn(t *testing.T) (helm func(args ...string), c client.Client) {
 	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err = client.New(cfg, client.Options{Scheme: scheme.Scheme})
+	c, err := client.New(cfg, client.Options{Scheme: scheme.Scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
 	homes := []string{"HELM_CACHE_HOME=" + t.TempDir(), "HELM_CONFIG_HOME=" + t.TempDir(), "HELM_DATA_HOME=" + t.TempDir()}
-	return func(args ...string) {
+	return &cluster{Client: c, config: cfg, helm: func(t *testing.T, args ...string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), program, append(args, "--kubeconfig", file)...)
 		cmd.Env = append(os.Environ(), homes...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("helm %v: %v\n%s", args, err, out)
 		}
-	}, c
+	}}
 }
 
-// TestUpgradeKeepsTheCertificate installs the chart on a real API server, lets the
-// keeper of the certificate do its work, and upgrades: what the operator wrote stays, so
-// that API server and operator go on trusting each other.
-func TestUpgradeKeepsTheCertificate(t *testing.T) {
-	helm, c := helmOn(t)
+// upgradeKeepsTheCertificate lets the keeper of the certificate do its work, and
+// upgrades: what the operator wrote stays, so that API server and operator go on trusting
+// each other.
+func (c *cluster) upgradeKeepsTheCertificate(t *testing.T) {
 	keeper := webhookcert.New(webhookcert.Options{
 		Secret:        client.ObjectKey{Namespace: operator.DefaultNamespace, Name: operator.WebhookSecret},
 		Configuration: operator.WebhookConfiguration, Names: []string{"nodrop-webhook.nodrop-system.svc"},
@@ -80,8 +96,7 @@ func TestUpgradeKeepsTheCertificate(t *testing.T) {
 		}
 		return string(secret.Data["tls.crt"]), bundles
 	}
-	install := []string{"upgrade", "--install", "nodrop", filepath.Join("..", "charts", "nodrop"), "--namespace", "nodrop-system"}
-	helm(append(install, "--create-namespace")...)
+	upgrade := []string{"upgrade", "nodrop", filepath.Join("..", "charts", "nodrop"), "--namespace", operator.DefaultNamespace, "--reuse-values"}
 	if err := keeper.Keep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +108,7 @@ func TestUpgradeKeepsTheCertificate(t *testing.T) {
 		"client-side": {"--set", "image.tag=v2", "--server-side=false"},
 		"server-side": {"--set", "image.tag=v3,webhook.timeoutSeconds=5", "--server-side=true", "--force-conflicts"},
 	} {
-		helm(append(install, args...)...)
+		c.helm(t, append(upgrade, args...)...)
 		again, bundlesAgain := written()
 		if again != certificate || !slices.Equal(bundlesAgain, bundles) {
 			t.Errorf("%s: the upgrade changed what the operator wrote", name)
@@ -101,20 +116,15 @@ func TestUpgradeKeepsTheCertificate(t *testing.T) {
 	}
 }
 
-// TestOperatorIsAdmitted: the API server admits the operator's pod, as chart and
+// operatorIsAdmitted: the API server admits the operator's pod, as chart and
 // kustomizations have it, into a namespace at level restricted.
-func TestOperatorIsAdmitted(t *testing.T) {
-	cfg, _ := kubetest.Start(t, nil)
-	c, err := client.New(cfg, client.Options{Scheme: scheme.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+func (c *cluster) operatorIsAdmitted(t *testing.T) {
 	charted, err := chart(t, "--set", "webhook.certManager=true,metrics.enabled=true")
 	if err != nil {
 		t.Fatal(err)
 	}
 	namespace := find(t, kustomization(t, "default"), "Namespace", operator.DefaultNamespace)
-	if err := c.Create(t.Context(), namespace); err != nil {
+	if err := c.Patch(t.Context(), namespace, client.Merge); err != nil {
 		t.Fatal(err)
 	}
 	for name, objects := range map[string][]object{"chart": charted, "kustomization": kustomization(t, "default"), "cert-manager": kustomization(t, "cert-manager")} {
@@ -134,19 +144,19 @@ func TestOperatorIsAdmitted(t *testing.T) {
 	}
 }
 
-// TestInstallAgain: the namespace of the lab and the definitions stay when the chart is
+// installAgain: the namespace of the lab and the definitions stay when the chart is
 // uninstalled, and a release in another namespace can take them over, as docs/upgrade.md
 // says.
-func TestInstallAgain(t *testing.T) {
-	helm, c := helmOn(t)
+func (c *cluster) installAgain(t *testing.T) {
 	chart := filepath.Join("..", "charts", "nodrop")
-	helm("install", "nodrop", chart, "--namespace", "before", "--create-namespace")
-	helm("uninstall", "nodrop", "--namespace", "before")
+	c.helm(t, "install", "nodrop", chart, "--namespace", "before", "--create-namespace")
+	c.helm(t, "uninstall", "nodrop", "--namespace", "before")
 	var lab corev1.Namespace
 	if err := c.Get(t.Context(), client.ObjectKey{Name: operator.DefaultLabNamespace}, &lab); err != nil || lab.DeletionTimestamp != nil {
 		t.Fatalf("the lab's namespace did not stay: %v", err)
 	}
-	helm("install", "nodrop", chart, "--namespace", operator.DefaultNamespace, "--create-namespace", "--take-ownership")
+	c.helm(t, "install", "nodrop", chart, "--namespace", operator.DefaultNamespace, "--create-namespace", "--take-ownership",
+		"--set-json", `rbac.labOwners=[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"owner"}]`)
 	var secret corev1.Secret
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: operator.DefaultNamespace, Name: operator.WebhookSecret}, &secret); err != nil {
 		t.Error(err)
