@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,6 +62,9 @@ func (r *benchmarkReconciler) traffic(ctx context.Context, s *scope) (waitsFor s
 		}
 		if !isReady(pod) {
 			waitsFor = firstOf(waitsFor, r.waitsFor(ctx, pod), "pod "+pod.Name+" is not ready")
+			if err := r.discard(ctx, pod); err != nil {
+				return "", err
+			}
 			continue
 		}
 		endpoints = append(endpoints, a.Endpoint(s.run, pod.Status.PodIP))
@@ -73,9 +77,21 @@ func (r *benchmarkReconciler) traffic(ctx context.Context, s *scope) (waitsFor s
 		return "", err
 	}
 	if !isReady(pod) {
-		return firstOf(r.waitsFor(ctx, pod), "pod "+pod.Name+" is not ready"), nil
+		return firstOf(r.waitsFor(ctx, pod), "pod "+pod.Name+" is not ready"), r.discard(ctx, pod)
 	}
 	return "", nil
+}
+
+// discard removes a pod that has ended before the measurement began, such as one that
+// was evicted: the next look makes another one, as long as there is time.
+func (r *benchmarkReconciler) discard(ctx context.Context, pod *corev1.Pod) error {
+	if !isLost(pod) || !pod.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if err := r.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing pod %s, which has ended: %w", pod.Name, err)
+	}
+	return nil
 }
 
 // certificates issues the run's certificates, unless they are there.
@@ -158,5 +174,22 @@ func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, endpoints []
 			return nil, r.refusal(err)
 		}
 	}
-	return pod, nil
+	return pod, r.sameAgents(ctx, sec, pod, endpoints)
+}
+
+// sameAgents removes secret and pod of a runner that was told of other agents: one of
+// them was replaced since, and has another address.
+func (r *benchmarkReconciler) sameAgents(ctx context.Context, sec *corev1.Secret, pod *corev1.Pod, endpoints []runner.AgentEndpoint) error {
+	cfg, _, err := lab.RunnerConfig(sec)
+	if err != nil || equality.Semantic.DeepEqual(cfg.Agents, endpoints) {
+		return err
+	}
+	// The secret goes last: as long as it is there, the pod is known to be outdated.
+	for _, obj := range []client.Object{pod, sec} {
+		if err := r.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("removing %s, which was made for other agents: %w", obj.GetName(), err)
+		}
+	}
+	pod.Status = corev1.PodStatus{} // It is not ready any more.
+	return nil
 }

@@ -5,8 +5,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/lab"
 )
 
 // TestLosses takes pods away in the middle of a measurement.
@@ -20,6 +22,9 @@ func TestLosses(t *testing.T) {
 		"the runner does not answer for a while":   runnerSilent,
 		"the runner does not answer any more":      runnerGivenUp,
 		"a traffic pod is deleted":                 agentDeleted,
+		"the runner's pod is evicted at the start": evictedAtStart("runner"),
+		"a traffic pod is evicted at the start":    evictedAtStart("agent-0"),
+		"a traffic pod gets another address":       agentMoves,
 		"the runner's secret is deleted":           runnerSecretDeleted,
 		"the lease is taken away by force":         leaseTaken,
 	} {
@@ -142,6 +147,53 @@ func agentDeleted(w *world) {
 		ContainSubstring("agent-0 on node node1 disappeared during the measurement"), ContainSubstring("1 finished row is kept")))
 	w.Expect(w.says("b", v1alpha1.ConditionMeasured, v1alpha1.ReasonAgentLost)).NotTo(BeNil())
 	w.Expect(w.rows(b)).To(HaveLen(1))
+	w.bedIsClean("frr")
+}
+
+// evictedAtStart lets a pod end before the measurement begins: another one is made.
+func evictedAtStart(role string) func(*world) {
+	return func(w *world) {
+		w.kubelet.hold(role)
+		create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
+		old := w.appears("b", role)
+		failed(old, "The node was low on resource: memory")
+		w.Expect(w.c.Status().Update(w.t.Context(), old)).To(Succeed())
+		w.Eventually(func() bool {
+			pod := w.pod("b", role)
+			return pod != nil && pod.UID != old.UID
+		}).Should(BeTrue(), "another pod")
+		w.letGo("b", role)
+		b := w.reaches("b", v1alpha1.PhaseRunning)
+		w.runners.tell(b, measured(row(64)))
+		w.reaches("b", v1alpha1.PhasePassed)
+		w.bedIsClean("frr")
+	}
+}
+
+// agentMoves replaces an agent while the runner starts: the runner has to know where
+// the new one is.
+func agentMoves(w *world) {
+	w.kubelet.hold("runner")
+	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
+	w.appears("b", "runner")
+	w.Expect(w.runnerConfig("b").Agents[0].Address).To(Equal("10.1.2.3:7443"))
+	w.Eventually(func() error {
+		pod := w.pod("b", "agent-0")
+		pod.Status.PodIP, pod.Status.PodIPs = "10.1.2.4", []corev1.PodIP{{IP: "10.1.2.4"}}
+		return w.c.Status().Update(w.t.Context(), pod)
+	}).Should(Succeed())
+	w.Eventually(func() string {
+		sec := &corev1.Secret{}
+		key := client.ObjectKey{Namespace: labNamespace, Name: lab.RunOf(w.benchmark("b")).RunnerName()}
+		if err := w.c.Get(w.t.Context(), key, sec); err != nil {
+			return err.Error()
+		}
+		return string(sec.Data["run.json"])
+	}).Should(ContainSubstring("10.1.2.4:7443"))
+	w.letGo("b", "runner")
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	w.runners.tell(b, measured(row(64)))
+	w.reaches("b", v1alpha1.PhasePassed)
 	w.bedIsClean("frr")
 }
 
