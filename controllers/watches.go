@@ -3,10 +3,12 @@ package controllers
 import (
 	"context"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,8 +37,17 @@ func (r *benchmarkReconciler) setup(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.TestBed{}, handler.EnqueueRequestsFromMapFunc(holderOf), builder.WithPredicates(leaseMoved())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(ownerOfPod)).
 		WatchesRawSource(source.TypedChannel(r.poller.wakes, &handler.TypedEnqueueRequestForObject[*v1alpha1.Benchmark]{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: patiently()}).
 		Complete(r)
+}
+
+// longestPause is how long a failing object waits at most before it is looked at again.
+// A bed waits for as long when the API server comes back.
+const longestPause = 15 * time.Second
+
+// patiently looks at failing objects again after pauses that grow.
+func patiently() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, longestPause)
 }
 
 func (r *testBedReconciler) setup(mgr ctrl.Manager) error {
@@ -44,6 +55,7 @@ func (r *testBedReconciler) setup(mgr ctrl.Manager) error {
 		Named("testbed").
 		For(&v1alpha1.TestBed{}, builder.WithPredicates(bedMoved())).
 		Watches(&v1alpha1.Benchmark{}, handler.EnqueueRequestsFromMapFunc(r.bedsOf), builder.WithPredicates(holderLeft())).
+		WithOptions(controller.Options{RateLimiter: patiently()}).
 		Complete(r)
 }
 
