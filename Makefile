@@ -61,6 +61,10 @@ unit: test-tools ## logic, controllers against a real API server, engines on rea
 	$(GOTESTSUM) -timeout 20m -p 1 $(REAL_FRAMES)
 	cd hack && $(GOTESTSUM) -timeout 10m ./...
 
+.PHONY: histories
+histories: cluster-build ## 10,000 random histories of the operator in simulated time, 200 on a real API server
+	HISTORIES_SIMULATED=10000 HISTORIES_REAL=200 GOGC=400 go test -v -count=1 -timeout 6h ./controllers/histories
+
 .PHONY: e2e
 e2e: cluster-build ## a real cluster with a real router; taken down afterwards
 	@hack/e2e

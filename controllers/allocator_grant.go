@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -128,7 +129,7 @@ func (a *allocator) claim(ctx context.Context, b *v1alpha1.Benchmark) error {
 		if !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) {
 			body := map[string]any{"metadata": map[string]any{
 				"resourceVersion": b.ResourceVersion,
-				"finalizers":      a.finalizersOfHolder(b),
+				"finalizers":      append(slices.Clone(b.Finalizers), v1alpha1.FinalizerCleanUp),
 			}}
 			err := a.Patch(ctx, named(&v1alpha1.Benchmark{}, b), mergePatch(body))
 			if err == nil {

@@ -57,13 +57,8 @@ type BenchmarkSnapshotSpec struct {
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Parts int32 `json:"parts"`
-
-	// The schema leaves the format byte out: the API server cannot compare a text of
-	// that format with its former value, and would refuse every update of metadata.
-
-	// data is this part of the input as JSON, compressed with zstd, in base64.
+	// data is this part of the input as JSON, compressed with zstd.
 	// +required
-	// +kubebuilder:validation:Format=""
 	// +kubebuilder:validation:MaxLength=262144
 	Data []byte `json:"data"`
 }

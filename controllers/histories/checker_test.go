@@ -1,0 +1,232 @@
+package histories
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/lab"
+)
+
+// checker sees every version of every object, and knows what must never be.
+type checker struct {
+	mu sync.Mutex
+	// behind says that changes of different kinds are not seen in the order of their
+	// writes.
+	behind bool
+	// wrong are the violations, in their order.
+	wrong []string
+	// beds are the beds by the UIDs of the benchmarks that had them.
+	beds map[string]string
+	// last is the last version of each benchmark, by UID.
+	last map[string]*v1alpha1.Benchmark
+	// parts are the frame sizes that each part of a result holds, by the UID of the
+	// benchmark and the name of the part.
+	parts map[string]map[string][]int32
+	// allowed are the phases in which a benchmark may end, by namespaced name; Passed
+	// when it is not listed.
+	allowed map[string][]v1alpha1.BenchmarkPhase
+	// sick are the UIDs of runs whose clean-up may fail.
+	sick map[string]bool
+	// pods are the live pods, by name.
+	pods map[string]*corev1.Pod
+}
+
+func newChecker() *checker {
+	return &checker{
+		beds: map[string]string{}, last: map[string]*v1alpha1.Benchmark{}, parts: map[string]map[string][]int32{},
+		allowed: map[string][]v1alpha1.BenchmarkPhase{}, sick: map[string]bool{}, pods: map[string]*corev1.Pod{},
+	}
+}
+
+// violated records a violation. The caller holds the lock.
+func (c *checker) violated(format string, args ...any) {
+	c.wrong = append(c.wrong, fmt.Sprintf(format, args...))
+}
+
+func (c *checker) violations() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.wrong)
+}
+
+// allow adds phases in which a benchmark may end.
+func (c *checker) allow(name string, phases ...v1alpha1.BenchmarkPhase) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.allowed[name] = append(c.allowed[name], phases...)
+}
+
+func (c *checker) allowSick(uid string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sick[uid] = true
+}
+
+// see judges one change.
+func (c *checker) see(ch change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch after := ch.after.(type) {
+	case *v1alpha1.TestBed:
+		before, _ := ch.before.(*v1alpha1.TestBed)
+		c.seeBed(before, after)
+	case *v1alpha1.Benchmark:
+		c.seeBenchmark(after)
+	case *v1alpha1.BenchmarkResult:
+		if ch.what != watch.Deleted {
+			c.seePart(after)
+		}
+	case *corev1.Pod:
+		c.seePod(after, ch.what == watch.Deleted)
+	}
+}
+
+func (c *checker) seeBed(before, after *v1alpha1.TestBed) {
+	var was, is string
+	if before != nil && before.UID == after.UID && before.Status.Lease != nil {
+		was = before.Status.Lease.UID
+	}
+	if after.Status.Lease != nil {
+		is = after.Status.Lease.UID
+	}
+	if was != "" && is != "" && was != is {
+		c.violated("bed %s went from %s to %s without being free", after.Name, was, is)
+	}
+	if was != "" && is == "" && !c.behind {
+		for _, pod := range c.pods {
+			if pod.Labels[lab.LabelUID] == was {
+				c.violated("bed %s was given back while pod %s is there", after.Name, pod.Name)
+			}
+		}
+	}
+	if is != "" {
+		if other := c.beds[is]; other != "" && other != after.Name {
+			c.violated("benchmark %s has beds %s and %s", is, other, after.Name)
+		}
+		c.beds[is] = after.Name
+	}
+	if meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionQuarantined) && !c.sick[is] {
+		c.violated("bed %s is quarantined after %s, whose clean-up could not fail: %s", after.Name, is,
+			meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionQuarantined).Message)
+		c.sick[is] = true
+	}
+}
+
+func (c *checker) seeBenchmark(after *v1alpha1.Benchmark) {
+	uid, name := string(after.UID), after.Name
+	before := c.last[uid]
+	c.last[uid] = after
+	if before == nil {
+		return
+	}
+	if before.Status.Outcome != "" && before.Status.Outcome != after.Status.Outcome {
+		c.violated("benchmark %s: outcome %s became %s: %s", name, before.Status.Outcome, after.Status.Outcome, after.Status.Message)
+	}
+	if before.Status.TestBedName != "" && before.Status.TestBedName != after.Status.TestBedName {
+		c.violated("benchmark %s: bed %s became %q", name, before.Status.TestBedName, after.Status.TestBedName)
+	}
+	if before.Status.Phase == after.Status.Phase {
+		return
+	}
+	if before.Status.Phase.Finished() {
+		c.violated("benchmark %s: after its end phase %s became %s", name, before.Status.Phase, after.Status.Phase)
+	}
+	phase := after.Status.Phase
+	if !phase.Finished() {
+		return
+	}
+	if phase != v1alpha1.PhasePassed && !slices.Contains(c.allowed[name], phase) {
+		c.violated("benchmark %s ended as %s: %s", name, phase, after.Status.Message)
+	}
+	if stored := c.stored(uid); phase == v1alpha1.PhasePassed && len(stored) != len(sizes) && !c.behind {
+		c.violated("benchmark %s passed with rows %v of %v", name, stored, sizes)
+	}
+	for _, kind := range []string{v1alpha1.ConditionBedLeased, v1alpha1.ConditionDeviceReady, v1alpha1.ConditionTrafficReady} {
+		if meta.IsStatusConditionTrue(after.Status.Conditions, kind) {
+			c.violated("benchmark %s is finished, and %s is true", name, kind)
+		}
+	}
+}
+
+// group are beds that share interfaces.
+func group(bed string) string { return strings.TrimRight(bed, "0123456789") }
+
+func (c *checker) seePod(pod *corev1.Pod, gone bool) {
+	if gone {
+		delete(c.pods, pod.Name)
+		return
+	}
+	_, known := c.pods[pod.Name]
+	c.pods[pod.Name] = pod
+	if known {
+		return
+	}
+	uid := pod.Labels[lab.LabelUID]
+	for _, other := range c.pods {
+		o := other.Labels[lab.LabelUID]
+		if o != uid && c.beds[o] != "" && group(c.beds[o]) == group(c.beds[uid]) {
+			c.violated("pod %s of a run on bed %s was made while pod %s of a run on bed %s is there", pod.Name, c.beds[uid], other.Name, c.beds[o])
+		}
+	}
+}
+
+// seePart judges a part of a result: rows only come, and each comes once.
+func (c *checker) seePart(after *v1alpha1.BenchmarkResult) {
+	uid := after.Spec.BenchmarkUID
+	if c.parts[uid] == nil {
+		c.parts[uid] = map[string][]int32{}
+	}
+	before := c.parts[uid][after.Name]
+	var now []int32
+	for i := range after.Spec.Rows {
+		now = append(now, after.Spec.Rows[i].FrameSize)
+	}
+	if len(now) < len(before) || !slices.Equal(before, now[:len(before)]) {
+		c.violated("part %s had rows %v and has %v", after.Name, before, now)
+	}
+	c.parts[uid][after.Name] = now
+	all := c.stored(uid)
+	if len(slices.Compact(slices.Clone(all))) != len(all) {
+		c.violated("the result of %s has a row twice: %v", uid, all)
+	}
+}
+
+// incomplete says what is missing of benchmarks that passed, once all is settled.
+func (c *checker) incomplete() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for uid, b := range c.last {
+		if stored := c.stored(uid); b.Status.Phase == v1alpha1.PhasePassed && len(stored) != len(sizes) {
+			return fmt.Sprintf("benchmark %s passed with rows %v of %v", b.Name, stored, sizes)
+		}
+	}
+	return ""
+}
+
+// stored are the frame sizes of the rows that are stored of a benchmark, sorted.
+func (c *checker) stored(uid string) []int32 {
+	var all []int32
+	for _, sizes := range c.parts[uid] {
+		all = append(all, sizes...)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// began checks that a runner measures nothing that is stored.
+func (c *checker) began(uid string, known map[int32]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, size := range c.stored(uid) {
+		if !known[size] {
+			c.violated("a runner of %s began and measures the row of %d bytes, which is stored", uid, size)
+		}
+	}
+}

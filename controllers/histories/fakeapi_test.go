@@ -1,0 +1,280 @@
+package histories
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
+	"sync"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// fakeAPI keeps objects in memory as the API server does: versions, generations,
+// finalizers and the status apart from the rest. Objects in it are never changed, only
+// replaced.
+type fakeAPI struct {
+	scheme *runtime.Scheme
+	mu     sync.Mutex
+	// version counts writes.
+	version int
+	objects map[string]map[types.NamespacedName]client.Object
+	// watchers get every change, in the order of the writes.
+	watchers map[*fakeCache]bool
+	// seen is called with every change, under the lock.
+	seen func(change)
+}
+
+// change is one write.
+type change struct {
+	kind string
+	what watch.EventType
+	// before is nil for a new object; after is the last version of one that is gone.
+	before, after client.Object
+}
+
+func newFakeAPI(scheme *runtime.Scheme) *fakeAPI {
+	return &fakeAPI{
+		scheme: scheme, objects: map[string]map[types.NamespacedName]client.Object{},
+		watchers: map[*fakeCache]bool{}, seen: func(change) {},
+	}
+}
+
+func (f *fakeAPI) gvk(obj runtime.Object) schema.GroupVersionKind {
+	gvk, err := apiutil.GVKForObject(obj, f.scheme)
+	if err != nil {
+		panic(err)
+	}
+	return gvk
+}
+
+func resource(kind string) schema.GroupResource { return schema.GroupResource{Resource: kind} }
+
+func (f *fakeAPI) find(kind string, key types.NamespacedName) (client.Object, error) {
+	obj := f.objects[kind][key]
+	if obj == nil {
+		return nil, apierrors.NewNotFound(resource(kind), key.String())
+	}
+	return obj, nil
+}
+
+// copyInto copies one object over another of the same type.
+func copyInto(from, to client.Object) {
+	reflect.ValueOf(to).Elem().Set(reflect.ValueOf(from.DeepCopyObject()).Elem())
+}
+
+func (f *fakeAPI) get(key types.NamespacedName, into client.Object) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	obj, err := f.find(f.gvk(into).Kind, key)
+	if err != nil {
+		return err
+	}
+	copyInto(obj, into)
+	return nil
+}
+
+func (f *fakeAPI) create(obj client.Object) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	kind, key := f.gvk(obj).Kind, client.ObjectKeyFromObject(obj)
+	if f.objects[kind][key] != nil {
+		return apierrors.NewAlreadyExists(resource(kind), key.String())
+	}
+	stored := obj.DeepCopyObject().(client.Object)
+	setStatus(stored, nil)
+	stored.SetUID(types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012x", f.version*2654435761%(1<<32), f.version)))
+	stored.SetGeneration(1)
+	stored.SetCreationTimestamp(metav1.NewTime(time.Now().Truncate(time.Second)))
+	f.put(kind, key, nil, stored)
+	copyInto(stored, obj)
+	return nil
+}
+
+// update replaces an object; with status only its status, otherwise all but that.
+func (f *fakeAPI) update(obj client.Object, status bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	kind, key := f.gvk(obj).Kind, client.ObjectKeyFromObject(obj)
+	before, err := f.find(kind, key)
+	if err != nil {
+		return err
+	}
+	return f.replace(kind, key, before, obj.DeepCopyObject().(client.Object), obj, status)
+}
+
+func (f *fakeAPI) patch(obj client.Object, p client.Patch, status bool) error {
+	data, err := p.Data(obj)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	kind, key := f.gvk(obj).Kind, client.ObjectKeyFromObject(obj)
+	before, err := f.find(kind, key)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(before)
+	if err != nil {
+		return err
+	}
+	if text, err = patched(text, p.Type(), data); err != nil {
+		return err
+	}
+	after := reflect.New(reflect.TypeOf(before).Elem()).Interface().(client.Object)
+	if err := json.Unmarshal(text, after); err != nil {
+		return err
+	}
+	return f.replace(kind, key, before, after, obj, status)
+}
+
+func patched(text []byte, kind types.PatchType, patch []byte) ([]byte, error) {
+	switch kind {
+	case types.MergePatchType:
+		return jsonpatch.MergePatch(text, patch)
+	case types.JSONPatchType:
+		operations, err := jsonpatch.DecodePatch(patch)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		if text, err = operations.Apply(text); err != nil {
+			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", schema.GroupResource{}, "", err.Error(), 0, true)
+		}
+		return text, nil
+	}
+	return nil, apierrors.NewBadRequest("the fake does not know patches of type " + string(kind))
+}
+
+// replace stores another version under the rules of the API server, and copies what is
+// stored into obj. The caller holds the lock.
+func (f *fakeAPI) replace(kind string, key types.NamespacedName, before, after, obj client.Object, status bool) error {
+	if v := after.GetResourceVersion(); v != "" && v != before.GetResourceVersion() {
+		return apierrors.NewConflict(resource(kind), key.Name, fmt.Errorf("it was changed since version %s", v))
+	}
+	if uid := after.GetUID(); uid != "" && uid != before.GetUID() {
+		return apierrors.NewConflict(resource(kind), key.Name, fmt.Errorf("it is another object"))
+	}
+	if status {
+		changed := before.DeepCopyObject().(client.Object)
+		setStatus(changed, after)
+		after = changed
+	} else {
+		setStatus(after, before)
+	}
+	after.SetUID(before.GetUID())
+	after.SetCreationTimestamp(before.GetCreationTimestamp())
+	after.SetDeletionTimestamp(before.GetDeletionTimestamp())
+	after.SetResourceVersion(before.GetResourceVersion())
+	after.SetGeneration(before.GetGeneration())
+	if specChanged(before, after) {
+		after.SetGeneration(before.GetGeneration() + 1)
+	}
+	if !equality.Semantic.DeepEqual(before, after) {
+		f.put(kind, key, before, after)
+	}
+	copyInto(after, obj)
+	return nil
+}
+
+// setStatus gives an object the status of another one, nil for none, if its status is a
+// resource of its own.
+func setStatus(obj, of client.Object) {
+	switch o := obj.(type) {
+	case *v1alpha1.Benchmark:
+		o.Status = v1alpha1.BenchmarkStatus{}
+		if of != nil {
+			of.(*v1alpha1.Benchmark).Status.DeepCopyInto(&o.Status)
+		}
+	case *v1alpha1.TestBed:
+		o.Status = v1alpha1.TestBedStatus{}
+		if of != nil {
+			of.(*v1alpha1.TestBed).Status.DeepCopyInto(&o.Status)
+		}
+	case *corev1.Pod:
+		o.Status = corev1.PodStatus{}
+		if of != nil {
+			of.(*corev1.Pod).Status.DeepCopyInto(&o.Status)
+		}
+	}
+}
+
+func specChanged(before, after client.Object) bool {
+	switch b := before.(type) {
+	case *v1alpha1.Benchmark:
+		return !equality.Semantic.DeepEqual(b.Spec, after.(*v1alpha1.Benchmark).Spec)
+	case *v1alpha1.TestBed:
+		return !equality.Semantic.DeepEqual(b.Spec, after.(*v1alpha1.TestBed).Spec)
+	}
+	return false
+}
+
+func (f *fakeAPI) delete(obj client.Object, uid *types.UID) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	kind, key := f.gvk(obj).Kind, client.ObjectKeyFromObject(obj)
+	before, err := f.find(kind, key)
+	if err != nil {
+		return err
+	}
+	if uid != nil && *uid != before.GetUID() {
+		return apierrors.NewConflict(resource(kind), key.Name, fmt.Errorf("it is another object"))
+	}
+	after := before.DeepCopyObject().(client.Object)
+	if after.GetDeletionTimestamp().IsZero() {
+		now := metav1.NewTime(time.Now().Truncate(time.Second))
+		after.SetDeletionTimestamp(&now)
+	} else if len(after.GetFinalizers()) > 0 {
+		return nil
+	}
+	f.put(kind, key, before, after)
+	return nil
+}
+
+// put stores a version and reports it; an object that is being deleted goes with its
+// last finalizer.
+func (f *fakeAPI) put(kind string, key types.NamespacedName, before, after client.Object) {
+	f.version++
+	after.SetResourceVersion(strconv.Itoa(f.version))
+	c := change{kind: kind, what: watch.Modified, before: before, after: after}
+	if before == nil {
+		c.what = watch.Added
+	}
+	if f.objects[kind] == nil {
+		f.objects[kind] = map[types.NamespacedName]client.Object{}
+	}
+	f.objects[kind][key] = after
+	if !after.GetDeletionTimestamp().IsZero() && len(after.GetFinalizers()) == 0 {
+		c.what = watch.Deleted
+		delete(f.objects[kind], key)
+	}
+	f.seen(c)
+	for w := range f.watchers {
+		w.hear(c)
+	}
+}
+
+// all returns the objects of a kind.
+func (f *fakeAPI) all(kind string) []client.Object {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var objects []client.Object
+	for _, obj := range f.objects[kind] {
+		objects = append(objects, obj)
+	}
+	return objects
+}

@@ -1,0 +1,157 @@
+package histories
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// happen makes one event happen. What is not there, nothing happens to.
+func (w *world) happen(ctx context.Context, e event) {
+	much := time.Duration(e.much) * w.unit
+	name, bed := nameOf(e.which), bedNames[e.which%len(bedNames)]
+	switch e.kind {
+	case "benchmark is created":
+		_ = w.Create(ctx, benchmark(name, bedNames[e.much%len(bedNames)], int32(e.much%3)))
+	case "operator dies":
+		l := w.operator().link
+		l.mu.Lock()
+		l.dieAt, l.after = l.writes+1+e.much/2, e.much%2 == 1
+		l.mu.Unlock()
+	case "operator stops":
+		w.replace(10 * much)
+	case "second operator":
+		second := w.newOperator()
+		time.Sleep(much)
+		second.stop()
+	case "API server fails":
+		w.setErrors(20)
+		time.Sleep(much)
+		w.setErrors(0)
+	case "runner's pod is deleted":
+		w.losePod(ctx, name, "runner", e, false)
+	case "runner's pod fails":
+		w.losePod(ctx, name, "runner", e, true)
+	case "agent's pod is deleted":
+		w.losePod(ctx, name, "agent", e, false)
+	case "device's pod is deleted":
+		w.losePod(ctx, name, "device", e, false)
+	case "runner's process dies":
+		for _, pod := range w.lab.podsOf(ctx, w.uidOf(ctx, name), "runner") {
+			w.lab.runners.kill(pod.UID)
+		}
+	case "runner is silent":
+		w.lab.runners.silence(3 * much)
+	case "kubelet is slow":
+		w.lab.slow(much / 2)
+	case "device does not stop":
+		if uid := w.uidOf(ctx, name); uid != "" {
+			w.check.allowSick(string(uid))
+			w.lab.setSick(uid, true)
+		}
+	case "benchmark is aborted":
+		w.changeBenchmark(ctx, name, func(b *v1alpha1.Benchmark) { b.Spec.Abort = true })
+	case "benchmark is deleted":
+		w.check.allow(name, v1alpha1.PhaseAborted)
+		_ = w.Delete(ctx, benchmark(name, "", 0))
+	case "benchmark is forced out":
+		w.check.allow(name, v1alpha1.PhaseAborted)
+		w.changeBenchmark(ctx, name, func(b *v1alpha1.Benchmark) { b.Finalizers = nil })
+		_ = w.Delete(ctx, benchmark(name, "", 0))
+	case "bed is edited":
+		w.changeBed(ctx, bed, func(b *v1alpha1.TestBed) { b.Spec.Ports[0].Addresses[0] = editedAddress(e.much) })
+	case "bed is cordoned":
+		w.changeBed(ctx, bed, func(b *v1alpha1.TestBed) { cordon(b, true) })
+	case "bed is uncordoned":
+		w.changeBed(ctx, bed, func(b *v1alpha1.TestBed) { cordon(b, false) })
+	case "profile is made again":
+		_ = w.Delete(ctx, profile())
+		time.Sleep(much / 4)
+		w.makeProfile(ctx)
+	default:
+		panic("nothing is known of " + e.kind)
+	}
+}
+
+func editedAddress(n int) string { return []string{"198.18.1.2/24", "198.18.1.3/24"}[n%2] }
+
+func (w *world) setErrors(percent int) {
+	l := w.operator().link
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.errors = percent
+}
+
+// losePod takes a pod of a benchmark away. What the benchmark may end as depends on it.
+func (w *world) losePod(ctx context.Context, name, role string, e event, fail bool) {
+	for _, pod := range w.lab.podsOf(ctx, w.uidOf(ctx, name), role) {
+		switch {
+		case role == "agent":
+			w.check.allow(name, v1alpha1.PhaseError)
+		case role == "runner":
+			w.losses[name]++
+			if w.losses[name] > 2 {
+				w.check.allow(name, v1alpha1.PhaseError)
+			}
+		}
+		if !fail {
+			_ = w.Delete(ctx, &pod)
+			continue
+		}
+		pod.Status.Phase = corev1.PodFailed
+		pod.Status.Message = "evicted"
+		_ = w.Status().Update(ctx, &pod)
+	}
+}
+
+func (w *world) uidOf(ctx context.Context, name string) types.UID {
+	b := &v1alpha1.Benchmark{}
+	if err := w.Get(ctx, client.ObjectKey{Namespace: team, Name: name}, b); err != nil {
+		return ""
+	}
+	return b.UID
+}
+
+func (w *world) makeProfile(ctx context.Context) {
+	_ = w.Create(ctx, profile()) // Usually it is there.
+}
+
+// changeBenchmark changes a benchmark as a person does, until nobody is in between.
+func (w *world) changeBenchmark(ctx context.Context, name string, change func(*v1alpha1.Benchmark)) {
+	for range 50 {
+		b := &v1alpha1.Benchmark{}
+		if err := w.Get(ctx, client.ObjectKey{Namespace: team, Name: name}, b); err != nil {
+			return
+		}
+		change(b)
+		if b.Spec.Abort {
+			w.check.allow(name, v1alpha1.PhaseAborted)
+		}
+		if err := w.Update(ctx, b); err == nil {
+			return
+		}
+	}
+}
+
+func (w *world) changeBed(ctx context.Context, name string, change func(*v1alpha1.TestBed)) {
+	for range 50 {
+		bed := &v1alpha1.TestBed{}
+		if err := w.Get(ctx, client.ObjectKey{Name: name}, bed); err != nil {
+			return
+		}
+		before := bed.DeepCopy()
+		change(bed)
+		if equality.Semantic.DeepEqual(before, bed) {
+			return
+		}
+		if err := w.Update(ctx, bed); err == nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package histories
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/controllers/lab"
+)
+
+const (
+	labNamespace = "nodrop-lab"
+	team         = "team-routing"
+	// finalizerKubelet keeps a pod until its process has ended.
+	finalizerKubelet = "histories.nodrop.dev/kubelet"
+)
+
+// fakeLab is the lab around the operator: the kubelet, and the runners in its pods.
+type fakeLab struct {
+	client.Client
+	// unit is how long things take: a second, or less on a real API server.
+	unit    time.Duration
+	check   *checker
+	runners *fakeRunners
+
+	mu sync.Mutex
+	// sick are runs whose device does not stop.
+	sick map[string]bool
+	// slowUntil is until when pods neither start nor end.
+	slowUntil time.Time
+	born      map[types.UID]time.Time
+	ended     map[types.UID]time.Time
+}
+
+func newFakeLab(c client.Client, unit time.Duration, check *checker) *fakeLab {
+	return &fakeLab{
+		Client: c, unit: unit, check: check, runners: newFakeRunners(c, unit, check),
+		sick: map[string]bool{}, born: map[types.UID]time.Time{}, ended: map[types.UID]time.Time{},
+	}
+}
+
+// work plays the kubelet until the context ends.
+func (l *fakeLab) work(ctx context.Context) {
+	for ctx.Err() == nil {
+		l.look(ctx)
+		select {
+		case <-ctx.Done():
+		case <-time.After(l.unit / 2):
+		}
+	}
+}
+
+func (l *fakeLab) look(ctx context.Context) {
+	var pods corev1.PodList
+	if err := l.List(ctx, &pods, client.InNamespace(labNamespace), client.HasLabels{lab.LabelUID}); err != nil {
+		return
+	}
+	l.mu.Lock()
+	slow := time.Now().Before(l.slowUntil)
+	l.mu.Unlock()
+	for i := range pods.Items {
+		if !slow {
+			l.play(ctx, &pods.Items[i])
+		}
+	}
+}
+
+// delay is how long a pod takes to start or to end: the same in every run of a history.
+func (l *fakeLab) delay(pod *corev1.Pod, what string) time.Duration {
+	h := fnv.New32()
+	fmt.Fprint(h, pod.UID, what)
+	return time.Duration(h.Sum32()%5) * l.unit
+}
+
+func (l *fakeLab) play(ctx context.Context, pod *corev1.Pod) {
+	role := roleOf(pod)
+	since := func(of map[types.UID]time.Time) time.Duration {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if _, known := of[pod.UID]; !known {
+			of[pod.UID] = time.Now()
+		}
+		return time.Since(of[pod.UID])
+	}
+	if !pod.DeletionTimestamp.IsZero() {
+		if since(l.ended) >= l.delay(pod, "end") {
+			l.runners.end(pod)
+			l.finalize(ctx, pod)
+		}
+		return
+	}
+	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || since(l.born) < l.delay(pod, "start") {
+		return
+	}
+	if pod.Status.Phase == corev1.PodRunning {
+		return
+	}
+	l.mu.Lock()
+	sick := l.sick[pod.Labels[lab.LabelUID]] && role == "device-down"
+	l.mu.Unlock()
+	switch {
+	case sick:
+		return
+	case strings.HasPrefix(role, "device-"):
+		pod.Status.Phase = corev1.PodSucceeded
+	default:
+		pod.Status.Phase, pod.Status.PodIP = corev1.PodRunning, "10.1.2.3"
+		pod.Status.PodIPs = []corev1.PodIP{{IP: "10.1.2.3"}}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	}
+	_ = l.Status().Update(ctx, pod) // A conflict is tried again at the next look.
+}
+
+// finalize lets a pod go whose process has ended.
+func (l *fakeLab) finalize(ctx context.Context, pod *corev1.Pod) {
+	before := pod.DeepCopy()
+	pod.Finalizers = slices.DeleteFunc(pod.Finalizers, func(f string) bool { return f == finalizerKubelet })
+	_ = l.Patch(ctx, pod, client.MergeFrom(before))
+}
+
+// roleOf is what follows the name of the run in the name of a pod: runner, agent-0,
+// device-up.
+func roleOf(pod *corev1.Pod) string {
+	_, role, _ := strings.Cut(strings.TrimPrefix(pod.Name, "nd-"), "-")
+	return role
+}
+
+// podsOf returns the pods of a run whose role begins as given.
+func (l *fakeLab) podsOf(ctx context.Context, uid types.UID, role string) []corev1.Pod {
+	var pods corev1.PodList
+	if err := l.List(ctx, &pods, client.InNamespace(labNamespace), client.MatchingLabels{lab.LabelUID: string(uid)}); err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !strings.HasPrefix(roleOf(&p), role) })
+}
+
+func (l *fakeLab) setSick(uid types.UID, sick bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sick[string(uid)] = sick
+}
+
+func (l *fakeLab) heal() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sick, l.slowUntil = map[string]bool{}, time.Time{}
+	l.runners.silence(0)
+}
+
+func (l *fakeLab) slow(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slowUntil = time.Now().Add(d)
+}

@@ -1,0 +1,77 @@
+package histories
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// event is one thing that happens in a history.
+type event struct {
+	// wait is how long nothing happens before, in units.
+	wait int
+	kind string
+	// which benchmark or bed, and how much.
+	which, much int
+}
+
+func (e event) String() string { return fmt.Sprintf("+%d %s(%d, %d)", e.wait, e.kind, e.which, e.much) }
+
+const (
+	benchmarks = 4
+	beds       = 3
+)
+
+// kinds are the events with their weights.
+var kinds = map[string]int{
+	"operator dies":           30, // much: at which write, even before and odd after it is applied
+	"second operator":         12, // much: for how long
+	"operator stops":          6,  // much: for how long
+	"API server fails":        8,  // much: for how long
+	"runner's pod is deleted": 10,
+	"runner's pod fails":      6,
+	"runner is silent":        6, // much: for how long
+	"agent's pod is deleted":  4,
+	"device's pod is deleted": 4,
+	"kubelet is slow":         6, // much: for how long
+	"device does not stop":    3,
+	"benchmark is aborted":    6,
+	"benchmark is deleted":    6,
+	"benchmark is forced out": 4,
+	"bed is edited":           8,
+	"bed is cordoned":         4,
+	"bed is uncordoned":       4,
+	"profile is made again":   4,
+}
+
+// ordered are the names of kinds in a fixed order, so that a seed always decides the
+// same.
+var ordered = sortedKeys(kinds)
+
+// newScript makes a history of a seed: benchmarks are created one after the other, and
+// in between anything happens.
+func newScript(seed uint64) []event {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	var script []event
+	total := 0
+	for _, weight := range kinds {
+		total += weight
+	}
+	next := 0
+	for n := 8 + rng.IntN(14); n > 0 || next < benchmarks; n-- {
+		e := event{wait: rng.IntN(9), which: rng.IntN(benchmarks), much: 1 + rng.IntN(24)}
+		if next < benchmarks && rng.IntN(3) == 0 || n <= 0 {
+			e.kind, e.which = "benchmark is created", next
+			next++
+		} else {
+			at := rng.IntN(total)
+			for _, kind := range ordered {
+				if at -= kinds[kind]; at < 0 {
+					e.kind = kind
+					break
+				}
+			}
+		}
+		script = append(script, e)
+	}
+	return script
+}

@@ -1,0 +1,203 @@
+package histories
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/internal/operator"
+)
+
+func TestMain(m *testing.M) {
+	logger := logr.Discard()
+	if os.Getenv("HISTORY_LOG") != "" {
+		logger = funcr.New(func(prefix, args string) { fmt.Println(time.Now().Format("15:04:05.000"), prefix, args) }, funcr.Options{})
+	}
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
+
+// seeds are those of this run: one, or as many as asked for.
+func seeds(t *testing.T, variable string, normally int) []uint64 {
+	t.Helper()
+	if s := os.Getenv("HISTORY_SEED"); s != "" {
+		seed, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []uint64{seed}
+	}
+	if s := os.Getenv(variable); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		normally = n
+	}
+	all := make([]uint64, normally)
+	for i := range all {
+		all[i] = uint64(i + 1)
+	}
+	return all
+}
+
+// TestSimulatedHistories runs histories in simulated time.
+func TestSimulatedHistories(t *testing.T) {
+	all := seeds(t, "HISTORIES_SIMULATED", 150)
+	began := time.Now()
+	var next, writes, simulated, failed atomic.Int64
+	t.Run("of", func(t *testing.T) {
+		for range runtime.GOMAXPROCS(0) {
+			t.Run("workers", func(t *testing.T) {
+				t.Parallel()
+				for i := next.Add(1); int(i) <= len(all) && failed.Load() < 3; i = next.Add(1) {
+					o := explore(t, all[i-1])
+					failed.Add(int64(min(len(o.wrong), 1)))
+					writes.Add(int64(o.writes))
+					simulated.Add(int64(o.took))
+				}
+			})
+		}
+	})
+	t.Logf("%d histories, %s of simulated time and %d writes, in %s",
+		len(all), time.Duration(simulated.Load()).Round(time.Minute), writes.Load(), time.Since(began).Round(time.Second))
+}
+
+// explore runs the history of a seed, and looks for a short one when it fails.
+func explore(t *testing.T, seed uint64) outcome {
+	t.Helper()
+	script := newScript(seed)
+	o := simulate(t, seed, script)
+	if len(o.wrong) == 0 {
+		return o
+	}
+	script = shrink(script, func(s []event) bool {
+		again := simulate(t, seed, s)
+		if len(again.wrong) > 0 {
+			o = again
+		}
+		return len(again.wrong) > 0
+	})
+	t.Errorf("HISTORY_SEED=%d; the shortest history that was seen to fail:\n  %s\nwith: %s",
+		seed, strings.Join(texts(script), "\n  "), strings.Join(o.wrong, "\n  "))
+	return o
+}
+
+func texts(script []event) []string {
+	var all []string
+	for _, e := range script {
+		all = append(all, e.String())
+	}
+	return all
+}
+
+// outcome is what came of a history.
+type outcome struct {
+	wrong  []string
+	took   time.Duration
+	writes int
+}
+
+// simulate runs one history.
+func simulate(t *testing.T, seed uint64, script []event) (o outcome) {
+	t.Helper()
+	scheme, err := operator.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		api := newFakeAPI(scheme)
+		check := newChecker()
+		api.seen = check.see
+		admin := &fakeClient{api: api}
+		began := time.Now()
+		w := &world{
+			Client: admin, unit: time.Second, rng: rand.New(rand.NewPCG(seed, 3)), check: check,
+			lab: newFakeLab(admin, time.Second, check), losses: map[string]int{},
+		}
+		w.run = func(ctx context.Context, skew time.Duration, l *link) {
+			m := &fakeManager{api: api, link: l, cache: newFakeCache(api, 500*time.Millisecond, rand.New(rand.NewPCG(seed, 4)))}
+			if err := controllers.SetupWithManager(m, options(w, time.Second, skew)); err != nil {
+				panic(err)
+			}
+			_ = m.Start(ctx)
+		}
+		for _, make := range []func(context.Context, client.Client) error{prepare, populate} {
+			if err := make(t.Context(), admin); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o.wrong = w.play(context.Background(), script)
+		o.took, o.writes = time.Since(began), api.version
+	})
+	return o
+}
+
+// options of an operator, with everything at the pace of the history.
+func options(w *world, unit, skew time.Duration) controllers.Options {
+	return controllers.Options{
+		Lab: settings(), Runner: w.lab.runners,
+		Now:       func() time.Time { return time.Now().Add(skew) },
+		Deadlines: controllers.DefaultDeadlines(),
+		Poll:      unit, ProgressEvery: 5 * unit, Recheck: 15 * unit, Refresh: 10 * unit,
+	}
+}
+
+// prepare makes what all histories have in common.
+func prepare(ctx context.Context, c client.Client) error {
+	for _, name := range []string{labNamespace, team} {
+		if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return fmt.Errorf("making namespace %s: %w", name, err)
+		}
+	}
+	if err := c.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node1"}}); err != nil {
+		return fmt.Errorf("making a node: %w", err)
+	}
+	return nil
+}
+
+// populate makes what is there before a history begins.
+func populate(ctx context.Context, c client.Client) error {
+	for _, obj := range []client.Object{
+		configMap("model", "model.csv", table), configMap("router", "topology.clab.yaml", "name: router"), profile(),
+		modelled(bedNames[0]), virtual(bedNames[1]), virtual(bedNames[2]),
+	} {
+		if err := c.Create(ctx, obj); err != nil {
+			return fmt.Errorf("making %s: %w", obj.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// shrink leaves events out as long as the history fails without them.
+func shrink(script []event, fails func([]event) bool) []event {
+	for shorter := true; shorter; {
+		shorter = false
+		for i := range script {
+			without := append(append([]event{}, script[:i]...), script[i+1:]...)
+			if fails(without) {
+				script, shorter = without, true
+				break
+			}
+		}
+	}
+	return script
+}
