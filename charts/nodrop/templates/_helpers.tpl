@@ -14,6 +14,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- end }}
 
+{{/* Not empty where the archive is a directory on a volume. */}}
+{{- define "nodrop.archiveVolume" -}}
+{{- if and .Values.archive.enabled (not .Values.archive.url) }}true{{ end }}
+{{- end }}
+
 {{- define "nodrop.image" -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}

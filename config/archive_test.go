@@ -1,0 +1,98 @@
+package config
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestArchive checks where the operator keeps results, by the values of the chart.
+func TestArchive(t *testing.T) {
+	const directory = "--archive-url=file:///var/lib/nodrop/archive"
+	for name, tc := range map[string]struct {
+		values []string
+		// url is the argument of the operator, if it has one.
+		url string
+		// claimed says that the chart makes a claim; volume is the operator's.
+		claimed bool
+		volume  string
+		secret  string
+		ttl     string
+	}{
+		"by default": {url: directory, claimed: true, volume: "persistentVolumeClaim"},
+		"a volume of one's own": {
+			values: []string{"--set-json", `archive.volume={"nfs":{"server":"nas","path":"/results"}}`}, url: directory, volume: "nfs",
+		},
+		"a bucket": {
+			values: []string{"--set", "archive.url=s3://results/lab?region=eu-central-1,archive.credentialsSecret=s3"},
+			url:    "--archive-url=s3://results/lab?region=eu-central-1", secret: "s3",
+		},
+		"none": {values: []string{"--set", "archive.enabled=false"}},
+		"with a time to live": {
+			values: []string{"--set", "retention.ttlSecondsAfterFinished=31536000"},
+			url:    directory, claimed: true, volume: "persistentVolumeClaim", ttl: "--ttl-seconds-after-finished=31536000",
+		},
+		"with a time to live of 0": {
+			values: []string{"--set", "retention.ttlSecondsAfterFinished=0"},
+			url:    directory, claimed: true, volume: "persistentVolumeClaim", ttl: "--ttl-seconds-after-finished=0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, err := chart(t, tc.values...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			claimed := slices.ContainsFunc(objects, func(o object) bool { return o.GetKind() == "PersistentVolumeClaim" })
+			if claimed != tc.claimed {
+				t.Errorf("the chart makes a claim: %v", claimed)
+			}
+			deployment := find(t, objects, "Deployment", "nodrop-operator").Object
+			containers, _, _ := unstructured.NestedSlice(deployment, "spec", "template", "spec", "containers")
+			container := containers[0].(map[string]any)
+			args := container["args"].([]any)
+			for flag, want := range map[string]string{"--archive-url=": tc.url, "--ttl-seconds-after-finished=": tc.ttl} {
+				if got := argument(args, flag); got != want {
+					t.Errorf("the argument is %q, want %q", got, want)
+				}
+			}
+			if got := archiveVolume(deployment); got != tc.volume {
+				t.Errorf("the volume is %q, want %q", got, tc.volume)
+			}
+			from, _, _ := unstructured.NestedSlice(container, "envFrom")
+			if tc.secret == "" && len(from) > 0 || tc.secret != "" && len(from) != 1 {
+				t.Errorf("the environment comes from %v, want the Secret %q", from, tc.secret)
+			}
+		})
+	}
+	if _, err := chart(t, "--set", "archive.url=s3://user:password@results"); err == nil {
+		t.Error("a URL with a password is accepted")
+	}
+}
+
+// argument is the argument that begins with a flag.
+func argument(args []any, flag string) string {
+	for _, a := range args {
+		if text := a.(string); len(text) > len(flag) && text[:len(flag)] == flag {
+			return text
+		}
+	}
+	return ""
+}
+
+// archiveVolume is the kind of the operator's volume for the archive.
+func archiveVolume(deployment map[string]any) string {
+	volumes, _, _ := unstructured.NestedSlice(deployment, "spec", "template", "spec", "volumes")
+	for _, v := range volumes {
+		volume := v.(map[string]any)
+		if volume["name"] != "archive" {
+			continue
+		}
+		for kind := range volume {
+			if kind != "name" {
+				return kind
+			}
+		}
+	}
+	return ""
+}
