@@ -1,0 +1,121 @@
+package report
+
+import (
+	"slices"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
+)
+
+const ratesHeading = "rate, all ports"
+
+// tableOf is the table of a test, in the columns of published reports.
+func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
+	// Tests that send no test frames have neither sizes nor rates.
+	withFrames := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Frames != nil })
+	g := &grid{}
+	if withFrames {
+		g.columns = append(g.columns, column{"frame", "bytes", false})
+	}
+	withLoad := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
+	own, measuresItself := method.Describe(rows[0].Method)
+	if withLoad {
+		g.columns = append(g.columns, column{"", "load", true})
+	}
+	withLoss := withPartialDrop(rows)
+	if withLoss {
+		g.columns = append(g.columns, column{"", "goal", true})
+	}
+	if withFrames {
+		g.columns = append(g.columns,
+			column{ratesHeading, "frames/s", false}, column{ratesHeading, unit.name, false},
+			column{"line rate", "%", false})
+	}
+	switch {
+	case measuresItself:
+		for _, c := range own.Columns {
+			g.columns = append(g.columns, column{c.Heading, c.Name, false})
+		}
+	case withFrames:
+		g.columns = append(g.columns,
+			column{"latency, us", "min", false}, column{"latency, us", "avg", false}, column{"latency, us", "max", false},
+			column{"jitter, us", "avg", false}, column{"jitter, us", "max", false})
+	}
+	if withFrames {
+		g.columns = append(g.columns, column{"frames", "lost", false})
+	}
+	g.columns = append(g.columns, column{"", "validity", true})
+	for _, row := range rows {
+		var cells []string
+		if withFrames {
+			cells = append(cells, sizeCell(row.FrameSize, row.FrameMix))
+		}
+		if withLoad {
+			cells = append(cells, string(row.Load))
+		}
+		if withLoss {
+			cells = append(cells, goalName(row))
+		}
+		switch {
+		case !withFrames:
+		case row.Frames == nil || unmeasured(&row):
+			cells = append(cells, "-", "-", "-")
+		default:
+			cells = append(cells, group(row.Frames.FramesPerSecond), fixed(row.Frames.BitsPerSecond, unit.bits, 3), fixed(row.Frames.LineRatePPM, 10_000, 4))
+		}
+		switch l := row.Latency; {
+		case measuresItself:
+			for _, c := range own.Columns {
+				cells = append(cells, cell(c, &row))
+			}
+		case l != nil && withFrames:
+			cells = append(cells, micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), jitterCell(l.JitterAvgNs), jitterCell(l.JitterMaxNs))
+		case withFrames:
+			cells = append(cells, "-", "-", "-", "-", "-")
+		}
+		if withFrames {
+			cells = append(cells, lostCell(&row))
+		}
+		g.rows = append(g.rows, append(cells, string(row.Validity)))
+	}
+	return g
+}
+
+// unmeasured says that a row has no figures: nothing was sent for it, and its message
+// says why. A throughput of 0 is a figure.
+func unmeasured(row *v1alpha1.ResultRow) bool {
+	return row.Frames != nil && row.Method != v1alpha1.MethodThroughput && row.Frames.Sent == 0 && row.Frames.LineRatePPM == 0 && row.Message != ""
+}
+
+// lostCell is how many frames were lost. Of groups that are joined or left during the
+// trial it is not known how many frames were due.
+func lostCell(row *v1alpha1.ResultRow) string {
+	if row.Frames == nil || unmeasured(row) || row.GroupDelay != nil {
+		return "-"
+	}
+	return group(row.Frames.Lost)
+}
+
+// cell writes the number of a method's own column.
+func cell(c method.Column, row *v1alpha1.ResultRow) string {
+	n, ok := c.Value(row)
+	if !ok {
+		return "-"
+	}
+	return inUnit(c.Unit)(n)
+}
+
+// inUnit says how numbers of a unit are written.
+func inUnit(unit method.Unit) func(int64) string {
+	switch unit {
+	case method.PPM:
+		return func(n int64) string { return fixed(n, 10_000, 4) }
+	case method.Nanoseconds:
+		return micros
+	case method.YesNo:
+		return func(n int64) string { return map[int64]string{0: "no", 1: "yes"}[n] }
+	case method.LongNanoseconds:
+		return func(n int64) string { return fixed(n, 1_000_000, 3) }
+	}
+	return group
+}
