@@ -28,6 +28,9 @@ import (
 type fakeRunners struct {
 	mu      sync.Mutex
 	runners map[string]*fakeRunner
+	// hanging are those that take questions and never answer, with how many questions
+	// are open.
+	hanging map[string]int
 	// rest is what runners say that were not given anything to say.
 	rest   runner.State
 	silent bool
@@ -84,7 +87,10 @@ func (r *fakeRunner) log() []v1alpha1.ResultRow {
 	})
 }
 
-func (f *fakeRunners) State(_ context.Context, target controllers.RunnerTarget, after int) (runner.Answer, error) {
+func (f *fakeRunners) State(ctx context.Context, target controllers.RunnerTarget, after int) (runner.Answer, error) {
+	if err := f.hangs(ctx, target.ServerName); err != nil {
+		return runner.Answer{}, err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r, err := f.reach(target)
@@ -119,6 +125,46 @@ func (f *fakeRunners) always(s runner.State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.rest = s
+}
+
+// hang lets the runner of a benchmark take questions, and answer none.
+func (f *fakeRunners) hang(b *v1alpha1.Benchmark) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.hanging == nil {
+		f.hanging = map[string]int{}
+	}
+	f.hanging["runner."+string(b.UID)+".nodrop"] = 0
+}
+
+// hangs waits, where the runner hangs, until the question is given up.
+func (f *fakeRunners) hangs(ctx context.Context, name string) error {
+	count := func(n int) bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		_, hangs := f.hanging[name]
+		if hangs {
+			f.hanging[name] += n
+		}
+		return hangs
+	}
+	if !count(1) {
+		return nil
+	}
+	defer count(-1)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// asked is how many runners that hang have a question open.
+func (f *fakeRunners) asked() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, open := range f.hanging {
+		n += min(open, 1)
+	}
+	return n
 }
 
 // tell lets the runner of a benchmark say something from now on.
