@@ -161,3 +161,6 @@ func Percentages(shares map[string]v1alpha1.Percentage, path *field.Path) field.
 }
 
 const percentageHint = "give a percentage of line rate above 0% and up to 100% with at most four decimals, such as 99.994%"
+
+// RowsPerSize is how many rows a test makes at one frame size in one variant, at most.
+func RowsPerSize(test v1alpha1.Test) int { return len((Plan{}).steps(test, []int32{64})) }

@@ -143,34 +143,6 @@ func bedIsAllowed(in Input, a *Answer) field.ErrorList {
 		what, in.Namespace.Name, has(allowedNames(in)), neededGrant(in.Namespace, in.Benchmark)))
 }
 
-// maxRows is how many result rows fit into the status of a benchmark, and into
-// the secret that hands them to another runner: about 1 KiB each, 1 MiB in all.
-const maxRows = 1000
-
-func rowsFit(in Input, a *Answer) field.ErrorList {
-	spec := a.Profile.Spec
-	rows, sizes := 0, len(spec.Sizes())+len(spec.FrameMixes)
-	for _, t := range in.Benchmark.Spec.Tests {
-		if t.Latency != nil {
-			rows += sizes * len(t.Latency.Loads)
-		} else {
-			rows += sizes
-		}
-	}
-	variants := in.Benchmark.Spec.VariantsInOrder()
-	rows *= len(variants)
-	if rows <= maxRows {
-		return nil
-	}
-	each := ""
-	if len(variants) > 1 {
-		each = fmt.Sprintf(" for each of %d variants", len(variants))
-	}
-	return problem(field.NewPath("spec", "tests"), len(in.Benchmark.Spec.Tests), fmt.Sprintf(
-		"these tests make %d result rows with the %d frame sizes and mixes of profile %s%s, and a benchmark holds at most %d: divide them among several benchmarks",
-		rows, sizes, a.Profile.Name, each, maxRows))
-}
-
 // testsFit keeps the beds on which the plan can be made, and whose policy allows the
 // frames that it sends. Only when there is none are the problems of the first bed
 // reported.

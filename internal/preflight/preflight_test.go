@@ -42,6 +42,15 @@ func bed(name string, change ...func(*v1alpha1.TestBed)) v1alpha1.TestBed {
 	return b
 }
 
+// manySizes are as many frame sizes as a profile can have.
+func manySizes() []int32 {
+	all := make([]int32, 64)
+	for i := range all {
+		all[i] = int32(64 + i)
+	}
+	return all
+}
+
 // grant is what a bed grants that says no more than the namespace.
 func grant(change ...func(*v1alpha1.AccessGrant)) v1alpha1.AccessGrant {
 	g := v1alpha1.AccessGrant{Names: []string{"team"}, MaxDuration: metav1.Duration{Duration: 24 * time.Hour}}
@@ -142,26 +151,28 @@ func TestBenchmark(t *testing.T) {
 			},
 			want: []string{`"Is" is not a valid label selector operator: use matchLabels`},
 		},
-		"more rows than a status holds": {
+		"more rows than a benchmark holds": {
 			change: func(in *Input) {
-				in.Profiles[0].Spec.FrameSizes = make([]int32, 64)
-				for i := range in.Profiles[0].Spec.FrameSizes {
-					in.Profiles[0].Spec.FrameSizes[i] = int32(64 + i)
-				}
-				for i := range 16 {
+				in.Profiles[0].Spec.FrameSizes = manySizes()
+				for i := range 4 {
 					in.Benchmark.Spec.Tests = append(in.Benchmark.Spec.Tests, v1alpha1.Test{
-						Name: fmt.Sprintf("latency-%d", i), Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"50%"}},
+						Name: fmt.Sprintf("loss-%d", i), FrameLoss: &v1alpha1.FrameLossTest{Step: "1%"},
 					})
 				}
 			},
-			want: []string{"these tests make 1088 result rows with the 64 frame sizes and mixes of profile pairs, and a benchmark holds at most 1000"},
+			want: []string{"these tests make 25664 result rows of about 26 MiB with the 64 frame sizes and mixes of profile pairs, and a benchmark holds at most 20000 rows and 64 MiB (most are of: loss-0 6400, loss-1 6400, loss-2 6400)"},
 		},
-		"more rows than a status holds, in all variants": {
+		"more bytes of rows than a benchmark holds, in all variants": {
 			change: func(in *Input) {
-				in.Profiles[0].Spec.FrameSizes = make([]int32, 64)
+				in.Profiles[0].Spec.FrameSizes = manySizes()
 				in.Benchmark.Spec.Variants = make([]v1alpha1.VariantName, 16)
+				for i := range 6 {
+					in.Benchmark.Spec.Tests = append(in.Benchmark.Spec.Tests, v1alpha1.Test{
+						Name: fmt.Sprintf("soak-%d", i), Soak: &v1alpha1.SoakTest{SamplingInterval: &metav1.Duration{Duration: time.Second}},
+					})
+				}
 			},
-			want: []string{"these tests make 1024 result rows with the 64 frame sizes and mixes of profile pairs for each of 16 variants, and a benchmark holds at most 1000"},
+			want: []string{"these tests make 7168 result rows of about 73 MiB with the 64 frame sizes and mixes of profile pairs for each of 16 variants, and a benchmark holds at most 20000 rows and 64 MiB"},
 		},
 		"a bed that the plan does not fit": {
 			change: func(in *Input) { in.Beds[0].Spec.Ports = append(in.Beds[0].Spec.Ports, port(3)) },
