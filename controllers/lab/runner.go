@@ -63,7 +63,7 @@ func RunnerPod(s Settings, run Run, attempt int) *corev1.Pod {
 		secretVolume("config", run.RunnerName()),
 		certificateVolume(run, ownerRunner),
 		{Name: "checkpoint", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
-			SizeLimit: ptr(resource.MustParse("64Mi")),
+			SizeLimit: ptr(resource.MustParse("96Mi")),
 		}}},
 	}
 	pod.Spec.Containers = []corev1.Container{{
