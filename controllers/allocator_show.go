@@ -40,6 +40,8 @@ type display struct {
 	// stale says that something changed since the current pass began.
 	stale bool
 	next  time.Time
+	// stalls is when the next of those that wait counts as stalled; zero when none will.
+	stalls time.Time
 }
 
 // shownAt is when the status of an object was last written, and whether a write is
@@ -57,6 +59,9 @@ func (a *allocator) show(ctx context.Context, now time.Time) time.Duration {
 	d := &a.shown
 	if wait := d.next.Sub(now); wait > 0 && len(d.news) == 0 {
 		return wait
+	}
+	if !d.stalls.IsZero() && !now.Before(d.stalls) {
+		d.stalls, d.stale = time.Time{}, true
 	}
 	if len(d.pass) == 0 && len(d.bedPass) == 0 && d.stale {
 		d.stale = false
@@ -91,6 +96,9 @@ func (a *allocator) show(ctx context.Context, now time.Time) time.Duration {
 			return d.pause(now, min(a.Refresh, time.Second))
 		default:
 			d.news = nil
+			if !d.stalls.IsZero() {
+				return d.stalls.Sub(now)
+			}
 			return time.Hour
 		}
 	}
@@ -142,7 +150,16 @@ func (a *allocator) showBenchmark(ctx context.Context, w *waiter, s queue.Snapsh
 		return
 	}
 	want := a.explain(w, s)
-	if want.isShownBy(w.b) || !a.shown.due(w.shown, now, a.Refresh, news) {
+	if want.isShownBy(w.b) {
+		left, waits := stallsIn(w.b, a.Now())
+		if waits && left > 0 && (a.shown.stalls.IsZero() || now.Add(left).Before(a.shown.stalls)) {
+			a.shown.stalls = now.Add(left)
+		}
+		if !waits || left > 0 {
+			return
+		}
+	}
+	if !a.shown.due(w.shown, now, a.Refresh, news) {
 		return
 	}
 	a.shown.limiter.AllowN(now, 1)

@@ -124,6 +124,16 @@ func summarizeBed(bed *v1alpha1.TestBed, now time.Time) time.Duration {
 	return 0
 }
 
+// stallsIn says when a benchmark will count as stalled for which something is wrong
+// since a short time.
+func stallsIn(b *v1alpha1.Benchmark, now time.Time) (left time.Duration, waits bool) {
+	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionStalled)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return 0, false
+	}
+	return c.LastTransitionTime.Add(stallAfter).Sub(now), true
+}
+
 // progressing sets Reconciling and Stalled of an object that is not settled, of
 // which one is true. Stalled keeps since when something is wrong.
 func progressing(all *[]metav1.Condition, now time.Time, generation int64, phase, what, reason, message string) time.Duration {

@@ -52,9 +52,16 @@ func seeds(t *testing.T, variable string, normally int) []uint64 {
 		}
 		normally = n
 	}
+	first := uint64(1)
+	if s := os.Getenv("HISTORY_FIRST"); s != "" {
+		var err error
+		if first, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
 	all := make([]uint64, normally)
 	for i := range all {
-		all[i] = uint64(i + 1)
+		all[i] = first + uint64(i)
 	}
 	return all
 }
@@ -72,6 +79,9 @@ func TestSimulatedHistories(t *testing.T) {
 					o := explore(t, all[i-1])
 					failed.Add(int64(min(len(o.wrong), 1)))
 					writes.Add(int64(o.writes))
+					if i%500 == 0 {
+						t.Logf("%d histories after %s", i, time.Since(began).Round(time.Second))
+					}
 					simulated.Add(int64(o.took))
 				}
 			})
@@ -119,6 +129,17 @@ type outcome struct {
 // simulate runs one history.
 func simulate(t *testing.T, seed uint64, script []event) (o outcome) {
 	t.Helper()
+	inBubble(t, seed, func(w *world, api *fakeAPI) {
+		began := time.Now()
+		o.wrong = w.play(context.Background(), script)
+		o.took, o.writes = time.Since(began), api.version
+	})
+	return o
+}
+
+// inBubble makes a lab in simulated time. What runs in it has to end with f.
+func inBubble(t *testing.T, seed uint64, f func(*world, *fakeAPI)) {
+	t.Helper()
 	scheme, err := operator.Scheme()
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +149,6 @@ func simulate(t *testing.T, seed uint64, script []event) (o outcome) {
 		check := newChecker()
 		api.seen = check.see
 		admin := &fakeClient{api: api}
-		began := time.Now()
 		w := &world{
 			Client: admin, unit: time.Second, rng: rand.New(rand.NewPCG(seed, 3)), check: check,
 			lab: newFakeLab(admin, time.Second, check), losses: map[string]int{},
@@ -145,10 +165,8 @@ func simulate(t *testing.T, seed uint64, script []event) (o outcome) {
 				t.Fatal(err)
 			}
 		}
-		o.wrong = w.play(context.Background(), script)
-		o.took, o.writes = time.Since(began), api.version
+		f(w, api)
 	})
-	return o
 }
 
 // options of an operator, with everything at the pace of the history.
