@@ -116,8 +116,8 @@ func (r *benchmarkReconciler) inputs(ctx context.Context, s *scope) (*stored.Inp
 	r.memory.mu.Lock()
 	known := r.memory.inputs[s.UID]
 	r.memory.mu.Unlock()
-	if known != nil {
-		return known, nil
+	if known != nil && slices.Equal(known.sources, s.Status.Results.Inputs) {
+		return &known.Inputs, nil
 	}
 	in, err := stored.ReadInputs(ctx, r.live, s.Benchmark)
 	if err != nil {
@@ -125,7 +125,7 @@ func (r *benchmarkReconciler) inputs(ctx context.Context, s *scope) (*stored.Inp
 	}
 	r.memory.mu.Lock()
 	defer r.memory.mu.Unlock()
-	r.memory.inputs[s.UID] = &in
+	r.memory.inputs[s.UID] = &keptInputs{in, slices.Clone(s.Status.Results.Inputs)}
 	return &in, nil
 }
 

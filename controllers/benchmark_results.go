@@ -19,11 +19,17 @@ import (
 type memory struct {
 	mu      sync.Mutex
 	ledgers map[types.UID]*results.Ledger
-	inputs  map[types.UID]*stored.Inputs
+	inputs  map[types.UID]*keptInputs
+}
+
+// keptInputs are inputs that were read, with the snapshots that they were read from.
+type keptInputs struct {
+	stored.Inputs
+	sources []v1alpha1.SnapshotSource
 }
 
 func newMemory() *memory {
-	return &memory{ledgers: map[types.UID]*results.Ledger{}, inputs: map[types.UID]*stored.Inputs{}}
+	return &memory{ledgers: map[types.UID]*results.Ledger{}, inputs: map[types.UID]*keptInputs{}}
 }
 
 func (m *memory) forget(uid types.UID) {
