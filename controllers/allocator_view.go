@@ -209,10 +209,9 @@ func (a *allocator) place(w *waiter) {
 		a.queue.Remove(key)
 		return
 	}
-	a.queue.Set(queue.Entry{
-		Key: key, Priority: w.b.Spec.Priority, Created: w.b.CreationTimestamp.Time,
-		Beds: w.class.beds, Limits: w.class.limits,
-	})
+	e := entryOf(w.b)
+	e.Beds, e.Limits = w.class.beds, w.class.limits
+	a.queue.Set(e)
 }
 
 // snapshot is what the queue decides on.

@@ -104,7 +104,7 @@ func (r *benchmarkReconciler) observe(ctx context.Context, b *v1alpha1.Benchmark
 // advance runs the phases in their order until one of them has to wait. Once the
 // outcome is decided only the clean-up is left.
 func (r *benchmarkReconciler) advance(ctx context.Context, s *scope) (step, error) {
-	for _, p := range []phase{r.noticeEnd, r.closeResult, r.cleanUp, r.lease, r.keepInputs, r.variant, r.startDevice, r.startTraffic, r.measure} {
+	for _, p := range r.phases() {
 		next, err := p(ctx, s)
 		if err != nil || next.stop {
 			return next, err
@@ -136,15 +136,15 @@ func (r *base) patch(ctx context.Context, s *scope, failure error) error {
 	return nil
 }
 
-// announce logs a new phase, and makes an event of the last one. Events cost the API
-// server as much as a status does.
+// announce logs a new phase, and makes an event of an end that somebody should look at.
+// An event costs the API server as much as a status, which says the same.
 func (r *base) announce(ctx context.Context, s *scope) {
 	if s.Status.Phase == s.before.Status.Phase {
 		return
 	}
 	log.FromContext(ctx).Info("The benchmark moved on",
 		"phase", s.Status.Phase, "outcome", s.Status.Outcome, "bed", s.Status.TestBedName, "message", s.Status.Message)
-	if !s.Status.Phase.Finished() {
+	if !s.Status.Phase.Finished() || s.Status.Phase == v1alpha1.PhasePassed {
 		return
 	}
 	kind := corev1.EventTypeNormal

@@ -101,10 +101,16 @@ func hasLease(bed *v1alpha1.TestBed, uid string) bool {
 	return bed.Status.Lease != nil && bed.Status.Lease.UID == uid
 }
 
-// keepLease makes sure that the bed is still the benchmark's.
+// keepLease makes sure that the bed is still the benchmark's. Only that it is not is
+// asked of the API server: the cache may not show the lease yet.
 func (r *benchmarkReconciler) keepLease(ctx context.Context, s *scope) (step, error) {
 	s.bed = &v1alpha1.TestBed{}
-	err := r.live.Get(ctx, client.ObjectKey{Name: s.Status.TestBedName}, s.bed)
+	key := client.ObjectKey{Name: s.Status.TestBedName}
+	if err := r.Get(ctx, key, s.bed); err == nil && hasLease(s.bed, s.run.UID) {
+		return proceed(), nil
+	}
+	s.bed = &v1alpha1.TestBed{}
+	err := r.live.Get(ctx, key, s.bed)
 	if client.IgnoreNotFound(err) != nil {
 		return step{}, fmt.Errorf("reading test bed %s: %w", s.Status.TestBedName, err)
 	}

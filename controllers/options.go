@@ -23,6 +23,8 @@ type Options struct {
 	DefaultPolicy *v1alpha1.TrafficPolicy
 	// Runner asks runners for their state.
 	Runner RunnerClient
+	// Bench replaces all that happens on a leased bed; nil means real pods.
+	Bench Bench
 	// Now is the operator's clock.
 	Now func() time.Time
 	// Deadlines of everything that is waited for.

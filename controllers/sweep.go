@@ -24,6 +24,9 @@ import (
 // they belong to is stopped, and the device's secret, which says how to stop it,
 // goes only when it is stopped.
 func (b *base) sweep(ctx context.Context, run lab.Run) (left string, _ error) {
+	if b.Bench != nil {
+		return b.Bench.Sweep(ctx, run)
+	}
 	device := &corev1.Secret{}
 	err := b.live.Get(ctx, client.ObjectKey{Namespace: b.Lab.Namespace, Name: lab.DeviceSecretName(run)}, device)
 	if client.IgnoreNotFound(err) != nil {

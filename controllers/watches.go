@@ -34,7 +34,7 @@ func (r *benchmarkReconciler) setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("benchmark").
 		For(&v1alpha1.Benchmark{}, builder.WithPredicates(benchmarkMoved())).
-		Watches(&v1alpha1.TestBed{}, handler.EnqueueRequestsFromMapFunc(holderOf), builder.WithPredicates(leaseMoved())).
+		Watches(&v1alpha1.TestBed{}, handler.EnqueueRequestsFromMapFunc(r.holderOf), builder.WithPredicates(leaseMoved())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(ownerOfPod)).
 		WatchesRawSource(source.TypedChannel(r.poller.wakes, &handler.TypedEnqueueRequestForObject[*v1alpha1.Benchmark]{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: patiently()}).
@@ -59,13 +59,21 @@ func (r *testBedReconciler) setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// holderOf names the benchmark that has a bed.
-func holderOf(_ context.Context, obj client.Object) []reconcile.Request {
+// holderOf names the benchmark that has a bed, or had it before a change. One whose
+// outcome is decided goes on by itself: it has just given the bed back.
+func (b *base) holderOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	bed, ok := obj.(*v1alpha1.TestBed)
 	if !ok || bed.Status.Lease == nil {
 		return nil
 	}
-	return requestFor(bed.Status.Lease.Holder)
+	requests := requestFor(bed.Status.Lease.Holder)
+	for _, r := range requests {
+		holder := &v1alpha1.Benchmark{}
+		if err := b.Get(ctx, r.NamespacedName, holder); err != nil || holder.Status.Outcome != "" {
+			return nil
+		}
+	}
+	return requests
 }
 
 // bedsOf names the beds that a benchmark has.

@@ -55,6 +55,13 @@ var shared server
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
+	if file := os.Getenv(labOperator); file != "" {
+		if err := operateLab(file); err != nil {
+			fmt.Fprintln(os.Stderr, "simulating a lab:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	code := m.Run()
 	if shared.stop != nil {
 		if err := shared.stop(); err != nil {
@@ -68,16 +75,22 @@ func TestMain(m *testing.M) {
 // startServer starts it for the first test that needs it.
 func startServer(t *testing.T) server {
 	t.Helper()
-	if shared.stop != nil {
-		return shared
+	if shared.stop == nil {
+		shared = launchServer(t)
 	}
+	return shared
+}
+
+// launchServer starts an API server with the lab's namespaces and rights.
+func launchServer(t *testing.T) server {
+	t.Helper()
 	cfg, env, err := kubetest.Launch(kubetest.Assets(t), func(env *envtest.Environment) {
 		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join("testdata", "crds"))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared = server{admin: cfg, stop: env.Stop}
+	s := server{admin: cfg, stop: env.Stop}
 	c := newClient(t, cfg)
 	// The levels that the chart's README asks for: whatever runs here runs under them.
 	for name, level := range map[string]string{labNamespace: "privileged", operatorNamespace: "restricted", team: "restricted", "team-other": "restricted"} {
@@ -102,8 +115,8 @@ func startServer(t *testing.T) server {
 	}
 	limited := user.Config()
 	limited.QPS, limited.Burst = cfg.QPS, cfg.Burst
-	shared.operator = limited
-	return shared
+	s.operator = limited
+	return s
 }
 
 // load reads the objects of a manifest.

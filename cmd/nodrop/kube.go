@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,7 +55,7 @@ func (k *kube) reach() (*rest.Config, client.WithWatch, error) {
 		return nil, nil, hint.With(fmt.Errorf("reading the kubeconfig: %w", err), kubeconfigAdvice)
 	}
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return nil, nil, fmt.Errorf("registering the API: %w", err)
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})

@@ -74,10 +74,6 @@ const (
 // leaseName is the name of the lock among several operators.
 const leaseName = "nodrop-operator"
 
-// requestsPerSecond bounds what the operator asks of the API server. A run costs
-// about eight requests each second; the server has its own fairness beyond that.
-const requestsPerSecond = 200
-
 // Validate says what is missing, in terms of the command's flags.
 func (c Config) Validate() error {
 	var problems []error
@@ -124,9 +120,14 @@ func NewManager(rc *rest.Config, c Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("selecting the pods of runs: %w", err)
 	}
+	// The API server protects itself by priority and fairness. A limit of the client
+	// would let clean-ups wait for places in the queue.
+	rc = rest.CopyConfig(rc)
+	rc.QPS = -1
 	options := ctrl.Options{
 		Scheme: scheme,
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+		// Who wrote which field is a third of an object, and concerns nobody here.
+		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {
 				Namespaces: map[string]cache.Config{c.Lab.Namespace: {}},
 				Label:      labels.NewSelector().Add(*ofRuns),
@@ -225,8 +226,6 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 			return nil, fmt.Errorf("--webhook-cert-dir: %w: mount the serving certificate there, or leave the flag out: the operator then makes one", err)
 		}
 	}
-	rc = rest.CopyConfig(rc)
-	rc.QPS, rc.Burst = requestsPerSecond, 2*requestsPerSecond
 	mgr, err := NewManager(rc, c)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,194 @@
+//go:build !standalone
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/internal/hint"
+)
+
+func newQueueCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "queue [BED]",
+		Short: "Show which benchmarks wait, at which place, for what, and why",
+		Long: `Show the benchmarks that wait, computed from the objects as they are now in the way
+that the operator does. The status of a benchmark has the same, but is refreshed at a
+bounded rate.
+
+The place is counted on the bed where the fewest come first: 1 comes next. It is
+computed from what you may list. Who may list the benchmarks of one namespace only sees
+places among those, marked with >=, and for each bed how many wait in all.`,
+		Example: `  kubectl nodrop queue
+  kubectl nodrop queue access-switch
+  kubectl nodrop queue -n team-routing`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	k := newKube(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, namespace, err := k.connect()
+		if err != nil {
+			return err
+		}
+		lab, partial, err := listLab(cmd.Context(), c, namespace)
+		if err != nil {
+			return err
+		}
+		v := queueView{places: controllers.Lineup(lab), beds: lab.Beds, partial: partial, now: time.Now()}
+		if len(args) > 0 {
+			v.bed = args[0]
+			if !slices.ContainsFunc(lab.Beds, func(b v1alpha1.TestBed) bool { return b.Name == v.bed }) {
+				return hint.With(fmt.Errorf("there is no TestBed %q", v.bed), "kubectl get testbeds lists them")
+			}
+		}
+		if cmd.Flags().Changed("namespace") {
+			v.namespace = namespace
+		}
+		return v.print(cmd.OutOrStdout())
+	}
+	return cmd
+}
+
+// listLab lists what places depend on. It is partial, and has the benchmarks of one
+// namespace, where the person may list no others.
+func listLab(ctx context.Context, c client.Client, namespace string) (lab controllers.Lab, partial bool, _ error) {
+	var beds v1alpha1.TestBedList
+	if err := c.List(ctx, &beds); err != nil {
+		return lab, false, unreachable(err)
+	}
+	var benchmarks v1alpha1.BenchmarkList
+	var profiles v1alpha1.TrafficProfileList
+	var within []client.ListOption
+	err := c.List(ctx, &benchmarks)
+	if apierrors.IsForbidden(err) {
+		partial, within = true, []client.ListOption{client.InNamespace(namespace)}
+		err = c.List(ctx, &benchmarks, within...)
+	}
+	if err == nil {
+		err = c.List(ctx, &profiles, within...)
+	}
+	if err != nil {
+		return lab, partial, unreachable(err)
+	}
+	lab = controllers.Lab{Benchmarks: benchmarks.Items, Beds: beds.Items, Profiles: profiles.Items}
+	names := map[string]bool{}
+	for i := range benchmarks.Items {
+		if name := benchmarks.Items[i].Namespace; !names[name] {
+			names[name] = true
+			ns, err := readNamespace(ctx, c, name)
+			if err != nil {
+				return lab, partial, unreachable(err)
+			}
+			lab.Namespaces = append(lab.Namespaces, *ns)
+		}
+	}
+	return lab, partial, nil
+}
+
+// readNamespace reads a namespace, whose labels decide on access. Who may not read it
+// sees access by name only.
+func readNamespace(ctx context.Context, c client.Client, name string) (*corev1.Namespace, error) {
+	ns := &corev1.Namespace{}
+	err := c.Get(ctx, client.ObjectKey{Name: name}, ns)
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		labels := map[string]string{corev1.LabelMetadataName: name}
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, nil
+	}
+	return ns, err
+}
+
+// queueView is what is printed.
+type queueView struct {
+	places  []controllers.Place
+	beds    []v1alpha1.TestBed
+	partial bool
+	// bed and namespace to which the table is limited; empty means all.
+	bed, namespace string
+	now            time.Time
+}
+
+func (v queueView) shows(p controllers.Place) bool {
+	if v.namespace != "" && p.Benchmark.Namespace != v.namespace {
+		return false
+	}
+	return v.bed == "" || slices.Contains(p.Beds, v.bed) || p.Benchmark.Spec.TestBedName == v.bed
+}
+
+func (v queueView) print(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	rows := 0
+	for _, p := range v.places {
+		if !v.shows(p) {
+			continue
+		}
+		if rows++; rows == 1 {
+			fmt.Fprintln(table, "PLACE\tNAMESPACE\tBENCHMARK\tPRIORITY\tWAITS FOR\tSINCE\tWHY")
+		}
+		b := p.Benchmark
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", v.place(p), b.Namespace, b.Name, b.Spec.Priority, waitsFor(p),
+			duration.HumanDuration(v.now.Sub(b.CreationTimestamp.Time)), strings.ReplaceAll(p.Why, "\n", " "))
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("printing the queue: %w", err)
+	}
+	if rows == 0 {
+		fmt.Fprintln(out, "No benchmark waits.")
+	}
+	if v.partial {
+		v.printOthers(out)
+	}
+	return nil
+}
+
+func (v queueView) place(p controllers.Place) string {
+	switch {
+	case !p.Accepted:
+		return "-"
+	case v.partial:
+		return fmt.Sprintf(">=%d", p.Place.Ahead+1)
+	}
+	return fmt.Sprint(p.Place.Ahead + 1)
+}
+
+func waitsFor(p controllers.Place) string {
+	switch {
+	case !p.Accepted:
+		return "-"
+	case p.Place.Beds > 1:
+		return fmt.Sprintf("%d beds", p.Place.Beds)
+	}
+	return p.Place.WaitsFor
+}
+
+// printOthers says how many of namespaces wait that cannot be listed.
+func (v queueView) printOthers(out io.Writer) {
+	for _, bed := range v.beds {
+		if v.bed != "" && bed.Name != v.bed {
+			continue
+		}
+		own := 0
+		for _, p := range v.places {
+			if slices.Contains(p.Beds, bed.Name) {
+				own++
+			}
+		}
+		if others := int(bed.Status.Queued) - own; others > 0 {
+			fmt.Fprintf(out, "About %d of other namespaces, which you may not list, wait for bed %s too.\n", others, bed.Name)
+		}
+	}
+}

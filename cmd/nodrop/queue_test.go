@@ -1,0 +1,99 @@
+//go:build !standalone
+
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// bedWithHolder makes a bed that a benchmark has.
+func (c *cluster) bedWithHolder(name, holder string, queued int32) {
+	c.t.Helper()
+	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{v1alpha1.FinalizerLeased}}}
+	bed.Spec = v1alpha1.TestBedSpec{
+		Device: v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{Model: v1alpha1.ModelSource{
+			ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "model", Key: "model.csv"},
+		}}},
+		Engine: v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 2, Speed: "1G"}}},
+		Access: []v1alpha1.AccessGrant{{Names: []string{"default"}, MaxDuration: metav1.Duration{Duration: 24 * time.Hour}}},
+	}
+	if err := c.client.Create(context.Background(), bed); err != nil {
+		c.t.Fatal(err)
+	}
+	bed.Status = v1alpha1.TestBedStatus{
+		Conditions: []metav1.Condition{{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonBedReady,
+			ObservedGeneration: bed.Generation, LastTransitionTime: metav1.Now(),
+		}},
+		Lease:  &v1alpha1.BedLease{Holder: holder, UID: "1", AcquireTime: metav1.Now()},
+		Queued: queued,
+	}
+	if err := c.client.Status().Update(context.Background(), bed); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func TestQueue(t *testing.T) {
+	c := newCluster(t)
+	c.bedWithHolder("bed", "team/other", 5)
+	c.benchmark("waiting-1", inPhase(v1alpha1.PhaseQueued, "an old message"))
+	c.benchmark("waiting-2", nil)
+	p := c.nodrop(t, "queue", "bed")
+	p.wants(0, "", "")
+	for _, want := range []string{
+		"1       default     waiting-1   0          bed",
+		"2       default     waiting-2   0          bed",
+		"waits for bed bed, which team/other has; comes next",
+		"waits for bed bed, which team/other has; 1 benchmark comes first",
+	} {
+		if !strings.Contains(p.stdout.String(), want) {
+			t.Errorf("queue does not say %q:\n%s", want, p.stdout.String())
+		}
+	}
+	p = c.nodrop(t, "cordon", "bed")
+	p.wants(0, "", "")
+	if want := "TestBed bed is closed; benchmark team/other has it\n"; p.stdout.String() != want {
+		t.Errorf("cordon says %q, want %q", p.stdout.String(), want)
+	}
+	var bed v1alpha1.TestBed
+	if err := c.client.Get(t.Context(), client.ObjectKey{Name: "bed"}, &bed); err != nil || !bed.Spec.Unschedulable {
+		t.Errorf("the bed is open after cordon: %v", err)
+	}
+	p = c.nodrop(t, "queue")
+	p.wants(0, "", "")
+	if want := "takes no new benchmarks (spec.unschedulable)"; !strings.Contains(p.stdout.String(), want) {
+		t.Errorf("queue does not say %q:\n%s", want, p.stdout.String())
+	}
+	c.nodrop(t, "uncordon", "bed").wants(0, "TestBed bed is open", "")
+
+	// A team may list the benchmarks of its own namespace, and all beds.
+	may := []rbacv1.PolicyRule{{APIGroups: []string{"nodrop.dev"}, Resources: []string{"benchmarks", "trafficprofiles"}, Verbs: []string{"list"}}}
+	beds := []rbacv1.PolicyRule{{APIGroups: []string{"nodrop.dev"}, Resources: []string{"testbeds"}, Verbs: []string{"list"}}}
+	team := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "somebody"}}
+	for _, o := range []client.Object{
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "team", Namespace: "default"}, Rules: may},
+		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "team", Namespace: "default"}, Subjects: team, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "team"}},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Rules: beds},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Subjects: team, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "team"}},
+	} {
+		if err := c.client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p = c.nodrop(t, "queue", "--as", "somebody")
+	p.wants(0, "", "")
+	for _, want := range []string{">=1     default     waiting-1", "About 3 of other namespaces, which you may not list, wait for bed bed too."} {
+		if !strings.Contains(p.stdout.String(), want) {
+			t.Errorf("queue of a team does not say %q:\n%s", want, p.stdout.String())
+		}
+	}
+}
