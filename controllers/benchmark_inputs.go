@@ -36,8 +36,7 @@ func (r *benchmarkReconciler) snapshotProfile(ctx context.Context, s *scope) err
 func (r *benchmarkReconciler) keepInputs(ctx context.Context, s *scope) (step, error) {
 	if !hasInput(s, v1alpha1.SnapshotTestBed) || !hasInput(s, v1alpha1.SnapshotTrafficProfile) {
 		if err := r.snapshotProfile(ctx, s); apierrors.IsNotFound(err) {
-			return s.end(v1alpha1.PhaseError, v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficFailed, fmt.Sprintf(
-				"TrafficProfile %s was deleted before the measurement began", s.Spec.TrafficProfileName)), nil
+			return rest(), r.waitAgain(ctx, s)
 		} else if err != nil {
 			return step{}, err
 		}

@@ -121,6 +121,20 @@ func (r *benchmarkReconciler) keepLease(ctx context.Context, s *scope) (step, er
 	return proceed(), nil
 }
 
+// waitAgain gives the bed back of a benchmark for which nothing was started: what it
+// needs was removed since the allocator judged it. The allocator leads it from then on.
+func (r *benchmarkReconciler) waitAgain(ctx context.Context, s *scope) error {
+	bed := s.Status.TestBedName
+	s.Status = v1alpha1.BenchmarkStatus{Phase: v1alpha1.PhasePending, ObservedGeneration: s.Generation}
+	s.set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonNotAccepted, fmt.Sprintf(
+		"TrafficProfile %s was deleted before anything was started on bed %s: apply it again", s.Spec.TrafficProfileName, bed))
+	if err := r.patch(ctx, s, nil); err != nil {
+		return err
+	}
+	s.before = s.DeepCopy()
+	return r.release(ctx, s.run.UID, bed)
+}
+
 // release gives back the bed that is named, and every other one that the cache knows
 // the benchmark to have; normally there is one or none.
 func (b *base) release(ctx context.Context, uid string, name string) error {

@@ -134,7 +134,7 @@ func TestCrowd(t *testing.T) {
 		Should(Equal(map[v1alpha1.BenchmarkPhase]int{v1alpha1.PhasePassed: crowd}))
 	requests := w.requests.of()
 	t.Logf("%.1f requests for each of %d benchmarks:\n%s", float64(requests)/crowd, crowd, w.requests.table(crowd))
-	w.Expect(requests/crowd).To(BeNumerically("<", 55), "requests per benchmark")
+	w.Expect(requests/crowd).To(BeNumerically("<", 90), "requests per benchmark")
 	w.Expect(w.requests.of("GET testbeds (list)")).To(BeNumerically("<", 5), "lists of all beds")
 	for i := range beds {
 		w.Expect(w.bed(fmt.Sprintf("sim-%02d", i)).Status.Conditions).To(
