@@ -122,6 +122,7 @@ func (r *base) patch(ctx context.Context, s *scope, failure error) error {
 			s.timers.over(s.Benchmark, &s.Status.Wait)
 		}
 	}
+	s.Status.Message = bounded(s.Status.Message)
 	summarize(s.Benchmark, s.now)
 	s.Status.Message = bounded(s.Status.Message)
 	if equality.Semantic.DeepEqual(s.before.Status, s.Status) {

@@ -23,6 +23,7 @@ const openRecheck = 4
 func (r *testBedReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	bed := &v1alpha1.TestBed{}
 	if err := r.live.Get(ctx, req.NamespacedName, bed); err != nil {
+		r.timers.forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	before := bed.DeepCopy()

@@ -64,7 +64,10 @@ func TestRealHistories(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	for _, seed := range all {
+	for i, seed := range all {
+		if i > 0 && i%10 == 0 {
+			t.Logf("%d histories after %s", i, time.Since(began).Round(time.Second))
+		}
 		script := newScript(seed)
 		if wrong := onServer(t, cfg, admin, seed, script); len(wrong) > 0 {
 			t.Fatalf("HISTORY_SEED=%d:\n  %s\nwith: %s", seed, strings.Join(texts(script), "\n  "), strings.Join(wrong, "\n  "))
