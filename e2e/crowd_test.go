@@ -1,0 +1,177 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// crowdBeds is the number of beds that TestCrowd fills.
+const crowdBeds = 20
+
+// crowdSize is the number of benchmarks of TestCrowd: 400, or what the environment
+// variable NODROP_E2E_CROWD says.
+func crowdSize(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("NODROP_E2E_CROWD")
+	if text == "" {
+		return 400
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("NODROP_E2E_CROWD is %q: give a positive number of benchmarks", text)
+	}
+	return n
+}
+
+// TestCrowd queues many benchmarks for a few beds that are chosen by a selector.
+// All pass, no bed is quarantined, and the test prints what a benchmark costs the
+// API server.
+func TestCrowd(t *testing.T) {
+	l := newLab(t)
+	g := NewWithT(t)
+	n := crowdSize(t)
+	l.crowdLab(t)
+	before := l.requests(t)
+	begin := time.Now()
+	for i := range n {
+		b := &v1alpha1.Benchmark{
+			ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: fmt.Sprintf("crowd-%03d", i), Labels: map[string]string{"crowd": "yes"}},
+			Spec: v1alpha1.BenchmarkSpec{
+				TestBedSelector:    &metav1.LabelSelector{MatchLabels: map[string]string{"crowd": "yes"}},
+				TrafficProfileName: "crowd",
+				Tests:              []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}},
+			},
+		}
+		g.Expect(l.Create(t.Context(), b)).To(Succeed())
+	}
+	t.Logf("%d benchmarks were created in %s", n, time.Since(begin).Round(time.Second))
+	t.Cleanup(func() {
+		_ = l.DeleteAllOf(context.Background(), &v1alpha1.Benchmark{}, client.InNamespace(teamNamespace), client.MatchingLabels{"crowd": "yes"})
+	})
+
+	phases := map[v1alpha1.BenchmarkPhase]int{}
+	g.Eventually(func(g Gomega) {
+		var all v1alpha1.BenchmarkList
+		g.Expect(l.List(t.Context(), &all, client.InNamespace(teamNamespace), client.MatchingLabels{"crowd": "yes"})).To(Succeed())
+		clear(phases)
+		finished := 0
+		for _, b := range all.Items {
+			phases[b.Status.Phase]++
+			if b.Status.Phase.Finished() {
+				finished++
+			}
+			g.Expect(b.Status.Phase).NotTo(BeElementOf(v1alpha1.PhaseError, v1alpha1.PhaseInvalid, v1alpha1.PhaseFailed, v1alpha1.PhaseAborted), "%s: %s", b.Name, b.Status.Message)
+		}
+		g.Expect(finished).To(Equal(n), "%v", phases)
+	}, 20*time.Minute, 2*time.Second).Should(Succeed())
+	g.Expect(phases).To(Equal(map[v1alpha1.BenchmarkPhase]int{v1alpha1.PhasePassed: n}))
+
+	elapsed := time.Since(begin)
+	after := l.requests(t)
+	t.Logf("%d benchmarks on %d beds took %s: %.1f/s", n, crowdBeds, elapsed.Round(time.Second), float64(n)/elapsed.Seconds())
+	total := 0
+	for verb, count := range after {
+		t.Logf("requests of the operator to the API server per benchmark: %-6s %.1f", verb, float64(count-before[verb])/float64(n))
+		total += count - before[verb]
+	}
+	t.Logf("requests of the operator to the API server per benchmark: all    %.1f", float64(total)/float64(n))
+
+	var beds v1alpha1.TestBedList
+	g.Expect(l.List(t.Context(), &beds, client.MatchingLabels{"crowd": "yes"})).To(Succeed())
+	g.Expect(beds.Items).To(HaveLen(crowdBeds))
+	for _, bed := range beds.Items {
+		g.Expect(bed.Status.Lease).To(BeNil(), bed.Name)
+		g.Expect(meta.IsStatusConditionTrue(bed.Status.Conditions, v1alpha1.ConditionQuarantined)).To(BeFalse(), bed.Name)
+	}
+}
+
+// crowdLab applies the beds and the profile of TestCrowd.
+func (l *lab) crowdLab(t *testing.T) {
+	t.Helper()
+	var text strings.Builder
+	text.WriteString(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: crowd-model, namespace: nodrop-lab}
+data:
+  device.csv: |
+    frame_size_bytes,line_rate_percent,latency_min_us,latency_avg_us,latency_max_us
+    64,69.6875,1.510,2.377,4.240
+---
+apiVersion: nodrop.dev/v1alpha1
+kind: TrafficProfile
+metadata: {name: crowd, namespace: team-routing}
+spec:
+  frameSizes: [64]
+  pattern: {pairs: {}}
+  packet: {ipv4: {}}
+`)
+	for i := range crowdBeds {
+		fmt.Fprintf(&text, `---
+apiVersion: nodrop.dev/v1alpha1
+kind: TestBed
+metadata: {name: crowd-%02d, labels: {crowd: "yes"}}
+spec:
+  device: {simulated: {model: {configMapRef: {name: crowd-model, key: device.csv}}}}
+  engine: {kind: sim, sim: {ports: {count: 2, speed: 10G}}}
+  access:
+  - names: [team-routing]
+`, i)
+	}
+	if out, err := l.kubectl(t, text.String(), "apply", "-f", "-"); err != nil {
+		t.Fatalf("applying the beds: %v\n%s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := l.kubectl(t, text.String(), "delete", "--wait=false", "-f", "-"); err != nil {
+			t.Errorf("deleting the beds: %v\n%s", err, out)
+		}
+	})
+}
+
+// requests are what the operator has asked the API server since it was started, by
+// HTTP method.
+func (l *lab) requests(t *testing.T) map[string]int {
+	t.Helper()
+	g := NewWithT(t)
+	var pods corev1.PodList
+	g.Expect(l.List(t.Context(), &pods, client.InNamespace(operatorNamespace), client.MatchingLabels{"app.kubernetes.io/component": "operator"})).To(Succeed())
+	g.Expect(pods.Items).To(HaveLen(1))
+	response, err := http.Get("http://" + pods.Items[0].Status.PodIP + ":8443/metrics")
+	g.Expect(err).NotTo(HaveOccurred())
+	defer response.Body.Close()
+	g.Expect(response.StatusCode).To(Equal(http.StatusOK))
+	counts := map[string]int{}
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		labels, found := strings.CutPrefix(lines.Text(), "rest_client_requests_total{")
+		if !found {
+			continue
+		}
+		_, method, _ := strings.Cut(labels, `method="`)
+		method, _, _ = strings.Cut(method, `"`)
+		value, err := strconv.ParseFloat(labels[strings.LastIndex(labels, " ")+1:], 64)
+		g.Expect(err).NotTo(HaveOccurred())
+		counts[method] += int(value)
+	}
+	g.Expect(lines.Err()).NotTo(HaveOccurred())
+	g.Expect(counts).NotTo(BeEmpty(), "the operator serves no metrics of its requests")
+	return counts
+}
