@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -129,7 +128,7 @@ func (a *allocator) claim(ctx context.Context, b *v1alpha1.Benchmark) error {
 		if !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) {
 			body := map[string]any{"metadata": map[string]any{
 				"resourceVersion": b.ResourceVersion,
-				"finalizers":      append(slices.Clone(b.Finalizers), v1alpha1.FinalizerCleanUp),
+				"finalizers":      a.finalizersOfHolder(b),
 			}}
 			err := a.Patch(ctx, named(&v1alpha1.Benchmark{}, b), mergePatch(body))
 			if err == nil {

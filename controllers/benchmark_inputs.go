@@ -99,6 +99,7 @@ func (r *benchmarkReconciler) snapshot(ctx context.Context, s *scope, kind v1alp
 		return fmt.Errorf("keeping %s %s: %w", kind, of.Name, err)
 	}
 	for i := range parts {
+		r.keepForArchive(&parts[i])
 		if err := r.Create(ctx, &parts[i]); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("keeping %s %s: %w", kind, of.Name, err)
 		}

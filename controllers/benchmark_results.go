@@ -67,6 +67,7 @@ func (r *benchmarkReconciler) ledger(ctx context.Context, s *scope) (*results.Le
 func (r *benchmarkReconciler) store(ctx context.Context, s *scope, l *results.Ledger) error {
 	err := l.Write(func(part *v1alpha1.BenchmarkResult) error {
 		if part.ResourceVersion == "" {
+			r.keepForArchive(part)
 			return r.Create(ctx, part)
 		}
 		return r.Update(ctx, part)

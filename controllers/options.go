@@ -38,6 +38,19 @@ type Options struct {
 	Recheck time.Duration
 	// Refresh is how often the place of a waiting benchmark is written at most.
 	Refresh time.Duration
+	// Archive keeps finished results; nil keeps them in the API only. Nothing is
+	// deleted before it is in the archive.
+	Archive Archive
+	// ArchiveRetry is the longest time between two attempts to reach an archive that is
+	// away. 0 is a minute.
+	ArchiveRetry time.Duration
+	// TimeToLive is how long benchmarks are kept after their end that do not say so
+	// themselves; nil is for ever.
+	TimeToLive *time.Duration
+	// Sweep is how often things are looked for that no event reports: what is left of
+	// benchmarks that were removed by force, and clocks that were set. 0 is
+	// DefaultSweep.
+	Sweep time.Duration
 }
 
 // Deadlines bound every wait.
@@ -72,6 +85,9 @@ const DefaultProgressEvery = 5 * time.Second
 // applied after it.
 const DefaultRecheck = 15 * time.Second
 
+// DefaultSweep costs the API server two short lists.
+const DefaultSweep = 10 * time.Minute
+
 // RunnerClient talks to runners. A call ends when its context does, and fails when
 // the runner does not answer or does not prove who it is.
 type RunnerClient interface {
@@ -96,6 +112,12 @@ type RunnerTarget struct {
 
 // SetupWithManager adds all controllers to a manager.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
+	if o.ArchiveRetry == 0 {
+		o.ArchiveRetry = maxArchiveBackoff
+	}
+	if o.Sweep == 0 {
+		o.Sweep = DefaultSweep
+	}
 	base := base{
 		Client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
@@ -119,6 +141,12 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	}
 	if err := (&testBedReconciler{base}).setup(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of test beds: %w", err)
+	}
+	if err := newArchiveReconciler(base).setup(mgr); err != nil {
+		return fmt.Errorf("setting up the controller of the archive: %w", err)
+	}
+	if err := (&retentionReconciler{base}).setup(mgr); err != nil {
+		return fmt.Errorf("setting up the controller of retention: %w", err)
 	}
 	return nil
 }

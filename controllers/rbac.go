@@ -11,9 +11,11 @@ package controllers
 //go:generate cp ../config/rbac/role.yaml ../charts/nodrop/files/rbac/role.yaml
 //
 // +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarks,verbs=get;list;watch;patch
+// Benchmarks are deleted only when their time to live is over.
+// +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarks,verbs=delete
 // +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarks/status,verbs=patch
-// +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarkresults,verbs=list;create;update
-// +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarksnapshots,verbs=list;create
+// +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarkresults,verbs=list;create;update;patch
+// +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarksnapshots,verbs=list;create;patch
 // +kubebuilder:rbac:groups=nodrop.dev,resources=testbeds,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=nodrop.dev,resources=testbeds/status,verbs=patch
 // +kubebuilder:rbac:groups=nodrop.dev,resources=trafficprofiles,verbs=get;list;watch

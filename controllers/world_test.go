@@ -177,6 +177,8 @@ type world struct {
 	asked atomic.Int64
 	// deadlines of the operators that are started from now on.
 	deadlines controllers.Deadlines
+	// change adds to the options of the operators that are started from now on.
+	change func(*controllers.Options)
 	// crowded lets several operators act at once.
 	crowded bool
 	// requests counts what the operator asks of the API server; nil counts nothing.
@@ -225,7 +227,7 @@ func (w *world) startOperator() (stop func()) {
 		Namespace: operatorNamespace, Lab: settings, MetricsAddress: "0", HealthAddress: "0", LeaderElect: !w.crowded,
 	})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(controllers.SetupWithManager(mgr, controllers.Options{
+	options := controllers.Options{
 		Lab: settings, Runner: w.runners, DefaultPolicy: w.defaultPolicy,
 		Now: func() time.Time {
 			w.asked.Add(1)
@@ -233,7 +235,11 @@ func (w *world) startOperator() (stop func()) {
 		},
 		Deadlines: w.deadlines, Poll: 50 * time.Millisecond, ProgressEvery: 100 * time.Millisecond,
 		Recheck: w.recheck, Refresh: w.refresh,
-	})).To(Succeed())
+	}
+	if w.change != nil {
+		w.change(&options)
+	}
+	w.Expect(controllers.SetupWithManager(mgr, options)).To(Succeed())
 	return run(w.t, mgr)
 }
 

@@ -57,8 +57,13 @@ type BenchmarkSnapshotSpec struct {
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Parts int32 `json:"parts"`
-	// data is this part of the input as JSON, compressed with zstd.
+
+	// The schema leaves the format byte out: the API server cannot compare a text of
+	// that format with its former value, and would refuse every update of metadata.
+
+	// data is this part of the input as JSON, compressed with zstd, in base64.
 	// +required
+	// +kubebuilder:validation:Format=""
 	// +kubebuilder:validation:MaxLength=262144
 	Data []byte `json:"data"`
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -17,10 +18,18 @@ import (
 	"nodrop.dev/nodrop/internal/version"
 )
 
+const (
+	// keepForever is the value of --ttl-seconds-after-finished that deletes nothing.
+	keepForever = -1
+	// maxTimeToLive is ten years in seconds, as in a Benchmark.
+	maxTimeToLive = 315_360_000
+)
+
 func newOperatorCommand() *cobra.Command {
 	var cfg operator.Config
 	var pullPolicy, policyFile string
 	var verbose bool
+	var timeToLive int64
 	cmd := &cobra.Command{
 		Use:   "operator",
 		Short: "Run the operator (in a cluster; the chart starts it)",
@@ -31,6 +40,13 @@ The cluster is the one that it runs in, or that KUBECONFIG names.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg.Lab.PullPolicy = corev1.PullPolicy(pullPolicy)
+			switch {
+			case timeToLive >= 0 && timeToLive <= maxTimeToLive:
+				ttl := time.Duration(timeToLive) * time.Second
+				cfg.TimeToLive = &ttl
+			case timeToLive != keepForever:
+				return fmt.Errorf("--ttl-seconds-after-finished is %d: use 0 to %d, or -1 to keep benchmarks for ever", timeToLive, maxTimeToLive)
+			}
 			if err := cfg.Validate(); err != nil {
 				return err
 			}
@@ -74,6 +90,8 @@ The cluster is the one that it runs in, or that KUBECONFIG names.`,
 	flags.StringVar(&cfg.WebhookCertDir, "webhook-cert-dir", "", "directory with tls.crt and tls.key of the webhooks, such as a Secret of cert-manager; empty: the operator makes and renews the certificate")
 	flags.StringVar(&cfg.MetricsAddress, "metrics-bind-address", "0", "address to serve metrics on over plain HTTP, such as :8443; 0 serves none")
 	flags.StringVar(&cfg.HealthAddress, "health-probe-bind-address", ":8081", "address to serve /healthz and /readyz on; 0 serves none")
+	flags.StringVar(&cfg.ArchiveURL, "archive-url", "", "where results of finished benchmarks are kept: file:///DIRECTORY or s3://BUCKET/PREFIX, with credentials of S3 from the environment; empty: only in the API")
+	flags.Int64Var(&timeToLive, "ttl-seconds-after-finished", keepForever, "delete benchmarks this many seconds after their end that do not say so themselves; -1 keeps them for ever")
 	flags.BoolVar(&cfg.LeaderElect, "leader-elect", false, "let only one of several operators act")
 	flags.BoolVarP(&verbose, "verbose", "v", false, "log more")
 	return cmd

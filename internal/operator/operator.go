@@ -25,6 +25,7 @@ import (
 	"nodrop.dev/nodrop/controllers"
 	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/internal/admission"
+	"nodrop.dev/nodrop/internal/archive"
 	"nodrop.dev/nodrop/internal/webhookcert"
 )
 
@@ -55,6 +56,11 @@ type Config struct {
 	HealthAddress string
 	// LeaderElect lets only one of several operators act.
 	LeaderElect bool
+	// ArchiveURL is where finished results are kept; empty keeps them in the API only.
+	ArchiveURL string
+	// TimeToLive is how long benchmarks are kept after their end that do not say so
+	// themselves; nil is for ever.
+	TimeToLive *time.Duration
 }
 
 // DefaultNamespace is where the chart and config/ install the operator, and
@@ -96,6 +102,11 @@ func (c Config) Validate() error {
 	case corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
 	default:
 		problems = append(problems, fmt.Errorf("--image-pull-policy is %q: give Always, IfNotPresent or Never", c.Lab.PullPolicy))
+	}
+	if c.ArchiveURL != "" {
+		if _, err := archive.Open(c.ArchiveURL); err != nil {
+			problems = append(problems, fmt.Errorf("--archive-url: %w", err))
+		}
 	}
 	return errors.Join(problems...)
 }
@@ -230,12 +241,19 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = controllers.SetupWithManager(mgr, controllers.Options{
+	options := controllers.Options{
 		Lab: c.Lab, DefaultPolicy: c.DefaultPolicy, Runner: controllers.MutualTLS{}, Now: time.Now,
 		Deadlines: controllers.DefaultDeadlines(), Poll: controllers.DefaultPoll, ProgressEvery: controllers.DefaultProgressEvery,
-		Recheck: controllers.DefaultRecheck, Refresh: controllers.DefaultRefresh,
-	})
-	if err != nil {
+		Recheck: controllers.DefaultRecheck, Refresh: controllers.DefaultRefresh, TimeToLive: c.TimeToLive,
+	}
+	if c.ArchiveURL != "" {
+		store, err := archive.Open(c.ArchiveURL)
+		if err != nil {
+			return nil, fmt.Errorf("--archive-url: %w", err)
+		}
+		options.Archive = store
+	}
+	if err := controllers.SetupWithManager(mgr, options); err != nil {
 		return nil, err
 	}
 	if c.WebhookPort != 0 {

@@ -64,6 +64,7 @@ func New(c Content) *Document {
 		Environment:    c.Environment,
 		Differences:    compare.Differences(c.Benchmark.Spec.Variants, c.Rows),
 	}
+	d.Spec.TTLSecondsAfterFinished = nil // It can change after the end, and says nothing about the result.
 	if status.Results != nil {
 		d.Inputs = status.Results.Inputs
 	}

@@ -1,0 +1,193 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/archive"
+	"nodrop.dev/nodrop/internal/report"
+)
+
+// Archive keeps finished results.
+type Archive interface {
+	// Put writes a document once; the same document a second time changes nothing.
+	Put(ctx context.Context, d *report.Document) (v1alpha1.ArchiveReference, error)
+	// URL is where the archive is, without credentials.
+	URL() string
+}
+
+const (
+	// archiveWorkers bounds how many results are in memory at once.
+	archiveWorkers = 2
+	// archiveTimeout bounds one attempt to write a result.
+	archiveTimeout = 5 * time.Minute
+	// archiveBackoff and maxArchiveBackoff are the shortest and the longest time
+	// between two attempts.
+	archiveBackoff    = time.Second
+	maxArchiveBackoff = time.Minute
+)
+
+// archiveReconciler writes the result of every finished benchmark to the archive.
+// Finalizers keep the benchmark and what is stored of it until that is done.
+type archiveReconciler struct {
+	base
+	outage outage
+}
+
+func newArchiveReconciler(b base) *archiveReconciler {
+	return &archiveReconciler{base: b, outage: outage{longest: b.ArchiveRetry}}
+}
+
+func (r *archiveReconciler) setup(mgr ctrl.Manager) error {
+	if err := mgr.Add(&unarchivedSweep{r.base}); err != nil {
+		return fmt.Errorf("adding the sweep of what is left: %w", err)
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("archive").
+		For(&v1alpha1.Benchmark{}, builder.WithPredicates(archiveMoved())).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: archiveWorkers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](min(archiveBackoff, r.ArchiveRetry), r.ArchiveRetry),
+		}).
+		Complete(r)
+}
+
+// archiveMoved lets through what brings a benchmark closer to the archive, or out
+// of the API.
+func archiveMoved() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok1 := e.ObjectOld.(*v1alpha1.Benchmark)
+			after, ok2 := e.ObjectNew.(*v1alpha1.Benchmark)
+			return ok1 && ok2 && (before.Status.Phase.Finished() != after.Status.Phase.Finished() ||
+				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+				isArchived(before) != isArchived(after))
+		},
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
+// isArchived says that the result is in the archive.
+func isArchived(b *v1alpha1.Benchmark) bool {
+	return b.Status.Results != nil && b.Status.Results.Archive != nil
+}
+
+// Reconcile archives a finished benchmark and removes the finalizers of archived
+// ones. It reads the benchmark from the cache: a finished one changes no more, and
+// what is written is guarded by its version.
+func (r *archiveReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	b := &v1alpha1.Benchmark{}
+	if err := r.Get(ctx, req.NamespacedName, b); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	switch {
+	case r.Archive == nil || isArchived(b):
+		return settle(ctrl.Result{}, r.releaseKept(ctx, b))
+	case !b.Status.Phase.Finished():
+		return settle(ctrl.Result{}, r.hold(ctx, b))
+	}
+	if wait := r.outage.wait(r.Now()); wait > 0 {
+		return settle(ctrl.Result{RequeueAfter: wait}, r.explain(ctx, b, v1alpha1.ReasonArchiveUnavailable, r.outage.message()))
+	}
+	document, err := r.document(ctx, b)
+	if err != nil {
+		return settle(ctrl.Result{}, err, r.explain(ctx, b, v1alpha1.ReasonResultUnreadable, err.Error()))
+	}
+	reference, err := r.put(ctx, document)
+	var different *archive.DifferentError
+	switch {
+	case errors.As(err, &different):
+		return settle(ctrl.Result{}, err, r.explain(ctx, b, v1alpha1.ReasonArchiveConflict, err.Error()+": move it away"))
+	case ctx.Err() != nil:
+		return ctrl.Result{}, nil // The operator stops.
+	case err != nil:
+		wait := r.outage.failed(r.Now(), err)
+		log.FromContext(ctx).Info("The archive is not available", "archive", r.Archive.URL(), "reason", err.Error(), "again", wait.String())
+		return settle(ctrl.Result{RequeueAfter: wait}, r.explain(ctx, b, v1alpha1.ReasonArchiveUnavailable, r.outage.message()))
+	}
+	r.outage.over()
+	if err := r.record(ctx, b, reference); err != nil {
+		return settle(ctrl.Result{}, err)
+	}
+	return settle(ctrl.Result{}, r.releaseKept(ctx, b))
+}
+
+func (r *archiveReconciler) put(ctx context.Context, d *report.Document) (v1alpha1.ArchiveReference, error) {
+	ctx, cancel := context.WithTimeout(ctx, archiveTimeout)
+	defer cancel()
+	return r.Archive.Put(ctx, d)
+}
+
+// record writes into the status where the result is.
+func (r *archiveReconciler) record(ctx context.Context, b *v1alpha1.Benchmark, reference v1alpha1.ArchiveReference) error {
+	before := b.DeepCopy()
+	if b.Status.Results == nil {
+		b.Status.Results = &v1alpha1.ResultSummary{}
+	}
+	b.Status.Results.Archive = &reference
+	r.condition(b, metav1.ConditionTrue, v1alpha1.ReasonArchived, "the result is at "+reference.URL)
+	if err := r.patchStatus(ctx, before, b); err != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("The result was archived", "url", reference.URL, "sha256", reference.SHA256, "bytes", reference.Bytes)
+	return nil
+}
+
+// explain says in the status why the result is not archived yet. It is written
+// when the reason changes, not at every attempt.
+func (r *archiveReconciler) explain(ctx context.Context, b *v1alpha1.Benchmark, reason, message string) error {
+	if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionArchived); c != nil && c.Reason == reason {
+		return nil
+	}
+	before := b.DeepCopy()
+	r.condition(b, metav1.ConditionFalse, reason, message)
+	return r.patchStatus(ctx, before, b)
+}
+
+func (r *archiveReconciler) condition(b *v1alpha1.Benchmark, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionArchived, Status: status, Reason: reason, Message: truncated(message),
+		ObservedGeneration: b.Generation, LastTransitionTime: metav1.NewTime(r.Now()),
+	})
+}
+
+func (r *archiveReconciler) patchStatus(ctx context.Context, before, b *v1alpha1.Benchmark) error {
+	err := r.Client.Status().Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err != nil {
+		return fmt.Errorf("storing what the archive said: %w", err)
+	}
+	return nil
+}
+
+// hold keeps a benchmark that has its bed until its result is archived. It matters
+// where the operator was given an archive while the benchmark ran; otherwise the
+// finalizer is there since the bed was leased.
+func (r *archiveReconciler) hold(ctx context.Context, b *v1alpha1.Benchmark) error {
+	if !b.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) {
+		return nil
+	}
+	before := b.DeepCopy()
+	if !controllerutil.AddFinalizer(b, v1alpha1.FinalizerArchive) {
+		return nil
+	}
+	if err := r.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("adding the finalizer of the archive: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// retentionReconciler deletes benchmarks some time after their end; in a lab with
+// an archive not before their result is there.
+type retentionReconciler struct{ base }
+
+func (r *retentionReconciler) setup(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("retention").
+		For(&v1alpha1.Benchmark{}, builder.WithPredicates(retentionMoved())).
+		Complete(r)
+}
+
+// retentionMoved lets through the end, the archiving, and another time to live.
+func retentionMoved() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok1 := e.ObjectOld.(*v1alpha1.Benchmark)
+			after, ok2 := e.ObjectNew.(*v1alpha1.Benchmark)
+			return ok1 && ok2 && after.Status.Phase.Finished() &&
+				(!before.Status.Phase.Finished() || isArchived(before) != isArchived(after) || before.Generation != after.Generation)
+		},
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
+// Reconcile deletes the benchmark when its time has come, or looks again then.
+func (r *retentionReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	b := &v1alpha1.Benchmark{}
+	if err := r.Get(ctx, req.NamespacedName, b); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	ttl, limited := r.timeToLive(b)
+	if !b.Status.Phase.Finished() || !b.DeletionTimestamp.IsZero() || !limited {
+		return ctrl.Result{}, nil
+	}
+	if wait := endedAt(b).Add(ttl).Sub(r.Now()); wait > 0 {
+		// The clock may be set meanwhile.
+		return ctrl.Result{RequeueAfter: min(wait, r.Sweep)}, nil
+	}
+	if r.Archive != nil && !isArchived(b) {
+		return ctrl.Result{}, nil
+	}
+	// Somebody who has just changed the time to live is heard first.
+	err := r.Delete(ctx, b, client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	switch {
+	case apierrors.IsNotFound(err):
+		return ctrl.Result{}, nil
+	case err != nil:
+		return settle(ctrl.Result{}, fmt.Errorf("deleting a benchmark that has ended long ago: %w", err))
+	}
+	log.FromContext(ctx).Info("The benchmark was deleted since it has ended long ago", "ttl", ttl.String(), "archived", isArchived(b))
+	return ctrl.Result{}, nil
+}
+
+// timeToLive is how long a finished benchmark is kept; limited is false when it is
+// kept for ever.
+func (r *retentionReconciler) timeToLive(b *v1alpha1.Benchmark) (ttl time.Duration, limited bool) {
+	if seconds := b.Spec.TTLSecondsAfterFinished; seconds != nil {
+		return time.Duration(*seconds) * time.Second, true
+	}
+	if r.TimeToLive != nil {
+		return *r.TimeToLive, true
+	}
+	return 0, false
+}
+
+// endedAt is when a finished benchmark has ended. One that never had a bed has no
+// completion time: it ended with the last change of its conditions.
+func endedAt(b *v1alpha1.Benchmark) time.Time {
+	if b.Status.CompletionTime != nil {
+		return b.Status.CompletionTime.Time
+	}
+	end := b.CreationTimestamp.Time
+	for _, c := range b.Status.Conditions {
+		if c.Type != v1alpha1.ConditionArchived && c.LastTransitionTime.After(end) {
+			end = c.LastTransitionTime.Time
+		}
+	}
+	return end
+}
