@@ -52,7 +52,7 @@ func (r *benchmarkReconciler) ledger(ctx context.Context, s *scope) (*results.Le
 	if err != nil {
 		return nil, err
 	}
-	l, err := results.Open(s.Benchmark.DeepCopy(), parts)
+	l, err := results.Open(s.DeepCopy(), parts)
 	if err != nil {
 		return nil, err
 	}

@@ -232,7 +232,7 @@ func untouched(w *world) {
 	w.Expect(after.GetGeneration()).To(Equal(int64(1)))
 	for _, m := range after.GetManagedFields() {
 		if m.Subresource == "" && m.Operation == metav1.ManagedFieldsOperationUpdate && m.Manager != written.GetManagedFields()[0].Manager {
-			w.Expect(string(m.FieldsV1.Raw)).NotTo(ContainSubstring("f:spec"), "fields of %s", m.Manager)
+			w.Expect(m.FieldsV1.GetRawString()).NotTo(ContainSubstring("f:spec"), "fields of %s", m.Manager)
 		}
 	}
 }

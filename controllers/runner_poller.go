@@ -274,7 +274,7 @@ func (f *followed) take(answer runner.Answer, err, refused error) (wake bool) {
 		f.state, f.begun, f.more = answer.State, answer.Begun, answer.More
 		f.rows = append(f.rows, answer.LogRows...)
 	}
-	if f.look && !(err == nil && f.more) {
+	if f.look && (err != nil || !f.more) {
 		f.look, f.looked, wake = false, true, true
 	}
 	return wake || !before.answered || refused != nil || (err == nil) != (before.err == nil) ||

@@ -25,6 +25,6 @@ const (
 // lab without one removes it.
 const FinalizerArchive = "nodrop.dev/archive"
 
-// LabelUnarchived, with the value "true", is on parts of results and snapshots that
+// LabelUnarchived with the value "true" is on parts of results and snapshots that
 // have FinalizerArchive, so that they can be selected.
 const LabelUnarchived = "nodrop.dev/unarchived"

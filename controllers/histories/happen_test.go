@@ -91,10 +91,10 @@ func (w *world) setErrors(percent int) {
 // losePod takes a pod of a benchmark away. What the benchmark may end as depends on it.
 func (w *world) losePod(ctx context.Context, name, role string, e event, fail bool) {
 	for _, pod := range w.lab.podsOf(ctx, w.uidOf(ctx, name), role) {
-		switch {
-		case role == "agent":
+		switch role {
+		case "agent":
 			w.check.allow(name, v1alpha1.PhaseError)
-		case role == "runner":
+		case "runner":
 			w.losses[name]++
 			if w.losses[name] > 2 {
 				w.check.allow(name, v1alpha1.PhaseError)

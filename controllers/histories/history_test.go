@@ -41,7 +41,6 @@ type world struct {
 	mu      sync.Mutex
 	current *incarnation
 	all     sync.WaitGroup
-	calm    bool
 	losses  map[string]int
 }
 

@@ -30,7 +30,7 @@ const realUnit = 20 * time.Millisecond
 // roundTrip sends a request of an operator to a real API server.
 func (l *link) roundTrip(next http.RoundTripper, req *http.Request) (resp *http.Response, _ error) {
 	err := l.send(req.Context(), req.Method != http.MethodGet, func() (err error) {
-		resp, err = next.RoundTrip(req)
+		resp, err = next.RoundTrip(req) //nolint:bodyclose // The caller of the transport closes it.
 		return err
 	})
 	if err != nil {
