@@ -51,12 +51,13 @@ type brokenError struct{ error }
 // traffic makes what is missing, and says what is waited for; "" when all is ready.
 func (r *benchmarkReconciler) traffic(ctx context.Context, s *scope) (waitsFor string, _ error) {
 	agents := lab.Agents(s.bed)
-	if err := r.certificates(ctx, s, len(agents)); err != nil {
+	certificates, err := r.certificates(ctx, s, len(agents))
+	if err != nil {
 		return "", err
 	}
 	var endpoints []runner.AgentEndpoint
 	for _, a := range agents {
-		pod, err := r.agent(ctx, s, a)
+		pod, err := r.agent(ctx, s, a.WithCertificate(s.run, certificates))
 		if err != nil {
 			return "", err
 		}
@@ -94,22 +95,28 @@ func (r *benchmarkReconciler) discard(ctx context.Context, pod *corev1.Pod) erro
 	return nil
 }
 
-// certificates issues the run's certificates, unless they are there.
-func (r *benchmarkReconciler) certificates(ctx context.Context, s *scope, agents int) error {
-	key := client.ObjectKey{Namespace: r.Lab.Namespace, Name: lab.CertificatesName(s.run)}
-	err := r.live.Get(ctx, key, &corev1.Secret{})
+// certificates issues the run's certificates, unless they are there, and returns the
+// secret that is written last.
+func (r *benchmarkReconciler) certificates(ctx context.Context, s *scope, agents int) (*corev1.Secret, error) {
+	sec := &corev1.Secret{}
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: r.Lab.Namespace, Name: lab.CertificatesName(s.run)}, sec)
 	if err == nil {
-		return nil
+		return sec, nil
 	}
 	if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("reading the certificates of the run: %w", err)
+		return nil, fmt.Errorf("reading the certificates of the run: %w", err)
 	}
 	left := seconds(s.Spec.ActiveDeadlineSeconds) - s.timers.active(s.Benchmark, s.now)
 	set, err := pki.Issue(s.run.UID, agents, s.now, s.now.Add(left))
 	if err != nil {
-		return fmt.Errorf("issuing certificates for the run: %w", err)
+		return nil, fmt.Errorf("issuing certificates for the run: %w", err)
 	}
-	return r.ensure(ctx, s.run, lab.CertificatesSecret(r.Lab, s.run, set))
+	for _, sec = range lab.CertificatesSecrets(r.Lab, s.run, set) {
+		if err := r.ensure(ctx, s.run, sec); err != nil {
+			return nil, err
+		}
+	}
+	return sec, nil
 }
 
 // agent makes one traffic pod with what it needs.

@@ -231,11 +231,13 @@ func TestLargestObjects(t *testing.T) {
 	}
 	see("Secret of the runner", sec)
 	see("Pod of the runner", lab.RunnerPod(settings, run, 4))
-	set, err := pki.Issue(run.UID, 128, time.Now(), time.Now().Add(time.Hour))
+	set, err := pki.Issue(run.UID, 256, time.Now(), time.Now().Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	see("Secret of the certificates of 128 nodes", lab.CertificatesSecret(settings, run, set))
+	for _, sec := range lab.CertificatesSecrets(settings, run, set) {
+		see("Secret of certificates of 256 nodes", sec)
+	}
 
 	status := v1alpha1.TestBedStatus{Calibration: largestEnvironment().Calibration, Lease: &v1alpha1.BedLease{Holder: strings.Repeat("h", 317), UID: run.UID}}
 	for range 4 {

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -23,6 +24,8 @@ type Agent struct {
 	Node string
 	// Ports of the bed on that node, in the bed's order.
 	Ports []v1alpha1.Port
+	// certificates is the name of the secret with the agent's certificate.
+	certificates string
 }
 
 // Agents returns the traffic pods that a bed needs; none with the engine sim.
@@ -115,7 +118,7 @@ func AgentPod(s Settings, run Run, a Agent, bed *v1alpha1.TestBed) (*corev1.Pod,
 	pod.Spec.Affinity = onNode(a.Node)
 	pod.Spec.Volumes = []corev1.Volume{
 		configVolume("config", a.PodName(run), agentFile),
-		certificateVolume(run, ownerAgent(a.Index)),
+		certificateVolume(cmp.Or(a.certificates, run.certificatesName()), ownerAgent(a.Index)),
 	}
 	pod.Spec.Containers = []corev1.Container{agentContainer(s, run)}
 	if trex := bed.Spec.Engine.Server(); trex != nil {

@@ -80,30 +80,70 @@ func TestRunnerSecretIsReadBack(t *testing.T) {
 }
 
 // Every pod finds its own certificate, and no other key, under the names that it
-// loads.
+// loads: also those whose certificates are not in the first secret.
 func TestCertificatesReachTheirOwners(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	set := must(pki.Issue(aRun().UID, 2, now, now.Add(time.Hour)))
-	sec := CertificatesSecret(settings(), aRun(), set)
-	operator := must(OperatorCertificate(sec))
+	run, last := aRun(), 2*agentsPerSecret
+	set := must(pki.Issue(run.UID, last+1, now, now.Add(time.Hour)))
+	secrets := map[string]*corev1.Secret{}
+	var main *corev1.Secret
+	for _, main = range CertificatesSecrets(settings(), run, set) {
+		secrets[main.Name] = main
+	}
+	if main.Name != CertificatesName(run) || len(secrets) != 3 {
+		t.Errorf("%d secrets, the last is %s", len(secrets), main.Name)
+	}
+	operator := must(OperatorCertificate(main))
 	if diff := cmp.Diff(set.Operator, operator); diff != "" {
 		t.Errorf("operator's certificate (-want +got):\n%s", diff)
 	}
-	for owner, want := range map[string]pki.Bundle{ownerRunner: set.Runner, ownerAgent(0): set.Agents[0], ownerAgent(1): set.Agents[1]} {
+	agent := func(index int) *corev1.Pod {
+		a := Agents(aBed())[0]
+		a.Index = index
+		return must(AgentPod(settings(), run, a.WithCertificate(run, main), aBed()))
+	}
+	for name, c := range map[string]struct {
+		pod  *corev1.Pod
+		want pki.Bundle
+	}{
+		"runner":                      {RunnerPod(settings(), run, 1), set.Runner},
+		"first agent":                 {agent(0), set.Agents[0]},
+		"last agent of the first":     {agent(agentsPerSecret - 1), set.Agents[agentsPerSecret-1]},
+		"first agent of the second":   {agent(agentsPerSecret), set.Agents[agentsPerSecret]},
+		"first agent of the last one": {agent(last), set.Agents[last]},
+	} {
 		mounted := map[string][]byte{}
-		for _, item := range certificateVolume(aRun(), owner).Secret.Items {
-			mounted[item.Path] = sec.Data[item.Key]
+		for _, v := range c.pod.Spec.Volumes {
+			if v.Name != "tls" {
+				continue
+			}
+			for _, item := range v.Secret.Items {
+				mounted[item.Path] = secrets[v.Secret.SecretName].Data[item.Key]
+			}
 		}
 		got, err := pki.FromData(mounted)
 		if err != nil {
-			t.Fatalf("%s: %v", owner, err)
+			t.Fatalf("%s: %v", name, err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s's certificate (-want +got):\n%s", owner, diff)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("certificate of the %s (-want +got):\n%s", name, diff)
 		}
 		if len(mounted) != 3 {
-			t.Errorf("%s gets %d files, want 3", owner, len(mounted))
+			t.Errorf("the %s gets %d files, want 3", name, len(mounted))
 		}
+	}
+}
+
+// Secrets of another authority, which an operator left that died, are not used.
+func TestCertificatesOfAnotherAuthorityAreNotMounted(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	names := map[string]bool{}
+	for range 2 {
+		set := must(pki.Issue(aRun().UID, agentsPerSecret+1, now, now.Add(time.Hour)))
+		names[CertificatesSecrets(settings(), aRun(), set)[0].Name] = true
+	}
+	if len(names) != 2 {
+		t.Errorf("secrets of two authorities have the names %v", names)
 	}
 }
 

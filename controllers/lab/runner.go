@@ -61,7 +61,7 @@ func RunnerPod(s Settings, run Run, attempt int) *corev1.Pod {
 	pod.Spec.SecurityContext.FSGroup = ptr(int64(user))
 	pod.Spec.Volumes = []corev1.Volume{
 		secretVolume("config", run.RunnerName()),
-		certificateVolume(run, ownerRunner),
+		certificateVolume(run.certificatesName(), ownerRunner),
 		{Name: "checkpoint", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
 			SizeLimit: ptr(resource.MustParse("96Mi")),
 		}}},
