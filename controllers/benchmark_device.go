@@ -113,6 +113,10 @@ func (b *base) labFiles(ctx context.Context, ref v1alpha1.ConfigMapKeyReference)
 	return configMap(ctx, b.live, b.Lab.Namespace, ref)
 }
 
+// maxTable is how many bytes a table may have: the runner's Secret holds three of them,
+// compressed, and stays below 256 KiB.
+const maxTable = 48 << 10
+
 // readTables fills in the texts of the tables of a modelled device. A table that
 // is not there, or that cannot be read, is a problem.
 func readTables(ctx context.Context, read files, cfg *runner.Config) (problem string, _ error) {
@@ -122,6 +126,10 @@ func readTables(ctx context.Context, read files, cfg *runner.Config) (problem st
 			return problem, err
 		}
 		*t.Text = config.Data[t.Ref.Key]
+		if size := len(*t.Text); size > maxTable {
+			return fmt.Sprintf("ConfigMap %s, key %s has %d KiB, and a table may have at most %d KiB: keep only the frame sizes and loads that are measured",
+				config.Name, t.Ref.Key, (size+1023)>>10, maxTable>>10), nil
+		}
 	}
 	if err := cfg.CheckTables(); err != nil {
 		return "spec." + err.Error(), nil

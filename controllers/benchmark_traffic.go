@@ -15,6 +15,7 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/stored"
 )
 
 // startTraffic gets agents and runner up: certificates, networks, one traffic pod
@@ -161,8 +162,8 @@ func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, endpoints []
 		Variant: s.Status.Variant, Agents: endpoints, Calibration: calibration, Hints: hints,
 	}
 	cfg.Benchmark.Status, cfg.Bed.Status = v1alpha1.BenchmarkStatus{}, v1alpha1.TestBedStatus{}
-	for _, o := range []client.Object{&cfg.Benchmark, &cfg.Profile, &cfg.Bed} {
-		o.SetManagedFields(nil)
+	for _, m := range []*metav1.ObjectMeta{&cfg.Benchmark.ObjectMeta, &cfg.Profile.ObjectMeta, &cfg.Bed.ObjectMeta} {
+		*m = stored.Kept(*m) // Annotations of people are of any size.
 	}
 	problem, err := readTables(ctx, s.keptFile, &cfg)
 	if err != nil {

@@ -209,9 +209,15 @@ func TestLargestObjects(t *testing.T) {
 	}
 
 	// What runs in the lab.
+	for i := range noise {
+		noise[i] = ' ' + noise[i]%95
+	}
+	table := func(i int) string { return string(noise[i*maxTable : (i+1)*maxTable]) }
+	profile.Spec.Packet.IPv4 = &v1alpha1.IPPacket{HostsPerPort: 4096}
 	settings, run := lab.Settings{Namespace: "nodrop-lab", Image: "nodrop:test", DeviceImage: "nodrop-device:test"}, lab.RunOf(b)
 	agents := lab.Agents(bed)
-	cfg := runner.Config{Benchmark: *b, Profile: *profile, Bed: *bed, Variant: b.Spec.Variants[0], Calibration: largestEnvironment().Calibration}
+	cfg := runner.Config{Benchmark: *b, Profile: *profile, Bed: *bed, Variant: b.Spec.Variants[0], Calibration: largestEnvironment().Calibration,
+		Model: table(0), JitterAverageByLoad: table(1), JitterMaximumByLoad: table(2)}
 	for _, a := range agents {
 		cfg.Agents = append(cfg.Agents, a.Endpoint(run, "10.1.2.3"))
 		sec, err := lab.AgentSecret(settings, run, a, bed, profile)
@@ -231,6 +237,15 @@ func TestLargestObjects(t *testing.T) {
 	}
 	see("Secret of the runner", sec)
 	see("Pod of the runner", lab.RunnerPod(settings, run, 4))
+	topology := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: longest("topology", 253)}, BinaryData: map[string][]byte{"topology.clab.yaml": nil}}
+	for i := range 100 {
+		topology.BinaryData[longest(fmt.Sprintf("f%d-", i), 253)] = make([]byte, 176<<10/100-253-1)
+	}
+	device, err := lab.DeviceSecret(settings, run, bed, topology)
+	if err != nil {
+		t.Fatal(err)
+	}
+	see("Secret of the device", device)
 	set, err := pki.Issue(run.UID, 256, time.Now(), time.Now().Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)

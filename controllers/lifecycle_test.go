@@ -1,7 +1,6 @@
 package controllers_test
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -165,7 +164,7 @@ func (w *world) runnerConfig(name string) runner.Config {
 	key := client.ObjectKey{Namespace: labNamespace, Name: lab.RunOf(w.benchmark(name)).RunnerName()}
 	w.Expect(w.c.Get(w.t.Context(), key, sec)).To(Succeed())
 	var cfg runner.Config
-	w.Expect(json.Unmarshal(sec.Data["run.json"], &cfg)).To(Succeed())
+	w.Expect(cfg.Decode(sec.Data["run.json.zst"])).To(Succeed())
 	return cfg
 }
 

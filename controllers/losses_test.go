@@ -188,8 +188,12 @@ func agentMoves(w *world) {
 		if err := w.c.Get(w.t.Context(), key, sec); err != nil {
 			return err.Error()
 		}
-		return string(sec.Data["run.json"])
-	}).Should(ContainSubstring("10.1.2.4:7443"))
+		cfg, _, err := lab.RunnerConfig(sec)
+		if err != nil {
+			return err.Error()
+		}
+		return cfg.Agents[0].Address
+	}).Should(Equal("10.1.2.4:7443"))
 	w.letGo("b", "runner")
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.runners.tell(b, measured(row(64)))

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/internal/preflight"
 	"nodrop.dev/nodrop/internal/runner"
 )
@@ -86,12 +87,15 @@ func (r *testBedReconciler) referencesExist(ctx context.Context, bed *v1alpha1.T
 		}
 	}
 	for _, ref := range refs {
-		_, problem, err := r.labFiles(ctx, ref)
+		topology, problem, err := r.labFiles(ctx, ref)
 		if err != nil {
 			return "", "", err
 		}
 		if problem != "" {
 			return v1alpha1.ReasonBedInvalid, problem, nil
+		}
+		if err := lab.CheckTopology(topology); err != nil {
+			return v1alpha1.ReasonBedInvalid, err.Error(), nil
 		}
 	}
 	return "", "", nil

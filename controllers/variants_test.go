@@ -1,6 +1,7 @@
 package controllers_test
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -25,6 +26,7 @@ func TestVariants(t *testing.T) {
 		"a variant that the bed does not have":         variantUnknown,
 		"variants of a device that nobody can prepare": variantsOfHardware,
 		"a model of a variant that is not there":       variantWithoutModel,
+		"files that are too large":                     variantTooLarge,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
 	}
@@ -270,6 +272,26 @@ func variantWithoutModel(w *world) {
 	w.Eventually(readiness).Should(And(HavePrefix(v1alpha1.ReasonBedInvalid), ContainSubstring("ConfigMap model-on is not in the lab's namespace")))
 	create(w.t, w.c, configMap("model-on", "model.csv", modelOn))
 	w.Eventually(readiness).Should(HavePrefix(v1alpha1.ReasonBedReady))
+}
+
+// A bed is not ready when what its variants refer to does not fit into the objects of a
+// run.
+func variantTooLarge(w *world) {
+	large := strings.Repeat("# a comment\n", 16<<10)
+	create(w.t, w.c, configMap("model", "model.csv", modelOff), configMap("model-on", "model.csv", large), modelledInTwo(),
+		configMap("router", "topology.clab.yaml", "name: router"), configMap("router-acl", "acl.clab.yaml", large), virtualInTwo())
+	for bed, message := range map[string]string{
+		"sim": "ConfigMap model-on, key model.csv has 192 KiB, and a table may have at most 48 KiB",
+		"frr": "ConfigMap router-acl has 193 KiB in all keys, and a topology may have at most 176 KiB",
+	} {
+		w.Eventually(func() string {
+			c := meta.FindStatusCondition(w.bed(bed).Status.Conditions, v1alpha1.ConditionReady)
+			if c == nil {
+				return ""
+			}
+			return c.Reason + ": " + c.Message
+		}).Should(And(HavePrefix(v1alpha1.ReasonBedInvalid), ContainSubstring(message)))
+	}
 }
 
 // The API server itself refuses what its rules refuse.

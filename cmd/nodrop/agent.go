@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os/signal"
 	"strconv"
 	"syscall"
@@ -102,7 +101,7 @@ func openPorts(ctx context.Context, config agent.Config, timeout time.Duration) 
 	options := xdp.Options{Host: config.Node}
 	var names []string
 	for _, p := range config.Ports {
-		prefixes, err := addressesOf(p)
+		prefixes, err := p.Prefixes()
 		if err != nil {
 			return nil, err
 		}
@@ -117,17 +116,4 @@ func openPorts(ctx context.Context, config agent.Config, timeout time.Duration) 
 		return nil, hint.With(err, "check the ports' attachments in the TestBed, and that nobody else uses these interfaces")
 	}
 	return xdp.New(options)
-}
-
-// addressesOf parses the addresses of a port.
-func addressesOf(p agent.PortConfig) ([]netip.Prefix, error) {
-	var prefixes []netip.Prefix
-	for _, text := range p.Addresses {
-		prefix, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil, fmt.Errorf("port %s: address %q: %w", p.Name, text, err)
-		}
-		prefixes = append(prefixes, prefix)
-	}
-	return prefixes, nil
 }

@@ -26,7 +26,7 @@ func openTRexPorts(ctx context.Context, config agent.Config, timeout time.Durati
 		Host:  config.Node,
 	}
 	for i, p := range config.Ports {
-		prefixes, err := addressesOf(p)
+		prefixes, err := p.Prefixes()
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"os"
 
 	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/runner"
 )
 
 // podLog is how programs in pods write what they do.
@@ -36,12 +37,15 @@ func readPod(path string, config any, dir, peer string) (pki.Bundle, *tls.Config
 	return bundle, serving, nil
 }
 
-// readJSON reads a file that NoDrop wrote; what it does not know is an error,
+// readJSON reads a file that NoDrop wrote, compressed or not; what it does not know is an error,
 // because it comes from another version.
 func readJSON(path string, into any) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
+	}
+	if text, err = runner.Decompress(text); err != nil {
+		return fmt.Errorf("reading the configuration %s: %w", path, err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()

@@ -59,7 +59,7 @@ not be asked, 6 when told to end before.`,
 			return runRunner(ctx, o, podLog(cmd.ErrOrStderr()))
 		},
 	}
-	cmd.Flags().StringVar(&o.config, "config", "/etc/nodrop/config/run.json", "file with everything that the run needs")
+	cmd.Flags().StringVar(&o.config, "config", "/etc/nodrop/config/run.json.zst", "file with everything that the run needs, JSON compressed with zstd")
 	cmd.Flags().StringVar(&o.tls, "tls", pki.DirDefault, "directory with ca.crt, tls.crt and tls.key")
 	cmd.Flags().StringVar(&o.checkpoint, "checkpoint", "/var/lib/nodrop", "directory in which finished rows are kept")
 	cmd.Flags().StringVar(&o.listen, "listen", ":"+strconv.Itoa(service.Port), "address to listen at")

@@ -64,8 +64,7 @@ const (
 )
 
 // AgentSecret holds the agent's configuration, and that of the TRex server beside
-// it. The addresses of its ports include those of the further hosts that the profile
-// asks for.
+// it.
 func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v1alpha1.TrafficProfile) (*corev1.Secret, error) {
 	ports, problems := plan.Ports(bed)
 	if len(problems) > 0 {
@@ -81,8 +80,11 @@ func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v
 			continue
 		}
 		c := agent.PortConfig{Name: p.Name, Interface: interfaces[p.Name], SpeedBitsPerSecond: p.BitsPerSecond}
-		for _, address := range p.HostAddresses(profile) {
+		for _, address := range p.Addresses {
 			c.Addresses = append(c.Addresses, address.String())
+		}
+		if own, further := p.FurtherHosts(profile); further > 0 {
+			c.Hosts = &agent.Hosts{After: own.String(), Count: further}
 		}
 		cfg.Ports = append(cfg.Ports, c)
 	}

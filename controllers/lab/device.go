@@ -50,6 +50,9 @@ func DeviceSecret(s Settings, run Run, bed *v1alpha1.TestBed, topology *corev1.C
 	for key, text := range topology.Data {
 		files[key] = []byte(text)
 	}
+	if err := CheckTopology(topology); err != nil {
+		return nil, err
+	}
 	key := device.Topology.ConfigMapRef.Key
 	if _, found := files[key]; !found {
 		return nil, fmt.Errorf("ConfigMap %s has no key %q: it has %q", topology.Name, key, slices.Sorted(maps.Keys(files)))
@@ -59,6 +62,23 @@ func DeviceSecret(s Settings, run Run, bed *v1alpha1.TestBed, topology *corev1.C
 	sec.Annotations[annotationTopology] = key
 	sec.Annotations[annotationDevice] = device.Node
 	return sec, nil
+}
+
+// CheckTopology fails when a ConfigMap with a topology is too large to be kept for the
+// run: its keys and their values are 176 KiB at most.
+func CheckTopology(topology *corev1.ConfigMap) error {
+	size := 0
+	for key, text := range topology.Data {
+		size += len(key) + len(text)
+	}
+	for key, data := range topology.BinaryData {
+		size += len(key) + len(data)
+	}
+	if size <= maxFiles {
+		return nil
+	}
+	return fmt.Errorf("ConfigMap %s has %d KiB in all keys, and a topology may have at most %d KiB: remove keys that the device does not need, or put large files into its image or on its node",
+		topology.Name, kib(size), kib(maxFiles))
 }
 
 // DeviceUpPod starts the device that is described in its secret. It is tried

@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"encoding/hex"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -144,6 +146,29 @@ func TestCertificatesOfAnotherAuthorityAreNotMounted(t *testing.T) {
 	}
 	if len(names) != 2 {
 		t.Errorf("secrets of two authorities have the names %v", names)
+	}
+}
+
+func TestTopologyIsBounded(t *testing.T) {
+	topology := aTopology()
+	topology.Data["large.conf"] = strings.Repeat("x", 176<<10-100)
+	if err := CheckTopology(topology); err != nil {
+		t.Errorf("a topology of 176 KiB: %v", err)
+	}
+	topology.BinaryData["image"] = make([]byte, 100)
+	_, err := DeviceSecret(settings(), aRun(), aBed(), topology)
+	if err == nil || !strings.Contains(err.Error(), "ConfigMap frr-router has 177 KiB in all keys, and a topology may have at most 176 KiB") {
+		t.Errorf("a larger one: %v", err)
+	}
+}
+
+func TestRunnerSecretIsBounded(t *testing.T) {
+	noise := make([]byte, 400<<10)
+	random := rand.NewChaCha8([32]byte{})
+	_, _ = random.Read(noise)
+	_, err := RunnerSecret(settings(), aRun(), runner.Config{Model: hex.EncodeToString(noise)}, 1)
+	if err == nil || !strings.Contains(err.Error(), "at most 176 KiB") {
+		t.Errorf("a configuration that cannot be compressed: %v", err)
 	}
 }
 

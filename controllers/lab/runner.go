@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -14,21 +13,27 @@ import (
 // annotationAttempt counts the runner pods of a run, from 1.
 const annotationAttempt = "nodrop.dev/attempt"
 
+// runnerFile is the key of the runner's secret, and the file of that name in its pod.
+const runnerFile = "run.json.zst"
+
 // RunnerSecret holds the configuration of the runner. Attempt counts runner pods
 // from 1 and is kept beside it.
 func RunnerSecret(s Settings, run Run, cfg runner.Config, attempt int) (*corev1.Secret, error) {
-	text, err := json.Marshal(cfg)
+	data, err := cfg.Encode()
 	if err != nil {
-		return nil, fmt.Errorf("writing the configuration of the runner: %w", err)
+		return nil, err
 	}
-	sec := secret(s, run, run.RunnerName(), RoleRunner, map[string][]byte{"run.json": text})
+	if len(data) > maxFiles {
+		return nil, fmt.Errorf("the configuration of the runner has %d KiB, compressed, and at most %d KiB are allowed: shorten labels and tests of the benchmark, and the tables of the device", kib(len(data)), kib(maxFiles))
+	}
+	sec := secret(s, run, run.RunnerName(), RoleRunner, map[string][]byte{runnerFile: data})
 	sec.Annotations[annotationAttempt] = strconv.Itoa(attempt)
 	return sec, nil
 }
 
 // RunnerConfig reads back what RunnerSecret wrote.
 func RunnerConfig(sec *corev1.Secret) (cfg runner.Config, attempt int, err error) {
-	if err := json.Unmarshal(sec.Data["run.json"], &cfg); err != nil {
+	if err := cfg.Decode(sec.Data[runnerFile]); err != nil {
 		return cfg, 0, fmt.Errorf("reading secret %s: %w", sec.Name, err)
 	}
 	attempt, err = strconv.Atoi(sec.Annotations[annotationAttempt])
@@ -71,7 +76,7 @@ func RunnerPod(s Settings, run Run, attempt int) *corev1.Pod {
 		Image:           s.Image,
 		ImagePullPolicy: s.PullPolicy,
 		Args: []string{
-			"runner", "--config", configDir + "/run.json", "--tls", tlsDir,
+			"runner", "--config", configDir + "/" + runnerFile, "--tls", tlsDir,
 			"--checkpoint", checkpointDir, "--operator", run.OperatorHost(),
 		},
 		Ports: []corev1.ContainerPort{{Name: "https", ContainerPort: RunnerPort}},

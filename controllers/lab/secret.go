@@ -5,6 +5,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// maxFiles is how many bytes of files a secret holds at most: in base64 they are a
+// third more, and no object that the operator writes is larger than 256 KiB.
+const maxFiles = 176 << 10
+
+// kib is a size in KiB, rounded up.
+func kib(bytes int) int { return (bytes + 1023) >> 10 }
+
 func secret(s Settings, run Run, name, role string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},

@@ -50,16 +50,23 @@ func (p Port) Gateway(ipv6 bool) netip.Addr {
 // own, and those of the further hosts of the profile's family.
 func (p Port) HostAddresses(profile *v1alpha1.TrafficProfile) []netip.Prefix {
 	addresses := slices.Clone(p.Addresses)
-	own, ok := p.Address(profile.Spec.Packet.IPv6 != nil)
-	if !ok {
-		return addresses
-	}
+	own, further := p.FurtherHosts(profile)
 	next := own.Addr()
-	for range hosts(profile) - 1 {
+	for range further {
 		next = next.Next()
 		addresses = append(addresses, netip.PrefixFrom(next, own.Bits()))
 	}
 	return addresses
+}
+
+// FurtherHosts is how many hosts there are after the port's own address of the family of
+// the profile: their addresses count up from it.
+func (p Port) FurtherHosts(profile *v1alpha1.TrafficProfile) (own netip.Prefix, count int) {
+	own, ok := p.Address(profile.Spec.Packet.IPv6 != nil)
+	if !ok {
+		return own, 0
+	}
+	return own, int(hosts(profile)) - 1
 }
 
 // hosts is the number of hosts behind every port.

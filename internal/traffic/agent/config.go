@@ -29,7 +29,9 @@ type PortConfig struct {
 	Interface string `json:"interface"`
 	// SpeedBitsPerSecond is the nominal speed.
 	SpeedBitsPerSecond int64 `json:"speedBitsPerSecond"`
-	// Addresses with prefix length that the interface gets, the further hosts of
-	// the traffic profile among them.
+	// Addresses with prefix length that the interface gets.
 	Addresses []string `json:"addresses,omitempty"`
+	// Hosts are further addresses, those of the hosts of the traffic profile; absent
+	// when there are none.
+	Hosts *Hosts `json:"hosts,omitempty"`
 }
