@@ -26,7 +26,7 @@ const (
 )
 
 // DefaultRefresh is how often the place of one benchmark is written at most.
-const DefaultRefresh = 10 * time.Second
+const DefaultRefresh = 30 * time.Second
 
 // display keeps the status of those that wait, and the counts of beds, up to date at
 // a bounded rate.
