@@ -148,7 +148,9 @@ func (w *watcher) see(ctx context.Context, benchmark *v1alpha1.Benchmark) (finis
 	}
 	if phase != w.phase {
 		w.phase = phase
-		w.live.keep(joinNonEmpty(": ", string(phase), explanation(benchmark)))
+		text := joinNonEmpty(": ", string(phase), explanation(benchmark))
+		w.live.keep(text)
+		w.live.key = text // An update that says the same is not shown again.
 	} else {
 		w.live.update(phaseLine(benchmark))
 	}
