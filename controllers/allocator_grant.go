@@ -46,7 +46,7 @@ func newWrites() writes {
 	return writes{slots: make(chan struct{}, writesAtOnce), group: &sync.WaitGroup{}, failed: map[queue.Key]bool{}}
 }
 
-// begin runs a write beside the allocator, and hands it the result.
+// begin runs a write concurrently with the allocator, and hands it the result.
 func (a *allocator) begin(write func() written) {
 	a.writes.group.Go(func() {
 		a.writes.slots <- struct{}{}

@@ -16,7 +16,7 @@ import (
 )
 
 // snapshotProfile keeps the traffic profile as it is when the benchmark is accepted.
-// From then on nobody reads the profile itself, which may be deleted and made again.
+// From then on the profile itself is not read, which may be deleted and made again.
 func (r *benchmarkReconciler) snapshotProfile(ctx context.Context, s *scope) error {
 	if hasInput(s, v1alpha1.SnapshotTrafficProfile) {
 		return nil

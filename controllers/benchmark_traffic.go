@@ -185,7 +185,7 @@ func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, endpoints []
 	return pod, r.sameAgents(ctx, sec, pod, endpoints)
 }
 
-// sameAgents removes secret and pod of a runner that was told of other agents: one of
+// sameAgents removes secret and pod of a runner that was started with other agents: one of
 // them was replaced since, and has another address.
 func (r *benchmarkReconciler) sameAgents(ctx context.Context, sec *corev1.Secret, pod *corev1.Pod, endpoints []runner.AgentEndpoint) error {
 	cfg, _, err := lab.RunnerConfig(sec)

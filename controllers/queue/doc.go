@@ -13,7 +13,7 @@
 //   - No inversion: a bed that shares an interface with a bed for which an earlier
 //     entry waits is not given to a later entry. It would delay the earlier one.
 //   - Work conserving: a bed that can be given to an entry under these rules is given.
-//   - An entry over one of its limits waits, and delays nobody.
+//   - An entry over one of its limits waits, and delays no other entry.
 //
 // That a bed is never held twice does not depend on this package, but on the
 // optimistic lock under which the lease is written.

@@ -2,7 +2,7 @@
 // directory, or in a bucket of S3 or of a server that is compatible with it.
 //
 // Each result is one document, the JSON of package report, compressed with zstd,
-// under the key NAMESPACE/NAME/UID.json.zst. A file UID.json.zst.sha256 beside it
+// under the key NAMESPACE/NAME/UID.json.zst. The file UID.json.zst.sha256 next to it
 // has its SHA-256 in the format of sha256sum. A document is written once and never
 // changed.
 package archive

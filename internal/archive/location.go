@@ -117,7 +117,7 @@ func (l location) String() string {
 // bucketURL is the URL with which the library opens the bucket or directory.
 func (l location) bucketURL() string {
 	if l.scheme == schemeFile {
-		// Temporary files beside the document are on the same file system, so that
+		// Temporary files next to the document are on the same file system, so that
 		// they can be renamed.
 		query := url.Values{"create_dir": {"true"}, "no_tmp_dir": {"true"}, "metadata": {"skip"}}
 		return (&url.URL{Scheme: schemeFile, Path: l.path, RawQuery: query.Encode()}).String()

@@ -16,7 +16,7 @@ import (
 
 // Get returns a document as text (JSON, or YAML where a file has it). The argument
 // is the URL of a document in an archive, or the path of a file. It is decompressed
-// where it was compressed. Where a file with its SHA-256 is beside it, as in an
+// where it was compressed. Where a file with its SHA-256 is next to it, as in an
 // archive, a document with another one is an error.
 func Get(ctx context.Context, where string) ([]byte, error) {
 	l, err := parseLocation(where)

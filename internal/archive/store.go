@@ -97,7 +97,7 @@ func (e *DifferentError) Error() string {
 	return fmt.Sprintf("the archive has another document at %s: its SHA-256 is %s, that of the result is %s", e.Existing.URL, e.Existing.SHA256, e.SHA256)
 }
 
-// Put writes a document, and its digest beside it. A document that is there already
+// Put writes a document, and its digest next to it. A document that is there already
 // is not written again; another one under the same key is a DifferentError. What
 // was interrupted is not seen by readers.
 func (s *Store) Put(ctx context.Context, d *report.Document) (v1alpha1.ArchiveReference, error) {

@@ -66,7 +66,7 @@ func (b *Board) Given() []v1alpha1.ResultRow {
 	return b.given
 }
 
-// answer is what the operator is told that has the first after rows.
+// answer is the answer to an operator that has the first after rows.
 func (b *Board) answer(after int) runner.Answer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
