@@ -220,12 +220,10 @@ func (a *allocator) watch(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("watching %T: %w", obj, err)
 		}
-		defer func() { go func() { <-ctx.Done(); _ = informer.RemoveEventHandler(reg) }() }()
+		context.AfterFunc(ctx, func() { _ = informer.RemoveEventHandler(reg) })
 		synced = append(synced, reg.HasSynced)
 	}
-	if !toolscache.WaitForCacheSync(ctx.Done(), synced...) {
-		return nil // The context ended.
-	}
+	toolscache.WaitForCacheSync(ctx.Done(), synced...) // It fails only when the context ended.
 	return nil
 }
 
