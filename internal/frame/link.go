@@ -3,9 +3,11 @@ package frame
 import (
 	"encoding/binary"
 	"fmt"
-
-	"nodrop.dev/nodrop/internal/traffic"
 )
+
+// EtherTypeTest is the EtherType of test frames without a network layer: the first
+// of IEEE 802 for local experiments.
+const EtherTypeTest = 0x88b5
 
 const (
 	// MaxLabels is the deepest label stack of a test frame.
@@ -107,5 +109,5 @@ func (p Packet) etherType() uint16 {
 	case p.Src.IsValid():
 		return etherIPv6
 	}
-	return traffic.EtherTypeTest
+	return EtherTypeTest
 }

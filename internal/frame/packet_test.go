@@ -1,14 +1,13 @@
 package frame
 
 import (
+	"net"
 	"net/netip"
 	"slices"
 	"testing"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
-
-	"nodrop.dev/nodrop/internal/traffic"
 )
 
 func testPacket(src, dst string, size int) Packet {
@@ -120,7 +119,7 @@ func checkLink(t *testing.T, p Packet, decoded gopacket.Packet) {
 	for _, l := range decoded.Layers() {
 		switch l := l.(type) {
 		case *layers.Ethernet:
-			if l.SrcMAC.String() != traffic.MAC(p.SrcMAC).String() || l.DstMAC.String() != traffic.MAC(p.DstMAC).String() {
+			if l.SrcMAC.String() != net.HardwareAddr(p.SrcMAC[:]).String() || l.DstMAC.String() != net.HardwareAddr(p.DstMAC[:]).String() {
 				t.Errorf("from %v to %v", l.SrcMAC, l.DstMAC)
 			}
 		case *layers.Dot1Q:

@@ -1,11 +1,9 @@
 package frame
 
 import (
-	"fmt"
 	"math/big"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // WireBits is what a frame of size bytes (with FCS) costs on the wire, in bits.
@@ -23,27 +21,6 @@ func Rate(bitsPerSecond int64, size int, ppm int64) *big.Rat {
 // with FCS, without preamble and inter-frame gap.
 func BitRate(framesPerSecond *big.Rat, size int) *big.Rat {
 	return new(big.Rat).Mul(framesPerSecond, big.NewRat(8*int64(size), 1))
-}
-
-// Schedule turns a frame rate in frames/s into the form that engines take,
-// without rounding. It fails when the reduced fraction does not fit 64 bits,
-// which no port speed of the API brings about.
-func Schedule(framesPerSecond *big.Rat) (traffic.Rate, error) {
-	const nanosPerSecond = 1_000_000_000
-	perNano := new(big.Rat).Quo(framesPerSecond, big.NewRat(nanosPerSecond, 1))
-	if perNano.Sign() <= 0 {
-		return traffic.Rate{}, fmt.Errorf("frame rate %s is not above 0", framesPerSecond.FloatString(3))
-	}
-	if !perNano.Num().IsInt64() || !perNano.Denom().IsInt64() {
-		return traffic.Rate{}, fmt.Errorf("frame rate %s frames/s does not fit 64 bits", framesPerSecond.RatString())
-	}
-	return traffic.Rate{Frames: perNano.Num().Int64(), PerNanos: perNano.Denom().Int64()}, nil
-}
-
-// FramesPerSecond is the exact rate of a schedule in frames/s.
-func FramesPerSecond(rate traffic.Rate) *big.Rat {
-	r := big.NewRat(rate.Frames, rate.PerNanos)
-	return r.Mul(r, big.NewRat(1_000_000_000, 1))
 }
 
 // Round gives the nearest whole number, halves away from zero. It is for what a

@@ -36,37 +36,6 @@ func TestAggregateRateIsExactUntilPrinted(t *testing.T) {
 	}
 }
 
-func TestScheduleKeepsEveryRateExact(t *testing.T) {
-	for _, speed := range []v1alpha1.BitRate{"1M", "10M", "1G", "10G", "25G", "100G", "400G", "800G", "999999G"} {
-		bits, err := speed.BitsPerSecond()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, size := range []int{64, 65, 86, 127, 1518, 9215, 9216} {
-			for _, ppm := range []int64{1, 7, 696_875, 999_999, 1_000_000} {
-				want := Rate(bits, size, ppm)
-				rate, err := Schedule(want)
-				if err != nil {
-					t.Fatalf("%s %d B %d ppm: %v", speed, size, ppm, err)
-				}
-				if got := FramesPerSecond(rate); got.Cmp(want) != 0 {
-					t.Errorf("%s %d B %d ppm: %s, want %s", speed, size, ppm, got, want)
-				}
-			}
-		}
-	}
-}
-
-func TestScheduleRefusesWhatDoesNotFit(t *testing.T) {
-	if _, err := Schedule(new(big.Rat)); err == nil {
-		t.Error("a rate of 0 was accepted")
-	}
-	huge := new(big.Rat).SetFrac(new(big.Int).Lsh(big.NewInt(1), 120), big.NewInt(7))
-	if _, err := Schedule(huge); err == nil {
-		t.Error("a rate beyond 64 bits was accepted")
-	}
-}
-
 func TestRound(t *testing.T) {
 	for text, want := range map[string]int64{"1/2": 1, "-1/2": -1, "1/3": 0, "5/2": 3, "7": 7, "18583333333/7": 2654761905} {
 		r, _ := new(big.Rat).SetString(text)

@@ -139,7 +139,7 @@ func TestTheDeadlineFollowsThePaceOfTheClock(t *testing.T) {
 }
 
 func TestSendingTime(t *testing.T) {
-	rate, err := frame.Schedule(frame.Rate(1_000_000_000, 64, 1_000_000))
+	rate, err := traffic.RateOf(frame.Rate(1_000_000_000, 64, 1_000_000))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -76,7 +75,7 @@ func (l *Lab) introduce(ctx context.Context) error {
 		rate := loads[s.ID].Rate
 		if _, known := slow[rate]; !known {
 			slow[rate] = rate
-			if frame.FramesPerSecond(rate).Cmp(big.NewRat(learnRate, 1)) > 0 {
+			if rate.FramesPerSecond().Cmp(big.NewRat(learnRate, 1)) > 0 {
 				slow[rate] = traffic.Rate{Frames: learnRate, PerNanos: int64(time.Second)}
 			}
 		}

@@ -101,7 +101,7 @@ func TestStreamsOfAMix(t *testing.T) {
 	}
 	wire := map[int]*big.Rat{0: new(big.Rat), 1: new(big.Rat)}
 	weights := []int64{7, 4, 1}
-	unit := frame.FramesPerSecond(loads[2].Rate)
+	unit := loads[2].Rate.FramesPerSecond()
 	for i, s := range streams {
 		flow := i / 3
 		if s.ID != uint16(i) || s.Tx != flow || sent[i].ID != s.ID || sent[i].FrameSize != []int{64, 570, 1518}[i%3] {
@@ -113,7 +113,7 @@ func TestStreamsOfAMix(t *testing.T) {
 		if loads[s.ID].Delay != p.Streams[flow].Delay {
 			t.Errorf("stream %d begins after %v", i, loads[s.ID].Delay)
 		}
-		rate := frame.FramesPerSecond(loads[s.ID].Rate)
+		rate := loads[s.ID].Rate.FramesPerSecond()
 		if want := new(big.Rat).Mul(unit, big.NewRat(weights[i%3], 1)); rate.Cmp(want) != 0 {
 			t.Errorf("stream %d: %s frames/s, want %s", i, rate, want)
 		}

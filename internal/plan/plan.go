@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -175,7 +174,7 @@ func (p Plan) Loads(size int, ppm int64) (map[uint16]traffic.Load, error) {
 		rate, ok := known[k]
 		if !ok {
 			var err error
-			if rate, err = frame.Schedule(p.Rate(s, size, ppm)); err != nil {
+			if rate, err = traffic.RateOf(p.Rate(s, size, ppm)); err != nil {
 				return nil, fmt.Errorf("computing the load of %s: %w", p.Ports[s.Tx].Name, err)
 			}
 			known[k] = rate

@@ -181,7 +181,7 @@ func TestLoadsAreExactShares(t *testing.T) {
 	}
 	want := frame.Rate(100_000_000_000, 64, 696_875)
 	for id, l := range loads {
-		if frame.FramesPerSecond(l.Rate).Cmp(want) != 0 {
+		if l.Rate.FramesPerSecond().Cmp(want) != 0 {
 			t.Fatalf("stream %d gets %+v, want %s frames/s", id, l.Rate, want.FloatString(3))
 		}
 	}

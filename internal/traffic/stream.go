@@ -6,16 +6,6 @@ import (
 	"time"
 )
 
-// Rate is an exact frame rate: Frames per Per.
-// For one stream at a share of line rate, Frames = speed * ppm and Per is scaled
-// to match, so that no rounding happens before the engine schedules frames.
-type Rate struct {
-	// Frames is the numerator, in frames.
-	Frames int64
-	// PerNanos is the denominator, in nanoseconds; above 0.
-	PerNanos int64
-}
-
 // MAC is an Ethernet address.
 type MAC [6]byte
 
@@ -35,10 +25,6 @@ func (m MAC) Nth(n uint32) MAC {
 // MACSpread is how far two successive addresses of a range lie apart, modulo
 // 2^24. It is odd, so that a range comes back to its beginning only after all.
 const MACSpread = 0x9e3779
-
-// EtherTypeTest is the EtherType of test frames without a network layer: the
-// first of IEEE 802 for local experiments.
-const EtherTypeTest = 0x88b5
 
 // VLAN is an IEEE 802.1Q tag.
 type VLAN struct {
@@ -82,7 +68,7 @@ type Headers struct {
 	TrafficClass uint8
 	// SrcIP and DstIP are the first addresses of their ranges, of one family. When
 	// both are the zero Addr, the frames have no network layer: the signature
-	// follows the EtherType EtherTypeTest.
+	// follows frame.EtherTypeTest.
 	SrcIP, DstIP netip.Addr
 	// SrcIPCount and DstIPCount are the sizes of the ranges, at least 1.
 	SrcIPCount, DstIPCount uint32

@@ -30,7 +30,7 @@ func mixedTrial(t *testing.T, model string, mix frame.Mix, ppm int64, d time.Dur
 	loads := map[uint16]traffic.Load{}
 	for i, c := range mix {
 		streams = append(streams, traffic.Stream{ID: uint16(i), TxPort: "p1", RxPorts: []string{"p2"}, FrameSize: c.Size})
-		rate, err := frame.Schedule(mix.Rate(tenGig, c.Weight, ppm))
+		rate, err := traffic.RateOf(mix.Rate(tenGig, c.Weight, ppm))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestLimitsForAMix(t *testing.T) {
 func TestNearestRate(t *testing.T) {
 	rate, _ := new(big.Rat).SetString("123456789012345678901234567890/1234567890123456789012345671")
 	got := nearest(rate)
-	share := new(big.Rat).Quo(frame.FramesPerSecond(got), rate)
+	share := new(big.Rat).Quo(got.FramesPerSecond(), rate)
 	if off := share.Sub(share, big.NewRat(1, 1)); off.Abs(off).Cmp(big.NewRat(1, 1_000_000_000)) > 0 {
 		t.Errorf("%+v is off by %s", got, off.FloatString(15))
 	}

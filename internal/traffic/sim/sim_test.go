@@ -41,7 +41,7 @@ func pairs(t *testing.T, model string, n int, opts ...Option) (*Engine, []traffi
 
 func load(t *testing.T, size int, ppm int64, part int64) traffic.Load {
 	t.Helper()
-	r, err := frame.Schedule(frame.Rate(tenGig, size, ppm))
+	r, err := traffic.RateOf(frame.Rate(tenGig, size, ppm))
 	if err != nil {
 		t.Fatal(err)
 	}

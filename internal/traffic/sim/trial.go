@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -45,7 +44,7 @@ func (e *Engine) rate(port string, ppm int64) traffic.Rate {
 		return traffic.Rate{PerNanos: 1}
 	}
 	share := new(big.Rat).Mul(big.NewRat(e.ports[port].BitsPerSecond, whole), big.NewRat(ppm, 1))
-	r, err := frame.Schedule(share.Quo(share, e.row.wireBits()))
+	r, err := traffic.RateOf(share.Quo(share, e.row.wireBits()))
 	if err != nil {
 		return nearest(share)
 	}

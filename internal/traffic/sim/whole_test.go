@@ -65,7 +65,7 @@ func TestWholeFramesOfManyStreams(t *testing.T) {
 func TestPartsOfFramesAddUp(t *testing.T) {
 	for _, n := range []int64{1, 2, 3, 7, 255, 4095} {
 		for ppm := int64(1); ppm < whole; ppm = ppm*3 + 1 {
-			r, err := frame.Schedule(frame.Rate(tenGig, 1518, ppm))
+			r, err := traffic.RateOf(frame.Rate(tenGig, 1518, ppm))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"time"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -73,7 +72,7 @@ func (s *stream) split(load traffic.Load, n uint64, d time.Duration, perSecond i
 	if load.Max {
 		rest.rate = params{"type": "percentage", "value": fast}
 	} else {
-		rest.rate = pps(frame.FramesPerSecond(load.Rate))
+		rest.rate = pps(load.Rate.FramesPerSecond())
 	}
 	if !ph.timed {
 		return []part{rest}
@@ -91,7 +90,7 @@ func (s *stream) split(load traffic.Load, n uint64, d time.Duration, perSecond i
 		probe.rate = pps(each)
 	} else {
 		// Both parts take as long as one would, at rates that add up to its rate.
-		all := frame.FramesPerSecond(load.Rate)
+		all := load.Rate.FramesPerSecond()
 		each = new(big.Rat).Mul(all, new(big.Rat).SetFrac(big.NewInt(0).SetUint64(probe.frames), big.NewInt(0).SetUint64(n)))
 		probe.rate, rest.rate = pps(each), pps(new(big.Rat).Sub(all, each))
 	}
@@ -112,7 +111,7 @@ func probeFrames(load traffic.Load, n uint64, d time.Duration, perSecond int) ui
 	switch {
 	case !load.Max:
 		seconds.SetFrac(new(big.Int).SetUint64(n), big.NewInt(1))
-		seconds.Quo(seconds, frame.FramesPerSecond(load.Rate))
+		seconds.Quo(seconds, load.Rate.FramesPerSecond())
 	case n != unlimited:
 		return 1
 	}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"time"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -244,7 +243,7 @@ func expected(load traffic.Load, n uint64, d time.Duration) time.Duration {
 	if load.Max || n > maxBurst {
 		return d
 	}
-	perSecond, _ := frame.FramesPerSecond(load.Rate).Float64()
+	perSecond, _ := load.Rate.FramesPerSecond().Float64()
 	seconds := float64(n) / perSecond
 	return load.Delay + time.Duration(min(seconds*float64(time.Second), math.MaxInt64/2))
 }

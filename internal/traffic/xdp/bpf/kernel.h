@@ -66,7 +66,7 @@ struct bpf_prog {
 #define ETH_IPV6 bpf_htons(0x86dd)
 #define ETH_VLAN bpf_htons(0x8100)
 #define ETH_MPLS bpf_htons(0x8847)
-#define ETH_TEST bpf_htons(0x88b5) /* traffic.EtherTypeTest */
+#define ETH_TEST bpf_htons(0x88b5) /* frame.EtherTypeTest */
 #define ETH_SIZE 14
 #define VLAN_SIZE 4
 #define LABEL_SIZE 4
