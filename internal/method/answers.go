@@ -82,9 +82,7 @@ func (l *Lab) answer(ctx context.Context) error {
 		l.answered = time.Time{}
 		return nil
 	}
-	other := *l
-	other.plan.Streams = streams
-	other.hops = &Neighbours{Sources: l.hops.Sources, NextHops: hops}
+	other := l.sending(streams, &Neighbours{Sources: l.hops.Sources, NextHops: hops})
 	if err := other.give(ctx); err != nil {
 		return err
 	}

@@ -170,21 +170,3 @@ func (l *Lab) throughputBefore(step plan.Step) (ppm int64, known bool) {
 	ppm, known = l.found[found{step.Source, step.FrameSize}]
 	return ppm, known
 }
-
-// with calls f with a lab whose streams are others between the same ports. Next
-// are their hardware addresses by stream ID. Afterwards the lab gives the
-// generator its own streams again.
-func (l *Lab) with(ctx context.Context, step plan.Step, streams []plan.Stream, next map[uint16]traffic.MAC, f func(*Lab) error) error {
-	other := *l
-	other.plan.Streams, other.size = streams, 0
-	other.hops = &Neighbours{Sources: l.hops.Sources, NextHops: next, Unresolved: l.hops.Unresolved}
-	err := other.configure(ctx, step)
-	if err == nil {
-		err = f(&other)
-	}
-	l.trials, l.rested, l.size, l.joined = other.trials, other.rested, 0, other.joined
-	if err != nil {
-		return err
-	}
-	return l.configure(ctx, step)
-}

@@ -103,7 +103,7 @@ func (l *Lab) leaveGroups(ctx context.Context) error {
 // giveGroupsBack ends what leaveGroups began. What runs next is configured again,
 // with its own memberships.
 func (l *Lab) giveGroupsBack(ctx context.Context) error {
-	l.ownGroups, l.size = false, 0
+	l.ownGroups, l.configured = false, nil
 	if ctx.Err() != nil {
 		return nil // The generator gives up its memberships when it closes.
 	}

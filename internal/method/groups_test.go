@@ -252,7 +252,7 @@ func TestMembershipsAreRanges(t *testing.T) {
 	p := fanOut(t, 3)
 	p.Streams[2].Headers.DstIP = netip.MustParseAddr("225.1.2.1")
 	p.Streams[1].Rx = []int{1}
-	lab := &Lab{plan: p}
+	lab := &Lab{setup: setup{plan: p}}
 	want := []traffic.Membership{
 		{Port: "p2", Group: netip.MustParseAddr("225.1.1.1"), Count: 2}, {Port: "p2", Group: netip.MustParseAddr("225.1.2.1"), Count: 1},
 		{Port: "p3", Group: netip.MustParseAddr("225.1.1.1"), Count: 1}, {Port: "p3", Group: netip.MustParseAddr("225.1.2.1"), Count: 1},

@@ -36,56 +36,6 @@ type Event struct {
 	Ask string
 }
 
-// Lab runs single trials on the ports of a plan.
-type Lab struct {
-	gen     traffic.Generator
-	plan    plan.Plan
-	observe func(Event)
-
-	hops *Neighbours
-	// joined are the memberships that the ports have.
-	joined []traffic.Membership
-	// size that is configured, 0 before.
-	size int
-	// trials that were run, and whether none was run yet that needs a rest.
-	trials int
-	rested bool
-	// answered is when the receivers that send nothing told the device where they are;
-	// zero when there are none.
-	answered time.Time
-	// found throughput, in parts per million of line rate.
-	found map[found]int64
-	// rows that are finished, in their order.
-	rows []v1alpha1.ResultRow
-	// hints of what the device can do, from outside of the benchmark.
-	hints []search.Hint
-	// partial drop rates that the search of a throughput found beside it.
-	partial map[partial]Outcome
-	// ownGroups says that the method in hand joins multicast groups itself, and
-	// begins without a membership.
-	ownGroups bool
-	// device that can be reset; nil when there is none.
-	device Device
-}
-
-type found struct {
-	test string
-	size int
-}
-
-// NewLab makes a lab. Observe is called when a trial begins, ends or is tried
-// again; it may be nil.
-func NewLab(gen traffic.Generator, p plan.Plan, hops *Neighbours, observe func(Event), opts ...Option) *Lab {
-	if observe == nil {
-		observe = func(Event) {}
-	}
-	l := &Lab{gen: gen, plan: p, hops: hops, observe: observe, rested: true, found: map[found]int64{}, partial: map[partial]Outcome{}}
-	for _, o := range opts {
-		o(l)
-	}
-	return l
-}
-
 // SetThroughput tells the lab what a throughput test found at a frame size, in
 // parts per million of line rate, for tests that build on it.
 func (l *Lab) SetThroughput(test string, size int, ppm int64) { l.found[found{test, size}] = ppm }

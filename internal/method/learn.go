@@ -23,16 +23,16 @@ const (
 // configure gives the generator the streams of a step, and lets the device learn
 // them.
 func (l *Lab) configure(ctx context.Context, step plan.Step) error {
-	if l.size == step.FrameSize {
+	if l.configured == &l.setup && l.size == step.FrameSize {
 		return nil
 	}
-	l.size = step.FrameSize
+	l.configured, l.size = &l.setup, step.FrameSize
 	err := l.persist(ctx, Event{Step: step}, func() error { return l.prepare(ctx) })
 	if err == nil {
 		err = l.persist(ctx, Event{Step: step}, func() error { return l.learn(ctx) })
 	}
 	if err != nil {
-		l.size = 0
+		l.configured = nil
 	}
 	return err
 }
