@@ -48,10 +48,18 @@ func (p Packet) SignatureOffset() int {
 	return p.NetworkOffset()
 }
 
-// MinSize is the smallest size, with FCS, that holds headers and signature.
-func (p Packet) MinSize() int {
-	return max(EthernetMinSize, p.SignatureOffset()+SignatureSize+fcsBytes)
+// PayloadOffset is where the zeros begin: behind the signature, and behind its
+// checksum in a frame without a network layer.
+func (p Packet) PayloadOffset() int {
+	n := p.SignatureOffset() + SignatureSize
+	if !p.Src.IsValid() {
+		n += EthernetCheckSize
+	}
+	return n
 }
+
+// MinSize is the smallest size, with FCS, that holds headers and signature.
+func (p Packet) MinSize() int { return max(EthernetMinSize, p.PayloadOffset()+fcsBytes) }
 
 // check says why a packet cannot be built.
 func (p Packet) check() error {

@@ -10,6 +10,9 @@ const (
 	Magic = 0xd50f
 	// SignatureSize is the length of a signature in bytes.
 	SignatureSize = 18
+	// EthernetCheckSize is the length of the checksum that follows the signature of
+	// a frame without a network layer.
+	EthernetCheckSize = 2
 
 	mask48     = 1<<48 - 1
 	protoUDP   = 17
@@ -19,7 +22,7 @@ const (
 
 // Packet is the test frame of a stream: Ethernet, a VLAN tag and MPLS labels if
 // any, IPv4 or IPv6, UDP, signature and zeros. Without addresses the signature
-// follows the EtherType or the last label.
+// follows the EtherType or the last label, and its checksum follows the signature.
 type Packet struct {
 	// SrcMAC and DstMAC are the Ethernet addresses.
 	SrcMAC, DstMAC [6]byte
@@ -41,8 +44,9 @@ type Packet struct {
 	Size int
 }
 
-// Build returns the frame without FCS. The UDP checksum over IPv4 is 0, which
-// means none (RFC 768); over IPv6, where one is required, it is computed.
+// Build returns the frame without FCS. It has a UDP checksum over IPv4 too, by
+// which the receiver checks what a router leaves as it is: addresses, ports,
+// length and payload. NAT changes addresses and ports, and the checksum with them.
 func (p Packet) Build(sig Signature) ([]byte, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -59,13 +63,16 @@ func (p Packet) Build(sig Signature) ([]byte, error) {
 		p.put4(ip)
 	case p.Src.Is6():
 		p.put6(ip)
+	default:
+		binary.BigEndian.PutUint16(ip[SignatureSize:], Checksum(Sum(ip[:SignatureSize])))
 	}
 	return b, nil
 }
 
 // put4 writes the headers of IPv4 and UDP.
 func (p Packet) put4(ip []byte) {
-	p.putUDP(ip[ipv4Bytes:])
+	udp := ip[ipv4Bytes:]
+	p.putUDP(udp)
 	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
 	ip = ip[:ipv4Bytes]
 	ip[0], ip[1] = 4<<4|5, p.TrafficClass
@@ -74,6 +81,7 @@ func (p Packet) put4(ip []byte) {
 	copy(ip[12:], p.Src.AsSlice())
 	copy(ip[16:], p.Dst.AsSlice())
 	binary.BigEndian.PutUint16(ip[10:], Checksum(Sum(ip)))
+	putUDPChecksum(udp, ip[12:])
 }
 
 // put6 writes the headers of IPv6 and UDP.
@@ -85,7 +93,12 @@ func (p Packet) put6(ip []byte) {
 	ip[6], ip[7] = protoUDP, p.TTL
 	copy(ip[8:], p.Src.AsSlice())
 	copy(ip[24:], p.Dst.AsSlice())
-	sum := Checksum(Sum(udp) + Sum(ip[8:ipv6Bytes]) + protoUDP + uint64(len(udp)))
+	putUDPChecksum(udp, ip[8:ipv6Bytes])
+}
+
+// putUDPChecksum writes the UDP checksum (RFC 768) between two addresses.
+func putUDPChecksum(udp, addresses []byte) {
+	sum := Checksum(Sum(udp) + Sum(addresses) + protoUDP + uint64(len(udp)))
 	if sum == 0 {
 		sum = 0xffff // 0 would mean that there is none
 	}

@@ -56,7 +56,7 @@ func TestBuild(t *testing.T) {
 			if udp.SrcPort != 20001 || udp.DstPort != 49152 {
 				t.Errorf("ports %d, %d", udp.SrcPort, udp.DstPort)
 			}
-			if p.Src.Is6() == (udp.Checksum == 0) {
+			if udp.Checksum == 0 {
 				t.Errorf("UDP checksum %#x", udp.Checksum)
 			}
 			checkLink(t, p, decoded)
@@ -163,6 +163,9 @@ func TestBuildEthernet(t *testing.T) {
 		}
 		if got, ok := ParseSignature(b[offset:]); !ok || got != sig || b[offset-2] != 0x88 || b[offset-1] != 0xb5 || len(b) != 60 {
 			t.Errorf("%s: %x", name, b)
+		}
+		if end := offset + SignatureSize + EthernetCheckSize; p.PayloadOffset() != end || Checksum(Sum(b[offset:end])) != 0 {
+			t.Errorf("%s: the checksum of the signature is wrong: %x", name, b)
 		}
 	}
 }

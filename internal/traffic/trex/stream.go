@@ -51,6 +51,10 @@ func newStream(t traffic.Stream, src traffic.MAC) (stream, error) {
 	if err != nil {
 		return stream{}, fmt.Errorf("stream %d: %w", t.ID, err)
 	}
+	if h.SrcIP.Is4() {
+		// Ranges count under the UDP checksum: 0 means none (RFC 768).
+		clear(packet[p.SignatureOffset()-2 : p.SignatureOffset()])
+	}
 	t.Headers = h
 	s := stream{Stream: t, packet: packet, ip: p.NetworkOffset(), signature: p.SignatureOffset()}
 	if err := s.balance(); err != nil {

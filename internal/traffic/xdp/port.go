@@ -11,7 +11,6 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -177,7 +176,7 @@ func (p *port) reload(streams, flows int) error {
 func (p *port) prepare(epoch uint16) error {
 	extent := 0
 	for _, s := range p.tx {
-		extent = max(extent, packet(s).SignatureOffset()+frame.SignatureSize)
+		extent = max(extent, packet(s).PayloadOffset())
 	}
 	for i, s := range p.tx {
 		t, err := newTxStream(s, epoch, extent)

@@ -85,6 +85,7 @@ type portTxStream struct {
 	SmacPos    uint32
 	DmacPos    uint32
 	Sum        uint32
+	UdpSum     uint32
 	Sport      uint16
 	Dport      uint16
 	Len        uint16
@@ -93,7 +94,7 @@ type portTxStream struct {
 	Words      uint8
 	Macs       uint8
 	Mixed      uint8
-	Pad        uint8
+	Pad        [5]uint8
 	Head       [13]uint64
 }
 

@@ -73,8 +73,8 @@ func packet(s traffic.Stream) frame.Packet {
 }
 
 // newTxStream prepares the frames of a stream in a trial: all that does not
-// change from frame to frame, and its part of the checksum. Extent is where the
-// signatures of the port's streams end at the latest.
+// change from frame to frame, and its part of the checksums. Extent is where the
+// payloads of the port's streams begin at the latest.
 func newTxStream(s traffic.Stream, epoch uint16, extent int) (portTxStream, error) {
 	h, p := s.Headers, packet(s)
 	b, err := p.Build(frame.Signature{Epoch: epoch, Stream: s.ID})
@@ -93,7 +93,7 @@ func newTxStream(s traffic.Stream, epoch uint16, extent int) (portTxStream, erro
 	// Of the signature itself, sequence and time are written frame by frame.
 	offset := p.SignatureOffset()
 	words := max(headLeast, (offset+6+7)/8)
-	if extent > offset+frame.SignatureSize {
+	if extent > p.PayloadOffset() {
 		t.Mixed, words = 1, max(words, min((extent+7)/8, len(b)/8))
 	}
 	t.Words = uint8(words)
@@ -101,15 +101,19 @@ func newTxStream(s traffic.Stream, epoch uint16, extent int) (portTxStream, erro
 	switch {
 	case !h.SrcIP.IsValid():
 		t.Layer = layerNone
+		t.Sum = uint32(frame.Sum(ip[:6])) // of the signature
 	case h.SrcIP.Is4():
 		t.Layer = layerIPv4
 		clear(ip[10:12])
 		t.Sum = uint32(frame.Sum(ip[:20]))
+		udp := ip[20:]
+		clear(udp[6:8])
+		t.UdpSum = uint32(sumUDP(udp))
 	default:
 		t.Layer = layerIPv6
 		udp := ip[40:]
 		clear(udp[6:8])
-		t.Sum = uint32(frame.Sum(ip[8:40]) + frame.Sum(udp) + 17 + uint64(len(udp)))
+		t.UdpSum = uint32(frame.Sum(ip[8:40]) + sumUDP(udp))
 	}
 	if t.Layer != layerNone {
 		_, t.Src = split(h.SrcIP)
@@ -118,6 +122,10 @@ func newTxStream(s traffic.Stream, epoch uint16, extent int) (portTxStream, erro
 	copy(t.headBytes(), b)
 	return t, nil
 }
+
+// sumUDP is the part of a UDP checksum that does not depend on addresses. What of
+// the payload changes from frame to frame is zero in udp.
+func sumUDP(udp []byte) uint64 { return frame.Sum(udp) + 17 + uint64(len(udp)) }
 
 // low24 is the part of a hardware address in which ranges count.
 func low24(m traffic.MAC) uint32 { return uint32(m[3])<<16 | uint32(m[4])<<8 | uint32(m[5]) }
@@ -143,30 +151,32 @@ func (t *portTxStream) write(b []byte, nanos uint64) {
 	net := b[t.Net:]
 	if t.Layer == layerNone {
 		putSignature(net, mark, nanos)
+		binary.BigEndian.PutUint16(net[18:], frame.Checksum(uint64(t.Sum)+halves(mark)+uint64(uint32(nanos))))
 		return
 	}
 	src, dst := t.Src+uint64(step(&t.SrcPos, t.SrcCount)), t.Dst+uint64(step(&t.DstPos, t.DstCount))
 	sport := t.Sport + uint16(step(&t.SportPos, t.SportCount))
 	dport := t.Dport + uint16(step(&t.DportPos, t.DportCount))
+	udp := frame.Checksum(uint64(t.UdpSum) + halves(src) + halves(dst) + uint64(sport) + uint64(dport) +
+		halves(mark) + uint64(uint32(nanos)))
+	if udp == 0 {
+		udp = 0xffff
+	}
 	if t.Layer == layerIPv4 {
 		binary.BigEndian.PutUint16(net[10:], frame.Checksum(uint64(t.Sum)+src+dst))
 		binary.BigEndian.PutUint32(net[12:], uint32(src))
 		binary.BigEndian.PutUint32(net[16:], uint32(dst))
 		binary.BigEndian.PutUint16(net[20:], sport)
 		binary.BigEndian.PutUint16(net[22:], dport)
+		binary.BigEndian.PutUint16(net[26:], udp)
 		putSignature(net[28:], mark, nanos)
 		return
-	}
-	sum := frame.Checksum(uint64(t.Sum) + halves(src) + halves(dst) + uint64(sport) + uint64(dport) +
-		halves(mark) + uint64(uint32(nanos)))
-	if sum == 0 {
-		sum = 0xffff
 	}
 	binary.BigEndian.PutUint64(net[16:], src)
 	binary.BigEndian.PutUint64(net[32:], dst)
 	binary.BigEndian.PutUint16(net[40:], sport)
 	binary.BigEndian.PutUint16(net[42:], dport)
-	binary.BigEndian.PutUint16(net[46:], sum)
+	binary.BigEndian.PutUint16(net[46:], udp)
 	putSignature(net[48:], mark, nanos)
 }
 

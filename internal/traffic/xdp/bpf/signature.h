@@ -1,4 +1,6 @@
-/* The signature of a test frame, right after its last header, big endian:
+/* The signature of a test frame, right after its last header, big endian. All that
+ * follows it is zero. The UDP checksum covers it; in a frame without a network
+ * layer its own checksum (RFC 1071) of 16 bits follows it.
  *
  *   0  magic     u16
  *   2  epoch     u16   trial
@@ -13,5 +15,6 @@
 #define MASK48 ((1ULL << 48) - 1)
 
 #define SIGNATURE_SIZE 18
+#define ETHERNET_CHECK_SIZE 2
 /* Of an untagged frame over IPv4, for the devices of tests. */
 #define IPV4_SIGNATURE 42

@@ -26,7 +26,9 @@ struct tx_stream {
 	__u32 src_pos, dst_pos, sport_pos, dport_pos;
 	__u32 smac, dmac; /* the low 24 bits of the first, see traffic.MAC.Nth */
 	__u32 smac_count, dmac_count, smac_pos, dmac_pos;
-	__u32 sum; /* of what the checksum covers and does not change */
+	/* What does not change and the checksums cover: of IPv4's header, or of the
+	 * signature without a network layer; and of UDP. */
+	__u32 sum, udp_sum;
 	__u16 sport, dport;
 	__u16 len;   /* without FCS */
 	__u8 net;    /* where the network layer begins, at most NET_MAX */
@@ -34,7 +36,7 @@ struct tx_stream {
 	__u8 words;  /* of head to write, HEAD_LEAST to HEAD_WORDS */
 	__u8 macs;   /* hardware addresses change from frame to frame */
 	__u8 mixed;  /* other streams of the port write further into a frame */
-	__u8 pad;
+	__u8 pad[5];
 	__u64 head[HEAD_WORDS]; /* Ethernet to the signature's stream, then zeros */
 };
 
@@ -110,6 +112,22 @@ static __always_inline void write_signature(void *data, __u64 mark, __u64 time)
 	AT(__be32, 14) = bpf_htonl(time);
 }
 
+/* udp_checksum is that of a frame between these addresses and ports. */
+static __always_inline __be16 udp_checksum(struct tx_stream *s, __u64 addresses, __u16 sport,
+					   __u16 dport, __u64 mark, __u64 time)
+{
+	__u16 sum = checksum((__u64)s->udp_sum + addresses + sport + dport + fold64(mark) + (__u32)time);
+
+	return bpf_htons(sum ? sum : 0xffff); /* 0 would mean none */
+}
+
+/* Without a network layer, the signature's own checksum follows it. */
+static __always_inline void write_ethernet(void *data, struct tx_stream *s, __u64 mark, __u64 time)
+{
+	write_signature(data, mark, time);
+	AT(__be16, SIGNATURE_SIZE) = bpf_htons(checksum((__u64)s->sum + fold64(mark) + (__u32)time));
+}
+
 static __always_inline void write_ipv4(void *data, struct tx_stream *s, __u64 mark, __u64 time)
 {
 	__u32 src = s->src + step(&s->src_pos, s->src_count);
@@ -122,6 +140,7 @@ static __always_inline void write_ipv4(void *data, struct tx_stream *s, __u64 ma
 	AT(__be32, 16) = bpf_htonl(dst);
 	AT(__be16, 20) = bpf_htons(sport);
 	AT(__be16, 22) = bpf_htons(dport);
+	AT(__be16, 26) = udp_checksum(s, (__u64)src + dst, sport, dport, mark, time);
 	write_signature(data + IPV4_SIZE + UDP_SIZE, mark, time);
 }
 
@@ -131,14 +150,12 @@ static __always_inline void write_ipv6(void *data, struct tx_stream *s, __u64 ma
 	__u64 dst = s->dst + step(&s->dst_pos, s->dst_count);
 	__u16 sport = s->sport + step(&s->sport_pos, s->sport_count);
 	__u16 dport = s->dport + step(&s->dport_pos, s->dport_count);
-	__u16 sum = checksum((__u64)s->sum + fold64(src) + fold64(dst) + sport + dport +
-			     fold64(mark) + (__u32)time);
 
 	AT(__be64, 16) = bpf_cpu_to_be64(src);
 	AT(__be64, 32) = bpf_cpu_to_be64(dst);
 	AT(__be16, 40) = bpf_htons(sport);
 	AT(__be16, 42) = bpf_htons(dport);
-	AT(__be16, 46) = bpf_htons(sum ? sum : 0xffff); /* 0 would mean none */
+	AT(__be16, 46) = udp_checksum(s, (__u64)fold64(src) + fold64(dst), sport, dport, mark, time);
 	write_signature(data + IPV6_SIZE + UDP_SIZE, mark, time);
 }
 
@@ -202,9 +219,9 @@ static __always_inline int write_frame(void *data, void *end, struct tx_stream *
 		write_ipv6(net, s, mark, time);
 		break;
 	default:
-		if (net + SIGNATURE_SIZE > end)
+		if (net + SIGNATURE_SIZE + ETHERNET_CHECK_SIZE > end)
 			return 0;
-		write_signature(net, mark, time);
+		write_ethernet(net, s, mark, time);
 	}
 	s->seq++;
 	return 1;
