@@ -2,7 +2,7 @@ package v1alpha1
 
 // Validity says whether a number can be believed, apart from pass or fail.
 //
-// +kubebuilder:validation:Enum=Valid;Virtual;Uncalibrated;Contended;GeneratorBound;Invalid
+// +kubebuilder:validation:Enum=Valid;Virtual;Simulated;Uncalibrated;Contended;GeneratorBound;Invalid
 type Validity string
 
 const (
@@ -11,6 +11,9 @@ const (
 	// ValidityVirtual is a measurement of a software device on shared processors:
 	// functional truth, not a claim about hardware.
 	ValidityVirtual Validity = "Virtual"
+	// ValiditySimulated means that a model of a device gave the numbers: nothing was
+	// measured.
+	ValiditySimulated Validity = "Simulated"
 	// ValidityUncalibrated means that the bed itself was not measured back to back.
 	ValidityUncalibrated Validity = "Uncalibrated"
 	// ValidityContended means that others used processor or bed during the trial.

@@ -283,7 +283,7 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 	"congestion-control": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		for _, r := range rows {
 			c := r.CongestionControl
-			if c == nil || c.BackPressure == nil || !*c.BackPressure || *c.HeadOfLineBlocking || c.CongestedLossPPM != 0 || r.Frames.Lost != 0 || r.Validity != v1alpha1.ValidityValid {
+			if c == nil || c.BackPressure == nil || !*c.BackPressure || *c.HeadOfLineBlocking || c.CongestedLossPPM != 0 || r.Frames.Lost != 0 || r.Validity != v1alpha1.ValiditySimulated {
 				t.Errorf("%d B: %+v, lost %d, %s", r.FrameSize, c, r.Frames.Lost, r.Validity)
 			}
 			if share := float64(r.Frames.OfferedFramesPerSecond) / float64(r.Frames.FramesPerSecond); share < 0.6666 || share > 0.6667 {

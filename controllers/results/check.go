@@ -44,7 +44,7 @@ var outcomes = map[string]v1alpha1.BenchmarkPhase{
 }
 
 var validities = []v1alpha1.Validity{
-	v1alpha1.ValidityValid, v1alpha1.ValidityVirtual, v1alpha1.ValidityUncalibrated,
+	v1alpha1.ValidityValid, v1alpha1.ValidityVirtual, v1alpha1.ValiditySimulated, v1alpha1.ValidityUncalibrated,
 	v1alpha1.ValidityContended, v1alpha1.ValidityGeneratorBound, v1alpha1.ValidityInvalid,
 }
 

@@ -62,7 +62,7 @@ func conditions(documents []*Document, names []string) []string {
 		{"the traffic differs", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return []string{d.traffic()} }},
 		{"the trials differ", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return d.trials() }},
 		{"the versions of NoDrop differ", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{env.NoDropVersion} }},
-		{"software devices (Virtual) stand beside others", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return []string{kindOfDevice(d)} }},
+		{"the kinds of device differ", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return []string{kindOfDevice(d)} }},
 	}
 	var notes []string
 	for _, aspect := range aspects {
@@ -118,10 +118,13 @@ func kindOfDevice(d *Document) string {
 	if len(d.Rows) == 0 {
 		return "nothing measured"
 	}
-	if slices.ContainsFunc(d.Rows, func(r v1alpha1.ResultRow) bool { return r.Validity == v1alpha1.ValidityVirtual }) {
-		return "software"
+	if d.simulated() {
+		return "a model, not measured"
 	}
-	return "hardware or model"
+	if slices.ContainsFunc(d.Rows, func(r v1alpha1.ResultRow) bool { return r.Validity == v1alpha1.ValidityVirtual }) {
+		return "software (Virtual)"
+	}
+	return "hardware"
 }
 
 // Write writes the comparison in a format. The same comparison gives the same bytes.

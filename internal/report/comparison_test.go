@@ -85,7 +85,7 @@ func TestComparisonTellsOtherConditions(t *testing.T) {
 		"the engines differ: chassis: sim; router: xdp; chassis | again: sim",
 		"the ports differ: chassis: 256 of 100G; router: 2 of 10G",
 		"the traffic differs", "the trials differ: chassis: nothing else; router: latency: trials of 1m30s; chassis | again: nothing else",
-		"software devices (Virtual) stand beside others: chassis: hardware or model; router: software",
+		"the kinds of device differ: chassis: a model, not measured; router: software (Virtual); chassis | again: a model, not measured",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the notes lack %q:\n%s", want, text)

@@ -79,6 +79,9 @@ func New(c Content) *Document {
 	if d.Rows == nil {
 		d.Rows = []v1alpha1.ResultRow{}
 	}
+	if d.simulated() {
+		d.Notes = append([]string{simulatedNote}, d.Notes...)
+	}
 	return d
 }
 

@@ -194,12 +194,12 @@ func (d *Document) doubt() string {
 	return ""
 }
 
-// tone is good only when every row can be believed.
+// tone is good only when every row was measured and can be believed.
 func (d *Document) tone() string {
 	switch {
 	case d.Phase == v1alpha1.PhaseFailed || d.Phase == v1alpha1.PhaseError:
 		return "bad"
-	case d.Phase == v1alpha1.PhasePassed && doubtful(d.Rows) == 0:
+	case d.Phase == v1alpha1.PhasePassed && doubtful(d.Rows) == 0 && !d.simulated():
 		return "good"
 	}
 	return "open"

@@ -17,7 +17,7 @@ func mixes() *Document {
 	d.Profile.FrameSizes = []int32{64, 9216}
 	d.Profile.FrameMixes = []v1alpha1.FrameMix{
 		{Name: "imix-simple", IMIX: v1alpha1.IMIXSimple},
-		{Name: "genome-of-a-core", Genome: "aaafgz", MTU: 9000},
+		{Name: "genome-of-core", Genome: "aaafgz", MTU: 9000},
 	}
 	name := func(row v1alpha1.ResultRow, mix string, fps, bits int64) v1alpha1.ResultRow {
 		row.Frames = row.Frames.DeepCopy()
@@ -34,10 +34,10 @@ func mixes() *Document {
 		}
 		row.Frames.Reordered = new(int64(17))
 		rows = append(rows, name(row, "imix-simple", 8_559_442_550, 24_228_928_766_800),
-			name(row, "genome-of-a-core", 1_644_000_000, 26_000_000_000_000))
+			name(row, "genome-of-core", 1_644_000_000, 26_000_000_000_000))
 	}
 	order := func(row v1alpha1.ResultRow) int {
-		return slices.Index([]string{"", "imix-simple", "genome-of-a-core"}, row.FrameMix)
+		return slices.Index([]string{"", "imix-simple", "genome-of-core"}, row.FrameMix)
 	}
 	slices.SortStableFunc(rows, func(a, b v1alpha1.ResultRow) int {
 		if a.Test != b.Test {
@@ -54,11 +54,11 @@ func TestMixesAreNamed(t *testing.T) {
 	d := mixes()
 	plain := func(text string) string { return strings.Join(strings.Fields(text), " ") }
 	texts := map[Format][]string{
-		FormatTable:    {"\n       imix-simple  ", "mix imix-simple (7:4:1 of 64, 570, 1518 B)", "mix genome-of-a-core (genome aaafgz, 3:1:1:1 of 64, 1280, 1518, 9018 B)", "  mix imix-simple, mix genome-of-a-core: 17 of"},
+		FormatTable:    {"\n     imix-simple  ", "mix imix-simple (7:4:1 of 64, 570, 1518 B)", "mix genome-of-core (genome aaafgz, 3:1:1:1 of 64, 1280, 1518, 9018 B)", "  mix imix-simple, mix genome-of-core: 17 of"},
 		FormatMarkdown: {"\n| imix-simple |"},
-		FormatHTML:     {">imix-simple</th>", ">imix-simple</text>", ">genome-of-a-core</text>", "genome-of-a-core: 99.9940% of line rate"},
+		FormatHTML:     {">imix-simple</th>", ">imix-simple</text>", ">genome-of-core</text>", "genome-of-core: 99.9940% of line rate"},
 		FormatCSV:      {",Throughput,0,imix-simple,"},
-		FormatJUnit:    {`name="mix imix-simple"`, `name="mix imix-simple at 50%"`, `<testcase name="mix genome-of-a-core at throughput" classname="team-routing.mixes.latency" time="0.000">` + "\n      <skipped type=\"NotMeasured\""},
+		FormatJUnit:    {`name="mix imix-simple"`, `name="mix imix-simple at 50%"`, `<testcase name="mix genome-of-core at throughput" classname="team-routing.mixes.latency" time="0.000">` + "\n      <skipped type=\"NotMeasured\""},
 		FormatJSON:     {"\"method\": \"Throughput\",\n      \"frameMix\": \"imix-simple\""},
 	}
 	for format, wants := range texts {
@@ -90,7 +90,7 @@ func TestMixesHaveLinesAndCurvesOfTheirOwn(t *testing.T) {
 		for _, cells := range table.grid.rows {
 			sizes = append(sizes, cells[0])
 		}
-		if want := []string{"64", "9216", "imix-simple", "genome-of-a-core"}; !slices.Equal(sizes, want) {
+		if want := []string{"64", "9216", "imix-simple", "genome-of-core"}; !slices.Equal(sizes, want) {
 			t.Errorf("%s of %v, not of %v", table.title, sizes, want)
 		}
 	}
@@ -99,7 +99,7 @@ func TestMixesHaveLinesAndCurvesOfTheirOwn(t *testing.T) {
 		DurationMilliseconds: 1000, PointMilliseconds: 1000,
 		Points: v1alpha1.RatePoints{SentFramesPerSecond: []int64{10}, ReceivedFramesPerSecond: []int64{10}},
 	}
-	if c := ratesOverTime("rates", row); !strings.HasPrefix(c.Title, "Rates over time, mix genome-of-a-core at ") {
+	if c := ratesOverTime("rates", row); !strings.HasPrefix(c.Title, "Rates over time, mix genome-of-core at ") {
 		t.Errorf("%q", c.Title)
 	}
 }

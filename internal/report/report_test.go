@@ -31,7 +31,7 @@ func chassis() *Document {
 			RowID:  v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: size},
 			Frames: &v1alpha1.FrameSection{LineRatePPM: ppm, Duplicate: new(int64), Reordered: new(int64), OutOfSequence: new(int64), FramesPerSecond: fps, BitsPerSecond: fps * int64(size) * 8, OfferedFramesPerSecond: fps, Sent: fps * 60, Received: fps * 60, TrialMilliseconds: 60_000}, Trials: 12, ElapsedMilliseconds: 254_000,
 			Latency:  &v1alpha1.LatencySummary{MinNs: minNs, AvgNs: avgNs, MaxNs: maxNs, JitterAvgNs: &jitterAvg, JitterMaxNs: &jitterMax},
-			Validity: v1alpha1.ValidityValid,
+			Validity: v1alpha1.ValiditySimulated,
 		}
 	}
 	ports := make([]v1alpha1.PortEnvironment, 64)

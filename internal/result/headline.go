@@ -169,7 +169,7 @@ func Count(rows []v1alpha1.ResultRow) []v1alpha1.ValidityCount {
 	}
 	var all []v1alpha1.ValidityCount
 	for _, v := range []v1alpha1.Validity{
-		v1alpha1.ValidityValid, v1alpha1.ValidityVirtual, v1alpha1.ValidityUncalibrated,
+		v1alpha1.ValidityValid, v1alpha1.ValidityVirtual, v1alpha1.ValiditySimulated, v1alpha1.ValidityUncalibrated,
 		v1alpha1.ValidityContended, v1alpha1.ValidityGeneratorBound, v1alpha1.ValidityInvalid,
 	} {
 		if count[v] > 0 {

@@ -153,8 +153,8 @@ func TestDurationsAreRounded(t *testing.T) {
 
 func TestCount(t *testing.T) {
 	row := func(v v1alpha1.Validity) v1alpha1.ResultRow { return v1alpha1.ResultRow{Validity: v} }
-	rows := []v1alpha1.ResultRow{row(v1alpha1.ValidityInvalid), row(v1alpha1.ValidityValid), row(v1alpha1.ValidityVirtual), row(v1alpha1.ValidityValid)}
-	want := []v1alpha1.ValidityCount{{Validity: v1alpha1.ValidityValid, Rows: 2}, {Validity: v1alpha1.ValidityVirtual, Rows: 1}, {Validity: v1alpha1.ValidityInvalid, Rows: 1}}
+	rows := []v1alpha1.ResultRow{row(v1alpha1.ValidityInvalid), row(v1alpha1.ValidityValid), row(v1alpha1.ValiditySimulated), row(v1alpha1.ValidityVirtual), row(v1alpha1.ValidityValid)}
+	want := []v1alpha1.ValidityCount{{Validity: v1alpha1.ValidityValid, Rows: 2}, {Validity: v1alpha1.ValidityVirtual, Rows: 1}, {Validity: v1alpha1.ValiditySimulated, Rows: 1}, {Validity: v1alpha1.ValidityInvalid, Rows: 1}}
 	if got := Count(rows); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -90,6 +90,7 @@ func TestValidity(t *testing.T) {
 	virtual := v1alpha1.Device{Containerlab: &v1alpha1.ContainerlabDevice{}}
 	physical := v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{}}
 	simulated := v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{}}
+	const model = "the device is a model: the figures were computed"
 	back := v1alpha1.Device{BackToBack: &v1alpha1.BackToBackDevice{}}
 	tests := map[string]struct {
 		device  v1alpha1.Device
@@ -99,7 +100,7 @@ func TestValidity(t *testing.T) {
 		want    v1alpha1.Validity
 		reasons []string
 	}{
-		"modelled":                  {simulated, "", whole(), nil, v1alpha1.ValidityValid, nil},
+		"modelled":                  {simulated, "", whole(), nil, v1alpha1.ValiditySimulated, []string{model}},
 		"router in a container":     {virtual, "veth", whole(), nil, v1alpha1.ValidityVirtual, []string{"the device is software"}},
 		"packet sockets of TRex":    {back, "net_af_packet", whole(), nil, v1alpha1.ValidityVirtual, []string{"TRex sends on port p1 through a packet socket"}},
 		"cabled virtual interfaces": {back, "veth", whole(), nil, v1alpha1.ValidityVirtual, []string{"port p1 is a virtual interface"}},
@@ -107,15 +108,15 @@ func TestValidity(t *testing.T) {
 		"switch":                    {physical, "mlx5_core", whole(), nil, v1alpha1.ValidityUncalibrated, []string{"not measured back to back"}},
 		"others on the machine":     {virtual, "veth", whole(foreign), nil, v1alpha1.ValidityContended, []string{"others used 1.3", "the device is software"}},
 		"slow tester":               {virtual, "veth", whole(foreign), short, v1alpha1.ValidityGeneratorBound, []string{"to send the 100 frames", "others used", "software"}},
-		"receiver dropped":          {simulated, "", whole(dropped), nil, v1alpha1.ValidityGeneratorBound, []string{"p2 dropped 3 frames"}},
-		"dropped above":             {simulated, "", whole(), above, v1alpha1.ValidityGeneratorBound, []string{"at 50%, where the search ended, p2 dropped 3 frames"}},
-		"a link went down":          {simulated, "", whole(flapped), nil, v1alpha1.ValidityContended, []string{"came or went 2 times"}},
-		"a link went down above":    {simulated, "", whole(), whole(flapped), v1alpha1.ValidityContended, []string{"came or went 2 times"}},
-		"the clock was set":         {simulated, "", whole(stepped), nil, v1alpha1.ValidityContended, []string{"set back by 1s"}},
-		"the clock was set above":   {simulated, "", whole(), whole(stepped), v1alpha1.ValidityValid, nil},
-		"frames at the wrong port":  {simulated, "", whole(flooded), nil, v1alpha1.ValidityValid, nil},
-		"too many came back":        {simulated, "", &method.Trial{Sent: 1, Excess: 2}, nil, v1alpha1.ValidityGeneratorBound, []string{"2 more frames were received than sent"}},
-		"nothing ran":               {simulated, "", nil, nil, v1alpha1.ValidityValid, nil},
+		"receiver dropped":          {simulated, "", whole(dropped), nil, v1alpha1.ValidityGeneratorBound, []string{"p2 dropped 3 frames", model}},
+		"dropped above":             {simulated, "", whole(), above, v1alpha1.ValidityGeneratorBound, []string{"at 50%, where the search ended, p2 dropped 3 frames", model}},
+		"a link went down":          {simulated, "", whole(flapped), nil, v1alpha1.ValidityContended, []string{"came or went 2 times", model}},
+		"a link went down above":    {simulated, "", whole(), whole(flapped), v1alpha1.ValidityContended, []string{"came or went 2 times", model}},
+		"the clock was set":         {simulated, "", whole(stepped), nil, v1alpha1.ValidityContended, []string{"set back by 1s", model}},
+		"the clock was set above":   {simulated, "", whole(), whole(stepped), v1alpha1.ValiditySimulated, []string{model}},
+		"frames at the wrong port":  {simulated, "", whole(flooded), nil, v1alpha1.ValiditySimulated, []string{model}},
+		"too many came back":        {simulated, "", &method.Trial{Sent: 1, Excess: 2}, nil, v1alpha1.ValidityGeneratorBound, []string{"2 more frames were received than sent", model}},
+		"nothing ran":               {simulated, "", nil, nil, v1alpha1.ValiditySimulated, []string{model}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

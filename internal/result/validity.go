@@ -41,6 +41,7 @@ var policies = []policy{
 	{v1alpha1.ValidityContended, othersUsedTheTester},
 	{v1alpha1.ValidityContended, testerWasDisturbed},
 	{v1alpha1.ValidityUncalibrated, bedWasNotCalibrated},
+	{v1alpha1.ValiditySimulated, deviceIsModel},
 	{v1alpha1.ValidityVirtual, deviceIsSoftware},
 }
 
@@ -137,6 +138,14 @@ func bedWasNotCalibrated(in Input) []string {
 		return nil
 	}
 	return []string{doubt}
+}
+
+// deviceIsModel: device and tester are computed. No row of them is a measurement.
+func deviceIsModel(in Input) []string {
+	if in.Bed.Spec.Device.Simulated == nil && in.Bed.Spec.Engine.Kind != v1alpha1.EngineSim {
+		return nil
+	}
+	return []string{"the device is a model: the figures were computed, and nothing was measured"}
 }
 
 func deviceIsSoftware(in Input) []string {

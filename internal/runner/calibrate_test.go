@@ -59,7 +59,7 @@ func TestCalibrateAndUseIt(t *testing.T) {
 			t.Fatalf("%s: %s", name, state.Message)
 		}
 		for _, row := range state.Rows {
-			want := v1alpha1.ValidityValid
+			want := v1alpha1.ValiditySimulated
 			if use == nil {
 				want = v1alpha1.ValidityUncalibrated
 			}

@@ -93,7 +93,7 @@ func TestSimulatedChassisGivesItsTableBack(t *testing.T) {
 	t.Log(strings.Join(table[0], ","))
 	for _, row := range state.Rows {
 		want := printed[strconv.Itoa(int(row.FrameSize))]
-		if row.Validity != v1alpha1.ValidityValid {
+		if row.Validity != v1alpha1.ValiditySimulated {
 			t.Errorf("%s %d B is %s: %v", row.Test, row.FrameSize, row.Validity, row.ValidityReasons)
 		}
 		var got map[string]string

@@ -38,10 +38,10 @@ func TestAGeneratorBoundModel(t *testing.T) {
 	if slow.Validity != v1alpha1.ValidityGeneratorBound || slow.Frames.LineRatePPM > 200_000 || slow.Frames.LineRatePPM < 199_000 || slow.Frames.Lost != 0 {
 		t.Errorf("row %+v, want the tester's limit of 20 %%", slow)
 	}
-	if len(slow.ValidityReasons) != 1 || !strings.Contains(slow.ValidityReasons[0], "frames that 20.") || !strings.Contains(slow.ValidityReasons[0], "fell behind most on p1") {
+	if len(slow.ValidityReasons) != 2 || !strings.Contains(slow.ValidityReasons[0], "frames that 20.") || !strings.Contains(slow.ValidityReasons[0], "fell behind most on p1") {
 		t.Errorf("reasons %q", slow.ValidityReasons)
 	}
-	if device.Validity != v1alpha1.ValidityValid || device.Frames.LineRatePPM < 799_000 {
+	if device.Validity != v1alpha1.ValiditySimulated || device.Frames.LineRatePPM < 799_000 {
 		t.Errorf("row %+v, want the device's limit of 80 %%", device)
 	}
 

@@ -155,7 +155,7 @@ func delaysComeBack(t *testing.T, row, want map[string]string) {
 			t.Errorf("%s B %s: %s is %q, want %q", row["frame bytes"], row["load"], printed, row[printed], want[column])
 		}
 	}
-	if row["frames lost"] != "0" || row["validity"] != string(v1alpha1.ValidityValid) {
+	if row["frames lost"] != "0" || row["validity"] != string(v1alpha1.ValiditySimulated) {
 		t.Errorf("%s B %s: %s lost, %s", row["frame bytes"], row["load"], row["frames lost"], row["validity"])
 	}
 }
