@@ -14,6 +14,9 @@ type action struct {
 	// does is called once sending has begun. Sending goes on meanwhile, and its end is
 	// waited for afterwards.
 	does func(ctx context.Context) error
+	// settled waits, in place of the settling time, until the counters can be read. It
+	// may be nil.
+	settled func(ctx context.Context) error
 
 	begun *bool
 }

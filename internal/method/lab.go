@@ -88,6 +88,7 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 		return nil, err
 	}
 	l.trials++
+	l.sent += min(m.TxTime, event.Duration)
 	l.rested = false
 	event.Finished = newTrial(l.plan, event.Step.FrameSize, event.LoadPPM, event.Duration, m)
 	event.Finished.tolerance = tolerance
@@ -115,7 +116,7 @@ func (l *Lab) run(ctx context.Context, trial traffic.Trial, settle time.Duration
 	if err := l.within(ctx, sendingTime(trial)+settle, "the end of sending", l.gen.Wait); err != nil {
 		return none, fmt.Errorf("waiting for the end of sending: %w", err)
 	}
-	if err := l.gen.Clock().Sleep(ctx, settle); err != nil {
+	if err := l.settle(ctx, settle, acts); err != nil {
 		return none, err
 	}
 	var m traffic.Measurement
@@ -127,6 +128,16 @@ func (l *Lab) run(ctx context.Context, trial traffic.Trial, settle time.Duration
 		return none, fmt.Errorf("reading counters: %w", err)
 	}
 	return m, nil
+}
+
+// settle waits until the counters can be read.
+func (l *Lab) settle(ctx context.Context, settle time.Duration, acts []action) error {
+	for _, a := range acts {
+		if a.settled != nil {
+			return a.settled(ctx)
+		}
+	}
+	return l.gen.Clock().Sleep(ctx, settle)
 }
 
 // persist calls f until it succeeds, at most three times. Between two calls the

@@ -48,6 +48,8 @@ type session struct {
 	// trials that were run, and whether none was run yet that needs a rest.
 	trials int
 	rested bool
+	// sent is how long those trials sent that had a duration.
+	sent time.Duration
 
 	// found throughput, in parts per million of line rate.
 	found map[found]int64

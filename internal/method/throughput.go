@@ -72,18 +72,21 @@ type searchTrials struct {
 	short   *Trial
 	// disturbed is the last trial that did not pass while a link was disturbed.
 	disturbed *Trial
+	// wrong says that a trial was ended for frames that came back after all.
+	wrong bool
 }
 
 // Measure runs one trial and judges it.
 func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) (search.Verdict, error) {
-	before := s.lab.trials
-	t, err := s.lab.Trial(ctx, s.step, ppm, d, s.bracket)
+	trials, sending := s.lab.trials, s.lab.sent
+	t, err := s.trial(ctx, ppm, d)
 	if err != nil {
 		return search.Verdict{}, err
 	}
 	v := search.Verdict{
 		Passed: t.Passed(), GeneratorBound: t.GeneratorBound(), NothingReceived: t.Sent > 0 && t.Received == 0,
-		Intended: t.Intended, Sent: t.Sent, Lost: t.Lost, Repeated: max(s.lab.trials-before-1, 0),
+		Intended: t.Intended, Sent: t.Sent, Lost: t.Lost, Repeated: max(s.lab.trials-trials-1, 0),
+		Sending: s.lab.sent - sending,
 	}
 	if d >= s.step.TrialDuration || ppm == s.step.Search.MinPPM {
 		t.condense()
@@ -109,6 +112,29 @@ func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) 
 		s.bracket.PassedPPM = 0
 	}
 	return v, nil
+}
+
+// trial runs one trial. It is ended early once it cannot pass any more, but for one at
+// the lowest load, which alone makes the row when it does not pass.
+func (s *searchTrials) trial(ctx context.Context, ppm int64, d time.Duration) (*Trial, error) {
+	var watch *lossWatch
+	if !s.wrong && ppm > s.step.Search.MinPPM {
+		watch = s.lab.watchLoss(s.step, ppm, d)
+	}
+	if watch == nil {
+		return s.lab.Trial(ctx, s.step, ppm, d, s.bracket)
+	}
+	t, err := s.lab.Trial(ctx, s.step, ppm, d, s.bracket, watch.action(s.lab, d))
+	if err != nil || watch.ended == 0 {
+		return t, err
+	}
+	t.Ended = watch.ended
+	if t.Lost > watch.allowed || t.TesterLost() || t.Disturbed() {
+		return t, nil
+	}
+	// Frames came back that were taken for lost: such a device is given its time.
+	s.wrong = true
+	return s.lab.Trial(ctx, s.step, ppm, d, s.bracket)
 }
 
 // outcome is what a search found for one loss ratio.

@@ -21,6 +21,9 @@ type Trial struct {
 	LoadPPM int64
 	// Duration that was asked for, and TxTime that sending really took.
 	Duration, TxTime time.Duration
+	// Ended is after how long the trial was ended since it could not pass any more; 0
+	// when it was not. Intended is then what the load asked for until it was ended.
+	Ended time.Duration
 	// Intended frames, and those that were Sent.
 	Intended, Sent uint64
 	// Expected is what the receivers should have got: the frames sent, each as often
@@ -140,6 +143,9 @@ func (t *Trial) GeneratorBound() bool {
 func (t *Trial) OfferedRate() *big.Rat {
 	// The last frame leaves before the end of the time that it stands for.
 	took := max(t.Duration, t.TxTime)
+	if t.Ended > 0 {
+		took = t.TxTime
+	}
 	if took <= 0 {
 		return new(big.Rat)
 	}

@@ -60,6 +60,9 @@ type Verdict struct {
 	// Repeated is how many further trials of the same length at the same load ran
 	// before this one, which did not count because the tester fell short.
 	Repeated int
+	// Sending is how long the trial and those that Repeated counts sent, less than their
+	// duration where one was ended once it could not pass any more; 0 when none was.
+	Sending time.Duration
 }
 
 // exceeds says that more than ratio parts per million of the frames were lost.
@@ -104,6 +107,9 @@ type Trial struct {
 
 // Sending is how long the tester sent for the trial, with its repetitions.
 func (t Trial) Sending() time.Duration {
+	if t.Verdict.Sending > 0 {
+		return t.Verdict.Sending
+	}
 	return t.Duration * time.Duration(1+t.Verdict.Repeated)
 }
 

@@ -27,7 +27,8 @@ type Generator interface {
 	// Wait returns when sending has ended by itself: the duration passed or the
 	// frames were sent.
 	Wait(ctx context.Context) error
-	// Stop ends sending at once; without a trial it does nothing.
+	// Stop ends sending at once; without a trial it does nothing. What counts as
+	// intended then is said by ProgressReporter.
 	Stop(ctx context.Context) error
 	// Read returns the counters of the last trial. The caller has waited for
 	// sending to end and for frames in flight to settle.

@@ -56,6 +56,9 @@ type Engine struct {
 	start   time.Time
 	length  time.Duration
 	stopped time.Time
+	// lossFree says that trial number judged loses no frame.
+	judged   uint64
+	lossFree bool
 }
 
 var _ traffic.Generator = (*Engine)(nil)

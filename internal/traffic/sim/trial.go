@@ -63,6 +63,11 @@ func (e *Engine) measure() traffic.Measurement {
 	if e.stopped.IsZero() { // Read while sending: as far as it is.
 		d = min(d, e.clock.Now().Sub(e.start))
 	}
+	return e.measureFor(d)
+}
+
+// measureFor computes the first d of the trial.
+func (e *Engine) measureFor(d time.Duration) traffic.Measurement {
 	m := traffic.Measurement{Tx: make(map[uint16]traffic.TxCount, len(e.streams)), TxTime: d}
 	flows := e.send(&m, d)
 	e.holdBack(&m, d)
