@@ -122,6 +122,10 @@ type Capabilities struct {
 	Multicast bool
 	// MPLS says that labelled frames are sent and counted.
 	MPLS bool
+	// Lateness is how much later than asked for the engine may end a trial by itself,
+	// at any load: 0 when it ends in time. A trial that it ended later than the
+	// resolution of a search allows counts with its offered load.
+	Lateness time.Duration
 	// LatencyType says between which two points latency is measured.
 	LatencyType string
 }

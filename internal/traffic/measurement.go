@@ -13,9 +13,28 @@ type Measurement struct {
 	// Misdelivered counts test frames of this engine that arrived at a port which is
 	// no receiver of their stream, by the port's name; ports without any are absent.
 	Misdelivered map[string]uint64
+	// Dropped counts frames that a port of the tester received and lost before they
+	// could be counted, by the name of the port; ports without any are absent. Frames of
+	// others may be among them, such as those of a protocol that the port does not know.
+	Dropped map[string]uint64
+	// Pacing says how constant the load of each sending port was, by its name; ports of
+	// which the engine does not know it are absent.
+	Pacing map[string]Pacing
 	// Notes are observations that bear on validity: foreign CPU load, frames that
 	// the tester could not send, clock steps.
 	Notes []Note
+}
+
+// Pacing says how constant the load of a port was.
+type Pacing struct {
+	// MaxLag is the furthest that the port was behind its schedule.
+	MaxLag time.Duration
+	// MaxBurst is the most frames that it sent in a row, without the gaps of its
+	// schedule, to make up for a lag.
+	MaxBurst uint64
+	// CaughtUp counts the frames of all such bursts of the trial. What the device lost
+	// beyond that many frames, it lost of a constant load.
+	CaughtUp uint64
 }
 
 // Sample is a moment of a trial that runs.

@@ -42,6 +42,7 @@ func infoToWire(i traffic.Info, arms bool) *agentpb.InfoResponse {
 			Gaps:             c.Gaps,
 			Ethernet:         c.Ethernet,
 			LatencyType:      c.LatencyType,
+			LatenessNanos:    int64(c.Lateness),
 			Arms:             arms,
 		},
 	}
@@ -75,6 +76,7 @@ func infoFromWire(w *agentpb.InfoResponse) (traffic.Info, error) {
 			Gaps:             c.GetGaps(),
 			Ethernet:         c.GetEthernet(),
 			LatencyType:      c.GetLatencyType(),
+			Lateness:         time.Duration(c.GetLatenessNanos()),
 		},
 	}
 	for _, h := range w.GetHosts() {
@@ -188,7 +190,13 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 			return err
 		}
 	}
-	part.TxTimeNanos, part.Misdelivered = int64(m.TxTime), m.Misdelivered
+	part.TxTimeNanos, part.Misdelivered, part.Dropped = int64(m.TxTime), m.Misdelivered, m.Dropped
+	for port, p := range m.Pacing {
+		if part.Pacing == nil {
+			part.Pacing = map[string]*agentpb.Pacing{}
+		}
+		part.Pacing[port] = &agentpb.Pacing{MaxLagNanos: int64(p.MaxLag), MaxBurst: p.MaxBurst, CaughtUp: p.CaughtUp}
+	}
 	for _, n := range m.Notes {
 		part.Notes = append(part.Notes, &agentpb.Note{Kind: string(n.Kind), Text: n.Text})
 	}
@@ -214,6 +222,15 @@ func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 			m.Misdelivered = map[string]uint64{}
 		}
 		m.Misdelivered[port] += n
+	}
+	if len(w.GetDropped()) > 0 {
+		m.Dropped = w.GetDropped() // The last part has them all.
+	}
+	for port, p := range w.GetPacing() {
+		if m.Pacing == nil {
+			m.Pacing = map[string]traffic.Pacing{}
+		}
+		m.Pacing[port] = traffic.Pacing{MaxLag: time.Duration(p.GetMaxLagNanos()), MaxBurst: p.GetMaxBurst(), CaughtUp: p.GetCaughtUp()}
 	}
 	for _, n := range w.GetNotes() {
 		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteKind(n.GetKind()), Text: n.GetText()})

@@ -135,6 +135,7 @@ func mergeInfo(infos []traffic.Info, order []string) (traffic.Info, error) {
 		c.Ethernet = c.Ethernet && other.Ethernet
 		c.Multicast = c.Multicast && other.Multicast
 		c.MPLS = c.MPLS && other.MPLS
+		c.Lateness = max(c.Lateness, other.Lateness)
 	}
 	all.Detail = strings.Join(details, "; ")
 	all.Capabilities.LatencyType = strings.Join(latencyTypes, "; ")
@@ -288,10 +289,10 @@ func (f *Fleet) Read(ctx context.Context) (traffic.Measurement, error) {
 			}
 			all.TxTime = max(all.TxTime, part.TxTime)
 			all.Notes = append(all.Notes, part.Notes...)
-			if all.Misdelivered == nil {
-				all.Misdelivered = map[string]uint64{}
-			}
-			maps.Copy(all.Misdelivered, part.Misdelivered) // Every port has one agent.
+			// Every port has one agent.
+			all.Misdelivered = merged(all.Misdelivered, part.Misdelivered)
+			all.Dropped = merged(all.Dropped, part.Dropped)
+			all.Pacing = merged(all.Pacing, part.Pacing)
 		}
 		for key, rx := range part.Rx {
 			if f.crossing[key.Stream] && !f.commonClock && f.sender[key.Stream] != i {
@@ -301,6 +302,15 @@ func (f *Fleet) Read(ctx context.Context) (traffic.Measurement, error) {
 		}
 	}
 	return all, nil
+}
+
+// merged adds the counters of more ports to those of others.
+func merged[T any](all, more map[string]T) map[string]T {
+	if all == nil {
+		return more
+	}
+	maps.Copy(all, more)
+	return all
 }
 
 // Clock implements Generator: agents live in real time.

@@ -388,6 +388,7 @@ type Capabilities struct {
 	ArrivalTimes   bool  `protobuf:"varint,14,opt,name=arrival_times,json=arrivalTimes,proto3" json:"arrival_times,omitempty"`
 	Gaps           bool  `protobuf:"varint,15,opt,name=gaps,proto3" json:"gaps,omitempty"`
 	Ethernet       bool  `protobuf:"varint,16,opt,name=ethernet,proto3" json:"ethernet,omitempty"`
+	LatenessNanos  int64 `protobuf:"varint,21,opt,name=lateness_nanos,json=latenessNanos,proto3" json:"lateness_nanos,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -532,6 +533,13 @@ func (x *Capabilities) GetEthernet() bool {
 		return x.Ethernet
 	}
 	return false
+}
+
+func (x *Capabilities) GetLatenessNanos() int64 {
+	if x != nil {
+		return x.LatenessNanos
+	}
+	return 0
 }
 
 type ResolveRequest struct {
@@ -1374,7 +1382,10 @@ type ReadResponse struct {
 	TxTimeNanos int64   `protobuf:"varint,3,opt,name=tx_time_nanos,json=txTimeNanos,proto3" json:"tx_time_nanos,omitempty"`
 	Notes       []*Note `protobuf:"bytes,4,rep,name=notes,proto3" json:"notes,omitempty"`
 	// misdelivered frames by the name of the port.
-	Misdelivered  map[string]uint64 `protobuf:"bytes,5,rep,name=misdelivered,proto3" json:"misdelivered,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Misdelivered map[string]uint64 `protobuf:"bytes,5,rep,name=misdelivered,proto3" json:"misdelivered,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// dropped frames and pacing by the name of the port, in the last part.
+	Dropped       map[string]uint64  `protobuf:"bytes,12,rep,name=dropped,proto3" json:"dropped,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Pacing        map[string]*Pacing `protobuf:"bytes,13,rep,name=pacing,proto3" json:"pacing,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1444,6 +1455,80 @@ func (x *ReadResponse) GetMisdelivered() map[string]uint64 {
 	return nil
 }
 
+func (x *ReadResponse) GetDropped() map[string]uint64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return nil
+}
+
+func (x *ReadResponse) GetPacing() map[string]*Pacing {
+	if x != nil {
+		return x.Pacing
+	}
+	return nil
+}
+
+type Pacing struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	MaxLagNanos   int64                  `protobuf:"varint,1,opt,name=max_lag_nanos,json=maxLagNanos,proto3" json:"max_lag_nanos,omitempty"`
+	MaxBurst      uint64                 `protobuf:"varint,2,opt,name=max_burst,json=maxBurst,proto3" json:"max_burst,omitempty"`
+	CaughtUp      uint64                 `protobuf:"varint,3,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pacing) Reset() {
+	*x = Pacing{}
+	mi := &file_agent_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pacing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pacing) ProtoMessage() {}
+
+func (x *Pacing) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pacing.ProtoReflect.Descriptor instead.
+func (*Pacing) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Pacing) GetMaxLagNanos() int64 {
+	if x != nil {
+		return x.MaxLagNanos
+	}
+	return 0
+}
+
+func (x *Pacing) GetMaxBurst() uint64 {
+	if x != nil {
+		return x.MaxBurst
+	}
+	return 0
+}
+
+func (x *Pacing) GetCaughtUp() uint64 {
+	if x != nil {
+		return x.CaughtUp
+	}
+	return 0
+}
+
 type TxCount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Stream        uint32                 `protobuf:"varint,1,opt,name=stream,proto3" json:"stream,omitempty"`
@@ -1456,7 +1541,7 @@ type TxCount struct {
 
 func (x *TxCount) Reset() {
 	*x = TxCount{}
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1553,7 @@ func (x *TxCount) String() string {
 func (*TxCount) ProtoMessage() {}
 
 func (x *TxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1566,7 @@ func (x *TxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxCount.ProtoReflect.Descriptor instead.
 func (*TxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TxCount) GetStream() uint32 {
@@ -1531,7 +1616,7 @@ type RxCount struct {
 
 func (x *RxCount) Reset() {
 	*x = RxCount{}
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1628,7 @@ func (x *RxCount) String() string {
 func (*RxCount) ProtoMessage() {}
 
 func (x *RxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1641,7 @@ func (x *RxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RxCount.ProtoReflect.Descriptor instead.
 func (*RxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RxCount) GetStream() uint32 {
@@ -1654,7 +1739,7 @@ type Latency struct {
 
 func (x *Latency) Reset() {
 	*x = Latency{}
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1666,7 +1751,7 @@ func (x *Latency) String() string {
 func (*Latency) ProtoMessage() {}
 
 func (x *Latency) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1679,7 +1764,7 @@ func (x *Latency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latency.ProtoReflect.Descriptor instead.
 func (*Latency) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Latency) GetCount() uint64 {
@@ -1755,7 +1840,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1852,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +1865,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Note) GetKind() string {
@@ -1805,7 +1890,7 @@ type SampleRequest struct {
 
 func (x *SampleRequest) Reset() {
 	*x = SampleRequest{}
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +1902,7 @@ func (x *SampleRequest) String() string {
 func (*SampleRequest) ProtoMessage() {}
 
 func (x *SampleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +1915,7 @@ func (x *SampleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleRequest.ProtoReflect.Descriptor instead.
 func (*SampleRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_proto_rawDescGZIP(), []int{28}
 }
 
 type SampleResponse struct {
@@ -1844,7 +1929,7 @@ type SampleResponse struct {
 
 func (x *SampleResponse) Reset() {
 	*x = SampleResponse{}
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1856,7 +1941,7 @@ func (x *SampleResponse) String() string {
 func (*SampleResponse) ProtoMessage() {}
 
 func (x *SampleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1869,7 +1954,7 @@ func (x *SampleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleResponse.ProtoReflect.Descriptor instead.
 func (*SampleResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SampleResponse) GetAtNanos() int64 {
@@ -1906,7 +1991,7 @@ type Membership struct {
 
 func (x *Membership) Reset() {
 	*x = Membership{}
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1918,7 +2003,7 @@ func (x *Membership) String() string {
 func (*Membership) ProtoMessage() {}
 
 func (x *Membership) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1931,7 +2016,7 @@ func (x *Membership) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Membership.ProtoReflect.Descriptor instead.
 func (*Membership) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Membership) GetPort() string {
@@ -1971,7 +2056,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1983,7 +2068,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1996,7 +2081,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *JoinRequest) GetMemberships() []*Membership {
@@ -2016,7 +2101,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2028,7 +2113,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2041,7 +2126,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *JoinResponse) GetMoments() map[string]uint64 {
@@ -2060,7 +2145,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2072,7 +2157,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2085,7 +2170,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LeaveRequest) GetMemberships() []*Membership {
@@ -2105,7 +2190,7 @@ type LeaveResponse struct {
 
 func (x *LeaveResponse) Reset() {
 	*x = LeaveResponse{}
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2117,7 +2202,7 @@ func (x *LeaveResponse) String() string {
 func (*LeaveResponse) ProtoMessage() {}
 
 func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2130,7 +2215,7 @@ func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
 func (*LeaveResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LeaveResponse) GetMoments() map[string]uint64 {
@@ -2155,7 +2240,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2167,7 +2252,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2180,7 +2265,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Failure) GetKind() isFailure_Kind {
@@ -2251,7 +2336,7 @@ type Unresolved struct {
 
 func (x *Unresolved) Reset() {
 	*x = Unresolved{}
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2263,7 +2348,7 @@ func (x *Unresolved) String() string {
 func (*Unresolved) ProtoMessage() {}
 
 func (x *Unresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2276,7 +2361,7 @@ func (x *Unresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unresolved.ProtoReflect.Descriptor instead.
 func (*Unresolved) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Unresolved) GetPort() string {
@@ -2319,7 +2404,7 @@ const file_agent_proto_rawDesc = "" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\x12\x16\n" +
 	"\x06driver\x18\x03 \x01(\tR\x06driver\x12\x10\n" +
 	"\x03mac\x18\x04 \x01(\fR\x03mac\x12\x14\n" +
-	"\x05notes\x18\x05 \x03(\tR\x05notes\"\x9c\x04\n" +
+	"\x05notes\x18\x05 \x03(\tR\x05notes\"\xc3\x04\n" +
 	"\fCapabilities\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x03R\n" +
 	"maxStreams\x12$\n" +
@@ -2339,7 +2424,8 @@ const file_agent_proto_rawDesc = "" +
 	"cross_host\x18\r \x01(\bR\tcrossHost\x12#\n" +
 	"\rarrival_times\x18\x0e \x01(\bR\farrivalTimes\x12\x12\n" +
 	"\x04gaps\x18\x0f \x01(\bR\x04gaps\x12\x1a\n" +
-	"\bethernet\x18\x10 \x01(\bR\bethernet\"]\n" +
+	"\bethernet\x18\x10 \x01(\bR\bethernet\x12%\n" +
+	"\x0elateness_nanos\x18\x15 \x01(\x03R\rlatenessNanos\"]\n" +
 	"\x0eResolveRequest\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\fR\x04addr\x12#\n" +
@@ -2397,16 +2483,28 @@ const file_agent_proto_rawDesc = "" +
 	"\fWaitResponse\"\r\n" +
 	"\vStopRequest\"\x0e\n" +
 	"\fStopResponse\"\r\n" +
-	"\vReadRequest\"\xc9\x02\n" +
+	"\vReadRequest\"\xe2\x04\n" +
 	"\fReadResponse\x12(\n" +
 	"\x02tx\x18\x01 \x03(\v2\x18.nodrop.agent.v1.TxCountR\x02tx\x12(\n" +
 	"\x02rx\x18\x02 \x03(\v2\x18.nodrop.agent.v1.RxCountR\x02rx\x12\"\n" +
 	"\rtx_time_nanos\x18\x03 \x01(\x03R\vtxTimeNanos\x12+\n" +
 	"\x05notes\x18\x04 \x03(\v2\x15.nodrop.agent.v1.NoteR\x05notes\x12S\n" +
-	"\fmisdelivered\x18\x05 \x03(\v2/.nodrop.agent.v1.ReadResponse.MisdeliveredEntryR\fmisdelivered\x1a?\n" +
+	"\fmisdelivered\x18\x05 \x03(\v2/.nodrop.agent.v1.ReadResponse.MisdeliveredEntryR\fmisdelivered\x12D\n" +
+	"\adropped\x18\f \x03(\v2*.nodrop.agent.v1.ReadResponse.DroppedEntryR\adropped\x12A\n" +
+	"\x06pacing\x18\r \x03(\v2).nodrop.agent.v1.ReadResponse.PacingEntryR\x06pacing\x1a?\n" +
 	"\x11MisdeliveredEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"x\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a:\n" +
+	"\fDroppedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1aR\n" +
+	"\vPacingEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
+	"\x05value\x18\x02 \x01(\v2\x17.nodrop.agent.v1.PacingR\x05value:\x028\x01\"f\n" +
+	"\x06Pacing\x12\"\n" +
+	"\rmax_lag_nanos\x18\x01 \x01(\x03R\vmaxLagNanos\x12\x1b\n" +
+	"\tmax_burst\x18\x02 \x01(\x04R\bmaxBurst\x12\x1b\n" +
+	"\tcaught_up\x18\x03 \x01(\x04R\bcaughtUp\"x\n" +
 	"\aTxCount\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x1a\n" +
 	"\bintended\x18\x02 \x01(\x04R\bintended\x12\x12\n" +
@@ -2501,7 +2599,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),       // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),              // 1: nodrop.agent.v1.Beat
@@ -2526,22 +2624,25 @@ var file_agent_proto_goTypes = []any{
 	(*StopResponse)(nil),      // 20: nodrop.agent.v1.StopResponse
 	(*ReadRequest)(nil),       // 21: nodrop.agent.v1.ReadRequest
 	(*ReadResponse)(nil),      // 22: nodrop.agent.v1.ReadResponse
-	(*TxCount)(nil),           // 23: nodrop.agent.v1.TxCount
-	(*RxCount)(nil),           // 24: nodrop.agent.v1.RxCount
-	(*Latency)(nil),           // 25: nodrop.agent.v1.Latency
-	(*Note)(nil),              // 26: nodrop.agent.v1.Note
-	(*SampleRequest)(nil),     // 27: nodrop.agent.v1.SampleRequest
-	(*SampleResponse)(nil),    // 28: nodrop.agent.v1.SampleResponse
-	(*Membership)(nil),        // 29: nodrop.agent.v1.Membership
-	(*JoinRequest)(nil),       // 30: nodrop.agent.v1.JoinRequest
-	(*JoinResponse)(nil),      // 31: nodrop.agent.v1.JoinResponse
-	(*LeaveRequest)(nil),      // 32: nodrop.agent.v1.LeaveRequest
-	(*LeaveResponse)(nil),     // 33: nodrop.agent.v1.LeaveResponse
-	(*Failure)(nil),           // 34: nodrop.agent.v1.Failure
-	(*Unresolved)(nil),        // 35: nodrop.agent.v1.Unresolved
-	nil,                       // 36: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	nil,                       // 37: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                       // 38: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	(*Pacing)(nil),            // 23: nodrop.agent.v1.Pacing
+	(*TxCount)(nil),           // 24: nodrop.agent.v1.TxCount
+	(*RxCount)(nil),           // 25: nodrop.agent.v1.RxCount
+	(*Latency)(nil),           // 26: nodrop.agent.v1.Latency
+	(*Note)(nil),              // 27: nodrop.agent.v1.Note
+	(*SampleRequest)(nil),     // 28: nodrop.agent.v1.SampleRequest
+	(*SampleResponse)(nil),    // 29: nodrop.agent.v1.SampleResponse
+	(*Membership)(nil),        // 30: nodrop.agent.v1.Membership
+	(*JoinRequest)(nil),       // 31: nodrop.agent.v1.JoinRequest
+	(*JoinResponse)(nil),      // 32: nodrop.agent.v1.JoinResponse
+	(*LeaveRequest)(nil),      // 33: nodrop.agent.v1.LeaveRequest
+	(*LeaveResponse)(nil),     // 34: nodrop.agent.v1.LeaveResponse
+	(*Failure)(nil),           // 35: nodrop.agent.v1.Failure
+	(*Unresolved)(nil),        // 36: nodrop.agent.v1.Unresolved
+	nil,                       // 37: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	nil,                       // 38: nodrop.agent.v1.ReadResponse.DroppedEntry
+	nil,                       // 39: nodrop.agent.v1.ReadResponse.PacingEntry
+	nil,                       // 40: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                       // 41: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
@@ -2549,45 +2650,48 @@ var file_agent_proto_depIdxs = []int32{
 	6,  // 2: nodrop.agent.v1.InfoResponse.capabilities:type_name -> nodrop.agent.v1.Capabilities
 	9,  // 3: nodrop.agent.v1.ConfigureRequest.streams:type_name -> nodrop.agent.v1.Stream
 	14, // 4: nodrop.agent.v1.StartRequest.loads:type_name -> nodrop.agent.v1.Load
-	23, // 5: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
-	24, // 6: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
-	26, // 7: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
-	36, // 8: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	25, // 9: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
-	29, // 10: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	37, // 11: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	29, // 12: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	38, // 13: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	35, // 14: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	0,  // 15: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 16: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	7,  // 17: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	10, // 18: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	12, // 19: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.ArmRequest
-	15, // 20: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.StartRequest
-	17, // 21: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	19, // 22: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	21, // 23: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	27, // 24: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	30, // 25: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	32, // 26: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	1,  // 27: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 28: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	8,  // 29: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	11, // 30: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	13, // 31: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	16, // 32: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	18, // 33: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	20, // 34: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	22, // 35: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	28, // 36: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	31, // 37: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	33, // 38: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	27, // [27:39] is the sub-list for method output_type
-	15, // [15:27] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	24, // 5: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
+	25, // 6: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
+	27, // 7: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
+	37, // 8: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	38, // 9: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
+	39, // 10: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
+	26, // 11: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
+	30, // 12: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	40, // 13: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	30, // 14: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	41, // 15: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	36, // 16: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	23, // 17: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
+	0,  // 18: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 19: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	7,  // 20: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	10, // 21: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	12, // 22: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.ArmRequest
+	15, // 23: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.StartRequest
+	17, // 24: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	19, // 25: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	21, // 26: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	28, // 27: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	31, // 28: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	33, // 29: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	1,  // 30: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 31: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	8,  // 32: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	11, // 33: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	13, // 34: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	16, // 35: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	18, // 36: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	20, // 37: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	22, // 38: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	29, // 39: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	32, // 40: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	34, // 41: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	30, // [30:42] is the sub-list for method output_type
+	18, // [18:30] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -2595,7 +2699,7 @@ func file_agent_proto_init() {
 	if File_agent_proto != nil {
 		return
 	}
-	file_agent_proto_msgTypes[34].OneofWrappers = []any{
+	file_agent_proto_msgTypes[35].OneofWrappers = []any{
 		(*Failure_Unresolved)(nil),
 		(*Failure_Busy)(nil),
 		(*Failure_NoSession)(nil),
@@ -2606,7 +2710,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   39,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
