@@ -32,7 +32,7 @@ func (r *benchmarkReconciler) calibration(ctx context.Context, bed *v1alpha1.Tes
 // found of the tester, before the bed is given back. One that found nothing of use
 // leaves what is there.
 func (r *benchmarkReconciler) calibrate(ctx context.Context, s *scope) error {
-	if s.Status.Outcome != v1alpha1.PhasePassed {
+	if s.Status.Outcome != v1alpha1.PhasePassed || s.Status.Results == nil {
 		return nil
 	}
 	l, err := r.ledger(ctx, s)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/procfs"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,13 +70,15 @@ func (f *fakeBench) Sweep(context.Context, lab.Run) (string, error) { return "",
 
 // labReport is what an operator has seen of a simulated lab.
 type labReport struct {
-	Passed, Other     int
-	Quarantined       int
-	Admissions        int
-	Seconds           float64
-	P50, P99          float64
-	HeapMiB, RSSMiB   float64
-	CPUSeconds        float64
+	Passed, Other   int
+	Quarantined     int
+	Admissions      int
+	Seconds         float64
+	P50, P99        float64
+	HeapMiB, RSSMiB float64
+	CPUSeconds      float64
+	// ServerCPU is the processor time that the API server and etcd have used, in seconds.
+	ServerCPU         map[string]float64
 	Requests          map[string]int
 	RequestsPerSecond float64
 }
@@ -390,17 +393,44 @@ func measureLab(t *testing.T, size labSize) labReport {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), labOperator+"="+file)
+	cmd.Env = append(os.Environ(), labOperator+"="+file, "GOGC=100") // The operator as it is deployed.
 	cmd.Stderr = os.Stderr
+	before := serverCPU(t)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("the operator's process: %v", err)
 	}
+	after := serverCPU(t)
 	var r labReport
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatalf("reading what the operator said: %v: %s", err, out)
 	}
+	r.ServerCPU = map[string]float64{}
+	for _, name := range serverPrograms {
+		r.ServerCPU[name] = after[name] - before[name]
+	}
 	return r
+}
+
+// serverPrograms are the programs that a test's API server consists of.
+var serverPrograms = []string{"kube-apiserver", "etcd"}
+
+// serverCPU returns the processor time of this process's API server and etcd until
+// now, in seconds, by program.
+func serverCPU(t *testing.T) map[string]float64 {
+	t.Helper()
+	all, err := procfs.AllProcs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]float64{}
+	for _, p := range all {
+		// A process that has ended since has no status any more.
+		if stat, err := p.Stat(); err == nil && stat.PPID == os.Getpid() && slices.Contains(serverPrograms, stat.Comm) {
+			used[stat.Comm] += stat.CPUTime()
+		}
+	}
+	return used
 }
 
 // operateLab is the whole of an operator process.
@@ -452,6 +482,12 @@ func labTable(sizes []labSize, reports []labReport) string {
 	line("operator CPU, ms per benchmark", func(i int) string {
 		return fmt.Sprintf("%.2f", 1000*reports[i].CPUSeconds/float64(sizes[i].benchmarks))
 	})
+	for _, name := range serverPrograms {
+		line(name+" CPU, ms per benchmark", func(i int) string {
+			return fmt.Sprintf("%.2f", 1000*reports[i].ServerCPU[name]/float64(sizes[i].benchmarks))
+		})
+	}
+	line("processors of the machine", func(int) string { return fmt.Sprint(runtime.NumCPU()) })
 	line("requests/s", number("%.0f", func(r labReport) float64 { return r.RequestsPerSecond }))
 	line("writes per benchmark", each(labReport.writes))
 	kinds := map[string]bool{}

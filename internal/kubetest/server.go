@@ -85,6 +85,9 @@ func Launch(assets string, change func(*envtest.Environment)) (*rest.Config, *en
 	if change != nil {
 		change(env)
 	}
+	if err := relaxGarbageCollection(); err != nil {
+		return nil, nil, err
+	}
 	cfg, err := env.Start()
 	if err != nil {
 		return nil, nil, fmt.Errorf("starting the API server: %w", err)
@@ -92,4 +95,16 @@ func Launch(assets string, change func(*envtest.Environment)) (*rest.Config, *en
 	// Tests look closely and often; the API server is theirs alone.
 	cfg.QPS, cfg.Burst = 500, 500
 	return cfg, env, nil
+}
+
+// relaxGarbageCollection sets GOGC for the programs that this process starts. With the
+// default, an API server that stores little spends a fifth of its time on garbage.
+func relaxGarbageCollection() error {
+	if os.Getenv("GOGC") != "" {
+		return nil
+	}
+	if err := os.Setenv("GOGC", "400"); err != nil {
+		return fmt.Errorf("setting GOGC: %w", err)
+	}
+	return nil
 }
