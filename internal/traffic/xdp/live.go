@@ -13,9 +13,11 @@ import (
 var errNoXDP = errors.New("the device does not take XDP frames")
 
 const (
-	// batch is how many frames the kernel hands over before it lets received
-	// frames be processed: a quarter of a veth's ring of 256.
-	batch = 64
+	// batch is how many frames the kernel writes before it hands them to the device:
+	// the size of its bulk queue (DEV_MAP_BULK_SIZE). With more, a full queue is handed
+	// over when the next frame is written and has its number already, which then
+	// could not be given to a refused one.
+	batch = 16
 	// maxLiveFrame is the largest frame without FCS that fits into the page of a
 	// live frame beside the kernel's headroom of 256, its bookkeeping and the
 	// 320 bytes of a socket buffer's shared info. Measured, with some room left.

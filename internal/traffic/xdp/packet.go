@@ -57,7 +57,7 @@ func newPacketSender(p *port) (*packetSender, error) {
 func (s *packetSender) close() error { return unix.Close(s.fd) }
 
 // send implements transmitter. A frame that the device refused ends its batch:
-// what was written behind it is counted unsent too and sent anew, in order.
+// what was written behind it is refused too.
 func (s *packetSender) send(n int) (taken int, err error) {
 	plan := s.port.programs.port.Plan[:n]
 	for len(plan) > 0 {
@@ -67,14 +67,13 @@ func (s *packetSender) send(n int) (taken int, err error) {
 		taken += sent
 		atomic.AddUint64(&s.port.programs.port.Sent, uint64(sent)) // samples read it
 		for _, slot := range part[sent:] {
-			s.port.programs.streams[slot].Unsent++
-			s.port.programs.port.Unsent++
+			s.port.programs.streams[slot].takeBack()
+			s.port.programs.port.Refused++
 		}
 		if err != nil || sent < len(part) {
-			// The rest of the plan was not written; it counts as such.
-			for _, slot := range plan {
-				s.port.programs.streams[slot].skip()
-				s.port.programs.port.Unsent++
+			for _, slot := range plan { // the rest was not even written
+				s.port.programs.streams[slot].Refused++
+				s.port.programs.port.Refused++
 			}
 			return taken, err
 		}

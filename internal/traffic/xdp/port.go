@@ -34,7 +34,7 @@ type port struct {
 	// tx and rx are the configured streams by slot and by flow.
 	tx          []traffic.Stream
 	rx          []traffic.Stream
-	seenUnsent  []uint64
+	seenRefused []uint64
 	live        *liveSender
 	packet      *packetSender
 	transmitter transmitter
@@ -147,7 +147,7 @@ func (p *port) configure(tx, rx []traffic.Stream) error {
 		return err
 	}
 	p.tx, p.rx = tx, rx
-	p.seenUnsent = make([]uint64, len(tx))
+	p.seenRefused = make([]uint64, len(tx))
 	clear(p.programs.index)
 	for i, s := range rx {
 		p.programs.index[s.ID] = uint64(i) + 1
@@ -184,7 +184,7 @@ func (p *port) prepare(epoch uint16) error {
 			return err
 		}
 		p.programs.streams[i] = t
-		p.seenUnsent[i] = 0
+		p.seenRefused[i] = 0
 	}
 	*p.programs.port = portTxPort{}
 	return p.choose()
@@ -221,11 +221,11 @@ func refused(p *port) string {
 	return fmt.Sprintf("the driver %s does not send XDP frames", p.driver)
 }
 
-// collectUnsent appends the slots of the plan's frames that the device did not
+// collectRefused appends the slots of the plan's frames that the device did not
 // take.
-func (p *port) collectUnsent(plan []uint32, to *[]uint32) {
+func (p *port) collectRefused(plan []uint32, to *[]uint32) {
 	for _, slot := range plan {
-		for now := p.programs.streams[slot].Unsent; p.seenUnsent[slot] < now; p.seenUnsent[slot]++ {
+		for now := p.programs.streams[slot].Refused; p.seenRefused[slot] < now; p.seenRefused[slot]++ {
 			*to = append(*to, slot)
 		}
 	}

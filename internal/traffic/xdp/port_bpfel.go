@@ -55,7 +55,7 @@ type portTxPort struct {
 	Pos         uint32
 	PlanLen     uint32
 	Sent        uint64
-	Unsent      uint64
+	Refused     uint64
 	Error       int32
 	PendingHead uint32
 	PendingTail uint32
@@ -67,7 +67,7 @@ type portTxPort struct {
 type portTxStream struct {
 	_          structs.HostLayout
 	Seq        uint64
-	Unsent     uint64
+	Refused    uint64
 	Src        uint64
 	Dst        uint64
 	SrcCount   uint32

@@ -28,7 +28,7 @@ const (
 )
 
 // transmitter sends the first n frames of a port's plan and returns how many
-// the device took; for those that it did not, it counts unsent in their stream.
+// the device took; those that it did not, it counts as refused in their stream.
 type transmitter interface {
 	send(n int) (taken int, err error)
 }
@@ -141,13 +141,13 @@ func (s *sender) loop() error {
 
 // transmit sends the plan, and schedules again what the device did not take.
 func (s *sender) transmit(plan []uint32) error {
-	before := s.port.programs.port.Unsent
+	before := s.port.programs.port.Refused
 	taken, err := s.port.transmitter.send(len(plan))
 	if errors.Is(err, errNoXDP) {
 		err = s.port.fallBack(refused(s.port))
 	}
-	if s.port.programs.port.Unsent != before {
-		s.port.collectUnsent(plan, &s.schedule.retry)
+	if s.port.programs.port.Refused != before {
+		s.port.collectRefused(plan, &s.schedule.retry)
 	}
 	if err == nil && taken == 0 {
 		time.Sleep(ringPause)

@@ -84,7 +84,7 @@ func newTxStream(s traffic.Stream, epoch uint16, extent int) (portTxStream, erro
 	t := portTxStream{
 		SrcCount: h.SrcIPCount, DstCount: h.DstIPCount,
 		Sport: h.SrcPort, Dport: h.DstPort, SportCount: h.SrcPortCount, DportCount: h.DstPortCount,
-		Smac: low24(h.SrcMAC), SmacCount: h.SrcMACCount, Dmac: low24(h.DstMAC), DmacCount: h.DstMACCount,
+		Smac: low24(h.SrcMAC), SmacCount: max(1, h.SrcMACCount), Dmac: low24(h.DstMAC), DmacCount: max(1, h.DstMACCount),
 		Len: uint16(len(b)), Net: uint8(p.NetworkOffset()),
 	}
 	if h.SrcMACCount > 1 || h.DstMACCount > 1 {
@@ -203,16 +203,28 @@ func step(pos *uint32, count uint32) uint32 {
 	return now
 }
 
-// skip counts a frame as written and not sent, without writing it.
-func (t *portTxStream) skip() {
-	if t.Macs != 0 {
-		step(&t.DmacPos, t.DmacCount)
-		step(&t.SmacPos, t.SmacCount)
+// stepBack undoes the last step.
+func stepBack(pos *uint32, count uint32) {
+	if *pos == 0 {
+		*pos = count
 	}
-	step(&t.SrcPos, t.SrcCount)
-	step(&t.DstPos, t.DstCount)
-	step(&t.SportPos, t.SportCount)
-	step(&t.DportPos, t.DportCount)
-	t.Seq++
-	t.Unsent++
+	*pos--
+}
+
+// takeBack gives a refused frame's number and places to the next frame. The frame
+// is the newest of the stream.
+func (t *portTxStream) takeBack() {
+	t.Seq--
+	t.Refused++
+	if t.Macs != 0 {
+		stepBack(&t.DmacPos, t.DmacCount)
+		stepBack(&t.SmacPos, t.SmacCount)
+	}
+	if t.Layer == layerNone {
+		return
+	}
+	stepBack(&t.SrcPos, t.SrcCount)
+	stepBack(&t.DstPos, t.DstCount)
+	stepBack(&t.SportPos, t.SportCount)
+	stepBack(&t.DportPos, t.DportCount)
 }

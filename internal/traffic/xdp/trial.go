@@ -236,7 +236,7 @@ func (s *sender) read(t traffic.Trial, m *traffic.Measurement) {
 			continue
 		}
 		c := s.port.programs.streams[i]
-		count := traffic.TxCount{Intended: intended(load, t.Duration), Sent: c.Seq - c.Unsent, Duration: max(0, took-load.Delay)}
+		count := traffic.TxCount{Intended: intended(load, t.Duration), Sent: c.Seq, Duration: max(0, took-load.Delay)}
 		if load.Max && t.Duration > 0 || count.Intended == unlimited {
 			count.Intended = count.Sent // as fast as it can: what it can is what was asked for
 		}
@@ -245,7 +245,7 @@ func (s *sender) read(t traffic.Trial, m *traffic.Measurement) {
 	}
 	if short := intends - sent; short*unsentShare > intends {
 		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteUnsent, Text: fmt.Sprintf(
-			"port %s (%s) sent %d frames of %d intended, %d less; %d were refused by the device and tried again", s.port.Name, s.port.Interface, sent, intends, short, s.port.programs.port.Unsent)})
+			"port %s (%s) sent %d frames of %d intended, %d less; %d were refused by the device and tried again", s.port.Name, s.port.Interface, sent, intends, short, s.port.programs.port.Refused)})
 	}
 }
 

@@ -16,11 +16,11 @@
 
 enum layer { LAYER_NONE, LAYER_IPV4, LAYER_IPV6 };
 
-/* One sending stream. User space writes everything but seq, unsent and the
+/* One sending stream. User space writes everything but seq, refused and the
  * positions; those it resets between trials. */
 struct tx_stream {
-	__u64 seq;    /* of the next frame: frames written so far */
-	__u64 unsent; /* frames written that the device did not take */
+	__u64 seq;     /* of the next frame: frames that the device took or holds */
+	__u64 refused; /* frames that the device did not take */
 	__u64 src, dst; /* first address: IPv4, or the low half of IPv6 */
 	__u32 src_count, dst_count, sport_count, dport_count;
 	__u32 src_pos, dst_pos, sport_pos, dport_pos;
@@ -43,7 +43,7 @@ struct tx_stream {
 struct tx_port {
 	__u32 pos;      /* frames of the plan that were written */
 	__u32 plan_len; /* frames in the plan */
-	__u64 sent, unsent;
+	__u64 sent, refused;
 	__s32 error; /* of the last frame that was not taken */
 	__u32 pending_head, pending_tail;
 	__u32 pad;
@@ -101,6 +101,12 @@ static __always_inline __u32 step(__u32 *pos, __u32 count)
 
 	*pos = next < count ? next : 0;
 	return now;
+}
+
+/* step_back undoes the last step. */
+static __always_inline void step_back(__u32 *pos, __u32 count)
+{
+	*pos = (*pos ? *pos : count) - 1;
 }
 
 #define AT(type, off) (*(type *)(data + (off)))
@@ -259,14 +265,32 @@ static __always_inline int transmit(struct xdp_md *ctx)
 	return bpf_redirect(port_ifindex, 0);
 }
 
-static __always_inline void count_unsent(struct tx_port *port, __u32 at, int error)
+/* take_back gives a refused frame's number and places to the next frame. The
+ * refused frames are the newest of their streams. */
+static __always_inline void take_back(struct tx_stream *s)
+{
+	s->seq--;
+	s->refused++;
+	if (s->macs) {
+		step_back(&s->dmac_pos, s->dmac_count);
+		step_back(&s->smac_pos, s->smac_count);
+	}
+	if (s->layer == LAYER_NONE)
+		return;
+	step_back(&s->src_pos, s->src_count);
+	step_back(&s->dst_pos, s->dst_count);
+	step_back(&s->sport_pos, s->sport_count);
+	step_back(&s->dport_pos, s->dport_count);
+}
+
+static __always_inline void count_refused(struct tx_port *port, __u32 at, int error)
 {
 	__u32 slot = port->pending[at % PENDING_MAX];
 	struct tx_stream *s = bpf_map_lookup_elem(&tx_streams, &slot);
 
 	if (s)
-		s->unsent++;
-	port->unsent++;
+		take_back(s);
+	port->refused++;
 	port->error = error;
 }
 
@@ -277,7 +301,8 @@ static __always_inline int is_port(const struct net_device *dev)
 
 /* The kernel hands frames to the driver in bulks and in order, and drops those
  * at the end of a bulk that the driver has no room for. This runs right after,
- * on the same CPU, before the next frame is written. */
+ * on the same CPU, before the next frame is written: a batch of frames is no
+ * larger than the bulk queue. */
 SEC("tp_btf/xdp_devmap_xmit")
 int tx_done(__u64 *args)
 {
@@ -295,7 +320,7 @@ int tx_done(__u64 *args)
 	port->sent += sent;
 	if (drops > 0) {
 		for (int i = 0; i < PENDING_MAX && i < drops; i++)
-			count_unsent(port, port->pending_tail + sent + i, error);
+			count_refused(port, port->pending_tail + sent + i, error);
 	}
 	port->pending_tail += sent + drops;
 	return 0;
@@ -317,6 +342,6 @@ int tx_refused(__u64 *args)
 	if (!port || port->pending_head == port->pending_tail)
 		return 0;
 	port->pending_head--;
-	count_unsent(port, port->pending_head, (int)args[3]);
+	count_refused(port, port->pending_head, (int)args[3]);
 	return 0;
 }

@@ -1,0 +1,144 @@
+package xdp
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// threaded gives an interface of the device a thread of its own to receive with,
+// pinned to a processor.
+func (d *device) threaded(name string, processor int) {
+	d.Helper()
+	d.in(d.ns, func() {
+		// A mount of sysfs shows the interfaces of the namespace that it was made in.
+		set := exec.CommandContext(d.Context(), "sh", "-ec", "mount -t sysfs sysfs /sys; echo 1 > /sys/class/net/"+name+"/threaded")
+		set.SysProcAttr = &unix.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
+		if out, err := set.CombinedOutput(); err != nil {
+			d.Fatalf("giving %s a thread: %v: %s", name, err, out)
+		}
+	})
+	var cpus unix.CPUSet
+	cpus.Set(processor)
+	for _, pid := range kernelThreads(d.T, "napi/"+name+"-") {
+		if err := unix.SchedSetaffinity(pid, &cpus); err != nil {
+			d.Fatal(err)
+		}
+	}
+}
+
+// kernelThreads are the threads of the kernel whose names begin with a prefix.
+func kernelThreads(t *testing.T, prefix string) (pids []int) {
+	t.Helper()
+	all, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range all {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		if err == nil && strings.HasPrefix(string(name), prefix) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// A device that refuses many frames, for working on the sender's processor or for being
+// slower than it on another, gets streams without holes: every frame has the number
+// and the addresses of its place.
+func TestRefusedFramesLeaveNoHoles(t *testing.T) {
+	usable, err := processors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, processor := range map[string]int{"on the sender's processor": usable[0], "on another": usable[len(usable)-1]} {
+		t.Run(name, func(t *testing.T) {
+			bed := newBed(t)
+			d := bed.device()
+			d.gro("d1", true)
+			d.threaded("d1", processor)
+			fd := d.listen("d1")
+			e := bed.open(d.ports(nil, nil)...)
+			const frames = 8000
+			s, other := stream(1, e), stream(2, e)
+			s.Headers.DstMAC = traffic.MAC(d.d1.Attrs().HardwareAddr)
+			s.Headers.SrcMACCount = 11
+			s.Headers.DstIP, s.Headers.DstIPCount, s.Headers.SrcPortCount = netip.MustParseAddr("198.18.7.1"), 250, 7
+			other.Headers.DstMAC = s.Headers.DstMAC
+			streams := []traffic.Stream{s, other}
+			load := traffic.Load{Max: true, Frames: frames}
+			m := bed.run(e, streams, traffic.Trial{Loads: map[uint16]traffic.Load{1: load, 2: load}}, func(traffic.Measurement) bool { return true })
+			refused := e.port("p1").programs.port.Refused
+			t.Logf("%d frames were refused", refused)
+			if refused == 0 {
+				t.Fatal("no frame was refused: nothing was tested")
+			}
+			if m.Tx[1].Sent != frames || m.Tx[2].Sent != frames {
+				t.Errorf("sent %d and %d, want %d each", m.Tx[1].Sent, m.Tx[2].Sent, frames)
+			}
+			var next [3]uint64
+			for range 2 * frames {
+				got, err := until(fd, isTestFrame)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sig, _ := signatureIn(gopacket.NewPacket(got, layers.LayerTypeEthernet, gopacket.Default))
+				want, err := nthFrame(streams[sig.Stream-1], uint32(sig.Sequence)).Build(sig)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if sig.Sequence != next[sig.Stream] || string(got) != string(want) {
+					t.Fatalf("frame %d of stream %d has number %d: got\n%x, want\n%x", next[sig.Stream], sig.Stream, sig.Sequence, got, want)
+				}
+				next[sig.Stream]++
+			}
+		})
+	}
+}
+
+// Taking a frame back undoes writing it, wherever the ranges stand.
+func TestTakeBack(t *testing.T) {
+	bed := newBed(t)
+	s := stream(1, bed.backToBack())
+	s.Headers.SrcMACCount, s.Headers.SrcIPCount, s.Headers.DstIPCount, s.Headers.SrcPortCount, s.Headers.DstPortCount = 2, 3, 4, 5, 6
+	for name, change := range map[string]func(*traffic.Headers){
+		"addresses":           func(*traffic.Headers) {},
+		"no ranges":           func(h *traffic.Headers) { h.SrcMACCount, h.DstMACCount = 0, 0 },
+		"hardware addresses":  func(h *traffic.Headers) { etherOnly(h); h.DstMACCount = 7 },
+		"no network layer":    func(h *traffic.Headers) { etherOnly(h); h.SrcMACCount, h.DstMACCount = 0, 1 },
+		"one destination MAC": func(h *traffic.Headers) { h.DstMACCount = 0 },
+	} {
+		changed := s
+		change(&changed.Headers)
+		stream, err := newTxStream(changed, 1, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, stream.Len)
+		for range 100 {
+			before := stream
+			stream.write(b, 1)
+			after := stream
+			stream.takeBack()
+			before.Refused = stream.Refused
+			if stream != before {
+				t.Fatalf("%s: taken back %+v, want %+v", name, stream, before)
+			}
+			stream = after
+		}
+	}
+}
