@@ -153,12 +153,12 @@ func (s *groupSearch) try(ctx context.Context, n int) (*Trial, error) {
 			loads[stream.ID] = s.loads[stream.ID]
 		}
 	}
-	act := happening(func(ctx context.Context, again bool) error {
+	act := prepared(func(ctx context.Context, again bool) error {
 		if again {
 			s.joined = 0 // The generator may have forgotten them.
 		}
 		return s.members(ctx, n)
-	}, func(context.Context) error { return nil })
+	})
 	d := s.step.TrialDuration
 	event := Event{Step: s.step, LoadPPM: s.ppm, Duration: d}
 	return s.lab.twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, lateTolerance(d), act)

@@ -19,6 +19,8 @@ type groupDelay struct {
 	// before brings the memberships into the state in which the trial begins.
 	before func(ctx context.Context) error
 	// report is what is measured from, by those groups and ports that measured has.
+	// Kind names it.
+	kind     EventKind
 	report   func(ctx context.Context) (traffic.Moments, error)
 	measured []multicastGroup
 	// read is the delay that a port found, in nanoseconds from the moment of its
@@ -42,10 +44,11 @@ func (g groupDelay) measure(ctx context.Context, lab *Lab, step plan.Step, sum v
 	out := Outcome{LoadPPM: ppm}
 	all, ports := spread{}, map[int]*spread{}
 	for range step.Trials {
-		t, moments, err := g.trial(ctx, lab, step, ppm, loads)
+		t, err := g.trial(ctx, lab, step, ppm, loads)
 		if err != nil {
 			return Outcome{}, err
 		}
+		moments := t.Stamps[0].Ports
 		longest, before := out.Trial == nil, all.max
 		for _, group := range g.measured {
 			for _, s := range group.streams {
@@ -107,36 +110,27 @@ func (g groupDelay) measure(ctx context.Context, lab *Lab, step plan.Step, sum v
 
 // trial is one repetition. What was sent while a port was no member is not lost,
 // and since nobody knows how much that was, nothing is reckoned as lost.
-func (g groupDelay) trial(ctx context.Context, lab *Lab, step plan.Step, ppm int64, loads map[uint16]traffic.Load) (*Trial, traffic.Moments, error) {
-	var moments traffic.Moments
-	act := happening(
-		func(ctx context.Context, again bool) error {
-			if again {
-				if _, err := lab.leave(ctx, groupsOf(lab.plan.Streams)); err != nil {
-					return err
-				}
-				if err := lab.sleep(ctx, lab.plan.Rest); err != nil {
-					return err
-				}
-			}
-			return g.before(ctx)
-		},
-		func(ctx context.Context) (err error) {
-			if err = lab.sleep(ctx, g.lead); err != nil {
+func (g groupDelay) trial(ctx context.Context, lab *Lab, step plan.Step, ppm int64, loads map[uint16]traffic.Load) (*Trial, error) {
+	act := timed(g.kind, g.lead, g.report).after(func(ctx context.Context, again bool) error {
+		if again {
+			if _, err := lab.leave(ctx, groupsOf(lab.plan.Streams)); err != nil {
 				return err
 			}
-			moments, err = g.report(ctx)
-			return err
-		})
+			if err := lab.sleep(ctx, lab.plan.Rest); err != nil {
+				return err
+			}
+		}
+		return g.before(ctx)
+	})
 	d := g.lead + g.wait
 	event := Event{Step: step, LoadPPM: ppm, Duration: d}
 	t, err := lab.twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, lateTolerance(d), act)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	t.Expected, t.Lost = t.Received, 0
 	_, err = lab.leave(ctx, groupsOf(lab.plan.Streams))
-	return t, moments, err
+	return t, err
 }
 
 // interval is how far apart the frames of the slowest stream are, in nanoseconds.

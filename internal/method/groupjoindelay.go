@@ -89,6 +89,7 @@ func groupJoinDelay(ctx context.Context, lab *Lab, step plan.Step) (Outcome, err
 			_, err := lab.join(ctx, members)
 			return err
 		},
+		kind:   EventJoin,
 		report: func(ctx context.Context) (traffic.Moments, error) { return lab.join(ctx, measured) },
 		read: func(_ traffic.TxCount, rx traffic.RxCount, moment uint64) (int64, bool, string) {
 			switch {

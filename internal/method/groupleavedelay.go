@@ -55,6 +55,7 @@ func groupLeaveDelay(ctx context.Context, lab *Lab, step plan.Step) (Outcome, er
 			_, err := lab.join(ctx, groups)
 			return err
 		},
+		kind:   EventLeave,
 		report: func(ctx context.Context) (traffic.Moments, error) { return lab.leave(ctx, groups) },
 		read: func(tx traffic.TxCount, rx traffic.RxCount, moment uint64) (int64, bool, string) {
 			switch {

@@ -75,7 +75,7 @@ func (l *Lab) join(ctx context.Context, groups []multicastGroup) (traffic.Moment
 	if len(groups) == 0 {
 		return nil, nil
 	}
-	at, err := l.gen.Join(ctx, l.memberships(groups))
+	at, err := l.members.Join(ctx, l.memberships(groups))
 	if err != nil {
 		return nil, fmt.Errorf("joining %d groups from %s up: %w", len(groups), groups[0].address, err)
 	}
@@ -86,16 +86,27 @@ func (l *Lab) leave(ctx context.Context, groups []multicastGroup) (traffic.Momen
 	if len(groups) == 0 {
 		return nil, nil
 	}
-	at, err := l.gen.Leave(ctx, l.memberships(groups))
+	at, err := l.members.Leave(ctx, l.memberships(groups))
 	if err != nil {
 		return nil, fmt.Errorf("leaving %d groups from %s up: %w", len(groups), groups[0].address, err)
 	}
 	return at, nil
 }
 
+// needsMembers fails when ports of the generator cannot join multicast groups.
+func (l *Lab) needsMembers(who string) error {
+	if l.members == nil {
+		return &traffic.MissingError{Engine: string(l.plan.Engine), Cannot: "join multicast groups", Needs: who}
+	}
+	return nil
+}
+
 // leaveGroups gives the memberships to the method in hand, which begins without
 // any.
-func (l *Lab) leaveGroups(ctx context.Context) error {
+func (l *Lab) leaveGroups(ctx context.Context, step plan.Step) error {
+	if err := l.needsMembers(string(step.Method)); err != nil {
+		return err
+	}
 	l.ownGroups = true
 	return l.endMemberships(ctx)
 }

@@ -79,9 +79,10 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 		return nil, err
 	}
 	var m traffic.Measurement
+	var stamps []Stamp
 	err := l.persist(ctx, event, func() (err error) {
 		l.observe(event)
-		m, err = l.run(ctx, trial, l.plan.Settle, acts...)
+		m, stamps, err = l.run(ctx, trial, l.plan.Settle, acts...)
 		return nameTrial(event, err)
 	})
 	if err != nil {
@@ -91,33 +92,27 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 	l.sent += min(m.TxTime, event.Duration)
 	l.rested = false
 	event.Finished = newTrial(l.plan, event.Step.FrameSize, event.LoadPPM, event.Duration, m)
-	event.Finished.tolerance = tolerance
+	event.Finished.tolerance, event.Finished.Stamps = tolerance, stamps
 	l.observe(event)
 	return event.Finished, nil
 }
 
-// run is the trial itself: start, hold, stop, settle, read.
-func (l *Lab) run(ctx context.Context, trial traffic.Trial, settle time.Duration, acts ...action) (traffic.Measurement, error) {
+// run is the trial itself: start, hold, stop, settle, read. It also returns when the
+// events of the trial happened.
+func (l *Lab) run(ctx context.Context, trial traffic.Trial, settle time.Duration, acts ...action) (traffic.Measurement, []Stamp, error) {
 	var none traffic.Measurement
 	for _, a := range acts {
 		if err := a.begin(ctx); err != nil {
-			return none, err
+			return none, nil, err
 		}
 	}
 	err := l.within(ctx, 0, "the beginning of sending", func(ctx context.Context) error { return l.gen.Start(ctx, trial) })
 	if err != nil {
-		return none, fmt.Errorf("starting to send: %w", err)
+		return none, nil, fmt.Errorf("starting to send: %w", err)
 	}
-	for _, a := range acts {
-		if err := a.during(ctx); err != nil {
-			return none, err
-		}
-	}
-	if err := l.within(ctx, sendingTime(trial)+settle, "the end of sending", l.gen.Wait); err != nil {
-		return none, fmt.Errorf("waiting for the end of sending: %w", err)
-	}
-	if err := l.settle(ctx, settle, acts); err != nil {
-		return none, err
+	stamps, err := l.hold(ctx, trial, settle, acts)
+	if err != nil {
+		return none, nil, err
 	}
 	var m traffic.Measurement
 	err = l.within(ctx, 0, "the reading of counters", func(ctx context.Context) (err error) {
@@ -125,19 +120,9 @@ func (l *Lab) run(ctx context.Context, trial traffic.Trial, settle time.Duration
 		return err
 	})
 	if err != nil {
-		return none, fmt.Errorf("reading counters: %w", err)
+		return none, nil, fmt.Errorf("reading counters: %w", err)
 	}
-	return m, nil
-}
-
-// settle waits until the counters can be read.
-func (l *Lab) settle(ctx context.Context, settle time.Duration, acts []action) error {
-	for _, a := range acts {
-		if a.settled != nil {
-			return a.settled(ctx)
-		}
-	}
-	return l.gen.Clock().Sleep(ctx, settle)
+	return m, stamps, nil
 }
 
 // persist calls f until it succeeds, at most three times. Between two calls the

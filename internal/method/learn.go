@@ -83,7 +83,7 @@ func (l *Lab) introduce(ctx context.Context) error {
 	}
 	for end := clock.Now().Add(learnTime); clock.Now().Before(end); {
 		sent := clock.Now()
-		m, err := l.run(ctx, trial, learnLook)
+		m, _, err := l.run(ctx, trial, learnLook)
 		if err != nil {
 			return err
 		}

@@ -29,8 +29,11 @@ func (l *Lab) becomeMembers(ctx context.Context) error {
 	if len(wanted) == 0 {
 		return nil
 	}
+	if err := l.needsMembers("traffic to multicast groups"); err != nil {
+		return err
+	}
 	l.joined = wanted // Also when it fails half way, so that all are left.
-	if _, err := l.gen.Join(ctx, wanted); err != nil {
+	if _, err := l.members.Join(ctx, wanted); err != nil {
 		return fmt.Errorf("joining multicast groups: %w", err)
 	}
 	return nil
@@ -43,7 +46,7 @@ func (l *Lab) endMemberships(ctx context.Context) error {
 	if len(joined) == 0 {
 		return nil
 	}
-	if _, err := l.gen.Leave(ctx, joined); err != nil {
+	if _, err := l.members.Leave(ctx, joined); err != nil {
 		return fmt.Errorf("leaving multicast groups: %w", err)
 	}
 	return nil

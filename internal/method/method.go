@@ -64,7 +64,7 @@ func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	started, before := lab.gen.Clock().Now(), lab.trials
 	d, _ := Describe(step.Method)
 	if d.OwnGroups {
-		if err := lab.leaveGroups(ctx); err != nil {
+		if err := lab.leaveGroups(ctx, step); err != nil {
 			return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
 		}
 	}

@@ -155,19 +155,16 @@ func reset(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 // resetting resets the device while frames are sent, or asks for it.
 func (l *Lab) resetting(event Event, trigger v1alpha1.ResetTrigger) action {
 	lead, _ := resetTimes(event.Step.Test.Reset)
-	return happening(nil, func(ctx context.Context) error {
-		if err := l.sleep(ctx, lead); err != nil {
-			return err
-		}
+	return timed(EventReset, lead, func(ctx context.Context) (traffic.Moments, error) {
 		if trigger == v1alpha1.ResetExternal {
 			event.Ask = "reset the device now"
 			l.observe(event)
-			return nil
+			return nil, nil
 		}
 		if err := l.device.Reset(ctx); err != nil {
-			return fmt.Errorf("resetting the device: %w", err)
+			return nil, fmt.Errorf("resetting the device: %w", err)
 		}
-		return nil
+		return nil, nil
 	})
 }
 

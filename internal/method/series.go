@@ -2,6 +2,7 @@ package method
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,35 +14,52 @@ import (
 // with all of them takes 6 to 11 kB of the 128 kB that an object with rows may have.
 const maxPoints = 240
 
+// sampleAgain is how long a sampling that failed is left alone at least.
+const sampleAgain = 100 * time.Millisecond
+
 // sampler reads a series while a trial runs.
 type sampler struct {
 	interval time.Duration
 	samples  []traffic.Sample
+	// failure is why samples are missing; nil when none failed.
+	failure error
 }
 
-// action samples every interval of a trial of d. A sample that is late takes the
-// place of those that it came too late for.
-func (s *sampler) action(l *Lab, d time.Duration) action {
-	return happening(
-		func(context.Context, bool) error {
-			s.samples = s.samples[:0]
-			return nil
-		},
-		func(ctx context.Context) error {
-			clock := l.gen.Clock()
-			start := clock.Now()
-			for at := s.interval; at <= d; at = max(at, clock.Now().Sub(start)/s.interval*s.interval) + s.interval {
-				if err := clock.Sleep(ctx, start.Add(at).Sub(clock.Now())); err != nil {
-					return err
-				}
-				sample, err := l.gen.Sample(ctx)
-				if err != nil {
-					return fmt.Errorf("sampling the trial: %w", err)
-				}
-				s.samples = append(s.samples, sample)
+// action samples every interval of a trial of d. A sampling that fails is begun
+// again, and what it missed is missing in the series: the trial goes on without it.
+func (s *sampler) action(l *Lab, d time.Duration) (action, error) {
+	if l.sampler == nil {
+		return action{}, &traffic.MissingError{Engine: string(l.plan.Engine), Cannot: "read counters while a trial runs", Needs: "samplingInterval"}
+	}
+	a := prepared(func(context.Context, bool) error {
+		s.samples, s.failure = s.samples[:0], nil
+		return nil
+	})
+	a.alongside = func(ctx context.Context, _ func()) {
+		for {
+			err := l.sampler.Sample(ctx, traffic.Sampling{Interval: s.interval, Span: d}, func(one traffic.Sample) { s.samples = append(s.samples, one) })
+			if err == nil || ctx.Err() != nil {
+				return
 			}
-			return nil
-		})
+			if s.failure == nil {
+				s.failure = err
+			}
+			if errors.Is(err, traffic.ErrUnsupported) || l.sleep(ctx, max(s.interval, sampleAgain)) != nil {
+				return
+			}
+		}
+	}
+	return a, nil
+}
+
+// missing says, for a person, what a series lacks since samples failed; it is empty
+// when none did.
+func (s *sampler) missing(d time.Duration) string {
+	if s.failure == nil {
+		return ""
+	}
+	all := int(d / s.interval)
+	return fmt.Sprintf("%d of %d intervals were not sampled: %v", all-min(all, len(s.samples)), all, s.failure)
 }
 
 // series is what was sampled, as a row keeps it; nil when there is no interval. At

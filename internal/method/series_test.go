@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
 )
@@ -20,36 +24,54 @@ func sampled(d, interval time.Duration) v1alpha1.Test {
 	return test
 }
 
-// resetAt is a generator whose device is reset when a sample is taken.
+// resetAt is a generator whose device is reset after its 30th sample. Fail, when
+// set, is asked before each sample is taken.
 type resetAt struct {
 	*sim.Engine
 	sample int
 	fail   func(sample int) error
 }
 
-func (r *resetAt) Sample(ctx context.Context) (traffic.Sample, error) {
-	s, err := r.Engine.Sample(ctx)
-	r.sample++
-	if r.sample == 30 {
-		err = r.Reset(ctx)
-	}
-	if r.fail != nil && err == nil {
-		err = r.fail(r.sample)
-	}
-	return s, err
+func (r *resetAt) Sample(ctx context.Context, sampling traffic.Sampling, take func(traffic.Sample)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	return r.Engine.Sample(ctx, sampling, func(s traffic.Sample) {
+		r.sample++
+		if r.fail != nil {
+			if err := r.fail(r.sample); err != nil {
+				cancel(err)
+				return
+			}
+		}
+		take(s)
+		if r.sample == 30 {
+			if err := r.Reset(ctx); err != nil {
+				cancel(err)
+			}
+		}
+	})
 }
 
-func seriesOf(t *testing.T, test v1alpha1.Test, fail func(int) error) *v1alpha1.RateSeries {
+// soaked runs a test with a series; the lab's engine is wrapped in resetAt.
+func soaked(t *testing.T, test v1alpha1.Test, fail func(int) error) (Outcome, v1alpha1.ResultRow) {
 	t.Helper()
 	lab, e, step := labFor(t, test, 400*time.Millisecond, nil)
-	lab.gen = &resetAt{Engine: e, fail: fail}
-	return rowOf(lab.plan, mustRun(t, lab, step)).Series
+	r := &resetAt{Engine: e, fail: fail}
+	lab.gen, lab.sampler = r, r
+	out := mustRun(t, lab, step)
+	return out, rowOf(lab.plan, out)
+}
+
+func seriesOf(t *testing.T, test v1alpha1.Test) *v1alpha1.RateSeries {
+	t.Helper()
+	_, row := soaked(t, test, nil)
+	return row.Series
 }
 
 // In a soak of 10 s, sampled every 100 ms, the device forwards nothing from 3.0 s to
 // 3.4 s: four of the hundred intervals.
 func TestSoakHasASeries(t *testing.T) {
-	s := seriesOf(t, sampled(10*time.Second, 100*time.Millisecond), nil)
+	s := seriesOf(t, sampled(10*time.Second, 100*time.Millisecond))
 	if s == nil || s.Samples != 100 || s.Points.Len() != 100 || s.MinReceivedFramesPerSecond != 0 {
 		t.Fatalf("%+v", s)
 	}
@@ -74,7 +96,7 @@ func TestSoakHasASeries(t *testing.T) {
 
 // A thousand intervals become 200 points of five each, and the dip stays in sight.
 func TestALongSeriesIsThinned(t *testing.T) {
-	s := seriesOf(t, sampled(10*time.Second, 10*time.Millisecond), nil)
+	s := seriesOf(t, sampled(10*time.Second, 10*time.Millisecond))
 	if s == nil || s.Samples != 1000 || s.Points.Len() != 200 || s.MinReceivedFramesPerSecond != 0 {
 		t.Fatalf("%+v", s)
 	}
@@ -132,18 +154,58 @@ func TestASeriesIsBounded(t *testing.T) {
 	t.Logf("%d points take %d bytes", got.Points.Len(), len(text))
 }
 
-// A trial that is repeated begins its series anew.
-func TestASeriesOfARepeatedTrial(t *testing.T) {
-	failed := false
-	s := seriesOf(t, sampled(time.Second, 100*time.Millisecond), func(sample int) error {
-		if sample == 5 && !failed {
-			failed = true
+// A sampling that fails is begun again. The trial goes on, and only the interval that
+// was being sampled and the one until the next attempt are missing.
+func TestALostSampleVoidsNoTrial(t *testing.T) {
+	out, row := soaked(t, sampled(time.Second, 100*time.Millisecond), func(sample int) error {
+		if sample == 5 {
 			return errors.New("connection lost")
 		}
 		return nil
 	})
-	if !failed || s == nil || s.Samples != 10 || s.EndMilliseconds(0) != 100 || s.EndMilliseconds(9) != 1000 {
-		t.Errorf("%+v", s)
+	if out.Trials != 1 || row.Frames.Lost != 0 || out.Message != "2 of 10 intervals were not sampled: connection lost" {
+		t.Errorf("%d trials, %d lost, %q", out.Trials, row.Frames.Lost, out.Message)
+	}
+	s := row.Series
+	if s == nil || s.Samples != 8 {
+		t.Fatalf("%+v", s)
+	}
+	if want := []int64{100, 200, 300, 400, 700, 800, 900, 1000}; !slices.Equal(s.Points.EndMilliseconds, want) {
+		t.Errorf("points end at %v, want %v", s.Points.EndMilliseconds, want)
+	}
+}
+
+// A trial that is repeated begins its series anew.
+func TestASeriesOfARepeatedTrial(t *testing.T) {
+	lab, e, step := labFor(t, sampled(time.Second, 100*time.Millisecond), 0, nil)
+	gen := &forgetful{Generator: e, lost: 2} // the first reading is that of learning
+	lab.gen = gen
+	out := mustRun(t, lab, step)
+	s := rowOf(lab.plan, out).Series
+	if gen.reads != 4 || s == nil || s.Samples != 10 || s.EndMilliseconds(0) != 100 || s.EndMilliseconds(9) != 1000 {
+		t.Errorf("%d readings: %+v", gen.reads, s)
+	}
+}
+
+// An engine without counters that can be read while it sends is refused, at admission
+// and where it was not known before.
+func TestASeriesNeedsASampler(t *testing.T) {
+	test := sampled(time.Second, 100*time.Millisecond)
+	d, _ := DescribeTest(test)
+	in := plan.Setting{Bed: &v1alpha1.TestBed{}}
+	in.Bed.Name, in.Bed.Spec.Engine.Kind = "frr", "plain"
+	want := `soak.samplingInterval: Invalid value: "100ms": the engine plain of test bed frr cannot read counters while a trial runs: leave samplingInterval out, or choose a bed with another engine`
+	if errs := d.Fits(test, in, field.NewPath("soak")); len(errs) != 1 || errs[0].Error() != want {
+		t.Errorf("%v, want %s", errs, want)
+	}
+	p, err := planOf(t, test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := struct{ traffic.Generator }{simulate(t, ideal, p)}
+	_, err = Run(t.Context(), open(t, plain, p, nil), p.Steps[0])
+	if missing := (*traffic.MissingError)(nil); !errors.As(err, &missing) || !errors.Is(err, traffic.ErrUnsupported) || !strings.Contains(err.Error(), "the engine sim cannot read counters while a trial runs, which samplingInterval needs") {
+		t.Error(err)
 	}
 }
 
@@ -152,17 +214,18 @@ func TestASeriesEndsWithTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	lab, e, step := labFor(t, sampled(time.Hour, time.Second), 0, nil)
-	lab.gen = &resetAt{Engine: e, fail: func(sample int) error {
+	r := &resetAt{Engine: e, fail: func(sample int) error {
 		if sample == 3 {
 			cancel(enough)
 		}
 		return nil
 	}}
+	lab.gen, lab.sampler = r, r
 	if _, err := Run(ctx, lab, step); !errors.Is(err, enough) {
 		t.Errorf("error %v, want the cause", err)
 	}
-	if n := lab.gen.(*resetAt).sample; n != 3 {
-		t.Errorf("%d samples were taken", n)
+	if r.sample != 3 {
+		t.Errorf("%d samples were taken", r.sample)
 	}
 }
 

@@ -33,6 +33,11 @@ type setup struct {
 // it is in, and what was found so far.
 type session struct {
 	gen traffic.Generator
+	// sampler, members and reporter are what the generator can do beyond sending and
+	// receiving; nil where it cannot.
+	sampler  traffic.Sampler
+	members  traffic.GroupMember
+	reporter traffic.ProgressReporter
 	// configured is the setup whose streams the generator has, and size the size that
 	// they have there; nil when they have to be given anew.
 	configured *setup
@@ -78,6 +83,9 @@ func NewLab(gen traffic.Generator, p plan.Plan, hops *Neighbours, observe func(E
 		session: &session{gen: gen, rested: true, found: map[found]int64{}, partial: map[partial]Outcome{}},
 		setup:   setup{plan: p, hops: hops, observe: observe},
 	}
+	l.sampler, _ = traffic.As[traffic.Sampler](gen)
+	l.members, _ = traffic.As[traffic.GroupMember](gen)
+	l.reporter, _ = traffic.As[traffic.ProgressReporter](gen)
 	for _, o := range opts {
 		o(l)
 	}

@@ -20,6 +20,7 @@ func init() {
 			Given:    func(t v1alpha1.Test) bool { return t.Soak != nil },
 			Loads:    func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
 			Validate: validateSoak,
+			Fits:     fitsSoak,
 			Steps: func(t v1alpha1.Test) []plan.Step {
 				return []plan.Step{plan.AtLoad(load(t), cmp.Or(t.Soak.Duration.Duration, time.Hour))}
 			},
@@ -58,6 +59,15 @@ func validateSoak(test v1alpha1.Test, path *field.Path) field.ErrorList {
 	return nil
 }
 
+// fitsSoak refuses a series that the engine cannot sample.
+func fitsSoak(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+	if test.Soak.SamplingInterval == nil || in.Engine.Sampling {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child("samplingInterval"), test.Soak.SamplingInterval.Duration.String(), fmt.Sprintf(
+		"the engine %s of test bed %s cannot read counters while a trial runs: leave samplingInterval out, or choose a bed with another engine", in.Bed.Spec.Engine.Kind, in.Bed.Name))}
+}
+
 // soak runs one long trial. At line rate the receive rate is the maximum receive
 // rate: what came back, lost frames or not, over the length of the trial.
 func soak(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
@@ -65,11 +75,18 @@ func soak(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	var acts []action
 	if interval := step.Test.Soak.SamplingInterval; interval != nil {
 		s.interval = interval.Duration
-		acts = append(acts, s.action(lab, step.TrialDuration))
+		act, err := s.action(lab, step.TrialDuration)
+		if err != nil {
+			return Outcome{}, err
+		}
+		acts = append(acts, act)
 	}
 	out, err := lab.atLoad(ctx, step, acts...)
 	if err != nil || out.Trial == nil {
 		return out, err
+	}
+	if missing := s.missing(step.TrialDuration); missing != "" && out.Message == "" {
+		out.Message = missing
 	}
 	fill, series := rates(out.Trial), s.series(maxPoints)
 	out.Fill = func(row *v1alpha1.ResultRow) {

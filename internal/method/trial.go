@@ -41,6 +41,8 @@ type Trial struct {
 	Silent []string
 	// Notes of the engine.
 	Notes []traffic.Note
+	// Stamps say when the events of the trial happened, in the order of the actions.
+	Stamps []Stamp
 
 	// tolerance is how much longer sending may take than Duration.
 	tolerance   time.Duration

@@ -42,8 +42,7 @@ type lossWatch struct {
 // report, or when a load may lose frames in some of its trials (an exceed ratio): how
 // much each of them loses is part of the result then.
 func (l *Lab) watchLoss(step plan.Step, ppm int64, d time.Duration) *lossWatch {
-	reporter, ok := l.gen.(traffic.ProgressReporter)
-	if !ok {
+	if l.reporter == nil {
 		return nil
 	}
 	highest := int64(0)
@@ -53,7 +52,7 @@ func (l *Lab) watchLoss(step plan.Step, ppm int64, d time.Duration) *lossWatch {
 		}
 		highest = max(highest, g.LossRatioPPM)
 	}
-	return &lossWatch{reporter: reporter, allowed: l.allowedLoss(step.FrameSize, ppm, highest, d)}
+	return &lossWatch{reporter: l.reporter, allowed: l.allowedLoss(step.FrameSize, ppm, highest, d)}
 }
 
 // allowedLoss is how many frames all receivers together may lose in a trial of d at
@@ -67,43 +66,46 @@ func (l *Lab) allowedLoss(size int, ppm, ratioPPM int64, d time.Duration) uint64
 
 // action looks at the trial while it runs.
 func (w *lossWatch) action(l *Lab, d time.Duration) action {
-	a := happening(
-		func(context.Context, bool) error {
-			w.ended = 0
-			return nil
-		},
-		func(ctx context.Context) error {
-			clock := l.gen.Clock()
-			start := clock.Now()
-			var sent []traffic.Progress
-			var at []time.Duration
-			for look := firstLook; look < d; look += max(firstLook, look/lookGrowth) {
-				if err := clock.Sleep(ctx, start.Add(look).Sub(clock.Now())); err != nil {
-					return err
-				}
-				p, err := w.reporter.Progress(ctx, overtaken)
-				if err != nil {
-					// The trial goes on to its end; whether it is lost, too, shows there.
-					return context.Cause(ctx)
-				}
-				now := clock.Now().Sub(start)
-				lost := p.Lost
-				for i := range sent {
-					// What was sent so long ago should be back, whatever came since.
-					if now-at[i] >= l.plan.Settle && sent[i].Expected > p.Received {
-						lost = max(lost, sent[i].Expected-p.Received)
-					}
-				}
-				if lost > w.allowed && now < d {
-					w.ended = now
-					return l.within(ctx, 0, "the end of sending", l.gen.Stop)
-				}
-				sent, at = append(sent, p), append(at, now)
-			}
-			return nil
-		})
+	a := prepared(func(context.Context, bool) error {
+		w.ended = 0
+		return nil
+	})
+	a.alongside = func(ctx context.Context, stop func()) { w.look(ctx, l, d, stop) }
 	a.settled = func(ctx context.Context) error { return w.settled(ctx, l) }
 	return a
+}
+
+// look asks for the progress of a trial of d again and again, and stops it once its
+// loss is certain. When no progress can be told, the trial goes on to its end: whether
+// it is lost, too, shows there.
+func (w *lossWatch) look(ctx context.Context, l *Lab, d time.Duration, stop func()) {
+	clock := l.gen.Clock()
+	start := clock.Now()
+	var sent []traffic.Progress
+	var at []time.Duration
+	for look := firstLook; look < d; look += max(firstLook, look/lookGrowth) {
+		if clock.Sleep(ctx, start.Add(look).Sub(clock.Now())) != nil {
+			return
+		}
+		p, err := w.reporter.Progress(ctx, overtaken)
+		if err != nil {
+			return
+		}
+		now := clock.Now().Sub(start)
+		lost := p.Lost
+		for i := range sent {
+			// What was sent so long ago should be back, whatever came since.
+			if now-at[i] >= l.plan.Settle && sent[i].Expected > p.Received {
+				lost = max(lost, sent[i].Expected-p.Received)
+			}
+		}
+		if lost > w.allowed && now < d {
+			w.ended = now
+			stop()
+			return
+		}
+		sent, at = append(sent, p), append(at, now)
+	}
 }
 
 // settled waits until all frames are back, or for as long as frames may take.

@@ -25,3 +25,13 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
+
+// Go runs f in a goroutine and returns the function that waits for its end.
+func (RealClock) Go(f func()) (wait func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	return func() { <-done }
+}

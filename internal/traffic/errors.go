@@ -10,6 +10,15 @@ import (
 // trying again does not help.
 var ErrUnsupported = errors.New("not supported by the engine")
 
+// ErrInterrupted says that an engine lost the trial in hand: its agent restarted,
+// the connection to it broke, or the server that it drives is gone. What was counted
+// is void; the caller configures the streams again and repeats the trial.
+var ErrInterrupted = errors.New("the trial was interrupted")
+
+// ErrLost says that an engine is gone and did not come back in time: the run
+// cannot go on.
+var ErrLost = errors.New("the agent is lost")
+
 // UnresolvedError says that a neighbour did not answer.
 type UnresolvedError struct {
 	// Port that asked.
@@ -26,3 +35,22 @@ func (e *UnresolvedError) Error() string {
 	}
 	return fmt.Sprintf("%s for %s was not answered on %s: check the device's address, and that the link is up", protocol, e.Addr, e.Port)
 }
+
+// MissingError says that an engine does not have an optional interface of
+// Generator that is needed. It wraps ErrUnsupported.
+type MissingError struct {
+	// Engine is the engine's kind: xdp, trex, sim.
+	Engine string
+	// Cannot is what the engine cannot do: "join multicast groups".
+	Cannot string
+	// Needs is what needs it: a method, or a field of the API.
+	Needs string
+}
+
+// Error names the engine, what it cannot do and what needs it.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("the engine %s cannot %s, which %s needs: choose a bed with another engine", e.Engine, e.Cannot, e.Needs)
+}
+
+// Unwrap makes every MissingError an ErrUnsupported.
+func (e *MissingError) Unwrap() error { return ErrUnsupported }

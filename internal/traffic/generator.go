@@ -6,11 +6,16 @@ import (
 	"time"
 )
 
-// Generator sends and receives test frames on a set of ports.
+// Generator sends and receives test frames on a set of ports. It is the part that
+// every engine has. What only some engines can do is an interface of its own:
+// Sampler, ProgressReporter, GroupMember and Armer. Callers find these with As, once,
+// when they get the Generator.
 //
 // The calls of one trial come in the order Configure (once for a set of
-// streams), then for every trial Start, Wait or Stop, and Read. A Generator is
-// used by one goroutine at a time. Every call ends when its context does.
+// streams), then for every trial Start, Wait or Stop, and Read. The methods of
+// Generator and Armer are used by one goroutine at a time; those of Sampler,
+// ProgressReporter and GroupMember may be called while Wait runs. A Wait that is given
+// up by its context leaves the trial as it is. Every call ends when its context does.
 type Generator interface {
 	// Info describes engine, host and ports.
 	Info(ctx context.Context) (Info, error)
@@ -33,15 +38,6 @@ type Generator interface {
 	// Read returns the counters of the last trial. The caller has waited for
 	// sending to end and for frames in flight to settle.
 	Read(ctx context.Context) (Measurement, error)
-	// Sample returns the counters of the trial in hand while it runs, for a series.
-	// Frames in flight are missing in it, so that it never makes a total.
-	Sample(ctx context.Context) (Sample, error)
-	// Join makes ports members of multicast groups, by IGMPv3 (RFC 3376) or MLDv2
-	// (RFC 3810), until they leave or the generator closes. It returns when the
-	// reports have left.
-	Join(ctx context.Context, memberships []Membership) (Moments, error)
-	// Leave ends memberships.
-	Leave(ctx context.Context, memberships []Membership) (Moments, error)
 	// Clock is the time in which the generator lives: the machine's, or simulated.
 	Clock() Clock
 	// Close stops sending and gives everything back.
@@ -54,6 +50,10 @@ type Clock interface {
 	Now() time.Time
 	// Sleep waits for d, or until ctx ends and then returns its error.
 	Sleep(ctx context.Context, d time.Duration) error
+	// Go runs f in a goroutine of its own and returns the function that waits until f
+	// has returned. Goroutines that use the clock are started with it: simulated time
+	// passes only when each of them waits.
+	Go(f func()) (wait func())
 }
 
 // Info describes a generator.
@@ -118,8 +118,11 @@ type Capabilities struct {
 	Gaps bool
 	// Ethernet says that frames without a network layer are sent and counted.
 	Ethernet bool
-	// Multicast says that ports can join multicast groups.
+	// Multicast says that ports can join multicast groups: the engine is a GroupMember.
 	Multicast bool
+	// Sampling says that the counters of a trial are read while it runs: the engine is
+	// a Sampler.
+	Sampling bool
 	// MPLS says that labelled frames are sent and counted.
 	MPLS bool
 	// Lateness is how much later than asked for the engine may end a trial by itself,

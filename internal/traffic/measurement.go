@@ -37,14 +37,6 @@ type Pacing struct {
 	CaughtUp uint64
 }
 
-// Sample is a moment of a trial that runs.
-type Sample struct {
-	// At is how long after the beginning of sending it was taken.
-	At time.Duration
-	// Sent and Received frames up to then, over all streams. Copies are not counted.
-	Sent, Received uint64
-}
-
 // NoteKind says which validity a note speaks against.
 type NoteKind string
 

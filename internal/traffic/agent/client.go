@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
@@ -69,13 +70,17 @@ type Client struct {
 	present *clientSession
 	// configured is the session in which the streams were given.
 	configured *clientSession
-	// joined is used by the goroutine that has the generator.
-	joined clientMemberships
+	// opening keeps calls apart that open a session.
+	opening *semaphore.Weighted
+	joined  clientMemberships
 }
 
 var (
-	_ traffic.Generator = (*Client)(nil)
-	_ traffic.Armer     = (*Client)(nil)
+	_ traffic.Generator   = (*Client)(nil)
+	_ traffic.Proxy       = (*Client)(nil)
+	_ traffic.Armer       = (*Client)(nil)
+	_ traffic.Sampler     = (*Client)(nil)
+	_ traffic.GroupMember = (*Client)(nil)
 )
 
 // Dial connects to an agent and becomes its controller. It waits until ctx ends
@@ -98,7 +103,7 @@ func Dial(ctx context.Context, e Endpoint, b pki.Bundle, o ClientOptions) (*Clie
 	if err != nil {
 		return nil, fmt.Errorf("dialling agent %s at %s: %w", e.Name, e.Address, err)
 	}
-	c := &Client{endpoint: e, options: o, conn: conn, rpc: agentpb.NewAgentClient(conn)}
+	c := &Client{endpoint: e, options: o, conn: conn, rpc: agentpb.NewAgentClient(conn), opening: semaphore.NewWeighted(1)}
 	if _, err := c.session(ctx); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("dialling agent %s at %s: %w", e.Name, e.Address, err)
@@ -107,23 +112,16 @@ func Dial(ctx context.Context, e Endpoint, b pki.Bundle, o ClientOptions) (*Clie
 }
 
 // Info implements Generator.
-func (c *Client) Info(ctx context.Context) (traffic.Info, error) {
-	info, _, err := c.info(ctx)
-	return info, err
-}
-
-// info also says whether the engine can be joined with others.
-func (c *Client) info(ctx context.Context) (info traffic.Info, arms bool, err error) {
+func (c *Client) Info(ctx context.Context) (info traffic.Info, err error) {
 	err = c.do(ctx, "describing itself", func(ctx context.Context, _ *clientSession) error {
 		w, err := c.rpc.Info(ctx, &agentpb.InfoRequest{})
 		if err != nil {
 			return err
 		}
-		arms = w.GetCapabilities().GetArms()
 		info, err = infoFromWire(w)
 		return err
 	})
-	return info, arms, err
+	return info, err
 }
 
 // Resolve implements Generator.
@@ -175,7 +173,7 @@ func (c *Client) Configure(ctx context.Context, streams []traffic.Stream) error 
 		if _, err := parts.CloseAndRecv(); err != nil {
 			return err
 		}
-		if err := c.rejoin(ctx, s); err != nil {
+		if err := c.remember(ctx, s); err != nil {
 			return err
 		}
 		c.mu.Lock()

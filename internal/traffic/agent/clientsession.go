@@ -26,10 +26,16 @@ type clientSession struct {
 	ctx             context.Context
 	end             context.CancelCauseFunc
 	token, instance string
+	// abilities are the optional interfaces that the agent's engine has.
+	abilities []string
 }
 
 // session returns the present session, or opens another one.
 func (c *Client) session(ctx context.Context) (*clientSession, error) {
+	if err := c.opening.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer c.opening.Release(1)
 	c.mu.Lock()
 	old := c.present
 	c.mu.Unlock()
@@ -103,7 +109,7 @@ func (c *Client) openOnce(ctx context.Context) (*clientSession, error) {
 			end(a.err)
 			return nil, fromStatus(a.err)
 		}
-		s := &clientSession{ctx: life, end: end, token: a.beat.GetToken(), instance: a.beat.GetInstance()}
+		s := &clientSession{ctx: life, end: end, token: a.beat.GetToken(), instance: a.beat.GetInstance(), abilities: a.beat.GetAbilities()}
 		go s.watch(beats, c.options.Grace)
 		return s, nil
 	case <-patience.C:
@@ -143,16 +149,34 @@ func (c *Client) doTrial(ctx context.Context, doing string, f func(context.Conte
 	})
 }
 
-// do runs a call in a session and tells a broken session from a failed call.
+// beside runs a call while others run, in the session in which the streams were given.
+// It neither opens a session nor ends one: that is left to the other calls.
+func (c *Client) beside(ctx context.Context, doing string, f func(context.Context) error) error {
+	c.mu.Lock()
+	s, configured := c.present, c.configured
+	c.mu.Unlock()
+	if s != configured || s.ctx.Err() != nil {
+		return &InterruptedError{Agent: c.endpoint.Name}
+	}
+	return c.in(ctx, s, doing, func(ctx context.Context, _ *clientSession) error { return f(ctx) }, func(error) {})
+}
+
+// do runs a call in the present session, or in a new one when that broke.
 func (c *Client) do(ctx context.Context, doing string, f func(context.Context, *clientSession) error) error {
 	s, err := c.session(ctx)
 	if err != nil {
 		return fmt.Errorf("agent %s: %s: %w", c.endpoint.Name, doing, err)
 	}
+	return c.in(ctx, s, doing, f, s.end)
+}
+
+// in runs a call in a session and tells a broken session from a failed call. It calls
+// broken when the call shows that the session broke.
+func (c *Client) in(ctx context.Context, s *clientSession, doing string, f func(context.Context, *clientSession) error, broken func(error)) error {
 	callCtx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, tokenKey, s.token))
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	err = f(callCtx, s)
+	err := f(callCtx, s)
 	if err == nil || errors.Is(err, traffic.ErrInterrupted) {
 		return err
 	}
@@ -167,7 +191,7 @@ func (c *Client) do(ctx context.Context, doing string, f func(context.Context, *
 		}
 	case errors.Is(err, errNoSession), errors.Is(err, errUnavailable), errors.Is(err, context.Canceled):
 		// Cancelled by nobody here: the agent is going down.
-		s.end(err)
+		broken(err)
 		return &InterruptedError{Agent: c.endpoint.Name, Cause: err}
 	case s.ctx.Err() != nil:
 		return &InterruptedError{Agent: c.endpoint.Name, Cause: context.Cause(s.ctx)}

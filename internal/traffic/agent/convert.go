@@ -21,7 +21,7 @@ const (
 	bytesPerPart = 1 << 20
 )
 
-func infoToWire(i traffic.Info, arms bool) *agentpb.InfoResponse {
+func infoToWire(i traffic.Info) *agentpb.InfoResponse {
 	c := i.Capabilities
 	w := &agentpb.InfoResponse{
 		Engine: i.Engine,
@@ -43,7 +43,7 @@ func infoToWire(i traffic.Info, arms bool) *agentpb.InfoResponse {
 			Ethernet:         c.Ethernet,
 			LatencyType:      c.LatencyType,
 			LatenessNanos:    int64(c.Lateness),
-			Arms:             arms,
+			Sampling:         c.Sampling,
 		},
 	}
 	for _, h := range i.Hosts {
@@ -77,6 +77,7 @@ func infoFromWire(w *agentpb.InfoResponse) (traffic.Info, error) {
 			Ethernet:         c.GetEthernet(),
 			LatencyType:      c.GetLatencyType(),
 			Lateness:         time.Duration(c.GetLatenessNanos()),
+			Sampling:         c.GetSampling(),
 		},
 	}
 	for _, h := range w.GetHosts() {

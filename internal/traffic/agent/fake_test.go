@@ -47,9 +47,13 @@ type fakeEngine struct {
 
 	resolve func(ctx context.Context, port string, addr netip.Addr) (traffic.MAC, error)
 	info    func(*traffic.Info)
-	// users counts concurrent users, which must never be more than one.
-	users atomic.Int32
-	torn  atomic.Bool
+	// sample, when set, makes the sampling fail.
+	sample func(interval int) error
+	// users counts concurrent users, and others, guarded by cable.mu, those of them
+	// whose calls may run while others do. All other calls must run alone.
+	users  atomic.Int32
+	others int32
+	torn   atomic.Bool
 }
 
 func (c *cable) engine(host string, ports ...string) *fakeEngine {
@@ -58,14 +62,26 @@ func (c *cable) engine(host string, ports ...string) *fakeEngine {
 	return e
 }
 
-func (e *fakeEngine) enter(what string) func() {
-	if e.users.Add(1) > 1 {
+// enter notes a call that must run alone.
+func (e *fakeEngine) enter(what string) func() { return e.use(what, 0) }
+
+// beside notes a call that may run while others of its kind do.
+func (e *fakeEngine) beside(what string) func() { return e.use(what, 1) }
+
+func (e *fakeEngine) use(what string, other int32) func() {
+	e.cable.mu.Lock()
+	defer e.cable.mu.Unlock()
+	e.log = append(e.log, what)
+	e.others += other
+	if users := e.users.Add(1); users > max(1, e.others) || users > 1 && other == 0 {
 		e.torn.Store(true)
 	}
-	e.cable.mu.Lock()
-	e.log = append(e.log, what)
-	e.cable.mu.Unlock()
-	return func() { e.users.Add(-1) }
+	return func() {
+		e.cable.mu.Lock()
+		defer e.cable.mu.Unlock()
+		e.others -= other
+		e.users.Add(-1)
+	}
 }
 
 func (e *fakeEngine) Info(context.Context) (traffic.Info, error) {
@@ -156,7 +172,7 @@ func (e *fakeEngine) busy() chan struct{} {
 }
 
 func (e *fakeEngine) Wait(ctx context.Context) error {
-	defer e.enter("wait")()
+	defer e.beside("wait")()
 	if sending := e.busy(); sending != nil {
 		select {
 		case <-sending:
@@ -189,24 +205,36 @@ func (e *fakeEngine) Read(context.Context) (traffic.Measurement, error) {
 	return e.m, nil
 }
 
-// Sample is the sum of all that was counted, at an invented time.
-func (e *fakeEngine) Sample(context.Context) (traffic.Sample, error) {
-	defer e.enter("sample")()
+// Sample is the sum of all that was counted, at an invented time, in each interval.
+func (e *fakeEngine) Sample(ctx context.Context, sampling traffic.Sampling, take func(traffic.Sample)) error {
+	defer e.beside("sample")()
+	return sampling.Each(ctx, e.Clock(), time.Now(), func(interval int) error {
+		if e.sample != nil {
+			if err := e.sample(interval); err != nil {
+				return err
+			}
+		}
+		take(e.counted(interval))
+		return nil
+	})
+}
+
+func (e *fakeEngine) counted(interval int) traffic.Sample {
 	e.cable.mu.Lock()
 	defer e.cable.mu.Unlock()
-	s := traffic.Sample{At: time.Duration(len(e.ports)) * time.Millisecond}
+	s := traffic.Sample{Interval: interval, At: time.Duration(len(e.ports)) * time.Millisecond}
 	for _, c := range e.m.Tx {
 		s.Sent += c.Sent
 	}
 	for _, c := range e.m.Rx {
 		s.Received += c.Received
 	}
-	return s, nil
+	return s
 }
 
 // Join happens at the time 100 and so many memberships.
 func (e *fakeEngine) Join(_ context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
-	defer e.enter("join")()
+	defer e.beside("join")()
 	e.cable.mu.Lock()
 	defer e.cable.mu.Unlock()
 	at := traffic.Moments{}
@@ -222,7 +250,7 @@ func (e *fakeEngine) Join(_ context.Context, memberships []traffic.Membership) (
 
 // Leave happens at the time 200 and so many memberships.
 func (e *fakeEngine) Leave(_ context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
-	defer e.enter("leave")()
+	defer e.beside("leave")()
 	e.cable.mu.Lock()
 	defer e.cable.mu.Unlock()
 	at := traffic.Moments{}

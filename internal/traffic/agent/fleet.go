@@ -36,7 +36,12 @@ type Fleet struct {
 	commonClock bool
 }
 
-var _ traffic.Generator = (*Fleet)(nil)
+var (
+	_ traffic.Generator   = (*Fleet)(nil)
+	_ traffic.Proxy       = (*Fleet)(nil)
+	_ traffic.Sampler     = (*Fleet)(nil)
+	_ traffic.GroupMember = (*Fleet)(nil)
+)
 
 // DialFleet becomes the controller of all agents; order is the order of the
 // ports in the bed. It waits until ctx ends, and when one agent cannot be had it
@@ -92,8 +97,8 @@ func (f *Fleet) each(ctx context.Context, call func(ctx context.Context, i int, 
 func (f *Fleet) Info(ctx context.Context) (traffic.Info, error) {
 	infos := make([]traffic.Info, len(f.members))
 	err := f.each(ctx, func(ctx context.Context, i int, c *Client) error {
-		info, arms, err := c.info(ctx)
-		if err == nil && !arms && len(f.members) > 1 {
+		info, err := c.Info(ctx)
+		if err == nil && len(f.members) > 1 && !c.has(abilityArmer) {
 			err = fmt.Errorf("agent %s: its engine %s cannot be joined with others: put all ports of the bed on one node", c.endpoint.Name, info.Engine)
 		}
 		infos[i] = info
@@ -134,6 +139,7 @@ func mergeInfo(infos []traffic.Info, order []string) (traffic.Info, error) {
 		c.Gaps = c.Gaps && other.Gaps
 		c.Ethernet = c.Ethernet && other.Ethernet
 		c.Multicast = c.Multicast && other.Multicast
+		c.Sampling = c.Sampling && other.Sampling
 		c.MPLS = c.MPLS && other.MPLS
 		c.Lateness = max(c.Lateness, other.Lateness)
 	}

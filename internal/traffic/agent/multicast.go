@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"sync"
 
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/agent/agentpb"
@@ -36,30 +37,43 @@ func membershipsFromWire(w []*agentpb.Membership) ([]traffic.Membership, error) 
 	return memberships, nil
 }
 
-// Join implements the wire form of Generator.
+// errNoMember says that ports of an engine cannot join groups.
+var errNoMember = fmt.Errorf("changing memberships of multicast groups: %w", traffic.ErrUnsupported)
+
+// Join is the wire form of traffic.GroupMember.
 func (s *Server) Join(ctx context.Context, r *agentpb.JoinRequest) (*agentpb.JoinResponse, error) {
 	response := &agentpb.JoinResponse{}
 	memberships, err := membershipsFromWire(r.GetMemberships())
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return response, s.call(ctx, func(ctx context.Context, _ *session) (err error) {
+	return response, s.beside(ctx, func(ctx context.Context, _ *session) (err error) {
+		if s.members == nil {
+			return errNoMember
+		}
+		s.joining.Lock()
+		defer s.joining.Unlock()
 		// Also what failed half way is left at the end.
 		s.joined = append(s.joined, memberships...)
-		response.Moments, err = s.gen.Join(ctx, memberships)
+		response.Moments, err = s.members.Join(ctx, memberships)
 		return err
 	})
 }
 
-// Leave implements the wire form of Generator.
+// Leave is the wire form of traffic.GroupMember.
 func (s *Server) Leave(ctx context.Context, r *agentpb.LeaveRequest) (*agentpb.LeaveResponse, error) {
 	response := &agentpb.LeaveResponse{}
 	memberships, err := membershipsFromWire(r.GetMemberships())
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return response, s.call(ctx, func(ctx context.Context, _ *session) (err error) {
-		if response.Moments, err = s.gen.Leave(ctx, memberships); err != nil {
+	return response, s.beside(ctx, func(ctx context.Context, _ *session) (err error) {
+		if s.members == nil {
+			return errNoMember
+		}
+		s.joining.Lock()
+		defer s.joining.Unlock()
+		if response.Moments, err = s.members.Leave(ctx, memberships); err != nil {
 			return err
 		}
 		s.joined = without(s.joined, memberships)
@@ -70,10 +84,12 @@ func (s *Server) Leave(ctx context.Context, r *agentpb.LeaveRequest) (*agentpb.L
 // leaveAll ends the memberships of a session that ended. The caller has the
 // generator.
 func (s *Server) leaveAll(ctx context.Context) error {
+	s.joining.Lock()
+	defer s.joining.Unlock()
 	if len(s.joined) == 0 {
 		return nil
 	}
-	if _, err := s.gen.Leave(ctx, s.joined); err != nil {
+	if _, err := s.members.Leave(ctx, s.joined); err != nil {
 		return err
 	}
 	s.joined = nil
@@ -83,12 +99,15 @@ func (s *Server) leaveAll(ctx context.Context) error {
 // clientMemberships are what a client joined and has not left, and the session
 // in which the agent was told.
 type clientMemberships struct {
+	mu  sync.Mutex
 	all []traffic.Membership
 	in  *clientSession
 }
 
-// Join implements Generator.
+// Join implements traffic.GroupMember; it fails when the agent's engine does not.
 func (c *Client) Join(ctx context.Context, memberships []traffic.Membership) (moments traffic.Moments, err error) {
+	c.joined.mu.Lock()
+	defer c.joined.mu.Unlock()
 	err = c.do(ctx, "joining multicast groups", func(ctx context.Context, s *clientSession) error {
 		if err := c.rejoin(ctx, s); err != nil {
 			return err
@@ -103,8 +122,10 @@ func (c *Client) Join(ctx context.Context, memberships []traffic.Membership) (mo
 	return moments, err
 }
 
-// Leave implements Generator.
+// Leave implements traffic.GroupMember.
 func (c *Client) Leave(ctx context.Context, memberships []traffic.Membership) (moments traffic.Moments, err error) {
+	c.joined.mu.Lock()
+	defer c.joined.mu.Unlock()
 	err = c.do(ctx, "leaving multicast groups", func(ctx context.Context, _ *clientSession) error {
 		w, err := c.rpc.Leave(ctx, &agentpb.LeaveRequest{Memberships: membershipsToWire(memberships)})
 		moments = w.GetMoments()
@@ -117,7 +138,8 @@ func (c *Client) Leave(ctx context.Context, memberships []traffic.Membership) (m
 }
 
 // rejoin joins again what was joined in a session that broke: memberships last
-// until they are left, and an agent ends them with the session.
+// until they are left, and an agent ends them with the session. The caller holds the
+// lock of the memberships.
 func (c *Client) rejoin(ctx context.Context, s *clientSession) error {
 	if len(c.joined.all) == 0 || c.joined.in == s {
 		return nil
@@ -129,18 +151,25 @@ func (c *Client) rejoin(ctx context.Context, s *clientSession) error {
 	return err
 }
 
+// remember is rejoin for a caller that does not hold the lock.
+func (c *Client) remember(ctx context.Context, s *clientSession) error {
+	c.joined.mu.Lock()
+	defer c.joined.mu.Unlock()
+	return c.rejoin(ctx, s)
+}
+
 // without removes memberships from a list.
 func without(all, gone []traffic.Membership) []traffic.Membership {
 	return slices.DeleteFunc(all, func(m traffic.Membership) bool { return slices.Contains(gone, m) })
 }
 
-// Join implements Generator: every agent joins for its ports, all at the same
+// Join implements traffic.GroupMember: every agent joins for its ports, all at the same
 // time.
 func (f *Fleet) Join(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
 	return f.atOwners(ctx, memberships, (*Client).Join)
 }
 
-// Leave implements Generator.
+// Leave implements traffic.GroupMember.
 func (f *Fleet) Leave(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
 	return f.atOwners(ctx, memberships, (*Client).Leave)
 }

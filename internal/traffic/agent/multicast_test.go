@@ -89,14 +89,3 @@ func TestMembershipsComeBack(t *testing.T) {
 		t.Errorf("in the same session the port is in %v, want %v", got, stays)
 	}
 }
-
-func TestFleetSampleAddsUp(t *testing.T) {
-	f, _, _ := newFleet(t, "node-a", "node-b")
-	must(t, "configuring", f.Configure(t.Context(), []traffic.Stream{pair(1, "p1", "p2"), pair(2, "p2", "p3"), pair(3, "p1", "p3")}))
-	must(t, "starting", f.Start(t.Context(), frames(10, 1, 2, 3)))
-	got, err := f.Sample(t.Context())
-	must(t, "reading a sample", err)
-	if want := (traffic.Sample{At: 2e6, Sent: 30, Received: 30}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
@@ -49,17 +50,28 @@ func (o ServerOptions) withDefaults() ServerOptions {
 	return o
 }
 
+// everybody is the weight of a call that excludes all others, of which those that may
+// run side by side have 1 each.
+const everybody = 1 << 30
+
 // Server lends a Generator to one controller at a time.
 type Server struct {
 	agentpb.UnimplementedAgentServer
 
-	gen      traffic.Generator
+	gen traffic.Generator
+	// The optional interfaces of gen; nil where it has none.
+	sampler  traffic.Sampler
+	members  traffic.GroupMember
+	armer    traffic.Armer
 	options  ServerOptions
 	instance string
 	sessions sessions
-	// use holds one token: a Generator is used by one goroutine at a time.
-	use chan struct{}
-	// joined are the memberships of the present session, guarded by use.
+	// use keeps calls apart: a Generator is used by one goroutine at a time, but for
+	// the calls that may run while it waits.
+	use *semaphore.Weighted
+	// joining guards joined, the memberships of the present session, and keeps calls
+	// that change them apart.
+	joining  sync.Mutex
 	joined   []traffic.Membership
 	stop     chan struct{}
 	stopOnce sync.Once
@@ -68,13 +80,17 @@ type Server struct {
 // NewServer makes a server around a generator. The generator stays the caller's:
 // Close stops its sending and does not close it.
 func NewServer(gen traffic.Generator, o ServerOptions) *Server {
-	return &Server{
+	s := &Server{
 		gen:      gen,
 		options:  o.withDefaults(),
 		instance: rand.Text(),
-		use:      make(chan struct{}, 1),
+		use:      semaphore.NewWeighted(everybody),
 		stop:     make(chan struct{}),
 	}
+	s.sampler, _ = traffic.As[traffic.Sampler](gen)
+	s.members, _ = traffic.As[traffic.GroupMember](gen)
+	s.armer, _ = traffic.As[traffic.Armer](gen)
+	return s
 }
 
 // Serve answers on a listener until Close. When it returns, nothing is sent any
@@ -109,9 +125,19 @@ func (s *Server) Close() {
 	s.stopOnce.Do(func() { close(s.stop) })
 }
 
-// call runs f with the generator for the present session. The context of f ends
-// with the call and with the session.
+// call runs f with the generator for the present session, while no other call runs.
+// The context of f ends with the call and with the session.
 func (s *Server) call(ctx context.Context, f func(context.Context, *session) error) error {
+	return s.weigh(ctx, everybody, f)
+}
+
+// beside is call for what may run at the same time as other calls of its kind: Wait,
+// Sample, Join and Leave.
+func (s *Server) beside(ctx context.Context, f func(context.Context, *session) error) error {
+	return s.weigh(ctx, 1, f)
+}
+
+func (s *Server) weigh(ctx context.Context, weight int64, f func(context.Context, *session) error) error {
 	session, err := s.sessions.of(ctx)
 	if err != nil {
 		return toStatus(err)
@@ -119,12 +145,10 @@ func (s *Server) call(ctx context.Context, f func(context.Context, *session) err
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(session.ctx, cancel)()
-	select {
-	case s.use <- struct{}{}:
-		defer func() { <-s.use }()
-	case <-ctx.Done():
-		return toStatus(ctx.Err())
+	if err := s.use.Acquire(ctx, weight); err != nil {
+		return toStatus(err)
 	}
+	defer s.use.Release(weight)
 	// Whoever ends a session waits for the generator before stopping it; a call
 	// that got the generator later must not begin anything.
 	if session.ctx.Err() != nil {
@@ -144,8 +168,7 @@ func (s *Server) Info(ctx context.Context, _ *agentpb.InfoRequest) (response *ag
 		if err != nil {
 			return err
 		}
-		_, arms := s.gen.(traffic.Armer)
-		response = infoToWire(info, arms)
+		response = infoToWire(info)
 		return nil
 	})
 	return response, err
@@ -210,11 +233,10 @@ func (s *Server) Configure(parts agentpb.Agent_ConfigureServer) error {
 // Arm is the wire form of traffic.Armer.
 func (s *Server) Arm(ctx context.Context, r *agentpb.ArmRequest) (*agentpb.ArmResponse, error) {
 	err := s.call(ctx, func(ctx context.Context, session *session) error {
-		armer, ok := s.gen.(traffic.Armer)
-		if !ok {
+		if s.armer == nil {
 			return fmt.Errorf("arming the engine: it cannot be joined with others: %w", traffic.ErrUnsupported)
 		}
-		return armer.Arm(ctx, uint16(r.GetEpoch()))
+		return s.armer.Arm(ctx, uint16(r.GetEpoch()))
 	})
 	return &agentpb.ArmResponse{}, err
 }
@@ -250,7 +272,7 @@ func (s *Server) Start(parts agentpb.Agent_StartServer) error {
 
 // Wait implements the wire form of Generator.
 func (s *Server) Wait(ctx context.Context, _ *agentpb.WaitRequest) (*agentpb.WaitResponse, error) {
-	return &agentpb.WaitResponse{}, s.call(ctx, func(ctx context.Context, _ *session) error { return s.gen.Wait(ctx) })
+	return &agentpb.WaitResponse{}, s.beside(ctx, func(ctx context.Context, _ *session) error { return s.gen.Wait(ctx) })
 }
 
 // Stop implements the wire form of Generator.

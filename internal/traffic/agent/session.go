@@ -25,7 +25,7 @@ type session struct {
 	peer  string
 	// ctx ends when the controller goes.
 	ctx context.Context
-	// configured is guarded by the server's use token.
+	// configured is guarded by the server's use.
 	configured bool
 }
 
@@ -81,7 +81,7 @@ func (s *Server) Open(_ *agentpb.OpenRequest, beats agentpb.Agent_OpenServer) er
 	if err := s.halt(); err != nil {
 		return toStatus(err)
 	}
-	if err := beats.Send(&agentpb.Beat{Token: session.token, Instance: s.instance}); err != nil {
+	if err := beats.Send(&agentpb.Beat{Token: session.token, Instance: s.instance, Abilities: s.abilities()}); err != nil {
 		return err
 	}
 	ticker := time.NewTicker(s.options.Beat)
@@ -114,12 +114,10 @@ func (s *Server) end(session *session, cancel context.CancelFunc) {
 func (s *Server) halt() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	select {
-	case s.use <- struct{}{}:
-		defer func() { <-s.use }()
-	case <-ctx.Done():
-		return fmt.Errorf("stopping what an earlier controller started: the engine did not return: %w", ctx.Err())
+	if err := s.use.Acquire(ctx, everybody); err != nil {
+		return fmt.Errorf("stopping what an earlier controller started: the engine did not return: %w", err)
 	}
+	defer s.use.Release(everybody)
 	if err := s.gen.Stop(ctx); err != nil {
 		return fmt.Errorf("stopping what an earlier controller started: %w", err)
 	}

@@ -45,7 +45,7 @@ func TestTwoAgentsJoinAndSample(t *testing.T) {
 	}
 	var last traffic.Sample
 	eventually(t, "all frames were sampled", func() bool {
-		s, err := f.Sample(t.Context())
+		s, err := sampleNow(t, f)
 		must(t, "reading a sample", err)
 		if s.Sent < last.Sent || s.Received < last.Received || s.At < last.At {
 			t.Fatalf("%+v after %+v", s, last)
@@ -55,7 +55,7 @@ func TestTwoAgentsJoinAndSample(t *testing.T) {
 	})
 	must(t, "waiting", f.Wait(t.Context()))
 	// The agents were asked at the same time, not at one: only now nothing moves.
-	last, err = f.Sample(t.Context())
+	last, err = sampleNow(t, f)
 	must(t, "reading the last sample", err)
 	m, err := f.Read(t.Context())
 	must(t, "reading", err)

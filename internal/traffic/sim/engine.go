@@ -61,7 +61,11 @@ type Engine struct {
 	lossFree bool
 }
 
-var _ traffic.Generator = (*Engine)(nil)
+var (
+	_ traffic.Generator   = (*Engine)(nil)
+	_ traffic.Sampler     = (*Engine)(nil)
+	_ traffic.GroupMember = (*Engine)(nil)
+)
 
 // Option changes an Engine.
 type Option func(*Engine)
@@ -92,7 +96,7 @@ func New(model string, ports []Port, opts ...Option) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{model: m, ports: map[string]Port{}, index: map[string]int{}, clock: &Clock{now: epoch}, seed: 1, groups: groupTable{}}
+	e := &Engine{model: m, ports: map[string]Port{}, index: map[string]int{}, clock: newClock(), seed: 1, groups: groupTable{}}
 	for _, p := range ports {
 		if _, ok := e.ports[p.Name]; ok || p.BitsPerSecond <= 0 {
 			return nil, fmt.Errorf("port %q of %d bit/s: give every port a name of its own and a speed above 0", p.Name, p.BitsPerSecond)
@@ -208,8 +212,23 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 	return e.measure(), nil
 }
 
-// Sample returns the totals of the trial up to now.
-func (e *Engine) Sample(ctx context.Context) (traffic.Sample, error) {
+// Sample implements traffic.Sampler.
+func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traffic.Sample)) error {
+	if e.trial == nil {
+		return errors.New("sampling: no trial was started")
+	}
+	return s.Each(ctx, e.clock, e.start, func(interval int) error {
+		sample, err := e.sample(ctx)
+		if err == nil {
+			sample.Interval = interval
+			take(sample)
+		}
+		return err
+	})
+}
+
+// sample is the totals of the trial up to now.
+func (e *Engine) sample(ctx context.Context) (traffic.Sample, error) {
 	m, err := e.Read(ctx)
 	s := traffic.Sample{At: min(e.length, e.clock.Now().Sub(e.start))}
 	for _, tx := range m.Tx {

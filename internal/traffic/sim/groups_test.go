@@ -292,7 +292,7 @@ func TestSamplesGrowWithTime(t *testing.T) {
 	}
 	f := &fan{t, e}
 	for i := range 12 {
-		s, err := e.Sample(ctx)
+		s, err := e.sample(ctx)
 		d := time.Duration(min(i, 10)) * time.Second
 		sent := frames(loads[0].Rate, d) + frames(loads[1].Rate, d)
 		received := frames(loads[1].Rate, d) + frames(e.rate("p2", whole/2), d)
@@ -302,7 +302,7 @@ func TestSamplesGrowWithTime(t *testing.T) {
 		f.sleep(time.Second)
 	}
 	m := f.end()
-	if s, _ := e.Sample(ctx); s.Sent != m.Tx[0].Sent+m.Tx[1].Sent || s.At != 10*time.Second {
+	if s, _ := e.sample(ctx); s.Sent != m.Tx[0].Sent+m.Tx[1].Sent || s.At != 10*time.Second {
 		t.Errorf("after the end: %+v", s)
 	}
 }

@@ -47,8 +47,11 @@ func (e *Engine) begin(ctx context.Context, t *trial) error {
 	if err != nil {
 		return err
 	}
-	t.at, err = momentOf(answers[0])
-	return err
+	if t.at, err = momentOf(answers[0]); err != nil {
+		return err
+	}
+	e.sampled.Store(e.sampledOf(t))
+	return nil
 }
 
 // start is the call that starts a profile. The server's own duration is that of its

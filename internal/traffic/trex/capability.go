@@ -32,6 +32,7 @@ func capabilities(ports []*port, timed int) traffic.Capabilities {
 		CrossHostLatency: false,
 		CrossHost:        true,
 		Multicast:        false,
+		Sampling:         true,
 		MPLS:             false,
 	}
 	if timed > 0 {

@@ -33,11 +33,16 @@ func (e *Engine) counters(ctx context.Context, parts []part) (counters, error) {
 
 // countersAt reads the counters, and the server's time after it looked at them.
 func (e *Engine) countersAt(ctx context.Context, parts []part) (counters, moment, error) {
+	return e.client.countersAt(ctx, parts)
+}
+
+// countersAt reads the counters by this connection.
+func (c *client) countersAt(ctx context.Context, parts []part) (counters, moment, error) {
 	groups := make([]int, len(parts))
 	for i, s := range parts {
 		groups[i] = s.group()
 	}
-	answers, err := e.client.batch(ctx, []call{{"get_pgid_stats", params{"pgids": groups}}, ask})
+	answers, err := c.batch(ctx, []call{{"get_pgid_stats", params{"pgids": groups}}, ask})
 	if err != nil {
 		return counters{}, 0, err
 	}
@@ -45,8 +50,8 @@ func (e *Engine) countersAt(ctx context.Context, parts []part) (counters, moment
 	if err != nil {
 		return counters{}, 0, err
 	}
-	c, err := countersOf(answers[0])
-	return c, at, err
+	got, err := countersOf(answers[0])
+	return got, at, err
 }
 
 func countersOf(answer json.RawMessage) (counters, error) {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
@@ -63,11 +64,14 @@ type Engine struct {
 	armed        *armed
 	trial        *trial
 	clock        traffic.Clock
+	// sampled is the trial that samples are taken of, nil while there is none.
+	sampled atomic.Pointer[sampled]
 }
 
 var (
 	_ traffic.Generator = (*Engine)(nil)
 	_ traffic.Armer     = (*Engine)(nil)
+	_ traffic.Sampler   = (*Engine)(nil)
 )
 
 // New connects to a server and takes its ports. Whatever they had is removed.
@@ -150,6 +154,7 @@ func transmitCores(n int) string {
 // Configure implements traffic.Generator. The server gets the streams at the
 // start of a trial, which gives them their rates.
 func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error {
+	e.sampled.Store(nil)
 	if err := e.Stop(ctx); err != nil {
 		return err
 	}
@@ -194,16 +199,6 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 	return e.advertise(ctx)
 }
 
-// Join implements traffic.Generator: ports cannot join groups.
-func (e *Engine) Join(context.Context, []traffic.Membership) (traffic.Moments, error) {
-	return nil, fmt.Errorf("joining a multicast group with TRex: %w", traffic.ErrUnsupported)
-}
-
-// Leave implements traffic.Generator: there is nothing to leave.
-func (e *Engine) Leave(context.Context, []traffic.Membership) (traffic.Moments, error) {
-	return nil, fmt.Errorf("leaving a multicast group with TRex: %w", traffic.ErrUnsupported)
-}
-
 // Clock implements traffic.Generator.
 func (e *Engine) Clock() traffic.Clock { return e.clock }
 
@@ -212,6 +207,7 @@ func (e *Engine) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	defer e.client.close()
+	e.sampled.Store(nil)
 	if e.client.lost == nil {
 		return e.giveBack(ctx)
 	}

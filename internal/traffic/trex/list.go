@@ -42,6 +42,7 @@ func (e *Engine) Arm(ctx context.Context, epoch uint16) error {
 		return err
 	}
 	e.armed, e.trial = nil, nil
+	e.sampled.Store(nil)
 	next := &armed{epoch: epoch, places: map[uint16]bool{}}
 	var err error
 	if next.ports, err = e.rest(ctx); err != nil {
@@ -235,20 +236,4 @@ func (e *Engine) receivedFromOthers(ctx context.Context, t *trial, m *traffic.Me
 		}
 	}
 	return nil
-}
-
-// sampleOthers is how many frames of other servers their receivers have so far.
-func (e *Engine) sampleOthers(ctx context.Context, t *trial) (n uint64, err error) {
-	if t.armed == nil || len(t.armed.foreign) == 0 {
-		return 0, nil
-	}
-	now, err := e.counters(ctx, t.armed.parts())
-	for _, s := range t.armed.foreign {
-		for _, name := range s.RxPorts {
-			if p := e.port(name); p != nil {
-				n += s.received(now, t.armed.base, p)
-			}
-		}
-	}
-	return n, err
 }

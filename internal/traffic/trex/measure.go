@@ -214,29 +214,3 @@ func (e *Engine) portNotes(before, after []portStats) []traffic.Note {
 	}
 	return notes
 }
-
-// Sample implements traffic.Generator.
-func (e *Engine) Sample(ctx context.Context) (traffic.Sample, error) {
-	t := e.trial
-	if t == nil {
-		return traffic.Sample{}, errors.New("there is no trial to sample")
-	}
-	now, at, err := e.countersAt(ctx, t.parts())
-	if err != nil {
-		return traffic.Sample{}, err
-	}
-	s := traffic.Sample{At: max(0, at.since(t.at))}
-	for _, from := range t.senders {
-		for _, one := range from.streams {
-			s.Sent += one.sent(now, t.base, from.port)
-			for _, name := range one.RxPorts {
-				if p := e.port(name); p != nil {
-					s.Received += one.received(now, t.base, p)
-				}
-			}
-		}
-	}
-	others, err := e.sampleOthers(ctx, t)
-	s.Received += others
-	return s, err
-}

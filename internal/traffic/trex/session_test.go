@@ -28,7 +28,7 @@ func TestRestart(t *testing.T) {
 		interrupted(t, "waiting for the end", <-waited)
 		_, err := e.Read(t.Context())
 		interrupted(t, "reading", err)
-		_, err = e.Sample(t.Context())
+		_, err = sampleNow(t, e)
 		interrupted(t, "sampling", err)
 		if err := e.Stop(t.Context()); err != nil {
 			t.Errorf("stopping what a server that is gone sent: %v", err)

@@ -70,6 +70,22 @@ func TestPromiscuousAsNeeded(t *testing.T) {
 	}
 }
 
+// sampleNow is the next sample of an engine.
+func sampleNow(t *testing.T, e *Engine) (traffic.Sample, error) {
+	t.Helper()
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
+	var got *traffic.Sample
+	err := e.Sample(ctx, traffic.Sampling{Interval: time.Millisecond, Span: time.Hour}, func(s traffic.Sample) {
+		got = &s
+		enough()
+	})
+	if got == nil {
+		return traffic.Sample{}, err
+	}
+	return *got, nil
+}
+
 // Stop ends a trial that would go on, and its counts are those up to then.
 func TestStopEndsSending(t *testing.T) {
 	f, e := openFake(t, 0)
@@ -81,7 +97,7 @@ func TestStopEndsSending(t *testing.T) {
 		t.Error("counters were read of a port that sends")
 	}
 	for { // until frames are sent
-		s, err := e.Sample(t.Context())
+		s, err := sampleNow(t, e)
 		if err != nil {
 			t.Fatal(err)
 		}

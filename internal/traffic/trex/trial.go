@@ -67,6 +67,7 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 		return err
 	}
 	e.trial = nil
+	e.sampled.Store(nil)
 	if err := e.expect(ctx, t.Epoch); err != nil {
 		return err
 	}

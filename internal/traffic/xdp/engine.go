@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
-	"time"
 
 	"github.com/vishvananda/netlink"
 
@@ -46,11 +45,15 @@ type Engine struct {
 	number uint64
 	armed  bool
 	trial  *trial
+	// sampled is the trial that samples are taken of.
+	sampled sampled
 }
 
 var (
-	_ traffic.Generator = (*Engine)(nil)
-	_ traffic.Armer     = (*Engine)(nil)
+	_ traffic.Generator   = (*Engine)(nil)
+	_ traffic.Armer       = (*Engine)(nil)
+	_ traffic.Sampler     = (*Engine)(nil)
+	_ traffic.GroupMember = (*Engine)(nil)
 )
 
 // New takes the ports: it brings them up, gives them their addresses and
@@ -89,22 +92,7 @@ func New(o Options) (_ *Engine, err error) {
 }
 
 // Clock implements traffic.Generator.
-func (e *Engine) Clock() traffic.Clock { return clock{} }
-
-type clock struct{}
-
-func (clock) Now() time.Time { return time.Now() }
-
-func (clock) Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (e *Engine) Clock() traffic.Clock { return traffic.RealClock{} }
 
 func (e *Engine) port(name string) *port {
 	i := slices.IndexFunc(e.ports, func(p *port) bool { return p.Name == name })
@@ -122,6 +110,7 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 		return err
 	}
 	e.trial, e.armed = nil, false
+	e.sampled.set(nil, 0, nil)
 	tx, rx := make([][]traffic.Stream, len(e.ports)), make([][]traffic.Stream, len(e.ports))
 	seen := map[uint16]bool{}
 	for _, s := range streams {
@@ -157,6 +146,7 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 // Close implements traffic.Generator.
 func (e *Engine) Close() error {
 	errs := []error{e.Stop(context.Background())}
+	e.sampled.set(nil, 0, nil)
 	if e.netns == nil {
 		return errors.Join(errs...)
 	}

@@ -12,13 +12,13 @@ import (
 // maxGroups is the most groups of one membership: the engine remembers each.
 const maxGroups = 1 << 16
 
-// Join implements traffic.Generator. The moment of a port is just before its
+// Join implements traffic.GroupMember. The moment of a port is just before its
 // first report leaves, so that no frame that a report brought was earlier.
 func (e *Engine) Join(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
 	return e.tell(ctx, "joining", memberships, (*membership.Groups).Join)
 }
 
-// Leave implements traffic.Generator. Leaving what was not joined is reported to
+// Leave implements traffic.GroupMember. Leaving what was not joined is reported to
 // the device too, and does no harm.
 func (e *Engine) Leave(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
 	return e.tell(ctx, "leaving", memberships, (*membership.Groups).Leave)

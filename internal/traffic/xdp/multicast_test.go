@@ -259,7 +259,7 @@ func TestJoinInATrial(t *testing.T) {
 				t.Fatal(err)
 			}
 			for begin := time.Now(); ; runtime.Gosched() {
-				sample, err := e.Sample(t.Context())
+				sample, err := sampleNow(t, e)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -4,33 +4,77 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Sample implements traffic.Generator. It reads one counter per port for what
-// left, and one per processor and port for what arrived; senders and receivers
-// do not wait for it. What arrived is read first, so that it is never more than
-// what left.
-func (e *Engine) Sample(context.Context) (traffic.Sample, error) {
-	if e.trial == nil || e.armed {
-		return traffic.Sample{}, errors.New("there is no trial to take a sample of")
+// sampled is the trial that samples are taken of. It has a lock of its own, since
+// samples are taken while other calls of the engine run.
+type sampled struct {
+	mu sync.Mutex
+	// trial is nil while there is none that could be sampled.
+	trial *trial
+	// number of the trial, which its frames carry.
+	number uint64
+	ports  []*port
+}
+
+// set changes the trial, once no sample is being read any more.
+func (s *sampled) set(t *trial, number uint64, ports []*port) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trial, s.number, s.ports = t, number, ports
+}
+
+// errNoTrial says that a sample was asked for and nothing is being sent.
+var errNoTrial = errors.New("there is no trial to take a sample of")
+
+// Sample implements traffic.Sampler.
+func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traffic.Sample)) error {
+	e.sampled.mu.Lock()
+	t := e.sampled.trial
+	e.sampled.mu.Unlock()
+	if t == nil {
+		return errNoTrial
 	}
-	var s traffic.Sample
-	for _, p := range e.ports {
-		n, err := p.receivedIn(e.number)
-		if err != nil {
-			return s, err
+	clock := e.Clock()
+	begin := clock.Now().Add(-time.Duration(monotonic() - t.begin))
+	return s.Each(ctx, clock, begin, func(interval int) error {
+		sample, err := e.sampled.read(t)
+		if err == nil {
+			sample.Interval = interval
+			take(sample)
 		}
-		s.Received += n
+		return err
+	})
+}
+
+// read takes a sample of a trial, if it is still the one in hand. It reads one
+// counter per port for what left, and one per processor and port for what arrived;
+// senders and receivers do not wait for it. What arrived is read first, so that it is
+// never more than what left.
+func (s *sampled) read(t *trial) (traffic.Sample, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var sample traffic.Sample
+	if s.trial != t {
+		return sample, errNoTrial
 	}
-	for _, sender := range e.trial.senders {
-		s.Sent += atomic.LoadUint64(&sender.port.programs.port.Sent)
+	for _, p := range s.ports {
+		n, err := p.receivedIn(s.number)
+		if err != nil {
+			return sample, err
+		}
+		sample.Received += n
 	}
-	s.At = e.trial.age()
-	return s, nil
+	for _, sender := range t.senders {
+		sample.Sent += atomic.LoadUint64(&sender.port.programs.port.Sent)
+	}
+	sample.At = t.age()
+	return sample, nil
 }
 
 // age is how long the trial has been sent, or was.

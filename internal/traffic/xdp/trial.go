@@ -36,6 +36,7 @@ func (e *Engine) Arm(ctx context.Context, epoch uint16) error {
 	if err := e.Stop(ctx); err != nil {
 		return err
 	}
+	e.sampled.set(nil, 0, nil)
 	e.number++
 	for _, p := range e.ports {
 		if err := p.clear(epoch); err != nil {
@@ -63,14 +64,15 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 			return err
 		}
 	}
-	e.armed = false
-	e.trial = nil
+	e.armed, e.trial = false, nil
+	e.sampled.set(nil, 0, nil)
 	next := &trial{Trial: t}
 	if err := e.netns.do(func() error { return e.prepare(ctx, next) }); err != nil {
 		return err
 	}
 	e.trial = next
 	next.start()
+	e.sampled.set(next, e.number, e.ports)
 	return nil
 }
 

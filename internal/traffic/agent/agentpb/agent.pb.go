@@ -64,7 +64,10 @@ type Beat struct {
 	// token of the session, in the first beat.
 	Token string `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
 	// instance changes when the agent's process does, in the first beat.
-	Instance      string `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
+	Instance string `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
+	// abilities are the names of the optional interfaces that the engine has: Sampler,
+	// GroupMember, Armer. In the first beat.
+	Abilities     []string `protobuf:"bytes,3,rep,name=abilities,proto3" json:"abilities,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -111,6 +114,13 @@ func (x *Beat) GetInstance() string {
 		return x.Instance
 	}
 	return ""
+}
+
+func (x *Beat) GetAbilities() []string {
+	if x != nil {
+		return x.Abilities
+	}
+	return nil
 }
 
 type InfoRequest struct {
@@ -378,19 +388,18 @@ type Capabilities struct {
 	CrossHostLatency bool                   `protobuf:"varint,5,opt,name=cross_host_latency,json=crossHostLatency,proto3" json:"cross_host_latency,omitempty"`
 	Ordering         bool                   `protobuf:"varint,6,opt,name=ordering,proto3" json:"ordering,omitempty"`
 	LatencyType      string                 `protobuf:"bytes,7,opt,name=latency_type,json=latencyType,proto3" json:"latency_type,omitempty"`
-	// arms says that the engine can be joined with others.
-	Arms           bool  `protobuf:"varint,8,opt,name=arms,proto3" json:"arms,omitempty"`
-	Multicast      bool  `protobuf:"varint,9,opt,name=multicast,proto3" json:"multicast,omitempty"`
-	Mpls           bool  `protobuf:"varint,10,opt,name=mpls,proto3" json:"mpls,omitempty"`
-	SampledLatency bool  `protobuf:"varint,11,opt,name=sampled_latency,json=sampledLatency,proto3" json:"sampled_latency,omitempty"`
-	TimedStreams   int64 `protobuf:"varint,12,opt,name=timed_streams,json=timedStreams,proto3" json:"timed_streams,omitempty"`
-	CrossHost      bool  `protobuf:"varint,13,opt,name=cross_host,json=crossHost,proto3" json:"cross_host,omitempty"`
-	ArrivalTimes   bool  `protobuf:"varint,14,opt,name=arrival_times,json=arrivalTimes,proto3" json:"arrival_times,omitempty"`
-	Gaps           bool  `protobuf:"varint,15,opt,name=gaps,proto3" json:"gaps,omitempty"`
-	Ethernet       bool  `protobuf:"varint,16,opt,name=ethernet,proto3" json:"ethernet,omitempty"`
-	LatenessNanos  int64 `protobuf:"varint,21,opt,name=lateness_nanos,json=latenessNanos,proto3" json:"lateness_nanos,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	Sampling         bool                   `protobuf:"varint,8,opt,name=sampling,proto3" json:"sampling,omitempty"`
+	Multicast        bool                   `protobuf:"varint,9,opt,name=multicast,proto3" json:"multicast,omitempty"`
+	Mpls             bool                   `protobuf:"varint,10,opt,name=mpls,proto3" json:"mpls,omitempty"`
+	SampledLatency   bool                   `protobuf:"varint,11,opt,name=sampled_latency,json=sampledLatency,proto3" json:"sampled_latency,omitempty"`
+	TimedStreams     int64                  `protobuf:"varint,12,opt,name=timed_streams,json=timedStreams,proto3" json:"timed_streams,omitempty"`
+	CrossHost        bool                   `protobuf:"varint,13,opt,name=cross_host,json=crossHost,proto3" json:"cross_host,omitempty"`
+	ArrivalTimes     bool                   `protobuf:"varint,14,opt,name=arrival_times,json=arrivalTimes,proto3" json:"arrival_times,omitempty"`
+	Gaps             bool                   `protobuf:"varint,15,opt,name=gaps,proto3" json:"gaps,omitempty"`
+	Ethernet         bool                   `protobuf:"varint,16,opt,name=ethernet,proto3" json:"ethernet,omitempty"`
+	LatenessNanos    int64                  `protobuf:"varint,21,opt,name=lateness_nanos,json=latenessNanos,proto3" json:"lateness_nanos,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Capabilities) Reset() {
@@ -472,9 +481,9 @@ func (x *Capabilities) GetLatencyType() string {
 	return ""
 }
 
-func (x *Capabilities) GetArms() bool {
+func (x *Capabilities) GetSampling() bool {
 	if x != nil {
-		return x.Arms
+		return x.Sampling
 	}
 	return false
 }
@@ -1884,6 +1893,8 @@ func (x *Note) GetText() string {
 
 type SampleRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	IntervalNanos int64                  `protobuf:"varint,1,opt,name=interval_nanos,json=intervalNanos,proto3" json:"interval_nanos,omitempty"`
+	SpanNanos     int64                  `protobuf:"varint,2,opt,name=span_nanos,json=spanNanos,proto3" json:"span_nanos,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1918,11 +1929,27 @@ func (*SampleRequest) Descriptor() ([]byte, []int) {
 	return file_agent_proto_rawDescGZIP(), []int{28}
 }
 
+func (x *SampleRequest) GetIntervalNanos() int64 {
+	if x != nil {
+		return x.IntervalNanos
+	}
+	return 0
+}
+
+func (x *SampleRequest) GetSpanNanos() int64 {
+	if x != nil {
+		return x.SpanNanos
+	}
+	return 0
+}
+
 type SampleResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AtNanos       int64                  `protobuf:"varint,1,opt,name=at_nanos,json=atNanos,proto3" json:"at_nanos,omitempty"`
-	Sent          uint64                 `protobuf:"varint,2,opt,name=sent,proto3" json:"sent,omitempty"`
-	Received      uint64                 `protobuf:"varint,3,opt,name=received,proto3" json:"received,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	AtNanos  int64                  `protobuf:"varint,1,opt,name=at_nanos,json=atNanos,proto3" json:"at_nanos,omitempty"`
+	Sent     uint64                 `protobuf:"varint,2,opt,name=sent,proto3" json:"sent,omitempty"`
+	Received uint64                 `protobuf:"varint,3,opt,name=received,proto3" json:"received,omitempty"`
+	// interval is the number of the interval, from 1.
+	Interval      int64 `protobuf:"varint,4,opt,name=interval,proto3" json:"interval,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1974,6 +2001,13 @@ func (x *SampleResponse) GetSent() uint64 {
 func (x *SampleResponse) GetReceived() uint64 {
 	if x != nil {
 		return x.Received
+	}
+	return 0
+}
+
+func (x *SampleResponse) GetInterval() int64 {
+	if x != nil {
+		return x.Interval
 	}
 	return 0
 }
@@ -2383,10 +2417,11 @@ var File_agent_proto protoreflect.FileDescriptor
 const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"\vagent.proto\x12\x0fnodrop.agent.v1\"\r\n" +
-	"\vOpenRequest\"8\n" +
+	"\vOpenRequest\"V\n" +
 	"\x04Beat\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x1a\n" +
-	"\binstance\x18\x02 \x01(\tR\binstance\"\r\n" +
+	"\binstance\x18\x02 \x01(\tR\binstance\x12\x1c\n" +
+	"\tabilities\x18\x03 \x03(\tR\tabilities\"\r\n" +
 	"\vInfoRequest\"\xdb\x01\n" +
 	"\fInfoResponse\x12\x16\n" +
 	"\x06engine\x18\x01 \x01(\tR\x06engine\x12\x16\n" +
@@ -2404,7 +2439,7 @@ const file_agent_proto_rawDesc = "" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\x12\x16\n" +
 	"\x06driver\x18\x03 \x01(\tR\x06driver\x12\x10\n" +
 	"\x03mac\x18\x04 \x01(\fR\x03mac\x12\x14\n" +
-	"\x05notes\x18\x05 \x03(\tR\x05notes\"\xc3\x04\n" +
+	"\x05notes\x18\x05 \x03(\tR\x05notes\"\xcb\x04\n" +
 	"\fCapabilities\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x03R\n" +
 	"maxStreams\x12$\n" +
@@ -2413,8 +2448,8 @@ const file_agent_proto_rawDesc = "" +
 	"\x11per_frame_latency\x18\x04 \x01(\bR\x0fperFrameLatency\x12,\n" +
 	"\x12cross_host_latency\x18\x05 \x01(\bR\x10crossHostLatency\x12\x1a\n" +
 	"\bordering\x18\x06 \x01(\bR\bordering\x12!\n" +
-	"\flatency_type\x18\a \x01(\tR\vlatencyType\x12\x12\n" +
-	"\x04arms\x18\b \x01(\bR\x04arms\x12\x1c\n" +
+	"\flatency_type\x18\a \x01(\tR\vlatencyType\x12\x1a\n" +
+	"\bsampling\x18\b \x01(\bR\bsampling\x12\x1c\n" +
 	"\tmulticast\x18\t \x01(\bR\tmulticast\x12\x12\n" +
 	"\x04mpls\x18\n" +
 	" \x01(\bR\x04mpls\x12'\n" +
@@ -2535,12 +2570,16 @@ const file_agent_proto_rawDesc = "" +
 	"\rbucket_frames\x18\t \x03(\x04R\fbucketFrames\".\n" +
 	"\x04Note\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\x0f\n" +
-	"\rSampleRequest\"[\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"U\n" +
+	"\rSampleRequest\x12%\n" +
+	"\x0einterval_nanos\x18\x01 \x01(\x03R\rintervalNanos\x12\x1d\n" +
+	"\n" +
+	"span_nanos\x18\x02 \x01(\x03R\tspanNanos\"w\n" +
 	"\x0eSampleResponse\x12\x19\n" +
 	"\bat_nanos\x18\x01 \x01(\x03R\aatNanos\x12\x12\n" +
 	"\x04sent\x18\x02 \x01(\x04R\x04sent\x12\x1a\n" +
-	"\breceived\x18\x03 \x01(\x04R\breceived\"d\n" +
+	"\breceived\x18\x03 \x01(\x04R\breceived\x12\x1a\n" +
+	"\binterval\x18\x04 \x01(\x03R\binterval\"d\n" +
 	"\n" +
 	"Membership\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x14\n" +
@@ -2572,7 +2611,7 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"Unresolved\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x12\n" +
-	"\x04addr\x18\x02 \x01(\fR\x04addr2\xe4\x06\n" +
+	"\x04addr\x18\x02 \x01(\fR\x04addr2\xe6\x06\n" +
 	"\x05Agent\x12=\n" +
 	"\x04Open\x12\x1c.nodrop.agent.v1.OpenRequest\x1a\x15.nodrop.agent.v1.Beat0\x01\x12C\n" +
 	"\x04Info\x12\x1c.nodrop.agent.v1.InfoRequest\x1a\x1d.nodrop.agent.v1.InfoResponse\x12L\n" +
@@ -2582,8 +2621,8 @@ const file_agent_proto_rawDesc = "" +
 	"\x05Start\x12\x1d.nodrop.agent.v1.StartRequest\x1a\x1e.nodrop.agent.v1.StartResponse(\x01\x12C\n" +
 	"\x04Wait\x12\x1c.nodrop.agent.v1.WaitRequest\x1a\x1d.nodrop.agent.v1.WaitResponse\x12C\n" +
 	"\x04Stop\x12\x1c.nodrop.agent.v1.StopRequest\x1a\x1d.nodrop.agent.v1.StopResponse\x12E\n" +
-	"\x04Read\x12\x1c.nodrop.agent.v1.ReadRequest\x1a\x1d.nodrop.agent.v1.ReadResponse0\x01\x12I\n" +
-	"\x06Sample\x12\x1e.nodrop.agent.v1.SampleRequest\x1a\x1f.nodrop.agent.v1.SampleResponse\x12C\n" +
+	"\x04Read\x12\x1c.nodrop.agent.v1.ReadRequest\x1a\x1d.nodrop.agent.v1.ReadResponse0\x01\x12K\n" +
+	"\x06Sample\x12\x1e.nodrop.agent.v1.SampleRequest\x1a\x1f.nodrop.agent.v1.SampleResponse0\x01\x12C\n" +
 	"\x04Join\x12\x1c.nodrop.agent.v1.JoinRequest\x1a\x1d.nodrop.agent.v1.JoinResponse\x12F\n" +
 	"\x05Leave\x12\x1d.nodrop.agent.v1.LeaveRequest\x1a\x1e.nodrop.agent.v1.LeaveResponseB2Z0nodrop.dev/nodrop/internal/traffic/agent/agentpbb\x06proto3"
 

@@ -57,7 +57,9 @@ type AgentClient interface {
 	Wait(ctx context.Context, in *WaitRequest, opts ...grpc.CallOption) (*WaitResponse, error)
 	Stop(ctx context.Context, in *StopRequest, opts ...grpc.CallOption) (*StopResponse, error)
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error)
-	Sample(ctx context.Context, in *SampleRequest, opts ...grpc.CallOption) (*SampleResponse, error)
+	// Sample, Join and Leave may be called while Wait runs. Sample answers with the
+	// counters of the trial in hand at the end of every interval of the span.
+	Sample(ctx context.Context, in *SampleRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SampleResponse], error)
 	// Join and Leave change memberships, which end with the session.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
 	Leave(ctx context.Context, in *LeaveRequest, opts ...grpc.CallOption) (*LeaveResponse, error)
@@ -185,15 +187,24 @@ func (c *agentClient) Read(ctx context.Context, in *ReadRequest, opts ...grpc.Ca
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Agent_ReadClient = grpc.ServerStreamingClient[ReadResponse]
 
-func (c *agentClient) Sample(ctx context.Context, in *SampleRequest, opts ...grpc.CallOption) (*SampleResponse, error) {
+func (c *agentClient) Sample(ctx context.Context, in *SampleRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SampleResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(SampleResponse)
-	err := c.cc.Invoke(ctx, Agent_Sample_FullMethodName, in, out, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[4], Agent_Sample_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	x := &grpc.GenericClientStream[SampleRequest, SampleResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
 }
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Agent_SampleClient = grpc.ServerStreamingClient[SampleResponse]
 
 func (c *agentClient) Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -237,7 +248,9 @@ type AgentServer interface {
 	Wait(context.Context, *WaitRequest) (*WaitResponse, error)
 	Stop(context.Context, *StopRequest) (*StopResponse, error)
 	Read(*ReadRequest, grpc.ServerStreamingServer[ReadResponse]) error
-	Sample(context.Context, *SampleRequest) (*SampleResponse, error)
+	// Sample, Join and Leave may be called while Wait runs. Sample answers with the
+	// counters of the trial in hand at the end of every interval of the span.
+	Sample(*SampleRequest, grpc.ServerStreamingServer[SampleResponse]) error
 	// Join and Leave change memberships, which end with the session.
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
 	Leave(context.Context, *LeaveRequest) (*LeaveResponse, error)
@@ -278,8 +291,8 @@ func (UnimplementedAgentServer) Stop(context.Context, *StopRequest) (*StopRespon
 func (UnimplementedAgentServer) Read(*ReadRequest, grpc.ServerStreamingServer[ReadResponse]) error {
 	return status.Error(codes.Unimplemented, "method Read not implemented")
 }
-func (UnimplementedAgentServer) Sample(context.Context, *SampleRequest) (*SampleResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Sample not implemented")
+func (UnimplementedAgentServer) Sample(*SampleRequest, grpc.ServerStreamingServer[SampleResponse]) error {
+	return status.Error(codes.Unimplemented, "method Sample not implemented")
 }
 func (UnimplementedAgentServer) Join(context.Context, *JoinRequest) (*JoinResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Join not implemented")
@@ -434,23 +447,16 @@ func _Agent_Read_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Agent_ReadServer = grpc.ServerStreamingServer[ReadResponse]
 
-func _Agent_Sample_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(SampleRequest)
-	if err := dec(in); err != nil {
-		return nil, err
+func _Agent_Sample_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(SampleRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
 	}
-	if interceptor == nil {
-		return srv.(AgentServer).Sample(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Agent_Sample_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(AgentServer).Sample(ctx, req.(*SampleRequest))
-	}
-	return interceptor(ctx, in, info, handler)
+	return srv.(AgentServer).Sample(m, &grpc.GenericServerStream[SampleRequest, SampleResponse]{ServerStream: stream})
 }
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Agent_SampleServer = grpc.ServerStreamingServer[SampleResponse]
 
 func _Agent_Join_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(JoinRequest)
@@ -516,10 +522,6 @@ var Agent_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Agent_Stop_Handler,
 		},
 		{
-			MethodName: "Sample",
-			Handler:    _Agent_Sample_Handler,
-		},
-		{
 			MethodName: "Join",
 			Handler:    _Agent_Join_Handler,
 		},
@@ -547,6 +549,11 @@ var Agent_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Read",
 			Handler:       _Agent_Read_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Sample",
+			Handler:       _Agent_Sample_Handler,
 			ServerStreams: true,
 		},
 	},

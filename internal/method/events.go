@@ -1,0 +1,164 @@
+package method
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// EventKind names what happens in a trial besides sending.
+type EventKind string
+
+// The kinds of events.
+const (
+	// EventReset resets the device, or asks somebody to do it.
+	EventReset EventKind = "Reset"
+	// EventJoin and EventLeave change memberships of multicast groups.
+	EventJoin  EventKind = "Join"
+	EventLeave EventKind = "Leave"
+)
+
+// Stamp says when an event of a trial happened.
+type Stamp struct {
+	// Kind of the event.
+	Kind EventKind
+	// Due is when the event was to begin, Began and Ended are when it did, all from the
+	// beginning of sending, by the clock of the lab.
+	Due, Began, Ended time.Duration
+	// Ports says when each port did its part, by the clock of the port's host, as the
+	// times of frames are. It is empty for events in which no port takes part.
+	Ports traffic.Moments
+}
+
+// action is what happens in a trial besides sending. All actions of a trial run side
+// by side. A trial that is repeated, since the generator failed or only just fell
+// short, begins from the start.
+type action struct {
+	// before is called before sending begins; again says that it was called for this
+	// trial already, and that the rest may have happened. It may be nil.
+	before func(ctx context.Context, again bool) error
+	// kind, at and does are the event: does is called so long after the beginning of
+	// sending, and the trial is not over before it has returned. Its error voids the
+	// trial. Does is nil when there is no event.
+	kind EventKind
+	at   time.Duration
+	does func(ctx context.Context) (traffic.Moments, error)
+	// alongside runs from the beginning of sending. It returns when ctx ends, which it
+	// does once frames have settled, and can fail for itself only. Stop ends the sending
+	// early; frames settle then as ever. It may be nil.
+	alongside func(ctx context.Context, stop func())
+	// settled waits, in place of the settling time, until the counters can be read. It
+	// may be nil.
+	settled func(ctx context.Context) error
+
+	begun *bool
+}
+
+// prepared is an action that happens before the trial only.
+func prepared(before func(ctx context.Context, again bool) error) action {
+	return action{before: before, begun: new(bool)}
+}
+
+// timed is an event that happens at a time after the beginning of sending.
+func timed(kind EventKind, at time.Duration, does func(context.Context) (traffic.Moments, error)) action {
+	return action{kind: kind, at: at, does: does, begun: new(bool)}
+}
+
+// after is the action with something that is called before sending begins.
+func (a action) after(before func(ctx context.Context, again bool) error) action {
+	a.before = before
+	return a
+}
+
+func (a action) begin(ctx context.Context) error {
+	again := *a.begun
+	*a.begun = true
+	if a.before == nil {
+		return nil
+	}
+	return a.before(ctx, again)
+}
+
+// happen waits until the event of an action is due, and lets it happen.
+func (a action) happen(ctx context.Context, clock traffic.Clock, begin time.Time) (Stamp, error) {
+	s := Stamp{Kind: a.kind, Due: a.at}
+	if err := clock.Sleep(ctx, begin.Add(a.at).Sub(clock.Now())); err != nil {
+		return s, err
+	}
+	s.Began = clock.Now().Sub(begin)
+	var err error
+	s.Ports, err = a.does(ctx)
+	s.Ended = clock.Now().Sub(begin)
+	return s, err
+}
+
+// hold waits while the generator sends, lets the actions happen meanwhile, and then
+// lets frames settle. It returns when the events happened. The first event that fails
+// ends the trial.
+func (l *Lab) hold(ctx context.Context, trial traffic.Trial, settle time.Duration, acts []action) ([]Stamp, error) {
+	ctx, abort := context.WithCancelCause(ctx)
+	defer abort(nil)
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	clock := l.gen.Clock()
+	begin := clock.Now()
+	var events, others []func()
+	stamps := make([]*Stamp, len(acts))
+	for i, a := range acts {
+		if a.does != nil {
+			events = append(events, clock.Go(func() {
+				s, err := a.happen(ctx, clock, begin)
+				if err != nil {
+					abort(err)
+				}
+				stamps[i] = &s
+			}))
+		}
+		if a.alongside != nil {
+			others = append(others, clock.Go(func() { a.alongside(ctx, stop) }))
+		}
+	}
+	defer func() {
+		abort(nil)
+		for _, wait := range others {
+			wait()
+		}
+	}()
+	err := l.within(waiting, sendingTime(trial)+settle, "the end of sending", l.gen.Wait)
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		err = l.within(ctx, 0, "the end of sending", l.gen.Stop)
+	}
+	if err != nil {
+		abort(fmt.Errorf("waiting for the end of sending: %w", err))
+	}
+	for _, wait := range events {
+		wait()
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	var happened []Stamp
+	for _, s := range stamps {
+		if s != nil {
+			happened = append(happened, *s)
+		}
+	}
+	return happened, l.settle(ctx, settle, acts)
+}
+
+// settle waits until the counters can be read.
+func (l *Lab) settle(ctx context.Context, settle time.Duration, acts []action) error {
+	for _, a := range acts {
+		if a.settled != nil {
+			return a.settled(ctx)
+		}
+	}
+	return l.gen.Clock().Sleep(ctx, settle)
+}
+
+// sleep lets the time of the generator pass.
+func (l *Lab) sleep(ctx context.Context, d time.Duration) error {
+	return l.gen.Clock().Sleep(ctx, d)
+}

@@ -1,0 +1,85 @@
+package method
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/search"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Events of a trial run side by side, each at its time: a slow one delays no other,
+// and the stamps come in the order of the actions.
+func TestEventsRunSideBySide(t *testing.T) {
+	test := v1alpha1.Test{Name: "soak", Soak: &v1alpha1.SoakTest{Load: "50%"}}
+	lab, _, step := labFor(t, test, 0, nil)
+	if err := lab.configure(t.Context(), step); err != nil {
+		t.Fatal(err)
+	}
+	var order []EventKind
+	note := func(kind EventKind, at, takes time.Duration) action {
+		return timed(kind, at, func(ctx context.Context) (traffic.Moments, error) {
+			order = append(order, kind)
+			return traffic.Moments{"p1": uint64(at)}, lab.sleep(ctx, takes)
+		})
+	}
+	trial, err := lab.Trial(t.Context(), step, 500_000, 10*time.Second, search.Bracket{},
+		note(EventLeave, 5*time.Second, 0), note(EventReset, 2*time.Second, 4*time.Second), note(EventJoin, 3*time.Second, time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []EventKind{EventReset, EventJoin, EventLeave}; !slices.Equal(order, want) {
+		t.Errorf("%v, want %v", order, want)
+	}
+	for i, want := range []Stamp{
+		{Kind: EventLeave, Due: 5 * time.Second, Began: 5 * time.Second, Ended: 5 * time.Second},
+		{Kind: EventReset, Due: 2 * time.Second, Began: 2 * time.Second, Ended: 6 * time.Second},
+		{Kind: EventJoin, Due: 3 * time.Second, Began: 3 * time.Second, Ended: 4 * time.Second},
+	} {
+		got := trial.Stamps[i]
+		if got.Ports["p1"] != uint64(want.Due) {
+			t.Errorf("port p1 at %v", got.Ports)
+		}
+		if got.Ports = nil; got.Kind != want.Kind || got.Due != want.Due || got.Began != want.Began || got.Ended != want.Ended {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+	if trial.TxTime != 10*time.Second || trial.Lost != 0 {
+		t.Errorf("sent for %s, lost %d", trial.TxTime, trial.Lost)
+	}
+}
+
+// An event that outlasts the sending is waited for before counters are read, and one
+// that fails ends the trial and the other events.
+func TestEventsEndWithTheirTrial(t *testing.T) {
+	test := v1alpha1.Test{Name: "soak", Soak: &v1alpha1.SoakTest{Load: "50%"}}
+	lab, e, step := labFor(t, test, 0, nil)
+	if err := lab.configure(t.Context(), step); err != nil {
+		t.Fatal(err)
+	}
+	trial, err := lab.Trial(t.Context(), step, 500_000, time.Second, search.Bracket{},
+		timed(EventReset, 500*time.Millisecond, func(ctx context.Context) (traffic.Moments, error) { return nil, lab.sleep(ctx, time.Minute) }))
+	if err != nil || trial.Stamps[0].Ended != time.Minute+500*time.Millisecond {
+		t.Errorf("%+v, %v", trial, err)
+	}
+
+	refused, late := errors.New("no such command"), 0
+	start := e.Clock().Now()
+	_, err = lab.Trial(t.Context(), step, 500_000, time.Hour, search.Bracket{},
+		timed(EventReset, time.Second, func(context.Context) (traffic.Moments, error) { return nil, refused }),
+		timed(EventJoin, time.Minute, func(context.Context) (traffic.Moments, error) {
+			late++
+			return nil, nil
+		}))
+	if !errors.Is(err, refused) || late != 0 {
+		t.Errorf("error %v, %d later events", err, late)
+	}
+	// Rest, three attempts and the pauses between them, with learning.
+	if took := e.Clock().Now().Sub(start); took > 5*time.Minute {
+		t.Errorf("gave up after %s, want that no attempt went on to its end", took)
+	}
+}

@@ -1,0 +1,48 @@
+package traffic
+
+import (
+	"context"
+	"time"
+)
+
+// Sample is a moment of a trial that runs. Frames in flight are missing in it, so
+// that it never makes a total.
+type Sample struct {
+	// Interval is the number of the interval at whose end the sample was taken; the
+	// first one is 1.
+	Interval int
+	// At is how long after the beginning of sending it was taken.
+	At time.Duration
+	// Sent and Received frames up to then, over all streams. Copies are not counted.
+	Sent, Received uint64
+}
+
+// Sampling says when samples of a trial are taken.
+type Sampling struct {
+	// Interval between two samples, above 0.
+	Interval time.Duration
+	// Span from the beginning of sending that is sampled. A rest that is shorter than
+	// an interval is left out.
+	Span time.Duration
+}
+
+// Each calls read at the end of each interval of a trial that began at begin, with
+// the interval's number. Intervals that have ended before Each is called, or while
+// read runs, are left out. It returns nil after the last interval, and otherwise the
+// error of read or of ctx.
+func (s Sampling) Each(ctx context.Context, clock Clock, begin time.Time, read func(interval int) error) error {
+	for last := time.Duration(0); ; {
+		interval := max(clock.Now().Sub(begin)/s.Interval, last) + 1
+		at := interval * s.Interval
+		if at > s.Span {
+			return nil
+		}
+		if err := clock.Sleep(ctx, begin.Add(at).Sub(clock.Now())); err != nil {
+			return err
+		}
+		if err := read(int(interval)); err != nil {
+			return err
+		}
+		last = interval
+	}
+}
