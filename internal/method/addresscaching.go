@@ -71,8 +71,8 @@ func validateAddressCaching(test v1alpha1.Test, path *field.Path) field.ErrorLis
 func addressCaching(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	t := cachingSettings(step.Test.AddressCaching)
 	rate := int64(t.LearningRate)
-	if line := lineFrames(lab.plan.Ports[learningPort], step.FrameSize); rate > line {
-		return Outcome{Message: fmt.Sprintf("not measured: learningRate %d is above the %d frames/s of line rate at %d bytes: lower it", rate, line, step.FrameSize)}, nil
+	if line := lineFrames(lab.plan.Ports[learningPort], step.Size.Bytes); rate > line {
+		return Outcome{Message: fmt.Sprintf("not measured: learningRate %d is above the %d frames/s of line rate at %d bytes: lower it", rate, line, step.Size.Bytes)}, nil
 	}
 	a := &addresses{lab: lab, step: step, aging: t.AgingTime.Duration}
 	if text := a.forgotten(int64(t.MaxAddresses), rate); text != "" {

@@ -136,7 +136,7 @@ func (a *addresses) iterate(ctx context.Context, lab *Lab, i iteration) (learnt,
 	}
 	send := func(stream uint16, frames, rate int64, tolerance func(time.Duration) time.Duration) (*Trial, error) {
 		took := sendingFor(frames, rate)
-		event := Event{Step: a.step, LoadPPM: linePPM(lab.plan.Ports[testPort], a.step.FrameSize, rate), Duration: took}
+		event := Event{Step: a.step, LoadPPM: linePPM(lab.plan.Ports[testPort], a.step.Size.Bytes, rate), Duration: took}
 		load := traffic.Load{Rate: traffic.Rate{Frames: rate, PerNanos: int64(time.Second)}, Frames: uint64(frames)}
 		lab.rested = true // The trials of an iteration belong together, and addresses age.
 		return lab.once(ctx, event, traffic.Trial{Loads: map[uint16]traffic.Load{stream: load}}, tolerance(took))
@@ -185,7 +185,7 @@ func linkHeaders(h traffic.Headers) traffic.Headers {
 // outcome is the trial that decided the search, with the load of its test frames.
 func (a *addresses) outcome(testRate int64) Outcome {
 	out := Outcome{
-		LoadPPM: linePPM(a.lab.plan.Ports[testPort], a.step.FrameSize, testRate), FramesPerSecond: big.NewRat(testRate, 1),
+		LoadPPM: linePPM(a.lab.plan.Ports[testPort], a.step.Size.Bytes, testRate), FramesPerSecond: big.NewRat(testRate, 1),
 		Trial: a.passed,
 	}
 	if a.passed == nil {

@@ -73,13 +73,13 @@ func addressLearning(ctx context.Context, lab *Lab, step plan.Step) (Outcome, er
 	t := learningSettings(step.Test.AddressLearning)
 	count, testRate := int64(t.Addresses), int64(t.TestRate)
 	for _, row := range lab.rows {
-		if c := row.AddressCaching; c != nil && c.ExceededAt > 0 && c.Addresses < count && int(row.FrameSize) == step.FrameSize {
+		if c := row.AddressCaching; c != nil && c.ExceededAt > 0 && c.Addresses < count && int(row.FrameSize) == step.Size.Bytes {
 			return Outcome{Message: fmt.Sprintf("not measured: test %s found that the device holds %d addresses, and %d would be flooded at any rate: lower addresses", row.Test, c.Addresses, count)}, nil
 		}
 	}
-	most := lineFrames(lab.plan.Ports[learningPort], step.FrameSize)
+	most := lineFrames(lab.plan.Ports[learningPort], step.Size.Bytes)
 	if testRate > most {
-		return Outcome{Message: fmt.Sprintf("not measured: testRate %d is above the %d frames/s of line rate at %d bytes: lower it", testRate, most, step.FrameSize)}, nil
+		return Outcome{Message: fmt.Sprintf("not measured: testRate %d is above the %d frames/s of line rate at %d bytes: lower it", testRate, most, step.Size.Bytes)}, nil
 	}
 	if t.MaxRate != nil {
 		most = min(most, int64(*t.MaxRate))

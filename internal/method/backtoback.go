@@ -65,11 +65,11 @@ func repetitions(t *v1alpha1.BackToBackTest) int32 { return cmp.Or(t.Repetitions
 func backToBack(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	throughput, known := lab.throughputBefore(step)
 	if known && throughput == v1alpha1.PPM {
-		return Outcome{Message: fmt.Sprintf("not measured: the throughput at %s is line rate, so that no burst fills the buffer", step.SizeName())}, nil
+		return Outcome{Message: fmt.Sprintf("not measured: the throughput at %s is line rate, so that no burst fills the buffer", step.Size.InWords())}, nil
 	}
 	t := step.Test.BackToBack
 	b := &bursts{lab: lab, step: step}
-	most, line := lab.plan.BurstFrames(step.FrameSize, step.TrialDuration)
+	most, line := lab.plan.BurstFrames(step.Size, step.TrialDuration)
 	out := Outcome{LoadPPM: v1alpha1.PPM}
 	var found []int64
 	for start := int64(0); len(found) < int(repetitions(t)); {
@@ -117,7 +117,7 @@ type bursts struct {
 
 // try sends one burst of n frames from every port.
 func (b *bursts) try(ctx context.Context, n int64) (bool, error) {
-	loads, took, err := b.lab.plan.Burst(b.step.FrameSize, v1alpha1.PPM, n)
+	loads, took, err := b.lab.plan.Burst(b.step.Size, v1alpha1.PPM, n)
 	if err != nil {
 		return false, err
 	}

@@ -105,7 +105,7 @@ func broadcast(ctx context.Context, lab *Lab, step plan.Step) (out Outcome, err 
 		out = m.outcome(result, search.GoalResult{
 			LowerPPM: result.PassedPPM, UpperPPM: result.FailedPPM, Deciding: result.Deciding, GeneratorBound: result.GeneratorBound,
 		}, nil)
-		out.FramesPerSecond = lab.plan.FramesPerSecond(step.FrameSize, out.LoadPPM)
+		out.FramesPerSecond = lab.plan.FramesPerSecond(step.Size, out.LoadPPM)
 		most := out.Trial
 		if out.LoadPPM < step.Search.MaxPPM {
 			if most, err = lab.Trial(ctx, step, step.Search.MaxPPM, step.TrialDuration, search.Bracket{}); err != nil {
@@ -129,7 +129,7 @@ func broadcast(ctx context.Context, lab *Lab, step plan.Step) (out Outcome, err 
 // summary.
 func broadcastOne(ctx context.Context, lab *Lab, step plan.Step, s plan.Stream, summary *v1alpha1.BroadcastSummary) error {
 	took := sendingFor(1, announceRate)
-	event := Event{Step: step, LoadPPM: linePPM(lab.plan.Ports[s.Tx], step.FrameSize, announceRate), Duration: took}
+	event := Event{Step: step, LoadPPM: linePPM(lab.plan.Ports[s.Tx], step.Size.Bytes, announceRate), Duration: took}
 	load := traffic.Load{Rate: traffic.Rate{Frames: announceRate, PerNanos: int64(time.Second)}, Frames: 1}
 	t, err := lab.once(ctx, event, traffic.Trial{Loads: map[uint16]traffic.Load{s.ID: load}}, lateTolerance(took))
 	if err != nil {

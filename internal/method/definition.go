@@ -103,7 +103,7 @@ func (l *Lab) Done(row v1alpha1.ResultRow) {
 func (l *Lab) before(step plan.Step) []v1alpha1.ResultRow {
 	var rows []v1alpha1.ResultRow
 	for _, row := range l.rows {
-		if row.Test == step.Test.Name && row.Variant == step.Variant && l.plan.SizeOf(row) == step.FrameSize {
+		if row.Test == step.Test.Name && row.Variant == step.Variant && l.plan.SizeOf(row) == step.Size {
 			rows = append(rows, row)
 		}
 	}
@@ -119,10 +119,10 @@ func (l *Lab) load(step plan.Step) (ppm int64, message string, err error) {
 	}
 	ppm, known := l.throughputBefore(step)
 	if !known {
-		return 0, "", fmt.Errorf("test %s has no result for %s that the load throughput could mean", step.Source, step.SizeName())
+		return 0, "", fmt.Errorf("test %s has no result for %s that the load throughput could mean", step.Source, step.Size.InWords())
 	}
 	if ppm == 0 {
-		message = fmt.Sprintf("not measured: test %s found a throughput of 0 at %s", step.Source, step.SizeName())
+		message = fmt.Sprintf("not measured: test %s found a throughput of 0 at %s", step.Source, step.Size.InWords())
 	}
 	return ppm, message, nil
 }
@@ -159,7 +159,7 @@ func (l *Lab) fixed(ctx context.Context, step plan.Step, ppm int64, acts ...acti
 func (l *Lab) loads(step plan.Step) (ppm int64, loads map[uint16]traffic.Load, message string, err error) {
 	ppm, message, err = l.load(step)
 	if err == nil && message == "" {
-		loads, err = l.plan.Loads(step.FrameSize, ppm)
+		loads, err = l.plan.Loads(step.Size, ppm)
 	}
 	return ppm, loads, message, err
 }
@@ -167,6 +167,6 @@ func (l *Lab) loads(step plan.Step) (ppm int64, loads map[uint16]traffic.Load, m
 // throughputBefore is what the nearest throughput test before the step found at
 // its frame size, in parts per million of line rate.
 func (l *Lab) throughputBefore(step plan.Step) (ppm int64, known bool) {
-	ppm, known = l.found[found{step.Source, step.FrameSize}]
+	ppm, known = l.found[found{step.Source, step.Size}]
 	return ppm, known
 }

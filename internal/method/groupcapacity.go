@@ -83,7 +83,7 @@ func groupCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 	test := step.Test.GroupCapacity
 	s := groupSearch{lab: lab, step: step, ppm: ppm, loads: loads, groups: groupsOf(lab.plan.Streams), wait: joinTime(test)}
 	for _, row := range lab.rows {
-		if row.GroupDelay != nil && row.Method == v1alpha1.MethodGroupJoinDelay && int(row.FrameSize) == step.FrameSize {
+		if row.GroupDelay != nil && row.Method == v1alpha1.MethodGroupJoinDelay && int(row.FrameSize) == step.Size.Bytes {
 			s.wait = max(s.wait, time.Duration(row.GroupDelay.MaxNs))
 		}
 	}

@@ -34,7 +34,7 @@ func fanOut(t *testing.T, groups int, tests ...v1alpha1.Test) plan.Plan {
 			t.Fatalf("%s is no method", test.Name)
 		}
 		for _, s := range d.Steps(test) {
-			s.Test, s.Method, s.FrameSize = test, d.Name, 64
+			s.Test, s.Method, s.Size = test, d.Name, plan.Bytes(64)
 			p.Steps = append(p.Steps, s)
 		}
 	}

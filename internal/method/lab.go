@@ -38,7 +38,7 @@ type Event struct {
 
 // SetThroughput tells the lab what a throughput test found at a frame size, in
 // parts per million of line rate, for tests that build on it.
-func (l *Lab) SetThroughput(test string, size int, ppm int64) { l.found[found{test, size}] = ppm }
+func (l *Lab) SetThroughput(test string, size plan.Size, ppm int64) { l.found[found{test, size}] = ppm }
 
 // AddHints tells the lab what is believed of the device, for searches that begin
 // there.
@@ -49,7 +49,7 @@ func (l *Lab) AddHints(hints ...search.Hint) { l.hints = append(l.hints, hints..
 // was disturbed, the trial is void and run once more: such a moment says nothing
 // about the device. Acts are what happens in it beside sending.
 func (l *Lab) Trial(ctx context.Context, step plan.Step, ppm int64, d time.Duration, bracket search.Bracket, acts ...action) (*Trial, error) {
-	loads, err := l.plan.Loads(step.FrameSize, ppm)
+	loads, err := l.plan.Loads(step.Size, ppm)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 	l.trials++
 	l.sent += min(m.TxTime, event.Duration)
 	l.rested = false
-	event.Finished = newTrial(l.plan, event.Step.FrameSize, event.LoadPPM, event.Duration, m)
+	event.Finished = newTrial(l.plan, event.Step.Size, event.LoadPPM, event.Duration, m)
 	event.Finished.tolerance, event.Finished.Stamps = tolerance, stamps
 	l.observe(event)
 	return event.Finished, nil

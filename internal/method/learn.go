@@ -23,10 +23,10 @@ const (
 // configure gives the generator the streams of a step, and lets the device learn
 // them.
 func (l *Lab) configure(ctx context.Context, step plan.Step) error {
-	if l.configured == &l.setup && l.size == step.FrameSize {
+	if l.configured == &l.setup && l.size == step.Size {
 		return nil
 	}
-	l.configured, l.size = &l.setup, step.FrameSize
+	l.configured, l.size = &l.setup, step.Size
 	err := l.persist(ctx, Event{Step: step}, func() error { return l.prepare(ctx) })
 	if err == nil {
 		err = l.persist(ctx, Event{Step: step}, func() error { return l.learn(ctx) })

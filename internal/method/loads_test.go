@@ -63,12 +63,9 @@ func rowsOn(t *testing.T, p plan.Plan, model string, done []v1alpha1.ResultRow) 
 // rowOf is what of a row methods look at; package result makes the whole.
 func rowOf(p plan.Plan, out Outcome) v1alpha1.ResultRow {
 	row := v1alpha1.ResultRow{
-		RowID:  v1alpha1.RowID{Test: out.Step.Test.Name, Method: out.Step.Method, FrameSize: int32(out.Step.FrameSize), FrameMix: out.Step.Mix, Load: out.Step.Load},
-		Frames: &v1alpha1.FrameSection{LineRatePPM: out.LoadPPM, FramesPerSecond: frame.Round(p.FramesPerSecond(out.Step.FrameSize, out.LoadPPM))},
+		RowID:  out.Step.ID(),
+		Frames: &v1alpha1.FrameSection{LineRatePPM: out.LoadPPM, FramesPerSecond: frame.Round(p.FramesPerSecond(out.Step.Size, out.LoadPPM))},
 		Trials: int32(out.Trials), Message: out.Message, Validity: v1alpha1.ValidityValid,
-	}
-	if row.FrameMix != "" {
-		row.FrameSize = 0
 	}
 	if out.Limit != nil {
 		row.Validity = v1alpha1.ValidityGeneratorBound

@@ -113,7 +113,7 @@ func TestMulticastSummary(t *testing.T) {
 	for key, n := range map[traffic.RxKey]uint64{{Stream: 0, Port: "p2"}: 100, {Stream: 0, Port: "p3"}: 100, {Stream: 1, Port: "p2"}: 90, {Stream: 1, Port: "p3"}: 100} {
 		m.Rx[key] = traffic.RxCount{Received: n, Latency: traffic.Latency{Count: n, MinNs: 5, MaxNs: 5, SumNs: 5 * n, Buckets: map[uint32]uint64{5: n}}}
 	}
-	trial := newTrial(p, 64, 500_000, 2_000_000_000, m)
+	trial := newTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m)
 	want := v1alpha1.MulticastSummary{Groups: 2, Receivers: 2, MinFrames: 190, MaxFrames: 200, MinFramesPerSecond: 95, MaxFramesPerSecond: 100}
 	if got := trial.Multicast(); got == nil || *got != want {
 		t.Errorf("summary %+v, want %+v", got, want)
@@ -124,7 +124,7 @@ func TestMulticastSummary(t *testing.T) {
 	// Two streams to one group are one group.
 	p.Streams[1].Headers.DstIP = p.Streams[0].Headers.DstIP
 	one := v1alpha1.MulticastSummary{Groups: 1, Receivers: 2, MinFrames: 390, MaxFrames: 390, MinFramesPerSecond: 195, MaxFramesPerSecond: 195}
-	if got := newTrial(p, 64, 500_000, 2_000_000_000, m).Multicast(); *got != one {
+	if got := newTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m).Multicast(); *got != one {
 		t.Errorf("summary %+v, want %+v", got, one)
 	}
 	p.Streams[1].Headers.DstIP = p.Streams[0].Headers.DstIP.Next()
@@ -136,7 +136,7 @@ func TestMulticastSummary(t *testing.T) {
 	if after := trial.Latency(); after.Count != 390 || after.Count != before.Count || after.SumNs.Cmp(before.SumNs) != 0 {
 		t.Errorf("condensed: %+v", after)
 	}
-	if got := newTrial(twoWay(), 64, 1, 1, measurement(1, 1, 1, 1)).Multicast(); got != nil {
+	if got := newTrial(twoWay(), plan.Bytes(64), 1, 1, measurement(1, 1, 1, 1)).Multicast(); got != nil {
 		t.Errorf("unicast: %+v", got)
 	}
 }

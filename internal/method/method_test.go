@@ -89,7 +89,7 @@ func TestThroughputThenLatencyAtIt(t *testing.T) {
 	if d := out.Elapsed - rest - sending; d < 0 || d > time.Duration(out.Trials)*2*time.Second {
 		t.Errorf("took %s: %d trials sent for %s", out.Elapsed, out.Trials, sending)
 	}
-	lab.SetThroughput("throughput", 64, out.LoadPPM)
+	lab.SetThroughput("throughput", plan.Bytes(64), out.LoadPPM)
 	for step, ppm := range map[int]int64{1: 500_000, 2: 333_333} {
 		out := mustRun(t, lab, p.Steps[step])
 		if out.LoadPPM != ppm || out.Trials != 1 {
@@ -107,7 +107,7 @@ func TestLatencyAtAThroughputOfZero(t *testing.T) {
 	if _, err := Run(context.Background(), lab, p.Steps[2]); err == nil || !strings.Contains(err.Error(), "has no result for 64 bytes") {
 		t.Errorf("error %v, want that the throughput is not known", err)
 	}
-	lab.SetThroughput("throughput", 64, 0)
+	lab.SetThroughput("throughput", plan.Bytes(64), 0)
 	out := mustRun(t, lab, p.Steps[2])
 	if out.Trial != nil || out.Trials != 0 || !strings.Contains(out.Message, "found a throughput of 0 at 64 bytes") {
 		t.Errorf("%+v", out)
@@ -313,7 +313,7 @@ func TestEventsFollowTheSearch(t *testing.T) {
 			return
 		}
 		begun++
-		if e.Step.FrameSize != 64 || e.LoadPPM == 0 || e.Duration == 0 {
+		if e.Step.Size != plan.Bytes(64) || e.LoadPPM == 0 || e.Duration == 0 {
 			t.Errorf("event %+v", e)
 		}
 		last = e.Bracket

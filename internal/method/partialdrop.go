@@ -12,7 +12,7 @@ func init() { register(v1alpha1.MethodPartialDropRate, partialDropRate) }
 // partial names a partial drop rate.
 type partial struct {
 	test         string
-	size         int
+	size         plan.Size
 	lossRatioPPM int64
 }
 
@@ -20,7 +20,7 @@ type partial struct {
 // asked for (RFC 9971). The search of the throughput found it already, unless that
 // row was finished by an earlier run: then it is searched alone.
 func partialDropRate(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	if out, ok := lab.partial[partial{step.Test.Name, step.FrameSize, step.LossRatioPPM}]; ok {
+	if out, ok := lab.partial[partial{step.Test.Name, step.Size, step.LossRatioPPM}]; ok {
 		return out, nil
 	}
 	return throughput(ctx, lab, step)

@@ -53,26 +53,26 @@ func recoveryTimes(t *v1alpha1.RecoveryTest) (overload, reduced time.Duration) {
 func recovery(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	throughput, known := lab.throughputBefore(step)
 	if !known {
-		return Outcome{}, fmt.Errorf("test %s has no result for %s from which an overload could be made", step.Source, step.SizeName())
+		return Outcome{}, fmt.Errorf("test %s has no result for %s from which an overload could be made", step.Source, step.Size.InWords())
 	}
 	switch throughput {
 	case 0:
-		return Outcome{Message: fmt.Sprintf("not measured: test %s found a throughput of 0 at %s", step.Source, step.SizeName())}, nil
+		return Outcome{Message: fmt.Sprintf("not measured: test %s found a throughput of 0 at %s", step.Source, step.Size.InWords())}, nil
 	case v1alpha1.PPM:
-		return Outcome{Message: fmt.Sprintf("not measured: the throughput at %s is line rate, and nothing overloads the device", step.SizeName())}, nil
+		return Outcome{Message: fmt.Sprintf("not measured: the throughput at %s is line rate, and nothing overloads the device", step.Size.InWords())}, nil
 	}
 	ppm := min(throughput*11/10, v1alpha1.PPM)
 	overload, reduced := recoveryTimes(step.Test.Recovery)
 	out := Outcome{LoadPPM: ppm}
 	var times []time.Duration
 	twice, next := doubled(lab)
-	if n := len(twice) * len(lab.plan.SizesOf(step.FrameSize)); n > 1<<16 {
+	if n := len(twice) * len(step.Size.All()); n > 1<<16 {
 		return Outcome{}, fmt.Errorf("recovery sends every stream twice, and %d streams are more than an engine can tell apart: use a bed with fewer ports: %w", n, traffic.ErrUnsupported)
 	}
 	err := lab.with(ctx, step, twice, next, func(lab *Lab) error {
 		// Of a mix every stream is several, and still the first half ends earlier.
-		streams := lab.plan.StreamsAt(step.FrameSize)
-		loads, err := lab.plan.Loads(step.FrameSize, ppm)
+		streams := lab.plan.StreamsAt(step.Size)
+		loads, err := lab.plan.Loads(step.Size, ppm)
 		if err != nil {
 			return err
 		}

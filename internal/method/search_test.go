@@ -54,7 +54,7 @@ func TestInformedLearnsFromTheFrameSizesBefore(t *testing.T) {
 		if (s.Start == "") != (starts[i] == "") {
 			t.Errorf("%s: began at %q, want %q", step.Name(), s.Start, starts[i])
 		}
-		lab.SetThroughput("throughput", step.FrameSize, out.LoadPPM)
+		lab.SetThroughput("throughput", step.Size, out.LoadPPM)
 	}
 }
 
@@ -63,10 +63,10 @@ func TestInformedIsTheSameWhenResumed(t *testing.T) {
 	p := searchPlan(t, v1alpha1.ThroughputTest{Search: v1alpha1.SearchInformed}, 64, 128)
 	lab := open(t, simulate(t, limited, p), p, nil)
 	first := mustRun(t, lab, p.Steps[0])
-	lab.SetThroughput("throughput", 64, first.LoadPPM)
+	lab.SetThroughput("throughput", plan.Bytes(64), first.LoadPPM)
 	whole := mustRun(t, lab, p.Steps[1])
 	resumed := open(t, simulate(t, limited, p), p, nil)
-	resumed.SetThroughput("throughput", 64, first.LoadPPM)
+	resumed.SetThroughput("throughput", plan.Bytes(64), first.LoadPPM)
 	again := mustRun(t, resumed, p.Steps[1])
 	if again.LoadPPM != whole.LoadPPM || again.Trials != whole.Trials || *again.Search != *whole.Search {
 		t.Errorf("resumed: %+v %+v, want %+v %+v", again, again.Search, whole, whole.Search)

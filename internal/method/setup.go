@@ -41,7 +41,7 @@ type session struct {
 	// configured is the setup whose streams the generator has, and size the size that
 	// they have there; nil when they have to be given anew.
 	configured *setup
-	size       int
+	size       plan.Size
 	// joined are the memberships that the ports have.
 	joined []traffic.Membership
 	// ownGroups says that the method in hand joins multicast groups itself, and
@@ -70,7 +70,7 @@ type session struct {
 
 type found struct {
 	test string
-	size int
+	size plan.Size
 }
 
 // NewLab makes a lab. Observe is called when a trial begins, ends or is tried
@@ -129,7 +129,7 @@ func (l *Lab) apart(ctx context.Context, step plan.Step, streams []plan.Stream, 
 	if other.hops, err = Resolve(ctx, l.gen, other.plan, info, answerTime); err != nil {
 		return err
 	}
-	l.configured, l.size, l.answered = &other.setup, step.FrameSize, time.Time{}
+	l.configured, l.size, l.answered = &other.setup, step.Size, time.Time{}
 	if err := other.persist(ctx, Event{Step: step}, func() error { return other.give(ctx) }); err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func throughput(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 		return m.outcome(result, found, nil), nil
 	}
 	for i, goal := range result.Goals[1:] {
-		lab.partial[partial{step.Test.Name, step.FrameSize, step.Goals[i+1].LossRatioPPM}] = m.outcome(result, goal, lab.goal(step, goal))
+		lab.partial[partial{step.Test.Name, step.Size, step.Goals[i+1].LossRatioPPM}] = m.outcome(result, goal, lab.goal(step, goal))
 	}
 	return m.outcome(result, result.Goals[0], lab.goal(step, result.Goals[0])), nil
 }
@@ -180,7 +180,7 @@ func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v
 
 // goal is a goal result as the API has it.
 func (l *Lab) goal(step plan.Step, g search.GoalResult) *v1alpha1.GoalResult {
-	rate := l.plan.FramesPerSecond(step.FrameSize, v1alpha1.PPM)
+	rate := l.plan.FramesPerSecond(step.Size, v1alpha1.PPM)
 	rate.Mul(rate, g.Conditional).Quo(rate, big.NewRat(v1alpha1.PPM, 1))
 	return &v1alpha1.GoalResult{
 		Name: g.Goal.Name, Regular: g.Regular, ConditionalFramesPerSecond: frame.Round(rate),
@@ -198,12 +198,12 @@ func (l *Lab) predict(step plan.Step) (ppm int64, source string) {
 	speed := l.plan.Ports[l.plan.Streams[0].Tx].BitsPerSecond
 	hints := slices.Clone(l.hints)
 	before := slices.SortedFunc(maps.Keys(l.found), func(a, b found) int {
-		return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.test, b.test))
+		return cmp.Or(cmp.Compare(a.size.Average(), b.size.Average()), cmp.Compare(a.size.Name(), b.size.Name()), cmp.Compare(a.test, b.test))
 	})
 	for _, f := range before {
-		if h, ok := search.Found(speed, l.plan.AverageSize(f.size), l.found[f], step.Search.MaxPPM, f.test+" "+l.plan.SizeName(f.size)); ok {
+		if h, ok := search.Found(speed, f.size.Average(), l.found[f], step.Search.MaxPPM, f.test+" "+f.size.Name()); ok {
 			hints = append(hints, h)
 		}
 	}
-	return search.Predict(hints, speed, l.plan.AverageSize(step.FrameSize))
+	return search.Predict(hints, speed, step.Size.Average())
 }

@@ -15,8 +15,8 @@ import (
 
 // Trial is one trial summed over all streams.
 type Trial struct {
-	// FrameSize in bytes with FCS; of a mix its number in the plan.
-	FrameSize int
+	// Size of the frames.
+	Size plan.Size
 	// LoadPPM is the intended load in parts per million of line rate.
 	LoadPPM int64
 	// Duration that was asked for, and TxTime that sending really took.
@@ -56,10 +56,10 @@ type Trial struct {
 
 // newTrial sums up what the streams counted. Every stream is balanced for
 // itself, so that a surplus of one never hides the loss of another.
-func newTrial(p plan.Plan, size int, ppm int64, d time.Duration, m traffic.Measurement) *Trial {
+func newTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic.Measurement) *Trial {
 	streams := p.StreamsAt(size)
 	t := &Trial{
-		FrameSize: size, LoadPPM: ppm, Duration: d, TxTime: m.TxTime, Notes: m.Notes, tolerance: lateTolerance(d),
+		Size: size, LoadPPM: ppm, Duration: d, TxTime: m.TxTime, Notes: m.Notes, tolerance: lateTolerance(d),
 		measurement: m, streams: streams, ports: p.Ports,
 	}
 	heard, expected := make([]bool, len(p.Ports)), make([]bool, len(p.Ports))

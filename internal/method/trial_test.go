@@ -62,7 +62,7 @@ func TestTrialVerdicts(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&tc.m)
 			}
-			trial := newTrial(twoWay(), 64, 500_000, time.Second, tc.m)
+			trial := newTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, tc.m)
 			if trial.Passed() != tc.passed || trial.GeneratorBound() != tc.generator || trial.Unsent() != tc.unsent || trial.TesterLost() != tc.testerLost {
 				t.Errorf("passed %v, generator-bound %v, unsent %v, tester lost %v", trial.Passed(), trial.GeneratorBound(), trial.Unsent(), trial.TesterLost())
 			}
@@ -74,20 +74,20 @@ func TestTrialVerdicts(t *testing.T) {
 }
 
 func TestShortSendingNamesThePortThatFellBehind(t *testing.T) {
-	trial := newTrial(twoWay(), 64, 500_000, time.Second, measurement(95, 95, 60, 60))
+	trial := newTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, measurement(95, 95, 60, 60))
 	if got, want := trial.ShortSending(), "the tester sent 155 of the 200 frames that 50% asks for in 1s, and fell behind most on p2"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	m := measurement(100, 100, 100, 100)
 	m.TxTime = 2*time.Second + 123_456_789
-	trial = newTrial(twoWay(), 64, 500_000, time.Second, m)
+	trial = newTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, m)
 	if got := trial.ShortSending(); !strings.Contains(got, "took 2.123s to send the 200 frames of 1s") {
 		t.Error(got)
 	}
 	if got := trial.OfferedRate().FloatString(1); got != "94.2" {
 		t.Errorf("offered %s frames/s, want 200 in 2.123 s", got)
 	}
-	trial = newTrial(twoWay(), 64, 1, time.Second, traffic.Measurement{})
+	trial = newTrial(twoWay(), plan.Bytes(64), 1, time.Second, traffic.Measurement{})
 	if got := trial.ShortSending(); !strings.Contains(got, "0.0001% is less than one frame") {
 		t.Error(got)
 	}
@@ -100,7 +100,7 @@ func TestLatencyOfAllStreams(t *testing.T) {
 		Count: 2, MinNs: 50, MaxNs: 900, SumNs: 1 << 63, JitterCount: 1, JitterMaxNs: 5, JitterSumNs: 5, Buckets: map[uint32]uint64{7: 2}}}
 	m.Rx[traffic.RxKey{Stream: 1, Port: "p1"}] = traffic.RxCount{Received: 3, Latency: traffic.Latency{
 		Count: 3, MinNs: 10, MaxNs: 700, SumNs: 1 << 63, JitterCount: 2, JitterMaxNs: 8, JitterSumNs: 9, Buckets: map[uint32]uint64{7: 1, 1 << 30: 2}}}
-	l := newTrial(twoWay(), 64, 1, time.Second, m).Latency()
+	l := newTrial(twoWay(), plan.Bytes(64), 1, time.Second, m).Latency()
 	if l.Count != 5 || l.MinNs != 10 || l.MaxNs != 900 || l.SumNs.String() != "18446744073709551616" {
 		t.Errorf("latency %+v", l)
 	}

@@ -52,12 +52,12 @@ func (l *Lab) watchLoss(step plan.Step, ppm int64, d time.Duration) *lossWatch {
 		}
 		highest = max(highest, g.LossRatioPPM)
 	}
-	return &lossWatch{reporter: l.reporter, allowed: l.allowedLoss(step.FrameSize, ppm, highest, d)}
+	return &lossWatch{reporter: l.reporter, allowed: l.allowedLoss(step.Size, ppm, highest, d)}
 }
 
 // allowedLoss is how many frames all receivers together may lose in a trial of d at
 // a loss ratio.
-func (l *Lab) allowedLoss(size int, ppm, ratioPPM int64, d time.Duration) uint64 {
+func (l *Lab) allowedLoss(size plan.Size, ppm, ratioPPM int64, d time.Duration) uint64 {
 	frames := l.plan.FramesPerSecond(size, ppm)
 	frames.Mul(frames, big.NewRat(int64(d), int64(time.Second)))
 	frames.Mul(frames, big.NewRat(ratioPPM, v1alpha1.PPM))

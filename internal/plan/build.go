@@ -33,14 +33,9 @@ func Build(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 	if p.Settle <= 0 {
 		p.Settle = DefaultSettle
 	}
-	p.Streams, p.Mixes = streams(profile, ports), mixes(profile)
+	p.Streams, p.Sizes = streams(profile, ports), sizes(profile)
 	for _, test := range b.Spec.Tests {
-		p.Steps = append(p.Steps, p.steps(test, sizes(profile))...)
-	}
-	for i := range p.Steps {
-		if m, ok := p.mixAt(p.Steps[i].FrameSize); ok {
-			p.Steps[i].Mix = m.Name
-		}
+		p.Steps = append(p.Steps, p.steps(test, p.Sizes)...)
 	}
 	p.Steps = perVariant(p.Steps, b.Spec.Variants)
 	return p, nil
@@ -80,7 +75,7 @@ func stream(profile *v1alpha1.TrafficProfile, ports []Port, h traffic.Headers, f
 	return s
 }
 
-func (p Plan) steps(test v1alpha1.Test, sizes []int32) []Step {
+func (p Plan) steps(test v1alpha1.Test, sizes []Size) []Step {
 	if m, ok := methodOf(test); ok {
 		return p.registeredSteps(m, test, sizes)
 	}
@@ -88,14 +83,14 @@ func (p Plan) steps(test v1alpha1.Test, sizes []int32) []Step {
 	switch {
 	case test.Throughput != nil:
 		for _, size := range sizes {
-			steps = append(steps, p.searchSteps(test, int(size))...)
+			steps = append(steps, p.searchSteps(test, size)...)
 		}
 	case test.Latency != nil:
 		d := orDefault(test.Latency.TrialDuration.Duration, defaultTrial)
 		for _, size := range sizes {
 			for _, load := range latencyLoads(*test.Latency) {
 				step := Step{
-					Test: test, Method: v1alpha1.MethodLatency, FrameSize: int(size),
+					Test: test, Method: v1alpha1.MethodLatency, Size: size,
 					Load: load, TrialDuration: d, Trials: 1, Duration: d + p.Settle + p.Rest,
 				}
 				if load == v1alpha1.LoadThroughput {

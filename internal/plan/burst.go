@@ -12,9 +12,9 @@ import (
 // Burst gives every sending port an exact number of frames at ppm parts per
 // million of line rate, divided by the Part of its streams, and says how long the
 // slowest port takes to send them. The frames are of one size: a mix fails.
-func (p Plan) Burst(size int, ppm, frames int64) (map[uint16]traffic.Load, time.Duration, error) {
-	if m, ok := p.mixAt(size); ok {
-		return nil, 0, fmt.Errorf("a burst of mix %s: bursts are of frames of one size", m.Name)
+func (p Plan) Burst(size Size, ppm, frames int64) (map[uint16]traffic.Load, time.Duration, error) {
+	if size.Mix != nil {
+		return nil, 0, fmt.Errorf("a burst of %s: bursts are of frames of one size", size.Name())
 	}
 	loads := make(map[uint16]traffic.Load, len(p.Streams))
 	before := map[int]int64{}
@@ -42,10 +42,10 @@ func (p Plan) Burst(size int, ppm, frames int64) (map[uint16]traffic.Load, time.
 
 // BurstFrames is how many frames of a size the slowest sending port sends at line
 // rate in a time, and that rate in frames/s.
-func (p Plan) BurstFrames(size int, d time.Duration) (int64, *big.Rat) {
+func (p Plan) BurstFrames(size Size, d time.Duration) (int64, *big.Rat) {
 	var slowest *big.Rat
 	for _, s := range p.Streams {
-		if r := frame.Rate(p.Ports[s.Tx].BitsPerSecond, size, 1_000_000); slowest == nil || r.Cmp(slowest) < 0 {
+		if r := frame.Rate(p.Ports[s.Tx].BitsPerSecond, size.Bytes, 1_000_000); slowest == nil || r.Cmp(slowest) < 0 {
 			slowest = r
 		}
 	}

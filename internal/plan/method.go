@@ -24,7 +24,7 @@ type Method struct {
 	// Loads are the loads of a test that may be the word throughput; nil when the
 	// method has none.
 	Loads func(v1alpha1.Test) []v1alpha1.Load
-	// Steps are the steps of a test at one frame size. Test, Method, FrameSize and
+	// Steps are the steps of a test at one frame size. Test, Method, Size and
 	// Source are filled in, and so is a Duration of 0.
 	Steps func(test v1alpha1.Test) []Step
 	// AfterThroughput says that a throughput test must stand before.
@@ -104,12 +104,12 @@ func (m Method) validate(test v1alpha1.Test, throughputBefore bool, path *field.
 }
 
 // registeredSteps are the steps of a registered method over all frame sizes.
-func (p Plan) registeredSteps(m Method, test v1alpha1.Test, sizes []int32) []Step {
+func (p Plan) registeredSteps(m Method, test v1alpha1.Test, sizes []Size) []Step {
 	var steps []Step
 	source := p.lastThroughput()
 	for _, size := range sizes {
 		for _, s := range m.Steps(test) {
-			s.Test, s.Method, s.FrameSize, s.Source = test, m.Name, int(size), source
+			s.Test, s.Method, s.Size, s.Source = test, m.Name, size, source
 			if s.Duration == 0 {
 				s.Duration = time.Duration(s.Trials) * s.TrialDuration
 			}
@@ -163,4 +163,4 @@ func Percentages(shares map[string]v1alpha1.Percentage, path *field.Path) field.
 const percentageHint = "give a percentage of line rate above 0% and up to 100% with at most four decimals, such as 99.994%"
 
 // RowsPerSize is how many rows a test makes at one frame size in one variant, at most.
-func RowsPerSize(test v1alpha1.Test) int { return len((Plan{}).steps(test, []int32{64})) }
+func RowsPerSize(test v1alpha1.Test) int { return len((Plan{}).steps(test, []Size{Bytes(64)})) }

@@ -26,8 +26,8 @@ type Plan struct {
 	// Streams without their frame size; Traffic makes them complete. Those that are
 	// really sent at a size are StreamsAt.
 	Streams []Stream
-	// Mixes are what the sizes from FirstMix on stand for.
-	Mixes []Mix
+	// Sizes that the steps measure.
+	Sizes []Size
 	// Steps are run in their order; each makes at most one result row.
 	Steps []Step
 	// Settle is waited after sending before counters are read, Rest between trials.
@@ -83,10 +83,8 @@ type Step struct {
 	Variant v1alpha1.VariantName
 	// Method of the test.
 	Method v1alpha1.Method
-	// FrameSize in bytes, with FCS; of a mix its number, from FirstMix on.
-	FrameSize int
-	// Mix is the name of the mix that is sent; empty for frames of one size.
-	Mix string
+	// Size of the frames.
+	Size Size
 	// Load that the step measures; empty when the method finds the load itself.
 	Load v1alpha1.Load
 	// LoadPPM is Load in parts per million of line rate, 0 for the load throughput.
@@ -114,14 +112,10 @@ func (s Step) Name() string { return s.ID().Name() }
 
 // ID is the identity of the row that the step makes.
 func (s Step) ID() v1alpha1.RowID {
-	id := v1alpha1.RowID{
+	return v1alpha1.RowID{
 		Test: s.Test.Name, Variant: s.Variant, Method: s.Method,
-		FrameMix: s.Mix, Load: s.Load, LossRatioPPM: s.LossRatioPPM,
+		FrameSize: int32(s.Size.Bytes), FrameMix: s.Size.mixName(), Load: s.Load, LossRatioPPM: s.LossRatioPPM,
 	}
-	if s.Mix == "" { // A mix has no one size.
-		id.FrameSize = int32(s.FrameSize)
-	}
-	return id
 }
 
 // Trials is about how many trials the whole plan takes.
@@ -145,7 +139,7 @@ func (p Plan) Duration() time.Duration {
 // FramesPerSecond is the exact rate in frames/s of all sending ports together at
 // ppm parts per million of line rate. A frame counts once for each of its
 // receivers: it is the rate of all receivers together when none is lost.
-func (p Plan) FramesPerSecond(size int, ppm int64) *big.Rat {
+func (p Plan) FramesPerSecond(size Size, ppm int64) *big.Rat {
 	type kind struct {
 		speed, part, weight int64
 	}
@@ -164,7 +158,7 @@ func (p Plan) FramesPerSecond(size int, ppm int64) *big.Rat {
 }
 
 // Loads gives every stream its share of ppm parts per million of line rate.
-func (p Plan) Loads(size int, ppm int64) (map[uint16]traffic.Load, error) {
+func (p Plan) Loads(size Size, ppm int64) (map[uint16]traffic.Load, error) {
 	type key struct{ speed, part, weight int64 }
 	known := map[key]traffic.Rate{}
 	streams := p.StreamsAt(size)
@@ -187,13 +181,13 @@ func (p Plan) Loads(size int, ppm int64) (map[uint16]traffic.Load, error) {
 // Traffic is the streams at one frame size. Source addresses that a stream does
 // not have come from macs, by port name; the destination is the one of nextHop,
 // by the ID in Streams.
-func (p Plan) Traffic(size int, macs map[string]traffic.MAC, nextHop map[uint16]traffic.MAC) []traffic.Stream {
+func (p Plan) Traffic(size Size, macs map[string]traffic.MAC, nextHop map[uint16]traffic.MAC) []traffic.Stream {
 	at := p.StreamsAt(size)
 	streams := make([]traffic.Stream, len(at))
 	var receivers []string
 	for i, s := range at {
 		h := s.Headers
-		h.DstMAC = nextHop[p.flow(size, s.ID)]
+		h.DstMAC = nextHop[size.flow(s.ID)]
 		if h.SrcMAC == (traffic.MAC{}) {
 			h.SrcMAC = macs[p.Ports[s.Tx].Name]
 		}
@@ -201,7 +195,7 @@ func (p Plan) Traffic(size int, macs map[string]traffic.MAC, nextHop map[uint16]
 		if i == 0 || !sameReceivers(at[i-1], s) {
 			receivers = p.receivers(s)
 		}
-		streams[i] = traffic.Stream{ID: s.ID, TxPort: p.Ports[s.Tx].Name, RxPorts: receivers, FrameSize: cmp.Or(s.Size, size), Headers: h}
+		streams[i] = traffic.Stream{ID: s.ID, TxPort: p.Ports[s.Tx].Name, RxPorts: receivers, FrameSize: cmp.Or(s.Size, size.Bytes), Headers: h}
 	}
 	return streams
 }

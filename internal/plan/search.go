@@ -11,13 +11,13 @@ import (
 // searchSteps are the steps of a throughput test at one frame size: the
 // throughput, and a partial drop rate for every further loss ratio. One search
 // finds them all, in the step of the throughput.
-func (p Plan) searchSteps(test v1alpha1.Test, size int) []Step {
+func (p Plan) searchSteps(test v1alpha1.Test, size Size) []Step {
 	cfg, _ := searchConfig(*test.Throughput)
 	cfg.Overhead = p.Settle + p.Rest
 	goals, _ := searchGoals(*test.Throughput, cfg)
 	trials, sending := estimate(test.Throughput.Search, cfg, goals)
 	step := Step{
-		Test: test, Method: v1alpha1.MethodThroughput, FrameSize: size,
+		Test: test, Method: v1alpha1.MethodThroughput, Size: size,
 		Search: cfg, Goals: goals, TrialDuration: cfg.TrialDuration,
 		Trials: trials, Duration: sending + time.Duration(trials)*cfg.Overhead,
 	}

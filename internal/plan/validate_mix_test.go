@@ -73,10 +73,10 @@ func TestValidateAcceptsMixes(t *testing.T) {
 		v1alpha1.FrameMix{Name: "genome", Genome: "aaafghz", MTU: 9000}))
 	o.bed.Spec.Ports[0].Speed, o.bed.Spec.Ports[1].Speed = "999983M", "800G"
 	p := built(t, o)
-	for i := range p.Mixes {
+	for _, size := range p.Sizes {
 		for _, ppm := range []int64{1, 7, 333_333, 999_983, 1_000_000} {
-			if _, err := p.Loads(FirstMix+i, ppm); err != nil {
-				t.Errorf("mix %s at %d ppm: %v", p.Mixes[i].Name, ppm, err)
+			if _, err := p.Loads(size, ppm); err != nil {
+				t.Errorf("%s at %d ppm: %v", size.Name(), ppm, err)
 			}
 		}
 	}
@@ -114,17 +114,17 @@ func TestValidateRefusesRatiosThatCannotBeKept(t *testing.T) {
 	o := router(mixed(mix))
 	o.bed.Spec.Ports[0].Speed = "999983M"
 	p := built(t, o)
-	if speed, ok := inexact(p.Mixes[0], p.Streams, p.Ports, 1); !ok {
+	if speed, ok := inexact(*mixOf(p).Mix, p.Streams, p.Ports, 1); !ok {
 		t.Errorf("refused at %s, and fits", speed)
 	}
-	if _, err := p.Loads(FirstMix, 999_983); err != nil {
+	if _, err := p.Loads(mixOf(p), 999_983); err != nil {
 		t.Error(err)
 	}
 	p.Streams[0].Part = 9
-	if speed, ok := inexact(p.Mixes[0], p.Streams, p.Ports, 1); ok || speed != "999983M" {
+	if speed, ok := inexact(*mixOf(p).Mix, p.Streams, p.Ports, 1); ok || speed != "999983M" {
 		t.Errorf("%s %t", speed, ok)
 	}
-	if _, err := p.Loads(FirstMix, 999_983); err == nil {
+	if _, err := p.Loads(mixOf(p), 999_983); err == nil {
 		t.Error("it fits all the same: the bound is too low")
 	}
 }

@@ -23,7 +23,7 @@ func TestBuildPlansEveryVariant(t *testing.T) {
 	for i, s := range p.Steps {
 		want := once.Steps[i%len(once.Steps)]
 		want.Variant = []v1alpha1.VariantName{"acl", "plain"}[i/len(once.Steps)]
-		if s.Variant != want.Variant || s.FrameSize != want.FrameSize || s.Load != want.Load || s.Source != want.Source {
+		if s.Variant != want.Variant || s.Size != want.Size || s.Load != want.Load || s.Source != want.Source {
 			t.Errorf("step %d is %s, want %s", i, s.Name(), want.Name())
 		}
 	}

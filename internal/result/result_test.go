@@ -151,7 +151,7 @@ func TestWhatDidNotHappenIsInvalid(t *testing.T) {
 }
 
 func TestRowWithoutATrial(t *testing.T) {
-	step := plan.Step{Test: v1alpha1.Test{Name: "latency"}, Method: v1alpha1.MethodLatency, FrameSize: 64, Load: "throughput"}
+	step := plan.Step{Test: v1alpha1.Test{Name: "latency"}, Method: v1alpha1.MethodLatency, Size: plan.Bytes(64), Load: "throughput"}
 	row := Row(plan.Plan{}, Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Step: step, Message: "not measured"}})
 	if row.Load != "throughput" || row.Frames.LineRatePPM != 0 || row.Frames.FramesPerSecond != 0 || row.Latency != nil || row.Message != "not measured" || row.Validity != v1alpha1.ValidityValid {
 		t.Errorf("%+v", row)
@@ -172,7 +172,7 @@ func TestACalibratedBed(t *testing.T) {
 	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	in := Input{
 		Bed:     &v1alpha1.TestBed{},
-		Outcome: method.Outcome{Step: plan.Step{FrameSize: 64}, Trial: &method.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}},
+		Outcome: method.Outcome{Step: plan.Step{Size: plan.Bytes(64)}, Trial: &method.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}},
 		Calibration: &v1alpha1.CalibrationStatus{
 			TestBedName: "loops", Time: metav1.NewTime(at), Engine: v1alpha1.EngineXDP, NoDropVersion: version.String(),
 			FrameSizes: []v1alpha1.CalibratedFrameSize{{FrameSize: 64}},
@@ -185,7 +185,7 @@ func TestACalibratedBed(t *testing.T) {
 	if row := Row(plan.Plan{}, in); row.Validity != v1alpha1.ValidityValid || row.ValidityReasons != nil {
 		t.Errorf("%s %q", row.Validity, row.ValidityReasons)
 	}
-	in.Outcome.Step.FrameSize = 128
+	in.Outcome.Step.Size = plan.Bytes(128)
 	if row := Row(plan.Plan{}, in); row.Validity != v1alpha1.ValidityUncalibrated || len(row.ValidityReasons) != 1 || !strings.Contains(row.ValidityReasons[0], "no frames of 128 bytes") {
 		t.Errorf("%s %q", row.Validity, row.ValidityReasons)
 	}

@@ -19,9 +19,9 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 		RowID: out.Step.ID(), Frames: frames, Search: out.Search,
 		Trials: int32(out.Trials), ElapsedMilliseconds: out.Elapsed.Milliseconds(),
 	}
-	rate, bits := p.FramesPerSecond(out.Step.FrameSize, out.LoadPPM), p.BitsPerSecond(out.Step.FrameSize, out.LoadPPM)
+	rate, bits := p.FramesPerSecond(out.Step.Size, out.LoadPPM), p.BitsPerSecond(out.Step.Size, out.LoadPPM)
 	if out.FramesPerSecond != nil {
-		rate, bits = out.FramesPerSecond, frame.BitRate(out.FramesPerSecond, out.Step.FrameSize)
+		rate, bits = out.FramesPerSecond, out.Step.Size.BitRate(out.FramesPerSecond)
 	}
 	frames.FramesPerSecond, frames.BitsPerSecond = frame.Round(rate), frame.Round(bits)
 	var messages []string
@@ -47,7 +47,7 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 		out.Fill(&row)
 	}
 	row.Message = strings.Join(messages, "; ")
-	for _, size := range p.SizesOf(out.Step.FrameSize) {
+	for _, size := range out.Step.Size.All() {
 		in.sizes = append(in.sizes, int32(size))
 	}
 	row.Validity, row.ValidityReasons = Judge(in)

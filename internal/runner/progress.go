@@ -78,7 +78,7 @@ func (p *progress) takes(d time.Duration) time.Duration { return d + p.plan.Sett
 func describe(e method.Event) string {
 	text := e.Step.Name()
 	if e.Duration > 0 {
-		text = fmt.Sprintf("%s %s: %s for %s", e.Step.TestName(), v1alpha1.SizeName(int32(e.Step.FrameSize), e.Step.Mix), v1alpha1.FormatPPM(e.LoadPPM), e.Duration)
+		text = fmt.Sprintf("%s %s: %s for %s", e.Step.TestName(), e.Step.Size.Name(), v1alpha1.FormatPPM(e.LoadPPM), e.Duration)
 	}
 	if e.Ask != "" {
 		text += ": " + e.Ask

@@ -249,7 +249,7 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 	}
 	caps := r.info.Capabilities
 	for _, step := range r.plan.Steps {
-		for _, size := range r.plan.SizesOf(step.FrameSize) {
+		for _, size := range step.Size.All() {
 			if size < caps.MinFrameSize || size > caps.MaxFrameSize {
 				return nil, fmt.Errorf("frames of %d bytes: engine %s sends %d to %d bytes on these ports: %w", size, r.info.Engine, caps.MinFrameSize, caps.MaxFrameSize, traffic.ErrUnsupported)
 			}

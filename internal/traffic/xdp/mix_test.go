@@ -30,11 +30,12 @@ func TestMixOverARouter(t *testing.T) {
 		}
 		nextHops[s.ID] = mac
 	}
-	streams := p.Traffic(plan.FirstMix, macs, nextHops)
+	mix := p.Sizes[len(p.Sizes)-1]
+	streams := p.Traffic(mix, macs, nextHops)
 
 	// A round of 12 frames has 35,888 bits: at 10 % of 100M, 500 rounds take 1.7944 s.
 	const rounds, took = 500, 1_794_400 * time.Microsecond
-	loads, err := p.Loads(plan.FirstMix, 100_000)
+	loads, err := p.Loads(mix, 100_000)
 	if err != nil {
 		t.Fatal(err)
 	}

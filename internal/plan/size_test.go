@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"math/big"
 	"strings"
 	"testing"
@@ -33,11 +32,11 @@ func TestSizesThatAreTested(t *testing.T) {
 		mixes []v1alpha1.FrameMix
 		want  string
 	}{
-		"nothing given":  {nil, nil, "64 128 256 512 1024 1280 1518"},
-		"only mixes":     {nil, []v1alpha1.FrameMix{simple}, "1048576"},
-		"an empty list":  {[]int32{}, []v1alpha1.FrameMix{simple}, "1048576"},
-		"sizes":          {[]int32{64}, nil, "64"},
-		"sizes and then": {[]int32{1518, 64}, []v1alpha1.FrameMix{simple, {Name: "aaafg", Genome: "aaafg"}}, "1518 64 1048576 1048577"},
+		"nothing given":  {nil, nil, "64 B, 128 B, 256 B, 512 B, 1024 B, 1280 B, 1518 B"},
+		"only mixes":     {nil, []v1alpha1.FrameMix{simple}, "mix simple"},
+		"an empty list":  {[]int32{}, []v1alpha1.FrameMix{simple}, "mix simple"},
+		"sizes":          {[]int32{64}, nil, "64 B"},
+		"sizes and then": {[]int32{1518, 64}, []v1alpha1.FrameMix{simple, {Name: "aaafg", Genome: "aaafg"}}, "1518 B, 64 B, mix simple, mix aaafg"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -46,9 +45,9 @@ func TestSizesThatAreTested(t *testing.T) {
 			o.benchmark.Spec.Tests = o.benchmark.Spec.Tests[:1]
 			var got []string
 			for _, s := range built(t, o).Steps {
-				got = append(got, fmt.Sprint(s.FrameSize))
+				got = append(got, s.Size.Name())
 			}
-			if text := strings.Join(got, " "); text != tc.want {
+			if text := strings.Join(got, ", "); text != tc.want {
 				t.Errorf("sizes %s, want %s", text, tc.want)
 			}
 		})
@@ -67,16 +66,16 @@ func TestAMixIsOneStepInPlaceOfASize(t *testing.T) {
 		t.Errorf("steps %s\nwant  %s", got, want)
 	}
 	step := p.Steps[2]
-	if step.SizeName() != "mix simple" || p.Steps[0].SizeName() != "64 bytes" {
-		t.Errorf("%q, %q", step.SizeName(), p.Steps[0].SizeName())
+	if step.Size.InWords() != "mix simple" || p.Steps[0].Size.InWords() != "64 bytes" {
+		t.Errorf("%q, %q", step.Size.InWords(), p.Steps[0].Size.InWords())
 	}
 	row := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameMix: "simple"}}
-	if step.ID() != row.RowID || p.Steps[0].ID() == row.RowID || p.SizeOf(row) != FirstMix {
-		t.Errorf("the row of the mix is size %d", p.SizeOf(row))
+	if step.ID() != row.RowID || p.Steps[0].ID() == row.RowID || p.SizeOf(row) != step.Size {
+		t.Errorf("the row of the mix is size %s", p.SizeOf(row).Name())
 	}
 	row = v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 64}}
-	if step.ID() == row.RowID || p.Steps[0].ID() != row.RowID || p.SizeOf(row) != 64 {
-		t.Errorf("the row of 64 B is size %d", p.SizeOf(row))
+	if step.ID() == row.RowID || p.Steps[0].ID() != row.RowID || p.SizeOf(row) != Bytes(64) {
+		t.Errorf("the row of 64 B is size %s", p.SizeOf(row).Name())
 	}
 }
 
@@ -86,16 +85,17 @@ func TestStreamsOfAMix(t *testing.T) {
 	o := router(mixed(simple))
 	p := built(t, o)
 	p.Streams[0].Delay = 64
-	if got := p.StreamsAt(1518); len(got) != 2 || got[0].Size != 0 {
+	if got := p.StreamsAt(Bytes(1518)); len(got) != 2 || got[0].Size != 0 {
 		t.Errorf("streams of 1518 B: %+v", got)
 	}
-	streams := p.StreamsAt(FirstMix)
-	loads, err := p.Loads(FirstMix, 333_333)
+	mix := mixOf(p)
+	streams := p.StreamsAt(mix)
+	loads, err := p.Loads(mix, 333_333)
 	if err != nil {
 		t.Fatal(err)
 	}
 	nextHop := map[uint16]traffic.MAC{0: {10}, 1: {11}}
-	sent := p.Traffic(FirstMix, map[string]traffic.MAC{"p1": {1}, "p2": {2}}, nextHop)
+	sent := p.Traffic(mix, map[string]traffic.MAC{"p1": {1}, "p2": {2}}, nextHop)
 	if len(streams) != 6 || len(loads) != 6 || len(sent) != 6 {
 		t.Fatalf("%d streams, %d loads, %d sent: want 3 sizes of 2 streams", len(streams), len(loads), len(sent))
 	}
@@ -128,21 +128,25 @@ func TestStreamsOfAMix(t *testing.T) {
 
 func TestRatesOfARowOfAMix(t *testing.T) {
 	p := built(t, router(mixed(simple)))
+	mix := mixOf(p)
 	// Both ports of 10G send 10^10 / 35888 rounds of 12 frames and 4246 bytes.
-	frames, bits := p.FramesPerSecond(FirstMix, v1alpha1.PPM), p.BitsPerSecond(FirstMix, v1alpha1.PPM)
+	frames, bits := p.FramesPerSecond(mix, v1alpha1.PPM), p.BitsPerSecond(mix, v1alpha1.PPM)
 	if want := big.NewRat(2*12*tenG, 35_888); frames.Cmp(want) != 0 {
 		t.Errorf("%s frames/s, want %s", frames, want)
 	}
 	if want := big.NewRat(2*8*4246*tenG, 35_888); bits.Cmp(want) != 0 {
 		t.Errorf("%s bit/s, want %s", bits, want)
 	}
-	if got := p.AverageSize(FirstMix); got != 354 {
+	if got := mix.Average(); got != 354 {
 		t.Errorf("average size %d, want 354", got)
 	}
-	if _, _, err := p.Burst(FirstMix, v1alpha1.PPM, 100); err == nil {
+	if _, _, err := p.Burst(mix, v1alpha1.PPM, 100); err == nil {
 		t.Error("a burst of a mix was planned")
 	}
 }
+
+// mixOf is the last size of a plan, which is a mix.
+func mixOf(p Plan) Size { return p.Sizes[len(p.Sizes)-1] }
 
 const tenG = 10_000_000_000
 
@@ -150,7 +154,7 @@ const tenG = 10_000_000_000
 func TestPartsOfAMix(t *testing.T) {
 	p := built(t, router(mixed(simple)))
 	p.Streams[0].Part, p.Streams[1].Part, p.Streams[1].Tx = 2, 2, 0
-	if got, want := p.FramesPerSecond(FirstMix, v1alpha1.PPM), big.NewRat(12*tenG, 35_888); got.Cmp(want) != 0 {
+	if got, want := p.FramesPerSecond(mixOf(p), v1alpha1.PPM), big.NewRat(12*tenG, 35_888); got.Cmp(want) != 0 {
 		t.Errorf("%s frames/s, want %s", got, want)
 	}
 }

@@ -1,0 +1,157 @@
+package plan
+
+import (
+	"fmt"
+	"math/big"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+)
+
+// Size is what a step sends: frames of one size, or a mix of several that is measured
+// as if it were one. Sizes of one plan can be compared and be keys of maps.
+type Size struct {
+	// Bytes of every frame, with FCS; 0 of a mix.
+	Bytes int
+	// Mix of several sizes; nil for frames of one size.
+	Mix *Mix
+}
+
+// Mix is frames of several sizes in a fixed ratio of their numbers.
+type Mix struct {
+	// Name of the mix in the profile.
+	Name string
+	frame.Mix
+}
+
+// Bytes is the size of frames of n bytes, with FCS.
+func Bytes(n int) Size { return Size{Bytes: n} }
+
+// Name names the size for a person: "64 B", "mix imix-simple".
+func (s Size) Name() string { return v1alpha1.SizeName(int32(s.Bytes), s.mixName()) }
+
+// InWords names the size in a sentence: "64 bytes", "mix imix-simple".
+func (s Size) InWords() string {
+	if s.Mix != nil {
+		return s.Name()
+	}
+	return fmt.Sprintf("%d bytes", s.Bytes)
+}
+
+func (s Size) mixName() string {
+	if s.Mix == nil {
+		return ""
+	}
+	return s.Mix.Name
+}
+
+// All are the sizes in bytes, with FCS, of the frames that are sent.
+func (s Size) All() []int {
+	if s.Mix == nil {
+		return []int{s.Bytes}
+	}
+	var all []int
+	for _, c := range s.Mix.Mix {
+		all = append(all, c.Size)
+	}
+	return all
+}
+
+// Average is the mean size in bytes, with FCS, of the frames that are sent, rounded.
+func (s Size) Average() int { return int(frame.Round(s.average())) }
+
+func (s Size) average() *big.Rat {
+	if s.Mix == nil {
+		return big.NewRat(int64(s.Bytes), 1)
+	}
+	return s.Mix.Average()
+}
+
+// components is how many sizes there are.
+func (s Size) components() int {
+	if s.Mix == nil {
+		return 1
+	}
+	return len(s.Mix.Mix)
+}
+
+// mixes of a profile.
+func mixes(profile *v1alpha1.TrafficProfile) []Mix {
+	var out []Mix
+	for _, m := range profile.Spec.FrameMixes {
+		out = append(out, Mix{m.Name, frame.MixOf(m)})
+	}
+	return out
+}
+
+// sizes of a profile: its frame sizes, then its mixes.
+func sizes(profile *v1alpha1.TrafficProfile) []Size {
+	var out []Size
+	for _, n := range profile.Spec.Sizes() {
+		out = append(out, Bytes(int(n)))
+	}
+	for _, m := range mixes(profile) {
+		out = append(out, Size{Mix: &m})
+	}
+	return out
+}
+
+// SizeOf is the size of a row.
+func (p Plan) SizeOf(row v1alpha1.ResultRow) Size {
+	for _, s := range p.Sizes {
+		if s.Mix != nil && s.Mix.Name == row.FrameMix {
+			return s
+		}
+	}
+	return Bytes(int(row.FrameSize))
+}
+
+// StreamsAt are the streams of a size. Of a mix every stream of the plan is one
+// per component, with consecutive IDs.
+func (p Plan) StreamsAt(size Size) []Stream {
+	if size.Mix == nil {
+		return p.Streams
+	}
+	m := size.Mix.Mix
+	out := make([]Stream, 0, len(p.Streams)*len(m))
+	for _, s := range p.Streams {
+		first := int(s.ID) * len(m)
+		for i, c := range m {
+			s.ID, s.Size, s.weight = uint16(first+i), c.Size, c.Weight
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// flow is the ID in the plan of one of the streams at a size.
+func (s Size) flow(id uint16) uint16 { return id / uint16(s.components()) }
+
+// Rate is the exact rate in frames/s of one of the streams at a size when the
+// sending ports send at ppm parts per million of line rate.
+func (p Plan) Rate(s Stream, size Size, ppm int64) *big.Rat {
+	speed := p.Ports[s.Tx].BitsPerSecond
+	var r *big.Rat
+	if size.Mix != nil {
+		r = size.Mix.Rate(speed, s.weight, ppm)
+	} else {
+		r = frame.Rate(speed, size.Bytes, ppm)
+	}
+	if s.Part > 1 {
+		r.Quo(r, big.NewRat(s.Part, 1))
+	}
+	return r
+}
+
+// BitsPerSecond is the exact layer-2 bit rate in bit/s of all sending ports together
+// at ppm parts per million of line rate.
+func (p Plan) BitsPerSecond(size Size, ppm int64) *big.Rat {
+	return size.BitRate(p.FramesPerSecond(size, ppm))
+}
+
+// BitRate is the layer-2 bit rate in bit/s of a frame rate in frames/s: frames
+// with FCS, without preamble and inter-frame gap.
+func (s Size) BitRate(framesPerSecond *big.Rat) *big.Rat {
+	bits := new(big.Rat).Mul(framesPerSecond, s.average())
+	return bits.Mul(bits, big.NewRat(8, 1))
+}
