@@ -108,6 +108,27 @@ type FrameSection struct {
 	// order.
 	// +optional
 	OutOfSequence *int64 `json:"outOfSequence,omitempty"`
+	// truncated frames came back shorter than they were sent (RFC 2544 section 10).
+	// They count as lost. Absent when the engine does not check received frames.
+	// +optional
+	Truncated *int64 `json:"truncated,omitempty"`
+	// corrupted frames came back with another content, or longer than they were sent.
+	// They count as lost. Absent when the engine does not check received frames.
+	// +optional
+	Corrupted *int64 `json:"corrupted,omitempty"`
+	// fragmented frames came back in pieces, each frame counted once. They count as
+	// lost. Absent when the engine does not check received frames.
+	// +optional
+	Fragmented *int64 `json:"fragmented,omitempty"`
+	// late frames came back so long after later ones that nobody knows whether they are
+	// copies. They count as lost. Absent when the engine does not know the order.
+	// +optional
+	Late *int64 `json:"late,omitempty"`
+	// stale frames of an earlier trial arrived during the trials of this row: they were
+	// counted as lost in their own trial, so that settleTime is too short. Absent when
+	// the engine does not check received frames.
+	// +optional
+	Stale *int64 `json:"stale,omitempty"`
 	// lossPPM is the share of lost frames among the sent ones in parts per million,
 	// rounded half up but never to 0; absent where a method does not ask for it.
 	// +optional

@@ -966,6 +966,31 @@ func (in *FrameSection) DeepCopyInto(out *FrameSection) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.Truncated != nil {
+		in, out := &in.Truncated, &out.Truncated
+		*out = new(int64)
+		**out = **in
+	}
+	if in.Corrupted != nil {
+		in, out := &in.Corrupted, &out.Corrupted
+		*out = new(int64)
+		**out = **in
+	}
+	if in.Fragmented != nil {
+		in, out := &in.Fragmented, &out.Fragmented
+		*out = new(int64)
+		**out = **in
+	}
+	if in.Late != nil {
+		in, out := &in.Late, &out.Late
+		*out = new(int64)
+		**out = **in
+	}
+	if in.Stale != nil {
+		in, out := &in.Stale, &out.Stale
+		*out = new(int64)
+		**out = **in
+	}
 	if in.LossPPM != nil {
 		in, out := &in.LossPPM, &out.LossPPM
 		*out = new(int64)

@@ -93,6 +93,7 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 	l.rested = false
 	event.Finished = newTrial(l.plan, event.Step.Size, event.LoadPPM, event.Duration, m)
 	event.Finished.tolerance, event.Finished.Stamps = tolerance, stamps
+	l.stale += event.Finished.Stale
 	l.observe(event)
 	return event.Finished, nil
 }

@@ -36,6 +36,10 @@ type Outcome struct {
 	// Trials that were run, and Elapsed the time they took.
 	Trials  int
 	Elapsed time.Duration
+	// Stale frames arrived during the trials after their own trial had been read, which
+	// had waited so long as Settle says.
+	Stale  uint64
+	Settle time.Duration
 	// Message explains an unusual outcome.
 	Message string
 	// Invalid says what did not happen that was to be measured; empty when it did.
@@ -61,7 +65,7 @@ func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	if !ok {
 		return Outcome{}, fmt.Errorf("running %s: method %q is not known", step.Name(), step.Method)
 	}
-	started, before := lab.gen.Clock().Now(), lab.trials
+	started, before, stale := lab.gen.Clock().Now(), lab.trials, lab.stale
 	d, _ := Describe(step.Method)
 	if d.OwnGroups {
 		if err := lab.leaveGroups(ctx, step); err != nil {
@@ -81,5 +85,6 @@ func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("running %s: %w", step.Name(), err)
 	}
 	out.Step, out.Trials, out.Elapsed = step, lab.trials-before, lab.gen.Clock().Now().Sub(started)
+	out.Stale, out.Settle = lab.stale-stale, lab.plan.Settle
 	return out, nil
 }

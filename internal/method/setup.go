@@ -55,6 +55,8 @@ type session struct {
 	rested bool
 	// sent is how long those trials sent that had a duration.
 	sent time.Duration
+	// stale frames that arrived after their own trial had been read.
+	stale uint64
 
 	// found throughput, in parts per million of line rate.
 	found map[found]int64

@@ -32,6 +32,12 @@ type Trial struct {
 	Expected, Received, Lost uint64
 	// Duplicate and Reordered frames, and those OutOfSequence in the older count.
 	Duplicate, Reordered, OutOfSequence uint64
+	// Late frames came back too long after later ones to be told from copies, and
+	// Damaged ones not as they were sent: both count as lost.
+	Late    uint64
+	Damaged traffic.Damage
+	// Stale frames of earlier trials arrived during this one.
+	Stale uint64
 	// Excess frames were received beyond those sent: the counters contradict each
 	// other, and the trial proves nothing.
 	Excess uint64
@@ -74,6 +80,7 @@ func newTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 			t.Duplicate += rx.Duplicate
 			t.Reordered += rx.Reordered
 			t.OutOfSequence += rx.OutOfSequence
+			t.Late += rx.Late
 			t.Lost += tx.Sent - min(tx.Sent, rx.Received)
 			t.Excess += rx.Received - min(tx.Sent, rx.Received)
 			heard[port], expected[port] = heard[port] || rx.Received > 0, true
@@ -84,6 +91,12 @@ func newTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 			rx := t.at(s, port)
 			t.Flooded += rx.Received + rx.Duplicate
 		}
+	}
+	for _, d := range m.Damaged {
+		t.Damaged.Add(d)
+	}
+	for _, n := range m.Stale {
+		t.Stale += n
 	}
 	for i, port := range p.Ports {
 		if expected[i] && !heard[i] {

@@ -20,6 +20,11 @@ var csvUnits = map[string]string{
 	"lost":       "lost_frames",
 	"duplicate":  "duplicate_frames",
 	"reordered":  "reordered_frames",
+	"truncated":  "truncated_frames",
+	"corrupted":  "corrupted_frames",
+	"fragmented": "fragmented_frames",
+	"late":       "late_frames",
+	"stale":      "stale_frames",
 }
 
 // csvDifference begins the columns of the difference from the first variant.

@@ -33,12 +33,19 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 		frames.Sent, frames.Received, frames.Lost = int64(t.Sent), int64(t.Received), int64(t.Lost)
 		if in.Info.Capabilities.Ordering {
 			frames.Duplicate, frames.Reordered, frames.OutOfSequence = new(int64(t.Duplicate)), new(int64(t.Reordered)), new(int64(t.OutOfSequence))
+			frames.Late = new(int64(t.Late))
+		}
+		if in.Info.Capabilities.FrameChecks {
+			d := t.Damaged
+			frames.Truncated, frames.Corrupted, frames.Fragmented = new(int64(d.Truncated)), new(int64(d.Corrupted)), new(int64(d.Fragmented))
+			frames.Stale = new(int64(out.Stale))
 		}
 		frames.TrialMilliseconds = t.Duration.Milliseconds()
 		row.Latency = Summary(t.Latency(), t.Received)
 		row.Multicast = t.Multicast()
 		for _, n := range t.Notes {
-			if n.Kind == traffic.NoteModel || n.Kind == traffic.NoteMisdelivered {
+			switch n.Kind {
+			case traffic.NoteModel, traffic.NoteMisdelivered, traffic.NoteDamaged, traffic.NoteLate:
 				messages = append(messages, n.Text)
 			}
 		}

@@ -40,6 +40,7 @@ var policies = []policy{
 	{v1alpha1.ValidityGeneratorBound, testerLostFrames},
 	{v1alpha1.ValidityContended, othersUsedTheTester},
 	{v1alpha1.ValidityContended, testerWasDisturbed},
+	{v1alpha1.ValidityContended, framesCameAfterTheirTrial},
 	{v1alpha1.ValidityUncalibrated, bedWasNotCalibrated},
 	{v1alpha1.ValiditySimulated, deviceIsModel},
 	{v1alpha1.ValidityVirtual, deviceIsSoftware},
@@ -124,6 +125,17 @@ func testerWasDisturbed(in Input) []string {
 		}
 	}
 	return reasons
+}
+
+// framesCameAfterTheirTrial: frames that a trial counted as lost arrived during a
+// later one. They were late and not lost, and took a part of the device from the
+// frames of the later trial.
+func framesCameAfterTheirTrial(in Input) []string {
+	if in.Outcome.Stale == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s frames of earlier trials arrived during the trials of this row, and had been counted as lost: raise settleTime, which is %s",
+		traffic.Grouped(in.Outcome.Stale), in.Outcome.Settle)}
 }
 
 func bedWasNotCalibrated(in Input) []string {

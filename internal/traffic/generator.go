@@ -111,6 +111,9 @@ type Capabilities struct {
 	CrossHost bool
 	// Ordering says that reordered and duplicate frames are counted.
 	Ordering bool
+	// FrameChecks says that the length and the content of every received frame are
+	// checked, and that frames of an earlier trial are counted (RFC 2544 section 10).
+	FrameChecks bool
 	// ArrivalTimes says that it is known when the first and the last frame of a
 	// stream arrived.
 	ArrivalTimes bool

@@ -20,6 +20,14 @@ type Measurement struct {
 	// Pacing says how constant the load of each sending port was, by its name; ports of
 	// which the engine does not know it are absent.
 	Pacing map[string]Pacing
+	// Damaged counts test frames that did not come back as they were sent (RFC 2544
+	// section 10), by the name of the port; ports without any are absent. They are
+	// not received ones, and so count as lost.
+	Damaged map[string]Damage
+	// Stale counts test frames of an earlier trial that arrived in this one, by the
+	// name of the port; ports without any are absent. Whoever read the counters of
+	// that trial counted them as lost.
+	Stale map[string]uint64
 	// Notes are observations that bear on validity: foreign CPU load, frames that
 	// the tester could not send, clock steps.
 	Notes []Note
@@ -35,6 +43,25 @@ type Pacing struct {
 	// CaughtUp counts the frames of all such bursts of the trial. What the device lost
 	// beyond that many frames, it lost of a constant load.
 	CaughtUp uint64
+}
+
+// Damage counts test frames by what became of them on their way. Of a frame with
+// several faults the first one counts.
+type Damage struct {
+	// Truncated frames are shorter than they were sent.
+	Truncated uint64
+	// Corrupted frames are as long as they were sent or longer, and their content is
+	// another. What a router, NAT or a VLAN hop changes by its nature is no fault.
+	Corrupted uint64
+	// Fragmented frames came back in pieces (RFC 791, RFC 8200 section 4.5).
+	Fragmented uint64
+}
+
+// Add adds the frames of another port.
+func (d *Damage) Add(other Damage) {
+	d.Truncated += other.Truncated
+	d.Corrupted += other.Corrupted
+	d.Fragmented += other.Fragmented
 }
 
 // NoteKind says which validity a note speaks against.
@@ -61,6 +88,13 @@ const (
 	// NoteMisdelivered means that test frames arrived where nobody expected them. It
 	// speaks against no validity; the row's message carries it.
 	NoteMisdelivered NoteKind = "Misdelivered"
+	// NoteDamaged means that test frames came back truncated, corrupted or in
+	// fragments. It speaks against no validity; the row's message carries it.
+	NoteDamaged NoteKind = "Damaged"
+	// NoteLate means that frames came back so long after later ones that nobody knows
+	// whether they are copies. It speaks against no validity; the row's message carries
+	// it.
+	NoteLate NoteKind = "Late"
 	// NoteModel says what of a modelled device was not in its model. It speaks
 	// against no validity; the row's message carries it.
 	NoteModel NoteKind = "Model"
@@ -105,6 +139,9 @@ type RxCount struct {
 	// one after that of the frame received before them, so that 1 2 4 3 5 has three.
 	// The first frame after a lost one counts too; copies take no part.
 	OutOfSequence uint64
+	// Late frames came back so long after later ones that the engine no longer knows
+	// whether they are copies: they are neither received nor duplicate.
+	Late uint64
 	// Next is one above the highest sequence number received; 0 without a frame.
 	Next uint64
 	// GapEnd is the sequence number of the last frame that arrived before one or

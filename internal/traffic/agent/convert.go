@@ -33,6 +33,7 @@ func infoToWire(i traffic.Info) *agentpb.InfoResponse {
 			PerFrameLatency:  c.PerFrameLatency,
 			CrossHostLatency: c.CrossHostLatency,
 			Ordering:         c.Ordering,
+			FrameChecks:      c.FrameChecks,
 			Multicast:        c.Multicast,
 			Mpls:             c.MPLS,
 			SampledLatency:   c.SampledLatency,
@@ -67,6 +68,7 @@ func infoFromWire(w *agentpb.InfoResponse) (traffic.Info, error) {
 			PerFrameLatency:  c.GetPerFrameLatency(),
 			CrossHostLatency: c.GetCrossHostLatency(),
 			Ordering:         c.GetOrdering(),
+			FrameChecks:      c.GetFrameChecks(),
 			Multicast:        c.GetMulticast(),
 			MPLS:             c.GetMpls(),
 			SampledLatency:   c.GetSampledLatency(),
@@ -182,7 +184,7 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 		entry := &agentpb.RxCount{
 			Stream: uint32(key.Stream), Port: key.Port,
 			Received: c.Received, Duplicate: c.Duplicate, Reordered: c.Reordered,
-			OutOfSequence: c.OutOfSequence, Next: c.Next, GapEnd: c.GapEnd,
+			OutOfSequence: c.OutOfSequence, Late: c.Late, Next: c.Next, GapEnd: c.GapEnd,
 			FirstNs: c.FirstNs, LastNs: c.LastNs,
 			Latency: latencyToWire(c.Latency),
 		}
@@ -191,7 +193,13 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 			return err
 		}
 	}
-	part.TxTimeNanos, part.Misdelivered, part.Dropped = int64(m.TxTime), m.Misdelivered, m.Dropped
+	part.TxTimeNanos, part.Misdelivered, part.Dropped, part.Stale = int64(m.TxTime), m.Misdelivered, m.Dropped, m.Stale
+	for port, d := range m.Damaged {
+		if part.Damaged == nil {
+			part.Damaged = map[string]*agentpb.Damage{}
+		}
+		part.Damaged[port] = &agentpb.Damage{Truncated: d.Truncated, Corrupted: d.Corrupted, Fragmented: d.Fragmented}
+	}
 	for port, p := range m.Pacing {
 		if part.Pacing == nil {
 			part.Pacing = map[string]*agentpb.Pacing{}
@@ -212,17 +220,23 @@ func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 	for _, c := range w.GetRx() {
 		m.Rx[traffic.RxKey{Stream: uint16(c.GetStream()), Port: c.GetPort()}] = traffic.RxCount{
 			Received: c.GetReceived(), Duplicate: c.GetDuplicate(), Reordered: c.GetReordered(),
-			OutOfSequence: c.GetOutOfSequence(), Next: c.GetNext(), GapEnd: c.GetGapEnd(),
+			OutOfSequence: c.GetOutOfSequence(), Late: c.GetLate(), Next: c.GetNext(), GapEnd: c.GetGapEnd(),
 			FirstNs: c.GetFirstNs(), LastNs: c.GetLastNs(),
 			Latency: latencyFromWire(c.GetLatency()),
 		}
 	}
 	m.TxTime = max(m.TxTime, time.Duration(w.GetTxTimeNanos()))
-	for port, n := range w.GetMisdelivered() {
-		if m.Misdelivered == nil {
-			m.Misdelivered = map[string]uint64{}
+	if len(w.GetMisdelivered()) > 0 {
+		m.Misdelivered = w.GetMisdelivered() // The last part has them all.
+	}
+	if len(w.GetStale()) > 0 {
+		m.Stale = w.GetStale()
+	}
+	for port, d := range w.GetDamaged() {
+		if m.Damaged == nil {
+			m.Damaged = map[string]traffic.Damage{}
 		}
-		m.Misdelivered[port] += n
+		m.Damaged[port] = traffic.Damage{Truncated: d.GetTruncated(), Corrupted: d.GetCorrupted(), Fragmented: d.GetFragmented()}
 	}
 	if len(w.GetDropped()) > 0 {
 		m.Dropped = w.GetDropped() // The last part has them all.

@@ -299,6 +299,8 @@ func (f *Fleet) Read(ctx context.Context) (traffic.Measurement, error) {
 			all.Misdelivered = merged(all.Misdelivered, part.Misdelivered)
 			all.Dropped = merged(all.Dropped, part.Dropped)
 			all.Pacing = merged(all.Pacing, part.Pacing)
+			all.Damaged = merged(all.Damaged, part.Damaged)
+			all.Stale = merged(all.Stale, part.Stale)
 		}
 		for key, rx := range part.Rx {
 			if f.crossing[key.Stream] && !f.commonClock && f.sender[key.Stream] != i {

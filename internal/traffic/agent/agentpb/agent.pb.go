@@ -398,6 +398,7 @@ type Capabilities struct {
 	Gaps             bool                   `protobuf:"varint,15,opt,name=gaps,proto3" json:"gaps,omitempty"`
 	Ethernet         bool                   `protobuf:"varint,16,opt,name=ethernet,proto3" json:"ethernet,omitempty"`
 	LatenessNanos    int64                  `protobuf:"varint,21,opt,name=lateness_nanos,json=latenessNanos,proto3" json:"lateness_nanos,omitempty"`
+	FrameChecks      bool                   `protobuf:"varint,20,opt,name=frame_checks,json=frameChecks,proto3" json:"frame_checks,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -549,6 +550,13 @@ func (x *Capabilities) GetLatenessNanos() int64 {
 		return x.LatenessNanos
 	}
 	return 0
+}
+
+func (x *Capabilities) GetFrameChecks() bool {
+	if x != nil {
+		return x.FrameChecks
+	}
+	return false
 }
 
 type ResolveRequest struct {
@@ -1392,7 +1400,10 @@ type ReadResponse struct {
 	Notes       []*Note `protobuf:"bytes,4,rep,name=notes,proto3" json:"notes,omitempty"`
 	// misdelivered frames by the name of the port.
 	Misdelivered map[string]uint64 `protobuf:"bytes,5,rep,name=misdelivered,proto3" json:"misdelivered,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// dropped frames and pacing by the name of the port, in the last part.
+	// damaged, stale and dropped frames and pacing by the name of the port, in the
+	// last part.
+	Damaged       map[string]*Damage `protobuf:"bytes,10,rep,name=damaged,proto3" json:"damaged,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Stale         map[string]uint64  `protobuf:"bytes,11,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	Dropped       map[string]uint64  `protobuf:"bytes,12,rep,name=dropped,proto3" json:"dropped,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	Pacing        map[string]*Pacing `protobuf:"bytes,13,rep,name=pacing,proto3" json:"pacing,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
@@ -1460,6 +1471,20 @@ func (x *ReadResponse) GetNotes() []*Note {
 func (x *ReadResponse) GetMisdelivered() map[string]uint64 {
 	if x != nil {
 		return x.Misdelivered
+	}
+	return nil
+}
+
+func (x *ReadResponse) GetDamaged() map[string]*Damage {
+	if x != nil {
+		return x.Damaged
+	}
+	return nil
+}
+
+func (x *ReadResponse) GetStale() map[string]uint64 {
+	if x != nil {
+		return x.Stale
 	}
 	return nil
 }
@@ -1538,6 +1563,66 @@ func (x *Pacing) GetCaughtUp() uint64 {
 	return 0
 }
 
+type Damage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Truncated     uint64                 `protobuf:"varint,1,opt,name=truncated,proto3" json:"truncated,omitempty"`
+	Corrupted     uint64                 `protobuf:"varint,2,opt,name=corrupted,proto3" json:"corrupted,omitempty"`
+	Fragmented    uint64                 `protobuf:"varint,3,opt,name=fragmented,proto3" json:"fragmented,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Damage) Reset() {
+	*x = Damage{}
+	mi := &file_agent_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Damage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Damage) ProtoMessage() {}
+
+func (x *Damage) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Damage.ProtoReflect.Descriptor instead.
+func (*Damage) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Damage) GetTruncated() uint64 {
+	if x != nil {
+		return x.Truncated
+	}
+	return 0
+}
+
+func (x *Damage) GetCorrupted() uint64 {
+	if x != nil {
+		return x.Corrupted
+	}
+	return 0
+}
+
+func (x *Damage) GetFragmented() uint64 {
+	if x != nil {
+		return x.Fragmented
+	}
+	return 0
+}
+
 type TxCount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Stream        uint32                 `protobuf:"varint,1,opt,name=stream,proto3" json:"stream,omitempty"`
@@ -1550,7 +1635,7 @@ type TxCount struct {
 
 func (x *TxCount) Reset() {
 	*x = TxCount{}
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1562,7 +1647,7 @@ func (x *TxCount) String() string {
 func (*TxCount) ProtoMessage() {}
 
 func (x *TxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1575,7 +1660,7 @@ func (x *TxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxCount.ProtoReflect.Descriptor instead.
 func (*TxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TxCount) GetStream() uint32 {
@@ -1619,13 +1704,14 @@ type RxCount struct {
 	GapEnd        uint64                 `protobuf:"varint,9,opt,name=gap_end,json=gapEnd,proto3" json:"gap_end,omitempty"`
 	FirstNs       uint64                 `protobuf:"varint,10,opt,name=first_ns,json=firstNs,proto3" json:"first_ns,omitempty"`
 	LastNs        uint64                 `protobuf:"varint,11,opt,name=last_ns,json=lastNs,proto3" json:"last_ns,omitempty"`
+	Late          uint64                 `protobuf:"varint,12,opt,name=late,proto3" json:"late,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RxCount) Reset() {
 	*x = RxCount{}
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1637,7 +1723,7 @@ func (x *RxCount) String() string {
 func (*RxCount) ProtoMessage() {}
 
 func (x *RxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1650,7 +1736,7 @@ func (x *RxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RxCount.ProtoReflect.Descriptor instead.
 func (*RxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RxCount) GetStream() uint32 {
@@ -1730,6 +1816,13 @@ func (x *RxCount) GetLastNs() uint64 {
 	return 0
 }
 
+func (x *RxCount) GetLate() uint64 {
+	if x != nil {
+		return x.Late
+	}
+	return 0
+}
+
 type Latency struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Count       uint64                 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
@@ -1748,7 +1841,7 @@ type Latency struct {
 
 func (x *Latency) Reset() {
 	*x = Latency{}
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1760,7 +1853,7 @@ func (x *Latency) String() string {
 func (*Latency) ProtoMessage() {}
 
 func (x *Latency) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1773,7 +1866,7 @@ func (x *Latency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latency.ProtoReflect.Descriptor instead.
 func (*Latency) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Latency) GetCount() uint64 {
@@ -1849,7 +1942,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1861,7 +1954,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1874,7 +1967,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Note) GetKind() string {
@@ -1901,7 +1994,7 @@ type SampleRequest struct {
 
 func (x *SampleRequest) Reset() {
 	*x = SampleRequest{}
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1913,7 +2006,7 @@ func (x *SampleRequest) String() string {
 func (*SampleRequest) ProtoMessage() {}
 
 func (x *SampleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1926,7 +2019,7 @@ func (x *SampleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleRequest.ProtoReflect.Descriptor instead.
 func (*SampleRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SampleRequest) GetIntervalNanos() int64 {
@@ -1956,7 +2049,7 @@ type SampleResponse struct {
 
 func (x *SampleResponse) Reset() {
 	*x = SampleResponse{}
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1968,7 +2061,7 @@ func (x *SampleResponse) String() string {
 func (*SampleResponse) ProtoMessage() {}
 
 func (x *SampleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1981,7 +2074,7 @@ func (x *SampleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleResponse.ProtoReflect.Descriptor instead.
 func (*SampleResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SampleResponse) GetAtNanos() int64 {
@@ -2025,7 +2118,7 @@ type Membership struct {
 
 func (x *Membership) Reset() {
 	*x = Membership{}
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2037,7 +2130,7 @@ func (x *Membership) String() string {
 func (*Membership) ProtoMessage() {}
 
 func (x *Membership) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2050,7 +2143,7 @@ func (x *Membership) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Membership.ProtoReflect.Descriptor instead.
 func (*Membership) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Membership) GetPort() string {
@@ -2090,7 +2183,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2195,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2115,7 +2208,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *JoinRequest) GetMemberships() []*Membership {
@@ -2135,7 +2228,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2240,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2253,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *JoinResponse) GetMoments() map[string]uint64 {
@@ -2179,7 +2272,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2191,7 +2284,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2204,7 +2297,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LeaveRequest) GetMemberships() []*Membership {
@@ -2224,7 +2317,7 @@ type LeaveResponse struct {
 
 func (x *LeaveResponse) Reset() {
 	*x = LeaveResponse{}
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2236,7 +2329,7 @@ func (x *LeaveResponse) String() string {
 func (*LeaveResponse) ProtoMessage() {}
 
 func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2249,7 +2342,7 @@ func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
 func (*LeaveResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *LeaveResponse) GetMoments() map[string]uint64 {
@@ -2274,7 +2367,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2286,7 +2379,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2299,7 +2392,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Failure) GetKind() isFailure_Kind {
@@ -2370,7 +2463,7 @@ type Unresolved struct {
 
 func (x *Unresolved) Reset() {
 	*x = Unresolved{}
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2382,7 +2475,7 @@ func (x *Unresolved) String() string {
 func (*Unresolved) ProtoMessage() {}
 
 func (x *Unresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2395,7 +2488,7 @@ func (x *Unresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unresolved.ProtoReflect.Descriptor instead.
 func (*Unresolved) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Unresolved) GetPort() string {
@@ -2439,7 +2532,7 @@ const file_agent_proto_rawDesc = "" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\x12\x16\n" +
 	"\x06driver\x18\x03 \x01(\tR\x06driver\x12\x10\n" +
 	"\x03mac\x18\x04 \x01(\fR\x03mac\x12\x14\n" +
-	"\x05notes\x18\x05 \x03(\tR\x05notes\"\xcb\x04\n" +
+	"\x05notes\x18\x05 \x03(\tR\x05notes\"\xee\x04\n" +
 	"\fCapabilities\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x03R\n" +
 	"maxStreams\x12$\n" +
@@ -2460,7 +2553,8 @@ const file_agent_proto_rawDesc = "" +
 	"\rarrival_times\x18\x0e \x01(\bR\farrivalTimes\x12\x12\n" +
 	"\x04gaps\x18\x0f \x01(\bR\x04gaps\x12\x1a\n" +
 	"\bethernet\x18\x10 \x01(\bR\bethernet\x12%\n" +
-	"\x0elateness_nanos\x18\x15 \x01(\x03R\rlatenessNanos\"]\n" +
+	"\x0elateness_nanos\x18\x15 \x01(\x03R\rlatenessNanos\x12!\n" +
+	"\fframe_checks\x18\x14 \x01(\bR\vframeChecks\"]\n" +
 	"\x0eResolveRequest\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\fR\x04addr\x12#\n" +
@@ -2518,16 +2612,26 @@ const file_agent_proto_rawDesc = "" +
 	"\fWaitResponse\"\r\n" +
 	"\vStopRequest\"\x0e\n" +
 	"\fStopResponse\"\r\n" +
-	"\vReadRequest\"\xe2\x04\n" +
+	"\vReadRequest\"\xf7\x06\n" +
 	"\fReadResponse\x12(\n" +
 	"\x02tx\x18\x01 \x03(\v2\x18.nodrop.agent.v1.TxCountR\x02tx\x12(\n" +
 	"\x02rx\x18\x02 \x03(\v2\x18.nodrop.agent.v1.RxCountR\x02rx\x12\"\n" +
 	"\rtx_time_nanos\x18\x03 \x01(\x03R\vtxTimeNanos\x12+\n" +
 	"\x05notes\x18\x04 \x03(\v2\x15.nodrop.agent.v1.NoteR\x05notes\x12S\n" +
 	"\fmisdelivered\x18\x05 \x03(\v2/.nodrop.agent.v1.ReadResponse.MisdeliveredEntryR\fmisdelivered\x12D\n" +
+	"\adamaged\x18\n" +
+	" \x03(\v2*.nodrop.agent.v1.ReadResponse.DamagedEntryR\adamaged\x12>\n" +
+	"\x05stale\x18\v \x03(\v2(.nodrop.agent.v1.ReadResponse.StaleEntryR\x05stale\x12D\n" +
 	"\adropped\x18\f \x03(\v2*.nodrop.agent.v1.ReadResponse.DroppedEntryR\adropped\x12A\n" +
 	"\x06pacing\x18\r \x03(\v2).nodrop.agent.v1.ReadResponse.PacingEntryR\x06pacing\x1a?\n" +
 	"\x11MisdeliveredEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1aS\n" +
+	"\fDamagedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
+	"\x05value\x18\x02 \x01(\v2\x17.nodrop.agent.v1.DamageR\x05value:\x028\x01\x1a8\n" +
+	"\n" +
+	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a:\n" +
 	"\fDroppedEntry\x12\x10\n" +
@@ -2539,12 +2643,18 @@ const file_agent_proto_rawDesc = "" +
 	"\x06Pacing\x12\"\n" +
 	"\rmax_lag_nanos\x18\x01 \x01(\x03R\vmaxLagNanos\x12\x1b\n" +
 	"\tmax_burst\x18\x02 \x01(\x04R\bmaxBurst\x12\x1b\n" +
-	"\tcaught_up\x18\x03 \x01(\x04R\bcaughtUp\"x\n" +
+	"\tcaught_up\x18\x03 \x01(\x04R\bcaughtUp\"d\n" +
+	"\x06Damage\x12\x1c\n" +
+	"\ttruncated\x18\x01 \x01(\x04R\ttruncated\x12\x1c\n" +
+	"\tcorrupted\x18\x02 \x01(\x04R\tcorrupted\x12\x1e\n" +
+	"\n" +
+	"fragmented\x18\x03 \x01(\x04R\n" +
+	"fragmented\"x\n" +
 	"\aTxCount\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x1a\n" +
 	"\bintended\x18\x02 \x01(\x04R\bintended\x12\x12\n" +
 	"\x04sent\x18\x03 \x01(\x04R\x04sent\x12%\n" +
-	"\x0eduration_nanos\x18\x04 \x01(\x03R\rdurationNanos\"\xca\x02\n" +
+	"\x0eduration_nanos\x18\x04 \x01(\x03R\rdurationNanos\"\xde\x02\n" +
 	"\aRxCount\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\tR\x04port\x12\x1a\n" +
@@ -2557,7 +2667,8 @@ const file_agent_proto_rawDesc = "" +
 	"\agap_end\x18\t \x01(\x04R\x06gapEnd\x12\x19\n" +
 	"\bfirst_ns\x18\n" +
 	" \x01(\x04R\afirstNs\x12\x17\n" +
-	"\alast_ns\x18\v \x01(\x04R\x06lastNs\"\x97\x02\n" +
+	"\alast_ns\x18\v \x01(\x04R\x06lastNs\x12\x12\n" +
+	"\x04late\x18\f \x01(\x04R\x04late\"\x97\x02\n" +
 	"\aLatency\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x04R\x05count\x12\x15\n" +
 	"\x06min_ns\x18\x02 \x01(\x04R\x05minNs\x12\x15\n" +
@@ -2638,7 +2749,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),       // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),              // 1: nodrop.agent.v1.Beat
@@ -2664,24 +2775,27 @@ var file_agent_proto_goTypes = []any{
 	(*ReadRequest)(nil),       // 21: nodrop.agent.v1.ReadRequest
 	(*ReadResponse)(nil),      // 22: nodrop.agent.v1.ReadResponse
 	(*Pacing)(nil),            // 23: nodrop.agent.v1.Pacing
-	(*TxCount)(nil),           // 24: nodrop.agent.v1.TxCount
-	(*RxCount)(nil),           // 25: nodrop.agent.v1.RxCount
-	(*Latency)(nil),           // 26: nodrop.agent.v1.Latency
-	(*Note)(nil),              // 27: nodrop.agent.v1.Note
-	(*SampleRequest)(nil),     // 28: nodrop.agent.v1.SampleRequest
-	(*SampleResponse)(nil),    // 29: nodrop.agent.v1.SampleResponse
-	(*Membership)(nil),        // 30: nodrop.agent.v1.Membership
-	(*JoinRequest)(nil),       // 31: nodrop.agent.v1.JoinRequest
-	(*JoinResponse)(nil),      // 32: nodrop.agent.v1.JoinResponse
-	(*LeaveRequest)(nil),      // 33: nodrop.agent.v1.LeaveRequest
-	(*LeaveResponse)(nil),     // 34: nodrop.agent.v1.LeaveResponse
-	(*Failure)(nil),           // 35: nodrop.agent.v1.Failure
-	(*Unresolved)(nil),        // 36: nodrop.agent.v1.Unresolved
-	nil,                       // 37: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	nil,                       // 38: nodrop.agent.v1.ReadResponse.DroppedEntry
-	nil,                       // 39: nodrop.agent.v1.ReadResponse.PacingEntry
-	nil,                       // 40: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                       // 41: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	(*Damage)(nil),            // 24: nodrop.agent.v1.Damage
+	(*TxCount)(nil),           // 25: nodrop.agent.v1.TxCount
+	(*RxCount)(nil),           // 26: nodrop.agent.v1.RxCount
+	(*Latency)(nil),           // 27: nodrop.agent.v1.Latency
+	(*Note)(nil),              // 28: nodrop.agent.v1.Note
+	(*SampleRequest)(nil),     // 29: nodrop.agent.v1.SampleRequest
+	(*SampleResponse)(nil),    // 30: nodrop.agent.v1.SampleResponse
+	(*Membership)(nil),        // 31: nodrop.agent.v1.Membership
+	(*JoinRequest)(nil),       // 32: nodrop.agent.v1.JoinRequest
+	(*JoinResponse)(nil),      // 33: nodrop.agent.v1.JoinResponse
+	(*LeaveRequest)(nil),      // 34: nodrop.agent.v1.LeaveRequest
+	(*LeaveResponse)(nil),     // 35: nodrop.agent.v1.LeaveResponse
+	(*Failure)(nil),           // 36: nodrop.agent.v1.Failure
+	(*Unresolved)(nil),        // 37: nodrop.agent.v1.Unresolved
+	nil,                       // 38: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	nil,                       // 39: nodrop.agent.v1.ReadResponse.DamagedEntry
+	nil,                       // 40: nodrop.agent.v1.ReadResponse.StaleEntry
+	nil,                       // 41: nodrop.agent.v1.ReadResponse.DroppedEntry
+	nil,                       // 42: nodrop.agent.v1.ReadResponse.PacingEntry
+	nil,                       // 43: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                       // 44: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
@@ -2689,48 +2803,51 @@ var file_agent_proto_depIdxs = []int32{
 	6,  // 2: nodrop.agent.v1.InfoResponse.capabilities:type_name -> nodrop.agent.v1.Capabilities
 	9,  // 3: nodrop.agent.v1.ConfigureRequest.streams:type_name -> nodrop.agent.v1.Stream
 	14, // 4: nodrop.agent.v1.StartRequest.loads:type_name -> nodrop.agent.v1.Load
-	24, // 5: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
-	25, // 6: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
-	27, // 7: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
-	37, // 8: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	38, // 9: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
-	39, // 10: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
-	26, // 11: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
-	30, // 12: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	40, // 13: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	30, // 14: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	41, // 15: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	36, // 16: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	23, // 17: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
-	0,  // 18: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 19: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	7,  // 20: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	10, // 21: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	12, // 22: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.ArmRequest
-	15, // 23: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.StartRequest
-	17, // 24: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	19, // 25: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	21, // 26: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	28, // 27: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	31, // 28: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	33, // 29: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	1,  // 30: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 31: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	8,  // 32: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	11, // 33: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	13, // 34: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	16, // 35: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	18, // 36: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	20, // 37: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	22, // 38: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	29, // 39: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	32, // 40: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	34, // 41: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	30, // [30:42] is the sub-list for method output_type
-	18, // [18:30] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	25, // 5: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
+	26, // 6: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
+	28, // 7: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
+	38, // 8: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	39, // 9: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
+	40, // 10: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
+	41, // 11: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
+	42, // 12: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
+	27, // 13: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
+	31, // 14: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	43, // 15: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	31, // 16: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	44, // 17: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	37, // 18: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	24, // 19: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
+	23, // 20: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
+	0,  // 21: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 22: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	7,  // 23: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	10, // 24: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	12, // 25: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.ArmRequest
+	15, // 26: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.StartRequest
+	17, // 27: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	19, // 28: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	21, // 29: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	29, // 30: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	32, // 31: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	34, // 32: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	1,  // 33: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 34: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	8,  // 35: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	11, // 36: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	13, // 37: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	16, // 38: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	18, // 39: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	20, // 40: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	22, // 41: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	30, // 42: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	33, // 43: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	35, // 44: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	33, // [33:45] is the sub-list for method output_type
+	21, // [21:33] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -2738,7 +2855,7 @@ func file_agent_proto_init() {
 	if File_agent_proto != nil {
 		return
 	}
-	file_agent_proto_msgTypes[35].OneofWrappers = []any{
+	file_agent_proto_msgTypes[36].OneofWrappers = []any{
 		(*Failure_Unresolved)(nil),
 		(*Failure_Busy)(nil),
 		(*Failure_NoSession)(nil),
@@ -2749,7 +2866,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   42,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,55 @@
+package result
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// What came back and does not count as received is in the row by kind, where the
+// engine checks it.
+func TestRowCountsWhatIsNotReceived(t *testing.T) {
+	trial := &method.Trial{
+		Intended: 10, Sent: 10, Received: 3, Lost: 7, Late: 1,
+		Damaged: traffic.Damage{Truncated: 2, Corrupted: 3, Fragmented: 1},
+		Notes:   []traffic.Note{{Kind: traffic.NoteDamaged, Text: "6 frames came back damaged"}, {Kind: traffic.NoteLate, Text: "1 frame was late"}},
+	}
+	in := Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Trial: trial, Stale: 4, Settle: 2 * time.Second}}
+	in.Info.Capabilities = traffic.Capabilities{Ordering: true, FrameChecks: true}
+	row := Row(plan.Plan{}, in)
+	for name, got := range map[string]*int64{
+		"truncated 2": row.Frames.Truncated, "corrupted 3": row.Frames.Corrupted, "fragmented 1": row.Frames.Fragmented,
+		"late 1": row.Frames.Late, "stale 4": row.Frames.Stale,
+	} {
+		if got == nil || *got != int64(name[len(name)-1]-'0') {
+			t.Errorf("want %s, got %v", name, got)
+		}
+	}
+	if row.Message != "6 frames came back damaged; 1 frame was late" {
+		t.Errorf("message %q", row.Message)
+	}
+	in.Info.Capabilities = traffic.Capabilities{}
+	if f := Row(plan.Plan{}, in).Frames; f.Truncated != nil || f.Corrupted != nil || f.Fragmented != nil || f.Late != nil || f.Stale != nil {
+		t.Errorf("%+v of an engine that checks nothing", f)
+	}
+}
+
+// Frames of an earlier trial put a row in doubt, and the reason names the setting.
+func TestStaleFramesNameTheSettleTime(t *testing.T) {
+	trial := &method.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}
+	in := Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Trial: trial, Stale: 1234, Settle: 2 * time.Second}}
+	validity, reasons := Judge(in)
+	if validity != v1alpha1.ValidityContended || len(reasons) != 1 {
+		t.Fatalf("%s %q, want one reason", validity, reasons)
+	}
+	for _, want := range []string{"1,234 frames", "settleTime, which is 2s"} {
+		if !strings.Contains(reasons[0], want) {
+			t.Errorf("reason %q, want %q in it", reasons[0], want)
+		}
+	}
+}
