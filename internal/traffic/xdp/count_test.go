@@ -89,7 +89,7 @@ func TestDuration(t *testing.T) {
 func TestStale(t *testing.T) {
 	bed := newBed(t)
 	d := bed.device()
-	d.disturb(map[string]uint32{"stale_every": 10})
+	d.disturb(settings{"stale_every": uint32(10)})
 	e := bed.open(d.ports(nil, nil)...)
 	m := bed.run(e, []traffic.Stream{stream(1, e)}, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1, PerNanos: 1e5}, Frames: 5000}}},
 		func(m traffic.Measurement) bool { return received(m)+d.faults().Staled == sent(m) })
@@ -105,7 +105,7 @@ func TestStale(t *testing.T) {
 func TestDuplicateAndReordered(t *testing.T) {
 	bed := newBed(t)
 	d := bed.device()
-	d.disturb(map[string]uint32{"copy_every": 7, "permute": 1})
+	d.disturb(settings{"copy_every": uint32(7), "permute": uint32(1)})
 	e := bed.open(d.ports(nil, nil)...)
 	const frames = 70_000
 	m := bed.run(e, []traffic.Stream{stream(1, e)}, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1, PerNanos: 2e4}, Frames: frames}}},
@@ -131,7 +131,7 @@ func TestDuplicateAndReordered(t *testing.T) {
 func TestReorderedShareInBothCounts(t *testing.T) {
 	bed := newBed(t)
 	d := bed.device()
-	d.disturb(map[string]uint32{"swaps_per_10000": 51})
+	d.disturb(settings{"swaps_per_10000": uint32(51)})
 	e := bed.open(d.ports(nil, nil)...)
 	const frames = 100_000
 	m := bed.run(e, []traffic.Stream{stream(1, e)}, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1, PerNanos: 2e4}, Frames: frames}}}, arrived)

@@ -143,7 +143,7 @@ func sampleNow(t *testing.T, e *Engine) (traffic.Sample, error) {
 func TestSample(t *testing.T) {
 	bed := newBed(t)
 	d := bed.device()
-	d.disturb(map[string]uint32{"copy_every": 5})
+	d.disturb(settings{"copy_every": uint32(5)})
 	e := bed.open(d.ports(nil, nil)...)
 	if _, err := sampleNow(t, e); err == nil {
 		t.Error("a sample without a trial")

@@ -1,6 +1,7 @@
 package xdp
 
 import (
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -40,8 +41,11 @@ func (d *device) ports(p1, p2 []netip.Prefix) []Port {
 	return []Port{{Name: "p1", Interface: "v1", Addresses: p1}, {Name: "p2", Interface: "v2", Addresses: p2}}
 }
 
+// settings of the test programs, by the names of their variables.
+type settings map[string]any
+
 // load loads the test programs, which forward to d2.
-func (d *device) load(settings map[string]uint32) {
+func (d *device) load(settings settings) {
 	d.Helper()
 	spec, err := loadDut()
 	if err != nil {
@@ -51,9 +55,9 @@ func (d *device) load(settings map[string]uint32) {
 	if err := unix.Fstat(int(d.ns), &s); err != nil {
 		d.Fatal(err)
 	}
-	settings["device_netns"] = uint32(s.Ino)
-	settings["out_ifindex"] = uint32(d.d2.Attrs().Index)
-	for name, value := range settings {
+	all := map[string]any{"device_netns": uint32(s.Ino), "out_ifindex": uint32(d.d2.Attrs().Index), "copies": uint32(1)}
+	maps.Copy(all, settings)
+	for name, value := range all {
 		if err := spec.Variables[name].Set(value); err != nil {
 			d.Fatal(err)
 		}
@@ -65,9 +69,12 @@ func (d *device) load(settings map[string]uint32) {
 }
 
 // dropper makes the device forward in XDP and drop every n-th frame.
-func (d *device) dropper(n uint32) {
+func (d *device) dropper(n uint32) { d.inXDP(settings{"drop_every": n}) }
+
+// inXDP makes the device forward in XDP, with faults.
+func (d *device) inXDP(with settings) {
 	d.Helper()
-	d.load(map[string]uint32{"drop_every": n})
+	d.load(with)
 	follow, err := link.AttachTracing(link.TracingOptions{Program: d.objects.DropperRefused})
 	if err != nil {
 		d.Fatal(err)
@@ -83,9 +90,9 @@ func (d *device) dropper(n uint32) {
 }
 
 // disturb makes the device forward through the kernel's stack, with faults.
-func (d *device) disturb(settings map[string]uint32) {
+func (d *device) disturb(with settings) {
 	d.Helper()
-	d.load(settings)
+	d.load(with)
 	d.gro("d1", true)
 	d.in(d.ns, func() {
 		l, err := link.AttachTCX(link.TCXOptions{Program: d.objects.Disturb, Interface: d.d1.Attrs().Index, Attach: ebpf.AttachTCXIngress})

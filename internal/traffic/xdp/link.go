@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
-
-	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // linkWait is how long Start waits for the link of a port, which a NIC
@@ -58,31 +56,4 @@ func unsubscribe[T any](done chan struct{}, events <-chan T) {
 		for range events {
 		}
 	}()
-}
-
-// drops are frames that the port received and lost before the receive program.
-func (p *port) drops(nl *netlink.Handle) (uint64, error) {
-	if p.driver == "veth" {
-		// What a veth counts there are frames that found its ring full, and those
-		// are not lost in the tester: they count as unsent, or as the device's.
-		return 0, nil
-	}
-	l, err := nl.LinkByIndex(p.index)
-	if err != nil {
-		return 0, fmt.Errorf("reading the counters of %s: %w", p.Interface, err)
-	}
-	s := l.Attrs().Statistics
-	if s == nil {
-		return 0, nil
-	}
-	return s.RxDropped + s.RxMissedErrors + s.RxFifoErrors, nil
-}
-
-// dropNote returns the note about frames lost at a port, or none.
-func (p *port) dropNote(lost uint64) []traffic.Note {
-	if lost == 0 {
-		return nil
-	}
-	return []traffic.Note{{Kind: traffic.NoteReceiver, Text: fmt.Sprintf(
-		"%d frames were lost at the tester's port %s (%s) before they could be counted", lost, p.Name, p.Interface)}}
 }

@@ -51,14 +51,7 @@ func (e *Engine) changes(m *traffic.Measurement) error {
 		if len(p.tx)+len(p.rx) > 0 {
 			m.Notes = append(m.Notes, before.links[i].notes(now.links[i], fmt.Sprintf("%s (%s)", p.Name, p.Interface))...)
 		}
-		if n := now.strays[i].unknown - before.strays[i].unknown; n > 0 {
-			if m.Misdelivered == nil {
-				m.Misdelivered = map[string]uint64{}
-			}
-			m.Misdelivered[p.Name] = n
-			m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteMisdelivered, Text: fmt.Sprintf(
-				"%d test frames arrived at %s that were not for it: the device floods or misroutes", n, p.Name)})
-		}
+		now.strays[i].since(before.strays[i]).addTo(m, p.Name)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package xdp
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 	"sync/atomic"
 
 	"github.com/cilium/ebpf"
@@ -61,9 +60,6 @@ func (r receiver) program(p *programs) *ebpf.Program {
 	return p.Port
 }
 
-// capacity rounds up so that streams can come and go without loading anew.
-func capacity(n int) int { return max(16, 1<<bits.Len(uint(n-1))) }
-
 // open takes the interface: it sets it up and attaches the receive program.
 // It runs in the namespace of the ports.
 func (p *port) open(nl *netlink.Handle) error {
@@ -80,7 +76,7 @@ func (p *port) open(nl *netlink.Handle) error {
 	if err := p.setUp(nl, l); err != nil {
 		return err
 	}
-	p.programs, err = loadPrograms(p.index, uint32(p.engine.netns.inode), capacity(0), capacity(0))
+	p.programs, err = loadPrograms(p.index, uint32(p.engine.netns.inode), room{}.rounded())
 	if err != nil {
 		return err
 	}
@@ -138,28 +134,37 @@ func (p *port) close() error {
 
 // configure prepares the port for the streams that it sends and receives.
 func (p *port) configure(tx, rx []traffic.Stream) error {
-	if len(tx) > len(p.programs.streams) || len(rx) > p.programs.flows {
-		if err := p.reload(capacity(len(tx)), capacity(len(rx))); err != nil {
-			return err
-		}
-	}
 	if err := p.hear(rx); err != nil {
 		return err
 	}
 	p.tx, p.rx = tx, rx
 	p.seenRefused = make([]uint64, len(tx))
-	clear(p.programs.index)
-	for i, s := range rx {
-		p.programs.index[s.ID] = uint64(i) + 1
+	if err := p.makeRoom(room{streams: len(tx), flows: len(rx)}); err != nil {
+		return err
 	}
-	p.live = &liveSender{programs: p.programs, program: p.receiver.program(p.programs), template: make([]byte, p.longest())}
+	p.useStreams()
+	if err := p.expect(traffic.Trial{}); err != nil {
+		return err
+	}
 	return p.clear(0)
 }
 
-// reload loads programs with room for more streams and puts them in place of
-// the present ones.
-func (p *port) reload(streams, flows int) error {
-	bigger, err := loadPrograms(p.index, uint32(p.engine.netns.inode), max(streams, len(p.programs.streams)), max(flows, p.programs.flows))
+// useStreams tells the programs which streams there are.
+func (p *port) useStreams() {
+	clear(p.programs.index)
+	for i, s := range p.rx {
+		p.programs.index[s.ID] = uint64(i) + 1
+	}
+	p.live = &liveSender{programs: p.programs, program: p.receiver.program(p.programs), template: make([]byte, p.longest())}
+}
+
+// makeRoom loads programs with more room, if that is needed, and puts them in place
+// of the present ones.
+func (p *port) makeRoom(want room) error {
+	if p.programs.room.fits(want) {
+		return nil
+	}
+	bigger, err := loadPrograms(p.index, uint32(p.engine.netns.inode), p.programs.room.with(want.rounded()))
 	if err != nil {
 		return err
 	}
@@ -169,6 +174,7 @@ func (p *port) reload(streams, flows int) error {
 	}
 	old := p.programs
 	p.programs = bigger
+	p.useStreams()
 	return old.close()
 }
 

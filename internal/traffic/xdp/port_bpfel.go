@@ -38,16 +38,34 @@ type portRxFlow struct {
 	LatencyLast   uint64
 	JitterMax     uint64
 	JitterSum     uint64
-	Window        [512]uint64
 	Buckets       [2240]uint64
 }
 
 type portRxPort struct {
+	_          structs.HostLayout
+	Stale      uint64
+	Unknown    uint64
+	Truncated  uint64
+	Corrupted  uint64
+	Fragmented uint64
+	Trial      uint64
+	Received   uint64
+}
+
+type portRxStream struct {
 	_        structs.HostLayout
-	Stale    uint64
-	Unknown  uint64
-	Trial    uint64
-	Received uint64
+	Intended uint64
+	Window   uint32
+	Mask     uint32
+	Shift    uint16
+	Length   uint16
+	Pad      uint32
+}
+
+type portRxTrial struct {
+	_     structs.HostLayout
+	Epoch uint16
+	Pad   [3]uint16
 }
 
 type portTxPort struct {
@@ -153,6 +171,9 @@ type portMapSpecs struct {
 	RxFlows   *ebpf.MapSpec `ebpf:"rx_flows"`
 	RxIndex   *ebpf.MapSpec `ebpf:"rx_index"`
 	RxPorts   *ebpf.MapSpec `ebpf:"rx_ports"`
+	RxStreams *ebpf.MapSpec `ebpf:"rx_streams"`
+	RxTrials  *ebpf.MapSpec `ebpf:"rx_trials"`
+	RxWindow  *ebpf.MapSpec `ebpf:"rx_window"`
 	TxPorts   *ebpf.MapSpec `ebpf:"tx_ports"`
 	TxStreams *ebpf.MapSpec `ebpf:"tx_streams"`
 }
@@ -188,6 +209,9 @@ type portMaps struct {
 	RxFlows   *ebpf.Map `ebpf:"rx_flows"`
 	RxIndex   *ebpf.Map `ebpf:"rx_index"`
 	RxPorts   *ebpf.Map `ebpf:"rx_ports"`
+	RxStreams *ebpf.Map `ebpf:"rx_streams"`
+	RxTrials  *ebpf.Map `ebpf:"rx_trials"`
+	RxWindow  *ebpf.Map `ebpf:"rx_window"`
 	TxPorts   *ebpf.Map `ebpf:"tx_ports"`
 	TxStreams *ebpf.Map `ebpf:"tx_streams"`
 }
@@ -197,6 +221,9 @@ func (m *portMaps) Close() error {
 		m.RxFlows,
 		m.RxIndex,
 		m.RxPorts,
+		m.RxStreams,
+		m.RxTrials,
+		m.RxWindow,
 		m.TxPorts,
 		m.TxStreams,
 	)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -20,15 +21,44 @@ type programs struct {
 	streams []portTxStream
 	port    *portTxPort
 	index   []uint64
-	flows   int
+	// expected and trial say what is received in the trial in hand.
+	expected []portRxStream
+	window   []uint64
+	trial    *portRxTrial
+	room     room
 
 	closers []io.Closer
 	mapped  [][]byte
 }
 
+// room is how many sending streams, received flows and blocks of sequence numbers
+// there is room for.
+type room struct{ streams, flows, blocks int }
+
+// leastBlocks are enough for the line rate of 10 Gbit/s in two or more streams.
+const leastBlocks = 1 << 18
+
+// fits says whether other fits into the room.
+func (r room) fits(other room) bool {
+	return other.streams <= r.streams && other.flows <= r.flows && other.blocks <= r.blocks
+}
+
+// with is the room for both.
+func (r room) with(other room) room {
+	return room{max(r.streams, other.streams), max(r.flows, other.flows), max(r.blocks, other.blocks)}
+}
+
+// rounded is larger, so that streams can come and go without loading anew.
+func (r room) rounded() room {
+	return room{capacity(r.streams), capacity(r.flows), max(leastBlocks, capacity(r.blocks))}
+}
+
+// capacity is the next power of two, at least 16.
+func capacity(n int) int { return max(16, 1<<bits.Len(uint(n-1))) }
+
 // loadPrograms loads the programs for an interface and begins to follow what
 // the kernel does with redirected frames.
-func loadPrograms(ifindex int, netns uint32, streams, flows int) (_ *programs, err error) {
+func loadPrograms(ifindex int, netns uint32, room room) (_ *programs, err error) {
 	spec, err := loadPort()
 	if err != nil {
 		return nil, fmt.Errorf("reading the BPF programs: %w", err)
@@ -38,10 +68,12 @@ func loadPrograms(ifindex int, netns uint32, streams, flows int) (_ *programs, e
 			return nil, fmt.Errorf("setting %s: %w", name, err)
 		}
 	}
-	spec.Maps["tx_streams"].MaxEntries = uint32(streams)
-	spec.Maps["rx_flows"].MaxEntries = uint32(flows)
+	spec.Maps["tx_streams"].MaxEntries = uint32(room.streams)
+	spec.Maps["rx_flows"].MaxEntries = uint32(room.flows)
+	spec.Maps["rx_streams"].MaxEntries = uint32(room.flows)
+	spec.Maps["rx_window"].MaxEntries = uint32(room.blocks)
 
-	p := &programs{flows: flows}
+	p := &programs{room: room}
 	if err := spec.LoadAndAssign(&p.portObjects, nil); err != nil {
 		return nil, fmt.Errorf("loading the BPF programs (needs CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON and kernel BTF): %w", err)
 	}
@@ -51,7 +83,7 @@ func loadPrograms(ifindex int, netns uint32, streams, flows int) (_ *programs, e
 			p.close()
 		}
 	}()
-	if p.streams, err = mapped[portTxStream](p, p.TxStreams, streams); err != nil {
+	if p.streams, err = mapped[portTxStream](p, p.TxStreams, room.streams); err != nil {
 		return nil, err
 	}
 	ports, err := mapped[portTxPort](p, p.TxPorts, 1)
@@ -59,6 +91,17 @@ func loadPrograms(ifindex int, netns uint32, streams, flows int) (_ *programs, e
 		return nil, err
 	}
 	p.port = &ports[0]
+	if p.expected, err = mapped[portRxStream](p, p.RxStreams, room.flows); err != nil {
+		return nil, err
+	}
+	if p.window, err = mapped[uint64](p, p.RxWindow, room.blocks); err != nil {
+		return nil, err
+	}
+	trials, err := mapped[portRxTrial](p, p.RxTrials, 1)
+	if err != nil {
+		return nil, err
+	}
+	p.trial = &trials[0]
 	if p.index, err = mapped[uint64](p, p.RxIndex, 1<<16); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package xdp
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/cilium/ebpf"
 
@@ -11,6 +12,7 @@ import (
 // clear resets all received flows and makes them count frames of an epoch; 0
 // counts none. The flow's lock makes a frame either the old trial's or the new.
 func (p *port) clear(epoch uint16) error {
+	p.programs.trial.Epoch = epoch
 	flow := portRxFlow{Epoch: epoch, Trial: p.engine.number}
 	for i, s := range p.rx {
 		flow.Timed = 0
@@ -36,8 +38,8 @@ func (p *port) read(m *traffic.Measurement) error {
 		m.Rx[traffic.RxKey{Stream: s.ID, Port: p.Name}] = flow.count()
 	}
 	if late > 0 {
-		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteReceiver, Text: fmt.Sprintf(
-			"%d frames came back on %s more than %d frames behind the newest of their stream; whether they were copies is not known, and they count as lost", late, p.Name, 32*len(flow.Window))})
+		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteLate, Text: fmt.Sprintf(
+			"%s frames came back on %s more than %v after later frames of their stream: whether they are copies is not known, and they do not count as received", traffic.Grouped(late), p.Name, reorderTime)})
 	}
 	return nil
 }
@@ -45,7 +47,7 @@ func (p *port) read(m *traffic.Measurement) error {
 // count is the flow in the terms of a measurement.
 func (f *portRxFlow) count() traffic.RxCount {
 	c := traffic.RxCount{
-		Received: f.Received, Duplicate: f.Duplicate, Reordered: f.Reordered, OutOfSequence: f.OutOfSequence,
+		Received: f.Received, Duplicate: f.Duplicate, Reordered: f.Reordered, OutOfSequence: f.OutOfSequence, Late: f.Late,
 		Next: f.Next, GapEnd: f.GapEnd, FirstNs: f.FirstNs, LastNs: f.LastNs,
 	}
 	if f.Timed == 0 || f.Received == 0 {
@@ -64,11 +66,57 @@ func (f *portRxFlow) count() traffic.RxCount {
 	return c
 }
 
-// strays are test frames that belong to no stream of the trial.
+// strays are test frames that are not received ones of the trial.
 type strays struct {
 	// stale frames are of an earlier trial, unknown ones of streams that the port
 	// does not expect.
 	stale, unknown uint64
+	damaged        traffic.Damage
+}
+
+// since is what was added to an earlier count.
+func (s strays) since(before strays) strays {
+	return strays{
+		stale: s.stale - before.stale, unknown: s.unknown - before.unknown,
+		damaged: traffic.Damage{
+			Truncated: s.damaged.Truncated - before.damaged.Truncated, Corrupted: s.damaged.Corrupted - before.damaged.Corrupted,
+			Fragmented: s.damaged.Fragmented - before.damaged.Fragmented,
+		},
+	}
+}
+
+// addTo adds the frames to a measurement, as those that a port got.
+func (s strays) addTo(m *traffic.Measurement, port string) {
+	if s.unknown > 0 {
+		put(&m.Misdelivered, port, s.unknown)
+		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteMisdelivered, Text: fmt.Sprintf(
+			"%s test frames arrived at %s that were not for it: the device floods or misroutes", traffic.Grouped(s.unknown), port)})
+	}
+	if s.stale > 0 {
+		put(&m.Stale, port, s.stale)
+	}
+	if d := s.damaged; d != (traffic.Damage{}) {
+		put(&m.Damaged, port, d)
+		var kinds []string
+		for _, k := range []struct {
+			name   string
+			frames uint64
+		}{{"truncated", d.Truncated}, {"corrupted", d.Corrupted}, {"fragmented", d.Fragmented}} {
+			if k.frames > 0 {
+				kinds = append(kinds, traffic.Grouped(k.frames)+" "+k.name)
+			}
+		}
+		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteDamaged, Text: fmt.Sprintf(
+			"the device damaged frames that came back on %s, which do not count as received: %s", port, strings.Join(kinds, ", "))})
+	}
+}
+
+// put sets an entry of a map that may not exist yet.
+func put[T any](to *map[string]T, key string, value T) {
+	if *to == nil {
+		*to = map[string]T{}
+	}
+	(*to)[key] = value
 }
 
 // strays returns the port's counters since it was opened.
@@ -81,6 +129,7 @@ func (p *port) strays() (strays, error) {
 	for _, c := range all {
 		sum.stale += c.Stale
 		sum.unknown += c.Unknown
+		sum.damaged.Add(traffic.Damage{Truncated: c.Truncated, Corrupted: c.Corrupted, Fragmented: c.Fragmented})
 	}
 	return sum, nil
 }

@@ -104,7 +104,7 @@ func TestResolveOwn(t *testing.T) {
 func TestOpenAndClose(t *testing.T) {
 	bed := newBed(t)
 	d := bed.device()
-	d.disturb(map[string]uint32{})
+	d.disturb(settings{})
 	state := func() string {
 		t.Helper()
 		l, err := bed.nl.LinkByName("v1")

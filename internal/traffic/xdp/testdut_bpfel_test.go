@@ -14,13 +14,17 @@ import (
 )
 
 type dutFaults struct {
-	_       structs.HostLayout
-	Frames  uint64
-	Dropped uint64
-	Refused uint64
-	Copied  uint64
-	Staled  uint64
-	Moved   uint64
+	_         structs.HostLayout
+	Frames    uint64
+	Dropped   uint64
+	Refused   uint64
+	Copied    uint64
+	Staled    uint64
+	Moved     uint64
+	Corrupted uint64
+	Truncated uint64
+	Detoured  uint64
+	FirstNs   uint64
 }
 
 // loadDut returns the embedded CollectionSpec for dut.
@@ -81,13 +85,24 @@ type dutMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type dutVariableSpecs struct {
+	Copies        *ebpf.VariableSpec `ebpf:"copies"`
 	CopyEvery     *ebpf.VariableSpec `ebpf:"copy_every"`
+	CorruptEvery  *ebpf.VariableSpec `ebpf:"corrupt_every"`
+	DetourEvery   *ebpf.VariableSpec `ebpf:"detour_every"`
+	DetourIfindex *ebpf.VariableSpec `ebpf:"detour_ifindex"`
 	DeviceNetns   *ebpf.VariableSpec `ebpf:"device_netns"`
 	DropEvery     *ebpf.VariableSpec `ebpf:"drop_every"`
+	LateBy        *ebpf.VariableSpec `ebpf:"late_by"`
+	LateEvery     *ebpf.VariableSpec `ebpf:"late_every"`
 	OutIfindex    *ebpf.VariableSpec `ebpf:"out_ifindex"`
 	Permute       *ebpf.VariableSpec `ebpf:"permute"`
 	StaleEvery    *ebpf.VariableSpec `ebpf:"stale_every"`
+	StallAfterNs  *ebpf.VariableSpec `ebpf:"stall_after_ns"`
+	StallNs       *ebpf.VariableSpec `ebpf:"stall_ns"`
+	StallPeriodNs *ebpf.VariableSpec `ebpf:"stall_period_ns"`
 	SwapsPer10000 *ebpf.VariableSpec `ebpf:"swaps_per_10000"`
+	TruncateEvery *ebpf.VariableSpec `ebpf:"truncate_every"`
+	TruncateTo    *ebpf.VariableSpec `ebpf:"truncate_to"`
 }
 
 // dutObjects contains all objects after they have been loaded into the kernel.
@@ -123,13 +138,24 @@ func (m *dutMaps) Close() error {
 //
 // It can be passed to loadDutObjects or ebpf.CollectionSpec.LoadAndAssign.
 type dutVariables struct {
+	Copies        *ebpf.Variable `ebpf:"copies"`
 	CopyEvery     *ebpf.Variable `ebpf:"copy_every"`
+	CorruptEvery  *ebpf.Variable `ebpf:"corrupt_every"`
+	DetourEvery   *ebpf.Variable `ebpf:"detour_every"`
+	DetourIfindex *ebpf.Variable `ebpf:"detour_ifindex"`
 	DeviceNetns   *ebpf.Variable `ebpf:"device_netns"`
 	DropEvery     *ebpf.Variable `ebpf:"drop_every"`
+	LateBy        *ebpf.Variable `ebpf:"late_by"`
+	LateEvery     *ebpf.Variable `ebpf:"late_every"`
 	OutIfindex    *ebpf.Variable `ebpf:"out_ifindex"`
 	Permute       *ebpf.Variable `ebpf:"permute"`
 	StaleEvery    *ebpf.Variable `ebpf:"stale_every"`
+	StallAfterNs  *ebpf.Variable `ebpf:"stall_after_ns"`
+	StallNs       *ebpf.Variable `ebpf:"stall_ns"`
+	StallPeriodNs *ebpf.Variable `ebpf:"stall_period_ns"`
 	SwapsPer10000 *ebpf.Variable `ebpf:"swaps_per_10000"`
+	TruncateEvery *ebpf.Variable `ebpf:"truncate_every"`
+	TruncateTo    *ebpf.Variable `ebpf:"truncate_to"`
 }
 
 // dutPrograms contains all programs after they have been loaded into the kernel.

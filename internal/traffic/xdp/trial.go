@@ -30,7 +30,12 @@ type trial struct {
 
 // Arm implements traffic.Armer.
 func (e *Engine) Arm(ctx context.Context, epoch uint16) error {
-	if epoch == 0 {
+	return e.arm(ctx, traffic.Trial{Epoch: epoch})
+}
+
+// arm clears all counters and begins to count frames of a trial, as its loads say.
+func (e *Engine) arm(ctx context.Context, t traffic.Trial) error {
+	if t.Epoch == 0 {
 		return errors.New("epoch 0 marks no trial")
 	}
 	if err := e.Stop(ctx); err != nil {
@@ -38,12 +43,21 @@ func (e *Engine) Arm(ctx context.Context, epoch uint16) error {
 	}
 	e.sampled.set(nil, 0, nil)
 	e.number++
-	for _, p := range e.ports {
-		if err := p.clear(epoch); err != nil {
-			return err
+	err := e.netns.do(func() error {
+		for _, p := range e.ports {
+			if err := p.expect(t); err != nil {
+				return fmt.Errorf("port %s (%s): %w", p.Name, p.Interface, err)
+			}
+			if err := p.clear(t.Epoch); err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	e.epoch, e.armed = epoch, true
+	e.epoch, e.armed = t.Epoch, true
 	return nil
 }
 
@@ -56,11 +70,10 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 		return err
 	}
 	if !e.armed || t.Epoch != e.epoch {
-		epoch := t.Epoch
-		if epoch == 0 {
-			epoch = max(1, e.epoch+1)
+		if t.Epoch == 0 {
+			t.Epoch = max(1, e.epoch+1)
 		}
-		if err := e.Arm(ctx, epoch); err != nil {
+		if err := e.arm(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -213,15 +226,13 @@ func (e *Engine) observe(m *traffic.Measurement) error {
 		if err := p.read(m); err != nil {
 			return err
 		}
-		drops, err := p.drops(e.netlink)
-		if err != nil {
+		if err := p.addDrops(m, e.netlink, e.trial.drops[i]); err != nil {
 			return err
 		}
 		paused, err := pausesOf(p.index)
 		if err != nil {
 			return err
 		}
-		m.Notes = append(m.Notes, p.dropNote(drops-e.trial.drops[i])...)
 		m.Notes = append(m.Notes, p.heldBack(m, e.trial.pauses[i], paused)...)
 	}
 	return e.changes(m)

@@ -75,3 +75,6 @@ struct bpf_prog {
 #define IPV6_SIZE 40
 #define UDP_SIZE 8
 #define PROTO_UDP 17
+#define PROTO_FRAGMENT 44
+#define IPV4_FRAGMENT 0x3fff /* more fragments, or the offset of one */
+#define IPV6_FRAGMENT_SIZE 8

@@ -1,13 +1,9 @@
-/* Reception: test frames are counted and dropped, everything else passes to the
- * kernel, so that ARP, ND and routing daemons work on the port. */
+/* Reception: test frames are checked, counted and dropped, everything else passes to
+ * the kernel, so that ARP, ND and routing daemons work on the port. */
 #pragma once
 #include "kernel.h"
+#include "rxframe.h"
 #include "signature.h"
-
-/* Sequence numbers that are remembered, in blocks of 32. An entry holds above
- * which of the blocks that share its place it is, and below one bit per frame,
- * so that nothing has to be cleared when the window moves. */
-#define WINDOW_BLOCKS 512
 
 /* Latency buckets, see traffic.BucketIndex. */
 #define SUB_BITS 6
@@ -29,13 +25,29 @@ struct rx_flow {
 	__u64 first_ns, last_ns; /* when the first and the last frame arrived */
 	__u64 latency_min, latency_max, latency_sum, latency_last;
 	__u64 jitter_max, jitter_sum;
-	__u64 window[WINDOW_BLOCKS];
 	__u64 buckets[BUCKETS];
+};
+
+/* What is expected of a stream in a trial. User space writes it. */
+struct rx_stream {
+	__u64 intended; /* frames: no sequence number reaches it */
+	__u32 window;   /* where the stream's part of rx_window begins */
+	__u32 mask;     /* blocks in it less one, a power of two less one */
+	__u16 shift;    /* blocks in it, as a power of two */
+	__u16 length;   /* of the network layer */
+	__u32 pad;
+};
+
+/* The trial in hand. User space writes it. */
+struct rx_trial {
+	__u16 epoch;
+	__u16 pad[3];
 };
 
 struct rx_port {
 	__u64 stale;   /* test frames of an earlier trial */
 	__u64 unknown; /* test frames of streams not expected here */
+	__u64 truncated, corrupted, fragmented; /* see enum verdict */
 	__u64 trial;    /* the last in which this processor received a frame */
 	__u64 received; /* frames in it, for samples while it runs */
 };
@@ -46,6 +58,34 @@ struct {
 	__type(key, __u32);
 	__type(value, struct rx_flow);
 } rx_flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rx_stream);
+} rx_streams SEC(".maps");
+
+/* Which sequence numbers were seen, in blocks of 32 for each stream in turn. An
+ * entry holds above the epoch, and which of the blocks that share its place it is,
+ * and below one bit per frame, so that nothing has to be cleared when the window
+ * moves. User space clears it before a trial. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} rx_window SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rx_trial);
+} rx_trials SEC(".maps");
 
 /* Stream ID to index in rx_flows plus one. 8 bytes, as the kernel rounds an
  * array's values up to that in the memory that user space maps. */
@@ -111,28 +151,41 @@ static __always_inline void count_latency(struct rx_flow *f, __u64 latency, __u3
 		f->buckets[bucket]++;
 }
 
+/* A frame's place in the window. */
+struct place {
+	__u64 *entry;
+	__u32 tag, bit;
+};
+
+/* Marks a frame as seen, and says whether it was not before. Fresh says that no frame
+ * of its block can have been seen. Called with the flow locked. */
+static __always_inline int mark_seen(struct place *at, int fresh)
+{
+	__u64 entry = *at->entry;
+
+	if (fresh || entry >> 32 != at->tag)
+		entry = (__u64)at->tag << 32;
+	*at->entry = entry | at->bit;
+	return !(entry & at->bit);
+}
+
 /* Called with the flow locked. RFC 4737: a frame is reordered when its number
  * is below the highest seen before. In the older count it is out of sequence when
  * its number does not follow that of the frame before, which also is so after a
  * loss. Copies take no part. */
-static __always_inline void count_frame(struct rx_flow *f, __u64 seq, __u64 now, __u64 latency, __u32 bucket)
+static __always_inline void count_frame(struct rx_flow *f, __u64 seq, __u64 blocks, struct place *at,
+					__u64 now, __u64 latency, __u32 bucket)
 {
 	__u64 block = seq / 32, newest = f->next ? (f->next - 1) / 32 : 0;
-	__u32 bit = 1U << (seq % 32);
-	__u64 entry, turn = (block / WINDOW_BLOCKS) & 0xffffffff;
 
-	if (block + WINDOW_BLOCKS <= newest) {
+	if (block + blocks <= newest) {
 		f->late++;
 		return;
 	}
-	entry = f->window[block % WINDOW_BLOCKS];
-	if (entry >> 32 != turn)
-		entry = turn << 32;
-	if (entry & bit) {
+	if (!mark_seen(at, !f->next || block > newest)) {
 		f->duplicate++;
 		return;
 	}
-	f->window[block % WINDOW_BLOCKS] = entry | bit;
 	if (seq != f->sequel)
 		f->out_of_sequence++;
 	f->sequel = seq + 1;
@@ -152,123 +205,106 @@ static __always_inline void count_frame(struct rx_flow *f, __u64 seq, __u64 now,
 	f->received++;
 }
 
-/* What a test frame says of itself. */
-struct signature {
-	__u64 sequence, time;
-	__u16 epoch, stream;
-};
-
-static __always_inline int read_signature(void *sig, void *end, struct signature *to)
+/* Finds the place of a frame, which the program may look up only while it holds no
+ * lock. */
+static __always_inline int find_place(struct rx_stream *s, struct test_frame *frame, struct place *to)
 {
-	__u64 mark;
+	__u64 block = frame->sequence / 32;
+	__u32 key = s->window + ((__u32)block & s->mask);
 
-	if (sig + SIGNATURE_SIZE > end || *(__be16 *)sig != bpf_htons(MAGIC))
-		return 0;
-	mark = bpf_be64_to_cpu(*(__be64 *)(sig + 6));
-	to->epoch = bpf_ntohs(*(__be16 *)(sig + 2));
-	to->stream = bpf_ntohs(*(__be16 *)(sig + 4));
-	to->sequence = mark >> 16;
-	to->time = (mark & 0xffff) << 32 | bpf_ntohl(*(__be32 *)(sig + 14));
-	return 1;
+	to->entry = bpf_map_lookup_elem(&rx_window, &key);
+	to->tag = (__u32)frame->epoch << 16 | (__u16)(block >> s->shift);
+	to->bit = 1U << (frame->sequence % 32);
+	return to->entry != 0;
 }
 
-/* IPv4 options and IPv6 extension headers never occur in test frames. */
-static __always_inline int read_ipv4(void *data, void *end, struct signature *to)
+/* Counts a frame that is whole, and returns the number of the trial in which it was
+ * received, or 0. */
+static __always_inline __u64 count_whole(struct rx_port *port, struct rx_flow *f, struct rx_stream *s,
+					 struct test_frame *frame)
 {
-	if (data + IPV4_SIZE > end || AT(__u8, 0) != 0x45 || AT(__u8, 9) != PROTO_UDP)
-		return 0;
-	return read_signature(data + IPV4_SIZE + UDP_SIZE, end, to);
-}
-
-static __always_inline int read_ipv6(void *data, void *end, struct signature *to)
-{
-	if (data + IPV6_SIZE > end || AT(__u8, 6) != PROTO_UDP)
-		return 0;
-	return read_signature(data + IPV6_SIZE + UDP_SIZE, end, to);
-}
-
-/* Nothing but its first bits says what follows a label stack; those of the
- * signature's magic are neither version of IP. */
-static __always_inline int read_labelled(void *data, void *end, struct signature *to)
-{
-	for (int i = 0; i < LABELS_MAX; i++) {
-		if (data + LABEL_SIZE + 1 > end)
-			return 0;
-		if (!(AT(__u8, 2) & 1)) { /* not the bottom of the stack */
-			data += LABEL_SIZE;
-			continue;
-		}
-		switch (AT(__u8, LABEL_SIZE) >> 4) {
-		case 4:
-			return read_ipv4(data + LABEL_SIZE, end, to);
-		case 6:
-			return read_ipv6(data + LABEL_SIZE, end, to);
-		}
-		return read_signature(data + LABEL_SIZE, end, to);
-	}
-	return 0;
-}
-
-static __always_inline int read_network(void *data, void *end, __be16 type, struct signature *to)
-{
-	switch (type) {
-	case ETH_IPV4:
-		return read_ipv4(data, end, to);
-	case ETH_IPV6:
-		return read_ipv6(data, end, to);
-	case ETH_TEST:
-		return read_signature(data, end, to);
-	case ETH_MPLS:
-		return read_labelled(data, end, to);
-	}
-	return 0;
-}
-
-/* Says whether a frame is a test frame. It may have gained or lost a tag on its
- * way, and labels. */
-static __always_inline int is_test_frame(void *data, void *end, struct signature *to)
-{
-	if (data + ETH_SIZE + VLAN_SIZE > end)
-		return 0;
-	if (AT(__be16, 12) == ETH_VLAN)
-		return read_network(data + ETH_SIZE + VLAN_SIZE, end, AT(__be16, 16), to);
-	return read_network(data + ETH_SIZE, end, AT(__be16, 12), to);
-}
-
-static __always_inline int count(struct signature *sig)
-{
-	__u64 now = bpf_ktime_get_ns(), latency = (now - sig->time) & MASK48, trial = 0;
-	__u32 stream = sig->stream, zero = 0, slot, bucket, stale = 0;
-	struct rx_flow *f = 0;
-	struct rx_port *port;
-	__u64 *index = bpf_map_lookup_elem(&rx_index, &stream);
+	__u64 now = bpf_ktime_get_ns(), latency = (now - frame->time) & MASK48, trial = 0, before;
+	__u32 bucket, stale;
+	struct place at;
 
 	if (latency >> 47)
 		latency = 0; /* a clock that stands before ours */
 	bucket = bucket_of(latency);
-	if (index && *index) {
-		slot = *index - 1;
-		f = bpf_map_lookup_elem(&rx_flows, &slot);
-	}
-	port = bpf_map_lookup_elem(&rx_ports, &zero);
-	if (!port)
-		return XDP_DROP;
-	if (!f) {
-		port->unknown++;
-		return XDP_DROP;
-	}
+	if (!find_place(s, frame, &at))
+		return 0;
 	bpf_spin_lock(&f->lock);
-	stale = f->epoch != sig->epoch;
+	stale = f->epoch != frame->epoch;
 	if (!stale) {
-		__u64 before = f->received;
-
-		count_frame(f, sig->sequence, now, latency, bucket);
+		before = f->received;
+		count_frame(f, frame->sequence, (__u64)s->mask + 1, &at, now, latency, bucket);
 		if (f->received != before)
 			trial = f->trial;
 	}
 	bpf_spin_unlock(&f->lock);
 	if (stale)
 		port->stale++;
+	return trial;
+}
+
+static __always_inline int count_damaged(struct rx_port *port, int verdict)
+{
+	switch (verdict) {
+	case FRAME_TRUNCATED:
+		port->truncated++;
+		break;
+	case FRAME_FRAGMENTED:
+		port->fragmented++;
+		break;
+	default:
+		port->corrupted++;
+	}
+	return XDP_DROP;
+}
+
+/* The slot of a stream plus one, or 0 for one that the port does not expect. */
+static __always_inline __u32 slot_of(__u16 stream)
+{
+	__u32 key = stream;
+	__u64 *index = bpf_map_lookup_elem(&rx_index, &key);
+
+	return index ? *index : 0;
+}
+
+static __always_inline struct rx_port *rx_port(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&rx_ports, &zero);
+}
+
+/* Counts a test frame. */
+static __always_inline int count(struct xdp_md *ctx, struct test_frame *frame, int verdict)
+{
+	struct rx_port *port = rx_port();
+	__u32 slot = slot_of(frame->stream);
+	struct rx_stream *s;
+	struct rx_flow *f;
+	__u64 trial;
+
+	if (!port)
+		return XDP_DROP;
+	if (verdict != FRAME_WHOLE)
+		return count_damaged(port, verdict);
+	slot--;
+	s = bpf_map_lookup_elem(&rx_streams, &slot);
+	f = bpf_map_lookup_elem(&rx_flows, &slot);
+	if (!s || !f) {
+		port->unknown++;
+		return XDP_DROP;
+	}
+	if (f->epoch == frame->epoch) { /* earlier trials may have had other sizes */
+		verdict = check_payload(ctx, frame, s->length);
+		if (verdict == FRAME_WHOLE && frame->sequence >= s->intended)
+			verdict = FRAME_CORRUPTED;
+		if (verdict != FRAME_WHOLE)
+			return count_damaged(port, verdict);
+	}
+	trial = count_whole(port, f, s, frame);
 	if (!trial)
 		return XDP_DROP;
 	if (port->trial != trial) {
@@ -279,10 +315,29 @@ static __always_inline int count(struct signature *sig)
 	return XDP_DROP;
 }
 
+/* Looks again at a frame that seems to be foreign. */
+static __always_inline int look_again(void *data, void *end, struct test_frame *frame)
+{
+	struct rx_trial *trial;
+	__u32 zero = 0;
+	int verdict;
+
+	trial = bpf_map_lookup_elem(&rx_trials, &zero);
+	if (!trial)
+		return FRAME_FOREIGN;
+	verdict = read_disfigured(data, end, trial->epoch, frame);
+	return verdict != FRAME_FOREIGN && slot_of(frame->stream) ? verdict : FRAME_FOREIGN;
+}
+
 static __always_inline int receive(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	struct signature sig;
+	struct test_frame frame = {};
+	int verdict = read_frame(data, end, &frame);
 
-	return is_test_frame(data, end, &sig) ? count(&sig) : XDP_PASS;
+	if (verdict == FRAME_FOREIGN)
+		verdict = look_again(data, end, &frame);
+	if (verdict == FRAME_FOREIGN)
+		return XDP_PASS;
+	return count(ctx, &frame, verdict);
 }

@@ -1,0 +1,63 @@
+package xdp
+
+import (
+	"math/bits"
+	"time"
+
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+const (
+	// reorderTime is how long after later frames of its stream a frame may come back
+	// and still be told from a copy, at the stream's intended rate.
+	reorderTime = 250 * time.Millisecond
+	// leastWindow is the fewest sequence numbers that are remembered of a stream.
+	leastWindow = 4096
+	// blockNumbers is how many of them a block holds.
+	blockNumbers = 32
+	// fastest is the speed that a port is taken to have at least where a load has no
+	// rate: virtual interfaces are faster than the speed that a bed gives them.
+	fastest = 10_000_000_000
+)
+
+// expect prepares the port to receive the streams of a trial: how many frames each
+// has, how long they are, and how many numbers are remembered. It makes room for
+// those. Streams without a load in the trial are taken to share the line.
+func (p *port) expect(t traffic.Trial) error {
+	expected, blocks := make([]portRxStream, len(p.rx)), uint32(0)
+	for i, s := range p.rx {
+		load, known := t.Loads[s.ID]
+		x := &expected[i]
+		x.Intended, x.Length = unlimited, uint16(s.FrameSize-4-packet(s).NetworkOffset())
+		if known {
+			x.Intended = intended(load, t.Duration)
+		}
+		numbers := min(p.numbers(s, load, len(p.rx)), x.Intended)
+		x.Shift = windowShift(numbers)
+		x.Mask, x.Window = 1<<x.Shift-1, blocks
+		blocks += 1 << x.Shift
+	}
+	if err := p.makeRoom(room{blocks: int(blocks)}); err != nil {
+		return err
+	}
+	copy(p.programs.expected, expected)
+	clear(p.programs.window[:blocks])
+	return nil
+}
+
+// numbers is how many frames a stream sends within the reorder time. What has no
+// rate shares the line with the other streams.
+func (p *port) numbers(s traffic.Stream, load traffic.Load, streams int) uint64 {
+	if load.Rate.Frames > 0 && load.Rate.PerNanos > 0 && !load.Max {
+		return mulDiv(uint64(reorderTime), uint64(load.Rate.Frames), uint64(load.Rate.PerNanos), 1)
+	}
+	line := uint64(max(p.SpeedBitsPerSecond, fastest)) / uint64(frame.WireBits(s.FrameSize))
+	return mulDiv(line, uint64(reorderTime), uint64(time.Second), uint64(streams))
+}
+
+// windowShift is the number of blocks, as a power of two, that hold so many numbers.
+func windowShift(numbers uint64) uint16 {
+	blocks := (max(numbers, leastWindow) + blockNumbers - 1) / blockNumbers
+	return uint16(bits.Len64(blocks - 1))
+}
