@@ -39,7 +39,7 @@ func Make(results []Result) (*Comparison, error) {
 		if i > 0 && together(ids[i-1], id) {
 			continue
 		}
-		for _, metric := range metricsOf(id.Method) {
+		for _, metric := range metricsOf(&v1alpha1.ResultRow{RowID: id}) {
 			var lines []Line
 			for _, other := range ids {
 				if together(other, id) {

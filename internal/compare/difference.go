@@ -117,7 +117,7 @@ func difference(id v1alpha1.RowID, baseline, other Result) Difference {
 	if !slices.ContainsFunc(rows, func(row *v1alpha1.ResultRow) bool { return row != nil && row.Frames != nil }) {
 		return d // Tests that send no test frames have figures of their own only.
 	}
-	if id.Method == v1alpha1.MethodThroughput || id.Method == v1alpha1.MethodPartialDropRate {
+	if method.IsSearched(id.Method) {
 		d.Deltas.FramesPerSecond, d.Deltas.FramesPerSecondPPM = delta(Throughput)
 	}
 	d.Deltas.LatencyMinNs, _ = delta(latencyMin)

@@ -1,6 +1,9 @@
 package compare
 
-import "nodrop.dev/nodrop/api/v1alpha1"
+import (
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
+)
 
 // Figures that nothing is ranked by, and whose differences are told.
 const (
@@ -12,12 +15,13 @@ const (
 // ofLatency reports whether a metric is about the time that frames take.
 func (m Metric) ofLatency() bool { return m != Throughput && m != FrameLoss }
 
-// metricsOf are the figures by which rows of a method are compared.
-func metricsOf(method v1alpha1.Method) []Metric {
-	switch method {
-	case v1alpha1.MethodThroughput:
+// metricsOf are the figures by which rows of a method are compared. A method that
+// finds a load, or that is about latency, is not compared by the frames lost.
+func metricsOf(row *v1alpha1.ResultRow) []Metric {
+	switch d, _ := method.Describe(row.Method); {
+	case method.IsThroughput(row):
 		return []Metric{Throughput, LatencyAvg, LatencyMax}
-	case v1alpha1.MethodLatency:
+	case d.Latency:
 		return []Metric{LatencyAvg, LatencyMax}
 	}
 	return []Metric{FrameLoss, LatencyAvg, LatencyMax}

@@ -29,6 +29,10 @@ func init() {
 		},
 		Run:     addressCaching,
 		Purpose: "addresses on one port that the device forwards to without flooding (RFC 2889 section 5.7)",
+		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.AddressCachingSummary { return row.AddressCaching },
+			func(s *v1alpha1.AddressCachingSummary) Figure {
+				return countFigure(s.Addresses, "addresses", s.ExceededAt == 0)
+			}),
 		Columns: []Column{
 			{Heading: "capacity", Name: "addresses", Value: caching(func(s *v1alpha1.AddressCachingSummary) int64 { return s.Addresses })},
 			{Heading: "exceeded at", Name: "addresses", Value: func(row *v1alpha1.ResultRow) (int64, bool) {

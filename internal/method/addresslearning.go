@@ -32,6 +32,10 @@ func init() {
 		},
 		Run:     addressLearning,
 		Purpose: "highest rate of new addresses that the device learns without flooding (RFC 2889 section 5.8)",
+		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.AddressLearningSummary { return row.AddressLearning },
+			func(s *v1alpha1.AddressLearningSummary) Figure {
+				return countFigure(s.AddressesPerSecond, "addresses/s", s.ExceededAt == 0)
+			}),
 		Columns: []Column{
 			{Heading: "learning rate", Name: "addresses/s", Value: learnt(func(s *v1alpha1.AddressLearningSummary) int64 { return s.AddressesPerSecond })},
 			{Heading: "exceeded at", Name: "addresses/s", Value: func(row *v1alpha1.ResultRow) (int64, bool) {

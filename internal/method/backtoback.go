@@ -30,6 +30,8 @@ func init() {
 		},
 		Run:     backToBack,
 		Purpose: "longest burst at line rate without loss, per sending port (RFC 9004)",
+		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.BackToBackSummary { return row.BackToBack },
+			func(s *v1alpha1.BackToBackSummary) Figure { return countFigure(s.AvgFrames, "frames", false) }),
 		Columns: []Column{
 			{Heading: "burst, frames", Name: "avg", Value: burst(func(s *v1alpha1.BackToBackSummary) int64 { return s.AvgFrames })},
 			{Heading: "burst, frames", Name: "min", Value: burst(func(s *v1alpha1.BackToBackSummary) int64 { return s.MinFrames })},

@@ -32,6 +32,12 @@ func init() {
 		},
 		Run:     broadcast,
 		Purpose: "throughput of broadcast frames to all other ports, and the latency of one (RFC 2889 section 5.10)",
+		Headline: func(row *v1alpha1.ResultRow) (Figure, bool) {
+			if row.Broadcast == nil {
+				return Figure{}, false
+			}
+			return LoadFigure(row)
+		},
 		Columns: []Column{
 			{Heading: "at max load", Name: "frames/s", Value: broadcasted(func(s *v1alpha1.BroadcastSummary) int64 { return s.ForwardingRate })},
 			{Heading: "at max load", Name: "% lost", Unit: PPM, Value: broadcasted(func(s *v1alpha1.BroadcastSummary) int64 { return s.LossPPM })},

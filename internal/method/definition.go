@@ -12,7 +12,7 @@ import (
 )
 
 // Definition is all that the program has to know about a method: how a test is
-// planned, run and told. Each method's file defines its own.
+// planned, run and reported. Each method's file defines its own.
 type Definition struct {
 	// Method is what the plan has to know.
 	plan.Method
@@ -21,13 +21,24 @@ type Definition struct {
 	// OwnGroups says that the method joins the multicast groups itself: it begins
 	// without a membership, and nothing is learnt before it, as nothing would come.
 	OwnGroups bool
-	// Purpose says in a line what is measured, with the section of the RFC.
-	Purpose string
-	// Columns are what the method measures, in the order of the report's table.
-	// They stand there in place of latency and jitter.
+	// Purpose says in a line what is measured, with the section of the RFC;
+	// SampledPurpose does where only a share of the frames was timed, if that makes a
+	// difference.
+	Purpose, SampledPurpose string
+	// Columns are what the method measures, in the order of the report's table. A
+	// method without any shows latency and jitter.
 	Columns []Column
+	// Headline is the most telling number of a row, and whether it has one; nil for a
+	// method whose first column with a number is it.
+	Headline func(row *v1alpha1.ResultRow) (Figure, bool)
+	// Lossless says that a row without loss says more than one with loss.
+	Lossless bool
+	// Optional says that a step may turn out not to be needed, and then makes no row.
+	Optional bool
 	// Trials describes the trials of a test for the report's appendix.
 	Trials func(v1alpha1.Test) string
+	// Resolution is how exactly a test finds its load; nil when that is exact.
+	Resolution func(v1alpha1.Test) v1alpha1.Percentage
 }
 
 // Unit of a column's numbers.
@@ -63,17 +74,19 @@ func (c Column) FullName() string {
 	return strings.TrimSpace(heading + " " + c.Name)
 }
 
+// definitions by the names of their rows.
 var definitions = map[v1alpha1.Method]Definition{}
 
-// define makes a method known to the plan, the lab and the report.
+// define makes a method known to the plan, the lab and the reports. It panics when the
+// method is known already.
 func define(d Definition) {
 	plan.Register(d.Method)
-	register(d.Name, d.Run)
-	definitions[d.Name] = d
+	for _, name := range append([]v1alpha1.Method{d.Name}, d.Further...) {
+		definitions[name] = d
+	}
 }
 
-// Describe returns the definition of a method. Throughput and latency have none:
-// plan and report know them.
+// Describe returns the definition of the method that makes rows of a name.
 func Describe(name v1alpha1.Method) (Definition, bool) {
 	d, ok := definitions[name]
 	return d, ok
@@ -89,12 +102,25 @@ func DescribeTest(test v1alpha1.Test) (Definition, bool) {
 	return Definition{}, false
 }
 
+// IsThroughput reports whether a row says what the load throughput means for the tests
+// after it. One of a partial drop rate does not.
+func IsThroughput(row *v1alpha1.ResultRow) bool {
+	d, ok := Describe(row.Method)
+	return ok && d.FindsThroughput && d.Name == row.Method
+}
+
+// IsSearched reports whether rows of a method are of a load that was searched.
+func IsSearched(name v1alpha1.Method) bool {
+	d, ok := Describe(name)
+	return ok && d.FindsThroughput
+}
+
 // Done tells the lab a finished row, measured now or before the run was resumed,
 // for steps that build on it. Rows of other variants of the device are not told:
 // what was found with one is not known of another.
 func (l *Lab) Done(row v1alpha1.ResultRow) {
 	l.rows = append(l.rows, row)
-	if row.Method == v1alpha1.MethodThroughput {
+	if IsThroughput(&row) {
 		l.SetThroughput(row.Test, l.plan.SizeOf(row), row.Frames.OrZero().LineRatePPM)
 	}
 }

@@ -26,6 +26,8 @@ func init() {
 		},
 		Run:     forwardingRate,
 		Purpose: "frames forwarded at overload, lost ones or not (RFC 2889 sections 5.1 and 5.6, RFC 2285 section 3.6)",
+		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.ForwardingRateSummary { return row.ForwardingRate },
+			func(s *v1alpha1.ForwardingRateSummary) Figure { return countFigure(s.Max, "frames/s", false) }),
 		Columns: []Column{
 			{Heading: "forwarding rate, frames/s", Name: "at max load", Value: forwarding(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.AtMaxLoad })},
 			{Heading: "forwarding rate, frames/s", Name: "maximum", Value: forwarding(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.Max })},

@@ -28,9 +28,11 @@ func init() {
 				return steps
 			},
 		},
-		Run:     frameLoss,
-		Purpose: "share of lost frames at falling loads, until two lost nothing (RFC 2544 section 26.3)",
-		Columns: []Column{receivedColumn, lossColumn},
+		Run:      frameLoss,
+		Purpose:  "share of lost frames at falling loads, until two lost nothing (RFC 2544 section 26.3)",
+		Headline: lossFigure,
+		Optional: true,
+		Columns:  []Column{receivedColumn, lossColumn},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.FrameLoss
 			return fmt.Sprintf("from %s of line rate down by %s, trials of %s", t.MaxLoad, t.Step, span(t.TrialDuration.Duration))

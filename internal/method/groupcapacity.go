@@ -34,6 +34,10 @@ func init() {
 		Run:       groupCapacity,
 		OwnGroups: true,
 		Purpose:   "greatest number of multicast groups of which every frame is forwarded (RFC 3918 section 7.1)",
+		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.GroupCapacitySummary { return row.GroupCapacity },
+			func(s *v1alpha1.GroupCapacitySummary) Figure {
+				return countFigure(int64(s.Groups), "groups", s.FailedGroups == 0)
+			}),
 		Columns: []Column{
 			{Heading: "multicast groups", Name: "forwarded", Value: capacity(func(s *v1alpha1.GroupCapacitySummary) int64 { return int64(s.Groups) })},
 			{Heading: "multicast groups", Name: "first failed", Value: func(row *v1alpha1.ResultRow) (int64, bool) {

@@ -29,7 +29,9 @@ func init() {
 		Run:       groupLeaveDelay,
 		OwnGroups: true,
 		Purpose:   "time from the report that ends a membership to the last frame of the group (RFC 3918 section 6.2)",
-		Columns:   delayColumns("leave delay, us"),
+		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.GroupDelaySummary { return row.GroupDelay },
+			func(s *v1alpha1.GroupDelaySummary) Figure { return timeFigure(s.AvgNs) }),
+		Columns: delayColumns("leave delay, us"),
 		Trials: func(test v1alpha1.Test) string {
 			t := test.GroupLeaveDelay
 			lead, wait := leaveTimes(t)

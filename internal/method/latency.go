@@ -1,15 +1,45 @@
 package method
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() { register(v1alpha1.MethodLatency, latency) }
+func init() {
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodLatency, Member: "latency", Mixes: true, Latency: true,
+			Given: func(t v1alpha1.Test) bool { return t.Latency != nil },
+			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return t.Latency.Loads },
+			Steps: func(t v1alpha1.Test) []plan.Step {
+				var steps []plan.Step
+				for _, load := range t.Latency.Loads {
+					steps = append(steps, plan.AtLoad(load, cmp.Or(t.Latency.TrialDuration.Duration, time.Minute)))
+				}
+				return steps
+			},
+		},
+		Run:            latency,
+		Purpose:        "latency and jitter of every frame at given loads (RFC 2544 section 26.2, RFC 4689)",
+		SampledPurpose: "latency of a share of the frames at given loads (RFC 2544 section 26.2)",
+		Lossless:       true,
+		Headline: func(row *v1alpha1.ResultRow) (Figure, bool) {
+			if row.Latency == nil {
+				return Figure{}, false
+			}
+			f := timeFigure(row.Latency.AvgNs)
+			f.Text += atLoad(row)
+			return f, true
+		},
+		Trials: func(t v1alpha1.Test) string { return "trials of " + span(t.Latency.TrialDuration.Duration) },
+	})
+}
 
 // latency measures latency and jitter of every frame at one load (RFC 2544
 // section 26.2, where one tagged frame stands for all; RFC 4689 for jitter).

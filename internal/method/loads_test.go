@@ -161,7 +161,7 @@ func TestWhatNoMethodCanMeasureIsRefused(t *testing.T) {
 		"coarse step":        {v1alpha1.Test{Name: "a", FrameLoss: &v1alpha1.FrameLossTest{Step: "10.1%"}}, "spec.tests[0].frameLoss.step: Invalid value: \"10.1%\": give 1% to 10%"},
 		"no percentage":      {v1alpha1.Test{Name: "a", FrameLoss: &v1alpha1.FrameLossTest{MaxLoad: "101%"}}, "spec.tests[0].frameLoss.maxLoad"},
 		"unknown throughput": {v1alpha1.Test{Name: "a", Soak: &v1alpha1.SoakTest{Load: "throughput"}}, "no throughput test stands before this test"},
-		"two methods":        {v1alpha1.Test{Name: "a", Soak: &v1alpha1.SoakTest{}, FrameLoss: &v1alpha1.FrameLossTest{}}, "give exactly one method: throughput, latency, "},
+		"two methods":        {v1alpha1.Test{Name: "a", Soak: &v1alpha1.SoakTest{}, FrameLoss: &v1alpha1.FrameLossTest{}}, "give exactly one method: addressCaching, addressLearning, "},
 		"none":               {v1alpha1.Test{Name: "a"}, "give exactly one method"},
 		"fine step":          {v1alpha1.Test{Name: "a", ForwardingRate: &v1alpha1.ForwardingRateTest{Step: "0.5%"}}, "spec.tests[0].forwardingRate.step"},
 		"no load":            {v1alpha1.Test{Name: "a", Ordering: &v1alpha1.OrderingTest{Loads: []v1alpha1.Load{"fast"}}}, "spec.tests[0].ordering.loads[0]"},

@@ -53,20 +53,14 @@ type Outcome struct {
 // Func runs one step.
 type Func func(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error)
 
-var methods = map[v1alpha1.Method]Func{}
-
-// register makes a method known; called by each method's file.
-func register(name v1alpha1.Method, f Func) { methods[name] = f }
-
 // Run runs a step by its method. It takes care of the streams of the plan, so that a
 // method only runs trials; a method with a topology of its own brings its streams.
 func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	f, ok := methods[step.Method]
+	d, ok := Describe(step.Method)
 	if !ok {
 		return Outcome{}, fmt.Errorf("running %s: method %q is not known", step.Name(), step.Method)
 	}
 	started, before, stale := lab.gen.Clock().Now(), lab.trials, lab.stale
-	d, _ := Describe(step.Method)
 	if d.OwnGroups {
 		if err := lab.leaveGroups(ctx, step); err != nil {
 			return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
@@ -77,7 +71,7 @@ func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 			return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
 		}
 	}
-	out, err := f(ctx, lab, step)
+	out, err := d.Run(ctx, lab, step)
 	if d.OwnGroups {
 		err = errors.Join(err, lab.giveGroupsBack(ctx))
 	}

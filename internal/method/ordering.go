@@ -36,8 +36,9 @@ func init() {
 				return steps
 			},
 		},
-		Run:     ordering,
-		Purpose: "frames out of order at rising loads, and the load at which that begins (RFC 4737)",
+		Run:      ordering,
+		Purpose:  "frames out of order at rising loads, and the load at which that begins (RFC 4737)",
+		Headline: orderingFigure,
 		Columns: []Column{
 			{Heading: "reordered", Name: "frames", Value: counted(func(row *v1alpha1.ResultRow) *int64 { return row.Frames.OrZero().Reordered })},
 			{Heading: "reordered", Name: "%", Unit: PPM, Value: order(func(s *v1alpha1.OrderingSummary) int64 { return s.ReorderedPPM })},
@@ -66,6 +67,17 @@ func counted(of func(*v1alpha1.ResultRow) *int64) func(*v1alpha1.ResultRow) (int
 		}
 		return 0, row.Ordering != nil
 	}
+}
+
+// orderingFigure is the load at which reordering begins, or that at which it has not.
+func orderingFigure(row *v1alpha1.ResultRow) (Figure, bool) {
+	switch s := row.Ordering; {
+	case s == nil:
+		return Figure{}, false
+	case s.OnsetPPM > 0:
+		return Figure{s.OnsetPPM, fmt.Sprintf("reordered from %s on", percent(s.OnsetPPM))}, true
+	}
+	return Figure{row.Frames.OrZero().LineRatePPM, "in order" + atLoad(row)}, true
 }
 
 func orderingLoads(t *v1alpha1.OrderingTest) []v1alpha1.Load {

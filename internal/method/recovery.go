@@ -26,6 +26,8 @@ func init() {
 		},
 		Run:     recovery,
 		Purpose: "time from the end of an overload to the last lost frame (RFC 2544 section 26.5)",
+		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.RecoverySummary { return row.Recovery },
+			func(s *v1alpha1.RecoverySummary) Figure { return timeFigure(s.AvgNs) }),
 		Columns: []Column{
 			{Heading: "reduced to", Name: "%", Unit: PPM, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.ReducedPPM })},
 			{Heading: "recovery, us", Name: "min", Unit: Nanoseconds, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.MinNs })},

@@ -34,6 +34,8 @@ func init() {
 		},
 		Run:     reset,
 		Purpose: "time in which a device that is reset does not forward, by the frames that were lost (RFC 6201)",
+		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset },
+			func(s *v1alpha1.ResetSummary) Figure { return timeFigure(s.AvgNs) }),
 		Columns: []Column{
 			{Heading: "reset time, ms", Name: "min", Unit: LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.MinNs })},
 			{Heading: "reset time, ms", Name: "avg", Unit: LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.AvgNs })},

@@ -25,9 +25,10 @@ func init() {
 				return []plan.Step{plan.AtLoad(load(t), cmp.Or(t.Soak.Duration.Duration, time.Hour))}
 			},
 		},
-		Run:     soak,
-		Purpose: "loss and receive rate in one long trial (at 100%: maximum receive rate, MRR)",
-		Columns: []Column{receivedColumn, lossColumn},
+		Run:      soak,
+		Purpose:  "loss and receive rate in one long trial (at 100%: maximum receive rate, MRR)",
+		Headline: lossFigure,
+		Columns:  []Column{receivedColumn, lossColumn},
 		Trials: func(t v1alpha1.Test) string {
 			text := fmt.Sprintf("one trial of %s at %s", span(t.Soak.Duration.Duration), t.Soak.Load)
 			if t.Soak.SamplingInterval != nil {

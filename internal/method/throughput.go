@@ -16,7 +16,27 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() { register(v1alpha1.MethodThroughput, throughput) }
+func init() {
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodThroughput, Further: []v1alpha1.Method{v1alpha1.MethodPartialDropRate}, Member: "throughput",
+			Mixes: true, FindsThroughput: true,
+			Given:    func(t v1alpha1.Test) bool { return t.Throughput != nil },
+			Validate: validateThroughput,
+			Steps:    throughputSteps,
+		},
+		Run: func(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+			if step.Method == v1alpha1.MethodPartialDropRate {
+				return partialDropRate(ctx, lab, step)
+			}
+			return throughput(ctx, lab, step)
+		},
+		Purpose:    "highest load without loss (RFC 2544 section 26.1)",
+		Headline:   LoadFigure,
+		Trials:     throughputTrials,
+		Resolution: func(t v1alpha1.Test) v1alpha1.Percentage { return t.Throughput.Resolution },
+	})
+}
 
 // searches by their name in the API; the empty name is its default.
 var searches = map[v1alpha1.SearchMethod]func(context.Context, *Lab, plan.Step, search.Measurer) (search.Result, error){
@@ -58,6 +78,23 @@ func throughput(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 		lab.partial[partial{step.Test.Name, step.Size, step.Goals[i+1].LossRatioPPM}] = m.outcome(result, goal, lab.goal(step, goal))
 	}
 	return m.outcome(result, result.Goals[0], lab.goal(step, result.Goals[0])), nil
+}
+
+// partial names a partial drop rate.
+type partial struct {
+	test         string
+	size         plan.Size
+	lossRatioPPM int64
+}
+
+// partialDropRate is the highest load at which the loss ratio is not above the one
+// asked for (RFC 9971). The search of the throughput found it already, unless that
+// row was finished by an earlier run: then it is searched alone.
+func partialDropRate(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	if out, ok := lab.partial[partial{step.Test.Name, step.Size, step.LossRatioPPM}]; ok {
+		return out, nil
+	}
+	return throughput(ctx, lab, step)
 }
 
 // searchTrials runs the trials of a search. It keeps those that can decide it:

@@ -1,19 +1,11 @@
 package plan
 
 import (
+	"cmp"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/traffic"
-)
-
-// Defaults of the API, for objects that no API server has seen.
-const (
-	defaultResolution  v1alpha1.Percentage = "0.1%"
-	defaultMinLoad     v1alpha1.Percentage = "0.1%"
-	defaultMaxLoad     v1alpha1.Percentage = "100%"
-	defaultTrial                           = 60 * time.Second
-	defaultSearchTrial                     = 10 * time.Second
 )
 
 // Build makes the plan. It fails with all errors of Validate when the three
@@ -75,31 +67,24 @@ func stream(profile *v1alpha1.TrafficProfile, ports []Port, h traffic.Headers, f
 	return s
 }
 
+// steps of a test over all sizes.
 func (p Plan) steps(test v1alpha1.Test, sizes []Size) []Step {
-	if m, ok := methodOf(test); ok {
-		return p.registeredSteps(m, test, sizes)
+	m, ok := methodOf(test)
+	if !ok {
+		return nil
 	}
 	var steps []Step
-	switch {
-	case test.Throughput != nil:
-		for _, size := range sizes {
-			steps = append(steps, p.searchSteps(test, size)...)
-		}
-	case test.Latency != nil:
-		d := orDefault(test.Latency.TrialDuration.Duration, defaultTrial)
-		for _, size := range sizes {
-			for _, load := range latencyLoads(*test.Latency) {
-				step := Step{
-					Test: test, Method: v1alpha1.MethodLatency, Size: size,
-					Load: load, TrialDuration: d, Trials: 1, Duration: d + p.Settle + p.Rest,
-				}
-				if load == v1alpha1.LoadThroughput {
-					step.Source = p.lastThroughput()
-				} else {
-					step.LoadPPM, _ = v1alpha1.Percentage(load).PPM()
-				}
-				steps = append(steps, step)
+	source := p.lastThroughput()
+	for _, size := range sizes {
+		for _, s := range m.Steps(test) {
+			s.Test, s.Size, s.Source = test, size, source
+			s.Method = cmp.Or(s.Method, m.Name)
+			s.Search.Overhead = p.Settle + p.Rest
+			if s.Duration == 0 {
+				s.Duration = time.Duration(s.Trials) * s.TrialDuration
 			}
+			s.Duration += time.Duration(s.Trials) * (p.Settle + p.Rest)
+			steps = append(steps, s)
 		}
 	}
 	return steps
@@ -108,23 +93,9 @@ func (p Plan) steps(test v1alpha1.Test, sizes []Size) []Step {
 // lastThroughput is the name of the nearest throughput test before.
 func (p Plan) lastThroughput() string {
 	for i := len(p.Steps) - 1; i >= 0; i-- {
-		if p.Steps[i].Method == v1alpha1.MethodThroughput {
+		if m, ok := methodOf(p.Steps[i].Test); ok && m.FindsThroughput {
 			return p.Steps[i].Test.Name
 		}
 	}
 	return ""
-}
-
-func latencyLoads(t v1alpha1.LatencyTest) []v1alpha1.Load {
-	if len(t.Loads) > 0 {
-		return t.Loads
-	}
-	return []v1alpha1.Load{"10%", "50%", "90%", v1alpha1.LoadThroughput}
-}
-
-func orDefault(d, other time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return other
 }

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -8,12 +10,13 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// Method is what a plan has to know about a measuring method. Throughput and
-// latency, on which others build, are planned in this package; every other
-// method tells it in its own file, in package method.
+// Method is what a plan has to know about a measuring method. Every method says it in
+// its own file, in package method.
 type Method struct {
-	// Name of the method in result rows.
-	Name v1alpha1.Method
+	// Name of the method in result rows, and Further names of rows that it makes
+	// besides.
+	Name    v1alpha1.Method
+	Further []v1alpha1.Method
 	// Member is the name of the method's member of the union of tests.
 	Member string
 	// Given says whether a test asks for the method.
@@ -24,11 +27,18 @@ type Method struct {
 	// Loads are the loads of a test that may be the word throughput; nil when the
 	// method has none.
 	Loads func(v1alpha1.Test) []v1alpha1.Load
-	// Steps are the steps of a test at one frame size. Test, Method, Size and
-	// Source are filled in, and so is a Duration of 0.
+	// Steps are the steps of a test at one frame size. Test, Size and Source are filled
+	// in, and so are a Method that is not given and a Duration of 0. The time to settle
+	// and to rest is added to Duration for each of the Trials.
 	Steps func(test v1alpha1.Test) []Step
+	// FindsThroughput says that the rows tell what the load throughput means for the
+	// tests after it.
+	FindsThroughput bool
 	// AfterThroughput says that a throughput test must stand before.
 	AfterThroughput bool
+	// Latency says that the method is about latency, which the engine must measure
+	// between all senders and receivers.
+	Latency bool
 	// Ordering says that the engine must count reordered frames, ArrivalTimes that it
 	// must know when frames arrive, Gaps where in a stream frames were lost, and
 	// Ethernet that the method sends frames without a network layer.
@@ -50,8 +60,18 @@ type Method struct {
 var methods []Method
 
 // Register makes a method known. It is called by the method's file before main
-// begins; a program that plans must import package method.
-func Register(m Method) { methods = append(methods, m) }
+// begins; a program that plans must import package method. It panics when the method
+// or its member is known already.
+func Register(m Method) {
+	for _, name := range append([]v1alpha1.Method{m.Name}, m.Further...) {
+		for _, known := range methods {
+			if known.Member == m.Member || known.Name == name || slices.Contains(known.Further, name) {
+				panic(fmt.Sprintf("method %s (member %s) is registered twice", name, m.Member))
+			}
+		}
+	}
+	methods = append(methods, m)
+}
 
 // methodOf finds the registered method that a test asks for.
 func methodOf(test v1alpha1.Test) (Method, bool) {
@@ -66,11 +86,6 @@ func methodOf(test v1alpha1.Test) (Method, bool) {
 // membersGiven counts the methods that a test asks for.
 func membersGiven(test v1alpha1.Test) int {
 	given := 0
-	for _, is := range []bool{test.Throughput != nil, test.Latency != nil} {
-		if is {
-			given++
-		}
-	}
 	for _, m := range methods {
 		if m.Given(test) {
 			given++
@@ -81,7 +96,7 @@ func membersGiven(test v1alpha1.Test) int {
 
 // members names all methods as a test gives them.
 func members() []string {
-	names := []string{"throughput", "latency"}
+	var names []string
 	for _, m := range methods {
 		names = append(names, m.Member)
 	}
@@ -101,23 +116,6 @@ func (m Method) validate(test v1alpha1.Test, throughputBefore bool, path *field.
 		errs = append(errs, m.Validate(test, path)...)
 	}
 	return errs
-}
-
-// registeredSteps are the steps of a registered method over all frame sizes.
-func (p Plan) registeredSteps(m Method, test v1alpha1.Test, sizes []Size) []Step {
-	var steps []Step
-	source := p.lastThroughput()
-	for _, size := range sizes {
-		for _, s := range m.Steps(test) {
-			s.Test, s.Method, s.Size, s.Source = test, m.Name, size, source
-			if s.Duration == 0 {
-				s.Duration = time.Duration(s.Trials) * s.TrialDuration
-			}
-			s.Duration += time.Duration(s.Trials) * (p.Settle + p.Rest)
-			steps = append(steps, s)
-		}
-	}
-	return steps
 }
 
 // AtLoad makes a step of one trial at a load.

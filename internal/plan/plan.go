@@ -89,8 +89,8 @@ type Step struct {
 	Load v1alpha1.Load
 	// LoadPPM is Load in parts per million of line rate, 0 for the load throughput.
 	LoadPPM int64
-	// Source is the name of the throughput test that the load throughput means; of
-	// other methods than latency, the nearest one before, empty without.
+	// Source is the name of the nearest throughput test before, which the load
+	// throughput means; empty without.
 	Source string
 	// LossRatioPPM is the loss ratio of a partial drop rate, 0 for all else.
 	LossRatioPPM int64

@@ -85,11 +85,10 @@ func TestBuildMakesOneStepPerRow(t *testing.T) {
 	if fmt.Sprint(names) != fmt.Sprint(want) {
 		t.Errorf("steps %v, want %v", names, want)
 	}
-	if s := p.Steps[0]; s.Search.MinPPM != 1000 || s.Search.MaxPPM != 1_000_000 || s.Search.ResolutionPPM != 1000 ||
-		s.Search.TrialDuration != time.Minute || s.Search.SearchTrialDuration != 10*time.Second {
-		t.Errorf("search %+v, want the API's defaults", s.Search)
+	if s := p.Steps[0]; s.Method != v1alpha1.MethodThroughput || s.Duration != 160*time.Second || s.Search.Overhead != 4*time.Second {
+		t.Errorf("step %+v, want 2 minutes of sending, and 1 s to settle and 3 s to rest for each of 10 trials", s)
 	}
-	if s := p.Steps[2]; s.LoadPPM != 500_000 || s.Source != "" || s.Duration != 64*time.Second {
+	if s := p.Steps[2]; s.LoadPPM != 500_000 || s.Duration != 64*time.Second {
 		t.Errorf("step %+v, want 50 %% for 60 s, 1 s to settle and 3 s to rest", s)
 	}
 	if s := p.Steps[3]; s.LoadPPM != 0 || s.Source != "throughput" {

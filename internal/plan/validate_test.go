@@ -3,9 +3,6 @@ package plan
 import (
 	"strings"
 	"testing"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -37,9 +34,6 @@ func TestValidateAcceptsWhatWorks(t *testing.T) {
 		"throughput across nodes": router(func(o *objects) {
 			o.bed.Spec.Ports[1].Node = "lab-2"
 			o.benchmark.Spec.Tests = o.benchmark.Spec.Tests[:1]
-		}),
-		"one load only": router(func(o *objects) {
-			o.benchmark.Spec.Tests[0].Throughput = &v1alpha1.ThroughputTest{MinLoad: "50%", MaxLoad: "50%"}
 		}),
 		"as many hosts as fit": router(func(o *objects) { o.profile.Spec.Packet.IPv4.HostsPerPort = 253 }),
 	}
@@ -81,41 +75,6 @@ func TestValidateRefuses(t *testing.T) {
 		"latency across nodes": {func(o *objects) {
 			o.bed.Spec.Ports[1].Node = "lab-2"
 		}, []string{`spec.tests[1].latency: Invalid value: "latency"`, "from p1 on node lab-1 to p2 on node lab-2 needs a common clock", "on one node"}},
-		"bounds swapped": {func(o *objects) {
-			o.benchmark.Spec.Tests[0].Throughput = &v1alpha1.ThroughputTest{MinLoad: "80%", MaxLoad: "70%"}
-		}, []string{`spec.tests[0].throughput.minLoad: Invalid value: "80%"`, "above maxLoad 70%"}},
-		"resolution too wide": {func(o *objects) {
-			o.benchmark.Spec.Tests[0].Throughput = &v1alpha1.ThroughputTest{MinLoad: "50%", MaxLoad: "70%", Resolution: "30%"}
-		}, []string{`spec.tests[0].throughput.resolution: Invalid value: "30%"`, "20% between minLoad and maxLoad"}},
-		"search trials longer": {func(o *objects) {
-			o.benchmark.Spec.Tests[0].Throughput = &v1alpha1.ThroughputTest{
-				TrialDuration: metav1.Duration{Duration: time.Second}, SearchTrialDuration: metav1.Duration{Duration: 2 * time.Second}}
-		}, []string{`spec.tests[0].throughput.searchTrialDuration: Invalid value: "2s"`, "lower searchTrialDuration"}},
-		"malformed share": {func(o *objects) {
-			o.benchmark.Spec.Tests[0].Throughput.Resolution = "tiny"
-		}, []string{`spec.tests[0].throughput.resolution: Invalid value: "tiny"`}},
-		"unknown search": {func(o *objects) {
-			o.benchmark.Spec.Tests[0].Throughput.Search = "Guess"
-		}, []string{`spec.tests[0].throughput.search: Unsupported value: "Guess"`, `"Binary"`}},
-		"loss ratio of another search": {func(o *objects) {
-			o.benchmark.Spec.Tests[0].Throughput.LossRatios = []v1alpha1.LossRatio{"0%", "0.5%"}
-		}, []string{`spec.tests[0].throughput.lossRatios: Invalid value`, "set search to MLRsearch"}},
-		"no throughput among the loss ratios": {func(o *objects) {
-			o.benchmark.Spec.Tests[0].Throughput = &v1alpha1.ThroughputTest{Search: v1alpha1.SearchMLRsearch, LossRatios: []v1alpha1.LossRatio{"0.5%"}}
-		}, []string{`spec.tests[0].throughput.lossRatios: Required value: add 0%`}},
-		"same loss ratio twice": {func(o *objects) {
-			o.benchmark.Spec.Tests[0].Throughput = &v1alpha1.ThroughputTest{Search: v1alpha1.SearchMLRsearch, LossRatios: []v1alpha1.LossRatio{"0%", "0.5%", "0.50%"}}
-		}, []string{`spec.tests[0].throughput.lossRatios[2]: Duplicate value: "0.50%"`}},
-		"all frames may be lost": {func(o *objects) {
-			o.benchmark.Spec.Tests[0].Throughput = &v1alpha1.ThroughputTest{Search: v1alpha1.SearchMLRsearch, LossRatios: []v1alpha1.LossRatio{"0%", "100%"}}
-		}, []string{`spec.tests[0].throughput.lossRatios[1]: Invalid value: "100%"`}},
-		"goal of another search": {func(o *objects) {
-			o.benchmark.Spec.Tests[0].Throughput = &v1alpha1.ThroughputTest{Search: v1alpha1.SearchInformed, MLRSearch: &v1alpha1.MLRsearchGoal{}}
-		}, []string{`spec.tests[0].throughput.mlrSearch: Invalid value: "Informed"`}},
-		"duration sum too short": {func(o *objects) {
-			o.benchmark.Spec.Tests[0].Throughput = &v1alpha1.ThroughputTest{
-				Search: v1alpha1.SearchMLRsearch, MLRSearch: &v1alpha1.MLRsearchGoal{DurationSum: &metav1.Duration{Duration: time.Second}}}
-		}, []string{`spec.tests[0].throughput.search: Invalid value: "MLRsearch"`, "a duration sum of at least that"}},
 		"unknown engine": {func(o *objects) {
 			o.bed.Spec.Engine.Kind = "abacus"
 		}, []string{`TestBed/bed.spec.engine.kind: Unsupported value: "abacus"`, `"xdp"`}},

@@ -86,33 +86,12 @@ func (e *entries) String() string {
 func (d *Document) trials() []string {
 	var parts []string
 	for _, test := range d.Spec.Tests {
-		switch {
-		case test.Throughput != nil:
-			t := test.Throughput
-			short := "trials of " + span(t.SearchTrialDuration.Duration)
-			if t.Search == v1alpha1.SearchMLRsearch || t.Search == v1alpha1.SearchInformed {
-				short = "shorter trials first"
-			}
-			parts = append(parts, fmt.Sprintf("%s: %s between %s and %s of line rate, resolution %s, %s, confirmed for %s",
-				test.Name, searchName(t.Search), t.MinLoad, t.MaxLoad, t.Resolution, short, span(t.TrialDuration.Duration)))
-		case test.Latency != nil:
-			parts = append(parts, fmt.Sprintf("%s: trials of %s", test.Name, span(test.Latency.TrialDuration.Duration)))
-		default:
-			if own, ok := method.DescribeTest(test); ok {
-				parts = append(parts, test.Name+": "+own.Trials(test))
-			}
+		if own, ok := method.DescribeTest(test); ok {
+			parts = append(parts, test.Name+": "+own.Trials(test))
 		}
 	}
 	return append(parts, fmt.Sprintf("every trial: %s to settle before counters are read, then %s of rest",
 		span(d.Spec.SettleTime.Duration), span(d.Spec.Rest())))
-}
-
-// searchName names a search for a person.
-func searchName(m v1alpha1.SearchMethod) string {
-	if m == v1alpha1.SearchMLRsearch {
-		return "MLRsearch (RFC 9971)"
-	}
-	return strings.ToLower(string(m)) + " search"
 }
 
 // portLines describes the ports; a status lists only the first of very many.

@@ -8,6 +8,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/compare"
+	"nodrop.dev/nodrop/internal/method"
 )
 
 // Comparison writes the score table of several results.
@@ -31,12 +32,13 @@ func Compare(documents []*Document, names []string) (*Comparison, error) {
 		}
 		r := compare.Result{Subject: s, Rows: d.Rows, ResolutionPPM: map[string]int64{}}
 		for _, test := range d.Spec.Tests {
-			if test.Throughput == nil {
+			own, ok := method.DescribeTest(test)
+			if !ok || own.Resolution == nil {
 				continue
 			}
 			// A text that is no percentage is not of a cluster: its throughput is taken
 			// as exact.
-			if ppm, err := test.Throughput.Resolution.PPM(); err == nil {
+			if ppm, err := own.Resolution(test).PPM(); err == nil {
 				r.ResolutionPPM[test.Name] = ppm
 			}
 		}

@@ -40,8 +40,9 @@ func (t differenceTable) grid() *grid {
 	g := &grid{columns: []column{{"frame", "bytes", false}}}
 	withLoad := slices.ContainsFunc(t, func(d compare.Difference) bool { return d.Load != "" })
 	withLoss := slices.ContainsFunc(t, func(d compare.Difference) bool { return d.LossRatioPPM > 0 })
-	searched := t[0].Method == v1alpha1.MethodThroughput || t[0].Method == v1alpha1.MethodPartialDropRate
-	own, measuresItself := method.Describe(t[0].Method)
+	searched := method.IsSearched(t[0].Method)
+	own, _ := method.Describe(t[0].Method)
+	measuresItself := len(own.Columns) > 0
 	add := func(when bool, columns ...column) {
 		if when {
 			g.columns = append(g.columns, columns...)

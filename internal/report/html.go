@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/result"
 )
 
@@ -146,7 +147,7 @@ func sectionOf(id string, rows []v1alpha1.ResultRow, unit bitUnit) section {
 		}
 	}
 	var charts []*chart
-	if rows[0].Method == v1alpha1.MethodThroughput {
+	if method.IsThroughput(&rows[0]) {
 		charts = append(charts, throughputBySize(id+"-throughput", rows, unit), latencyBySize(id+"-latency", rows))
 	} else {
 		charts = append(charts,
@@ -225,7 +226,7 @@ func (d *Document) facts() []fact {
 	var trials int64
 	for _, row := range d.Rows {
 		trials += int64(row.Trials)
-		if row.Method == v1alpha1.MethodThroughput {
+		if method.IsThroughput(&row) {
 			throughput = append(throughput, row)
 		}
 	}

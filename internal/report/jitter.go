@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
 )
 
 // jitterTable is jitter by frame size and load, in the form in which test houses
@@ -19,7 +20,7 @@ type jitterTable struct {
 // latency test. There are none when the rows are not of several loads, or jitter
 // was not measured.
 func jitterByLoad(rows []v1alpha1.ResultRow) []jitterTable {
-	if rows[0].Method != v1alpha1.MethodLatency {
+	if d, _ := method.Describe(rows[0].Method); !d.Latency {
 		return nil
 	}
 	var loads []v1alpha1.Load

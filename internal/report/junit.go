@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/result"
 )
 
@@ -201,7 +202,7 @@ func (d *Document) missing(test suiteRows) []string {
 	}
 	asked := askedOf(test.spec)
 	if asked == nil && len(test.rows) > 0 {
-		return nil // The rows of the other methods are theirs to name.
+		return nil // Which rows were needed is the method's to know.
 	}
 	if asked == nil {
 		asked = []v1alpha1.RowID{{Test: test.name}}
@@ -225,23 +226,16 @@ func (d *Document) missing(test suiteRows) []string {
 	return names
 }
 
-// askedOf are the rows that a throughput or latency test has for every frame size;
-// nil for other tests.
+// askedOf are the rows that a test has for every frame size; nil for a test of which
+// that is not known before.
 func askedOf(test *v1alpha1.Test) []v1alpha1.RowID {
+	own, ok := method.DescribeTest(*test)
+	if !ok || own.Optional {
+		return nil
+	}
 	var ids []v1alpha1.RowID
-	switch {
-	case test.Throughput != nil:
-		ids = append(ids, v1alpha1.RowID{Test: test.Name, Method: v1alpha1.MethodThroughput})
-		for _, text := range test.Throughput.LossRatios {
-			// A text that is no percentage is not of a cluster, and has no row.
-			if ratio, err := text.PPM(); err == nil && ratio > 0 {
-				ids = append(ids, v1alpha1.RowID{Test: test.Name, Method: v1alpha1.MethodPartialDropRate, LossRatioPPM: ratio})
-			}
-		}
-	case test.Latency != nil:
-		for _, load := range test.Latency.Loads {
-			ids = append(ids, v1alpha1.RowID{Test: test.Name, Method: v1alpha1.MethodLatency, Load: load})
-		}
+	for _, step := range own.Steps(*test) {
+		ids = append(ids, v1alpha1.RowID{Test: test.Name, Method: cmp.Or(step.Method, own.Name), Load: step.Load, LossRatioPPM: step.LossRatioPPM})
 	}
 	return ids
 }

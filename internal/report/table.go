@@ -18,7 +18,8 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		g.columns = append(g.columns, column{"frame", "bytes", false})
 	}
 	withLoad := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
-	own, measuresItself := method.Describe(rows[0].Method)
+	own, _ := method.Describe(rows[0].Method)
+	measuresItself := len(own.Columns) > 0
 	if withLoad {
 		g.columns = append(g.columns, column{"", "load", true})
 	}
@@ -84,7 +85,7 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 // unmeasured says that a row has no figures: nothing was sent for it, and its message
 // says why. A throughput of 0 is a figure.
 func unmeasured(row *v1alpha1.ResultRow) bool {
-	return row.Frames != nil && row.Method != v1alpha1.MethodThroughput && row.Frames.Sent == 0 && row.Frames.LineRatePPM == 0 && row.Message != ""
+	return row.Frames != nil && !method.IsThroughput(row) && row.Frames.Sent == 0 && row.Frames.LineRatePPM == 0 && row.Message != ""
 }
 
 // lostCell is how many frames were lost. Of groups that are joined or left during the

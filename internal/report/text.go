@@ -63,20 +63,15 @@ func (d *Document) byTest() [][]v1alpha1.ResultRow {
 
 // purpose says what the rows of a test are.
 func purpose(rows []v1alpha1.ResultRow) string {
-	name := rows[0].Method
-	switch name {
-	case v1alpha1.MethodThroughput:
-		return "highest load without loss (RFC 2544 section 26.1)"
-	case v1alpha1.MethodLatency:
-		if slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Latency != nil && row.Latency.TimedFrames != nil }) {
-			return "latency of a share of the frames at given loads (RFC 2544 section 26.2)"
-		}
-		return "latency and jitter of every frame at given loads (RFC 2544 section 26.2, RFC 4689)"
+	d, ok := method.Describe(rows[0].Method)
+	sampled := func(row v1alpha1.ResultRow) bool { return row.Latency != nil && row.Latency.TimedFrames != nil }
+	switch {
+	case !ok:
+		return string(rows[0].Method)
+	case d.SampledPurpose != "" && slices.ContainsFunc(rows, sampled):
+		return d.SampledPurpose
 	}
-	if d, ok := method.Describe(name); ok {
-		return d.Purpose
-	}
-	return string(name)
+	return d.Purpose
 }
 
 // note is what the numbers of a table do not say, and the rows that it is about.
@@ -174,7 +169,7 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 			group(s.MinReceivedFramesPerSecond), group(s.MaxReceivedFramesPerSecond), group(int64(s.Samples)), group(s.AvgReceivedFramesPerSecond)))
 	}
 	// At a load of the test's own, equal groups get what they were sent.
-	if m := row.Multicast; m != nil && m.Groups > 1 && (row.Method == v1alpha1.MethodThroughput || m.MinFrames < m.MaxFrames) {
+	if m := row.Multicast; m != nil && m.Groups > 1 && (method.IsThroughput(&row) || m.MinFrames < m.MaxFrames) {
 		notes = append(notes, groupRates(m))
 	}
 	if row.GroupDelay != nil {
@@ -290,7 +285,7 @@ func RowLine(row v1alpha1.ResultRow) string {
 		parts = append(parts, fmt.Sprintf("%s frames/s, %s %s, %s%% of line rate",
 			group(frames.FramesPerSecond), fixed(frames.BitsPerSecond, unit.bits, 3), unit.name, fixed(frames.LineRatePPM, 10_000, 4)))
 	}
-	if own, ok := method.Describe(row.Method); ok {
+	if own, _ := method.Describe(row.Method); len(own.Columns) > 0 {
 		parts = append(parts, numbersOf(own, &row)...)
 	} else if l := row.Latency; l != nil {
 		parts = append(parts, fmt.Sprintf("latency %s us on average", micros(l.AvgNs)))

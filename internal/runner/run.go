@@ -335,7 +335,7 @@ func conclude(ctx context.Context, rows []v1alpha1.ResultRow, err error) (v1alph
 func allMeasured(rows []v1alpha1.ResultRow) string {
 	without := 0
 	for _, row := range rows {
-		if row.Frames != nil && row.Frames.Sent == 0 && row.Method != v1alpha1.MethodThroughput {
+		if row.Frames != nil && row.Frames.Sent == 0 && !method.IsThroughput(&row) {
 			without++
 		}
 	}

@@ -1,27 +1,36 @@
-package plan
+package method
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 )
 
-// searchSteps are the steps of a throughput test at one frame size: the
+// Defaults of the API, for objects that no API server has seen.
+const (
+	defaultResolution  v1alpha1.Percentage = "0.1%"
+	defaultMinLoad     v1alpha1.Percentage = "0.1%"
+	defaultMaxLoad     v1alpha1.Percentage = "100%"
+	defaultTrial                           = 60 * time.Second
+	defaultSearchTrial                     = 10 * time.Second
+)
+
+// throughputSteps are the steps of a throughput test at one frame size: the
 // throughput, and a partial drop rate for every further loss ratio. One search
 // finds them all, in the step of the throughput.
-func (p Plan) searchSteps(test v1alpha1.Test, size Size) []Step {
+func throughputSteps(test v1alpha1.Test) []plan.Step {
 	cfg, _ := searchConfig(*test.Throughput)
-	cfg.Overhead = p.Settle + p.Rest
 	goals, _ := searchGoals(*test.Throughput, cfg)
 	trials, sending := estimate(test.Throughput.Search, cfg, goals)
-	step := Step{
-		Test: test, Method: v1alpha1.MethodThroughput, Size: size,
-		Search: cfg, Goals: goals, TrialDuration: cfg.TrialDuration,
-		Trials: trials, Duration: sending + time.Duration(trials)*cfg.Overhead,
-	}
-	steps := []Step{step}
+	step := plan.Step{Search: cfg, Goals: goals, TrialDuration: cfg.TrialDuration, Trials: trials, Duration: sending}
+	steps := []plan.Step{step}
 	for _, goal := range goals[min(1, len(goals)):] {
 		other := step
 		other.Method, other.LossRatioPPM = v1alpha1.MethodPartialDropRate, goal.LossRatioPPM
@@ -102,7 +111,7 @@ func searchGoals(t v1alpha1.ThroughputTest, cfg search.Config) ([]search.Goal, e
 // searchConfig is the search of a throughput test, with the API's defaults.
 func searchConfig(t v1alpha1.ThroughputTest) (search.Config, error) {
 	cfg := search.Config{
-		TrialDuration:       orDefault(t.TrialDuration.Duration, defaultTrial),
+		TrialDuration:       cmp.Or(t.TrialDuration.Duration, defaultTrial),
 		SearchTrialDuration: t.SearchTrialDuration.Duration,
 	}
 	if cfg.SearchTrialDuration == 0 {
@@ -131,4 +140,55 @@ func searchConfig(t v1alpha1.ThroughputTest) (search.Config, error) {
 		}
 	}
 	return cfg, nil
+}
+
+// validateThroughput reports what the schema does not say of a throughput test: how
+// its loads and its goals fit together.
+func validateThroughput(test v1alpha1.Test, path *field.Path) field.ErrorList {
+	t := *test.Throughput
+	seen := map[int64]bool{}
+	for i, text := range t.LossRatios {
+		ratio, err := text.PPM()
+		switch {
+		case err != nil:
+			return field.ErrorList{field.Invalid(path.Child("lossRatios").Index(i), text, err.Error())}
+		case seen[ratio]:
+			return field.ErrorList{field.Duplicate(path.Child("lossRatios").Index(i), text)}
+		}
+		seen[ratio] = true
+	}
+	cfg, err := searchConfig(t)
+	if err == nil {
+		_, err = searchGoals(t, cfg)
+	}
+	switch {
+	case err != nil:
+		return field.ErrorList{field.Invalid(path.Child("search"), t.Search, err.Error())}
+	case cfg.MinPPM > cfg.MaxPPM:
+		return field.ErrorList{field.Invalid(path.Child("minLoad"), v1alpha1.FormatPPM(cfg.MinPPM),
+			fmt.Sprintf("minLoad is above maxLoad %s: lower minLoad or raise maxLoad", v1alpha1.FormatPPM(cfg.MaxPPM)))}
+	case cfg.MaxPPM > cfg.MinPPM && cfg.ResolutionPPM > cfg.MaxPPM-cfg.MinPPM:
+		return field.ErrorList{field.Invalid(path.Child("resolution"), v1alpha1.FormatPPM(cfg.ResolutionPPM),
+			fmt.Sprintf("resolution is wider than the %s between minLoad and maxLoad, so that nothing would be searched: lower it", v1alpha1.FormatPPM(cfg.MaxPPM-cfg.MinPPM)))}
+	}
+	return nil
+}
+
+// throughputTrials describes the trials for the report.
+func throughputTrials(test v1alpha1.Test) string {
+	t := test.Throughput
+	short := "trials of " + span(t.SearchTrialDuration.Duration)
+	if t.Search == v1alpha1.SearchMLRsearch || t.Search == v1alpha1.SearchInformed {
+		short = "shorter trials first"
+	}
+	return fmt.Sprintf("%s between %s and %s of line rate, resolution %s, %s, confirmed for %s",
+		searchName(t.Search), t.MinLoad, t.MaxLoad, t.Resolution, short, span(t.TrialDuration.Duration))
+}
+
+// searchName names a search for a person.
+func searchName(m v1alpha1.SearchMethod) string {
+	if m == v1alpha1.SearchMLRsearch {
+		return "MLRsearch (RFC 9971)"
+	}
+	return strings.ToLower(string(m)) + " search"
 }

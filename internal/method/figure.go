@@ -1,0 +1,110 @@
+package method
+
+import (
+	"fmt"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Figure is the most telling number of a row.
+type Figure struct {
+	// Number orders figures of one test.
+	Number int64
+	// Text is the number for a person, with its unit and the load: "2.377 us at 90%".
+	Text string
+}
+
+// LoadFigure is the load of a row as its figure.
+func LoadFigure(row *v1alpha1.ResultRow) (Figure, bool) {
+	ppm := row.Frames.OrZero().LineRatePPM
+	return Figure{ppm, percent(ppm)}, true
+}
+
+// lossFigure is the share of lost frames.
+func lossFigure(row *v1alpha1.ResultRow) (Figure, bool) {
+	frames := row.Frames.OrZero()
+	switch {
+	case frames.LossPPM == nil:
+		return Figure{}, false
+	case frames.Lost == 0:
+		return Figure{*frames.LossPPM, "none lost" + atLoad(row)}, true
+	}
+	return Figure{*frames.LossPPM, fmt.Sprintf("%s lost%s", percent(*frames.LossPPM), atLoad(row))}, true
+}
+
+// timeFigure is a number of nanoseconds.
+func timeFigure(ns int64) Figure { return Figure{ns, TimeText(ns)} }
+
+// countFigure is a number of something, which may be known as a lower bound only.
+func countFigure(n int64, what string, atLeast bool) Figure {
+	text := traffic.Grouped(n) + " " + what
+	if atLeast {
+		text = "at least " + text
+	}
+	return Figure{n, text}
+}
+
+// headline makes the Headline of a method from that of its summary, which rows
+// without a result do not have.
+func headline[S any](summary func(*v1alpha1.ResultRow) *S, of func(*S) Figure) func(*v1alpha1.ResultRow) (Figure, bool) {
+	return func(row *v1alpha1.ResultRow) (Figure, bool) {
+		s := summary(row)
+		if s == nil {
+			return Figure{}, false
+		}
+		return of(s), true
+	}
+}
+
+// atLoad is the load of a row: " at 90%".
+func atLoad(row *v1alpha1.ResultRow) string {
+	if row.Load == "" {
+		return ""
+	}
+	return " at " + string(row.Load)
+}
+
+// FigureOf is the most telling number of a row: its method's headline, or the first
+// number that the method's table has of it. There is none where nothing was measured.
+func FigureOf(row *v1alpha1.ResultRow) (Figure, bool) {
+	d, _ := Describe(row.Method)
+	if d.Headline != nil {
+		if f, ok := d.Headline(row); ok {
+			return f, true
+		}
+	}
+	for _, c := range d.Columns {
+		if n, ok := c.Value(row); ok {
+			return c.figure(n), true
+		}
+	}
+	return Figure{}, false
+}
+
+// figure is a number of the column with its name.
+func (c Column) figure(n int64) Figure {
+	switch c.Unit {
+	case YesNo:
+		return Figure{n, c.FullName() + map[int64]string{0: ": no", 1: ": yes"}[n]}
+	case PPM:
+		return Figure{n, fmt.Sprintf("%s %s", c.Heading, percent(n))}
+	case Nanoseconds, LongNanoseconds:
+		return Figure{n, fmt.Sprintf("%s %s", c.FullName(), TimeText(n))}
+	}
+	return Figure{n, fmt.Sprintf("%s %s", c.FullName(), traffic.Grouped(n))}
+}
+
+// TimeText writes nanoseconds with three decimals of the unit that fits, rounded
+// half up: "2.377 us", "1.250 s".
+func TimeText(ns int64) string {
+	unit, name := int64(1_000), "us"
+	switch {
+	case ns >= 1_000_000_000:
+		unit, name = 1_000_000_000, "s"
+	case ns >= 1_000_000:
+		unit, name = 1_000_000, "ms"
+	}
+	thousandths := (ns + unit/2_000) / (unit / 1_000)
+	return fmt.Sprintf("%s.%03d %s", traffic.Grouped(thousandths/1000), thousandths%1000, name)
+}

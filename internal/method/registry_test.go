@@ -1,0 +1,95 @@
+package method
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+)
+
+// Every method says what it measures, and how its trials are described.
+func TestEveryMethodDescribesItself(t *testing.T) {
+	if len(definitions) < 18 {
+		t.Fatalf("%d kinds of rows are known", len(definitions))
+	}
+	for name, d := range definitions {
+		if d.Run == nil || d.Given == nil || d.Steps == nil || d.Trials == nil || d.Purpose == "" || d.Member == "" {
+			t.Errorf("method %s leaves out what it must say: %+v", name, d)
+		}
+	}
+	if d, ok := Describe(v1alpha1.MethodPartialDropRate); !ok || d.Name != v1alpha1.MethodThroughput {
+		t.Errorf("rows of a partial drop rate are of %q", d.Name)
+	}
+}
+
+func TestAMethodIsDefinedOnce(t *testing.T) {
+	tests := map[string]plan.Method{
+		"name":               {Name: v1alpha1.MethodLatency, Member: "another"},
+		"name of other rows": {Name: v1alpha1.MethodPartialDropRate, Member: "another"},
+		"further name":       {Name: "Another", Member: "another", Further: []v1alpha1.Method{v1alpha1.MethodSoak}},
+		"member":             {Name: "Another", Member: "soak"},
+	}
+	for name, m := range tests {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if text, _ := recover().(string); !strings.Contains(text, "is registered twice") {
+					t.Errorf("it was defined again: %q", text)
+				}
+			}()
+			define(Definition{Method: m})
+		})
+	}
+}
+
+func TestThroughputRefuses(t *testing.T) {
+	mlr := func(more v1alpha1.MLRsearchGoal, ratios ...v1alpha1.LossRatio) v1alpha1.ThroughputTest {
+		return v1alpha1.ThroughputTest{Search: v1alpha1.SearchMLRsearch, MLRSearch: &more, LossRatios: ratios}
+	}
+	tests := map[string]struct {
+		test v1alpha1.ThroughputTest
+		want []string
+	}{
+		"bounds swapped": {v1alpha1.ThroughputTest{MinLoad: "80%", MaxLoad: "70%"},
+			[]string{`throughput.minLoad: Invalid value: "80%"`, "above maxLoad 70%"}},
+		"resolution too wide": {v1alpha1.ThroughputTest{MinLoad: "50%", MaxLoad: "70%", Resolution: "30%"},
+			[]string{`throughput.resolution: Invalid value: "30%"`, "20% between minLoad and maxLoad"}},
+		"same loss ratio twice": {mlr(v1alpha1.MLRsearchGoal{}, "0%", "0.5%", "0.50%"),
+			[]string{`throughput.lossRatios[2]: Duplicate value: "0.50%"`}},
+		"duration sum too short": {mlr(v1alpha1.MLRsearchGoal{DurationSum: &metav1.Duration{Duration: time.Second}}),
+			[]string{`throughput.search: Invalid value: "MLRsearch"`, "a duration sum of at least that"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			errs := validateThroughput(v1alpha1.Test{Throughput: &tc.test}, field.NewPath("throughput"))
+			for _, text := range tc.want {
+				if len(errs) != 1 || !strings.Contains(errs[0].Error(), text) {
+					t.Errorf("errors %v, want %q", errs, text)
+				}
+			}
+		})
+	}
+	for name, test := range map[string]v1alpha1.ThroughputTest{
+		"defaults":      {},
+		"one load only": {MinLoad: "50%", MaxLoad: "50%"},
+	} {
+		if errs := validateThroughput(v1alpha1.Test{Throughput: &test}, field.NewPath("throughput")); len(errs) > 0 {
+			t.Errorf("%s: %v", name, errs)
+		}
+	}
+}
+
+func TestThroughputSearchesByTheDefaults(t *testing.T) {
+	steps := throughputSteps(v1alpha1.Test{Throughput: &v1alpha1.ThroughputTest{}})
+	if len(steps) != 1 {
+		t.Fatalf("%d steps", len(steps))
+	}
+	if s := steps[0].Search; s.MinPPM != 1000 || s.MaxPPM != 1_000_000 || s.ResolutionPPM != 1000 ||
+		s.TrialDuration != time.Minute || s.SearchTrialDuration != 10*time.Second {
+		t.Errorf("search %+v, want the API's defaults", s)
+	}
+}
