@@ -79,13 +79,19 @@ func frameSizes(rows []v1alpha1.ResultRow) []v1alpha1.CalibratedFrameSize {
 		}
 		found := &sizes[n]
 		if frames.LineRatePPM > found.LineRatePPM {
-			found.LineRatePPM, found.FramesPerSecond, found.UpperBoundPPM = frames.LineRatePPM, frames.FramesPerSecond, 0
-			if row.Search != nil {
-				found.UpperBoundPPM = row.Search.UpperBoundPPM
-			}
+			found.LineRatePPM, found.FramesPerSecond = frames.LineRatePPM, frames.FramesPerSecond
+		}
+		if s := row.Search; s != nil && s.UpperBoundPPM > 0 && (found.UpperBoundPPM == 0 || s.UpperBoundPPM < found.UpperBoundPPM) {
+			found.UpperBoundPPM = s.UpperBoundPPM
 		}
 		if row.Latency != nil && (found.Latency == nil || row.Latency.AvgNs < found.Latency.AvgNs) {
 			found.Latency, found.LatencyLoadPPM = row.Latency.DeepCopy(), frames.LineRatePPM
+		}
+	}
+	for i := range sizes {
+		// A load that another trial passed is no bound.
+		if found := &sizes[i]; found.UpperBoundPPM <= found.LineRatePPM {
+			found.UpperBoundPPM = 0
 		}
 	}
 	return sizes

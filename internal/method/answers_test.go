@@ -2,11 +2,11 @@ package method
 
 import (
 	"context"
-	"reflect"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -116,14 +116,20 @@ func TestAnswersAreRepeated(t *testing.T) {
 	}
 	both, _ := rows(true)
 	for i := range one {
-		both[i].Frames.Sent, both[i].Frames.Lost, both[i].Frames.FramesPerSecond = both[i].Frames.Sent/2, both[i].Frames.Lost/2, both[i].Frames.FramesPerSecond/2
-		one[i].Frames.FramesPerSecond = both[i].Frames.FramesPerSecond // rounded
-		if *both[i].Frames.ReceivedFramesPerSecond/2 != *one[i].Frames.ReceivedFramesPerSecond {
-			t.Errorf("received %d/s one way, and %d/s both", *one[i].Frames.ReceivedFramesPerSecond, *both[i].Frames.ReceivedFramesPerSecond)
+		a, b := one[i].Frames, both[i].Frames
+		b.Sent, b.Received, b.Lost, *b.OutOfSequence = b.Sent/2, b.Received/2, b.Lost/2, *b.OutOfSequence/2
+		for _, rate := range [][2]*int64{
+			{&a.FramesPerSecond, &b.FramesPerSecond}, {&a.BitsPerSecond, &b.BitsPerSecond},
+			{&a.OfferedFramesPerSecond, &b.OfferedFramesPerSecond}, {a.ReceivedFramesPerSecond, b.ReceivedFramesPerSecond},
+		} {
+			if *rate[0]-*rate[1]/2 > 1 || *rate[1]/2-*rate[0] > 1 { // both are rounded
+				t.Errorf("a rate of %d one way, and %d both", *rate[0], *rate[1])
+			}
+			*rate[0] = *rate[1]
 		}
-		one[i].Frames.ReceivedFramesPerSecond = both[i].Frames.ReceivedFramesPerSecond
-		if !reflect.DeepEqual(one[i], both[i]) {
-			t.Errorf("one way\n%+v\nof both\n%+v", one[i], both[i])
+		one[i].ElapsedMilliseconds = both[i].ElapsedMilliseconds // answers take time
+		if diff := cmp.Diff(both[i], one[i]); diff != "" {
+			t.Errorf("one way (+) is not as both: %s", diff)
 		}
 	}
 }

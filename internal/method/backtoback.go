@@ -84,7 +84,7 @@ func backToBack(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 		if n == 0 {
 			out.Trial = b.failed
 		}
-		if out.Trial.Unsent() || out.Trial.TesterLost() {
+		if out.Trial.testerLimited() {
 			out.Limit = out.Trial
 		}
 		if n == 0 || n == most {

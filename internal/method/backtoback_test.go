@@ -31,7 +31,7 @@ func TestBackToBackFindsTheBuffer(t *testing.T) {
 	if row.Trials > 26+9*3 {
 		t.Errorf("%d trials", row.Trials)
 	}
-	if row.Message != "" || row.Validity != v1alpha1.ValidityValid {
+	if row.Message != "" || row.Validity != v1alpha1.ValiditySimulated {
 		t.Errorf("%s: %s", row.Validity, row.Message)
 	}
 }

@@ -142,7 +142,7 @@ func noCongestion(t *Trial) string {
 // testersLimit is the trial when the tester was its limit: it fell short without the
 // device's doing, or lost frames itself.
 func testersLimit(t *Trial) *Trial {
-	if t.Unsent() && !t.HeldBack() || t.TesterLost() {
+	if t.testerLimited() {
 		return t
 	}
 	return nil

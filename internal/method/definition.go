@@ -164,7 +164,8 @@ func (l *Lab) atLoad(ctx context.Context, step plan.Step, acts ...action) (Outco
 }
 
 // fixed runs one trial at a load, and reports what must be said of every trial:
-// that nothing came back, and that the tester fell short.
+// that nothing came back, that the device held the tester back, or that the tester was
+// the limit.
 func (l *Lab) fixed(ctx context.Context, step plan.Step, ppm int64, acts ...action) (Outcome, error) {
 	t, err := l.Trial(ctx, step, ppm, step.TrialDuration, search.Bracket{}, acts...)
 	if err != nil {
@@ -174,9 +175,10 @@ func (l *Lab) fixed(ctx context.Context, step plan.Step, ppm int64, acts ...acti
 	if t.Sent > 0 && t.Received == 0 {
 		out.Message = l.silence(t)
 	}
-	if t.Unsent() {
-		out.Limit = t
+	if t.Unsent() && t.HeldBack() {
+		out.Message = t.heldBack()
 	}
+	out.Limit = testersLimit(t)
 	return out, nil
 }
 

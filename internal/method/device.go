@@ -1,6 +1,9 @@
 package method
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Device is a device under test that the lab can do something with.
 type Device interface {
@@ -13,3 +16,7 @@ type Option func(*Lab)
 
 // WithDevice gives the lab a device that it can reset.
 func WithDevice(d Device) Option { return func(l *Lab) { l.device = d } }
+
+// WithLateness tells the lab how much later than asked for the engine may end a trial
+// by itself, as its capabilities say.
+func WithLateness(d time.Duration) Option { return func(l *Lab) { l.lateness = d } }

@@ -2,53 +2,196 @@ package method
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// shaken is a fake generator whose link goes down in some of its trials, so that
-// they lose a frame.
+// shaken is a fake generator that changes what some of its trials measured.
 type shaken struct {
 	traffic.Generator
 	trials int
 	when   func(trial int, framesPerSecond uint64) bool
+	change func(*traffic.Measurement)
 }
 
 func (s *shaken) Read(ctx context.Context) (traffic.Measurement, error) {
 	m, err := s.Generator.Read(ctx)
 	if tx := m.Tx[0]; m.TxTime >= time.Second { // not while learning
 		if s.trials++; s.when(s.trials, tx.Sent/uint64(m.TxTime/time.Second)) {
-			key := traffic.RxKey{Stream: 0, Port: "p2"}
-			rx := m.Rx[key]
-			rx.Received--
-			m.Rx[key] = rx
-			m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteCounter, Text: "the link of p2 went down"})
+			s.change(&m)
 		}
 	}
 	return m, err
 }
 
-// One trial in which a link went down is void and run again: the device is found
-// as it is.
-func TestADisturbedTrialIsVoid(t *testing.T) {
-	p := testPlan(t)
-	gen := &shaken{Generator: simulate(t, header+"\n64,33.3333,1,2,3\n", p), when: func(n int, _ uint64) bool { return n%4 == 1 }}
-	out := mustRun(t, open(t, gen, p, nil), p.Steps[0])
-	if out.LoadPPM != 333_333 || out.Limit != nil || out.Trial.Disturbed() {
-		t.Errorf("found %d ppm with the limit %+v, want the device's 333333", out.LoadPPM, out.Limit)
+// lose makes n frames lost from p1 to p2, with a note.
+func lose(n uint64, kind traffic.NoteKind, text string) func(*traffic.Measurement) {
+	return func(m *traffic.Measurement) {
+		key := traffic.RxKey{Stream: 0, Port: "p2"}
+		rx := m.Rx[key]
+		rx.Received -= n
+		m.Rx[key] = rx
+		m.Notes = append(m.Notes, traffic.Note{Kind: kind, Text: text})
 	}
 }
 
-// A link that goes down again and again above a load is not the device's limit
-// without doubt: the trial that ended the search is kept, for the verdict.
-func TestASearchThatADisturbanceEnded(t *testing.T) {
+// What may not be the device's doing makes a failing trial void.
+var doubts = map[string]struct {
+	change func(*traffic.Measurement)
+	// named says that a trial failed for that reason.
+	named func(*Trial) bool
+}{
+	"a link went down":        {lose(1, traffic.NoteCounter, "the link of p2 went down"), (*Trial).Disturbed},
+	"others used a processor": {lose(1, traffic.NoteForeignLoad, "others used processor 1"), (*Trial).Contended},
+	"the tester stalled": {func(m *traffic.Measurement) {
+		lose(300, traffic.NoteUnsent, "")(m)
+		m.Pacing = map[string]traffic.Pacing{"p1": {MaxLag: time.Millisecond, MaxBurst: 300, CaughtUp: 300}}
+	}, (*Trial).Stalled},
+	"the tester dropped": {func(m *traffic.Measurement) {
+		lose(7, traffic.NoteUnsent, "")(m)
+		m.Dropped = map[string]uint64{"p2": 7}
+	}, (*Trial).TesterLost},
+}
+
+// One such trial is run again: the device is found as it is.
+func TestADoubtfulFailureIsVoid(t *testing.T) {
+	for name, doubt := range doubts {
+		t.Run(name, func(t *testing.T) {
+			p := testPlan(t)
+			gen := &shaken{
+				Generator: simulate(t, header+"\n64,33.3333,1,2,3\n", p), change: doubt.change,
+				when: func(n int, _ uint64) bool { return n%4 == 1 },
+			}
+			out := mustRun(t, open(t, gen, p, nil), p.Steps[0])
+			if out.LoadPPM != 333_333 || out.Limit != nil || out.Trial.doubtful() {
+				t.Errorf("found %d ppm with the limit %+v, want the device's 333333", out.LoadPPM, out.Limit)
+			}
+		})
+	}
+}
+
+// One that comes again and again above a load is not the device's limit without
+// doubt: the trial that ended the search is kept, for the verdict.
+func TestASearchThatADoubtEnded(t *testing.T) {
+	for name, doubt := range doubts {
+		t.Run(name, func(t *testing.T) {
+			p := testPlan(t)
+			// 20 % of 10G in frames of 64 bytes are 2.98 million frames/s.
+			gen := &shaken{
+				Generator: simulate(t, header+"\n64,33.3333,1,2,3\n", p), change: doubt.change,
+				when: func(_ int, rate uint64) bool { return rate > 3_000_000 },
+			}
+			out := mustRun(t, open(t, gen, p, nil), p.Steps[0])
+			if out.LoadPPM >= 333_333 || out.Limit == nil || !doubt.named(out.Limit) || out.Limit.LoadPPM != out.Bracket.FailedPPM {
+				t.Errorf("found %d ppm with the limit %+v, want one that the doubt is named of", out.LoadPPM, out.Limit)
+			}
+		})
+	}
+}
+
+// A trial without a doubt at the load that ended the search settles what another one
+// there left in doubt, whichever came first.
+func TestATrialThatSettlesADoubt(t *testing.T) {
+	for name, when := range map[string]func(int, uint64) bool{
+		"before":  func(n int, _ uint64) bool { return n > 1 },
+		"after":   func(n int, _ uint64) bool { return n <= 2 }, // which are the trial and its repetition
+		"neither": func(int, uint64) bool { return true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := testPlan(t)
+			gen := &shaken{Generator: simulate(t, header+"\n64,33.3333,1,2,3\n", p), change: lose(1, traffic.NoteForeignLoad, "others used processor 1"), when: when}
+			lab := open(t, gen, p, nil)
+			if err := lab.configure(t.Context(), p.Steps[0]); err != nil {
+				t.Fatal(err)
+			}
+			m := &searchTrials{lab: lab, step: p.Steps[0], kept: map[int]*Trial{}, failed: map[int64]*Trial{}}
+			for range 2 {
+				if _, err := m.Measure(t.Context(), 500_000, time.Minute); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out := m.outcome(search.Result{}, search.GoalResult{LowerPPM: 333_333, UpperPPM: 500_000}, nil)
+			if (out.Limit != nil) != (name == "neither") {
+				t.Errorf("the limit is %+v", out.Limit)
+			}
+		})
+	}
+}
+
+// A device that holds the tester back is the limit itself, and the message says so.
+func TestASearchThatTheDeviceHeldBack(t *testing.T) {
 	p := testPlan(t)
-	// 20 % of 10G in frames of 64 bytes are 2.98 million frames/s.
-	gen := &shaken{Generator: simulate(t, header+"\n64,33.3333,1,2,3\n", p), when: func(_ int, rate uint64) bool { return rate > 3_000_000 }}
+	gen := &shaken{
+		Generator: simulate(t, header+"\n64,100,1,2,3\n", p),
+		when:      func(_ int, rate uint64) bool { return rate > 3_000_000 },
+		change: func(m *traffic.Measurement) {
+			key := traffic.RxKey{Stream: 0, Port: "p2"}
+			tx, rx := m.Tx[0], m.Rx[key]
+			tx.Sent, rx.Received = tx.Sent/2, rx.Received/2
+			m.Tx[0], m.Rx[key] = tx, rx
+			m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteHeldBack, Text: "the device held p1 back with 9 pause frames"})
+		},
+	}
 	out := mustRun(t, open(t, gen, p, nil), p.Steps[0])
-	if out.LoadPPM >= 333_333 || out.Limit == nil || !out.Limit.Disturbed() || out.Limit.LoadPPM != out.Bracket.FailedPPM {
-		t.Errorf("found %d ppm with the limit %+v, want one that the disturbance is told of", out.LoadPPM, out.Limit)
+	if out.LoadPPM < 201_000 || out.LoadPPM > 202_000 || out.Limit != nil || !strings.Contains(out.Message, "the device held p1 back with 9 pause frames") {
+		t.Errorf("found %d ppm with the limit %+v: %s", out.LoadPPM, out.Limit, out.Message)
+	}
+}
+
+// An engine that ends its trials late by itself finds the device's limit, and the
+// load that counts is the offered one. One that did not declare it is the limit.
+func TestAnEngineThatIsLateByItself(t *testing.T) {
+	p := testPlan(t)
+	late := func(declared time.Duration) Outcome {
+		gen := &shaken{
+			Generator: simulate(t, header+"\n64,33.3333,1,2,3\n", p), when: func(int, uint64) bool { return true },
+			change: func(m *traffic.Measurement) { m.TxTime += 200 * time.Millisecond },
+		}
+		lab := open(t, gen, p, nil)
+		lab.lateness = declared
+		return mustRun(t, lab, p.Steps[0])
+	}
+	out := late(250 * time.Millisecond)
+	// 60 s of sending took 60.2 s: 332,225 ppm were offered.
+	if out.LoadPPM != 333_333 || out.Limit != nil || !out.Trial.EndedLate() || out.Trial.OfferedPPM() != 332_225 {
+		t.Errorf("found %d ppm, offered %d, late %v, with the limit %+v", out.LoadPPM, out.Trial.OfferedPPM(), out.Trial.EndedLate(), out.Limit)
+	}
+	row := rowOf(p, out)
+	// Rounding down to one part in a million leaves out up to 60 frames/s of four ports.
+	if below := row.Frames.OfferedFramesPerSecond - row.Frames.FramesPerSecond; below < 0 || below > 60 || row.Frames.LineRatePPM != 332_225 || !strings.Contains(row.Message, "took 1m0.2s for a trial of 1m0s at 33.3333%") || row.Validity != v1alpha1.ValiditySimulated {
+		t.Errorf("%+v, %s %q", row.Frames, row.Validity, row.Message)
+	}
+	if out := late(0); out.Limit == nil || !out.Limit.Unsent() {
+		t.Errorf("found %d ppm with the limit %+v, want the tester as the limit", out.LoadPPM, out.Limit)
+	}
+}
+
+// The tolerance is half the resolution, as a share of the load, and never above a
+// hundredth of the trial.
+func TestSearchTolerance(t *testing.T) {
+	for name, tc := range map[string]struct {
+		resolution, ppm int64
+		d, lateness     time.Duration
+		exact, most     time.Duration
+	}{
+		"a second at line rate":     {1_000, 1_000_000, time.Second, 0, 500 * time.Microsecond, 500 * time.Microsecond},
+		"a minute at half the load": {1_000, 500_000, time.Minute, 0, 60 * time.Millisecond, 60 * time.Millisecond},
+		"a low load":                {1_000, 1_000, 10 * time.Second, 0, 100 * time.Millisecond, 100 * time.Millisecond},
+		"late by itself":            {1_000, 1_000_000, time.Second, 20 * time.Millisecond, 500 * time.Microsecond, 20 * time.Millisecond},
+		"coarser than that":         {100_000, 1_000_000, 10 * time.Second, 20 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &Lab{session: &session{lateness: tc.lateness}}
+			step := testPlan(t).Steps[0]
+			step.Search.ResolutionPPM, step.Goals = tc.resolution, nil
+			if exact, most := l.searchTolerance(step, tc.ppm, tc.d); exact != tc.exact || most != tc.most {
+				t.Errorf("%s and %s, want %s and %s", exact, most, tc.exact, tc.most)
+			}
+		})
 	}
 }

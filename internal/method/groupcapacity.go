@@ -101,7 +101,7 @@ func groupCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 		}
 		lossy, silent := heard(t, s.groups[:n])
 		switch {
-		case t.Unsent() || t.TesterLost():
+		case t.testerLimited():
 			out.Trial, out.Limit = t, t
 			out.Message = fmt.Sprintf("the search ended at %d groups, which the tester could not send to", n)
 			return s.found(out, sum, passed, failed), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -54,7 +55,8 @@ func (g groupDelay) measure(ctx context.Context, lab *Lab, step plan.Step, sum v
 			for _, s := range group.streams {
 				for _, port := range s.Rx {
 					moment, reported := moments[lab.plan.Ports[port].Name]
-					if !reported {
+					// With method B a port can be a member of one group before, and join another.
+					if !reported || !slices.Contains(group.ports, port) {
 						continue
 					}
 					ns, seen, invalid := g.read(t.measurement.Tx[s.ID], t.at(s, port), moment)
@@ -78,7 +80,7 @@ func (g groupDelay) measure(ctx context.Context, lab *Lab, step plan.Step, sum v
 		if longest || all.max > before {
 			out.Trial = t
 		}
-		if t.Unsent() || t.TesterLost() {
+		if t.testerLimited() {
 			out.Limit = t
 		}
 	}

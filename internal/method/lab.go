@@ -45,23 +45,30 @@ func (l *Lab) SetThroughput(test string, size plan.Size, ppm int64) { l.found[fo
 func (l *Lab) AddHints(hints ...search.Hint) { l.hints = append(l.hints, hints...) }
 
 // Trial runs one trial at ppm parts per million of line rate. When the tester
-// only just fell short of the load, or lost frames itself, or when one of its links
-// was disturbed, the trial is void and run once more: such a moment says nothing
-// about the device. Acts are what happens in it beside sending.
+// only just fell short of the load, or may have lost the frames itself, when one of its
+// links was disturbed, or when others used its processors while frames were lost, the
+// trial is void and run once more: such a moment says nothing about the device. Acts are what happens in it beside sending.
 func (l *Lab) Trial(ctx context.Context, step plan.Step, ppm int64, d time.Duration, bracket search.Bracket, acts ...action) (*Trial, error) {
 	loads, err := l.plan.Loads(step.Size, ppm)
 	if err != nil {
 		return nil, err
 	}
 	event := Event{Step: step, LoadPPM: ppm, Duration: d, Bracket: bracket}
-	return l.twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, lateTolerance(d), acts...)
+	exact, tolerance := lateTolerance(d), lateTolerance(d)
+	if step.Search.ResolutionPPM > 0 {
+		exact, tolerance = l.searchTolerance(step, ppm, d)
+	}
+	t, err := l.twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, tolerance, acts...)
+	if err == nil {
+		t.exact = exact
+	}
+	return t, err
 }
 
-// twice runs a trial, and runs it again when the tester only just fell short or
-// was disturbed.
+// twice runs a trial, and runs it again when it is void.
 func (l *Lab) twice(ctx context.Context, event Event, trial traffic.Trial, tolerance time.Duration, acts ...action) (*Trial, error) {
 	t, err := l.once(ctx, event, trial, tolerance, acts...)
-	if err == nil && (t.justShort() || t.Disturbed()) {
+	if err == nil && t.void() {
 		return l.once(ctx, event, trial, tolerance, acts...)
 	}
 	return t, err

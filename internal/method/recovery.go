@@ -96,7 +96,7 @@ func recovery(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 			if len(times) == 0 || took > slices.Max(times) {
 				out.Trial = t
 			}
-			if t.Unsent() || t.TesterLost() {
+			if t.testerLimited() {
 				out.Limit = t
 			}
 			times = append(times, took)

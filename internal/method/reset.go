@@ -124,7 +124,7 @@ func reset(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		if out.Trial == nil || int64(took) > times.max {
 			out.Trial = t
 		}
-		if t.Unsent() || t.TesterLost() {
+		if t.testerLimited() {
 			out.Limit = t
 		}
 		switch {

@@ -116,7 +116,7 @@ func TestAddressCachingCapacity(t *testing.T) {
 				}
 			}
 			// Floods are no loss, and the next test has the streams of the plan again.
-			if rows[0].Frames.Lost != 0 || rows[1].Frames.Lost != 0 || rows[1].Frames.Sent == 0 || rows[0].Validity != v1alpha1.ValidityValid {
+			if rows[0].Frames.Lost != 0 || rows[1].Frames.Lost != 0 || rows[1].Frames.Sent == 0 || rows[0].Validity != v1alpha1.ValiditySimulated {
 				t.Errorf("lost %d, then %d of %d, validity %s", rows[0].Frames.Lost, rows[1].Frames.Lost, rows[1].Frames.Sent, rows[0].Validity)
 			}
 		})
@@ -328,7 +328,7 @@ func TestCongestion(t *testing.T) {
 				t.Errorf("congestion control %s\nwant %s", said(c), said(tc.control))
 			}
 			if tc.validity == "" {
-				tc.validity = v1alpha1.ValidityValid
+				tc.validity = v1alpha1.ValiditySimulated
 			}
 			if rows[1].Validity != tc.validity || !strings.Contains(rows[1].Message, tc.message) {
 				t.Errorf("%s, message %q, want %s, %q", rows[1].Validity, rows[1].Message, tc.validity, tc.message)
@@ -410,7 +410,7 @@ func TestTopologiesThatDoNotFit(t *testing.T) {
 // A congestion goes through a router too.
 func TestCongestionOverARouter(t *testing.T) {
 	rows := rowsOf(t, perfect, nil, congestionTests()...)
-	if h := rows[0].HeadOfLineBlocking; h.Blocking == nil || *h.Blocking || h.CongestedLossPPM != 333_333 || rows[0].Validity != v1alpha1.ValidityValid {
+	if h := rows[0].HeadOfLineBlocking; h.Blocking == nil || *h.Blocking || h.CongestedLossPPM != 333_333 || rows[0].Validity != v1alpha1.ValiditySimulated {
 		t.Errorf("%+v %q", h, rows[0].Message)
 	}
 }

@@ -68,6 +68,8 @@ type session struct {
 	partial map[partial]Outcome
 	// device that can be reset; nil when there is none.
 	device Device
+	// lateness of the engine: how much later than asked for it may end a trial.
+	lateness time.Duration
 }
 
 type found struct {

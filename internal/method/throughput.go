@@ -62,7 +62,7 @@ func throughput(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 	if !ok {
 		return Outcome{}, fmt.Errorf("search %q is not known", step.Test.Throughput.Search)
 	}
-	m := &searchTrials{lab: lab, step: step, kept: map[int]*Trial{}}
+	m := &searchTrials{lab: lab, step: step, kept: map[int]*Trial{}, failed: map[int64]*Trial{}}
 	result, err := find(ctx, lab, step, m)
 	if err != nil {
 		return Outcome{}, err
@@ -107,8 +107,9 @@ type searchTrials struct {
 	n       int
 	kept    map[int]*Trial
 	short   *Trial
-	// disturbed is the last trial that did not pass while a link was disturbed.
-	disturbed *Trial
+	// failed has of the trials that did not pass one for every load: one without a doubt
+	// where there is one.
+	failed map[int64]*Trial
 	// wrong says that a trial was ended for frames that came back after all.
 	wrong bool
 }
@@ -121,7 +122,7 @@ func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) 
 		return search.Verdict{}, err
 	}
 	v := search.Verdict{
-		Passed: t.Passed(), GeneratorBound: t.GeneratorBound(), NothingReceived: t.Sent > 0 && t.Received == 0,
+		Passed: t.Passed(), GeneratorBound: t.GeneratorBound(), TesterLoss: t.TesterLost() && t.Excess == 0 || t.Stalled(), NothingReceived: t.Sent > 0 && t.Received == 0,
 		Intended: t.Intended, Sent: t.Sent, Lost: t.Lost, Repeated: max(s.lab.trials-trials-1, 0),
 		Sending: s.lab.sent - sending,
 	}
@@ -141,8 +142,9 @@ func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) 
 		}
 		return v, nil
 	}
-	if t.Disturbed() {
-		s.disturbed = t
+	if known := s.failed[ppm]; known == nil || known.doubtful() && !t.doubtful() {
+		t.forget()
+		s.failed[ppm] = t
 	}
 	s.bracket.FailedPPM = ppm
 	if ppm <= s.bracket.PassedPPM {
@@ -190,8 +192,13 @@ func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v
 	}
 	if found.GeneratorBound {
 		out.Limit = s.short
-	} else if d := s.disturbed; d != nil && d.LoadPPM == found.UpperPPM {
-		out.Limit = d
+	} else if failed := s.failed[found.UpperPPM]; failed != nil {
+		if failed.Disturbed() || failed.Contended() {
+			out.Limit = failed
+		}
+		if failed.Unsent() && failed.HeldBack() {
+			out.Message = fmt.Sprintf("the search ended at %s, where %s", percent(failed.LoadPPM), failed.heldBack())
+		}
 	}
 	if r.Capped {
 		out.Message = fmt.Sprintf("the time limit of %s ended the search: the upper bound may be further away than the resolution", s.step.Search.TimeCap)

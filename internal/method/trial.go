@@ -1,11 +1,9 @@
 package method
 
 import (
-	"fmt"
 	"iter"
 	"math/big"
 	"reflect"
-	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -50,8 +48,12 @@ type Trial struct {
 	// Stamps say when the events of the trial happened, in the order of the actions.
 	Stamps []Stamp
 
-	// tolerance is how much longer sending may take than Duration.
-	tolerance   time.Duration
+	// tolerance is how much longer sending may take than Duration, and exact up to which
+	// of that the offered load is taken for the intended one.
+	tolerance, exact time.Duration
+	// lostAt counts the lost frames by the name of the port that should have received
+	// them.
+	lostAt      map[string]uint64
 	measurement traffic.Measurement
 	// latency and groups are kept when the counters of the receivers are not.
 	latency *Latency
@@ -65,8 +67,8 @@ type Trial struct {
 func newTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic.Measurement) *Trial {
 	streams := p.StreamsAt(size)
 	t := &Trial{
-		Size: size, LoadPPM: ppm, Duration: d, TxTime: m.TxTime, Notes: m.Notes, tolerance: lateTolerance(d),
-		measurement: m, streams: streams, ports: p.Ports,
+		Size: size, LoadPPM: ppm, Duration: d, TxTime: m.TxTime, Notes: m.Notes, tolerance: lateTolerance(d), exact: lateTolerance(d),
+		lostAt: map[string]uint64{}, measurement: m, streams: streams, ports: p.Ports,
 	}
 	heard, expected := make([]bool, len(p.Ports)), make([]bool, len(p.Ports))
 	for _, s := range streams {
@@ -81,7 +83,10 @@ func newTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 			t.Reordered += rx.Reordered
 			t.OutOfSequence += rx.OutOfSequence
 			t.Late += rx.Late
-			t.Lost += tx.Sent - min(tx.Sent, rx.Received)
+			if lost := tx.Sent - min(tx.Sent, rx.Received); lost > 0 {
+				t.Lost += lost
+				t.lostAt[p.Ports[port].Name] += lost
+			}
 			t.Excess += rx.Received - min(tx.Sent, rx.Received)
 			heard[port], expected[port] = heard[port] || rx.Received > 0, true
 		}
@@ -106,54 +111,6 @@ func newTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 	return t
 }
 
-// lateTolerance is how much longer than asked for sending may take before the
-// trial counts as offered short: a hundredth, but 10 to 100 ms, within which a
-// busy machine makes up for the last burst.
-func lateTolerance(d time.Duration) time.Duration {
-	return min(max(d/100, 10*time.Millisecond), 100*time.Millisecond)
-}
-
-// Unsent says that the tester offered less than intended: fewer frames, or the
-// same in a longer time (RFC 2285 section 3.5). A trial in which nothing was to
-// be sent is one too.
-func (t *Trial) Unsent() bool {
-	return t.Sent == 0 || t.Sent < t.Intended || t.TxTime > t.Duration+t.tolerance
-}
-
-// justShort says that the tester was the limit, though it sent nearly what was
-// intended, four fifths of it: a busy moment of the tester can have been the
-// reason. One that is further from the load is too slow for it.
-func (t *Trial) justShort() bool {
-	return t.GeneratorBound() && !t.HeldBack() && t.Sent > 0 && t.Sent/4 >= t.Intended/5
-}
-
-// HeldBack says that the device held ports of the tester back, which is why they
-// sent less than intended (RFC 2285 section 3.7.1).
-func (t *Trial) HeldBack() bool {
-	return slices.ContainsFunc(t.Notes, func(n traffic.Note) bool { return n.Kind == traffic.NoteHeldBack })
-}
-
-// TesterLost says that the tester itself dropped frames that came back, or that
-// its counters contradict each other.
-func (t *Trial) TesterLost() bool {
-	return t.Excess > 0 || slices.ContainsFunc(t.Notes, func(n traffic.Note) bool { return n.Kind == traffic.NoteReceiver })
-}
-
-// Disturbed says that a link went down or a counter ran backwards during the
-// trial: what was lost then says nothing about the device.
-func (t *Trial) Disturbed() bool {
-	return slices.ContainsFunc(t.Notes, func(n traffic.Note) bool { return n.Kind == traffic.NoteCounter })
-}
-
-// Passed says that the whole intended load was offered and no frame was lost.
-func (t *Trial) Passed() bool { return !t.Unsent() && t.Lost == 0 && t.Excess == 0 }
-
-// GeneratorBound says that the tester was what kept the trial from passing, or
-// that it sent less than intended though all that it sent came back.
-func (t *Trial) GeneratorBound() bool {
-	return t.TesterLost() || t.Unsent() && t.Lost == 0
-}
-
 // OfferedRate is the exact rate in frames/s at which frames left the tester.
 func (t *Trial) OfferedRate() *big.Rat {
 	// The last frame leaves before the end of the time that it stands for.
@@ -166,24 +123,6 @@ func (t *Trial) OfferedRate() *big.Rat {
 	}
 	sent := new(big.Int).Mul(new(big.Int).SetUint64(t.Sent), big.NewInt(int64(time.Second)))
 	return new(big.Rat).SetFrac(sent, big.NewInt(int64(took)))
-}
-
-// ShortSending explains, for a person, how the tester fell short of the load.
-func (t *Trial) ShortSending() string {
-	if t.Intended == 0 {
-		return fmt.Sprintf("%s is less than one frame per port in %s: raise the load or the duration of the trial", percent(t.LoadPPM), readable(t.Duration))
-	}
-	port, behind := "", uint64(0)
-	for _, s := range t.streams {
-		tx := t.measurement.Tx[s.ID]
-		if missing := tx.Intended - min(tx.Sent, tx.Intended); missing > behind {
-			port, behind = t.ports[s.Tx].Name, missing
-		}
-	}
-	if port == "" {
-		return fmt.Sprintf("the tester took %s to send the %s frames of %s at %s", readable(t.TxTime), traffic.Grouped(t.Intended), readable(t.Duration), percent(t.LoadPPM))
-	}
-	return fmt.Sprintf("the tester sent %s of the %s frames that %s asks for in %s, and fell behind most on %s", traffic.Grouped(t.Sent), traffic.Grouped(t.Intended), percent(t.LoadPPM), readable(t.Duration), port)
 }
 
 // readable is a duration without the digits that say nothing to a person: to the
@@ -212,6 +151,14 @@ func (t *Trial) condense() {
 	l := t.Latency()
 	t.groups = t.multicast()
 	t.latency, t.measurement.Rx = &l, nil
+}
+
+// forget lets go of the counters of the receivers, and of the latency in them, unless
+// they were summed up.
+func (t *Trial) forget() {
+	if t.latency == nil {
+		t.latency, t.measurement.Rx = &Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int)}, nil
+	}
 }
 
 // Latency is the latency of all received frames.

@@ -52,6 +52,25 @@ func TestTrialVerdicts(t *testing.T) {
 			change: func(m *traffic.Measurement) {
 				m.Notes = []traffic.Note{{Kind: traffic.NoteReceiver, Text: "p2 dropped 1"}}
 			}},
+		// A frame of LLDP that the port does not know is none of the test.
+		"the tester dropped a frame of others": {m: measurement(100, 100, 100, 100), passed: true,
+			change: func(m *traffic.Measurement) { m.Dropped = map[string]uint64{"p2": 1} }},
+		"the tester dropped a tenth of the lost": {m: measurement(100, 90, 100, 100), lost: 10, generator: true, testerLost: true,
+			change: func(m *traffic.Measurement) { m.Dropped = map[string]uint64{"p2": 1} }},
+		"the tester dropped fewer than were lost": {m: measurement(100, 80, 100, 100), lost: 20,
+			change: func(m *traffic.Measurement) { m.Dropped = map[string]uint64{"p2": 1} }},
+		"the tester dropped at another port": {m: measurement(100, 99, 100, 100), lost: 1,
+			change: func(m *traffic.Measurement) { m.Dropped = map[string]uint64{"p1": 50} }},
+		"the device held the tester back": {m: measurement(60, 60, 100, 100), unsent: true,
+			change: func(m *traffic.Measurement) { m.Notes = []traffic.Note{{Kind: traffic.NoteHeldBack}} }},
+		"lost as many as the tester caught up with": {m: measurement(100, 95, 100, 100), lost: 5, generator: true,
+			change: func(m *traffic.Measurement) {
+				m.Pacing = map[string]traffic.Pacing{"p1": {CaughtUp: 2}, "p2": {CaughtUp: 3}}
+			}},
+		"lost more than the tester caught up with": {m: measurement(100, 95, 100, 100), lost: 5,
+			change: func(m *traffic.Measurement) { m.Pacing = map[string]traffic.Pacing{"p1": {CaughtUp: 4}} }},
+		"the tester caught up, and nothing was lost": {m: measurement(100, 100, 100, 100), passed: true,
+			change: func(m *traffic.Measurement) { m.Pacing = map[string]traffic.Pacing{"p1": {CaughtUp: 90}} }},
 		"frames at the wrong port": {m: measurement(100, 0, 100, 100), lost: 100, silent: "p2",
 			change: func(m *traffic.Measurement) {
 				m.Rx[traffic.RxKey{Stream: 0, Port: "p1"}] = traffic.RxCount{Received: 100}

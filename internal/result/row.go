@@ -1,10 +1,13 @@
 package result
 
 import (
+	"fmt"
 	"math/big"
 	"strings"
+	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/calibration"
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
@@ -14,6 +17,11 @@ import (
 // Row makes the result row of an outcome.
 func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	out := in.Outcome
+	var late []string
+	if t := out.Trial; out.Search != nil && t != nil && t.Passed() && t.EndedLate() {
+		late = []string{fmt.Sprintf("the engine took %s for a trial of %s at %s: the row has the load that it offered", t.TxTime.Round(time.Millisecond), t.Duration, v1alpha1.FormatPPM(out.LoadPPM))}
+		out.LoadPPM = t.OfferedPPM()
+	}
 	frames := &v1alpha1.FrameSection{LineRatePPM: out.LoadPPM}
 	row := v1alpha1.ResultRow{
 		RowID: out.Step.ID(), Frames: frames, Search: out.Search,
@@ -28,6 +36,7 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	if out.Message != "" {
 		messages = append(messages, out.Message)
 	}
+	messages = append(messages, late...)
 	if t := out.Trial; t != nil {
 		frames.OfferedFramesPerSecond = frame.Round(t.OfferedRate())
 		frames.Sent, frames.Received, frames.Lost = int64(t.Sent), int64(t.Received), int64(t.Lost)
@@ -53,12 +62,24 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	if out.Fill != nil {
 		out.Fill(&row)
 	}
-	row.Message = strings.Join(messages, "; ")
 	for _, size := range out.Step.Size.All() {
 		in.sizes = append(in.sizes, int32(size))
 	}
+	if floor := nearTheFloor(in, row.Latency); floor != "" {
+		messages = append(messages, floor)
+	}
+	row.Message = strings.Join(messages, "; ")
 	row.Validity, row.ValidityReasons = Judge(in)
 	return row
+}
+
+// nearTheFloor says that most of a latency is the tester's own; empty when it is not,
+// or when that is not known.
+func nearTheFloor(in Input, l *v1alpha1.LatencySummary) string {
+	if l == nil || in.Calibration == nil || calibration.Doubt(in.use()) != "" {
+		return ""
+	}
+	return calibration.Floor(in.Calibration, in.sizes, l.AvgNs)
 }
 
 // Summary rounds a latency to whole nanoseconds, of so many received frames; nil

@@ -2,6 +2,7 @@ package result
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/calibration"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/capability"
 	"nodrop.dev/nodrop/internal/version"
 )
 
@@ -38,6 +40,8 @@ var policies = []policy{
 	{v1alpha1.ValidityInvalid, nothingHappened},
 	{v1alpha1.ValidityGeneratorBound, testerWasTheLimit},
 	{v1alpha1.ValidityGeneratorBound, testerLostFrames},
+	{v1alpha1.ValidityGeneratorBound, testerFellBehind},
+	{v1alpha1.ValidityGeneratorBound, testerIsKnownToBeTheLimit},
 	{v1alpha1.ValidityContended, othersUsedTheTester},
 	{v1alpha1.ValidityContended, testerWasDisturbed},
 	{v1alpha1.ValidityContended, framesCameAfterTheirTrial},
@@ -77,38 +81,50 @@ func nothingHappened(in Input) []string {
 // or a trial offered less than intended.
 func testerWasTheLimit(in Input) []string {
 	t := in.Outcome.Limit
-	if t == nil || !t.Unsent() {
+	if t == nil || !t.Unsent() || t.HeldBack() {
 		return nil
 	}
 	return []string{t.ShortSending()} // names the worst port; the engine's notes say the same of each
 }
 
-func testerLostFrames(in Input) []string {
+// ofTrials is what there is to say of the trial that the figures of a row are of, and
+// of the one that ended its search.
+func (in Input) ofTrials(say func(*method.Trial) []string) []string {
 	var reasons []string
-	for _, t := range []*method.Trial{in.Outcome.Trial, in.Outcome.Limit} {
-		if t == nil || !t.TesterLost() {
-			continue
-		}
-		where := ""
-		if t != in.Outcome.Trial {
-			// The figures of the row are those of another trial.
-			where = fmt.Sprintf("at %s, where the search ended, ", v1alpha1.FormatPPM(t.LoadPPM))
-		}
-		for _, note := range notes(t, traffic.NoteReceiver) {
-			reasons = append(reasons, where+note)
-		}
-		if t.Excess > 0 {
-			reasons = append(reasons, fmt.Sprintf("%s%d more frames were received than sent: something else sends test frames, or the tester restarted", where, t.Excess))
+	if t := in.Outcome.Trial; t != nil {
+		reasons = say(t)
+	}
+	if t := in.Outcome.Limit; t != nil && t != in.Outcome.Trial {
+		for _, text := range say(t) {
+			reasons = append(reasons, fmt.Sprintf("at %s, where the search ended, %s", v1alpha1.FormatPPM(t.LoadPPM), text))
 		}
 	}
 	return reasons
 }
 
+func testerLostFrames(in Input) []string {
+	return in.ofTrials(func(t *method.Trial) []string {
+		reasons := notes(t, traffic.NoteReceiver)
+		dropped := t.Dropped()
+		for _, port := range slices.Sorted(maps.Keys(dropped)) {
+			reasons = append(reasons, fmt.Sprintf("the tester's port %s dropped %s received frames, which can be among the %s lost ones",
+				port, traffic.Grouped(dropped[port]), traffic.Grouped(t.Lost)))
+		}
+		if t.Excess > 0 {
+			reasons = append(reasons, fmt.Sprintf("%s more frames were received than sent: something else sends test frames, or the tester restarted", traffic.Grouped(t.Excess)))
+		}
+		return reasons
+	})
+}
+
+// testerFellBehind: what was lost can be due to bursts by which the tester caught up
+// with its schedule.
+func testerFellBehind(in Input) []string { return in.ofTrials((*method.Trial).Stalls) }
+
+// othersUsedTheTester: of the trial that ended a search only when it failed for that,
+// which is when the outcome has it.
 func othersUsedTheTester(in Input) []string {
-	if in.Outcome.Trial == nil {
-		return nil
-	}
-	return notes(in.Outcome.Trial, traffic.NoteForeignLoad)
+	return in.ofTrials(func(t *method.Trial) []string { return notes(t, traffic.NoteForeignLoad) })
 }
 
 // testerWasDisturbed: a clock was set or a machine slept while the trial ran, or a
@@ -142,14 +158,39 @@ func bedWasNotCalibrated(in Input) []string {
 	if in.Bed.Spec.Device.Physical == nil {
 		return nil
 	}
-	doubt := calibration.Doubt(calibration.Use{
-		Bed: in.Bed, Calibration: in.Calibration, Time: in.Time, Version: version.String(),
-		FrameSizes: in.sizes,
-	})
+	doubt := calibration.Doubt(in.use())
 	if doubt == "" {
 		return nil
 	}
 	return []string{doubt}
+}
+
+// use is what the calibration is used for in this row.
+func (in Input) use() calibration.Use {
+	return calibration.Use{
+		Bed: in.Bed, Calibration: in.Calibration, Time: in.Time, Version: version.String(),
+		FrameSizes: in.sizes,
+	}
+}
+
+// testerIsKnownToBeTheLimit: frames were lost at a load that the tester alone did not
+// pass when it was calibrated.
+func testerIsKnownToBeTheLimit(in Input) []string {
+	out := in.Outcome
+	if in.Calibration == nil || out.FramesPerSecond != nil || calibration.Doubt(in.use()) != "" {
+		return nil
+	}
+	failed := int64(0)
+	switch {
+	case out.Search != nil:
+		failed = out.Search.UpperBoundPPM
+	case out.Trial != nil && out.Trial.Lost > 0:
+		failed = out.LoadPPM
+	}
+	if reason := calibration.Ceiling(in.Calibration, in.sizes, failed); reason != "" {
+		return []string{reason}
+	}
+	return nil
 }
 
 // deviceIsModel: device and tester are computed. No row of them is a measurement.
@@ -165,11 +206,8 @@ func deviceIsSoftware(in Input) []string {
 		return []string{"the device is software on processors that it shares with the tester: the result shows that it works, not what hardware does"}
 	}
 	for _, p := range in.Info.Ports {
-		switch p.Driver {
-		case "veth":
-			return []string{fmt.Sprintf("port %s is a virtual interface of this machine: the result shows the machine, not a cable", p.Name)}
-		case "net_af_packet":
-			return []string{fmt.Sprintf("TRex sends on port %s through a packet socket, in its software mode: the result shows that everything works, not what hardware does", p.Name)}
+		if what := capability.Virtual(p.Driver); what != "" {
+			return []string{fmt.Sprintf("port %s is %s: the result shows that everything works, not what hardware does", p.Name, what)}
 		}
 	}
 	return nil

@@ -267,6 +267,7 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 	if device, ok := r.gen.(method.Device); ok { // The engine sim is its own device.
 		opts = append(opts, method.WithDevice(device))
 	}
+	opts = append(opts, method.WithLateness(r.info.Capabilities.Lateness))
 	lab := method.NewLab(r.gen, r.plan, hops, r.observe, opts...)
 	for _, h := range r.cfg.Hints {
 		lab.AddHints(h.search())

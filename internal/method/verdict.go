@@ -1,0 +1,186 @@
+package method
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"time"
+
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// droppedShare says when lost frames are taken for those that the tester's own port
+// dropped: when it dropped at least one for so many that were lost. Fewer do not
+// explain the loss.
+const droppedShare = 10
+
+// lateTolerance is how much longer than asked for sending may take in a trial that
+// is no part of a search: a hundredth, but 10 to 100 ms, within which a busy machine
+// makes up for the last burst. Rows of such trials have the offered load beside the
+// intended one.
+func lateTolerance(d time.Duration) time.Duration {
+	return min(max(d/100, 10*time.Millisecond), 100*time.Millisecond)
+}
+
+// searchTolerance is how much longer than d sending may take in a trial of a search.
+// Up to exact the offered load is within half the search's resolution of the intended
+// one, and within a hundredth of it. An engine that is late by itself may take longer,
+// up to most: the row then has the load that was offered.
+func (l *Lab) searchTolerance(step plan.Step, ppm int64, d time.Duration) (exact, most time.Duration) {
+	resolution := step.Search.ResolutionPPM
+	for _, g := range step.Goals {
+		if g.WidthPPM > 0 {
+			resolution = min(resolution, g.WidthPPM)
+		}
+	}
+	// Half the resolution as a share of the load; no product exceeds 64 bits in trials
+	// of a hundred hours.
+	half := time.Duration(int64(d/time.Microsecond)*resolution/(2*ppm)) * time.Microsecond
+	exact = min(half, d/100)
+	return exact, max(exact, l.lateness)
+}
+
+// Unsent says that the tester offered less than intended: fewer frames, or the
+// same in a longer time (RFC 2285 section 3.5). A trial in which nothing was to
+// be sent is one too.
+func (t *Trial) Unsent() bool {
+	return t.Sent == 0 || t.Sent < t.Intended || t.TxTime > t.Duration+t.tolerance
+}
+
+// EndedLate says that all frames were sent, but the engine needed so much longer than
+// asked for that the load was another one to the search: the offered load.
+func (t *Trial) EndedLate() bool {
+	return !t.Unsent() && t.TxTime > t.Duration+t.exact
+}
+
+// OfferedPPM is the load that was offered in parts per million of line rate, rounded
+// down.
+func (t *Trial) OfferedPPM() int64 {
+	if t.Intended == 0 || t.Duration <= 0 {
+		return 0
+	}
+	intended := new(big.Rat).SetFrac(new(big.Int).SetUint64(t.Intended), big.NewInt(int64(t.Duration)))
+	share := new(big.Rat).Quo(t.OfferedRate(), intended.Mul(intended, big.NewRat(int64(time.Second), 1)))
+	share.Mul(share, big.NewRat(t.LoadPPM, 1))
+	return min(t.LoadPPM, new(big.Int).Quo(share.Num(), share.Denom()).Int64())
+}
+
+// justShort says that the tester was the limit, though it sent nearly what was
+// intended, four fifths of it: a busy moment of the tester can have been the
+// reason. One that is further from the load is too slow for it.
+func (t *Trial) justShort() bool {
+	return t.GeneratorBound() && t.Sent > 0 && t.Sent/4 >= t.Intended/5
+}
+
+// void says that a trial says nothing about the device, and is run once more: the
+// tester only just fell short or may have lost the frames, one of its links was
+// disturbed, or others used its processors while frames were lost.
+func (t *Trial) void() bool {
+	return t.justShort() || t.Disturbed() || t.Contended() && !t.Passed()
+}
+
+// has says that the engine made such a note.
+func (t *Trial) has(kind traffic.NoteKind) bool {
+	return slices.ContainsFunc(t.Notes, func(n traffic.Note) bool { return n.Kind == kind })
+}
+
+// HeldBack says that the device held ports of the tester back, which is why they
+// sent less than intended (RFC 2285 section 3.7.1).
+func (t *Trial) HeldBack() bool { return t.has(traffic.NoteHeldBack) }
+
+// Contended says that others used the processors of the tester during the trial.
+func (t *Trial) Contended() bool { return t.has(traffic.NoteForeignLoad) }
+
+// Disturbed says that a link went down or a counter ran backwards during the
+// trial: what was lost then says nothing about the device.
+func (t *Trial) Disturbed() bool { return t.has(traffic.NoteCounter) }
+
+// doubtful says that the trial did not pass for a reason that may not be the device.
+func (t *Trial) doubtful() bool { return t.GeneratorBound() || t.Disturbed() || t.Contended() }
+
+// TesterLost says that the tester itself dropped frames that came back, or that
+// its counters contradict each other.
+func (t *Trial) TesterLost() bool {
+	return t.Excess > 0 || t.has(traffic.NoteReceiver) || len(t.Dropped()) > 0
+}
+
+// Dropped are the frames that the tester's own ports dropped, by their names, when
+// they can be the lost ones. What a port drops without a frame being lost there is
+// none of the test, such as a frame of LLDP.
+func (t *Trial) Dropped() map[string]uint64 {
+	dropped := map[string]uint64{}
+	var explained uint64
+	for port, n := range t.measurement.Dropped {
+		if lost := t.lostAt[port]; n > 0 && lost > 0 {
+			dropped[port] = n
+			explained += min(n, lost)
+		}
+	}
+	if explained < t.Lost/droppedShare {
+		return nil
+	}
+	return dropped
+}
+
+// Stalled says that the tester fell behind its schedule, and that frames were lost
+// that may be due to the bursts by which it caught up. Of a loss of more frames than
+// it sent in such bursts the device lost some of a constant load.
+func (t *Trial) Stalled() bool {
+	var caughtUp uint64
+	for _, p := range t.measurement.Pacing {
+		caughtUp += p.CaughtUp
+	}
+	return 0 < t.Lost && t.Lost <= caughtUp
+}
+
+// testerLimited says that the tester may be the limit of the trial: it fell short
+// without the device's doing, or may have lost frames itself.
+func (t *Trial) testerLimited() bool {
+	return t.Unsent() && !t.HeldBack() || t.TesterLost() || t.Stalled()
+}
+
+// Passed says that the whole intended load was offered and no frame was lost.
+func (t *Trial) Passed() bool { return !t.Unsent() && t.Lost == 0 && t.Excess == 0 }
+
+// GeneratorBound says that the tester may be what kept the trial from passing, or
+// that it sent less than intended though all that it sent came back. A device that
+// holds the tester back is itself the limit.
+func (t *Trial) GeneratorBound() bool {
+	return t.TesterLost() || t.Stalled() || t.Unsent() && t.Lost == 0 && !t.HeldBack()
+}
+
+// Stalls explain, for a person, how far ports fell behind; nil when that does not
+// matter.
+func (t *Trial) Stalls() []string {
+	if !t.Stalled() {
+		return nil
+	}
+	var texts []string
+	for _, port := range slices.Sorted(maps.Keys(t.measurement.Pacing)) {
+		if p := t.measurement.Pacing[port]; p.CaughtUp > 0 {
+			texts = append(texts, fmt.Sprintf("the tester fell up to %s behind its schedule on %s and sent up to %s frames in a row to catch up: the %s lost frames can be due to that",
+				readable(p.MaxLag), port, traffic.Grouped(p.MaxBurst), traffic.Grouped(t.Lost)))
+		}
+	}
+	return texts
+}
+
+// ShortSending explains, for a person, how the tester fell short of the load.
+func (t *Trial) ShortSending() string {
+	if t.Intended == 0 {
+		return fmt.Sprintf("%s is less than one frame per port in %s: raise the load or the duration of the trial", percent(t.LoadPPM), readable(t.Duration))
+	}
+	port, behind := "", uint64(0)
+	for _, s := range t.streams {
+		tx := t.measurement.Tx[s.ID]
+		if missing := tx.Intended - min(tx.Sent, tx.Intended); missing > behind {
+			port, behind = t.ports[s.Tx].Name, missing
+		}
+	}
+	if port == "" {
+		return fmt.Sprintf("the tester took %s to send the %s frames of %s at %s", readable(t.TxTime), traffic.Grouped(t.Intended), readable(t.Duration), percent(t.LoadPPM))
+	}
+	return fmt.Sprintf("the tester sent %s of the %s frames that %s asks for in %s, and fell behind most on %s", traffic.Grouped(t.Sent), traffic.Grouped(t.Intended), percent(t.LoadPPM), readable(t.Duration), port)
+}

@@ -1,0 +1,86 @@
+package result
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/version"
+)
+
+// calibrated is a row of a switch on a bed whose tester alone passes 40 % of line rate
+// and fails at 40.5 %, with a latency of 5 us on average.
+func calibrated(out method.Outcome) Input {
+	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	in := Input{
+		Bed: &v1alpha1.TestBed{}, Outcome: out, Time: at,
+		Calibration: &v1alpha1.CalibrationStatus{
+			TestBedName: "loops", Time: metav1.NewTime(at), Engine: v1alpha1.EngineXDP, NoDropVersion: version.String(),
+			FrameSizes: []v1alpha1.CalibratedFrameSize{
+				{FrameSize: 64, LineRatePPM: 400_000, UpperBoundPPM: 405_000, Latency: &v1alpha1.LatencySummary{AvgNs: 5_000}},
+				{FrameSize: 1518, LineRatePPM: 1_000_000},
+			},
+		},
+	}
+	in.Bed.Spec.Device.Physical = &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "one"}
+	in.Bed.Spec.Engine.Kind = v1alpha1.EngineXDP
+	in.Bed.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: "loops"}
+	return in
+}
+
+func TestRowsAtTheCeilingOfTheTester(t *testing.T) {
+	const ceiling = "above what the tester passes by itself, 40% with frames of 64 bytes by the calibration of test bed loops"
+	trial := func(ppm int64, lost uint64) *method.Trial {
+		return &method.Trial{LoadPPM: ppm, Intended: 100, Sent: 100, Received: 100 - lost, Lost: lost, Duration: time.Second}
+	}
+	for name, tc := range map[string]struct {
+		size int
+		out  method.Outcome
+		want string
+	}{
+		"a search that ended above":        {64, method.Outcome{LoadPPM: 400_000, Trial: trial(400_000, 0), Search: &v1alpha1.SearchSummary{UpperBoundPPM: 401_000}}, ceiling},
+		"a search that ended below":        {64, method.Outcome{LoadPPM: 398_000, Trial: trial(398_000, 0), Search: &v1alpha1.SearchSummary{UpperBoundPPM: 399_000}}, ""},
+		"a device that lost nothing above": {64, method.Outcome{LoadPPM: 500_000, Trial: trial(500_000, 0)}, ""},
+		"a device that lost above":         {64, method.Outcome{LoadPPM: 500_000, Trial: trial(500_000, 1)}, ceiling},
+		"a device that lost below":         {64, method.Outcome{LoadPPM: 300_000, Trial: trial(300_000, 1)}, ""},
+		"the tester passed line rate":      {1518, method.Outcome{LoadPPM: 990_000, Trial: trial(990_000, 0), Search: &v1alpha1.SearchSummary{UpperBoundPPM: 1_000_000}}, ""},
+		"a search without a limit":         {64, method.Outcome{LoadPPM: 1_000_000, Trial: trial(1_000_000, 0), Search: &v1alpha1.SearchSummary{}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.out.Step = plan.Step{Size: plan.Bytes(tc.size)}
+			row := Row(plan.Plan{}, calibrated(tc.out))
+			want := v1alpha1.ValidityValid
+			if tc.want != "" {
+				want = v1alpha1.ValidityGeneratorBound
+			}
+			if row.Validity != want || !strings.Contains(strings.Join(row.ValidityReasons, "; "), tc.want) {
+				t.Errorf("%s %q, want %s %q", row.Validity, row.ValidityReasons, want, tc.want)
+			}
+		})
+	}
+}
+
+// A late engine's row has the load that was offered, and says so. So has one whose
+// latency is little above the tester's own.
+func TestRowsThatSayMore(t *testing.T) {
+	in := calibrated(method.Outcome{})
+	for avg, want := range map[int64]string{
+		5_100:  "the latency is mostly the tester's own: without the device it is 5.000 us on average",
+		10_000: "the latency is mostly the tester's own",
+		10_001: "",
+	} {
+		in.sizes = []int32{64}
+		if got := nearTheFloor(in, &v1alpha1.LatencySummary{AvgNs: avg}); (got == "") != (want == "") || !strings.HasPrefix(got, want) {
+			t.Errorf("%d ns: %q, want %q", avg, got, want)
+		}
+	}
+	in.Calibration = nil
+	if got := nearTheFloor(in, &v1alpha1.LatencySummary{AvgNs: 1}); got != "" {
+		t.Errorf("without a calibration: %q", got)
+	}
+}
