@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"errors"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"testing"
@@ -61,7 +62,10 @@ func checkFull(t *testing.T, cfg Config, r Result) {
 // With a hint that is right, a well-behaved device needs one trial of full length.
 func TestInformedNeedsOneFullTrial(t *testing.T) {
 	cfg := config(1000, million, 1000)
-	for _, start := range []int64{0, 432_000, 431_000, 300_000, 432_900, 999_999} {
+	for start, most := range map[int64]time.Duration{
+		0: 75 * time.Second, 432_000: 70 * time.Second, 431_000: 70 * time.Second, 432_900: 70 * time.Second, 999_999: 75 * time.Second,
+		300_000: 100 * time.Second, // Where short trials pass, they take their time.
+	} {
 		r := mustInform(t, cfg, start, lossy(432_100))
 		if r.PassedPPM != 432_000 || r.FailedPPM > 433_000 {
 			t.Errorf("start %d: found %+v", start, r.Bracket)
@@ -72,7 +76,7 @@ func TestInformedNeedsOneFullTrial(t *testing.T) {
 				full++
 			}
 		}
-		if most := 75 * time.Second; full != 1 || r.Sending() > most {
+		if full != 1 || r.Sending() > most {
 			t.Errorf("start %d: %d full trials, %s in all", start, full, r.Sending())
 		}
 	}
@@ -141,6 +145,71 @@ func TestInformedForgivesOneDisturbedTrial(t *testing.T) {
 		if r.PassedPPM < least || r.PassedPPM > 432_100 {
 			t.Errorf("trial %d disturbed (full: %v): found %d, undisturbed %d", n, full, r.PassedPPM, undisturbed.PassedPPM)
 		}
+		if taken := undisturbed.Trials[n].Verdict.Passed && !full; (r.Forgiven > 0) != taken {
+			t.Errorf("trial %d disturbed (full: %v): %d failures taken back", n, full, r.Forgiven)
+		}
+	}
+}
+
+// deep is a device that forwards its capacity and keeps what exceeds it in a buffer
+// that holds line rate for a time. A trial that fills it ends soon after.
+func deep(capacity int64, buffer time.Duration) device {
+	return func(ppm int64, d time.Duration) Verdict {
+		sent := uint64(ppm) * uint64(d/time.Millisecond)
+		full := time.Duration(math.MaxInt64)
+		if ppm > capacity {
+			full = time.Duration(float64(buffer) * million / float64(ppm-capacity))
+		}
+		if full >= d {
+			return Verdict{Passed: true, Intended: sent, Sent: sent}
+		}
+		took := min(full+time.Second, d)
+		sent = uint64(ppm) * uint64(took/time.Millisecond)
+		lost := uint64(ppm-capacity) * uint64((took-full)/time.Millisecond)
+		return Verdict{Intended: sent, Sent: sent, Lost: max(lost, 1), Sending: took, SaturatedPPM: capacity}
+	}
+}
+
+// A buffer that takes an overload for seconds costs few trials of full length.
+func TestInformedFindsDeepBuffersOut(t *testing.T) {
+	cfg := config(1000, million, 1000)
+	for _, start := range []int64{0, 300_000, 428_000, 433_000, 600_000} {
+		for _, buffer := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond} {
+			r := mustInform(t, cfg, start, deep(432_100, buffer))
+			// What the buffer takes in a trial of full length belongs to the throughput.
+			zero := 432_100 + int64(float64(buffer)*million/float64(cfg.TrialDuration))
+			if r.PassedPPM > zero || zero-r.PassedPPM > cfg.ResolutionPPM {
+				t.Errorf("start %d, buffer %s: found %+v, want %d", start, buffer, r.Bracket, zero)
+			}
+			passed := 0
+			for _, trial := range r.Trials {
+				if trial.Verdict.Passed && trial.Duration == cfg.TrialDuration {
+					passed++
+				}
+			}
+			if passed > 3 || len(r.Trials) > 25 {
+				t.Errorf("start %d, buffer %s: %d trials, %d passed at full length", start, buffer, len(r.Trials), passed)
+			}
+		}
+	}
+}
+
+// A disturbed trial at the lowest load is no reason to find nothing.
+func TestInformedForgivesTheLowestLoad(t *testing.T) {
+	cfg := config(1000, million, 1000)
+	n := 0
+	r := mustInform(t, cfg, 0, device(func(ppm int64, d time.Duration) Verdict {
+		v := lossy(432_100)(ppm, d)
+		switch n++; n {
+		case 1:
+			v.NothingReceived = true
+		case 2:
+			v.Passed, v.Lost = false, 3
+		}
+		return v
+	}))
+	if r.PassedPPM != 432_000 || r.Forgiven != 1 {
+		t.Errorf("found %+v, %d failures taken back", r.Bracket, r.Forgiven)
 	}
 }
 

@@ -66,6 +66,10 @@ type Verdict struct {
 	// Sending is how long the trial and those that Repeated counts sent, less than their
 	// duration where one was ended once it could not pass any more; 0 when none was.
 	Sending time.Duration
+	// SaturatedPPM is what arrived of the load while frames were lost, shortly before
+	// the trial was ended, in parts per million of line rate: what the device forwards
+	// once its buffers are full. 0 when it is not known.
+	SaturatedPPM int64
 }
 
 // exceeds says that more than ratio parts per million of the frames were lost.
@@ -139,6 +143,10 @@ type Result struct {
 	// Capped says that the time cap ended the search: the load found passed a trial
 	// of full length, but the bracket may be wider than the resolution.
 	Capped bool
+	// Forgiven is how many failures Informed took back, since a trial that was not
+	// shorter then passed there or above: a disturbed moment, or a device that loses at
+	// random.
+	Forgiven int
 	// Start says where the search began and from where that was known, such as the
 	// source of a Hint; empty when nothing was known.
 	Start string

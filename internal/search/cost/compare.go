@@ -15,8 +15,10 @@ var Sizes = []int{64, 128, 256, 512, 1024, 1280, 1518, 9216}
 
 // Setup is what a comparison is made with.
 type Setup struct {
-	// Seeds is the number of devices; each is searched at every frame size.
+	// Seeds is the number of devices; each is searched at every frame size. First is
+	// the seed of the first.
 	Seeds int
+	First uint64
 	// Config of all searches.
 	Config search.Config
 	// Disturbed is the part of the trials that lose frames for no reason of the
@@ -27,7 +29,7 @@ type Setup struct {
 // DefaultSetup is the one that the documentation speaks about.
 func DefaultSetup() Setup {
 	return Setup{
-		Seeds: 1000, Disturbed: 0.01,
+		Seeds: 1000, First: 1, Disturbed: 0.01,
 		Config: search.Config{
 			MinPPM: 1000, MaxPPM: million, ResolutionPPM: 1000,
 			TrialDuration: time.Minute, SearchTrialDuration: 10 * time.Second,
@@ -35,139 +37,211 @@ func DefaultSetup() Setup {
 	}
 }
 
-// Method is a search with a name. It is given the hints that the same method
-// found at earlier frame sizes of the same device.
+// Search is a search of a comparison. It is given the hints that it found itself at
+// earlier frame sizes of the same device.
+type Search func(ctx context.Context, cfg search.Config, hints []search.Hint, size int, m search.Measurer) (search.Result, error)
+
+// Method is a search with a name.
 type Method struct {
 	Name string
-	Run  func(ctx context.Context, cfg search.Config, hints []search.Hint, size int, m search.Measurer) (search.Result, error)
+	// EndsEarly says that its trials are ended once their loss is certain, and that
+	// settling ends when all frames are back, as NoDrop runs them.
+	EndsEarly bool
+	Run       Search
 }
 
-// Names of the two methods that are set against each other.
+// Names of the methods that are set against each other: MLRsearch with the defaults of
+// its reference and the width of Informed, and with all else that Informed has: the
+// early end and the short trials.
 const (
-	NameMLRsearch = "MLRsearch, RFC 2544 goal"
+	NamePublished = "MLRsearch, equal widths"
+	NameEqual     = "MLRsearch, equal widths, early end, short targets"
 	NameInformed  = "Informed"
 )
 
+// Reference is the implementation of MLRsearch whose defaults the comparison uses.
+const Reference = "the Python library MLRsearch 1.2.1 of FD.io CSIT"
+
 // Methods are the searches that are compared.
 func Methods() []Method {
-	mlr := func(change func(*search.Goal)) func(context.Context, search.Config, []search.Hint, int, search.Measurer) (search.Result, error) {
-		return func(ctx context.Context, cfg search.Config, _ []search.Hint, _ int, m search.Measurer) (search.Result, error) {
-			goal := search.Throughput2544(cfg.TrialDuration)
-			change(&goal)
-			return search.MLRsearch(ctx, cfg, []search.Goal{goal}, m)
-		}
-	}
-	binary := func(short bool) func(context.Context, search.Config, []search.Hint, int, search.Measurer) (search.Result, error) {
-		return func(ctx context.Context, cfg search.Config, _ []search.Hint, _ int, m search.Measurer) (search.Result, error) {
-			if !short {
-				cfg.SearchTrialDuration = cfg.TrialDuration
-			}
-			return search.Binary(ctx, cfg, m)
-		}
-	}
+	tst009 := func(g *search.Goal) { g.ExceedRatioPPM, g.DurationSum = million/2, 2*g.FinalTrialDuration }
 	return []Method{
 		{Name: "Binary, all trials full", Run: binary(false)},
-		{Name: "Binary, short trials first", Run: binary(true)},
-		{Name: NameMLRsearch, Run: mlr(func(*search.Goal) {})},
-		{Name: "MLRsearch, TST009 goal", Run: mlr(func(g *search.Goal) {
-			g.ExceedRatioPPM, g.DurationSum = million/2, 2*g.FinalTrialDuration
-		})},
-		{Name: NameInformed, Run: func(ctx context.Context, cfg search.Config, hints []search.Hint, size int, m search.Measurer) (search.Result, error) {
-			start, source := search.Predict(hints, Speed, size)
-			return search.Informed(ctx, cfg, start, source, m)
-		}},
-		{Name: "Informed, no hints", Run: func(ctx context.Context, cfg search.Config, _ []search.Hint, _ int, m search.Measurer) (search.Result, error) {
-			return search.Informed(ctx, cfg, 0, "", m)
-		}},
+		{Name: "Binary, short trials first", EndsEarly: true, Run: binary(true)},
+		{Name: NamePublished, Run: mlr(none)},
+		{Name: "MLRsearch, equal widths, TST009 goal", Run: mlr(tst009)},
+		{Name: "MLRsearch, own width of 0.5%", Run: mlr(relative)},
+		{Name: "MLRsearch, equal widths, early end", EndsEarly: true, Run: mlr(none)},
+		{Name: NameEqual, EndsEarly: true, Run: mlr(short)},
+		{Name: "Informed, no early end", Run: informed(true)},
+		{Name: "Informed, no hints", EndsEarly: true, Run: informed(false)},
+		{Name: NameInformed, EndsEarly: true, Run: informed(true)},
 	}
 }
 
-// Row is what a method cost at a frame size, and how far it was from the truth.
+func none(*search.Goal) {}
+
+// short gives a goal the short trials of Informed, which come before the full one in
+// one step.
+func short(g *search.Goal) {
+	g.InitialTrialDuration, g.PrecedingTargets = g.FinalTrialDuration/20, 1
+}
+
+// relative gives a goal the width of the reference implementation, a part of the
+// upper bound: half a hundredth.
+func relative(g *search.Goal) { g.WidthPPM = 5000 }
+
+// mlr is MLRsearch with the goal of RFC 2544, changed.
+func mlr(change func(*search.Goal)) Search {
+	return func(ctx context.Context, cfg search.Config, _ []search.Hint, _ int, m search.Measurer) (search.Result, error) {
+		goal := search.Throughput2544(cfg.TrialDuration)
+		change(&goal)
+		return search.MLRsearch(ctx, cfg, []search.Goal{goal}, m)
+	}
+}
+
+func binary(short bool) Search {
+	return func(ctx context.Context, cfg search.Config, _ []search.Hint, _ int, m search.Measurer) (search.Result, error) {
+		if !short {
+			cfg.SearchTrialDuration = cfg.TrialDuration
+		}
+		return search.Binary(ctx, cfg, m)
+	}
+}
+
+func informed(hinted bool) Search {
+	return func(ctx context.Context, cfg search.Config, hints []search.Hint, size int, m search.Measurer) (search.Result, error) {
+		if !hinted {
+			return search.Informed(ctx, cfg, 0, "", m)
+		}
+		start, source := search.Predict(hints, Speed, size)
+		return search.Informed(ctx, cfg, start, source, m)
+	}
+}
+
+// Row is what a method cost on a kind of devices, and how far it was from the truth.
 type Row struct {
 	Method string
-	// Size in bytes, 0 for all together.
-	Size int
-	// Trials, Seconds of sending, and WallSeconds with settling and rest: medians.
-	Trials, Seconds, WallSeconds float64
-	// MeanSeconds of sending.
-	MeanSeconds float64
-	// ErrorPPM and Error95PPM are the median and the 95th percentile of the
-	// distance from the true zero-loss rate, in ppm of line rate.
-	ErrorPPM, Error95PPM float64
+	Kind   Kind
+	// Searches that were run.
+	Searches int
+	// Trials, Sending and Wall are means per search: trials, seconds of sending, and
+	// seconds with settling and rest. MedianWall is the median of the latter.
+	Trials, Sending, Wall, MedianWall float64
+	// MeanErrorPPM, ErrorPPM and Error95PPM are the mean, the median and the 95th
+	// percentile of the distance from the true zero-loss rate, in ppm of line rate.
+	MeanErrorPPM, ErrorPPM, Error95PPM float64
+	// Loss is the mean chance, 0 to 1, that a fresh trial of full length at the load
+	// reported loses a frame.
+	Loss float64
+	// Forgiven is how many failures a search took back, on average.
+	Forgiven float64
 	// Refuted is how often the load reported lost a frame in a trial of full length.
 	Refuted int
 }
 
+// Kind of devices.
+type Kind string
+
+// All devices, those whose loss begins slowly, and those with deep buffers.
+const (
+	All  Kind = "all"
+	Slow Kind = "slow onset"
+	Deep Kind = "deep buffer"
+)
+
 // sample is one search.
 type sample struct {
-	trials, seconds, wall, error float64
-	refuted                      bool
+	deep                               bool
+	trials, sending, wall, error, loss float64
+	forgiven                           int
+	refuted                            bool
 }
 
 // Compare runs all methods on all devices.
 func Compare(ctx context.Context, setup Setup) ([]Row, error) {
 	var rows []Row
 	for _, method := range Methods() {
-		bySize, all := make([][]sample, len(Sizes)), []sample(nil)
+		var samples []sample
 		for seed := range uint64(setup.Seeds) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			device := NewDevice(seed + 1)
-			var hints []search.Hint
-			for i, size := range Sizes {
-				bed := NewBed(device, size, setup.Disturbed, setup.Config.TrialDuration, seed+1)
-				r, err := method.Run(ctx, setup.Config, hints, size, bed)
-				if err != nil {
-					return nil, fmt.Errorf("%s at %d bytes with seed %d: %w", method.Name, size, seed, err)
-				}
-				found := r.ThroughputPPM()
-				if h, ok := search.Found(Speed, size, found, setup.Config.MaxPPM, fmt.Sprintf("%d B", size)); ok {
-					hints = append(hints, h)
-				}
-				bySize[i] = append(bySize[i], sample{
-					trials: float64(r.TrialCount()), seconds: r.Sending().Seconds(),
-					wall:    (r.Sending() + time.Duration(r.TrialCount())*RestAndSettle).Seconds(),
-					error:   math.Abs(float64(found) - device.ZeroLoss(size)),
-					refuted: bed.LostAt[found],
-				})
+			found, err := method.on(ctx, setup, setup.First+seed)
+			if err != nil {
+				return nil, fmt.Errorf("%s with seed %d: %w", method.Name, setup.First+seed, err)
 			}
+			samples = append(samples, found...)
 		}
-		for i, size := range Sizes {
-			rows = append(rows, summarize(method.Name, size, bySize[i]))
-			all = append(all, bySize[i]...)
+		for _, kind := range []Kind{All, Slow, Deep} {
+			rows = append(rows, summarize(method.Name, kind, samples))
 		}
-		rows = append(rows, summarize(method.Name, 0, all))
 	}
 	return rows, nil
 }
 
-// RestAndSettle is waited with every trial (RFC 2544 section 23).
-const RestAndSettle = 7 * time.Second
-
-func summarize(name string, size int, samples []sample) Row {
-	row := Row{Method: name, Size: size}
-	quantile := func(value func(sample) float64, share float64) float64 {
-		values := make([]float64, len(samples))
-		for i, s := range samples {
-			values[i] = value(s)
+// on searches the device of a seed at all frame sizes.
+func (m Method) on(ctx context.Context, setup Setup, seed uint64) ([]sample, error) {
+	device := NewDevice(seed)
+	var samples []sample
+	var hints []search.Hint
+	for _, size := range Sizes {
+		bed := NewBed(device, size, setup.Disturbed, setup.Config.TrialDuration, seed)
+		bed.EndsEarly = m.EndsEarly
+		r, err := m.Run(ctx, setup.Config, hints, size, bed)
+		if err != nil {
+			return nil, fmt.Errorf("at %d bytes: %w", size, err)
 		}
-		slices.Sort(values)
-		if len(values) == 0 {
-			return 0
+		found := r.ThroughputPPM()
+		if h, ok := search.Found(Speed, size, found, setup.Config.MaxPPM, fmt.Sprintf("%d B", size)); ok {
+			hints = append(hints, h)
 		}
-		return values[min(int(share*float64(len(values))), len(values)-1)]
+		samples = append(samples, sample{
+			deep: device.Deep(), trials: float64(r.TrialCount()), sending: r.Sending().Seconds(), wall: bed.Wall.Seconds(),
+			error: math.Abs(float64(found) - device.ZeroLoss(size, setup.Config.TrialDuration)), loss: bed.LossChance(found),
+			forgiven: r.Forgiven, refuted: bed.LostAt[found],
+		})
 	}
-	row.Trials = quantile(func(s sample) float64 { return s.trials }, 0.5)
-	row.Seconds = quantile(func(s sample) float64 { return s.seconds }, 0.5)
-	row.WallSeconds = quantile(func(s sample) float64 { return s.wall }, 0.5)
-	row.ErrorPPM = quantile(func(s sample) float64 { return s.error }, 0.5)
-	row.Error95PPM = quantile(func(s sample) float64 { return s.error }, 0.95)
+	return samples, nil
+}
+
+func summarize(name string, kind Kind, all []sample) Row {
+	var samples []sample
+	for _, s := range all {
+		if kind == All || s.deep == (kind == Deep) {
+			samples = append(samples, s)
+		}
+	}
+	row := Row{Method: name, Kind: kind, Searches: len(samples)}
+	values := func(value func(sample) float64) []float64 {
+		list := make([]float64, len(samples))
+		for i, s := range samples {
+			list[i] = value(s)
+		}
+		slices.Sort(list)
+		return list
+	}
+	errors, walls := values(func(s sample) float64 { return s.error }), values(func(s sample) float64 { return s.wall })
+	row.ErrorPPM, row.Error95PPM, row.MedianWall = quantile(errors, 0.5), quantile(errors, 0.95), quantile(walls, 0.5)
+	n := float64(max(len(samples), 1))
 	for _, s := range samples {
-		row.MeanSeconds += s.seconds / float64(len(samples))
+		row.Trials += s.trials / n
+		row.Sending += s.sending / n
+		row.Wall += s.wall / n
+		row.MeanErrorPPM += s.error / n
+		row.Loss += s.loss / n
+		row.Forgiven += float64(s.forgiven) / n
 		if s.refuted {
 			row.Refuted++
 		}
 	}
 	return row
+}
+
+// quantile of sorted values, 0 of none.
+func quantile(sorted []float64, share float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(int(share*float64(len(sorted))), len(sorted)-1)]
 }
