@@ -23,6 +23,11 @@ type SearchSummary struct {
 	// bound may be further away than resolution.
 	// +optional
 	Capped bool `json:"capped,omitempty"`
+	// forgiven is how many failures the search Informed took back, since a trial that
+	// was not shorter then passed at the same load or above. Above 0 the device or the
+	// bed was disturbed, or frames are lost at random.
+	// +optional
+	Forgiven int32 `json:"forgiven,omitempty"`
 	// goal is the Goal Result of MLRsearch; absent for other searches.
 	// +optional
 	Goal *GoalResult `json:"goal,omitempty"`

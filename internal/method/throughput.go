@@ -124,7 +124,7 @@ func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) 
 	v := search.Verdict{
 		Passed: t.Passed(), GeneratorBound: t.GeneratorBound(), TesterLoss: t.TesterLost() && t.Excess == 0 || t.Stalled(), NothingReceived: t.Sent > 0 && t.Received == 0,
 		Intended: t.Intended, Sent: t.Sent, Lost: t.Lost, Repeated: max(s.lab.trials-trials-1, 0),
-		Sending: s.lab.sent - sending,
+		Sending: s.lab.sent - sending, SaturatedPPM: ppm * t.saturated / v1alpha1.PPM,
 	}
 	if d >= s.step.TrialDuration || ppm == s.step.Search.MinPPM {
 		t.condense()
@@ -167,7 +167,7 @@ func (s *searchTrials) trial(ctx context.Context, ppm int64, d time.Duration) (*
 	if err != nil || watch.ended == 0 {
 		return t, err
 	}
-	t.Ended = watch.ended
+	t.Ended, t.saturated = watch.ended, watch.saturated
 	if t.Lost > watch.allowed || t.TesterLost() || t.Disturbed() {
 		return t, nil
 	}
@@ -187,7 +187,7 @@ func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v
 		Trial: s.kept[found.Deciding],
 		Search: &v1alpha1.SearchSummary{
 			Method: method, Start: r.Start, UpperBoundPPM: found.UpperPPM,
-			TrialMilliseconds: r.Sending().Milliseconds(), Capped: r.Capped, Goal: goal,
+			TrialMilliseconds: r.Sending().Milliseconds(), Capped: r.Capped, Forgiven: int32(r.Forgiven), Goal: goal,
 		},
 	}
 	if found.GeneratorBound {

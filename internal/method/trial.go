@@ -22,6 +22,9 @@ type Trial struct {
 	// Ended is after how long the trial was ended since it could not pass any more; 0
 	// when it was not. Intended is then what the load asked for until it was ended.
 	Ended time.Duration
+	// saturated is the share of the frames that arrived shortly before Ended, in parts
+	// per million; 0 when it is not known.
+	saturated int64
 	// Intended frames, and those that were Sent.
 	Intended, Sent uint64
 	// Expected is what the receivers should have got: the frames sent, each as often

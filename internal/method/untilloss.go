@@ -7,24 +7,12 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-const (
-	// firstLook is how long a trial runs at least before it may end: a shorter one
-	// says too little about what the device forwards.
-	firstLook = 500 * time.Millisecond
-	// lookGrowth is the share of the time gone that passes before the next look: a
-	// trial with loss takes at most a quarter longer than until the loss is certain,
-	// and a long one without is not looked at more than some dozen times.
-	lookGrowth = 4
-	// overtaken is how long after frames that were sent later a frame may arrive before
-	// the trial is ended for it. The whole settling time follows then, in which it may
-	// still arrive.
-	overtaken = 500 * time.Millisecond
-	// backLook is how long is waited between two questions whether all is back.
-	backLook = 50 * time.Millisecond
-)
+// backLook is how long is waited between two questions whether all is back.
+const backLook = 50 * time.Millisecond
 
 // lossWatch ends a trial once more of its frames are lost for certain than any goal
 // of the search allows. It decides nothing: the verdict comes from the counters that
@@ -36,6 +24,9 @@ type lossWatch struct {
 	allowed uint64
 	// ended is when the trial in hand was ended after its beginning; 0 when it was not.
 	ended time.Duration
+	// saturated is the share of what was sent last that arrived before the trial was
+	// ended, in parts per million; 0 when it is not known.
+	saturated int64
 }
 
 // watchLoss makes a watch for a trial of a search, nil when the engine does not
@@ -67,7 +58,7 @@ func (l *Lab) allowedLoss(size plan.Size, ppm, ratioPPM int64, d time.Duration) 
 // action looks at the trial while it runs.
 func (w *lossWatch) action(l *Lab, d time.Duration) action {
 	a := prepared(func(context.Context, bool) error {
-		w.ended = 0
+		w.ended, w.saturated = 0, 0
 		return nil
 	})
 	a.alongside = func(ctx context.Context, stop func()) { w.look(ctx, l, d, stop) }
@@ -79,33 +70,83 @@ func (w *lossWatch) action(l *Lab, d time.Duration) action {
 // loss is certain. When no progress can be told, the trial goes on to its end: whether
 // it is lost, too, shows there.
 func (w *lossWatch) look(ctx context.Context, l *Lab, d time.Duration, stop func()) {
-	clock := l.gen.Clock()
-	start := clock.Now()
-	var sent []traffic.Progress
-	var at []time.Duration
-	for look := firstLook; look < d; look += max(firstLook, look/lookGrowth) {
-		if clock.Sleep(ctx, start.Add(look).Sub(clock.Now())) != nil {
-			return
+	var seen looks
+	start := l.gen.Clock().Now()
+	ask := func(at time.Duration) bool {
+		clock := l.gen.Clock()
+		if clock.Sleep(ctx, start.Add(at).Sub(clock.Now())) != nil {
+			return false
 		}
-		p, err := w.reporter.Progress(ctx, overtaken)
-		if err != nil {
-			return
-		}
-		now := clock.Now().Sub(start)
-		lost := p.Lost
-		for i := range sent {
-			// What was sent so long ago should be back, whatever came since.
-			if now-at[i] >= l.plan.Settle && sent[i].Expected > p.Received {
-				lost = max(lost, sent[i].Expected-p.Received)
-			}
-		}
-		if lost > w.allowed && now < d {
-			w.ended = now
-			stop()
-			return
-		}
-		sent, at = append(sent, p), append(at, now)
+		p, err := w.reporter.Progress(ctx, search.Overtaken)
+		seen = append(seen, look{clock.Now().Sub(start), p})
+		return err == nil
 	}
+	for at := search.NextLook(0); at < d; at = search.NextLook(at) {
+		if !ask(at) {
+			return
+		}
+		if seen.lost(l.plan.Settle) <= w.allowed {
+			continue
+		}
+		if seen.interval() > search.Saturation && at+search.Saturation < d && !ask(at+search.Saturation) {
+			return
+		}
+		if last := seen[len(seen)-1].at; last < d {
+			w.ended, w.saturated = last, seen.saturated()
+			stop()
+		}
+		return
+	}
+}
+
+// look is the progress of a trial at a time after its beginning.
+type look struct {
+	at time.Duration
+	traffic.Progress
+}
+
+// looks at one trial, in their order.
+type looks []look
+
+// lost is how many frames are lost for certain: what the engine says, and what was
+// sent so long ago that it should be back, whatever came since.
+func (s looks) lost(settle time.Duration) uint64 {
+	last := s[len(s)-1]
+	lost := last.Lost
+	for _, before := range s {
+		if last.at-before.at >= settle && before.Expected > last.Received {
+			lost = max(lost, before.Expected-last.Received)
+		}
+	}
+	return lost
+}
+
+// interval is the time between the last two looks.
+func (s looks) interval() time.Duration {
+	last, before := s.lastTwo()
+	return last.at - before.at
+}
+
+// saturated is the share of the frames between the last two looks that arrived, in
+// parts per million; 0 when none was sent.
+func (s looks) saturated() int64 {
+	last, before := s.lastTwo()
+	sent, received := last.Expected-before.Expected, last.Received-before.Received
+	if sent == 0 {
+		return 0
+	}
+	share := new(big.Int).SetUint64(min(received, sent))
+	return share.Mul(share, big.NewInt(v1alpha1.PPM)).Quo(share, new(big.Int).SetUint64(sent)).Int64()
+}
+
+// lastTwo are the last look and the one before it, which is the beginning when there
+// was none.
+func (s looks) lastTwo() (last, before look) {
+	last = s[len(s)-1]
+	if len(s) > 1 {
+		before = s[len(s)-2]
+	}
+	return last, before
 }
 
 // settled waits until all frames are back, or for as long as frames may take.
@@ -117,7 +158,7 @@ func (w *lossWatch) settled(ctx context.Context, l *Lab) error {
 			return err
 		}
 		waited += pause
-		p, err := w.reporter.Progress(ctx, overtaken)
+		p, err := w.reporter.Progress(ctx, search.Overtaken)
 		if err != nil {
 			return clock.Sleep(ctx, l.plan.Settle-waited)
 		}

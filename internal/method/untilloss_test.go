@@ -164,3 +164,31 @@ func TestTheLowestLoadRunsInFull(t *testing.T) {
 		t.Errorf("found %+v, last trial %+v", out, last)
 	}
 }
+
+// What comes through while frames are lost is known to the search, also when buffers
+// hid the overload for a while.
+func TestASearchLearnsWhatADeviceForwardsUnderOverload(t *testing.T) {
+	// 20 % of line rate at 10G and 64 B, and a buffer of a second of it.
+	model := header + ",buffer_frames\n64,20,1,2,3,2976190\n"
+	p := searchPlan(t, v1alpha1.ThroughputTest{Search: v1alpha1.SearchInformed}, 64)
+	out, trials := trialsOf(t, simulate(t, model, p), p)
+	known := 0
+	for _, trial := range trials {
+		if trial.Ended == 0 {
+			continue
+		}
+		known++
+		// What arrives fills the buffer first, which a trial that was not overloaded for
+		// long shows.
+		if forwarded := trial.LoadPPM * trial.saturated / v1alpha1.PPM; forwarded < 199_000 || forwarded > trial.LoadPPM {
+			t.Errorf("ended after %s at %d ppm, and forwarded %d", trial.Ended, trial.LoadPPM, forwarded)
+		}
+	}
+	// In a minute the buffer takes a sixtieth of the capacity more.
+	if least := int64(200_000 + 200_000/60); known == 0 || out.LoadPPM > least || out.LoadPPM < least-1000 || out.Search.Forgiven != 0 {
+		t.Errorf("found %+v %+v with %d trials that ended early", out, out.Search, known)
+	}
+	if len(trials) > 12 {
+		t.Errorf("%d trials", len(trials))
+	}
+}
