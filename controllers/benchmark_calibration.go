@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 )
 
 // calibration is what was found of the tester on the bed that a bed refers to; nil
@@ -22,7 +23,7 @@ func (r *benchmarkReconciler) calibration(ctx context.Context, bed *v1alpha1.Tes
 	if err := r.live.Get(ctx, client.ObjectKey{Name: ref.TestBedName}, by); client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("reading test bed %s, which calibrates %s: %w", ref.TestBedName, bed.Name, err)
 	}
-	if by.Spec.Device.BackToBack == nil {
+	if !device.Of(by.Spec.Device).Absent {
 		return nil, nil // It has a device by now: what was found before says nothing.
 	}
 	return by.Status.Calibration, nil
@@ -48,7 +49,7 @@ func (r *benchmarkReconciler) calibrate(ctx context.Context, s *scope) error {
 		return client.IgnoreNotFound(err)
 	}
 	lease, found := bed.Status.Lease, environment.Calibration
-	if bed.Spec.Device.BackToBack == nil || lease == nil || lease.UID != s.run.UID || equality.Semantic.DeepEqual(bed.Status.Calibration, found) {
+	if !device.Of(bed.Spec.Device).Absent || lease == nil || lease.UID != s.run.UID || equality.Semantic.DeepEqual(bed.Status.Calibration, found) {
 		return nil
 	}
 	if _, err := r.patchBed(ctx, bed, map[string]any{"calibration": found}, bed.ResourceVersion); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/runner"
 )
 
@@ -20,7 +21,7 @@ func (r *benchmarkReconciler) startDevice(ctx context.Context, s *scope) (step, 
 	if s.isTrue(v1alpha1.ConditionDeviceReady) {
 		return proceed(), nil
 	}
-	if s.device.Containerlab == nil {
+	if !device.Of(s.device).OnNode {
 		s.set(v1alpha1.ConditionDeviceReady, metav1.ConditionTrue, v1alpha1.ReasonDeviceReady, "there is no device to start")
 		return proceed(), nil
 	}

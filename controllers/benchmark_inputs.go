@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/preflight"
 	"nodrop.dev/nodrop/internal/stored"
 )
@@ -72,7 +73,7 @@ func (r *benchmarkReconciler) keepInputs(ctx context.Context, s *scope) (step, e
 // snapshotBed keeps the bed, and every ConfigMap that its device refers to in any
 // variant. A problem is something that the owner of the bed has to correct.
 func (r *benchmarkReconciler) snapshotBed(ctx context.Context, s *scope) (problem string, _ error) {
-	for _, ref := range deviceFiles(s.bed.Spec.Device) {
+	for _, ref := range device.Files(s.bed.Spec.Device) {
 		config, problem, err := r.labFiles(ctx, ref)
 		if err != nil || problem != "" {
 			return problem, err
@@ -146,28 +147,4 @@ func hasInputNamed(s *scope, kind v1alpha1.SnapshotKind, name string) bool {
 	return s.Status.Results != nil && slices.ContainsFunc(s.Status.Results.Inputs, func(in v1alpha1.SnapshotSource) bool {
 		return in.Kind == kind && in.Name == name
 	})
-}
-
-// deviceFiles are the keys of ConfigMaps that a device refers to, in any variant.
-func deviceFiles(device v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
-	var refs []v1alpha1.ConfigMapKeyReference
-	names := []v1alpha1.VariantName{""}
-	for _, v := range device.Variants {
-		names = append(names, v.Name)
-	}
-	for _, name := range names {
-		d, _ := device.As(name)
-		if d.Containerlab != nil {
-			refs = append(refs, d.Containerlab.Topology.ConfigMapRef)
-		}
-		if sim := d.Simulated; sim != nil {
-			refs = append(refs, sim.Model.ConfigMapRef)
-			for _, t := range []*v1alpha1.ModelSource{sim.JitterAverageByLoad, sim.JitterMaximumByLoad} {
-				if t != nil {
-					refs = append(refs, t.ConfigMapRef)
-				}
-			}
-		}
-	}
-	return refs
 }

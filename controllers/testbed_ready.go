@@ -12,6 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/preflight"
 	"nodrop.dev/nodrop/internal/runner"
 )
@@ -77,16 +78,10 @@ func describedWell(_ context.Context, bed *v1alpha1.TestBed) (reason, message st
 }
 
 func (r *testBedReconciler) referencesExist(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
-	var refs []v1alpha1.ConfigMapKeyReference
-	if d := bed.Spec.Device.Containerlab; d != nil {
-		refs = append(refs, d.Topology.ConfigMapRef)
+	if !device.Of(bed.Spec.Device).OnNode {
+		return "", "", nil
 	}
-	for _, v := range bed.Spec.Device.Variants {
-		if v.Containerlab != nil {
-			refs = append(refs, v.Containerlab.Topology.ConfigMapRef)
-		}
-	}
-	for _, ref := range refs {
+	for _, ref := range device.Files(bed.Spec.Device) {
 		topology, problem, err := r.labFiles(ctx, ref)
 		if err != nil {
 			return "", "", err

@@ -12,25 +12,31 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodrop.dev/nodrop/internal/dut"
+	"nodrop.dev/nodrop/internal/dut/device"
 )
 
 func newDeviceCommand() *cobra.Command {
-	device := &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "device",
 		Short: "Start and stop the virtual device of a bed",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	device.AddCommand(
+	cmd.AddCommand(
 		newDeviceActionCommand("up", `Deploy a containerlab topology anew, and return once the device's container runs
-and its links are up.`, (*dut.Containerlab).Up),
+and its links are up.`, func(ctx context.Context, d device.Driver) error {
+			if err := d.Prepare(ctx); err != nil {
+				return err
+			}
+			return d.Configure(ctx)
+		}),
 		newDeviceActionCommand("down", `Destroy a containerlab topology. It succeeds when nothing is there, and clears up
-after a deployment that ended half way.`, (*dut.Containerlab).Down),
+after a deployment that ended half way.`, func(ctx context.Context, d device.Driver) error { return d.Restore(ctx) }),
 	)
-	return device
+	return cmd
 }
 
-func newDeviceActionCommand(name, long string, act func(*dut.Containerlab, context.Context) error) *cobra.Command {
+func newDeviceActionCommand(name, long string, act func(context.Context, device.Driver) error) *cobra.Command {
 	var lab dut.Containerlab
 	var timeout time.Duration
 	cmd := &cobra.Command{
@@ -44,7 +50,7 @@ func newDeviceActionCommand(name, long string, act func(*dut.Containerlab, conte
 			ctx, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
 			lab.Output = cmd.ErrOrStderr()
-			if err := act(&lab, ctx); err != nil {
+			if err := act(ctx, &lab); err != nil {
 				return fmt.Errorf("device %s: %w", name, err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "device %s: done\n", name)

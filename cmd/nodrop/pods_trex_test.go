@@ -81,11 +81,11 @@ func TestRunSurvivesItsTRexServer(t *testing.T) {
 	l := newPodLab(t)
 	path := filepath.Join(l.secret("manifests", map[string][]byte{"all.yaml": []byte(asTRex(podManifests))}), "all.yaml")
 	config := bundleConfig(t, "", path)
-	device, err := dut.StartNetns(config.Bed.Spec.Ports)
-	if err != nil {
+	device := dut.NewNetns(config.Bed.Spec.Ports)
+	if err := device.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	defer device.Close()
+	defer device.Restore(t.Context())
 
 	beside := startPodServer(t, server.Config{
 		Dir: dir, RPCPort: trexRPCPort, Software: &server.Software{RingFrames: config.Bed.Spec.Engine.TRex.Software.Ring()},

@@ -147,11 +147,11 @@ func TestRunSurvivesItsPods(t *testing.T) {
 	l := newPodLab(t)
 	manifests := filepath.Join(l.secret("manifests", map[string][]byte{"all.yaml": []byte(podManifests)}), "all.yaml")
 	config := bundleConfig(t, "", manifests)
-	device, err := dut.StartNetns(config.Bed.Spec.Ports)
-	if err != nil {
+	device := dut.NewNetns(config.Bed.Spec.Ports)
+	if err := device.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	defer device.Close()
+	defer device.Restore(t.Context())
 	before := interfaceState(t)
 
 	ports, errs := plan.Ports(&config.Bed)
@@ -224,11 +224,11 @@ func TestAgentGivesItsPortsBack(t *testing.T) {
 		return
 	}
 	l := newPodLab(t)
-	device, err := dut.StartNetns([]v1alpha1.Port{{Name: "p1"}, {Name: "p2"}})
-	if err != nil {
+	device := dut.NewNetns([]v1alpha1.Port{{Name: "p1"}, {Name: "p2"}})
+	if err := device.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	defer device.Close()
+	defer device.Restore(t.Context())
 	before := interfaceState(t)
 	owns := agent.Config{Node: "lab-1", Ports: []agent.PortConfig{
 		{Name: "p1", Interface: "p1", SpeedBitsPerSecond: 1e9, Addresses: []string{"198.18.1.2/24", "198.18.1.3/24"}},

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/runner"
@@ -20,6 +21,8 @@ type bench struct {
 	config runner.Config
 	// variants are prepared side by side; one when the benchmark names none.
 	variants []runner.Prepared
+	// driver of the device that was made for the run; nil when none was.
+	driver device.Driver
 	// device describes what stood in for the bed's device; empty when it is the
 	// bed's own.
 	device string
@@ -72,14 +75,15 @@ func (b *bench) simulate(pace float64, tables map[v1alpha1.VariantName]manifest.
 		if err != nil {
 			return hint.With(err, "docs/simulation.md describes the columns of a model")
 		}
-		b.prepared(config, engine)
+		b.prepared(config, engine, engine.Device())
 	}
 	return nil
 }
 
-// prepared takes a generator on a prepared device.
-func (b *bench) prepared(config runner.Config, generator traffic.Generator) {
-	b.variants = append(b.variants, runner.Prepared{Config: config, Generator: generator})
+// prepared takes a generator on a prepared device. Driver is nil when nothing can be
+// done with the device.
+func (b *bench) prepared(config runner.Config, generator traffic.Generator, driver device.Driver) {
+	b.variants = append(b.variants, runner.Prepared{Config: config, Generator: generator, Device: driver})
 	b.closers = append(b.closers, generator.Close)
 }
 

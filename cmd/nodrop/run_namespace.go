@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/plan"
 )
@@ -15,8 +17,8 @@ import (
 // named like the ports that it returns. Does says what the engine does that only
 // root may.
 func (b *bench) isolate(does string) ([]plan.Port, error) {
-	device := b.config.Bed.Spec.Device
-	if device.Physical != nil {
+	spec := b.config.Bed.Spec.Device
+	if device.Of(spec).Cabled {
 		return nil, hint.With(fmt.Errorf("TestBed %s has a physical device, whose ports belong to the nodes of a cluster", b.config.Bed.Name),
 			"apply the manifests to the cluster, or choose a bed with a device of containerlab, simulated or backToBack")
 	}
@@ -35,37 +37,48 @@ func (b *bench) isolate(does string) ([]plan.Port, error) {
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
-	return ports, b.makeDevice(device)
+	return ports, b.makeDevice(spec)
 }
 
 // makeDevice makes what the tester's ports are cabled to. Interfaces are named
 // like the bed's ports.
-func (b *bench) makeDevice(device v1alpha1.Device) error {
+func (b *bench) makeDevice(spec v1alpha1.Device) error {
 	ports := b.config.Bed.Spec.Ports
-	if device.BackToBack != nil {
+	if device.Of(spec).Absent {
 		cables, err := newCables(ports)
 		if err != nil {
 			return err
 		}
 		b.device = "none: the ports are the ends of veth pairs"
 		b.closers = append(b.closers, cables.close)
-		if device.BackToBack.JoinedBy == v1alpha1.JoinedByCables {
+		if spec.BackToBack.JoinedBy == v1alpha1.JoinedByCables {
 			b.config.Bed.Spec.Device.BackToBack = &v1alpha1.BackToBackDevice{JoinedBy: v1alpha1.JoinedByLoops}
 			b.notes = append(b.notes, "this run had no cluster: the ports were the ends of veth pairs, in place of the cables of the bed")
 		}
 		return nil
 	}
-	substitute, err := dut.StartNetns(ports)
-	if err != nil {
+	substitute := dut.NewNetns(ports)
+	if err := b.start(substitute); err != nil {
 		return err
 	}
-	b.closers = append(b.closers, substitute.Close)
 	b.device = substitute.Describe()
-	if lab := device.Containerlab; lab != nil {
+	if lab := spec.Containerlab; lab != nil {
 		ref := lab.Topology.ConfigMapRef
-		b.device += fmt.Sprintf(", in place of node %s of the containerlab topology %s/%s", lab.Node, ref.Name, ref.Key)
-		b.notes = append(b.notes, fmt.Sprintf("this run had no cluster: the device was a %s, in place of node %s of the containerlab topology %s/%s; "+
-			"its figures are not those of the device in the topology", substitute.Describe(), lab.Node, ref.Name, ref.Key))
+		place := fmt.Sprintf(", in place of node %s of the containerlab topology %s/%s", lab.Node, ref.Name, ref.Key)
+		b.device += place
+		b.notes = append(b.notes, fmt.Sprintf("this run had no cluster: the device was a %s%s; "+
+			"its figures are not those of the device in the topology", substitute.Describe(), place))
 	}
 	return nil
+}
+
+// start brings a device up, and restores what was when the bench is closed.
+func (b *bench) start(d device.Driver) error {
+	ctx := context.Background()
+	if err := d.Prepare(ctx); err != nil {
+		return err
+	}
+	b.driver = d
+	b.closers = append(b.closers, func() error { return d.Restore(ctx) })
+	return d.Configure(ctx)
 }

@@ -68,7 +68,7 @@ func (b *bench) openTRex(dir string) error {
 	if err != nil {
 		return fmt.Errorf("opening the engine trex: %w", err)
 	}
-	b.prepared(b.config, engine)
+	b.prepared(b.config, engine, b.driver)
 	return nil
 }
 

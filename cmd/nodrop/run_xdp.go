@@ -26,6 +26,6 @@ func (b *bench) openXDP() error {
 	if err != nil {
 		return fmt.Errorf("opening the engine xdp: %w", err)
 	}
-	b.prepared(b.config, engine)
+	b.prepared(b.config, engine, b.driver)
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/runner"
@@ -135,7 +136,7 @@ func execute(ctx context.Context, o runnerOptions, config runner.Config, bundle 
 	given := board.Given()
 	log.Info("the run begins", "rows", len(given))
 	board.Set(runner.State{Progress: v1alpha1.Progress{Summary: "connecting to the traffic pods"}})
-	gen, err := openGenerator(ctx, o, config, bundle, log)
+	gen, driver, err := openGenerator(ctx, o, config, bundle, log)
 	if err != nil {
 		final := runner.State{Done: true, Outcome: v1alpha1.PhaseError, Reason: v1alpha1.ReasonRunnerFailed, Message: err.Error()}
 		if len(config.Agents) > 0 && ctx.Err() == nil {
@@ -143,7 +144,7 @@ func execute(ctx context.Context, o runnerOptions, config runner.Config, bundle 
 		}
 		return final
 	}
-	final := runner.Run(ctx, config, gen, runner.WithCheckpoint(o.checkpoint), runner.WithRows(given), runner.WithLog(board.Append),
+	final := runner.Run(ctx, config, gen, runner.WithCheckpoint(o.checkpoint), runner.WithRows(given), runner.WithDevice(driver), runner.WithLog(board.Append),
 		runner.WithObserver(func(s runner.State) {
 			// The end is shown once the ports are given back.
 			if !s.Done {
@@ -156,17 +157,19 @@ func execute(ctx context.Context, o runnerOptions, config runner.Config, bundle 
 	return final
 }
 
-func openGenerator(ctx context.Context, o runnerOptions, config runner.Config, bundle pki.Bundle, log *slog.Logger) (traffic.Generator, error) {
+// openGenerator opens the generator, with the driver of the device where the runner can
+// do something with it; otherwise the driver is nil.
+func openGenerator(ctx context.Context, o runnerOptions, config runner.Config, bundle pki.Bundle, log *slog.Logger) (traffic.Generator, device.Driver, error) {
 	if len(config.Agents) == 0 {
 		engine, err := runner.NewSim(config)
 		if err != nil {
-			return nil, fmt.Errorf("opening the engine sim: %w", err)
+			return nil, nil, fmt.Errorf("opening the engine sim: %w", err)
 		}
-		return engine, nil
+		return engine, engine.Device(), nil
 	}
 	ports, errs := plan.Ports(&config.Bed)
 	if len(errs) > 0 {
-		return nil, errs.ToAggregate()
+		return nil, nil, errs.ToAggregate()
 	}
 	order := make([]string, len(ports))
 	for i, p := range ports {
@@ -180,7 +183,7 @@ func openGenerator(ctx context.Context, o runnerOptions, config runner.Config, b
 	defer cancel()
 	fleet, err := agent.DialFleet(ctx, endpoints, order, bundle, agent.ClientOptions{Log: log})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return fleet, nil
+	return fleet, nil, nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/runner"
 )
@@ -160,7 +161,7 @@ func (c *Checker) environment(e *v1alpha1.ResultEnvironment) error {
 	}
 	if got := e.Calibration; got != nil && !equality.Semantic.DeepEqual(got, c.cfg.Calibration) {
 		b := &c.cfg.Benchmark
-		if own := b.Namespace + "/" + b.Name; c.cfg.Bed.Spec.Device.BackToBack == nil || got.Benchmark != own || got.TestBedName != c.cfg.Bed.Name {
+		if own := b.Namespace + "/" + b.Name; !device.Of(c.cfg.Bed.Spec.Device).Absent || got.Benchmark != own || got.TestBedName != c.cfg.Bed.Name {
 			return fmt.Errorf("it has a calibration of bed %q by benchmark %q, which it cannot have made", cut(got.TestBedName, 64), cut(got.Benchmark, 64))
 		}
 	}

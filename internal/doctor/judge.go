@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 )
 
 // look looks at one thing of the cluster for one engine.
@@ -74,7 +75,7 @@ func EnginesOf(bed *v1alpha1.TestBed) []Engine {
 	default:
 		engines = append(engines, TRex)
 	}
-	if bed.Spec.Device.Containerlab != nil {
+	if device.Of(bed.Spec.Device).OnNode {
 		engines = append(engines, Containerlab)
 	}
 	return engines

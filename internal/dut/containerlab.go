@@ -18,6 +18,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/netif"
 )
 
@@ -41,10 +43,22 @@ type Containerlab struct {
 	Output io.Writer
 }
 
-// Up deploys the topology anew and returns once the device's container runs and
+var _ device.Driver = (*Containerlab)(nil)
+
+// Describe names the node and the topology's file.
+func (c *Containerlab) Describe() string {
+	return fmt.Sprintf("containerlab node %s of %s", c.Node, filepath.Base(c.Topology))
+}
+
+// Capabilities implements device.Driver.
+func (c *Containerlab) Capabilities() device.Capabilities {
+	return device.Of(v1alpha1.Device{Containerlab: &v1alpha1.ContainerlabDevice{}})
+}
+
+// Prepare deploys the topology anew and returns once the device's container runs and
 // the links' ends on the host have a carrier.
-func (c *Containerlab) Up(ctx context.Context) error {
-	t, path, err := c.prepare()
+func (c *Containerlab) Prepare(ctx context.Context) error {
+	t, path, err := c.files()
 	if err != nil {
 		return err
 	}
@@ -61,10 +75,16 @@ func (c *Containerlab) Up(ctx context.Context) error {
 	return c.waitRunning(ctx, path, t.Name, container)
 }
 
-// Down destroys the topology. It succeeds when nothing is there, and clears up
+// Configure does nothing: the configuration of a node is part of its topology.
+func (c *Containerlab) Configure(context.Context) error { return nil }
+
+// Reset implements device.Driver.
+func (c *Containerlab) Reset(context.Context) error { return device.CannotReset(c.Capabilities()) }
+
+// Restore destroys the topology. It succeeds when nothing is there, and clears up
 // after a deployment that ended half way.
-func (c *Containerlab) Down(ctx context.Context) error {
-	t, path, err := c.prepare()
+func (c *Containerlab) Restore(ctx context.Context) error {
+	t, path, err := c.files()
 	if err != nil {
 		return err
 	}
@@ -102,7 +122,7 @@ func (c *Containerlab) Down(ctx context.Context) error {
 	return nil
 }
 
-func (c *Containerlab) prepare() (*topology, string, error) {
+func (c *Containerlab) files() (*topology, string, error) {
 	t, err := readTopology(c.Topology)
 	if err != nil {
 		return nil, "", err

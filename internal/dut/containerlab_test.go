@@ -79,7 +79,7 @@ inspect)
 esac`)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if err := c.Up(ctx); err != nil {
+	if err := c.Prepare(ctx); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
@@ -102,7 +102,7 @@ func TestContainerlabDown(t *testing.T) {
 	}
 	c, calls := fake(t, `[ $1 = inspect ] && echo '{}'; exit 0`)
 	for range 2 {
-		if err := c.Down(t.Context()); err != nil {
+		if err := c.Restore(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -218,9 +218,9 @@ func TestContainerlabFails(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
 			defer cancel()
-			act := lab.Up
+			act := lab.Prepare
 			if c.down {
-				act = lab.Down
+				act = lab.Restore
 			}
 			err := act(ctx)
 			if err == nil {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/netif"
 )
 
@@ -39,16 +40,33 @@ type Netns struct {
 	ports  []v1alpha1.Port
 }
 
-// StartNetns makes the device and a veth for every port. The tester's end has
-// the port's name and appears, up and without an address, in the network
-// namespace of the calling thread. It needs root.
-func StartNetns(ports []v1alpha1.Port) (*Netns, error) {
-	n := &Netns{device: netns.None(), tester: netns.None(), ports: ports}
-	if err := n.start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("making a device in a network namespace: %w", err), n.Close())
-	}
-	return n, nil
+var _ device.Driver = (*Netns)(nil)
+
+// NewNetns is a device with these ports, which Prepare makes.
+func NewNetns(ports []v1alpha1.Port) *Netns {
+	return &Netns{device: netns.None(), tester: netns.None(), ports: ports}
 }
+
+// Prepare makes the device and a veth for every port. The tester's end has the
+// port's name and appears, up and without an address, in the network namespace of
+// the calling thread. It needs root.
+func (n *Netns) Prepare(ctx context.Context) error {
+	if err := n.start(ctx); err != nil {
+		return errors.Join(fmt.Errorf("making a device in a network namespace: %w", err), n.Restore(ctx))
+	}
+	return nil
+}
+
+// Capabilities implements device.Driver: the device is software on this machine.
+func (n *Netns) Capabilities() device.Capabilities {
+	return device.Capabilities{Kind: "a network namespace", Software: true, OnNode: true}
+}
+
+// Configure does nothing: the device has no variants.
+func (n *Netns) Configure(context.Context) error { return nil }
+
+// Reset implements device.Driver.
+func (n *Netns) Reset(context.Context) error { return device.CannotReset(n.Capabilities()) }
 
 // Describe says what the device is, for the report.
 func (n *Netns) Describe() string {
@@ -68,8 +86,8 @@ func (n *Netns) Describe() string {
 	return fmt.Sprintf("%s in a network namespace, kernel %s", kind, unix.ByteSliceToString(u.Release[:]))
 }
 
-// Close removes the device with all links. It may be called more than once.
-func (n *Netns) Close() error {
+// Restore removes the device with all links. It may be called more than once.
+func (n *Netns) Restore(context.Context) error {
 	var errs []error
 	if n.tester.IsOpen() {
 		// Closing the namespace removes the links as well, but only when the kernel
@@ -92,7 +110,7 @@ func (n *Netns) Close() error {
 	return errors.Join(errs...)
 }
 
-func (n *Netns) start() error {
+func (n *Netns) start(ctx context.Context) error {
 	addresses, err := gatewayAddresses(n.ports)
 	if err != nil {
 		return err
@@ -154,13 +172,13 @@ func (n *Netns) start() error {
 	if err := up(far, "lo", nil); err != nil {
 		return err
 	}
-	return n.awaitCarrier()
+	return n.awaitCarrier(ctx)
 }
 
 // awaitCarrier waits until the kernel has seen that both ends of the links are
 // up: before that the device forwards nothing.
-func (n *Netns) awaitCarrier() error {
-	ctx, cancel := context.WithTimeout(context.Background(), carrierTimeout)
+func (n *Netns) awaitCarrier(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, carrierTimeout)
 	defer cancel()
 	names := make([]string, len(n.ports))
 	for i, p := range n.ports {

@@ -208,9 +208,9 @@ func routed() []v1alpha1.Port {
 
 func TestRouterForwards(t *testing.T) {
 	x := newTester(t)
-	n, err := StartNetns(routed())
-	x.must(err)
-	defer n.Close()
+	n := NewNetns(routed())
+	x.must(n.Prepare(t.Context()))
+	defer n.Restore(t.Context())
 	if d := n.Describe(); !strings.HasPrefix(d, "Linux router in a network namespace, kernel ") {
 		t.Errorf("it calls itself %q", d)
 	}
@@ -226,9 +226,9 @@ func TestBridgeForwards(t *testing.T) {
 		{Name: "p1", Addresses: []string{"198.18.1.2/24"}},
 		{Name: "p2", Addresses: []string{"198.18.1.3/24"}},
 	}
-	n, err := StartNetns(ports)
-	x.must(err)
-	defer n.Close()
+	n := NewNetns(ports)
+	x.must(n.Prepare(t.Context()))
+	defer n.Restore(t.Context())
 	if d := n.Describe(); !strings.HasPrefix(d, "Linux bridge in a network namespace, kernel ") {
 		t.Errorf("it calls itself %q", d)
 	}
@@ -238,9 +238,9 @@ func TestBridgeForwards(t *testing.T) {
 
 func TestDeviceEndsPoll(t *testing.T) {
 	x := newTester(t)
-	n, err := StartNetns(routed())
-	x.must(err)
-	defer n.Close()
+	n := NewNetns(routed())
+	x.must(n.Prepare(t.Context()))
+	defer n.Restore(t.Context())
 	x.must(inNamespace(n.device, func() error {
 		tool, err := ethtool.NewEthtool()
 		if err != nil {
@@ -263,10 +263,10 @@ func TestDeviceEndsPoll(t *testing.T) {
 func TestNothingIsLeft(t *testing.T) {
 	x := newTester(t)
 	for range 3 {
-		n, err := StartNetns(routed())
-		x.must(err)
-		x.must(n.Close())
-		x.must(n.Close())
+		n := NewNetns(routed())
+		x.must(n.Prepare(t.Context()))
+		x.must(n.Restore(t.Context()))
+		x.must(n.Restore(t.Context()))
 		links, err := netlink.LinkList()
 		x.must(err)
 		for _, l := range links {
@@ -280,7 +280,7 @@ func TestNothingIsLeft(t *testing.T) {
 func TestForeignInterfacesAreLeftAlone(t *testing.T) {
 	x := newTester(t)
 	x.must(netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "p2"}, PeerName: "theirs"}))
-	if _, err := StartNetns(routed()); err == nil || !strings.Contains(err.Error(), "p2") {
+	if err := NewNetns(routed()).Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "p2") {
 		t.Fatalf("a name that is taken: %v", err)
 	}
 	if _, err := netlink.LinkByName("p2"); err != nil {
@@ -301,7 +301,7 @@ func TestGatewaysMustFit(t *testing.T) {
 		"no family": {v1alpha1.Port{Name: "p1", Addresses: []string{"198.18.1.2/24"}, Gateways: []string{"2001:2::1"}}, "2001:2::1 is in none"},
 		"garbage":   {v1alpha1.Port{Name: "p1", Addresses: []string{"198.18.1.2/24"}, Gateways: []string{"x"}}, "gateway"},
 	} {
-		if _, err := StartNetns([]v1alpha1.Port{c.port}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := NewNetns([]v1alpha1.Port{c.port}).Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}

@@ -23,9 +23,9 @@ func TestBridgeForwardsGroupsToMembers(t *testing.T) {
 				{Name: "p2", Addresses: []string{"198.18.1.3/24", "2001:2:0:1::3/64"}},
 				{Name: "p3"},
 			}
-			n, err := StartNetns(ports)
-			x.must(err)
-			defer n.Close()
+			n := NewNetns(ports)
+			x.must(n.Prepare(t.Context()))
+			defer n.Restore(t.Context())
 			x.plug(ports)
 
 			to := &net.UDPAddr{IP: net.ParseIP(group), Port: 9}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Device is a device under test that the lab can do something with.
-type Device interface {
+// Resetter is a device under test that can be reset.
+type Resetter interface {
 	// Reset resets the device, and returns when the reset has begun.
 	Reset(ctx context.Context) error
 }
@@ -15,7 +15,7 @@ type Device interface {
 type Option func(*Lab)
 
 // WithDevice gives the lab a device that it can reset.
-func WithDevice(d Device) Option { return func(l *Lab) { l.device = d } }
+func WithDevice(d Resetter) Option { return func(l *Lab) { l.device = d } }
 
 // WithLateness tells the lab how much later than asked for the engine may end a trial
 // by itself, as its capabilities say.

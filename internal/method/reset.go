@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -91,7 +92,7 @@ func validateReset(test v1alpha1.Test, path *field.Path) field.ErrorList {
 }
 
 func fitsReset(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
-	if test.Reset.Trigger != v1alpha1.ResetByDevice || in.Bed.Spec.Device.Simulated != nil {
+	if test.Reset.Trigger != v1alpha1.ResetByDevice || device.Of(in.Bed.Spec.Device).Resets {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path.Child("trigger"), test.Reset.Trigger, fmt.Sprintf(

@@ -31,7 +31,7 @@ func labFor(t *testing.T, test v1alpha1.Test, takes time.Duration, observe func(
 	}
 	e := simulate(t, ideal, p, sim.WithBehaviour(v1alpha1.SimulatedBehaviour{ResetTime: lasting(takes)}))
 	lab := open(t, e, p, observe)
-	WithDevice(e)(lab)
+	WithDevice(e.Device())(lab)
 	return lab, e, p.Steps[0]
 }
 
@@ -102,7 +102,7 @@ func TestResetFromOutside(t *testing.T) {
 		if e.Ask != "reset the device now" || e.Duration != time.Minute || e.Finished != nil {
 			t.Errorf("%+v", e)
 		}
-		if err := engine.Reset(t.Context()); err != nil {
+		if err := engine.Device().Reset(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -45,7 +45,7 @@ func (r *resetAt) Sample(ctx context.Context, sampling traffic.Sampling, take fu
 		}
 		take(s)
 		if r.sample == 30 {
-			if err := r.Reset(ctx); err != nil {
+			if err := r.Device().Reset(ctx); err != nil {
 				cancel(err)
 			}
 		}

@@ -67,7 +67,7 @@ type session struct {
 	// partial drop rates that the search of a throughput found beside it.
 	partial map[partial]Outcome
 	// device that can be reset; nil when there is none.
-	device Device
+	device Resetter
 	// lateness of the engine: how much later than asked for it may end a trial.
 	lateness time.Duration
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -102,7 +103,7 @@ func validatePattern(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, po
 	case len(ports) < 2:
 		errs = append(errs, field.Invalid(path, len(ports),
 			fmt.Sprintf("test bed %s has %d ports, and the pattern needs at least 2: add a port, or choose another bed", bed.Name, len(ports))))
-	case bed.Spec.Device.BackToBack != nil && pattern.Pairs == nil && len(ports) > 2:
+	case device.Of(bed.Spec.Device).Absent && pattern.Pairs == nil && len(ports) > 2:
 		errs = append(errs, field.Invalid(path, len(ports),
 			fmt.Sprintf("the %d ports of test bed %s are cabled to each other two by two, so that only pairs reach each other: use the pattern pairs", len(ports), bed.Name)))
 	case pattern.PartialMesh != nil:

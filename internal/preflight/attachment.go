@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 )
 
 // maxTRexPorts is how many ports one TRex server takes (TREX_MAX_PORTS of v3.08). It
@@ -31,7 +32,7 @@ func attachmentProblems(path *field.Path, bed *v1alpha1.TestBed) field.ErrorList
 		}
 		at := path.Index(i).Child("attachment")
 		switch {
-		case bed.Spec.Device.Containerlab != nil && p.Attachment.HostDevice == nil:
+		case device.Of(bed.Spec.Device).OnNode && p.Attachment.HostDevice == nil:
 			problems = append(problems, field.Invalid(at, kindOf(p.Attachment),
 				"the links of a containerlab device are interfaces of the node itself: give hostDevice with the interface that the topology names, or a physical device"))
 		case onCards:

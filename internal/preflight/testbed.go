@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/policy"
 )
@@ -57,7 +58,7 @@ func TestBedWarnings(bed *v1alpha1.TestBed) []string {
 	if len(bed.Spec.Access) == 0 {
 		warnings = append(warnings, "spec.access is empty: no namespace can use this bed")
 	}
-	if bed.Spec.Device.Physical != nil && bed.Spec.Calibration == nil {
+	if device.Of(bed.Spec.Device).Calibrated && bed.Spec.Calibration == nil {
 		warnings = append(warnings, "spec.calibration is not given: results are Uncalibrated until it names a bed with device backToBack on the same ports")
 	}
 	if n := len(bed.Spec.Ports); n%2 != 0 {
@@ -124,7 +125,7 @@ func portProblems(path *field.Path, p v1alpha1.Port) field.ErrorList {
 
 // oneNode holds for virtual devices, whose links end on the node they run on.
 func oneNode(path *field.Path, bed *v1alpha1.TestBed) field.ErrorList {
-	if bed.Spec.Device.Containerlab == nil {
+	if !device.Of(bed.Spec.Device).OnNode {
 		return nil
 	}
 	for i, p := range bed.Spec.Ports {

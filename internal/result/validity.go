@@ -8,6 +8,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/calibration"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/capability"
@@ -155,7 +156,7 @@ func framesCameAfterTheirTrial(in Input) []string {
 }
 
 func bedWasNotCalibrated(in Input) []string {
-	if in.Bed.Spec.Device.Physical == nil {
+	if !device.Of(in.Bed.Spec.Device).Calibrated {
 		return nil
 	}
 	doubt := calibration.Doubt(in.use())
@@ -195,14 +196,14 @@ func testerIsKnownToBeTheLimit(in Input) []string {
 
 // deviceIsModel: device and tester are computed. No row of them is a measurement.
 func deviceIsModel(in Input) []string {
-	if in.Bed.Spec.Device.Simulated == nil && in.Bed.Spec.Engine.Kind != v1alpha1.EngineSim {
+	if !device.Of(in.Bed.Spec.Device).Modelled && in.Bed.Spec.Engine.Kind != v1alpha1.EngineSim {
 		return nil
 	}
 	return []string{"the device is a model: the figures were computed, and nothing was measured"}
 }
 
 func deviceIsSoftware(in Input) []string {
-	if in.Bed.Spec.Device.Containerlab != nil {
+	if device.Of(in.Bed.Spec.Device).Software {
 		return []string{"the device is software on processors that it shares with the tester: the result shows that it works, not what hardware does"}
 	}
 	for _, p := range in.Info.Ports {

@@ -3,6 +3,7 @@ package runner
 import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/calibration"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/version"
@@ -10,7 +11,7 @@ import (
 
 // calibrate sums up a run without a device, which has measured the tester.
 func (r *run) calibrate() {
-	if r.state.Outcome != v1alpha1.PhasePassed || r.state.Environment == nil || r.cfg.Bed.Spec.Device.BackToBack == nil {
+	if r.state.Outcome != v1alpha1.PhasePassed || r.state.Environment == nil || !device.Of(r.cfg.Bed.Spec.Device).Absent {
 		return
 	}
 	b := &r.cfg.Benchmark

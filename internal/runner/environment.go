@@ -1,12 +1,12 @@
 package runner
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/version"
@@ -19,11 +19,11 @@ const maxListedPorts = 64
 func environment(bed v1alpha1.TestBed, variants []v1alpha1.VariantName, p plan.Plan, info traffic.Info) *v1alpha1.ResultEnvironment {
 	env := &v1alpha1.ResultEnvironment{
 		NoDropVersion: version.String(), Engine: v1alpha1.EngineKind(info.Engine), EngineDetail: info.Detail,
-		LatencyType: info.Capabilities.LatencyType, Device: device(bed.Spec.Device), PortCount: int32(len(p.Ports)),
+		LatencyType: info.Capabilities.LatencyType, Device: device.Describe(bed.Spec.Device), PortCount: int32(len(p.Ports)),
 	}
 	for _, v := range variants {
 		d, _ := bed.Spec.Device.As(v)
-		env.Variants = append(env.Variants, v1alpha1.VariantEnvironment{Name: v, Device: device(d)})
+		env.Variants = append(env.Variants, v1alpha1.VariantEnvironment{Name: v, Device: device.Describe(d)})
 	}
 	var notes []string
 	for _, port := range info.Ports {
@@ -65,38 +65,4 @@ func environment(bed v1alpha1.TestBed, variants []v1alpha1.VariantName, p plan.P
 		env.Ports = append(env.Ports, listed)
 	}
 	return env
-}
-
-// behaviour lists what a modelled device does beyond forwarding, by the names of the
-// fields: " with addressTableSize 8192, learningRate 40000". All of them are numbers,
-// durations, or yes and no, so that nothing of JSON is left but its separators.
-func behaviour(b v1alpha1.SimulatedBehaviour) string {
-	fields, err := json.Marshal(b)
-	if err != nil || string(fields) == "{}" {
-		return ""
-	}
-	return " with " + strings.NewReplacer("{", "", "}", "", `"`, "", ":", " ", ",", ", ").Replace(string(fields))
-}
-
-// device describes the device under test.
-func device(d v1alpha1.Device) string {
-	switch {
-	case d.Containerlab != nil:
-		ref := d.Containerlab.Topology.ConfigMapRef
-		return fmt.Sprintf("containerlab node %s of topology %s/%s", d.Containerlab.Node, ref.Name, ref.Key)
-	case d.Physical != nil:
-		return strings.TrimSpace(strings.Join([]string{d.Physical.Vendor, d.Physical.Model, d.Physical.Software}, " "))
-	case d.Simulated != nil:
-		ref := d.Simulated.Model.ConfigMapRef
-		text := fmt.Sprintf("modelled by %s/%s", ref.Name, ref.Key)
-		if b := d.Simulated.Behaviour; b != nil {
-			text += behaviour(*b)
-		}
-		return text
-	case d.BackToBack != nil && d.BackToBack.JoinedBy == v1alpha1.JoinedByCables:
-		return "none: the bed's cables join the ports"
-	case d.BackToBack != nil:
-		return "none: the ports are joined at the tester"
-	}
-	return ""
 }

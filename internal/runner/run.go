@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/result"
@@ -49,6 +50,10 @@ func WithObserver(f func(State)) Option {
 	return func(r *run) { r.observers = append(r.observers, f) }
 }
 
+// WithDevice gives the run the driver of the device, which is prepared and configured.
+// Without it nothing can be done with the device.
+func WithDevice(d device.Driver) Option { return func(r *run) { r.device = d } }
+
 // WithResolveTimeout sets how long a neighbour is given to answer.
 func WithResolveTimeout(d time.Duration) Option { return func(r *run) { r.resolveTimeout = d } }
 
@@ -56,6 +61,7 @@ func WithResolveTimeout(d time.Duration) Option { return func(r *run) { r.resolv
 type run struct {
 	cfg            Config
 	gen            traffic.Generator
+	device         device.Driver
 	dir            string
 	given          []v1alpha1.ResultRow
 	logs           []func(v1alpha1.ResultRow)
@@ -264,8 +270,8 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 		return nil, err
 	}
 	var opts []method.Option
-	if device, ok := r.gen.(method.Device); ok { // The engine sim is its own device.
-		opts = append(opts, method.WithDevice(device))
+	if r.device != nil && r.device.Capabilities().Resets {
+		opts = append(opts, method.WithDevice(r.device))
 	}
 	opts = append(opts, method.WithLateness(r.info.Capabilities.Lateness))
 	lab := method.NewLab(r.gen, r.plan, hops, r.observe, opts...)

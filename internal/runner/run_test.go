@@ -45,7 +45,7 @@ const good = header + "\n64,40,1,2,3,0.1,0.2\n128,80,1,2,3,0.1,0.2\n"
 
 // failing is a generator that fails at its nth trial.
 type failing struct {
-	traffic.Generator
+	*sim.Engine
 	trial, n int
 	err      error
 	at       func()
@@ -63,7 +63,7 @@ func (f *failing) Start(ctx context.Context, trial traffic.Trial) error {
 			return f.err
 		}
 	}
-	return f.Generator.Start(ctx, trial)
+	return f.Engine.Start(ctx, trial)
 }
 
 func engine(t *testing.T, cfg Config, opts ...sim.Option) *sim.Engine {
@@ -141,7 +141,7 @@ func TestRunResumes(t *testing.T) {
 	for stopAt := 1; stopAt < int(whole.Progress.TrialsDone); stopAt += 3 {
 		dir := t.TempDir()
 		cfg := small(good)
-		state := Run(context.Background(), cfg, &failing{Generator: engine(t, cfg), n: stopAt, err: traffic.ErrLost}, WithCheckpoint(dir))
+		state := Run(context.Background(), cfg, &failing{Engine: engine(t, cfg), n: stopAt, err: traffic.ErrLost}, WithCheckpoint(dir))
 		if state.Outcome != v1alpha1.PhaseError || state.Reason != v1alpha1.ReasonAgentLost {
 			t.Fatalf("stopped at %d: %s %s", stopAt, state.Outcome, state.Message)
 		}
@@ -245,7 +245,7 @@ func TestHowARunEndsWithoutAResult(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			defer cancel(nil)
 			cfg := small(good)
-			gen := &failing{Generator: engine(t, cfg), n: rowTrials + 3, err: tc.fail, at: func() {
+			gen := &failing{Engine: engine(t, cfg), n: rowTrials + 3, err: tc.fail, at: func() {
 				if tc.cause != nil {
 					cancel(tc.cause)
 				}
@@ -263,7 +263,7 @@ func TestHowARunEndsWithoutAResult(t *testing.T) {
 
 func TestATrialIsRepeatedAfterAnInterruption(t *testing.T) {
 	cfg := small(good)
-	gen := &failing{Generator: engine(t, cfg), n: 5, err: traffic.ErrInterrupted}
+	gen := &failing{Engine: engine(t, cfg), n: 5, err: traffic.ErrInterrupted}
 	gen.at = func() { gen.n = gen.trial + 7; gen.err = map[bool]error{true: traffic.ErrInterrupted}[gen.trial < 30] }
 	state := Run(context.Background(), cfg, gen)
 	want := runSim(t, cfg)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -13,6 +14,8 @@ import (
 type Prepared struct {
 	Config    Config
 	Generator traffic.Generator
+	// Device is the driver; nil when nothing can be done with the device.
+	Device device.Driver
 }
 
 // RunVariants runs a benchmark in one process: once for each variant that it
@@ -23,7 +26,7 @@ type Prepared struct {
 func RunVariants(ctx context.Context, variants []Prepared, opts ...Option) State {
 	var state State
 	for _, v := range variants {
-		state = Run(ctx, v.Config, v.Generator, append(slices.Clip(opts), WithRows(state.Rows))...)
+		state = Run(ctx, v.Config, v.Generator, append(slices.Clip(opts), WithRows(state.Rows), WithDevice(v.Device))...)
 		if !state.Finished() {
 			break
 		}

@@ -16,6 +16,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/doctor"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/hint"
 )
 
@@ -203,7 +204,7 @@ func (c *Cluster) started(ctx context.Context) doctor.Seen[map[string]string] {
 	}
 	nodes := map[string]string{}
 	for _, bed := range beds.Items {
-		if bed.Spec.Device.Containerlab == nil || len(bed.Spec.Ports) == 0 {
+		if !device.Of(bed.Spec.Device).OnNode || len(bed.Spec.Ports) == 0 {
 			continue
 		}
 		for _, b := range benchmarks.Items {

@@ -163,7 +163,7 @@ func configure(t *testing.T, e *Engine) {
 
 func reset(t *testing.T, e *Engine) {
 	t.Helper()
-	if err := e.Reset(t.Context()); err != nil {
+	if err := e.Device().Reset(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -121,9 +121,8 @@ func (e *Engine) report(ctx context.Context, memberships []traffic.Membership, c
 	return at, nil
 }
 
-// Reset resets the device: for resetTime it forwards nothing, and it forgets the
-// memberships and the addresses. It makes the engine a device that a method can reset.
-func (e *Engine) Reset(ctx context.Context) error {
+// reset is Reset of the Device.
+func (e *Engine) reset(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}

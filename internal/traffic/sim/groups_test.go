@@ -249,7 +249,7 @@ func TestAResetForwardsNothing(t *testing.T) {
 	}
 	f := &fan{t, e}
 	f.sleep(2 * time.Second)
-	if err := e.Reset(ctx); err != nil {
+	if err := e.Device().Reset(ctx); err != nil {
 		t.Fatal(err)
 	}
 	m := f.end()
@@ -269,7 +269,7 @@ func TestAResetForwardsNothing(t *testing.T) {
 	f.of(f.e.Join, "p2", 1)
 	f.start(10 * time.Second)
 	f.sleep(2 * time.Second)
-	if err := f.e.Reset(ctx); err != nil {
+	if err := f.e.Device().Reset(ctx); err != nil {
 		t.Fatal(err)
 	}
 	f.sleep(4 * time.Second)

@@ -26,12 +26,12 @@ func TestRouterFindsHosts(t *testing.T) {
 		{Name: "r0", Addresses: []string{"198.18.1.2/24", "2001:2:0:1::2/64"}, Gateways: []string{"198.18.1.1", "2001:2:0:1::1"}},
 		{Name: "r1", Addresses: []string{"198.18.2.2/24", "2001:2:0:2::2/64"}, Gateways: []string{"198.18.2.1", "2001:2:0:2::1"}},
 	}
-	router, err := dut.StartNetns(device)
-	if err != nil {
+	router := dut.NewNetns(device)
+	if err := router.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := router.Close(); err != nil {
+		if err := router.Restore(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}()

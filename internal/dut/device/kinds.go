@@ -1,0 +1,150 @@
+package device
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// Capabilities say what a device is to a benchmark, and what can be done with it.
+// Those of an unknown device are all false.
+type Capabilities struct {
+	// Kind is the member of the API that describes the device: containerlab.
+	Kind string
+	// Absent says that there is no device: the ports are joined to each other two by
+	// two, which measures the tester and calibrates other beds.
+	Absent bool
+	// Modelled says that the figures are computed, and nothing is measured.
+	Modelled bool
+	// Software says that the device runs on processors that it shares with the tester.
+	Software bool
+	// Calibrated says that results need a calibration of the tester on the same ports.
+	Calibrated bool
+	// OnNode says that the lab starts the device on the node of the bed's ports, and
+	// that its links are interfaces of that node.
+	OnNode bool
+	// Cabled says that the ports are cabled to the nodes of a cluster: without them
+	// there is no device, and nothing can take its place.
+	Cabled bool
+	// Resets says that NoDrop can reset the device.
+	Resets bool
+}
+
+// kind is one way in which a bed describes its device.
+type kind struct {
+	Capabilities
+	given    func(v1alpha1.Device) bool
+	describe func(v1alpha1.Device) string
+	// files are the keys of ConfigMaps that the device is made from; nil for none.
+	files func(v1alpha1.Device) []v1alpha1.ConfigMapKeyReference
+}
+
+// kinds has every member of the API's union of devices. A bed has one of them.
+var kinds = []kind{
+	{
+		Capabilities: Capabilities{Kind: "containerlab", Software: true, OnNode: true},
+		given:        func(d v1alpha1.Device) bool { return d.Containerlab != nil },
+		describe: func(d v1alpha1.Device) string {
+			ref := d.Containerlab.Topology.ConfigMapRef
+			return fmt.Sprintf("containerlab node %s of topology %s/%s", d.Containerlab.Node, ref.Name, ref.Key)
+		},
+		files: func(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
+			return []v1alpha1.ConfigMapKeyReference{d.Containerlab.Topology.ConfigMapRef}
+		},
+	},
+	{
+		Capabilities: Capabilities{Kind: "physical", Calibrated: true, Cabled: true},
+		given:        func(d v1alpha1.Device) bool { return d.Physical != nil },
+		describe: func(d v1alpha1.Device) string {
+			return strings.TrimSpace(strings.Join([]string{d.Physical.Vendor, d.Physical.Model, d.Physical.Software}, " "))
+		},
+	},
+	{
+		Capabilities: Capabilities{Kind: "simulated", Modelled: true, Resets: true},
+		given:        func(d v1alpha1.Device) bool { return d.Simulated != nil },
+		describe: func(d v1alpha1.Device) string {
+			ref := d.Simulated.Model.ConfigMapRef
+			text := fmt.Sprintf("modelled by %s/%s", ref.Name, ref.Key)
+			if b := d.Simulated.Behaviour; b != nil {
+				text += behaviour(*b)
+			}
+			return text
+		},
+		files: func(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
+			refs := []v1alpha1.ConfigMapKeyReference{d.Simulated.Model.ConfigMapRef}
+			for _, t := range []*v1alpha1.ModelSource{d.Simulated.JitterAverageByLoad, d.Simulated.JitterMaximumByLoad} {
+				if t != nil {
+					refs = append(refs, t.ConfigMapRef)
+				}
+			}
+			return refs
+		},
+	},
+	{
+		Capabilities: Capabilities{Kind: "backToBack", Absent: true},
+		given:        func(d v1alpha1.Device) bool { return d.BackToBack != nil },
+		describe: func(d v1alpha1.Device) string {
+			if d.BackToBack.JoinedBy == v1alpha1.JoinedByCables {
+				return "none: the bed's cables join the ports"
+			}
+			return "none: the ports are joined at the tester"
+		},
+	},
+}
+
+func kindOf(d v1alpha1.Device) (kind, bool) {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.given(d) })
+	if i < 0 {
+		return kind{}, false
+	}
+	return kinds[i], true
+}
+
+// Of says what the device of a bed is and what can be done with it.
+func Of(d v1alpha1.Device) Capabilities {
+	k, _ := kindOf(d)
+	return k.Capabilities
+}
+
+// Describe says what the device of a bed is, for the report; it is empty when the bed
+// does not say.
+func Describe(d v1alpha1.Device) string {
+	k, known := kindOf(d)
+	if !known {
+		return ""
+	}
+	return k.describe(d)
+}
+
+// Files are the keys of ConfigMaps that a device refers to in any variant, each once,
+// first those of the device as it is.
+func Files(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
+	k, known := kindOf(d)
+	if !known || k.files == nil {
+		return nil
+	}
+	refs := k.files(d)
+	for _, v := range d.Variants {
+		as, _ := d.As(v.Name)
+		for _, ref := range k.files(as) {
+			if !slices.Contains(refs, ref) {
+				refs = append(refs, ref)
+			}
+		}
+	}
+	return refs
+}
+
+// behaviour lists what a modelled device does beyond forwarding, by the names of the
+// fields: " with addressTableSize 8192, learningRate 40000". All of them are numbers,
+// durations, or yes and no, so that nothing of JSON is left but its separators.
+func behaviour(b v1alpha1.SimulatedBehaviour) string {
+	fields, err := json.Marshal(b)
+	if err != nil || string(fields) == "{}" {
+		return ""
+	}
+	return " with " + strings.NewReplacer("{", "", "}", "", `"`, "", ":", " ", ",", ", ").Replace(string(fields))
+}

@@ -1,0 +1,66 @@
+package device
+
+import (
+	"reflect"
+	"testing"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// Every member of the API's union is one kind, which is named as the member is.
+func TestEveryKindOfTheAPIIsKnown(t *testing.T) {
+	union := reflect.TypeFor[v1alpha1.Device]()
+	for i := range union.NumField() {
+		f := union.Field(i)
+		if f.Type.Kind() != reflect.Pointer {
+			continue // variants
+		}
+		var d v1alpha1.Device
+		reflect.ValueOf(&d).Elem().Field(i).Set(reflect.New(f.Type.Elem()))
+		if got, want := Of(d).Kind+",omitempty", f.Tag.Get("json"); got != want {
+			t.Errorf("%s is of the kind %q", f.Name, Of(d).Kind)
+		}
+		if Describe(d) == "" && d.Physical == nil {
+			t.Errorf("%s has no description", f.Name)
+		}
+	}
+	if got := Of(v1alpha1.Device{}); got != (Capabilities{}) || Describe(v1alpha1.Device{}) != "" || Files(v1alpha1.Device{}) != nil {
+		t.Errorf("no device has %+v", got)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	size := int32(8192)
+	lab := &v1alpha1.ContainerlabDevice{Node: "dut"}
+	lab.Topology.ConfigMapRef = v1alpha1.ConfigMapKeyReference{Name: "frr", Key: "topology.clab.yaml"}
+	model := &v1alpha1.SimulatedDevice{Behaviour: &v1alpha1.SimulatedBehaviour{AddressTableSize: &size}}
+	model.Model.ConfigMapRef = v1alpha1.ConfigMapKeyReference{Name: "switch", Key: "model.csv"}
+	for want, d := range map[string]v1alpha1.Device{
+		"containerlab node dut of topology frr/topology.clab.yaml": {Containerlab: lab},
+		"modelled by switch/model.csv with addressTableSize 8192":  {Simulated: model},
+		"cisco N9K-C9508":                          {Physical: &v1alpha1.PhysicalDevice{Vendor: "cisco", Model: "N9K-C9508"}},
+		"none: the bed's cables join the ports":    {BackToBack: &v1alpha1.BackToBackDevice{JoinedBy: v1alpha1.JoinedByCables}},
+		"none: the ports are joined at the tester": {BackToBack: &v1alpha1.BackToBackDevice{}},
+	} {
+		if got := Describe(d); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestFilesOfAllVariants(t *testing.T) {
+	ref := func(name string) v1alpha1.TopologySource {
+		return v1alpha1.TopologySource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: name, Key: "topology"}}
+	}
+	d := v1alpha1.Device{
+		Containerlab: &v1alpha1.ContainerlabDevice{Topology: ref("own"), Node: "dut"},
+		Variants:     []v1alpha1.DeviceVariant{{Name: "same"}, {Name: "fec", Containerlab: &v1alpha1.ContainerlabVariant{Topology: ref("fec")}}},
+	}
+	var names []string
+	for _, r := range Files(d) {
+		names = append(names, r.Name)
+	}
+	if want := []string{"own", "fec"}; !reflect.DeepEqual(names, want) {
+		t.Errorf("%v, want %v", names, want)
+	}
+}
