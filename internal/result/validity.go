@@ -107,6 +107,9 @@ func testerLostFrames(in Input) []string {
 	return in.ofTrials(func(t *method.Trial) []string {
 		reasons := notes(t, traffic.NoteReceiver)
 		dropped := t.Dropped()
+		if len(dropped) > 0 {
+			reasons = append(reasons, notes(t, traffic.NoteDropped)...)
+		}
 		for _, port := range slices.Sorted(maps.Keys(dropped)) {
 			reasons = append(reasons, fmt.Sprintf("the tester's port %s dropped %s received frames, which can be among the %s lost ones",
 				port, traffic.Grouped(dropped[port]), traffic.Grouped(t.Lost)))

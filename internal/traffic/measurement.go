@@ -74,6 +74,9 @@ const (
 	NoteForeignLoad NoteKind = "ForeignLoad"
 	// NoteReceiver means that the tester's receive side dropped frames or restarted.
 	NoteReceiver NoteKind = "Receiver"
+	// NoteDropped explains the Dropped frames of a port. It speaks against a row only
+	// when those can be among the lost frames.
+	NoteDropped NoteKind = "Dropped"
 	// NoteHeldBack means that the device held a port of the tester back, by pause
 	// frames or by making its link busy (RFC 2285 section 3.7.1): what the port sent
 	// less than intended is the device's doing. An engine that cannot tell gives no

@@ -4,6 +4,8 @@
 package capability
 
 import (
+	"time"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -39,6 +41,7 @@ var byKind = map[string]traffic.Capabilities{
 		CrossHost:      true,
 		Sampling:       true,
 		TimedStreams:   trexTimedStreams,
+		Lateness:       100 * time.Millisecond,
 		LatencyType:    "from the transmit core of TRex, which writes the time into the frame, to its receive core (the processor's clock, of one server), of timed frames that travel among the others",
 	},
 	"sim": {

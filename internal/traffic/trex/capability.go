@@ -31,9 +31,11 @@ func capabilities(ports []*port, timed int) traffic.Capabilities {
 		// Each server has a clock of its own.
 		CrossHostLatency: false,
 		CrossHost:        true,
-		Multicast:        false,
-		Sampling:         true,
-		MPLS:             false,
+		// As long as Wait gives a port that is late.
+		Lateness:  graceBase,
+		Multicast: false,
+		Sampling:  true,
+		MPLS:      false,
 	}
 	if timed > 0 {
 		c.LatencyType = fmt.Sprintf(latencyType, traffic.Grouped(timed))

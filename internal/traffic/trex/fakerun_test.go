@@ -33,7 +33,7 @@ func (f *fakeServer) start(p *fakePort, q map[string]any) (any, *fakeError) {
 	if err := f.allocate(one); err != nil {
 		return nil, err
 	}
-	run := &fakeRun{begin: time.Now(), stretch: 1, frozen: one.filters}
+	run := &fakeRun{begin: time.Now().Add(f.lag), stretch: 1, frozen: one.filters}
 	run.duration, _ = q["duration"].(float64)
 	var sum float64
 	for _, s := range one.streams {
@@ -120,7 +120,7 @@ func (f *fakeServer) sendUntil(now time.Time) {
 }
 
 func (f *fakeServer) sendProfile(p *fakePort, one *fakeProfile, now time.Time) {
-	elapsed := now.Sub(one.run.begin).Seconds() / one.run.stretch
+	elapsed := max(0, now.Sub(one.run.begin).Seconds()) / one.run.stretch
 	over := one.run.duration >= 0 && elapsed >= one.run.duration
 	if over {
 		elapsed = one.run.duration

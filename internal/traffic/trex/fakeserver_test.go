@@ -39,6 +39,8 @@ type fakeServer struct {
 	// leftover is how many frames stay in a receiver's ring when a port stops; a few
 	// of them are counted each time that the port's counters are asked for.
 	leftover uint64
+	// lag is how long after it was told to start the first frame of a port leaves.
+	lag time.Duration
 	// late is how long after its last frame a port that ends by itself tells it.
 	late time.Duration
 	// period is how often extremes of latency are brought up to date, next at update.

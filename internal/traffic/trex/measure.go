@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
@@ -68,7 +67,7 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 	if err != nil {
 		return traffic.Measurement{}, err
 	}
-	m.Notes = append(m.Notes, e.portNotes(t.ports, ports)...)
+	e.addErrors(&m, t.ports, ports)
 	t.read = &m
 	return m, nil
 }
@@ -196,21 +195,22 @@ func misdelivered(m *traffic.Measurement, p *port, n uint64) {
 	m.Misdelivered[p.Name] += n
 }
 
-// portNotes tells what the ports themselves counted as wrong.
-func (e *Engine) portNotes(before, after []portStats) []traffic.Note {
-	var notes []traffic.Note
+// addErrors adds what the ports themselves counted as wrong.
+func (e *Engine) addErrors(m *traffic.Measurement, before, after []portStats) {
+	note := func(kind traffic.NoteKind, p *port, format string, n uint64) {
+		m.Notes = append(m.Notes, traffic.Note{Kind: kind, Text: fmt.Sprintf(
+			"port %s (TRex port %d) "+format+": %s", p.Name, p.index(), traffic.Grouped(n), p.remedy())})
+	}
 	for i, p := range e.ports {
-		var wrong []string
 		if n := after[i].Errors - before[i].Errors; n > 0 {
-			wrong = append(wrong, fmt.Sprintf("dropped %s received frames", traffic.Grouped(n)))
+			if m.Dropped == nil {
+				m.Dropped = map[string]uint64{}
+			}
+			m.Dropped[p.Name] = n
+			note(traffic.NoteDropped, p, "dropped %s received frames", n)
 		}
 		if n := after[i].Refused - before[i].Refused; n > 0 {
-			wrong = append(wrong, fmt.Sprintf("failed to send %s frames", traffic.Grouped(n)))
-		}
-		if len(wrong) > 0 {
-			notes = append(notes, traffic.Note{Kind: traffic.NoteReceiver, Text: fmt.Sprintf(
-				"port %s (TRex port %d) %s: %s", p.Name, p.index(), strings.Join(wrong, " and "), p.remedy())})
+			note(traffic.NoteReceiver, p, "failed to send %s frames", n)
 		}
 	}
-	return notes
 }
