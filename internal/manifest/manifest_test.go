@@ -157,6 +157,18 @@ func TestRefused(t *testing.T) {
 			text: all("99.994%", "120%"),
 			want: `:9 (document 1): Benchmark "router": spec.tests[0].throughput.maxLoad: Invalid value: "120%": "120%" is not a percentage of line rate: give a number above 0% and up to 100% with at most four decimals, such as 99.994%`,
 		},
+		"load in a unit that there is not": {
+			text: all("latency: {}", "latency: {loads: [5Mpps, 2.5Gbps, 5Mfps]}"),
+			want: `spec.tests[1].latency.loads[2]: Invalid value: "5Mfps": "5Mfps" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, a rate of each sending port, such as 5Mpps or 2.5Gbps, or the word throughput`,
+		},
+		"rate of 0": {
+			text: all("latency: {}", "latency: {loads: [0.000Mpps]}"),
+			want: `spec.tests[1].latency.loads[0]: Invalid value: "0.000Mpps": "0.000Mpps" is not a load`,
+		},
+		"rate of parts of a frame": {
+			text: all("latency: {}", "soak: {load: 1.5pps}"),
+			want: `spec.tests[1].soak.load: Invalid value: "1.5pps": "1.5pps" is not a load`,
+		},
 		"frame too small for IPv6": {
 			text: all("packet: {ipv4: {}}", "packet: {ipv6: {}}"),
 			want: `spec.frameSizes is not given, and its default begins with 64: an IPv6/UDP frame with its signature needs at least 86 bytes`,

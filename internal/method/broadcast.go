@@ -111,7 +111,7 @@ func broadcast(ctx context.Context, lab *Lab, step plan.Step) (out Outcome, err 
 		out = m.outcome(result, search.GoalResult{
 			LowerPPM: result.PassedPPM, UpperPPM: result.FailedPPM, Deciding: result.Deciding, GeneratorBound: result.GeneratorBound,
 		}, nil)
-		out.FramesPerSecond = lab.plan.FramesPerSecond(step.Size, out.LoadPPM)
+		out.FramesPerSecond = lab.plan.FramesPerSecond(step.Size, plan.Share(out.LoadPPM))
 		most := out.Trial
 		if out.LoadPPM < step.Search.MaxPPM {
 			if most, err = lab.Trial(ctx, step, step.Search.MaxPPM, step.TrialDuration, search.Bracket{}); err != nil {

@@ -53,7 +53,7 @@ func congest(ctx context.Context, lab *Lab, step plan.Step, streams []plan.Strea
 		if err := lab.learn(ctx); err != nil {
 			return err
 		}
-		rate = lab.plan.FramesPerSecond(step.Size, step.LoadPPM)
+		rate = lab.plan.FramesPerSecond(step.Size, plan.Share(step.LoadPPM))
 		t, err = lab.Trial(ctx, step, step.LoadPPM, step.TrialDuration, search.Bracket{})
 		return err
 	})

@@ -136,42 +136,41 @@ func (l *Lab) before(step plan.Step) []v1alpha1.ResultRow {
 	return rows
 }
 
-// load is the load of a step in parts per million of line rate. When the load
-// throughput was found to be 0, there is nothing to measure, and the message
-// says so.
-func (l *Lab) load(step plan.Step) (ppm int64, message string, err error) {
+// load is the load of a step. When the load throughput was found to be 0, there is
+// nothing to measure, and the message says so.
+func (l *Lab) load(step plan.Step) (load plan.Amount, message string, err error) {
 	if step.Load != v1alpha1.LoadThroughput {
-		return step.LoadPPM, "", nil
+		return step.Amount, "", nil
 	}
 	ppm, known := l.throughputBefore(step)
 	if !known {
-		return 0, "", fmt.Errorf("test %s has no result for %s that the load throughput could mean", step.Source, step.Size.InWords())
+		return load, "", fmt.Errorf("test %s has no result for %s that the load throughput could mean", step.Source, step.Size.InWords())
 	}
 	if ppm == 0 {
 		message = fmt.Sprintf("not measured: test %s found a throughput of 0 at %s", step.Source, step.Size.InWords())
 	}
-	return ppm, message, nil
+	return plan.Share(ppm), message, nil
 }
 
 // atLoad runs one trial at the load of a step, in which something may happen. Where
 // there is nothing to measure, the outcome has a message and no trial.
 func (l *Lab) atLoad(ctx context.Context, step plan.Step, acts ...action) (Outcome, error) {
-	ppm, message, err := l.load(step)
+	load, message, err := l.load(step)
 	if err != nil || message != "" {
 		return Outcome{Message: message}, err
 	}
-	return l.fixed(ctx, step, ppm, acts...)
+	return l.fixed(ctx, step, load, acts...)
 }
 
 // fixed runs one trial at a load, and reports what must be said of every trial:
 // that nothing came back, that the device held the tester back, or that the tester was
 // the limit.
-func (l *Lab) fixed(ctx context.Context, step plan.Step, ppm int64, acts ...action) (Outcome, error) {
-	t, err := l.Trial(ctx, step, ppm, step.TrialDuration, search.Bracket{}, acts...)
+func (l *Lab) fixed(ctx context.Context, step plan.Step, load plan.Amount, acts ...action) (Outcome, error) {
+	t, err := l.at(ctx, step, load, step.TrialDuration, search.Bracket{}, acts...)
 	if err != nil {
 		return Outcome{}, err
 	}
-	out := Outcome{LoadPPM: ppm, Trial: t}
+	out := Outcome{LoadPPM: t.LoadPPM, Trial: t}
 	if t.Sent > 0 && t.Received == 0 {
 		out.Message = l.silence(t)
 	}
@@ -182,14 +181,14 @@ func (l *Lab) fixed(ctx context.Context, step plan.Step, ppm int64, acts ...acti
 	return out, nil
 }
 
-// loads is the load of a step, with what it makes of every stream; nil with the
+// loads is the load of a step in parts per million of line rate, with what it makes of every stream; nil with the
 // message when there is nothing to measure.
 func (l *Lab) loads(step plan.Step) (ppm int64, loads map[uint16]traffic.Load, message string, err error) {
-	ppm, message, err = l.load(step)
+	load, message, err := l.load(step)
 	if err == nil && message == "" {
-		loads, err = l.plan.Loads(step.Size, ppm)
+		loads, err = l.plan.Loads(step.Size, load)
 	}
-	return ppm, loads, message, err
+	return l.plan.PPM(step.Size, load), loads, message, err
 }
 
 // throughputBefore is what the nearest throughput test before the step found at

@@ -69,10 +69,10 @@ func forwardingRate(ctx context.Context, lab *Lab, step plan.Step) (Outcome, err
 		if err != nil {
 			return Outcome{}, err
 		}
-		if i > 0 && lab.plan.FramesPerSecond(step.Size, ppm).Cmp(big.NewRat(summary.Max, 1)) <= 0 {
+		if i > 0 && lab.plan.FramesPerSecond(step.Size, plan.Share(ppm)).Cmp(big.NewRat(summary.Max, 1)) <= 0 {
 			break
 		}
-		found, err := lab.fixed(ctx, step, ppm)
+		found, err := lab.fixed(ctx, step, plan.Share(ppm))
 		if err != nil {
 			return Outcome{}, err
 		}

@@ -70,7 +70,7 @@ func frameLoss(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	if lossless >= 2 {
 		return Outcome{Skipped: true}, nil
 	}
-	out, err := lab.fixed(ctx, step, step.LoadPPM)
+	out, err := lab.fixed(ctx, step, plan.Share(step.LoadPPM))
 	if err != nil {
 		return Outcome{}, err
 	}

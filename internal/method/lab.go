@@ -49,10 +49,16 @@ func (l *Lab) AddHints(hints ...search.Hint) { l.hints = append(l.hints, hints..
 // links was disturbed, or when others used its processors while frames were lost, the
 // trial is void and run once more: such a moment says nothing about the device. Acts are what happens in it beside sending.
 func (l *Lab) Trial(ctx context.Context, step plan.Step, ppm int64, d time.Duration, bracket search.Bracket, acts ...action) (*Trial, error) {
-	loads, err := l.plan.Loads(step.Size, ppm)
+	return l.at(ctx, step, plan.Share(ppm), d, bracket, acts...)
+}
+
+// at is Trial at a load that may be a rate.
+func (l *Lab) at(ctx context.Context, step plan.Step, load plan.Amount, d time.Duration, bracket search.Bracket, acts ...action) (*Trial, error) {
+	loads, err := l.plan.Loads(step.Size, load)
 	if err != nil {
 		return nil, err
 	}
+	ppm := l.plan.PPM(step.Size, load)
 	event := Event{Step: step, LoadPPM: ppm, Duration: d, Bracket: bracket}
 	exact, tolerance := lateTolerance(d), lateTolerance(d)
 	if step.Search.ResolutionPPM > 0 {

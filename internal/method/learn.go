@@ -66,7 +66,7 @@ func (l *Lab) learn(ctx context.Context) error {
 func (l *Lab) introduce(ctx context.Context) error {
 	clock := l.gen.Clock()
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
-	loads, err := l.plan.Loads(l.size, 500_000)
+	loads, err := l.plan.Loads(l.size, plan.Share(500_000))
 	if err != nil {
 		return err
 	}

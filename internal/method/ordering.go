@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,7 +16,7 @@ import (
 func init() {
 	define(Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodOrdering, Member: "ordering", Ordering: true,
+			Name: v1alpha1.MethodOrdering, Member: "ordering", Ordering: true, Rising: true,
 			OneSize: "every size of a mix is a stream of its own, so that frames which overtake those of another size would not be seen",
 			Given:   func(t v1alpha1.Test) bool { return t.Ordering != nil },
 			Loads:   func(t v1alpha1.Test) []v1alpha1.Load { return orderingLoads(t.Ordering) },
@@ -29,10 +28,6 @@ func init() {
 				for _, load := range orderingLoads(test.Ordering) {
 					steps = append(steps, plan.AtLoad(load, cmp.Or(test.Ordering.TrialDuration.Duration, time.Minute)))
 				}
-				// The loads rise; the throughput, which is not known yet, comes last.
-				slices.SortStableFunc(steps, func(a, b plan.Step) int {
-					return cmp.Compare(cmp.Or(a.LoadPPM, v1alpha1.PPM+1), cmp.Or(b.LoadPPM, v1alpha1.PPM+1))
-				})
 				return steps
 			},
 		},

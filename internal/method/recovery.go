@@ -74,7 +74,7 @@ func recovery(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	err := lab.with(ctx, step, twice, next, func(lab *Lab) error {
 		// Of a mix every stream is several, and still the first half ends earlier.
 		streams := lab.plan.StreamsAt(step.Size)
-		loads, err := lab.plan.Loads(step.Size, ppm)
+		loads, err := lab.plan.Loads(step.Size, plan.Share(ppm))
 		if err != nil {
 			return err
 		}

@@ -224,7 +224,7 @@ func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v
 
 // goal is a goal result as the API has it.
 func (l *Lab) goal(step plan.Step, g search.GoalResult) *v1alpha1.GoalResult {
-	rate := l.plan.FramesPerSecond(step.Size, v1alpha1.PPM)
+	rate := l.plan.FramesPerSecond(step.Size, plan.Share(v1alpha1.PPM))
 	rate.Mul(rate, g.Conditional).Quo(rate, big.NewRat(v1alpha1.PPM, 1))
 	return &v1alpha1.GoalResult{
 		Name: g.Goal.Name, Regular: g.Regular, ConditionalFramesPerSecond: frame.Round(rate),

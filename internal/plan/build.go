@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -76,7 +77,18 @@ func (p Plan) steps(test v1alpha1.Test, sizes []Size) []Step {
 	var steps []Step
 	source := p.lastThroughput()
 	for _, size := range sizes {
-		for _, s := range m.Steps(test) {
+		ofSize := m.Steps(test)
+		for i, s := range ofSize {
+			if s.Load.IsRate() && len(p.Streams) > 0 {
+				ofSize[i].LoadPPM = p.PPM(size, s.Amount)
+			}
+		}
+		if m.Rising {
+			slices.SortStableFunc(ofSize, func(a, b Step) int {
+				return cmp.Compare(cmp.Or(a.LoadPPM, v1alpha1.PPM+1), cmp.Or(b.LoadPPM, v1alpha1.PPM+1))
+			})
+		}
+		for _, s := range ofSize {
 			s.Test, s.Size, s.Source = test, size, source
 			s.Method = cmp.Or(s.Method, m.Name)
 			s.Search.Overhead = p.Settle + p.Rest

@@ -20,7 +20,7 @@ func (p Plan) Burst(size Size, ppm, frames int64) (map[uint16]traffic.Load, time
 	before := map[int]int64{}
 	var longest time.Duration
 	for _, s := range p.Streams {
-		rate, err := traffic.RateOf(p.Rate(s, size, ppm))
+		rate, err := traffic.RateOf(p.Rate(s, size, Share(ppm)))
 		if err != nil {
 			return nil, 0, fmt.Errorf("computing the load of %s: %w", p.Ports[s.Tx].Name, err)
 		}

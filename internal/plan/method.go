@@ -31,6 +31,9 @@ type Method struct {
 	// in, and so are a Method that is not given and a Duration of 0. The time to settle
 	// and to rest is added to Duration for each of the Trials.
 	Steps func(test v1alpha1.Test) []Step
+	// Rising says that the steps of a size run from the lowest load to the highest, and
+	// the load throughput, which is not known yet, last.
+	Rising bool
 	// FindsThroughput says that the rows tell what the load throughput means for the
 	// tests after it.
 	FindsThroughput bool
@@ -122,7 +125,8 @@ func (m Method) validate(test v1alpha1.Test, throughputBefore bool, path *field.
 func AtLoad(load v1alpha1.Load, d time.Duration) Step {
 	s := Step{Load: load, TrialDuration: d, Trials: 1}
 	if load != v1alpha1.LoadThroughput {
-		s.LoadPPM, _ = v1alpha1.Percentage(load).PPM()
+		s.Amount, _ = AmountOf(load)
+		s.LoadPPM = s.Amount.PPM
 	}
 	return s
 }

@@ -100,10 +100,10 @@ func TestPatternsDoNotOversubscribe(t *testing.T) {
 				sends, gets := frame.Rate(1, 64, 0), frame.Rate(1, 64, 0)
 				for _, s := range plan.Streams {
 					if s.Tx == i {
-						sends.Add(sends, plan.Rate(s, Bytes(64), v1alpha1.PPM))
+						sends.Add(sends, plan.Rate(s, Bytes(64), Share(v1alpha1.PPM)))
 					}
 					if slices.Contains(s.Rx, i) {
-						gets.Add(gets, plan.Rate(s, Bytes(64), v1alpha1.PPM))
+						gets.Add(gets, plan.Rate(s, Bytes(64), Share(v1alpha1.PPM)))
 					}
 				}
 				if sends.Cmp(line) > 0 || gets.Cmp(line) > 0 {
@@ -137,11 +137,11 @@ func TestFullMeshTurns(t *testing.T) {
 			t.Fatalf("in turn %d only %d ports are sent to", k, len(met))
 		}
 	}
-	loads, err := p.Loads(Bytes(64), v1alpha1.PPM)
+	loads, err := p.Loads(Bytes(64), Share(v1alpha1.PPM))
 	if err != nil || len(loads) != 65_280 || loads[0] != loads[65_279] {
 		t.Fatalf("%d loads, the first %+v, the last %+v: %v", len(loads), loads[0], loads[65_279], err)
 	}
-	if total := p.FramesPerSecond(Bytes(64), v1alpha1.PPM); total.Cmp(frame.Rate(256*100_000_000_000, 64, v1alpha1.PPM)) != 0 {
+	if total := p.FramesPerSecond(Bytes(64), Share(v1alpha1.PPM)); total.Cmp(frame.Rate(256*100_000_000_000, 64, v1alpha1.PPM)) != 0 {
 		t.Errorf("%s frames/s in all", total.FloatString(3))
 	}
 }
@@ -152,7 +152,7 @@ func TestMulticastRatesCountReceivers(t *testing.T) {
 	const published = 37_944_153_121
 	for _, groups := range []int32{1, 4095} {
 		p := mustBuild(t, pattern(256, v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{Groups: groups}}))
-		got := frame.Round(p.FramesPerSecond(Bytes(64), 999_940))
+		got := frame.Round(p.FramesPerSecond(Bytes(64), Share(999_940)))
 		if off := got - published; off > 2000 || off < -2000 {
 			t.Errorf("%d groups: %d frames/s, published are %d", groups, got, int64(published))
 		}
@@ -162,7 +162,7 @@ func TestMulticastRatesCountReceivers(t *testing.T) {
 		}
 	}
 	p := mustBuild(t, pattern(8, v1alpha1.Pattern{NToN: &v1alpha1.NToNPattern{}}))
-	if total := p.FramesPerSecond(Bytes(64), v1alpha1.PPM); total.Cmp(frame.Rate(8*100_000_000_000, 64, v1alpha1.PPM)) != 0 {
+	if total := p.FramesPerSecond(Bytes(64), Share(v1alpha1.PPM)); total.Cmp(frame.Rate(8*100_000_000_000, 64, v1alpha1.PPM)) != 0 {
 		t.Errorf("N to N: %s frames/s are received", total.FloatString(3))
 	}
 }

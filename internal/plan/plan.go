@@ -87,7 +87,10 @@ type Step struct {
 	Size Size
 	// Load that the step measures; empty when the method finds the load itself.
 	Load v1alpha1.Load
-	// LoadPPM is Load in parts per million of line rate, 0 for the load throughput.
+	// Amount is how much Load is; zero for the load throughput, and where the method
+	// finds the load itself. LoadPPM is the same in parts per million of line rate,
+	// rounded where Load is a rate.
+	Amount  Amount
 	LoadPPM int64
 	// Source is the name of the nearest throughput test before, which the load
 	// throughput means; empty without.
@@ -137,9 +140,9 @@ func (p Plan) Duration() time.Duration {
 }
 
 // FramesPerSecond is the exact rate in frames/s of all sending ports together at
-// ppm parts per million of line rate. A frame counts once for each of its
+// a load. A frame counts once for each of its
 // receivers: it is the rate of all receivers together when none is lost.
-func (p Plan) FramesPerSecond(size Size, ppm int64) *big.Rat {
+func (p Plan) FramesPerSecond(size Size, load Amount) *big.Rat {
 	type kind struct {
 		speed, part, weight int64
 	}
@@ -151,14 +154,14 @@ func (p Plan) FramesPerSecond(size Size, ppm int64) *big.Rat {
 	}
 	total := new(big.Rat)
 	for k, n := range receivers {
-		r := p.Rate(one[k], size, ppm)
+		r := p.Rate(one[k], size, load)
 		total.Add(total, r.Mul(r, big.NewRat(n, 1)))
 	}
 	return total
 }
 
-// Loads gives every stream its share of ppm parts per million of line rate.
-func (p Plan) Loads(size Size, ppm int64) (map[uint16]traffic.Load, error) {
+// Loads gives every stream its share of a load.
+func (p Plan) Loads(size Size, load Amount) (map[uint16]traffic.Load, error) {
 	type key struct{ speed, part, weight int64 }
 	known := map[key]traffic.Rate{}
 	streams := p.StreamsAt(size)
@@ -168,7 +171,7 @@ func (p Plan) Loads(size Size, ppm int64) (map[uint16]traffic.Load, error) {
 		rate, ok := known[k]
 		if !ok {
 			var err error
-			if rate, err = traffic.RateOf(p.Rate(s, size, ppm)); err != nil {
+			if rate, err = traffic.RateOf(p.Rate(s, size, load)); err != nil {
 				return nil, fmt.Errorf("computing the load of %s: %w", p.Ports[s.Tx].Name, err)
 			}
 			known[k] = rate

@@ -174,7 +174,7 @@ func TestSimulatedPortsHaveNetworksOfTheirOwn(t *testing.T) {
 
 func TestLoadsAreExactShares(t *testing.T) {
 	p := mustBuild(t, router(simulated(256)))
-	loads, err := p.Loads(Bytes(64), 696_875)
+	loads, err := p.Loads(Bytes(64), Share(696_875))
 	if err != nil || len(loads) != 256 {
 		t.Fatalf("%d loads: %v", len(loads), err)
 	}
@@ -184,12 +184,12 @@ func TestLoadsAreExactShares(t *testing.T) {
 			t.Fatalf("stream %d gets %+v, want %s frames/s", id, l.Rate, want.FloatString(3))
 		}
 	}
-	if total := p.FramesPerSecond(Bytes(64), 696_875); total.FloatString(0) != "26547619048" {
+	if total := p.FramesPerSecond(Bytes(64), Share(696_875)); total.FloatString(0) != "26547619048" {
 		t.Errorf("%s frames/s in all", total.FloatString(3))
 	}
 	// Two streams of one port share its load.
 	p.Streams[0].Part, p.Streams[1].Part, p.Streams[1].Tx = 2, 2, 0
-	if total := p.FramesPerSecond(Bytes(64), 1_000_000); total.Cmp(frame.Rate(255*100_000_000_000, 64, 1_000_000)) != 0 {
+	if total := p.FramesPerSecond(Bytes(64), Share(1_000_000)); total.Cmp(frame.Rate(255*100_000_000_000, 64, 1_000_000)) != 0 {
 		t.Errorf("%s frames/s of 255 ports", total.FloatString(3))
 	}
 }

@@ -127,26 +127,10 @@ func (p Plan) StreamsAt(size Size) []Stream {
 // flow is the ID in the plan of one of the streams at a size.
 func (s Size) flow(id uint16) uint16 { return id / uint16(s.components()) }
 
-// Rate is the exact rate in frames/s of one of the streams at a size when the
-// sending ports send at ppm parts per million of line rate.
-func (p Plan) Rate(s Stream, size Size, ppm int64) *big.Rat {
-	speed := p.Ports[s.Tx].BitsPerSecond
-	var r *big.Rat
-	if size.Mix != nil {
-		r = size.Mix.Rate(speed, s.weight, ppm)
-	} else {
-		r = frame.Rate(speed, size.Bytes, ppm)
-	}
-	if s.Part > 1 {
-		r.Quo(r, big.NewRat(s.Part, 1))
-	}
-	return r
-}
-
 // BitsPerSecond is the exact layer-2 bit rate in bit/s of all sending ports together
-// at ppm parts per million of line rate.
-func (p Plan) BitsPerSecond(size Size, ppm int64) *big.Rat {
-	return size.BitRate(p.FramesPerSecond(size, ppm))
+// at a load.
+func (p Plan) BitsPerSecond(size Size, load Amount) *big.Rat {
+	return size.BitRate(p.FramesPerSecond(size, load))
 }
 
 // BitRate is the layer-2 bit rate in bit/s of a frame rate in frames/s: frames

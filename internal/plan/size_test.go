@@ -90,7 +90,7 @@ func TestStreamsOfAMix(t *testing.T) {
 	}
 	mix := mixOf(p)
 	streams := p.StreamsAt(mix)
-	loads, err := p.Loads(mix, 333_333)
+	loads, err := p.Loads(mix, Share(333_333))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestRatesOfARowOfAMix(t *testing.T) {
 	p := built(t, router(mixed(simple)))
 	mix := mixOf(p)
 	// Both ports of 10G send 10^10 / 35888 rounds of 12 frames and 4246 bytes.
-	frames, bits := p.FramesPerSecond(mix, v1alpha1.PPM), p.BitsPerSecond(mix, v1alpha1.PPM)
+	frames, bits := p.FramesPerSecond(mix, Share(v1alpha1.PPM)), p.BitsPerSecond(mix, Share(v1alpha1.PPM))
 	if want := big.NewRat(2*12*tenG, 35_888); frames.Cmp(want) != 0 {
 		t.Errorf("%s frames/s, want %s", frames, want)
 	}
@@ -154,7 +154,7 @@ const tenG = 10_000_000_000
 func TestPartsOfAMix(t *testing.T) {
 	p := built(t, router(mixed(simple)))
 	p.Streams[0].Part, p.Streams[1].Part, p.Streams[1].Tx = 2, 2, 0
-	if got, want := p.FramesPerSecond(mixOf(p), v1alpha1.PPM), big.NewRat(12*tenG, 35_888); got.Cmp(want) != 0 {
+	if got, want := p.FramesPerSecond(mixOf(p), Share(v1alpha1.PPM)), big.NewRat(12*tenG, 35_888); got.Cmp(want) != 0 {
 		t.Errorf("%s frames/s, want %s", got, want)
 	}
 }

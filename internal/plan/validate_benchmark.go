@@ -46,9 +46,8 @@ func validateLoads(loads []v1alpha1.Load, throughputBefore bool, path *field.Pat
 				errs = append(errs, field.Invalid(path.Index(i), load,
 					"no throughput test stands before this test, so its rate is not known: add a throughput test before it, or give a percentage"))
 			}
-		} else if _, err := v1alpha1.Percentage(load).PPM(); err != nil {
-			errs = append(errs, field.Invalid(path.Index(i), load,
-				"give a percentage of line rate above 0% and up to 100%, such as 50%, or the word throughput"))
+		} else if _, _, err := load.Amount(); err != nil {
+			errs = append(errs, field.Invalid(path.Index(i), load, v1alpha1.LoadHint+", or the word throughput"))
 		}
 	}
 	return errs

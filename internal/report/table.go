@@ -18,6 +18,8 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		g.columns = append(g.columns, column{"frame", "bytes", false})
 	}
 	withLoad := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
+	// What left the tester stands beside a rate that somebody asked for.
+	withOffered := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load.IsRate() })
 	own, _ := method.Describe(rows[0].Method)
 	measuresItself := len(own.Columns) > 0
 	if withLoad {
@@ -31,6 +33,9 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		g.columns = append(g.columns,
 			column{ratesHeading, "frames/s", false}, column{ratesHeading, unit.name, false},
 			column{"line rate", "%", false})
+	}
+	if withOffered {
+		g.columns = append(g.columns, column{"offered", "frames/s", false})
 	}
 	switch {
 	case measuresItself:
@@ -64,6 +69,9 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		default:
 			cells = append(cells, group(row.Frames.FramesPerSecond), fixed(row.Frames.BitsPerSecond, unit.bits, 3), fixed(row.Frames.LineRatePPM, 10_000, 4))
 		}
+		if withOffered {
+			cells = append(cells, offeredCell(&row))
+		}
 		switch l := row.Latency; {
 		case measuresItself:
 			for _, c := range own.Columns {
@@ -86,6 +94,14 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 // says why. A throughput of 0 is a figure.
 func unmeasured(row *v1alpha1.ResultRow) bool {
 	return row.Frames != nil && !method.IsThroughput(row) && row.Frames.Sent == 0 && row.Frames.LineRatePPM == 0 && row.Message != ""
+}
+
+// offeredCell is the rate that left the tester.
+func offeredCell(row *v1alpha1.ResultRow) string {
+	if row.Frames == nil || unmeasured(row) {
+		return "-"
+	}
+	return group(row.Frames.OfferedFramesPerSecond)
 }
 
 // lostCell is how many frames were lost. Of groups that are joined or left during the

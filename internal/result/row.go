@@ -27,7 +27,7 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 		RowID: out.Step.ID(), Frames: frames, Search: out.Search,
 		Trials: int32(out.Trials), ElapsedMilliseconds: out.Elapsed.Milliseconds(),
 	}
-	rate, bits := p.FramesPerSecond(out.Step.Size, out.LoadPPM), p.BitsPerSecond(out.Step.Size, out.LoadPPM)
+	rate, bits := p.FramesPerSecond(out.Step.Size, plan.Share(out.LoadPPM)), p.BitsPerSecond(out.Step.Size, plan.Share(out.LoadPPM))
 	if out.FramesPerSecond != nil {
 		rate, bits = out.FramesPerSecond, out.Step.Size.BitRate(out.FramesPerSecond)
 	}

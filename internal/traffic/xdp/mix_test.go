@@ -35,7 +35,7 @@ func TestMixOverARouter(t *testing.T) {
 
 	// A round of 12 frames has 35,888 bits: at 10 % of 100M, 500 rounds take 1.7944 s.
 	const rounds, took = 500, 1_794_400 * time.Microsecond
-	loads, err := p.Loads(mix, 100_000)
+	loads, err := p.Loads(mix, plan.Share(100_000))
 	if err != nil {
 		t.Fatal(err)
 	}

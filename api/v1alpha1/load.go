@@ -1,0 +1,54 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+)
+
+// LoadUnit says what the number of a load counts.
+type LoadUnit string
+
+const (
+	// LoadShare is a share of line rate in parts per million.
+	LoadShare LoadUnit = "ppm"
+	// LoadFrames is a rate of each sending port in frames/s.
+	LoadFrames LoadUnit = "frames/s"
+	// LoadBits is a rate of each sending port in bit/s at layer 2: frames with FCS,
+	// without preamble and inter-frame gap.
+	LoadBits LoadUnit = "bit/s"
+)
+
+// LoadHint says what a load may be.
+const LoadHint = "give a percentage of line rate above 0% and up to 100%, such as 50%, or a rate of each sending port, such as 5Mpps or 2.5Gbps"
+
+var (
+	loadRatePattern = regexp.MustCompile(`^([0-9]{1,9}(?:\.[0-9]{1,6})?)([kMG]?)(pps|bps)$`)
+	loadUnits       = map[string]int64{"": 1, "k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
+)
+
+// IsRate reports whether the load is given in frames/s or bit/s.
+func (l Load) IsRate() bool { return loadRatePattern.MatchString(string(l)) }
+
+// Amount is how much the load is, above 0, and in which unit. It fails on the word throughput, whose amount an
+// earlier test finds, and on text that is neither a percentage of line rate above 0%
+// and up to 100% nor a rate above 0 of whole frames/s or bit/s.
+func (l Load) Amount() (n int64, unit LoadUnit, err error) {
+	m := loadRatePattern.FindStringSubmatch(string(l))
+	if m == nil {
+		ppm, err := Percentage(l).PPM()
+		return ppm, LoadShare, err
+	}
+	number, ok := new(big.Rat).SetString(m[1])
+	if !ok {
+		return 0, "", fmt.Errorf("%q is not a load: %s", string(l), LoadHint)
+	}
+	number.Mul(number, big.NewRat(loadUnits[m[2]], 1))
+	if !number.IsInt() || number.Sign() <= 0 || !number.Num().IsInt64() {
+		return 0, "", fmt.Errorf("%q is not a whole number of frames or bits per second above 0: %s", string(l), LoadHint)
+	}
+	if m[3] == "pps" {
+		return number.Num().Int64(), LoadFrames, nil
+	}
+	return number.Num().Int64(), LoadBits, nil
+}

@@ -1,0 +1,137 @@
+package plan
+
+import (
+	"fmt"
+	"math/big"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Amount is how much a load is; at most one of its members is above 0.
+type Amount struct {
+	// PPM is a share of line rate in parts per million.
+	PPM int64
+	// FramesPerSecond and BitsPerSecond are rates of each sending port, in bit/s at
+	// layer 2.
+	FramesPerSecond, BitsPerSecond int64
+}
+
+// AmountOf is how much a load is. It fails on the word throughput, and on what is no
+// load.
+func AmountOf(load v1alpha1.Load) (Amount, error) {
+	n, unit, err := load.Amount()
+	switch {
+	case err != nil:
+		return Amount{}, err
+	case unit == v1alpha1.LoadFrames:
+		return Amount{FramesPerSecond: n}, nil
+	case unit == v1alpha1.LoadBits:
+		return Amount{BitsPerSecond: n}, nil
+	}
+	return Amount{PPM: n}, nil
+}
+
+// Share is a load of ppm parts per million of line rate.
+func Share(ppm int64) Amount { return Amount{PPM: ppm} }
+
+// ofLineRate is a load as a part of the line rate of a port of so many bit/s.
+func ofLineRate(load Amount, size Size, bitsPerSecond int64) *big.Rat {
+	if load.PPM > 0 {
+		return big.NewRat(load.PPM, v1alpha1.PPM)
+	}
+	frames := big.NewRat(load.FramesPerSecond, 1)
+	if load.BitsPerSecond > 0 {
+		frames.Quo(big.NewRat(load.BitsPerSecond, 8), size.average())
+	}
+	// A frame takes its own bytes and the gap to the next one.
+	wire := new(big.Rat).Add(size.average(), big.NewRat(frame.WireOverhead, 1))
+	wire.Mul(wire, frames)
+	return wire.Mul(wire, big.NewRat(8, bitsPerSecond))
+}
+
+// Rate is the exact rate in frames/s of one of the streams at a size when the sending
+// ports send at a load. Where the pattern lets a port send less than its line rate, it
+// lets it send as much less of a load that is a rate.
+func (p Plan) Rate(s Stream, size Size, load Amount) *big.Rat {
+	speed := p.Ports[s.Tx].BitsPerSecond
+	var r *big.Rat
+	if size.Mix != nil {
+		r = size.Mix.Rate(speed, s.weight, v1alpha1.PPM)
+	} else {
+		r = frame.Rate(speed, size.Bytes, v1alpha1.PPM)
+	}
+	r.Mul(r, ofLineRate(load, size, speed))
+	if s.Part > 1 {
+		r.Quo(r, big.NewRat(s.Part, 1))
+	}
+	return r
+}
+
+// PPM is a load in parts per million of the line rate of all sending ports together,
+// rounded, but never to 0.
+func (p Plan) PPM(size Size, load Amount) int64 {
+	if load.PPM > 0 {
+		return load.PPM
+	}
+	line := p.FramesPerSecond(size, Share(v1alpha1.PPM))
+	if line.Sign() == 0 {
+		return 0
+	}
+	share := p.FramesPerSecond(size, load)
+	return max(1, frame.Round(share.Quo(share, line).Mul(share, big.NewRat(v1alpha1.PPM, 1))))
+}
+
+// validateRates refuses loads in frames/s or bit/s that a port cannot send, or whose
+// ratio to the others an engine cannot keep.
+func validateRates(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, ports []Port) field.ErrorList {
+	var errs field.ErrorList
+	p := Plan{Ports: ports, Streams: streams(profile, ports)}
+	for i, test := range b.Spec.Tests {
+		m, ok := methodOf(test)
+		if !ok || m.Loads == nil {
+			continue
+		}
+		path := field.NewPath("spec", "tests").Index(i).Child(m.Member)
+		for _, load := range m.Loads(test) {
+			if !load.IsRate() {
+				continue
+			}
+			if text := p.unsendable(load, sizes(profile)); text != "" {
+				errs = append(errs, field.Invalid(path, load, text))
+			}
+		}
+	}
+	return errs
+}
+
+// unsendable says why a load that is a rate cannot be sent; empty when it can.
+func (p Plan) unsendable(load v1alpha1.Load, sizes []Size) string {
+	amount, err := AmountOf(load)
+	if err != nil {
+		return err.Error()
+	}
+	type kind struct{ speed, part int64 }
+	for _, size := range sizes {
+		seen := map[kind]bool{}
+		for _, s := range p.StreamsAt(size) {
+			port := p.Ports[s.Tx]
+			k := kind{port.BitsPerSecond, s.Part}
+			if seen[k] && size.Mix == nil {
+				continue
+			}
+			seen[k] = true
+			if share := ofLineRate(amount, size, port.BitsPerSecond); share.Cmp(big.NewRat(1, 1)) > 0 {
+				return fmt.Sprintf("it is %s%% of the line rate of port %s (%s) with %s: lower it, or use a profile without that size",
+					share.Mul(share, big.NewRat(100, 1)).FloatString(1), port.Name, port.Speed, size.InWords())
+			}
+			if _, err := traffic.RateOf(p.Rate(s, size, amount)); err != nil {
+				return fmt.Sprintf("it cannot be kept exactly with %s: give a rounder rate", size.InWords())
+			}
+		}
+	}
+	return ""
+}
