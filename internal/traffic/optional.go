@@ -30,10 +30,11 @@ type GroupMember interface {
 // first would have its frames counted and then cleared by the start of the
 // other; so all are armed before any is started.
 type Armer interface {
-	// Arm clears all counters and begins to count frames of trial epoch, which is
-	// not 0, without sending. The Start that follows with this epoch in its Trial
-	// keeps the counters.
-	Arm(ctx context.Context, epoch uint16) error
+	// Arm clears all counters and begins to count frames of a trial, whose Epoch is not
+	// 0, without sending. Its Loads are those of the whole bed, so that a receiver knows
+	// what is intended. The Start that follows with this epoch in its Trial keeps the
+	// counters.
+	Arm(ctx context.Context, trial Trial) error
 }
 
 // Proxy is implemented by generators that pass calls on to engines elsewhere. They

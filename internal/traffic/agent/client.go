@@ -184,9 +184,16 @@ func (c *Client) Configure(ctx context.Context, streams []traffic.Stream) error 
 }
 
 // Arm implements traffic.Armer; it fails when the agent's engine does not.
-func (c *Client) Arm(ctx context.Context, epoch uint16) error {
+func (c *Client) Arm(ctx context.Context, trial traffic.Trial) error {
 	return c.doTrial(ctx, "arming", func(ctx context.Context, _ *clientSession) error {
-		_, err := c.rpc.Arm(ctx, &agentpb.ArmRequest{Epoch: uint32(epoch)})
+		parts, err := c.rpc.Arm(ctx)
+		if err != nil {
+			return err
+		}
+		if err := trialToWire(trial, parts.Send); err != nil {
+			return err
+		}
+		_, err = parts.CloseAndRecv()
 		return err
 	})
 }
@@ -198,19 +205,7 @@ func (c *Client) Start(ctx context.Context, trial traffic.Trial) error {
 		if err != nil {
 			return err
 		}
-		part := &agentpb.StartRequest{}
-		for id, load := range trial.Loads {
-			part.Loads = append(part.Loads, loadToWire(id, load))
-			if len(part.Loads) == loadsPerPart {
-				if err := parts.Send(part); err != nil {
-					break // CloseAndRecv tells why.
-				}
-				part = &agentpb.StartRequest{}
-			}
-		}
-		part.DurationNanos = int64(trial.Duration)
-		part.Epoch = uint32(trial.Epoch)
-		if err := parts.Send(part); err != nil && !errors.Is(err, io.EOF) {
+		if err := trialToWire(trial, parts.Send); err != nil {
 			return err
 		}
 		_, err = parts.CloseAndRecv()

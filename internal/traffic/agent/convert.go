@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"time"
 
@@ -158,6 +160,50 @@ func loadFromWire(w *agentpb.Load) traffic.Load {
 	return traffic.Load{
 		Rate: traffic.Rate{Frames: w.GetRateFrames(), PerNanos: w.GetRatePerNanos()}, Max: w.GetMax(), Frames: w.GetFrames(),
 		Delay: time.Duration(w.GetDelayNanos()),
+	}
+}
+
+// trialToWire calls send with every part of a trial. It has no error when the other
+// side has ended the call, which then says why.
+func trialToWire(trial traffic.Trial, send func(*agentpb.TrialPart) error) error {
+	part := &agentpb.TrialPart{}
+	for id, load := range trial.Loads {
+		part.Loads = append(part.Loads, loadToWire(id, load))
+		if len(part.Loads) < loadsPerPart {
+			continue
+		}
+		if err := send(part); err != nil {
+			return unlessEnded(err)
+		}
+		part = &agentpb.TrialPart{}
+	}
+	part.DurationNanos, part.Epoch = int64(trial.Duration), uint32(trial.Epoch)
+	return unlessEnded(send(part))
+}
+
+// unlessEnded drops the error that the other side has ended the call.
+func unlessEnded(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// trialFromWire puts the parts of a trial together.
+func trialFromWire(next func() (*agentpb.TrialPart, error)) (traffic.Trial, error) {
+	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
+	for {
+		part, err := next()
+		if errors.Is(err, io.EOF) {
+			return trial, nil
+		}
+		if err != nil {
+			return trial, err
+		}
+		for _, w := range part.GetLoads() {
+			trial.Loads[uint16(w.GetStream())] = loadFromWire(w)
+		}
+		trial.Duration, trial.Epoch = time.Duration(part.GetDurationNanos()), uint16(part.GetEpoch())
 	}
 }
 

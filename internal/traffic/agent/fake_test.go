@@ -37,13 +37,14 @@ type fakeEngine struct {
 	ports []string
 
 	// Guarded by cable.mu.
-	streams []traffic.Stream
-	epoch   uint16
-	armed   bool
-	m       traffic.Measurement
-	sending chan struct{}
-	members []traffic.Membership
-	log     []string
+	streams  []traffic.Stream
+	epoch    uint16
+	armed    bool
+	intended traffic.Trial
+	m        traffic.Measurement
+	sending  chan struct{}
+	members  []traffic.Membership
+	log      []string
 
 	resolve func(ctx context.Context, port string, addr netip.Addr) (traffic.MAC, error)
 	info    func(*traffic.Info)
@@ -121,12 +122,12 @@ func (e *fakeEngine) clear(epoch uint16) {
 	e.m = traffic.Measurement{Tx: map[uint16]traffic.TxCount{}, Rx: map[traffic.RxKey]traffic.RxCount{}}
 }
 
-func (e *fakeEngine) Arm(_ context.Context, epoch uint16) error {
+func (e *fakeEngine) Arm(_ context.Context, trial traffic.Trial) error {
 	defer e.enter("arm")()
 	e.cable.mu.Lock()
 	defer e.cable.mu.Unlock()
-	e.clear(epoch)
-	e.armed = true
+	e.clear(trial.Epoch)
+	e.armed, e.intended = true, trial
 	return nil
 }
 

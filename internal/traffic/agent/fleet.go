@@ -212,13 +212,13 @@ func (f *Fleet) Start(ctx context.Context, trial traffic.Trial) error {
 	if f.epoch++; f.epoch == 0 {
 		f.epoch = 1
 	}
-	epoch := f.epoch
-	if err := f.each(ctx, func(ctx context.Context, _ int, c *Client) error { return c.Arm(ctx, epoch) }); err != nil {
+	trial.Epoch = f.epoch
+	if err := f.each(ctx, func(ctx context.Context, _ int, c *Client) error { return c.Arm(ctx, trial) }); err != nil {
 		return err
 	}
 	parts := make([]traffic.Trial, len(f.members))
 	for i := range parts {
-		parts[i] = traffic.Trial{Loads: map[uint16]traffic.Load{}, Duration: trial.Duration, Epoch: epoch}
+		parts[i] = traffic.Trial{Loads: map[uint16]traffic.Load{}, Duration: trial.Duration, Epoch: trial.Epoch}
 	}
 	for id, load := range trial.Loads {
 		sender, ok := f.sender[id]

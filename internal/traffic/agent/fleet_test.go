@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -69,6 +70,10 @@ func TestReceiversStartFirst(t *testing.T) {
 		t.Errorf("received %d, want 5", got)
 	}
 	for i, e := range engines {
+		// Also who only receives learns what is intended.
+		if want := frames(5, 1); !reflect.DeepEqual(e.intended.Loads, want.Loads) || e.intended.Duration != want.Duration {
+			t.Errorf("agent %d was armed for %+v, want %+v", i, e.intended, want)
+		}
 		if arm, start := slices.Index(e.log, "arm"), slices.Index(e.log, "start"); arm < 0 || start < arm {
 			t.Errorf("agent %d: %v", i, e.log)
 		}

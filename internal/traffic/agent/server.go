@@ -231,34 +231,30 @@ func (s *Server) Configure(parts agentpb.Agent_ConfigureServer) error {
 }
 
 // Arm is the wire form of traffic.Armer.
-func (s *Server) Arm(ctx context.Context, r *agentpb.ArmRequest) (*agentpb.ArmResponse, error) {
-	err := s.call(ctx, func(ctx context.Context, session *session) error {
+func (s *Server) Arm(parts agentpb.Agent_ArmServer) error {
+	trial, err := trialFromWire(parts.Recv)
+	if err != nil {
+		return err
+	}
+	err = s.call(parts.Context(), func(ctx context.Context, session *session) error {
 		if s.armer == nil {
 			return fmt.Errorf("arming the engine: it cannot be joined with others: %w", traffic.ErrUnsupported)
 		}
-		return s.armer.Arm(ctx, uint16(r.GetEpoch()))
+		return s.armer.Arm(ctx, trial)
 	})
-	return &agentpb.ArmResponse{}, err
+	if err != nil {
+		return err
+	}
+	return parts.SendAndClose(&agentpb.ArmResponse{})
 }
 
 // Start implements the wire form of Generator.
 func (s *Server) Start(parts agentpb.Agent_StartServer) error {
-	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
-	for {
-		part, err := parts.Recv()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		for _, w := range part.GetLoads() {
-			trial.Loads[uint16(w.GetStream())] = loadFromWire(w)
-		}
-		trial.Duration = time.Duration(part.GetDurationNanos())
-		trial.Epoch = uint16(part.GetEpoch())
+	trial, err := trialFromWire(parts.Recv)
+	if err != nil {
+		return err
 	}
-	err := s.call(parts.Context(), func(ctx context.Context, session *session) error {
+	err = s.call(parts.Context(), func(ctx context.Context, session *session) error {
 		if !session.configured {
 			return errors.New("starting a trial: no streams are configured in this session")
 		}

@@ -166,6 +166,7 @@ func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capa
 				c.received, c.gapEnd = c.received-n, c.sent
 			}
 		}
+		own.odd.damage(&c, m, port)
 		if c.received == 0 {
 			continue
 		}
@@ -176,13 +177,14 @@ func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capa
 		count := traffic.RxCount{
 			Received:  c.received,
 			Duplicate: mulDiv(c.received, uint64(own.duplicatePPM), uint64(whole)),
-			Latency:   size.latency,
+			Latency:   own.odd.late(size.latency, own.odd.delayed(c.received)),
 			// The last frame arrives, so that a loss is always before it.
 			Next: c.sent, GapEnd: min(c.gapEnd, c.sent-1),
 		}
 		if size.reordering {
 			count.Reordered = mulDiv(c.received, uint64(own.reorderedPPM), uint64(whole))
 		}
+		count.Reordered += own.odd.delayed(c.received)
 		count.OutOfSequence = min(c.received, 3*count.Reordered+(c.sent-c.received))
 		e.place(&count, s, m.Tx[s.ID], d)
 		m.Rx[traffic.RxKey{Stream: s.ID, Port: port}] = count

@@ -169,19 +169,19 @@ func (e *Engine) forgetThePast() {
 // limited says whether the device forwards a stream to its receivers at some times
 // of the trial only.
 func (e *Engine) limited(s *traffic.Stream) bool {
-	return s.Headers.DstIP.IsMulticast() || len(e.resets) > 0
+	return s.Headers.DstIP.IsMulticast() || len(e.resets) > 0 || e.rows[s.FrameSize].odd.stall > 0
 }
 
 // open are the times of a trial of d, from its beginning, in which the device
 // forwards a stream to a port: a multicast group to its members only, and nothing
-// while it is reset.
+// while it is reset or stalls.
 func (e *Engine) open(s *traffic.Stream, port string, d time.Duration) []window {
 	start := e.start.Sub(epoch)
 	windows := []window{{start, start + d}}
 	if group := s.Headers.DstIP; group.IsMulticast() {
 		windows = append(slices.Clone(e.members(group, netip.Addr{}, port)), e.members(group, s.Headers.SrcIP, port)...)
 	}
-	for _, r := range e.resets {
+	for _, r := range append(e.rows[s.FrameSize].odd.stalls(window{start, start + d}), e.resets...) {
 		var left []window
 		for _, w := range windows {
 			left = append(left, window{w.from, min(w.to, r.from)}, window{max(w.from, r.to), w.to})

@@ -33,6 +33,8 @@ type row struct {
 	// lossPPM of the frames are lost from lossOnsetPPM of line rate on, below the
 	// capacity.
 	lossPPM, lossOnsetPPM int64
+	// odd is what the device does to some frames at any load.
+	odd odd
 	// generatorPPM of line rate is the most that the tester sends.
 	generatorPPM int64
 	// buffer is how many frames a port of the device holds beyond its capacity.
@@ -81,6 +83,12 @@ var columns = []column{
 	{name: "duplicate_ppm", largest: whole, set: func(r *row, v int64) { r.duplicatePPM = v }},
 	{name: "loss_ppm", largest: whole, set: func(r *row, v int64) { r.lossPPM = v }},
 	{name: "loss_onset_percent", decimals: 4, largest: whole, set: func(r *row, v int64) { r.lossOnsetPPM = v }},
+	{name: "corrupted_ppm", largest: whole, set: func(r *row, v int64) { r.odd.corruptedPPM = v }},
+	{name: "truncated_ppm", largest: whole, set: func(r *row, v int64) { r.odd.truncatedPPM = v }},
+	{name: "delayed_ppm", largest: whole, set: func(r *row, v int64) { r.odd.delayedPPM = v }},
+	{name: "delay_us", decimals: 3, largest: anHour, set: func(r *row, v int64) { r.odd.delay = uint64(v) }},
+	{name: "stall_us", decimals: 3, largest: anHour, set: func(r *row, v int64) { r.odd.stall = time.Duration(v) }},
+	{name: "stall_period_us", decimals: 3, largest: anHour, set: func(r *row, v int64) { r.odd.stallPeriod = time.Duration(v) }},
 	{name: "generator_limit_percent", decimals: 4, largest: whole, set: func(r *row, v int64) { r.generatorPPM = v }},
 	{name: "buffer_frames", largest: 1 << 40, set: func(r *row, v int64) { r.buffer = uint64(v) }},
 	{name: "overload_line_rate_percent", decimals: 4, largest: whole, set: func(r *row, v int64) { r.overloadPPM = v }},
@@ -165,6 +173,8 @@ func readRow(record []string, byIndex []column, line int) (row, error) {
 		problem = fmt.Sprintf("columns latency_min_us, latency_avg_us, latency_max_us: %d, %d, %d ns are not in rising order", r.latencyMin, r.latencyAvg, r.latencyMax)
 	case r.jitterAvg > r.jitterMax:
 		problem = fmt.Sprintf("columns jitter_avg_us, jitter_max_us: %d, %d ns are not in rising order", r.jitterAvg, r.jitterMax)
+	case r.odd.stall > 0 && r.odd.stallPeriod < max(2*r.odd.stall, time.Millisecond):
+		problem = fmt.Sprintf("columns stall_us, stall_period_us: stalls of %v every %v: want a period of twice a stall at least, and of 1000 us", r.odd.stall, r.odd.stallPeriod)
 	}
 	if problem != "" {
 		return row{}, fmt.Errorf("device model line %d, %s", line, problem)
@@ -199,6 +209,7 @@ func (m *Model) at(size int) (row, error) {
 		reorderedPPM: mix(a.reorderedPPM, b.reorderedPPM), reorderOnsetPPM: mix(a.reorderOnsetPPM, b.reorderOnsetPPM),
 		duplicatePPM: mix(a.duplicatePPM, b.duplicatePPM),
 		lossPPM:      mix(a.lossPPM, b.lossPPM), lossOnsetPPM: mix(a.lossOnsetPPM, b.lossOnsetPPM),
+		odd:          a.odd.mixed(b.odd, mix),
 		generatorPPM: min(a.generatorPPM*frame.WireBits(size)/frame.WireBits(a.size), b.generatorPPM),
 		buffer:       mixed(a.buffer, b.buffer), overloadPPM: mix(a.overloadPPM, b.overloadPPM),
 		recovery: time.Duration(mix(int64(a.recovery), int64(b.recovery))),

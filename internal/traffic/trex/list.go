@@ -34,8 +34,8 @@ type armed struct {
 // TRex has no place for the epoch in its frames. That none of an earlier trial is
 // counted follows from the order: nobody sends when engines are armed, and each
 // waits until nothing arrives any more before it begins to count.
-func (e *Engine) Arm(ctx context.Context, epoch uint16) error {
-	if epoch == 0 {
+func (e *Engine) Arm(ctx context.Context, trial traffic.Trial) error {
+	if trial.Epoch == 0 {
 		return errors.New("epoch 0 marks no trial")
 	}
 	if err := e.Stop(ctx); err != nil {
@@ -43,7 +43,7 @@ func (e *Engine) Arm(ctx context.Context, epoch uint16) error {
 	}
 	e.armed, e.trial = nil, nil
 	e.sampled.Store(nil)
-	next := &armed{epoch: epoch, places: map[uint16]bool{}}
+	next := &armed{epoch: trial.Epoch, places: map[uint16]bool{}}
 	var err error
 	if next.ports, err = e.rest(ctx); err != nil {
 		return err
@@ -177,7 +177,7 @@ func (e *Engine) expect(ctx context.Context, epoch uint16) error {
 	if e.armed != nil && e.armed.epoch == epoch {
 		return nil
 	}
-	return e.Arm(ctx, epoch)
+	return e.Arm(ctx, traffic.Trial{Epoch: epoch})
 }
 
 // rest brings all ports to rest, and returns their counters once nothing arrives

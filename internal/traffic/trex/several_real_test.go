@@ -293,7 +293,7 @@ func TestSeveralServers(t *testing.T) {
 	if err := s.engines[0].Configure(t.Context(), past); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.engines[0].Arm(t.Context(), 1); err != nil {
+	if err := s.engines[0].Arm(t.Context(), traffic.Trial{Epoch: 1}); err != nil {
 		t.Fatal(err)
 	}
 	s.configure(t, streams)

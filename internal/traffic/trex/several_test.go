@@ -65,7 +65,7 @@ func trialOf(t *testing.T, engines [2]*Engine, epoch uint16, streams []traffic.S
 		}
 	}
 	for _, e := range engines {
-		must(e.Arm(t.Context(), epoch))
+		must(e.Arm(t.Context(), traffic.Trial{Epoch: epoch}))
 	}
 	for _, e := range engines {
 		loads := map[uint16]traffic.Load{}
@@ -107,7 +107,7 @@ func TestServersAgreeOnNumbers(t *testing.T) {
 		past = append(past, between(100+id, "right0", "right1"))
 	}
 	configure(t, engines[0], past...)
-	if err := engines[0].Arm(t.Context(), 1); err != nil {
+	if err := engines[0].Arm(t.Context(), traffic.Trial{Epoch: 1}); err != nil {
 		t.Fatal(err)
 	}
 	configure(t, engines[0], streams...)
@@ -163,16 +163,16 @@ func TestListingGoes(t *testing.T) {
 	for _, e := range engines {
 		configure(t, e, streams...)
 	}
-	if err := engines[0].Arm(t.Context(), 0); err == nil {
+	if err := engines[0].Arm(t.Context(), traffic.Trial{Epoch: 0}); err == nil {
 		t.Error("armed for epoch 0")
 	}
 	fakes[0].locked(func() { fakes[0].broken["start_traffic"] = refused("no counter") })
-	if err := engines[0].Arm(t.Context(), 7); err == nil || !strings.Contains(err.Error(), "listing the streams of all servers on port left0") {
+	if err := engines[0].Arm(t.Context(), traffic.Trial{Epoch: 7}); err == nil || !strings.Contains(err.Error(), "listing the streams of all servers on port left0") {
 		t.Errorf("a listing that cannot be put: %v", err)
 	}
 	fakes[0].locked(func() { delete(fakes[0].broken, "start_traffic") })
 	for range 2 {
-		if err := engines[0].Arm(t.Context(), 7); err != nil {
+		if err := engines[0].Arm(t.Context(), traffic.Trial{Epoch: 7}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -187,7 +187,7 @@ func TestListingGoes(t *testing.T) {
 		t.Error(err)
 	}
 	engines[0].ports = nil // its ports are no longer its own
-	if err := engines[1].Arm(t.Context(), 7); err != nil {
+	if err := engines[1].Arm(t.Context(), traffic.Trial{Epoch: 7}); err != nil {
 		t.Fatal(err)
 	}
 	engines[1].ports[0].Addresses = []netip.Prefix{netip.MustParsePrefix("198.18.0.2/24")}
@@ -208,7 +208,7 @@ func TestStreamsOfOthersAreCounted(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	configure(t, engines[0], streams[1:]...)
-	if err := engines[0].Arm(t.Context(), 1); err != nil {
+	if err := engines[0].Arm(t.Context(), traffic.Trial{Epoch: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(fakes[0].numbers[false]); n != fakeCounters {

@@ -192,8 +192,14 @@ func (b *bed) again(e *Engine, trial traffic.Trial, settled func(traffic.Measure
 	if err := e.Wait(ctx); err != nil {
 		b.Fatal(err)
 	}
+	return b.settle(e, settled)
+}
+
+// settle reads the counters until frames have settled.
+func (b *bed) settle(e *Engine, settled func(traffic.Measurement) bool) traffic.Measurement {
+	b.Helper()
 	for begin := time.Now(); ; runtime.Gosched() {
-		m, err := e.Read(ctx)
+		m, err := e.Read(b.Context())
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -181,6 +181,33 @@ func TestWindowGrowsWithTheRate(t *testing.T) {
 	}
 }
 
+// Frames that arrive after their trial was read are stale in the next one, also those
+// that come before that begins.
+func TestStragglersAreStale(t *testing.T) {
+	bed := newBed(t)
+	e := bed.backToBack()
+	trial := traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1, PerNanos: 1e5}, Frames: 100}}}
+	if m := bed.run(e, []traffic.Stream{stream(1, e)}, trial, arrived); !arrived(m) || len(m.Stale) > 0 {
+		t.Fatalf("sent %d, received %d, stale %v", sent(m), received(m), m.Stale)
+	}
+	b := &bench{T: t, port: e.port("p2")}
+	straggler := frame.Signature{Epoch: e.epoch, Stream: 1, Sequence: 5}
+	// The trial was exact in its frames, so that one of them comes anew only if it is
+	// forgotten.
+	clear(b.port.programs.window)
+	b.receive(b.frame(straggler))
+	if err := e.Start(t.Context(), trial); err != nil {
+		t.Fatal(err)
+	}
+	b.receive(b.frame(straggler))
+	if err := e.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if m := bed.settle(e, arrived); m.Stale["p2"] != 2 || !arrived(m) {
+		t.Errorf("stale %v, received %d: want 2 and 100", m.Stale, received(m))
+	}
+}
+
 // A frame that is late is noted with the time, and speaks against no validity.
 func TestLateFramesAreNoted(t *testing.T) {
 	b := newBench(t)

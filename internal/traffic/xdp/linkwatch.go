@@ -51,7 +51,9 @@ func (e *Engine) changes(m *traffic.Measurement) error {
 		if len(p.tx)+len(p.rx) > 0 {
 			m.Notes = append(m.Notes, before.links[i].notes(now.links[i], fmt.Sprintf("%s (%s)", p.Name, p.Interface))...)
 		}
-		now.strays[i].since(before.strays[i]).addTo(m, p.Name)
+		strays := now.strays[i].since(before.strays[i])
+		strays.stale += p.stragglers
+		strays.addTo(m, p.Name)
 	}
 	return nil
 }

@@ -34,9 +34,12 @@ type port struct {
 	tx          []traffic.Stream
 	rx          []traffic.Stream
 	seenRefused []uint64
-	live        *liveSender
-	packet      *packetSender
-	transmitter transmitter
+	// counted frames of the last trial when it was read, and stragglers that arrived
+	// after that.
+	counted, stragglers uint64
+	live                *liveSender
+	packet              *packetSender
+	transmitter         transmitter
 	// member is the port as a member of groups; nil while it never was.
 	member *member
 	// promiscuous is the socket that makes the port hear all addresses; 0 for none.
@@ -138,6 +141,7 @@ func (p *port) configure(tx, rx []traffic.Stream) error {
 		return err
 	}
 	p.tx, p.rx = tx, rx
+	p.counted, p.stragglers = 0, 0
 	p.seenRefused = make([]uint64, len(tx))
 	if err := p.makeRoom(room{streams: len(tx), flows: len(rx)}); err != nil {
 		return err

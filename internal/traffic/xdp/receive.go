@@ -111,6 +111,21 @@ func (s strays) addTo(m *traffic.Measurement, port string) {
 	}
 }
 
+// findStragglers counts the frames that a trial received after it was read, before the
+// next begins to count. They are stale, as those that arrive during that one.
+func (p *port) findStragglers(trial uint64) error {
+	n, err := p.receivedIn(trial)
+	if err != nil {
+		return err
+	}
+	p.stragglers = 0
+	if p.counted > 0 {
+		p.stragglers = n - p.counted
+	}
+	p.counted = 0
+	return nil
+}
+
 // put sets an entry of a map that may not exist yet.
 func put[T any](to *map[string]T, key string, value T) {
 	if *to == nil {

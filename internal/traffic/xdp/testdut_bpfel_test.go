@@ -14,17 +14,18 @@ import (
 )
 
 type dutFaults struct {
-	_         structs.HostLayout
-	Frames    uint64
-	Dropped   uint64
-	Refused   uint64
-	Copied    uint64
-	Staled    uint64
-	Moved     uint64
-	Corrupted uint64
-	Truncated uint64
-	Detoured  uint64
-	FirstNs   uint64
+	_           structs.HostLayout
+	Frames      uint64
+	Dropped     uint64
+	Refused     uint64
+	Copied      uint64
+	Staled      uint64
+	Moved       uint64
+	Corrupted   uint64
+	Truncated   uint64
+	Detoured    uint64
+	StalledNs   uint64
+	NextStallNs uint64
 }
 
 // loadDut returns the embedded CollectionSpec for dut.

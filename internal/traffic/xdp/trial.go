@@ -29,12 +29,7 @@ type trial struct {
 }
 
 // Arm implements traffic.Armer.
-func (e *Engine) Arm(ctx context.Context, epoch uint16) error {
-	return e.arm(ctx, traffic.Trial{Epoch: epoch})
-}
-
-// arm clears all counters and begins to count frames of a trial, as its loads say.
-func (e *Engine) arm(ctx context.Context, t traffic.Trial) error {
+func (e *Engine) Arm(ctx context.Context, t traffic.Trial) error {
 	if t.Epoch == 0 {
 		return errors.New("epoch 0 marks no trial")
 	}
@@ -42,6 +37,11 @@ func (e *Engine) arm(ctx context.Context, t traffic.Trial) error {
 		return err
 	}
 	e.sampled.set(nil, 0, nil)
+	for _, p := range e.ports {
+		if err := p.findStragglers(e.number); err != nil {
+			return err
+		}
+	}
 	e.number++
 	err := e.netns.do(func() error {
 		for _, p := range e.ports {
@@ -73,7 +73,7 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 		if t.Epoch == 0 {
 			t.Epoch = max(1, e.epoch+1)
 		}
-		if err := e.arm(ctx, t); err != nil {
+		if err := e.Arm(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -221,9 +221,12 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 }
 
 // observe adds what was received, and what bears on validity.
-func (e *Engine) observe(m *traffic.Measurement) error {
+func (e *Engine) observe(m *traffic.Measurement) (err error) {
 	for i, p := range e.ports {
 		if err := p.read(m); err != nil {
+			return err
+		}
+		if p.counted, err = p.receivedIn(e.number); err != nil {
 			return err
 		}
 		if err := p.addDrops(m, e.netlink, e.trial.drops[i]); err != nil {

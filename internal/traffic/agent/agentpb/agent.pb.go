@@ -950,50 +950,6 @@ func (*ConfigureResponse) Descriptor() ([]byte, []int) {
 	return file_agent_proto_rawDescGZIP(), []int{11}
 }
 
-type ArmRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ArmRequest) Reset() {
-	*x = ArmRequest{}
-	mi := &file_agent_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ArmRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ArmRequest) ProtoMessage() {}
-
-func (x *ArmRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ArmRequest.ProtoReflect.Descriptor instead.
-func (*ArmRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *ArmRequest) GetEpoch() uint32 {
-	if x != nil {
-		return x.Epoch
-	}
-	return 0
-}
-
 type ArmResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1002,7 +958,7 @@ type ArmResponse struct {
 
 func (x *ArmResponse) Reset() {
 	*x = ArmResponse{}
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +970,7 @@ func (x *ArmResponse) String() string {
 func (*ArmResponse) ProtoMessage() {}
 
 func (x *ArmResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +983,7 @@ func (x *ArmResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArmResponse.ProtoReflect.Descriptor instead.
 func (*ArmResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_proto_rawDescGZIP(), []int{12}
 }
 
 type Load struct {
@@ -1044,7 +1000,7 @@ type Load struct {
 
 func (x *Load) Reset() {
 	*x = Load{}
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1056,7 +1012,7 @@ func (x *Load) String() string {
 func (*Load) ProtoMessage() {}
 
 func (x *Load) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1069,7 +1025,7 @@ func (x *Load) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Load.ProtoReflect.Descriptor instead.
 func (*Load) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Load) GetStream() uint32 {
@@ -1114,7 +1070,7 @@ func (x *Load) GetDelayNanos() int64 {
 	return 0
 }
 
-type StartRequest struct {
+type TrialPart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Loads []*Load                `protobuf:"bytes,1,rep,name=loads,proto3" json:"loads,omitempty"`
 	// duration_nanos and epoch are in the last part.
@@ -1124,21 +1080,21 @@ type StartRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *StartRequest) Reset() {
-	*x = StartRequest{}
-	mi := &file_agent_proto_msgTypes[15]
+func (x *TrialPart) Reset() {
+	*x = TrialPart{}
+	mi := &file_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *StartRequest) String() string {
+func (x *TrialPart) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*StartRequest) ProtoMessage() {}
+func (*TrialPart) ProtoMessage() {}
 
-func (x *StartRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[15]
+func (x *TrialPart) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1149,26 +1105,26 @@ func (x *StartRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use StartRequest.ProtoReflect.Descriptor instead.
-func (*StartRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{15}
+// Deprecated: Use TrialPart.ProtoReflect.Descriptor instead.
+func (*TrialPart) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *StartRequest) GetLoads() []*Load {
+func (x *TrialPart) GetLoads() []*Load {
 	if x != nil {
 		return x.Loads
 	}
 	return nil
 }
 
-func (x *StartRequest) GetDurationNanos() int64 {
+func (x *TrialPart) GetDurationNanos() int64 {
 	if x != nil {
 		return x.DurationNanos
 	}
 	return 0
 }
 
-func (x *StartRequest) GetEpoch() uint32 {
+func (x *TrialPart) GetEpoch() uint32 {
 	if x != nil {
 		return x.Epoch
 	}
@@ -1183,7 +1139,7 @@ type StartResponse struct {
 
 func (x *StartResponse) Reset() {
 	*x = StartResponse{}
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1151,7 @@ func (x *StartResponse) String() string {
 func (*StartResponse) ProtoMessage() {}
 
 func (x *StartResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1164,7 @@ func (x *StartResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartResponse.ProtoReflect.Descriptor instead.
 func (*StartResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_proto_rawDescGZIP(), []int{15}
 }
 
 type WaitRequest struct {
@@ -1219,7 +1175,7 @@ type WaitRequest struct {
 
 func (x *WaitRequest) Reset() {
 	*x = WaitRequest{}
-	mi := &file_agent_proto_msgTypes[17]
+	mi := &file_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1231,7 +1187,7 @@ func (x *WaitRequest) String() string {
 func (*WaitRequest) ProtoMessage() {}
 
 func (x *WaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[17]
+	mi := &file_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1244,7 +1200,7 @@ func (x *WaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
 func (*WaitRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_proto_rawDescGZIP(), []int{16}
 }
 
 type WaitResponse struct {
@@ -1255,7 +1211,7 @@ type WaitResponse struct {
 
 func (x *WaitResponse) Reset() {
 	*x = WaitResponse{}
-	mi := &file_agent_proto_msgTypes[18]
+	mi := &file_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1267,7 +1223,7 @@ func (x *WaitResponse) String() string {
 func (*WaitResponse) ProtoMessage() {}
 
 func (x *WaitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[18]
+	mi := &file_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1280,7 +1236,7 @@ func (x *WaitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitResponse.ProtoReflect.Descriptor instead.
 func (*WaitResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_proto_rawDescGZIP(), []int{17}
 }
 
 type StopRequest struct {
@@ -1291,7 +1247,7 @@ type StopRequest struct {
 
 func (x *StopRequest) Reset() {
 	*x = StopRequest{}
-	mi := &file_agent_proto_msgTypes[19]
+	mi := &file_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1259,7 @@ func (x *StopRequest) String() string {
 func (*StopRequest) ProtoMessage() {}
 
 func (x *StopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[19]
+	mi := &file_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1272,7 @@ func (x *StopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRequest.ProtoReflect.Descriptor instead.
 func (*StopRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_proto_rawDescGZIP(), []int{18}
 }
 
 type StopResponse struct {
@@ -1327,7 +1283,7 @@ type StopResponse struct {
 
 func (x *StopResponse) Reset() {
 	*x = StopResponse{}
-	mi := &file_agent_proto_msgTypes[20]
+	mi := &file_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1295,7 @@ func (x *StopResponse) String() string {
 func (*StopResponse) ProtoMessage() {}
 
 func (x *StopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[20]
+	mi := &file_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1308,7 @@ func (x *StopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopResponse.ProtoReflect.Descriptor instead.
 func (*StopResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_proto_rawDescGZIP(), []int{19}
 }
 
 type ReadRequest struct {
@@ -1363,7 +1319,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_agent_proto_msgTypes[21]
+	mi := &file_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1375,7 +1331,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[21]
+	mi := &file_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1388,7 +1344,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_proto_rawDescGZIP(), []int{20}
 }
 
 type ReadResponse struct {
@@ -1412,7 +1368,7 @@ type ReadResponse struct {
 
 func (x *ReadResponse) Reset() {
 	*x = ReadResponse{}
-	mi := &file_agent_proto_msgTypes[22]
+	mi := &file_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1380,7 @@ func (x *ReadResponse) String() string {
 func (*ReadResponse) ProtoMessage() {}
 
 func (x *ReadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[22]
+	mi := &file_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1393,7 @@ func (x *ReadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadResponse.ProtoReflect.Descriptor instead.
 func (*ReadResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReadResponse) GetTx() []*TxCount {
@@ -1514,7 +1470,7 @@ type Pacing struct {
 
 func (x *Pacing) Reset() {
 	*x = Pacing{}
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1526,7 +1482,7 @@ func (x *Pacing) String() string {
 func (*Pacing) ProtoMessage() {}
 
 func (x *Pacing) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1539,7 +1495,7 @@ func (x *Pacing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pacing.ProtoReflect.Descriptor instead.
 func (*Pacing) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Pacing) GetMaxLagNanos() int64 {
@@ -1574,7 +1530,7 @@ type Damage struct {
 
 func (x *Damage) Reset() {
 	*x = Damage{}
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1586,7 +1542,7 @@ func (x *Damage) String() string {
 func (*Damage) ProtoMessage() {}
 
 func (x *Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1599,7 +1555,7 @@ func (x *Damage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damage.ProtoReflect.Descriptor instead.
 func (*Damage) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Damage) GetTruncated() uint64 {
@@ -1635,7 +1591,7 @@ type TxCount struct {
 
 func (x *TxCount) Reset() {
 	*x = TxCount{}
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1603,7 @@ func (x *TxCount) String() string {
 func (*TxCount) ProtoMessage() {}
 
 func (x *TxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1616,7 @@ func (x *TxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxCount.ProtoReflect.Descriptor instead.
 func (*TxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TxCount) GetStream() uint32 {
@@ -1711,7 +1667,7 @@ type RxCount struct {
 
 func (x *RxCount) Reset() {
 	*x = RxCount{}
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1723,7 +1679,7 @@ func (x *RxCount) String() string {
 func (*RxCount) ProtoMessage() {}
 
 func (x *RxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1736,7 +1692,7 @@ func (x *RxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RxCount.ProtoReflect.Descriptor instead.
 func (*RxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RxCount) GetStream() uint32 {
@@ -1841,7 +1797,7 @@ type Latency struct {
 
 func (x *Latency) Reset() {
 	*x = Latency{}
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1853,7 +1809,7 @@ func (x *Latency) String() string {
 func (*Latency) ProtoMessage() {}
 
 func (x *Latency) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1866,7 +1822,7 @@ func (x *Latency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latency.ProtoReflect.Descriptor instead.
 func (*Latency) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Latency) GetCount() uint64 {
@@ -1942,7 +1898,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +1910,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +1923,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Note) GetKind() string {
@@ -1994,7 +1950,7 @@ type SampleRequest struct {
 
 func (x *SampleRequest) Reset() {
 	*x = SampleRequest{}
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2006,7 +1962,7 @@ func (x *SampleRequest) String() string {
 func (*SampleRequest) ProtoMessage() {}
 
 func (x *SampleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2019,7 +1975,7 @@ func (x *SampleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleRequest.ProtoReflect.Descriptor instead.
 func (*SampleRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SampleRequest) GetIntervalNanos() int64 {
@@ -2049,7 +2005,7 @@ type SampleResponse struct {
 
 func (x *SampleResponse) Reset() {
 	*x = SampleResponse{}
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2061,7 +2017,7 @@ func (x *SampleResponse) String() string {
 func (*SampleResponse) ProtoMessage() {}
 
 func (x *SampleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2074,7 +2030,7 @@ func (x *SampleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleResponse.ProtoReflect.Descriptor instead.
 func (*SampleResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SampleResponse) GetAtNanos() int64 {
@@ -2118,7 +2074,7 @@ type Membership struct {
 
 func (x *Membership) Reset() {
 	*x = Membership{}
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2130,7 +2086,7 @@ func (x *Membership) String() string {
 func (*Membership) ProtoMessage() {}
 
 func (x *Membership) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2143,7 +2099,7 @@ func (x *Membership) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Membership.ProtoReflect.Descriptor instead.
 func (*Membership) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Membership) GetPort() string {
@@ -2183,7 +2139,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2151,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2164,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *JoinRequest) GetMemberships() []*Membership {
@@ -2228,7 +2184,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +2196,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +2209,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *JoinResponse) GetMoments() map[string]uint64 {
@@ -2272,7 +2228,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2284,7 +2240,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2297,7 +2253,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LeaveRequest) GetMemberships() []*Membership {
@@ -2317,7 +2273,7 @@ type LeaveResponse struct {
 
 func (x *LeaveResponse) Reset() {
 	*x = LeaveResponse{}
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2329,7 +2285,7 @@ func (x *LeaveResponse) String() string {
 func (*LeaveResponse) ProtoMessage() {}
 
 func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2342,7 +2298,7 @@ func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
 func (*LeaveResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LeaveResponse) GetMoments() map[string]uint64 {
@@ -2367,7 +2323,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2379,7 +2335,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2392,7 +2348,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Failure) GetKind() isFailure_Kind {
@@ -2463,7 +2419,7 @@ type Unresolved struct {
 
 func (x *Unresolved) Reset() {
 	*x = Unresolved{}
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2475,7 +2431,7 @@ func (x *Unresolved) String() string {
 func (*Unresolved) ProtoMessage() {}
 
 func (x *Unresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2488,7 +2444,7 @@ func (x *Unresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unresolved.ProtoReflect.Descriptor instead.
 func (*Unresolved) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Unresolved) GetPort() string {
@@ -2589,10 +2545,7 @@ const file_agent_proto_rawDesc = "" +
 	"\rtraffic_class\x18\x15 \x01(\rR\ftrafficClass\"E\n" +
 	"\x10ConfigureRequest\x121\n" +
 	"\astreams\x18\x01 \x03(\v2\x17.nodrop.agent.v1.StreamR\astreams\"\x13\n" +
-	"\x11ConfigureResponse\"\"\n" +
-	"\n" +
-	"ArmRequest\x12\x14\n" +
-	"\x05epoch\x18\x01 \x01(\rR\x05epoch\"\r\n" +
+	"\x11ConfigureResponse\"\r\n" +
 	"\vArmResponse\"\xb0\x01\n" +
 	"\x04Load\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x1f\n" +
@@ -2602,8 +2555,8 @@ const file_agent_proto_rawDesc = "" +
 	"\x03max\x18\x04 \x01(\bR\x03max\x12\x16\n" +
 	"\x06frames\x18\x05 \x01(\x04R\x06frames\x12\x1f\n" +
 	"\vdelay_nanos\x18\x06 \x01(\x03R\n" +
-	"delayNanos\"x\n" +
-	"\fStartRequest\x12+\n" +
+	"delayNanos\"u\n" +
+	"\tTrialPart\x12+\n" +
 	"\x05loads\x18\x01 \x03(\v2\x15.nodrop.agent.v1.LoadR\x05loads\x12%\n" +
 	"\x0eduration_nanos\x18\x02 \x01(\x03R\rdurationNanos\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\rR\x05epoch\"\x0f\n" +
@@ -2722,14 +2675,14 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"Unresolved\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x12\n" +
-	"\x04addr\x18\x02 \x01(\fR\x04addr2\xe6\x06\n" +
+	"\x04addr\x18\x02 \x01(\fR\x04addr2\xe4\x06\n" +
 	"\x05Agent\x12=\n" +
 	"\x04Open\x12\x1c.nodrop.agent.v1.OpenRequest\x1a\x15.nodrop.agent.v1.Beat0\x01\x12C\n" +
 	"\x04Info\x12\x1c.nodrop.agent.v1.InfoRequest\x1a\x1d.nodrop.agent.v1.InfoResponse\x12L\n" +
 	"\aResolve\x12\x1f.nodrop.agent.v1.ResolveRequest\x1a .nodrop.agent.v1.ResolveResponse\x12T\n" +
-	"\tConfigure\x12!.nodrop.agent.v1.ConfigureRequest\x1a\".nodrop.agent.v1.ConfigureResponse(\x01\x12@\n" +
-	"\x03Arm\x12\x1b.nodrop.agent.v1.ArmRequest\x1a\x1c.nodrop.agent.v1.ArmResponse\x12H\n" +
-	"\x05Start\x12\x1d.nodrop.agent.v1.StartRequest\x1a\x1e.nodrop.agent.v1.StartResponse(\x01\x12C\n" +
+	"\tConfigure\x12!.nodrop.agent.v1.ConfigureRequest\x1a\".nodrop.agent.v1.ConfigureResponse(\x01\x12A\n" +
+	"\x03Arm\x12\x1a.nodrop.agent.v1.TrialPart\x1a\x1c.nodrop.agent.v1.ArmResponse(\x01\x12E\n" +
+	"\x05Start\x12\x1a.nodrop.agent.v1.TrialPart\x1a\x1e.nodrop.agent.v1.StartResponse(\x01\x12C\n" +
 	"\x04Wait\x12\x1c.nodrop.agent.v1.WaitRequest\x1a\x1d.nodrop.agent.v1.WaitResponse\x12C\n" +
 	"\x04Stop\x12\x1c.nodrop.agent.v1.StopRequest\x1a\x1d.nodrop.agent.v1.StopResponse\x12E\n" +
 	"\x04Read\x12\x1c.nodrop.agent.v1.ReadRequest\x1a\x1d.nodrop.agent.v1.ReadResponse0\x01\x12K\n" +
@@ -2749,7 +2702,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),       // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),              // 1: nodrop.agent.v1.Beat
@@ -2763,86 +2716,85 @@ var file_agent_proto_goTypes = []any{
 	(*Stream)(nil),            // 9: nodrop.agent.v1.Stream
 	(*ConfigureRequest)(nil),  // 10: nodrop.agent.v1.ConfigureRequest
 	(*ConfigureResponse)(nil), // 11: nodrop.agent.v1.ConfigureResponse
-	(*ArmRequest)(nil),        // 12: nodrop.agent.v1.ArmRequest
-	(*ArmResponse)(nil),       // 13: nodrop.agent.v1.ArmResponse
-	(*Load)(nil),              // 14: nodrop.agent.v1.Load
-	(*StartRequest)(nil),      // 15: nodrop.agent.v1.StartRequest
-	(*StartResponse)(nil),     // 16: nodrop.agent.v1.StartResponse
-	(*WaitRequest)(nil),       // 17: nodrop.agent.v1.WaitRequest
-	(*WaitResponse)(nil),      // 18: nodrop.agent.v1.WaitResponse
-	(*StopRequest)(nil),       // 19: nodrop.agent.v1.StopRequest
-	(*StopResponse)(nil),      // 20: nodrop.agent.v1.StopResponse
-	(*ReadRequest)(nil),       // 21: nodrop.agent.v1.ReadRequest
-	(*ReadResponse)(nil),      // 22: nodrop.agent.v1.ReadResponse
-	(*Pacing)(nil),            // 23: nodrop.agent.v1.Pacing
-	(*Damage)(nil),            // 24: nodrop.agent.v1.Damage
-	(*TxCount)(nil),           // 25: nodrop.agent.v1.TxCount
-	(*RxCount)(nil),           // 26: nodrop.agent.v1.RxCount
-	(*Latency)(nil),           // 27: nodrop.agent.v1.Latency
-	(*Note)(nil),              // 28: nodrop.agent.v1.Note
-	(*SampleRequest)(nil),     // 29: nodrop.agent.v1.SampleRequest
-	(*SampleResponse)(nil),    // 30: nodrop.agent.v1.SampleResponse
-	(*Membership)(nil),        // 31: nodrop.agent.v1.Membership
-	(*JoinRequest)(nil),       // 32: nodrop.agent.v1.JoinRequest
-	(*JoinResponse)(nil),      // 33: nodrop.agent.v1.JoinResponse
-	(*LeaveRequest)(nil),      // 34: nodrop.agent.v1.LeaveRequest
-	(*LeaveResponse)(nil),     // 35: nodrop.agent.v1.LeaveResponse
-	(*Failure)(nil),           // 36: nodrop.agent.v1.Failure
-	(*Unresolved)(nil),        // 37: nodrop.agent.v1.Unresolved
-	nil,                       // 38: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	nil,                       // 39: nodrop.agent.v1.ReadResponse.DamagedEntry
-	nil,                       // 40: nodrop.agent.v1.ReadResponse.StaleEntry
-	nil,                       // 41: nodrop.agent.v1.ReadResponse.DroppedEntry
-	nil,                       // 42: nodrop.agent.v1.ReadResponse.PacingEntry
-	nil,                       // 43: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                       // 44: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	(*ArmResponse)(nil),       // 12: nodrop.agent.v1.ArmResponse
+	(*Load)(nil),              // 13: nodrop.agent.v1.Load
+	(*TrialPart)(nil),         // 14: nodrop.agent.v1.TrialPart
+	(*StartResponse)(nil),     // 15: nodrop.agent.v1.StartResponse
+	(*WaitRequest)(nil),       // 16: nodrop.agent.v1.WaitRequest
+	(*WaitResponse)(nil),      // 17: nodrop.agent.v1.WaitResponse
+	(*StopRequest)(nil),       // 18: nodrop.agent.v1.StopRequest
+	(*StopResponse)(nil),      // 19: nodrop.agent.v1.StopResponse
+	(*ReadRequest)(nil),       // 20: nodrop.agent.v1.ReadRequest
+	(*ReadResponse)(nil),      // 21: nodrop.agent.v1.ReadResponse
+	(*Pacing)(nil),            // 22: nodrop.agent.v1.Pacing
+	(*Damage)(nil),            // 23: nodrop.agent.v1.Damage
+	(*TxCount)(nil),           // 24: nodrop.agent.v1.TxCount
+	(*RxCount)(nil),           // 25: nodrop.agent.v1.RxCount
+	(*Latency)(nil),           // 26: nodrop.agent.v1.Latency
+	(*Note)(nil),              // 27: nodrop.agent.v1.Note
+	(*SampleRequest)(nil),     // 28: nodrop.agent.v1.SampleRequest
+	(*SampleResponse)(nil),    // 29: nodrop.agent.v1.SampleResponse
+	(*Membership)(nil),        // 30: nodrop.agent.v1.Membership
+	(*JoinRequest)(nil),       // 31: nodrop.agent.v1.JoinRequest
+	(*JoinResponse)(nil),      // 32: nodrop.agent.v1.JoinResponse
+	(*LeaveRequest)(nil),      // 33: nodrop.agent.v1.LeaveRequest
+	(*LeaveResponse)(nil),     // 34: nodrop.agent.v1.LeaveResponse
+	(*Failure)(nil),           // 35: nodrop.agent.v1.Failure
+	(*Unresolved)(nil),        // 36: nodrop.agent.v1.Unresolved
+	nil,                       // 37: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	nil,                       // 38: nodrop.agent.v1.ReadResponse.DamagedEntry
+	nil,                       // 39: nodrop.agent.v1.ReadResponse.StaleEntry
+	nil,                       // 40: nodrop.agent.v1.ReadResponse.DroppedEntry
+	nil,                       // 41: nodrop.agent.v1.ReadResponse.PacingEntry
+	nil,                       // 42: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                       // 43: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
 	5,  // 1: nodrop.agent.v1.InfoResponse.ports:type_name -> nodrop.agent.v1.Port
 	6,  // 2: nodrop.agent.v1.InfoResponse.capabilities:type_name -> nodrop.agent.v1.Capabilities
 	9,  // 3: nodrop.agent.v1.ConfigureRequest.streams:type_name -> nodrop.agent.v1.Stream
-	14, // 4: nodrop.agent.v1.StartRequest.loads:type_name -> nodrop.agent.v1.Load
-	25, // 5: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
-	26, // 6: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
-	28, // 7: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
-	38, // 8: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	39, // 9: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
-	40, // 10: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
-	41, // 11: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
-	42, // 12: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
-	27, // 13: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
-	31, // 14: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	43, // 15: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	31, // 16: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	44, // 17: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	37, // 18: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	24, // 19: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
-	23, // 20: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
+	13, // 4: nodrop.agent.v1.TrialPart.loads:type_name -> nodrop.agent.v1.Load
+	24, // 5: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
+	25, // 6: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
+	27, // 7: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
+	37, // 8: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	38, // 9: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
+	39, // 10: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
+	40, // 11: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
+	41, // 12: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
+	26, // 13: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
+	30, // 14: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	42, // 15: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	30, // 16: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	43, // 17: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	36, // 18: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	23, // 19: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
+	22, // 20: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
 	0,  // 21: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
 	2,  // 22: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
 	7,  // 23: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
 	10, // 24: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	12, // 25: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.ArmRequest
-	15, // 26: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.StartRequest
-	17, // 27: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	19, // 28: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	21, // 29: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	29, // 30: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	32, // 31: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	34, // 32: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	14, // 25: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
+	14, // 26: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
+	16, // 27: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	18, // 28: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	20, // 29: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	28, // 30: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	31, // 31: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	33, // 32: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
 	1,  // 33: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
 	3,  // 34: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
 	8,  // 35: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
 	11, // 36: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	13, // 37: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	16, // 38: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	18, // 39: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	20, // 40: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	22, // 41: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	30, // 42: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	33, // 43: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	35, // 44: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	12, // 37: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	15, // 38: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	17, // 39: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	19, // 40: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	21, // 41: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	29, // 42: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	32, // 43: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	34, // 44: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
 	33, // [33:45] is the sub-list for method output_type
 	21, // [21:33] is the sub-list for method input_type
 	21, // [21:21] is the sub-list for extension type_name
@@ -2855,7 +2807,7 @@ func file_agent_proto_init() {
 	if File_agent_proto != nil {
 		return
 	}
-	file_agent_proto_msgTypes[36].OneofWrappers = []any{
+	file_agent_proto_msgTypes[35].OneofWrappers = []any{
 		(*Failure_Unresolved)(nil),
 		(*Failure_Busy)(nil),
 		(*Failure_NoSession)(nil),
@@ -2866,7 +2818,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   45,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

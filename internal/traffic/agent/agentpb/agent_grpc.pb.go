@@ -52,8 +52,8 @@ type AgentClient interface {
 	Info(ctx context.Context, in *InfoRequest, opts ...grpc.CallOption) (*InfoResponse, error)
 	Resolve(ctx context.Context, in *ResolveRequest, opts ...grpc.CallOption) (*ResolveResponse, error)
 	Configure(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[ConfigureRequest, ConfigureResponse], error)
-	Arm(ctx context.Context, in *ArmRequest, opts ...grpc.CallOption) (*ArmResponse, error)
-	Start(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[StartRequest, StartResponse], error)
+	Arm(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[TrialPart, ArmResponse], error)
+	Start(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[TrialPart, StartResponse], error)
 	Wait(ctx context.Context, in *WaitRequest, opts ...grpc.CallOption) (*WaitResponse, error)
 	Stop(ctx context.Context, in *StopRequest, opts ...grpc.CallOption) (*StopResponse, error)
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error)
@@ -125,28 +125,31 @@ func (c *agentClient) Configure(ctx context.Context, opts ...grpc.CallOption) (g
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Agent_ConfigureClient = grpc.ClientStreamingClient[ConfigureRequest, ConfigureResponse]
 
-func (c *agentClient) Arm(ctx context.Context, in *ArmRequest, opts ...grpc.CallOption) (*ArmResponse, error) {
+func (c *agentClient) Arm(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[TrialPart, ArmResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ArmResponse)
-	err := c.cc.Invoke(ctx, Agent_Arm_FullMethodName, in, out, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[2], Agent_Arm_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
-}
-
-func (c *agentClient) Start(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[StartRequest, StartResponse], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[2], Agent_Start_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[StartRequest, StartResponse]{ClientStream: stream}
+	x := &grpc.GenericClientStream[TrialPart, ArmResponse]{ClientStream: stream}
 	return x, nil
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Agent_StartClient = grpc.ClientStreamingClient[StartRequest, StartResponse]
+type Agent_ArmClient = grpc.ClientStreamingClient[TrialPart, ArmResponse]
+
+func (c *agentClient) Start(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[TrialPart, StartResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[3], Agent_Start_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[TrialPart, StartResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Agent_StartClient = grpc.ClientStreamingClient[TrialPart, StartResponse]
 
 func (c *agentClient) Wait(ctx context.Context, in *WaitRequest, opts ...grpc.CallOption) (*WaitResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -170,7 +173,7 @@ func (c *agentClient) Stop(ctx context.Context, in *StopRequest, opts ...grpc.Ca
 
 func (c *agentClient) Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[3], Agent_Read_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[4], Agent_Read_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +192,7 @@ type Agent_ReadClient = grpc.ServerStreamingClient[ReadResponse]
 
 func (c *agentClient) Sample(ctx context.Context, in *SampleRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SampleResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[4], Agent_Sample_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[5], Agent_Sample_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -243,8 +246,8 @@ type AgentServer interface {
 	Info(context.Context, *InfoRequest) (*InfoResponse, error)
 	Resolve(context.Context, *ResolveRequest) (*ResolveResponse, error)
 	Configure(grpc.ClientStreamingServer[ConfigureRequest, ConfigureResponse]) error
-	Arm(context.Context, *ArmRequest) (*ArmResponse, error)
-	Start(grpc.ClientStreamingServer[StartRequest, StartResponse]) error
+	Arm(grpc.ClientStreamingServer[TrialPart, ArmResponse]) error
+	Start(grpc.ClientStreamingServer[TrialPart, StartResponse]) error
 	Wait(context.Context, *WaitRequest) (*WaitResponse, error)
 	Stop(context.Context, *StopRequest) (*StopResponse, error)
 	Read(*ReadRequest, grpc.ServerStreamingServer[ReadResponse]) error
@@ -276,10 +279,10 @@ func (UnimplementedAgentServer) Resolve(context.Context, *ResolveRequest) (*Reso
 func (UnimplementedAgentServer) Configure(grpc.ClientStreamingServer[ConfigureRequest, ConfigureResponse]) error {
 	return status.Error(codes.Unimplemented, "method Configure not implemented")
 }
-func (UnimplementedAgentServer) Arm(context.Context, *ArmRequest) (*ArmResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Arm not implemented")
+func (UnimplementedAgentServer) Arm(grpc.ClientStreamingServer[TrialPart, ArmResponse]) error {
+	return status.Error(codes.Unimplemented, "method Arm not implemented")
 }
-func (UnimplementedAgentServer) Start(grpc.ClientStreamingServer[StartRequest, StartResponse]) error {
+func (UnimplementedAgentServer) Start(grpc.ClientStreamingServer[TrialPart, StartResponse]) error {
 	return status.Error(codes.Unimplemented, "method Start not implemented")
 }
 func (UnimplementedAgentServer) Wait(context.Context, *WaitRequest) (*WaitResponse, error) {
@@ -375,30 +378,19 @@ func _Agent_Configure_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Agent_ConfigureServer = grpc.ClientStreamingServer[ConfigureRequest, ConfigureResponse]
 
-func _Agent_Arm_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ArmRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(AgentServer).Arm(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Agent_Arm_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(AgentServer).Arm(ctx, req.(*ArmRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _Agent_Start_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(AgentServer).Start(&grpc.GenericServerStream[StartRequest, StartResponse]{ServerStream: stream})
+func _Agent_Arm_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(AgentServer).Arm(&grpc.GenericServerStream[TrialPart, ArmResponse]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Agent_StartServer = grpc.ClientStreamingServer[StartRequest, StartResponse]
+type Agent_ArmServer = grpc.ClientStreamingServer[TrialPart, ArmResponse]
+
+func _Agent_Start_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(AgentServer).Start(&grpc.GenericServerStream[TrialPart, StartResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Agent_StartServer = grpc.ClientStreamingServer[TrialPart, StartResponse]
 
 func _Agent_Wait_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(WaitRequest)
@@ -510,10 +502,6 @@ var Agent_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Agent_Resolve_Handler,
 		},
 		{
-			MethodName: "Arm",
-			Handler:    _Agent_Arm_Handler,
-		},
-		{
 			MethodName: "Wait",
 			Handler:    _Agent_Wait_Handler,
 		},
@@ -539,6 +527,11 @@ var Agent_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Configure",
 			Handler:       _Agent_Configure_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Arm",
+			Handler:       _Agent_Arm_Handler,
 			ClientStreams: true,
 		},
 		{

@@ -25,7 +25,8 @@ const volatile __u32 late_every; /* such a frame comes late_by frames later */
 const volatile __u32 late_by;
 const volatile __u32 detour_every; /* such a frame goes to detour_ifindex */
 const volatile __u32 detour_ifindex;
-/* For so long, since the first frame came and in every period, nothing passes. */
+/* For so long nothing passes, from some time after the first frame on and in every
+ * period. */
 const volatile __u64 stall_after_ns;
 const volatile __u64 stall_ns;
 const volatile __u64 stall_period_ns;
@@ -33,7 +34,8 @@ const volatile __u64 stall_period_ns;
 /* Added to atomically: frames are counted in one place, on whatever processor. */
 struct faults {
 	__u64 frames, dropped, refused, copied, staled, moved, corrupted, truncated, detoured;
-	__u64 first_ns; /* when the first frame came */
+	__u64 stalled_ns;    /* when the last stall began */
+	__u64 next_stall_ns; /* after when the next frame begins one */
 };
 
 struct {
@@ -68,12 +70,13 @@ static __always_inline int stalls(struct faults *f)
 
 	if (!stall_ns)
 		return 0;
-	if (!f->first_ns)
-		f->first_ns = now;
-	now -= f->first_ns;
-	if (stall_period_ns)
-		now %= stall_period_ns;
-	return now >= stall_after_ns && now - stall_after_ns < stall_ns;
+	if (!f->next_stall_ns)
+		f->next_stall_ns = now + stall_after_ns;
+	if (now >= f->next_stall_ns) {
+		f->stalled_ns = now;
+		f->next_stall_ns = now + stall_period_ns;
+	}
+	return now - f->stalled_ns < stall_ns;
 }
 
 /* Changes one byte behind the Ethernet header, one after the other. */
@@ -107,7 +110,7 @@ int dropper(struct xdp_md *ctx)
 		return XDP_DROP;
 	}
 	if (truncate_every && nth % truncate_every == 0) {
-		int cut = (int)(ctx->data_end - ctx->data) - (int)truncate_to;
+		int cut = (int)bpf_xdp_get_buff_len(ctx) - (int)truncate_to;
 
 		if (cut > 0 && !bpf_xdp_adjust_tail(ctx, -cut))
 			ADD(f->truncated);
