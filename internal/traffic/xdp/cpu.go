@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -14,82 +15,147 @@ import (
 )
 
 const (
-	// foreignPercent is how much of the tester's processor time others may use in
-	// a trial before it is noted.
+	// foreignPercent is how much of a processor that sends others may use in a trial
+	// before it is noted.
 	foreignPercent = 20
 	// foreignLeast is the shortest trial that this is said of: the kernel counts
 	// processor time in ticks of 10 ms.
 	foreignLeast = 500 * time.Millisecond
 	tick         = 10 * time.Millisecond
+	// receives begins the names of kernel threads that receive frames (threaded NAPI).
+	receives = "napi/"
 )
 
-// cpuTime is the time that the processors spent since boot, and this process
-// since it began.
+// cpuTime is what the processors have spent since boot, each by its number.
 //
-// Foreign is what other processes used: user and system time of the processors
-// that this process may use, less its own, and time that a hypervisor took. Time
-// in interrupts is left out, because it is the tester's and the device's own:
-// virtual devices forward frames in soft interrupts on the sender's processor.
-// Ours may contain some of that time, so foreign is rather under- than
-// overstated; a userspace device on this machine counts as foreign.
+// Busy is user and system time, and time that a hypervisor took. Time in interrupts is
+// left out, because it is the tester's and the device's own: virtual devices forward
+// frames in soft interrupts on the sender's processor.
 type cpuTime struct {
-	at                   time.Time
-	user, system, stolen time.Duration
-	ownUser, ownSystem   time.Duration
-	processors           int
+	at   time.Time
+	busy map[int]spent
+	// own is the part of it that threads used which are bound to the processor: those of
+	// this process, and those of the kernel that receive frames, as far as they are seen
+	// from here. By its number, as a thread can end.
+	own map[int]map[int]spent
+	// process is the time of all threads of this process.
+	process time.Duration
+}
+
+// spent is processor time.
+type spent struct{ user, system, stolen time.Duration }
+
+func (s spent) since(begin spent) spent {
+	return spent{s.user - begin.user, s.system - begin.system, s.stolen - begin.stolen}
 }
 
 func cpuNow() (cpuTime, error) {
-	c := cpuTime{at: time.Now()}
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(os.Getpid(), &set); err != nil {
-		return c, fmt.Errorf("asking for the usable processors: %w", err)
-	}
-	c.processors = set.Count()
+	c := cpuTime{at: time.Now(), busy: map[int]spent{}, own: map[int]map[int]spent{}}
 	var used unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
 		return c, fmt.Errorf("reading the own processor time: %w", err)
 	}
-	c.ownUser, c.ownSystem = time.Duration(used.Utime.Nano()), time.Duration(used.Stime.Nano())
+	c.process = time.Duration(used.Utime.Nano() + used.Stime.Nano())
 	err := eachLine("/proc/stat", func(line string) bool {
 		f := strings.Fields(line)
 		if len(f) < 9 || !strings.HasPrefix(f[0], "cpu") {
 			return len(f) > 0 && strings.HasPrefix(f[0], "cpu")
 		}
-		n, err := strconv.Atoi(f[0][3:])
-		if err != nil || !set.IsSet(n) { // the line "cpu" is the sum
-			return true
+		if n, err := strconv.Atoi(f[0][3:]); err == nil { // the line "cpu" is the sum
+			c.busy[n] = spent{ticks(f[1]) + ticks(f[2]), ticks(f[3]), ticks(f[8])}
 		}
-		ticks := func(i int) time.Duration {
-			v, _ := strconv.ParseInt(f[i], 10, 64)
-			return time.Duration(v) * tick
-		}
-		c.user += ticks(1) + ticks(2)
-		c.system += ticks(3)
-		c.stolen += ticks(8)
 		return true
 	})
 	if err != nil {
 		return c, fmt.Errorf("reading the processors' time: %w", err)
 	}
-	return c, nil
+	return c, c.addThreads()
 }
 
-// foreign returns the note about other load between two times, or none.
-func (c cpuTime) foreign(end cpuTime, host string) []traffic.Note {
+func ticks(text string) time.Duration {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return time.Duration(n) * tick
+}
+
+// addThreads finds the threads that are bound to one processor. One that ends
+// meanwhile is left out.
+func (c *cpuTime) addThreads() error {
+	own, err := filepath.Glob("/proc/self/task/*/stat")
+	if err != nil {
+		return fmt.Errorf("looking for the own threads: %w", err)
+	}
+	kernel, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return fmt.Errorf("looking for the kernel's threads: %w", err)
+	}
+	for i, name := range append(own, kernel...) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		// The name of a thread is in parentheses and may hold any character.
+		open, end := strings.IndexByte(string(text), '('), strings.LastIndexByte(string(text), ')')
+		if open < 0 || end < open || i >= len(own) && !strings.HasPrefix(string(text[open+1:]), receives) {
+			continue
+		}
+		thread, err := strconv.Atoi(strings.TrimSpace(string(text[:open])))
+		if err != nil {
+			continue
+		}
+		var set unix.CPUSet
+		if unix.SchedGetaffinity(thread, &set) != nil || set.Count() != 1 {
+			continue
+		}
+		f := strings.Fields(string(text[end+1:]))
+		processor := only(set)
+		if c.own[processor] == nil {
+			c.own[processor] = map[int]spent{}
+		}
+		c.own[processor][thread] = spent{user: ticks(f[11]), system: ticks(f[12])} // utime and stime, fields 14 and 15
+	}
+	return nil
+}
+
+// foreign returns the note about what others used of a processor between two times,
+// or none. Time of this process that is of no bound thread may have been spent
+// anywhere and is taken for spent there, so that foreign load is rather under- than
+// overstated.
+func (c cpuTime) foreign(end cpuTime, processor int, host string) []traffic.Note {
 	took := end.at.Sub(c.at)
 	if took < foreignLeast {
 		return nil
 	}
-	others := max(0, end.user-c.user-(end.ownUser-c.ownUser)) +
-		max(0, end.system-c.system-(end.ownSystem-c.ownSystem)) + end.stolen - c.stolen
-	all := took * time.Duration(end.processors)
-	percent := 100 * others / all
+	bound := func(processor int) (sum spent) {
+		for thread, now := range end.own[processor] {
+			used := now.since(c.own[processor][thread])
+			sum.user, sum.system = sum.user+used.user, sum.system+used.system
+		}
+		return sum
+	}
+	unbound := end.process - c.process
+	for n := range end.own {
+		unbound -= bound(n).user + bound(n).system
+	}
+	// Soft interrupts in a thread's context make its system time longer than that of
+	// the processor.
+	busy, own := end.busy[processor].since(c.busy[processor]), bound(processor)
+	others := max(0, busy.user-own.user) + max(0, busy.system-own.system) + busy.stolen - max(0, unbound)
+	percent := 100 * others / took
 	if percent <= foreignPercent {
 		return nil
 	}
 	return []traffic.Note{{Kind: traffic.NoteForeignLoad, Text: fmt.Sprintf(
-		"other processes used %d %% of the %d processors of %s during the trial, more than %d %%", percent, end.processors, host, foreignPercent)}}
+		"other processes used %d %% of processor %d of %s, on which the tester sends, during the trial: more than %d %%", percent, processor, host, foreignPercent)}}
+}
+
+// only is the one processor of a set.
+func only(set unix.CPUSet) int {
+	for i, word := range set {
+		if word != 0 {
+			return i*64 + bits.TrailingZeros64(uint64(word))
+		}
+	}
+	return -1
 }
 
 // processors are those that this process may use.

@@ -78,8 +78,13 @@ func parsePauses(reply []byte) (pauses, error) {
 	return p, nil
 }
 
+// longestPause is how long a pause frame holds a port at most, in bit times: 65,535
+// quanta of 512.
+const longestPause = 65535 * 512
+
 // heldBack is the note that the device held a port back: it sent less than intended,
-// and received pause frames meanwhile. There is none where that is not known.
+// and received pause frames meanwhile that can have held it so long. There is none
+// where that is not known.
 func (p *port) heldBack(m *traffic.Measurement, before, after pauses) []traffic.Note {
 	var intended, sent uint64
 	for _, s := range p.tx {
@@ -87,6 +92,10 @@ func (p *port) heldBack(m *traffic.Measurement, before, after pauses) []traffic.
 	}
 	if sent >= intended || !before.known || !after.known || after.frames <= before.frames {
 		return nil
+	}
+	missing := float64(intended-sent) / float64(intended) * m.TxTime.Seconds()
+	if speed := float64(p.SpeedBitsPerSecond); speed > 0 && missing > float64(after.frames-before.frames)*longestPause/speed {
+		return nil // the tester was too slow by itself
 	}
 	return []traffic.Note{{Kind: traffic.NoteHeldBack, Text: fmt.Sprintf(
 		"the device held %s (%s) back with %s pause frames: it sent %s of %s frames", p.Name, p.Interface,

@@ -3,6 +3,7 @@ package xdp
 import (
 	"encoding/binary"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -54,8 +55,10 @@ func TestReplyWithPauseCounters(t *testing.T) {
 }
 
 func TestHeldBack(t *testing.T) {
-	p := &port{Port: Port{Name: "p1", Interface: "eth1"}, tx: []traffic.Stream{{ID: 1}, {ID: 2}}}
+	p := &port{Port: Port{Name: "p1", Interface: "eth1", SpeedBitsPerSecond: 10_000_000_000}, tx: []traffic.Stream{{ID: 1}, {ID: 2}}}
 	short := &traffic.Measurement{Tx: map[uint16]traffic.TxCount{1: {Intended: 100, Sent: 60}, 2: {Intended: 100, Sent: 100}, 3: {Intended: 5}}}
+	// Of 30 ms, 200 frames long, 40 are missing: 6 ms. A pause of 10G lasts up to 3.36 ms.
+	short.TxTime = 30 * time.Millisecond
 	whole := &traffic.Measurement{Tx: map[uint16]traffic.TxCount{1: {Intended: 100, Sent: 100}}}
 	for name, tc := range map[string]struct {
 		m             *traffic.Measurement
@@ -63,6 +66,7 @@ func TestHeldBack(t *testing.T) {
 		want          string
 	}{
 		"paused":                  {short, pauses{7, true}, pauses{9, true}, "the device held p1 (eth1) back with 2 pause frames: it sent 160 of 200 frames"},
+		"paused for less":         {short, pauses{7, true}, pauses{8, true}, ""},
 		"short, but not paused":   {short, pauses{7, true}, pauses{7, true}, ""},
 		"paused without effect":   {whole, pauses{7, true}, pauses{9, true}, ""},
 		"short, and nobody knows": {short, pauses{}, pauses{}, ""},

@@ -117,28 +117,3 @@ func TestIntended(t *testing.T) {
 		}
 	}
 }
-
-func TestForeign(t *testing.T) {
-	begin := cpuTime{at: time.Unix(0, 0), processors: 2}
-	for name, test := range map[string]struct {
-		end  cpuTime
-		want bool
-	}{
-		"own load":       {cpuTime{user: 4e9, system: 6e9, ownUser: 4e9, ownSystem: 6e9}, false},
-		"others' load":   {cpuTime{user: 7e9, ownUser: 2e9}, true},
-		"just below":     {cpuTime{user: 4e9}, false},
-		"others' kernel": {cpuTime{system: 7e9, ownSystem: 1e9}, true},
-		"hypervisor":     {cpuTime{stolen: 5e9}, true},
-		// Softirqs in our context make our system time longer than the processors'.
-		"own softirqs":  {cpuTime{user: 5e9, system: 1e9, ownSystem: 9e9}, true},
-		"only softirqs": {cpuTime{system: 1e9, ownSystem: 9e9}, false},
-	} {
-		test.end.at, test.end.processors = time.Unix(10, 0), 2
-		if notes := begin.foreign(test.end, "here"); (len(notes) == 1) != test.want {
-			t.Errorf("%s: %v", name, notes)
-		}
-	}
-	if notes := begin.foreign(cpuTime{at: time.Unix(0, 1e8), user: 2e8, processors: 2}, "here"); len(notes) != 0 {
-		t.Errorf("too short to tell: %v", notes)
-	}
-}

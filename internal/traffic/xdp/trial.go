@@ -265,13 +265,16 @@ func (s *sender) read(t traffic.Trial, m *traffic.Measurement) {
 	}
 }
 
-// foreign returns the note about other load while the trial was sent, or none.
+// foreign returns the notes about other load, while the trial was sent, on processors
+// that sent.
 func (t *trial) foreign(host string) []traffic.Note {
-	var last cpuTime
+	var notes []traffic.Note
+	seen := map[int]bool{}
 	for _, s := range t.senders {
-		if s.cpu.at.After(last.at) {
-			last = s.cpu
+		if !seen[s.processor] {
+			seen[s.processor] = true
+			notes = append(notes, t.cpu.foreign(s.cpu, s.processor, host)...)
 		}
 	}
-	return t.cpu.foreign(last, host)
+	return notes
 }
