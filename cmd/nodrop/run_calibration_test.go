@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -45,9 +44,7 @@ func TestCalibrateAndRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := document.Environment.Calibration
-	if c == nil && !slices.ContainsFunc(document.Rows, func(r v1alpha1.ResultRow) bool { return r.Validity != v1alpha1.ValidityContended }) {
-		t.Skip("skipped: others use this machine's processors, so that nothing calibrates")
-	}
+	// Trials of 300 ms are too short for foreign load to be seen.
 	if c == nil || c.Benchmark != "nodrop-lab/calibrate" || c.TestBedName != "loops" || c.Engine != v1alpha1.EngineXDP || c.JoinedBy != v1alpha1.JoinedByLoops || len(c.FrameSizes) != 1 {
 		t.Fatalf("%+v", c)
 	}

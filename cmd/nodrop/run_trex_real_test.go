@@ -176,19 +176,16 @@ func TestSampleOnTRexWithinReach(t *testing.T) {
 	full := 0
 	for _, row := range document.Rows {
 		conserved(t, row)
-		if row.Validity == v1alpha1.ValidityGeneratorBound {
-			// A busy machine spoils trials, which the row says.
-			if len(row.ValidityReasons) == 0 || !strings.Contains(row.ValidityReasons[0], "the tester") {
-				t.Errorf("%s: reasons %q", report.RowLine(row), row.ValidityReasons)
-			}
-		} else if row.Validity != v1alpha1.ValidityVirtual || row.Frames.Lost > 0 || row.Method == v1alpha1.MethodThroughput && row.Frames.LineRatePPM != v1alpha1.PPM {
-			t.Errorf("%s: lost %d, %q: want 100%% of line rate without loss", report.RowLine(row), row.Frames.Lost, row.ValidityReasons)
+		// TRex is late by up to 100 ms by itself, a tenth of a trial of 1 s: the row has what
+		// was offered.
+		if row.Validity != v1alpha1.ValidityVirtual || row.Frames.Lost > 0 || row.Method == v1alpha1.MethodThroughput && row.Frames.LineRatePPM < v1alpha1.PPM/11*10 {
+			t.Errorf("%s: lost %d, %q: want line rate without loss", report.RowLine(row), row.Frames.Lost, row.ValidityReasons)
 		} else if row.Method == v1alpha1.MethodThroughput {
 			full++
 		}
 	}
-	if len(document.Rows) != 12 || full == 0 {
-		t.Errorf("%d rows, and %d frame sizes of which the bridge was seen to forward line rate: want 12, and one at least", len(document.Rows), full)
+	if len(document.Rows) != 12 || full != 3 {
+		t.Errorf("%d rows, and %d frame sizes of which the bridge was seen to forward line rate: want 12, and 3", len(document.Rows), full)
 	}
 	env := document.Environment
 	if !strings.HasPrefix(env.Device, "Linux bridge in a network namespace") || env.Engine != v1alpha1.EngineTRex {

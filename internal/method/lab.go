@@ -60,7 +60,7 @@ func (l *Lab) at(ctx context.Context, step plan.Step, load plan.Amount, d time.D
 	}
 	ppm := l.plan.PPM(step.Size, load)
 	event := Event{Step: step, LoadPPM: ppm, Duration: d, Bracket: bracket}
-	exact, tolerance := lateTolerance(d), lateTolerance(d)
+	exact, tolerance := lateTolerance(d), max(lateTolerance(d), l.lateness)
 	if step.Search.ResolutionPPM > 0 {
 		exact, tolerance = l.searchTolerance(step, ppm, d)
 	}
