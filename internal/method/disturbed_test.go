@@ -147,16 +147,16 @@ func TestASearchThatTheDeviceHeldBack(t *testing.T) {
 // load that counts is the offered one. One that did not declare it is the limit.
 func TestAnEngineThatIsLateByItself(t *testing.T) {
 	p := testPlan(t)
-	late := func(declared time.Duration) Outcome {
+	late := func(step int, declared time.Duration) Outcome {
 		gen := &shaken{
 			Generator: simulate(t, header+"\n64,33.3333,1,2,3\n", p), when: func(int, uint64) bool { return true },
 			change: func(m *traffic.Measurement) { m.TxTime += 200 * time.Millisecond },
 		}
 		lab := open(t, gen, p, nil)
 		lab.lateness = declared
-		return mustRun(t, lab, p.Steps[0])
+		return mustRun(t, lab, p.Steps[step])
 	}
-	out := late(250 * time.Millisecond)
+	out := late(0, 250*time.Millisecond)
 	// 60 s of sending took 60.2 s: 332,225 ppm were offered.
 	if out.LoadPPM != 333_333 || out.Limit != nil || !out.Trial.EndedLate() || out.Trial.OfferedPPM() != 332_225 {
 		t.Errorf("found %d ppm, offered %d, late %v, with the limit %+v", out.LoadPPM, out.Trial.OfferedPPM(), out.Trial.EndedLate(), out.Limit)
@@ -166,8 +166,14 @@ func TestAnEngineThatIsLateByItself(t *testing.T) {
 	if below := row.Frames.OfferedFramesPerSecond - row.Frames.FramesPerSecond; below < 0 || below > 60 || row.Frames.LineRatePPM != 332_225 || !strings.Contains(row.Message, "took 1m0.2s for a trial of 1m0s at 33.3333%") || row.Validity != v1alpha1.ValiditySimulated {
 		t.Errorf("%+v, %s %q", row.Frames, row.Validity, row.Message)
 	}
-	if out := late(0); out.Limit == nil || !out.Limit.Unsent() {
+	if out := late(0, 0); out.Limit == nil || !out.Limit.Unsent() {
 		t.Errorf("found %d ppm with the limit %+v, want the tester as the limit", out.LoadPPM, out.Limit)
+	}
+	// At a load of its own the row has the offered load beside the intended one.
+	for declared, limited := range map[time.Duration]bool{0: true, 250 * time.Millisecond: false} {
+		if out := late(1, declared); (out.Limit != nil) != limited || out.LoadPPM != 500_000 {
+			t.Errorf("latency at %d ppm with the limit %+v, lateness %s", out.LoadPPM, out.Limit, declared)
+		}
 	}
 }
 
