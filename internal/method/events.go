@@ -94,6 +94,30 @@ func (a action) happen(ctx context.Context, clock traffic.Clock, begin time.Time
 	return s, err
 }
 
+// OverdueError says that events of a trial had not ended long after sending had.
+type OverdueError struct {
+	// Events are the kinds of all events of the trial.
+	Events []EventKind
+	// After is how long they were waited for.
+	After time.Duration
+}
+
+// Error names the events, and how long they were waited for.
+func (e *OverdueError) Error() string {
+	return fmt.Sprintf("the events of the trial (%v) had not ended %s after the end of sending", e.Events, e.After)
+}
+
+// kindsOf are the kinds of the events among actions.
+func kindsOf(acts []action) []EventKind {
+	var kinds []EventKind
+	for _, a := range acts {
+		if a.does != nil {
+			kinds = append(kinds, a.kind)
+		}
+	}
+	return kinds
+}
+
 // hold waits while the generator sends, lets the actions happen meanwhile, and then
 // lets frames settle. It returns when the events happened. The first event that fails
 // ends the trial.
@@ -133,9 +157,12 @@ func (l *Lab) hold(ctx context.Context, trial traffic.Trial, settle time.Duratio
 	if err != nil {
 		abort(fmt.Errorf("waiting for the end of sending: %w", err))
 	}
+	// An event that does not end must not hold up the run for ever.
+	overdue := time.AfterFunc(grace, func() { abort(&OverdueError{Events: kindsOf(acts), After: grace}) })
 	for _, wait := range events {
 		wait()
 	}
+	overdue.Stop()
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -82,4 +83,31 @@ func TestEventsEndWithTheirTrial(t *testing.T) {
 	if took := e.Clock().Now().Sub(start); took > 5*time.Minute {
 		t.Errorf("gave up after %s, want that no attempt went on to its end", took)
 	}
+}
+
+// wallClock is a fake generator that lives in real time and sends in no time.
+type wallClock struct{ traffic.Generator }
+
+func (wallClock) Clock() traffic.Clock       { return traffic.RealClock{} }
+func (wallClock) Wait(context.Context) error { return nil }
+
+// An event that never ends ends the trial a minute after sending has ended.
+func TestAnEventThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan(t)
+		lab := open(t, wallClock{simulate(t, ideal, p)}, p, nil)
+		lab.size = p.Steps[0].Size
+		if err := lab.give(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		_, _, err := lab.run(t.Context(), traffic.Trial{Duration: time.Second}, 0, timed(EventReset, time.Second, func(ctx context.Context) (traffic.Moments, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}))
+		var overdue *OverdueError
+		if !errors.As(err, &overdue) || err.Error() != "the events of the trial ([Reset]) had not ended 1m0s after the end of sending" || time.Since(begin) != grace {
+			t.Errorf("%v after %s", err, time.Since(begin))
+		}
+	})
 }
