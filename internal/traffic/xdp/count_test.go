@@ -99,6 +99,9 @@ func TestStale(t *testing.T) {
 	if got, err := e.port("p2").strays(); err != nil || got != (strays{stale: 500}) {
 		t.Errorf("strays %+v %v, want 500 stale", got, err)
 	}
+	if m.Stale["p2"] != 500 || len(m.Stale) != 1 {
+		t.Errorf("stale %v, want 500 at p2", m.Stale)
+	}
 }
 
 // Copies and changed places are found exactly.

@@ -23,6 +23,10 @@ func (p *port) drops(handle *netlink.Handle) (uint64, error) {
 		// in the namespace of a device. At the veth itself the kernel counts only those
 		// that the other end redirected by XDP.
 		n, err := txDropped(attrs.ParentIndex, attrs.NetNsID)
+		if slices.Contains(hidden, err) {
+			p.noteHidden(err)
+			return 0, nil
+		}
 		if err != nil {
 			return 0, fmt.Errorf("reading the counters of the other end of %s: %w", p.Interface, err)
 		}
@@ -33,6 +37,18 @@ func (p *port) drops(handle *netlink.Handle) (uint64, error) {
 		return 0, nil
 	}
 	return s.RxDropped + s.RxMissedErrors + s.RxFifoErrors, nil
+}
+
+// hidden are the errors of a kernel that shows no counters of the other namespace,
+// which takes CAP_NET_ADMIN there.
+var hidden = []error{unix.EPERM, unix.EACCES, unix.EINVAL, unix.EOPNOTSUPP}
+
+// noteHidden notes once that nobody knows when the port's ring is full.
+func (p *port) noteHidden(err error) {
+	note := fmt.Sprintf("frames that find the ring of %s full count as lost by the device: the counters of its other end cannot be read (%v)", p.Interface, err)
+	if !slices.Contains(p.notes, note) {
+		p.notes = append(p.notes, note)
+	}
 }
 
 // cabledTo is the engine's port at the other end of a veth, or nil.

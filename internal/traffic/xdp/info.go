@@ -49,6 +49,7 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 			PerFrameLatency: true,
 			CrossHost:       true,
 			Ordering:        true,
+			FrameChecks:     true,
 			ArrivalTimes:    true,
 			Gaps:            true,
 			Ethernet:        true,
