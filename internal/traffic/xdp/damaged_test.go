@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,33 @@ func TestEveryCorruptByteIsFound(t *testing.T) {
 				t.Error("the frame itself was not received")
 			}
 		})
+	}
+}
+
+// So it does in the buffers behind the first, in which large frames come.
+func TestCorruptBytesOfLargeFrames(t *testing.T) {
+	b := newBench(t)
+	data := b.packet(packetOf("198.18.0.1", "198.18.0.2", 9018), 0)
+	want := traffic.Damage{}
+	check := func(what string, data []byte) {
+		t.Helper()
+		b.receive(data)
+		if got, err := b.port.strays(); err != nil || got.damaged != want || b.flow().Received > 0 {
+			t.Fatalf("%s: %+v %v, received %d: want %+v", what, got, err, b.flow().Received, want)
+		}
+	}
+	for _, at := range []int{60, 1000, 2999, 3000, 3001, 4095, 7000, len(data) - 1} {
+		data[at] ^= 0x10
+		want.Corrupted++
+		check(fmt.Sprintf("byte %d", at), data)
+		data[at] ^= 0x10
+	}
+	want.Truncated++
+	check("without its end", data[:len(data)-1])
+	want.Corrupted++
+	check("longer", append(slices.Clone(data), 0))
+	if b.receive(data); b.flow().Received != 1 {
+		t.Error("the frame itself was not received")
 	}
 }
 

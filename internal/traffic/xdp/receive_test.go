@@ -60,7 +60,8 @@ func (b *bench) begin(epoch uint16, trial traffic.Trial) {
 func (b *bench) receive(data []byte) uint32 {
 	b.Helper()
 	action, err := b.port.receiver.program(b.port.programs).Run(&ebpf.RunOptions{
-		Data: data, Context: xdpContext{DataEnd: uint32(len(data)), Ingress: uint32(b.port.index)},
+		// What does not fit into the first buffer is in others.
+		Data: data, Context: xdpContext{DataEnd: uint32(min(len(data), 3000)), Ingress: uint32(b.port.index)},
 	})
 	if err != nil {
 		b.Fatal(err)
