@@ -13,45 +13,45 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// advertising is the profile of a port that tells its gateways the hardware address
-// of its addresses. The server answers ARP for one address and no neighbour discovery
-// at all. What a device is told before it asks again, it need not ask for.
+// advertising is the profile that announces the addresses of a port and their hardware
+// address to the gateways of the port. The server answers ARP for one address only, and
+// no neighbour discovery. A device that receives announcements often enough need not ask.
 const advertising = "neighbours"
 
 const (
-	// tellPerSecond is how often an address is told. A router waits 3 s for an answer
-	// before it gives up (RFC 4861 section 10: three times RETRANS_TIMER; Linux does
-	// the same for ARP), and keeps what waits for it no longer.
-	tellPerSecond = 5
-	// tellsPerSecond bounds that on a port, so that even a line of 1 Gbit/s is filled as
-	// exactly as trials look at it, see unsentShare. What is told more seldom by that is
-	// told once in tellEvery seconds still.
-	tellsPerSecond = 100
-	tellEvery      = 2
+	// addressRate is how often each address is announced, per second. A router waits 3 s
+	// for an answer and then drops the packets that wait for it (RFC 4861 section 10: three
+	// times RETRANS_TIMER; Linux does the same for ARP).
+	addressRate = 5
+	// portRate bounds the announcements of a port, per second, so that they take less than
+	// unsentShare of a line of 1 Gbit/s. Each address is announced at least every
+	// longestInterval seconds, even above that bound.
+	portRate        = 100
+	longestInterval = 2
 )
 
-// pace is how many frames a second tell that many addresses.
-func pace(addresses int) float64 {
+// announceRate is the number of frames per second that announce so many addresses.
+func announceRate(addresses int) float64 {
 	n := float64(addresses)
-	return min(tellPerSecond*n, max(tellsPerSecond, n/tellEvery))
+	return min(addressRate*n, max(portRate, n/longestInterval))
 }
 
-// advertise lets every port tell its gateways where its addresses are, for as long as
-// it is not hushed. Gateways are the neighbours that were resolved and to which no
-// stream is addressed: without routers in between nobody needs to be told, as frames
-// carry the hardware address of their receiver.
+// advertise makes every port announce its addresses to its gateways until
+// stopAnnouncing. Gateways are the resolved neighbours to which no stream is addressed.
+// Without routers in between no announcement is needed: frames carry the hardware
+// address of their receiver.
 func (e *Engine) advertise(ctx context.Context) error {
 	for _, p := range e.ports {
-		if err := e.tell(ctx, p); err != nil {
+		if err := e.announce(ctx, p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tell makes a port tell its gateways, unless it does already.
-func (e *Engine) tell(ctx context.Context, p *port) error {
-	if p.telling || len(e.all) == 0 {
+// announce makes a port announce its addresses to its gateways, unless it does already.
+func (e *Engine) announce(ctx context.Context, p *port) error {
+	if p.announcing || len(e.all) == 0 {
 		return nil
 	}
 	peers := map[netip.Addr]bool{}
@@ -59,73 +59,73 @@ func (e *Engine) tell(ctx context.Context, p *port) error {
 		peers[s.Headers.DstIP] = true
 	}
 	var calls []call
-	tells := p.tells(peers)
+	announcements := p.announcements(peers)
 	total := 0
-	for _, t := range tells {
-		total += int(t.count)
+	for _, a := range announcements {
+		total += int(a.count)
 	}
 	if total == 0 {
 		return nil
 	}
-	for i, t := range tells {
+	for i, a := range announcements {
 		calls = append(calls, call{"add_stream", p.profile(advertising, params{"stream_id": i + 1, "stream": params{
 			"enabled": true, "self_start": true, "start_paused": false, "flags": flagsFromPacket,
 			"action_count": 0, "isg": 0.0, "next_stream_id": -1, "core_id": -1,
-			"mode":       params{"type": "continuous", "rate": params{"type": "pps", "value": pace(total) * float64(t.count) / float64(total)}},
-			"packet":     params{"binary": base64.StdEncoding.EncodeToString(t.packet), "meta": ""},
-			"vm":         params{"instructions": t.vm},
+			"mode":       params{"type": "continuous", "rate": params{"type": "pps", "value": announceRate(total) * float64(a.count) / float64(total)}},
+			"packet":     params{"binary": base64.StdEncoding.EncodeToString(a.packet), "meta": ""},
+			"vm":         params{"instructions": a.vm},
 			"flow_stats": params{"enabled": false},
 		}})})
 	}
 	calls = append(calls, p.start(advertising))
 	if _, err := e.client.batch(ctx, calls); err != nil {
-		err = fmt.Errorf("telling the gateways of port %s (TRex port %d) where it is: %w", p.Name, p.index(), err)
-		return errors.Join(err, e.leftovers(ctx, p)) // some of it is there
+		err = fmt.Errorf("announcing the addresses of port %s (TRex port %d) to its gateways: %w", p.Name, p.index(), err)
+		return errors.Join(err, e.leftovers(ctx, p)) // some streams were added
 	}
-	p.telling = true
+	p.announcing = true
 	return nil
 }
 
-// hush makes a port tell nothing any more.
-func (e *Engine) hush(ctx context.Context, p *port) error {
-	if !p.telling {
+// stopAnnouncing ends the announcements of a port.
+func (e *Engine) stopAnnouncing(ctx context.Context, p *port) error {
+	if !p.announcing {
 		return nil
 	}
 	_, err := e.client.batch(ctx, []call{{"stop_traffic", p.profile(advertising, nil)}, {"remove_all_streams", p.profile(advertising, nil)}})
 	if err == nil {
-		p.telling = false
+		p.announcing = false
 	}
 	return err
 }
 
-// meet notes a neighbour that answered.
-func (p *port) meet(addr netip.Addr, mac traffic.MAC) {
-	if p.met == nil {
-		p.met = map[netip.Addr]traffic.MAC{}
+// addNeighbour records a neighbour that answered.
+func (p *port) addNeighbour(addr netip.Addr, mac traffic.MAC) {
+	if p.neighbours == nil {
+		p.neighbours = map[netip.Addr]traffic.MAC{}
 	}
-	p.met[addr] = mac
+	p.neighbours[addr] = mac
 }
 
-// tells is a stream that tells a gateway about consecutive addresses, one per frame.
-type tells struct {
+// announcement is a stream that announces consecutive addresses to a gateway, one per frame.
+type announcement struct {
 	packet []byte
 	vm     program
 	count  uint32
 }
 
-// tells are those of a port to the neighbours that it met, but for the peers.
-func (p *port) tells(peers map[netip.Addr]bool) []tells {
+// announcements are the streams to the resolved neighbours of a port, except the peers.
+func (p *port) announcements(peers map[netip.Addr]bool) []announcement {
 	var gateways []netip.Addr
-	for addr := range p.met {
+	for addr := range p.neighbours {
 		if !peers[addr] {
 			gateways = append(gateways, addr)
 		}
 	}
 	slices.SortFunc(gateways, netip.Addr.Compare)
-	var out []tells
+	var out []announcement
 	for _, gateway := range gateways {
 		for _, h := range p.hosts(gateway.Is4()) {
-			out = append(out, p.tellsOf(h, gateway))
+			out = append(out, p.announcement(h, gateway))
 		}
 	}
 	return out
@@ -160,15 +160,15 @@ func (p *port) hosts(ipv4 bool) []hosts {
 // last is the highest address.
 func (h hosts) last() netip.Addr { return traffic.Above(h.first, h.count-1) }
 
-// tellsOf builds the stream. The field engine counts the addresses up; of ICMPv6 the
-// server puts the checksum right after that.
-func (p *port) tellsOf(h hosts, gateway netip.Addr) tells {
-	t := tells{count: h.count, vm: program{}}
+// announcement builds the stream for a range of addresses. The field engine counts the
+// addresses up; then the server corrects the checksum of ICMPv6.
+func (p *port) announcement(h hosts, gateway netip.Addr) announcement {
+	t := announcement{count: h.count, vm: program{}}
 	where := []int{arpAt + arpSenderAt}
 	if gateway.Is4() {
-		t.packet = arpReply(p.mac, h.first, p.met[gateway], gateway)
+		t.packet = arpReply(p.mac, h.first, p.neighbours[gateway], gateway)
 	} else {
-		t.packet = neighbourAdvertisement(p.mac, h.first, p.met[gateway], gateway)
+		t.packet = neighbourAdvertisement(p.mac, h.first, p.neighbours[gateway], gateway)
 		where = []int{ethernetBytes + fields6.srcIP, ethernetBytes + ipv6Bytes + targetAt + targetVaries}
 	}
 	if h.count == 1 {
@@ -194,8 +194,8 @@ const (
 	solicitedOverride = 0x60
 )
 
-// arpReply tells a neighbour that src is at mac (RFC 826), without FCS. It is sent to
-// nobody else: Linux takes a reply that was broadcast for a hint only.
+// arpReply is an ARP reply that src is at mac (RFC 826), without FCS. It is unicast:
+// Linux treats a broadcast reply as a hint only.
 func arpReply(mac traffic.MAC, src netip.Addr, to traffic.MAC, dst netip.Addr) []byte {
 	b := arpRequest(mac, src, dst)
 	copy(b, to[:])
@@ -205,8 +205,7 @@ func arpReply(mac traffic.MAC, src netip.Addr, to traffic.MAC, dst netip.Addr) [
 	return b
 }
 
-// neighbourAdvertisement tells a neighbour that src is at mac, as if it had asked,
-// without FCS.
+// neighbourAdvertisement is a solicited advertisement that src is at mac, without FCS.
 func neighbourAdvertisement(mac traffic.MAC, src netip.Addr, to traffic.MAC, dst netip.Addr) []byte {
 	b := make([]byte, ethernetBytes+ipv6Bytes+neighbourBytes+8)
 	copy(b, to[:])

@@ -16,7 +16,7 @@ import (
 )
 
 // A Linux router finds all hosts of both families behind the ports of a real server,
-// and keeps them: nothing is lost, and nobody else receives what it is told.
+// and keeps them: no frame is lost, and no other port receives the announcements.
 func TestRouterFindsHosts(t *testing.T) {
 	if trex.StartReal == nil {
 		t.Skipf("%s is not set, or a server cannot be started as no root: it names a real TRex server", dirVariable)

@@ -52,8 +52,8 @@ func routed(t *testing.T, f *fakeServer, hosts int) *Engine {
 	return e
 }
 
-// meet resolves all gateways.
-func meet(t *testing.T, e *Engine) {
+// resolveAll resolves all gateways.
+func resolveAll(t *testing.T, e *Engine) {
 	t.Helper()
 	for i, name := range []string{"left", "right"} {
 		for _, gateway := range []string{fmt.Sprintf("198.18.%d.1", i), fmt.Sprintf("2001:2:0:%d::1", i)} {
@@ -64,7 +64,7 @@ func meet(t *testing.T, e *Engine) {
 	}
 }
 
-// advertised are the frames per second by which the ports of the fake tell their gateways.
+// advertised is the rate, in frames per second, of the announcements of the fake's ports.
 func (f *fakeServer) advertised() (pps []float64) {
 	f.locked(func() {
 		for _, p := range f.ports {
@@ -80,7 +80,7 @@ func (f *fakeServer) advertised() (pps []float64) {
 	return pps
 }
 
-// Ports tell their gateways where they are while trials run, whose counters are as
+// Ports announce their addresses to gateways while trials run, whose counters are as
 // exact as without; also after a gateway was asked again and the server was started
 // again; and no longer once the engine is closed.
 func TestAdvertise(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAdvertise(t *testing.T) {
 	e := routed(t, f, 1)
 	want := []float64{10, 10} // two addresses, five times a second
 	silent := []float64{0, 0}
-	meet(t, e)
+	resolveAll(t, e)
 	if got := f.advertised(); !slices.Equal(got, silent) {
 		t.Errorf("%v frames/s before there are streams: want none", got)
 	}
@@ -99,18 +99,18 @@ func TestAdvertise(t *testing.T) {
 			t.Errorf("%v: want that the server was lost", err)
 		}
 	}
-	for _, again := range []func(){func() {}, func() { meet(t, e) }, restart} {
+	for _, again := range []func(){func() {}, func() { resolveAll(t, e) }, restart} {
 		again()
 		configure(t, e, ipv4(t, e, 1))
 		exactly(t, run(t, e, frames(2_000, 20_000)), 2_000)
-		beside := frames(1_000, 20_000)
-		beside.Epoch = 7 // with other servers, for which streams are listed
-		exactly(t, run(t, e, beside), 1_000)
+		other := frames(1_000, 20_000)
+		other.Epoch = 7 // with other servers, for which streams are listed
+		exactly(t, run(t, e, other), 1_000)
 		if got := f.advertised(); !slices.Equal(got, want) {
 			t.Errorf("%v frames/s: want %v", got, want)
 		}
 	}
-	meet(t, e)
+	resolveAll(t, e)
 	if got := f.advertised(); !slices.Equal(got, want) {
 		t.Errorf("%v frames/s after the gateways were asked between trials: want %v", got, want)
 	}
@@ -126,7 +126,7 @@ func TestAdvertise(t *testing.T) {
 func TestAdvertisingIsSwept(t *testing.T) {
 	f := newFake(t)
 	e := routed(t, f, 1)
-	meet(t, e)
+	resolveAll(t, e)
 	configure(t, e, ipv4(t, e, 1))
 	next, err := New(t.Context(), Options{Endpoint: f.endpoint, Force: true, Ports: []Port{{Name: "left", Index: 0}}})
 	if err != nil {
@@ -139,11 +139,11 @@ func TestAdvertisingIsSwept(t *testing.T) {
 	e.ports = nil // they are no longer its own
 }
 
-// Who is found without a gateway is told nothing.
+// A neighbour that is no gateway gets no announcements.
 func TestNoAdvertisingToPeers(t *testing.T) {
 	f := newFake(t)
 	e := routed(t, f, 1)
-	meet(t, e)
+	resolveAll(t, e)
 	peer := ipv4(t, e, 1)
 	peer.Headers.DstIP = addr("198.18.0.1")
 	configure(t, e, peer)
@@ -152,13 +152,13 @@ func TestNoAdvertisingToPeers(t *testing.T) {
 	}
 }
 
-// An address is told five times a second, and all of a port a hundred times, or so many
-// more that each is told every other second.
+// An address is announced five times a second, and all of a port a hundred times, or so
+// many more that each is announced every other second.
 func TestAdvertisingIsBounded(t *testing.T) {
 	for hosts, want := range map[int]float64{1: 10, 10: 55, 99: 100, 199: 100, 999: 500, 4095: 2048} {
 		f := newFake(t)
 		e := routed(t, f, hosts)
-		meet(t, e)
+		resolveAll(t, e)
 		configure(t, e, ipv4(t, e, 1))
 		// The shares of streams are rounded.
 		if got := f.advertised()[0]; got < want-1e-6 || got > want+1e-6 {
@@ -175,11 +175,11 @@ func TestAdvertisingIsBounded(t *testing.T) {
 	}
 }
 
-// Each address of a port is told in a frame of its own to its gateway alone, in the
-// words of RFC 826 and RFC 4861, however many cores send.
+// Each address of a port is announced in a frame of its own to its gateway only, in the
+// format of RFC 826 and RFC 4861, however many cores send.
 func TestAdvertisements(t *testing.T) {
 	mac, gateway := traffic.MAC{2, 0, 0, 0, 0, 7}, traffic.MAC{2, 0, 0, 0, 9, 9}
-	p := &port{mac: mac, met: map[netip.Addr]traffic.MAC{addr("198.18.0.1"): gateway, addr("fe80::1"): gateway, addr("198.18.0.77"): {2}}}
+	p := &port{mac: mac, neighbours: map[netip.Addr]traffic.MAC{addr("198.18.0.1"): gateway, addr("fe80::1"): gateway, addr("198.18.0.77"): {2}}}
 	var want []netip.Addr
 	for _, first := range []string{"198.18.0.250", "198.18.9.2", "2001:2::fffe", "2001:2::ffff:fffe"} {
 		for n := range uint32(11) {
@@ -188,32 +188,32 @@ func TestAdvertisements(t *testing.T) {
 			p.Addresses = append(p.Addresses, netip.PrefixFrom(a, 16))
 		}
 	}
-	p.Addresses = append(p.Addresses, p.Addresses[0]) // named twice, told once
+	p.Addresses = append(p.Addresses, p.Addresses[0]) // named twice, announced once
 	slices.SortFunc(want, netip.Addr.Compare)
-	tells := p.tells(map[netip.Addr]bool{addr("198.18.0.77"): true})
-	if len(tells) != 5 {
-		t.Errorf("%d streams: want one of each range, of which the last passes a word", len(tells))
+	all := p.announcements(map[netip.Addr]bool{addr("198.18.0.77"): true})
+	if len(all) != 5 {
+		t.Errorf("%d streams: want one of each range, of which the last passes a word", len(all))
 	}
 	for cores := uint64(1); cores <= 3; cores++ {
 		times := map[netip.Addr]int{}
-		for _, one := range tells {
+		for _, one := range all {
 			for n := range uint64(one.count) {
 				a := heard(t, fixed(t, one, n%cores, cores, n/cores), mac, gateway)
 				times[a]++
 			}
 		}
 		if cores == 1 && slices.Max(slices.Collect(maps.Values(times))) > 1 {
-			t.Errorf("told more than once in a round: %v", times)
+			t.Errorf("announced more than once in a round: %v", times)
 		}
 		if got := slices.SortedFunc(maps.Keys(times), netip.Addr.Compare); !slices.Equal(got, want) {
-			t.Errorf("%d cores tell %v: want %v", cores, got, want)
+			t.Errorf("%d cores announce %v: want %v", cores, got, want)
 		}
 	}
 }
 
 // fixed is a frame as the field engine leaves it, with the checksum of ICMPv6 put right
 // if that is asked for.
-func fixed(t *testing.T, one tells, core, cores, n uint64) []byte {
+func fixed(t *testing.T, one announcement, core, cores, n uint64) []byte {
 	t.Helper()
 	fields, fix := one.vm, false
 	if i := len(fields) - 1; i >= 0 && fields[i]["type"] == "fix_checksum_icmpv6" {
@@ -230,7 +230,7 @@ func fixed(t *testing.T, one tells, core, cores, n uint64) []byte {
 	return b
 }
 
-// heard is the address that a frame tells, as an independent decoder reads it.
+// heard is the address that a frame announces, as an independent decoder reads it.
 func heard(t *testing.T, b []byte, mac, gateway traffic.MAC) netip.Addr {
 	t.Helper()
 	decoded := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)

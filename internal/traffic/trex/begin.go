@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// moment is a time of the server's clock in seconds since it was started. A trial is
-// timed by it: how long a call and its answer are under way is then no part of it.
+// moment is a time of the server's clock in seconds since the server started. A trial is
+// timed by it, so that the delay of a call and its answer is not part of the time.
 type moment float64
 
 // since is the time from another moment to this.
@@ -17,8 +17,8 @@ func (m moment) since(begin moment) time.Duration {
 	return time.Duration(float64(m-begin) * float64(time.Second))
 }
 
-// ask is the call for the server's time.
-var ask = call{"ping", nil}
+// timeCall reads the server's time.
+var timeCall = call{"ping", nil}
 
 func momentOf(answer json.RawMessage) (moment, error) {
 	var told struct {
@@ -33,11 +33,10 @@ func momentOf(answer json.RawMessage) (moment, error) {
 // begin starts the senders of a trial, in one message that asks for the time first:
 // no frame leaves before that moment.
 //
-// The server can also be told a moment at which to begin (start_at_ts). It was tried,
-// and a port that also had the profile of advertise then sent 43 of 2,976 frames in
-// a second.
+// The server also takes a moment at which to begin (start_at_ts). It is not used: a port
+// that also had the profile of advertise then sent 43 of 2,976 frames in a second.
 func (e *Engine) begin(ctx context.Context, t *trial) error {
-	calls := []call{ask}
+	calls := []call{timeCall}
 	for _, s := range t.senders {
 		calls = append(calls, s.start(profile))
 	}

@@ -11,8 +11,8 @@ import (
 // maxLatencyStreams is how many streams TRex times at once, on all ports together.
 const maxLatencyStreams = 128
 
-// latencyType says which frames are timed, between which points and how well. What a
-// server without --hdrh tells is in docs/design/trex-engine.md.
+// latencyType says which frames are timed, between which points and how exactly.
+// docs/design/trex-engine.md describes the latency of a server without --hdrh.
 const latencyType = "of %s frames per second of each stream, or all where it has fewer, from TRex's transmit core to its receive core (the processor's clock, of one server), to 1 us or 0.1 %%; coarser of servers without --hdrh"
 
 // capabilities of an engine with these ports, of whose streams so many frames per
@@ -43,8 +43,8 @@ func capabilities(ports []*port, timed int) traffic.Capabilities {
 	return c
 }
 
-// maxStreams is how many streams can be counted: as many as the port with fewest
-// counters has. Probes take none of those, but one of maxLatencyStreams.
+// maxStreams is how many streams can be counted: the counters of the port that has
+// fewest. Probes take none of those, but one of maxLatencyStreams.
 func maxStreams(ports []*port) int {
 	most := maxStreamID + 1
 	for _, p := range ports {
@@ -53,14 +53,14 @@ func maxStreams(ports []*port) int {
 	return most
 }
 
-// oneCore holds for every NIC.
+// oneCore is a note for every NIC.
 const oneCore = "one core of TRex receives the timed frames of all streams, and must keep up with them"
 
-// spoilt holds for every NIC.
-const spoilt = "in timed frames of IPv6 TRex writes number and time over the payload, so that their UDP checksum does not hold: a device that forwards does not look at it, one that ends or inspects UDP may drop them"
+// badChecksum is a note for every NIC.
+const badChecksum = "TRex writes number and time into the payload of timed IPv6 frames, so that their UDP checksum is wrong: a device that only forwards does not check it, one that ends or inspects UDP may drop them"
 
-// untold holds for every NIC.
-const untold = "TRex answers ARP for one address of the port and no neighbour discovery: instead gateways are told each address unasked, five times a second (of more than 20 addresses together 100 times, of more than 200 every other second); a device that takes no answers it did not ask for needs fixed neighbour entries"
+// unsolicited is a note for every NIC.
+const unsolicited = "TRex answers ARP for one address of the port and no neighbour discovery: instead the engine announces each address to the gateways five times a second (more than 20 addresses together 100 times a second, each of more than 200 every other second); a device that ignores unsolicited answers needs static neighbour entries"
 
 // notes on what a port cannot do.
 func (p *port) notes(timed bool) []string {
@@ -75,21 +75,21 @@ func (p *port) notes(timed bool) []string {
 	for _, a := range p.Addresses {
 		if a.Addr().Is6() {
 			if timed {
-				notes = append(notes, spoilt)
+				notes = append(notes, badChecksum)
 			}
 			break
 		}
 	}
 	if len(p.Addresses) > 0 {
-		notes = append(notes, untold)
+		notes = append(notes, unsolicited)
 	}
 	return notes
 }
 
-// remedy is what helps a port that lost frames itself.
+// remedy is the advice for a port that dropped frames itself.
 func (p *port) remedy() string {
 	if capability.InSoftware(p.Driver) {
-		return "lower the load, or give engine.trex.software.ringFrames more"
+		return "lower the load, or raise engine.trex.software.ringFrames"
 	}
-	return "lower the load, or give engine.trex.cpus more"
+	return "lower the load, or raise engine.trex.cpus"
 }

@@ -43,8 +43,8 @@ type systemPort struct {
 	} `json:"rx"`
 }
 
-// hello agrees on the API and asks who the server is.
-func (e *Engine) hello(ctx context.Context) error {
+// handshake agrees on the API and reads the version and ports of the server.
+func (e *Engine) handshake(ctx context.Context) error {
 	if err := e.client.call(ctx, "get_version", nil, &e.version); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (e *Engine) acquire(ctx context.Context, p *port) error {
 	return nil
 }
 
-// release gives a port back.
+// release releases a port.
 func (e *Engine) release(ctx context.Context, p *port) error {
 	if p.handler == "" {
 		return nil
@@ -103,9 +103,9 @@ type event struct {
 	} `json:"data"`
 }
 
-// events returns what happened since they were last asked for, and fails when
-// it spoils the trial in hand: a port was taken away, or a core of the server
-// reports an error, which no call tells.
+// events reads the events since the last call, and fails when one invalidates the
+// current trial: a port was taken away, or a core of the server reports an error,
+// which no other call reports.
 func (e *Engine) events(ctx context.Context) error {
 	var answer struct {
 		Data []event `json:"data"`

@@ -31,7 +31,7 @@ func (e *Engine) counters(ctx context.Context, parts []part) (counters, error) {
 	return c, err
 }
 
-// countersAt reads the counters, and the server's time after it looked at them.
+// countersAt reads the counters, and the server's time after it read them.
 func (e *Engine) countersAt(ctx context.Context, parts []part) (counters, moment, error) {
 	return e.client.countersAt(ctx, parts)
 }
@@ -42,7 +42,7 @@ func (c *client) countersAt(ctx context.Context, parts []part) (counters, moment
 	for i, s := range parts {
 		groups[i] = s.group()
 	}
-	answers, err := c.batch(ctx, []call{{"get_pgid_stats", params{"pgids": groups}}, ask})
+	answers, err := c.batch(ctx, []call{{"get_pgid_stats", params{"pgids": groups}}, timeCall})
 	if err != nil {
 		return counters{}, 0, err
 	}
@@ -67,7 +67,7 @@ func countersOf(answer json.RawMessage) (counters, error) {
 		var l latencyStats
 		err := json.Unmarshal(raw, &l)
 		if err == nil {
-			err = l.unfold()
+			err = l.decodeHDR()
 		}
 		if err != nil {
 			return c, fmt.Errorf("reading the latency of stream group %s from TRex: %w", key, err)
@@ -89,8 +89,7 @@ func (c counters) received(s part, p *port) uint64 {
 // of is the latency of a part of a stream.
 func (c counters) of(s part) latencyStats { return c.latency[strconv.Itoa(s.group())] }
 
-// same fails when a part is not the one it was when base was read: somebody
-// removed it, and its counters went with it.
+// same fails when a part was removed since base was read, and its counters with it.
 func (c counters) same(base counters, s part) error {
 	key := strconv.Itoa(s.group())
 	was, before := base.Version[key]
@@ -101,8 +100,8 @@ func (c counters) same(base counters, s part) error {
 	return nil
 }
 
-// empty fails unless the counters of streams that have just been added are zero:
-// of what they held nothing could be told apart from the trial's.
+// empty fails unless the counters of streams that were just added are zero: earlier
+// counts could not be distinguished from those of the trial.
 func (c counters) empty(parts []part, ports []*port) error {
 	for _, s := range parts {
 		for _, p := range ports {
@@ -145,7 +144,7 @@ func (e *Engine) portStats(ctx context.Context) ([]portStats, error) {
 
 // drain waits until nothing arrives any more, so that what an earlier trial left
 // in the rings is not counted in the next one, and returns the counters of the
-// ports. A port to which others send never rests; it is waited for drainFor.
+// ports. A port to which others send never rests; drain waits drainFor at most.
 func (e *Engine) drain(ctx context.Context) ([]portStats, error) {
 	last, err := e.portStats(ctx)
 	if err != nil {

@@ -24,8 +24,8 @@ type Options struct {
 	// Ports that the engine takes, at least one.
 	Ports []Port
 	// TimedFramesPerSecond is how many frames of each stream are timed in a second;
-	// 0 times none. They travel among the others, and are frames of the load as those
-	// are. Of more than 128 streams that send in a trial, 128 are timed.
+	// 0 times none. They are sent among the others, and are frames of the
+	// load too. Of more than 128 streams that send in a trial, 128 are timed.
 	TimedFramesPerSecond int
 	// User under which ports are taken; nodrop when empty.
 	User string
@@ -41,12 +41,12 @@ type Port struct {
 	Name string
 	// Index of the port at the server.
 	Index int
-	// Interface behind the port, for the report; what the server says of it when empty,
-	// which of packet sockets is nothing.
+	// Interface behind the port, for the report; the server's name of it when empty.
+	// With packet sockets the server has none.
 	Interface string
-	// Addresses of the port, those of the hosts behind it among them. Once a neighbour
-	// of IPv4 is resolved, the server answers ARP for the one in its prefix; gateways are
-	// told all of them.
+	// Addresses of the port, including those of the hosts behind it. Once a neighbour
+	// of IPv4 is resolved, the server answers ARP for the one in its prefix; all of them
+	// are announced to gateways.
 	Addresses []netip.Prefix
 }
 
@@ -74,7 +74,7 @@ var (
 	_ traffic.Sampler   = (*Engine)(nil)
 )
 
-// New connects to a server and takes its ports. Whatever they had is removed.
+// New connects to a server, takes its ports and removes their streams.
 func New(ctx context.Context, o Options) (*Engine, error) {
 	o.User = cmp.Or(o.User, "nodrop")
 	if len(o.Ports) == 0 {
@@ -91,7 +91,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 }
 
 func (e *Engine) open(ctx context.Context) error {
-	if err := e.hello(ctx); err != nil {
+	if err := e.handshake(ctx); err != nil {
 		return err
 	}
 	for _, o := range e.options.Ports {
@@ -151,8 +151,8 @@ func transmitCores(n int) string {
 	return fmt.Sprintf("%d transmit cores", n)
 }
 
-// Configure implements traffic.Generator. The server gets the streams at the
-// start of a trial, which gives them their rates.
+// Configure implements traffic.Generator. The streams are added to the server at the
+// start of a trial, which sets their rates.
 func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error {
 	e.sampled.Store(nil)
 	if err := e.Stop(ctx); err != nil {
@@ -209,17 +209,17 @@ func (e *Engine) Close() error {
 	defer e.client.close()
 	e.sampled.Store(nil)
 	if e.client.lost == nil {
-		return e.giveBack(ctx)
+		return e.releasePorts(ctx)
 	}
-	_, err := e.afterLoss(ctx, func() error { return e.giveBack(ctx) })
+	_, err := e.afterLoss(ctx, func() error { return e.releasePorts(ctx) })
 	return err
 }
 
-// giveBack frees the ports.
-func (e *Engine) giveBack(ctx context.Context) error {
+// releasePorts releases the ports.
+func (e *Engine) releasePorts(ctx context.Context) error {
 	var errs []error
 	for _, p := range e.ports {
-		errs = append(errs, e.hush(ctx, p), e.clean(ctx, p), e.setPromiscuous(ctx, p, false), e.release(ctx, p))
+		errs = append(errs, e.stopAnnouncing(ctx, p), e.clean(ctx, p), e.setPromiscuous(ctx, p, false), e.release(ctx, p))
 	}
 	e.ports, e.armed, e.trial = nil, nil, nil
 	return errors.Join(errs...)

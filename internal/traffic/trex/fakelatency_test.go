@@ -3,7 +3,7 @@ package trex
 // fakeTimes are the latencies of a stream, as the server keeps them: every frame
 // goes into its bucket at once, but extremes are brought up to date from time to
 // time, the greatest leaves out the first period, and what took less than 10 us
-// is told once it was in an update.
+// is reported once it was in an update.
 type fakeTimes struct {
 	next      int
 	histogram map[string]uint64
@@ -69,9 +69,9 @@ func (t *fakeTimes) update() {
 	t.shortKnown = t.short
 }
 
-// told is what the server tells of a latency stream. The count of the first bucket
+// latencyAnswer is the server's answer about a latency stream. The count of the first bucket
 // never goes down, not even for another stream in the same place.
-func (f *fakeServer) told(s *fakeStream) map[string]any {
+func (f *fakeServer) latencyAnswer(s *fakeStream) map[string]any {
 	t := &s.times
 	histogram := map[string]any{}
 	for k, n := range t.histogram {

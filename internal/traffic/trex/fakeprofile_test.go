@@ -17,8 +17,8 @@ type fakeProfile struct {
 	most    int
 	sending bool
 	run     *fakeRun
-	// tells is when the state tells that a run has ended.
-	tells time.Time
+	// reportsEnd is when the state shows that a run has ended.
+	reportsEnd time.Time
 	// filters are still those of an earlier run, as remove_rx_filters was not called.
 	filters bool
 }
@@ -29,7 +29,7 @@ func newFakeProfile(id string) *fakeProfile {
 
 func (p *fakeProfile) state() string {
 	switch {
-	case p.sending || time.Now().Before(p.tells):
+	case p.sending || time.Now().Before(p.reportsEnd):
 		return "TX"
 	case len(p.streams) > 0:
 		return "STREAMS"

@@ -74,13 +74,13 @@ func (f *fakeServer) stop(p *fakePort, q map[string]any) (any, *fakeError) {
 	if one.sending {
 		f.end(p, one)
 	}
-	one.tells = time.Time{}
+	one.reportsEnd = time.Time{}
 	return map[string]any{}, nil
 }
 
 // end ends a run; what is left over stays in the ring of the other port.
 func (f *fakeServer) end(p *fakePort, one *fakeProfile) {
-	one.sending, one.tells = false, time.Now().Add(f.late)
+	one.sending, one.reportsEnd = false, time.Now().Add(f.late)
 	peer := f.ports[1-p.index]
 	for _, s := range one.streams {
 		n := min(f.leftover, s.received)
@@ -224,7 +224,7 @@ func (f *fakeServer) groupStats(q map[string]any) (any, *fakeError) {
 			sent[s.port], sentB[s.port] = sent[s.port]+s.sent, sentB[s.port]+s.sent*s.bytes
 			received[1-s.port], receivedB[1-s.port] = received[1-s.port]+s.received, receivedB[1-s.port]+s.received*s.bytes
 			if s.latency && s.received > 0 {
-				latency[key] = f.told(s)
+				latency[key] = f.latencyAnswer(s)
 			}
 		}
 		each := func(n [2]uint64) any { return map[string]any{"0": n[0], "1": n[1]} }

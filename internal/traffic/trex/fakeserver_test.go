@@ -39,14 +39,14 @@ type fakeServer struct {
 	// leftover is how many frames stay in a receiver's ring when a port stops; a few
 	// of them are counted each time that the port's counters are asked for.
 	leftover uint64
-	// lag is how long after it was told to start the first frame of a port leaves.
+	// lag is how long after a start the first frame of a port leaves.
 	lag time.Duration
-	// late is how long after its last frame a port that ends by itself tells it.
+	// late is how long after its last frame a port that ends by itself reports the end.
 	late time.Duration
 	// period is how often extremes of latency are brought up to date, next at update.
 	period time.Duration
 	update time.Time
-	// hdr says that every latency is told, as with --hdrh.
+	// hdr says that every latency is reported, as with --hdrh.
 	hdr bool
 	// mostShort is the greatest count of the first latency bucket, by group.
 	mostShort map[int]uint64
@@ -86,7 +86,7 @@ func badField(name string) *fakeError {
 }
 
 // fakeCounters is how many plain streams are counted, and fakeLatencyCounters how
-// many latency streams beside them.
+// many latency streams in addition.
 const fakeCounters, fakeLatencyCounters = 1023, 128
 
 // handle is what this start of the server calls the API.

@@ -17,7 +17,7 @@ const (
 	compressAbove = 4096
 	// maxRequest is the largest request in bytes that the server reads.
 	maxRequest = 999_999
-	// maxAnswer bounds what a compressed answer may unfold to.
+	// maxAnswer bounds the plain size of a compressed answer.
 	maxAnswer = 64 << 20
 )
 
@@ -47,7 +47,7 @@ func unpack(wire []byte) ([]byte, error) {
 	}
 	size := binary.BigEndian.Uint32(wire[4:])
 	if size > maxAnswer {
-		return nil, fmt.Errorf("a compressed message says that it unfolds to %d bytes, more than %d", size, maxAnswer)
+		return nil, fmt.Errorf("a compressed message declares %d bytes of plain text, more than %d", size, maxAnswer)
 	}
 	r, err := zlib.NewReader(bytes.NewReader(wire[zlibHead:]))
 	if err != nil {
@@ -59,7 +59,7 @@ func unpack(wire []byte) ([]byte, error) {
 		return nil, fmt.Errorf("reading a compressed message: %w", err)
 	}
 	if len(plain) != int(size) {
-		return nil, fmt.Errorf("a compressed message says that it unfolds to %d bytes, but does so to %d or more", size, len(plain))
+		return nil, fmt.Errorf("a compressed message declares %d bytes of plain text, but has %d or more", size, len(plain))
 	}
 	return plain, nil
 }

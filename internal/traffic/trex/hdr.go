@@ -18,14 +18,14 @@ const (
 	hdrCompressed = 0x1c849314
 	hdrPlain      = 0x1c849313
 	hdrHead       = 40
-	// hdrMax bounds what a histogram may unfold to.
+	// hdrMax bounds the size of a decoded histogram.
 	hdrMax = 1 << 20
 )
 
 var errHDR = errors.New("no HdrHistogram of microseconds")
 
-// hdrBuckets reads what a server that was started with --hdrh tells of a stream:
-// every latency, also of the first half second, in buckets of 1 us up to 2 ms and of
+// hdrBuckets decodes the histogram of a stream of a server that was started with --hdrh:
+// every latency, including the first half second, in buckets of 1 us up to 2 ms and of
 // a thousandth above.
 func hdrBuckets(text string) ([]bucket, error) {
 	counts, digits, err := hdrUnpack(text)
@@ -42,7 +42,7 @@ func hdrBuckets(text string) ([]bucket, error) {
 			return nil, errHDR
 		}
 		counts = counts[n:]
-		if count < 0 { // so many empty buckets
+		if count < 0 { // the number of empty buckets
 			at -= int(max(count, -hdrMax))
 			continue
 		}

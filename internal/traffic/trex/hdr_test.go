@@ -15,7 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// recordedHDR is what a real server with --hdrh told 0.1 s after the beginning of a
+// recordedHDR is the answer of a real server with --hdrh 0.1 s after the beginning of a
 // trial, when its greatest latency was 0 and its histogram had 3 frames below 10 us,
 // one of 5 ms and 112 in all.
 const recordedHDR = "HISTFAAAAKp4nEWMOwrCUBBFM+e9EEQkSEilImIlYmVlldLKWqxdgbgBC3cgiK7AyiVY2bsBF2AluARvXpTMn5lzp7s/ZFEUPaLK3K9bqKfjrvhUixSPeecdOIwyyu7qQe5FhMnkLbJQcybaNIj/sDCSWkQqKFYOUEz9iLNJ1FMOdUtCnYtes9LLMUKbsJXmbbTp67dxq75lOnaUJVQw4+nUXp4FG+6Oi7HkmvMFWBkSog=="
@@ -65,17 +65,17 @@ func (t *fakeTimes) hdr() string {
 }
 
 func TestHDRAsRecorded(t *testing.T) {
-	told := latencyStats{}
-	told.Lat.HDR = recordedHDR
-	if err := told.unfold(); err != nil {
+	stats := latencyStats{}
+	stats.Lat.HDR = recordedHDR
+	if err := stats.decodeHDR(); err != nil {
 		t.Fatal(err)
 	}
-	l, err := told.latency()
+	l, err := stats.latency()
 	if err != nil || l.Count != 112 || l.MinNs != 8_000 || l.MaxNs < 5_804_000 || l.MaxNs > 5_808_000 {
 		t.Errorf("%d frames of %d to %d ns, %v: recorded are 112 of 8 to 5804 us", l.Count, l.MinNs, l.MaxNs, err)
 	}
 	var short, long uint64
-	for _, b := range told.exact {
+	for _, b := range stats.exact {
 		switch {
 		case b.low < 10_000:
 			short += b.count
@@ -125,7 +125,7 @@ func TestHDRThatIsNone(t *testing.T) {
 	}
 }
 
-// A server that tells every latency needs no time to bring anything up to date.
+// A server that reports every latency needs no time to update anything.
 func TestEveryLatency(t *testing.T) {
 	f, e := openFake(t, 1_000_000) // all of them
 	f.locked(func() { f.hdr, f.update = true, time.Now().Add(time.Hour) })

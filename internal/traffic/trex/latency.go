@@ -8,8 +8,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// latencyStats is what the server tells of a latency stream. What is zero is
-// left out, so every field may be missing.
+// latencyStats is the server's answer about a latency stream. The server leaves out
+// zeros, so every field may be missing.
 type latencyStats struct {
 	Lat struct {
 		// Histogram counts frames by the lower bound of their bucket in microseconds.
@@ -28,12 +28,12 @@ type latencyStats struct {
 		TooHigh    uint64 `json:"sth"`
 		TooLow     uint64 `json:"stl"`
 	} `json:"er"`
-	// exact are the buckets of HDR in their order; nil when it is not told.
+	// exact are the buckets of HDR in their order; nil when the server has none.
 	exact []bucket
 }
 
-// unfold reads HDR.
-func (s *latencyStats) unfold() (err error) {
+// decodeHDR fills exact from HDR.
+func (s *latencyStats) decodeHDR() (err error) {
 	if s.Lat.HDR != "" {
 		s.exact, err = hdrBuckets(s.Lat.HDR)
 	}
@@ -54,14 +54,14 @@ func (s latencyStats) buckets() ([]bucket, error) {
 	for key, count := range s.Lat.Histogram {
 		low, err := strconv.ParseUint(key, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("TRex gives %q as the bound of a latency bucket", key)
+			return nil, fmt.Errorf("TRex returned %q as the bound of a latency bucket", key)
 		}
 		width := uint64(10)
 		for width*10 <= low {
 			width *= 10
 		}
 		if low%width != 0 {
-			return nil, fmt.Errorf("TRex gives %d us as the bound of a latency bucket, which is none of 0, 10 to 90, 100 to 900 and so on", low)
+			return nil, fmt.Errorf("TRex returned %d us as the bound of a latency bucket, which is none of 0, 10 to 90, 100 to 900 and so on", low)
 		}
 		us := uint64(time.Microsecond)
 		out = append(out, bucket{low * us, (low + width) * us, count})
@@ -69,11 +69,11 @@ func (s latencyStats) buckets() ([]bucket, error) {
 	return out, nil
 }
 
-// correct puts the number of frames below 10 us right, of a stream of which so
-// many frames were received. The server counts a frame as received where it times
-// it, so those are what is in no other bucket. It tells the most that it ever
-// counted of them since it started, and brings that up to date with the extremes;
-// frames of a second and more are in no bucket at all.
+// correct corrects the number of frames below 10 us of a stream of which so many
+// frames were received. The server counts a frame as received where it times
+// it, so those are what is in no other bucket. Its own count of
+// them is the highest since it started, and is updated with the extremes only;
+// frames of a second and more are in no bucket.
 func (s latencyStats) correct(received uint64) {
 	told, ok := s.Lat.Histogram[below10us]
 	if !ok || s.exact != nil {
@@ -103,8 +103,8 @@ func (s latencyStats) timed() (n uint64) {
 	return n
 }
 
-// extremes are the shortest and the longest latency: of all frames where each is
-// told, and otherwise as the server keeps them.
+// extremes are the shortest and the longest latency: of all frames where the server
+// reports each, and otherwise as the server keeps them.
 func (s latencyStats) extremes(all []bucket) (least, greatest uint64) {
 	if len(s.exact) > 0 {
 		return s.exact[0].low, s.exact[len(s.exact)-1].high - uint64(time.Microsecond)
@@ -130,10 +130,9 @@ func (s latencyStats) greatest(all []bucket) uint64 {
 	return greatest
 }
 
-// latency turns what the server tells into nanoseconds. The count and minimum are
-// as told, of frames that each lie in a bucket: the sum takes them at the bucket's
-// middle, and the finer buckets have them at its upper end, so that no percentile
-// is told too short. The server's average changes while nothing arrives and its
+// latency converts the server's statistics to nanoseconds. Count and minimum are the
+// server's. The sum takes each frame at the middle of its bucket, and the finer
+// buckets have it at the upper end, so that no percentile is too short. The server's average changes while nothing arrives and its
 // jitter is smoothed (RFC 3550), so neither is used.
 func (s latencyStats) latency() (traffic.Latency, error) {
 	all, err := s.buckets()

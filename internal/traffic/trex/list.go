@@ -10,7 +10,7 @@ import (
 )
 
 // pausedPace is the rate of a listed stream in frames per second. It is paused and
-// sends nothing, but the server looks at it at this rate.
+// sends nothing, but the server's scheduler visits it at this rate.
 const pausedPace = 0.01
 
 // armed is an engine that counts and does not send.
@@ -26,14 +26,14 @@ type armed struct {
 }
 
 // Arm implements traffic.Armer. Servers mark the frames of a stream with a number
-// that each gives to the stream when it starts, the lowest that is free. So that
-// all give the same numbers, each lists all streams of the bed: before anything
+// that each assigns to the stream when it starts, the lowest free one. For all to
+// assign the same numbers, each lists all streams of the bed: before anything
 // else it starts a paused copy of every stream, in the order of their IDs. What is
 // added to the stream later shares the number of its copy.
 //
-// TRex has no place for the epoch in its frames. That none of an earlier trial is
-// counted follows from the order: nobody sends when engines are armed, and each
-// waits until nothing arrives any more before it begins to count.
+// TRex has no place for the epoch in its frames. No frame of an
+// earlier trial is counted because of the order: no engine sends when engines are
+// armed, and each begins to count only once no more frames arrive.
 func (e *Engine) Arm(ctx context.Context, trial traffic.Trial) error {
 	if trial.Epoch == 0 {
 		return errors.New("epoch 0 marks no trial")
@@ -68,7 +68,7 @@ func (e *Engine) Arm(ctx context.Context, trial traffic.Trial) error {
 // Numbers of probes are of their own, and are in the probe's payload. A server
 // would take a probe's frame that is flooded to it from another one for a frame of
 // its own probe with that number. So every stream that may have a probe has a
-// number that no other server gives: the copies of probes are started in the same
+// number that no other server assigns: the copies of probes are started in the same
 // way, and those of the own streams are removed again, so that own probes get the
 // numbers that are free.
 func (e *Engine) list(ctx context.Context, a *armed) error {
@@ -107,7 +107,7 @@ func (e *Engine) list(ctx context.Context, a *armed) error {
 		}
 	}
 	if _, err := e.client.batch(ctx, calls); err != nil {
-		at.listed = nil // some of it is there
+		at.listed = nil // some streams were added
 		err = fmt.Errorf("listing the streams of all servers on port %s (TRex port %d): %w", at.Name, at.index(), err)
 		return errors.Join(err, e.leftovers(ctx, at))
 	}
@@ -116,8 +116,8 @@ func (e *Engine) list(ctx context.Context, a *armed) error {
 }
 
 // probeable are the streams of the bed that may have a probe, as many as a server
-// has numbers for: the same on all servers, which do not know whose the ports of
-// others are.
+// has numbers for. They are the same on all servers, which do not know the owners of
+// each other's ports.
 func (e *Engine) probeable() []*stream {
 	if e.options.TimedFramesPerSecond == 0 {
 		return nil
@@ -141,8 +141,8 @@ func (p *port) unlist(id string) []call {
 	return []call{{"stop_traffic", p.profile(id, nil)}, {"remove_rx_filters", p.profile(id, nil)}, {"remove_all_streams", p.profile(id, nil)}}
 }
 
-// leftovers finds the listing that somebody left on a port. The server keeps
-// profiles for ever, most of them empty, and takes its time to tell of each.
+// leftovers removes the listing that another session left on a port. The server keeps
+// profiles for ever, most of them empty, and answers slowly about each.
 func (e *Engine) leftovers(ctx context.Context, p *port) error {
 	s, err := e.status(ctx, p)
 	if err != nil || s.Port == stateIdle {
@@ -153,7 +153,7 @@ func (e *Engine) leftovers(ctx context.Context, p *port) error {
 		return err
 	}
 	for _, id := range profiles {
-		if id == profile || id == advertising && p.telling {
+		if id == profile || id == advertising && p.announcing {
 			continue
 		}
 		var s status

@@ -12,9 +12,9 @@ import (
 const (
 	// unsentShare is the shortfall that is noted: more than one in so many frames.
 	unsentShare = 10_000
-	// latencyLag is how long after a trial what the server tells of latency may be of
-	// before. It brings the extremes up to date twice a second, and at no moment that
-	// can be known; this is three times as long.
+	// latencyLag is how long after a trial the server's latency may be out of date. The
+	// server updates the extremes twice a second, at moments that are not known; this is
+	// three times as long.
 	latencyLag = 1500 * time.Millisecond
 	// settleFor is the longest wait beyond that for a histogram that holds every
 	// latency frame that was received.
@@ -22,7 +22,7 @@ const (
 )
 
 // Read implements traffic.Generator. It leaves the streams and their filters in
-// place, for frames that are late; whatever follows removes them, see clean.
+// place, for late frames; the next operation removes them, see clean.
 func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 	t := e.trial
 	if t == nil {
@@ -72,8 +72,8 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 	return m, nil
 }
 
-// settled reads the counters once the latency in them is final. Who let the
-// frames settle has waited long enough already.
+// settled reads the counters once the latency in them is final. A caller that let the
+// frames settle does not wait again.
 func (e *Engine) settled(ctx context.Context, t *trial) (counters, error) {
 	now, err := e.counters(ctx, t.parts())
 	if err != nil {
@@ -99,8 +99,8 @@ func (e *Engine) settled(ctx context.Context, t *trial) (counters, error) {
 	}
 }
 
-// correct puts the histograms of probes right, and says whether all that
-// was received is in them.
+// correct corrects the histograms of probes, and reports whether all received frames
+// are in them.
 func (e *Engine) correct(t *trial, now counters) bool {
 	complete := true
 	for _, s := range t.parts() {
@@ -117,8 +117,8 @@ func (e *Engine) correct(t *trial, now counters) bool {
 	return complete
 }
 
-// lags says whether frames are timed in a trial of which the server does
-// not tell every latency.
+// lags reports whether frames are timed in the trial and the server does not report
+// every latency.
 func (t *trial) lags(now counters) bool {
 	for _, s := range t.parts() {
 		if s.rule == ruleLatency && now.of(s).exact == nil {
@@ -140,7 +140,7 @@ func (t *trial) sent(s *sender, now counters, m *traffic.Measurement) {
 			Duration: max(0, s.took-load.Delay),
 		}
 		if load.Max && t.Duration > 0 || c.Intended == unlimited {
-			c.Intended = c.Sent // as fast as it can: what it can is what was asked for
+			c.Intended = c.Sent // as fast as it can: intended is what it sent
 		}
 		m.Tx[one.ID] = c
 		intends, sent = intends+c.Intended, sent+c.Sent
@@ -195,7 +195,7 @@ func misdelivered(m *traffic.Measurement, p *port, n uint64) {
 	m.Misdelivered[p.Name] += n
 }
 
-// addErrors adds what the ports themselves counted as wrong.
+// addErrors adds the errors that the ports counted.
 func (e *Engine) addErrors(m *traffic.Measurement, before, after []portStats) {
 	note := func(kind traffic.NoteKind, p *port, format string, n uint64) {
 		m.Notes = append(m.Notes, traffic.Note{Kind: kind, Text: fmt.Sprintf(

@@ -73,8 +73,8 @@ func neighbourSolicitation(mac traffic.MAC, src, dst netip.Addr) []byte {
 	return b
 }
 
-// answer says whether a frame is an answer that tells the hardware address of
-// addr, and which that is. A tag of VLAN 0 or another is not looked behind.
+// answer returns the hardware address of addr if a frame is an answer with it. Tagged
+// frames are ignored.
 func answer(b []byte, addr netip.Addr) (traffic.MAC, bool) {
 	if len(b) < ethernetBytes {
 		return traffic.MAC{}, false

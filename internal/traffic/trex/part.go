@@ -41,9 +41,9 @@ type phase struct {
 	at    float64
 }
 
-// phases of n streams that send. As many as the server times have probes, evenly
-// spread over all. One core of the server receives the frames of all probes, so
-// that they leave one after the other and not at once.
+// phases of n streams that send. As many streams as the server times have probes, evenly
+// spread over all. The frames of probes leave one after the other and not at once,
+// since one core of the server receives them all.
 func phases(n int) []phase {
 	out := make([]phase, n)
 	timed := min(n, maxLatencyStreams)
@@ -54,9 +54,9 @@ func phases(n int) []phase {
 	return out
 }
 
-// timeable says whether the latency of a stream would be somebody's: the server
-// tells it of a stream, not of a port, and of its own ports only. Among several
-// servers the stream needs a place for its probe, see list.
+// timeable says whether the latency of a stream can be attributed to a receiving port:
+// the server reports it for a stream, not for a port, and for its own ports only. With
+// several servers the stream needs a place for its probe, see list.
 func (e *Engine) timeable(s stream) bool {
 	if e.armed != nil && !e.armed.places[s.ID] {
 		return false
@@ -66,7 +66,7 @@ func (e *Engine) timeable(s stream) bool {
 
 // split makes the parts of a stream that sends n frames under a load in a trial of
 // duration d, with perSecond frames timed. fast is the percentage of line rate that
-// stands for as fast as it can.
+// means as fast as it can.
 func (s *stream) split(load traffic.Load, n uint64, d time.Duration, perSecond int, ph phase, fast float64) []part {
 	rest := part{stream: s, rule: ruleStats, frames: n, delay: load.Delay}
 	if load.Max {
@@ -151,7 +151,7 @@ func (p part) add(to *port) (call, error) {
 	return call{"add_stream", to.streams(p.as(params{"mode": mode, "vm": params{"instructions": vm}}))}, nil
 }
 
-// as is what the server is told of the part.
+// as is the part as a stream of the server.
 func (p part) as(more params) params {
 	s := params{
 		"enabled": true, "self_start": true, "start_paused": false, "flags": flagsFromPacket,

@@ -30,7 +30,7 @@ func TestTimedFrames(t *testing.T) {
 					t.Errorf("latency %+v: want a mean between minimum and maximum, and no jitter", l)
 				}
 				if s.fake != nil && (l.MinNs != 6_000 || l.MaxNs != 4_321_000 && l.MaxNs != 4_999_999) {
-					t.Errorf("latency from %d to %d ns: want 6 us, told late, to 4321 us or the end of its bucket", l.MinNs, l.MaxNs)
+					t.Errorf("latency from %d to %d ns: want 6 us, reported late, to 4321 us or the end of its bucket", l.MinNs, l.MaxNs)
 				}
 				var inBuckets uint64
 				for _, n := range l.Buckets {

@@ -32,15 +32,15 @@ type port struct {
 	promiscuous bool
 	// neighbour is what was resolved last, for which the server answers ARP.
 	neighbour neighbour
-	// met are the neighbours that were resolved, and telling says that gateways among
-	// them are told where the port's addresses are.
-	met     map[netip.Addr]traffic.MAC
-	telling bool
+	// neighbours are those that were resolved, and announcing says that the port announces
+	// its addresses to the gateways among them.
+	neighbours map[netip.Addr]traffic.MAC
+	announcing bool
 	// listed are the profiles of the listing that are on the port.
 	listed []string
 }
 
-// newPort looks a port up in the server's list, by its index.
+// newPort finds a port in the server's list by its index.
 func newPort(o Port, s system) (*port, error) {
 	for _, sp := range s.Ports {
 		if sp.Index != o.Index {
@@ -48,7 +48,7 @@ func newPort(o Port, s system) (*port, error) {
 		}
 		mac, err := net.ParseMAC(sp.MAC)
 		if err != nil || len(mac) != 6 {
-			return nil, fmt.Errorf("port %s: TRex gives %q as its hardware address", o.Name, sp.MAC)
+			return nil, fmt.Errorf("port %s: TRex returned %q as its hardware address", o.Name, sp.MAC)
 		}
 		return &port{Port: o, systemPort: sp, mac: traffic.MAC(mac)}, nil
 	}
@@ -79,8 +79,8 @@ func (p *port) profile(id string, more params) params {
 
 // status is what get_port_status answers, as far as it is used.
 type status struct {
-	// State of the profile that was asked for, and of all profiles of the port, which is
-	// TX also while it tells its gateways where it is.
+	// State of the requested profile, and of all profiles of the port, which is TX also
+	// while the port announces its addresses.
 	State string `json:"state_profile"`
 	Port  string `json:"state"`
 	Attr  struct {
@@ -99,7 +99,7 @@ func (e *Engine) status(ctx context.Context, p *port) (status, error) {
 	return s, err
 }
 
-// clean brings a port to rest: it stops, and its streams go, those of listings too.
+// clean stops a port and removes its streams, those of listings too.
 // The filters go first, without which the receive counters of the next run stay as
 // they are; the server takes that only while there are streams.
 func (e *Engine) clean(ctx context.Context, p *port) error {
@@ -143,7 +143,7 @@ func (e *Engine) service(ctx context.Context, p *port, on bool) error {
 	return e.client.call(ctx, "service", p.owned(params{"enabled": on, "filtered": false, "mask": 0}), nil)
 }
 
-// setL3 tells the server the port's address and the neighbour that was found. It
+// setL3 sets the port's address and the resolved neighbour at the server, which
 // answers ARP for the address from then on.
 func (e *Engine) setL3(ctx context.Context, p *port, src, dst netip.Addr, mac traffic.MAC) error {
 	err := e.client.call(ctx, "set_l3", p.owned(params{

@@ -133,7 +133,7 @@ func sysctl(name, value string) error {
 	return os.WriteFile("/proc/sys/net/ipv6/conf/"+name, []byte(value), 0)
 }
 
-// start returns the server of the tests, as it runs already or started anew.
+// start returns the server of the tests, running already or started now.
 func (r *real) start(t *testing.T, lossy bool) trex.RealServer {
 	t.Helper()
 	if r.server == nil || r.lossy != lossy {

@@ -101,7 +101,7 @@ func differ(at string, want, got any) []string {
 	return nil
 }
 
-// What the driver compresses and what the real server compressed unfold alike.
+// What the driver compresses and what the real server compressed decode to the same.
 func TestCompressedFrame(t *testing.T) {
 	wire, err := hex.DecodeString("abe85cea0000003c789cab56ca4c51b2b2d051ca2acecf2b2a4856b25232d23350d2512a4a2d2ecd2951b2aa562a2956b232d23332353035303737353733353431b334a9ade502000c251052")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// askEvery is how long an answer is waited for before the question is put again
+	// askEvery is the wait for an answer before the request is repeated
 	// (RFC 4861 section 10, RETRANS_TIMER).
 	askEvery = time.Second
 	// fetchEvery is how often captured frames are fetched.
@@ -21,8 +21,8 @@ const (
 	captureLimit = 100
 )
 
-// Resolve implements traffic.Generator. The server does not ask by itself when
-// it is given an address, so that the question is pushed and the answer captured.
+// Resolve implements traffic.Generator. The server does not ask by itself when it
+// gets an address, so Resolve pushes a request and captures the answer.
 func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) (traffic.MAC, error) {
 	p := e.port(portName)
 	if p == nil {
@@ -31,7 +31,7 @@ func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) 
 	for _, other := range e.ports {
 		for _, prefix := range other.Addresses {
 			if prefix.Addr() == addr {
-				return other.mac, nil // both ends are ours
+				return other.mac, nil // both ends are ports of this engine
 			}
 		}
 	}
@@ -42,22 +42,22 @@ func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) 
 	if err := e.Stop(ctx); err != nil {
 		return traffic.MAC{}, err
 	}
-	if len(p.listed) > 0 { // a port that sends, if only in principle, does not serve
+	if len(p.listed) > 0 { // a port with a running profile cannot enter service mode, even if it sends nothing
 		e.armed = nil
 		if err := e.clean(ctx, p); err != nil {
 			return traffic.MAC{}, err
 		}
 	}
-	if err := e.hush(ctx, p); err != nil {
+	if err := e.stopAnnouncing(ctx, p); err != nil {
 		return traffic.MAC{}, err
 	}
 	mac, err := e.resolve(ctx, p, src, addr)
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	return mac, errors.Join(err, e.tell(after, p))
+	return mac, errors.Join(err, e.announce(after, p))
 }
 
-// resolve asks on a port that is at rest, and notes who answered.
+// resolve asks on a port that is at rest, and records the neighbour that answered.
 func (e *Engine) resolve(ctx context.Context, p *port, src, addr netip.Addr) (traffic.MAC, error) {
 	if err := e.service(ctx, p, true); err != nil {
 		return traffic.MAC{}, fmt.Errorf("putting port %s into service mode: %w", p.Name, err)
@@ -69,7 +69,7 @@ func (e *Engine) resolve(ctx context.Context, p *port, src, addr netip.Addr) (tr
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	if err == nil {
-		p.meet(addr, mac)
+		p.addNeighbour(addr, mac)
 	}
 	return mac, errors.Join(err, e.service(after, p, false))
 }
@@ -82,7 +82,7 @@ type capture struct {
 	} `json:"pkts"`
 }
 
-// ask captures on a port, and asks until somebody answers or ctx ends.
+// ask captures on a port, and asks until the neighbour answers or ctx ends.
 func (e *Engine) ask(ctx context.Context, p *port, src, addr netip.Addr) (_ traffic.MAC, err error) {
 	question, filter := arpRequest(p.mac, src, addr), "arp"
 	if addr.Is6() {

@@ -33,7 +33,7 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	if p := f.ports[0]; p.src != "198.18.0.2" || p.dst != "198.18.0.1" {
-		t.Errorf("the server was told %q and %q: want the port's address and the neighbour's", p.src, p.dst)
+		t.Errorf("the server was set to %q and %q: want the port's address and the neighbour's", p.src, p.dst)
 	}
 	if f.ports[0].inService || len(f.captures) > 0 {
 		t.Errorf("service mode is %t and there are %d captures: want neither to be left", f.ports[0].inService, len(f.captures))
@@ -56,7 +56,7 @@ func TestResolve(t *testing.T) {
 	}
 	f.locked(func() {
 		if f.ports[0].inService || len(f.captures) > 0 {
-			t.Errorf("after nobody answered, service mode is %t and there are %d captures", f.ports[0].inService, len(f.captures))
+			t.Errorf("after no answer, service mode is %t and there are %d captures", f.ports[0].inService, len(f.captures))
 		}
 	})
 	if _, err := e.Resolve(t.Context(), "right", addr("2001:2::1")); err == nil {
@@ -112,7 +112,7 @@ func TestSolicitation(t *testing.T) {
 	}
 }
 
-// Frames that are no answer, or not to this question, tell nothing.
+// Frames that are no answer, or not to this question, are ignored.
 func TestAnswerIgnoresOthers(t *testing.T) {
 	mac := traffic.MAC{2, 0, 0, 0, 0, 1}
 	request := arpRequest(mac, addr("198.18.0.1"), addr("198.18.0.2"))

@@ -87,8 +87,8 @@ func (c *client) call(ctx context.Context, method string, p params, result any) 
 }
 
 // batch calls several methods and returns their results in the order of the
-// calls. It sends as many at once as the server reads. Every error is reported;
-// what other calls did stands.
+// calls. It sends as many at once as the server reads. Every error is reported; other
+// calls of the batch are not undone.
 func (c *client) batch(ctx context.Context, calls []call) ([]json.RawMessage, error) {
 	results := make([]json.RawMessage, 0, len(calls))
 	var errs []error
@@ -101,7 +101,7 @@ func (c *client) batch(ctx context.Context, calls []call) ([]json.RawMessage, er
 		}
 		for i, r := range got {
 			if r.ID == nil || *r.ID != part[i].ID {
-				return c.broken(fmt.Errorf("TRex answered something else than request %d, %s", part[i].ID, part[i].Method))
+				return c.broken(fmt.Errorf("TRex did not answer request %d, %s", part[i].ID, part[i].Method))
 			}
 			if r.Error != nil {
 				r.Error.Method = part[i].Method
@@ -227,8 +227,8 @@ func (c *client) transfer(ctx context.Context, message []byte) ([]byte, error) {
 	socket := c.socket
 	fresh := socket == nil
 	if fresh {
-		// The library sleeps between attempts and does not look at the context, so
-		// there is one attempt, and it is bounded.
+		// The library sleeps between attempts and ignores the context, so there is one
+		// attempt, and it is bounded.
 		socket = zmq4.NewReq(context.Background(), zmq4.WithTimeout(callTimeout), zmq4.WithDialerTimeout(callTimeout), zmq4.WithDialerMaxRetries(0))
 		c.socket = socket
 	}
@@ -253,7 +253,7 @@ func (c *client) transfer(ctx context.Context, message []byte) ([]byte, error) {
 	select {
 	case got := <-done:
 		if got.err != nil {
-			return nil, c.broken(fmt.Errorf("talking to TRex at %s: %w", c.endpoint, got.err))
+			return nil, c.broken(fmt.Errorf("calling TRex at %s: %w", c.endpoint, got.err))
 		}
 		return unpack(got.message)
 	case <-ctx.Done():
@@ -269,7 +269,7 @@ func (c *client) broken(reason error) error {
 
 func (c *client) close() {
 	if c.socket != nil {
-		// What it says is of no use: the socket is gone either way.
+		// The error is of no use: the socket is gone either way.
 		_ = c.socket.Close()
 		c.socket = nil
 	}

@@ -18,28 +18,27 @@ const (
 )
 
 // errRestarted says that another server answers than the one that the session was
-// opened with. It knows neither handles nor streams.
+// opened with. It has neither handles nor streams.
 var errRestarted = errors.New("the server was started again")
 
 // errNoAnswer says that a server takes connections and does not answer.
 var errNoAnswer = errors.New("the server did not answer")
 
-// session is what a client agreed on with a server. A server that was started
-// again forgot it, and would tell counters of nothing: so after each new
-// connection it is asked when it was started.
+// session is what a client agreed on with a server. A server that was started again
+// has lost it, and its counters are of nothing. After each new connection identify
+// reads the start time of the server.
 type session struct {
 	// handle is the server's api_h, which goes into every call.
 	handle string
-	// started is when the server was started, as it tells it; empty before that is
-	// known.
+	// started is the start time that the server reports; empty until it is known.
 	started string
 	// lost is why the session was lost: a traffic.ErrInterrupted, which every call
 	// returns until another session is opened.
 	lost error
 }
 
-// fail makes an error of the connection the loss of the session, unless there was
-// none or the caller gave up: then only the connection is gone.
+// fail turns an error of the connection into the loss of the session, unless there was
+// no session or the caller gave up: then only the connection is lost.
 func (c *client) fail(ctx context.Context, err error) error {
 	if c.started == "" || ctx.Err() != nil {
 		return err
@@ -70,9 +69,9 @@ func (c *client) identify(ctx context.Context) error {
 	return nil
 }
 
-// still connects again after a loss, and says whether the server is the one of the
-// session: then it still has the ports and may still send. It fails when that
-// cannot be known.
+// still connects again after a loss, and reports whether the server is the one of the
+// session: then it still has the ports and may still send. It fails when that cannot
+// be determined.
 func (c *client) still(ctx context.Context) (bool, error) {
 	c.close()
 	err := c.identify(ctx)
@@ -82,7 +81,7 @@ func (c *client) still(ctx context.Context) (bool, error) {
 	case ctx.Err() != nil || errors.Is(err, errNoAnswer):
 		return false, fmt.Errorf("finding out whether TRex at %s still sends: %w", c.endpoint, err)
 	}
-	return false, nil // nobody is there, or somebody else
+	return false, nil // no server, or another one
 }
 
 // afterLoss runs f if the server of a lost session is still there, and returns
@@ -99,8 +98,8 @@ func (e *Engine) afterLoss(ctx context.Context, f func() error) (bool, error) {
 }
 
 // reconnect opens another session when the present one was lost: it agrees on the
-// API, takes the ports and tells the server again what was resolved. It waits for
-// a server that is being started.
+// API, takes the ports and sets what was resolved again. It waits for a server that is
+// being started.
 func (e *Engine) reconnect(ctx context.Context) error {
 	lost := e.client.lost
 	if lost == nil {
@@ -122,7 +121,7 @@ func (e *Engine) reconnect(ctx context.Context) error {
 		}
 		e.client.lost, e.ports = lost, before
 		if ctx.Err() == nil || last == nil {
-			last = err // the end of ctx itself says nothing
+			last = err // the end of ctx itself is no reason
 		}
 		if late := e.clock.Sleep(ctx, returnEvery); late != nil {
 			return fmt.Errorf("%w; it did not come back: %w", lost, last)
@@ -130,18 +129,18 @@ func (e *Engine) reconnect(ctx context.Context) error {
 	}
 }
 
-// neighbour is what the server was told of a port: the neighbour's address, and
-// that of the port, for which it answers ARP.
+// neighbour is the layer-3 setting of a port at the server: the neighbour's address, and
+// that of the port, for which the server answers ARP.
 type neighbour struct {
 	src, dst netip.Addr
 	mac      traffic.MAC
 }
 
-// resolveAgain tells a server that was started again what was resolved.
+// resolveAgain sets what was resolved at a server that was started again.
 func (e *Engine) resolveAgain(ctx context.Context, before []*port) error {
 	for _, old := range before {
 		n, p := old.neighbour, e.port(old.Name)
-		p.met = old.met
+		p.neighbours = old.neighbours
 		if !n.src.IsValid() {
 			continue
 		}

@@ -82,7 +82,7 @@ func TestConfigureWaitsForTheServer(t *testing.T) {
 	exactly(t, run(t, e, frames(500, 20_000)), 500)
 }
 
-// Nobody is waited for who takes nothing of the server.
+// Closing does not wait for a server that is gone.
 func TestCloseAfterALoss(t *testing.T) {
 	f, e := openFake(t, 0)
 	configure(t, e, ipv4(t, e, 1))
@@ -97,8 +97,8 @@ func TestCloseAfterALoss(t *testing.T) {
 	f.up() // for the end of the test
 }
 
-// A connection that broke is no other server: sending stops, and the ports are
-// still there to be given back.
+// A broken connection does not mean another server: sending stops, and the ports can
+// still be released.
 func TestBrokenConnection(t *testing.T) {
 	everyServer(t, false, func(t *testing.T, s suite) {
 		e := s.open(t, 0)
@@ -156,7 +156,7 @@ func TestGivingUpIsNoLoss(t *testing.T) {
 	})
 }
 
-// What was resolved is told to a server that was started again, or it would not
+// What was resolved is set at a server that was started again, or it would not
 // answer ARP for the port any more.
 func TestResolvedAfterARestart(t *testing.T) {
 	f := newFake(t)
@@ -178,7 +178,7 @@ func TestResolvedAfterARestart(t *testing.T) {
 		interrupted(t, "resolving", err)
 		configure(t, e, ipv4(t, e, 1))
 		if p := f.ports[0]; p.src != "198.18.0.2" || p.dst != "198.18.0.1" || p.inService {
-			t.Errorf("the server was told %q and %q, service mode is %t", p.src, p.dst, p.inService)
+			t.Errorf("the server was set to %q and %q, service mode is %t", p.src, p.dst, p.inService)
 		}
 	}
 }

@@ -315,7 +315,7 @@ func TestSeveralServers(t *testing.T) {
 	go func() { waited <- s.fleet.Wait(t.Context()) }()
 	s.restart(t, 1)
 	if err := <-waited; !errors.Is(err, traffic.ErrInterrupted) {
-		t.Fatalf("the death of one server gives %v", err)
+		t.Fatalf("the death of one server returns %v", err)
 	}
 	s.configure(t, streams)
 	m := s.run(t, streams, frames)
@@ -324,7 +324,7 @@ func TestSeveralServers(t *testing.T) {
 }
 
 // A stream that is timed at one server ends up at another, which times one too: the
-// frames are told to be there, and are not taken for those of the other's.
+// frames are reported there, and do not count as the other's.
 func TestTimedFramesOfAnotherServer(t *testing.T) {
 	s := twoServers(t)
 	lost := s.streams(t, 1, 1, "a1", "a3", false) // the cable goes to b1

@@ -97,8 +97,8 @@ func trialOf(t *testing.T, engines [2]*Engine, epoch uint16, streams []traffic.S
 	return all
 }
 
-// Frames are counted by the number that the other server gave the stream: both give
-// the same, whatever one of them had before and in whatever order streams come.
+// Frames are counted by the number that the other server assigned to the stream: both
+// assign the same, whatever one of them had before and in whatever order streams come.
 func TestServersAgreeOnNumbers(t *testing.T) {
 	engines, fakes := two(t, 0)
 	streams := crossing()
@@ -127,7 +127,7 @@ func TestServersAgreeOnNumbers(t *testing.T) {
 	}
 	sample, err := sampleNow(t, engines[1])
 	if want := uint64(3*1_000 + 2 + 40 + 300); err != nil || sample.Received != want {
-		t.Errorf("a sample tells %d received frames (%v), want %d", sample.Received, err, want)
+		t.Errorf("a sample has %d received frames (%v), want %d", sample.Received, err, want)
 	}
 	if n := fakes[0].calls["start_traffic"]; n == 0 {
 		t.Error("nothing was started")
@@ -155,7 +155,7 @@ func TestProbesOfServersAreApart(t *testing.T) {
 	}
 }
 
-// A listing that cannot be put is removed, and one that is left by somebody else
+// A listing that cannot be added is removed, and one that another session left
 // too; a port with a listing still resolves.
 func TestListingGoes(t *testing.T) {
 	engines, fakes := two(t, 0)
@@ -168,7 +168,7 @@ func TestListingGoes(t *testing.T) {
 	}
 	fakes[0].locked(func() { fakes[0].broken["start_traffic"] = refused("no counter") })
 	if err := engines[0].Arm(t.Context(), traffic.Trial{Epoch: 7}); err == nil || !strings.Contains(err.Error(), "listing the streams of all servers on port left0") {
-		t.Errorf("a listing that cannot be put: %v", err)
+		t.Errorf("a listing that cannot be added: %v", err)
 	}
 	fakes[0].locked(func() { delete(fakes[0].broken, "start_traffic") })
 	for range 2 {

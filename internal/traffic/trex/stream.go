@@ -13,12 +13,12 @@ import (
 const (
 	ruleStats   = "stats"
 	ruleLatency = "latency"
-	// flagsFromPacket tells the server to take both hardware addresses from the
+	// flagsFromPacket makes the server take both hardware addresses from the
 	// packet and not from the port.
 	flagsFromPacket = 3
 	// maxBurst is the longest burst that the server takes, in frames.
 	maxBurst = math.MaxUint32
-	// unlimited stands for a number of frames that only a duration bounds.
+	// unlimited is the number of frames of a trial that only a duration bounds.
 	unlimited = math.MaxUint64
 	// maxStreamID is the highest ID of a traffic.Stream.
 	maxStreamID = math.MaxUint16
@@ -73,7 +73,7 @@ func supported(t traffic.Stream) error {
 	case !h.SrcIP.IsValid():
 		return fmt.Errorf("stream %d has no network layer, and TRex counts frames by a mark in their IP header: give it addresses: %w", t.ID, traffic.ErrUnsupported)
 	case len(h.Labels) > 0:
-		return fmt.Errorf("stream %d has MPLS labels, under which TRex does not look for its mark: %w", t.ID, traffic.ErrUnsupported)
+		return fmt.Errorf("stream %d has MPLS labels, under which TRex does not search for its mark: %w", t.ID, traffic.ErrUnsupported)
 	}
 	return nil
 }

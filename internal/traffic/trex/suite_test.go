@@ -204,7 +204,7 @@ func TestLossIsFound(t *testing.T) {
 		const n = 20_000
 		e := s.open(t, 1_000)
 		other := ipv4(t, e, 2)
-		other.Headers.DstPort++ // by which the lossy device tells them apart
+		other.Headers.DstPort++ // by which the lossy device distinguishes them
 		configure(t, e, ipv4(t, e, 1), other)
 		m := run(t, e, traffic.Trial{Loads: map[uint16]traffic.Load{
 			1: {Rate: perSecond(50_000), Frames: n}, 2: {Rate: perSecond(50_000), Frames: n},

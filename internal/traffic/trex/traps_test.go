@@ -25,7 +25,7 @@ func (f *fakeServer) locked(change func()) {
 	change()
 }
 
-// A port tells its end late; the time of sending ends with the last frame that was
+// A port reports its end late; the time of sending ends with the last frame that was
 // counted.
 func TestEndIsToldLate(t *testing.T) {
 	f, e := openFake(t, 0)
@@ -33,8 +33,8 @@ func TestEndIsToldLate(t *testing.T) {
 	configure(t, e, ipv4(t, e, 1))
 	m := run(t, e, frames(1_000, 20_000))
 	exactly(t, m, 1_000)
-	if told := f.ports[0].profiles[profile].tells.Sub(e.trial.begin); m.TxTime == 0 || m.TxTime >= told {
-		t.Errorf("sending took %v: want less than %v, after which the port told its end", m.TxTime, told)
+	if reported := f.ports[0].profiles[profile].reportsEnd.Sub(e.trial.begin); m.TxTime == 0 || m.TxTime >= reported {
+		t.Errorf("sending took %v: want less than %v, after which the port reported its end", m.TxTime, reported)
 	}
 }
 
@@ -312,18 +312,18 @@ func TestSilentServer(t *testing.T) {
 	}
 	defer l.Close()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	given := errors.New("the caller gave up")
+	cause := errors.New("the caller gave up")
 	go func() {
 		conn, err := l.Accept()
-		cancel(given)
+		cancel(cause)
 		if err == nil {
 			defer conn.Close()
 			<-t.Context().Done()
 		}
 	}()
 	c := client{endpoint: "tcp://" + l.Addr().String()}
-	if err := c.call(ctx, "ping", nil, nil); !errors.Is(err, given) {
-		t.Errorf("%v: want %v", err, given)
+	if err := c.call(ctx, "ping", nil, nil); !errors.Is(err, cause) {
+		t.Errorf("%v: want %v", err, cause)
 	}
 	c.endpoint = newFake(t).endpoint
 	if err := c.call(t.Context(), "ping", nil, nil); err != nil {

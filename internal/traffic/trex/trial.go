@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// graceBase and a part in graceShare of the duration are how much longer than
-	// its duration a trial may send, so that a sender that is just in time is not
-	// cut off by the time that calls take.
+	// A trial may send graceBase and a part in graceShare of its duration longer than
+	// its duration, so that the time that calls take does not cut off a sender that is
+	// just in time.
 	graceBase  = 100 * time.Millisecond
 	graceShare = 100
 	// pollMin and pollMax bound how often a port is asked whether it still sends.
@@ -23,11 +23,11 @@ const (
 	drainFor, drainPoll = 3 * time.Second, 20 * time.Millisecond
 )
 
-// trial is the trial in hand, or the last one.
+// trial is the current trial, or the last one.
 type trial struct {
 	traffic.Trial
 	senders []*sender
-	// begin is when the server was asked to start, and at is when it looked at its own
+	// begin is when the server was asked to start, and at is the time of the server's
 	// clock before it did.
 	begin time.Time
 	at    moment
@@ -249,8 +249,8 @@ func expected(load traffic.Load, n uint64, d time.Duration) time.Duration {
 	return load.Delay + time.Duration(min(seconds*float64(time.Second), math.MaxInt64/2))
 }
 
-// count looks for the last frames. The counters have a frame within 2 ms, while the
-// state of a port tells its end some 20 ms late.
+// count finds out from the counters whether all frames were sent. The counters have a
+// frame within 2 ms, while the state of a port shows its end some 20 ms late.
 func (e *Engine) count(ctx context.Context, t *trial) error {
 	now, at, err := e.countersAt(ctx, t.parts())
 	if err != nil {

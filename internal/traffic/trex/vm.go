@@ -98,8 +98,8 @@ func (vm *program) count(name, op string, r countRange, init uint64, at int) {
 // instructions make the ranges of a stream's frames after the first from. Each range
 // has a variable of its own, so that each counts on its own. The server fixes the
 // checksum of IPv4 after them, where UDP has none. The checksum of UDP over IPv6 is
-// kept as it is, see balance, but for the frames of a probe, into which the server
-// writes after them what no checksum knows.
+// kept as it is, see balance, except in the frames of a probe: the server writes into
+// those after the checksum.
 func (s *stream) instructions(rule string, from uint64) (program, error) {
 	h := s.Headers
 	vm := program{}

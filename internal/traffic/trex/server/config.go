@@ -1,6 +1,6 @@
 package server
 
-// Config says what server is to be started. The operator writes it as JSON into
+// Config describes the server to start. The operator writes it as JSON into
 // the Secret that is mounted into the traffic pod.
 type Config struct {
 	// Dir holds the server's binary, _t-rex-64, and what it loads.
@@ -26,7 +26,7 @@ type Port struct {
 	Interface string `json:"interface,omitempty"`
 	// Resource is the device plugin's name for the card; its PCI address is in the
 	// environment variable that the plugin makes of that name. Ports with the same
-	// resource take the addresses of the variable in turn.
+	// resource take its addresses in order.
 	Resource string `json:"resource,omitempty"`
 }
 

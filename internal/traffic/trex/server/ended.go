@@ -10,10 +10,10 @@ type Ended struct {
 	Last string
 }
 
-// Error tells how the server ended, and its last lines.
+// Error says how the server ended, and its last lines.
 func (e *Ended) Error() string { return fmt.Sprintf("%s; %s", e.Short(), lastLines(e.Last)) }
 
-// Short tells how the server ended, in one line.
+// Short says how the server ended, in one line.
 func (e *Ended) Short() string { return fmt.Sprintf("the TRex server ended by itself (%s)", e.How) }
 
 // lastLines introduces what a server wrote.

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What a fake server does, and the environment variable that tells it.
+// What a fake server does, and the environment variable that selects it.
 const (
 	fakeVariable = "NODROP_TEST_FAKE"
 
@@ -25,7 +25,7 @@ const (
 )
 
 // TestMain is the fake server when this binary runs under the name of the real one,
-// and a process that starts a fake server when it is told to be that.
+// and a process that starts a fake server when a variable says so.
 func TestMain(m *testing.M) {
 	switch {
 	case filepath.Base(os.Args[0]) == Binary:

@@ -38,14 +38,14 @@ type platform struct {
 type Launch struct {
 	// File is the text of the configuration file.
 	File []byte
-	// Args go with it, apart from the one that names the file.
+	// Args are the other arguments, without the one that names the file.
 	Args []string
 	// Warnings say what will work, but less well than it could.
 	Warnings []string
 }
 
-// Configure says how a server is started on a machine. The prefix tells this server
-// from others that share its huge pages; env is the environment, in which device
+// Configure returns how a server is started on a machine. The prefix distinguishes this
+// server from others that share its huge pages; env is the environment, in which device
 // plugins hand in the addresses of cards.
 func Configure(c Config, prefix string, env func(string) string, m Machine) (Launch, error) {
 	if len(c.Ports) == 0 || len(c.Ports) > maxPorts {
@@ -81,7 +81,7 @@ func Configure(c Config, prefix string, env func(string) string, m Machine) (Lau
 	if err != nil {
 		return Launch{}, fmt.Errorf("writing TRex's configuration: %w", err)
 	}
-	// TRex writes its output line by line only when it is told to be silent. Its own
+	// TRex writes its output line by line only in its silent mode. Its own
 	// latency histogram is coarse, and HDR histograms are not.
 	args := []string{"-i", "-c", strconv.Itoa(sending), "--no-key", "--no-termio", "--iom", "0", "--hdrh"}
 	if c.Software != nil {
@@ -112,7 +112,7 @@ func (f *file) place(c Config, nodes []int, m Machine) (int, error) {
 		return len(l.pairs[0].Threads), nil
 	case c.Software != nil:
 		// All threads of the server share one processor, and sleep when they have
-		// nothing to do, so that the device has the other.
+		// nothing to do, so that the other is free for the device.
 		f.LowEnd = true
 		f.LowEndCore = &m.Processors[0]
 		return 1, nil
@@ -128,7 +128,7 @@ func (c Config) memory(nodes []int, m Machine) (int, error) {
 		at[n] = true
 	}
 	if m.HugePageMiB == 0 {
-		return 0, errors.New("no huge pages are mounted here, and TRex on DPDK keeps its frames in them: give engine.trex.hugePages, or choose engine.trex.software")
+		return 0, errors.New("no huge pages are mounted here, and TRex on DPDK keeps its frames in them: set engine.trex.hugePages, or choose engine.trex.software")
 	}
 	each := c.HugePagesMiB / len(at) / m.HugePageMiB * m.HugePageMiB
 	if each == 0 {
@@ -161,7 +161,7 @@ func (m Machine) pairNodes(ports []Port, interfaces []string) (nodes []int, warn
 	return nodes, warnings
 }
 
-// drivers are drivers that TRex loads only when it is told to, by the driver of the
+// drivers are drivers that TRex loads only with an argument, by the driver of the
 // kernel, which stays bound to these cards.
 var drivers = map[string]string{"mlx5_core": "--mlx5-so", "mlx4_core": "--mlx4-so"}
 

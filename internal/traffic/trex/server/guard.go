@@ -18,10 +18,10 @@ func guardTable(rpc int) *nftables.Table {
 	return &nftables.Table{Name: fmt.Sprintf("nodrop-trex-%d", rpc), Family: nftables.TableFamilyINet}
 }
 
-// guard makes the server's RPC one of the loopback interface, although it listens at
-// every address and asks nobody who it is: rules of this network namespace drop TCP
-// to its two ports from every other interface, IPv4 and IPv6. Rules that an earlier
-// server has left are replaced.
+// guard restricts the server's RPC to the loopback interface. The server listens at every
+// address without authentication; rules of this network namespace drop TCP to its two
+// ports from every other interface, IPv4 and IPv6. Rules of an earlier server are
+// replaced.
 func guard(rpc int) error {
 	conn, err := nftables.New()
 	if err != nil {

@@ -35,7 +35,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// line ends the line in hand.
+// line ends the current line.
 func (o *output) line() {
 	text := strings.TrimRight(string(o.part), " \t\r")
 	o.part = o.part[:0]

@@ -34,7 +34,7 @@ const (
 	statePrefix = "trex-"
 )
 
-// Options are what the one who starts a server wants beside its Config.
+// Options of starting a server that are not part of its Config.
 type Options struct {
 	// StateDir is where a private directory for the configuration file and DPDK's
 	// run-time files is made; the system's directory for temporary files without it.
@@ -43,12 +43,12 @@ type Options struct {
 	// Output gets each line that the server writes, without its end, and warnings of
 	// how it is laid out; nil drops them. It must not wait for the server.
 	Output func(line string)
-	// Grace is how long the server has to end after it was told to, before it is
-	// killed; 5 s without it.
+	// Grace is how long the server has to end after SIGINT, before it is killed; 5 s
+	// without it.
 	Grace time.Duration
 	// Guard keeps the RPC to the loopback interface, by rules of nftables in the
 	// network namespace of this process, for as long as the server runs. It takes
-	// NET_ADMIN. Without it whoever reaches an address of the namespace can drive the
+	// NET_ADMIN. Without it anyone who reaches an address of the namespace can drive the
 	// server.
 	Guard bool
 }
@@ -143,12 +143,12 @@ func stateDir(o Options) (string, error) {
 }
 
 // portsFree fails when another program has one of the server's TCP ports, which
-// would answer in its stead.
+// would answer instead of the server.
 func portsFree(rpc int) error {
 	for _, port := range []int{rpc, rpc - 1} {
 		l, err := net.Listen("tcp", ":"+strconv.Itoa(port))
 		if err != nil {
-			return fmt.Errorf("TCP port %d, which TRex needs (rpcPort %d and the one below it), cannot be had: %w; end what uses it, or choose another rpcPort", port, rpc, err)
+			return fmt.Errorf("TCP port %d, which TRex needs (rpcPort %d and the one below it), is not free: %w; end the program that uses it, or choose another rpcPort", port, rpc, err)
 		}
 		if err := l.Close(); err != nil {
 			return err
@@ -176,14 +176,14 @@ func (s *Server) launch(programs string, launch Launch) error {
 	)
 	cmd.Stdout, cmd.Stderr = s.output, s.output
 	cmd.WaitDelay = time.Second // a child of the server that holds its output
-	// The server gets no signal of the terminal: it is told by us alone. The kernel
-	// kills it when we die.
+	// The server gets no signals of the terminal, only those of this process. The kernel
+	// kills it when this process dies.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 
 	started := make(chan error)
 	go func() {
-		// The kernel takes the end of the thread that started the server for our end,
-		// so that this one stays for as long as the server runs.
+		// The kernel takes the end of the thread that started the server for the end of
+		// this process, so this thread stays for as long as the server runs.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		if err := cmd.Start(); err != nil {
@@ -201,7 +201,7 @@ func (s *Server) launch(programs string, launch Launch) error {
 // cannotStart says why the program of a directory was not started.
 func cannotStart(err error, dir string) error {
 	if errors.Is(err, syscall.ENOEXEC) {
-		return fmt.Errorf("%s is not a program for this machine (%s): give the release of TRex for its processor", filepath.Join(dir, Binary), runtime.GOARCH)
+		return fmt.Errorf("%s is not a program for this machine (%s): use the release of TRex for its processor", filepath.Join(dir, Binary), runtime.GOARCH)
 	}
 	return fmt.Errorf("starting TRex: %w; dir %s must hold the server as Dockerfile.trex installs it", err, dir)
 }
@@ -217,7 +217,7 @@ func arch() string {
 	return runtime.GOARCH
 }
 
-// verdict says how the server ended. That it was told to end is no error.
+// verdict says how the server ended. An end after a signal of this process is no error.
 func (s *Server) verdict(err error) error {
 	select {
 	case <-s.stopped:
@@ -278,12 +278,12 @@ func (s *Server) Err() error {
 	}
 }
 
-// Close tells the server to end, kills it when it does not, and waits until nothing
+// Close interrupts the server, kills it when it does not end, and waits until nothing
 // of it is left. It may be called again.
 func (s *Server) Close() error {
 	s.stop.Do(func() {
 		close(s.stopped)
-		// The process may have ended meanwhile; then there is nobody to tell.
+		// The process may have ended meanwhile; then there is nothing to signal.
 		_ = s.process.Signal(os.Interrupt)
 	})
 	patience := time.NewTimer(s.grace)
@@ -297,7 +297,7 @@ func (s *Server) Close() error {
 	return s.clear()
 }
 
-// clear removes what the server leaves beside its process.
+// clear removes the server's files and rules.
 func (s *Server) clear() error {
 	var errs []error
 	if s.guarded != 0 {

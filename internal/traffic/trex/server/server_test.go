@@ -68,7 +68,7 @@ func TestDiesAtStart(t *testing.T) {
 func TestNeverAnswers(t *testing.T) {
 	var l lines
 	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("nobody waits any more")
+	gone := errors.New("the caller no longer waits")
 	state := t.TempDir()
 	_, err := Start(ctx, fake(t, fakeSilent), Options{StateDir: state, Output: func(line string) {
 		l.add(line)
@@ -97,7 +97,7 @@ func TestKilled(t *testing.T) {
 	nothingIn(t, state)
 }
 
-// TestDiesLater wants Done and Err to tell of a server that ended by itself.
+// TestDiesLater wants Done and Err to report a server that ended by itself.
 func TestDiesLater(t *testing.T) {
 	s, err := Start(bounded(t), fake(t, fakeAnswers), Options{})
 	if err != nil {
@@ -168,7 +168,7 @@ func TestStartErrors(t *testing.T) {
 	})
 }
 
-// parentVariable tells this binary to start a server and say its process's number.
+// parentVariable makes this binary start a server and print the id of its process.
 const parentVariable = "NODROP_TEST_PARENT"
 
 func parent() int {
