@@ -19,6 +19,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/kubetest"
 )
 
 // levelLabel sets the level of PodSecurity that a namespace enforces.
@@ -43,7 +44,7 @@ func TestPodSecurity(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			w := NewWithT(t)
 			var pod *unstructured.Unstructured
-			for _, o := range load(t, file) {
+			for _, o := range kubetest.Objects(t, file) {
 				o.SetNamespace("level-privileged")
 				create(t, c, o)
 				t.Cleanup(func() {
@@ -55,7 +56,7 @@ func TestPodSecurity(t *testing.T) {
 			}
 			asTheServerHasIt(t, c, pod)
 			for _, level := range []string{"baseline", "restricted"} {
-				again := load(t, file)
+				again := kubetest.Objects(t, file)
 				refused := again[len(again)-1]
 				refused.SetNamespace("level-" + level)
 				err := c.Create(t.Context(), refused)

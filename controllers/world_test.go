@@ -1,11 +1,8 @@
 package controllers_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -18,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -101,7 +97,7 @@ func launchServer(t *testing.T) server {
 	}
 	root := kubetest.Root(t)
 	for _, file := range []string{"role.yaml", "role_binding.yaml"} {
-		for _, o := range load(t, filepath.Join(root, "config", "rbac", file)) {
+		for _, o := range kubetest.Objects(t, filepath.Join(root, "config", "rbac", file)) {
 			create(t, c, o)
 		}
 	}
@@ -117,28 +113,6 @@ func launchServer(t *testing.T) server {
 	limited.QPS, limited.Burst = cfg.QPS, cfg.Burst
 	s.operator = limited
 	return s
-}
-
-// load reads the objects of a manifest.
-func load(t *testing.T, file string) []*unstructured.Unstructured {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var objects []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
-	for {
-		o := &unstructured.Unstructured{}
-		if err := decoder.Decode(o); errors.Is(err, io.EOF) {
-			return objects
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if len(o.Object) > 0 {
-			objects = append(objects, o)
-		}
-	}
 }
 
 func newClient(t *testing.T, cfg *rest.Config) client.Client {

@@ -243,7 +243,7 @@ func (p *patients) without(t *testing.T) {
 	d.wants(exitFailed, "\ntrex (line rate): ", "")
 	p.golden(t, "without.txt", d)
 	d = p.doctor(t, "--engine", "xdp", "--probe", "-o", "json")
-	d.wants(exitFailed, "the operator, whose image looks at nodes, was not seen", "")
+	d.wants(exitFailed, "the operator, whose image reads nodes, was not found", "")
 }
 
 func (p *patients) ofALaptop(t *testing.T) {

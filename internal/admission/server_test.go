@@ -1,12 +1,8 @@
 package admission_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -16,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -96,21 +91,7 @@ func (s *server) serve(cfg *rest.Config, o envtest.WebhookInstallOptions) (stop 
 // load reads the objects of a manifest.
 func (s *server) load(elem ...string) []*unstructured.Unstructured {
 	s.t.Helper()
-	text, err := os.ReadFile(filepath.Join(append([]string{kubetest.Root(s.t)}, elem...)...))
-	s.Expect(err).NotTo(HaveOccurred())
-	var objects []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
-	for {
-		o := &unstructured.Unstructured{}
-		err := decoder.Decode(o)
-		if errors.Is(err, io.EOF) {
-			return objects
-		}
-		s.Expect(err).NotTo(HaveOccurred())
-		if len(o.Object) > 0 {
-			objects = append(objects, o)
-		}
-	}
+	return kubetest.Objects(s.t, filepath.Join(append([]string{kubetest.Root(s.t)}, elem...)...))
 }
 
 // apply does what kubectl apply does: it creates an object, or changes the one

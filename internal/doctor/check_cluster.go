@@ -52,7 +52,7 @@ func definitions(f Facts, _ Engine) verdict {
 		}
 	}
 	if len(lacking) > 0 {
-		return missing("the API server does not know "+strings.Join(lacking, ", "), "install the chart: docs/own-cluster.md")
+		return missing("the API server does not serve "+strings.Join(lacking, ", "), "install the chart: docs/own-cluster.md")
 	}
 	return good("testbeds, trafficprofiles, benchmarks")
 }
@@ -93,7 +93,7 @@ func multusDefinition(f Facts, _ Engine) verdict {
 	case !f.Kinds.IsKnown():
 		return unknown(f.Kinds.Unknown)
 	case !f.serves(groupNetworks, "network-attachment-definitions"):
-		return missing("the API server does not know network-attachment-definitions", "install Multus: its daemon puts interfaces into traffic pods")
+		return missing("the API server does not serve network-attachment-definitions", "install Multus: its daemon puts interfaces into traffic pods")
 	}
 	return good("network-attachment-definitions are served")
 }
@@ -103,10 +103,10 @@ func multusPods(f Facts, _ Engine) verdict {
 	case !usesMultus(f.Bed), f.Kinds.IsKnown() && !f.serves(groupNetworks, "network-attachment-definitions"):
 		return verdict{}
 	case !f.Multus.IsKnown():
-		// That Multus is there is what matters; how it runs is for those who may see it.
+		// Multus is installed; only the state of its pods cannot be read.
 		return warning(f.Multus.Unknown.Why, f.Multus.Unknown.Advice)
 	case len(f.Multus.Value) == 0:
-		return warning("no DaemonSet has multus in its name", "see that Multus is in the CNI configuration of the bed's nodes, if it was put there by hand")
+		return warning("no DaemonSet has multus in its name", "check that Multus is in the CNI configuration of the bed's nodes, if it was added by hand")
 	}
 	var all []string
 	level := Good
@@ -123,7 +123,7 @@ func multusPods(f Facts, _ Engine) verdict {
 	return v
 }
 
-// networks looks for what the ports of a bed name.
+// networks checks the networks that the ports of a bed name.
 func networks(f Facts, _ Engine) verdict {
 	if f.Bed == nil {
 		return verdict{}
@@ -200,7 +200,7 @@ func capabilities(f Facts, e Engine) verdict {
 	case answer.Value == NoLab:
 		return missing("there is no namespace "+f.Lab, "install the chart, or set the lab's namespace with --lab-namespace")
 	case answer.Value != "":
-		return missing(answer.Value, "kubectl label namespace "+f.Lab+" pod-security.kubernetes.io/enforce=privileged, or mend the policy that is named")
+		return missing(answer.Value, "kubectl label namespace "+f.Lab+" pod-security.kubernetes.io/enforce=privileged, or change the policy that is named")
 	}
 	return good("a pod like those of the engine is admitted (dry run)")
 }

@@ -11,8 +11,8 @@ import (
 
 const installPlugin = "install the SR-IOV network device plugin, with a pool of the cards that are cabled to the device"
 
-// devicePlugin: the devices that the bed asks for, or for TRex at line rate
-// something that looks like a pool of network cards.
+// devicePlugin checks the devices that the bed needs, or, for TRex at line rate, that
+// there is something that looks like a pool of network cards.
 func devicePlugin(f Facts, n Node, e Engine) verdict {
 	if f.Bed == nil {
 		if e != TRex {
@@ -56,7 +56,7 @@ func anyPool(f Facts, n Node) verdict {
 	return missing("no resource that looks like network cards", installPlugin)
 }
 
-// looksLikePool guesses by the name, where nothing in the cluster uses it yet.
+// looksLikePool guesses by the name, where nothing in the cluster uses the resource yet.
 func looksLikePool(resource string) bool {
 	domain, name, extended := strings.Cut(strings.ToLower(resource), "/")
 	if !extended || strings.HasSuffix(domain, "kubernetes.io") {
@@ -65,8 +65,7 @@ func looksLikePool(resource string) bool {
 	return slices.ContainsFunc([]string{"sriov", "sr-iov", "dpdk", "netdev", "nic"}, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// resourceClaims: a driver that offers devices on the node of ports that claim
-// some.
+// resourceClaims checks that a driver offers devices on the nodes of ports with claims.
 func resourceClaims(f Facts, n Node, _ Engine) verdict {
 	if f.Bed == nil || !slices.ContainsFunc(f.Bed.Spec.Ports, func(p v1alpha1.Port) bool { return p.Node == n.Name && claims(p) }) {
 		return verdict{}
@@ -113,9 +112,9 @@ func iommu(_ Facts, n Node, _ Engine) verdict {
 	case p.IOMMUGroups > 0:
 		return good(fmt.Sprintf("%d groups", p.IOMMUGroups))
 	case onlyMellanox(p):
-		return warning("no IOMMU groups; all cards are ConnectX, which do without", "switch the IOMMU on all the same, to keep cards out of foreign memory")
+		return warning("no IOMMU groups; all cards are ConnectX, which do without", "switch the IOMMU on anyway, to keep cards out of the memory of others")
 	case slices.ContainsFunc(p.CommandLine, func(s string) bool { return strings.HasSuffix(s, "_iommu=on") }):
-		return missing("no IOMMU groups, though the kernel was told "+strings.Join(p.CommandLine, " "), "switch VT-d or AMD-Vi on in the firmware")
+		return missing("no IOMMU groups, though the kernel was booted with "+strings.Join(p.CommandLine, " "), "switch VT-d or AMD-Vi on in the firmware")
 	}
 	return missing("no IOMMU groups", "switch VT-d or AMD-Vi on in the firmware, and boot with intel_iommu=on iommu=pt (Intel) or iommu=pt (AMD)")
 }
@@ -135,7 +134,7 @@ func vfio(_ Facts, n Node, _ Engine) verdict {
 	return missing("the driver vfio-pci is not loaded", "load the module vfio-pci on the node at boot (/etc/modules-load.d)")
 }
 
-// onlyMellanox says that all cards that could be handed out need no VFIO.
+// onlyMellanox reports whether all cards that could be allocated need no VFIO.
 func onlyMellanox(p probe.Node) bool {
 	able := slices.DeleteFunc(slices.Clone(p.Cards), func(c probe.Card) bool { return c.VirtualFunctions == 0 && !c.VirtualFunction })
 	return len(able) > 0 && !slices.ContainsFunc(able, func(c probe.Card) bool { return c.Vendor != probe.VendorMellanox })

@@ -2,7 +2,7 @@ package doctor
 
 import "strings"
 
-// kernelBPF: the engine xdp is programs of BPF.
+// kernelBPF checks for BPF: the XDP engine consists of BPF programs.
 func kernelBPF(_ Facts, n Node, _ Engine) verdict {
 	if !n.Probe.IsKnown() {
 		return unknown(n.Probe.Unknown)
@@ -14,7 +14,7 @@ func kernelBPF(_ Facts, n Node, _ Engine) verdict {
 	case p.Config != nil && p.Config["CONFIG_BPF_JIT"] == "":
 		return warning("BPF without its compiler", "use a kernel with CONFIG_BPF_JIT: programs run several times as fast")
 	case p.Config == nil:
-		return good("BPF; the kernel does not tell its configuration")
+		return good("BPF; the kernel does not show its configuration")
 	}
 	return good("BPF and its compiler")
 }
@@ -29,8 +29,8 @@ func packetSockets(_ Facts, n Node, _ Engine) verdict {
 	return good("the kernel has them")
 }
 
-// processorFeatures: DPDK on x86 needs SSE4.2, and TRex tells time by a counter of
-// the processor.
+// processorFeatures checks for SSE4.2, which DPDK needs on x86, and for a stable time
+// stamp counter, which is TRex's clock.
 func processorFeatures(_ Facts, n Node, _ Engine) verdict {
 	if !n.Probe.IsKnown() {
 		return unknown(n.Probe.Unknown)
@@ -43,9 +43,9 @@ func processorFeatures(_ Facts, n Node, _ Engine) verdict {
 	}
 	switch {
 	case !n.Probe.Value.HasFlag("sse4_2"):
-		return missing("no sse4_2", "use a node whose processor has SSE4.2; in a virtual machine, pass the host's processor on")
+		return missing("no sse4_2", "use a node whose processor has SSE4.2; in a virtual machine, use the host's processor model")
 	case len(lacking) > 0:
-		return warning("no "+strings.Join(lacking, ", "), "TRex tells time by this counter: distrust its latency, or use another node")
+		return warning("no "+strings.Join(lacking, ", "), "this counter is TRex's clock: do not trust its latency, or use another node")
 	}
 	return good(strings.Join(n.Probe.Value.CPUFlags, ", "))
 }

@@ -15,7 +15,7 @@ func resourceOf(pageSize string) corev1.ResourceName {
 	return corev1.ResourceName(corev1.ResourceHugePagesPrefix + pageSize)
 }
 
-// hugePages: as many as the bed asks for, or some of any size.
+// hugePages checks for as many as the bed needs, or for some of any size.
 func hugePages(f Facts, n Node, e Engine) verdict {
 	wanted := needs(f, n, e)
 	names := of(wanted, isHugePages)
@@ -45,8 +45,8 @@ func anyHugePages(n Node) verdict {
 	return missing("none allocatable", hugePagesAdvice(n, pageSizes[0], resource.MustParse("4Gi")))
 }
 
-// hugePagesAdvice tells pages that the kubelet has not seen yet from those that
-// were never made.
+// hugePagesAdvice distinguishes pages that the kubelet has not counted yet from pages
+// that were never allocated.
 func hugePagesAdvice(n Node, size string, total resource.Quantity) string {
 	page := resource.MustParse(size)
 	for _, p := range n.Probe.Value.HugePages {

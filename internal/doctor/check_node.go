@@ -27,7 +27,7 @@ const taintOfLab = "nodrop.dev/lab"
 func taints(_ Facts, n Node, _ Engine) verdict {
 	var hard []string
 	for _, t := range n.Taints {
-		// What the cluster itself taints with is told by the check of the node.
+		// Taints of the cluster itself are reported by the check of the node.
 		if t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != taintOfLab && !strings.HasPrefix(t.Key, "node.kubernetes.io/") {
 			hard = append(hard, t.ToString())
 		}
@@ -38,8 +38,8 @@ func taints(_ Facts, n Node, _ Engine) verdict {
 	return missing(strings.Join(hard, ", "), "remove the taint, or use "+taintOfLab+" to keep other work away: only that one is tolerated by the lab's pods")
 }
 
-// architecture: TRex exists for x86 only, and the XDP programs are compiled for
-// processors that put the low byte first.
+// architecture checks the processor: TRex exists for x86 only, and the XDP programs are
+// compiled for little-endian processors.
 func architecture(_ Facts, n Node, e Engine) verdict {
 	arch := n.Info.Architecture
 	switch {
@@ -51,7 +51,7 @@ func architecture(_ Facts, n Node, e Engine) verdict {
 	return good(arch)
 }
 
-// oldestXDP can put live frames through XDP (BPF_F_TEST_XDP_LIVE_FRAMES).
+// oldestXDP is the first release that sends live frames through XDP (BPF_F_TEST_XDP_LIVE_FRAMES).
 var oldestXDP = version.MustParseGeneric("5.18")
 
 func kernelRelease(_ Facts, n Node, _ Engine) verdict {
@@ -59,15 +59,15 @@ func kernelRelease(_ Facts, n Node, _ Engine) verdict {
 	v, err := version.ParseGeneric(release)
 	switch {
 	case err != nil:
-		return unknown(Reason{Why: fmt.Sprintf("kernel release %q", release), Advice: "see that it is Linux 5.18 or later"})
+		return unknown(Reason{Why: fmt.Sprintf("kernel release %q", release), Advice: "check that it is Linux 5.18 or later"})
 	case v.LessThan(oldestXDP):
-		return missing("Linux "+release, "update to Linux 5.18 or later, which puts live frames through XDP")
+		return missing("Linux "+release, "update to Linux 5.18 or later, which sends live frames through XDP")
 	}
 	return good("Linux " + release)
 }
 
 func docker(f Facts, n Node, _ Engine) verdict {
-	const advice = "see that Docker runs there with its socket at /run/docker.sock; the first benchmark of a virtual device on this node shows it"
+	const advice = "check that Docker runs there with its socket at /run/docker.sock; the first benchmark of a virtual device on this node shows it"
 	started, yes := f.Started.Value[n.Name]
 	switch {
 	case yes:
@@ -80,8 +80,8 @@ func docker(f Facts, n Node, _ Engine) verdict {
 	return unknown(Reason{Why: "no virtual device was seen on this node yet, and its Docker cannot be seen from a pod", Advice: advice})
 }
 
-// processors: those of TRex alone, and a part of one for the agent beside it; or a
-// part of one that both share, in software.
+// processors checks for those of TRex and a part of one for the agent in the same pod;
+// in software mode both share a part of one.
 func processors(f Facts, n Node, e Engine) verdict {
 	need, has := needs(f, n, e)[corev1.ResourceCPU], n.Allocatable.Cpu()
 	seen := fmt.Sprintf("%g allocatable, %g for the traffic pod", has.AsApproximateFloat64(), need.AsApproximateFloat64())
@@ -103,7 +103,7 @@ func memory(f Facts, n Node, e Engine) verdict {
 	return good(fmt.Sprintf("%s allocatable, %s for TRex", sizeOf(*has), &need))
 }
 
-// sizeOf is a node's memory as people say it, in tenths of a GiB, rounded down.
+// sizeOf is a node's memory for people, in tenths of a GiB, rounded down.
 func sizeOf(q resource.Quantity) string {
 	tenths := q.Value() * 10 >> 30
 	return fmt.Sprintf("%gGi", float64(tenths)/10)

@@ -13,7 +13,7 @@ import (
 	"nodrop.dev/nodrop/internal/doctor/probe"
 )
 
-var reason = Reason{Why: "you may not look", Advice: "ask for the right"}
+var reason = Reason{Why: "you may not read it", Advice: "ask for the right"}
 
 // checkCase is one answer of one check.
 type checkCase struct {
@@ -31,13 +31,13 @@ var checkCases = []checkCase{
 	{"old", "Kubernetes", Sim, func(f *Facts) { f.Kubernetes = Known("v1.30.9+k3s1") }, Missing, "v1.30.9", "1.31 or later"},
 
 	{"", "NoDrop's definitions", Sim, nil, Good, "testbeds", ""},
-	{"one missing", "NoDrop's definitions", Sim, func(f *Facts) { f.Kinds.Value = f.Kinds.Value[:2] }, Missing, "does not know benchmarks", "install the chart"},
-	{"forbidden", "NoDrop's definitions", Sim, func(f *Facts) { f.Kinds = Seen[[]string]{Unknown: reason} }, Unknown, "you may not look", "ask for the right"},
+	{"one missing", "NoDrop's definitions", Sim, func(f *Facts) { f.Kinds.Value = f.Kinds.Value[:2] }, Missing, "does not serve benchmarks", "install the chart"},
+	{"forbidden", "NoDrop's definitions", Sim, func(f *Facts) { f.Kinds = Seen[[]string]{Unknown: reason} }, Unknown, "you may not read it", "ask for the right"},
 
 	{"", "operator", XDP, nil, Good, "1 of 1 pods are ready", ""},
 	{"none", "operator", XDP, func(f *Facts) { f.Operator = Known[*Operator](nil) }, Missing, "no Deployment nodrop-operator in namespace nodrop-system", "--operator-namespace"},
 	{"not ready", "operator", XDP, func(f *Facts) { f.Operator.Value.Ready = 0 }, Missing, "0 of 1 pods are ready", "describe pods"},
-	{"forbidden", "operator", XDP, func(f *Facts) { f.Operator = Seen[*Operator]{Unknown: reason} }, Unknown, "you may not look", ""},
+	{"forbidden", "operator", XDP, func(f *Facts) { f.Operator = Seen[*Operator]{Unknown: reason} }, Unknown, "you may not read it", ""},
 
 	{"", "bed", XDP, bed(xdpEngine, hostDevice), Good, "benchmarks can lease the bed", ""},
 	{"not ready", "bed", XDP, bed(xdpEngine, hostDevice, func(f *Facts) {
@@ -46,18 +46,18 @@ var checkCases = []checkCase{
 	{"changed since", "bed", XDP, bed(xdpEngine, hostDevice, func(f *Facts) { f.Bed.Generation = 3 }), Unknown, "not yet judged", "operator's log"},
 
 	{"", "Multus", XDP, nil, Good, "are served", ""},
-	{"none", "Multus", TRex, func(f *Facts) { f.Kinds.Value = f.Kinds.Value[:3] }, Missing, "does not know network-attachment-definitions", "install Multus"},
+	{"none", "Multus", TRex, func(f *Facts) { f.Kinds.Value = f.Kinds.Value[:3] }, Missing, "does not serve network-attachment-definitions", "install Multus"},
 
 	{"", "Multus on nodes", XDP, nil, Good, "kube-system/kube-multus-ds: 1 of 1 ready", ""},
 	{"by hand", "Multus on nodes", XDP, func(f *Facts) { f.Multus = Known[[]DaemonSet](nil) }, Warning, "no DaemonSet has multus in its name", "CNI configuration"},
 	{"not ready", "Multus on nodes", XDP, func(f *Facts) { f.Multus.Value[0].Desired = 3 }, Missing, "1 of 3 ready", "log of the Multus pods"},
-	{"forbidden", "Multus on nodes", XDP, func(f *Facts) { f.Multus = Seen[[]DaemonSet]{Unknown: reason} }, Warning, "you may not look", ""},
+	{"forbidden", "Multus on nodes", XDP, func(f *Facts) { f.Multus = Seen[[]DaemonSet]{Unknown: reason} }, Warning, "you may not read it", ""},
 
 	{"", "networks", TRex, bed(trexEngine, sriovNamed, func(f *Facts) { f.Networks = Known([]Network{{"dut", "intel.com/sriov_p"}}) }), Good, "dut", ""},
 	{"none", "networks", TRex, bed(trexEngine, sriovNamed), Missing, "no NetworkAttachmentDefinition dut", "in namespace nodrop-lab"},
 	{"of another resource", "networks", TRex, bed(trexEngine, sriovNamed, func(f *Facts) { f.Networks = Known([]Network{{"dut", "intel.com/other"}}) }),
 		Missing, `dut is for "intel.com/other", port p1 asks for intel.com/sriov_p`, "k8s.v1.cni.cncf.io/resourceName"},
-	{"forbidden", "networks", TRex, bed(trexEngine, sriovNamed, func(f *Facts) { f.Networks = Seen[[]Network]{Unknown: reason} }), Unknown, "you may not look", ""},
+	{"forbidden", "networks", TRex, bed(trexEngine, sriovNamed, func(f *Facts) { f.Networks = Seen[[]Network]{Unknown: reason} }), Unknown, "you may not read it", ""},
 
 	{"", "claim templates", TRex, bed(trexEngine, claim, func(f *Facts) {
 		f.ClaimTemplates, f.DeviceClasses = Known([]string{"dut-card"}), Known([]string{"cards"})
@@ -69,7 +69,7 @@ var checkCases = []checkCase{
 	{"", "capabilities", XDP, nil, Good, "is admitted", ""},
 	{"refused", "capabilities", TRex, func(f *Facts) { f.Admission[TRex] = Known("violates PodSecurity") }, Missing, "violates PodSecurity", "enforce=privileged"},
 	{"no namespace", "capabilities", XDP, func(f *Facts) { f.Admission[XDP] = Known(NoLab) }, Missing, "there is no namespace nodrop-lab", "--lab-namespace"},
-	{"forbidden", "capabilities", Containerlab, func(f *Facts) { f.Admission[Containerlab] = Seen[string]{Unknown: reason} }, Unknown, "you may not look", ""},
+	{"forbidden", "capabilities", Containerlab, func(f *Facts) { f.Admission[Containerlab] = Seen[string]{Unknown: reason} }, Unknown, "you may not read it", ""},
 
 	{"", "TRex image", TRexSoftware, nil, Good, "example.test/trex:v3.08", ""},
 	{"none", "TRex image", TRexSoftware, func(f *Facts) { f.Operator.Value.TRexImage = "" }, Missing, "neither the operator nor a bed", "Dockerfile.trex"},
@@ -99,7 +99,7 @@ var checkCases = []checkCase{
 	{"", "kernel features", XDP, nil, Good, "BPF", ""},
 	{"no BPF", "kernel features", XDP, probed(func(p *probe.Node) { p.BPF = false }), Missing, "no BPF", "CONFIG_BPF_SYSCALL"},
 	{"interpreted", "kernel features", XDP, probed(func(p *probe.Node) { p.Config = map[string]string{"CONFIG_BPF_SYSCALL": "y"} }), Warning, "without its compiler", "CONFIG_BPF_JIT"},
-	{"not probed", "kernel features", XDP, node(func(n *Node) { n.Probe = Seen[probe.Node]{Unknown: reason} }), Unknown, "you may not look", ""},
+	{"not probed", "kernel features", XDP, node(func(n *Node) { n.Probe = Seen[probe.Node]{Unknown: reason} }), Unknown, "you may not read it", ""},
 
 	{"", "packet sockets", TRexSoftware, nil, Good, "has them", ""},
 	{"none", "packet sockets", TRexSoftware, probed(func(p *probe.Node) { p.PacketSockets = false }), Missing, "no packet sockets", "CONFIG_PACKET"},
@@ -118,7 +118,7 @@ var checkCases = []checkCase{
 
 	{"", "processor features", TRex, nil, Good, "sse4_2", ""},
 	{"old", "processor features", TRex, probed(func(p *probe.Node) { p.CPUFlags = nil }), Missing, "no sse4_2", "SSE4.2"},
-	{"clock that stands still", "processor features", TRex, probed(func(p *probe.Node) { p.CPUFlags = p.CPUFlags[:2] }), Warning, "no nonstop_tsc", "latency"},
+	{"clock that stops", "processor features", TRex, probed(func(p *probe.Node) { p.CPUFlags = p.CPUFlags[:2] }), Warning, "no nonstop_tsc", "latency"},
 
 	{"", "memory", TRex, nil, Good, "64Gi allocatable, 2Gi for TRex", ""},
 	{"little", "memory", TRex, node(func(n *Node) { n.Allocatable[corev1.ResourceMemory] = resource.MustParse("1Gi") }), Missing, "1Gi allocatable", "engine.trex.memory"},
@@ -134,8 +134,8 @@ var checkCases = []checkCase{
 
 	{"", "CPU manager policy", TRex, nil, Good, "static", ""},
 	{"none", "CPU manager policy", TRex, node(func(n *Node) { n.Kubelet.Value.CPUManagerPolicy = "none" }), Missing, "none", "cpuManagerPolicy: static"},
-	{"not told", "CPU manager policy", TRex, node(func(n *Node) { n.Kubelet.Value.CPUManagerPolicy = "" }), Missing, "none", ""},
-	{"forbidden", "CPU manager policy", TRex, node(func(n *Node) { n.Kubelet = Seen[Kubelet]{Unknown: reason} }), Unknown, "you may not look", ""},
+	{"not reported", "CPU manager policy", TRex, node(func(n *Node) { n.Kubelet.Value.CPUManagerPolicy = "" }), Missing, "none", ""},
+	{"forbidden", "CPU manager policy", TRex, node(func(n *Node) { n.Kubelet = Seen[Kubelet]{Unknown: reason} }), Unknown, "you may not read it", ""},
 
 	{"", "topology manager", TRex, nil, Good, "single-numa-node", ""},
 	{"none", "topology manager", TRex, node(func(n *Node) { n.Kubelet.Value.TopologyManagerPolicy = "none" }), Warning, "none", "single-numa-node"},
@@ -163,16 +163,16 @@ var checkCases = []checkCase{
 
 	{"", "resource claims", TRex, bed(trexEngine, claim, node(func(n *Node) { n.Drivers = Known([]string{"cards.example.test"}) })), Good, "cards.example.test", ""},
 	{"none", "resource claims", TRex, bed(trexEngine, claim), Missing, "no driver offers devices here", "install a driver"},
-	{"forbidden", "resource claims", TRex, bed(trexEngine, claim, node(func(n *Node) { n.Drivers = Seen[[]string]{Unknown: reason} })), Unknown, "you may not look", ""},
+	{"forbidden", "resource claims", TRex, bed(trexEngine, claim, node(func(n *Node) { n.Drivers = Seen[[]string]{Unknown: reason} })), Unknown, "you may not read it", ""},
 
 	{"", "network cards", TRex, nil, Good, "0000:3b:00.0 (ice, up to 64 functions)", ""},
 	{"virtual ones", "network cards", TRex, probed(func(p *probe.Node) { p.Cards[0].VirtualFunctions = 0 }), Warning, "1 on PCI, none with SR-IOV", "whole cards"},
 
 	{"", "IOMMU", TRex, nil, Good, "83 groups", ""},
 	{"off", "IOMMU", TRex, probed(func(p *probe.Node) { p.IOMMUGroups = 0 }), Missing, "no IOMMU groups", "intel_iommu=on"},
-	{"off in the firmware", "IOMMU", TRex, probed(func(p *probe.Node) { p.IOMMUGroups = 0; p.CommandLine = []string{"intel_iommu=on"} }), Missing, "was told intel_iommu=on", "firmware"},
+	{"off in the firmware", "IOMMU", TRex, probed(func(p *probe.Node) { p.IOMMUGroups = 0; p.CommandLine = []string{"intel_iommu=on"} }), Missing, "was booted with intel_iommu=on", "firmware"},
 	{"ConnectX", "IOMMU", TRex, probed(func(p *probe.Node) { p.IOMMUGroups = 0; p.Cards[0].Vendor = probe.VendorMellanox }), Warning, "ConnectX", ""},
-	{"not probed", "IOMMU", TRex, node(func(n *Node) { n.Probe = Seen[probe.Node]{Unknown: reason} }), Unknown, "you may not look", ""},
+	{"not probed", "IOMMU", TRex, node(func(n *Node) { n.Probe = Seen[probe.Node]{Unknown: reason} }), Unknown, "you may not read it", ""},
 
 	{"", "VFIO", TRex, nil, Good, "vfio-pci is there", ""},
 	{"not loaded", "VFIO", TRex, probed(func(p *probe.Node) { p.VFIO = false }), Missing, "not loaded", "modules-load.d"},

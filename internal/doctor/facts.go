@@ -9,7 +9,7 @@ import (
 	"nodrop.dev/nodrop/internal/doctor/probe"
 )
 
-// Seen is something that was looked at, or the reason why it was not seen.
+// Seen is a value that was read, or the reason why it could not be read.
 type Seen[T any] struct {
 	Value T
 	// Unknown is why there is no value, and what to do about it; empty when there is.
@@ -37,7 +37,7 @@ func (s Seen[T]) IsKnown() bool { return s.Unknown == Reason{} }
 
 // Facts are everything that is judged.
 type Facts struct {
-	// Bed that is looked at; nil for the whole cluster.
+	// Bed that is checked; nil for the whole cluster.
 	Bed *v1alpha1.TestBed
 	// Lab is the lab's namespace, and Namespace the operator's.
 	Lab, Namespace string
@@ -65,12 +65,12 @@ type Facts struct {
 	// Started are the nodes on which a virtual device was up, with the benchmark that
 	// measured it.
 	Started Seen[map[string]string]
-	// Nodes that are looked at: those of the bed, or all.
+	// Nodes that are checked: those of the bed, or all.
 	Nodes []Node
 }
 
-// NoLab stands for the refusal of pods where the lab's namespace is not there.
-const NoLab = "the namespace is not there"
+// NoLab is the refusal of pods when the lab's namespace does not exist.
+const NoLab = "the namespace does not exist"
 
 // Operator of NoDrop.
 type Operator struct {
@@ -87,7 +87,7 @@ type DaemonSet struct {
 }
 
 // Network is a NetworkAttachmentDefinition, with the resource of a device plugin
-// that it belongs to, if any.
+// that it is for, if any.
 type Network struct {
 	Name, Resource string
 }
@@ -98,7 +98,7 @@ type Node struct {
 	Name string
 	// Absent says that a bed names it and the cluster does not have it.
 	Absent bool
-	// Info is what the kubelet says of the node.
+	// Info is the kubelet's description of the node.
 	Info corev1.NodeSystemInfo
 	// NotReady says why it is not ready; "" when it is.
 	NotReady string
@@ -112,7 +112,7 @@ type Node struct {
 	Drivers Seen[[]string]
 	// Kubelet is its configuration.
 	Kubelet Seen[Kubelet]
-	// Probe is what the node says of itself.
+	// Probe is what was read on the node.
 	Probe Seen[probe.Node]
 }
 

@@ -4,7 +4,7 @@ package doctor
 // devices.
 type Engine string
 
-// Engines that are looked at.
+// Engines that are checked.
 const (
 	Sim          Engine = "sim"
 	XDP          Engine = "xdp"
@@ -13,7 +13,7 @@ const (
 	Containerlab Engine = "containerlab"
 )
 
-// Engines are all of them, in the order in which they are told.
+// Engines are all of them, in the order of the report.
 var Engines = []Engine{Sim, XDP, TRexSoftware, TRex, Containerlab}
 
 // Title is the engine's name for people.
@@ -43,7 +43,7 @@ type Level string
 const (
 	// Missing says that the engine does not work without it.
 	Missing Level = "Missing"
-	// Unknown says that it could not be looked at.
+	// Unknown says that it could not be checked.
 	Unknown Level = "Unknown"
 	// Warning says that the engine works without, and less well.
 	Warning Level = "Warning"
@@ -53,9 +53,9 @@ const (
 
 // Finding is what one check found.
 type Finding struct {
-	// Engine that it matters for.
+	// Engine that the finding is about.
 	Engine Engine `json:"engine"`
-	// Node that was looked at; "" for the cluster.
+	// Node that was checked; "" for the cluster.
 	Node string `json:"node,omitempty"`
 	// Check that found it.
 	Check string `json:"check"`
@@ -67,8 +67,8 @@ type Finding struct {
 	Advice string `json:"advice,omitempty"`
 }
 
-// verdict is a finding before it is known whom it concerns. The zero value says
-// that the check does not matter here.
+// verdict is a finding without its engine and node. The zero value says that the check
+// does not apply.
 type verdict struct {
 	level        Level
 	seen, advice string

@@ -7,17 +7,17 @@ import (
 	"nodrop.dev/nodrop/internal/dut/device"
 )
 
-// look looks at one thing of the cluster for one engine.
-type look func(f Facts, e Engine) verdict
+// clusterCheck checks one thing of the cluster for one engine.
+type clusterCheck func(f Facts, e Engine) verdict
 
-// nodeLook looks at one thing of a node.
-type nodeLook func(f Facts, n Node, e Engine) verdict
+// nodeCheck checks one thing of a node.
+type nodeCheck func(f Facts, n Node, e Engine) verdict
 
-// check is a look with its name, and the engines that it matters for.
+// check is a check with its name and the engines that it applies to.
 type check[L any] struct {
 	name    string
 	engines []Engine
-	look    L
+	run     L
 }
 
 var (
@@ -27,7 +27,7 @@ var (
 	lineRate       = []Engine{TRex}
 )
 
-var clusterChecks = []check[look]{
+var clusterChecks = []check[clusterCheck]{
 	{"Kubernetes", Engines, kubernetes},
 	{"NoDrop's definitions", Engines, definitions},
 	{"operator", Engines, operator},
@@ -41,7 +41,7 @@ var clusterChecks = []check[look]{
 	{"nodes", withPods, someNode},
 }
 
-var nodeChecks = []check[nodeLook]{
+var nodeChecks = []check[nodeCheck]{
 	{"node", withPods, nodeReady},
 	{"taints", withPods, taints},
 	{"architecture", realInterfaces, architecture},
@@ -81,7 +81,7 @@ func EnginesOf(bed *v1alpha1.TestBed) []Engine {
 	return engines
 }
 
-// Judge looks at everything that matters for the engines. Every is true where
+// Judge runs all checks that apply to the engines. Every is true where
 // every node must have what an engine needs, as those of a bed must; without it
 // one such node is enough.
 func Judge(f Facts, engines []Engine, every bool) Report {
@@ -93,7 +93,7 @@ func Judge(f Facts, engines []Engine, every bool) Report {
 		var findings []Finding
 		for _, c := range clusterChecks {
 			if slices.Contains(c.engines, e) {
-				findings = add(findings, e, "", c.name, c.look(f, e))
+				findings = add(findings, e, "", c.name, c.run(f, e))
 			}
 		}
 		if e != Sim {
@@ -107,14 +107,14 @@ func Judge(f Facts, engines []Engine, every bool) Report {
 	return report
 }
 
-// judgeNode says of a node that is not there only that.
+// judgeNode returns the findings of a node. If the node does not exist, that is the only one.
 func judgeNode(f Facts, n Node, e Engine) []Finding {
 	var findings []Finding
 	for _, c := range nodeChecks {
 		if !slices.Contains(c.engines, e) {
 			continue
 		}
-		findings = add(findings, e, n.Name, c.name, c.look(f, n, e))
+		findings = add(findings, e, n.Name, c.name, c.run(f, n, e))
 		if n.Absent {
 			break
 		}

@@ -11,8 +11,8 @@ import (
 	"nodrop.dev/nodrop/internal/preflight"
 )
 
-// needsWithout are what a traffic pod with TRex asks of a node where no bed says:
-// that of a bed which gives no cpus.
+// needsWithout are the needs of a traffic pod with TRex when there is no bed: those of a
+// bed without cpus.
 func needsWithout(e Engine) corev1.ResourceList {
 	bed := v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{
 		Engine: v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: settingsOf(nil, e)}, Ports: []v1alpha1.Port{{Node: "any"}},
@@ -20,7 +20,7 @@ func needsWithout(e Engine) corev1.ResourceList {
 	return preflight.Needs(&bed)["any"]
 }
 
-// needs are what the traffic pod of a bed, or of any bed with the engine, asks of a
+// needs are what the traffic pod of a bed, or of any bed with the engine, requests from a
 // node.
 func needs(f Facts, n Node, e Engine) corev1.ResourceList {
 	if f.Bed == nil {
@@ -29,7 +29,7 @@ func needs(f Facts, n Node, e Engine) corev1.ResourceList {
 	return preflight.Needs(f.Bed)[n.Name]
 }
 
-// of returns the resources among needs that belong, by name.
+// of returns the resources among needs that belong selects, by name.
 func of(needs corev1.ResourceList, belongs func(corev1.ResourceName) bool) []corev1.ResourceName {
 	names := slices.Sorted(maps.Keys(needs))
 	return slices.DeleteFunc(names, func(name corev1.ResourceName) bool { return !belongs(name) })
@@ -39,7 +39,7 @@ func isHugePages(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
-// isDevice is true of what device plugins offer, which has the name of a domain.
+// isDevice is true of a resource of a device plugin, whose name has a domain.
 func isDevice(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
 
 // settingsOf returns the settings of a bed's TRex, or those of any bed with the mode.
@@ -57,8 +57,8 @@ func settingsOf(bed *v1alpha1.TestBed, e Engine) *v1alpha1.TRexEngine {
 // claims says whether a port asks for its interface by a resource claim.
 func claims(p v1alpha1.Port) bool { return p.Attachment != nil && p.Attachment.ResourceClaim != nil }
 
-// usesMultus says whether some interface gets into its pod by Multus. Without a
-// bed every way is looked at.
+// usesMultus reports whether Multus moves some interface into its pod. Without a bed it
+// is true.
 func usesMultus(bed *v1alpha1.TestBed) bool {
 	return bed == nil || slices.ContainsFunc(bed.Spec.Ports, func(p v1alpha1.Port) bool { return p.Attachment != nil && !claims(p) })
 }

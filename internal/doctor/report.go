@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Report is what a doctor says.
+// Report is the result of all checks.
 type Report struct {
-	// Bed that was looked at; "" for the whole cluster.
+	// Bed that was checked; "" for the whole cluster.
 	Bed string `json:"bed,omitempty"`
 	// Lab is the lab's namespace.
 	Lab string `json:"labNamespace"`

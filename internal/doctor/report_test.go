@@ -97,22 +97,22 @@ func TestEnginesOfABed(t *testing.T) {
 	}
 }
 
-// TestTextTellsEachThingOnce: what engines share stands above them, and what they see
-// differently stands with each.
-func TestTextTellsEachThingOnce(t *testing.T) {
+// TestTextHasEachFindingOnce: findings that engines share are above them, and findings
+// that differ are with each engine.
+func TestTextHasEachFindingOnce(t *testing.T) {
 	f := whole()
 	f.Admission[TRex] = Known("violates PodSecurity")
 	text := Judge(f, Engines, false).Text()
 	for check, want := range map[string]int{"Kubernetes": 1, "Multus on nodes": 1, "TRex image": 1, "VFIO": 1, "capabilities ": 4} {
 		if got := strings.Count(text, "\n  "+check); got != want {
-			t.Errorf("%s stands %d times, want %d:\n%s", check, got, want, text)
+			t.Errorf("%s is listed %d times, want %d:\n%s", check, got, want, text)
 		}
 	}
 	if strings.Contains(text, "Engine sim") {
 		t.Errorf("an engine without anything of its own has a table:\n%s", text)
 	}
 	if text := Judge(f, []Engine{XDP}, false).Text(); !strings.HasPrefix(text, "Engine xdp\n") || strings.Contains(text, "several") {
-		t.Errorf("one engine shares with nobody:\n%s", text)
+		t.Errorf("one engine has shared findings:\n%s", text)
 	}
 }
 

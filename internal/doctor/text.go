@@ -39,8 +39,8 @@ func (r Report) Text() string {
 	return b.String()
 }
 
-// split parts the findings that several engines share, each once, from those that are
-// one engine's own.
+// split separates the findings that several engines share, each once, from those of one
+// engine.
 func (r Report) split() (shared []Finding, own map[Engine][]Finding) {
 	type place struct{ node, check string }
 	same := map[place][]Finding{}
@@ -88,7 +88,7 @@ func table(b *strings.Builder, title string, findings []Finding) {
 	b.WriteString("\n")
 }
 
-// row writes cells beside each other, and goes on below where they are too long.
+// row writes cells next to each other, and continues below where they are too long.
 func row(b *strings.Builder, check, level, seen, advice string) {
 	columns := [][]string{{check}, {level}, wrap(seen, seenWidth), wrap(advice, adviceWidth)}
 	widths := []int{checkWidth, levelWidth, seenWidth, adviceWidth}

@@ -56,8 +56,8 @@ func of(bed *v1alpha1.TestBed, lab *v1alpha1.TrafficPolicy, ports []plan.Port) r
 	}
 	networks := allowedBuiltIn(ports)
 	return rules{
-		vlans:        pick(l, vlanIntervals(own.VLANs), vlanIntervals(others.VLANs), []interval{}),
-		labels:       pick(l, labelIntervals(own.MPLSLabels), labelIntervals(others.MPLSLabels), []interval{}),
+		vlans:        pick(l, intervals(own.VLANs), intervals(others.VLANs), []interval{}),
+		labels:       pick(l, intervals(own.MPLSLabels), intervals(others.MPLSLabels), []interval{}),
 		groups:       pick(l, own.Groups, others.Groups, []v1alpha1.AddressPrefix{"224.0.0.0/4", "ff00::/8"}),
 		sources:      pick(l, own.SourceAddresses, others.SourceAddresses, networks),
 		destinations: pick(l, own.DestinationAddresses, others.DestinationAddresses, networks),
@@ -112,24 +112,18 @@ func allowedBuiltIn(ports []plan.Port) []v1alpha1.AddressPrefix {
 	return allowed
 }
 
-func vlanIntervals(ranges []v1alpha1.VLANRange) []interval {
-	if ranges == nil {
-		return nil
-	}
-	out := []interval{}
-	for _, r := range ranges {
-		out = append(out, interval{r.First, max(r.First, r.Last)})
-	}
-	return out
-}
+// bounds are the ends of a range as the API has them; last is 0 for one number.
+type bounds struct{ First, Last int32 }
 
-func labelIntervals(ranges []v1alpha1.MPLSLabelRange) []interval {
+// intervals converts ranges of VLAN IDs or of MPLS labels; nil stays nil.
+func intervals[R v1alpha1.VLANRange | v1alpha1.MPLSLabelRange](ranges []R) []interval {
 	if ranges == nil {
 		return nil
 	}
 	out := []interval{}
 	for _, r := range ranges {
-		out = append(out, interval{r.First, max(r.First, r.Last)})
+		b := bounds(r)
+		out = append(out, interval{b.First, max(b.First, b.Last)})
 	}
 	return out
 }

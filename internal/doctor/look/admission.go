@@ -55,7 +55,7 @@ func (c *Cluster) mayCreatePods(ctx context.Context) doctor.Seen[bool] {
 
 const labelEnforce = "pod-security.kubernetes.io/enforce"
 
-// byLabel goes by the label of the lab's namespace, for those who may not try.
+// byLabel judges by the label of the lab's namespace, for users who may not create pods.
 func (c *Cluster) byLabel(ctx context.Context, allowed doctor.Seen[bool]) doctor.Seen[string] {
 	if !allowed.IsKnown() {
 		return doctor.Seen[string]{Unknown: allowed.Unknown}
@@ -79,11 +79,11 @@ func withoutName(message string) string {
 	return strings.ReplaceAll(message, `Pod "`+tried+`" is invalid: `, "")
 }
 
-// tried is the name of the pod that is tried.
+// tried is the name of the pod of the dry run.
 const tried = "nodrop-doctor"
 
-// podLike has what policies look at in the pods of an engine; nil for an engine
-// whose pods hold nothing.
+// podLike has the fields that policies check in the pods of an engine; nil for an engine
+// whose pods have no privileges.
 func podLike(e doctor.Engine) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: tried}}
 	container := corev1.Container{Name: "tried", Image: "nodrop.invalid/none"}

@@ -20,7 +20,7 @@ import (
 	"nodrop.dev/nodrop/internal/hint"
 )
 
-// Cluster is looked at through its API server.
+// Cluster reads a cluster through its API server.
 type Cluster struct {
 	kube kubernetes.Interface
 	// objects reads NoDrop's kinds and those of others that have no Go types here.
@@ -33,10 +33,10 @@ type Cluster struct {
 }
 
 // New returns a cluster with the operator in one namespace and the lab in another.
-// Objects must know NoDrop's kinds.
+// The scheme of objects must have NoDrop's kinds.
 func New(config *rest.Config, objects client.Client, namespace, lab string) (*Cluster, error) {
 	config = rest.CopyConfig(config)
-	// A cluster of many nodes is asked in many short questions.
+	// A cluster of many nodes takes many short requests.
 	config.QPS, config.Burst = 50, 100
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -45,13 +45,13 @@ func New(config *rest.Config, objects client.Client, namespace, lab string) (*Cl
 	return &Cluster{kube: kube, objects: objects, namespace: namespace, lab: lab}, nil
 }
 
-// Ask says what to look at.
+// Ask says what to read.
 type Ask struct {
 	// Bed by name; "" for the whole cluster.
 	Bed string
-	// Nodes to look at; none for those of the bed, or all.
+	// Nodes to read; none for those of the bed, or all.
 	Nodes []string
-	// Engines to look at; none for those of the bed, or all.
+	// Engines to check; none for those of the bed, or all.
 	Engines []doctor.Engine
 	// Probe reads nodes by pods; nil does not.
 	Probe *Probe
@@ -91,12 +91,12 @@ func (c *Cluster) Facts(ctx context.Context, ask Ask) (doctor.Facts, error) {
 	}
 	c.probe(ctx, ask.Probe, f.Nodes)
 	if err := ctx.Err(); err != nil {
-		return f, fmt.Errorf("looking at the cluster: %w", err)
+		return f, fmt.Errorf("reading the cluster: %w", err)
 	}
 	return f, nil
 }
 
-// see asks for something that the rights may not allow; what is the right's name.
+// see reads something that the caller may have no right to; what names the right.
 func see[T any](what string, value T, err error) doctor.Seen[T] {
 	switch {
 	case err == nil:
@@ -146,7 +146,7 @@ func (c *Cluster) bed(ctx context.Context, name string) (*v1alpha1.TestBed, erro
 	err = fmt.Errorf("no TestBed %q", name)
 	var there v1alpha1.TestBedList
 	if listing := c.objects.List(ctx, &there); listing != nil || len(there.Items) == 0 {
-		return nil, hint.With(err, "leave --bed out to look at the whole cluster")
+		return nil, hint.With(err, "leave --bed out to check the whole cluster")
 	}
 	var names []string
 	for _, b := range there.Items {

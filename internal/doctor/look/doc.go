@@ -1,4 +1,4 @@
-// Package look gathers from a cluster what package doctor judges, with the
-// rights of whoever asks. What these rights do not allow is told as not known,
-// with the name of the right that is missing.
+// Package look reads from a cluster the facts that package doctor judges, with the
+// rights of the caller. What these rights do not allow is unknown, with the name of
+// the missing right as the reason.
 package look

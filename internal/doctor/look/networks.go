@@ -34,7 +34,7 @@ func (c *Cluster) networks(ctx context.Context) doctor.Seen[[]doctor.Network] {
 }
 
 // poolResources are known to be network cards since a network or a bed says so.
-// Beds that may not be read only make the guess by name necessary.
+// Without the right to read beds the guess by name is all there is.
 func (c *Cluster) poolResources(ctx context.Context, f doctor.Facts) []string {
 	var names []string
 	for _, n := range f.Networks.Value {

@@ -18,7 +18,7 @@ import (
 	"nodrop.dev/nodrop/internal/hint"
 )
 
-// kubeletTimeout bounds one question to a kubelet, which may be dead.
+// kubeletTimeout bounds one request to a kubelet, which may be dead.
 const kubeletTimeout = 10 * time.Second
 
 // nodes are those that are named, else those of the bed, else all.
@@ -35,10 +35,10 @@ func (c *Cluster) nodes(ctx context.Context, bed *v1alpha1.TestBed, names []stri
 	}
 	list, err := c.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if apierrors.IsForbidden(err) {
-		return nil, hint.With(fmt.Errorf("looking at the nodes: %w", err), "ask the cluster's administrator for the right to list nodes: docs/cli.md has a ClusterRole with all that doctor looks at")
+		return nil, hint.With(fmt.Errorf("reading the nodes: %w", err), "ask the cluster's administrator for the right to list nodes: docs/cli.md has a ClusterRole for everything that doctor reads")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking at the nodes: %w", err)
+		return nil, fmt.Errorf("reading the nodes: %w", err)
 	}
 	drivers := c.drivers(ctx)
 	var nodes []doctor.Node
@@ -64,8 +64,8 @@ func (c *Cluster) nodes(ctx context.Context, bed *v1alpha1.TestBed, names []stri
 func describe(node *corev1.Node) doctor.Node {
 	n := doctor.Node{
 		Name: node.Name, Info: node.Status.NodeInfo, Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable,
-		Allocatable: node.Status.Allocatable, NotReady: "its kubelet never said that it is ready",
-		Probe: doctor.NotSeen[probe.Node]("only the node itself knows", "give --probe: a pod without privilege then looks on each node"),
+		Allocatable: node.Status.Allocatable, NotReady: "its kubelet never reported that it is ready",
+		Probe: doctor.NotSeen[probe.Node]("only a pod on the node can read this", "use --probe: a pod without privileges then reads each node"),
 	}
 	for _, c := range node.Status.Conditions {
 		if c.Type != corev1.NodeReady {
@@ -79,8 +79,7 @@ func describe(node *corev1.Node) doctor.Node {
 	return n
 }
 
-// kubelet reads the configuration that a kubelet runs with, by way of the API
-// server.
+// kubelet reads the configuration that a kubelet runs with, through the API server.
 func (c *Cluster) kubelet(ctx context.Context, node string) doctor.Seen[doctor.Kubelet] {
 	ctx, cancel := context.WithTimeout(ctx, kubeletTimeout)
 	defer cancel()
@@ -90,13 +89,13 @@ func (c *Cluster) kubelet(ctx context.Context, node string) doctor.Seen[doctor.K
 	case apierrors.IsForbidden(err):
 		return doctor.NotSeen[doctor.Kubelet]("you may not get nodes/proxy", "ask the cluster's administrator for the right to get nodes/proxy; or "+advice)
 	case err != nil:
-		return doctor.NotSeen[doctor.Kubelet]("the kubelet did not tell its configuration: "+err.Error(), advice)
+		return doctor.NotSeen[doctor.Kubelet]("the kubelet did not return its configuration: "+err.Error(), advice)
 	}
 	var answer struct {
 		Config *doctor.Kubelet `json:"kubeletconfig"`
 	}
 	if err := json.Unmarshal(text, &answer); err != nil || answer.Config == nil {
-		return doctor.NotSeen[doctor.Kubelet]("the kubelet's configuration is not in the form that is known", advice)
+		return doctor.NotSeen[doctor.Kubelet]("the kubelet's configuration has an unknown format", advice)
 	}
 	return doctor.Known(*answer.Config)
 }

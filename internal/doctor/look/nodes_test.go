@@ -24,9 +24,9 @@ func TestKubelet(t *testing.T) {
 			doctor.Kubelet{CPUManagerPolicy: "static", TopologyManagerPolicy: "restricted"}, ""},
 		"forbidden": {403, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}`,
 			doctor.Kubelet{}, "you may not get nodes/proxy"},
-		"dead":         {503, "Error trying to reach service: dial tcp: connection refused", doctor.Kubelet{}, "the kubelet did not tell its configuration"},
-		"another form": {200, `{"config":{}}`, doctor.Kubelet{}, "not in the form that is known"},
-		"no JSON":      {200, `<html>`, doctor.Kubelet{}, "not in the form that is known"},
+		"dead":         {503, "Error trying to reach service: dial tcp: connection refused", doctor.Kubelet{}, "the kubelet did not return its configuration"},
+		"another form": {200, `{"config":{}}`, doctor.Kubelet{}, "has an unknown format"},
+		"no JSON":      {200, `<html>`, doctor.Kubelet{}, "has an unknown format"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -66,7 +66,7 @@ func TestDescribe(t *testing.T) {
 	}{
 		"ready":      {ready(corev1.ConditionTrue), ""},
 		"lost":       {ready(corev1.ConditionUnknown), "NodeStatusUnknown: Kubelet stopped posting node status."},
-		"never seen": {&corev1.Node{}, "its kubelet never said that it is ready"},
+		"never seen": {&corev1.Node{}, "its kubelet never reported that it is ready"},
 	} {
 		if got := describe(tc.node); got.NotReady != tc.want || got.Probe.IsKnown() {
 			t.Errorf("%s: %q, want %q", name, got.NotReady, tc.want)
@@ -74,7 +74,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// The pod that looks must be admitted where nothing else is: at the pod security
+// The probe pod must be admitted where nothing else is: at the pod security
 // level restricted, on tainted nodes, and without the operator's image when another
 // is named.
 func TestProbePod(t *testing.T) {

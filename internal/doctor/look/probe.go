@@ -34,7 +34,7 @@ const (
 	logLimit       = 1 << 20
 )
 
-// probe reads all nodes that are there. One that is not ready would start no pod.
+// probe reads all nodes that exist. A node that is not ready would start no pod.
 func (c *Cluster) probe(ctx context.Context, p *Probe, nodes []doctor.Node) {
 	if p == nil {
 		return
@@ -45,7 +45,7 @@ func (c *Cluster) probe(ctx context.Context, p *Probe, nodes []doctor.Node) {
 		switch {
 		case nodes[i].Absent:
 		case nodes[i].NotReady != "":
-			nodes[i].Probe = doctor.NotSeen[probe.Node]("the node is not ready, and starts no pod", "mend the node first")
+			nodes[i].Probe = doctor.NotSeen[probe.Node]("the node is not ready, and starts no pod", "repair the node first")
 		default:
 			group.Go(func() error {
 				nodes[i].Probe = c.probeNode(ctx, *p, nodes[i].Name)
@@ -59,7 +59,7 @@ func (c *Cluster) probe(ctx context.Context, p *Probe, nodes []doctor.Node) {
 func (c *Cluster) probeNode(ctx context.Context, p Probe, node string) doctor.Seen[probe.Node] {
 	pod := c.probePod(p, node)
 	if pod == nil {
-		return doctor.NotSeen[probe.Node]("the operator, whose image looks at nodes, was not seen", "name an image with nodrop by --probe-image")
+		return doctor.NotSeen[probe.Node]("the operator, whose image reads nodes, was not found", "name an image with nodrop by --probe-image")
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
@@ -90,7 +90,7 @@ func (c *Cluster) probeNode(ctx context.Context, p Probe, node string) doctor.Se
 		return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed, nil
 	})
 	if err != nil && ctx.Err() != nil {
-		return doctor.NotSeen[probe.Node](fmt.Sprintf("the pod that looks at the node did not end within %s (%s)", p.Timeout, state(pod)), "mend what keeps it from running, or give a longer --probe-timeout")
+		return doctor.NotSeen[probe.Node](fmt.Sprintf("the pod that reads the node did not end within %s (%s)", p.Timeout, state(pod)), "correct what keeps it from running, or set a longer --probe-timeout")
 	}
 	if err != nil {
 		return see("get pods in namespace "+c.lab, probe.Node{}, err)
@@ -108,7 +108,7 @@ func (c *Cluster) probeNode(ctx context.Context, p Probe, node string) doctor.Se
 		if err != nil && said == "" {
 			said = err.Error()
 		}
-		return doctor.NotSeen[probe.Node](fmt.Sprintf("the pod that looks at the node failed (%s): %.200s", state(pod), said), "see that its image is as new as this program, or name another by --probe-image")
+		return doctor.NotSeen[probe.Node](fmt.Sprintf("the pod that reads the node failed (%s): %.200s", state(pod), said), "check that its image is as new as this program, or name another by --probe-image")
 	}
 	return doctor.Known(n)
 }
@@ -132,13 +132,13 @@ func state(pod *corev1.Pod) string {
 	return text
 }
 
-// probePod reads one node; nil when no image is known. It asks for nothing that
+// probePod is the pod that reads one node; nil when no image is known. It needs nothing that
 // the pod security level restricted refuses.
 func (c *Cluster) probePod(p Probe, node string) *corev1.Pod {
 	container := corev1.Container{
 		Name: "doctor", Image: p.Image, ImagePullPolicy: corev1.PullIfNotPresent,
 		Args: []string{"doctor-node"},
-		// It takes nothing of what others can request, and cannot grow.
+		// It requests nothing, and its limits are small.
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.Quantity{}, corev1.ResourceMemory: resource.Quantity{}, corev1.ResourceEphemeralStorage: resource.Quantity{}},
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi"), corev1.ResourceEphemeralStorage: resource.MustParse("64Mi")},
@@ -167,7 +167,7 @@ func (c *Cluster) probePod(p Probe, node string) *corev1.Pod {
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: new(int64(p.Timeout/time.Second) + 1),
 			AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false), ImagePullSecrets: pullSecrets,
-			// Whatever keeps other work away: it looks for a moment, and takes nothing.
+			// It tolerates every taint: it runs for a moment, and requests nothing.
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{

@@ -2,16 +2,15 @@ package probe
 
 import "slices"
 
-// Node is what a node says of itself.
+// Node is what was read on a node.
 type Node struct {
 	// CPUFlags are those of FlagsOfInterest that the first processor has.
 	CPUFlags []string `json:"cpuFlags,omitempty"`
-	// NUMANodes is how many there are; 0 where the kernel tells none.
+	// NUMANodes is how many there are; 0 where the kernel shows none.
 	NUMANodes int `json:"numaNodes,omitempty"`
 	// HugePages that the kernel holds, one for each size.
 	HugePages []HugePages `json:"hugePages,omitempty"`
-	// IOMMUGroups is how many groups of devices the IOMMU keeps apart; 0 is no IOMMU
-	// in use.
+	// IOMMUGroups is how many groups of devices the IOMMU isolates; 0 is no IOMMU in use.
 	IOMMUGroups int `json:"iommuGroups,omitempty"`
 	// CommandLine are the parameters of the kernel that concern IOMMU and huge pages.
 	CommandLine []string `json:"commandLine,omitempty"`
@@ -22,7 +21,7 @@ type Node struct {
 	// PacketSockets says that the kernel has them.
 	PacketSockets bool `json:"packetSockets,omitempty"`
 	// Config are those of OptionsOfInterest that the kernel's configuration has, with
-	// their values; nil where the kernel does not tell its configuration.
+	// their values; nil where the kernel does not show its configuration.
 	Config map[string]string `json:"config,omitempty"`
 	// Cards are the network cards on PCI.
 	Cards []Card `json:"cards,omitempty"`
@@ -50,12 +49,12 @@ type Card struct {
 	VirtualFunction bool `json:"virtualFunction,omitempty"`
 }
 
-// VendorMellanox makes cards that DPDK drives beside the kernel's own driver,
+// VendorMellanox makes cards that DPDK drives together with the kernel's own driver,
 // without VFIO.
 const VendorMellanox = "0x15b3"
 
 // FlagsOfInterest of a processor: SSE4.2, which DPDK needs on x86, and a clock
-// that neither changes its rate nor stands still, which TRex times with.
+// that neither changes its rate nor stops, which TRex times with.
 var FlagsOfInterest = []string{"sse4_2", "constant_tsc", "nonstop_tsc"}
 
 // OptionsOfInterest of the kernel's configuration.

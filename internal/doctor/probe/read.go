@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Read reads a node whose root directory is given. What is not there is not told;
+// Read reads a node whose root directory is given. What does not exist is left out;
 // an error means that /sys or /proc themselves are missing.
 func Read(root fs.FS) (Node, error) {
 	var n Node
@@ -39,8 +39,8 @@ func Read(root fs.FS) (Node, error) {
 	return n, nil
 }
 
-// PacketSockets says whether the kernel has packet sockets. Whoever lacks the
-// right to open one is told so only by a kernel that has them.
+// PacketSockets reports whether the kernel has packet sockets. A kernel refuses one for
+// lack of rights only if it has them.
 func PacketSockets() bool {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
@@ -83,8 +83,8 @@ func hugePages(root fs.FS) []HugePages {
 	return all
 }
 
-// parameters keeps the rest of the command line to the node: it may hold what is
-// nobody's business.
+// parameters returns the parameters of interest only: the rest of the command line may
+// be private.
 func parameters(cmdline string) []string {
 	var found []string
 	for _, p := range strings.Fields(cmdline) {

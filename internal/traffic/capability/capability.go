@@ -12,7 +12,7 @@ import (
 
 // trexTimedStreams is how many streams TRex servers time at once, whatever their
 // cards count ("Per stream latency" of the TRex stateless manual): no two servers of
-// a bed give the same number to a probe.
+// a bed assign the same number to a probe.
 const trexTimedStreams = 128
 
 var byKind = map[string]traffic.Capabilities{

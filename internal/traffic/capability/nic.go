@@ -15,7 +15,7 @@ type NIC struct {
 	// Counters is how many streams one server counts with such cards; 0 means none. A
 	// server that has cards of several kinds counts with the fewest.
 	Counters int
-	// Drawbacks that users or the manual of TRex tell of.
+	// Drawbacks that users or the manual of TRex report.
 	Drawbacks []Drawback
 }
 
@@ -23,9 +23,9 @@ type NIC struct {
 type Drawback struct {
 	// Text says what, and what to do, in one sentence for the report.
 	Text string
-	// Source is where it is told: a thread as owner/repository#number, or a page.
+	// Source is where it is described: a thread as owner/repository#number, or a page.
 	Source string
-	// Fixed is the release of TRex that is said to have mended it; empty when none is.
+	// Fixed is the release of TRex that is said to fix it; empty when none is.
 	Fixed string
 }
 
@@ -33,12 +33,12 @@ type Drawback struct {
 func (d Drawback) String() string {
 	text := d.Text + " (" + d.Source
 	if d.Fixed != "" {
-		text += "; said to be mended in TRex " + d.Fixed
+		text += "; said to be fixed in TRex " + d.Fixed
 	}
 	return text + ")"
 }
 
-// Told is every drawback with its source. What one source tells of several stands once.
+// Told is every drawback with its source. A drawback of several drivers from one source is listed once.
 func (n NIC) Told() string {
 	var parts []string
 	for i, d := range n.Drawbacks {
@@ -54,7 +54,7 @@ func (n NIC) Told() string {
 // softwareDriver is the driver of TRex's software mode, on packet sockets.
 const softwareDriver = "net_af_packet"
 
-// onVeth is what was seen here, and not told by others.
+// onVeth is the source of what was seen in this project only.
 const onVeth = "seen with TRex v3.08 on veth pairs"
 
 // manual is the page of the TRex repository that most sources name.
@@ -63,7 +63,7 @@ const manual = "TRex stateless manual, Per stream statistics"
 // What several kinds of cards have in common.
 var (
 	wrongSpeed = Drawback{
-		Text:   "TRex takes the link for slower than it is at times, and then refuses loads above that: see that the speed in its answer is that of the bed",
+		Text:   "TRex sometimes takes the link for slower than it is, and then refuses loads above that: check that the speed in its answer is that of the bed",
 		Source: "FDio/csit#4023",
 	}
 	countsInSoftware = Drawback{
@@ -76,7 +76,7 @@ var (
 	}
 )
 
-// nics are all drivers that TRex v3.08 has for cards and virtual ones, but those
+// nics are all drivers that TRex v3.08 has for cards and virtual ones, except those
 // for sockets and shared memory. How many streams each counts is what its source
 // answers in get_rx_stat_capabilities (src/drivers, MAX_FLOW_STATS in
 // src/trex_defs.h) with TRex's hardware filters, as it runs for DPDK here.
@@ -90,10 +90,10 @@ var nics = []NIC{
 	{Driver: "net_mlx5", Models: "NVIDIA ConnectX-4 to ConnectX-7, BlueField, and their virtual functions", Counters: 127, Drawbacks: []Drawback{
 		{"counters of the port were wrong in v3.04 above some thousand frames/s", "cisco-system-traffic-generator/trex-core#1101, #1091, #1106", "v3.05"},
 		{"timed frames are found by the type of service in their IP header: a device that changes it makes them disappear", "cisco-system-traffic-generator/trex-core#631", ""},
-		{"frames of different VLANs are told apart slowly, and bursts of many VLANs are dropped on receive", "TRex stateless manual, Bursts", ""},
+		{"frames of different VLANs are separated slowly, and bursts of many VLANs are dropped on receive", "TRex stateless manual, Bursts", ""},
 	}},
 	{Driver: "net_i40e", Models: "Intel X710, XL710, XXV710", Counters: 127, Drawbacks: []Drawback{
-		{"with firmware 9.5 timed frames arrive as errors of the port and no latency is told, while others are counted right: keep an older firmware", "cisco-system-traffic-generator/trex-core#1222", ""},
+		{"with firmware 9.5 timed frames arrive as errors of the port and there is no latency, while others are counted correctly: keep an older firmware", "cisco-system-traffic-generator/trex-core#1222", ""},
 		{"the card counts frames per stream and no bytes, which are not used", manual, ""},
 	}},
 	{Driver: "net_ixgbe", Models: "Intel 82599, X520, X540, X550", Counters: 127, Drawbacks: []Drawback{

@@ -43,7 +43,7 @@ func TestNICOf(t *testing.T) {
 	}
 }
 
-// Every drawback says where it is told, in a form that can be looked up.
+// Every drawback has its source, in a form that can be looked up.
 func TestDrawbacksHaveSources(t *testing.T) {
 	source := regexp.MustCompile(`^([A-Za-z]+[A-Za-z-]*/[a-z-]+#\d+|TRex stateless manual, |seen with TRex v3\.08 on veth pairs$|get_rx_stat_capabilities in )`)
 	seen := map[string]bool{}
@@ -54,11 +54,11 @@ func TestDrawbacksHaveSources(t *testing.T) {
 		seen[n.Driver] = true
 		for _, d := range n.Drawbacks {
 			if !source.MatchString(d.Source) || d.Text == "" {
-				t.Errorf("%s: %q is told in %q", n.Driver, d.Text, d.Source)
+				t.Errorf("%s: %q has the source %q", n.Driver, d.Text, d.Source)
 			}
 		}
 	}
-	if got, want := nics[0].Drawbacks[0].String(), "(cisco-system-traffic-generator/trex-core#932, #882, FDio/csit#3996; said to be mended in TRex v3.07, which does not test it)"; !strings.HasSuffix(got, want) {
+	if got, want := nics[0].Drawbacks[0].String(), "(cisco-system-traffic-generator/trex-core#932, #882, FDio/csit#3996; said to be fixed in TRex v3.07, which does not test it)"; !strings.HasSuffix(got, want) {
 		t.Errorf("%q", got)
 	}
 }

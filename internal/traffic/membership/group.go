@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Groups are what a host is a member of. The zero value is ready to use.
+// Groups are the groups of which a host is a member. The zero value is ready to use.
 type Groups struct {
 	of map[netip.Addr]*interest
 }
@@ -20,7 +20,7 @@ type interest struct {
 func (g *Groups) Len() int { return len(g.of) }
 
 // Join adds a group, from one source or, when that is invalid, from all. It
-// returns the record that tells it.
+// returns the record that reports the change.
 func (g *Groups) Join(group, source netip.Addr) Record {
 	if g.of == nil {
 		g.of = map[netip.Addr]*interest{}
@@ -41,8 +41,8 @@ func (g *Groups) Join(group, source netip.Addr) Record {
 	return Record{Kind: Allow, Group: group, Sources: []netip.Addr{source}}
 }
 
-// Leave removes a group, or one of its sources. It returns the record that tells
-// it, also where the host was no member: leaving twice does no harm.
+// Leave removes a group, or one of its sources. It returns the record that reports
+// the change, also where the host was no member: leaving twice does no harm.
 func (g *Groups) Leave(group, source netip.Addr) Record {
 	i := g.of[group]
 	if i == nil {
@@ -65,7 +65,7 @@ func (g *Groups) Leave(group, source netip.Addr) Record {
 	return Record{Kind: ToInclude, Group: group, Sources: slices.Clone(i.sources)}
 }
 
-// LeaveAll removes all groups, and returns the records that tell it.
+// LeaveAll removes all groups, and returns the records that report the change.
 func (g *Groups) LeaveAll() []Record {
 	var records []Record
 	for group := range g.of {
@@ -94,8 +94,8 @@ func (g *Groups) Answer(q Query) []Record {
 	return records
 }
 
-// answer tells the interest in a group, or, where sources are asked for, which
-// of those are wanted.
+// answer is the record of the interest in a group, or, where the query has sources, of
+// those that are wanted.
 func (i *interest) answer(group netip.Addr, asked []netip.Addr) []Record {
 	switch {
 	case len(asked) == 0 && i.any:

@@ -62,7 +62,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// However many groups there are, each is told once, in frames that fit.
+// However many groups there are, each is reported once, in frames that fit.
 func TestManyGroups(t *testing.T) {
 	var records []Record
 	group, group2 := netip.MustParseAddr("239.0.0.0"), netip.MustParseAddr("ff35::")
@@ -70,21 +70,21 @@ func TestManyGroups(t *testing.T) {
 		records = append(records, Record{Kind: ToExclude, Group: group}, Record{Kind: ToExclude, Group: group2})
 		group, group2 = group.Next(), group2.Next()
 	}
-	told := 0
+	reported := 0
 	for _, b := range host.Reports(records) {
 		if len(b) > 1514 {
 			t.Errorf("a frame of %d bytes", len(b))
 		}
 		p := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)
 		if l, ok := p.Layer(layers.LayerTypeIGMP).(*layers.IGMP); ok {
-			told += len(l.GroupRecords)
+			reported += len(l.GroupRecords)
 		}
 		if l, ok := p.Layer(layers.LayerTypeMLDv2MulticastListenerReport).(*layers.MLDv2MulticastListenerReportMessage); ok {
-			told += len(l.MulticastAddressRecords)
+			reported += len(l.MulticastAddressRecords)
 		}
 	}
-	if told != 2*4095 {
-		t.Errorf("%d groups were told, want %d", told, 2*4095)
+	if reported != 2*4095 {
+		t.Errorf("%d groups were reported, want %d", reported, 2*4095)
 	}
 }
 
@@ -93,16 +93,16 @@ func TestManySources(t *testing.T) {
 	for i := range sources {
 		sources[i] = netip.AddrFrom4([4]byte{198, 18, byte(i >> 8), byte(i)})
 	}
-	told := 0
+	reported := 0
 	for i, b := range host.Reports([]Record{{Kind: ToInclude, Group: group4, Sources: sources}}) {
 		r := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default).Layer(layers.LayerTypeIGMP).(*layers.IGMP).GroupRecords[0]
 		if (i == 0) != (r.Type == layers.IGMPToIn) || (i > 0) != (r.Type == layers.IGMPAllow) {
 			t.Errorf("part %d is of type %v", i, r.Type)
 		}
-		told += len(r.SourceAddresses)
+		reported += len(r.SourceAddresses)
 	}
-	if told != len(sources) {
-		t.Errorf("%d sources, want %d", told, len(sources))
+	if reported != len(sources) {
+		t.Errorf("%d sources, want %d", reported, len(sources))
 	}
 }
 

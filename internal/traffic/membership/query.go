@@ -24,8 +24,8 @@ const (
 )
 
 // ParseQuery reads an Ethernet frame, and says whether it is a query of any
-// version of IGMP or MLD. Checksums are not looked at: a query that was broken on
-// its way makes one report too many.
+// version of IGMP or MLD. Checksums are not verified: a query that was damaged in
+// transit causes one report too many.
 func ParseQuery(b []byte) (Query, bool) {
 	if len(b) < etherBytes+20 {
 		return Query{}, false

@@ -8,7 +8,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Kind says what a record tells about a group (RFC 3376 section 4.2.12, RFC 3810
+// Kind is what a record reports about a group (RFC 3376 section 4.2.12, RFC 3810
 // section 5.2.12, which have the same numbers).
 type Kind uint8
 
@@ -29,7 +29,7 @@ const (
 	Block Kind = 6
 )
 
-// Record is what a report tells about one group.
+// Record is what a report contains about one group.
 type Record struct {
 	// Kind of the record.
 	Kind Kind
@@ -39,12 +39,12 @@ type Record struct {
 	Sources []netip.Addr
 }
 
-// Host is who reports.
+// Host is the sender of reports.
 type Host struct {
 	// MAC is the hardware address that reports are sent from.
 	MAC traffic.MAC
 	// IPv4 is the address that IGMP reports are sent from; invalid for none, which
-	// is told as 0.0.0.0 (RFC 3376 section 4.2.13).
+	// is sent as 0.0.0.0 (RFC 3376 section 4.2.13).
 	IPv4 netip.Addr
 	// MTU of the port in bytes.
 	MTU int
@@ -71,7 +71,7 @@ var (
 	allMLDv2Routers  = netip.MustParseAddr("ff02::16")
 )
 
-// Reports returns the Ethernet frames that tell the records, without FCS: those
+// Reports returns the Ethernet frames with the records, without FCS: those
 // of IPv4 first. A record with more sources than fit into a frame is split.
 func (h Host) Reports(records []Record) [][]byte {
 	var frames [][]byte
@@ -109,8 +109,8 @@ func (h Host) room(v6 bool) int {
 	return h.MTU - ipv4Bytes
 }
 
-// split divides a record whose sources do not fit into one report. Telling that
-// none but these are wanted can be divided, the others are only ever sent
+// split divides a record whose sources do not fit into one report. A record that
+// lists the wanted sources can be divided; the other kinds are only ever sent
 // without sources (RFC 3376 section 4.2.16).
 func (h Host) split(r Record) []Record {
 	size := r.Group.BitLen() / 8
@@ -120,7 +120,7 @@ func (h Host) split(r Record) []Record {
 		parts = append(parts, Record{Kind: r.Kind, Group: r.Group, Sources: r.Sources[:most]})
 		r.Sources = r.Sources[most:]
 		if r.Kind == ToInclude {
-			r.Kind = Allow // or each part would take back the one before
+			r.Kind = Allow // or each part would revoke the one before
 		}
 	}
 	return append(parts, r)
@@ -186,7 +186,7 @@ func (h Host) mld(body []byte) []byte {
 	return append(b, body...)
 }
 
-// LinkLocal is the address that the host's MAC stands for (RFC 4291 appendix A).
+// LinkLocal is the link-local address derived from the host's MAC (RFC 4291 appendix A).
 func (h Host) LinkLocal() netip.Addr {
 	m := h.MAC
 	return netip.AddrFrom16([16]byte{0xfe, 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xff, 12: 0xfe, 13: m[3], 14: m[4], 15: m[5]})
@@ -199,7 +199,7 @@ func (h Host) ethernet(b []byte, to netip.Addr, etherType uint16) {
 	binary.BigEndian.PutUint16(b[12:], etherType)
 }
 
-// padded brings a frame to the least length of Ethernet, without FCS.
+// padded pads a frame to the minimum length of Ethernet, without FCS.
 func padded(b []byte) []byte {
 	for len(b) < 60 {
 		b = append(b, 0)

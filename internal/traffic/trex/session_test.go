@@ -65,7 +65,7 @@ func TestConfigureWaitsForTheServer(t *testing.T) {
 	defer cancel()
 	err := e.Configure(ctx, []traffic.Stream{ipv4(t, e, 1)})
 	interrupted(t, "configuring without a server", err)
-	if text := "did not come back: talking to TRex"; !strings.Contains(err.Error(), text) {
+	if text := "did not come back: calling TRex"; !strings.Contains(err.Error(), text) {
 		t.Errorf("%v: want %q", err, text)
 	}
 	configured := make(chan error, 1)

@@ -246,7 +246,7 @@ func TestPortErrorsAreNoted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.Notes) != 1 || m.Notes[0].Kind != traffic.NoteDropped || m.Dropped["right"] != 7 || !strings.Contains(m.Notes[0].Text, "right (TRex port 1) dropped 7 received frames: lower the load, or give engine.trex.software.ringFrames more") {
+	if len(m.Notes) != 1 || m.Notes[0].Kind != traffic.NoteDropped || m.Dropped["right"] != 7 || !strings.Contains(m.Notes[0].Text, "right (TRex port 1) dropped 7 received frames: lower the load, or raise engine.trex.software.ringFrames") {
 		t.Errorf("notes %v: want the 7 frames that right dropped", m.Notes)
 	}
 }
