@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/internal/report"
 )
 
-// digest is the SHA-256 of a document as it is stored, and its size.
+// digest is the SHA-256 and the size of a document as it is stored.
 type digest struct {
 	hex   string
 	bytes int64
@@ -38,8 +38,8 @@ func (m *meter) Write(p []byte) (int, error) {
 
 func (m *meter) sum() digest { return digest{hex: hex.EncodeToString(m.hash.Sum(nil)), bytes: m.bytes} }
 
-// encode writes a document as JSON, compressed. The same document gives the same
-// bytes: one goroutine compresses.
+// encode writes a document as compressed JSON. One goroutine compresses, so that equal
+// documents have equal bytes.
 func encode(w io.Writer, d *report.Document) (digest, error) {
 	m := newMeter(w)
 	z, err := zstd.NewWriter(m, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))

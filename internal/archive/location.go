@@ -89,7 +89,7 @@ func parseS3(u *url.URL) (location, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains(s3Settings, name) {
-			return location{}, fmt.Errorf("the archive s3://%s has the unknown parameter %q: allowed are %s; credentials belong into the environment",
+			return location{}, fmt.Errorf("the archive s3://%s has the unknown parameter %q: allowed are %s; set credentials in the environment",
 				u.Host, name, strings.Join(s3Settings, ", "))
 		}
 	}
@@ -124,7 +124,7 @@ func (l location) bucketURL() string {
 	}
 	query := maps.Clone(l.query)
 	if query.Get("endpoint") != "" {
-		// What most servers other than Amazon's need.
+		// Most servers other than Amazon's need this.
 		if !query.Has("use_path_style") {
 			query.Set("use_path_style", "true")
 		}

@@ -29,8 +29,8 @@ const (
 type Store struct {
 	location location
 
-	// mu guards bucket, which is opened when it is needed: an archive may be away
-	// when the operator starts.
+	// mu guards bucket, which is opened on first use: an archive may be unavailable when
+	// the operator starts.
 	mu     sync.Mutex
 	bucket *blob.Bucket
 }
@@ -38,7 +38,7 @@ type Store struct {
 // Open returns the archive of a URL: file:///DIRECTORY, or
 // s3://BUCKET/PREFIX?endpoint=...&region=.... A path is a directory. Credentials of
 // S3 come from the environment, as with Amazon's tools; a URL that contains any is
-// refused. The archive need not be there yet. A directory is made when it does not
+// refused. The archive need not exist yet. A directory is made when it does not
 // exist.
 func Open(where string) (*Store, error) {
 	l, err := parseLocation(where)
@@ -69,7 +69,7 @@ func (s *Store) open(ctx context.Context) (*blob.Bucket, error) {
 // URL is where the archive is, without credentials.
 func (s *Store) URL() string { return s.location.String() }
 
-// Close frees what the archive holds.
+// Close releases the resources of the archive.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,8 +98,8 @@ func (e *DifferentError) Error() string {
 }
 
 // Put writes a document, and its digest next to it. A document that is there already
-// is not written again; another one under the same key is a DifferentError. What
-// was interrupted is not seen by readers.
+// is not written again; another one under the same key is a DifferentError. Readers
+// do not see interrupted writes.
 func (s *Store) Put(ctx context.Context, d *report.Document) (v1alpha1.ArchiveReference, error) {
 	key, err := keyOf(d.Benchmark)
 	if err != nil {
@@ -136,7 +136,7 @@ func keyOf(b report.Identity) (string, error) {
 func (s *Store) write(ctx context.Context, bucket *blob.Bucket, key string, d *report.Document) (v1alpha1.ArchiveReference, error) {
 	taken, err := bucket.Exists(ctx, key)
 	if err != nil {
-		return v1alpha1.ArchiveReference{}, fmt.Errorf("looking for %s: %w", s.location.join(key), err)
+		return v1alpha1.ArchiveReference{}, fmt.Errorf("checking for %s: %w", s.location.join(key), err)
 	}
 	if taken {
 		return s.adopt(ctx, bucket, key, d)
@@ -151,7 +151,7 @@ func (s *Store) write(ctx context.Context, bucket *blob.Bucket, key string, d *r
 	}
 	sum, err := encode(w, d)
 	if err != nil {
-		// A writer that is closed after its context has ended leaves nothing.
+		// A writer that is closed after its context has ended writes nothing.
 		cancel()
 		return v1alpha1.ArchiveReference{}, errors.Join(fmt.Errorf("writing %s: %w", s.location.join(key), err), ignoreCanceled(w.Close()))
 	}

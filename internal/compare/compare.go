@@ -56,7 +56,7 @@ func Make(results []Result) (*Comparison, error) {
 	return c, nil
 }
 
-// together says whether two rows are of one test in one variant of the device.
+// together reports whether two rows are of one test in one variant of the device.
 func together(a, b v1alpha1.RowID) bool { return a.Test == b.Test && a.Variant == b.Variant }
 
 // idsOf are the identities of all rows: tests in the order in which they first occur,

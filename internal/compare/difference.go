@@ -19,15 +19,15 @@ type Difference struct {
 	Baseline v1alpha1.VariantName `json:"baseline"`
 	// deltas are the differences of throughput, latency and jitter.
 	Deltas Deltas `json:"deltas"`
-	// figures are the differences of what the method measures besides.
+	// figures are the differences of the method's own columns.
 	Figures []FigureDifference `json:"figures,omitempty"`
 	// notes say why a difference is absent, and at which loads latencies were
 	// measured when these differ.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Deltas are what a variant has more than the first one; less is negative. What
-// cannot be told is absent.
+// Deltas are the values of a variant minus those of the first one. What is not known
+// is absent.
 type Deltas struct {
 	// framesPerSecond is the difference of the load found, in frames/s; only of a
 	// test that searches one.
@@ -58,7 +58,7 @@ type FigureDifference struct {
 	Difference *int64 `json:"difference,omitempty"`
 }
 
-// Differences tells how the rows of a benchmark in each later variant differ from
+// Differences returns how the rows of a benchmark in each later variant differ from
 // those in the first, in the order of the variants and of the tests. A variant
 // without any row is left out.
 func Differences(variants []v1alpha1.VariantName, rows []v1alpha1.ResultRow) []Difference {

@@ -58,7 +58,7 @@ func TestDifferencesOfVariants(t *testing.T) {
 	}
 }
 
-// A difference that nobody could believe is not told, and why is.
+// A difference that is not credible is left out, with a reason.
 func TestNoDifferences(t *testing.T) {
 	variants := []v1alpha1.VariantName{"off", "on"}
 	for name, tc := range map[string]struct {

@@ -5,7 +5,7 @@ import (
 	"nodrop.dev/nodrop/internal/method"
 )
 
-// Figures that nothing is ranked by, and whose differences are told.
+// Figures that have differences, but no rank.
 const (
 	latencyMin Metric = "LatencyMin"
 	jitterAvg  Metric = "JitterAvg"
@@ -71,7 +71,7 @@ func reason(text, message string) string {
 	return text + ": " + message
 }
 
-// tolerance is how far apart values of a line may be and still tie. A throughput is
+// tolerance is the largest difference between values of a line that tie. A throughput is
 // known up to the resolution of its search: the coarsest one counts. Other
 // figures tie when they are equal.
 func tolerance(test string, metric Metric, results []Result, rows []*v1alpha1.ResultRow) int64 {

@@ -47,7 +47,7 @@ func rankedCells(cells []Cell) int {
 
 // score sums the ranks of the lines of one test and metric. A result without a
 // rank in any line is not applicable; of the lines only those count in which all
-// others have a rank, so that nobody gains by a row that is missing.
+// others have a rank, so that no result gains by a missing row.
 func (c *Comparison) score(id v1alpha1.RowID, metric Metric, lines []Line) Score {
 	s := Score{Test: id.Test, Variant: id.Variant, Metric: metric, LinesTotal: int32(len(lines)), Places: make([]Place, len(c.Results))}
 	takesPart := make([]bool, len(c.Results))

@@ -14,8 +14,8 @@ type hinted struct {
 
 func (h *hinted) Unwrap() error { return h.error }
 
-// With adds a hint to an error; a nil error stays nil. Text is a sentence that
-// tells what to do, without a full stop.
+// With adds a hint to an error; a nil error stays nil. Text is a sentence that says
+// what to do, without a full stop.
 func With(err error, text string) error {
 	if err == nil {
 		return nil

@@ -8,9 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Expectations are what a broken manifest says in its first lines of the answer
-// that it gets: the rest of every line that begins with "# expect: ". A manifest
-// that says nothing fails the test.
+// Expectations are the messages that a broken manifest expects: the rest of every line
+// that begins with "# expect: ". A manifest without one fails the test.
 func Expectations(t testing.TB, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -29,7 +28,7 @@ func Expectations(t testing.TB, file string) []string {
 	return all
 }
 
-// Refused demands that an API server refused something as invalid, with these words.
+// Refused fails the test unless an API server refused an object as invalid, with this text.
 func Refused(t testing.TB, err error, want string) {
 	t.Helper()
 	switch {

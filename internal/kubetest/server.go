@@ -20,8 +20,7 @@ func Root(t testing.TB) string {
 	return dir
 }
 
-// root finds the module that the test runs in: a test's working directory is
-// that of its package.
+// root is the directory of the module: a test's working directory is that of its package.
 func root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -92,7 +91,7 @@ func Launch(assets string, change func(*envtest.Environment)) (*rest.Config, *en
 	if err != nil {
 		return nil, nil, fmt.Errorf("starting the API server: %w", err)
 	}
-	// Tests look closely and often; the API server is theirs alone.
+	// Tests poll often, and do not share the API server.
 	cfg.QPS, cfg.Burst = 500, 500
 	return cfg, env, nil
 }

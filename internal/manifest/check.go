@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// defaultNamespace is where the API server puts what names no namespace.
+// defaultNamespace is the namespace of objects that name none.
 const defaultNamespace = "default"
 
 var ownKinds = []string{"Benchmark", "TestBed", "TrafficProfile"}
@@ -39,7 +39,7 @@ func (d *document) isConfigMap() bool {
 }
 
 // check verifies one document. Documents of kinds that a run does not need,
-// such as a Namespace in the same file, pass unseen.
+// such as a Namespace in the same file, are ignored.
 func (d *document) check() []Problem {
 	switch {
 	case d.kind == "":
@@ -54,7 +54,7 @@ func (d *document) check() []Problem {
 	return nil
 }
 
-// checkOurs returns the object with its defaults filled in.
+// checkOurs checks a document of this API group, and returns the object with its defaults filled in.
 func (d *document) checkOurs() (map[string]any, []Problem) {
 	if want := v1alpha1.GroupVersion.String(); d.apiVersion != want {
 		return nil, []Problem{d.problem("apiVersion", fmt.Sprintf("%q is not an API of NoDrop", d.apiVersion), "write "+want)}

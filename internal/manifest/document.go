@@ -52,8 +52,8 @@ type piece struct {
 	text []byte
 }
 
-// padded puts as many empty lines before the document as the file has, so that
-// every parser counts lines as the person's editor does.
+// padded puts as many empty lines before the document as the file has, so that every
+// parser reports the line numbers of the file.
 func (p piece) padded() []byte {
 	return append(bytes.Repeat([]byte("\n"), p.line), p.text...)
 }
@@ -108,7 +108,7 @@ func (d *document) parse() error {
 }
 
 // problem describes what is wrong with a field of the document; an empty path
-// stands for the document as a whole.
+// means the document as a whole.
 func (d *document) problem(path, text, suggestion string) Problem {
 	p := Problem{File: d.file, Line: d.lineOf(path), Document: d.index, Documents: d.of, Field: path, Text: text, Suggestion: suggestion}
 	if d.kind != "" {

@@ -233,7 +233,7 @@ func TestRefused(t *testing.T) {
 		"unknown bed": {
 			text: all("testBedName: bed", "testBedName: other"),
 			want: `spec.testBedName: TestBed "other" not found`,
-			hint: `the names of kind TestBed are bed; looked in`,
+			hint: `the names of kind TestBed are bed; searched`,
 		},
 		"no bed with these labels": {
 			text: all("testBedName: bed", "testBedSelector: {matchLabels: {speed: slow}}"),

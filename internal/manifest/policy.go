@@ -12,8 +12,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// ReadPolicy reads the default policy of a lab from a file: YAML of what a TestBed
-// gives as spec.policy, which is held to the same schema.
+// ReadPolicy reads the default policy of a lab from a file: YAML as in spec.policy of a
+// TestBed, checked by the same schema.
 func ReadPolicy(file string) (*v1alpha1.TrafficPolicy, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -30,7 +30,7 @@ func ReadPolicy(file string) (*v1alpha1.TrafficPolicy, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The least bed that the schema accepts, with this policy.
+	// The smallest bed that the schema accepts, with this policy.
 	bed := map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "TestBed",
 		"metadata": map[string]any{"name": "bed"},

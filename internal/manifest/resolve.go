@@ -110,7 +110,7 @@ func (s *Set) benchmark(name string) (*document, error) {
 		}
 	}
 	if len(given) == 0 {
-		return nil, hint.With(fmt.Errorf("no Benchmark in what was given with -f"), "give the file that holds the Benchmark; what it refers to is found beside it")
+		return nil, hint.With(fmt.Errorf("no Benchmark in what was given with -f"), "name the file with the Benchmark; what it refers to is found in the same directory")
 	}
 	if name == "" {
 		if len(given) > 1 {
@@ -204,8 +204,8 @@ func labelsOf(d *document) labels.Set {
 	return set
 }
 
-// resolveTables finds the texts of a modelled device; paths are where its members
-// stand in the bed.
+// resolveTables finds the texts of a modelled device; paths are those of its members in
+// the bed.
 func (s *Set) resolveTables(device *v1alpha1.SimulatedDevice, path func(member string) string, bundle *Bundle) (tables Tables, err error) {
 	for _, t := range []struct {
 		member string
@@ -259,13 +259,13 @@ func (s *Set) resolveKey(ref v1alpha1.ConfigMapKeyReference, path string, bundle
 	return text, nil
 }
 
-// only refuses two objects of one name, since nothing says which is meant.
+// only refuses two objects of one name: it is not known which is meant.
 func only(found []*document) (*document, error) {
 	if len(found) > 1 {
 		a, b := found[0], found[1]
 		return nil, hint.With(
 			fmt.Errorf("%s %q is defined twice: %s:%d and %s:%d", a.kind, a.name, a.file, a.lineOf(""), b.file, b.lineOf("")),
-			"give the file with the one to use with -f: files given come before those beside them")
+			"name the file with the one to use by -f: files named by -f take precedence over the others in their directories")
 	}
 	return found[0], nil
 }
@@ -295,8 +295,8 @@ func (s *Set) otherNamespaces(kind, name string) []string {
 
 // where adds what was searched.
 func (s *Set) where(text string) string {
-	if len(s.looked) > 0 {
-		text += "; looked in the files given and the other manifests in " + strings.Join(s.looked, ", ")
+	if len(s.searched) > 0 {
+		text += "; searched the files given and the other manifests in " + strings.Join(s.searched, ", ")
 	}
 	if len(s.unread) > 0 {
 		text += "; not readable as YAML: " + strings.Join(s.unread, ", ")

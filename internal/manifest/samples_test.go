@@ -43,7 +43,7 @@ func TestSameMessagesAsTheServer(t *testing.T) {
 	}
 }
 
-// Every benchmark among the good samples finds what it refers to beside it.
+// Every benchmark among the good samples finds what it refers to in its directory.
 func TestSamplesResolve(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(samples, "*", "*benchmark.yaml"))
 	if err != nil || len(files) < 2 {

@@ -12,14 +12,14 @@ import (
 	"nodrop.dev/nodrop/internal/hint"
 )
 
-// Set is the manifests that were given, and those that lie beside them.
+// Set is the manifests that were given, and the others in their directories.
 type Set struct {
 	given    []*document
 	siblings []*document
 	// unread are sibling files that could not be parsed.
 	unread []string
-	// looked are the directories of the given files.
-	looked []string
+	// searched are the directories of the given files.
+	searched []string
 }
 
 // Load reads files and directories (their *.yaml, *.yml and *.json files, not
@@ -53,15 +53,15 @@ func Load(paths []string, stdin io.Reader) (*Set, error) {
 				return nil, fmt.Errorf("reading manifests: %w", err)
 			}
 			problems = append(problems, set.add(file, text)...)
-			if dir := filepath.Dir(file); !slices.Contains(set.looked, dir) {
-				set.looked = append(set.looked, dir)
+			if dir := filepath.Dir(file); !slices.Contains(set.searched, dir) {
+				set.searched = append(set.searched, dir)
 			}
 		}
 	}
 	if problems != nil {
 		return nil, &InvalidError{Problems: problems}
 	}
-	for _, dir := range set.looked {
+	for _, dir := range set.searched {
 		if err := set.addSiblings(dir, read); err != nil {
 			return nil, err
 		}
@@ -83,8 +83,8 @@ func (s *Set) add(file string, text []byte) []Problem {
 	return problems
 }
 
-// addSiblings reads the other manifests of a directory. One that cannot be
-// parsed may be something else than a manifest and is only remembered.
+// addSiblings reads the other manifests of a directory. A file that cannot be parsed may
+// not be a manifest, and is only recorded.
 func (s *Set) addSiblings(dir string, read map[string]bool) error {
 	files, err := manifestsIn(dir)
 	if err != nil {
@@ -127,7 +127,7 @@ func expand(path string) ([]string, error) {
 func manifestsIn(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("looking for manifests: %w", err)
+		return nil, fmt.Errorf("finding manifests: %w", err)
 	}
 	var files []string
 	for _, entry := range entries {
@@ -141,8 +141,8 @@ func manifestsIn(dir string) ([]string, error) {
 	return files, nil
 }
 
-// find returns the documents that match, those that were given before those
-// that lie beside them: a sibling counts only when nothing given matches.
+// find returns the documents that match: those in the given files, or, when none of
+// them matches, those in other files of their directories.
 func (s *Set) find(matches func(*document) bool) []*document {
 	for _, documents := range [][]*document{s.given, s.siblings} {
 		var found []*document

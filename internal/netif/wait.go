@@ -1,6 +1,5 @@
 // Package netif waits for network interfaces by listening to the kernel's
-// events: a traffic pod's NICs and a device's links appear when somebody else
-// makes them.
+// events: others make a traffic pod's NICs and a device's links.
 package netif
 
 import (
@@ -33,7 +32,7 @@ func Wait(ctx context.Context, names []string, ready func(netlink.Link) error) e
 	defer drain(events)
 	defer close(done)
 	for {
-		// Subscribed first, looked second: nothing that happens between is missed.
+		// Subscribe first and list afterwards, so that no change in between is missed.
 		problems := check(names, ready)
 		if len(problems) == 0 {
 			return nil
@@ -58,7 +57,7 @@ func check(names []string, ready func(netlink.Link) error) (problems []string) {
 		case errors.As(err, &netlink.LinkNotFoundError{}):
 			problems = append(problems, fmt.Sprintf("there is no interface %s", name))
 		case err != nil:
-			problems = append(problems, fmt.Sprintf("looking for interface %s: %v", name, err))
+			problems = append(problems, fmt.Sprintf("reading interface %s: %v", name, err))
 		case ready != nil:
 			if err := ready(link); err != nil {
 				problems = append(problems, fmt.Sprintf("interface %s %v", name, err))
@@ -79,7 +78,7 @@ func Running(link netlink.Link) error {
 	}
 }
 
-// drain lets the subscription's goroutine see that it is not wanted any more.
+// drain lets the subscription's goroutine end.
 func drain(events <-chan netlink.LinkUpdate) {
 	go func() {
 		for range events {

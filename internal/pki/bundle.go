@@ -19,8 +19,8 @@ const (
 // DirDefault is where pods find their bundle.
 const DirDefault = "/etc/nodrop/tls"
 
-// Bundle is what one part needs, in PEM: the authority that its peers must come
-// from, its own certificate, and its key.
+// Bundle is what one component needs, in PEM: the authority of its peers, its own
+// certificate, and its key.
 type Bundle struct {
 	// CA, Cert and Key in PEM.
 	CA, Cert, Key []byte
@@ -71,8 +71,8 @@ func (b Bundle) ServerConfig(clientName string) (*tls.Config, error) {
 	}, nil
 }
 
-// ClientConfig is for a client that talks only to the server with this name,
-// whatever address it was dialled at.
+// ClientConfig is for a client that accepts only the server with this name, at any
+// address.
 func (b Bundle) ClientConfig(serverName string) (*tls.Config, error) {
 	pool, cert, err := b.parse()
 	if err != nil {
@@ -103,7 +103,7 @@ func (b Bundle) parse() (*x509.CertPool, tls.Certificate, error) {
 func pin(role, name string) func(tls.ConnectionState) error {
 	return func(s tls.ConnectionState) error {
 		if len(s.PeerCertificates) == 0 {
-			return fmt.Errorf("the %s gave no certificate: only %s is answered", role, name)
+			return fmt.Errorf("the %s presented no certificate: only %s is answered", role, name)
 		}
 		if leaf := s.PeerCertificates[0]; leaf.VerifyHostname(name) != nil {
 			return fmt.Errorf("the %s is %q, but only %s is trusted", role, leaf.Subject.CommonName, name)

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// margin is how long certificates live on after the deadline: time in which the
-	// operator was down does not count for the deadline, and it still asks for the
-	// result afterwards.
+	// margin is how long certificates are valid after the deadline: downtime of the
+	// operator does not count for the deadline, and it still fetches the result
+	// afterwards.
 	margin = 24 * time.Hour
 	// skew is how far the clock of a node may be behind the operator's.
 	skew = 10 * time.Minute
 )
 
-// OperatorName is the name in the certificate with which the operator asks a
-// runner for its state.
+// OperatorName is the name in the certificate with which the operator reads the state
+// of a runner.
 func OperatorName(uid string) string { return "operator." + uid + ".nodrop" }
 
 // RunnerName is the name in the certificate of a runner.
@@ -31,9 +31,9 @@ func RunnerName(uid string) string { return "runner." + uid + ".nodrop" }
 // AgentName is the name in the certificate of the n-th agent.
 func AgentName(uid string, n int) string { return fmt.Sprintf("agent-%d.%s.nodrop", n, uid) }
 
-// Set is what the parts of one benchmark need to know each other.
+// Set is what the components of one benchmark need to authenticate each other.
 type Set struct {
-	// Operator asks the runner.
+	// Operator calls the runner.
 	Operator Bundle
 	// Runner answers the operator and drives the agents.
 	Runner Bundle
@@ -43,7 +43,7 @@ type Set struct {
 
 // Issue makes an authority and the certificates of the benchmark with this UID
 // and number of agents. They hold from shortly before now until an hour after
-// the deadline. The authority's key is forgotten: a second call makes another
+// the deadline. The authority's key is discarded: a second call makes another
 // authority, whose certificates do not match those of the first.
 func Issue(uid string, agents int, now, deadline time.Time) (Set, error) {
 	if !deadline.After(now) {
@@ -73,7 +73,7 @@ func Issue(uid string, agents int, now, deadline time.Time) (Set, error) {
 
 // IssueServer makes an authority and one certificate of it for a server with these
 // DNS names, both valid from 10 minutes before now until the given time. The
-// authority's key is forgotten, as by Issue.
+// authority's key is discarded, as by Issue.
 func IssueServer(names []string, now, until time.Time) (Bundle, error) {
 	if len(names) == 0 || !until.After(now) {
 		return Bundle{}, fmt.Errorf("issuing a server certificate for %q until %s: a name and a later time are needed", names, until.Format(time.RFC3339))

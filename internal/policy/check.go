@@ -13,8 +13,8 @@ import (
 )
 
 // Check says what a benchmark would send on a bed that the policy in force there does
-// not allow. Lab is the default policy of the lab; nil stands for one that says
-// nothing. Profile and bed must fit together (plan.Validate). Paths begin with spec for
+// not allow. Lab is the default policy of the lab; nil is a policy without
+// rules. Profile and bed must fit together (plan.Validate). Paths begin with spec for
 // the benchmark, and with TrafficProfile and its name for the profile.
 func Check(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, lab *v1alpha1.TrafficPolicy) field.ErrorList {
 	ports, errs := plan.Ports(bed)
@@ -83,15 +83,15 @@ func (c checker) labels(mpls *v1alpha1.MPLSStack) field.ErrorList {
 	return c.refused(c.packet.Child("mpls", "labels").Index(first), mpls.Labels[first], c.rules.labels.origin, allows, instead, "mplsLabels: "+asYAML(needed))
 }
 
-// ethernet judges frames that are forwarded by hardware addresses of nobody, or flooded.
+// ethernet judges frames with hardware addresses that no station has, and flooded ones.
 func (c checker) ethernet(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile) field.ErrorList {
 	if c.rules.ethernet.free || c.rules.ethernet.allowed {
 		return nil
 	}
-	const allows, member = "no frames with hardware addresses of nobody or of all stations", "ethernet: true"
+	const allows, member = "no frames with hardware addresses of no station or of all stations", "ethernet: true"
 	var problems field.ErrorList
 	if profile.Spec.Packet.Ethernet != nil {
-		problems = c.refused(c.packet.Child("ethernet"), "ethernet", c.rules.ethernet.origin, allows, "give ipv4 or ipv6", member)
+		problems = c.refused(c.packet.Child("ethernet"), "ethernet", c.rules.ethernet.origin, allows, "use ipv4 or ipv6", member)
 	}
 	for i, test := range b.Spec.Tests {
 		for _, t := range []struct {
@@ -110,7 +110,7 @@ func (c checker) ethernet(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfil
 	return problems
 }
 
-// addresses judges who the frames are from and where they go.
+// addresses judges the source and destination addresses of frames.
 func (c checker) addresses(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile) field.ErrorList {
 	if c.sources.free && c.destinations.free && c.groups.free {
 		return nil
@@ -219,7 +219,7 @@ func covering(a, b netip.Addr) netip.Prefix {
 	return netip.PrefixFrom(a, 0).Masked()
 }
 
-// seen are ranges of addresses, each once, in the order in which they were met.
+// seen are ranges of addresses, each once, in the order of their first use.
 type seen struct {
 	order []netip.Addr
 	count map[netip.Addr]uint32

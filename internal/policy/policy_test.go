@@ -232,7 +232,7 @@ func TestCheck(t *testing.T) {
 		},
 		"frames without a network layer, not allowed": {
 			changes: []func(*input){ethernet, bedPolicy(policyOf{Ethernet: new(false)})},
-			want:    []string{`TrafficProfile/p.spec.packet.ethernet: Invalid value: "ethernet": spec.policy of TestBed bed allows no frames with hardware addresses of nobody or of all stations: give ipv4 or ipv6, or ask the bed's owner to set this in spec.policy: ethernet: true`},
+			want:    []string{`TrafficProfile/p.spec.packet.ethernet: Invalid value: "ethernet": spec.policy of TestBed bed allows no frames with hardware addresses of no station or of all stations: use ipv4 or ipv6, or ask the bed's owner to set this in spec.policy: ethernet: true`},
 		},
 		"tests that make hardware addresses, not allowed": {
 			changes: []func(*input){oneNetwork, labPolicy(policyOf{Ethernet: new(false)}), test(v1alpha1.Test{AddressCaching: &v1alpha1.AddressCachingTest{}}), test(v1alpha1.Test{Broadcast: &v1alpha1.BroadcastTest{}})},

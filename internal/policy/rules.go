@@ -11,13 +11,13 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Ranges kept for benchmarks (RFC 2544 appendix C.2.2, RFC 5180).
+// Ranges reserved for benchmarks (RFC 2544 appendix C.2.2, RFC 5180).
 const (
 	benchmarking4 v1alpha1.AddressPrefix = "198.18.0.0/15"
 	benchmarking6 v1alpha1.AddressPrefix = "2001:2::/48"
 )
 
-// rule is one member of the policy that holds on a bed.
+// rule is one member of the policy that applies to a bed.
 type rule[T any] struct {
 	// allowed is what may be sent.
 	allowed T
@@ -27,7 +27,7 @@ type rule[T any] struct {
 	free bool
 }
 
-// rules are those that hold on a bed.
+// rules are those that apply to a bed.
 type rules struct {
 	vlans, labels                 rule[[]interval]
 	groups, sources, destinations rule[[]v1alpha1.AddressPrefix]
@@ -37,7 +37,7 @@ type rules struct {
 // interval is a range of numbers with its ends.
 type interval struct{ first, last int32 }
 
-// of finds the rules that hold on a bed; lab, which may be nil, is the default policy
+// of returns the rules that apply to a bed; lab, which may be nil, is the default policy
 // of the lab.
 func of(bed *v1alpha1.TestBed, lab *v1alpha1.TrafficPolicy, ports []plan.Port) rules {
 	var own v1alpha1.TrafficPolicy
@@ -73,7 +73,7 @@ type levels struct {
 	sim bool
 }
 
-// pick takes the first of three lists that is given. An empty list is given, nil is not.
+// pick takes the first of three lists that is not nil. An empty list counts.
 func pick[T any](l levels, own, lab, builtIn []T) rule[[]T] {
 	switch {
 	case own != nil:

@@ -28,8 +28,8 @@ func Wants(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) bool {
 }
 
 // Grant returns the grant under which a benchmark may have a bed: of those that
-// select its namespace and that it fits in, the one that lets the most run at once.
-// It is false when there is none.
+// select its namespace and that it fits in, the one that allows the most to run at once.
+// It returns false when there is none.
 func Grant(bed *v1alpha1.TestBed, namespace *corev1.Namespace, b *v1alpha1.Benchmark) (v1alpha1.AccessGrant, bool) {
 	var best *v1alpha1.AccessGrant
 	for i := range bed.Spec.Access {
@@ -49,15 +49,14 @@ func Grant(bed *v1alpha1.TestBed, namespace *corev1.Namespace, b *v1alpha1.Bench
 
 // Limit bounds how many benchmarks with one key hold beds at once.
 type Limit struct {
-	// Key is what is counted: a benchmark that holds a bed counts for the keys of its
+	// Key identifies the limit: a benchmark that holds a bed counts for the keys of its
 	// own limits on that bed.
 	Key string
 	// Max is how many may hold beds at once, with the one that is asked for.
 	Max int
 }
 
-// Limits are the bounds that a benchmark has to keep to on a bed; the allocator
-// counts. There are none where its grant has no maxRunning, or where it has no grant.
+// Limits are the bounds of a benchmark on a bed; the allocator counts. There are none where its grant has no maxRunning, or where it has no grant.
 func Limits(bed *v1alpha1.TestBed, namespace *corev1.Namespace, b *v1alpha1.Benchmark) []Limit {
 	if g, granted := Grant(bed, namespace, b); granted && g.MaxRunning > 0 {
 		return []Limit{{Key: "namespace/" + namespace.Name, Max: int(g.MaxRunning)}}
@@ -74,7 +73,7 @@ func grants(g v1alpha1.AccessGrant, namespace *corev1.Namespace) bool {
 type bound struct {
 	path  *field.Path
 	value any
-	// had is the bound, and lower how to keep to it.
+	// had is the bound, and lower the advice how to keep it.
 	had, lower string
 }
 

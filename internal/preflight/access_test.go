@@ -18,7 +18,7 @@ func asking(priority int32, lease time.Duration) func(*Input) {
 	}
 }
 
-// granting gives the bed of an input these grants, in place of its own.
+// granting replaces the grants of an input's bed.
 func granting(bed int, grants ...v1alpha1.AccessGrant) func(*Input) {
 	return func(in *Input) { in.Beds[bed].Spec.Access = grants }
 }

@@ -82,8 +82,8 @@ func serverPorts(path *field.Path, ports []v1alpha1.Port) field.ErrorList {
 	return nil
 }
 
-// distinctNames refuses interfaces of resource claims whose name in the traffic pod
-// another one has. All others have the name of their port there.
+// distinctNames refuses interfaces of resource claims with the same name in a traffic
+// pod. All others have the name of their port there.
 func distinctNames(path *field.Path, ports []v1alpha1.Port) field.ErrorList {
 	type place struct{ node, name string }
 	users := map[place]string{}
@@ -112,7 +112,7 @@ func distinctNames(path *field.Path, ports []v1alpha1.Port) field.ErrorList {
 }
 
 // nameInPod is the name of a port's interface in its traffic pod, and whether the bed
-// gives it one of its own.
+// sets it.
 func nameInPod(p v1alpha1.Port) (name string, own bool) {
 	if p.Attachment != nil && p.Attachment.ResourceClaim != nil && p.Attachment.ResourceClaim.Interface != "" {
 		return p.Attachment.ResourceClaim.Interface, true
@@ -139,11 +139,11 @@ func distinctInterfaces(path *field.Path, ports []v1alpha1.Port) field.ErrorList
 	return problems
 }
 
-// attachmentWarnings tell what is allowed and probably not meant.
+// attachmentWarnings warn of settings that are allowed and probably not meant.
 func attachmentWarnings(bed *v1alpha1.TestBed) []string {
 	var warnings []string
 	if bed.Spec.Engine.TRexMode() == v1alpha1.TRexInSoftware {
-		warnings = append(warnings, "spec.engine: TRex in software sends some hundred thousand frames per second through packet sockets: its results are Virtual; give hugePages and network cards for line rate")
+		warnings = append(warnings, "spec.engine: TRex in software sends some hundred thousand frames per second through packet sockets: its results are Virtual; use hugePages and network cards for line rate")
 	}
 	for i, p := range bed.Spec.Ports {
 		if p.Attachment == nil || p.Attachment.SRIOV == nil {

@@ -10,7 +10,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// cards gives a bed the engine trex on network cards.
+// cards sets the engine trex on network cards.
 func cards(total string) func(*v1alpha1.TestBed) {
 	return func(b *v1alpha1.TestBed) {
 		b.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{
@@ -22,12 +22,12 @@ func cards(total string) func(*v1alpha1.TestBed) {
 	}
 }
 
-// sockets gives a bed the engine trex in software mode.
+// sockets sets the engine trex in software mode.
 func sockets(b *v1alpha1.TestBed) {
 	b.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}}
 }
 
-// claims gives the ports resource claims with these interfaces.
+// claims sets resource claims with these interfaces for the ports.
 func claims(interfaces ...string) func(*v1alpha1.TestBed) {
 	return func(b *v1alpha1.TestBed) {
 		for i, name := range interfaces {
@@ -46,7 +46,7 @@ func setUp(change func(*v1alpha1.SRIOVAttachment)) func(*v1alpha1.TestBed) {
 	}
 }
 
-// ports gives a bed some on one node, and one on another.
+// ports sets some on one node, and one on another.
 func ports(n int) func(*v1alpha1.TestBed) {
 	return func(b *v1alpha1.TestBed) {
 		b.Spec.Ports = nil
@@ -74,7 +74,7 @@ func TestAttachments(t *testing.T) {
 	}{
 		"cards of one pool and one network": {cards("4Gi"), ""},
 		"claims on cards": {both(cards("4Gi"), claims("", "")),
-			`spec.ports[0].attachment: Invalid value: "resourceClaim": TRex on DPDK learns the addresses of its cards from the environment variable of their device plugin, and drivers of resource claims set none: give sriov`},
+			`spec.ports[0].attachment: Invalid value: "resourceClaim": TRex on DPDK learns the addresses of its cards from the environment variable of their device plugin, and drivers of resource claims set none: use sriov`},
 		"other networks of one resource": {both(cards("4Gi"), func(b *v1alpha1.TestBed) { b.Spec.Ports[1].Attachment.SRIOV.NetworkName = "other" }),
 			`spec.ports[1].attachment.sriov.networkName: Invalid value: "other": port p1 on node node1 shares resource intel.com/dut with port p2 and has networkName "dut", and TRex cannot tell which card is set up for which of them: give each port its own resource, or equal settings`},
 		"another VLAN of one resource": {both(cards("4Gi"), setUp(func(a *v1alpha1.SRIOVAttachment) { a.VLAN = new(int32(100)) })),
@@ -97,7 +97,7 @@ func TestAttachments(t *testing.T) {
 		"half a page":                     {cards("1536Mi"), `spec.engine.trex.hugePages.total: Invalid value: "1536Mi": pages have 1Gi: give a multiple of it, such as 4Gi`},
 		"no page":                         {cards("0"), `spec.engine.trex.hugePages.total: Invalid value: "0": pages have 1Gi`},
 		"an interface for DPDK": {both(cards("4Gi"), func(b *v1alpha1.TestBed) { b.Spec.Ports[1].Attachment = port(2).Attachment }),
-			`spec.ports[1].attachment: Invalid value: "hostDevice": DPDK takes a network card as a device, and hostDevice moves only its interface: give sriov, with a resource of the SR-IOV network device plugin, or engine.trex.software in place of hugePages`},
+			`spec.ports[1].attachment: Invalid value: "hostDevice": DPDK takes a network card as a device, and hostDevice moves only its interface: use sriov, with a resource of the SR-IOV network device plugin, or engine.trex.software in place of hugePages`},
 		"claims for the links of a virtual device": {both(virtual, claims("", "")), `spec.ports[0].attachment: Invalid value: "resourceClaim": the links of a containerlab device are interfaces of the node itself`},
 		"two claims of one name":                   {claims("nic", "nic"), `spec.ports[1].attachment.resourceClaim.interface: Invalid value: "nic": port p1 has an interface of this name in the traffic pod of node node1 already`},
 		"the name of another port":                 {claims("p2"), `spec.ports[0].attachment.resourceClaim.interface: Invalid value: "p2": port p2 has an interface of this name`},

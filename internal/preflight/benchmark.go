@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	_ "nodrop.dev/nodrop/internal/method" // every method tells the plan what it needs
+	_ "nodrop.dev/nodrop/internal/method" // registers every method with the plan
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/policy"
 )
@@ -25,8 +25,8 @@ type Input struct {
 	Profiles []v1alpha1.TrafficProfile
 	// Beds of the lab.
 	Beds []v1alpha1.TestBed
-	// DefaultPolicy says which frames may be sent on beds that do not say it themselves;
-	// nil where the lab gives none, so that the built-in policy holds.
+	// DefaultPolicy says which frames may be sent on beds without a policy of their own;
+	// nil where the lab has none, so that the built-in policy applies.
 	DefaultPolicy *v1alpha1.TrafficPolicy
 }
 
@@ -40,12 +40,12 @@ type Answer struct {
 	Problems field.ErrorList
 }
 
-// check looks at one thing.
+// check checks one thing.
 type check func(in Input, a *Answer) field.ErrorList
 
-// Every group is a chain in which the first check that finds problems is the
-// last: those after it would only repeat them in other words. The groups are
-// judged apart, so that one answer names all that has to be mended.
+// Every group is a chain that ends with the first check that finds problems: later
+// checks would only repeat them. The groups are judged separately, so that one
+// answer has all problems.
 var (
 	references = [][]check{{profileExists}, {selectorIsSound, bedExists, bedIsAllowed}}
 	together   = []check{rowsFit, testsFit}
@@ -110,8 +110,8 @@ func bedExists(in Input, _ *Answer) field.ErrorList {
 		in.Namespace.Name, allowed))
 }
 
-// bedIsAllowed keeps the beds that the benchmark wants and has a grant for. Only when
-// there is none does it say what is missing: on the bed where that is least.
+// bedIsAllowed keeps the beds that the benchmark wants and has a grant for. When there
+// is none, it says what is missing, on the bed where that is least.
 func bedIsAllowed(in Input, a *Answer) field.ErrorList {
 	var problems field.ErrorList
 	for i := range in.Beds {

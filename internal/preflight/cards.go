@@ -9,10 +9,9 @@ import (
 )
 
 // cardProblem refuses an attachment that TRex on DPDK cannot take: the server learns
-// the addresses of its cards from the environment variable of their device plugin, and
-// from nowhere else.
+// the addresses of its cards only from the environment variable of their device plugin.
 func cardProblem(at *field.Path, a *v1alpha1.Attachment) *field.Error {
-	const instead = "give sriov, with a resource of the SR-IOV network device plugin, or engine.trex.software in place of hugePages"
+	const instead = "use sriov, with a resource of the SR-IOV network device plugin, or engine.trex.software in place of hugePages"
 	switch {
 	case a.HostDevice != nil:
 		return field.Invalid(at, kindOf(a), "DPDK takes a network card as a device, and hostDevice moves only its interface: "+instead)
@@ -28,7 +27,7 @@ type setting struct {
 	value any
 }
 
-// settingsOf are what sets a card up, as it is without a value too.
+// settingsOf are the settings of a port's card, with their defaults.
 func settingsOf(a *v1alpha1.SRIOVAttachment) []setting {
 	return []setting{
 		{"networkName", a.NetworkName},
@@ -45,10 +44,10 @@ func valueOr[T any](given *T, otherwise T) T {
 	return otherwise
 }
 
-// sharedResources refuses ports that share a resource on one node and are set up
-// differently. The kubelet tells Multus, which sets cards up, and the device plugin,
-// whose order TRex takes them in, the devices of a pod in unrelated orders, so that the
-// settings of one port could be those of the other's card.
+// sharedResources refuses ports that share a resource on one node and have different
+// settings. The kubelet lists the devices of a pod in unrelated orders to Multus, which
+// sets cards up, and to the device plugin, whose order TRex uses. A card could get the
+// settings of another port.
 func sharedResources(path *field.Path, ports []v1alpha1.Port) field.ErrorList {
 	type place struct{ node, resource string }
 	first := map[place]v1alpha1.Port{}

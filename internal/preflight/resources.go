@@ -14,11 +14,11 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// whereToLook is the page that says what to install.
-const whereToLook = "see docs/own-cluster.md"
+// manual is the page that says what to install.
+const manual = "see docs/own-cluster.md"
 
-// Needs are what the traffic pods of a bed ask of its nodes, by node, beyond what
-// every node offers: devices of device plugins, huge pages and processors.
+// Needs are the requests of a bed's traffic pods, by node, for what not every node
+// offers: devices of device plugins, huge pages and processors.
 func Needs(bed *v1alpha1.TestBed) map[string]corev1.ResourceList {
 	needs := map[string]corev1.ResourceList{}
 	add := func(node string, name corev1.ResourceName, q resource.Quantity) {
@@ -52,8 +52,8 @@ func Needs(bed *v1alpha1.TestBed) map[string]corev1.ResourceList {
 	return needs
 }
 
-// Missing says what a node does not offer of what a bed needs there, and what to do;
-// empty when it offers all. That others use it now does not matter.
+// Missing says which needs of a bed a node does not meet, and what to do; empty when it
+// meets all. Current use by others does not count.
 func Missing(node string, needs, allocatable corev1.ResourceList) string {
 	var all []string
 	for _, name := range slices.SortedFunc(maps.Keys(needs), byKind) {
@@ -82,7 +82,7 @@ func kind(name corev1.ResourceName) int {
 	return 0
 }
 
-// decimal writes processors as people do: 4.9 and not 4900m.
+// decimal writes processors as a decimal number: 4.9 and not 4900m.
 func decimal(q resource.Quantity) string {
 	return strconv.FormatFloat(float64(q.MilliValue())/1000, 'f', -1, 64)
 }
@@ -92,18 +92,18 @@ func missing(node string, name corev1.ResourceName, need, has resource.Quantity,
 	switch {
 	case name == corev1.ResourceCPU:
 		all, remedy := fmt.Sprintf("node %s has %s processors for pods, and the traffic pod needs %s", node, decimal(has), decimal(need)), "put the ports on a larger node"
-		// What is not whole is the agent's, or shared by both.
+		// A fraction is the agent's, or shared by both.
 		if own := need.MilliValue() / 1000; own > 0 {
 			return fmt.Sprintf("%s, of which %d are for TRex alone: lower engine.trex.cpus, or %s", all, own, remedy)
 		}
 		return all + ": " + remedy
 	case pages:
 		return fmt.Sprintf("node %s has %s in huge pages of %s, and TRex needs %s: reserve them at boot, with hugepagesz and hugepages on the kernel's command line, and restart the kubelet; %s",
-			node, has.String(), size, need.String(), whereToLook)
+			node, has.String(), size, need.String(), manual)
 	case !known:
-		return fmt.Sprintf("node %s offers no %s: install the SR-IOV network device plugin and give its ConfigMap a resource of this name; %s", node, name, whereToLook)
+		return fmt.Sprintf("node %s offers no %s: install the SR-IOV network device plugin and add a resource of this name to its ConfigMap; %s", node, name, manual)
 	case has.IsZero():
-		return fmt.Sprintf("node %s offers 0 of %s: its device plugin knows the resource and finds no card for it: see that its virtual functions exist and are bound to the driver that the ConfigMap selects; %s", node, name, whereToLook)
+		return fmt.Sprintf("node %s offers 0 of %s: its device plugin knows the resource and finds no card for it: check that its virtual functions exist and are bound to the driver that the ConfigMap selects; %s", node, name, manual)
 	}
-	return fmt.Sprintf("node %s offers %s of %s, and the ports of the bed need %s: give the resource more devices in the device plugin's ConfigMap, or use fewer ports", node, has.String(), name, need.String())
+	return fmt.Sprintf("node %s offers %s of %s, and the ports of the bed need %s: add devices to the resource in the device plugin's ConfigMap, or use fewer ports", node, has.String(), name, need.String())
 }

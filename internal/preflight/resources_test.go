@@ -68,15 +68,15 @@ func TestMissing(t *testing.T) {
 		"nothing":     {offer("cpu", "16", "hugepages-1Gi", "8Gi", "hugepages-2Mi", "0", "intel.com/dut_p1", "1", "intel.com/dut_p2", "4"), ""},
 		"just enough": {offer("cpu", "4900m", "hugepages-1Gi", "4Gi", "intel.com/dut_p1", "1", "intel.com/dut_p2", "2"), ""},
 		"no device plugin": {offer("cpu", "16", "hugepages-1Gi", "8Gi", "intel.com/dut_p2", "2"),
-			"node lab-1 offers no intel.com/dut_p1: install the SR-IOV network device plugin and give its ConfigMap a resource of this name; see docs/own-cluster.md"},
+			"node lab-1 offers no intel.com/dut_p1: install the SR-IOV network device plugin and add a resource of this name to its ConfigMap; see docs/own-cluster.md"},
 		"no card": {offer("cpu", "16", "hugepages-1Gi", "8Gi", "intel.com/dut_p1", "0", "intel.com/dut_p2", "2"),
-			"node lab-1 offers 0 of intel.com/dut_p1: its device plugin knows the resource and finds no card for it: see that its virtual functions exist and are bound to the driver that the ConfigMap selects; see docs/own-cluster.md"},
+			"node lab-1 offers 0 of intel.com/dut_p1: its device plugin knows the resource and finds no card for it: check that its virtual functions exist and are bound to the driver that the ConfigMap selects; see docs/own-cluster.md"},
 		"too few cards": {offer("cpu", "16", "hugepages-1Gi", "8Gi", "intel.com/dut_p1", "1", "intel.com/dut_p2", "1"),
-			"node lab-1 offers 1 of intel.com/dut_p2, and the ports of the bed need 2: give the resource more devices in the device plugin's ConfigMap, or use fewer ports"},
+			"node lab-1 offers 1 of intel.com/dut_p2, and the ports of the bed need 2: add devices to the resource in the device plugin's ConfigMap, or use fewer ports"},
 		"huge pages of another size": {offer("cpu", "16", "hugepages-1Gi", "0", "hugepages-2Mi", "8Gi", "intel.com/dut_p1", "1", "intel.com/dut_p2", "2"),
 			"node lab-1 has 0 in huge pages of 1Gi, and TRex needs 4Gi: reserve them at boot, with hugepagesz and hugepages on the kernel's command line, and restart the kubelet; see docs/own-cluster.md"},
 		"a small node, and all else": {offer("cpu", "3500m", "intel.com/dut_p2", "2"),
-			"node lab-1 offers no intel.com/dut_p1: install the SR-IOV network device plugin and give its ConfigMap a resource of this name; see docs/own-cluster.md; " +
+			"node lab-1 offers no intel.com/dut_p1: install the SR-IOV network device plugin and add a resource of this name to its ConfigMap; see docs/own-cluster.md; " +
 				"node lab-1 has 0 in huge pages of 1Gi, and TRex needs 4Gi: reserve them at boot, with hugepagesz and hugepages on the kernel's command line, and restart the kubelet; see docs/own-cluster.md; " +
 				"node lab-1 has 3.5 processors for pods, and the traffic pod needs 4.9, of which 4 are for TRex alone: lower engine.trex.cpus, or put the ports on a larger node"},
 	} {

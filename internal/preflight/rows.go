@@ -43,7 +43,7 @@ type testRows struct {
 	rows, bytes int
 }
 
-// rowsFit refuses tests that make more rows than the API is to hold of one benchmark.
+// rowsFit refuses tests that make more rows than the API may hold of one benchmark.
 func rowsFit(in Input, a *Answer) field.ErrorList {
 	sizes := len(a.Profile.Spec.Sizes()) + len(a.Profile.Spec.FrameMixes)
 	variants := len(in.Benchmark.Spec.VariantsInOrder())
@@ -68,6 +68,6 @@ func rowsFit(in Input, a *Answer) field.ErrorList {
 	}
 	return problem(field.NewPath("spec", "tests"), len(in.Benchmark.Spec.Tests), fmt.Sprintf(
 		"these tests make %d result rows of about %d MiB with the %d frame sizes and mixes of profile %s%s, and a benchmark holds at most %d rows and %d MiB (most are of: %s): "+
-			"give fewer loads or frame sizes, or divide tests or variants among several benchmarks",
+			"use fewer loads or frame sizes, or divide tests or variants among several benchmarks",
 		rows, (bytes+1<<20-1)>>20, sizes, a.Profile.Name, each, maxRows, maxRowBytes>>20, strings.Join(largest, ", ")))
 }

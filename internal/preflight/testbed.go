@@ -14,8 +14,7 @@ import (
 	"nodrop.dev/nodrop/internal/policy"
 )
 
-// TestBed says what cannot work in the description of a bed, beyond what its
-// schema says.
+// TestBed returns the problems of a bed that its schema does not find.
 func TestBed(bed *v1alpha1.TestBed) field.ErrorList {
 	spec := field.NewPath("spec")
 	var problems field.ErrorList
@@ -42,8 +41,8 @@ func TestBed(bed *v1alpha1.TestBed) field.ErrorList {
 }
 
 // planProblems are those that a plan would find with any benchmark: addresses,
-// gateways, speeds. Here the bed is the object itself, so that its name in front
-// of the field is left out.
+// gateways, speeds. The object is the bed itself, so the paths do not begin with its
+// name.
 func planProblems(bed *v1alpha1.TestBed) field.ErrorList {
 	problems := plan.ValidateBed(bed)
 	for _, p := range problems {
@@ -52,7 +51,7 @@ func planProblems(bed *v1alpha1.TestBed) field.ErrorList {
 	return problems
 }
 
-// TestBedWarnings tells what is allowed and probably not meant.
+// TestBedWarnings warns of settings that are allowed and probably not meant.
 func TestBedWarnings(bed *v1alpha1.TestBed) []string {
 	var warnings []string
 	if len(bed.Spec.Access) == 0 {
@@ -69,7 +68,7 @@ func TestBedWarnings(bed *v1alpha1.TestBed) []string {
 	for i, p := range bed.Spec.Ports {
 		for _, a := range p.Addresses {
 			if prefix, err := netip.ParsePrefix(a); err == nil && !isBenchmarking(prefix.Addr()) {
-				warnings = append(warnings, fmt.Sprintf("spec.ports[%d].addresses: %s is outside the ranges kept for benchmarks (198.18.0.0/15, 2001:2::/48): see to it that nothing else is reached there", i, a))
+				warnings = append(warnings, fmt.Sprintf("spec.ports[%d].addresses: %s is outside the ranges kept for benchmarks (198.18.0.0/15, 2001:2::/48): make sure that nothing else is reached there", i, a))
 			}
 		}
 	}
@@ -123,7 +122,7 @@ func portProblems(path *field.Path, p v1alpha1.Port) field.ErrorList {
 	return problems
 }
 
-// oneNode holds for virtual devices, whose links end on the node they run on.
+// oneNode checks virtual devices, whose links end on the node they run on.
 func oneNode(path *field.Path, bed *v1alpha1.TestBed) field.ErrorList {
 	if !device.Of(bed.Spec.Device).OnNode {
 		return nil

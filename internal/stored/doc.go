@@ -1,4 +1,4 @@
-// Package stored knows how a benchmark's result and inputs are kept in the API:
+// Package stored defines how a benchmark's result and inputs are kept in the API:
 // rows and environment in objects of kind BenchmarkResult, inputs in objects of
 // kind BenchmarkSnapshot, both owned by the benchmark and in its namespace.
 //

@@ -19,8 +19,8 @@ type Follower struct {
 	parts int32
 }
 
-// Read returns the rows that were stored since it was called last, as far as the
-// benchmark's status knows of them.
+// Read returns the rows that were stored since the last call, as far as the
+// benchmark's status counts them.
 func (f *Follower) Read(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) ([]v1alpha1.ResultRow, error) {
 	if b.Status.Results == nil {
 		return nil, nil

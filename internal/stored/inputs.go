@@ -21,9 +21,8 @@ type Inputs struct {
 	ConfigMaps map[string]*corev1.ConfigMap
 }
 
-// Kept is an object without what differs from one reading to the next and says
-// nothing about the measurement: only name, namespace, UID, generation and labels
-// are left of its metadata.
+// Kept is an object without metadata that differs between reads and does not concern the
+// measurement: name, namespace, UID, generation and labels are left.
 func Kept(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace, UID: m.UID, Generation: m.Generation, Labels: m.Labels}
 }

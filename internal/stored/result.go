@@ -18,7 +18,7 @@ type Result struct {
 	Rows []v1alpha1.ResultRow
 	// Environment says with what the rows were made; nil when nothing was measured.
 	Environment *v1alpha1.ResultEnvironment
-	// Complete says that every part is, so that nothing will be added.
+	// Complete says that every part is complete, so that nothing will be added.
 	Complete bool
 	// Digest is that of the whole result; empty unless it is complete.
 	Digest string
@@ -54,7 +54,7 @@ func Parts(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) ([]
 			return nil, fmt.Errorf("listing the results of benchmark %s: %w", b.Name, err)
 		}
 		for _, p := range page.Items {
-			// Labels can be changed; what says whose it is cannot.
+			// Labels can be changed; the field that names the owner cannot.
 			if p.Spec.BenchmarkUID == string(b.UID) {
 				parts = append(parts, p)
 			}
@@ -95,8 +95,8 @@ func Join(b *v1alpha1.Benchmark, parts []v1alpha1.BenchmarkResult) Result {
 	return r
 }
 
-// sortRows puts rows into the order of variants and tests. They are so already,
-// unless rows were measured again after a loss.
+// sortRows sorts rows by variant and test. They are sorted already, unless rows were
+// measured again after a loss.
 func sortRows(b *v1alpha1.Benchmark, rows []v1alpha1.ResultRow) {
 	tests := map[string]int{}
 	for i, t := range b.Spec.Tests {

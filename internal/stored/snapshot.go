@@ -19,7 +19,7 @@ const (
 	maxInput = 16 << 20
 )
 
-// Snapshot keeps an input as it is. The source says what it is; its digest is
+// Snapshot stores an input. The source describes it; its digest is
 // filled in. A large input makes several objects.
 func Snapshot(b *v1alpha1.Benchmark, source v1alpha1.SnapshotSource, input any) ([]v1alpha1.BenchmarkSnapshot, error) {
 	text, err := Canonical(input)

@@ -16,8 +16,8 @@ import (
 const (
 	// lifetime of a certificate and its authority.
 	lifetime = 90 * 24 * time.Hour
-	// renewBefore is how long before its end a certificate is replaced. An operator
-	// may be away for as long without a gap.
+	// renewBefore is how long before its expiry a certificate is replaced. An operator may
+	// be down for as long without a gap.
 	renewBefore = 30 * 24 * time.Hour
 	// overlap is how long the webhook configuration has trusted the next certificate
 	// before it is served. API servers see a changed configuration within seconds.
@@ -98,7 +98,7 @@ func (c certificates) advance(now time.Time, names []string, trusted func(*x509.
 	current, _ := c.usable(c.current, now, names)
 	switch {
 	case current == nil && next != nil:
-		// Nothing else can be served: at once is best.
+		// Nothing else can be served: serve it at once.
 		c.current, c.next = c.next, pair{}
 		return c, true, nil
 	case current == nil:

@@ -25,7 +25,7 @@ func step(t *testing.T, c certificates, now time.Time, trusted func(*x509.Certif
 	}
 	again, more, err := read(c.data()).advance(now, names, no)
 	if err != nil || more || !maps.EqualFunc(again.data(), c.data(), bytes.Equal) {
-		t.Errorf("a second look at the same time changes the certificates again (%v)", err)
+		t.Errorf("a second check at the same time changes the certificates again (%v)", err)
 	}
 	return c, changed
 }

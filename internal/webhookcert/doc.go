@@ -5,6 +5,6 @@
 // Everything is in one Secret that all replicas of the operator share. A renewal has
 // two steps, so that the API server trusts whatever a replica serves: the next
 // certificate is stored and its authority is added to the webhook configuration, and
-// only later the certificate is served. Each certificate has an authority of its own
-// whose key is forgotten, so that nobody who reads the Secret can issue another one.
+// only later the certificate is served. Each certificate has an authority of its own,
+// whose key is discarded, so that no reader of the Secret can issue another one.
 package webhookcert

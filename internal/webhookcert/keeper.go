@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// defaultInterval between looks at Secret and webhook configuration.
+	// defaultInterval between checks of Secret and webhook configuration.
 	defaultInterval = time.Minute
 	// retryInterval is the same after an error.
 	retryInterval = 2 * time.Second
@@ -47,7 +47,7 @@ type Options struct {
 	Writer client.Writer
 	// Now is the clock.
 	Now func() time.Time
-	// Interval between two looks at Secret and webhook configuration; 0 is a minute.
+	// Interval between two checks of Secret and webhook configuration; 0 is a minute.
 	Interval time.Duration
 }
 
@@ -83,7 +83,7 @@ func (k *Keeper) Ready(*http.Request) error {
 }
 
 // Start keeps the certificates until the context ends. Errors are logged and tried
-// again: what is served stays good for weeks.
+// again: the served certificate is valid for weeks.
 func (k *Keeper) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("webhook-certificate")
 	for {
@@ -100,8 +100,8 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// Keep looks once, and does what is due: it makes or renews the certificate, serves
-// what the Secret has, and writes the authorities into the webhook configuration.
+// Keep does once what is due: it makes or renews the certificate, serves what the
+// Secret has, and writes the authorities into the webhook configuration.
 func (k *Keeper) Keep(ctx context.Context) error {
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: attempts}, func(ctx context.Context) (bool, error) {
@@ -118,8 +118,8 @@ func (k *Keeper) Keep(ctx context.Context) error {
 }
 
 // keep reads the configuration before the Secret: a stale Secret is then never written
-// into the configuration, since whoever has written the Secret meanwhile has changed
-// the configuration too, and the patch conflicts.
+// into the configuration, since a replica that has written the Secret meanwhile has
+// changed the configuration too, and the patch conflicts.
 func (k *Keeper) keep(ctx context.Context) error {
 	configuration := &admissionv1.ValidatingWebhookConfiguration{}
 	if err := k.Reader.Get(ctx, client.ObjectKey{Name: k.Configuration}, configuration); err != nil {
