@@ -106,7 +106,10 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 	l.rested = false
 	event.Finished = newTrial(l.plan, event.Step.Size, event.LoadPPM, event.Duration, m)
 	event.Finished.tolerance, event.Finished.Stamps = tolerance, stamps
-	l.stale += event.Finished.Stale
+	if !l.introduced {
+		l.stale += event.Finished.Stale
+	}
+	l.introduced = false
 	l.observe(event)
 	return event.Finished, nil
 }

@@ -65,6 +65,7 @@ func (l *Lab) learn(ctx context.Context) error {
 // 23). A device from which nothing comes back is left to the trials.
 func (l *Lab) introduce(ctx context.Context) error {
 	clock := l.gen.Clock()
+	l.introduced = true
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
 	loads, err := l.plan.Loads(l.size, plan.Share(500_000))
 	if err != nil {

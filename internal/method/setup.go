@@ -55,8 +55,11 @@ type session struct {
 	rested bool
 	// sent is how long those trials sent that had a duration.
 	sent time.Duration
-	// stale frames that arrived after their own trial had been read.
-	stale uint64
+	// stale frames that arrived after their own trial had been read. Where the last
+	// frames were those that introduced the streams, which the device may hold until it
+	// knows its neighbours, stale ones say nothing.
+	stale      uint64
+	introduced bool
 
 	// found throughput, in parts per million of line rate.
 	found map[found]int64
