@@ -146,3 +146,26 @@ func TestHostsOfHardwareAddresses(t *testing.T) {
 		t.Errorf("%d frames show all addresses, want 9", n)
 	}
 }
+
+// An engine whose ports cannot join groups is refused with the method that needs it,
+// and nothing is tried again.
+func TestGroupsNeedAMember(t *testing.T) {
+	p := fanOut(t, 2, v1alpha1.Test{Name: "join", GroupJoinDelay: &v1alpha1.GroupJoinDelayTest{}})
+	plain := &starts{Generator: simulate(t, ideal, p)}
+	_, err := Run(t.Context(), open(t, plain, p, nil), p.Steps[0])
+	var missing *traffic.MissingError
+	if !errors.As(err, &missing) || !errors.Is(err, traffic.ErrUnsupported) || missing.Engine != "sim" || missing.Needs != string(v1alpha1.MethodGroupJoinDelay) || plain.n != 0 {
+		t.Errorf("%v after %d trials", err, plain.n)
+	}
+}
+
+// starts is a fake generator without optional interfaces that counts its trials.
+type starts struct {
+	traffic.Generator
+	n int
+}
+
+func (s *starts) Start(ctx context.Context, trial traffic.Trial) error {
+	s.n++
+	return s.Generator.Start(ctx, trial)
+}
