@@ -31,7 +31,7 @@ type Clock struct {
 // waiter is a goroutine that waits for a moment.
 type waiter struct {
 	at time.Time
-	// ctx ends the wait; nil when nothing but the moment does.
+	// ctx ends the wait before its moment.
 	ctx   context.Context
 	ready chan struct{}
 }
@@ -78,7 +78,7 @@ func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 func (c *Clock) Go(f func()) (wait func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	begin := c.wait(nil, c.now)
+	begin := c.wait(context.Background(), c.now)
 	ended := false
 	var joined []*waiter
 	go func() {
@@ -99,7 +99,7 @@ func (c *Clock) Go(f func()) (wait func()) {
 			c.mu.Unlock()
 			return
 		}
-		w := &waiter{ready: make(chan struct{})}
+		w := &waiter{ctx: context.Background(), ready: make(chan struct{})}
 		joined = append(joined, w)
 		c.rest()
 		c.mu.Unlock()
@@ -145,7 +145,7 @@ func (c *Clock) next() {
 		return
 	}
 	for _, w := range c.waiting {
-		if w.ctx != nil && w.ctx.Err() != nil {
+		if w.ctx.Err() != nil {
 			c.release(w)
 			return
 		}
