@@ -23,7 +23,7 @@ import (
 
 func main() {
 	var s settings
-	flag.StringVar(&s.name, "name", "", "image `reference`; give it a host part such as localhost/, or a runtime will try to pull it")
+	flag.StringVar(&s.name, "name", "", "image `reference`; with a host part such as localhost/, or a runtime will try to pull it")
 	flag.StringVar(&s.output, "o", "", "archive `file` to write")
 	flag.StringVar(&s.user, "user", "", "numeric `uid:gid` to run as (default root)")
 	flag.StringVar(&s.entrypoint, "entrypoint", "", "`program` that always runs")

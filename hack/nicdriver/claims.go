@@ -47,7 +47,7 @@ func readClaim(ctx context.Context, namespace, name string) (*claim, error) {
 	return c, nil
 }
 
-// publish tells the scheduler which interfaces there are.
+// publish publishes the interfaces for the scheduler.
 func (d *driver) publish(ctx context.Context, names []string) error {
 	type object map[string]any
 	var devices []object

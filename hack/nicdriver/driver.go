@@ -14,7 +14,7 @@ import (
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
-// kubeletFolder is where the kubelet looks for plugins.
+// kubeletFolder is where the kubelet finds plugins.
 const kubeletFolder = "/var/lib/kubelet"
 
 // driver prepares claims for the pods of one node.
@@ -57,20 +57,20 @@ func (d *driver) serve() (stop func() error, _ error) {
 	return stop, nil
 }
 
-// GetInfo tells the kubelet what the driver is.
+// GetInfo describes the driver to the kubelet.
 func (d *driver) GetInfo(context.Context, *registration.InfoRequest) (*registration.PluginInfo, error) {
 	return &registration.PluginInfo{
 		Type: registration.DRAPlugin, Name: d.name, Endpoint: d.socket(), SupportedVersions: []string{dra.DRAPluginService},
 	}, nil
 }
 
-// NotifyRegistrationStatus is told whether the kubelet takes the driver.
+// NotifyRegistrationStatus receives whether the kubelet accepts the driver.
 func (d *driver) NotifyRegistrationStatus(_ context.Context, status *registration.RegistrationStatus) (*registration.RegistrationStatusResponse, error) {
 	log.Printf("%s: registered: %t %s", d.name, status.PluginRegistered, status.Error)
 	return &registration.RegistrationStatusResponse{}, nil
 }
 
-// NodePrepareResources says by which CDI devices the runtime gives claims to
+// NodePrepareResources returns the CDI devices by which the runtime attaches claims to
 // containers.
 func (d *driver) NodePrepareResources(ctx context.Context, request *dra.NodePrepareResourcesRequest) (*dra.NodePrepareResourcesResponse, error) {
 	response := &dra.NodePrepareResourcesResponse{Claims: map[string]*dra.NodePrepareResourceResponse{}}
@@ -122,7 +122,7 @@ func (d *driver) NodeUnprepareResources(_ context.Context, request *dra.NodeUnpr
 		if err := errors.Join(takeBack(claimFolder(c.Uid)), removeDevice(c.Uid)); err != nil {
 			answer.Error = err.Error()
 		}
-		log.Printf("%s: claim %s is given back %s", d.name, c.Name, answer.Error)
+		log.Printf("%s: claim %s is released %s", d.name, c.Name, answer.Error)
 		response.Claims[c.Uid] = answer
 	}
 	return response, nil

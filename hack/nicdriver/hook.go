@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// cdiKind is the kind of the CDI devices that stand for claims.
+	// cdiKind is the kind of the CDI devices that represent claims.
 	cdiKind = "test.nodrop.dev/claim"
-	// cdiFolder is where runtimes look for CDI devices.
+	// cdiFolder is where runtimes find CDI devices.
 	cdiFolder = "/run/cdi"
 	// heldFolder has a folder for each claim whose interface is in a pod, and in it a
 	// file INTERFACE=NAME-IN-POD on which the pod's network namespace is mounted. So
@@ -32,7 +32,7 @@ func claimFolder(claim string) string { return filepath.Join(heldFolder, claim) 
 
 func deviceFile(claim string) string { return filepath.Join(cdiFolder, "nicdriver-"+claim+".json") }
 
-// writeDevice makes the CDI device that stands for a claim: a hook that runs when
+// writeDevice makes the CDI device that represents a claim: a hook that runs when
 // a container with it has its namespaces and nothing in it runs yet.
 func writeDevice(claim, nic, name string) (id string, _ error) {
 	self, err := os.Executable()
@@ -167,7 +167,7 @@ func move(name string, from netns.NsHandle, newName string, to netns.NsHandle) e
 	defer old.Close()
 	link, err := old.LinkByName(name)
 	if err != nil {
-		return fmt.Errorf("looking for interface %s: %w", name, err)
+		return fmt.Errorf("finding interface %s: %w", name, err)
 	}
 	if err := old.LinkSetNsFd(link, int(to)); err != nil {
 		return fmt.Errorf("moving interface %s: %w", name, err)
@@ -178,7 +178,7 @@ func move(name string, from netns.NsHandle, newName string, to netns.NsHandle) e
 	}
 	defer there.Close()
 	if link, err = there.LinkByName(name); err != nil {
-		return fmt.Errorf("looking for interface %s after it was moved: %w", name, err)
+		return fmt.Errorf("finding interface %s after it was moved: %w", name, err)
 	}
 	if err := there.LinkSetName(link, newName); err != nil {
 		return fmt.Errorf("naming interface %s %s: %w", name, newName, err)

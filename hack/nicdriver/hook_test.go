@@ -25,23 +25,23 @@ func TestHook(t *testing.T) {
 	t.Run("back from a pod that has ended", func(t *testing.T) {
 		n := newNode(t)
 		pod := n.startPod(t)
-		n.give(t, pod, "p1")
+		n.attach(t, pod, "p1")
 		pod.end(t)
 		n.takeBack(t)
 	})
 	t.Run("a container starts again", func(t *testing.T) {
 		n := newNode(t)
 		pod := n.startPod(t)
-		n.give(t, pod, "p1")
-		n.give(t, pod, "p1")
+		n.attach(t, pod, "p1")
+		n.attach(t, pod, "p1")
 		n.takeBack(t)
 	})
 	t.Run("another network namespace", func(t *testing.T) {
 		n := newNode(t)
 		pod := n.startPod(t)
-		n.give(t, pod, "p1")
+		n.attach(t, pod, "p1")
 		pod.end(t)
-		n.give(t, n.startPod(t), "p1")
+		n.attach(t, n.startPod(t), "p1")
 		n.takeBack(t)
 	})
 	t.Run("no such interface", func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestHook(t *testing.T) {
 		if err := hook(pod.state(), "nd-none", n.held); err == nil || !strings.Contains(err.Error(), "nd-none") {
 			t.Errorf("error %v, want one that names nd-none", err)
 		}
-		n.give(t, pod, "p1")
+		n.attach(t, pod, "p1")
 		n.takeBack(t)
 	})
 	t.Run("nothing is held", func(t *testing.T) {
@@ -73,8 +73,8 @@ func newNode(t *testing.T) *node {
 	return &node{held: filepath.Join(t.TempDir(), "claim", "nd-t1=p1")}
 }
 
-// give runs the hook for a container of the pod.
-func (n *node) give(t *testing.T, pod *pod, name string) {
+// attach runs the hook for a container of the pod.
+func (n *node) attach(t *testing.T, pod *pod, name string) {
 	t.Helper()
 	must(t, hook(pod.state(), "nd-t1", n.held))
 	handle, err := netns.GetFromPid(pod.process.Process.Pid)
@@ -122,7 +122,7 @@ func (p *pod) end(t *testing.T) {
 	_ = p.process.Wait() // says that it was killed
 }
 
-// state is what the runtime tells a hook.
+// state is what the runtime passes to a hook.
 func (p *pod) state() *strings.Reader {
 	return strings.NewReader(fmt.Sprintf(`{"ociVersion": "1.2.0", "pid": %d}`, p.process.Process.Pid))
 }

@@ -5,9 +5,9 @@
 //
 // A claim's interface has, in the pod, the name by which the pod calls the claim.
 // It is moved by a hook of the container runtime, which is this program too: the
-// hook is told by CDI, so that neither Multus nor a CNI plugin takes part.
+// CDI names the hook, so that neither Multus nor a CNI plugin takes part.
 //
-// The driver speaks to the API server through kubectl, which must be in the PATH.
+// The driver calls the API server through kubectl, which must be in the PATH.
 package main
 
 import (
@@ -56,6 +56,6 @@ func run(args []string) error {
 	}
 	log.Printf("%s: offers %v", d.name, flag.Args())
 	<-ctx.Done()
-	log.Printf("%s: told to end", d.name)
+	log.Printf("%s: stopping", d.name)
 	return errors.Join(d.withdraw(context.WithoutCancel(ctx)), stopServing())
 }

@@ -15,7 +15,7 @@ import (
 const mover = "host-device"
 
 // cni does one command of the container runtime and returns the exit code. It
-// tells the mover the interface's name, which Multus gives as the device's
+// passes the mover the interface's name, which Multus passes as the device's
 // identity; all else is the mover's.
 func cni(command string, config io.Reader, result io.Writer) int {
 	text, err := io.ReadAll(config)
@@ -62,7 +62,7 @@ func named(text []byte) ([]byte, error) {
 		return nil, errNoDevice
 	}
 	config["type"], config["device"] = mover, device
-	// Multus gives the identity under both names; the mover takes the second for a
+	// Multus passes the identity under both names; the mover takes the second for a
 	// PCI address.
 	delete(config, "deviceID")
 	delete(config, "pciBusID")
@@ -79,7 +79,7 @@ func findPlugin(folders []string, name string) (string, error) {
 	return "", fmt.Errorf("CNI plugin %s is in none of the folders %v", name, folders)
 }
 
-// refuse tells the runtime an error in the words of the CNI specification; codes
+// refuse reports an error to the runtime as the CNI specification defines it; codes
 // from 100 on are the plugin's own.
 func refuse(result io.Writer, err error) int {
 	_ = json.NewEncoder(result).Encode(map[string]any{"cniVersion": "1.0.0", "code": 100, "msg": err.Error()})

@@ -10,7 +10,7 @@ import (
 )
 
 // TestCNI runs the plugin before a fake host-device, which answers with the
-// configuration that it was given.
+// configuration that it received.
 func TestCNI(t *testing.T) {
 	const given = `{"cniVersion":"1.0.0","name":"nics","type":"nodrop-nic","ipam":{},"deviceID":"nd-nic1","pciBusID":"nd-nic1"}`
 	const moved = `{"cniVersion":"1.0.0","device":"nd-nic1","ipam":{},"name":"nics","type":"host-device"}`
@@ -21,7 +21,7 @@ func TestCNI(t *testing.T) {
 	}{
 		"moves what Multus names":          {"ADD", given, "cat", 0, moved},
 		"brings it back":                   {"DEL", given, "cat", 0, moved},
-		"tells the mover's versions":       {"VERSION", `{"cniVersion":"1.0.0"}`, "cat", 0, `{"cniVersion":"1.0.0"}`},
+		"reports the mover's versions":     {"VERSION", `{"cniVersion":"1.0.0"}`, "cat", 0, `{"cniVersion":"1.0.0"}`},
 		"fails as the mover does":          {"ADD", given, "cat; exit 3", 3, moved},
 		"says what is missing":             {"ADD", `{"type":"nodrop-nic"}`, "cat", 1, "k8s.v1.cni.cncf.io/resourceName"},
 		"has nothing to bring back":        {"DEL", `{"type":"nodrop-nic"}`, "cat", 0, ""},

@@ -6,7 +6,7 @@
 //	nicplugin -resource test.nodrop.dev/nic nd-nic1 nd-nic2
 //
 // Started by a container runtime it is the CNI plugin that moves into the pod what
-// the kubelet gave it: Multus tells it which, for a NetworkAttachmentDefinition
+// the kubelet allocated: Multus names it, for a NetworkAttachmentDefinition
 // with the annotation k8s.v1.cni.cncf.io/resourceName.
 package main
 
@@ -45,7 +45,7 @@ func run() error {
 		return fmt.Errorf("-resource %q is not DOMAIN/NAME", *resource)
 	}
 	if flag.NArg() == 0 {
-		return fmt.Errorf("no interface is named: give those to offer as %s", *resource)
+		return fmt.Errorf("no interface is named: name those to offer as %s", *resource)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

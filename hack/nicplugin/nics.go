@@ -19,7 +19,7 @@ import (
 const missingFor = 10 * time.Second
 
 // nics are the interfaces that are offered. One is healthy as long as it is on the
-// node or in a pod that was given it.
+// node or in a pod that has it.
 type nics struct {
 	names  []string
 	used   func(context.Context) ([]string, error)
@@ -69,10 +69,10 @@ func onNode() ([]string, error) {
 }
 
 // podResources asks the kubelet which devices of a resource pods have. It alone
-// knows: nobody tells a device plugin that a device is free again.
+// knows: a device plugin is not notified when a device is free again.
 func podResources(socket, resource string) func(context.Context) ([]string, error) {
 	return func(ctx context.Context) ([]string, error) {
-		// Connected anew each time, and so at once to a kubelet that has restarted.
+		// A new connection each time works at once with a kubelet that has restarted.
 		conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			return nil, err
@@ -98,7 +98,7 @@ func podResources(socket, resource string) func(context.Context) ([]string, erro
 	}
 }
 
-// linkChanges tells of interfaces that come, go or change, many of them at once.
+// linkChanges reports that interfaces came, went or changed, once for many of them.
 func linkChanges(ctx context.Context) (<-chan struct{}, error) {
 	updates := make(chan netlink.LinkUpdate)
 	if err := netlink.LinkSubscribe(updates, ctx.Done()); err != nil {
@@ -109,7 +109,7 @@ func linkChanges(ctx context.Context) (<-chan struct{}, error) {
 		for range updates {
 			select {
 			case changes <- struct{}{}:
-			default: // one is told already and not looked at yet
+			default: // one is pending already
 			}
 		}
 	}()

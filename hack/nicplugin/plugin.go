@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// knock is how often a kubelet that is away is looked for.
-	knock = 200 * time.Millisecond
+	// retryInterval is how often the plugin tries to reach a kubelet that is down.
+	retryInterval = 200 * time.Millisecond
 	// answer bounds what the kubelet needs to register a plugin and to call it back.
 	answer = 10 * time.Second
-	// look is how often devices are looked at when nothing tells of a change: an
+	// checkInterval is how often devices are checked when no change is reported: an
 	// interface that ends inside a pod does so without a word.
-	look = 5 * time.Second
+	checkInterval = 5 * time.Second
 )
 
 // plugin offers one resource.
@@ -51,7 +51,7 @@ func (p *plugin) run(ctx context.Context) error {
 	for {
 		err := p.serve(ctx)
 		if ctx.Err() != nil {
-			log.Printf("%s: told to end", p.resource)
+			log.Printf("%s: stopping", p.resource)
 			return nil
 		}
 		log.Printf("%s: %v; registering again", p.resource, err)
@@ -103,7 +103,7 @@ func (p *plugin) serve(ctx context.Context) error {
 	}
 }
 
-// awaitListener waits until somebody listens at a socket.
+// awaitListener waits until a program listens at a socket.
 func awaitListener(ctx context.Context, socket string) error {
 	for {
 		conn, err := net.Dial("unix", socket)
@@ -113,7 +113,7 @@ func awaitListener(ctx context.Context, socket string) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(knock):
+		case <-time.After(retryInterval):
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (s *session) GetDevicePluginOptions(context.Context, *deviceplugin.Empty) (
 	return &deviceplugin.DevicePluginOptions{}, nil
 }
 
-// ListAndWatch tells the kubelet of the devices, and again when one has changed.
+// ListAndWatch sends the devices to the kubelet, and again when one has changed.
 func (s *session) ListAndWatch(_ *deviceplugin.Empty, stream grpc.ServerStreamingServer[deviceplugin.ListAndWatchResponse]) error {
 	s.once.Do(func() { close(s.watched) })
 	err := s.watch(stream)
@@ -152,21 +152,21 @@ func (s *session) ListAndWatch(_ *deviceplugin.Empty, stream grpc.ServerStreamin
 }
 
 func (p *plugin) watch(stream grpc.ServerStreamingServer[deviceplugin.ListAndWatchResponse]) error {
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
-	var told *deviceplugin.ListAndWatchResponse
+	var sent *deviceplugin.ListAndWatchResponse
 	for {
 		devices, err := p.nics.devices(stream.Context(), time.Now())
 		if err != nil && stream.Context().Err() == nil {
-			// What was told last stays until it is known better.
+			// The last list stays valid until devices can be read again.
 			log.Printf("%s: %v", p.resource, err)
 		}
-		if now := (&deviceplugin.ListAndWatchResponse{Devices: devices}); err == nil && !proto.Equal(now, told) {
+		if now := (&deviceplugin.ListAndWatchResponse{Devices: devices}); err == nil && !proto.Equal(now, sent) {
 			if err := stream.Send(now); err != nil {
 				return err
 			}
 			log.Printf("%s: %s", p.resource, describe(devices))
-			told = now
+			sent = now
 		}
 		select {
 		case <-stream.Context().Done():
@@ -185,7 +185,7 @@ func describe(devices []*deviceplugin.Device) string {
 	return strings.Join(texts, ", ")
 }
 
-// Allocate tells a container which devices it has.
+// Allocate passes a container the names of its devices.
 func (s *session) Allocate(_ context.Context, request *deviceplugin.AllocateRequest) (*deviceplugin.AllocateResponse, error) {
 	response := &deviceplugin.AllocateResponse{}
 	for _, container := range request.ContainerRequests {

@@ -11,7 +11,7 @@ import (
 	deviceplugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// TestPlugin registers with two kubelets, one after the other: each is told of the
+// TestPlugin registers with two kubelets, one after the other: each receives the
 // devices and of their changes, and in the end nothing is left in its folder.
 func TestPlugin(t *testing.T) {
 	folder, err := os.MkdirTemp("", "nic") // t.TempDir is too long for a socket
@@ -58,7 +58,7 @@ func TestPlugin(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := allocated.ContainerResponses[0].Envs["PCIDEVICE_TEST_NODROP_DEV_NIC"]; got != "nic1,nic2" {
-			t.Errorf("the container is told %q, want nic1,nic2", got)
+			t.Errorf("the container received %q, want nic1,nic2", got)
 		}
 		// It dies, and its folder is as it was.
 		kubelet.server.Stop()
@@ -73,7 +73,7 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
-// TestEndsWithoutKubelet ends a plugin that still looks for its kubelet.
+// TestEndsWithoutKubelet ends a plugin that still tries to reach its kubelet.
 func TestEndsWithoutKubelet(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	p := &plugin{resource: "test.nodrop.dev/nic", folder: t.TempDir()}
@@ -92,7 +92,7 @@ func expectDevices(t *testing.T, stream deviceplugin.DevicePlugin_ListAndWatchCl
 		t.Fatal(err)
 	}
 	if got := describe(response.Devices); got != want {
-		t.Errorf("the kubelet is told %q, want %q", got, want)
+		t.Errorf("the kubelet received %q, want %q", got, want)
 	}
 }
 

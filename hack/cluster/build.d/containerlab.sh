@@ -10,7 +10,7 @@ part_containerlab() {
 # containerlab refuses to deploy where /proc/modules is missing, as it is on a
 # kernel built without module support. Such a kernel has what it has built in,
 # so a missing file is taken as "loaded"; with the file nothing changes. Go
-# replaces no file of its module cache, hence the copy.
+# replaces no file of its module cache, so this makes a copy.
 make_containerlab() {
   local module=github.com/srl-labs/containerlab version=v$CONTAINERLAB_VERSION source file
   source=$NODROP_CACHE/work/containerlab

@@ -24,7 +24,7 @@ func hierarchies() ([]string, error) {
 	}
 	var roots []string
 	for _, entry := range entries {
-		if entry.IsDir() { // the symlinks beside them are second names
+		if entry.IsDir() { // symlinks in the folder are other names of them
 			roots = append(roots, filepath.Join(cgroupRoot, entry.Name()))
 		}
 	}
@@ -63,7 +63,7 @@ func (c *cluster) makeCgroups() error {
 	return nil
 }
 
-// removeCgroups removes the cluster's cgroups. The kernel lets go of a killed
+// removeCgroups removes the cluster's cgroups. The kernel releases a killed
 // process a moment after its parent saw it die, so busy ones are tried again.
 func (c *cluster) removeCgroups() error {
 	deadline := time.Now().Add(10 * time.Second)

@@ -57,7 +57,7 @@ func (c *cluster) leftProcesses(r *record) ([]string, error) {
 }
 
 // ofNode says what makes a process the cluster's, or nothing. Processes come and
-// go while they are looked at, so what cannot be read is nobody's.
+// end while they are read, so what cannot be read is ignored.
 func (c *cluster) ofNode(pid int, r *record) string {
 	found, err := namespaces(pid)
 	if err != nil {

@@ -43,7 +43,7 @@ func (c *cluster) file(parts ...string) string {
 }
 
 // record is what "up" knew of the machine before it touched it. It stays
-// beside the state folder, which "down" deletes, for check-clean.
+// outside the state folder, which "down" deletes, for check-clean.
 func (c *cluster) recordFile() string { return c.state + ".record" }
 
 // searchPath lets the daemons find their own programs first.

@@ -4,11 +4,11 @@
 //
 //	node up            starts the cluster and returns when it can be used
 //	node down          stops it and deletes its state
-//	node load FILE...  gives image archives to the cluster
+//	node load FILE...  loads image archives into the cluster
 //	node check-clean   lists what the cluster left on the machine, fails if anything
 //
 // "up" starts this same program as process 1 of new pid, mount, network, UTS and
-// IPC namespaces ("node init", see init.go). That process furnishes the
+// IPC namespaces ("node init", see init.go). That process sets up the
 // namespaces and is the parent of every daemon: etcd, the Kubernetes control
 // plane, kubelet, kube-proxy, containerd and dockerd.
 //

@@ -11,11 +11,11 @@ import (
 	"syscall"
 )
 
-// progressFile is the descriptor on which "node init" tells "node up" how far
+// progressFile is the descriptor on which "node init" reports to "node up" how far
 // it is, one line per step; the end of the file means that no more will come.
 const progressFile = 3
 
-// init is process 1 of the node. It furnishes the namespaces that it was
+// init is process 1 of the node. It mounts the file systems and sets up the network of the namespaces that it was
 // started in, then keeps the daemons running until it is killed.
 func (c *cluster) init() error {
 	if os.Getpid() != 1 {
@@ -27,12 +27,12 @@ func (c *cluster) init() error {
 	if err := os.Setenv("PATH", c.searchPath()); err != nil {
 		return err
 	}
-	if err := c.furnish(); err != nil {
-		return fmt.Errorf("furnishing the node: %w", err)
+	if err := c.mountNode(); err != nil {
+		return fmt.Errorf("mounting the node's file systems: %w", err)
 	}
 	report("namespaces")
-	if err := c.layNetwork(); err != nil {
-		return fmt.Errorf("laying the node's network: %w", err)
+	if err := c.setUpNetwork(); err != nil {
+		return fmt.Errorf("setting up the node's network: %w", err)
 	}
 	s := newSupervisor(c.file("log"), c.environment())
 	for _, d := range c.firstDaemons() {
@@ -55,8 +55,8 @@ func (c *cluster) init() error {
 	select {} // until killed; the supervisor works on
 }
 
-// furnish gives the node mounts of its own over the machine's root.
-func (c *cluster) furnish() error {
+// mountNode makes the node's own mounts over the machine's root.
+func (c *cluster) mountNode() error {
 	if err := syscall.Sethostname([]byte(nodeName)); err != nil {
 		return fmt.Errorf("naming the node: %w", err)
 	}
@@ -211,9 +211,9 @@ func (c *cluster) coveredDirs() map[string]string {
 	}
 }
 
-// layNetwork gives the node an address on a link that leads nowhere: there is
+// setUpNetwork assigns the node an address on a dummy link: there is
 // no way out of the node, and none in.
-func (c *cluster) layNetwork() error {
+func (c *cluster) setUpNetwork() error {
 	for _, line := range []string{
 		"link set lo up",
 		"link add node0 type veth peer name node0-end", // a pair, so that the link is up

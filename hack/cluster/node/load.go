@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// load gives image archives to containerd, for pods.
+// load imports image archives into containerd, for pods.
 func (c *cluster) load(files []string) error {
 	if len(files) == 0 {
 		return fmt.Errorf("no image archive named; usage: node load FILE")
@@ -28,7 +28,7 @@ func (c *cluster) load(files []string) error {
 	return nil
 }
 
-// loadFolder gives all archives that hack/cluster/build made for one runtime to
+// loadFolder imports all archives that hack/cluster/build made for one runtime into
 // it: "node" is containerd, "docker" is dockerd.
 func (c *cluster) loadFolder(runtime string, done func(string)) error {
 	files, err := filepath.Glob(filepath.Join(c.cache, "images", runtime, "*.tar"))
@@ -49,7 +49,7 @@ func (c *cluster) loadFolder(runtime string, done func(string)) error {
 	return nil
 }
 
-// loadDocker waits for dockerd, which starts beside Kubernetes.
+// loadDocker waits for dockerd, which starts concurrently with Kubernetes.
 func (c *cluster) loadDocker(file string) error {
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		_, err := os.Stat(fmt.Sprintf("/proc/%d/root/run/docker.sock", c.initPID()))

@@ -24,7 +24,7 @@ type record struct {
 }
 
 // watchedDirs are the folders of the machine in which the daemons leave things
-// when they are not told otherwise.
+// by default.
 var watchedDirs = []string{
 	"/run", "/etc", "/etc/cni", "/etc/docker", "/opt", "/opt/cni", "/usr/libexec", "/usr/libexec/kubernetes",
 	"/var/lib", "/var/lib/kubelet", "/var/log",
@@ -89,7 +89,7 @@ func findProcess(pid int) (process, error) {
 	return process{pid, start}, err
 }
 
-// running tells whether the process still does anything; a zombie does not.
+// running reports whether the process still runs; a zombie does not.
 func (p process) running() bool {
 	if p.PID == 0 {
 		return false
@@ -108,7 +108,7 @@ func processState(pid int) (state, start string, err error) {
 	return fields[0], fields[19], nil
 }
 
-// namespaces of a process, those that "up" makes anew.
+// namespaces of a process, those that "up" makes.
 func namespaces(pid int) ([]string, error) {
 	var names []string
 	for _, kind := range []string{"pid", "mnt", "net", "uts", "ipc"} {

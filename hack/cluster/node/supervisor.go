@@ -23,7 +23,7 @@ const restartDelay = time.Second
 // is left to process 1 by others (containerd's shims, for one).
 //
 // It is the only one to wait for children in its process: os/exec must not be
-// used beside it, since either could reap the other's.
+// used together with it, since either could reap the other's children.
 type supervisor struct {
 	logs        string
 	environment []string
