@@ -17,7 +17,7 @@ import (
 )
 
 // gathering is how long the allocator waits after an event for others, so that one
-// decision serves all of them.
+// decision covers all of them.
 const gathering = 10 * time.Millisecond
 
 // allocator decides which waiting benchmark gets which bed. It is the only one that

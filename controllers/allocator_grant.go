@@ -20,15 +20,15 @@ import (
 )
 
 // Waits before a grant is tried again. After a conflict the bed is kept for the
-// benchmark, so that no later one overtakes it; after another failure the benchmark
-// steps aside, so that it does not hold up the queue.
+// benchmark, so that no later one overtakes it; after another failure later ones may
+// have the bed, so that the queue is not blocked.
 const (
 	retryConflict   = 50 * time.Millisecond
 	retryFailure    = time.Second
 	retryFailureMax = time.Minute
 )
 
-// writesAtOnce bounds the requests that the allocator has under way.
+// writesAtOnce bounds the allocator's concurrent requests.
 const writesAtOnce = 32
 
 // written is the result of a write, which is applied in the next cycle.
@@ -46,7 +46,7 @@ func newWrites() writes {
 	return writes{slots: make(chan struct{}, writesAtOnce), group: &sync.WaitGroup{}, failed: map[queue.Key]bool{}}
 }
 
-// begin runs a write concurrently with the allocator, and hands it the result.
+// begin runs a write concurrently with the allocator, and passes it the result.
 func (a *allocator) begin(write func() written) {
 	a.writes.group.Go(func() {
 		a.writes.slots <- struct{}{}
@@ -155,7 +155,7 @@ func (a *allocator) claim(ctx context.Context, b *v1alpha1.Benchmark) error {
 }
 
 // patchBed patches the status of a bed, and returns the bed as it is then. With a
-// version it fails with a conflict when somebody wrote to the bed since.
+// version it fails with a conflict when the bed was written since.
 func (b *base) patchBed(ctx context.Context, bed *v1alpha1.TestBed, status map[string]any, version string) (*v1alpha1.TestBed, error) {
 	body := map[string]any{"status": status}
 	if version != "" {
@@ -168,7 +168,7 @@ func (b *base) patchBed(ctx context.Context, bed *v1alpha1.TestBed, status map[s
 	return after, nil
 }
 
-// named gives an empty object the name of another one, to patch it by its name.
+// named is an empty object with the name of another one, to patch it by its name.
 func named[T client.Object](empty, of T) T {
 	empty.SetNamespace(of.GetNamespace())
 	empty.SetName(of.GetName())

@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/internal/preflight"
 )
 
-// class is a set of benchmarks that are judged alike: of one namespace, with equal
+// class is a set of benchmarks with the same judgement: of one namespace, with equal
 // specs and the same profile. It is judged once with each bed, and again only with a
 // bed that changes.
 type class struct {
@@ -33,7 +33,7 @@ type class struct {
 	members map[queue.Key]*waiter
 }
 
-// classKey is all that a judgement depends on besides beds and the labels of the
+// classKey is all that a judgement depends on, except beds and the labels of the
 // namespace.
 type classKey struct {
 	namespace string
@@ -174,7 +174,7 @@ func (a *allocator) problemOf(c *class) string {
 	return c.problem
 }
 
-// applyNamespace judges anew what depends on the labels of a namespace.
+// applyNamespace judges again what depends on the labels of a namespace.
 func (a *allocator) applyNamespace(name string, ns *corev1.Namespace) {
 	before := a.namespaces[name]
 	if ns == nil {
@@ -192,8 +192,8 @@ func (a *allocator) applyNamespace(name string, ns *corev1.Namespace) {
 	}
 }
 
-// applyProfile judges anew those that name a profile, since it appeared, was
-// replaced or is gone. All others of its namespace may get another problem.
+// applyProfile judges again those that name a profile that appeared, was replaced or
+// is gone. All others of its namespace may get another problem.
 func (a *allocator) applyProfile(key queue.Key, p *v1alpha1.TrafficProfile) {
 	if p == nil {
 		delete(a.profiles, key)

@@ -54,7 +54,7 @@ type shownAt struct {
 func newDisplay() display { return display{limiter: rate.NewLimiter(showRate, 2*showRate)} }
 
 // show writes what changed for people, as far as the rate allows, and returns when to
-// go on.
+// continue.
 func (a *allocator) show(ctx context.Context, now time.Time) time.Duration {
 	d := &a.shown
 	if wait := d.next.Sub(now); wait > 0 && len(d.news) == 0 {
@@ -110,7 +110,7 @@ func (d *display) pause(now time.Time, wait time.Duration) time.Duration {
 	return wait
 }
 
-// due says whether an object may be written now; if not it is looked at again.
+// due says whether an object may be written now; if not it is checked again later.
 func (d *display) due(at shownAt, now time.Time, refresh time.Duration, news bool) bool {
 	if at.writing || (!news && now.Sub(at.time) < refresh) {
 		d.stale = true
@@ -183,7 +183,7 @@ func (a *allocator) showBenchmark(ctx context.Context, w *waiter, s queue.Snapsh
 	})
 }
 
-// explanation is what the status of a benchmark says that waits.
+// explanation is the text in the status of a waiting benchmark.
 type explanation struct {
 	accepted bool
 	// reason of the condition Accepted when it is false, and of BedLeased otherwise.
@@ -235,7 +235,7 @@ func (a *allocator) explain(w *waiter, s queue.Snapshot) explanation {
 	}, s)
 }
 
-// explainPlace says for what the one at a place waits.
+// explainPlace says for what the benchmark at a place waits.
 func explainPlace(place queue.Place, bedOf func(string) *v1alpha1.TestBed, s queue.Snapshot) explanation {
 	e := explanation{accepted: true, reason: v1alpha1.ReasonQueued}
 	bed := bedOf(place.WaitsFor)
@@ -263,7 +263,7 @@ func explainPlace(place queue.Place, bedOf func(string) *v1alpha1.TestBed, s que
 	case place.Beds == 1 && bed.Status.Lease != nil:
 		what += ", which " + bed.Status.Lease.Holder + " has"
 	case place.Beds == 1:
-		if other, shared := inTheWay(bed, s.Beds[bed.Name].Conflicts, bedOf); other != nil {
+		if other, shared := conflicting(bed, s.Beds[bed.Name].Conflicts, bedOf); other != nil {
 			what += fmt.Sprintf(", whose interface %s bed %s has too, which %s has", shared, other.Name, other.Status.Lease.Holder)
 		}
 	}
@@ -282,7 +282,7 @@ func explainPlace(place queue.Place, bedOf func(string) *v1alpha1.TestBed, s que
 func notReady(bed *v1alpha1.TestBed) string {
 	c := meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionReady)
 	if c == nil || c.ObservedGeneration != bed.Generation {
-		return "the operator has not looked at it yet"
+		return "the operator has not checked it yet"
 	}
 	return c.Message
 }

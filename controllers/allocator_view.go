@@ -17,7 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/preflight"
 )
 
-// waiter is what the allocator knows about one benchmark that is not finished.
+// waiter is the allocator's view of one benchmark that is not finished.
 type waiter struct {
 	// b is the latest version of the benchmark; it is only read.
 	b *v1alpha1.Benchmark
@@ -31,14 +31,14 @@ type waiter struct {
 	shown    shownAt
 }
 
-// bedView is what the allocator knows about one bed.
+// bedView is the allocator's view of one bed.
 type bedView struct {
 	// bed is the latest version: of the cache, or the answer to an own write. It is
 	// only read.
 	bed *v1alpha1.TestBed
 	// granting is the benchmark whose lease is being written; nil when none is.
 	granting *queue.Key
-	// retry is when the bed may be given after a write that failed.
+	// retry is when the bed may be leased after a write that failed.
 	retry time.Time
 	// conflicts are the names of beds that share an interface.
 	conflicts []string
@@ -119,7 +119,8 @@ func older(a, b client.Object) bool {
 	return err == nil && order < 0
 }
 
-// setHolder records who has a bed, and places those anew who lost or got it.
+// setHolder records the holder of a bed, and places the benchmarks again that lost or
+// got it.
 func (a *allocator) setHolder(before, after *v1alpha1.TestBed) {
 	was, is := leaseOf(before), leaseOf(after)
 	if was != nil && is != nil && was.UID == is.UID {

@@ -68,8 +68,8 @@ func (r *archiveReconciler) setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// archiveMoved lets through what brings a benchmark closer to the archive, or out
-// of the API.
+// archiveMoved passes events that bring a benchmark closer to the archive, or to its
+// deletion.
 func archiveMoved() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -170,14 +170,14 @@ func (r *archiveReconciler) condition(b *v1alpha1.Benchmark, status metav1.Condi
 func (r *archiveReconciler) patchStatus(ctx context.Context, before, b *v1alpha1.Benchmark) error {
 	err := r.Client.Status().Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err != nil {
-		return fmt.Errorf("storing what the archive said: %w", err)
+		return fmt.Errorf("storing the error of the archive: %w", err)
 	}
 	return nil
 }
 
 // hold keeps a benchmark that has its bed until its result is archived. It matters
-// where the operator was given an archive while the benchmark ran; otherwise the
-// finalizer is there since the bed was leased.
+// when an archive was configured while the benchmark ran; otherwise the finalizer
+// exists since the bed was leased.
 func (r *archiveReconciler) hold(ctx context.Context, b *v1alpha1.Benchmark) error {
 	if !b.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) {
 		return nil

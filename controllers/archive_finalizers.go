@@ -106,11 +106,11 @@ func (b *base) eachStored(ctx context.Context, selection []client.ListOption, do
 }
 
 // unarchivedSweep removes finalizers of the archive from parts and snapshots whose
-// benchmark does not exist: somebody has removed its finalizer by force, and no
-// event will come for it.
+// benchmark does not exist: its finalizer was removed by force, and no event will
+// come for it.
 type unarchivedSweep struct{ base }
 
-// NeedLeaderElection lets only one operator sweep.
+// NeedLeaderElection is true: only one operator sweeps.
 func (s *unarchivedSweep) NeedLeaderElection() bool { return true }
 
 // Start sweeps at once and again after each pause, until the context ends.
@@ -138,14 +138,14 @@ func (s *unarchivedSweep) sweep(ctx context.Context) error {
 		}
 		key := client.ObjectKey{Namespace: obj.Namespace, Name: owner.Name}
 		benchmark := &v1alpha1.Benchmark{}
-		// The cache knows nearly all; what it does not know is looked for once more.
+		// The cache has nearly all; what it lacks is read from the API server.
 		err := s.Get(ctx, key, benchmark)
 		if err != nil || benchmark.UID != owner.UID {
 			err = s.live.Get(ctx, key, benchmark)
 		}
 		switch {
 		case client.IgnoreNotFound(err) != nil:
-			return fmt.Errorf("looking for benchmark %s: %w", key, err)
+			return fmt.Errorf("reading benchmark %s: %w", key, err)
 		case err == nil && benchmark.UID == owner.UID && (s.Archive != nil || controllerutil.ContainsFinalizer(benchmark, v1alpha1.FinalizerArchive)):
 			return nil
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// outage remembers that the archive is away, for all benchmarks: one attempt finds
+// outage records that the archive is unavailable, for all benchmarks: one attempt finds
 // out whether it is back, and the others wait for it.
 type outage struct {
 	// longest is the longest time between two attempts.

@@ -251,7 +251,7 @@ func archiveAwayForeground(w *world) {
 }
 
 // collectGarbage deletes what a benchmark owns, as the garbage collector does, which
-// does not run beside the API server of the tests.
+// does not run together with the API server of the tests.
 func (w *world) collectGarbage(b *v1alpha1.Benchmark) {
 	w.t.Helper()
 	for _, o := range w.storedOf(b) {

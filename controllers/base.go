@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 )
 
-// base is what both controllers work with.
+// base has the fields that both controllers use.
 type base struct {
 	client.Client
 	// live reads from the API server.
@@ -24,13 +24,13 @@ type base struct {
 	Options
 }
 
-// step says how a reconcile goes on after a phase.
+// step says how a reconcile continues after a phase.
 type step struct {
 	stop  bool
 	after time.Duration
 }
 
-// proceed goes on with the next phase.
+// proceed continues with the next phase.
 func proceed() step { return step{} }
 
 // again ends this reconcile and begins another one after a while.
@@ -39,13 +39,13 @@ func again(after time.Duration) step { return step{stop: true, after: after} }
 // rest ends this reconcile; an event begins the next one.
 func rest() step { return step{stop: true} }
 
-// soon is as good as at once, without starving others.
+// soon is practically at once, without starving others.
 const soon = time.Millisecond
 
 func (s step) result() ctrl.Result { return ctrl.Result{RequeueAfter: s.after} }
 
-// settle turns the errors of a reconcile into what the queue needs. That somebody
-// else wrote first is no failure: the next look sees what they wrote.
+// settle turns the errors of a reconcile into what the queue needs. A conflict is no
+// failure: the next reconcile reads what the other writer wrote.
 func settle(result ctrl.Result, errs ...error) (ctrl.Result, error) {
 	err := errors.Join(errs...)
 	if err == nil {
@@ -59,8 +59,7 @@ func settle(result ctrl.Result, errs ...error) (ctrl.Result, error) {
 	return ctrl.Result{RequeueAfter: 50 * time.Millisecond}, nil
 }
 
-// ensure creates an object of a run unless it is there, and reads what is there
-// into it.
+// ensure creates an object of a run unless it exists, and reads an existing one into it.
 func (b *base) ensure(ctx context.Context, run lab.Run, obj client.Object) error {
 	key := client.ObjectKeyFromObject(obj)
 	err := b.live.Get(ctx, key, obj)

@@ -8,18 +8,17 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 )
 
-// Bench does on a leased bed what a benchmark asks for. The operator's own starts
-// device, traffic pods and runner; another one lets the allocation of a whole lab be
-// measured without any pods.
+// Bench runs a benchmark on a leased bed. The operator's own starts device, traffic pods
+// and runner; another one allows to measure the allocation of a whole lab without pods.
 type Bench interface {
-	// Run brings a benchmark forward. It returns the phase in which the benchmark
-	// ends; without one it is called again after a while.
+	// Run advances a benchmark. It returns the phase in which the benchmark ends; without
+	// one it is called again after a while.
 	Run(ctx context.Context, b *v1alpha1.Benchmark) (outcome v1alpha1.BenchmarkPhase, after time.Duration, err error)
 	// Sweep removes what is left of a run, and names what it could not remove yet.
 	Sweep(ctx context.Context, run lab.Run) (left string, err error)
 }
 
-// phases are gone through in their order. Once the outcome is decided only the
+// phases run in their order. Once the outcome is decided only the
 // clean-up is left.
 func (r *benchmarkReconciler) phases() []phase {
 	if r.Bench != nil {

@@ -12,8 +12,8 @@ import (
 	"nodrop.dev/nodrop/internal/dut/device"
 )
 
-// calibration is what was found of the tester on the bed that a bed refers to; nil
-// when it refers to none, or there is nothing.
+// calibration is the calibration of the tester on the bed that a bed refers to; nil
+// when it refers to none, or there is none.
 func (r *benchmarkReconciler) calibration(ctx context.Context, bed *v1alpha1.TestBed) (*v1alpha1.CalibrationStatus, error) {
 	ref := bed.Spec.Calibration
 	if ref == nil {
@@ -24,14 +24,13 @@ func (r *benchmarkReconciler) calibration(ctx context.Context, bed *v1alpha1.Tes
 		return nil, fmt.Errorf("reading test bed %s, which calibrates %s: %w", ref.TestBedName, bed.Name, err)
 	}
 	if !device.Of(by.Spec.Device).Absent {
-		return nil, nil // It has a device by now: what was found before says nothing.
+		return nil, nil // The bed has a device by now: the earlier calibration does not apply.
 	}
 	return by.Status.Calibration, nil
 }
 
-// calibrate stores what a benchmark that passed on a bed without a device has
-// found of the tester, before the bed is given back. One that found nothing of use
-// leaves what is there.
+// calibrate stores the calibration by a benchmark that passed on a bed without a device,
+// before the bed is released. A benchmark without usable rows leaves the stored one.
 func (r *benchmarkReconciler) calibrate(ctx context.Context, s *scope) error {
 	if s.Status.Outcome != v1alpha1.PhasePassed || s.Status.Results == nil {
 		return nil

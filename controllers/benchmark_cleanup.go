@@ -12,8 +12,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// cleanUp removes everything once the outcome is decided and stored, gives the
-// bed back, and only then lets the benchmark be what it ended as. A bed that
+// cleanUp removes everything once the outcome is decided and stored, releases the
+// bed, and only then sets the final phase of the benchmark. A bed that
 // cannot be cleaned is quarantined; the outcome stays what was measured.
 func (r *benchmarkReconciler) cleanUp(ctx context.Context, s *scope) (step, error) {
 	if !s.ending() {
@@ -46,8 +46,8 @@ func (r *benchmarkReconciler) cleanUp(ctx context.Context, s *scope) (step, erro
 	return s.finish(), nil
 }
 
-// noAnswer says that a failure is about reaching the API server: it does not tell
-// whether anything is left in the lab, and counts as no attempt to clean up.
+// noAnswer says that a failure is about reaching the API server: it does not show
+// whether anything is left in the lab, and does not count as an attempt to clean up.
 func noAnswer(err error) bool {
 	if err == nil {
 		return false
@@ -58,7 +58,7 @@ func noAnswer(err error) bool {
 		apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err)
 }
 
-// quarantine keeps the bed from being handed on. The lease stays, to tell which
+// quarantine keeps the bed from being leased again. The lease stays, to show which
 // benchmark left something behind. The outcome of the measurement stays as well:
 // its rows are complete.
 func (r *benchmarkReconciler) quarantine(ctx context.Context, s *scope, left string) error {
@@ -84,7 +84,7 @@ func notCleanedUp(w *v1alpha1.Wait, left string) string {
 	return fmt.Sprintf("not cleaned up by %d attempts in %s: %s", w.Attempts, seconds(w.Seconds), left)
 }
 
-// finish makes the outcome the phase. The next look removes the finalizer.
+// finish makes the outcome the phase. The next reconcile removes the finalizer.
 func (s *scope) finish() step {
 	s.Status.Phase = s.Status.Outcome
 	s.Status.CompletionTime = &metav1.Time{Time: s.now}
@@ -92,8 +92,7 @@ func (s *scope) finish() step {
 	return again(soon)
 }
 
-// cleaned sets the condition without touching the message, which tells the
-// outcome.
+// cleaned sets the condition without changing the message, which describes the outcome.
 func (s *scope) cleaned(status metav1.ConditionStatus, reason, message string) {
 	setCondition(&s.Status.Conditions, s.now, s.Generation, metav1.Condition{
 		Type: v1alpha1.ConditionCleanedUp, Status: status, Reason: reason, Message: message,

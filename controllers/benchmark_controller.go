@@ -15,20 +15,20 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// benchmarkReconciler leads one benchmark from its lease to its last phase; until then
-// it is the allocator's.
+// benchmarkReconciler takes one benchmark from its lease to its last phase; before that
+// the allocator handles it.
 type benchmarkReconciler struct {
 	base
-	// poller asks runners, and memory is what was read and written of results.
+	// poller polls runners, and memory caches what was read and written of results.
 	poller *poller
 	memory *memory
 }
 
-// phase is one step of the way. It changes the scope's status, and says whether
-// the next phase can begin.
+// phase is one step of a benchmark. It changes the scope's status, and says whether the
+// next phase can begin.
 type phase func(ctx context.Context, s *scope) (step, error)
 
-// Reconcile looks once at a benchmark and does what can be done now.
+// Reconcile does what can be done now for a benchmark.
 func (r *benchmarkReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
 	b := &v1alpha1.Benchmark{}
 	if err := r.Get(ctx, req.NamespacedName, b); err != nil || isOver(b) {
@@ -64,14 +64,14 @@ func (r *benchmarkReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	return ctrl.Result{RequeueAfter: soon}, nil
 }
 
-// maxSteps is how many phases are gone through with what one read and the answers to
-// own writes have shown.
+// maxSteps is how many phases one reconcile runs, with one read and the answers to its
+// own writes.
 const maxSteps = 8
 
 // Priorities of the work queue; what was put there without one has 0.
 const priorityClean = 50
 
-// urgent puts clean-ups before all else: a bed that is free serves others.
+// urgent puts clean-ups before all else: others wait for the bed.
 func (r *benchmarkReconciler) urgent(b *v1alpha1.Benchmark, result ctrl.Result) ctrl.Result {
 	if b.Status.Outcome != "" {
 		result.Priority = ptr(priorityClean)
@@ -81,8 +81,8 @@ func (r *benchmarkReconciler) urgent(b *v1alpha1.Benchmark, result ctrl.Result) 
 
 func ptr[T any](v T) *T { return &v }
 
-// isOver says that nothing is left to do for good, so that even the cache can be
-// believed: thousands of old benchmarks cost an operator that starts nothing.
+// isOver says that nothing is left to do for good. The cache is enough to know this, so
+// that thousands of old benchmarks cost a starting operator nothing.
 func isOver(b *v1alpha1.Benchmark) bool {
 	return b.Status.Phase.Finished() && !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) &&
 		b.Status.ObservedGeneration == b.Generation
@@ -130,15 +130,15 @@ func (r *base) patch(ctx context.Context, s *scope, failure error) error {
 	}
 	patch := client.MergeFromWithOptions(s.before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Status().Patch(ctx, s.Benchmark, patch); err != nil {
-		// A benchmark without finalizer may be gone by now.
+		// A benchmark without a finalizer may be gone by now.
 		return client.IgnoreNotFound(fmt.Errorf("storing the status of the benchmark: %w", err))
 	}
 	r.announce(ctx, s)
 	return nil
 }
 
-// announce logs a new phase, and makes an event of an end that somebody should look at.
-// An event costs the API server as much as a status, which says the same.
+// announce logs a new phase, and makes an event only of an end that needs attention: an
+// event costs the API server as much as a status, which says the same.
 func (r *base) announce(ctx context.Context, s *scope) {
 	if s.Status.Phase == s.before.Status.Phase {
 		return
@@ -166,7 +166,7 @@ func truncated(note string) string {
 	return note[:min(len(note), maxNote)]
 }
 
-// leave lets go of a finished benchmark.
+// leave releases a finished benchmark.
 func (r *benchmarkReconciler) leave(ctx context.Context, b *v1alpha1.Benchmark) error {
 	r.memory.forget(b.UID)
 	r.poller.forget(client.ObjectKeyFromObject(b))

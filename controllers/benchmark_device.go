@@ -15,8 +15,8 @@ import (
 	"nodrop.dev/nodrop/internal/runner"
 )
 
-// startDevice gets the device under test up. Only a virtual one has to be
-// started, and that is tried once.
+// startDevice starts the device under test. Only a virtual one has to be started, and
+// that is tried once.
 func (r *benchmarkReconciler) startDevice(ctx context.Context, s *scope) (step, error) {
 	if s.isTrue(v1alpha1.ConditionDeviceReady) {
 		return proceed(), nil
@@ -82,8 +82,8 @@ func (r *benchmarkReconciler) topology(ctx context.Context, s *scope) (_ *corev1
 	return sec, "", r.ensure(ctx, s.run, sec)
 }
 
-// configMap reads what a bed refers to. A problem is something that the owner of
-// the bed has to mend.
+// configMap reads a ConfigMap that a bed refers to. A problem is something that the
+// owner of the bed has to correct.
 func configMap(ctx context.Context, reader client.Reader, namespace string, ref v1alpha1.ConfigMapKeyReference) (_ *corev1.ConfigMap, problem string, _ error) {
 	config := &corev1.ConfigMap{}
 	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, config)
@@ -106,7 +106,7 @@ func keyProblem(config *corev1.ConfigMap, namespace string, ref v1alpha1.ConfigM
 	return ""
 }
 
-// files reads what a bed refers to: from the lab's namespace, or from what was kept.
+// files reads the ConfigMaps of a bed: from the lab's namespace, or from snapshots.
 type files func(ctx context.Context, ref v1alpha1.ConfigMapKeyReference) (_ *corev1.ConfigMap, problem string, _ error)
 
 // labFiles reads ConfigMaps of the lab's namespace.

@@ -10,8 +10,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// noticeEnd ends a benchmark that somebody deleted or aborted, or that has had
-// its bed for too long. What was measured until now is fetched first.
+// noticeEnd ends a benchmark that was deleted or aborted, or that has had its bed for
+// too long. What was measured until now is fetched first.
 func (r *benchmarkReconciler) noticeEnd(ctx context.Context, s *scope) (step, error) {
 	if s.ending() {
 		return proceed(), nil
@@ -21,12 +21,12 @@ func (r *benchmarkReconciler) noticeEnd(ctx context.Context, s *scope) (step, er
 		return proceed(), nil
 	}
 	if s.Status.Phase == v1alpha1.PhaseRunning {
-		waits, err := r.lastLook(ctx, s)
+		waits, err := r.lastPoll(ctx, s)
 		if waits {
 			return again(r.Poll), nil
 		}
 		if err != nil {
-			log.FromContext(ctx).Info("The runner was not heard before the end; rows known so far are kept", "reason", err.Error())
+			log.FromContext(ctx).Info("The runner did not answer before the end; rows known so far are kept", "reason", err.Error())
 		}
 	}
 	outcome := v1alpha1.PhaseAborted
@@ -36,7 +36,7 @@ func (r *benchmarkReconciler) noticeEnd(ctx context.Context, s *scope) (step, er
 	return s.end(outcome, v1alpha1.ConditionMeasured, reason, fmt.Sprintf("%s; %s", message, rowsKept(s))), nil
 }
 
-// endReason says why the benchmark has to end now, "" when it may go on.
+// endReason says why the benchmark has to end now, "" when it may continue.
 func (s *scope) endReason() (reason, message string) {
 	limit := time.Duration(s.Spec.ActiveDeadlineSeconds) * time.Second
 	switch {

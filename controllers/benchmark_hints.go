@@ -21,8 +21,8 @@ import (
 // maxEarlier is how many earlier results are read for hints.
 const maxEarlier = 8
 
-// earlier are the hints that benchmarks of the same namespace give, as the cache
-// knows them; none when no test asks for the search Informed.
+// earlier are the hints from benchmarks of the same namespace in the cache; none when no
+// test uses the search Informed.
 func (r *benchmarkReconciler) earlier(ctx context.Context, s *scope, profile *v1alpha1.TrafficProfile) ([]runner.Hint, error) {
 	if !slices.ContainsFunc(s.Spec.Tests, func(t v1alpha1.Test) bool {
 		return t.Throughput != nil && t.Throughput.Search == v1alpha1.SearchInformed
@@ -31,14 +31,14 @@ func (r *benchmarkReconciler) earlier(ctx context.Context, s *scope, profile *v1
 	}
 	var others v1alpha1.BenchmarkList
 	if err := r.List(ctx, &others, client.InNamespace(s.Namespace)); err != nil {
-		return nil, fmt.Errorf("looking for earlier benchmarks: %w", err)
+		return nil, fmt.Errorf("listing earlier benchmarks: %w", err)
 	}
 	var profiles v1alpha1.TrafficProfileList
 	if err := r.List(ctx, &profiles, client.InNamespace(s.Namespace)); err != nil {
-		return nil, fmt.Errorf("looking for their traffic profiles: %w", err)
+		return nil, fmt.Errorf("listing their traffic profiles: %w", err)
 	}
 	var before []earlierResult
-	for _, b := range alike(s.Benchmark, s.bed, profile, others.Items, profiles.Items) {
+	for _, b := range similar(s.Benchmark, s.bed, profile, others.Items, profiles.Items) {
 		result, err := stored.Read(ctx, r.live, b)
 		if err != nil {
 			return nil, err
@@ -54,9 +54,9 @@ type earlierResult struct {
 	rows      []v1alpha1.ResultRow
 }
 
-// alike are the benchmarks of the same namespace that passed on the same bed with
+// similar are the benchmarks of the same namespace that passed on the same bed with
 // traffic of the same shape, the newest first and not more than maxEarlier.
-func alike(now *v1alpha1.Benchmark, bed *v1alpha1.TestBed, profile *v1alpha1.TrafficProfile, others []v1alpha1.Benchmark, profiles []v1alpha1.TrafficProfile) []*v1alpha1.Benchmark {
+func similar(now *v1alpha1.Benchmark, bed *v1alpha1.TestBed, profile *v1alpha1.TrafficProfile, others []v1alpha1.Benchmark, profiles []v1alpha1.TrafficProfile) []*v1alpha1.Benchmark {
 	shaped := map[string]bool{profile.Name: true}
 	for i := range profiles {
 		shaped[profiles[i].Name] = shaped[profiles[i].Name] || sameShape(&profiles[i], profile)
@@ -74,9 +74,9 @@ func alike(now *v1alpha1.Benchmark, bed *v1alpha1.TestBed, profile *v1alpha1.Tra
 	return before[:min(len(before), maxEarlier)]
 }
 
-// hints are what earlier results, the newest first, say about the device: where the
-// search Informed begins. Of every frame size the newest result in the variant in
-// hand is taken. They need not hold any more, and change no result.
+// hints are where the search Informed begins, from earlier results, the newest first. For
+// every frame size the newest result in the current variant is used. Hints may be out of
+// date; they do not change the result.
 func hints(bed *v1alpha1.TestBed, variant v1alpha1.VariantName, before []earlierResult) []runner.Hint {
 	ports, errs := plan.Ports(bed)
 	if len(errs) > 0 || len(ports) == 0 {
@@ -86,8 +86,8 @@ func hints(bed *v1alpha1.TestBed, variant v1alpha1.VariantName, before []earlier
 	known := map[int32]string{}
 	for _, o := range before {
 		for _, row := range o.rows {
-			// Others were limited by something else than the device, were of another
-			// variant of it, or of a mix, which has no one size.
+			// Others were limited by something other than the device, were of another
+			// variant, or of a mix, which has no single size.
 			if row.Variant != variant || row.FrameMix != "" || row.Method != v1alpha1.MethodThroughput ||
 				!result.Trusted(row.Validity) || row.Search == nil || row.Search.UpperBoundPPM == 0 || row.Search.Capped {
 				continue
@@ -109,7 +109,7 @@ func hints(bed *v1alpha1.TestBed, variant v1alpha1.VariantName, before []earlier
 	return found
 }
 
-// sameShape says that two profiles differ in nothing but their frame sizes.
+// sameShape says that two profiles differ only in their frame sizes.
 func sameShape(a, b *v1alpha1.TrafficProfile) bool {
 	one, other := a.Spec.DeepCopy(), b.Spec.DeepCopy()
 	one.FrameSizes, other.FrameSizes = nil, nil

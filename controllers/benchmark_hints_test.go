@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/internal/runner"
 )
 
-// Hints come from the latest benchmark that passed on the bed, and from nobody
+// Hints come from the latest benchmark that passed on the bed, and from no one
 // else's namespace.
 func TestHintsComeFromTheLatestRunOnTheBed(t *testing.T) {
 	hour := func(n int) *metav1.Time {
@@ -56,7 +56,7 @@ func TestHintsComeFromTheLatestRunOnTheBed(t *testing.T) {
 	profile := shaped("pairs", 20001, 64, 128)
 	hintsOf := func(others []v1alpha1.Benchmark, profiles []v1alpha1.TrafficProfile) []runner.Hint {
 		var before []earlierResult
-		for _, b := range alike(&now, bed, profile, others, profiles) {
+		for _, b := range similar(&now, bed, profile, others, profiles) {
 			before = append(before, earlierResult{b.Name, rows[b.Name]})
 		}
 		return hints(bed, now.Status.Variant, before)
@@ -70,7 +70,7 @@ func TestHintsComeFromTheLatestRunOnTheBed(t *testing.T) {
 		t.Errorf("%+v of nothing", got)
 	}
 
-	// Traffic of the same shape in other frame sizes tells of the device too: where
+	// Traffic of the same shape in other frame sizes gives hints too: where
 	// the newest run has no result, an older one has.
 	add := func(name, profile string, at int, size int32) {
 		others = append(others, earlier(name, func(b *v1alpha1.Benchmark) {

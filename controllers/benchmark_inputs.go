@@ -32,8 +32,7 @@ func (r *benchmarkReconciler) snapshotProfile(ctx context.Context, s *scope) err
 }
 
 // keepInputs keeps the bed and the files of its device as they are when the bed was
-// leased, before anything is started with them. What follows works with what was
-// kept.
+// leased, before anything is started with them. Later phases use these snapshots.
 func (r *benchmarkReconciler) keepInputs(ctx context.Context, s *scope) (step, error) {
 	if !hasInput(s, v1alpha1.SnapshotTestBed) || !hasInput(s, v1alpha1.SnapshotTrafficProfile) {
 		if err := r.snapshotProfile(ctx, s); apierrors.IsNotFound(err) {
@@ -112,7 +111,7 @@ func (r *benchmarkReconciler) snapshot(ctx context.Context, s *scope, kind v1alp
 	return nil
 }
 
-// inputs reads what was kept, once.
+// inputs reads the snapshots, once.
 func (r *benchmarkReconciler) inputs(ctx context.Context, s *scope) (*stored.Inputs, error) {
 	r.memory.mu.Lock()
 	known := r.memory.inputs[s.UID]

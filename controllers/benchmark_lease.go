@@ -40,7 +40,7 @@ func (r *benchmarkReconciler) lease(ctx context.Context, s *scope) (step, error)
 	}
 	held, err := r.heldBeds(ctx, s.run.UID)
 	if err != nil || len(held) == 0 {
-		return rest(), err // The allocator leads those that wait.
+		return rest(), err // The allocator handles those that wait.
 	}
 	bed := &v1alpha1.TestBed{}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(&held[0]), bed); err != nil {
@@ -74,7 +74,7 @@ const acceptedMessage = "profile, bed and tests fit together"
 
 // alone says whether no bed is leased that shares an interface with a bed whose lease
 // was just written. The API server guards each bed for itself. Of two operators that
-// both believe to lead and lease such beds, each writes before it looks, so that at
+// both believe to lead and lease such beds, each writes before it reads, so that at
 // least one of them sees the other's lease.
 func (r *benchmarkReconciler) alone(ctx context.Context, bed *v1alpha1.TestBed) (bool, error) {
 	var beds v1alpha1.TestBedList
@@ -101,8 +101,8 @@ func hasLease(bed *v1alpha1.TestBed, uid string) bool {
 	return bed.Status.Lease != nil && bed.Status.Lease.UID == uid
 }
 
-// keepLease makes sure that the bed is still the benchmark's. Only that it is not is
-// asked of the API server: the cache may not show the lease yet.
+// keepLease makes sure that the benchmark still has the bed. When the cache does not show
+// the lease, the API server decides: the cache may be behind.
 func (r *benchmarkReconciler) keepLease(ctx context.Context, s *scope) (step, error) {
 	s.bed = &v1alpha1.TestBed{}
 	key := client.ObjectKey{Name: s.Status.TestBedName}
@@ -116,13 +116,13 @@ func (r *benchmarkReconciler) keepLease(ctx context.Context, s *scope) (step, er
 	}
 	if err != nil || !hasLease(s.bed, s.run.UID) {
 		return s.end(v1alpha1.PhaseError, v1alpha1.ConditionBedLeased, v1alpha1.ReasonLeaseLost, fmt.Sprintf(
-			"bed %s was taken away while the benchmark had it: somebody removed the bed or its lease by force", s.Status.TestBedName)), nil
+			"bed %s was taken away while the benchmark had it: the bed or its lease was removed by force", s.Status.TestBedName)), nil
 	}
 	return proceed(), nil
 }
 
-// waitAgain gives the bed back of a benchmark for which nothing was started: what it
-// needs was removed since the allocator judged it. The allocator leads it from then on.
+// waitAgain releases the bed of a benchmark for which nothing was started: what it needs
+// was removed since the allocator judged it. The allocator handles it from then on.
 func (r *benchmarkReconciler) waitAgain(ctx context.Context, s *scope) error {
 	bed := s.Status.TestBedName
 	s.Status = v1alpha1.BenchmarkStatus{Phase: v1alpha1.PhasePending, ObservedGeneration: s.Generation}
@@ -135,8 +135,8 @@ func (r *benchmarkReconciler) waitAgain(ctx context.Context, s *scope) error {
 	return r.release(ctx, s.run.UID, bed)
 }
 
-// release gives back the bed that is named, and every other one that the cache knows
-// the benchmark to have; normally there is one or none.
+// release releases the named bed, and every other one that the benchmark has in the
+// cache; normally there is one or none.
 func (b *base) release(ctx context.Context, uid string, name string) error {
 	held, err := b.heldBeds(ctx, uid)
 	if err != nil {
@@ -150,22 +150,22 @@ func (b *base) release(ctx context.Context, uid string, name string) error {
 		names[held[i].Name] = true
 	}
 	for name := range names {
-		if err := b.giveBack(ctx, uid, name); err != nil {
+		if err := b.releaseBed(ctx, uid, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// giveBack removes the lease of a bed if the benchmark has it. The patch tests that,
+// releaseBed removes the lease of a bed if the benchmark has it. The patch tests that,
 // so that it needs no earlier read, and no lock that others could break.
-func (b *base) giveBack(ctx context.Context, uid, name string) error {
+func (b *base) releaseBed(ctx context.Context, uid, name string) error {
 	patch, err := json.Marshal([]map[string]string{
 		{"op": "test", "path": "/status/lease/uid", "value": uid},
 		{"op": "remove", "path": "/status/lease"},
 	})
 	if err != nil {
-		return fmt.Errorf("giving back test bed %s: %w", name, err)
+		return fmt.Errorf("releasing test bed %s: %w", name, err)
 	}
 	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	err = b.Client.Status().Patch(ctx, bed, client.RawPatch(types.JSONPatchType, patch))
@@ -173,10 +173,10 @@ func (b *base) giveBack(ctx context.Context, uid, name string) error {
 		return nil
 	}
 	if apierrors.IsInvalid(err) {
-		// Most likely the test failed: somebody else gave it back.
+		// Most likely the test failed: another operator released it.
 		if reading := b.live.Get(ctx, client.ObjectKey{Name: name}, bed); reading == nil && !hasLease(bed, uid) {
 			return nil
 		}
 	}
-	return fmt.Errorf("giving back test bed %s: %w", name, err)
+	return fmt.Errorf("releasing test bed %s: %w", name, err)
 }

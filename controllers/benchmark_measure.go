@@ -17,8 +17,8 @@ import (
 )
 
 // measure follows the measurement: it stores the rows that the runner finishes, and
-// ends the benchmark when the runner is done or an agent is lost. A runner may be
-// lost and replaced; another one is given the rows that are stored.
+// ends the benchmark when the runner is done or an agent is lost. A lost runner is
+// replaced; the next one gets the stored rows.
 func (r *benchmarkReconciler) measure(ctx context.Context, s *scope) (step, error) {
 	cfg, attempt, err := r.runnerConfig(ctx, s)
 	if err != nil {
@@ -42,7 +42,7 @@ func (r *benchmarkReconciler) measure(ctx context.Context, s *scope) (step, erro
 	for _, a := range lab.Agents(&cfg.Bed) {
 		if isLost(pods[a.PodName(s.run)]) {
 			return s.end(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonAgentLost, fmt.Sprintf(
-				"traffic pod %s on node %s disappeared during the measurement, and with it counters of the trial in hand; %s",
+				"traffic pod %s on node %s disappeared during the measurement, and with it counters of the current trial; %s",
 				a.PodName(s.run), a.Node, rowsKept(s))), nil
 		}
 	}
@@ -59,7 +59,7 @@ func (r *benchmarkReconciler) measure(ctx context.Context, s *scope) (step, erro
 	return r.react(ctx, s, pod, heard)
 }
 
-// react does what follows from what was heard of the runner.
+// react handles the answer of the runner.
 func (r *benchmarkReconciler) react(ctx context.Context, s *scope, pod *corev1.Pod, heard heard) (step, error) {
 	switch {
 	case !heard.answered:
@@ -88,14 +88,14 @@ func (r *benchmarkReconciler) react(ctx context.Context, s *scope, pod *corev1.P
 	return s.end(heard.state.Outcome, v1alpha1.ConditionMeasured, heard.state.Reason, heard.state.Message), nil
 }
 
-// refuse ends a benchmark whose runner says what cannot be believed or stored. It
-// would say so again.
+// refuse ends a benchmark whose runner's answer is invalid or cannot be stored. It
+// would answer the same again.
 func (r *benchmarkReconciler) refuse(s *scope, why error) step {
 	return s.end(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonAnswerRefused, fmt.Sprintf(
 		"the answer of the runner was refused: %v; %s", why, rowsKept(s)))
 }
 
-// followRunner begins to ask the runner in a pod.
+// followRunner begins to poll the runner in a pod.
 func (r *benchmarkReconciler) followRunner(ctx context.Context, s *scope, cfg *runner.Config, pod *corev1.Pod) error {
 	if pod.Status.PodIP == "" {
 		return errors.New("the runner's pod has no address yet")
@@ -114,9 +114,9 @@ func (r *benchmarkReconciler) followRunner(ctx context.Context, s *scope, cfg *r
 	return nil
 }
 
-// lastLook stores what the runner has before it is stopped. It says whether there is
-// still an answer to wait for; the benchmark is woken by it.
-func (r *benchmarkReconciler) lastLook(ctx context.Context, s *scope) (waits bool, _ error) {
+// lastPoll stores what the runner has before it is stopped. It says whether there is
+// still an answer to wait for, which wakes the benchmark.
+func (r *benchmarkReconciler) lastPoll(ctx context.Context, s *scope) (waits bool, _ error) {
 	pods, err := r.pods(ctx, s.run)
 	if err != nil {
 		return false, err
@@ -139,14 +139,14 @@ func (r *benchmarkReconciler) lastLook(ctx context.Context, s *scope) (waits boo
 	if err != nil {
 		return false, err
 	}
-	if !heard.looked {
-		r.poller.lookNow(keyOf(s.Benchmark))
+	if !heard.polled {
+		r.poller.pollNow(keyOf(s.Benchmark))
 		return true, nil
 	}
 	return false, errors.Join(heard.err, heard.refused)
 }
 
-// runnerConfig reads what the runner was given; nil when it is gone.
+// runnerConfig reads the configuration of the runner; nil when it is gone.
 func (r *benchmarkReconciler) runnerConfig(ctx context.Context, s *scope) (*runner.Config, int, error) {
 	sec := &corev1.Secret{}
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: r.Lab.Namespace, Name: s.run.RunnerName()}, sec)
@@ -164,7 +164,7 @@ func (r *benchmarkReconciler) runnerConfig(ctx context.Context, s *scope) (*runn
 }
 
 // unreachable waits for a runner that does not answer: its container may be
-// starting again. After a while the pod is given up.
+// restarting. After a while the pod is given up.
 func (r *benchmarkReconciler) unreachable(ctx context.Context, s *scope, pod *corev1.Pod, failure error) (step, error) {
 	message := "the runner does not answer" + colon(firstOf(r.waitsFor(ctx, pod), failure.Error()))
 	reason := v1alpha1.ReasonRunnerUnreachable
@@ -186,9 +186,8 @@ func (r *benchmarkReconciler) unreachable(ctx context.Context, s *scope, pod *co
 const maxRunners = 4
 
 // replaceRunner starts another runner. The attempt is counted before the new pod can
-// exist. A pod says
-// for which attempt it was made; one that vanished unseen was counted when the
-// condition says so.
+// exist. A pod
+// names its attempt; one that vanished unseen was counted when the condition says so.
 func (r *benchmarkReconciler) replaceRunner(ctx context.Context, s *scope, cfg *runner.Config, attempt int, pod *corev1.Pod) (step, error) {
 	counted := reasonOf(s.Status.Conditions, v1alpha1.ConditionTrafficReady) == v1alpha1.ReasonRunnerRestarting
 	if pod != nil {
@@ -207,7 +206,7 @@ func (r *benchmarkReconciler) replaceRunner(ctx context.Context, s *scope, cfg *
 			return step{}, fmt.Errorf("removing the runner's pod: %w", err)
 		}
 	case s.overdue(v1alpha1.ReasonRunnerFailed, r.Deadlines.Runner):
-		// It may still drive the agents, so that no other one may begin.
+		// It may still drive the agents, so no other one may begin.
 		return s.end(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonRunnerFailed, fmt.Sprintf(
 			"the runner was lost, and its pod %s does not end on node %q: see kubectl get nodes; %s", pod.Name, pod.Spec.NodeName, rowsKept(s))), nil
 	}
@@ -232,6 +231,6 @@ func (r *benchmarkReconciler) countRunner(ctx context.Context, s *scope, cfg *ru
 		return step{}, fmt.Errorf("counting the runners: %w", err)
 	}
 	s.set(v1alpha1.ConditionTrafficReady, metav1.ConditionFalse, v1alpha1.ReasonRunnerRestarting, fmt.Sprintf(
-		"the runner was lost (%s); runner %d of %d goes on after %d rows", why, attempt+1, maxRunners, rowsStored(s)))
+		"the runner was lost (%s); runner %d of %d continues after %d rows", why, attempt+1, maxRunners, rowsStored(s)))
 	return again(soon), nil
 }

@@ -14,8 +14,7 @@ import (
 	"nodrop.dev/nodrop/internal/stored"
 )
 
-// memory is what the operator remembers of benchmarks that run. All of it can be read
-// from the API again.
+// memory caches data of running benchmarks. All of it can be read from the API again.
 type memory struct {
 	mu      sync.Mutex
 	ledgers map[types.UID]*results.Ledger
@@ -39,8 +38,8 @@ func (m *memory) forget(uid types.UID) {
 	delete(m.inputs, uid)
 }
 
-// ledger returns what is stored of the benchmark's result. It is used by one look at
-// the benchmark at a time.
+// ledger returns what is stored of the benchmark's result. One reconcile of the benchmark
+// uses it at a time.
 func (r *benchmarkReconciler) ledger(ctx context.Context, s *scope) (*results.Ledger, error) {
 	r.memory.mu.Lock()
 	known := r.memory.ledgers[s.UID]
@@ -62,8 +61,8 @@ func (r *benchmarkReconciler) ledger(ctx context.Context, s *scope) (*results.Le
 	return l, nil
 }
 
-// store writes what changed in the ledger, and sums it up in the status. A ledger
-// that was not written as a whole is forgotten: what is in the API counts.
+// store writes what changed in the ledger, and summarizes it in the status. A ledger that
+// was not written completely is discarded: the API is authoritative.
 func (r *benchmarkReconciler) store(ctx context.Context, s *scope, l *results.Ledger) error {
 	err := l.Write(func(part *v1alpha1.BenchmarkResult) error {
 		if part.ResourceVersion == "" {
@@ -76,7 +75,7 @@ func (r *benchmarkReconciler) store(ctx context.Context, s *scope, l *results.Le
 		r.memory.mu.Lock()
 		delete(r.memory.ledgers, s.UID)
 		r.memory.mu.Unlock()
-		if apierrors.IsAlreadyExists(err) { // Somebody else began the part since the ledger was opened.
+		if apierrors.IsAlreadyExists(err) { // Another operator began the part since the ledger was opened.
 			err = apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("benchmarkresults").GroupResource(), s.Name, err)
 		}
 		return fmt.Errorf("storing the result of benchmark %s: %w", s.Name, err)
@@ -88,7 +87,7 @@ func (r *benchmarkReconciler) store(ctx context.Context, s *scope, l *results.Le
 	return nil
 }
 
-// takeIn stores the rows that the runner has finished since the last look, and the
+// takeIn stores the rows that the runner has finished since the last poll, and the
 // environment.
 func (r *benchmarkReconciler) takeIn(ctx context.Context, s *scope) (heard, error) {
 	h, rows := r.poller.hear(keyOf(s.Benchmark))
@@ -114,8 +113,8 @@ func (r *benchmarkReconciler) takeIn(ctx context.Context, s *scope) (heard, erro
 	return h, nil
 }
 
-// refusedForGood says that the API server will answer the same when it is asked
-// again: the content does not fit the schema, is too large, or has no place any more.
+// refusedForGood says that the API server will answer the same to another attempt: the
+// content does not fit the schema, is too large, or its namespace is gone.
 func refusedForGood(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsForbidden(err) || apierrors.IsNotFound(err)

@@ -11,7 +11,7 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 )
 
-// scope is what the phases of one reconcile share.
+// scope is the state that the phases of one reconcile share.
 type scope struct {
 	*v1alpha1.Benchmark
 	// before is the benchmark as it was read.
@@ -24,7 +24,7 @@ type scope struct {
 	// benchmark works with once it has its bed.
 	profile    *v1alpha1.TrafficProfile
 	configMaps map[string]*corev1.ConfigMap
-	// device of the bed as the variant in hand configures it.
+	// device of the bed as the current variant configures it.
 	device v1alpha1.Device
 	now    time.Time
 	timers *timers
@@ -48,15 +48,15 @@ func (s *scope) set(kind string, status metav1.ConditionStatus, reason, message 
 
 func (s *scope) isTrue(kind string) bool { return isTrue(s.Status.Conditions, kind) }
 
-// overdue counts one more unsuccessful look at what ends with a reason, and says
+// overdue counts one more unsuccessful check of a wait that ends with a reason, and says
 // whether operators have waited for as long as limit.
 func (s *scope) overdue(reason string, limit time.Duration) bool {
 	s.waiting = true
 	return s.timers.overdue(s.Benchmark, &s.Status.Wait, reason, s.now, limit)
 }
 
-// end decides how the benchmark ends. The first decision stands; clean-up begins
-// once it is stored.
+// end decides how the benchmark ends. The first decision is final; clean-up begins once
+// it is stored.
 func (s *scope) end(outcome v1alpha1.BenchmarkPhase, kind, reason, message string) step {
 	if s.ending() {
 		return again(soon)
@@ -81,8 +81,8 @@ func (s *scope) end(outcome v1alpha1.BenchmarkPhase, kind, reason, message strin
 // ending says that the outcome is decided.
 func (s *scope) ending() bool { return s.Status.Outcome != "" }
 
-// late ends the benchmark when what a condition waits for takes too long. Every
-// look at something that is not there yet calls it.
+// late ends the benchmark when what a condition waits for takes too long. Every check
+// that finds something missing calls it.
 func (s *scope) late(kind, reason string, limit time.Duration, what string) (step, bool) {
 	if !s.overdue(reason, limit) {
 		return step{}, false

@@ -18,7 +18,7 @@ import (
 	"nodrop.dev/nodrop/internal/stored"
 )
 
-// startTraffic gets agents and runner up: certificates, networks, one traffic pod
+// startTraffic starts agents and runner: certificates, networks, one traffic pod
 // per node, and when all of them are ready the runner, which needs their
 // addresses.
 func (r *benchmarkReconciler) startTraffic(ctx context.Context, s *scope) (step, error) {
@@ -46,10 +46,10 @@ func (r *benchmarkReconciler) startTraffic(ctx context.Context, s *scope) (step,
 	return again(r.Poll), nil
 }
 
-// brokenError is a failure that trying again does not mend.
+// brokenError is a failure that a retry does not solve.
 type brokenError struct{ error }
 
-// traffic makes what is missing, and says what is waited for; "" when all is ready.
+// traffic creates what is missing, and says what is waited for; "" when all is ready.
 func (r *benchmarkReconciler) traffic(ctx context.Context, s *scope) (waitsFor string, _ error) {
 	agents := lab.Agents(s.bed)
 	certificates, err := r.certificates(ctx, s, len(agents))
@@ -85,7 +85,7 @@ func (r *benchmarkReconciler) traffic(ctx context.Context, s *scope) (waitsFor s
 }
 
 // discard removes a pod that has ended before the measurement began, such as one that
-// was evicted: the next look makes another one, as long as there is time.
+// was evicted: the next reconcile makes another one, as long as there is time.
 func (r *benchmarkReconciler) discard(ctx context.Context, pod *corev1.Pod) error {
 	if !isLost(pod) || !pod.DeletionTimestamp.IsZero() {
 		return nil
@@ -146,8 +146,8 @@ func (r *benchmarkReconciler) agent(ctx context.Context, s *scope, a lab.Agent) 
 	return pod, nil
 }
 
-// runner makes the runner's pod. Its configuration is written once and is the
-// truth about the run from then on: benchmark, profile and bed as they were.
+// runner makes the runner's pod. Its configuration is written once and describes the run
+// from then on: benchmark, profile and bed as they were.
 func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, endpoints []runner.AgentEndpoint) (*corev1.Pod, error) {
 	hints, err := r.earlier(ctx, s, s.profile)
 	if err != nil {
@@ -163,7 +163,7 @@ func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, endpoints []
 	}
 	cfg.Benchmark.Status, cfg.Bed.Status = v1alpha1.BenchmarkStatus{}, v1alpha1.TestBedStatus{}
 	for _, m := range []*metav1.ObjectMeta{&cfg.Benchmark.ObjectMeta, &cfg.Profile.ObjectMeta, &cfg.Bed.ObjectMeta} {
-		*m = stored.Kept(*m) // Annotations of people are of any size.
+		*m = stored.Kept(*m) // Annotations by users can be of any size.
 	}
 	problem, err := readTables(ctx, s.keptFile, &cfg)
 	if err != nil {

@@ -10,10 +10,9 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// variant says how the device is configured from here on. A benchmark that names
-// variants goes through the phases after this one once for each: device, traffic
-// pods and runner are made for one variant, and all of them are gone before the
-// next is begun.
+// variant selects the configuration of the device. A benchmark that names variants runs
+// the phases after this one once for each: device, traffic pods and runner are made for
+// one variant, and all of them are removed before the next one begins.
 func (r *benchmarkReconciler) variant(ctx context.Context, s *scope) (step, error) {
 	if reasonOf(s.Status.Conditions, v1alpha1.ConditionDeviceReady) == v1alpha1.ReasonVariantMeasured {
 		return r.nextVariant(ctx, s)
@@ -24,14 +23,14 @@ func (r *benchmarkReconciler) variant(ctx context.Context, s *scope) (step, erro
 	device, found := s.bed.Spec.Device.As(s.Status.Variant)
 	if !found {
 		return s.end(v1alpha1.PhaseError, v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceFailed, fmt.Sprintf(
-			"the device of bed %s has no variant %s any more: somebody changed the bed while the benchmark had it; %s", s.bed.Name, s.Status.Variant, rowsKept(s))), nil
+			"the device of bed %s has no variant %s any more: the bed was changed while the benchmark had it; %s", s.bed.Name, s.Status.Variant, rowsKept(s))), nil
 	}
 	s.device = device
 	return proceed(), nil
 }
 
-// leaveVariant begins to make room for the next variant. It is stored together
-// with the rows of this one, before anything is removed.
+// leaveVariant begins the change to the next variant. It is stored together with the
+// rows of this one, before anything is removed.
 func (s *scope) leaveVariant(next v1alpha1.VariantName) step {
 	s.Status.Phase = v1alpha1.PhasePreparing
 	s.set(v1alpha1.ConditionDeviceReady, metav1.ConditionFalse, v1alpha1.ReasonVariantMeasured, fmt.Sprintf(
@@ -39,9 +38,8 @@ func (s *scope) leaveVariant(next v1alpha1.VariantName) step {
 	return again(soon)
 }
 
-// nextVariant removes what was made for a variant, and only then begins the next
-// one: what an operator that dies in between finds is always of the variant that
-// the status names.
+// nextVariant removes what was made for a variant, and only then begins the next one.
+// What exists is always of the variant in the status, also after a crash in between.
 func (r *benchmarkReconciler) nextVariant(ctx context.Context, s *scope) (step, error) {
 	left, err := r.sweep(ctx, s.run)
 	if err == nil && left == "" {

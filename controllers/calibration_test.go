@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/internal/runner"
 )
 
-// What benchmarks learn from others on a real API server.
+// What benchmarks use of others on a real API server.
 func TestLearning(t *testing.T) {
 	server := startServer(t)
 	for name, tc := range map[string]func(*world){

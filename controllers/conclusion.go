@@ -14,7 +14,7 @@ import (
 // bed, no device and no traffic pods any more. A reason that says why the benchmark
 // ended stays.
 func (s *scope) concludeConditions() {
-	bed, message := v1alpha1.ReasonBedReleased, "bed "+s.Status.TestBedName+" was given back"
+	bed, message := v1alpha1.ReasonBedReleased, "bed "+s.Status.TestBedName+" was released"
 	if s.Status.TestBedName == "" {
 		bed, message = v1alpha1.ReasonEnded, "the benchmark ended before it had a bed"
 	}
@@ -49,7 +49,7 @@ func (s *scope) conclude(kind string, status metav1.ConditionStatus, reason, mes
 // counts as stalled: a bed that is edited is not ready for a moment.
 const stallAfter = time.Minute
 
-// doing says what goes on in a phase.
+// doing describes what happens in a phase.
 var doing = map[v1alpha1.BenchmarkPhase]string{
 	v1alpha1.PhasePending:    "the benchmark is being checked",
 	v1alpha1.PhaseQueued:     "the benchmark waits for a bed",
@@ -86,7 +86,7 @@ func summarize(b *v1alpha1.Benchmark, now time.Time) time.Duration {
 	return 0
 }
 
-// stuck says why a benchmark that waits cannot go on until somebody acts; an empty
+// stuck says why a waiting benchmark cannot continue without user action; an empty
 // reason means that it can.
 func stuck(b *v1alpha1.Benchmark) (reason, message string) {
 	if b.Status.Outcome != "" || b.Status.TestBedName != "" {

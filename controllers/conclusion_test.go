@@ -80,7 +80,7 @@ func TestPhaseIsUnderstood(t *testing.T) {
 	}
 }
 
-// TestStalledBenchmark lets a benchmark wait for something that somebody has to
+// TestStalledBenchmark lets a benchmark wait for something that a user has to
 // correct.
 func TestStalledBenchmark(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -113,7 +113,7 @@ func TestStalledBenchmark(t *testing.T) {
 			if tc.stalls {
 				want = status.FailedStatus
 				if wake := summarize(b, noon.Add(20*time.Second)); wake != 40*time.Second {
-					t.Errorf("looked at again after %s, want 40s", wake)
+					t.Errorf("reconciled again after %s, want 40s", wake)
 				}
 			}
 			for _, later := range []time.Duration{stallAfter, 2 * stallAfter} {
@@ -136,7 +136,7 @@ func TestBedIsUnderstood(t *testing.T) {
 		conditions []metav1.Condition
 		now, later status.Status
 	}{
-		"not looked at": {nil, status.InProgressStatus, status.InProgressStatus},
+		"not checked": {nil, status.InProgressStatus, status.InProgressStatus},
 		"ready": {[]metav1.Condition{
 			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonBedReady},
 		}, status.CurrentStatus, status.CurrentStatus},

@@ -11,7 +11,7 @@ import (
 )
 
 // TestAwayOperator replaces the operator in the middle of a wait by one whose clock
-// is far from that of the first. No deadline passes by that.
+// differs much from that of the first. No deadline passes by that.
 func TestAwayOperator(t *testing.T) {
 	server := startServer(t)
 	for clock, difference := range map[string]time.Duration{"an hour later": 2 * time.Hour, "an hour earlier": -2 * time.Hour} {
@@ -27,18 +27,18 @@ func TestAwayOperator(t *testing.T) {
 	}
 }
 
-// away stops the operator and starts one with another clock, which looks often
+// away stops the operator and starts one with another clock, which reads it often
 // enough to end a wait if it believed its clock.
 func (w *world) away(difference time.Duration) {
 	w.t.Helper()
 	w.stop()
 	w.pass(difference)
 	w.start()
-	w.looks(3)
+	w.readsClock(3)
 }
 
-// looks waits until the operator has looked n times at the time.
-func (w *world) looks(n int64) {
+// readsClock waits until the operator has read its clock n times.
+func (w *world) readsClock(n int64) {
 	w.t.Helper()
 	until := w.asked.Load() + 2*n
 	w.Eventually(w.asked.Load).Should(BeNumerically(">=", until))

@@ -72,7 +72,7 @@ func TestAbort(t *testing.T) {
 			b := w.reaches("b", v1alpha1.PhaseAborted)
 			w.Expect(b.Status.Message).To(ContainSubstring("spec.abort was set"))
 			if name == "measuring" {
-				w.Expect(w.rows(b)).To(HaveLen(1), "rows known at the last look")
+				w.Expect(w.rows(b)).To(HaveLen(1), "rows known at the last poll")
 			}
 			w.clean(name)
 		})
@@ -148,7 +148,7 @@ func quarantine(w *world) {
 		ContainSubstring("cannot reach the docker daemon")))
 	w.Expect(w.rows(b)).To(HaveLen(1))
 	w.Expect(w.quarantined().Status).To(Equal(metav1.ConditionTrue))
-	w.Expect(w.bed("frr").Status.Lease).NotTo(BeNil(), "the lease tells who left something behind")
+	w.Expect(w.bed("frr").Status.Lease).NotTo(BeNil(), "the lease shows which benchmark left something behind")
 
 	create(w.t, w.c, benchmark("next", "frr"))
 	w.Eventually(func() string { return w.benchmark("next").Status.Message }).Should(ContainSubstring("the bed is quarantined"))

@@ -56,7 +56,7 @@ func (f *fakeRunners) reach(target controllers.RunnerTarget) (*fakeRunner, error
 		return nil, errors.New("the operator has no certificate")
 	}
 	if target.Address != "10.1.2.3:7444" {
-		return nil, errors.New("nobody listens on " + target.Address)
+		return nil, errors.New("no runner listens on " + target.Address)
 	}
 	if f.silent {
 		return nil, errors.New("connection refused")
@@ -167,7 +167,7 @@ func (f *fakeRunners) asked() int {
 	return n
 }
 
-// tell lets the runner of a benchmark say something from now on.
+// answer sets the state that the runner of a benchmark reports from now on.
 func (f *fakeRunners) tell(b *v1alpha1.Benchmark, s runner.State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -300,7 +300,7 @@ func failed(pod *corev1.Pod, words string) {
 	}}
 }
 
-// release forgets what was held, and starts every pod that was.
+// release starts every pod that was held.
 func (k *fakeKubelet) release(w *world) {
 	w.t.Helper()
 	k.mu.Lock()
@@ -314,7 +314,7 @@ func (k *fakeKubelet) release(w *world) {
 	}
 }
 
-// letGo forgets what was held and starts one pod of a benchmark that was.
+// letGo starts one held pod of a benchmark, and drops the others.
 func (w *world) letGo(benchmark, role string) {
 	w.t.Helper()
 	w.kubelet.mu.Lock()

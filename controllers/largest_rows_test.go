@@ -205,7 +205,7 @@ func stepsOfAllMethods(t *testing.T, b *v1alpha1.Benchmark) map[v1alpha1.Method]
 	for i := range reflect.TypeFor[v1alpha1.Test]().NumField() {
 		if test, ok := aTestOf(t, i); ok {
 			if err := build(test); err != nil {
-				t.Errorf("no plan has a test of member %d of the type Test: give its settings in testsOf: %v", i, err)
+				t.Errorf("no plan has a test of member %d of the type Test: add its settings to testsOf: %v", i, err)
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"nodrop.dev/nodrop/controllers/queue"
 )
 
-// Lab is all that decides on places in the queue, as it was listed at one time.
+// Lab is everything that places in the queue depend on, as listed at one time.
 type Lab struct {
 	Benchmarks []v1alpha1.Benchmark
 	Beds       []v1alpha1.TestBed

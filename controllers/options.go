@@ -18,10 +18,10 @@ import (
 type Options struct {
 	// Lab is where and with which images runs take place.
 	Lab lab.Settings
-	// DefaultPolicy says which frames may be sent on beds that do not say it themselves;
+	// DefaultPolicy says which frames may be sent on beds without a policy of their own;
 	// nil is the built-in policy.
 	DefaultPolicy *v1alpha1.TrafficPolicy
-	// Runner asks runners for their state.
+	// Runner reads the state of runners.
 	Runner RunnerClient
 	// Bench replaces all that happens on a leased bed; nil means real pods.
 	Bench Bench
@@ -29,25 +29,25 @@ type Options struct {
 	Now func() time.Time
 	// Deadlines of everything that is waited for.
 	Deadlines Deadlines
-	// Poll is how often the state of a run is asked for.
+	// Poll is how often the state of a run is read.
 	Poll time.Duration
 	// ProgressEvery is how often progress is stored when there is nothing else to store.
 	ProgressEvery time.Duration
-	// Recheck is how often the things are looked at that a bed refers to and that
-	// the operator does not watch: ConfigMaps, nodes and templates of claims.
+	// Recheck is how often the operator checks what a bed refers to and what it does not
+	// watch: ConfigMaps, nodes and templates of claims.
 	Recheck time.Duration
 	// Refresh is how often the place of a waiting benchmark is written at most.
 	Refresh time.Duration
 	// Archive keeps finished results; nil keeps them in the API only. Nothing is
 	// deleted before it is in the archive.
 	Archive Archive
-	// ArchiveRetry is the longest time between two attempts to reach an archive that is
-	// away. 0 is a minute.
+	// ArchiveRetry is the longest time between two attempts to reach an unavailable archive.
+	// 0 is a minute.
 	ArchiveRetry time.Duration
 	// TimeToLive is how long benchmarks are kept after their end that do not say so
 	// themselves; nil is for ever.
 	TimeToLive *time.Duration
-	// Sweep is how often things are looked for that no event reports: what is left of
+	// Sweep is how often the operator searches for what no event reports: what is left of
 	// benchmarks that were removed by force, and clocks that were set. 0 is
 	// DefaultSweep.
 	Sweep time.Duration
@@ -65,7 +65,7 @@ type Deadlines struct {
 	CleanUp time.Duration
 }
 
-// DefaultDeadlines are those of an operator that is not told otherwise.
+// DefaultDeadlines are the deadlines without other settings.
 func DefaultDeadlines() Deadlines {
 	return Deadlines{
 		Device:  3 * time.Minute,
@@ -88,13 +88,13 @@ const DefaultRecheck = 15 * time.Second
 // DefaultSweep costs the API server two short lists.
 const DefaultSweep = 10 * time.Minute
 
-// RunnerClient talks to runners. A call ends when its context does, and fails when
-// the runner does not answer or does not prove who it is.
+// RunnerClient calls runners. A call ends when its context does, and fails when the
+// runner does not answer or does not authenticate.
 type RunnerClient interface {
-	// State asks a runner how far it is, for the rows after the first ones of its log.
+	// State reads the state of a runner, with the rows after the first ones of its log.
 	State(ctx context.Context, target RunnerTarget, after int) (runner.Answer, error)
-	// Begin gives a runner the rows that are stored, and lets it begin. On a runner
-	// that has begun it changes nothing.
+	// Begin passes the stored rows to a runner, and starts it. On a runner that has begun
+	// it changes nothing.
 	Begin(ctx context.Context, target RunnerTarget, rows []v1alpha1.ResultRow) error
 }
 
@@ -106,7 +106,7 @@ type RunnerTarget struct {
 	ServerName string
 	// Pod is the UID of the runner's pod.
 	Pod types.UID
-	// Certificate is what the operator proves itself with.
+	// Certificate is the operator's certificate.
 	Certificate pki.Bundle
 }
 

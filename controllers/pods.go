@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 )
 
-// pods returns what is there of a run's pods, by name.
+// pods returns the existing pods of a run, by name.
 func (b *base) pods(ctx context.Context, run lab.Run) (map[string]*corev1.Pod, error) {
 	var list corev1.PodList
 	if err := b.live.List(ctx, &list, client.InNamespace(b.Lab.Namespace), client.MatchingLabels(run.Selector())); err != nil {
@@ -41,14 +41,14 @@ func isLost(pod *corev1.Pod) bool {
 		pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// endOf says how the container of a pod ended: in its own words if it left some.
+// endOf says how the container of a pod ended: by its own message if it has one.
 func endOf(pod *corev1.Pod) string {
 	for _, c := range pod.Status.ContainerStatuses {
 		for _, t := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
 			if t == nil {
 				continue
 			}
-			if words := lastWords(t.Message); words != "" {
+			if words := lastLines(t.Message); words != "" {
 				return words
 			}
 			return fmt.Sprintf("container %s of pod %s ended with %s, code %d", c.Name, pod.Name, t.Reason, t.ExitCode)
@@ -57,17 +57,17 @@ func endOf(pod *corev1.Pod) string {
 	if pod.Status.Message != "" {
 		return fmt.Sprintf("pod %s: %s", pod.Name, pod.Status.Message)
 	}
-	return fmt.Sprintf("pod %s ended without a word", pod.Name)
+	return fmt.Sprintf("pod %s ended without a message", pod.Name)
 }
 
-// maxWords bounds what is quoted of a container's output.
-const maxWords = 512
+// maxOutput bounds what is quoted of a container's output.
+const maxOutput = 512
 
-// lastWords are the last lines of a container's output: where it says why it ended.
-func lastWords(output string) string {
+// lastLines are the last lines of a container's output: where it says why it ended.
+func lastLines(output string) string {
 	output = strings.TrimSpace(output)
-	if len(output) > maxWords {
-		output = output[len(output)-maxWords:]
+	if len(output) > maxOutput {
+		output = output[len(output)-maxOutput:]
 		if i := strings.IndexByte(output, '\n'); i >= 0 {
 			output = output[i+1:]
 		}
@@ -80,7 +80,7 @@ func lastWords(output string) string {
 func (b *base) waitsFor(ctx context.Context, pod *corev1.Pod) string {
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if w := c.State.Waiting; w != nil && !isStarting(w.Reason) {
-			return strings.TrimSuffix(fmt.Sprintf("pod %s: %s: %s", pod.Name, w.Reason, firstOf(endOfLast(c), lastWords(w.Message))), ": ")
+			return strings.TrimSuffix(fmt.Sprintf("pod %s: %s: %s", pod.Name, w.Reason, firstOf(endOfLast(c), lastLines(w.Message))), ": ")
 		}
 	}
 	for _, c := range pod.Status.Conditions {
@@ -103,10 +103,10 @@ func (b *base) waitsFor(ctx context.Context, pod *corev1.Pod) string {
 	if latest == nil {
 		return ""
 	}
-	return fmt.Sprintf("pod %s: %s: %s", pod.Name, latest.Reason, lastWords(latest.Message))
+	return fmt.Sprintf("pod %s: %s: %s", pod.Name, latest.Reason, lastLines(latest.Message))
 }
 
-// isStarting says that a container waits for nothing but its turn.
+// isStarting says that a container waits only for its start.
 func isStarting(reason string) bool {
 	return reason == "" || reason == "ContainerCreating" || reason == "PodInitializing"
 }
@@ -117,7 +117,7 @@ func starts(e *corev1.Event) bool { return e.Reason == "Unhealthy" && e.Count < 
 
 func endOfLast(c corev1.ContainerStatus) string {
 	if t := c.LastTerminationState.Terminated; t != nil {
-		return lastWords(t.Message)
+		return lastLines(t.Message)
 	}
 	return ""
 }

@@ -36,11 +36,11 @@ func TestEndOf(t *testing.T) {
 			status: corev1.PodStatus{Message: "The node was low on resource: memory"},
 			want:   "pod p: The node was low on resource: memory",
 		},
-		"nothing at all": {want: "pod p ended without a word"},
+		"nothing at all": {want: "pod p ended without a message"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: tc.status}
-			if got := endOf(pod); !strings.HasSuffix(got, tc.want) || len(got) > maxWords+len(tc.want) {
+			if got := endOf(pod); !strings.HasSuffix(got, tc.want) || len(got) > maxOutput+len(tc.want) {
 				t.Errorf("%q, want it to end with %q", got, tc.want)
 			}
 		})

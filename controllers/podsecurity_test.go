@@ -29,7 +29,7 @@ func namespace(name, level string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{levelLabel: level}}}
 }
 
-// TestPodSecurity gives every manifest of a traffic pod in lab/testdata to a real API
+// TestPodSecurity applies every manifest of a traffic pod in lab/testdata to a real API
 // server: admitted at the level of the lab's namespace, and refused below it, which
 // shows that the level is what decides.
 func TestPodSecurity(t *testing.T) {

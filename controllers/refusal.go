@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-var errNoMultus = errors.New("the cluster does not know NetworkAttachmentDefinition: install Multus, which moves interfaces into traffic pods")
+var errNoMultus = errors.New("the cluster does not serve NetworkAttachmentDefinition: install Multus, which moves interfaces into traffic pods")
 
-// refusal turns an answer of the API server that will be the same next time into a
-// brokenError that says what to do. Other errors stay what they are.
+// refusal turns a permanent error of the API server into a brokenError that says what to
+// do. It returns other errors unchanged.
 func (b *base) refusal(err error) error {
 	switch {
 	case meta.IsNoMatchError(err):

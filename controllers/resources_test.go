@@ -48,7 +48,7 @@ func (w *world) newNode(name string) *corev1.Node {
 	return node
 }
 
-// offers gives a node allocatable resources, as its kubelet does.
+// offers sets the allocatable resources of a node, as its kubelet does.
 func (w *world) offers(node *corev1.Node, pairs ...string) {
 	node.Status.Allocatable = corev1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -81,8 +81,8 @@ func (w *world) ready(bed string) {
 	}).Should(BeTrue(), "%s is ready", bed)
 }
 
-// unequippedNode mends what is missing one after the other: the bed tells what is left,
-// and is ready at last without anybody touching it.
+// unequippedNode adds what is missing one after the other: the bed reports what is left,
+// and becomes ready without a change to it.
 func unequippedNode(w *world) {
 	node := w.newNode("spare-1")
 	create(w.t, w.c, equipped("cards"), profile(), benchmark("b", "cards"))

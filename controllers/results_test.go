@@ -135,7 +135,7 @@ func (w *world) passed() *v1alpha1.Benchmark {
 	return w.reaches("b", v1alpha1.PhasePassed)
 }
 
-// Not even an administrator changes a complete part, as long as the schema stands.
+// Even an administrator cannot change a complete part while the schema is installed.
 func completePart(w *world) {
 	parts := w.parts(w.passed())
 	w.Expect(parts).To(HaveLen(2), "rows and environment")
@@ -225,7 +225,7 @@ func inputsAsTheyWere(w *world) {
 	w.Expect(content.Profile.UID).To(Equal(p.UID))
 	w.Expect(content.Bed.Spec.Ports[0].Speed).To(BeEquivalentTo("1G"))
 	w.Expect(content.ConfigMaps["model"].Data).To(HaveKeyWithValue("model.csv", table))
-	w.Expect(content.ConfigMaps["model"].Data).To(HaveKey("frr.conf"), "keys beside the table")
+	w.Expect(content.ConfigMaps["model"].Data).To(HaveKey("frr.conf"), "other keys than the table")
 	for _, in := range b.Status.Results.Inputs {
 		w.Expect(in.SHA256).To(HaveLen(64))
 	}

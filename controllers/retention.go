@@ -28,7 +28,7 @@ func (r *retentionReconciler) setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// retentionMoved lets through the end, the archiving, and another time to live.
+// retentionMoved passes events of the end, the archiving, and another time to live.
 func retentionMoved() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -41,7 +41,7 @@ func retentionMoved() predicate.Predicate {
 	}
 }
 
-// Reconcile deletes the benchmark when its time has come, or looks again then.
+// Reconcile deletes the benchmark once its time to live is over, or is called again then.
 func (r *retentionReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	b := &v1alpha1.Benchmark{}
 	if err := r.Get(ctx, req.NamespacedName, b); err != nil {
@@ -52,13 +52,13 @@ func (r *retentionReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 		return ctrl.Result{}, nil
 	}
 	if wait := endedAt(b).Add(ttl).Sub(r.Now()); wait > 0 {
-		// The clock may be set meanwhile.
+		// The clock may be changed meanwhile.
 		return ctrl.Result{RequeueAfter: min(wait, r.Sweep)}, nil
 	}
 	if r.Archive != nil && !isArchived(b) {
 		return ctrl.Result{}, nil
 	}
-	// Somebody who has just changed the time to live is heard first.
+	// A change of the time to live that was just made takes precedence.
 	err := r.Delete(ctx, b, client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
 	switch {

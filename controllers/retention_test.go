@@ -30,11 +30,11 @@ func kept(seconds int32) func(*v1alpha1.Benchmark) {
 	return func(b *v1alpha1.Benchmark) { b.Spec.TTLSecondsAfterFinished = &seconds }
 }
 
-// stays says that a benchmark was not deleted, after the operator has looked at it.
+// stays says that a benchmark was not deleted, after the operator has reconciled it.
 func (w *world) stays(b *v1alpha1.Benchmark) {
 	w.t.Helper()
 	seen := w.asked.Load()
-	w.Eventually(w.asked.Load).Should(BeNumerically(">", seen+3), "the operator looks at its clock")
+	w.Eventually(w.asked.Load).Should(BeNumerically(">", seen+3), "the operator reads its clock")
 	w.Expect(w.benchmark(b.Name).DeletionTimestamp).To(BeNil(), "%s is being deleted", b.Name)
 }
 
@@ -72,7 +72,7 @@ func retentionNone(w *world) {
 	w.modelledBed()
 	b, other := w.measures("b"), w.measures("other", kept(3600))
 	w.pass(20 * 365 * 24 * time.Hour)
-	// That the second one is deleted shows that the operator has looked.
+	// The deletion of the second one shows that the operator has reconciled.
 	w.vanishes(other)
 	w.Expect(w.benchmark(b.Name).DeletionTimestamp).To(BeNil())
 }

@@ -20,23 +20,23 @@ import (
 )
 
 const (
-	// askTimeout bounds one question to a runner.
+	// askTimeout bounds one request to a runner.
 	askTimeout = 5 * time.Second
-	// beginTimeout bounds the handing over of stored rows.
+	// beginTimeout bounds the transfer of stored rows.
 	beginTimeout = time.Minute
-	// maxWaitingRows is how many rows wait to be stored before a runner is asked for
+	// maxWaitingRows is how many rows may wait to be stored before a runner is asked for
 	// more.
 	maxWaitingRows = 1024
 )
 
-// poller asks runners how far they are, each in a goroutine of its own, so that a
-// silent one delays nothing else. A reconcile takes the latest answer from memory;
+// poller polls runners, each in a goroutine of its own, so that a silent one delays
+// no other. A reconcile takes the latest answer from memory;
 // it is woken when there are new rows, when the run has ended, and when the runner
-// begins or ceases to answer.
+// begins or stops to answer.
 type poller struct {
 	client RunnerClient
 	every  time.Duration
-	// wakes carries the benchmarks that are to be looked at.
+	// wakes carries the benchmarks to reconcile.
 	wakes chan event.TypedGenericEvent[*v1alpha1.Benchmark]
 
 	ctx    context.Context
@@ -58,7 +58,7 @@ func newPoller(c RunnerClient, every time.Duration) *poller {
 	}
 }
 
-// Start keeps the poller going until the operator ends.
+// Start runs the poller until the operator ends.
 func (p *poller) Start(ctx context.Context) error {
 	<-ctx.Done()
 	p.cancel()
@@ -66,31 +66,30 @@ func (p *poller) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection says that only the operator that leads asks.
+// NeedLeaderElection is true: only the leader polls.
 func (p *poller) NeedLeaderElection() bool { return true }
 
-// followed is a runner that is asked again and again.
+// followed is a runner that is polled.
 type followed struct {
 	key    types.NamespacedName
 	pod    types.UID
 	target RunnerTarget
 	check  *results.Checker
 	cancel context.CancelFunc
-	// poke ends the pause between two questions.
+	// poke ends the pause between two requests.
 	poke chan struct{}
 
 	mu sync.Mutex
 	heard
 	// rows were checked, and wait to be stored.
 	rows []v1alpha1.ResultRow
-	// begin has the rows that the runner is given before it begins; nil when it is
-	// not to begin.
+	// begin has the stored rows to pass to the runner; nil when it is not to begin.
 	begin *[]v1alpha1.ResultRow
-	// look says that somebody waits for the answer to the next question.
-	look bool
+	// poll says that a reconcile waits for the answer to the next request.
+	poll bool
 }
 
-// heard is what is known of a runner.
+// heard is the latest state of a runner.
 type heard struct {
 	// answered says that there is an answer, or an error.
 	answered bool
@@ -98,15 +97,15 @@ type heard struct {
 	begun    bool
 	// more says that the log has rows that were not read yet.
 	more bool
-	// err is why the last question was not answered.
+	// err is why the last request was not answered.
 	err error
-	// refused is why nothing of what the runner says is believed any more.
+	// refused is why the runner's answers are no longer accepted.
 	refused error
-	// looked says that a last look has its answer, or will not get one.
-	looked bool
+	// polled says that a requested poll has its answer, or will not get one.
+	polled bool
 }
 
-// following says whether the runner in a pod is asked already.
+// following says whether the runner in a pod is polled already.
 func (p *poller) following(key types.NamespacedName, pod types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,8 +113,8 @@ func (p *poller) following(key types.NamespacedName, pod types.UID) bool {
 	return f != nil && f.pod == pod
 }
 
-// follow begins to ask the runner in a pod; another one of the benchmark is not
-// asked any more.
+// follow begins to poll the runner in a pod, and stops to poll another one of the
+// benchmark.
 func (p *poller) follow(key types.NamespacedName, pod types.UID, target RunnerTarget, check *results.Checker) {
 	p.forget(key)
 	ctx, cancel := context.WithCancel(p.ctx)
@@ -126,7 +125,7 @@ func (p *poller) follow(key types.NamespacedName, pod types.UID, target RunnerTa
 	p.asking.Go(func() { p.askOn(ctx, f) })
 }
 
-// forget asks the runner of a benchmark no more.
+// forget stops to poll the runner of a benchmark.
 func (p *poller) forget(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,8 +141,8 @@ func (p *poller) of(key types.NamespacedName) *followed {
 	return p.runs[key]
 }
 
-// hear returns what is known of the runner of a benchmark, with the rows that are not
-// stored yet.
+// hear returns the latest state of the runner of a benchmark, with the rows that are
+// not stored yet.
 func (p *poller) hear(key types.NamespacedName) (heard, []v1alpha1.ResultRow) {
 	f := p.of(key)
 	if f == nil {
@@ -154,7 +153,7 @@ func (p *poller) hear(key types.NamespacedName) (heard, []v1alpha1.ResultRow) {
 	return f.heard, slices.Clip(f.rows)
 }
 
-// stored says that the first n rows of what was heard are stored.
+// stored drops the first n rows of the state, which are stored.
 func (p *poller) stored(key types.NamespacedName, n int) {
 	if f := p.of(key); f != nil && n > 0 {
 		f.mu.Lock()
@@ -163,7 +162,7 @@ func (p *poller) stored(key types.NamespacedName, n int) {
 	}
 }
 
-// letBegin lets the runner begin with the rows that are stored.
+// letBegin starts the runner with the stored rows.
 func (p *poller) letBegin(key types.NamespacedName, rows []v1alpha1.ResultRow) {
 	if f := p.of(key); f != nil {
 		f.mu.Lock()
@@ -173,14 +172,14 @@ func (p *poller) letBegin(key types.NamespacedName, rows []v1alpha1.ResultRow) {
 	}
 }
 
-// lookNow asks for an answer that is newer than this call; it is there when the
-// benchmark is woken and heard.looked.
-func (p *poller) lookNow(key types.NamespacedName) {
+// pollNow requests an answer that is newer than this call; it is there when the benchmark
+// is woken and heard.polled is true.
+func (p *poller) pollNow(key types.NamespacedName) {
 	if f := p.of(key); f != nil {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if !f.look && !f.looked {
-			f.look = true
+		if !f.poll && !f.polled {
+			f.poll = true
 			f.wakeUp()
 		}
 	}
@@ -193,7 +192,7 @@ func (f *followed) wakeUp() {
 	}
 }
 
-// askOn asks a runner until it has said everything, or the context ends.
+// askOn polls a runner until it has ended and all rows were read, or the context ends.
 func (p *poller) askOn(ctx context.Context, f *followed) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -213,16 +212,16 @@ func (p *poller) askOn(ctx context.Context, f *followed) {
 	}
 }
 
-// ask asks once. It returns how much of which log is known, and whether there is more
-// to be read at once.
+// ask polls once. It returns how much of which log was read, and whether more can be
+// read at once.
 func (p *poller) ask(ctx context.Context, f *followed, after int, log string) (_ int, _ string, again bool) {
 	f.mu.Lock()
-	begin, look, over := f.begin, f.look, f.refused != nil || f.state.Done && !f.more && f.err == nil
+	begin, poll, over := f.begin, f.poll, f.refused != nil || f.state.Done && !f.more && f.err == nil
 	full := len(f.rows) >= maxWaitingRows
 	f.begin = nil
 	f.mu.Unlock()
-	if over || full && !look {
-		f.endLook(p)
+	if over || full && !poll {
+		f.endPoll(p)
 		return after, log, false
 	}
 	answer, err := p.question(ctx, f, begin, after)
@@ -250,7 +249,7 @@ func (p *poller) ask(ctx context.Context, f *followed, after int, log string) (_
 	return after + len(answer.LogRows), answer.Log, answer.More
 }
 
-// question lets the runner begin when that is asked for, and asks for its state.
+// question starts the runner when that was requested, and reads its state.
 func (p *poller) question(ctx context.Context, f *followed, begin *[]v1alpha1.ResultRow, after int) (runner.Answer, error) {
 	if begin != nil {
 		slow, cancel := context.WithTimeout(ctx, beginTimeout)
@@ -264,7 +263,7 @@ func (p *poller) question(ctx context.Context, f *followed, begin *[]v1alpha1.Re
 	return p.client.State(ctx, f.target, after)
 }
 
-// take keeps what was answered, and says whether the benchmark is to be looked at.
+// take stores an answer, and says whether to wake the benchmark.
 func (f *followed) take(answer runner.Answer, err, refused error) (wake bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -274,19 +273,19 @@ func (f *followed) take(answer runner.Answer, err, refused error) (wake bool) {
 		f.state, f.begun, f.more = answer.State, answer.Begun, answer.More
 		f.rows = append(f.rows, answer.LogRows...)
 	}
-	if f.look && (err != nil || !f.more) {
-		f.look, f.looked, wake = false, true, true
+	if f.poll && (err != nil || !f.more) {
+		f.poll, f.polled, wake = false, true, true
 	}
 	return wake || !before.answered || refused != nil || (err == nil) != (before.err == nil) ||
 		len(answer.LogRows) > 0 || f.state.Done != before.state.Done || f.begun != before.begun || err == nil && !f.begun
 }
 
-// endLook ends a look that gets no newer answer.
-func (f *followed) endLook(p *poller) {
+// endPoll ends a requested poll that gets no newer answer.
+func (f *followed) endPoll(p *poller) {
 	f.mu.Lock()
-	ended := f.look
+	ended := f.poll
 	if ended {
-		f.look, f.looked = false, true
+		f.poll, f.polled = false, true
 	}
 	f.mu.Unlock()
 	if ended {
@@ -294,8 +293,8 @@ func (f *followed) endLook(p *poller) {
 	}
 }
 
-// wake has a benchmark looked at. When very many are waiting to be, the next regular
-// look has to do.
+// wake requests a reconcile of a benchmark. When very many wait, the next regular
+// reconcile has to do.
 func (p *poller) wake(key types.NamespacedName) {
 	b := &v1alpha1.Benchmark{}
 	b.Namespace, b.Name = key.Namespace, key.Name

@@ -9,14 +9,14 @@ import (
 	"nodrop.dev/nodrop/internal/runner/service"
 )
 
-// MutualTLS asks runners over HTTPS; both sides prove who they are with the
-// certificates of the run.
+// MutualTLS calls runners over HTTPS; both sides authenticate with the certificates of
+// the run.
 type MutualTLS struct{}
 
 var _ RunnerClient = MutualTLS{}
 
-// State asks one runner. A connection is made for every question: runs are few,
-// and a kept connection would have to be given up with the pod.
+// State reads the state of one runner. Every request makes a connection: runs are few,
+// and a kept connection would have to be closed with the pod.
 func (MutualTLS) State(ctx context.Context, target RunnerTarget, after int) (runner.Answer, error) {
 	client, err := service.NewClient(target.Address, target.ServerName, target.Certificate)
 	if err != nil {
@@ -26,7 +26,7 @@ func (MutualTLS) State(ctx context.Context, target RunnerTarget, after int) (run
 	return client.State(ctx, after)
 }
 
-// Begin lets one runner begin.
+// Begin starts one runner.
 func (MutualTLS) Begin(ctx context.Context, target RunnerTarget, rows []v1alpha1.ResultRow) error {
 	client, err := service.NewClient(target.Address, target.ServerName, target.Certificate)
 	if err != nil {

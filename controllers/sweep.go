@@ -20,9 +20,9 @@ import (
 // says what is still there; "" when there is nothing. It needs neither the
 // benchmark nor its bed: everything is found by its labels.
 //
-// Order matters. Agents give interfaces back to the node before the device that
-// they belong to is stopped, and the device's secret, which says how to stop it,
-// goes only when it is stopped.
+// Order matters. Agents release interfaces to the node before their device is stopped,
+// and the device's secret, which says how to stop it, is removed only when it is
+// stopped.
 func (b *base) sweep(ctx context.Context, run lab.Run) (left string, _ error) {
 	if b.Bench != nil {
 		return b.Bench.Sweep(ctx, run)

@@ -13,8 +13,8 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 )
 
-// trexHasImage is looked at here and not at admission, which does not know what the
-// operator was installed with.
+// trexHasImage is checked here and not at admission, which does not have the settings of
+// the operator.
 func (r *testBedReconciler) trexHasImage(_ context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
 	if bed.Spec.Engine.Server() == nil {
 		return "", "", nil
@@ -25,7 +25,7 @@ func (r *testBedReconciler) trexHasImage(_ context.Context, bed *v1alpha1.TestBe
 	return "", "", nil
 }
 
-// networksExist looks for the networks that ports name. A network for another
+// networksExist checks for the networks that ports name. A network for another
 // resource would get no device, and its plugin fails long after the bed was leased.
 func (r *testBedReconciler) networksExist(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
 	for i, p := range bed.Spec.Ports {

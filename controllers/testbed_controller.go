@@ -12,14 +12,14 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// testBedReconciler says whether a bed can be leased, and looks after leases whose
-// holder is gone.
+// testBedReconciler says whether a bed can be leased, and ends leases whose holder is
+// gone.
 type testBedReconciler struct{ base }
 
-// openRecheck is how many times less often a bed is looked at that lacks nothing.
+// openRecheck is how many times less often a ready bed is checked.
 const openRecheck = 4
 
-// Reconcile looks once at a bed.
+// Reconcile checks a bed.
 func (r *testBedReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	bed := &v1alpha1.TestBed{}
 	if err := r.live.Get(ctx, req.NamespacedName, bed); err != nil {

@@ -14,9 +14,8 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 )
 
-// orphan looks after a lease that nobody will give back: its benchmark does not
-// exist or is finished. The run is cleaned up after, then the lease ends. It
-// returns when to look again.
+// orphan ends a lease that no controller will release: its benchmark does not exist or
+// is finished. It cleans up after the run first. It returns when to check again.
 func (r *testBedReconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) (time.Duration, error) {
 	if _, released := bed.Annotations[v1alpha1.AnnotationReleaseQuarantine]; isQuarantined(bed) && !released {
 		return r.Recheck, nil
@@ -35,8 +34,8 @@ func (r *testBedReconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, n
 	if holder != nil {
 		r.timers.over(bed, &bed.Status.Wait)
 		if elsewhere := holder.Status.TestBedName; elsewhere != "" && elsewhere != bed.Name {
-			// The benchmark was given two beds, by two operators that both believed to
-			// lead. It uses the one that it names; on this one nothing was started.
+			// The benchmark got two beds, from two operators that both believed to lead. It
+			// uses the one that it names; on this one nothing was started.
 			bed.Status.Lease = nil
 		}
 		return r.Recheck, nil
@@ -66,8 +65,8 @@ func (r *testBedReconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, n
 	return r.Poll, nil
 }
 
-// holder returns the benchmark that has a lease and will give it back; nil when there
-// is none. That there is none is believed only of the API server.
+// holder returns the benchmark that has a lease and will release it; nil when the API
+// server, not only the cache, has none.
 func (r *testBedReconciler) holder(ctx context.Context, lease *v1alpha1.BedLease) (*v1alpha1.Benchmark, error) {
 	namespace, name, _ := strings.Cut(lease.Holder, "/")
 	for _, reader := range []client.Reader{r.Client, r.live} {

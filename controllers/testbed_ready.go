@@ -25,7 +25,7 @@ func (r *testBedReconciler) ready(ctx context.Context, bed *v1alpha1.TestBed, no
 	if err := r.judge(ctx, bed, now); err != nil {
 		return err
 	}
-	// The bed is looked at again after Recheck: nothing has to wake it.
+	// The bed is checked again after Recheck: no event has to wake it.
 	summarizeBed(bed, now)
 	return nil
 }
@@ -66,7 +66,7 @@ func notQuarantined(_ context.Context, bed *v1alpha1.TestBed) (reason, message s
 		return "", "", nil
 	}
 	return v1alpha1.ReasonBedQuarantined, fmt.Sprintf(
-		"the bed is quarantined: see the condition Quarantined, look at the device, then: kubectl annotate testbed %s %s=yes",
+		"the bed is quarantined: see the condition Quarantined, inspect the device, then: kubectl annotate testbed %s %s=yes",
 		bed.Name, v1alpha1.AnnotationReleaseQuarantine), nil
 }
 
@@ -97,7 +97,7 @@ func (r *testBedReconciler) referencesExist(ctx context.Context, bed *v1alpha1.T
 }
 
 // tablesAreSound reads the tables of a modelled device and of its variants, so that
-// what is wrong in them is told before a benchmark waits for the bed.
+// errors in them are reported before a benchmark waits for the bed.
 func (r *testBedReconciler) tablesAreSound(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
 	names := []v1alpha1.VariantName{""}
 	for _, v := range bed.Spec.Device.Variants {

@@ -16,9 +16,9 @@ import (
 	"nodrop.dev/nodrop/internal/preflight"
 )
 
-// nodesOffer compares what the bed's nodes offer with what its traffic pods ask for:
-// a pod that no node can take would keep the bed for minutes, and then fail with a
-// sentence of the scheduler.
+// nodesOffer compares what the bed's nodes offer with the requests of its traffic pods:
+// a pod that no node can run would keep the bed for minutes, and then fail with a
+// message of the scheduler.
 func (r *testBedReconciler) nodesOffer(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
 	needs := preflight.Needs(bed)
 	for _, name := range slices.Sorted(maps.Keys(needs)) {
@@ -33,8 +33,8 @@ func (r *testBedReconciler) nodesOffer(ctx context.Context, bed *v1alpha1.TestBe
 	return "", "", nil
 }
 
-// claimsExist looks for the templates of resource claims. Whether a driver has a
-// device for them, only its claim tells.
+// claimsExist checks for the templates of resource claims. Only a claim shows whether a
+// driver has a device.
 func (r *testBedReconciler) claimsExist(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
 	for i, p := range bed.Spec.Ports {
 		if p.Attachment == nil || p.Attachment.ResourceClaim == nil {
@@ -58,7 +58,7 @@ func claimProblem(key client.ObjectKey, err error) (problem string, _ error) {
 	case err == nil:
 		return "", nil
 	case meta.IsNoMatchError(err):
-		return "the cluster does not serve resource.k8s.io/v1, by which devices are claimed: use Kubernetes 1.34 or later with a driver for network cards, or give the port the attachment sriov; see docs/own-cluster.md", nil
+		return "the cluster does not serve resource.k8s.io/v1, by which devices are claimed: use Kubernetes 1.34 or later with a driver for network cards, or use the attachment sriov for the port; see docs/own-cluster.md", nil
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("ResourceClaimTemplate %s is not in the lab's namespace %s: apply it there, or name one of kubectl get resourceclaimtemplates -n %s", key.Name, key.Namespace, key.Namespace), nil
 	}

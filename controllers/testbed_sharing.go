@@ -21,9 +21,9 @@ func sharedInterface(a, b *v1alpha1.TestBed) string {
 	return ""
 }
 
-// inTheWay returns a leased bed that shares an interface with this one, and the
+// conflicting returns a leased bed that shares an interface with this one, and the
 // interface; nil when there is none.
-func inTheWay(bed *v1alpha1.TestBed, conflicts []string, bedOf func(string) *v1alpha1.TestBed) (other *v1alpha1.TestBed, shared string) {
+func conflicting(bed *v1alpha1.TestBed, conflicts []string, bedOf func(string) *v1alpha1.TestBed) (other *v1alpha1.TestBed, shared string) {
 	for _, name := range conflicts {
 		if other := bedOf(name); other != nil && other.Status.Lease != nil {
 			return other, sharedInterface(bed, other)

@@ -10,8 +10,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// minLooks is how many looks, spread over its time, a deadline takes at least.
-const minLooks = 10
+// minChecks is the minimum number of checks, spread over its time, of a deadline.
+const minChecks = 10
 
 const (
 	// storeWait is how much a wait grows before it is stored again.
@@ -20,10 +20,10 @@ const (
 	storeActive = time.Minute
 )
 
-// timers measures deadlines by the time in which this operator was there: it adds
-// up the time between its own looks at an object. Clocks of two operators are never
+// timers measures deadlines by the time in which this operator was running: it adds up
+// the time between its own checks of an object. Clocks of two operators are never
 // compared. What is added up is stored in the object's status from time to time, so
-// that the next operator goes on from there.
+// that the next operator continues from there.
 type timers struct {
 	mu sync.Mutex
 	of map[types.NamespacedName]*counters
@@ -37,19 +37,19 @@ type counters struct {
 	wait, active counter
 }
 
-// counter adds up the time between looks.
+// counter adds up the time between checks.
 type counter struct {
-	looks int32
-	last  time.Time
-	total time.Duration
+	checks int32
+	last   time.Time
+	total  time.Duration
 }
 
 func newTimers() *timers { return &timers{of: map[types.NamespacedName]*counters{}} }
 
-// look counts one look. It adds the time since the last one, at most limit unless
+// check counts one check. It adds the time since the last one, at most limit unless
 // that is 0. What another operator has stored counts if it is more.
-func (c *counter) look(now time.Time, limit, stored time.Duration) {
-	if c.looks > 0 {
+func (c *counter) check(now time.Time, limit, stored time.Duration) {
+	if c.checks > 0 {
 		gap := max(now.Sub(c.last), 0)
 		if limit > 0 {
 			gap = min(gap, limit)
@@ -58,7 +58,7 @@ func (c *counter) look(now time.Time, limit, stored time.Duration) {
 	}
 	c.total = max(c.total, stored)
 	c.last = now
-	c.looks++
+	c.checks++
 }
 
 // countersOf returns the counters of an object. The caller holds the lock.
@@ -72,7 +72,7 @@ func (t *timers) countersOf(obj client.Object) *counters {
 	return c
 }
 
-// overdue counts one more unsuccessful look at what ends with a reason, and says
+// overdue counts one more unsuccessful check of a wait that ends with a reason, and says
 // whether operators have waited for as long as limit. It keeps the status up to
 // date.
 func (t *timers) overdue(obj client.Object, status **v1alpha1.Wait, reason string, now time.Time, limit time.Duration) bool {
@@ -89,11 +89,11 @@ func (t *timers) overdue(obj client.Object, status **v1alpha1.Wait, reason strin
 		*status = nil
 	}
 	before := seconds(stored.Seconds)
-	c.wait.look(now, limit/minLooks, before)
-	c.wait.looks = max(c.wait.looks, stored.Attempts+1)
+	c.wait.check(now, limit/minChecks, before)
+	c.wait.checks = max(c.wait.checks, stored.Attempts+1)
 	late := c.wait.total >= limit
 	if late || c.wait.total-before >= storeWait {
-		*status = &v1alpha1.Wait{Reason: reason, Attempts: c.wait.looks, Seconds: int64(c.wait.total / time.Second)}
+		*status = &v1alpha1.Wait{Reason: reason, Attempts: c.wait.checks, Seconds: int64(c.wait.total / time.Second)}
 	}
 	return late
 }
@@ -114,14 +114,14 @@ func (t *timers) active(b *v1alpha1.Benchmark, now time.Time) time.Duration {
 	defer t.mu.Unlock()
 	c := &t.countersOf(b).active
 	before := seconds(b.Status.ActiveSeconds)
-	c.look(now, 0, before)
+	c.check(now, 0, before)
 	if c.total-before >= storeActive {
 		b.Status.ActiveSeconds = int64(c.total / time.Second)
 	}
 	return c.total
 }
 
-// forget drops what is known of an object that is finished or gone.
+// forget drops the counters of an object that is finished or gone.
 func (t *timers) forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// operatorWatch is one operator as it looks at a benchmark that waits.
+// operatorWatch is one operator that checks a waiting benchmark.
 type operatorWatch struct {
 	*timers
 	now time.Time
@@ -23,8 +23,8 @@ func TestTimersCountTimeOfOperatorsThatWereThere(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "b", UID: "1"}}
 	operator := func(clock time.Time) *operatorWatch { return &operatorWatch{newTimers(), clock} }
-	// looks lets an operator look n times, and says at which look the wait was over.
-	looks := func(o *operatorWatch, b *v1alpha1.Benchmark, n int, gap time.Duration) int {
+	// checks lets an operator check n times, and says at which check the wait was over.
+	checks := func(o *operatorWatch, b *v1alpha1.Benchmark, n int, gap time.Duration) int {
 		for i := range n {
 			if o.overdue(b, &b.Status.Wait, v1alpha1.ReasonCleanUpFailed, o.now, limit) {
 				return i + 1
@@ -37,28 +37,28 @@ func TestTimersCountTimeOfOperatorsThatWereThere(t *testing.T) {
 		drive func(b *v1alpha1.Benchmark) int
 		want  int
 	}{
-		"one look a second": {func(b *v1alpha1.Benchmark) int {
-			return looks(operator(start), b, 200, time.Second)
+		"one check a second": {func(b *v1alpha1.Benchmark) int {
+			return checks(operator(start), b, 200, time.Second)
 		}, 121},
-		"a busy lab in which a look is due once a minute": {func(b *v1alpha1.Benchmark) int {
-			return looks(operator(start), b, minLooks, time.Minute)
+		"a busy lab in which a check is due once a minute": {func(b *v1alpha1.Benchmark) int {
+			return checks(operator(start), b, minChecks, time.Minute)
 		}, 0},
 		"an operator that was down for an hour": {func(b *v1alpha1.Benchmark) int {
-			return looks(operator(start), b, 5, time.Second) + looks(operator(start.Add(time.Hour)), b, 5, time.Second)
+			return checks(operator(start), b, 5, time.Second) + checks(operator(start.Add(time.Hour)), b, 5, time.Second)
 		}, 0},
 		"an operator whose clock is ahead": {func(b *v1alpha1.Benchmark) int {
-			return looks(operator(start), b, 5, time.Second) + looks(operator(start.AddDate(1, 0, 0)), b, 100, time.Second)
+			return checks(operator(start), b, 5, time.Second) + checks(operator(start.AddDate(1, 0, 0)), b, 100, time.Second)
 		}, 0},
 		"an operator whose clock is behind": {func(b *v1alpha1.Benchmark) int {
-			return looks(operator(start), b, 5, time.Second) + looks(operator(start.AddDate(-1, 0, 0)), b, 200, time.Second)
+			return checks(operator(start), b, 5, time.Second) + checks(operator(start.AddDate(-1, 0, 0)), b, 200, time.Second)
 		}, 121},
 		"an operator that goes on where another one was": {func(b *v1alpha1.Benchmark) int {
-			return looks(operator(start), b, 101, time.Second) + looks(operator(start.AddDate(-1, 0, 0)), b, 50, time.Second)
+			return checks(operator(start), b, 101, time.Second) + checks(operator(start.AddDate(-1, 0, 0)), b, 50, time.Second)
 		}, 21},
 		"two operators that both believe to lead": {func(b *v1alpha1.Benchmark) int {
 			one, other := operator(start), operator(start)
 			for i := range 110 {
-				if looks(one, b, 1, time.Second)+looks(other, b, 1, time.Second) > 0 {
+				if checks(one, b, 1, time.Second)+checks(other, b, 1, time.Second) > 0 {
 					return i + 1
 				}
 			}
@@ -66,27 +66,27 @@ func TestTimersCountTimeOfOperatorsThatWereThere(t *testing.T) {
 		}, 0},
 		"an operator whose clock jumps once": {func(b *v1alpha1.Benchmark) int {
 			o := operator(start)
-			first := looks(o, b, 5, time.Second)
+			first := checks(o, b, 5, time.Second)
 			o.now = o.now.Add(24 * time.Hour)
-			return first + looks(o, b, 90, time.Second)
+			return first + checks(o, b, 90, time.Second)
 		}, 0},
 		"a wait that ended, and another one": {func(b *v1alpha1.Benchmark) int {
 			o := operator(start)
-			first := looks(o, b, 100, time.Second)
+			first := checks(o, b, 100, time.Second)
 			o.over(b, &b.Status.Wait)
-			return first + looks(o, b, 100, time.Second)
+			return first + checks(o, b, 100, time.Second)
 		}, 0},
 		"another benchmark of the same name": {func(b *v1alpha1.Benchmark) int {
 			o := operator(start)
-			first := looks(o, b, 100, time.Second)
+			first := checks(o, b, 100, time.Second)
 			again := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "b", UID: "2"}}
-			return first + looks(o, again, 100, time.Second)
+			return first + checks(o, again, 100, time.Second)
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := b.DeepCopy()
 			if got := tc.drive(b); got != tc.want {
-				t.Errorf("overdue at look %d, want %d (0 is never); status %+v", got, tc.want, b.Status.Wait)
+				t.Errorf("overdue at check %d, want %d (0 is never); status %+v", got, tc.want, b.Status.Wait)
 			}
 		})
 	}

@@ -166,7 +166,7 @@ func installerWaits(w *world) {
 	w.late("agent-0: ErrImageNeverPull: nodrop:test is not present")
 }
 
-// late lets the time for the traffic pods pass, and expects the reason to be told.
+// late lets the time for the traffic pods pass, and expects the reason in the status.
 func (w *world) late(words string) {
 	w.t.Helper()
 	w.Eventually(func() string {
@@ -177,7 +177,7 @@ func (w *world) late(words string) {
 	w.bedIsClean("switch")
 }
 
-// TestBedsWithCards says what a bed lacks before anybody waits for it.
+// TestBedsWithCards expects what a bed lacks in its status before a benchmark waits for it.
 func TestBedsWithCards(t *testing.T) {
 	w := newWorld(t, startServer(t))
 	bed := onCards("switch")

@@ -24,7 +24,7 @@ func TestVariants(t *testing.T) {
 		"aborted between two variants":                 variantAborted,
 		"a variant that is not removed in its time":    variantStays,
 		"a variant that the bed does not have":         variantUnknown,
-		"variants of a device that nobody can prepare": variantsOfHardware,
+		"variants of a device that cannot be prepared": variantsOfHardware,
 		"a model of a variant that is not there":       variantWithoutModel,
 		"files that are too large":                     variantTooLarge,
 	} {

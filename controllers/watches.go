@@ -24,12 +24,12 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 )
 
-// workers is how many benchmarks are looked at at once. Most of a look is waiting for
-// the API server.
+// workers is how many benchmarks are reconciled concurrently. Most of a reconcile is
+// waiting for the API server.
 const workers = 16
 
-// The controller of benchmarks is woken by what moves one that has a bed, or that
-// ends. Those that wait are the allocator's, and cost it nothing.
+// The controller of benchmarks is woken by events of benchmarks that have a bed, or that
+// end. The allocator handles those that wait; they cost this controller nothing.
 func (r *benchmarkReconciler) setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("benchmark").
@@ -41,11 +41,11 @@ func (r *benchmarkReconciler) setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// longestPause is how long a failing object waits at most before it is looked at again.
+// longestPause is how long a failing object waits at most before it is reconciled again.
 // A bed waits for as long when the API server comes back.
 const longestPause = 15 * time.Second
 
-// patiently looks at failing objects again after pauses that grow.
+// patiently reconciles failing objects again after growing pauses.
 func patiently() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, longestPause)
 }
@@ -60,7 +60,7 @@ func (r *testBedReconciler) setup(mgr ctrl.Manager) error {
 }
 
 // holderOf names the benchmark that has a bed, or had it before a change. One whose
-// outcome is decided goes on by itself: it has just given the bed back.
+// outcome is decided continues by itself: it has just released the bed.
 func (b *base) holderOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	bed, ok := obj.(*v1alpha1.TestBed)
 	if !ok || bed.Status.Lease == nil {
@@ -94,7 +94,7 @@ func ownerOfPod(_ context.Context, obj client.Object) []reconcile.Request {
 	return requestFor(obj.GetAnnotations()[lab.AnnotationBenchmark])
 }
 
-// requestFor asks for a look at a benchmark that is given as namespace/name.
+// requestFor requests a reconcile of a benchmark, given as namespace/name.
 func requestFor(key string) []reconcile.Request {
 	namespace, name, found := strings.Cut(key, "/")
 	if !found {
@@ -103,8 +103,8 @@ func requestFor(key string) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
 }
 
-// benchmarkMoved lets through what people change, and at the start of an operator what
-// is under way. It leaves out updates that the operator itself makes, and those that
+// benchmarkMoved passes changes by users, and at the start of an operator the benchmarks
+// in progress. It drops updates that the operator itself makes, and those that
 // only wait.
 func benchmarkMoved() predicate.Predicate {
 	concerns := func(o client.Object) bool {
@@ -120,7 +120,7 @@ func benchmarkMoved() predicate.Predicate {
 	}
 }
 
-// leaseMoved lets through beds whose lease is new.
+// leaseMoved passes beds whose lease is new.
 func leaseMoved() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -132,7 +132,7 @@ func leaseMoved() predicate.Predicate {
 	}
 }
 
-// holderLeft lets through benchmarks that are gone or finished: a bed that they still
+// holderLeft passes benchmarks that are gone or finished: a bed that they still
 // have is an orphan.
 func holderLeft() predicate.Predicate {
 	return predicate.Funcs{
@@ -146,8 +146,8 @@ func holderLeft() predicate.Predicate {
 	}
 }
 
-// bedMoved lets through what people change, and everything of a bed that is being
-// deleted. It leaves out what the operator writes into the status of others.
+// bedMoved passes changes by users, and everything of a bed that is being deleted. It
+// drops what the operator writes into the status of others.
 func bedMoved() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld, e.ObjectNew

@@ -145,9 +145,9 @@ type world struct {
 	c       client.Client
 	runners *fakeRunners
 	kubelet *fakeKubelet
-	// ahead is how far the operator's clock runs ahead of the real one.
+	// ahead is how much the operator's clock is ahead of the real one.
 	ahead *atomic.Int64
-	// asked is how often the operator has looked at its clock.
+	// asked is how often the operator has read its clock.
 	asked atomic.Int64
 	// deadlines of the operators that are started from now on.
 	deadlines controllers.Deadlines
@@ -340,7 +340,7 @@ func (w *world) bedIsClean(bed string) {
 	w.Eventually(func() *v1alpha1.BedLease { return w.bed(bed).Status.Lease }).Should(BeNil(), "the lease of %s", bed)
 }
 
-// bedIsCleanEventually is for beds without a benchmark that tells when.
+// bedIsCleanEventually is for beds without a benchmark that shows when.
 func (w *world) bedIsCleanEventually(bed string) {
 	w.t.Helper()
 	w.Eventually(w.leftovers).Should(BeEmpty(), "what is left in the lab")

@@ -7,7 +7,7 @@
 // their clocks differ. One generator drives two worlds. In the first everything that
 // SetupWithManager starts runs in a bubble of testing/synctest with simulated time, on
 // an API that is kept in memory and a cache that lags behind it. In the second, the same
-// runs as in a cluster on a real API server.
+// code runs as in a cluster on a real API server.
 //
 // A test that fails prints the seed; HISTORY_SEED=n runs it alone.
 package histories

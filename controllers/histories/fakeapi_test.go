@@ -25,7 +25,7 @@ import (
 )
 
 // fakeAPI keeps objects in memory as the API server does: versions, generations,
-// finalizers and the status apart from the rest. Objects in it are never changed, only
+// finalizers and the status separate from the rest. Objects in it are never changed, only
 // replaced.
 type fakeAPI struct {
 	scheme *runtime.Scheme
@@ -191,7 +191,7 @@ func (f *fakeAPI) replace(kind string, key types.NamespacedName, before, after, 
 	return nil
 }
 
-// setStatus gives an object the status of another one, nil for none, if its status is a
+// setStatus copies the status of another object, nil for none, if its status is a
 // resource of its own.
 func setStatus(obj, of client.Object) {
 	switch o := obj.(type) {
@@ -264,7 +264,7 @@ func (f *fakeAPI) put(kind string, key types.NamespacedName, before, after clien
 	}
 	f.seen(c)
 	for w := range f.watchers {
-		w.hear(c)
+		w.receive(c)
 	}
 }
 

@@ -32,7 +32,7 @@ type fakeCache struct {
 	objects  map[string]map[types.NamespacedName]client.Object
 	handlers map[string][]toolscache.ResourceEventHandler
 	indexers map[string]client.IndexerFunc
-	heard    []change
+	received []change
 	more     chan struct{}
 	// applying is held while a change reaches all handlers.
 	applying sync.Mutex
@@ -63,10 +63,10 @@ func newFakeCache(api *fakeAPI, lag time.Duration, rng *rand.Rand) *fakeCache {
 
 func (c *fakeCache) watches(obj client.Object) bool { return c.kinds[c.api.gvk(obj).Kind] }
 
-// hear takes a change; it is applied later.
-func (c *fakeCache) hear(ch change) {
+// receive records a change; it is applied later.
+func (c *fakeCache) receive(ch change) {
 	c.mu.Lock()
-	c.heard = append(c.heard, ch)
+	c.received = append(c.received, ch)
 	c.mu.Unlock()
 	select {
 	case c.more <- struct{}{}:
@@ -91,10 +91,10 @@ func (c *fakeCache) Start(ctx context.Context) error {
 			time.Sleep(time.Duration(c.rng.Int64N(int64(c.lag))))
 		}
 		c.mu.Lock()
-		heard := c.heard
-		c.heard = nil
+		received := c.received
+		c.received = nil
 		c.mu.Unlock()
-		for _, ch := range heard {
+		for _, ch := range received {
 			c.apply(ch)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 // fakeManager starts what SetupWithManager adds, on a fakeAPI.
 type fakeManager struct {
-	manager.Manager // for what nobody asks for
+	manager.Manager // for methods that are not called
 	api             *fakeAPI
 	cache           *fakeCache
 	link            *link

@@ -122,7 +122,7 @@ func (w *world) makeProfile(ctx context.Context) {
 	_ = w.Create(ctx, profile()) // Usually it is there.
 }
 
-// changeBenchmark changes a benchmark as a person does, until nobody is in between.
+// changeBenchmark changes a benchmark as a user does, and retries on conflicts.
 func (w *world) changeBenchmark(ctx context.Context, name string, change func(*v1alpha1.Benchmark)) {
 	for range 50 {
 		b := &v1alpha1.Benchmark{}

@@ -35,7 +35,7 @@ type world struct {
 	rng   *rand.Rand
 	check *checker
 	lab   *fakeLab
-	// run starts an operator whose clock differs; it returns when it is told to stop.
+	// run starts an operator whose clock differs; it returns when its context ends.
 	run func(ctx context.Context, skew time.Duration, l *link)
 
 	mu      sync.Mutex

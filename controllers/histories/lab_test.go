@@ -50,7 +50,7 @@ func newFakeLab(c client.Client, unit time.Duration, check *checker) *fakeLab {
 // work plays the kubelet until the context ends.
 func (l *fakeLab) work(ctx context.Context) {
 	for ctx.Err() == nil {
-		l.look(ctx)
+		l.reconcile(ctx)
 		select {
 		case <-ctx.Done():
 		case <-time.After(l.unit / 2):
@@ -58,7 +58,7 @@ func (l *fakeLab) work(ctx context.Context) {
 	}
 }
 
-func (l *fakeLab) look(ctx context.Context) {
+func (l *fakeLab) reconcile(ctx context.Context) {
 	var pods corev1.PodList
 	if err := l.List(ctx, &pods, client.InNamespace(labNamespace), client.HasLabels{lab.LabelUID}); err != nil {
 		return
@@ -116,7 +116,7 @@ func (l *fakeLab) play(ctx context.Context, pod *corev1.Pod) {
 		pod.Status.PodIPs = []corev1.PodIP{{IP: "10.1.2.3"}}
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	}
-	_ = l.Status().Update(ctx, pod) // A conflict is tried again at the next look.
+	_ = l.Status().Update(ctx, pod) // A conflict is tried again at the next reconcile.
 }
 
 // finalize lets a pod go whose process has ended.

@@ -91,7 +91,7 @@ func TestSimulatedHistories(t *testing.T) {
 		len(all), time.Duration(simulated.Load()).Round(time.Minute), writes.Load(), time.Since(began).Round(time.Second))
 }
 
-// explore runs the history of a seed, and looks for a short one when it fails.
+// explore runs the history of a seed, and searches for a shorter one when it fails.
 func explore(t *testing.T, seed uint64) outcome {
 	t.Helper()
 	script := newScript(seed)

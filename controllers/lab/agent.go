@@ -48,7 +48,7 @@ func Agents(bed *v1alpha1.TestBed) []Agent {
 // PodName is the name of the agent's pod, and of its secret.
 func (a Agent) PodName(run Run) string { return run.agentName(a.Index) }
 
-// Endpoint tells the runner where the agent listens.
+// Endpoint is the agent's address for the runner.
 func (a Agent) Endpoint(run Run, podIP string) runner.AgentEndpoint {
 	e := runner.AgentEndpoint{Name: run.agentHost(a.Index), Address: hostPort(podIP, AgentPort)}
 	for _, p := range a.Ports {
@@ -63,8 +63,7 @@ const (
 	trexFile  = "trex.json"
 )
 
-// AgentSecret holds the agent's configuration, and that of the TRex server beside
-// it.
+// AgentSecret holds the configuration of the agent, and of the TRex server in the same pod.
 func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v1alpha1.TrafficProfile) (*corev1.Secret, error) {
 	ports, problems := plan.Ports(bed)
 	if len(problems) > 0 {
@@ -104,9 +103,9 @@ func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v
 	return secret(s, run, a.PodName(run), RoleAgent, data), nil
 }
 
-// AgentPod owns the ports of one node. A killed container starts again in the
-// same sandbox, so that address and interfaces stay. With the engine trex the agent
-// leaves the ports to a TRex server beside it.
+// AgentPod owns the ports of one node. A killed container restarts in the same sandbox,
+// so that address and interfaces stay. With the engine trex a TRex server in the same
+// pod has the ports.
 func AgentPod(s Settings, run Run, a Agent, bed *v1alpha1.TestBed) (*corev1.Pod, error) {
 	networks, err := networksAnnotation(run, a.Ports)
 	if err != nil {
@@ -166,14 +165,14 @@ func agentContainer(s Settings, run Run) corev1.Container {
 
 // AgentCapabilities are what the engine xdp needs: NET_ADMIN to set addresses and
 // attach XDP programs, NET_RAW for ARP and ND, BPF and PERFMON to load programs
-// with tracing helpers and maps, SYS_NICE so that the threads that send are not
-// kept waiting by others on a busy node, which would make trials generator-bound.
+// with tracing helpers and maps, SYS_NICE so that other threads on a busy
+// node do not delay the sending ones, which would make trials generator-bound.
 func AgentCapabilities() []corev1.Capability {
 	return []corev1.Capability{"BPF", "NET_ADMIN", "NET_RAW", "PERFMON", "SYS_NICE"}
 }
 
-// listening is ready once the container accepts connections. Who connects is
-// proved by TLS, which the kubelet cannot do.
+// listening is a probe that succeeds once the container accepts connections. Clients
+// authenticate by TLS, which the kubelet cannot do.
 func listening(port int) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler:     corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt(port)}},

@@ -9,8 +9,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// podInterface is the name that a port's interface has in the traffic pod. Multus
-// gives it the name of the port; the driver of a resource claim may have its own.
+// podInterface is the name of a port's interface in the traffic pod. Multus uses the
+// name of the port; the driver of a resource claim may use another one.
 func podInterface(p v1alpha1.Port) string {
 	if p.Attachment != nil && p.Attachment.ResourceClaim != nil && p.Attachment.ResourceClaim.Interface != "" {
 		return p.Attachment.ResourceClaim.Interface
@@ -18,9 +18,9 @@ func podInterface(p v1alpha1.Port) string {
 	return p.Name
 }
 
-// addDevices makes the pod ask for the devices of ports, and gives them to one of
-// its containers: the one that sends and receives. The device plugin, or the driver
-// of a claim, hands the device's files and its address to that container alone, and
+// addDevices requests the devices of ports for one container of the pod: the one that
+// sends and receives. The device plugin, or the driver of a claim, passes the device's
+// files and its address to that container only, and
 // the kubelet's topology manager can only bring processors and devices of the same
 // container onto one NUMA node.
 func addDevices(spec *corev1.PodSpec, container *corev1.Container, ports []v1alpha1.Port) error {
@@ -41,8 +41,8 @@ func addDevices(spec *corev1.PodSpec, container *corev1.Container, ports []v1alp
 	return nil
 }
 
-// countDevice asks for one more device. Of extended resources, requests and limits
-// are the same.
+// countDevice requests one more device. Requests and limits of extended resources are
+// equal.
 func countDevice(r *corev1.ResourceRequirements, name corev1.ResourceName) {
 	for _, list := range []*corev1.ResourceList{&r.Requests, &r.Limits} {
 		if *list == nil {

@@ -147,8 +147,8 @@ func TestNetworkOfAVirtualFunction(t *testing.T) {
 	}
 }
 
-// TestInterfacesOfTheAgent: the agent is told the names that its ports have in the
-// pod, whoever moves them there.
+// TestInterfacesOfTheAgent: the agent's configuration has the names of its ports in the
+// pod, for every kind of attachment.
 func TestInterfacesOfTheAgent(t *testing.T) {
 	xdp := v1alpha1.Engine{Kind: v1alpha1.EngineXDP}
 	for name, tc := range map[string]struct {

@@ -72,7 +72,7 @@ func (a Agent) WithCertificate(run Run, sec *corev1.Secret) Agent {
 	return a
 }
 
-// OperatorCertificate is what the operator asks the runner with.
+// OperatorCertificate is the operator's certificate for calls to the runner.
 func OperatorCertificate(sec *corev1.Secret) (pki.Bundle, error) {
 	return pki.FromData(map[string][]byte{
 		pki.CAFile:   sec.Data[pki.CAFile],

@@ -37,7 +37,7 @@ const (
 func DeviceSecretName(run Run) string { return run.deviceName() }
 
 // DeviceSecret is the topology of a virtual device as it was when the bed was
-// leased, with all files beside it. As long as it exists the device may be up.
+// leased, with all keys of its ConfigMap. As long as it exists the device may be up.
 func DeviceSecret(s Settings, run Run, bed *v1alpha1.TestBed, topology *corev1.ConfigMap) (*corev1.Secret, error) {
 	device := bed.Spec.Device.Containerlab
 	if device == nil || len(bed.Spec.Ports) == 0 {
@@ -81,8 +81,8 @@ func CheckTopology(topology *corev1.ConfigMap) error {
 		topology.Name, kib(size), kib(maxFiles))
 }
 
-// DeviceUpPod starts the device that is described in its secret. It is tried
-// once: a router that does not come up is the lab's to look at.
+// DeviceUpPod starts the device that is described in its secret. It is tried once: the
+// lab has to inspect a router that does not come up.
 func DeviceUpPod(s Settings, run Run, sec *corev1.Secret) (*corev1.Pod, error) {
 	p, err := devicePod(s, run, sec, run.deviceUpName(), "up", deviceUpTimeout)
 	if err != nil {
@@ -106,13 +106,13 @@ func DeviceDownPod(s Settings, run Run, sec *corev1.Secret) (*corev1.Pod, error)
 // DeviceDownName is the name of the pod that stops the device.
 func DeviceDownName(run Run) string { return run.deviceDownName() }
 
-// devicePod runs containerlab against the container runtime of the node. That is
-// as much as root on the node, which is why only the owner of a bed can cause
-// it, and only with the image that the lab was installed with.
+// devicePod runs containerlab with the container runtime of the node, which is equal to
+// root on the node. Only the owner of a bed can cause this, and only with the image that
+// the lab was installed with.
 func devicePod(s Settings, run Run, sec *corev1.Secret, name, action, timeout string) (*corev1.Pod, error) {
 	node, topology, device := sec.Annotations[annotationNode], sec.Annotations[annotationTopology], sec.Annotations[annotationDevice]
 	if node == "" || topology == "" || device == "" {
-		return nil, errors.New("the secret of the device does not say its node and topology: it was changed by somebody else")
+		return nil, errors.New("the secret of the device does not say its node and topology: it was changed by another program or user")
 	}
 	pod := pod(s, run, name, RoleDevice)
 	pod.Spec.SecurityContext = nil

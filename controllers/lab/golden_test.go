@@ -15,7 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/runner"
 )
 
-var update = flag.Bool("update", false, "write testdata anew")
+var update = flag.Bool("update", false, "write testdata")
 
 func settings() Settings {
 	return Settings{Namespace: "nodrop-lab", Image: "localhost/nodrop:dev", DeviceImage: "localhost/nodrop-device:dev", PullPolicy: corev1.PullNever}

@@ -41,8 +41,8 @@ func RunOf(b *v1alpha1.Benchmark) Run {
 	return Run{Namespace: b.Namespace, Name: b.Name, UID: string(b.UID)}
 }
 
-// prefixLength is how much of the UID is in names: 40 bits keep the few runs
-// that live at the same time apart.
+// prefixLength is how much of the UID is in names: 40 bits distinguish the few runs that
+// exist at the same time.
 const prefixLength = 10
 
 // Prefix begins the name of every object of the run.
@@ -78,7 +78,7 @@ func (r Run) RunnerName() string { return r.Prefix() + "-runner" }
 // RunnerHost is the DNS name in the runner's certificate.
 func (r Run) RunnerHost() string { return pki.RunnerName(r.UID) }
 
-// OperatorHost is the name in the certificate with which the operator asks the runner.
+// OperatorHost is the name in the certificate with which the operator calls the runner.
 func (r Run) OperatorHost() string { return pki.OperatorName(r.UID) }
 
 // Selector selects everything of the run.

@@ -11,7 +11,7 @@ import (
 )
 
 // NetworkGVK is Multus' NetworkAttachmentDefinition. It is handled unstructured:
-// its Go types would bring the CNI libraries along for two fields.
+// its Go types would add the CNI libraries for two fields.
 var NetworkGVK = schema.GroupVersionKind{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition"}
 
 // Annotations that Multus reads.
@@ -118,7 +118,7 @@ type networkSelection struct {
 	Interface string `json:"interface"`
 }
 
-// networksAnnotation asks Multus for the ports; inside the pod an interface has
+// networksAnnotation requests the ports from Multus; inside the pod an interface has
 // the name of its port. It is empty when every port comes with a claim.
 func networksAnnotation(run Run, ports []v1alpha1.Port) (string, error) {
 	var selections []networkSelection

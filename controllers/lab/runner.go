@@ -17,7 +17,7 @@ const annotationAttempt = "nodrop.dev/attempt"
 const runnerFile = "run.json.zst"
 
 // RunnerSecret holds the configuration of the runner. Attempt counts runner pods
-// from 1 and is kept beside it.
+// from 1 and is kept in an annotation.
 func RunnerSecret(s Settings, run Run, cfg runner.Config, attempt int) (*corev1.Secret, error) {
 	data, err := cfg.Encode()
 	if err != nil {
@@ -53,9 +53,9 @@ func RunnerAttempt(pod *corev1.Pod) int {
 	return attempt
 }
 
-// RunnerPod executes the plan without any right: it is told everything in its
-// secret, and asked for its state. A killed container starts again in the same
-// pod and goes on from its checkpoint.
+// RunnerPod executes the plan without any rights: its secret has everything it needs,
+// and the operator reads its state. A killed container restarts in the same pod and
+// continues from its checkpoint.
 func RunnerPod(s Settings, run Run, attempt int) *corev1.Pod {
 	pod := pod(s, run, run.RunnerName(), RoleRunner)
 	pod.Annotations[annotationAttempt] = strconv.Itoa(attempt)

@@ -30,7 +30,7 @@ func secretVolume(volume, name string) corev1.Volume {
 	}}
 }
 
-// configVolume shows a container one key of a secret, as the file of that name.
+// configVolume mounts one key of a secret, as the file of that name.
 func configVolume(volume, secret, key string) corev1.Volume {
 	v := secretVolume(volume, secret)
 	v.Secret.Items = []corev1.KeyToPath{{Key: key, Path: key}}

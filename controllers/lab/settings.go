@@ -2,13 +2,13 @@ package lab
 
 import corev1 "k8s.io/api/core/v1"
 
-// Settings are what the lab's operator was installed with, equal for all runs.
+// Settings are the installation settings of the operator, equal for all runs.
 type Settings struct {
 	// Namespace of the lab.
 	Namespace string
 	// Image of agents and runners.
 	Image string
-	// DeviceImage starts virtual devices; it holds containerlab beside nodrop.
+	// DeviceImage starts virtual devices; it contains containerlab and nodrop.
 	DeviceImage string
 	// TRexImage is the TRex server, for beds with the engine trex that name no image of
 	// their own; empty where the lab has none.

@@ -18,10 +18,10 @@ const (
 	// trexRPCPort is where the server answers, on loopback only; the port below it is
 	// where it publishes. Neither is a port of the pod, and no NetworkPolicy opens them.
 	trexRPCPort = 4501
-	// trexEndpoint is where agent and probes ask it.
+	// trexEndpoint is where agent and probes call it.
 	trexEndpoint = "tcp://127.0.0.1:4501"
-	// programDir is where the init container puts nodrop, which starts the server and
-	// asks whether it is alive: the image of TRex is the lab's own and has no nodrop.
+	// programDir is where the init container copies nodrop, which starts the server and
+	// probes it: the image of TRex is the lab's own and has no nodrop.
 	programDir = "/run/nodrop"
 	program    = programDir + "/nodrop"
 	// hugePagesDir is where DPDK finds its huge pages.
@@ -46,8 +46,8 @@ func TRexImage(s Settings, e *v1alpha1.TRexEngine) (string, error) {
 	return s.TRexImage, nil
 }
 
-// trexConfigs are the configurations of the server and of the agent beside it, whose
-// ports are in the same order.
+// trexConfigs are the configurations of the server and of its agent, whose ports are in
+// the same order.
 func trexConfigs(e *v1alpha1.TRexEngine, ports []v1alpha1.Port) (*agent.TRexConfig, server.Config) {
 	cfg := server.Config{Dir: trexDir, RPCPort: trexRPCPort}
 	if e.Software != nil {
@@ -68,19 +68,19 @@ func trexConfigs(e *v1alpha1.TRexEngine, ports []v1alpha1.Port) (*agent.TRexConf
 	return &agent.TRexConfig{Endpoint: trexEndpoint, TimedFramesPerSecond: e.TimedRate()}, cfg
 }
 
-// addTRex puts a TRex server beside the agent. The agent then needs no right: it
-// asks the server over loopback and serves the runner.
+// addTRex adds a TRex server to the agent's pod. The agent then needs no rights: it
+// calls the server over loopback and serves the runner.
 //
 // A server with processors of its own makes the pod one of the class Guaranteed: only
 // the server asks for whole processors, so that a kubelet with the CPU manager's policy
-// static gives them to it alone; the others share what is left. In software without
+// static assigns them exclusively; the others share what is left. In software without
 // cpus all share the processors of the node, without a limit. Alignment of processors, memory and cards on one NUMA
 // node cannot be asked for in a pod: the kubelet's topology manager does it by the
 // node's policy, for what one container asks for, and so the server's container asks
 // for all of it.
 //
-// When the server is killed, its container starts again in the same sandbox, where
-// the interfaces are; the agent stays and says that the trial is void.
+// When the server is killed, its container restarts in the same sandbox, where the
+// interfaces are; the agent keeps running and reports that the trial is void.
 func addTRex(s Settings, pod *corev1.Pod, a Agent, e *v1alpha1.TRexEngine) error {
 	image, err := TRexImage(s, e)
 	if err != nil {
@@ -138,7 +138,7 @@ func trexContainer(s Settings, image string, e *v1alpha1.TRexEngine) corev1.Cont
 			{Name: "tmp", MountPath: temporaryDir},
 		},
 		// A server with fast cards and many huge pages may take its time to start. It gives
-		// up by itself after 2 minutes, with its own words, which come before the probe's.
+		// up by itself after 2 minutes, with its own message, before the probe fails.
 		StartupProbe:             alive(2, 70),
 		LivenessProbe:            alive(10, 3),
 		Resources:                resources(e, cpu, e.MemoryBytes()),
@@ -152,7 +152,7 @@ func trexContainer(s Settings, image string, e *v1alpha1.TRexEngine) corev1.Cont
 // addresses of interfaces; NET_RAW for packet sockets, and for cards whose driver stays the
 // kernel's; and with DPDK's own drivers SYS_NICE, without which the default seccomp
 // profile refuses to place memory on a NUMA node. DPDK learns physical addresses only
-// with SYS_ADMIN, and needs none where cards go through an IOMMU: it is not given.
+// with SYS_ADMIN, and needs none with an IOMMU: it is not granted.
 func TRexCapabilities(software bool) []corev1.Capability {
 	if software {
 		return []corev1.Capability{"IPC_LOCK", "NET_ADMIN", "NET_RAW"}
@@ -174,7 +174,7 @@ func trexRights(e *v1alpha1.TRexEngine) *corev1.SecurityContext {
 	}
 }
 
-// unprivileged is for containers that need no right, in pods where another one does.
+// unprivileged is for containers that need no rights, in pods where another one does.
 func unprivileged() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		RunAsUser:                ptr(int64(user)),
@@ -186,7 +186,7 @@ func unprivileged() *corev1.SecurityContext {
 	}
 }
 
-// alive asks the server's RPC, which is on loopback, from within the container.
+// alive is a probe that calls the server's RPC on loopback from within the container.
 func alive(period, failures int32) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{

@@ -62,7 +62,7 @@ func containersOf(pod *corev1.Pod) []corev1.Container {
 }
 
 // TestPodOfTRexIsGuaranteed: of the class Guaranteed, and whole processors only for
-// the server, or the CPU manager gives it none for itself.
+// the server, or the CPU manager assigns it none exclusively.
 func TestPodOfTRexIsGuaranteed(t *testing.T) {
 	for name, pod := range trexPods() {
 		if name == "sockets" {
@@ -106,7 +106,7 @@ func TestPodOfTRexFitsASmallNode(t *testing.T) {
 }
 
 // TestRightsInThePodOfTRex: the server has the capabilities that it needs and no
-// more; nobody else has any.
+// more; no other container has any.
 func TestRightsInThePodOfTRex(t *testing.T) {
 	for name, pod := range trexPods() {
 		want := map[string][]corev1.Capability{
@@ -172,7 +172,7 @@ func TestEachContainerSeesItsOwn(t *testing.T) {
 	}
 }
 
-// TestConfigurationsOfTRex: server and agent are told the same ports in the same
+// TestConfigurationsOfTRex: server and agent have the same ports in the same
 // order, and the server what it needs to find them.
 func TestConfigurationsOfTRex(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -42,11 +42,11 @@ func (q *Queue) Decide(s Snapshot) []Decision {
 	return decisions
 }
 
-// round is what one decision has given so far.
+// round is what one decision has leased so far.
 type round struct {
 	beds    map[string]Bed
 	running map[string]int
-	// used are beds that are leased or given.
+	// used are beds that are leased, or were given in this decision.
 	used map[string]bool
 	// kept are beds that stay free for an earlier entry, which waits for a bed that
 	// shares an interface with them.
@@ -124,8 +124,8 @@ func (r *round) take(g *group, bed string) {
 	}
 }
 
-// keep keeps what conflicts with the beds that the group waits for from those that
-// come later.
+// keep keeps the beds that conflict with those that the group waits for from later
+// entries.
 func (r *round) keep(g *group, limited map[string]bool) {
 	for _, name := range g.beds {
 		b, known := r.beds[name]

@@ -15,6 +15,6 @@
 //   - Work conserving: a bed that can be given to an entry under these rules is given.
 //   - An entry over one of its limits waits, and delays no other entry.
 //
-// That a bed is never held twice does not depend on this package, but on the
-// optimistic lock under which the lease is written.
+// The optimistic lock under which the lease is written, and not this package, ensures
+// that a bed never has two holders.
 package queue

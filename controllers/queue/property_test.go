@@ -178,7 +178,7 @@ func TestRules(t *testing.T) {
 		decisions := q.Decide(s)
 		newOutcome(entries, s, decisions).check(t, decisions)
 
-		// A queue with a history decides like one that is made anew.
+		// A queue with a history decides like a new one.
 		shuffled := slices.Clone(entries)
 		r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 		other := New()

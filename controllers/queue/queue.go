@@ -54,7 +54,7 @@ type Bed struct {
 	Conflicts []string
 }
 
-// Snapshot is all that a decision depends on besides the queue.
+// Snapshot is everything else that a decision depends on.
 type Snapshot struct {
 	// Beds by name.
 	Beds map[string]Bed

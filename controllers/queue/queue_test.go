@@ -74,7 +74,7 @@ func TestDecide(t *testing.T) {
 			beds:    []Bed{leased("x"), free("y")},
 			want:    map[string]string{"a": "y"},
 		},
-		"a closed bed is given to nobody": {
+		"a closed bed is not given": {
 			entries: []Entry{entry("a", 0, 0, "x")},
 			beds:    []Bed{closed("x")},
 		},

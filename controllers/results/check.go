@@ -22,7 +22,7 @@ const (
 	maxEnvironment = 96 << 10
 	// maxText bounds sentences that a runner writes; longer ones are cut.
 	maxText = 1024
-	// maxReasons is how many reasons a row gives for its validity; further ones are
+	// maxReasons is how many reasons a row has for its validity; further ones are
 	// left out.
 	maxReasons = 16
 	// maxWord bounds all other texts in rows and environment.
@@ -49,7 +49,7 @@ var validities = []v1alpha1.Validity{
 	v1alpha1.ValidityContended, v1alpha1.ValidityGeneratorBound, v1alpha1.ValidityInvalid,
 }
 
-// Checker judges what the runner of one benchmark says, in one variant.
+// Checker checks the answers of the runner of one benchmark, in one variant.
 type Checker struct {
 	// planned has the method of each row that the runner can make.
 	planned map[v1alpha1.RowID]v1alpha1.Method
@@ -60,13 +60,13 @@ type Checker struct {
 	seen map[v1alpha1.RowID]bool
 }
 
-// NewChecker makes the checker of a runner with this configuration. Without a plan
-// no row is believed.
+// NewChecker makes the checker of a runner with this configuration. Without a plan no
+// row is accepted.
 func NewChecker(cfg *runner.Config) *Checker {
 	c := &Checker{planned: map[v1alpha1.RowID]v1alpha1.Method{}, cfg: cfg}
 	made, err := plan.Build(&cfg.Benchmark, &cfg.Profile, &cfg.Bed)
 	if err != nil {
-		return c // The runner says so, in an answer without rows.
+		return c // The runner reports this, in an answer without rows.
 	}
 	c.total = int32(len(made.Steps))
 	for i := range made.Steps {
@@ -77,8 +77,8 @@ func NewChecker(cfg *runner.Config) *Checker {
 	return c
 }
 
-// Check judges an answer, and cuts texts in it that are too long. An error says what
-// does not fit; then nothing of the answer is to be believed.
+// Check checks an answer, and shortens texts that are too long. An error says what is
+// wrong; then the whole answer is invalid.
 func (c *Checker) Check(a *runner.Answer) error {
 	if a.Log == "" || len(a.Log) > 64 {
 		return fmt.Errorf("its log has a name of %d characters, not of 1 to 64", len(a.Log))
@@ -147,7 +147,7 @@ func (c *Checker) row(row *v1alpha1.ResultRow) error {
 	return nil
 }
 
-// environment checks with what the rows were made. A calibration is that which the
+// environment checks the environment of the rows. A calibration is that which the
 // runner was given, or, on a bed without a device, of this bed by this benchmark.
 func (c *Checker) environment(e *v1alpha1.ResultEnvironment) error {
 	if e == nil {
@@ -178,8 +178,7 @@ func (c *Checker) environment(e *v1alpha1.ResultEnvironment) error {
 	return nil
 }
 
-// numbers says which number is negative, which text too long, and which list, of
-// anything that is in v.
+// numbers reports the first negative number, too long text or too long list anywhere in v.
 func numbers(v reflect.Value, path string) error {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

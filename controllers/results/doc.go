@@ -1,5 +1,4 @@
 // Package results decides what is stored of what runners measure: which rows are
-// believed, in which objects they go, and what the benchmark's status says of
-// them. It is pure: reading from and writing to the API is done by package
+// accepted, which objects hold them, and what the benchmark's status says of them. It is pure: reading from and writing to the API is done by package
 // controllers.
 package results

@@ -21,8 +21,8 @@ const (
 )
 
 // Ledger is what is stored of one benchmark's result, with what was added since.
-// It is made of the parts that are in the API, and forgotten when a write fails:
-// whoever opens it again finds in the API what was written.
+// It is made of the parts that are in the API, and discarded when a write fails: the
+// next Open reads from the API what was written.
 type Ledger struct {
 	owner *v1alpha1.Benchmark
 	parts []*part
@@ -123,8 +123,8 @@ func (l *Ledger) begin(test string, variant v1alpha1.VariantName) *part {
 	return p
 }
 
-// SetEnvironment takes over with what the rows are made. It is in a part of its
-// own, which stays open to the end.
+// SetEnvironment sets the environment of the rows. It is in a part of its own, which
+// stays open to the end.
 func (l *Ledger) SetEnvironment(e *v1alpha1.ResultEnvironment) {
 	if e == nil || equality.Semantic.DeepEqual(e, l.environment) {
 		return
@@ -161,16 +161,16 @@ func (p *part) complete() error {
 	return nil
 }
 
-// shrink forgets the content of a part that will not be written again.
+// shrink discards the content of a part that will not be written again.
 func (p *part) shrink() {
 	if p.object.Spec.Complete && !p.dirty {
 		p.object.Spec.Rows = nil
 	}
 }
 
-// Write hands every part that changed to write, in their order: a part is stored
-// complete before the next one is begun. Write puts into the object what the API
-// answered. After an error the ledger is of no use any more.
+// Write calls write for every part that changed, in their order: a part is stored
+// complete before the next one is begun. Write puts the answer of the API into the
+// object. After an error the ledger must not be used.
 func (l *Ledger) Write(write func(*v1alpha1.BenchmarkResult) error) error {
 	for _, p := range l.parts {
 		if !p.dirty {
@@ -188,11 +188,10 @@ func (l *Ledger) Write(write func(*v1alpha1.BenchmarkResult) error) error {
 // Rows are all rows, without their series, in the order in which they were added.
 func (l *Ledger) Rows() []v1alpha1.ResultRow { return l.rows }
 
-// Environment says with what the rows are made; nil when that is not known.
+// Environment is the environment of the rows; nil when it is not known.
 func (l *Ledger) Environment() *v1alpha1.ResultEnvironment { return l.environment }
 
-// Summarize brings a summary up to date with the ledger. What others keep in it
-// stays.
+// Summarize updates a summary from the ledger. Fields of others stay.
 func (l *Ledger) Summarize(s *v1alpha1.ResultSummary) {
 	s.Rows, s.Parts = int32(len(l.rows)), int32(len(l.parts))
 	s.Validity, s.Headlines = result.Count(l.rows), result.Headlines(l.rows)
