@@ -51,7 +51,7 @@ func asManyAtOnce(w *world) {
 	w.reaches("c", v1alpha1.PhaseRunning) // Its bed does not bound how many run.
 	w.Expect(w.bed("two").Status.Lease).To(BeNil())
 
-	w.runners.tell(first, measured(row(64)))
+	w.runners.report(first, measured(row(64)))
 	w.reaches("a", v1alpha1.PhasePassed)
 	w.reaches("b", v1alpha1.PhaseRunning)
 }
@@ -123,7 +123,7 @@ func policyChanges(w *world) {
 	w.says("b", v1alpha1.ConditionAccepted, v1alpha1.ReasonNotAccepted)
 
 	// Who has the bed keeps it.
-	w.runners.tell(first, measured(row(128)))
+	w.runners.report(first, measured(row(128)))
 	w.reaches("first", v1alpha1.PhasePassed)
 	w.bedIsClean("sim")
 }

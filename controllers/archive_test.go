@@ -97,7 +97,7 @@ func (w *world) readArchived(where string) *report.Document {
 func (w *world) measures(name string, change ...func(*v1alpha1.Benchmark)) *v1alpha1.Benchmark {
 	w.t.Helper()
 	create(w.t, w.c, benchmark(name, "sim", change...))
-	w.runners.tell(w.reaches(name, v1alpha1.PhaseRunning), measured(row(64), row(128)))
+	w.runners.report(w.reaches(name, v1alpha1.PhaseRunning), measured(row(64), row(128)))
 	return w.reaches(name, v1alpha1.PhasePassed)
 }
 
@@ -201,7 +201,7 @@ func archiveOthers(w *world) {
 	d := w.archiving()
 	w.modelledBed()
 	create(w.t, w.c, benchmark("aborted", "sim"))
-	w.runners.tell(w.reaches("aborted", v1alpha1.PhaseRunning), measuring(row(64)))
+	w.runners.report(w.reaches("aborted", v1alpha1.PhaseRunning), measuring(row(64)))
 	w.Eventually(func() *v1alpha1.Progress { return w.benchmark("aborted").Status.Progress }).Should(HaveField("RowsDone", int32(1)))
 	w.edit(w.benchmark("aborted"), func(b *v1alpha1.Benchmark) { b.Spec.Abort = true })
 	w.reaches("aborted", v1alpha1.PhaseAborted)
@@ -277,7 +277,7 @@ func archiveDeletedEarly(w *world) {
 	w.modelledBed()
 	create(w.t, w.c, benchmark("b", "sim"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
-	w.runners.tell(b, measuring(row(64)))
+	w.runners.report(b, measuring(row(64)))
 	w.Eventually(func() *v1alpha1.Progress { return w.benchmark("b").Status.Progress }).Should(HaveField("RowsDone", int32(1)))
 	w.Expect(w.c.Delete(w.t.Context(), b)).To(Succeed())
 	w.vanishes(b)
@@ -333,7 +333,7 @@ func archiveConflict(w *world) {
 	reference, err := w.openArchive(d.path).Put(w.t.Context(), other)
 	w.Expect(err).NotTo(HaveOccurred())
 
-	w.runners.tell(b, measured(row(64), row(128)))
+	w.runners.report(b, measured(row(64), row(128)))
 	c := w.says("b", v1alpha1.ConditionArchived, v1alpha1.ReasonArchiveConflict)
 	w.Expect(c.Message).To(And(ContainSubstring(reference.URL), ContainSubstring(reference.SHA256), ContainSubstring("move it away")))
 	w.isKept(b)

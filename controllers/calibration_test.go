@@ -65,13 +65,13 @@ func calibrates(w *world) {
 	w.reaches("calibrate", v1alpha1.PhaseQueued)
 	w.Expect(w.benchmark("calibrate").Status.Message).To(Equal(
 		"waits for bed loops, whose interface node1/nd-p1 bed switch has too, which team-routing/before has; comes next"))
-	w.runners.tell(b, measured(row(64)))
+	w.runners.report(b, measured(row(64)))
 	w.reaches("before", v1alpha1.PhasePassed)
 	b = w.reaches("calibrate", v1alpha1.PhaseRunning)
 
 	state := found(w.bed("loops"), team+"/calibrate")
 	w.Expect(state.Environment.Calibration.FrameSizes).To(HaveLen(2))
-	w.runners.tell(b, state)
+	w.runners.report(b, state)
 	b = w.reaches("calibrate", v1alpha1.PhasePassed)
 	got := w.bed("loops").Status.Calibration
 	w.Expect(got).NotTo(BeNil())
@@ -87,7 +87,7 @@ func calibrates(w *world) {
 	w.Expect(calibration.Doubt(calibration.Use{
 		Bed: &cfg.Bed, Calibration: cfg.Calibration, Time: time.Now(), Version: "v0.1.7", FrameSizes: []int32{64, 128},
 	})).To(BeEmpty())
-	w.runners.tell(b, measured(row(64)))
+	w.runners.report(b, measured(row(64)))
 	w.reaches("after", v1alpha1.PhasePassed)
 	w.Expect(w.bed("switch").Status.Calibration).To(BeNil(), "a bed with a device holds none")
 	w.bedIsClean("loops")
@@ -97,7 +97,7 @@ func calibratesNothing(w *world) {
 	create(w.t, w.c, loops(), device("nowhere"), profile(), benchmark("calibrate", "loops"))
 	state := found(w.bed("loops"), team+"/calibrate")
 	state.Outcome, state.Reason = v1alpha1.PhaseFailed, v1alpha1.ReasonNothingForwarded
-	w.runners.tell(w.reaches("calibrate", v1alpha1.PhaseRunning), state)
+	w.runners.report(w.reaches("calibrate", v1alpha1.PhaseRunning), state)
 	w.reaches("calibrate", v1alpha1.PhaseFailed)
 	w.Expect(w.bed("loops").Status.Calibration).To(BeNil())
 
@@ -105,7 +105,7 @@ func calibratesNothing(w *world) {
 	create(w.t, w.c, benchmark("b", "switch"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.Expect(w.runnerConfig("b").Calibration).To(BeNil())
-	w.runners.tell(b, measured(row(64)))
+	w.runners.report(b, measured(row(64)))
 	w.reaches("b", v1alpha1.PhasePassed)
 }
 
@@ -122,7 +122,7 @@ func beginsWhereTheLastEnded(w *world) {
 		cfg := w.runnerConfig(name)
 		engine, err := runner.NewSim(cfg)
 		w.Expect(err).NotTo(HaveOccurred())
-		w.runners.tell(b, runner.Run(w.t.Context(), cfg, engine))
+		w.runners.report(b, runner.Run(w.t.Context(), cfg, engine))
 		rows[name] = w.rows(w.reaches(name, v1alpha1.PhasePassed))
 		w.bedIsClean("sim")
 	}
@@ -174,7 +174,7 @@ func oneInterfaceOneHolder(w *world) {
 		holders, finished := running()
 		for _, name := range holders {
 			if b := w.benchmark(name); b.Status.Phase == v1alpha1.PhaseRunning {
-				w.runners.tell(b, measured(row(64)))
+				w.runners.report(b, measured(row(64)))
 			}
 		}
 		return finished

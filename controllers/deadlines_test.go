@@ -51,7 +51,7 @@ func awayPreparing(stage string) func(*world, time.Duration) {
 		w.Expect(w.benchmark("b").Status.Phase).To(Equal(v1alpha1.PhasePreparing))
 		w.letGo("b", stages[stage].held)
 		b := w.reaches("b", v1alpha1.PhaseRunning)
-		w.runners.tell(b, measured(row(64)))
+		w.runners.report(b, measured(row(64)))
 		w.reaches("b", v1alpha1.PhasePassed)
 		w.bedIsClean("frr")
 	}
@@ -61,7 +61,7 @@ func awayRunning(w *world, difference time.Duration) {
 	b := w.measuringOnModel()
 	w.away(difference)
 	w.Expect(w.benchmark("b").Status.Phase).To(Equal(v1alpha1.PhaseRunning))
-	w.runners.tell(b, measured(row(64), row(128)))
+	w.runners.report(b, measured(row(64), row(128)))
 	w.reaches("b", v1alpha1.PhasePassed)
 	w.bedIsClean("sim")
 }
@@ -69,7 +69,7 @@ func awayRunning(w *world, difference time.Duration) {
 func awayCleaningUp(w *world, difference time.Duration) {
 	w.kubelet.hold("device-down")
 	w.at("measuring")
-	w.runners.tell(w.benchmark("b"), measured(row(64)))
+	w.runners.report(w.benchmark("b"), measured(row(64)))
 	w.appears("b", "device-down")
 	w.says("b", v1alpha1.ConditionCleanedUp, v1alpha1.ReasonCleaningUp)
 	w.away(difference)

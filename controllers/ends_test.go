@@ -62,7 +62,7 @@ func TestAbort(t *testing.T) {
 			w.at(name)
 			if name == "measuring" {
 				w.beginsWith(w.benchmark("b"), 0)
-				w.runners.tell(w.benchmark("b"), measuring(row(64)))
+				w.runners.report(w.benchmark("b"), measuring(row(64)))
 			}
 			w.Eventually(func() error {
 				b := w.benchmark("b")
@@ -130,7 +130,7 @@ func quarantine(w *world) {
 	w.kubelet.hold("device-down")
 	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
-	w.runners.tell(b, measured(row(64)))
+	w.runners.report(b, measured(row(64)))
 	down := w.appears("b", "device-down")
 	down.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name:                 "device",
@@ -158,7 +158,7 @@ func quarantine(w *world) {
 	w.Eventually(func() metav1.ConditionStatus { return w.quarantined().Status }).Should(BeEmpty())
 	w.Eventually(func() map[string]string { return w.bed("frr").Annotations }).ShouldNot(HaveKey(v1alpha1.AnnotationReleaseQuarantine))
 	next := w.reaches("next", v1alpha1.PhaseRunning)
-	w.runners.tell(next, measured(row(64)))
+	w.runners.report(next, measured(row(64)))
 	w.reaches("next", v1alpha1.PhasePassed)
 	w.bedIsClean("frr")
 }
@@ -200,7 +200,7 @@ func deletedCleaningUp(w *world) {
 	w.kubelet.hold("device-down")
 	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
-	w.runners.tell(b, measured(row(64)))
+	w.runners.report(b, measured(row(64)))
 	w.appears("b", "device-down")
 	w.Expect(w.c.Delete(w.t.Context(), b)).To(Succeed())
 	w.letGo("b", "device-down")

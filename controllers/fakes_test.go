@@ -167,8 +167,8 @@ func (f *fakeRunners) asked() int {
 	return n
 }
 
-// answer sets the state that the runner of a benchmark reports from now on.
-func (f *fakeRunners) tell(b *v1alpha1.Benchmark, s runner.State) {
+// report sets the state that the runner of a benchmark reports from now on.
+func (f *fakeRunners) report(b *v1alpha1.Benchmark, s runner.State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.of(b).state = s

@@ -37,7 +37,7 @@ func (w *world) measuringOnModel() *v1alpha1.Benchmark {
 	w.t.Helper()
 	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("b", "sim"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
-	w.runners.tell(b, measuring(row(64)))
+	w.runners.report(b, measuring(row(64)))
 	w.Eventually(func() []v1alpha1.ResultRow { return w.rows(w.benchmark("b")) }).Should(HaveLen(1))
 	return b
 }
@@ -62,7 +62,7 @@ func runnerDeleted(w *world) {
 	w.says("b", v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficReady)
 	w.Expect(w.benchmark("b").Status.Phase).To(Equal(v1alpha1.PhaseRunning))
 
-	w.runners.tell(b, measured(row(64), row(128)))
+	w.runners.report(b, measured(row(64), row(128)))
 	b = w.reaches("b", v1alpha1.PhasePassed)
 	w.Expect(w.rows(b)).To(HaveLen(2))
 	w.bedIsClean("sim")
@@ -74,7 +74,7 @@ func runnerEvicted(w *world) {
 	failed(old, "The node was low on resource: memory")
 	w.Expect(w.c.Status().Update(w.t.Context(), old)).To(Succeed())
 	w.replaced(old)
-	w.runners.tell(b, measured(row(64), row(128)))
+	w.runners.report(b, measured(row(64), row(128)))
 	w.reaches("b", v1alpha1.PhasePassed)
 	w.bedIsClean("sim")
 }
@@ -122,7 +122,7 @@ func runnerSilent(w *world) {
 	w.runners.silence(false)
 	w.says("b", v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficReady)
 	w.Expect(w.pod("b", "runner").UID).To(Equal(pod.UID), "a container that starts again keeps its pod")
-	w.runners.tell(b, measured(row(64), row(128)))
+	w.runners.report(b, measured(row(64), row(128)))
 	w.reaches("b", v1alpha1.PhasePassed)
 }
 
@@ -139,7 +139,7 @@ func runnerGivenUp(w *world) {
 func agentDeleted(w *world) {
 	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
-	w.runners.tell(b, measuring(row(64)))
+	w.runners.report(b, measuring(row(64)))
 	w.Eventually(func() []v1alpha1.ResultRow { return w.rows(w.benchmark("b")) }).Should(HaveLen(1))
 	w.Expect(w.c.Delete(w.t.Context(), w.pod("b", "agent-0"))).To(Succeed())
 	b = w.reaches("b", v1alpha1.PhaseError)
@@ -164,7 +164,7 @@ func evictedAtStart(role string) func(*world) {
 		}).Should(BeTrue(), "another pod")
 		w.letGo("b", role)
 		b := w.reaches("b", v1alpha1.PhaseRunning)
-		w.runners.tell(b, measured(row(64)))
+		w.runners.report(b, measured(row(64)))
 		w.reaches("b", v1alpha1.PhasePassed)
 		w.bedIsClean("frr")
 	}
@@ -196,7 +196,7 @@ func agentMoves(w *world) {
 	}).Should(Equal("10.1.2.4:7443"))
 	w.letGo("b", "runner")
 	b := w.reaches("b", v1alpha1.PhaseRunning)
-	w.runners.tell(b, measured(row(64)))
+	w.runners.report(b, measured(row(64)))
 	w.reaches("b", v1alpha1.PhasePassed)
 	w.bedIsClean("frr")
 }

@@ -110,7 +110,7 @@ func TestTeamsNeedNoPrivilege(t *testing.T) {
 	create(t, w.c, networkFor("dut-p1", "intel.com/dut_p1"), networkFor("dut-p5", "intel.com/dut_p5"), onCards("switch"), profile(), benchmark("b", "switch"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.Expect(w.pod("b", "agent-1").Spec.Containers).To(HaveLen(2))
-	w.runners.tell(b, measured(row(64)))
+	w.runners.report(b, measured(row(64)))
 	w.reaches("b", v1alpha1.PhasePassed)
 	w.bedIsClean("switch")
 	// The last of each kind: whatever came before it was seen.

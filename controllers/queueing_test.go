@@ -46,17 +46,17 @@ func priorityOrder(w *world) {
 	w.says("urgent", v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued)
 	w.Eventually(func() int32 { return w.bed("sim").Status.Queued }).Should(Equal(int32(2)))
 
-	w.runners.tell(first, measured(row(64)))
+	w.runners.report(first, measured(row(64)))
 	w.reaches("first", v1alpha1.PhasePassed)
 	urgent := w.reaches("urgent", v1alpha1.PhaseRunning)
 	w.Expect(w.benchmark("ordinary").Status.Phase).To(Equal(v1alpha1.PhaseQueued))
 	w.Expect(w.bed("sim").Status.Lease.Holder).To(Equal("team-routing/urgent"))
 
-	w.runners.tell(urgent, measured(row(64)))
+	w.runners.report(urgent, measured(row(64)))
 	w.reaches("urgent", v1alpha1.PhasePassed)
 	ordinary := w.reaches("ordinary", v1alpha1.PhaseRunning)
 	w.Eventually(func() int32 { return w.bed("sim").Status.Queued }).Should(BeZero())
-	w.runners.tell(ordinary, measured(row(64)))
+	w.runners.report(ordinary, measured(row(64)))
 	w.reaches("ordinary", v1alpha1.PhasePassed)
 	w.bedIsClean("sim")
 }
@@ -86,7 +86,7 @@ func selectorTakesFree(w *world) {
 	w.Expect(third.Status.TestBedName).To(BeEmpty())
 	w.Expect(w.bed("aaa").Status.Lease).To(BeNil())
 
-	w.runners.tell(w.benchmark("second"), measured(row(64)))
+	w.runners.report(w.benchmark("second"), measured(row(64)))
 	w.Eventually(func() string { return w.benchmark("third").Status.TestBedName }).Should(Equal("ccc"))
 }
 
@@ -103,7 +103,7 @@ func unknownConfigMap(w *world) {
 	config := configMap("model", "model.csv", table)
 	w.Expect(w.c.Update(w.t.Context(), config)).To(Succeed())
 	b := w.reaches("b", v1alpha1.PhaseRunning)
-	w.runners.tell(b, measured(row(64)))
+	w.runners.report(b, measured(row(64)))
 	w.reaches("b", v1alpha1.PhasePassed)
 	w.bedIsClean("sim")
 }
@@ -120,7 +120,7 @@ func brokenTable(w *world) {
 	w.Expect(w.c.Update(w.t.Context(), jitter)).To(Succeed())
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.Expect(w.runnerConfig("b").JitterAverageByLoad).To(Equal(jitter.Data["average.csv"]))
-	w.runners.tell(b, measured(row(64)))
+	w.runners.report(b, measured(row(64)))
 	w.reaches("b", v1alpha1.PhasePassed)
 	w.bedIsClean("sim")
 }
@@ -148,12 +148,12 @@ func noLongerAllowed(w *world) {
 	w.says("b", v1alpha1.ConditionAccepted, v1alpha1.ReasonNotAccepted)
 
 	// Who has the bed already keeps it.
-	w.runners.tell(first, measured(row(64)))
+	w.runners.report(first, measured(row(64)))
 	w.reaches("first", v1alpha1.PhasePassed)
 	w.bedIsClean("sim")
 
 	w.changeBed("sim", func(bed *v1alpha1.TestBed) { bed.Spec.Access[0].Names = []string{"team-other", team} })
-	w.runners.tell(w.reaches("b", v1alpha1.PhaseRunning), measured(row(64)))
+	w.runners.report(w.reaches("b", v1alpha1.PhaseRunning), measured(row(64)))
 	w.reaches("b", v1alpha1.PhasePassed)
 }
 
@@ -175,7 +175,7 @@ func closedForAWhile(w *world) {
 	create(w.t, w.c, benchmark("b", "sim"))
 	c := w.says("b", v1alpha1.ConditionBedLeased, v1alpha1.ReasonBedUnschedulable)
 	w.Expect(c.Message).To(ContainSubstring("bed sim, which takes no new benchmarks (spec.unschedulable)"))
-	w.runners.tell(first, measured(row(64)))
+	w.runners.report(first, measured(row(64)))
 	w.reaches("first", v1alpha1.PhasePassed)
 	w.bedIsClean("sim")
 	w.Consistently(func() *v1alpha1.BedLease { return w.bed("sim").Status.Lease }).WithTimeout(300 * time.Millisecond).Should(BeNil())
@@ -221,7 +221,7 @@ func untouched(w *world) {
 	before, err := json.Marshal(written.Object["spec"])
 	w.Expect(err).NotTo(HaveOccurred())
 
-	w.runners.tell(w.reaches("b", v1alpha1.PhaseRunning), measured(row(64)))
+	w.runners.report(w.reaches("b", v1alpha1.PhaseRunning), measured(row(64)))
 	w.reaches("b", v1alpha1.PhasePassed)
 	after := &unstructured.Unstructured{}
 	after.SetGroupVersionKind(written.GroupVersionKind())
@@ -245,7 +245,7 @@ func deletedWhileLeased(w *world) {
 	w.Expect(w.c.Delete(w.t.Context(), w.bed("sim"))).To(Succeed())
 	w.Eventually(func() string { return w.benchmark("b").Status.Message }).Should(ContainSubstring("the bed is being deleted"))
 
-	w.runners.tell(first, measured(row(64)))
+	w.runners.report(first, measured(row(64)))
 	w.reaches("first", v1alpha1.PhasePassed)
 	b := w.reaches("b", v1alpha1.PhasePending)
 	w.Expect(b.Status.Message).To(ContainSubstring("there is no TestBed of this name"))

@@ -28,10 +28,10 @@ func TestRestart(t *testing.T) {
 			}
 			w.start()
 			if name == "queued" {
-				w.runners.tell(w.benchmark("other"), measured(row(64)))
+				w.runners.report(w.benchmark("other"), measured(row(64)))
 			}
 			b := w.reaches("b", v1alpha1.PhaseRunning)
-			w.runners.tell(b, measured(row(64), row(128)))
+			w.runners.report(b, measured(row(64), row(128)))
 			b = w.reaches("b", v1alpha1.PhasePassed)
 			w.Expect(w.rows(b)).To(HaveLen(2))
 			w.bedIsClean("frr")
@@ -41,7 +41,7 @@ func TestRestart(t *testing.T) {
 		w := newWorld(t, server)
 		w.kubelet.hold("device-down")
 		w.at("measuring")
-		w.runners.tell(w.benchmark("b"), measured(row(64)))
+		w.runners.report(w.benchmark("b"), measured(row(64)))
 		w.appears("b", "device-down")
 		w.stop()
 		w.letGo("b", "device-down")
@@ -92,7 +92,7 @@ func TestOneHolder(t *testing.T) {
 	for i := range n {
 		b := benchmark(fmt.Sprintf("b%d", i), "sim", withPriority(int32(i%3)))
 		create(t, w.c, b)
-		w.runners.tell(b, measured(row(64)))
+		w.runners.report(b, measured(row(64)))
 	}
 	for i := range n {
 		w.reaches(fmt.Sprintf("b%d", i), v1alpha1.PhasePassed)

@@ -88,9 +88,9 @@ func manyLargeRows(w *world) {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(len(all)).To(BeNumerically(">", 1500<<10), "bytes of rows")
 
-	w.runners.tell(b, measuring(rows[:20]...))
+	w.runners.report(b, measuring(rows[:20]...))
 	w.Eventually(func() int { return len(w.rows(b)) }).Should(Equal(20))
-	w.runners.tell(b, measured(rows...))
+	w.runners.report(b, measured(rows...))
 	b = w.reaches("b", v1alpha1.PhasePassed)
 	w.bedIsClean("sim")
 
@@ -131,7 +131,7 @@ func (w *world) passed() *v1alpha1.Benchmark {
 	w.t.Helper()
 	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("b", "sim"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
-	w.runners.tell(b, measured(row(64), row(128)))
+	w.runners.report(b, measured(row(64), row(128)))
 	return w.reaches("b", v1alpha1.PhasePassed)
 }
 
@@ -172,7 +172,7 @@ func snapshotCannotChange(w *world) {
 func operatorDiesBetweenRows(w *world) {
 	b := w.measuringOnModel()
 	w.stop()
-	w.runners.tell(b, measured(row(64), row(128)))
+	w.runners.report(b, measured(row(64), row(128)))
 	w.start()
 	b = w.reaches("b", v1alpha1.PhasePassed)
 	w.Expect(cmp.Diff([]v1alpha1.ResultRow{row(64), row(128)}, w.rows(b))).To(BeEmpty())
@@ -185,7 +185,7 @@ func runnerContainerRestarts(w *world) {
 	w.beginsWith(b, 0)
 	w.runners.restart(b)
 	w.beginsWith(b, 1)
-	w.runners.tell(b, measured(row(64), row(128)))
+	w.runners.report(b, measured(row(64), row(128)))
 	b = w.reaches("b", v1alpha1.PhasePassed)
 	w.Expect(cmp.Diff([]v1alpha1.ResultRow{row(64), row(128)}, w.rows(b))).To(BeEmpty())
 }
@@ -217,7 +217,7 @@ func inputsAsTheyWere(w *world) {
 	w.Expect(cfg.Model).To(Equal(table))
 	w.Expect(cfg.Bed.Spec.Ports[0].Speed).To(BeEquivalentTo("1G"))
 
-	w.runners.tell(b, measured(row(64), row(128)))
+	w.runners.report(b, measured(row(64), row(128)))
 	b = w.reaches("b", v1alpha1.PhasePassed)
 	content, err := stored.Content(w.t.Context(), w.c, b)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -238,7 +238,7 @@ func longName(w *world) {
 		name := strings.Repeat("n", 252) + fmt.Sprint(i)
 		create(w.t, w.c, benchmark(name, "sim"))
 		b := w.reaches(name, v1alpha1.PhaseRunning)
-		w.runners.tell(b, measured(row(64), row(128)))
+		w.runners.report(b, measured(row(64), row(128)))
 		b = w.reaches(name, v1alpha1.PhasePassed)
 		w.Expect(w.rows(b)).To(HaveLen(2))
 		w.Expect(w.stored(b).Digest).To(Equal(b.Status.Results.Digest))
@@ -249,7 +249,7 @@ func longName(w *world) {
 func (w *world) refused(s runner.State, why string) {
 	w.t.Helper()
 	b := w.measuringOnModel()
-	w.runners.tell(b, s)
+	w.runners.report(b, s)
 	b = w.reaches("b", v1alpha1.PhaseError)
 	w.Expect(b.Status.Message).To(And(ContainSubstring("the answer of the runner was refused"), ContainSubstring(why), ContainSubstring("1 finished row is kept")))
 	w.says("b", v1alpha1.ConditionMeasured, v1alpha1.ReasonAnswerRefused)
@@ -305,7 +305,7 @@ func silentRunnerDelaysNobody(w *world) {
 	w.Eventually(w.runners.asked).Should(Equal(silent), "runners that were asked and do not answer")
 	create(w.t, w.c, modelled("sim"), benchmark("b", "sim"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
-	w.runners.tell(b, measured(row(64), row(128)))
+	w.runners.report(b, measured(row(64), row(128)))
 	w.reaches("b", v1alpha1.PhasePassed)
 	w.Eventually(w.runners.asked).Should(Equal(silent), "runners that still do not answer")
 }

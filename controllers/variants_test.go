@@ -116,7 +116,7 @@ func variantsOfATopology(w *world) {
 	oldRunner, oldAgent := w.pod("b", "runner"), w.pod("b", "agent-0")
 
 	plain := []v1alpha1.ResultRow{rowOf("plain", 64), rowOf("plain", 128)}
-	w.runners.tell(b, measured(plain...))
+	w.runners.report(b, measured(plain...))
 	w.appears("b", "device-down")
 	b = w.reaches("b", v1alpha1.PhasePreparing)
 	w.Expect(w.rows(b)).To(HaveLen(2), "rows are stored before anything is removed")
@@ -141,7 +141,7 @@ func variantsOfATopology(w *world) {
 	w.Expect(sec.Data).To(HaveKeyWithValue("acl.clab.yaml", []byte("name: router-acl")))
 
 	w.stop()
-	w.runners.tell(b, measuring(plain...))
+	w.runners.report(b, measuring(plain...))
 	w.succeeds("device-up")
 	w.start()
 	b = w.reaches("b", v1alpha1.PhaseRunning)
@@ -152,14 +152,14 @@ func variantsOfATopology(w *world) {
 	w.Expect(w.runnerConfig("b").Variant).To(BeEquivalentTo("acl"))
 	w.beginsWith(b, 2)
 
-	w.runners.tell(b, measuring(append(plain, rowOf("acl", 64))...))
+	w.runners.report(b, measuring(append(plain, rowOf("acl", 64))...))
 	w.Eventually(func() []v1alpha1.ResultRow { return w.rows(w.benchmark("b")) }).Should(HaveLen(3))
 	w.Expect(w.c.Delete(w.t.Context(), runner)).To(Succeed())
 	w.replaced(runner)
 	w.beginsWith(b, 3)
 	w.Expect(w.runnerConfig("b").Variant).To(BeEquivalentTo("acl"))
 
-	w.runners.tell(b, measured(append(plain, rowOf("acl", 64), rowOf("acl", 128))...))
+	w.runners.report(b, measured(append(plain, rowOf("acl", 64), rowOf("acl", 128))...))
 	w.succeeds("device-down")
 	b = w.reaches("b", v1alpha1.PhasePassed)
 	w.Expect(w.rows(b)).To(HaveLen(4))
@@ -180,10 +180,10 @@ func variantsOfAModel(w *world) {
 
 	old := w.pod("b", "runner")
 	w.kubelet.hold("runner")
-	w.runners.tell(b, measured(rowOf("off", 64)))
+	w.runners.report(b, measured(rowOf("off", 64)))
 	w.replaced(old)
 	w.Expect(w.runnerConfig("b").Model).To(Equal(modelOn))
-	w.runners.tell(b, measured(rowOf("off", 64), rowOf("on", 64)))
+	w.runners.report(b, measured(rowOf("off", 64), rowOf("on", 64)))
 	w.letGo("b", "runner")
 	w.beginsWith(b, 1)
 	b = w.reaches("b", v1alpha1.PhasePassed)
@@ -198,10 +198,10 @@ func variantForwardsNothing(w *world) {
 	w.kubelet.hold("runner")
 	nothing := measured(rowOf("off", 64))
 	nothing.Outcome, nothing.Reason, nothing.Message = v1alpha1.PhaseFailed, v1alpha1.ReasonNothingForwarded, "the device forwarded nothing"
-	w.runners.tell(b, nothing)
+	w.runners.report(b, nothing)
 	w.replaced(old)
 	nothing.Rows = append(nothing.Rows, rowOf("on", 64))
-	w.runners.tell(b, nothing)
+	w.runners.report(b, nothing)
 	w.letGo("b", "runner")
 	b = w.reaches("b", v1alpha1.PhaseFailed)
 	w.Expect(w.rows(b)).To(HaveLen(2))
@@ -212,7 +212,7 @@ func variantFails(w *world) {
 	b := w.onModels()
 	s := measured(rowOf("off", 64))
 	s.Outcome, s.Reason, s.Message = v1alpha1.PhaseError, v1alpha1.ReasonRunnerFailed, "the generator failed 3 times"
-	w.runners.tell(b, s)
+	w.runners.report(b, s)
 	b = w.reaches("b", v1alpha1.PhaseError)
 	w.Expect(b.Status.Variant).To(BeEquivalentTo("off"), "no other one is begun")
 	w.Expect(w.rows(b)).To(HaveLen(1))
@@ -223,7 +223,7 @@ func variantAborted(w *world) {
 	b := w.onModels()
 	old := w.pod("b", "runner")
 	w.kubelet.hold("runner")
-	w.runners.tell(b, measured(rowOf("off", 64)))
+	w.runners.report(b, measured(rowOf("off", 64)))
 	w.replaced(old)
 	b = w.benchmark("b")
 	before := b.DeepCopy()
@@ -240,7 +240,7 @@ func variantStays(w *world) {
 	pod := w.pod("b", "runner")
 	pod.Finalizers = []string{"example.com/hold"}
 	w.Expect(w.c.Update(w.t.Context(), pod)).To(Succeed())
-	w.runners.tell(b, measured(rowOf("off", 64)))
+	w.runners.report(b, measured(rowOf("off", 64)))
 	w.says("b", v1alpha1.ConditionDeviceReady, v1alpha1.ReasonVariantMeasured)
 	w.impatient(shortCleanUp)
 	b = w.reaches("b", v1alpha1.PhaseError)

@@ -94,10 +94,10 @@ func addTRex(s Settings, pod *corev1.Pod, a Agent, e *v1alpha1.TRexEngine) error
 	)
 	pod.Spec.InitContainers = []corev1.Container{installer(s, e)}
 	pod.Spec.Containers = append(pod.Spec.Containers, trexContainer(s, image, e))
-	beside, trex := &pod.Spec.Containers[0], &pod.Spec.Containers[1]
+	driver, trex := &pod.Spec.Containers[0], &pod.Spec.Containers[1]
 	_, cpu := e.CPURequests()
-	beside.Resources = resources(e, cpu, resource.MustParse("512Mi"))
-	beside.SecurityContext = unprivileged()
+	driver.Resources = resources(e, cpu, resource.MustParse("512Mi"))
+	driver.SecurityContext = unprivileged()
 	if h := e.HugePages; h != nil {
 		name := corev1.ResourceName(corev1.ResourceHugePagesPrefix + h.PageSize)
 		trex.Resources.Requests[name], trex.Resources.Limits[name] = h.Total.DeepCopy(), h.Total.DeepCopy()

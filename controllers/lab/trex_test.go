@@ -204,8 +204,8 @@ func TestConfigurationsOfTRex(t *testing.T) {
 			bed := eightPorts(tc.engine, tc.attach)
 			sec := must(AgentSecret(labWithTRex(), aRun(), Agents(bed)[0], bed, aProfile(1)))
 			var got server.Config
-			var beside agent.Config
-			for file, into := range map[string]any{"trex.json": &got, "agent.json": &beside} {
+			var agentConfig agent.Config
+			for file, into := range map[string]any{"trex.json": &got, "agent.json": &agentConfig} {
 				if err := json.Unmarshal(sec.Data[file], into); err != nil {
 					t.Fatalf("%s: %v", file, err)
 				}
@@ -213,10 +213,10 @@ func TestConfigurationsOfTRex(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("configuration of the server (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(&agent.TRexConfig{Endpoint: "tcp://127.0.0.1:4501", TimedFramesPerSecond: 1000}, beside.TRex); diff != "" {
+			if diff := cmp.Diff(&agent.TRexConfig{Endpoint: "tcp://127.0.0.1:4501", TimedFramesPerSecond: 1000}, agentConfig.TRex); diff != "" {
 				t.Errorf("configuration of the agent (-want +got):\n%s", diff)
 			}
-			for i, p := range beside.Ports {
+			for i, p := range agentConfig.Ports {
 				if p.Name != got.Ports[i].Name {
 					t.Errorf("port %d is %s to the agent and %s to the server", i, p.Name, got.Ports[i].Name)
 				}
@@ -249,9 +249,9 @@ func TestSettingsOfTRex(t *testing.T) {
 			t.Errorf("huge pages come from medium %q", v.EmptyDir.Medium)
 		}
 	}
-	beside, _ := trexConfigs(bed.Spec.Engine.TRex, nil)
-	if beside.TimedFramesPerSecond != 7 {
-		t.Errorf("%d timed frames per second, want 7", beside.TimedFramesPerSecond)
+	agentConfig, _ := trexConfigs(bed.Spec.Engine.TRex, nil)
+	if agentConfig.TimedFramesPerSecond != 7 {
+		t.Errorf("%d timed frames per second, want 7", agentConfig.TimedFramesPerSecond)
 	}
 }
 

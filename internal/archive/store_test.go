@@ -130,7 +130,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestDirectory says how an archive in a directory looks to others.
+// TestDirectory checks what other programs find in an archive in a directory.
 func TestDirectory(t *testing.T) {
 	dir := t.TempDir()
 	store := open(t, dir)

@@ -6,6 +6,6 @@
 // CustomResourceDefinitions, so that a manifest that is good here is good
 // there, and a bad one gets the same message in both places.
 //
-// References are looked for in the files given, and then in the other YAML
+// References are searched in the files given, and then in the other YAML
 // files of the directories that these files lie in. Nothing else is searched.
 package manifest

@@ -44,7 +44,7 @@ type Bundle struct {
 // only benchmark of the files that were given.
 //
 // A namespace that is not written matches every other, as it would when the
-// files are applied together. A topology of containerlab is not looked for.
+// files are applied together. A topology of containerlab is not searched.
 func (s *Set) Resolve(name string) (*Bundle, error) {
 	d, err := s.benchmark(name)
 	if err != nil {

@@ -42,9 +42,9 @@ func Needs(bed *v1alpha1.TestBed) map[string]corev1.ResourceList {
 			continue
 		}
 		servers[p.Node] = true
-		server, beside := trex.CPURequests()
+		server, agent := trex.CPURequests()
 		add(p.Node, corev1.ResourceCPU, server)
-		add(p.Node, corev1.ResourceCPU, beside)
+		add(p.Node, corev1.ResourceCPU, agent)
 		if pages := trex.HugePages; pages != nil {
 			add(p.Node, corev1.ResourceName(corev1.ResourceHugePagesPrefix+pages.PageSize), pages.Total)
 		}

@@ -59,7 +59,7 @@ func TestRenewal(t *testing.T) {
 	for end := now.AddDate(2, 0, 0); now.Before(end); now = now.Add(6 * time.Hour) {
 		before := c
 		c, changed = step(t, c, now, func(a *x509.Certificate) bool { return bytes.Contains(bundle, pemOf(a)) })
-		// A replica that has not looked yet serves the one before.
+		// A replica that has not read the Secret yet serves the one before.
 		serves(t, before, c.bundle(), now)
 		// An API server that has not seen the configuration yet.
 		serves(t, c, bundle, now)

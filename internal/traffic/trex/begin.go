@@ -21,13 +21,13 @@ func (m moment) since(begin moment) time.Duration {
 var timeCall = call{"ping", nil}
 
 func momentOf(answer json.RawMessage) (moment, error) {
-	var told struct {
+	var clock struct {
 		At moment `json:"ts"`
 	}
-	if err := json.Unmarshal(answer, &told); err != nil {
+	if err := json.Unmarshal(answer, &clock); err != nil {
 		return 0, fmt.Errorf("reading TRex's answer to ping: %w", err)
 	}
-	return told.At, nil
+	return clock.At, nil
 }
 
 // begin starts the senders of a trial, in one message that asks for the time first:

@@ -36,9 +36,9 @@ type seen struct {
 	srcPort, dstPort map[uint16]bool
 }
 
-// look reads a frame as an independent decoder does, and says whether its UDP
+// add reads a frame as an independent decoder does, and says whether its UDP
 // checksum holds.
-func (s *seen) look(t *testing.T, b []byte) bool {
+func (s *seen) add(t *testing.T, b []byte) bool {
 	t.Helper()
 	if s.src == nil {
 		*s = seen{map[netip.Addr]bool{}, map[netip.Addr]bool{}, map[uint16]bool{}, map[uint16]bool{}}
@@ -148,7 +148,7 @@ func TestChecksumOfRanges(t *testing.T) {
 					for core := range cores {
 						for n := range uint64(2_000) {
 							b := engine(t, vm, s.packet, core, cores, n)
-							if !all.look(t, b) {
+							if !all.add(t, b) {
 								t.Fatalf("core %d of %d, frame %d after %d: UDP checksum does not hold: % x", core, cores, n, from, b)
 							}
 						}
@@ -181,7 +181,7 @@ func TestRangesOfIPv6(t *testing.T) {
 				right, last := 0, 0
 				frames := sniff(t, e, frames(n, 5_000))
 				for i, b := range frames {
-					if all.look(t, b) {
+					if all.add(t, b) {
 						right++
 						continue
 					}
@@ -262,7 +262,7 @@ func TestEveryValueOnce(t *testing.T) {
 		macs := map[traffic.MAC]int{}
 		var all seen
 		for _, b := range sniff(t, e, frames(n, 5_000)) {
-			all.look(t, b)
+			all.add(t, b)
 			macs[traffic.MAC(b[6:12])]++
 		}
 		all.all(t, one.Headers)

@@ -75,14 +75,14 @@ func (s latencyStats) buckets() ([]bucket, error) {
 // them is the highest since it started, and is updated with the extremes only;
 // frames of a second and more are in no bucket.
 func (s latencyStats) correct(received uint64) {
-	told, ok := s.Lat.Histogram[below10us]
+	below, ok := s.Lat.Histogram[below10us]
 	if !ok || s.exact != nil {
 		return
 	}
 	delete(s.Lat.Histogram, below10us)
 	others := s.timed()
 	if s.Lat.Min < 10 && received > others {
-		s.Lat.Histogram[below10us] = min(told, received-others)
+		s.Lat.Histogram[below10us] = min(below, received-others)
 	}
 }
 

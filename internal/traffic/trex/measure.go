@@ -165,8 +165,8 @@ func (e *Engine) received(t *trial, s sending, now counters, m *traffic.Measurem
 		}
 		c := traffic.RxCount{Received: n}
 		if probe, ok := s.probe(); ok {
-			told := now.of(probe)
-			latency, err := told.latency()
+			stats := now.of(probe)
+			latency, err := stats.latency()
 			if err != nil {
 				return err
 			}
@@ -175,9 +175,9 @@ func (e *Engine) received(t *trial, s sending, now counters, m *traffic.Measurem
 				m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteReceiver, Text: fmt.Sprintf(
 					"TRex timed %d frames of stream %d and received %d of those: its latency is not of the frames of this trial", latency.Count, s.ID, of)})
 			}
-			c.Duplicate = min(n, told.Errors.Duplicate)
+			c.Duplicate = min(n, stats.Errors.Duplicate)
 			c.Received -= c.Duplicate
-			c.Reordered = told.Errors.OutOfOrder
+			c.Reordered = stats.Errors.OutOfOrder
 		}
 		m.Rx[traffic.RxKey{Stream: s.ID, Port: p.Name}] = c
 	}

@@ -118,7 +118,7 @@ func TestCompressedFrame(t *testing.T) {
 }
 
 // A second run without remove_rx_filters: sent goes on, received of plain streams
-// stands still, that of latency streams does not (recording 11).
+// does not change, that of latency streams does (recording 11).
 func TestFakeFreezesReceiveCounters(t *testing.T) {
 	f := newFake(t)
 	e := suite{endpoint: f.endpoint}.open(t, 1_000)

@@ -67,7 +67,7 @@ func throughputRow(t *testing.T, s suite, resolution v1alpha1.Percentage) v1alph
 	return row
 }
 
-// TRex sends its first frame some time after it was told to, and is told to have sent
+// TRex sends its first frame some time after the start, and counts as having sent
 // the last one later still. Trials of 1 s within its reach pass nevertheless, and the
 // row has the load that was offered.
 func TestSearchWithShortTrials(t *testing.T) {

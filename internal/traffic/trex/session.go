@@ -57,13 +57,13 @@ func (c *client) identify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var told struct {
+	var answered struct {
 		Result system `json:"result"`
 	}
-	if err := json.Unmarshal(answer, &told); err != nil {
+	if err := json.Unmarshal(answer, &answered); err != nil {
 		return fmt.Errorf("reading TRex's answer to get_system_info: %w", err)
 	}
-	if told.Result.Started != c.started {
+	if answered.Result.Started != c.started {
 		return c.broken(errRestarted)
 	}
 	return nil
