@@ -9,8 +9,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// TestAccess asks for more than beds grant, and for frames that they do not allow, as
-// it happens when access or policy change after admission.
+// TestAccess runs benchmarks that exceed the grants of beds, or send frames that they do
+// not allow, as happens when access or policy change after admission.
 func TestAccess(t *testing.T) {
 	server := startServer(t)
 	for name, tc := range map[string]func(*world){
@@ -122,7 +122,7 @@ func policyChanges(w *world) {
 	w.changeBed("sim", func(bed *v1alpha1.TestBed) { bed.Spec.Policy.VLANs = []v1alpha1.VLANRange{} })
 	w.says("b", v1alpha1.ConditionAccepted, v1alpha1.ReasonNotAccepted)
 
-	// Who has the bed keeps it.
+	// The benchmark that has the bed keeps it.
 	w.runners.report(first, measured(row(128)))
 	w.reaches("first", v1alpha1.PhasePassed)
 	w.bedIsClean("sim")

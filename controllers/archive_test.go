@@ -22,7 +22,7 @@ import (
 	"nodrop.dev/nodrop/internal/report"
 )
 
-// directory is an archive that can be away: a file is in its place then.
+// directory is an archive that can be unavailable: then a file is in its place.
 type directory struct {
 	w    *world
 	path string
@@ -93,7 +93,7 @@ func (w *world) readArchived(where string) *report.Document {
 	return document
 }
 
-// measures leads a new benchmark on the bed "sim" to its end.
+// measures runs a new benchmark on the bed "sim" to its end.
 func (w *world) measures(name string, change ...func(*v1alpha1.Benchmark)) *v1alpha1.Benchmark {
 	w.t.Helper()
 	create(w.t, w.c, benchmark(name, "sim", change...))
@@ -217,7 +217,7 @@ func archiveOthers(w *world) {
 	w.Expect(d.read("late").Phase).To(Equal(v1alpha1.PhaseError))
 }
 
-// outOfReach brings a benchmark to its end while the archive is away.
+// outOfReach runs a benchmark to its end while the archive is unavailable.
 func (w *world) outOfReach() (*directory, *v1alpha1.Benchmark) {
 	w.t.Helper()
 	d := w.archiving()
@@ -298,7 +298,7 @@ func archiveAwayRestart(w *world) {
 	w.Expect(d.read("b").Rows).To(HaveLen(2))
 }
 
-// deafArchive is a real archive whose first answers are lost.
+// deafArchive is a real archive whose first answers are lost on the way.
 type deafArchive struct {
 	controllers.Archive
 	puts atomic.Int32

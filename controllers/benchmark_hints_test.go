@@ -101,7 +101,7 @@ func shaped(name string, port int32, sizes ...int32) *v1alpha1.TrafficProfile {
 	return p
 }
 
-// What one variant of the device does is no hint of what another one does.
+// Results of one variant of the device are no hints for another one.
 func TestHintsAreOfTheVariantInHand(t *testing.T) {
 	throughput := func(variant v1alpha1.VariantName, ppm int64) v1alpha1.ResultRow {
 		return v1alpha1.ResultRow{RowID: v1alpha1.RowID{Variant: variant, Method: v1alpha1.MethodThroughput, FrameSize: 64}, Frames: &v1alpha1.FrameSection{LineRatePPM: ppm}, Validity: v1alpha1.ValidityValid, Search: &v1alpha1.SearchSummary{UpperBoundPPM: ppm + 1000}}

@@ -44,7 +44,7 @@ func device(calibratedBy string) *v1alpha1.TestBed {
 	return bed
 }
 
-// found is what a runner says that has measured the tester.
+// found is the state of a runner that has measured the tester.
 func found(bed *v1alpha1.TestBed, by string) runner.State {
 	s := measured(row(64), row(128))
 	for i := range s.Rows {
@@ -101,7 +101,7 @@ func calibratesNothing(w *world) {
 	w.reaches("calibrate", v1alpha1.PhaseFailed)
 	w.Expect(w.bed("loops").Status.Calibration).To(BeNil())
 
-	// A bed that refers to one that is not there works, without a calibration.
+	// A bed that refers to one that does not exist works, without a calibration.
 	create(w.t, w.c, benchmark("b", "switch"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.Expect(w.runnerConfig("b").Calibration).To(BeNil())

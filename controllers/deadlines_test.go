@@ -28,7 +28,7 @@ func TestAwayOperator(t *testing.T) {
 }
 
 // away stops the operator and starts one with another clock, which reads it often
-// enough to end a wait if it believed its clock.
+// enough to end a wait if it used its clock.
 func (w *world) away(difference time.Duration) {
 	w.t.Helper()
 	w.stop()

@@ -15,7 +15,7 @@ import (
 
 // stage is a point in the life of a benchmark "b" on the virtual bed "frr".
 type stage struct {
-	// held keeps the life from going on beyond the point.
+	// held keeps the life from continuing beyond the point.
 	held string
 	// reached waits for the point.
 	reached func(*world)
@@ -163,7 +163,7 @@ func quarantine(w *world) {
 	w.bedIsClean("frr")
 }
 
-// force removes a benchmark without the operator having a say.
+// force removes a benchmark without its finalizers.
 func (w *world) force(name string) {
 	w.t.Helper()
 	w.Eventually(func() error {

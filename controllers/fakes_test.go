@@ -28,10 +28,10 @@ import (
 type fakeRunners struct {
 	mu      sync.Mutex
 	runners map[string]*fakeRunner
-	// hanging are those that take questions and never answer, with how many questions
-	// are open.
+	// hanging are those that take requests and never answer, with the number of open
+	// requests.
 	hanging map[string]int
-	// rest is what runners say that were not given anything to say.
+	// rest is the state of runners without a state of their own.
 	rest   runner.State
 	silent bool
 }
@@ -40,7 +40,7 @@ type fakeRunners struct {
 type fakeRunner struct {
 	state runner.State
 	begun bool
-	// given are the rows that it was given before it began.
+	// given are the rows that it received before it began.
 	given []v1alpha1.ResultRow
 	// pod is where it runs, and starts counts its processes.
 	pod    types.UID
@@ -80,7 +80,7 @@ func (f *fakeRunners) of(b *v1alpha1.Benchmark) *fakeRunner {
 	return f.named("runner." + string(b.UID) + ".nodrop")
 }
 
-// log has the rows of the state that the runner was not given.
+// log has the rows of the state that the runner measured itself.
 func (r *fakeRunner) log() []v1alpha1.ResultRow {
 	return slices.DeleteFunc(slices.Clone(r.state.Rows), func(row v1alpha1.ResultRow) bool {
 		return slices.ContainsFunc(r.given, func(g v1alpha1.ResultRow) bool { return g.RowID == row.RowID })
@@ -120,14 +120,14 @@ func (f *fakeRunners) Begin(_ context.Context, target controllers.RunnerTarget, 
 	return nil
 }
 
-// always lets every other runner say something from now on.
+// always sets the state that every other runner reports from now on.
 func (f *fakeRunners) always(s runner.State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.rest = s
 }
 
-// hang lets the runner of a benchmark take questions, and answer none.
+// hang lets the runner of a benchmark take requests, and answer none.
 func (f *fakeRunners) hang(b *v1alpha1.Benchmark) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,7 +137,7 @@ func (f *fakeRunners) hang(b *v1alpha1.Benchmark) {
 	f.hanging["runner."+string(b.UID)+".nodrop"] = 0
 }
 
-// hangs waits, where the runner hangs, until the question is given up.
+// hangs waits, where the runner hangs, until the request is given up.
 func (f *fakeRunners) hangs(ctx context.Context, name string) error {
 	count := func(n int) bool {
 		f.mu.Lock()
@@ -156,7 +156,7 @@ func (f *fakeRunners) hangs(ctx context.Context, name string) error {
 	return ctx.Err()
 }
 
-// asked is how many runners that hang have a question open.
+// asked is how many runners that hang have an open request.
 func (f *fakeRunners) asked() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -197,7 +197,7 @@ func (f *fakeRunners) silence(silent bool) {
 	f.silent = silent
 }
 
-// measured is what a runner says that is done with everything.
+// measured is the state of a runner that has measured everything.
 func measured(rows ...v1alpha1.ResultRow) runner.State {
 	return runner.State{
 		Done: true, Outcome: v1alpha1.PhasePassed, Reason: v1alpha1.ReasonAllMeasured, Message: "all rows were measured",
@@ -207,7 +207,7 @@ func measured(rows ...v1alpha1.ResultRow) runner.State {
 	}
 }
 
-// measuring is what a runner says in the middle.
+// measuring is the state of a runner during a measurement.
 func measuring(rows ...v1alpha1.ResultRow) runner.State {
 	return runner.State{
 		Progress: v1alpha1.Progress{Summary: "1/2 rows", Trial: "throughput 128 B: 50% for 1s", RowsDone: int32(len(rows)), RowsTotal: 2},

@@ -15,7 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/runner"
 )
 
-// TestLifeCycle leads benchmarks through their lives on a real API server.
+// TestLifeCycle runs benchmarks through their phases on a real API server.
 func TestLifeCycle(t *testing.T) {
 	server := startServer(t)
 	for name, tc := range map[string]func(*world){
@@ -157,7 +157,7 @@ func profileDeleted(w *world) {
 	w.reaches("b", v1alpha1.PhaseRunning)
 }
 
-// runnerConfig reads what the runner of a benchmark was given.
+// runnerConfig reads the configuration of the runner of a benchmark.
 func (w *world) runnerConfig(name string) runner.Config {
 	w.t.Helper()
 	sec := &corev1.Secret{}

@@ -90,7 +90,7 @@ func runnerStuck(w *world) {
 	w.says("b", v1alpha1.ConditionMeasured, v1alpha1.ReasonRunnerFailed)
 	w.Expect(w.benchmark("b").Status.Message).To(ContainSubstring("its pod " + pod.Name + " does not end"))
 
-	// Nor does it end for the clean-up: the bed is not handed on.
+	// Nor does it end for the clean-up: the bed is not leased again.
 	w.reaches("b", v1alpha1.PhaseCleaningUp)
 	w.impatient(shortCleanUp)
 	w.reaches("b", v1alpha1.PhaseError)
@@ -170,8 +170,8 @@ func evictedAtStart(role string) func(*world) {
 	}
 }
 
-// agentMoves replaces an agent while the runner starts: the runner has to know where
-// the new one is.
+// agentMoves replaces an agent while the runner starts: the runner needs the address of
+// the new one.
 func agentMoves(w *world) {
 	w.kubelet.hold("runner")
 	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))

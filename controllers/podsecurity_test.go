@@ -156,8 +156,8 @@ func (w *world) madeForTheTeam() func() []string {
 	}
 }
 
-// aPod of the team is as level restricted wants it, but for the capabilities that it
-// asks for.
+// aPod of the team conforms to the level restricted, except for the capabilities that it
+// requests.
 func aPod(name string, capabilities ...corev1.Capability) *corev1.Pod {
 	yes, no := true, false
 	return &corev1.Pod{

@@ -147,7 +147,7 @@ func noLongerAllowed(w *world) {
 	w.Expect(b.Status.Message).To(ContainSubstring("this TestBed does not allow namespace team-routing"))
 	w.says("b", v1alpha1.ConditionAccepted, v1alpha1.ReasonNotAccepted)
 
-	// Who has the bed already keeps it.
+	// The benchmark that has the bed already keeps it.
 	w.runners.report(first, measured(row(64)))
 	w.reaches("first", v1alpha1.PhasePassed)
 	w.bedIsClean("sim")
@@ -167,7 +167,7 @@ func (w *world) changeBed(name string, change func(*v1alpha1.TestBed)) {
 	}).Should(Succeed())
 }
 
-// closedForAWhile cordons a bed: who has it finishes, who waits goes on waiting.
+// closedForAWhile cordons a bed: its holder finishes, and others continue to wait.
 func closedForAWhile(w *world) {
 	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("first", "sim"))
 	first := w.reaches("first", v1alpha1.PhaseRunning)

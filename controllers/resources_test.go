@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// TestResources has beds on nodes that do not offer what their pods ask for.
+// TestResources has beds on nodes that do not offer what their pods request.
 func TestResources(t *testing.T) {
 	server := startServer(t)
 	for name, tc := range map[string]func(*world){
@@ -39,7 +39,7 @@ func equipped(name string) *v1alpha1.TestBed {
 	return bed
 }
 
-// newNode makes a node that goes with the case.
+// newNode makes a node that is removed with the case.
 func (w *world) newNode(name string) *corev1.Node {
 	node := &corev1.Node{}
 	node.Name = name
@@ -58,8 +58,8 @@ func (w *world) offers(node *corev1.Node, pairs ...string) {
 	w.Expect(w.c.Status().Update(w.t.Context(), node)).To(Succeed())
 }
 
-// lacks waits until a bed is not ready for want of resources, and its benchmark says
-// why.
+// lacks waits until a bed is not ready because of missing resources, and its benchmark
+// says why.
 func (w *world) lacks(bed, benchmark, want string) {
 	w.t.Helper()
 	w.Eventually(func() string {

@@ -13,7 +13,7 @@ import (
 	"nodrop.dev/nodrop/internal/operator"
 )
 
-// TestRestart lets the operator die at every stage; the next one goes on.
+// TestRestart lets the operator die at every stage; the next one continues.
 func TestRestart(t *testing.T) {
 	server := startServer(t)
 	for name, s := range stages {
@@ -65,8 +65,7 @@ func TestRestart(t *testing.T) {
 }
 
 // TestOneHolder lets two operators compete for one bed on behalf of many
-// benchmarks, and watches every state of the bed: it is never handed from one
-// holder to the next without being free in between.
+// benchmarks, and watches every state of the bed: it is free between two holders.
 func TestOneHolder(t *testing.T) {
 	server := startServer(t)
 	w := newWorld(t, server)

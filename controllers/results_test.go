@@ -179,7 +179,7 @@ func operatorDiesBetweenRows(w *world) {
 	w.Expect(b.Status.Results.Rows).To(BeEquivalentTo(2))
 }
 
-// A container that was started again waits to begin, and is given what is stored.
+// A restarted container waits to begin, and receives what is stored.
 func runnerContainerRestarts(w *world) {
 	b := w.measuringOnModel()
 	w.beginsWith(b, 0)
@@ -245,7 +245,7 @@ func longName(w *world) {
 	}
 }
 
-// refused lets the runner say something that ends the benchmark.
+// refused lets the runner answer something that ends the benchmark.
 func (w *world) refused(s runner.State, why string) {
 	w.t.Helper()
 	b := w.measuringOnModel()
@@ -264,7 +264,7 @@ func rowOfAnotherTest(w *world) {
 	w.refused(measuring(row(64), strange), `the plan has no row of test "latency"`)
 }
 
-// What only the schema knows is refused by the API server, once.
+// The API server refuses what only the schema forbids, once.
 func rowOutsideOfTheSchema(w *world) {
 	strange := row(128)
 	strange.Search = &v1alpha1.SearchSummary{Method: "Guessing"}
@@ -287,8 +287,8 @@ func calibrationOfAnotherBed(w *world) {
 	w.refused(s, `a calibration of bed "of-another-team"`)
 }
 
-// Runners that take a question and never answer it keep no worker: all of them are
-// asked when another benchmark begins, and still are when it has passed.
+// Runners that take a request and never answer it block no worker: all of them have an
+// open request when another benchmark begins, and still when it has passed.
 func silentRunnerDelaysNobody(w *world) {
 	create(w.t, w.c, configMap("model", "model.csv", table), profile())
 	const silent = 12 // More than there are workers.

@@ -16,8 +16,8 @@ type operatorWatch struct {
 	now time.Time
 }
 
-// TestTimersCountTimeOfOperatorsThatWereThere drives the deadlines of two operators
-// whose clocks have nothing in common.
+// TestTimersCountTimeOfOperatorsThatWereThere checks the deadlines of two operators with
+// unrelated clocks.
 func TestTimersCountTimeOfOperatorsThatWereThere(t *testing.T) {
 	const limit = 2 * time.Minute
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

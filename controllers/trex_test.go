@@ -64,7 +64,7 @@ func networkFor(name, resource string) *unstructured.Unstructured {
 	return n
 }
 
-// TestTRex leads benchmarks on beds with TRex through their lives.
+// TestTRex runs benchmarks on beds with TRex through their phases.
 func TestTRex(t *testing.T) {
 	server := startServer(t)
 	for name, tc := range map[string]func(*world){

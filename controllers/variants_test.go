@@ -13,7 +13,7 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 )
 
-// TestVariants leads benchmarks through the variants of a device.
+// TestVariants runs benchmarks through the variants of a device.
 func TestVariants(t *testing.T) {
 	server := startServer(t)
 	for name, tc := range map[string]func(*world){
@@ -102,7 +102,7 @@ func (w *world) succeeds(role string) {
 
 // The operator dies in the middle of the first device's end and of the second
 // one's beginning, and the second runner is killed: no row is lost, and none is
-// asked for again.
+// measured again.
 func variantsOfATopology(w *world) {
 	w.kubelet.hold("device-up", "device-down")
 	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), configMap("router-acl", "acl.clab.yaml", "name: router-acl"),
@@ -191,7 +191,7 @@ func variantsOfAModel(w *world) {
 	w.bedIsClean("sim")
 }
 
-// What the other variants do is worth knowing all the same.
+// The other variants are measured anyway.
 func variantForwardsNothing(w *world) {
 	b := w.onModels()
 	old := w.pod("b", "runner")
@@ -234,7 +234,7 @@ func variantAborted(w *world) {
 	w.bedIsClean("sim")
 }
 
-// A bed on which a variant cannot be removed is not handed on.
+// A bed on which a variant cannot be removed is not leased again.
 func variantStays(w *world) {
 	b := w.onModels()
 	pod := w.pod("b", "runner")

@@ -41,7 +41,7 @@ const patience = 30 * time.Second
 
 // server is the API server of all cases.
 type server struct {
-	// admin may do everything; operator only what config/rbac says.
+	// admin has all rights; operator only those of config/rbac.
 	admin, operator *rest.Config
 	stop            func() error
 }
@@ -88,7 +88,7 @@ func launchServer(t *testing.T) server {
 	}
 	s := server{admin: cfg, stop: env.Stop}
 	c := newClient(t, cfg)
-	// The levels that the chart's README asks for: whatever runs here runs under them.
+	// The levels that the chart's README requires apply to all tests.
 	for name, level := range map[string]string{labNamespace: "privileged", operatorNamespace: "restricted", team: "restricted", "team-other": "restricted"} {
 		create(t, c, namespace(name, level))
 	}
@@ -155,7 +155,7 @@ type world struct {
 	change func(*controllers.Options)
 	// crowded lets several operators act at once.
 	crowded bool
-	// requests counts what the operator asks of the API server; nil counts nothing.
+	// requests counts the operator's requests to the API server; nil counts nothing.
 	requests *requestCounter
 	// recheck and refresh are the operator's intervals of these names.
 	recheck, refresh time.Duration

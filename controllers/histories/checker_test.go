@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 )
 
-// checker sees every version of every object, and knows what must never be.
+// checker checks every version of every object against the invariants.
 type checker struct {
 	mu sync.Mutex
 	// behind says that changes of different kinds are not seen in the order of their

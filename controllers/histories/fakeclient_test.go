@@ -17,7 +17,7 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 )
 
-// link is the way of one operator to the API server, on which everything goes wrong.
+// link is the connection of one operator to the API server, with injected faults.
 type link struct {
 	mu  sync.Mutex
 	rng *rand.Rand
@@ -64,7 +64,7 @@ func (l *link) send(ctx context.Context, write bool, apply func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	time.Sleep(wait) // What is on its way arrives, even when the sender dies.
+	time.Sleep(wait) // A request in transit arrives, even when the sender dies.
 	if fails && !unheard {
 		return apierrors.NewServiceUnavailable("the API server is busy")
 	}

@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// happen makes one event happen. What is not there, nothing happens to.
+// happen makes one event happen. An event of an object that does not exist is ignored.
 func (w *world) happen(ctx context.Context, e event) {
 	much := time.Duration(e.much) * w.unit
 	name, bed := nameOf(e.which), bedNames[e.which%len(bedNames)]

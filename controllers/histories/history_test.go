@@ -60,7 +60,7 @@ func (w *world) newOperator() *incarnation {
 	return &incarnation{link: l, stop: func() { cancel(); <-ended }}
 }
 
-// replace lets the operator be gone for a while, and starts another one.
+// replace stops the operator for a while, and starts another one.
 func (w *world) replace(gone time.Duration) {
 	w.mu.Lock()
 	old := w.current
@@ -125,7 +125,7 @@ func (w *world) revive() {
 	}
 }
 
-// becalm ends all faults: from now on everything works.
+// becalm ends all injected faults.
 func (w *world) becalm(ctx context.Context) {
 	l := w.operator().link
 	l.mu.Lock()
@@ -144,7 +144,7 @@ func (w *world) becalm(ctx context.Context) {
 	}
 }
 
-// unsettled says what is still under way, or was left behind.
+// unsettled says what is still in progress, or was left behind.
 func (w *world) unsettled(ctx context.Context) string {
 	var list v1alpha1.BenchmarkList
 	if err := w.List(ctx, &list); err != nil {

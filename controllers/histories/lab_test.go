@@ -119,7 +119,7 @@ func (l *fakeLab) play(ctx context.Context, pod *corev1.Pod) {
 	_ = l.Status().Update(ctx, pod) // A conflict is tried again at the next reconcile.
 }
 
-// finalize lets a pod go whose process has ended.
+// finalize removes the finalizer of a pod whose process has ended.
 func (l *fakeLab) finalize(ctx context.Context, pod *corev1.Pod) {
 	before := pod.DeepCopy()
 	pod.Finalizers = slices.DeleteFunc(pod.Finalizers, func(f string) bool { return f == finalizerKubelet })

@@ -114,7 +114,7 @@ func onServer(t *testing.T, cfg *rest.Config, admin client.WithWatch, seed uint6
 			t.Logf("seed %d: an operator ended: %v", seed, err)
 		}
 		l.mu.Lock()
-		l.dead = true // Whatever ended it, another one has to be started.
+		l.dead = true // Another one has to be started, however this one ended.
 		l.mu.Unlock()
 	}
 	if err := populate(ctx, admin); err != nil {

@@ -38,7 +38,7 @@ type fakeRunners struct {
 
 // fakeRunner is the runner of one pod.
 type fakeRunner struct {
-	// process counts its processes; begun says that this one was asked to begin.
+	// process counts its processes; begun says that this one was started.
 	process int
 	begun   bool
 	began   time.Time
@@ -130,7 +130,7 @@ func row(size int32) v1alpha1.ResultRow {
 	}
 }
 
-// reach finds the runner that a question is for. The caller holds the lock.
+// reach finds the runner that a request is for. The caller holds the lock.
 func (f *fakeRunners) reach(ctx context.Context, target controllers.RunnerTarget) (*fakeRunner, *corev1.Pod, error) {
 	if time.Now().Before(f.silentUntil) {
 		return nil, nil, errors.New("connection refused")

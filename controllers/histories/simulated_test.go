@@ -119,7 +119,7 @@ func texts(script []event) []string {
 	return all
 }
 
-// outcome is what came of a history.
+// outcome is the result of a history.
 type outcome struct {
 	wrong  []string
 	took   time.Duration

@@ -123,8 +123,8 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// Whatever a runner answers is refused, or makes objects that are bounded; and what
-// only the schema refuses, the API server refuses.
+// Every answer of a runner is refused, or makes bounded objects; the API server refuses
+// what only the schema refuses.
 func TestAnythingThatARunnerAnswers(t *testing.T) {
 	parts, statuses := schema(t, "nodrop.dev_benchmarkresults.yaml"), schema(t, "nodrop.dev_benchmarks.yaml")
 	accepted, refused := 0, 0

@@ -35,7 +35,7 @@ func row(test string, frameSize, bytes int) v1alpha1.ResultRow {
 // api is a fake API server: it keeps parts by name and refuses what is outdated.
 type api struct {
 	parts map[string]*v1alpha1.BenchmarkResult
-	// crash, when not 0, is after how many writes nothing is written any more.
+	// crash, when not 0, is the number of writes after which all fail.
 	crash, writes int
 }
 
@@ -163,8 +163,7 @@ func TestPartsByTestAndVariant(t *testing.T) {
 	}
 }
 
-// Whatever write an operator dies at, the next one loses no row and stores none
-// twice.
+// After an operator dies at any write, the next one loses no row and stores none twice.
 func TestNoCrashLosesOrDoublesARow(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 9))

@@ -157,8 +157,8 @@ func expired(t *testing.T) map[string][]byte {
 	return c.data()
 }
 
-// TestAuthorityKeysAreForgotten: the Secret has the keys of certificates only.
-func TestAuthorityKeysAreForgotten(t *testing.T) {
+// TestAuthorityKeysAreDiscarded: the Secret has the keys of certificates only.
+func TestAuthorityKeysAreDiscarded(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	c, _ := step(t, certificates{}, now, no)
 	c, _ = step(t, c, now.Add(lifetime-renewBefore), no)

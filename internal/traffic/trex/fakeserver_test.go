@@ -104,7 +104,7 @@ func newFake(t *testing.T) *fakeServer {
 	return f
 }
 
-// up starts the server, which knows nothing of an earlier start.
+// up starts the server without any state of an earlier start.
 func (f *fakeServer) up() {
 	f.Helper()
 	f.locked(func() {

@@ -168,8 +168,8 @@ func TestPartsShareARange(t *testing.T) {
 	}
 }
 
-// What many receive is not timed, as the server would not say who was late, and
-// neither is what a port of another server receives.
+// Streams to many receivers are not timed, since the server does not report which one
+// was late. Neither are streams to a port of another server.
 func TestTimedAtOnePort(t *testing.T) {
 	_, e := openFake(t, 1_000)
 	for name, c := range map[string]struct {

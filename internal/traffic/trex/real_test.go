@@ -170,7 +170,7 @@ func (r *real) begin(t *testing.T) {
 	}
 }
 
-// restart kills the server, which has no time to say goodbye, and starts another.
+// restart kills the server without a clean shutdown, and starts another.
 func (r *real) restart(t *testing.T) {
 	t.Helper()
 	if err := syscall.Kill(r.server.PID(), syscall.SIGKILL); err != nil {

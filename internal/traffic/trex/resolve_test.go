@@ -38,7 +38,7 @@ func TestResolve(t *testing.T) {
 	if f.ports[0].inService || len(f.captures) > 0 {
 		t.Errorf("service mode is %t and there are %d captures: want neither to be left", f.ports[0].inService, len(f.captures))
 	}
-	// Nobody answers. The context ends once the question was put.
+	// No neighbour answers. The context ends once the request was sent.
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for asked := 0; asked == 0; {

@@ -36,7 +36,7 @@ type several struct {
 	fleet   *agent.Fleet
 }
 
-// twoServers starts two servers, of which the first has a past.
+// twoServers starts two servers, of which the first has run streams before.
 func twoServers(t *testing.T) *several {
 	t.Helper()
 	if trex.StartReal == nil {
@@ -288,7 +288,7 @@ func TestSeveralServers(t *testing.T) {
 			}
 		}
 	}
-	// The first server has had 300 streams that the second knows nothing of.
+	// The first server has had 300 streams that the second did not have.
 	past := s.streams(t, 100, 300, "a2", "a3", false)
 	if err := s.engines[0].Configure(t.Context(), past); err != nil {
 		t.Fatal(err)

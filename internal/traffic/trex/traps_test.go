@@ -38,7 +38,7 @@ func TestEndIsToldLate(t *testing.T) {
 	}
 }
 
-// What an earlier trial left in the rings is not counted in the next one.
+// Frames that an earlier trial left in the rings are not counted in the next one.
 func TestLeftoversAreDrained(t *testing.T) {
 	f, e := openFake(t, 0)
 	configure(t, e, ipv4(t, e, 1))
@@ -134,7 +134,7 @@ func TestMaximumRate(t *testing.T) {
 	}
 }
 
-// Who loses a port or its streams in a trial loses the trial, not the run.
+// An engine that loses a port or its streams in a trial loses the trial, not the run.
 func TestInterruption(t *testing.T) {
 	for name, disturb := range map[string]func(f *fakeServer){
 		"port taken": func(f *fakeServer) {
@@ -200,7 +200,7 @@ func TestMaximumOfAShortTrial(t *testing.T) {
 	}
 }
 
-// What an earlier stream had below 10 us is not the next one's.
+// Frames of an earlier stream below 10 us do not count for the next one.
 func TestFirstBucketOfEarlierTrials(t *testing.T) {
 	f, e := openFake(t, 1_000_000) // all of them
 	f.locked(func() { f.period, f.update = 20*time.Millisecond, time.Now() })
@@ -231,7 +231,7 @@ func TestLateHistogram(t *testing.T) {
 	}
 }
 
-// What a port itself counts as dropped is noted.
+// Frames that a port counts as dropped are noted.
 func TestPortErrorsAreNoted(t *testing.T) {
 	f, e := openFake(t, 0)
 	configure(t, e, ipv4(t, e, 1))
@@ -303,8 +303,8 @@ func TestManyStreams(t *testing.T) {
 	}
 }
 
-// A server that takes connections and says nothing costs no more time than the
-// caller gives, and the client works with the next one.
+// A server that accepts connections and does not answer costs no more time than the
+// caller allows, and the client works with the next one.
 func TestSilentServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

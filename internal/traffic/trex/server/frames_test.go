@@ -13,7 +13,7 @@ import (
 
 // TestFramesPass sends the largest frames that fit through rings of both kinds, and
 // wants each of them back: the kernel cuts off what a place of the ring cannot hold,
-// and TRex then knows it no more.
+// and TRex then does not recognize it.
 func TestFramesPass(t *testing.T) {
 	dir := realDir(t)
 	if !alone(t) {

@@ -71,7 +71,7 @@ func TestRealServer(t *testing.T) {
 }
 
 // TestPausedServer takes the processor from a server on packet sockets, several times
-// and for longer than its watchdog would bear, as happens where processors are shared.
+// and for longer than its watchdog tolerates, as happens where processors are shared.
 func TestPausedServer(t *testing.T) {
 	dir := realDir(t)
 	if !alone(t) {
@@ -92,7 +92,7 @@ func TestPausedServer(t *testing.T) {
 		if err := s.process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		pause := time.NewTimer(1500 * time.Millisecond) // the watchdog bears 1 s
+		pause := time.NewTimer(1500 * time.Millisecond) // the watchdog tolerates 1 s
 		<-pause.C
 		if err := s.process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
