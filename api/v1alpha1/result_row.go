@@ -120,8 +120,8 @@ type FrameSection struct {
 	// lost. Absent when the engine does not check received frames.
 	// +optional
 	Fragmented *int64 `json:"fragmented,omitempty"`
-	// late frames came back so long after later ones that nobody knows whether they are
-	// copies. They count as lost. Absent when the engine does not know the order.
+	// late frames came back so long after later ones that the engine cannot distinguish
+	// them from copies. They count as lost. Absent when the engine does not know the order.
 	// +optional
 	Late *int64 `json:"late,omitempty"`
 	// stale frames of an earlier trial arrived during the trials of this row: they were

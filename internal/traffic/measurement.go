@@ -94,9 +94,9 @@ const (
 	// NoteDamaged means that test frames came back truncated, corrupted or in
 	// fragments. It speaks against no validity; the row's message carries it.
 	NoteDamaged NoteKind = "Damaged"
-	// NoteLate means that frames came back so long after later ones that nobody knows
-	// whether they are copies. It speaks against no validity; the row's message carries
-	// it.
+	// NoteLate means that frames came back so long after later ones that the engine
+	// cannot distinguish them from copies. It speaks against no validity; the row's
+	// message carries it.
 	NoteLate NoteKind = "Late"
 	// NoteModel says what of a modelled device was not in its model. It speaks
 	// against no validity; the row's message carries it.

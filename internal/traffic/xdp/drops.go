@@ -43,7 +43,7 @@ func (p *port) drops(handle *netlink.Handle) (uint64, error) {
 // which takes CAP_NET_ADMIN there.
 var hidden = []error{unix.EPERM, unix.EACCES, unix.EINVAL, unix.EOPNOTSUPP}
 
-// noteHidden notes once that nobody knows when the port's ring is full.
+// noteHidden notes once that the engine cannot see when the port's ring is full.
 func (p *port) noteHidden(err error) {
 	note := fmt.Sprintf("frames that find the ring of %s full count as lost by the device: the counters of its other end cannot be read (%v)", p.Interface, err)
 	if !slices.Contains(p.notes, note) {

@@ -112,7 +112,7 @@ func TestOddDevices(t *testing.T) {
 				want := o.want(did)
 				if full := bed.dropped() - dropped; full > 0 && want.lost == 0 {
 					t.Logf("run %d: the ring of the tester was full for %d frames", run, full)
-					want.lost += full // in the kernel's stack nobody else counts them
+					want.lost += full // the device's programs do not see this in the kernel's stack
 					if m.Dropped["p2"] != full {
 						t.Errorf("run %d: dropped %v, want %d at p2", run, m.Dropped, full)
 					}

@@ -10,7 +10,7 @@ import (
 
 const (
 	// reorderTime is how long after later frames of its stream a frame may come back
-	// and still be told from a copy, at the stream's intended rate.
+	// and still be distinguished from a copy, at the stream's intended rate.
 	reorderTime = 250 * time.Millisecond
 	// leastWindow is the fewest sequence numbers that are remembered of a stream.
 	leastWindow = 4096
