@@ -40,6 +40,7 @@ var sections = map[v1alpha1.Method][]string{
 	v1alpha1.MethodGroupLeaveDelay:    {"GroupDelay"},
 	v1alpha1.MethodGroupCapacity:      {"GroupCapacity"},
 	v1alpha1.MethodReset:              {"Reset"},
+	v1alpha1.MethodRFC2544Latency:     {"RFC2544Latency"},
 }
 
 // largestRow is the row of a step with every member at its largest that the method can
@@ -137,8 +138,9 @@ func methodsOfTheAPI(t *testing.T) []v1alpha1.Method {
 
 // testsOf are the settings of tests that the API server fills in, or that lengthen rows.
 var testsOf = map[string]string{
-	"Throughput": `{"resolution": "0.1%", "minLoad": "1%", "search": "MLRsearch", "lossRatios": ["0%", "0.5%"]}`,
-	"Latency":    `{"loads": ["50%", "throughput"]}`,
+	"Throughput":     `{"resolution": "0.1%", "minLoad": "1%", "search": "MLRsearch", "lossRatios": ["0%", "0.5%"]}`,
+	"Latency":        `{"loads": ["50%", "throughput"]}`,
+	"RFC2544Latency": `{"load": "throughput", "repetitions": 20, "trialDuration": "120s", "definition": "StoreAndForward"}`,
 }
 
 // aTestOf returns a test with the member that has this index in the type Test; false when

@@ -127,7 +127,7 @@ func (s *BenchmarkSpec) Rest() time.Duration {
 
 // Test is one test of a benchmark: its name, and exactly one method.
 //
-// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset
+// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency
 type Test struct {
 	// name of the test, unique in the benchmark.
 	// +required
@@ -199,6 +199,10 @@ type Test struct {
 	// reset measures how long a device that is reset does not forward (RFC 6201).
 	// +optional
 	Reset *ResetTest `json:"reset,omitempty"`
+	// rfc2544Latency measures latency as RFC 2544 section 26.2 asks for it: many trials
+	// at one load, averaged.
+	// +optional
+	RFC2544Latency *RFC2544LatencyTest `json:"rfc2544Latency,omitempty"`
 }
 
 // SearchMethod names how the throughput is searched.

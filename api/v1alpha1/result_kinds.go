@@ -27,7 +27,7 @@ const (
 
 // Method names the method of a result row.
 //
-// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset
+// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency
 type Method string
 
 const (
@@ -69,4 +69,6 @@ const (
 	MethodGroupCapacity Method = "GroupCapacity"
 	// MethodReset is RFC 6201.
 	MethodReset Method = "Reset"
+	// MethodRFC2544Latency is RFC 2544 section 26.2 with its repetitions.
+	MethodRFC2544Latency Method = "RFC2544Latency"
 )

@@ -221,6 +221,9 @@ type ResultRow struct {
 	// reset is what a reset test measured.
 	// +optional
 	Reset *ResetSummary `json:"reset,omitempty"`
+	// rfc2544Latency is what a test of latency by RFC 2544 measured.
+	// +optional
+	RFC2544Latency *RFC2544LatencySummary `json:"rfc2544Latency,omitempty"`
 	// series is the rates in the course of the trial; absent where a test asks for no
 	// samplingInterval.
 	// +optional

@@ -280,6 +280,20 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			}
 		}
 	},
+	"rfc2544-latency": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		want := []v1alpha1.RFC2544LatencySummary{
+			{Definition: v1alpha1.LatencyStoreAndForward, Repetitions: 20, AvgNs: 3000, MinNs: 3000, MaxNs: 3000, WireNs: 102},
+			{Definition: v1alpha1.LatencyStoreAndForward, Repetitions: 20, AvgNs: 4000, MinNs: 4000, MaxNs: 4000, WireNs: 2429},
+		}
+		if len(rows) != 4 {
+			t.Fatalf("%d rows", len(rows))
+		}
+		for i, w := range want {
+			if r := rows[2+i]; r.RFC2544Latency == nil || *r.RFC2544Latency != w || r.Frames.TrialMilliseconds != 120_000 || r.Load != v1alpha1.LoadThroughput {
+				t.Errorf("%+v, want %+v", r.RFC2544Latency, w)
+			}
+		}
+	},
 	"congestion-control": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		for _, r := range rows {
 			c := r.CongestionControl

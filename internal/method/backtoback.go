@@ -145,23 +145,14 @@ func burstTolerance(d time.Duration) time.Duration { return d/100 + 20*time.Micr
 func summarize(found []int64, line *big.Rat) v1alpha1.BackToBackSummary {
 	n := int64(len(found))
 	s := v1alpha1.BackToBackSummary{Repetitions: int32(n), MinFrames: found[0], MaxFrames: found[0]}
-	sum, squares := new(big.Int), new(big.Int)
+	sum := new(big.Int)
 	for _, f := range found {
 		s.MinFrames, s.MaxFrames = min(s.MinFrames, f), max(s.MaxFrames, f)
-		x := big.NewInt(f)
-		sum.Add(sum, x)
-		squares.Add(squares, new(big.Int).Mul(x, x))
+		sum.Add(sum, big.NewInt(f))
 	}
 	avg := new(big.Rat).SetFrac(sum, big.NewInt(n))
 	s.AvgFrames = frame.Round(avg)
-	if n > 1 {
-		// The sample's variance is (n*sum(x^2) - sum(x)^2) / (n*(n-1)). Of four times
-		// as much the root is twice as large, which is rounded half up.
-		v := squares.Mul(squares, big.NewInt(n))
-		v.Sub(v, sum.Mul(sum, sum))
-		v.Mul(v, big.NewInt(4)).Quo(v, big.NewInt(n*(n-1)))
-		s.StddevFrames = (v.Sqrt(v).Int64() + 1) / 2
-	}
+	s.StddevFrames = deviation(found)
 	if line.Sign() > 0 {
 		s.BufferNs = frame.Round(avg.Mul(avg, big.NewRat(int64(time.Second), 1)).Quo(avg, line))
 	}

@@ -28,6 +28,26 @@ func perSecond(frames int64, d time.Duration) int64 {
 	return frame.Round(rate.Mul(rate, big.NewRat(int64(time.Second), 1)))
 }
 
+// deviation is the standard deviation of a sample, rounded half up; 0 of one number.
+func deviation(sample []int64) int64 {
+	n := int64(len(sample))
+	if n < 2 {
+		return 0
+	}
+	sum, squares := new(big.Int), new(big.Int)
+	for _, number := range sample {
+		x := big.NewInt(number)
+		sum.Add(sum, x)
+		squares.Add(squares, new(big.Int).Mul(x, x))
+	}
+	// The variance is (n*sum(x^2) - sum(x)^2) / (n*(n-1)). Of four times as much the root
+	// is twice as large, which is rounded half up.
+	v := squares.Mul(squares, big.NewInt(n))
+	v.Sub(v, sum.Mul(sum, sum))
+	v.Mul(v, big.NewInt(4)).Quo(v, big.NewInt(n*(n-1)))
+	return (v.Sqrt(v).Int64() + 1) / 2
+}
+
 // receivedRate is the forwarding rate of a trial in frames/s: what was received
 // over the time that sending took.
 func receivedRate(t *Trial) int64 { return t.perSecond(int64(t.Received)) }
