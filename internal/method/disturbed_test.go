@@ -9,6 +9,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/sim"
 )
 
 // shaken is a fake generator that changes what some of its trials measured.
@@ -199,5 +200,28 @@ func TestSearchTolerance(t *testing.T) {
 				t.Errorf("%s and %s, want %s and %s", exact, most, tc.exact, tc.most)
 			}
 		})
+	}
+}
+
+// unsteady is a fake generator that catches up with its schedule in every trial.
+type unsteady struct {
+	*sim.Engine
+	caughtUp uint64
+}
+
+func (u unsteady) Read(ctx context.Context) (traffic.Measurement, error) {
+	m, err := u.Engine.Read(ctx)
+	m.Pacing = map[string]traffic.Pacing{"p1": {MaxLag: time.Millisecond, MaxBurst: u.caughtUp, CaughtUp: u.caughtUp}}
+	return m, err
+}
+
+// The few frames that a trial loses until it is ended early can be due to bursts of
+// the tester. A trial of full length tells: the device loses on.
+func TestALossThatCanBeTheTestersIsGivenItsTime(t *testing.T) {
+	p := testPlan(t)
+	gen := unsteady{simulate(t, header+"\n64,33.3333,1,2,3\n", p), 100}
+	out := mustRun(t, open(t, gen, p, nil), p.Steps[0])
+	if out.LoadPPM != 333_333 || out.Limit != nil {
+		t.Errorf("found %d ppm with the limit %+v, want the device's 333333", out.LoadPPM, out.Limit)
 	}
 }

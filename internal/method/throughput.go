@@ -168,6 +168,11 @@ func (s *searchTrials) trial(ctx context.Context, ppm int64, d time.Duration) (*
 		return t, err
 	}
 	t.Ended, t.saturated = watch.ended, watch.saturated
+	if t.Stalled() {
+		// So few frames can be due to the tester; how many the device loses in the whole
+		// trial tells.
+		return s.lab.Trial(ctx, s.step, ppm, d, s.bracket)
+	}
 	if t.Lost > watch.allowed || t.TesterLost() || t.Disturbed() {
 		return t, nil
 	}

@@ -18,7 +18,7 @@ import (
 func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	out := in.Outcome
 	var late []string
-	if t := out.Trial; out.Search != nil && t != nil && t.Passed() && t.EndedLate() {
+	if t := out.Trial; out.Search != nil && out.LoadPPM > 0 && t != nil && t.EndedLate() {
 		late = []string{fmt.Sprintf("the engine took %s for a trial of %s at %s: the row has the load that it offered", t.TxTime.Round(time.Millisecond), t.Duration, v1alpha1.FormatPPM(out.LoadPPM))}
 		out.LoadPPM = t.OfferedPPM()
 	}
