@@ -38,8 +38,8 @@ func (d Drawback) String() string {
 	return text + ")"
 }
 
-// Told is every drawback with its source. A drawback of several drivers from one source is listed once.
-func (n NIC) Told() string {
+// Text lists the drawbacks with their sources. Drawbacks from one source share it.
+func (n NIC) Text() string {
 	var parts []string
 	for i, d := range n.Drawbacks {
 		if i+1 < len(n.Drawbacks) && n.Drawbacks[i+1].Source == d.Source && d.Fixed == n.Drawbacks[i+1].Fixed {

@@ -67,7 +67,7 @@ func (p *port) notes(timed bool) []string {
 	var notes []string
 	nic, _ := capability.NICOf(p.Driver)
 	if len(nic.Drawbacks) > 0 {
-		notes = append(notes, nic.Models+": "+nic.Told())
+		notes = append(notes, nic.Models+": "+nic.Text())
 	}
 	if timed {
 		notes = append(notes, oneCore)
