@@ -14,11 +14,11 @@ import (
 func TestAccess(t *testing.T) {
 	server := startServer(t)
 	for name, tc := range map[string]func(*world){
-		"as many at once as the grant lets run":      asManyAtOnce,
+		"as many at once as the grant allows":        asManyAtOnce,
 		"a grant with a lower priority":              lowerPriority,
 		"a tag that neither bed nor lab allows":      tagNotAllowed,
 		"a tag that the default policy does allow":   tagOfTheLab,
-		"a policy that changes while a run goes on":  policyChanges,
+		"a policy that changes during a run":         policyChanges,
 		"a profile that is replaced after the lease": replacedAfterLease,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })

@@ -24,7 +24,7 @@ const gathering = 10 * time.Millisecond
 // takes leases, and the only one that writes the status of a benchmark that waits.
 //
 // Watches report what changed. A cycle brings the allocator's view up to date with
-// it, lets package queue decide, and starts the writes of the leases. The view is the
+// it, calls package queue for a decision, and starts the writes of the leases. The view is the
 // cache plus the leases that the allocator has written or is writing, so that a cycle
 // waits neither for the API server nor for the cache.
 type allocator struct {

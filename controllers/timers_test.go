@@ -52,7 +52,7 @@ func TestTimersCountTimeOfOperatorsThatWereThere(t *testing.T) {
 		"an operator whose clock is behind": {func(b *v1alpha1.Benchmark) int {
 			return checks(operator(start), b, 5, time.Second) + checks(operator(start.AddDate(-1, 0, 0)), b, 200, time.Second)
 		}, 121},
-		"an operator that goes on where another one was": {func(b *v1alpha1.Benchmark) int {
+		"an operator that continues where another one was": {func(b *v1alpha1.Benchmark) int {
 			return checks(operator(start), b, 101, time.Second) + checks(operator(start.AddDate(-1, 0, 0)), b, 50, time.Second)
 		}, 21},
 		"two operators that both believe to lead": {func(b *v1alpha1.Benchmark) int {

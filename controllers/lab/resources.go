@@ -16,8 +16,8 @@ const storageLimit = "256Mi"
 
 // sharing are the resources of a container that shares the processors of the node.
 //
-// No container has a CPU limit, except where that is what gives it processors of its
-// own. A limit is kept by halting the container until the next period of 100 ms: an
+// No container has a CPU limit, except where the limit is what assigns it processors
+// exclusively. A limit is kept by halting the container until the next period of 100 ms: an
 // agent would send less than intended, and the trial would measure the limit. The
 // runner steps through trials by the clock, and a device is started by a deadline.
 // Requests keep the shares of others.

@@ -62,7 +62,7 @@ type Snapshot struct {
 	Running map[string]int
 }
 
-// Decision gives a bed to an entry.
+// Decision assigns a bed to an entry.
 type Decision struct {
 	// Entry that gets the bed.
 	Entry Entry

@@ -101,7 +101,7 @@ func TestDecide(t *testing.T) {
 			beds:    []Bed{closed("x", "z"), free("z", "x")},
 			want:    map[string]string{"b": "z"},
 		},
-		"a limit lets later ones of others pass": {
+		"a limit does not block later ones of others": {
 			entries: []Entry{
 				limited(entry("a", 0, 0, "x", "y"), two), limited(entry("b", 0, 1, "x", "y"), two), entry("c", 0, 2, "y"),
 			},

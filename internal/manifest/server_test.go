@@ -87,7 +87,7 @@ func TestAgreesWithTheServer(t *testing.T) {
 			}
 			theirs := map[string]bool{}
 			for _, cause := range status.Status().Details.Causes {
-				// The server adds that it did not go on; here that needs no words.
+				// The server adds that it did not check all rules; this package does not.
 				if !strings.Contains(cause.Message, "some validation rules were not checked") {
 					theirs[cause.Field+": "+cause.Message] = true
 				}

@@ -48,7 +48,7 @@ func sent(changes ...func(*input)) input {
 	return in
 }
 
-// networks gives the bed ports in networks below two octets.
+// networks adds ports to the bed, in networks below two octets.
 func networks(a, b int) func(*input) {
 	return func(in *input) {
 		in.bed.Spec.Ports = nil

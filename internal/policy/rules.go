@@ -162,7 +162,7 @@ func describe(intervals []interval) string {
 	return strings.Join(parts, ", ")
 }
 
-// asYAML is a list of intervals in the form in which a policy gives it.
+// asYAML is a list of intervals as YAML of a policy.
 func asYAML(intervals []interval) string {
 	var parts []string
 	for _, i := range intervals {

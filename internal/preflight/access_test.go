@@ -11,7 +11,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// asking gives the benchmark a priority and a lease.
+// asking sets priority and deadline of the benchmark.
 func asking(priority int32, lease time.Duration) func(*Input) {
 	return func(in *Input) {
 		in.Benchmark.Spec.Priority, in.Benchmark.Spec.ActiveDeadlineSeconds = priority, int64(lease/time.Second)
@@ -71,7 +71,7 @@ func TestAccess(t *testing.T) {
 			changes: []func(*Input){asking(0, time.Hour), granting(0, upTo(-10, time.Hour))},
 			want:    []string{"spec.priority: Invalid value: 0: the grant of namespace team on TestBed one has a priority up to -10"},
 		},
-		"two grants, each of which gives one half": {
+		"two grants, each of which allows one half": {
 			changes: []func(*Input){asking(50, 12*time.Hour), granting(0, upTo(0, 12*time.Hour), upTo(50, time.Hour))},
 			want:    []string{"spec.priority: Invalid value: 50: the grant of namespace team on TestBed one has a priority up to 0"},
 		},

@@ -66,7 +66,7 @@ func TestUsersOfTheKubeconfigs(t *testing.T) {
 	}{
 		"admin":   {"admin", []string{"system:masters"}},
 		"kubelet": {"system:node:node1", []string{"system:nodes"}},
-		"multus":  {"nodrop:multus", nil}, // the name that manifests/multus.yaml gives rights to
+		"multus":  {"nodrop:multus", nil}, // the name that has rights in manifests/multus.yaml
 	} {
 		content, err := os.ReadFile(filepath.Join(dir, name+".kubeconfig"))
 		if err != nil {

@@ -31,7 +31,7 @@ func capabilities(ports []*port, timed int) traffic.Capabilities {
 		// Each server has a clock of its own.
 		CrossHostLatency: false,
 		CrossHost:        true,
-		// As long as Wait gives a port that is late.
+		// The grace of Wait for a late port.
 		Lateness:  graceBase,
 		Multicast: false,
 		Sampling:  true,

@@ -24,7 +24,7 @@ type counters struct {
 	latency map[string]latencyStats
 }
 
-// counters reads the counters of parts of streams. They go on from run to run, and vanish
+// counters reads the counters of parts of streams. They continue from run to run, and vanish
 // with the streams.
 func (e *Engine) counters(ctx context.Context, parts []part) (counters, error) {
 	c, _, err := e.countersAt(ctx, parts)

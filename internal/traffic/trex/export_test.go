@@ -27,7 +27,7 @@ const (
 
 // StartReal returns a real server whose ports 0 and 1 are joined by a cable, or by
 // a device that drops every 20th frame of each of the UDP ports 7 and 8; nil when
-// the environment gives no server to start.
+// the environment names no server to start.
 var StartReal func(t *testing.T, lossy bool) RealServer
 
 // Settle waits until nothing arrives any more.

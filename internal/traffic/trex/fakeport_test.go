@@ -147,7 +147,7 @@ func (f *fakeServer) streamList(p *fakePort, _ map[string]any) (any, *fakeError)
 	return slices.Collect(maps.Keys(p.profiles["_"].streams)), nil
 }
 
-// fakeStream is a stream of a port, with counters that go on from run to run.
+// fakeStream is a stream of a port, with counters that continue from run to run.
 type fakeStream struct {
 	group, version int
 	// number is the hardware number under which frames leave.

@@ -133,7 +133,7 @@ func (f *fakeServer) ofGroup(group int) (out []*fakeStream) {
 	return out
 }
 
-// number gives a group that starts the lowest hardware number that is free, unless it
+// number assigns to a group that starts the lowest free hardware number, unless it
 // has one.
 func (f *fakeServer) number(s *fakeStream, limit int) *fakeError {
 	taken := f.numbers[s.latency]

@@ -47,7 +47,7 @@ func (f *fakeServer) start(p *fakePort, q map[string]any) (any, *fakeError) {
 	return map[string]any{"multiplier": 1.0, "ts": 3.76}, nil
 }
 
-// allocate gives hardware numbers to the streams of a profile, and finds out that
+// allocate assigns hardware numbers to the streams of a profile, and finds out that
 // there are more counted streams than counters, which the server does when they
 // start.
 func (f *fakeServer) allocate(one *fakeProfile) *fakeError {

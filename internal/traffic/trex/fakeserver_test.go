@@ -70,7 +70,7 @@ type fakeServer struct {
 	broken map[string]*fakeError
 }
 
-// fakeError is an error as the server gives it.
+// fakeError is an error as the server returns it.
 type fakeError struct {
 	Code     int    `json:"code"`
 	Message  string `json:"message"`

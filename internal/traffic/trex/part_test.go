@@ -160,7 +160,7 @@ func TestPartsShareARange(t *testing.T) {
 	}
 	begin := first[2]["init_value"].(uint64)
 	if got := after[2]["init_value"]; got != begin+1_000%256 {
-		t.Errorf("after 1000 frames the range goes on with %v: want %d", got, begin+1_000%256)
+		t.Errorf("after 1000 frames the range continues with %v: want %d", got, begin+1_000%256)
 	}
 	words := first[0]["value_list"].([]uint32)
 	if got := after[0]["value_list"].([]uint32); got[0] != words[1] || got[1] != words[2] || got[2] != words[0] {

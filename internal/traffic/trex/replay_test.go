@@ -117,7 +117,7 @@ func TestCompressedFrame(t *testing.T) {
 	}
 }
 
-// A second run without remove_rx_filters: sent goes on, received of plain streams
+// A second run without remove_rx_filters: sent continues, received of plain streams
 // does not change, that of latency streams does (recording 11).
 func TestFakeFreezesReceiveCounters(t *testing.T) {
 	f := newFake(t)

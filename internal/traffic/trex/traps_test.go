@@ -86,7 +86,7 @@ func sampleNow(t *testing.T, e *Engine) (traffic.Sample, error) {
 	return *got, nil
 }
 
-// Stop ends a trial that would go on, and its counts are those up to then.
+// Stop ends a trial that would continue, and its counts are those up to then.
 func TestStopEndsSending(t *testing.T) {
 	f, e := openFake(t, 0)
 	configure(t, e, ipv4(t, e, 1))

@@ -33,7 +33,7 @@ func (c Config) sockets(m Machine) ([]string, error) {
 	return all, nil
 }
 
-// cards returns the PCI addresses that device plugins handed in.
+// cards returns the PCI addresses from device plugins.
 func (c Config) cards(env func(string) string) ([]string, error) {
 	var all []string
 	taken := map[string]int{}
@@ -59,7 +59,7 @@ func (c Config) cards(env func(string) string) ([]string, error) {
 }
 
 // Variable is the environment variable in which the SR-IOV network device plugin
-// hands in the PCI addresses of a resource, separated by commas:
+// passes the PCI addresses of a resource, separated by commas:
 // PCIDEVICE_INTEL_COM_DUT_P1 for intel.com/dut_p1.
 func Variable(resource string) string {
 	return "PCIDEVICE_" + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_", "/", "_").Replace(resource))

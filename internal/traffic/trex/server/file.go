@@ -46,7 +46,7 @@ type Launch struct {
 
 // Configure returns how a server is started on a machine. The prefix distinguishes this
 // server from others that share its huge pages; env is the environment, in which device
-// plugins hand in the addresses of cards.
+// plugins pass the addresses of cards.
 func Configure(c Config, prefix string, env func(string) string, m Machine) (Launch, error) {
 	if len(c.Ports) == 0 || len(c.Ports) > maxPorts {
 		return Launch{}, fmt.Errorf("ports has %d entries, and a TRex server has 1 to %d: spread the ports over more nodes", len(c.Ports), maxPorts)

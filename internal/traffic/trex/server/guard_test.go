@@ -126,7 +126,7 @@ func peer(t *testing.T, here, there []string) other {
 	return other{ns}
 }
 
-// address gives addresses to an interface and brings it up. IPv6 addresses are
+// address assigns addresses to an interface and brings it up. IPv6 addresses are
 // valid at once.
 func address(t *testing.T, nl *netlink.Handle, name string, prefixes []string) {
 	t.Helper()
