@@ -250,7 +250,7 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 		if part.Pacing == nil {
 			part.Pacing = map[string]*agentpb.Pacing{}
 		}
-		part.Pacing[port] = &agentpb.Pacing{MaxLagNanos: int64(p.MaxLag), MaxBurst: p.MaxBurst, CaughtUp: p.CaughtUp}
+		part.Pacing[port] = &agentpb.Pacing{MaxLagNanos: int64(p.MaxLag), MaxBurst: p.MaxBurst, CaughtUp: p.CaughtUp, MaxClump: p.MaxClump, SpacingErrorNanos: int64(p.SpacingError)}
 	}
 	for _, n := range m.Notes {
 		part.Notes = append(part.Notes, &agentpb.Note{Kind: string(n.Kind), Text: n.Text})
@@ -291,7 +291,7 @@ func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 		if m.Pacing == nil {
 			m.Pacing = map[string]traffic.Pacing{}
 		}
-		m.Pacing[port] = traffic.Pacing{MaxLag: time.Duration(p.GetMaxLagNanos()), MaxBurst: p.GetMaxBurst(), CaughtUp: p.GetCaughtUp()}
+		m.Pacing[port] = traffic.Pacing{MaxLag: time.Duration(p.GetMaxLagNanos()), MaxBurst: p.GetMaxBurst(), CaughtUp: p.GetCaughtUp(), MaxClump: p.GetMaxClump(), SpacingError: time.Duration(p.GetSpacingErrorNanos())}
 	}
 	for _, n := range w.GetNotes() {
 		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteKind(n.GetKind()), Text: n.GetText()})

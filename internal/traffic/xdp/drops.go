@@ -80,12 +80,24 @@ func (p *port) addDrops(m *traffic.Measurement, handle *netlink.Handle, before u
 	}
 	lost := n - before
 	if sender != nil {
-		lost -= min(lost, sender.programs.port.Refused)
+		lost -= min(lost, p.engine.trial.refused(sender))
 	}
 	if lost > 0 {
 		put(&m.Dropped, p.Name, lost)
 	}
 	return nil
+}
+
+// refused is how many frames of a port its device refused in the trial.
+func (t *trial) refused(p *port) (n uint64) {
+	for _, s := range t.senders {
+		for _, l := range s.lanes {
+			if l.port == p {
+				n += l.tx.Refused
+			}
+		}
+	}
+	return n
 }
 
 // txDropped is how many frames an interface could not send. It is in the namespace

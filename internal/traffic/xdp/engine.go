@@ -112,7 +112,7 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 	e.trial, e.armed = nil, false
 	e.sampled.set(nil, 0, nil)
 	tx, rx := make([][]traffic.Stream, len(e.ports)), make([][]traffic.Stream, len(e.ports))
-	seen := map[uint16]bool{}
+	seen, sending := map[uint16]bool{}, 0
 	for _, s := range streams {
 		if err := checkStream(s); err != nil {
 			return err
@@ -127,6 +127,7 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 					return err
 				}
 				tx[i] = append(tx[i], s)
+				sending++
 			}
 			if slices.Contains(s.RxPorts, p.Name) {
 				rx[i] = append(rx[i], s)
@@ -135,7 +136,7 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 	}
 	return e.netns.do(func() error {
 		for i, p := range e.ports {
-			if err := p.configure(tx[i], rx[i]); err != nil {
+			if err := p.configure(tx[i], rx[i], sending); err != nil {
 				return fmt.Errorf("configuring port %s (%s): %w", p.Name, p.Interface, err)
 			}
 		}

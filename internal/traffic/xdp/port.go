@@ -31,15 +31,11 @@ type port struct {
 	undo []func() error
 
 	// tx and rx are the configured streams by slot and by flow.
-	tx          []traffic.Stream
-	rx          []traffic.Stream
-	seenRefused []uint64
+	tx []traffic.Stream
+	rx []traffic.Stream
 	// counted frames of the last trial when it was read, and stragglers that arrived
 	// after that.
 	counted, stragglers uint64
-	live                *liveSender
-	packet              *packetSender
-	transmitter         transmitter
 	// member is the port as a member of groups; nil while it never was.
 	member *member
 	// promiscuous is the socket that makes the port hear all addresses; 0 for none.
@@ -79,7 +75,7 @@ func (p *port) open(nl *netlink.Handle) error {
 	if err := p.setUp(nl, l); err != nil {
 		return err
 	}
-	p.programs, err = loadPrograms(p.index, uint32(p.engine.netns.inode), room{}.rounded())
+	p.programs, err = loadPrograms(p.index, uint32(p.engine.netns.inode), room{ports: p.lanes()}.rounded())
 	if err != nil {
 		return err
 	}
@@ -121,9 +117,6 @@ func (p *port) attach() error {
 // close gives everything back.
 func (p *port) close() error {
 	var errs []error
-	if p.packet != nil {
-		errs = append(errs, p.packet.close())
-	}
 	errs = append(errs, p.hearOwn(), p.leaveAll())
 	for i := len(p.undo) - 1; i >= 0; i-- {
 		errs = append(errs, p.undo[i]())
@@ -135,15 +128,15 @@ func (p *port) close() error {
 	return nil
 }
 
-// configure prepares the port for the streams that it sends and receives.
-func (p *port) configure(tx, rx []traffic.Stream) error {
+// configure prepares the port for the streams that it sends and receives, and for
+// sending a number of streams of all ports.
+func (p *port) configure(tx, rx []traffic.Stream, sending int) error {
 	if err := p.hear(rx); err != nil {
 		return err
 	}
 	p.tx, p.rx = tx, rx
 	p.counted, p.stragglers = 0, 0
-	p.seenRefused = make([]uint64, len(tx))
-	if err := p.makeRoom(room{streams: len(tx), flows: len(rx)}); err != nil {
+	if err := p.makeRoom(room{streams: sending, flows: len(rx)}); err != nil {
 		return err
 	}
 	p.useStreams()
@@ -159,7 +152,6 @@ func (p *port) useStreams() {
 	for i, s := range p.rx {
 		p.programs.index[s.ID] = uint64(i) + 1
 	}
-	p.live = &liveSender{programs: p.programs, program: p.receiver.program(p.programs), template: make([]byte, p.longest())}
 }
 
 // makeRoom loads programs with more room, if that is needed, and puts them in place
@@ -182,44 +174,23 @@ func (p *port) makeRoom(want room) error {
 	return old.close()
 }
 
-// prepare makes the sending streams ready for a trial.
-func (p *port) prepare(epoch uint16) error {
-	extent := 0
-	for _, s := range p.tx {
-		extent = max(extent, packet(s).PayloadOffset())
-	}
-	for i, s := range p.tx {
-		t, err := newTxStream(s, epoch, extent)
-		if err != nil {
-			return err
-		}
-		p.programs.streams[i] = t
-		p.seenRefused[i] = 0
-	}
-	*p.programs.port = portTxPort{}
-	return p.choose()
-}
+// portsMost is PORTS_MAX: how many ports one processor sends on.
+const portsMost = 64
+
+// lanes is how many ports the programs of this one may send on.
+func (p *port) lanes() int { return min(len(p.engine.options.Ports), portsMost) }
 
 // choose decides how the port sends.
 func (p *port) choose() error {
-	if p.packet != nil {
-		if err := p.packet.close(); err != nil {
-			return fmt.Errorf("closing the packet socket: %w", err)
-		}
-		p.packet = nil
-	}
-	p.fallback.Store(new(string))
-	p.transmitter = p.live
+	why := ""
 	if longest := p.longest(); longest > maxLiveFrame {
-		return p.fallBack(fmt.Sprintf("frames above %d bytes do not fit into the kernel's buffer for live frames", maxLiveFrame+4))
-	}
-	takes, err := takesFrames(p.index)
-	if err != nil {
+		why = fmt.Sprintf("frames above %d bytes do not fit into the kernel's buffer for live frames", maxLiveFrame+4)
+	} else if takes, err := takesFrames(p.index); err != nil {
 		return fmt.Errorf("port %s (%s): %w", p.Name, p.Interface, err)
+	} else if !takes {
+		why = refused(p)
 	}
-	if !takes {
-		return p.fallBack(refused(p))
-	}
+	p.fallback.Store(&why)
 	return nil
 }
 
@@ -229,30 +200,6 @@ func refused(p *port) string {
 		return "a veth takes XDP frames only while its other end has an XDP program or GRO (ethtool -K PEER gro on)"
 	}
 	return fmt.Sprintf("the driver %s does not send XDP frames", p.driver)
-}
-
-// collectRefused appends the slots of the plan's frames that the device did not
-// take.
-func (p *port) collectRefused(plan []uint32, to *[]uint32) {
-	for _, slot := range plan {
-		for now := p.programs.streams[slot].Refused; p.seenRefused[slot] < now; p.seenRefused[slot]++ {
-			*to = append(*to, slot)
-		}
-	}
-}
-
-// fallBack sends through a packet socket for the rest of the trial.
-func (p *port) fallBack(why string) error {
-	p.fallback.Store(&why)
-	if len(p.tx) == 0 {
-		return nil
-	}
-	s, err := newPacketSender(p)
-	if err != nil {
-		return err
-	}
-	p.packet, p.transmitter = s, s
-	return nil
 }
 
 // longest is the length of the longest frame sent, without FCS.

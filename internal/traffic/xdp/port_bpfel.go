@@ -13,6 +13,17 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type portEnding uint32
+
+const (
+	portEndingGOES_ON        portEnding = 0
+	portEndingENDED_DONE     portEnding = 1
+	portEndingENDED_DEADLINE portEnding = 2
+	portEndingENDED_STOP     portEnding = 3
+	portEndingENDED_GAP      portEnding = 4
+	portEndingENDED_ERROR    portEnding = 5
+)
+
 type portRxFlow struct {
 	_    structs.HostLayout
 	Lock struct {
@@ -68,24 +79,89 @@ type portRxTrial struct {
 	Pad   [3]uint16
 }
 
+type portTxDue struct {
+	_     structs.HostLayout
+	Due   uint64
+	Group uint32
+	Pad   uint32
+}
+
+type portTxFrame struct {
+	_    structs.HostLayout
+	Due  uint64
+	Slot uint32
+	Pad  uint32
+}
+
+type portTxGroup struct {
+	_        structs.HostLayout
+	Left     uint64
+	Whole    uint64
+	Part     uint64
+	Parts    uint64
+	Gathered uint64
+	First    uint32
+	Streams  uint32
+	Turn     uint32
+	Pad      uint32
+}
+
 type portTxPort struct {
 	_           structs.HostLayout
-	Pos         uint32
-	PlanLen     uint32
+	Ifindex     uint32
+	User        uint32
+	Heap        uint32
+	Paced       uint32
+	Eager       uint32
+	EagerFirst  uint32
+	EagerTurn   uint32
+	Error       int32
+	Left        uint64
+	EagerLeft   uint64
+	Resume      uint64
+	Bound       uint64
 	Sent        uint64
 	Refused     uint64
-	Error       int32
+	Lag         uint64
+	Late        uint64
+	LastDue     uint64
+	LastLag     uint64
+	Row         uint64
+	RowMost     uint64
+	Clump       uint64
+	Paces       [160]uint64
 	PendingHead uint32
 	PendingTail uint32
-	Pad         uint32
-	Pending     [256]uint32
-	Plan        [1024]uint32
+	RetryHead   uint32
+	RetryTail   uint32
+	Pending     [64]portTxFrame
+	Retry       [64]portTxFrame
+}
+
+type portTxSender struct {
+	_        structs.HostLayout
+	Begin    uint64
+	Deadline uint64
+	Gap      uint64
+	Pause    uint64
+	HeldUp   uint64
+	Rest     uint64
+	Resting  uint64
+	Next     uint64
+	Ports    uint32
+	Turn     uint32
+	Cpu      uint32
+	Stop     uint32
+	Ended    portEnding
+	Pad      uint32
 }
 
 type portTxStream struct {
 	_          structs.HostLayout
 	Seq        uint64
 	Refused    uint64
+	Left       uint64
+	Begin      uint64
 	Src        uint64
 	Dst        uint64
 	SrcCount   uint32
@@ -174,7 +250,10 @@ type portMapSpecs struct {
 	RxStreams *ebpf.MapSpec `ebpf:"rx_streams"`
 	RxTrials  *ebpf.MapSpec `ebpf:"rx_trials"`
 	RxWindow  *ebpf.MapSpec `ebpf:"rx_window"`
+	TxGroups  *ebpf.MapSpec `ebpf:"tx_groups"`
+	TxHeap    *ebpf.MapSpec `ebpf:"tx_heap"`
 	TxPorts   *ebpf.MapSpec `ebpf:"tx_ports"`
+	TxSenders *ebpf.MapSpec `ebpf:"tx_senders"`
 	TxStreams *ebpf.MapSpec `ebpf:"tx_streams"`
 }
 
@@ -212,7 +291,10 @@ type portMaps struct {
 	RxStreams *ebpf.Map `ebpf:"rx_streams"`
 	RxTrials  *ebpf.Map `ebpf:"rx_trials"`
 	RxWindow  *ebpf.Map `ebpf:"rx_window"`
+	TxGroups  *ebpf.Map `ebpf:"tx_groups"`
+	TxHeap    *ebpf.Map `ebpf:"tx_heap"`
 	TxPorts   *ebpf.Map `ebpf:"tx_ports"`
+	TxSenders *ebpf.Map `ebpf:"tx_senders"`
 	TxStreams *ebpf.Map `ebpf:"tx_streams"`
 }
 
@@ -224,7 +306,10 @@ func (m *portMaps) Close() error {
 		m.RxStreams,
 		m.RxTrials,
 		m.RxWindow,
+		m.TxGroups,
+		m.TxHeap,
 		m.TxPorts,
+		m.TxSenders,
 		m.TxStreams,
 	)
 }

@@ -19,21 +19,26 @@ type programs struct {
 	// streams and port are the kernel's own memory: the transmit program reads
 	// and writes it while the sender's thread is inside BPF_PROG_RUN.
 	streams []portTxStream
-	port    *portTxPort
+	groups  []portTxGroup
+	heap    []portTxDue
+	ports   []portTxPort
+	sender  *portTxSender
 	index   []uint64
 	// expected and trial say what is received in the trial in hand.
 	expected []portRxStream
 	window   []uint64
 	trial    *portRxTrial
 	room     room
+	// follows says that the programs on tracepoints are attached.
+	follows bool
 
 	closers []io.Closer
 	mapped  [][]byte
 }
 
-// room is how many sending streams, received flows and blocks of sequence numbers
-// there is room for.
-type room struct{ streams, flows, blocks int }
+// room is how many sending ports and streams, received flows and blocks of sequence
+// numbers there is room for.
+type room struct{ ports, streams, flows, blocks int }
 
 // leastBlocks are enough for the line rate of 10 Gbit/s in two or more streams.
 const leastBlocks = 1 << 18
@@ -45,19 +50,18 @@ func (r room) fits(other room) bool {
 
 // with is the room for both.
 func (r room) with(other room) room {
-	return room{max(r.streams, other.streams), max(r.flows, other.flows), max(r.blocks, other.blocks)}
+	return room{max(r.ports, other.ports), max(r.streams, other.streams), max(r.flows, other.flows), max(r.blocks, other.blocks)}
 }
 
 // rounded is larger, so that streams can come and go without loading anew.
 func (r room) rounded() room {
-	return room{capacity(r.streams), capacity(r.flows), max(leastBlocks, capacity(r.blocks))}
+	return room{r.ports, capacity(r.streams), capacity(r.flows), max(leastBlocks, capacity(r.blocks))}
 }
 
 // capacity is the next power of two, at least 16.
 func capacity(n int) int { return max(16, 1<<bits.Len(uint(n-1))) }
 
-// loadPrograms loads the programs for an interface and begins to follow what
-// the kernel does with redirected frames.
+// loadPrograms loads the programs for an interface.
 func loadPrograms(ifindex int, netns uint32, room room) (_ *programs, err error) {
 	spec, err := loadPort()
 	if err != nil {
@@ -68,7 +72,10 @@ func loadPrograms(ifindex int, netns uint32, room room) (_ *programs, err error)
 			return nil, fmt.Errorf("setting %s: %w", name, err)
 		}
 	}
-	spec.Maps["tx_streams"].MaxEntries = uint32(room.streams)
+	for _, name := range []string{"tx_streams", "tx_groups", "tx_heap"} {
+		spec.Maps[name].MaxEntries = uint32(room.streams)
+	}
+	spec.Maps["tx_ports"].MaxEntries = uint32(room.ports)
 	spec.Maps["rx_flows"].MaxEntries = uint32(room.flows)
 	spec.Maps["rx_streams"].MaxEntries = uint32(room.flows)
 	spec.Maps["rx_window"].MaxEntries = uint32(room.blocks)
@@ -86,11 +93,20 @@ func loadPrograms(ifindex int, netns uint32, room room) (_ *programs, err error)
 	if p.streams, err = mapped[portTxStream](p, p.TxStreams, room.streams); err != nil {
 		return nil, err
 	}
-	ports, err := mapped[portTxPort](p, p.TxPorts, 1)
+	if p.groups, err = mapped[portTxGroup](p, p.TxGroups, room.streams); err != nil {
+		return nil, err
+	}
+	if p.heap, err = mapped[portTxDue](p, p.TxHeap, room.streams); err != nil {
+		return nil, err
+	}
+	if p.ports, err = mapped[portTxPort](p, p.TxPorts, room.ports); err != nil {
+		return nil, err
+	}
+	senders, err := mapped[portTxSender](p, p.TxSenders, 1)
 	if err != nil {
 		return nil, err
 	}
-	p.port = &ports[0]
+	p.sender = &senders[0]
 	if p.expected, err = mapped[portRxStream](p, p.RxStreams, room.flows); err != nil {
 		return nil, err
 	}
@@ -105,14 +121,24 @@ func loadPrograms(ifindex int, netns uint32, room room) (_ *programs, err error)
 	if p.index, err = mapped[uint64](p, p.RxIndex, 1<<16); err != nil {
 		return nil, err
 	}
+	return p, nil
+}
+
+// follow begins to follow what the kernel does with redirected frames. Only the
+// programs of senders do, since all that follow are called for every frame.
+func (p *programs) follow() error {
+	if p.follows {
+		return nil
+	}
 	for _, prog := range []*ebpf.Program{p.TxDone, p.TxRefused} {
 		l, err := link.AttachTracing(link.TracingOptions{Program: prog})
 		if err != nil {
-			return nil, fmt.Errorf("following the kernel's XDP tracepoints: %w", err)
+			return fmt.Errorf("following the kernel's XDP tracepoints: %w", err)
 		}
 		p.closers = append(p.closers, l)
 	}
-	return p, nil
+	p.follows = true
+	return nil
 }
 
 // mapped maps a map's n values into this process.

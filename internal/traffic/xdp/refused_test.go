@@ -82,7 +82,7 @@ func TestRefusedFramesLeaveNoHoles(t *testing.T) {
 			streams := []traffic.Stream{s, other}
 			load := traffic.Load{Max: true, Frames: frames}
 			m := bed.run(e, streams, traffic.Trial{Loads: map[uint16]traffic.Load{1: load, 2: load}}, func(traffic.Measurement) bool { return true })
-			refused := e.port("p1").programs.port.Refused
+			refused := e.trial.senders[0].lanes[0].tx.Refused
 			t.Logf("%d frames were refused", refused)
 			if refused == 0 {
 				t.Fatal("no frame was refused: nothing was tested")

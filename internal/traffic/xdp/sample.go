@@ -71,7 +71,9 @@ func (s *sampled) read(t *trial) (traffic.Sample, error) {
 		sample.Received += n
 	}
 	for _, sender := range t.senders {
-		sample.Sent += atomic.LoadUint64(&sender.port.programs.port.Sent)
+		for _, l := range sender.lanes {
+			sample.Sent += atomic.LoadUint64(&l.tx.Sent)
+		}
 	}
 	sample.At = t.age()
 	return sample, nil
@@ -85,14 +87,14 @@ func (t *trial) age() time.Duration {
 		case <-s.done:
 			end = max(end, s.end)
 		default:
-			return time.Duration(monotonic() - t.begin)
+			return max(0, time.Duration(monotonic()-t.begin))
 		}
 	}
 	if len(t.senders) > 0 {
 		return time.Duration(end - t.begin)
 	}
 	// Others send, for as long.
-	age := time.Duration(monotonic() - t.begin)
+	age := max(0, time.Duration(monotonic()-t.begin))
 	if t.Duration > 0 {
 		age = min(age, t.Duration)
 	}

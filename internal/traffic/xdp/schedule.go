@@ -1,7 +1,7 @@
 package xdp
 
 import (
-	"container/heap"
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -10,92 +10,124 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// unlimited is a number of frames that is never reached.
-const unlimited = math.MaxUint64
+const (
+	// unlimited is a number of frames that is never reached.
+	unlimited = math.MaxUint64
+	// manyFrames is what unlimited streams have left: never reached, and sums fit.
+	manyFrames = 1 << 62
+	// lateBound is how long after it was due a frame may leave without being late, or
+	// the mean time between the port's frames where that is longer. In this time 10
+	// Gbit/s fill no more than a veth's ring with frames of 64 bytes.
+	lateBound = 20 * time.Microsecond
+	// neverDue is when a frame is due that is sent as fast as possible.
+	neverDue = math.MaxUint64
+)
 
-// schedule says which stream's frame is due when. Streams with the same load
-// form a group and take turns: frame k of a group of n streams at f frames per p
-// nanoseconds is due floor(k*p/(n*f)) ns after its beginning. That is computed from k
-// every time, so that no error builds up. Frames that the device did not take
-// are due again at once.
+// schedule says which frames of a port are due when, as the transmit program reads
+// it. Slots and groups count from 0; place moves them to where the port's begin.
 type schedule struct {
-	// paced is a heap, the group that is due first on top; eager are the groups
-	// that send whenever no paced frame is due.
-	paced, eager groups
-	// later are the eager groups that have not begun, the first to begin first.
-	later []*group
-	retry []uint32
-	// perNano is the rate of all paced groups, only for sizing bursts.
+	// order has the port's streams by slot: those of each group side by side, then
+	// those that send as fast as they can.
+	order []int
+	// heap has one entry per group, the group that is due first on top.
+	heap   []portTxDue
+	groups []portTxGroup
+	// eager are the streams that send as fast as they can.
+	eager []eager
+	// perNano is the rate of all paced groups.
 	perNano float64
 }
 
-// group is a set of streams with one load.
-type group struct {
-	load  traffic.Load
-	slots []uint32
-	// next is the number of frames handed out, limit where it ends.
-	next, limit uint64
-	// due is the time of the next frame; of an eager group it is its round.
-	due int64
-	// begin is where due starts.
-	begin int64
-}
+// eager is a stream that sends as fast as it can.
+type eager struct{ left, begin uint64 }
 
-// newSchedule groups the streams of a port; slots and loads go together.
-func newSchedule(slots []uint32, loads []traffic.Load, d time.Duration) *schedule {
+// newSchedule makes the schedule of streams, given as numbers of the port's
+// streams with the load of each.
+func newSchedule(streams []int, loads []traffic.Load, d time.Duration) *schedule {
 	s := &schedule{}
-	byLoad := map[traffic.Load]*group{}
-	var all []*group
+	members := map[traffic.Load][]int{}
+	var order []traffic.Load
+	var last []int
 	for i, load := range loads {
 		if load.Max {
-			load.Rate = traffic.Rate{}
-		} else {
-			s.perNano += float64(load.Rate.Frames) / float64(load.Rate.PerNanos)
+			last = append(last, streams[i])
+			s.eager = append(s.eager, eager{left: min(intended(load, d), manyFrames), begin: uint64(load.Delay)})
+			continue
 		}
-		g := byLoad[load]
-		if g == nil {
-			g = &group{load: load}
-			byLoad[load] = g
-			all = append(all, g)
+		s.perNano += float64(load.Rate.Frames) / float64(load.Rate.PerNanos)
+		if members[load] == nil {
+			order = append(order, load)
 		}
-		g.slots = append(g.slots, slots[i])
+		members[load] = append(members[load], streams[i])
 	}
-	for _, g := range all {
-		g.limit = intended(g.load, d)
-		if g.limit != unlimited {
-			g.limit *= uint64(len(g.slots))
+	for _, load := range order {
+		m := members[load]
+		if g := newGroup(load, uint64(len(m)), d); g.Left > 0 {
+			g.First = uint32(len(s.order))
+			s.heap = append(s.heap, portTxDue{Due: uint64(load.Delay), Group: uint32(len(s.groups))})
+			s.groups = append(s.groups, g)
 		}
-		switch g.due, g.begin = int64(g.load.Delay), int64(g.load.Delay); {
-		case g.limit == 0:
-		case g.load.Max && g.due > 0:
-			s.later = append(s.later, g)
-		case g.load.Max:
-			s.eager = append(s.eager, g)
-		default:
-			s.paced = append(s.paced, g)
-		}
+		s.order = append(s.order, m...)
 	}
-	heap.Init(&s.paced)
-	slices.SortFunc(s.later, func(a, b *group) int { return int(a.due - b.due) })
+	// What is sorted is a heap.
+	slices.SortStableFunc(s.heap, func(a, b portTxDue) int { return cmp.Compare(a.Due, b.Due) })
+	s.order = append(s.order, last...)
 	return s
 }
 
-// greedy says that some streams send as fast as they can.
-func (s *schedule) greedy() bool { return len(s.eager)+len(s.later) > 0 }
-
-// admit lets the eager groups begin whose time has come, in the round that the
-// others are in.
-func (s *schedule) admit(now int64) {
-	for len(s.later) > 0 && s.later[0].due <= now {
-		g := s.later[0]
-		s.later = s.later[1:]
-		g.begin = 0
-		if len(s.eager) > 0 {
-			g.begin = s.eager[0].due
-		}
-		g.due = g.begin
-		heap.Push(&s.eager, g)
+// newGroup is a group of n streams of a load. Its frames are due n*f/p apart, in
+// lowest terms.
+func newGroup(load traffic.Load, n uint64, d time.Duration) portTxGroup {
+	g := portTxGroup{Streams: uint32(n), Left: manyFrames}
+	if hi, lo := bits.Mul64(intended(load, d), n); hi == 0 {
+		g.Left = min(lo, manyFrames)
 	}
+	per, frames := uint64(load.Rate.PerNanos), uint64(load.Rate.Frames)
+	by := gcd(per, frames)
+	per, frames = per/by, frames/by
+	by = gcd(per, n)
+	hi, lo := bits.Mul64(frames, n/by)
+	per /= by
+	for hi > 0 || lo > math.MaxInt64 { // wrong by less than one in 2^62
+		lo, hi, per = lo>>1|hi<<63, hi>>1, per>>1
+	}
+	g.Whole, g.Part, g.Parts = per/lo, per%lo, lo
+	return g
+}
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// place writes the schedule into the memory of a sender, for a port whose slots and
+// groups begin at these numbers.
+func (s *schedule) place(l *lane, slot, group uint32) {
+	p := l.tx
+	p.Heap, p.Paced, p.Eager, p.EagerFirst = group, uint32(len(s.heap)), uint32(len(s.eager)), slot+uint32(len(s.order)-len(s.eager))
+	for i, g := range s.groups {
+		g.First += slot
+		l.groups[group+uint32(i)] = g
+		p.Left += g.Left
+	}
+	for i, due := range s.heap {
+		due.Group += group
+		l.heap[group+uint32(i)] = due
+	}
+	for i, e := range s.eager {
+		stream := &l.streams[p.EagerFirst+uint32(i)]
+		stream.Left, stream.Begin = e.left, e.begin
+		p.EagerLeft += e.left
+	}
+	p.EagerLeft = min(p.EagerLeft, manyFrames)
+	p.Left = min(p.Left, manyFrames) + p.EagerLeft
+	p.Bound = uint64(lateBound)
+	if s.perNano > 0 {
+		p.Bound = max(p.Bound, uint64(1/s.perNano))
+	}
+	p.LastDue = neverDue
 }
 
 // intended is the number of frames that one stream of the load sends in a
@@ -125,74 +157,4 @@ func mulDiv(a, b, c, d uint64) uint64 {
 		return unlimited
 	}
 	return lo
-}
-
-// fill puts the slots of frames that are due at now into plan, the earliest due
-// first, and returns how many.
-func (s *schedule) fill(plan []uint32, now int64) int {
-	s.admit(now)
-	n := copy(plan, s.retry)
-	s.retry = slices.Delete(s.retry, 0, n)
-	for ; n < len(plan); n++ {
-		from := &s.paced
-		if len(s.paced) == 0 || s.paced[0].due > now {
-			from = &s.eager
-		}
-		if len(*from) == 0 {
-			break
-		}
-		plan[n] = from.take()
-	}
-	return n
-}
-
-// next returns when the next frame is due, and whether there is one.
-func (s *schedule) next() (int64, bool) {
-	switch {
-	case len(s.retry) > 0 || len(s.eager) > 0:
-		return 0, true
-	case len(s.paced) > 0 && len(s.later) > 0:
-		return min(s.paced[0].due, s.later[0].due), true
-	case len(s.paced) > 0:
-		return s.paced[0].due, true
-	case len(s.later) > 0:
-		return s.later[0].due, true
-	}
-	return 0, false
-}
-
-// groups is a heap of groups that have frames left.
-type groups []*group
-
-// take returns the slot of the first group's next frame.
-func (h *groups) take() uint32 {
-	g := (*h)[0]
-	n := uint64(len(g.slots))
-	slot := g.slots[g.next%n]
-	g.next++
-	switch {
-	case g.next == g.limit:
-		heap.Pop(h)
-		return slot
-	case g.load.Max:
-		g.due = g.begin + int64(g.next/n)
-	default:
-		after := mulDiv(g.next, uint64(g.load.Rate.PerNanos), uint64(g.load.Rate.Frames), n)
-		g.due = g.begin + int64(min(after, uint64(math.MaxInt64-g.begin)))
-	}
-	if len(*h) > 1 {
-		heap.Fix(h, 0)
-	}
-	return slot
-}
-
-// Len, Less, Swap, Push and Pop implement heap.Interface.
-func (h groups) Len() int           { return len(h) }
-func (h groups) Less(i, j int) bool { return h[i].due < h[j].due }
-func (h groups) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *groups) Push(x any)        { *h = append(*h, x.(*group)) }
-func (h *groups) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
 }

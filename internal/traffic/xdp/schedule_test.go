@@ -3,6 +3,7 @@ package xdp
 import (
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,37 @@ import (
 
 func paced(frames, perNanos int64) traffic.Load {
 	return traffic.Load{Rate: traffic.Rate{Frames: frames, PerNanos: perNanos}}
+}
+
+// newLane is a lane in memory of its own, whose slots begin at 3 and groups at 2.
+func newLane(loads []traffic.Load, d time.Duration) *lane {
+	streams := make([]int, len(loads))
+	for i := range streams {
+		streams[i] = i
+	}
+	s := newSchedule(streams, loads, d)
+	l := &lane{
+		tx: &portTxPort{}, slots: make([]int, len(loads)),
+		heap: make([]portTxDue, len(loads)+2), groups: make([]portTxGroup, len(loads)+2), streams: make([]portTxStream, len(loads)+3),
+	}
+	for slot, stream := range s.order {
+		l.slots[stream] = slot + 3
+	}
+	s.place(l, 3, 2)
+	return l
+}
+
+// takeAll hands out all frames that are due, and returns the number of the stream of
+// each.
+func (l *lane) takeAll(now uint64, most int) (streams []int) {
+	for len(streams) < most {
+		f, ok := l.take(now)
+		if !ok {
+			break
+		}
+		streams = append(streams, slices.Index(l.slots, int(f.Slot)))
+	}
+	return streams
 }
 
 // Every frame is handed out at the first nanosecond at which it is due, after a
@@ -24,53 +56,62 @@ func TestScheduleIsExact(t *testing.T) {
 		"one a day":     {Frames: 1, PerNanos: 86_400e9},
 	} {
 		const streams = 3
-		slots, loads := []uint32{7, 8, 9}, []traffic.Load{}
+		var loads []traffic.Load
 		for range streams {
 			loads = append(loads, traffic.Load{Rate: rate, Frames: 1 << 50})
 		}
-		s := newSchedule(slots, loads, 0)
-		g := s.paced[0]
-		for _, from := range []uint64{0, 1_000_003, 1 << 33} {
-			g.next = from
-			plan := make([]uint32, 1)
-			for k := from + 1; k < from+50; k++ {
-				// Frame k of three streams together is due at k*per/(3*frames).
-				g.due = int64(mulDiv(g.next, uint64(rate.PerNanos), uint64(rate.Frames), streams))
-				want := new(big.Int).Mul(new(big.Int).SetUint64(k-1), big.NewInt(rate.PerNanos))
-				want.Div(want, new(big.Int).Mul(big.NewInt(streams), big.NewInt(rate.Frames)))
-				due := int64(math.MaxInt64)
-				if want.IsInt64() {
-					due = want.Int64()
-				}
-				if g.due < 0 {
-					g.due = math.MaxInt64
-				}
-				if g.due != due {
-					t.Fatalf("%s: frame %d is due at %d, want %d", name, k-1, g.due, due)
-				}
-				if due == math.MaxInt64 {
-					break
-				}
-				if due > 0 && s.fill(plan, due-1) != 0 {
-					t.Fatalf("%s: frame %d came early", name, k-1)
-				}
-				if s.fill(plan, due) != 1 || plan[0] != slots[(k-1)%streams] {
-					t.Fatalf("%s: frame %d did not come, or of stream %d", name, k-1, plan[0])
-				}
+		l := newLane(loads, 0)
+		for k := range int64(10_000) {
+			// Frame k of three streams together is due at k*per/(3*frames).
+			want := new(big.Int).Mul(big.NewInt(k), big.NewInt(rate.PerNanos))
+			want.Div(want, new(big.Int).Mul(big.NewInt(streams), big.NewInt(rate.Frames)))
+			due := want.Uint64()
+			if next, more := l.next(); next != due || !more {
+				t.Fatalf("%s: frame %d is due at %d, want %d", name, k, next, due)
 			}
+			if due > 0 && len(l.takeAll(due-1, 1)) != 0 {
+				t.Fatalf("%s: frame %d came early", name, k)
+			}
+			if got := l.takeAll(due, 1); len(got) != 1 || got[0] != int(k%streams) {
+				t.Fatalf("%s: frame %d did not come, or of stream %d", name, k, got)
+			}
+		}
+	}
+}
+
+// The frames of a group are as far apart as its load says, to less than one in 2^61.
+func TestGroupsAreExact(t *testing.T) {
+	for name, test := range map[string]struct {
+		rate    traffic.Rate
+		streams uint64
+	}{
+		"whole":                        {traffic.Rate{Frames: 1000, PerNanos: 1e9}, 7},
+		"10G of 64":                    {traffic.Rate{Frames: 1e10, PerNanos: 84 * 8 * 1e9}, 65_536},
+		"above a frame per nanosecond": {traffic.Rate{Frames: 999_983, PerNanos: 1e5}, 3},
+		"more than 64 bits":            {traffic.Rate{Frames: 999_999_999_999_999_989, PerNanos: 1e18}, 65_535},
+	} {
+		g := newGroup(traffic.Load{Rate: test.rate, Frames: 1 << 60}, test.streams, 0)
+		if g.Part >= g.Parts || g.Parts > math.MaxInt64 || g.Left != manyFrames && g.Left != test.streams<<60 {
+			t.Errorf("%s: %+v", name, g)
+		}
+		got := new(big.Rat).SetFrac(new(big.Int).SetUint64(g.Part), new(big.Int).SetUint64(g.Parts))
+		got.Add(got, new(big.Rat).SetInt(new(big.Int).SetUint64(g.Whole)))
+		want := big.NewRat(test.rate.PerNanos, test.rate.Frames)
+		want.Quo(want, new(big.Rat).SetInt(new(big.Int).SetUint64(test.streams)))
+		wrong := new(big.Rat).Sub(got, want)
+		if bound := big.NewRat(1, 1<<61); wrong.Abs(wrong).Cmp(bound) > 0 || test.rate.Frames < 1e15 && wrong.Sign() != 0 {
+			t.Errorf("%s: frames are %v ns apart, want %v", name, got, want)
 		}
 	}
 }
 
 // Streams of different rates share a port in proportion, evenly mixed.
 func TestScheduleMixes(t *testing.T) {
-	s := newSchedule([]uint32{0, 1, 2, 3}, []traffic.Load{paced(1, 1000), paced(7, 12_000), paced(7, 12_000), paced(4, 12_000)}, time.Second)
-	plan, counts := make([]uint32, 64), [4]int{}
-	for now := int64(0); now < 12_000_000; now += 500 {
-		for n := s.fill(plan, now); n > 0; n = s.fill(plan, now) {
-			for _, slot := range plan[:n] {
-				counts[slot]++
-			}
+	l := newLane([]traffic.Load{paced(1, 1000), paced(7, 12_000), paced(7, 12_000), paced(4, 12_000)}, time.Second)
+	counts := [4]int{}
+	for now := uint64(0); now < 12_000_000; now += 500 {
+		for _, stream := range l.takeAll(now, 1000) {
+			counts[stream]++
 		}
 		elapsed := float64(now) / 12_000
 		for i, each := range []float64{12, 7, 7, 4} {
@@ -81,19 +122,87 @@ func TestScheduleMixes(t *testing.T) {
 	}
 }
 
+// Many groups come by the time at which they are due, and each sends all it has.
+func TestScheduleOfManyGroups(t *testing.T) {
+	var loads []traffic.Load
+	for i := range 500 {
+		loads = append(loads, traffic.Load{Rate: traffic.Rate{Frames: 1, PerNanos: int64(100 + i*7919%503)}, Frames: uint64(1 + i%20), Delay: time.Duration(i * 31 % 977)})
+	}
+	l := newLane(loads, 0)
+	counts, last := make([]uint64, len(loads)), uint64(0)
+	for {
+		due, more := l.next()
+		if !more {
+			break
+		}
+		f, ok := l.take(due)
+		if !ok || f.Due != due || due < last {
+			t.Fatalf("%+v %v is due at %d after %d", f, ok, due, last)
+		}
+		i := slices.Index(l.slots, int(f.Slot))
+		if want := uint64(loads[i].Delay) + counts[i]*uint64(loads[i].Rate.PerNanos); due != want {
+			t.Fatalf("frame %d of stream %d is due at %d, want %d", counts[i], i, due, want)
+		}
+		counts[i]++
+		last = due
+	}
+	for i, load := range loads {
+		if counts[i] != load.Frames {
+			t.Errorf("stream %d sent %d frames, want %d", i, counts[i], load.Frames)
+		}
+	}
+}
+
 // What the device refused comes again first, and nothing more than asked for.
 func TestScheduleRetries(t *testing.T) {
-	s := newSchedule([]uint32{4, 5}, []traffic.Load{{Max: true, Frames: 3}, {Max: true, Frames: 3}}, 0)
-	plan := make([]uint32, 4)
-	if n := s.fill(plan, 0); n != 4 || plan[0] != 4 || plan[1] != 5 || plan[3] != 5 {
-		t.Fatalf("%d frames of %v", n, plan)
+	most := traffic.Load{Max: true, Frames: 3}
+	l := newLane([]traffic.Load{most, most, paced(1, 1000)}, time.Microsecond)
+	if got := l.takeAll(0, 5); !slices.Equal(got, []int{2, 0, 1, 0, 1}) {
+		t.Fatal(got)
 	}
-	s.retry = append(s.retry, 5, 5)
-	if n := s.fill(plan, 0); n != 4 || plan[0] != 5 || plan[1] != 5 || plan[2] != 4 || plan[3] != 5 {
-		t.Fatalf("%d frames of %v", n, plan)
+	for _, stream := range []int{0, 2} {
+		l.refuse(portTxFrame{Slot: uint32(l.slots[stream])})
 	}
-	if _, more := s.next(); more || s.fill(plan, math.MaxInt64) != 0 {
+	if got := l.takeAll(0, 5); !slices.Equal(got, []int{0, 2, 0, 1}) {
+		t.Fatal(got)
+	}
+	if _, more := l.next(); more || len(l.takeAll(math.MaxUint64, 1)) != 0 || l.tx.Left != 0 {
 		t.Error("all frames were sent, and there are more")
+	}
+}
+
+// What is recorded of frames that left at these times.
+func TestPace(t *testing.T) {
+	type counts struct{ lag, late, row, errors, most uint64 }
+	for name, test := range map[string]struct {
+		lags []uint64 // of frames 100 ns apart
+		want counts
+	}{
+		"on time":          {[]uint64{0, 0, 0, 0}, counts{0, 0, 0, 3, 0}},
+		"always late":      {[]uint64{70, 70, 70}, counts{70, 0, 0, 2, 0}},
+		"one late":         {[]uint64{0, 500, 0}, counts{500, 1, 1, 2, 511}},
+		"held up, catches": {[]uint64{0, 350, 250, 150, 50, 0}, counts{350, 3, 3, 5, 383}},
+	} {
+		l := &lane{tx: &portTxPort{Bound: 100, LastDue: neverDue}}
+		for i, lag := range test.lags {
+			l.record(uint64(i)*100, uint64(i)*100+lag)
+		}
+		got := counts{lag: l.tx.Lag, late: l.tx.Late, row: l.tx.RowMost}
+		for bucket, n := range l.tx.Paces {
+			got.errors += n
+			if n > 0 {
+				got.most = paceBound(bucket)
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: %+v, want %+v", name, got, test.want)
+		}
+	}
+	for ns := uint64(0); ns < 1<<41; ns += ns/9 + 1 {
+		bucket := paceBucket(ns)
+		if high := paceBound(bucket); ns > high && ns < 1<<40 || high > ns+ns/4 || bucket > 0 && ns <= paceBound(bucket-1) {
+			t.Errorf("%d ns are in bucket %d, up to %d", ns, bucket, high)
+		}
 	}
 }
 

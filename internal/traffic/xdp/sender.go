@@ -4,43 +4,57 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 const (
-	// quantum is the shortest time between two wake-ups of a paced sender: frames
-	// that are due within it go together.
-	quantum = 100 * time.Microsecond
-	// burst is the most that a paced sender sends at once. A sender that fell
-	// behind, because the machine was busy, catches up in such bursts.
-	burst = 64
+	// startLead is how long after the start of a trial its first frame is due: by
+	// then all senders run.
+	startLead = 2 * time.Millisecond
+	// gap is the longest time that a sender spins for the next frame in the kernel.
+	// For longer ones it ends the run and sleeps until wakeLead before the frame is
+	// due, so that streams below 1000 frames/s leave the processor to others.
+	gap = time.Millisecond
+	// wakeLead is what waking up and beginning a run take at most on a quiet machine.
+	wakeLead = 150 * time.Microsecond
+	// A frame that is later than heldUp shows that others use the processor. A sender
+	// that spins gets only its share of it then, and is held up for longer the more it
+	// spins. For restTime it sleeps between frames, and sends those that are due within
+	// restQuantum together.
+	heldUp      = 10 * time.Millisecond
+	restTime    = time.Second
+	restQuantum = 100 * time.Microsecond
 	// ringPause is how long a sender waits for a device whose ring is full; no
 	// event tells when there is room again.
-	ringPause = 50 * time.Microsecond
+	ringPause = 10 * time.Microsecond
 	// niceness of a sender's thread.
 	niceness = -15
-	// graceMin and graceMax bound how long after the end of a trial a sender may
-	// send what is still due: a hundredth of the duration.
-	graceMin, graceMax = 10 * time.Millisecond, 100 * time.Millisecond
+	// lateShare is the share of a trial's duration for which a sender goes on after its
+	// end with what is still due: half of the finest step that searches use, 0.1 %, and
+	// at least lateLeast. Methods judge a trial that took longer than they allow by the
+	// load that was offered.
+	lateShare = 2000
+	lateLeast = 10 * time.Millisecond
 )
 
-// transmitter sends the first n frames of a port's plan and returns how many
-// the device took; those that it did not, it counts as refused in their stream.
-type transmitter interface {
-	send(n int) (taken int, err error)
-}
-
-// sender sends the frames of one port in one trial.
+// sender sends the frames of all ports of one processor in one trial.
 type sender struct {
-	port     *port
-	schedule *schedule
+	lanes []*lane
+	// live runs the programs of the first port for all of them.
+	live     *liveSender
+	programs *programs
 	duration time.Duration
 	// hold says that the trial lasts for the duration, also when the last frame
 	// in it has been sent.
-	hold      bool
+	hold bool
+	// greedy says that some streams send as fast as they can.
+	greedy    bool
 	processor int
 	// stopped is closed to end sending at once.
 	stopped  chan struct{}
@@ -52,10 +66,88 @@ type sender struct {
 	err        error
 }
 
+// newSender lays out the streams of some ports that have loads in a trial. It
+// returns nil where there are none.
+func newSender(ports []*port, t traffic.Trial, epoch uint16, processor int) (*sender, error) {
+	s := &sender{
+		duration: t.Duration, processor: processor, stopped: make(chan struct{}), done: make(chan struct{}),
+	}
+	schedules := map[*port]*schedule{}
+	extent, longest := 0, 0
+	for _, p := range ports {
+		var streams []int
+		var loads []traffic.Load
+		for i, stream := range p.tx {
+			load, ok := t.Loads[stream.ID]
+			if !ok {
+				continue
+			}
+			streams, loads = append(streams, i), append(loads, load)
+			extent, longest = max(extent, packet(stream).PayloadOffset()), max(longest, stream.FrameSize-4)
+			s.hold = s.hold || t.Duration > 0 && load.Frames == 0
+			s.greedy = s.greedy || load.Max
+		}
+		if len(streams) > 0 {
+			schedules[p] = newSchedule(streams, loads, t.Duration)
+			s.lanes = append(s.lanes, &lane{port: p})
+		}
+	}
+	if len(s.lanes) == 0 {
+		return nil, nil
+	}
+	lead := s.lanes[0].port
+	s.programs = lead.programs
+	if err := s.programs.follow(); err != nil {
+		return nil, err
+	}
+	if len(s.lanes) > len(s.programs.ports) {
+		return nil, fmt.Errorf("%d ports send on processor %d: the most is %d", len(s.lanes), processor, len(s.programs.ports))
+	}
+	*s.programs.sender = portTxSender{
+		Deadline: uint64(s.deadline()), Gap: uint64(gap), Pause: uint64(ringPause),
+		HeldUp: uint64(heldUp), Rest: uint64(restTime), Ports: uint32(len(s.lanes)), Cpu: uint32(processor),
+	}
+	slot, group := 0, 0
+	for i, l := range s.lanes {
+		schedule := schedules[l.port]
+		l.tx, l.heap, l.groups, l.streams = &s.programs.ports[i], s.programs.heap, s.programs.groups, s.programs.streams
+		l.slots = slices.Repeat([]int{-1}, len(l.port.tx))
+		*l.tx = portTxPort{Ifindex: uint32(l.port.index)}
+		for i, stream := range schedule.order {
+			tx, err := newTxStream(l.port.tx[stream], epoch, extent)
+			if err != nil {
+				return nil, err
+			}
+			l.streams[slot+i], l.slots[stream] = tx, slot+i
+		}
+		schedule.place(l, uint32(slot), uint32(group))
+		slot, group = slot+len(schedule.order), group+len(schedule.groups)
+		if why := *l.port.fallback.Load(); why != "" {
+			if err := l.fallBack(why); err != nil {
+				return nil, errors.Join(err, s.close())
+			}
+		}
+	}
+	s.live = &liveSender{sender: s.programs.sender, program: lead.receiver.program(s.programs), template: make([]byte, min(longest, maxLiveFrame)+spare)}
+	return s, nil
+}
+
+// deadline is when sending ends, in ns since its beginning.
+func (s *sender) deadline() int64 {
+	switch {
+	case s.duration <= 0:
+		return 1<<63 - 1
+	case s.greedy:
+		return int64(s.duration)
+	}
+	return int64(s.duration + max(s.duration/lateShare, lateLeast))
+}
+
 // stop ends sending; it does not wait.
 func (s *sender) stop() {
 	if s.stopping.CompareAndSwap(false, true) {
 		close(s.stopped)
+		atomic.StoreUint32(&s.programs.sender.Stop, 1)
 	}
 }
 
@@ -63,13 +155,14 @@ func (s *sender) stop() {
 // It owns its thread: a frame's place in line must not depend on Go's scheduler.
 func (s *sender) run(ready func(), start <-chan int64) {
 	defer close(s.done)
-	err := s.port.engine.netns.do(func() error {
+	err := s.lanes[0].port.engine.netns.do(func() error {
 		err := s.settle()
 		ready()
 		if err != nil {
 			return err
 		}
 		s.begin = <-start
+		s.programs.sender.Begin = uint64(s.begin)
 		err = s.loop()
 		s.end = monotonic()
 		if err != nil {
@@ -78,9 +171,21 @@ func (s *sender) run(ready func(), start <-chan int64) {
 		s.cpu, err = cpuNow()
 		return err
 	})
-	if err != nil {
-		s.err = fmt.Errorf("sending on port %s (%s): %w", s.port.Name, s.port.Interface, err)
+	s.err = errors.Join(err, s.close())
+}
+
+// close closes the packet sockets of the lanes that have one.
+func (s *sender) close() error {
+	var errs []error
+	for _, l := range s.lanes {
+		if l.packet == nil {
+			continue
+		}
+		if err := l.packet.close(); err != nil {
+			errs = append(errs, l.failed(fmt.Errorf("closing the packet socket: %w", err)))
+		}
 	}
+	return errors.Join(errs...)
 }
 
 // settle prepares the sender's thread. It stays on one processor, so that the
@@ -99,60 +204,116 @@ func (s *sender) settle() error {
 	return pin(s.processor)
 }
 
+// loop sends on all ports: the kernel on most, and user space on those that take no
+// live frames, each by a thread of its own.
 func (s *sender) loop() error {
-	plan := s.port.programs.port.Plan[:]
-	var deadline int64 = 1<<63 - 1
-	if s.duration > 0 {
-		deadline = int64(s.duration)
-		if !s.schedule.greedy() {
-			deadline += int64(min(max(s.duration/100, graceMin), graceMax))
+	errs := make(chan error, len(s.lanes))
+	running := 0
+	sendPackets := func(l *lane) {
+		running++
+		go func() {
+			errs <- l.port.engine.netns.do(func() error {
+				if err := s.settle(); err != nil {
+					return err
+				}
+				return s.sendPackets(l)
+			})
+		}()
+	}
+	for _, l := range s.lanes {
+		if l.packet != nil {
+			sendPackets(l)
 		}
 	}
-	most, pause := burst, int64(quantum)
-	if s.schedule.greedy() {
-		most = len(plan)
-	} else if s.schedule.perNano > 0 {
-		pause = min(pause, int64(burst*3/4/s.schedule.perNano))
+	err := s.runLive(sendPackets)
+	if err != nil {
+		s.stop()
 	}
-	var last int64
-	for !s.stopping.Load() {
-		now := monotonic() - s.begin
-		if now >= deadline {
+	for range running {
+		if other := <-errs; other != nil && err == nil {
+			err = other
+			s.stop()
+		}
+	}
+	if err == nil && s.hold {
+		s.sleepUntil(int64(s.duration))
+	}
+	return err
+}
+
+// runLive sends the frames of the ports that the kernel sends on. It calls fellBack
+// for those that take no live frames any more.
+func (s *sender) runLive(fellBack func(*lane)) error {
+	for running := len(s.lanes); ; {
+		running = 0
+		for _, l := range s.lanes {
+			if l.packet == nil {
+				running++
+			}
+		}
+		if running == 0 || s.stopping.Load() {
 			return nil
 		}
-		if n := s.schedule.fill(plan[:most], now); n > 0 {
-			last = now
-			if err := s.transmit(plan[:n]); err != nil {
+		why, err := s.live.run()
+		if err != nil {
+			return s.lanes[0].failed(err)
+		}
+		for _, l := range s.lanes {
+			if open := l.tx.PendingHead - l.tx.PendingTail; open != 0 && l.packet == nil {
+				return l.failed(fmt.Errorf("the kernel did not report %d frames", open))
+			}
+		}
+		switch why {
+		case portEndingENDED_GAP:
+			s.sleepUntil(min(s.wake(), s.deadline()))
+		case portEndingENDED_ERROR:
+			if err := s.refused(fellBack); err != nil {
 				return err
 			}
-			continue
-		}
-		due, more := s.schedule.next()
-		if !more {
-			if s.hold {
-				s.sleepUntil(int64(s.duration))
-			}
+		default:
 			return nil
 		}
-		s.sleepUntil(min(max(due, last+pause), deadline))
+	}
+}
+
+// wake is when the sender goes on after a run that ended before the next frame.
+func (s *sender) wake() int64 {
+	now, next := monotonic()-s.begin, int64(s.programs.sender.Next)
+	if now < int64(s.programs.sender.Resting) {
+		return max(next, now+int64(restQuantum))
+	}
+	return next - int64(wakeLead)
+}
+
+// refused looks for the ports whose device took no frames for another reason than a
+// full ring.
+func (s *sender) refused(fellBack func(*lane)) error {
+	for _, l := range s.lanes {
+		if l.packet != nil || l.tx.Error == 0 {
+			continue
+		}
+		if errno := unix.Errno(-l.tx.Error); errno != unix.ENXIO && errno != unix.EOPNOTSUPP {
+			return l.failed(fmt.Errorf("redirecting frames to the port: %w", errno))
+		}
+		if err := l.fallBack(refused(l.port)); err != nil {
+			return l.failed(err)
+		}
+		fellBack(l)
 	}
 	return nil
 }
 
-// transmit sends the plan, and schedules again what the device did not take.
-func (s *sender) transmit(plan []uint32) error {
-	before := s.port.programs.port.Refused
-	taken, err := s.port.transmitter.send(len(plan))
-	if errors.Is(err, errNoXDP) {
-		err = s.port.fallBack(refused(s.port))
-	}
-	if s.port.programs.port.Refused != before {
-		s.port.collectRefused(plan, &s.schedule.retry)
-	}
-	if err == nil && taken == 0 {
-		time.Sleep(ringPause)
-	}
+// fallBack sends the lane's frames through a packet socket from now on.
+func (l *lane) fallBack(why string) error {
+	l.tx.User = 1
+	l.port.fallback.Store(&why)
+	var err error
+	l.packet, err = newPacketSender(l)
 	return err
+}
+
+func (l *lane) failed(err error) error {
+	return fmt.Errorf("sending on port %s (%s): %w", l.port.Name, l.port.Interface, err)
 }
 
 // sleepUntil sleeps until a time after the begin of the trial, or until stop.

@@ -95,7 +95,7 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 	if err != nil {
 		return err
 	}
-	for i, p := range e.ports {
+	for _, p := range e.ports {
 		if len(p.tx)+len(p.rx) > 0 {
 			if err := p.waitLink(ctx, e.netlink); err != nil {
 				return err
@@ -110,32 +110,39 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 			return err
 		}
 		t.drops, t.pauses = append(t.drops, drops), append(t.pauses, paused)
-		if err := p.prepare(e.epoch); err != nil {
+		if err := p.choose(); err != nil {
 			return err
 		}
-		s := &sender{
-			port: p, duration: t.Duration, processor: usable[i%len(usable)],
-			stopped: make(chan struct{}), done: make(chan struct{}),
-		}
-		var slots []uint32
-		var loads []traffic.Load
-		for i, stream := range p.tx {
-			if load, ok := t.Loads[stream.ID]; ok {
-				slots, loads = append(slots, uint32(i)), append(loads, load)
-				s.hold = s.hold || t.Duration > 0 && load.Frames == 0
-			}
-		}
-		if len(slots) == 0 {
-			continue
-		}
-		s.schedule = newSchedule(slots, loads, t.Duration)
-		t.senders = append(t.senders, s)
 	}
 	if t.watch, err = e.watch(); err != nil {
 		return err
 	}
-	t.cpu, err = cpuNow()
-	return err
+	if t.cpu, err = cpuNow(); err != nil {
+		return err
+	}
+	return e.addSenders(t, usable)
+}
+
+// addSenders makes one sender per processor that has ports: port i is sent on by
+// processor i mod n.
+func (e *Engine) addSenders(t *trial, processors []int) error {
+	for i, processor := range processors {
+		var ports []*port
+		for n := i; n < len(e.ports); n += len(processors) {
+			ports = append(ports, e.ports[n])
+		}
+		s, err := newSender(ports, t.Trial, e.epoch, processor)
+		if err != nil {
+			for _, s := range t.senders {
+				err = errors.Join(err, s.close())
+			}
+			return err
+		}
+		if s != nil {
+			t.senders = append(t.senders, s)
+		}
+	}
+	return nil
 }
 
 // start lets all senders begin at the same time.
@@ -147,7 +154,7 @@ func (t *trial) start() {
 	for range t.senders {
 		<-ready // also from those that fail
 	}
-	t.begin = monotonic()
+	t.begin = monotonic() + int64(startLead)
 	for range t.senders {
 		begin <- t.begin
 	}
@@ -212,7 +219,7 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 		select {
 		case <-s.done:
 		default:
-			return m, fmt.Errorf("port %s is still sending: counters are read when sending has ended", s.port.Name)
+			return m, fmt.Errorf("port %s is still sending: counters are read when sending has ended", s.lanes[0].port.Name)
 		}
 		s.read(e.trial.Trial, &m)
 	}
@@ -243,15 +250,21 @@ func (e *Engine) observe(m *traffic.Measurement) (err error) {
 
 // read adds what the sender sent to a measurement.
 func (s *sender) read(t traffic.Trial, m *traffic.Measurement) {
-	took := time.Duration(s.end - s.begin)
+	took := max(0, time.Duration(s.end-s.begin))
 	m.TxTime = max(m.TxTime, took)
+	for _, l := range s.lanes {
+		l.read(t, took, m)
+	}
+}
+
+func (l *lane) read(t traffic.Trial, took time.Duration, m *traffic.Measurement) {
 	var intends, sent uint64
-	for i, stream := range s.port.tx {
-		load, ok := t.Loads[stream.ID]
-		if !ok {
+	for i, stream := range l.port.tx {
+		if l.slots[i] < 0 {
 			continue
 		}
-		c := s.port.programs.streams[i]
+		load := t.Loads[stream.ID]
+		c := l.streams[l.slots[i]]
 		count := traffic.TxCount{Intended: intended(load, t.Duration), Sent: c.Seq, Duration: max(0, took-load.Delay)}
 		if load.Max && t.Duration > 0 || count.Intended == unlimited {
 			count.Intended = count.Sent // as fast as it can: what it can is what was asked for
@@ -259,9 +272,13 @@ func (s *sender) read(t traffic.Trial, m *traffic.Measurement) {
 		m.Tx[stream.ID] = count
 		intends, sent = intends+count.Intended, sent+count.Sent
 	}
+	if m.Pacing == nil {
+		m.Pacing = map[string]traffic.Pacing{}
+	}
+	m.Pacing[l.port.Name] = l.pacing()
 	if short := intends - sent; short*unsentShare > intends {
 		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteUnsent, Text: fmt.Sprintf(
-			"port %s (%s) sent %d frames of %d intended, %d less; %d were refused by the device and tried again", s.port.Name, s.port.Interface, sent, intends, short, s.port.programs.port.Refused)})
+			"port %s (%s) sent %d frames of %d intended, %d less; %d were refused by the device and tried again", l.port.Name, l.port.Interface, sent, intends, short, l.tx.Refused)})
 	}
 }
 

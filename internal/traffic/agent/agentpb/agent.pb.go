@@ -1460,12 +1460,14 @@ func (x *ReadResponse) GetPacing() map[string]*Pacing {
 }
 
 type Pacing struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	MaxLagNanos   int64                  `protobuf:"varint,1,opt,name=max_lag_nanos,json=maxLagNanos,proto3" json:"max_lag_nanos,omitempty"`
-	MaxBurst      uint64                 `protobuf:"varint,2,opt,name=max_burst,json=maxBurst,proto3" json:"max_burst,omitempty"`
-	CaughtUp      uint64                 `protobuf:"varint,3,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	MaxLagNanos       int64                  `protobuf:"varint,1,opt,name=max_lag_nanos,json=maxLagNanos,proto3" json:"max_lag_nanos,omitempty"`
+	MaxBurst          uint64                 `protobuf:"varint,2,opt,name=max_burst,json=maxBurst,proto3" json:"max_burst,omitempty"`
+	CaughtUp          uint64                 `protobuf:"varint,3,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
+	MaxClump          uint64                 `protobuf:"varint,4,opt,name=max_clump,json=maxClump,proto3" json:"max_clump,omitempty"`
+	SpacingErrorNanos int64                  `protobuf:"varint,5,opt,name=spacing_error_nanos,json=spacingErrorNanos,proto3" json:"spacing_error_nanos,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Pacing) Reset() {
@@ -1515,6 +1517,20 @@ func (x *Pacing) GetMaxBurst() uint64 {
 func (x *Pacing) GetCaughtUp() uint64 {
 	if x != nil {
 		return x.CaughtUp
+	}
+	return 0
+}
+
+func (x *Pacing) GetMaxClump() uint64 {
+	if x != nil {
+		return x.MaxClump
+	}
+	return 0
+}
+
+func (x *Pacing) GetSpacingErrorNanos() int64 {
+	if x != nil {
+		return x.SpacingErrorNanos
 	}
 	return 0
 }
@@ -2592,11 +2608,13 @@ const file_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1aR\n" +
 	"\vPacingEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
-	"\x05value\x18\x02 \x01(\v2\x17.nodrop.agent.v1.PacingR\x05value:\x028\x01\"f\n" +
+	"\x05value\x18\x02 \x01(\v2\x17.nodrop.agent.v1.PacingR\x05value:\x028\x01\"\xb3\x01\n" +
 	"\x06Pacing\x12\"\n" +
 	"\rmax_lag_nanos\x18\x01 \x01(\x03R\vmaxLagNanos\x12\x1b\n" +
 	"\tmax_burst\x18\x02 \x01(\x04R\bmaxBurst\x12\x1b\n" +
-	"\tcaught_up\x18\x03 \x01(\x04R\bcaughtUp\"d\n" +
+	"\tcaught_up\x18\x03 \x01(\x04R\bcaughtUp\x12\x1b\n" +
+	"\tmax_clump\x18\x04 \x01(\x04R\bmaxClump\x12.\n" +
+	"\x13spacing_error_nanos\x18\x05 \x01(\x03R\x11spacingErrorNanos\"d\n" +
 	"\x06Damage\x12\x1c\n" +
 	"\ttruncated\x18\x01 \x01(\x04R\ttruncated\x12\x1c\n" +
 	"\tcorrupted\x18\x02 \x01(\x04R\tcorrupted\x12\x1e\n" +

@@ -78,3 +78,15 @@ struct bpf_prog {
 #define PROTO_FRAGMENT 44
 #define IPV4_FRAGMENT 0x3fff /* more fragments, or the offset of one */
 #define IPV6_FRAGMENT_SIZE 8
+
+static __always_inline __u32 log2_64(__u64 v)
+{
+	__u32 r = 0;
+
+	if (v >> 32) { v >>= 32; r += 32; }
+	if (v >> 16) { v >>= 16; r += 16; }
+	if (v >> 8) { v >>= 8; r += 8; }
+	if (v >> 4) { v >>= 4; r += 4; }
+	if (v >> 2) { v >>= 2; r += 2; }
+	return r + (v >> 1);
+}

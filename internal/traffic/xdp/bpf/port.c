@@ -4,7 +4,7 @@
  * because the kernel keeps a jump table of the XDP programs in use: a run of a
  * program that is not in it, for being attached nowhere, adds it and removes it
  * again, and each takes an RCU grace period of 10 ms and more. */
-#include "tx.h"
+#include "send.h"
 #include "rx.h"
 
 static __always_inline int send_or_receive(struct xdp_md *ctx)

@@ -1,12 +1,10 @@
-/* Transmission. User space puts the streams of the next frames into a plan and
- * runs it by BPF_PROG_RUN with live frames, once per entry. */
+/* The frames of a stream: what they are, writing the next one, and taking back one
+ * that the device refused. */
 #pragma once
 #include "kernel.h"
 #include "signature.h"
 
-#define PLAN_MAX 1024
 #define MAC_SPREAD 0x9e3779 /* traffic.MACSpread */
-#define PENDING_MAX 256 /* above any driver bulk: the kernel's holds 16 */
 
 /* A tag and LABELS_MAX labels, IPv6, UDP and the signature, in words of 8 bytes. */
 #define HEAD_WORDS 13
@@ -21,6 +19,9 @@ enum layer { LAYER_NONE, LAYER_IPV4, LAYER_IPV6 };
 struct tx_stream {
 	__u64 seq;     /* of the next frame: frames that the device took or holds */
 	__u64 refused; /* frames that the device did not take */
+	/* Of a stream that sends as fast as it can: frames not handed out yet, and when
+	 * it begins. Others have a group. */
+	__u64 left, begin;
 	__u64 src, dst; /* first address: IPv4, or the low half of IPv6 */
 	__u32 src_count, dst_count, sport_count, dport_count;
 	__u32 src_pos, dst_pos, sport_pos, dport_pos;
@@ -40,17 +41,6 @@ struct tx_stream {
 	__u64 head[HEAD_WORDS]; /* Ethernet to the signature's stream, then zeros */
 };
 
-struct tx_port {
-	__u32 pos;      /* frames of the plan that were written */
-	__u32 plan_len; /* frames in the plan */
-	__u64 sent, refused;
-	__s32 error; /* of the last frame that was not taken */
-	__u32 pending_head, pending_tail;
-	__u32 pad;
-	__u32 pending[PENDING_MAX]; /* streams of frames in the kernel's bulk queue */
-	__u32 plan[PLAN_MAX];
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -58,24 +48,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct tx_stream);
 } tx_streams SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct tx_port);
-} tx_ports SEC(".maps");
-
-const volatile __u32 port_ifindex;
-const volatile __u32 port_netns;
-
-static __always_inline struct tx_port *this_port(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&tx_ports, &zero);
-}
 
 static __always_inline __u32 fold64(__u64 v)
 {
@@ -185,12 +157,12 @@ static __always_inline int clear_end(void *data, void *end, __u32 len)
 	return 1;
 }
 
-/* Writes the stream's next frame, and says whether it had room. What is written
+/* Writes the stream's next frame at a time, and says whether it had room. What is written
  * of the head beyond its end are zeros, which the signature overwrites or which
  * the payload is anyway. */
-static __always_inline int write_frame(void *data, void *end, struct tx_stream *s)
+static __always_inline int write_frame(void *data, void *end, struct tx_stream *s, __u64 now)
 {
-	__u64 time = bpf_ktime_get_ns() & MASK48;
+	__u64 time = now & MASK48;
 	__u32 at = s->net, words = s->words;
 	__u64 mark = s->seq << 16 | time >> 32;
 	void *net;
@@ -233,38 +205,6 @@ static __always_inline int write_frame(void *data, void *end, struct tx_stream *
 	return 1;
 }
 
-/* Frames come from a pool and carry whatever was last written into them, so
- * every header byte is written every time. */
-static __always_inline int transmit(struct xdp_md *ctx)
-{
-	struct tx_port *port = this_port();
-	struct tx_stream *s;
-	void *data, *end;
-	__u32 slot, pos;
-	int excess;
-
-	if (!port)
-		return XDP_DROP;
-	pos = port->pos;
-	if (pos >= port->plan_len || pos >= PLAN_MAX)
-		return XDP_DROP;
-	slot = port->plan[pos];
-	s = bpf_map_lookup_elem(&tx_streams, &slot);
-	if (!s)
-		return XDP_DROP;
-	/* The run's template is as long as the longest stream's frames. */
-	excess = (int)(ctx->data_end - ctx->data) - s->len;
-	if (excess > 0 && bpf_xdp_adjust_tail(ctx, -excess))
-		return XDP_DROP;
-	data = (void *)(long)ctx->data;
-	end = (void *)(long)ctx->data_end;
-	if (!write_frame(data, end, s))
-		return XDP_DROP;
-	port->pos = pos + 1;
-	port->pending[port->pending_head++ % PENDING_MAX] = slot;
-	return bpf_redirect(port_ifindex, 0);
-}
-
 /* take_back gives a refused frame's number and places to the next frame. The
  * refused frames are the newest of their streams. */
 static __always_inline void take_back(struct tx_stream *s)
@@ -281,67 +221,4 @@ static __always_inline void take_back(struct tx_stream *s)
 	step_back(&s->dst_pos, s->dst_count);
 	step_back(&s->sport_pos, s->sport_count);
 	step_back(&s->dport_pos, s->dport_count);
-}
-
-static __always_inline void count_refused(struct tx_port *port, __u32 at, int error)
-{
-	__u32 slot = port->pending[at % PENDING_MAX];
-	struct tx_stream *s = bpf_map_lookup_elem(&tx_streams, &slot);
-
-	if (s)
-		take_back(s);
-	port->refused++;
-	port->error = error;
-}
-
-static __always_inline int is_port(const struct net_device *dev)
-{
-	return dev->ifindex == port_ifindex && dev->nd_net.net->ns.inum == port_netns;
-}
-
-/* The kernel hands frames to the driver in bulks and in order, and drops those
- * at the end of a bulk that the driver has no room for. This runs right after,
- * on the same CPU, before the next frame is written: a batch of frames is no
- * larger than the bulk queue. */
-SEC("tp_btf/xdp_devmap_xmit")
-int tx_done(__u64 *args)
-{
-	struct net_device *to = (void *)args[1];
-	int sent = args[2], drops = args[3], error = args[4];
-	struct tx_port *port;
-
-	if (!is_port(to))
-		return 0;
-	port = this_port();
-	if (!port || sent < 0 || drops < 0)
-		return 0;
-	if (port->pending_head - port->pending_tail < sent + drops)
-		return 0; /* not our frames */
-	port->sent += sent;
-	if (drops > 0) {
-		for (int i = 0; i < PENDING_MAX && i < drops; i++)
-			count_refused(port, port->pending_tail + sent + i, error);
-	}
-	port->pending_tail += sent + drops;
-	return 0;
-}
-
-/* A frame that could not even be queued: no driver support, or too long. */
-SEC("tp_btf/xdp_redirect_err")
-int tx_refused(__u64 *args)
-{
-	struct net_device *from;
-	struct tx_port *port;
-
-	if ((__u32)args[6] != port_ifindex) /* where to */
-		return 0;
-	from = (void *)args[0];
-	if (from->nd_net.net->ns.inum != port_netns)
-		return 0;
-	port = this_port();
-	if (!port || port->pending_head == port->pending_tail)
-		return 0;
-	port->pending_head--;
-	count_refused(port, port->pending_head, (int)args[3]);
-	return 0;
 }

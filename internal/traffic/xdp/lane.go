@@ -1,0 +1,201 @@
+package xdp
+
+import (
+	"math/bits"
+	"sync/atomic"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// lane is one port of a sender, in the memory that is shared with the transmit
+// program. Its methods do what the program does (bpf/schedule.h), for a port that
+// user space sends on.
+type lane struct {
+	port *port
+	tx   *portTxPort
+	// heap, groups and streams are those of all ports of the sender.
+	heap    []portTxDue
+	groups  []portTxGroup
+	streams []portTxStream
+	// slots are those of the port's streams; -1 for one that sends nothing.
+	slots []int
+	// packet sends what the transmit program cannot; nil otherwise.
+	packet *packetSender
+}
+
+// take hands out a frame that is due at now, in ns since the beginning.
+func (l *lane) take(now uint64) (portTxFrame, bool) {
+	p := l.tx
+	switch {
+	case p.RetryHead != p.RetryTail:
+		f := p.Retry[p.RetryTail%uint32(len(p.Retry))]
+		p.RetryTail++
+		p.Left--
+		return f, true
+	case p.Paced > 0 && l.heap[p.Heap].Due <= now:
+		return l.takePaced(), true
+	case p.EagerLeft > 0:
+		return l.takeEager(now)
+	}
+	return portTxFrame{}, false
+}
+
+func (l *lane) takePaced() portTxFrame {
+	p := l.tx
+	heap := l.heap[p.Heap : p.Heap+p.Paced]
+	g := &l.groups[heap[0].Group]
+	f := portTxFrame{Due: heap[0].Due, Slot: g.First + g.Turn}
+	if g.Turn++; g.Turn == g.Streams {
+		g.Turn = 0
+	}
+	if g.Left--; g.Left > 0 {
+		heap[0].Due += g.Whole
+		if g.Gathered += g.Part; g.Gathered >= g.Parts {
+			g.Gathered -= g.Parts
+			heap[0].Due++
+		}
+	} else {
+		p.Paced--
+		heap[0] = heap[p.Paced]
+		heap = heap[:p.Paced]
+	}
+	for n := 0; ; {
+		child := 2*n + 1
+		if child >= len(heap) {
+			break
+		}
+		if child+1 < len(heap) && heap[child+1].Due < heap[child].Due {
+			child++
+		}
+		if heap[n].Due <= heap[child].Due {
+			break
+		}
+		heap[n], heap[child] = heap[child], heap[n]
+		n = child
+	}
+	p.Left--
+	return f
+}
+
+func (l *lane) takeEager(now uint64) (portTxFrame, bool) {
+	p := l.tx
+	for range p.Eager {
+		slot := p.EagerFirst + p.EagerTurn
+		if p.EagerTurn++; p.EagerTurn == p.Eager {
+			p.EagerTurn = 0
+		}
+		s := &l.streams[slot]
+		if s.Left == 0 || s.Begin > now {
+			continue
+		}
+		s.Left--
+		p.EagerLeft--
+		p.Left--
+		return portTxFrame{Due: neverDue, Slot: slot}, true
+	}
+	return portTxFrame{}, false
+}
+
+// next returns when the next frame is due, and whether there is one.
+func (l *lane) next() (uint64, bool) {
+	p := l.tx
+	if p.Left == 0 {
+		return 0, false
+	}
+	if p.RetryHead != p.RetryTail {
+		return 0, true
+	}
+	at := uint64(neverDue)
+	if p.Paced > 0 {
+		at = l.heap[p.Heap].Due
+	}
+	if p.EagerLeft > 0 {
+		for _, s := range l.streams[p.EagerFirst : p.EagerFirst+p.Eager] {
+			if s.Left > 0 {
+				at = min(at, s.Begin)
+			}
+		}
+	}
+	return at, true
+}
+
+// refuse takes back a frame that the device had no room for.
+func (l *lane) refuse(f portTxFrame) {
+	p := l.tx
+	l.streams[f.Slot].takeBack()
+	p.Refused++
+	p.Left++
+	p.Retry[p.RetryHead%uint32(len(p.Retry))] = f
+	p.RetryHead++
+}
+
+// left counts frames that left together.
+func (l *lane) left(frames []portTxFrame, now uint64) {
+	p := l.tx
+	atomic.AddUint64(&p.Sent, uint64(len(frames))) // samples read it
+	p.Clump = max(p.Clump, uint64(len(frames)))
+	for _, f := range frames {
+		l.record(f.Due, now)
+	}
+}
+
+// record says when a frame left.
+func (l *lane) record(due, now uint64) {
+	if due == neverDue {
+		return
+	}
+	p, lag := l.tx, max(now, due)-due
+	p.Lag = max(p.Lag, lag)
+	if lag > p.Bound {
+		p.Late++
+		p.Row++
+		p.RowMost = max(p.RowMost, p.Row)
+	} else {
+		p.Row = 0
+	}
+	if p.LastDue != neverDue {
+		p.Paces[paceBucket(max(lag, p.LastLag)-min(lag, p.LastLag))]++
+	}
+	p.LastDue, p.LastLag = due, lag
+}
+
+// paceSubBits is PACE_SUB_BITS.
+const paceSubBits = 2
+
+// paceBucket returns the bucket of a spacing error in nanoseconds.
+func paceBucket(ns uint64) int {
+	if ns < 2<<paceSubBits {
+		return int(ns)
+	}
+	shift := bits.Len64(ns) - 1 - paceSubBits
+	return min(shift<<paceSubBits+int(ns>>shift), len(portTxPort{}.Paces)-1)
+}
+
+// paceBound returns the largest spacing error in a bucket, in nanoseconds.
+func paceBound(bucket int) uint64 {
+	if bucket < 2<<paceSubBits {
+		return uint64(bucket)
+	}
+	shift := bucket>>paceSubBits - 1
+	return (uint64(bucket)-uint64(shift)<<paceSubBits+1)<<shift - 1
+}
+
+// pacing says how constant the lane's load was.
+func (l *lane) pacing() traffic.Pacing {
+	p := l.tx
+	pacing := traffic.Pacing{
+		MaxLag: time.Duration(p.Lag), MaxBurst: p.RowMost, CaughtUp: p.Late, MaxClump: p.Clump,
+	}
+	var all, n uint64
+	for _, frames := range p.Paces {
+		all += frames
+	}
+	for bucket, frames := range p.Paces {
+		if n += frames; n > 0 && n >= all-all/100 {
+			pacing.SpacingError = time.Duration(paceBound(bucket))
+			break
+		}
+	}
+	return pacing
+}
