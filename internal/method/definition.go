@@ -181,8 +181,8 @@ func (l *Lab) fixed(ctx context.Context, step plan.Step, load plan.Amount, acts 
 	return out, nil
 }
 
-// loads is the load of a step in parts per million of line rate, with what it makes of every stream; nil with the
-// message when there is nothing to measure.
+// loads is the load of a step in parts per million of line rate, with what it makes of
+// every stream; nil with the message when there is nothing to measure.
 func (l *Lab) loads(step plan.Step) (ppm int64, loads map[uint16]traffic.Load, message string, err error) {
 	load, message, err := l.load(step)
 	if err == nil && message == "" {
