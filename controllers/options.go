@@ -48,8 +48,8 @@ type Options struct {
 	// themselves; nil is for ever.
 	TimeToLive *time.Duration
 	// Sweep is how often the operator searches for what no event reports: what is left of
-	// benchmarks that were removed by force, and clocks that were set. 0 is
-	// DefaultSweep.
+	// benchmarks that were removed by force, pods that appeared after a clean-up, and
+	// clocks that were set. 0 is DefaultSweep.
 	Sweep time.Duration
 }
 
@@ -85,7 +85,7 @@ const DefaultProgressEvery = 5 * time.Second
 // applied after it.
 const DefaultRecheck = 15 * time.Second
 
-// DefaultSweep costs the API server two short lists.
+// DefaultSweep costs the API server a few short lists.
 const DefaultSweep = 10 * time.Minute
 
 // RunnerClient calls runners. A call ends when its context does, and fails when the
@@ -144,6 +144,9 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	}
 	if err := newArchiveReconciler(base).setup(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of the archive: %w", err)
+	}
+	if err := mgr.Add(&straySweep{base}); err != nil {
+		return fmt.Errorf("adding the sweep of strays: %w", err)
 	}
 	if err := (&retentionReconciler{base}).setup(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of retention: %w", err)

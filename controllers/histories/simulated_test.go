@@ -175,7 +175,7 @@ func options(w *world, unit, skew time.Duration) controllers.Options {
 		Lab: settings(), Runner: w.lab.runners,
 		Now:       func() time.Time { return time.Now().Add(skew) },
 		Deadlines: controllers.DefaultDeadlines(),
-		Poll:      unit, ProgressEvery: 5 * unit, Recheck: 15 * unit, Refresh: 10 * unit,
+		Poll:      unit, ProgressEvery: 5 * unit, Recheck: 15 * unit, Refresh: 10 * unit, Sweep: 100 * unit,
 	}
 }
 

@@ -1,0 +1,111 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/lab"
+)
+
+// straySweep removes objects of runs that have no bed any more. An operator that was
+// replaced can have asked for a pod just before, which appears after the next operator
+// has cleaned up; no event reports that.
+type straySweep struct{ base }
+
+// NeedLeaderElection is true: only one operator sweeps.
+func (s *straySweep) NeedLeaderElection() bool { return true }
+
+// Start sweeps at once and again after each pause, until the context ends. While a run
+// is being removed the pause is short, and doubles up to Sweep.
+func (s *straySweep) Start(ctx context.Context) error {
+	for pause := time.Duration(0); ; {
+		left, err := s.sweepAll(ctx)
+		if err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "What is left of runs without a bed was not removed")
+		}
+		switch {
+		case err != nil || !left:
+			pause = s.Sweep
+		case pause == 0 || pause == s.Sweep:
+			pause = s.Poll
+		default:
+			pause = min(2*pause, s.Sweep)
+		}
+		if !sleep(ctx, pause) {
+			return nil
+		}
+	}
+}
+
+// sweepAll sweeps after all strays once, and says whether something is still there.
+func (s *straySweep) sweepAll(ctx context.Context) (left bool, _ error) {
+	uids, err := s.strays(ctx)
+	if err != nil {
+		return false, err
+	}
+	var errs []error
+	for uid := range uids {
+		still, err := s.sweep(ctx, lab.Run{UID: uid})
+		log.FromContext(ctx).Info("Removed what was left of a run without a bed", "benchmarkUID", uid, "left", still)
+		errs = append(errs, err)
+		left = left || still != ""
+	}
+	return left, errors.Join(errs...)
+}
+
+// strays are the UIDs of benchmarks that have objects in the lab, and neither a bed nor
+// a chance to get one. The order matters: a run has its lease before its first object,
+// so that an object without a lease, listed earlier, was left behind.
+func (s *straySweep) strays(ctx context.Context) (map[string]bool, error) {
+	uids := map[string]bool{}
+	for _, kind := range []schema.GroupVersionKind{
+		{Version: "v1", Kind: "PodList"}, {Version: "v1", Kind: "SecretList"},
+		{Group: lab.NetworkGVK.Group, Version: lab.NetworkGVK.Version, Kind: lab.NetworkGVK.Kind + "List"},
+	} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		err := s.live.List(ctx, list, client.InNamespace(s.Lab.Namespace), client.HasLabels{lab.LabelUID})
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			continue // The cluster has no Multus.
+		}
+		if err != nil {
+			return nil, fmt.Errorf("listing objects of runs: %w", err)
+		}
+		for i := range list.Items {
+			uids[list.Items[i].Labels[lab.LabelUID]] = true
+		}
+	}
+	if len(uids) == 0 {
+		return nil, nil
+	}
+	var beds v1alpha1.TestBedList
+	if err := s.live.List(ctx, &beds); err != nil {
+		return nil, fmt.Errorf("listing test beds: %w", err)
+	}
+	for i := range beds.Items {
+		if lease := beds.Items[i].Status.Lease; lease != nil {
+			delete(uids, lease.UID)
+		}
+	}
+	// A benchmark that gave its bed back and waits again may get another one at any time.
+	var benchmarks v1alpha1.BenchmarkList
+	if err := s.List(ctx, &benchmarks); err != nil {
+		return nil, fmt.Errorf("listing benchmarks: %w", err)
+	}
+	for i := range benchmarks.Items {
+		if b := &benchmarks.Items[i]; !b.Status.Phase.Finished() {
+			delete(uids, string(b.UID))
+		}
+	}
+	return uids, nil
+}
