@@ -52,6 +52,9 @@ type action struct {
 	// settled waits, in place of the settling time, until the counters can be read. It
 	// may be nil.
 	settled func(ctx context.Context) error
+	// finish adds to the trial what the action did, before anybody sees it. It may be
+	// nil.
+	finish func(*Trial)
 
 	begun *bool
 }

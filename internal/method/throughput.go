@@ -167,7 +167,6 @@ func (s *searchTrials) trial(ctx context.Context, ppm int64, d time.Duration) (*
 	if err != nil || watch.ended == 0 {
 		return t, err
 	}
-	t.Ended, t.saturated = watch.ended, watch.saturated
 	if t.Stalled() {
 		// So few frames can be due to the tester; how many the device loses in the whole
 		// trial tells.

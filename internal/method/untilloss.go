@@ -62,6 +62,7 @@ func (w *lossWatch) action(l *Lab, d time.Duration) action {
 		return nil
 	})
 	a.alongside = func(ctx context.Context, stop func()) { w.look(ctx, l, d, stop) }
+	a.finish = func(t *Trial) { t.Ended, t.saturated = w.ended, w.saturated }
 	a.settled = func(ctx context.Context) error { return w.settled(ctx, l) }
 	return a
 }

@@ -9,6 +9,7 @@ import (
 // The optional interfaces of engines, as an agent names them when a session opens.
 const (
 	abilitySampler     = "Sampler"
+	abilityProgress    = "ProgressReporter"
 	abilityGroupMember = "GroupMember"
 	abilityArmer       = "Armer"
 )
@@ -18,6 +19,9 @@ func (s *Server) abilities() []string {
 	var all []string
 	if s.sampler != nil {
 		all = append(all, abilitySampler)
+	}
+	if s.reporter != nil {
+		all = append(all, abilityProgress)
 	}
 	if s.members != nil {
 		all = append(all, abilityGroupMember)
@@ -41,6 +45,9 @@ func (c *Client) As(target any) bool {
 	case *traffic.Sampler:
 		*target = c
 		return c.has(abilitySampler)
+	case *traffic.ProgressReporter:
+		*target = c
+		return c.has(abilityProgress)
 	case *traffic.GroupMember:
 		*target = c
 		return c.has(abilityGroupMember)
@@ -58,6 +65,9 @@ func (f *Fleet) As(target any) bool {
 	case *traffic.Sampler:
 		*target = f
 		return f.all(abilitySampler)
+	case *traffic.ProgressReporter:
+		*target = f
+		return f.all(abilityProgress)
 	case *traffic.GroupMember:
 		*target = f
 		return f.all(abilityGroupMember)

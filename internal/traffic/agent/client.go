@@ -76,11 +76,12 @@ type Client struct {
 }
 
 var (
-	_ traffic.Generator   = (*Client)(nil)
-	_ traffic.Proxy       = (*Client)(nil)
-	_ traffic.Armer       = (*Client)(nil)
-	_ traffic.Sampler     = (*Client)(nil)
-	_ traffic.GroupMember = (*Client)(nil)
+	_ traffic.Generator        = (*Client)(nil)
+	_ traffic.Proxy            = (*Client)(nil)
+	_ traffic.Armer            = (*Client)(nil)
+	_ traffic.ProgressReporter = (*Client)(nil)
+	_ traffic.Sampler          = (*Client)(nil)
+	_ traffic.GroupMember      = (*Client)(nil)
 )
 
 // Dial connects to an agent and becomes its controller. It waits until ctx ends

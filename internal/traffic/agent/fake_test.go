@@ -233,6 +233,13 @@ func (e *fakeEngine) counted(interval int) traffic.Sample {
 	return s
 }
 
+// Progress is what was counted, and as many lost frames as the age has nanoseconds.
+func (e *fakeEngine) Progress(_ context.Context, age time.Duration) (traffic.Progress, error) {
+	defer e.beside("progress")()
+	s := e.counted(0)
+	return traffic.Progress{Expected: s.Sent, Received: s.Received, Lost: uint64(age)}, nil
+}
+
 // Join happens at the time 100 and so many memberships.
 func (e *fakeEngine) Join(_ context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
 	defer e.beside("join")()

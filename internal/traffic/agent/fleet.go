@@ -37,10 +37,11 @@ type Fleet struct {
 }
 
 var (
-	_ traffic.Generator   = (*Fleet)(nil)
-	_ traffic.Proxy       = (*Fleet)(nil)
-	_ traffic.Sampler     = (*Fleet)(nil)
-	_ traffic.GroupMember = (*Fleet)(nil)
+	_ traffic.Generator        = (*Fleet)(nil)
+	_ traffic.Proxy            = (*Fleet)(nil)
+	_ traffic.ProgressReporter = (*Fleet)(nil)
+	_ traffic.Sampler          = (*Fleet)(nil)
+	_ traffic.GroupMember      = (*Fleet)(nil)
 )
 
 // DialFleet becomes the controller of all agents; order is the order of the

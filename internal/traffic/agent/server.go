@@ -61,6 +61,7 @@ type Server struct {
 	gen traffic.Generator
 	// The optional interfaces of gen; nil where it has none.
 	sampler  traffic.Sampler
+	reporter traffic.ProgressReporter
 	members  traffic.GroupMember
 	armer    traffic.Armer
 	options  ServerOptions
@@ -88,6 +89,7 @@ func NewServer(gen traffic.Generator, o ServerOptions) *Server {
 		stop:     make(chan struct{}),
 	}
 	s.sampler, _ = traffic.As[traffic.Sampler](gen)
+	s.reporter, _ = traffic.As[traffic.ProgressReporter](gen)
 	s.members, _ = traffic.As[traffic.GroupMember](gen)
 	s.armer, _ = traffic.As[traffic.Armer](gen)
 	return s
@@ -132,7 +134,7 @@ func (s *Server) call(ctx context.Context, f func(context.Context, *session) err
 }
 
 // beside is call for what may run at the same time as other calls of its kind: Wait,
-// Sample, Join and Leave.
+// Sample, Progress, Join and Leave.
 func (s *Server) beside(ctx context.Context, f func(context.Context, *session) error) error {
 	return s.weigh(ctx, 1, f)
 }

@@ -50,10 +50,11 @@ type Engine struct {
 }
 
 var (
-	_ traffic.Generator   = (*Engine)(nil)
-	_ traffic.Armer       = (*Engine)(nil)
-	_ traffic.Sampler     = (*Engine)(nil)
-	_ traffic.GroupMember = (*Engine)(nil)
+	_ traffic.Generator        = (*Engine)(nil)
+	_ traffic.Armer            = (*Engine)(nil)
+	_ traffic.ProgressReporter = (*Engine)(nil)
+	_ traffic.Sampler          = (*Engine)(nil)
+	_ traffic.GroupMember      = (*Engine)(nil)
 )
 
 // New takes the ports: it brings them up, gives them their addresses and

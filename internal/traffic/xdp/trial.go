@@ -26,6 +26,8 @@ type trial struct {
 	// pauses of each port when the trial began.
 	pauses []pauses
 	watch  watch
+	// progress is guarded by the lock of the samples.
+	progress progress
 }
 
 // Arm implements traffic.Armer.
@@ -196,8 +198,14 @@ func (e *Engine) Stop(ctx context.Context) error {
 	if e.trial == nil {
 		return nil
 	}
+	early := false
 	for _, s := range e.trial.senders {
-		s.stop()
+		select {
+		case <-s.done:
+		default:
+			early = true
+			s.stop()
+		}
 	}
 	for _, s := range e.trial.senders {
 		select {
@@ -205,6 +213,9 @@ func (e *Engine) Stop(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+	if early {
+		e.cut(e.trial)
 	}
 	return nil
 }
@@ -265,7 +276,7 @@ func (l *lane) read(t traffic.Trial, took time.Duration, m *traffic.Measurement)
 		}
 		load := t.Loads[stream.ID]
 		c := l.streams[l.slots[i]]
-		count := traffic.TxCount{Intended: intended(load, t.Duration), Sent: c.Seq, Duration: max(0, took-load.Delay)}
+		count := traffic.TxCount{Intended: max(intended(load, t.Duration), c.Seq), Sent: c.Seq, Duration: max(0, took-load.Delay)}
 		if load.Max && t.Duration > 0 || count.Intended == unlimited {
 			count.Intended = count.Sent // as fast as it can: what it can is what was asked for
 		}

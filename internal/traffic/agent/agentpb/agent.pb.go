@@ -1956,6 +1956,110 @@ func (x *Note) GetText() string {
 	return ""
 }
 
+type ProgressRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AgeNanos      int64                  `protobuf:"varint,1,opt,name=age_nanos,json=ageNanos,proto3" json:"age_nanos,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProgressRequest) Reset() {
+	*x = ProgressRequest{}
+	mi := &file_agent_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProgressRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProgressRequest) ProtoMessage() {}
+
+func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProgressRequest.ProtoReflect.Descriptor instead.
+func (*ProgressRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ProgressRequest) GetAgeNanos() int64 {
+	if x != nil {
+		return x.AgeNanos
+	}
+	return 0
+}
+
+type ProgressResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Expected      uint64                 `protobuf:"varint,1,opt,name=expected,proto3" json:"expected,omitempty"`
+	Received      uint64                 `protobuf:"varint,2,opt,name=received,proto3" json:"received,omitempty"`
+	Lost          uint64                 `protobuf:"varint,3,opt,name=lost,proto3" json:"lost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProgressResponse) Reset() {
+	*x = ProgressResponse{}
+	mi := &file_agent_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProgressResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProgressResponse) ProtoMessage() {}
+
+func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProgressResponse.ProtoReflect.Descriptor instead.
+func (*ProgressResponse) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *ProgressResponse) GetExpected() uint64 {
+	if x != nil {
+		return x.Expected
+	}
+	return 0
+}
+
+func (x *ProgressResponse) GetReceived() uint64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+func (x *ProgressResponse) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
 type SampleRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	IntervalNanos int64                  `protobuf:"varint,1,opt,name=interval_nanos,json=intervalNanos,proto3" json:"interval_nanos,omitempty"`
@@ -1966,7 +2070,7 @@ type SampleRequest struct {
 
 func (x *SampleRequest) Reset() {
 	*x = SampleRequest{}
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1978,7 +2082,7 @@ func (x *SampleRequest) String() string {
 func (*SampleRequest) ProtoMessage() {}
 
 func (x *SampleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1991,7 +2095,7 @@ func (x *SampleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleRequest.ProtoReflect.Descriptor instead.
 func (*SampleRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SampleRequest) GetIntervalNanos() int64 {
@@ -2021,7 +2125,7 @@ type SampleResponse struct {
 
 func (x *SampleResponse) Reset() {
 	*x = SampleResponse{}
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2033,7 +2137,7 @@ func (x *SampleResponse) String() string {
 func (*SampleResponse) ProtoMessage() {}
 
 func (x *SampleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2046,7 +2150,7 @@ func (x *SampleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleResponse.ProtoReflect.Descriptor instead.
 func (*SampleResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SampleResponse) GetAtNanos() int64 {
@@ -2090,7 +2194,7 @@ type Membership struct {
 
 func (x *Membership) Reset() {
 	*x = Membership{}
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2206,7 @@ func (x *Membership) String() string {
 func (*Membership) ProtoMessage() {}
 
 func (x *Membership) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2115,7 +2219,7 @@ func (x *Membership) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Membership.ProtoReflect.Descriptor instead.
 func (*Membership) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Membership) GetPort() string {
@@ -2155,7 +2259,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2167,7 +2271,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2180,7 +2284,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *JoinRequest) GetMemberships() []*Membership {
@@ -2200,7 +2304,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2212,7 +2316,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2225,7 +2329,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *JoinResponse) GetMoments() map[string]uint64 {
@@ -2244,7 +2348,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2256,7 +2360,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2373,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *LeaveRequest) GetMemberships() []*Membership {
@@ -2289,7 +2393,7 @@ type LeaveResponse struct {
 
 func (x *LeaveResponse) Reset() {
 	*x = LeaveResponse{}
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2405,7 @@ func (x *LeaveResponse) String() string {
 func (*LeaveResponse) ProtoMessage() {}
 
 func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2418,7 @@ func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
 func (*LeaveResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LeaveResponse) GetMoments() map[string]uint64 {
@@ -2339,7 +2443,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2351,7 +2455,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2364,7 +2468,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Failure) GetKind() isFailure_Kind {
@@ -2435,7 +2539,7 @@ type Unresolved struct {
 
 func (x *Unresolved) Reset() {
 	*x = Unresolved{}
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2447,7 +2551,7 @@ func (x *Unresolved) String() string {
 func (*Unresolved) ProtoMessage() {}
 
 func (x *Unresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2460,7 +2564,7 @@ func (x *Unresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unresolved.ProtoReflect.Descriptor instead.
 func (*Unresolved) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Unresolved) GetPort() string {
@@ -2652,7 +2756,13 @@ const file_agent_proto_rawDesc = "" +
 	"\rbucket_frames\x18\t \x03(\x04R\fbucketFrames\".\n" +
 	"\x04Note\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"U\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\".\n" +
+	"\x0fProgressRequest\x12\x1b\n" +
+	"\tage_nanos\x18\x01 \x01(\x03R\bageNanos\"^\n" +
+	"\x10ProgressResponse\x12\x1a\n" +
+	"\bexpected\x18\x01 \x01(\x04R\bexpected\x12\x1a\n" +
+	"\breceived\x18\x02 \x01(\x04R\breceived\x12\x12\n" +
+	"\x04lost\x18\x03 \x01(\x04R\x04lost\"U\n" +
 	"\rSampleRequest\x12%\n" +
 	"\x0einterval_nanos\x18\x01 \x01(\x03R\rintervalNanos\x12\x1d\n" +
 	"\n" +
@@ -2693,7 +2803,7 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"Unresolved\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x12\n" +
-	"\x04addr\x18\x02 \x01(\fR\x04addr2\xe4\x06\n" +
+	"\x04addr\x18\x02 \x01(\fR\x04addr2\xb5\a\n" +
 	"\x05Agent\x12=\n" +
 	"\x04Open\x12\x1c.nodrop.agent.v1.OpenRequest\x1a\x15.nodrop.agent.v1.Beat0\x01\x12C\n" +
 	"\x04Info\x12\x1c.nodrop.agent.v1.InfoRequest\x1a\x1d.nodrop.agent.v1.InfoResponse\x12L\n" +
@@ -2704,7 +2814,8 @@ const file_agent_proto_rawDesc = "" +
 	"\x04Wait\x12\x1c.nodrop.agent.v1.WaitRequest\x1a\x1d.nodrop.agent.v1.WaitResponse\x12C\n" +
 	"\x04Stop\x12\x1c.nodrop.agent.v1.StopRequest\x1a\x1d.nodrop.agent.v1.StopResponse\x12E\n" +
 	"\x04Read\x12\x1c.nodrop.agent.v1.ReadRequest\x1a\x1d.nodrop.agent.v1.ReadResponse0\x01\x12K\n" +
-	"\x06Sample\x12\x1e.nodrop.agent.v1.SampleRequest\x1a\x1f.nodrop.agent.v1.SampleResponse0\x01\x12C\n" +
+	"\x06Sample\x12\x1e.nodrop.agent.v1.SampleRequest\x1a\x1f.nodrop.agent.v1.SampleResponse0\x01\x12O\n" +
+	"\bProgress\x12 .nodrop.agent.v1.ProgressRequest\x1a!.nodrop.agent.v1.ProgressResponse\x12C\n" +
 	"\x04Join\x12\x1c.nodrop.agent.v1.JoinRequest\x1a\x1d.nodrop.agent.v1.JoinResponse\x12F\n" +
 	"\x05Leave\x12\x1d.nodrop.agent.v1.LeaveRequest\x1a\x1e.nodrop.agent.v1.LeaveResponseB2Z0nodrop.dev/nodrop/internal/traffic/agent/agentpbb\x06proto3"
 
@@ -2720,7 +2831,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),       // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),              // 1: nodrop.agent.v1.Beat
@@ -2750,22 +2861,24 @@ var file_agent_proto_goTypes = []any{
 	(*RxCount)(nil),           // 25: nodrop.agent.v1.RxCount
 	(*Latency)(nil),           // 26: nodrop.agent.v1.Latency
 	(*Note)(nil),              // 27: nodrop.agent.v1.Note
-	(*SampleRequest)(nil),     // 28: nodrop.agent.v1.SampleRequest
-	(*SampleResponse)(nil),    // 29: nodrop.agent.v1.SampleResponse
-	(*Membership)(nil),        // 30: nodrop.agent.v1.Membership
-	(*JoinRequest)(nil),       // 31: nodrop.agent.v1.JoinRequest
-	(*JoinResponse)(nil),      // 32: nodrop.agent.v1.JoinResponse
-	(*LeaveRequest)(nil),      // 33: nodrop.agent.v1.LeaveRequest
-	(*LeaveResponse)(nil),     // 34: nodrop.agent.v1.LeaveResponse
-	(*Failure)(nil),           // 35: nodrop.agent.v1.Failure
-	(*Unresolved)(nil),        // 36: nodrop.agent.v1.Unresolved
-	nil,                       // 37: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	nil,                       // 38: nodrop.agent.v1.ReadResponse.DamagedEntry
-	nil,                       // 39: nodrop.agent.v1.ReadResponse.StaleEntry
-	nil,                       // 40: nodrop.agent.v1.ReadResponse.DroppedEntry
-	nil,                       // 41: nodrop.agent.v1.ReadResponse.PacingEntry
-	nil,                       // 42: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                       // 43: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	(*ProgressRequest)(nil),   // 28: nodrop.agent.v1.ProgressRequest
+	(*ProgressResponse)(nil),  // 29: nodrop.agent.v1.ProgressResponse
+	(*SampleRequest)(nil),     // 30: nodrop.agent.v1.SampleRequest
+	(*SampleResponse)(nil),    // 31: nodrop.agent.v1.SampleResponse
+	(*Membership)(nil),        // 32: nodrop.agent.v1.Membership
+	(*JoinRequest)(nil),       // 33: nodrop.agent.v1.JoinRequest
+	(*JoinResponse)(nil),      // 34: nodrop.agent.v1.JoinResponse
+	(*LeaveRequest)(nil),      // 35: nodrop.agent.v1.LeaveRequest
+	(*LeaveResponse)(nil),     // 36: nodrop.agent.v1.LeaveResponse
+	(*Failure)(nil),           // 37: nodrop.agent.v1.Failure
+	(*Unresolved)(nil),        // 38: nodrop.agent.v1.Unresolved
+	nil,                       // 39: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	nil,                       // 40: nodrop.agent.v1.ReadResponse.DamagedEntry
+	nil,                       // 41: nodrop.agent.v1.ReadResponse.StaleEntry
+	nil,                       // 42: nodrop.agent.v1.ReadResponse.DroppedEntry
+	nil,                       // 43: nodrop.agent.v1.ReadResponse.PacingEntry
+	nil,                       // 44: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                       // 45: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
@@ -2776,17 +2889,17 @@ var file_agent_proto_depIdxs = []int32{
 	24, // 5: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
 	25, // 6: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
 	27, // 7: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
-	37, // 8: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	38, // 9: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
-	39, // 10: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
-	40, // 11: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
-	41, // 12: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
+	39, // 8: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	40, // 9: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
+	41, // 10: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
+	42, // 11: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
+	43, // 12: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
 	26, // 13: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
-	30, // 14: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	42, // 15: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	30, // 16: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	43, // 17: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	36, // 18: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	32, // 14: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	44, // 15: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	32, // 16: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	45, // 17: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	38, // 18: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
 	23, // 19: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
 	22, // 20: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
 	0,  // 21: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
@@ -2798,23 +2911,25 @@ var file_agent_proto_depIdxs = []int32{
 	16, // 27: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
 	18, // 28: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
 	20, // 29: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	28, // 30: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	31, // 31: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	33, // 32: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	1,  // 33: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 34: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	8,  // 35: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	11, // 36: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	12, // 37: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	15, // 38: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	17, // 39: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	19, // 40: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	21, // 41: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	29, // 42: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	32, // 43: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	34, // 44: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	33, // [33:45] is the sub-list for method output_type
-	21, // [21:33] is the sub-list for method input_type
+	30, // 30: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	28, // 31: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
+	33, // 32: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	35, // 33: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	1,  // 34: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 35: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	8,  // 36: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	11, // 37: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	12, // 38: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	15, // 39: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	17, // 40: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	19, // 41: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	21, // 42: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	31, // 43: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	29, // 44: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
+	34, // 45: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	36, // 46: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	34, // [34:47] is the sub-list for method output_type
+	21, // [21:34] is the sub-list for method input_type
 	21, // [21:21] is the sub-list for extension type_name
 	21, // [21:21] is the sub-list for extension extendee
 	0,  // [0:21] is the sub-list for field type_name
@@ -2825,7 +2940,7 @@ func file_agent_proto_init() {
 	if File_agent_proto != nil {
 		return
 	}
-	file_agent_proto_msgTypes[35].OneofWrappers = []any{
+	file_agent_proto_msgTypes[37].OneofWrappers = []any{
 		(*Failure_Unresolved)(nil),
 		(*Failure_Busy)(nil),
 		(*Failure_NoSession)(nil),
@@ -2836,7 +2951,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   44,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -31,6 +31,7 @@ const (
 	Agent_Stop_FullMethodName      = "/nodrop.agent.v1.Agent/Stop"
 	Agent_Read_FullMethodName      = "/nodrop.agent.v1.Agent/Read"
 	Agent_Sample_FullMethodName    = "/nodrop.agent.v1.Agent/Sample"
+	Agent_Progress_FullMethodName  = "/nodrop.agent.v1.Agent/Progress"
 	Agent_Join_FullMethodName      = "/nodrop.agent.v1.Agent/Join"
 	Agent_Leave_FullMethodName     = "/nodrop.agent.v1.Agent/Leave"
 )
@@ -57,9 +58,10 @@ type AgentClient interface {
 	Wait(ctx context.Context, in *WaitRequest, opts ...grpc.CallOption) (*WaitResponse, error)
 	Stop(ctx context.Context, in *StopRequest, opts ...grpc.CallOption) (*StopResponse, error)
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error)
-	// Sample, Join and Leave may be called while Wait runs. Sample answers with the
+	// Sample, Progress, Join and Leave may be called while Wait runs. Sample answers with the
 	// counters of the trial in hand at the end of every interval of the span.
 	Sample(ctx context.Context, in *SampleRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SampleResponse], error)
+	Progress(ctx context.Context, in *ProgressRequest, opts ...grpc.CallOption) (*ProgressResponse, error)
 	// Join and Leave change memberships, which end with the session.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
 	Leave(ctx context.Context, in *LeaveRequest, opts ...grpc.CallOption) (*LeaveResponse, error)
@@ -209,6 +211,16 @@ func (c *agentClient) Sample(ctx context.Context, in *SampleRequest, opts ...grp
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Agent_SampleClient = grpc.ServerStreamingClient[SampleResponse]
 
+func (c *agentClient) Progress(ctx context.Context, in *ProgressRequest, opts ...grpc.CallOption) (*ProgressResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ProgressResponse)
+	err := c.cc.Invoke(ctx, Agent_Progress_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *agentClient) Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(JoinResponse)
@@ -251,9 +263,10 @@ type AgentServer interface {
 	Wait(context.Context, *WaitRequest) (*WaitResponse, error)
 	Stop(context.Context, *StopRequest) (*StopResponse, error)
 	Read(*ReadRequest, grpc.ServerStreamingServer[ReadResponse]) error
-	// Sample, Join and Leave may be called while Wait runs. Sample answers with the
+	// Sample, Progress, Join and Leave may be called while Wait runs. Sample answers with the
 	// counters of the trial in hand at the end of every interval of the span.
 	Sample(*SampleRequest, grpc.ServerStreamingServer[SampleResponse]) error
+	Progress(context.Context, *ProgressRequest) (*ProgressResponse, error)
 	// Join and Leave change memberships, which end with the session.
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
 	Leave(context.Context, *LeaveRequest) (*LeaveResponse, error)
@@ -296,6 +309,9 @@ func (UnimplementedAgentServer) Read(*ReadRequest, grpc.ServerStreamingServer[Re
 }
 func (UnimplementedAgentServer) Sample(*SampleRequest, grpc.ServerStreamingServer[SampleResponse]) error {
 	return status.Error(codes.Unimplemented, "method Sample not implemented")
+}
+func (UnimplementedAgentServer) Progress(context.Context, *ProgressRequest) (*ProgressResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Progress not implemented")
 }
 func (UnimplementedAgentServer) Join(context.Context, *JoinRequest) (*JoinResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Join not implemented")
@@ -450,6 +466,24 @@ func _Agent_Sample_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Agent_SampleServer = grpc.ServerStreamingServer[SampleResponse]
 
+func _Agent_Progress_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ProgressRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AgentServer).Progress(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Agent_Progress_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AgentServer).Progress(ctx, req.(*ProgressRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Agent_Join_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(JoinRequest)
 	if err := dec(in); err != nil {
@@ -508,6 +542,10 @@ var Agent_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Stop",
 			Handler:    _Agent_Stop_Handler,
+		},
+		{
+			MethodName: "Progress",
+			Handler:    _Agent_Progress_Handler,
 		},
 		{
 			MethodName: "Join",
