@@ -134,9 +134,9 @@ func loseWhatIsLeft(t *testing.T, l *lab, b *v1alpha1.Benchmark) {
 // shortTrials are edits that make the sample a matter of half a minute.
 var shortTrials = []string{"resolution: 1%", "resolution: 10%", "trialDuration: 3s", "trialDuration: 1s", "trialDuration: 2s", "trialDuration: 1s"}
 
-// rowsOfSample is what config/samples/frr/benchmark.yaml measures: a throughput
-// and three loads of latency for three frame sizes.
-const rowsOfSample = 3 + 3*3
+// rowsOfSample is what config/samples/frr/benchmark.yaml measures: a throughput, a
+// partial drop rate and three loads of latency for three frame sizes.
+const rowsOfSample = 3 + 3 + 3*3
 
 func duplicateRows(rows []v1alpha1.ResultRow) []string {
 	seen, twice := map[v1alpha1.RowID]bool{}, []string(nil)

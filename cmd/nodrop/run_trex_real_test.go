@@ -184,8 +184,8 @@ func TestSampleOnTRexWithinReach(t *testing.T) {
 			full++
 		}
 	}
-	if len(document.Rows) != 12 || full != 3 {
-		t.Errorf("%d rows, and %d frame sizes of which the bridge was seen to forward line rate: want 12, and 3", len(document.Rows), full)
+	if len(document.Rows) != 15 || full != 3 {
+		t.Errorf("%d rows, and %d frame sizes of which the bridge was seen to forward line rate: want 15, and 3", len(document.Rows), full)
 	}
 	env := document.Environment
 	if !strings.HasPrefix(env.Device, "Linux bridge in a network namespace") || env.Engine != v1alpha1.EngineTRex {
