@@ -208,8 +208,8 @@ func TestSampleOnTRexWithinReach(t *testing.T) {
 // so instead of blaming the bridge.
 func TestSampleOnTRexBeyondReach(t *testing.T) {
 	document := onTRex(t, append(sampleFiles(t), bedFile(t, bridgeForTRex("10G"))...)...)
-	if len(document.Rows) != 12 {
-		t.Fatalf("%d rows, want 12", len(document.Rows))
+	if len(document.Rows) != 15 {
+		t.Fatalf("%d rows, want 15", len(document.Rows))
 	}
 	for _, row := range document.Rows {
 		conserved(t, row)
