@@ -207,6 +207,9 @@ func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v
 	if r.Capped {
 		out.Message = fmt.Sprintf("the time limit of %s ended the search: the upper bound may be further away than the resolution", s.step.Search.TimeCap)
 	}
+	if r.Forgiven > 0 && out.Message == "" {
+		out.Message = fmt.Sprintf("failures that were taken back, since a trial that was not shorter passed there or above: %d; the bed was disturbed, or the device loses frames at random", r.Forgiven)
+	}
 	if out.LoadPPM > 0 {
 		return out
 	}

@@ -3,6 +3,7 @@ package method
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -190,5 +191,43 @@ func TestASearchLearnsWhatADeviceForwardsUnderOverload(t *testing.T) {
 	}
 	if len(trials) > 12 {
 		t.Errorf("%d trials", len(trials))
+	}
+}
+
+// fakeDisturbed is an engine of which one trial loses three frames for no reason of
+// the device.
+type fakeDisturbed struct {
+	*sim.Engine
+	trial, disturbed int
+}
+
+func (f *fakeDisturbed) Read(ctx context.Context) (traffic.Measurement, error) {
+	m, err := f.Engine.Read(ctx)
+	if f.trial++; f.trial == f.disturbed {
+		for key, rx := range m.Rx {
+			rx.Received -= 3
+			m.Rx[key] = rx
+		}
+	}
+	return m, err
+}
+
+// What a search took back is in the row.
+func TestWhatASearchForgaveIsInTheRow(t *testing.T) {
+	p := searchPlan(t, v1alpha1.ThroughputTest{Search: v1alpha1.SearchInformed}, 64)
+	found := map[int32]int{}
+	for disturbed := range 5 {
+		gen := &fakeDisturbed{Engine: simulate(t, limited, p), disturbed: disturbed}
+		out, _ := trialsOf(t, gen, p)
+		found[out.Search.Forgiven]++
+		if said := strings.Contains(out.Message, "taken back"); said != (out.Search.Forgiven > 0) {
+			t.Errorf("trial %d disturbed: forgiven %d, message %q", disturbed, out.Search.Forgiven, out.Message)
+		}
+		if out.LoadPPM > 200_000 || out.LoadPPM < 198_000 {
+			t.Errorf("trial %d disturbed: found %d", disturbed, out.LoadPPM)
+		}
+	}
+	if found[0] == 0 || found[1] == 0 {
+		t.Errorf("searches by what they forgave: %v", found)
 	}
 }
