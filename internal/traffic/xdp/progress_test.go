@@ -176,8 +176,8 @@ func TestASearchEndsTrialsThatLose(t *testing.T) {
 			test := v1alpha1.Test{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
 				Search: v1alpha1.SearchBinary, Resolution: "25%", MinLoad: "50%",
 			}}
-			test.Throughput.TrialDuration.Duration = 3 * time.Second
-			test.Throughput.SearchTrialDuration.Duration = 3 * time.Second
+			test.Throughput.TrialDuration.Duration = 4 * time.Second
+			test.Throughput.SearchTrialDuration.Duration = 4 * time.Second
 			var trials []*method.Trial
 			lab, step := bed.lab(e, test, func(event method.Event) {
 				if event.Finished != nil {
@@ -191,14 +191,24 @@ func TestASearchEndsTrialsThatLose(t *testing.T) {
 			if (out.LoadPPM == 0) != tc.loses {
 				t.Errorf("found %+v", out)
 			}
-			for _, trial := range trials {
+			ended := 0
+			for i, trial := range trials {
 				lowest := trial.LoadPPM == step.Search.MinPPM
-				if early := trial.Ended > 0; early != (trial.Lost > 0 && !lowest) {
+				// A trial is run again in full where the tester was not steady enough to tell
+				// that it was the device which lost so few frames.
+				again := slices.ContainsFunc(trials[:i], func(e *method.Trial) bool { return e.Ended > 0 && e.LoadPPM == trial.LoadPPM })
+				if trial.Ended > 0 {
+					ended++
+				}
+				if early := trial.Ended > 0; early != (trial.Lost > 0 && !lowest) && !again {
 					t.Errorf("lost %d of %d frames at %d ppm, ended after %s, sent for %s", trial.Lost, trial.Sent, trial.LoadPPM, trial.Ended, trial.TxTime)
 				}
 				if trial.Ended > 2*time.Second || trial.Ended == 0 && trial.TxTime < trial.Duration {
 					t.Errorf("a trial of %s ended after %s and sent for %s", trial.Duration, trial.Ended, trial.TxTime)
 				}
+			}
+			if tc.loses != (ended > 0) {
+				t.Errorf("%d trials ended early", ended)
 			}
 		})
 	}
