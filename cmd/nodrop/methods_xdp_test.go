@@ -29,6 +29,8 @@ spec:
     forwardingRate: {maxLoad: 10%, step: 5%, trialDuration: 300ms}
   - name: recovery
     recovery: {overloadDuration: 300ms, reducedDuration: 300ms, repetitions: 2}
+  - name: averaged
+    rfc2544Latency: {load: 1%, trialDuration: 300ms, repetitions: 3}
   - name: order
     ordering: {loads: [1%, 3%], trialDuration: 300ms}
 `
@@ -85,6 +87,12 @@ func TestRunMethodsOverRouter(t *testing.T) {
 			t.Errorf("recovery of %d B: %+v", row.FrameSize, r)
 		}
 	}
+	for _, row := range rows[v1alpha1.MethodRFC2544Latency] {
+		l := row.RFC2544Latency
+		if l == nil || l.Repetitions != 3 || l.MinNs <= 0 || l.MinNs > l.AvgNs || l.AvgNs > l.MaxNs {
+			t.Errorf("averaged latency of %d B: %+v", row.FrameSize, l)
+		}
+	}
 	for _, row := range rows[v1alpha1.MethodOrdering] {
 		if o := row.Ordering; o == nil || (o.ReorderedPPM > 0) != (*row.Frames.Reordered > 0) || *row.Frames.Reordered > 0 && o.OnsetPPM == 0 {
 			t.Errorf("order of %d B: %+v", row.FrameSize, o)
@@ -93,6 +101,7 @@ func TestRunMethodsOverRouter(t *testing.T) {
 	for name, least := range map[v1alpha1.Method]int{
 		v1alpha1.MethodThroughput: 2, v1alpha1.MethodFrameLoss: 4, v1alpha1.MethodBackToBack: 2,
 		v1alpha1.MethodSoak: 2, v1alpha1.MethodForwardingRate: 2, v1alpha1.MethodOrdering: 4, v1alpha1.MethodRecovery: 2,
+		v1alpha1.MethodRFC2544Latency: 2,
 	} {
 		if len(rows[name]) < least {
 			t.Errorf("%d rows of %s, want at least %d", len(rows[name]), name, least)

@@ -63,14 +63,20 @@ func TestTrialVerdicts(t *testing.T) {
 			change: func(m *traffic.Measurement) { m.Dropped = map[string]uint64{"p1": 50} }},
 		"the device held the tester back": {m: measurement(60, 60, 100, 100), unsent: true,
 			change: func(m *traffic.Measurement) { m.Notes = []traffic.Note{{Kind: traffic.NoteHeldBack}} }},
-		"lost as many as the tester caught up with": {m: measurement(100, 95, 100, 100), lost: 5, generator: true,
+		"lost as many as the tester caught up with": {m: measurement(1000, 848, 1000, 1000), lost: 152, generator: true,
 			change: func(m *traffic.Measurement) {
-				m.Pacing = map[string]traffic.Pacing{"p1": {CaughtUp: 2}, "p2": {CaughtUp: 3}}
+				m.Pacing = map[string]traffic.Pacing{"p1": {MaxBurst: 65, CaughtUp: 82}, "p2": {MaxBurst: 70, CaughtUp: 70}}
 			}},
-		"lost more than the tester caught up with": {m: measurement(100, 95, 100, 100), lost: 5,
-			change: func(m *traffic.Measurement) { m.Pacing = map[string]traffic.Pacing{"p1": {CaughtUp: 4}} }},
+		"lost more than the tester caught up with": {m: measurement(1000, 929, 1000, 1000), lost: 71,
+			change: func(m *traffic.Measurement) {
+				m.Pacing = map[string]traffic.Pacing{"p1": {MaxBurst: 70, CaughtUp: 70}}
+			}},
+		"the tester caught up in short bursts": {m: measurement(100, 95, 100, 100), lost: 5,
+			change: func(m *traffic.Measurement) {
+				m.Pacing = map[string]traffic.Pacing{"p1": {MaxBurst: 64, CaughtUp: 90}}
+			}},
 		"the tester caught up, and nothing was lost": {m: measurement(100, 100, 100, 100), passed: true,
-			change: func(m *traffic.Measurement) { m.Pacing = map[string]traffic.Pacing{"p1": {CaughtUp: 90}} }},
+			change: func(m *traffic.Measurement) { m.Pacing = map[string]traffic.Pacing{"p1": {MaxBurst: 90, CaughtUp: 90}} }},
 		"frames at the wrong port": {m: measurement(100, 0, 100, 100), lost: 100, silent: "p2",
 			change: func(m *traffic.Measurement) {
 				m.Rx[traffic.RxKey{Stream: 0, Port: "p1"}] = traffic.RxCount{Received: 100}

@@ -56,9 +56,11 @@ type Engine struct {
 	start   time.Time
 	length  time.Duration
 	stopped time.Time
-	// lossFree says that trial number judged loses no frame.
+	// lossFree is how many frames arrive of trial number judged, which loses none; 0 when
+	// it loses some.
 	judged   uint64
-	lossFree bool
+	lossFree uint64
+	balances balances
 }
 
 var (

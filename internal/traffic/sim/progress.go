@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"math/bits"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
@@ -19,14 +20,14 @@ func (e *Engine) Progress(ctx context.Context, age time.Duration) (traffic.Progr
 	if e.trial == nil {
 		return traffic.Progress{}, errors.New("reporting the progress: no trial was started")
 	}
-	elapsed := e.clock.Now().Sub(e.start)
-	known := min(elapsed-age, e.length)
+	elapsed := min(e.clock.Now().Sub(e.start), e.length)
 	if e.lossless() {
-		return e.balance(min(elapsed, e.length), e.allArrive), nil
+		sent := sentAfter(e.lossFree, elapsed, e.length)
+		return traffic.Progress{Expected: sent, Received: sent}, nil
 	}
-	p := e.balance(min(elapsed, e.length), e.measureFor)
-	if known > 0 {
-		before := e.balance(known, e.measureFor)
+	p := e.balance(elapsed)
+	if known := min(e.clock.Now().Sub(e.start)-age, e.length); known > 0 {
+		before := e.balance(known)
 		p.Lost = before.Expected - min(before.Received, before.Expected)
 	}
 	return p, nil
@@ -36,34 +37,48 @@ func (e *Engine) Progress(ctx context.Context, age time.Duration) (traffic.Progr
 // tens of thousands of streams is computed once for that, and not at every call.
 func (e *Engine) lossless() bool {
 	if e.judged != e.number {
-		p := e.balance(e.length, e.measureFor)
-		e.judged, e.lossFree = e.number, p.Back()
+		e.judged, e.lossFree = e.number, 0
+		if p := e.balance(e.length); p.Back() {
+			e.lossFree = p.Expected
+		}
 	}
-	return e.lossFree
+	return e.lossFree > 0
+}
+
+// sentAfter is the part of a count that a constant load has sent after a while.
+func sentAfter(count uint64, elapsed, whole time.Duration) uint64 {
+	high, low := bits.Mul64(count, uint64(max(elapsed, 0)))
+	part, _ := bits.Div64(high, low, uint64(whole))
+	return part
+}
+
+// balances are what was sent and what arrived in the first part of a trial, by the
+// length of that part. Callers ask for the same parts again and again, and each costs as
+// much as reading the counters.
+type balances struct {
+	// trial is the number of the trial, and length how long it lasts.
+	trial  uint64
+	length time.Duration
+	after  map[time.Duration]traffic.Progress
 }
 
 // balance is what was sent in the first d of the trial and what of it arrived.
-func (e *Engine) balance(d time.Duration, measure func(time.Duration) traffic.Measurement) traffic.Progress {
-	m, p := measure(d), traffic.Progress{}
+func (e *Engine) balance(d time.Duration) traffic.Progress {
+	if e.balances.trial != e.number || e.balances.length != e.length {
+		e.balances = balances{trial: e.number, length: e.length, after: map[time.Duration]traffic.Progress{}}
+	}
+	p, known := e.balances.after[d]
+	if known {
+		return p
+	}
+	m := e.measureFor(d)
 	for _, s := range e.streams {
 		sent := m.Tx[s.ID].Sent
 		for _, port := range s.RxPorts {
 			p.Expected += sent
-			if m.Rx == nil {
-				p.Received += sent
-				continue
-			}
 			p.Received += min(sent, m.Rx[traffic.RxKey{Stream: s.ID, Port: port}].Received)
 		}
 	}
+	e.balances.after[d] = p
 	return p
-}
-
-// allArrive is the first d of a trial that loses nothing, without what the
-// receivers count.
-func (e *Engine) allArrive(d time.Duration) traffic.Measurement {
-	m := traffic.Measurement{Tx: make(map[uint16]traffic.TxCount, len(e.streams))}
-	e.send(&m, d)
-	e.holdBack(&m, d)
-	return m
 }

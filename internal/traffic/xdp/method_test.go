@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
@@ -17,6 +19,7 @@ func (b *bed) lab(e *Engine, test v1alpha1.Test, observe func(method.Event)) (*m
 	var benchmark v1alpha1.Benchmark
 	benchmark.Spec.Tests = []v1alpha1.Test{test}
 	benchmark.Spec.SettleTime.Duration = 200 * time.Millisecond
+	benchmark.Spec.RestTime = &metav1.Duration{}
 	oneWay := false
 	var profile v1alpha1.TrafficProfile
 	profile.Spec = v1alpha1.TrafficProfileSpec{
