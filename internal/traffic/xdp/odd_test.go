@@ -2,6 +2,7 @@ package xdp
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
 	"slices"
 	"testing"
@@ -267,7 +268,7 @@ func (d *device) forget(behind netlink.Link, station traffic.MAC) {
 	err := d.nl.NeighDel(&netlink.Neigh{
 		LinkIndex: behind.Attrs().Index, Family: unix.AF_BRIDGE, Flags: netlink.NTF_MASTER, HardwareAddr: station[:],
 	})
-	if err != nil && err != unix.ENOENT {
+	if err != nil && !errors.Is(err, unix.ENOENT) {
 		d.Fatal(err)
 	}
 }

@@ -244,8 +244,8 @@ func (s *sender) loop() error {
 // runLive sends the frames of the ports that the kernel sends on. It calls fellBack
 // for those that take no live frames any more.
 func (s *sender) runLive(fellBack func(*lane)) error {
-	for running := len(s.lanes); ; {
-		running = 0
+	for {
+		running := 0
 		for _, l := range s.lanes {
 			if l.packet == nil {
 				running++
