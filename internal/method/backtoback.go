@@ -143,18 +143,16 @@ func burstTolerance(d time.Duration) time.Duration { return d/100 + 20*time.Micr
 // summarize is the result of repetitions, at a line rate in frames/s. The
 // implied buffer time is the average over the line rate.
 func summarize(found []int64, line *big.Rat) v1alpha1.BackToBackSummary {
-	n := int64(len(found))
-	s := v1alpha1.BackToBackSummary{Repetitions: int32(n), MinFrames: found[0], MaxFrames: found[0]}
-	sum := new(big.Int)
+	var all spread
 	for _, f := range found {
-		s.MinFrames, s.MaxFrames = min(s.MinFrames, f), max(s.MaxFrames, f)
-		sum.Add(sum, big.NewInt(f))
+		all.add(f)
 	}
-	avg := new(big.Rat).SetFrac(sum, big.NewInt(n))
-	s.AvgFrames = frame.Round(avg)
-	s.StddevFrames = deviation(found)
+	s := v1alpha1.BackToBackSummary{
+		Repetitions: int32(len(found)), AvgFrames: all.average(), MinFrames: all.min, MaxFrames: all.max, StddevFrames: deviation(found),
+	}
 	if line.Sign() > 0 {
-		s.BufferNs = frame.Round(avg.Mul(avg, big.NewRat(int64(time.Second), 1)).Quo(avg, line))
+		buffer := all.mean()
+		s.BufferNs = frame.Round(buffer.Mul(buffer, big.NewRat(int64(time.Second), 1)).Quo(buffer, line))
 	}
 	return s
 }

@@ -103,7 +103,7 @@ func broadcast(ctx context.Context, lab *Lab, step plan.Step) (out Outcome, err 
 		if err := lab.learn(ctx); err != nil {
 			return err
 		}
-		m := &searchTrials{lab: lab, step: step, kept: map[int]*Trial{}, failed: map[int64]*Trial{}}
+		m := newSearchTrials(lab, step)
 		result, err := search.Binary(ctx, step.Search, m)
 		if err != nil {
 			return err

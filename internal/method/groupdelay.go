@@ -144,28 +144,6 @@ func interval(loads map[uint16]traffic.Load) int64 {
 	return longest
 }
 
-// spread is the average and the extremes of whole numbers.
-type spread struct {
-	count, min, max int64
-	sum             big.Int
-}
-
-func (s *spread) add(n int64) {
-	if s.count == 0 || n < s.min {
-		s.min = n
-	}
-	if s.count == 0 || n > s.max {
-		s.max = n
-	}
-	s.count++
-	s.sum.Add(&s.sum, big.NewInt(n))
-}
-
-// average is rounded to the nearest; it is only asked for when there is a number.
-func (s *spread) average() int64 {
-	return frame.Round(new(big.Rat).SetFrac(&s.sum, big.NewInt(s.count)))
-}
-
 // delayed reads a number of the summary of group delays.
 var delayed = number(func(row *v1alpha1.ResultRow) *v1alpha1.GroupDelaySummary { return row.GroupDelay })
 

@@ -47,7 +47,8 @@ func (l *Lab) AddHints(hints ...search.Hint) { l.hints = append(l.hints, hints..
 // Trial runs one trial at ppm parts per million of line rate. When the tester
 // only just fell short of the load, or may have lost the frames itself, when one of its
 // links was disturbed, or when others used its processors while frames were lost, the
-// trial is void and run once more: such a moment says nothing about the device. Acts are what happens in it beside sending.
+// trial is void and run once more: such a moment says nothing about the device. Acts are
+// what happens in it besides sending.
 func (l *Lab) Trial(ctx context.Context, step plan.Step, ppm int64, d time.Duration, bracket search.Bracket, acts ...action) (*Trial, error) {
 	return l.at(ctx, step, plan.Share(ppm), d, bracket, acts...)
 }

@@ -5,11 +5,9 @@ import (
 	"context"
 	"fmt"
 	"math/big"
-	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -66,7 +64,7 @@ func recovery(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	ppm := min(throughput*11/10, v1alpha1.PPM)
 	overload, reduced := recoveryTimes(step.Test.Recovery)
 	out := Outcome{LoadPPM: ppm}
-	var times []time.Duration
+	var times spread
 	twice, next := doubled(lab)
 	if n := len(twice) * len(step.Size.All()); n > 1<<16 {
 		return Outcome{}, fmt.Errorf("recovery sends every stream twice, and %d streams are more than an engine can tell apart: use a bed with fewer ports: %w", n, traffic.ErrUnsupported)
@@ -93,20 +91,20 @@ func recovery(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 			for _, s := range streams[len(streams)/2:] {
 				took = max(took, lastLoss(t, s, loads[s.ID].Rate)-overload)
 			}
-			if len(times) == 0 || took > slices.Max(times) {
+			if times.count == 0 || int64(took) > times.max {
 				out.Trial = t
 			}
 			if t.testerLimited() {
 				out.Limit = t
 			}
-			times = append(times, took)
+			times.add(int64(took))
 		}
 		return nil
 	})
 	if err != nil {
 		return Outcome{}, err
 	}
-	switch longest := slices.Max(times); {
+	switch longest := time.Duration(times.max); {
 	case out.Trial.Received == 0:
 		out.Message = lab.silence(out.Trial)
 	case out.Trial.Lost == 0:
@@ -115,14 +113,9 @@ func recovery(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		out.Message = fmt.Sprintf("frames were lost to the end of the trial: the device did not recover in %s", span(reduced))
 	}
 	summary := v1alpha1.RecoverySummary{
-		Repetitions: int32(len(times)), OverloadPPM: ppm, ReducedPPM: ppm / 2,
-		MinNs: int64(slices.Min(times)), MaxNs: int64(slices.Max(times)),
+		Repetitions: int32(times.count), OverloadPPM: ppm, ReducedPPM: ppm / 2,
+		MinNs: times.min, AvgNs: times.average(), MaxNs: times.max,
 	}
-	sum := new(big.Int)
-	for _, d := range times {
-		sum.Add(sum, big.NewInt(int64(d)))
-	}
-	summary.AvgNs = frame.Round(new(big.Rat).SetFrac(sum, big.NewInt(int64(len(times)))))
 	out.Fill = func(row *v1alpha1.ResultRow) { row.Recovery = &summary }
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package method
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/big"
@@ -73,11 +74,7 @@ func rfc2544Latency(ctx context.Context, lab *Lab, step plan.Step) (Outcome, err
 		if len(means) == 0 || mean > all.max {
 			out = one
 		}
-		if limit != nil {
-			out.Limit = limit
-		} else {
-			out.Limit = one.Limit
-		}
+		out.Limit = cmp.Or(limit, one.Limit)
 		means = append(means, mean)
 		all.add(mean)
 	}

@@ -28,6 +28,29 @@ func perSecond(frames int64, d time.Duration) int64 {
 	return frame.Round(rate.Mul(rate, big.NewRat(int64(time.Second), 1)))
 }
 
+// spread is the average and the extremes of whole numbers.
+type spread struct {
+	count, min, max int64
+	sum             big.Int
+}
+
+func (s *spread) add(n int64) {
+	if s.count == 0 || n < s.min {
+		s.min = n
+	}
+	if s.count == 0 || n > s.max {
+		s.max = n
+	}
+	s.count++
+	s.sum.Add(&s.sum, big.NewInt(n))
+}
+
+// mean is exact; it is only asked for when there is a number.
+func (s *spread) mean() *big.Rat { return new(big.Rat).SetFrac(&s.sum, big.NewInt(s.count)) }
+
+// average is the mean, rounded to the nearest.
+func (s *spread) average() int64 { return frame.Round(s.mean()) }
+
 // deviation is the standard deviation of a sample, rounded half up; 0 of one number.
 func deviation(sample []int64) int64 {
 	n := int64(len(sample))

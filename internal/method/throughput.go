@@ -62,7 +62,7 @@ func throughput(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 	if !ok {
 		return Outcome{}, fmt.Errorf("search %q is not known", step.Test.Throughput.Search)
 	}
-	m := &searchTrials{lab: lab, step: step, kept: map[int]*Trial{}, failed: map[int64]*Trial{}}
+	m := newSearchTrials(lab, step)
 	result, err := find(ctx, lab, step, m)
 	if err != nil {
 		return Outcome{}, err
@@ -112,6 +112,10 @@ type searchTrials struct {
 	failed map[int64]*Trial
 	// wrong says that a trial was ended for frames that came back after all.
 	wrong bool
+}
+
+func newSearchTrials(lab *Lab, step plan.Step) *searchTrials {
+	return &searchTrials{lab: lab, step: step, kept: map[int]*Trial{}, failed: map[int64]*Trial{}}
 }
 
 // Measure runs one trial and judges it.
