@@ -51,15 +51,11 @@ type Engine struct {
 	rows map[int]row
 	row  row
 
-	trial   *traffic.Trial
-	number  uint64
-	start   time.Time
-	length  time.Duration
-	stopped time.Time
-	// lossFree is how many frames arrive of trial number judged, which loses none; 0 when
-	// it loses some.
-	judged   uint64
-	lossFree uint64
+	trial    *traffic.Trial
+	number   uint64
+	start    time.Time
+	length   time.Duration
+	stopped  time.Time
 	balances balances
 }
 

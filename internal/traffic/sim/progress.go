@@ -20,29 +20,23 @@ func (e *Engine) Progress(ctx context.Context, age time.Duration) (traffic.Progr
 	if e.trial == nil {
 		return traffic.Progress{}, errors.New("reporting the progress: no trial was started")
 	}
-	elapsed := min(e.clock.Now().Sub(e.start), e.length)
-	if e.lossless() {
-		sent := sentAfter(e.lossFree, elapsed, e.length)
+	now := e.clock.Now().Sub(e.start)
+	elapsed := min(now, e.length)
+	if whole := e.balance(e.length); whole.Back() {
+		// A trial that loses nothing is computed once, and not for every call: a bed can
+		// have tens of thousands of streams.
+		sent := whole.Expected
+		if elapsed < e.length {
+			sent = sentAfter(sent, elapsed, e.length)
+		}
 		return traffic.Progress{Expected: sent, Received: sent}, nil
 	}
 	p := e.balance(elapsed)
-	if known := min(e.clock.Now().Sub(e.start)-age, e.length); known > 0 {
+	if known := min(now-age, e.length); known > 0 {
 		before := e.balance(known)
 		p.Lost = before.Expected - min(before.Received, before.Expected)
 	}
 	return p, nil
-}
-
-// lossless says that the trial loses nothing if it goes on to its end. A bed with
-// tens of thousands of streams is computed once for that, and not at every call.
-func (e *Engine) lossless() bool {
-	if e.judged != e.number {
-		e.judged, e.lossFree = e.number, 0
-		if p := e.balance(e.length); p.Back() {
-			e.lossFree = p.Expected
-		}
-	}
-	return e.lossFree > 0
 }
 
 // sentAfter is the part of a count that a constant load has sent after a while.
