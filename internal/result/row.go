@@ -76,7 +76,7 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 // nearTheFloor says that most of a latency is the tester's own; empty when it is not,
 // or when that is not known.
 func nearTheFloor(in Input, l *v1alpha1.LatencySummary) string {
-	if l == nil || in.Calibration == nil || calibration.Doubt(in.use()) != "" {
+	if l == nil || !in.calibrated() {
 		return ""
 	}
 	return calibration.Floor(in.Calibration, in.sizes, l.AvgNs)

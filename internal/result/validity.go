@@ -177,11 +177,16 @@ func (in Input) use() calibration.Use {
 	}
 }
 
+// calibrated says that there is a calibration of the tester without a doubt.
+func (in Input) calibrated() bool {
+	return in.Calibration != nil && calibration.Doubt(in.use()) == ""
+}
+
 // testerIsKnownToBeTheLimit: frames were lost at a load that the tester alone did not
 // pass when it was calibrated.
 func testerIsKnownToBeTheLimit(in Input) []string {
 	out := in.Outcome
-	if in.Calibration == nil || out.FramesPerSecond != nil || calibration.Doubt(in.use()) != "" {
+	if out.FramesPerSecond != nil || !in.calibrated() {
 		return nil
 	}
 	failed := int64(0)
