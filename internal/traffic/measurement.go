@@ -33,6 +33,15 @@ type Measurement struct {
 	Notes []Note
 }
 
+// Put sets the entry of a port in one of the maps of a Measurement, which is nil while
+// no port has one.
+func Put[T any](to *map[string]T, port string, value T) {
+	if *to == nil {
+		*to = map[string]T{}
+	}
+	(*to)[port] = value
+}
+
 // Pacing says how constant the load of a port was.
 type Pacing struct {
 	// MaxLag is the furthest that the port was behind its schedule.

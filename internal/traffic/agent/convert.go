@@ -241,16 +241,10 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 	}
 	part.TxTimeNanos, part.Misdelivered, part.Dropped, part.Stale = int64(m.TxTime), m.Misdelivered, m.Dropped, m.Stale
 	for port, d := range m.Damaged {
-		if part.Damaged == nil {
-			part.Damaged = map[string]*agentpb.Damage{}
-		}
-		part.Damaged[port] = &agentpb.Damage{Truncated: d.Truncated, Corrupted: d.Corrupted, Fragmented: d.Fragmented}
+		traffic.Put(&part.Damaged, port, &agentpb.Damage{Truncated: d.Truncated, Corrupted: d.Corrupted, Fragmented: d.Fragmented})
 	}
 	for port, p := range m.Pacing {
-		if part.Pacing == nil {
-			part.Pacing = map[string]*agentpb.Pacing{}
-		}
-		part.Pacing[port] = &agentpb.Pacing{MaxLagNanos: int64(p.MaxLag), MaxBurst: p.MaxBurst, CaughtUp: p.CaughtUp, MaxClump: p.MaxClump, SpacingErrorNanos: int64(p.SpacingError)}
+		traffic.Put(&part.Pacing, port, &agentpb.Pacing{MaxLagNanos: int64(p.MaxLag), MaxBurst: p.MaxBurst, CaughtUp: p.CaughtUp, MaxClump: p.MaxClump, SpacingErrorNanos: int64(p.SpacingError)})
 	}
 	for _, n := range m.Notes {
 		part.Notes = append(part.Notes, &agentpb.Note{Kind: string(n.Kind), Text: n.Text})
@@ -279,19 +273,13 @@ func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 		m.Stale = w.GetStale()
 	}
 	for port, d := range w.GetDamaged() {
-		if m.Damaged == nil {
-			m.Damaged = map[string]traffic.Damage{}
-		}
-		m.Damaged[port] = traffic.Damage{Truncated: d.GetTruncated(), Corrupted: d.GetCorrupted(), Fragmented: d.GetFragmented()}
+		traffic.Put(&m.Damaged, port, traffic.Damage{Truncated: d.GetTruncated(), Corrupted: d.GetCorrupted(), Fragmented: d.GetFragmented()})
 	}
 	if len(w.GetDropped()) > 0 {
 		m.Dropped = w.GetDropped() // The last part has them all.
 	}
 	for port, p := range w.GetPacing() {
-		if m.Pacing == nil {
-			m.Pacing = map[string]traffic.Pacing{}
-		}
-		m.Pacing[port] = traffic.Pacing{MaxLag: time.Duration(p.GetMaxLagNanos()), MaxBurst: p.GetMaxBurst(), CaughtUp: p.GetCaughtUp(), MaxClump: p.GetMaxClump(), SpacingError: time.Duration(p.GetSpacingErrorNanos())}
+		traffic.Put(&m.Pacing, port, traffic.Pacing{MaxLag: time.Duration(p.GetMaxLagNanos()), MaxBurst: p.GetMaxBurst(), CaughtUp: p.GetCaughtUp(), MaxClump: p.GetMaxClump(), SpacingError: time.Duration(p.GetSpacingErrorNanos())})
 	}
 	for _, n := range w.GetNotes() {
 		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteKind(n.GetKind()), Text: n.GetText()})

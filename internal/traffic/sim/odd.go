@@ -42,10 +42,7 @@ func (o odd) damage(c *passed, m *traffic.Measurement, port string) {
 	}
 	c.gapEnd = c.sent
 	d.Add(m.Damaged[port])
-	if m.Damaged == nil {
-		m.Damaged = map[string]traffic.Damage{}
-	}
-	m.Damaged[port] = d
+	traffic.Put(&m.Damaged, port, d)
 }
 
 // delayed are the frames of a stream that come later than the others, of which each

@@ -189,10 +189,7 @@ func misdelivered(m *traffic.Measurement, p *port, n uint64) {
 	if n == 0 {
 		return
 	}
-	if m.Misdelivered == nil {
-		m.Misdelivered = map[string]uint64{}
-	}
-	m.Misdelivered[p.Name] += n
+	traffic.Put(&m.Misdelivered, p.Name, m.Misdelivered[p.Name]+n)
 }
 
 // addErrors adds the errors that the ports counted.
@@ -203,10 +200,7 @@ func (e *Engine) addErrors(m *traffic.Measurement, before, after []portStats) {
 	}
 	for i, p := range e.ports {
 		if n := after[i].Errors - before[i].Errors; n > 0 {
-			if m.Dropped == nil {
-				m.Dropped = map[string]uint64{}
-			}
-			m.Dropped[p.Name] = n
+			traffic.Put(&m.Dropped, p.Name, n)
 			note(traffic.NoteDropped, p, "dropped %s received frames", n)
 		}
 		if n := after[i].Refused - before[i].Refused; n > 0 {

@@ -83,7 +83,7 @@ func (p *port) addDrops(m *traffic.Measurement, handle *netlink.Handle, before u
 		lost -= min(lost, p.engine.trial.refused(sender))
 	}
 	if lost > 0 {
-		put(&m.Dropped, p.Name, lost)
+		traffic.Put(&m.Dropped, p.Name, lost)
 	}
 	return nil
 }

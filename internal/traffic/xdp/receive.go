@@ -88,15 +88,15 @@ func (s strays) since(before strays) strays {
 // addTo adds the frames to a measurement, as those that a port got.
 func (s strays) addTo(m *traffic.Measurement, port string) {
 	if s.unknown > 0 {
-		put(&m.Misdelivered, port, s.unknown)
+		traffic.Put(&m.Misdelivered, port, s.unknown)
 		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteMisdelivered, Text: fmt.Sprintf(
 			"%s test frames arrived at %s that were not for it: the device floods or misroutes", traffic.Grouped(s.unknown), port)})
 	}
 	if s.stale > 0 {
-		put(&m.Stale, port, s.stale)
+		traffic.Put(&m.Stale, port, s.stale)
 	}
 	if d := s.damaged; d != (traffic.Damage{}) {
-		put(&m.Damaged, port, d)
+		traffic.Put(&m.Damaged, port, d)
 		var kinds []string
 		for _, k := range []struct {
 			name   string
@@ -124,14 +124,6 @@ func (p *port) findStragglers(trial uint64) error {
 	}
 	p.counted = 0
 	return nil
-}
-
-// put sets an entry of a map that may not exist yet.
-func put[T any](to *map[string]T, key string, value T) {
-	if *to == nil {
-		*to = map[string]T{}
-	}
-	(*to)[key] = value
 }
 
 // strays returns the port's counters since it was opened.

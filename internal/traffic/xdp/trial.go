@@ -283,10 +283,7 @@ func (l *lane) read(t traffic.Trial, took time.Duration, m *traffic.Measurement)
 		m.Tx[stream.ID] = count
 		intends, sent = intends+count.Intended, sent+count.Sent
 	}
-	if m.Pacing == nil {
-		m.Pacing = map[string]traffic.Pacing{}
-	}
-	m.Pacing[l.port.Name] = l.pacing()
+	traffic.Put(&m.Pacing, l.port.Name, l.pacing())
 	if short := intends - sent; short*unsentShare > intends {
 		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteUnsent, Text: fmt.Sprintf(
 			"port %s (%s) sent %d frames of %d intended, %d less; %d were refused by the device and tried again", l.port.Name, l.port.Interface, sent, intends, short, l.tx.Refused)})
