@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"net"
 	"time"
-	"unsafe"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
-	"golang.org/x/sys/unix"
 )
 
 // counter is the bare program on an interface, which counts what it receives.
@@ -61,25 +60,12 @@ const liveFrames = 1 << 1
 // send runs the bare program on live frames for a time, in runs of a million, and
 // returns how long it took.
 func (c *counter) send(ctx context.Context, d time.Duration) (time.Duration, error) {
-	frame := make([]byte, frameSize-4)
-	attr := struct {
-		program, retval  uint32
-		sizeIn, sizeOut  uint32
-		in, out          uint64
-		repeat, duration uint32
-		contextSizes     [2]uint32
-		contexts         [2]uint64
-		flags, cpu       uint32
-		batch, pad       uint32
-	}{program: uint32(c.objects.Bare.FD()), sizeIn: uint32(len(frame)), in: uint64(uintptr(unsafe.Pointer(&frame[0]))), repeat: 1_000_000, flags: liveFrames, batch: 64}
+	run := &ebpf.RunOptions{Data: make([]byte, frameSize-4), Repeat: 1_000_000, Flags: liveFrames, BatchSize: 64}
 	begin := time.Now()
 	for time.Since(begin) < d && ctx.Err() == nil {
-		_, _, errno := unix.Syscall(unix.SYS_BPF, uintptr(progTestRun), uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
-		if errno != 0 && errno != unix.EINTR {
-			return 0, fmt.Errorf("running the bare program: %w", errno)
+		if _, err := c.objects.Bare.Run(run); err != nil {
+			return 0, fmt.Errorf("running the bare program: %w", err)
 		}
 	}
 	return time.Since(begin), ctx.Err()
 }
-
-const progTestRun = 10 // BPF_PROG_TEST_RUN

@@ -44,7 +44,8 @@ type Result struct {
 // Rate is how many frames per second one case sent.
 type Rate struct {
 	Case string
-	// Sent and Received frames per second, the medians of all rounds.
+	// Sent and Received frames per second, the medians of all rounds. Received is 0 where
+	// the receiver does not report it.
 	Sent, Received float64
 }
 
@@ -274,7 +275,11 @@ func (r Result) Print(to io.Writer) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "64 bytes, one stream\tsent frames/s\treceived frames/s\tns per frame\tof the bare loop\t")
 	for _, c := range r.Rates {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.0f\t%.2f\t\n", c.Case, traffic.Grouped(int64(c.Sent)), traffic.Grouped(int64(c.Received)), 1e9/c.Sent, c.Sent/r.Rates[0].Sent)
+		received := "not counted"
+		if c.Received > 0 {
+			received = traffic.Grouped(int64(c.Received))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.0f\t%.2f\t\n", c.Case, traffic.Grouped(int64(c.Sent)), received, 1e9/c.Sent, c.Sent/r.Rates[0].Sent)
 	}
 	fmt.Fprintln(w, "\t\t\t\t\t")
 	fmt.Fprintln(w, "load of 1 Gbit/s\tsent\tspacing of 99 % within\tlargest clump\tlargest lag\tlongest row of late frames\t")
