@@ -149,9 +149,9 @@ func (c *Client) doTrial(ctx context.Context, doing string, f func(context.Conte
 	})
 }
 
-// beside runs a call while others run, in the session in which the streams were given.
+// concurrent runs a call while others run, in the session in which the streams were given.
 // It neither opens a session nor ends one: that is left to the other calls.
-func (c *Client) beside(ctx context.Context, doing string, f func(context.Context) error) error {
+func (c *Client) concurrent(ctx context.Context, doing string, f func(context.Context) error) error {
 	c.mu.Lock()
 	s, configured := c.present, c.configured
 	c.mu.Unlock()

@@ -12,7 +12,7 @@ type Config struct {
 	TRex *TRexConfig `json:"trex,omitempty"`
 }
 
-// TRexConfig tells an agent of the TRex server beside it. The first port of the
+// TRexConfig describes the TRex server in the same pod to an agent. The first port of the
 // configuration is port 0 of the server, and so on.
 type TRexConfig struct {
 	// Endpoint of the server's RPC, such as tcp://127.0.0.1:4501.

@@ -66,8 +66,8 @@ func (c *cable) engine(host string, ports ...string) *fakeEngine {
 // enter notes a call that must run alone.
 func (e *fakeEngine) enter(what string) func() { return e.use(what, 0) }
 
-// beside notes a call that may run while others of its kind do.
-func (e *fakeEngine) beside(what string) func() { return e.use(what, 1) }
+// concurrent notes a call that may run while others of its kind do.
+func (e *fakeEngine) concurrent(what string) func() { return e.use(what, 1) }
 
 func (e *fakeEngine) use(what string, other int32) func() {
 	e.cable.mu.Lock()
@@ -173,7 +173,7 @@ func (e *fakeEngine) busy() chan struct{} {
 }
 
 func (e *fakeEngine) Wait(ctx context.Context) error {
-	defer e.beside("wait")()
+	defer e.concurrent("wait")()
 	if sending := e.busy(); sending != nil {
 		select {
 		case <-sending:
@@ -208,7 +208,7 @@ func (e *fakeEngine) Read(context.Context) (traffic.Measurement, error) {
 
 // Sample is the sum of all that was counted, at an invented time, in each interval.
 func (e *fakeEngine) Sample(ctx context.Context, sampling traffic.Sampling, take func(traffic.Sample)) error {
-	defer e.beside("sample")()
+	defer e.concurrent("sample")()
 	return sampling.Each(ctx, e.Clock(), time.Now(), func(interval int) error {
 		if e.sample != nil {
 			if err := e.sample(interval); err != nil {
@@ -235,14 +235,14 @@ func (e *fakeEngine) counted(interval int) traffic.Sample {
 
 // Progress is what was counted, and as many lost frames as the age has nanoseconds.
 func (e *fakeEngine) Progress(_ context.Context, age time.Duration) (traffic.Progress, error) {
-	defer e.beside("progress")()
+	defer e.concurrent("progress")()
 	s := e.counted(0)
 	return traffic.Progress{Expected: s.Sent, Received: s.Received, Lost: uint64(age)}, nil
 }
 
 // Join happens at the time 100 and so many memberships.
 func (e *fakeEngine) Join(_ context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
-	defer e.beside("join")()
+	defer e.concurrent("join")()
 	e.cable.mu.Lock()
 	defer e.cable.mu.Unlock()
 	at := traffic.Moments{}
@@ -258,7 +258,7 @@ func (e *fakeEngine) Join(_ context.Context, memberships []traffic.Membership) (
 
 // Leave happens at the time 200 and so many memberships.
 func (e *fakeEngine) Leave(_ context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
-	defer e.beside("leave")()
+	defer e.concurrent("leave")()
 	e.cable.mu.Lock()
 	defer e.cable.mu.Unlock()
 	at := traffic.Moments{}

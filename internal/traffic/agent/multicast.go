@@ -47,7 +47,7 @@ func (s *Server) Join(ctx context.Context, r *agentpb.JoinRequest) (*agentpb.Joi
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return response, s.beside(ctx, func(ctx context.Context, _ *session) (err error) {
+	return response, s.concurrent(ctx, func(ctx context.Context, _ *session) (err error) {
 		if s.members == nil {
 			return errNoMember
 		}
@@ -67,7 +67,7 @@ func (s *Server) Leave(ctx context.Context, r *agentpb.LeaveRequest) (*agentpb.L
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return response, s.beside(ctx, func(ctx context.Context, _ *session) (err error) {
+	return response, s.concurrent(ctx, func(ctx context.Context, _ *session) (err error) {
 		if s.members == nil {
 			return errNoMember
 		}

@@ -15,7 +15,7 @@ func (s *Server) Progress(ctx context.Context, r *agentpb.ProgressRequest) (resp
 	if age <= 0 {
 		return nil, toStatus(fmt.Errorf("reporting the progress with a reorder window of %s: want more than 0", age))
 	}
-	err = s.beside(ctx, func(ctx context.Context, _ *session) error {
+	err = s.concurrent(ctx, func(ctx context.Context, _ *session) error {
 		if s.reporter == nil {
 			return fmt.Errorf("reporting the progress: %w", traffic.ErrUnsupported)
 		}
@@ -29,7 +29,7 @@ func (s *Server) Progress(ctx context.Context, r *agentpb.ProgressRequest) (resp
 // Progress implements traffic.ProgressReporter; it fails when the agent's engine does
 // not.
 func (c *Client) Progress(ctx context.Context, age time.Duration) (p traffic.Progress, err error) {
-	err = c.beside(ctx, "reporting the progress", func(ctx context.Context) error {
+	err = c.concurrent(ctx, "reporting the progress", func(ctx context.Context) error {
 		w, err := c.rpc.Progress(ctx, &agentpb.ProgressRequest{AgeNanos: int64(age)})
 		if err != nil {
 			return err

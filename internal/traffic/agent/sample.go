@@ -19,7 +19,7 @@ func (s *Server) Sample(r *agentpb.SampleRequest, samples agentpb.Agent_SampleSe
 	if sampling.Interval <= 0 {
 		return toStatus(fmt.Errorf("sampling every %s: want an interval above 0", sampling.Interval))
 	}
-	return s.beside(samples.Context(), func(ctx context.Context, _ *session) error {
+	return s.concurrent(samples.Context(), func(ctx context.Context, _ *session) error {
 		if s.sampler == nil {
 			return fmt.Errorf("sampling: %w", traffic.ErrUnsupported)
 		}
@@ -38,7 +38,7 @@ func (s *Server) Sample(r *agentpb.SampleRequest, samples agentpb.Agent_SampleSe
 
 // Sample implements traffic.Sampler; it fails when the agent's engine does not.
 func (c *Client) Sample(ctx context.Context, sampling traffic.Sampling, take func(traffic.Sample)) error {
-	return c.beside(ctx, "sampling", func(ctx context.Context) error {
+	return c.concurrent(ctx, "sampling", func(ctx context.Context) error {
 		samples, err := c.rpc.Sample(ctx, &agentpb.SampleRequest{IntervalNanos: int64(sampling.Interval), SpanNanos: int64(sampling.Span)})
 		if err != nil {
 			return err

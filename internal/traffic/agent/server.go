@@ -50,9 +50,9 @@ func (o ServerOptions) withDefaults() ServerOptions {
 	return o
 }
 
-// everybody is the weight of a call that excludes all others, of which those that may
+// exclusive is the weight of a call that excludes all others, of which those that may
 // run side by side have 1 each.
-const everybody = 1 << 30
+const exclusive = 1 << 30
 
 // Server lends a Generator to one controller at a time.
 type Server struct {
@@ -85,7 +85,7 @@ func NewServer(gen traffic.Generator, o ServerOptions) *Server {
 		gen:      gen,
 		options:  o.withDefaults(),
 		instance: rand.Text(),
-		use:      semaphore.NewWeighted(everybody),
+		use:      semaphore.NewWeighted(exclusive),
 		stop:     make(chan struct{}),
 	}
 	s.sampler, _ = traffic.As[traffic.Sampler](gen)
@@ -130,12 +130,12 @@ func (s *Server) Close() {
 // call runs f with the generator for the present session, while no other call runs.
 // The context of f ends with the call and with the session.
 func (s *Server) call(ctx context.Context, f func(context.Context, *session) error) error {
-	return s.weigh(ctx, everybody, f)
+	return s.weigh(ctx, exclusive, f)
 }
 
-// beside is call for what may run at the same time as other calls of its kind: Wait,
+// concurrent is call for what may run at the same time as other calls of its kind: Wait,
 // Sample, Progress, Join and Leave.
-func (s *Server) beside(ctx context.Context, f func(context.Context, *session) error) error {
+func (s *Server) concurrent(ctx context.Context, f func(context.Context, *session) error) error {
 	return s.weigh(ctx, 1, f)
 }
 
@@ -270,7 +270,7 @@ func (s *Server) Start(parts agentpb.Agent_StartServer) error {
 
 // Wait implements the wire form of Generator.
 func (s *Server) Wait(ctx context.Context, _ *agentpb.WaitRequest) (*agentpb.WaitResponse, error) {
-	return &agentpb.WaitResponse{}, s.beside(ctx, func(ctx context.Context, _ *session) error { return s.gen.Wait(ctx) })
+	return &agentpb.WaitResponse{}, s.concurrent(ctx, func(ctx context.Context, _ *session) error { return s.gen.Wait(ctx) })
 }
 
 // Stop implements the wire form of Generator.

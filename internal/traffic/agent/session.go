@@ -114,10 +114,10 @@ func (s *Server) end(session *session, cancel context.CancelFunc) {
 func (s *Server) halt() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	if err := s.use.Acquire(ctx, everybody); err != nil {
+	if err := s.use.Acquire(ctx, exclusive); err != nil {
 		return fmt.Errorf("stopping what an earlier controller started: the engine did not return: %w", err)
 	}
-	defer s.use.Release(everybody)
+	defer s.use.Release(exclusive)
 	if err := s.gen.Stop(ctx); err != nil {
 		return fmt.Errorf("stopping what an earlier controller started: %w", err)
 	}

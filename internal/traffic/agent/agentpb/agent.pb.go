@@ -66,7 +66,7 @@ type Beat struct {
 	// instance changes when the agent's process does, in the first beat.
 	Instance string `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
 	// abilities are the names of the optional interfaces that the engine has: Sampler,
-	// GroupMember, Armer. In the first beat.
+	// ProgressReporter, GroupMember, Armer. In the first beat.
 	Abilities     []string `protobuf:"bytes,3,rep,name=abilities,proto3" json:"abilities,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
