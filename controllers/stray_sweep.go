@@ -6,10 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -67,26 +63,13 @@ func (s *straySweep) sweepAll(ctx context.Context) (left bool, _ error) {
 // a chance to get one. The order matters: a run has its lease before its first object,
 // so that an object without a lease, listed earlier, was left behind.
 func (s *straySweep) strays(ctx context.Context) (map[string]bool, error) {
-	uids := map[string]bool{}
-	for _, kind := range []schema.GroupVersionKind{
-		{Version: "v1", Kind: "PodList"}, {Version: "v1", Kind: "SecretList"},
-		{Group: lab.NetworkGVK.Group, Version: lab.NetworkGVK.Version, Kind: lab.NetworkGVK.Kind + "List"},
-	} {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(kind)
-		err := s.live.List(ctx, list, client.InNamespace(s.Lab.Namespace), client.HasLabels{lab.LabelUID})
-		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-			continue // The cluster has no Multus.
-		}
-		if err != nil {
-			return nil, fmt.Errorf("listing objects of runs: %w", err)
-		}
-		for i := range list.Items {
-			uids[list.Items[i].Labels[lab.LabelUID]] = true
-		}
+	objects, err := s.objectsOf(ctx, client.HasLabels{lab.LabelUID})
+	if err != nil || len(objects) == 0 {
+		return nil, err
 	}
-	if len(uids) == 0 {
-		return nil, nil
+	uids := map[string]bool{}
+	for i := range objects {
+		uids[objects[i].Labels[lab.LabelUID]] = true
 	}
 	var beds v1alpha1.TestBedList
 	if err := s.live.List(ctx, &beds); err != nil {
@@ -96,6 +79,9 @@ func (s *straySweep) strays(ctx context.Context) (map[string]bool, error) {
 		if lease := beds.Items[i].Status.Lease; lease != nil {
 			delete(uids, lease.UID)
 		}
+	}
+	if len(uids) == 0 {
+		return nil, nil
 	}
 	// A benchmark that gave its bed back and waits again may get another one at any time.
 	var benchmarks v1alpha1.BenchmarkList

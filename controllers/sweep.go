@@ -10,7 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/controllers/lab"
@@ -97,34 +98,43 @@ func (b *base) stopDevice(ctx context.Context, run lab.Run, device *corev1.Secre
 // removeRest deletes networks, secrets and the pod that stopped the device, and
 // says what is still there.
 func (b *base) removeRest(ctx context.Context, run lab.Run) (left string, _ error) {
-	networks := &unstructured.UnstructuredList{}
-	networks.SetGroupVersionKind(lab.NetworkGVK.GroupVersion().WithKind(lab.NetworkGVK.Kind + "List"))
-	var there []string
-	for _, list := range []client.ObjectList{networks, &corev1.SecretList{}, &corev1.PodList{}} {
-		err := b.live.List(ctx, list, client.InNamespace(b.Lab.Namespace), client.MatchingLabels(run.Selector()))
-		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-			continue // Without Multus there is nothing of it to remove.
-		}
-		if err != nil {
-			return "", fmt.Errorf("listing what is left of the run: %w", err)
-		}
-		items, err := meta.ExtractList(list)
-		if err != nil {
-			return "", fmt.Errorf("listing what is left of the run: %w", err)
-		}
-		for _, item := range items {
-			obj, ok := item.(client.Object)
-			if !ok {
-				return "", fmt.Errorf("listing what is left of the run: %T is no object", item)
-			}
-			there = append(there, obj.GetName())
-			if err := b.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
-				return "", fmt.Errorf("removing %s: %w", obj.GetName(), err)
-			}
-		}
+	objects, err := b.objectsOf(ctx, client.MatchingLabels(run.Selector()))
+	if err != nil {
+		return "", err
 	}
-	if len(there) == 0 {
+	if len(objects) == 0 {
 		return "", nil
 	}
+	var there []string
+	for i := range objects {
+		there = append(there, objects[i].Name)
+		if err := b.Delete(ctx, &objects[i]); client.IgnoreNotFound(err) != nil {
+			return "", fmt.Errorf("removing %s: %w", objects[i].Name, err)
+		}
+	}
 	return strings.Join(there, ", ") + " are being removed", nil
+}
+
+// objectsOf lists what there is of runs in the lab, in the order in which it is removed:
+// networks, secrets, pods. Only metadata is read: nothing needs the content of a secret.
+func (b *base) objectsOf(ctx context.Context, runs client.ListOption) ([]metav1.PartialObjectMetadata, error) {
+	var all []metav1.PartialObjectMetadata
+	for _, kind := range []schema.GroupVersionKind{
+		lab.NetworkGVK, corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("Pod"),
+	} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := b.live.List(ctx, list, client.InNamespace(b.Lab.Namespace), runs)
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			continue // The cluster has no Multus.
+		}
+		if err != nil {
+			return nil, fmt.Errorf("listing the objects of runs: %w", err)
+		}
+		for _, object := range list.Items {
+			object.SetGroupVersionKind(kind)
+			all = append(all, object)
+		}
+	}
+	return all, nil
 }

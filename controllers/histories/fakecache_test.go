@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -245,9 +246,14 @@ func fill(list client.ObjectList, objects []client.Object, indexer func(field st
 				selected = selected && found
 			}
 		}
-		if selected {
-			items = append(items, obj.DeepCopyObject())
+		if !selected {
+			continue
 		}
+		if _, metadata := list.(*metav1.PartialObjectMetadataList); metadata {
+			items = append(items, meta.AsPartialObjectMetadata(obj).DeepCopy())
+			continue
+		}
+		items = append(items, obj.DeepCopyObject())
 	}
 	return meta.SetList(list, items)
 }
