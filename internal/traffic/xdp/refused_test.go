@@ -1,18 +1,13 @@
 package xdp
 
 import (
-	"fmt"
 	"net/netip"
-	"os"
-	"os/exec"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
-	"golang.org/x/sys/unix"
 
+	"nodrop.dev/nodrop/internal/napi"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -21,40 +16,10 @@ import (
 func (d *device) threaded(name string, processor int) {
 	d.Helper()
 	d.in(d.ns, func() {
-		// A mount of sysfs shows the interfaces of the namespace that it was made in.
-		set := exec.CommandContext(d.Context(), "sh", "-ec", "mount -t sysfs sysfs /sys; echo 1 > /sys/class/net/"+name+"/threaded")
-		set.SysProcAttr = &unix.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
-		if out, err := set.CombinedOutput(); err != nil {
-			d.Fatalf("giving %s a thread: %v: %s", name, err, out)
-		}
-	})
-	var cpus unix.CPUSet
-	cpus.Set(processor)
-	for _, pid := range kernelThreads(d.T, "napi/"+name+"-") {
-		if err := unix.SchedSetaffinity(pid, &cpus); err != nil {
+		if err := napi.Thread(name, processor); err != nil {
 			d.Fatal(err)
 		}
-	}
-}
-
-// kernelThreads are the threads of the kernel whose names begin with a prefix.
-func kernelThreads(t *testing.T, prefix string) (pids []int) {
-	t.Helper()
-	all, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range all {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-		if err == nil && strings.HasPrefix(string(name), prefix) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+	})
 }
 
 // A device that refuses many frames, for working on the sender's processor or for being

@@ -1,0 +1,90 @@
+package napi
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrUnseen is wrapped by Thread when the threads poll, but this process cannot bind
+// them, because they are not in its PID namespace.
+var ErrUnseen = errors.New("the kernel's threads cannot be seen from this PID namespace")
+
+// Thread lets a kernel thread poll an interface of the calling thread's network
+// namespace, one per receive queue, and binds the threads to a processor. The interface
+// is up and polls already: a veth does where it has an XDP program or GRO is on. A veth
+// that goes down and up again has new threads, which are not bound.
+//
+// It needs CAP_SYS_ADMIN, CAP_SYS_NICE and Linux 6.8. It fails with ErrUnseen where the
+// threads poll, on whichever processor the kernel chooses, and with another error where
+// nothing has changed.
+func Thread(iface string, processor int) error {
+	instances, err := instancesOf(iface)
+	if err != nil {
+		return fmt.Errorf("asking for the polling of %s: %w", iface, err)
+	}
+	if len(instances) == 0 {
+		return fmt.Errorf("interface %s does not poll: turn GRO on, and bring it up", iface)
+	}
+	if err := setThreaded(iface); err != nil {
+		return fmt.Errorf("polling %s in a thread: %w", iface, err)
+	}
+	if instances, err = instancesOf(iface); err != nil {
+		return fmt.Errorf("asking for the threads of %s: %w", iface, err)
+	}
+	var set unix.CPUSet
+	set.Set(processor)
+	for _, i := range instances {
+		if err := i.check(iface); err != nil {
+			return err
+		}
+		if err := unix.SchedSetaffinity(int(i.thread), &set); err != nil {
+			return fmt.Errorf("binding the thread that polls %s to processor %d: %w", iface, processor, err)
+		}
+	}
+	return nil
+}
+
+// check makes sure that the thread's number is that of the thread here. The kernel gives
+// the number in the first PID namespace, and another may have it in this one.
+func (i instance) check(iface string) error {
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", i.thread))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("looking for the thread that polls %s: %w", iface, err)
+	}
+	if i.thread == 0 || strings.TrimSpace(string(name)) != fmt.Sprintf("napi/%s-%d", iface, i.id) {
+		return fmt.Errorf("binding the thread that polls %s: %w", iface, ErrUnseen)
+	}
+	return nil
+}
+
+// setThreaded lets threads poll an interface. A mount of sysfs shows the interfaces of
+// the namespace that it was made in: this one is seen by nobody and ends here.
+func setThreaded(iface string) error {
+	filesystem, err := unix.Fsopen("sysfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("opening sysfs: %w", err)
+	}
+	defer unix.Close(filesystem)
+	if err := unix.FsconfigCreate(filesystem); err != nil {
+		return fmt.Errorf("opening sysfs: %w", err)
+	}
+	root, err := unix.Fsmount(filesystem, unix.FSMOUNT_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("mounting sysfs: %w", err)
+	}
+	defer unix.Close(root)
+	file, err := unix.Openat(root, "class/net/"+iface+"/threaded", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("opening class/net/%s/threaded: %w", iface, err)
+	}
+	defer unix.Close(file)
+	if _, err := unix.Write(file, []byte("1")); err != nil {
+		return fmt.Errorf("writing class/net/%s/threaded: %w", iface, err)
+	}
+	return nil
+}
