@@ -78,9 +78,6 @@ func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, fmt.Errorf("running %s: %w", step.Name(), err)
 	}
-	if out.FramesPerSecond == nil && step.Load.IsRate() && out.LoadPPM > 0 {
-		out.FramesPerSecond = lab.plan.FramesPerSecond(step.Size, step.Amount)
-	}
 	out.Step, out.Trials, out.Elapsed = step, lab.trials-before, lab.gen.Clock().Now().Sub(started)
 	out.Stale, out.Settle = lab.stale-stale, lab.plan.Settle
 	return out, nil

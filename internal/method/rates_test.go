@@ -1,7 +1,6 @@
 package method
 
 import (
-	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -25,8 +24,8 @@ func TestLoadsInFramesAndBitsPerSecond(t *testing.T) {
 	}{{4_000_000, 67_200}, {4 * 1_954_000, 131_309}, {4 * 333_333, 22_400}}
 	for i, step := range p.Steps {
 		out := mustRun(t, lab, step)
-		if out.FramesPerSecond == nil || out.FramesPerSecond.Cmp(big.NewRat(want[i].framesPerSecond, 1)) != 0 {
-			t.Errorf("%s: intended %v frames/s, want %d", step.Name(), out.FramesPerSecond, want[i].framesPerSecond)
+		if out.FramesPerSecond != nil {
+			t.Errorf("%s: %v frames/s as of streams that are not the plan's", step.Name(), out.FramesPerSecond)
 		}
 		if out.Trial.Sent != uint64(3*want[i].framesPerSecond) || out.Trial.Lost > 0 || out.LoadPPM != want[i].ppm || step.ID().Load != loads[i] {
 			t.Errorf("%s: sent %d, lost %d, at %d ppm", step.Name(), out.Trial.Sent, out.Trial.Lost, out.LoadPPM)

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,15 @@ func calibrated(out method.Outcome) Input {
 	return in
 }
 
+// onePort sends from one port of 10G to another.
+var onePort = plan.Plan{
+	Ports:   []plan.Port{{Name: "p1", BitsPerSecond: 10_000_000_000}, {Name: "p2", BitsPerSecond: 10_000_000_000}},
+	Streams: []plan.Stream{{Rx: []int{1}, Part: 1}},
+}
+
+// atRate is a step at a load in frames/s.
+func atRate(load v1alpha1.Load) plan.Step { return plan.AtLoad(load, time.Second) }
+
 func TestRowsAtTheCeilingOfTheTester(t *testing.T) {
 	const ceiling = "above what the tester passes by itself, 40% with frames of 64 bytes by the calibration of test bed loops"
 	trial := func(ppm int64, lost uint64) *method.Trial {
@@ -49,11 +59,17 @@ func TestRowsAtTheCeilingOfTheTester(t *testing.T) {
 		"a device that lost above":         {64, method.Outcome{LoadPPM: 500_000, Trial: trial(500_000, 1)}, ceiling},
 		"a device that lost below":         {64, method.Outcome{LoadPPM: 300_000, Trial: trial(300_000, 1)}, ""},
 		"the tester passed line rate":      {1518, method.Outcome{LoadPPM: 990_000, Trial: trial(990_000, 0), Search: &v1alpha1.SearchSummary{UpperBoundPPM: 1_000_000}}, ""},
+		"a loss above, at a rate":          {64, method.Outcome{Step: atRate("7440001pps"), LoadPPM: 499_968, Trial: trial(499_968, 1)}, ceiling},
+		"a loss below, at a rate":          {64, method.Outcome{Step: atRate("5Mpps"), LoadPPM: 336_000, Trial: trial(336_000, 1)}, ""},
+		"a loss above of its own streams":  {64, method.Outcome{FramesPerSecond: big.NewRat(7_440_000, 1), LoadPPM: 499_968, Trial: trial(499_968, 1)}, ""},
 		"a search without a limit":         {64, method.Outcome{LoadPPM: 1_000_000, Trial: trial(1_000_000, 0), Search: &v1alpha1.SearchSummary{}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.out.Step = plan.Step{Size: plan.Bytes(tc.size)}
-			row := Row(plan.Plan{}, calibrated(tc.out))
+			tc.out.Step.Size = plan.Bytes(tc.size)
+			row := Row(onePort, calibrated(tc.out))
+			if rate := tc.out.Step.Amount.FramesPerSecond; rate != 0 && row.Frames.FramesPerSecond != rate {
+				t.Errorf("intended %d frames/s, want %d", row.Frames.FramesPerSecond, rate)
+			}
 			want := v1alpha1.ValidityValid
 			if tc.want != "" {
 				want = v1alpha1.ValidityGeneratorBound

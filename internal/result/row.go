@@ -27,7 +27,11 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 		RowID: out.Step.ID(), Frames: frames, Search: out.Search,
 		Trials: int32(out.Trials), ElapsedMilliseconds: out.Elapsed.Milliseconds(),
 	}
-	rate, bits := p.FramesPerSecond(out.Step.Size, plan.Share(out.LoadPPM)), p.BitsPerSecond(out.Step.Size, plan.Share(out.LoadPPM))
+	load := plan.Share(out.LoadPPM)
+	if out.Step.Load.IsRate() && out.LoadPPM > 0 {
+		load = out.Step.Amount // exact; the share is rounded
+	}
+	rate, bits := p.FramesPerSecond(out.Step.Size, load), p.BitsPerSecond(out.Step.Size, load)
 	if out.FramesPerSecond != nil {
 		rate, bits = out.FramesPerSecond, out.Step.Size.BitRate(out.FramesPerSecond)
 	}
