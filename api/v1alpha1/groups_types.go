@@ -28,7 +28,6 @@ type GroupJoinDelayTest struct {
 	// throughput test of this benchmark found, which RFC 3918 recommends.
 	// +optional
 	// +kubebuilder:default="10%"
-	// +kubebuilder:validation:XValidation:rule="self == 'throughput' || (self.matches('^((100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%|([0-9]{1,9}|[0-9]{1,6}([.][0-9]{1,3})?k|[0-9]{1,6}([.][0-9]{1,6})?[MG])(pps|bps))$') && !self.matches('^[0.]+[^0-9.]'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, a rate of each sending port, such as 5Mpps or 2.5Gbps, or the word throughput'"
 	Load Load `json:"load,omitempty"`
 	// leadTime is how long frames are sent before the ports join.
 	// +optional
@@ -56,7 +55,6 @@ type GroupLeaveDelayTest struct {
 	// throughput test of this benchmark found, which RFC 3918 recommends.
 	// +optional
 	// +kubebuilder:default="10%"
-	// +kubebuilder:validation:XValidation:rule="self == 'throughput' || (self.matches('^((100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%|([0-9]{1,9}|[0-9]{1,6}([.][0-9]{1,3})?k|[0-9]{1,6}([.][0-9]{1,6})?[MG])(pps|bps))$') && !self.matches('^[0.]+[^0-9.]'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, a rate of each sending port, such as 5Mpps or 2.5Gbps, or the word throughput'"
 	Load Load `json:"load,omitempty"`
 	// leadTime is how long frames are sent to the ports, which are members, before
 	// they leave; within it every port must get frames.
@@ -101,7 +99,6 @@ type GroupCapacityTest struct {
 	// to groups that no port has joined nothing is sent.
 	// +optional
 	// +kubebuilder:default="10%"
-	// +kubebuilder:validation:XValidation:rule="self == 'throughput' || (self.matches('^((100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%|([0-9]{1,9}|[0-9]{1,6}([.][0-9]{1,3})?k|[0-9]{1,6}([.][0-9]{1,6})?[MG])(pps|bps))$') && !self.matches('^[0.]+[^0-9.]'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, a rate of each sending port, such as 5Mpps or 2.5Gbps, or the word throughput'"
 	Load Load `json:"load,omitempty"`
 	// joinTime is waited after groups were joined before frames are sent to them; a
 	// group join delay test before it that found longer delays lengthens it.

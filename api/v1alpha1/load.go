@@ -6,6 +6,20 @@ import (
 	"regexp"
 )
 
+// LoadThroughput is the load name that stands for the throughput found by an
+// earlier test for the same frame size.
+const LoadThroughput Load = "throughput"
+
+// Load is a percentage of line rate, such as "50%"; a rate of each sending port in
+// frames/s or in bit/s at layer 2 (frames with FCS, without preamble and inter-frame
+// gap), such as "5Mpps" or "2.5Gbps"; or the word throughput: the rate that an earlier
+// throughput test of this benchmark found for the same frame size.
+//
+// +kubebuilder:validation:MinLength=2
+// +kubebuilder:validation:MaxLength=17
+// +kubebuilder:validation:XValidation:rule="self == 'throughput' || (self.matches('^((100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%|([0-9]{1,9}|[0-9]{1,6}([.][0-9]{1,3})?k|[0-9]{1,6}([.][0-9]{1,6})?[MG])(pps|bps))$') && !self.matches('^[0.]+[^0-9.]'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, a rate of each sending port, such as 5Mpps or 2.5Gbps, or the word throughput'"
+type Load string
+
 // LoadUnit says what the number of a load counts.
 type LoadUnit string
 

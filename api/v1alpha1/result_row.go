@@ -24,8 +24,13 @@ type RowID struct {
 	// +kubebuilder:validation:MaxLength=63
 	FrameMix string `json:"frameMix,omitempty"`
 	// load is the load asked for, such as "50%" or "throughput"; absent when the
-	// method finds the load itself.
+	// method finds the load itself. Its form was checked where it was asked for, and
+	// the schema repeats none of that for the many rows of a result.
 	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=17
 	Load Load `json:"load,omitempty"`
 	// lossRatioPPM is the loss ratio of a partial drop rate in parts per million of
 	// the frames sent; absent for all other rows.

@@ -22,7 +22,6 @@ type RFC2544LatencyTest struct {
 	// load of every trial: the throughput, unless another one is asked for.
 	// +optional
 	// +kubebuilder:default="throughput"
-	// +kubebuilder:validation:XValidation:rule="self == 'throughput' || (self.matches('^((100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%|([0-9]{1,9}|[0-9]{1,6}([.][0-9]{1,3})?k|[0-9]{1,6}([.][0-9]{1,6})?[MG])(pps|bps))$') && !self.matches('^[0.]+[^0-9.]'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, a rate of each sending port, such as 5Mpps or 2.5Gbps, or the word throughput'"
 	Load Load `json:"load,omitempty"`
 	// repetitions is how many trials are run; the result is the average.
 	// +optional

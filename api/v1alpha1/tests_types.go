@@ -54,7 +54,6 @@ type SoakTest struct {
 	// load is a percentage of line rate, or throughput.
 	// +optional
 	// +kubebuilder:default="100%"
-	// +kubebuilder:validation:XValidation:rule="self == 'throughput' || (self.matches('^((100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%|([0-9]{1,9}|[0-9]{1,6}([.][0-9]{1,3})?k|[0-9]{1,6}([.][0-9]{1,6})?[MG])(pps|bps))$') && !self.matches('^[0.]+[^0-9.]'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, a rate of each sending port, such as 5Mpps or 2.5Gbps, or the word throughput'"
 	Load Load `json:"load,omitempty"`
 	// duration of the trial.
 	// +optional
@@ -97,7 +96,6 @@ type OrderingTest struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'loads has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every load once'"
-	// +kubebuilder:validation:items:XValidation:rule="self == 'throughput' || (self.matches('^((100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%|([0-9]{1,9}|[0-9]{1,6}([.][0-9]{1,3})?k|[0-9]{1,6}([.][0-9]{1,6})?[MG])(pps|bps))$') && !self.matches('^[0.]+[^0-9.]'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, a rate of each sending port, such as 5Mpps or 2.5Gbps, or the word throughput'"
 	Loads []Load `json:"loads,omitempty"`
 	// resolution is how exactly the load is searched at which reordering begins.
 	// +optional

@@ -3,11 +3,8 @@ package crd_test
 import (
 	"testing"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
-	"nodrop.dev/nodrop/config/crd"
 	"nodrop.dev/nodrop/internal/kubetest"
 )
 
@@ -26,14 +23,7 @@ func immutable(t *testing.T, c client.Client) {
 		"restTime":              "0s",
 		"activeDeadlineSeconds": int64(3600),
 	}
-	text, err := crd.Files.ReadFile("nodrop.dev_benchmarks.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var definition apiextensionsv1.CustomResourceDefinition
-	if err := yaml.Unmarshal(text, &definition); err != nil {
-		t.Fatal(err)
-	}
+	definition := definitionOf(t, "nodrop.dev_benchmarks.yaml")
 	for name := range definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties {
 		t.Run(name, func(t *testing.T) {
 			u := parse(t, benchmarkOf("[{name: a, latency: {}}]"))

@@ -1,0 +1,84 @@
+package crd_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/config/crd"
+)
+
+// TestLoadsAreChecked holds every load of a spec to the rule of its type, and the loads
+// that results repeat to none.
+func TestLoadsAreChecked(t *testing.T) {
+	for _, tc := range []struct {
+		file  string
+		of    reflect.Type
+		rules int
+	}{
+		{"nodrop.dev_benchmarks.yaml", reflect.TypeFor[v1alpha1.BenchmarkSpec](), 1},
+		{"nodrop.dev_benchmarkresults.yaml", reflect.TypeFor[v1alpha1.BenchmarkResultSpec](), 0},
+	} {
+		spec := definitionOf(t, tc.file).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+		loads := loadsIn(tc.of, &spec, "spec")
+		if len(loads) == 0 {
+			t.Errorf("the test finds no load in %s", tc.file)
+		}
+		for path, load := range loads {
+			found := 0
+			for _, rule := range load.XValidations {
+				if strings.Contains(rule.MessageExpression, "is not a load") {
+					found++
+				}
+			}
+			if found != tc.rules || load.Type != "string" || load.MaxLength == nil {
+				t.Errorf("%s is a %s with %d rules of a load, want %d", path, load.Type, found, tc.rules)
+			}
+		}
+	}
+}
+
+func definitionOf(t *testing.T, file string) apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	text, err := crd.Files.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var definition apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(text, &definition); err != nil {
+		t.Fatal(err)
+	}
+	return definition
+}
+
+// loadsIn are the schemas of all loads in a type, by their paths.
+func loadsIn(of reflect.Type, schema *apiextensionsv1.JSONSchemaProps, path string) map[string]*apiextensionsv1.JSONSchemaProps {
+	found := map[string]*apiextensionsv1.JSONSchemaProps{}
+	add := func(more map[string]*apiextensionsv1.JSONSchemaProps) {
+		for path, load := range more {
+			found[path] = load
+		}
+	}
+	switch {
+	case of == reflect.TypeFor[v1alpha1.Load]():
+		found[path] = schema
+	case of.Kind() == reflect.Pointer:
+		add(loadsIn(of.Elem(), schema, path))
+	case of.Kind() == reflect.Slice && schema.Items != nil:
+		add(loadsIn(of.Elem(), schema.Items.Schema, path+"[]"))
+	case of.Kind() == reflect.Struct:
+		for field := range of.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name == "" {
+				add(loadsIn(field.Type, schema, path))
+			} else if member, known := schema.Properties[name]; known {
+				add(loadsIn(field.Type, &member, path+"."+name))
+			}
+		}
+	}
+	return found
+}
