@@ -49,7 +49,7 @@ func (e *Engine) begin(ctx context.Context, t *trial) error {
 	if t.at, err = momentOf(answers[0]); err != nil {
 		return err
 	}
-	e.sampled.Store(e.sampledOf(t))
+	e.sample(e.sampledOf(t))
 	return nil
 }
 

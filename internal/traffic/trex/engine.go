@@ -69,9 +69,10 @@ type Engine struct {
 }
 
 var (
-	_ traffic.Generator = (*Engine)(nil)
-	_ traffic.Armer     = (*Engine)(nil)
-	_ traffic.Sampler   = (*Engine)(nil)
+	_ traffic.Generator        = (*Engine)(nil)
+	_ traffic.Armer            = (*Engine)(nil)
+	_ traffic.ProgressReporter = (*Engine)(nil)
+	_ traffic.Sampler          = (*Engine)(nil)
 )
 
 // New connects to a server, takes its ports and removes their streams.
@@ -154,7 +155,7 @@ func transmitCores(n int) string {
 // Configure implements traffic.Generator. The streams are added to the server at the
 // start of a trial, which sets their rates.
 func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error {
-	e.sampled.Store(nil)
+	e.sample(nil)
 	if err := e.Stop(ctx); err != nil {
 		return err
 	}
@@ -207,7 +208,7 @@ func (e *Engine) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	defer e.client.close()
-	e.sampled.Store(nil)
+	e.sample(nil)
 	if e.client.lost == nil {
 		return e.releasePorts(ctx)
 	}

@@ -42,7 +42,7 @@ func (e *Engine) Arm(ctx context.Context, trial traffic.Trial) error {
 		return err
 	}
 	e.armed, e.trial = nil, nil
-	e.sampled.Store(nil)
+	e.sample(nil)
 	next := &armed{epoch: trial.Epoch, places: map[uint16]bool{}}
 	var err error
 	if next.ports, err = e.rest(ctx); err != nil {

@@ -134,11 +134,8 @@ func (t *trial) sent(s *sender, now counters, m *traffic.Measurement) {
 	var intends, sent uint64
 	for _, one := range s.streams {
 		load := t.Loads[one.ID]
-		c := traffic.TxCount{
-			Intended: one.intended,
-			Sent:     one.sent(now, t.base, s.port),
-			Duration: max(0, s.took-load.Delay),
-		}
+		c := traffic.TxCount{Sent: one.sent(now, t.base, s.port), Duration: max(0, s.took-load.Delay)}
+		c.Intended = t.asked(s, one, c.Sent)
 		if load.Max && t.Duration > 0 || c.Intended == unlimited {
 			c.Intended = c.Sent // as fast as it can: intended is what it sent
 		}

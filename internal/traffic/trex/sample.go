@@ -2,7 +2,6 @@ package trex
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
@@ -26,6 +25,8 @@ type sampled struct {
 	sends, receives []atPort
 	// parts are what the server has of the own streams, and of those of others.
 	parts, others []part
+	// progress is what was reported of the trial, the only thing here that changes.
+	progress progress
 }
 
 // atPort is a stream at one port.
@@ -63,48 +64,69 @@ func (e *Engine) sampledOf(t *trial) *sampled {
 	return s
 }
 
-// Sample implements traffic.Sampler. It has a connection of its own: a server
-// answers the calls of one connection in their order, and a sample must neither wait
-// for the calls of the trial nor break their connection when it fails.
+// sample replaces the trial that is sampled; nil when there is none any more.
+func (e *Engine) sample(t *sampled) {
+	if before := e.sampled.Swap(t); before != nil {
+		before.progress.end()
+	}
+}
+
+// connect makes a connection for samples. A server answers the calls of one connection
+// in their order, and a sample must neither wait for the calls of the trial nor break
+// their connection when it fails.
+func (t *sampled) connect() *client {
+	return &client{endpoint: t.endpoint, session: t.session}
+}
+
+// Sample implements traffic.Sampler.
 func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traffic.Sample)) error {
 	t := e.sampled.Load()
 	if t == nil {
-		return errors.New("there is no trial to sample")
+		return errNoTrial
 	}
-	own := &client{endpoint: t.endpoint, session: t.session}
+	own := t.connect()
 	defer own.close()
 	return s.Each(ctx, e.clock, t.begin, func(interval int) error {
-		sample, err := t.read(ctx, own)
+		b, err := t.balance(ctx, own)
 		if err == nil {
-			sample.Interval = interval
-			take(sample)
+			take(traffic.Sample{Interval: interval, At: max(0, b.at.since(t.at)), Sent: b.sent, Received: b.received})
 		}
 		return err
 	})
 }
 
-// read takes a sample by a connection.
-func (t *sampled) read(ctx context.Context, c *client) (traffic.Sample, error) {
-	now, at, err := c.countersAt(ctx, t.parts)
-	if err != nil {
-		return traffic.Sample{}, err
+// balance is what was counted of a trial up to a moment.
+type balance struct {
+	at moment
+	// own are the counters of the streams of this server.
+	own counters
+	// sent counts the frames of this server, and expected each of them as often as it
+	// has receivers. Received are those of all servers that came to this one.
+	sent, expected, received uint64
+}
+
+// balance reads the counters of a trial by a connection.
+func (t *sampled) balance(ctx context.Context, c *client) (b balance, err error) {
+	if b.own, b.at, err = c.countersAt(ctx, t.parts); err != nil {
+		return b, err
 	}
 	var others counters
 	if len(t.others) > 0 {
 		if others, _, err = c.countersAt(ctx, t.others); err != nil {
-			return traffic.Sample{}, err
+			return b, err
 		}
 	}
-	s := traffic.Sample{At: max(0, at.since(t.at))}
 	for _, one := range t.sends {
-		s.Sent += one.sent(now, t.base, one.port)
+		n := one.sent(b.own, t.base, one.port)
+		b.sent += n
+		b.expected += n * uint64(len(one.RxPorts))
 	}
 	for _, one := range t.receives {
 		if one.foreign {
-			s.Received += one.received(others, t.foreign, one.port)
+			b.received += one.received(others, t.foreign, one.port)
 		} else {
-			s.Received += one.received(now, t.base, one.port)
+			b.received += one.received(b.own, t.base, one.port)
 		}
 	}
-	return s, nil
+	return b, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -128,6 +129,20 @@ func TestServersAgreeOnNumbers(t *testing.T) {
 	sample, err := sampleNow(t, engines[1])
 	if want := uint64(3*1_000 + 2 + 40 + 300); err != nil || sample.Received != want {
 		t.Errorf("a sample has %d received frames (%v), want %d", sample.Received, err, want)
+	}
+	var all, want traffic.Progress
+	for _, s := range streams {
+		want.Expected, want.Received = want.Expected+1_000+uint64(s.ID), want.Received+1_000+uint64(s.ID)
+	}
+	for _, e := range engines {
+		p, err := e.Progress(t.Context(), time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Expected, all.Received = all.Expected+p.Expected, all.Received+p.Received
+	}
+	if all != want {
+		t.Errorf("progress %+v, want %+v", all, want)
 	}
 	if n := fakes[0].calls["start_traffic"]; n == 0 {
 		t.Error("nothing was started")

@@ -52,6 +52,8 @@ type sender struct {
 	// is not known.
 	done bool
 	took time.Duration
+	// cut says that the caller stopped it before its time.
+	cut bool
 }
 
 // over notes when the port was found to have sent its last frame, the first time.
@@ -67,7 +69,7 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 		return err
 	}
 	e.trial = nil
-	e.sampled.Store(nil)
+	e.sample(nil)
 	if err := e.expect(ctx, t.Epoch); err != nil {
 		return err
 	}
@@ -182,6 +184,21 @@ func (t *trial) end(s *sender) time.Duration {
 		return t.Duration
 	}
 	return t.Duration + graceBase + t.Duration/graceShare
+}
+
+// asked is how many frames of a stream a sender was asked for. One that was cut off was
+// asked for what it sent, and for what it would have sent by then if it were no later
+// than the engine is by itself.
+func (t *trial) asked(s *sender, of sending, sent uint64) uint64 {
+	if !s.cut {
+		return of.intended
+	}
+	var due uint64
+	load := t.Loads[of.ID]
+	if d := s.took - graceBase - s.took/graceShare; d > load.Delay {
+		due = intended(load, d)
+	}
+	return min(of.intended, max(due, sent))
 }
 
 // Wait implements traffic.Generator: it asks the ports until none sends any more,
@@ -319,6 +336,7 @@ func (e *Engine) halts(ctx context.Context) error {
 	var errs []error
 	for _, s := range e.trial.senders {
 		if !s.done {
+			s.cut = true
 			errs = append(errs, e.halt(ctx, e.trial, s))
 		}
 	}
