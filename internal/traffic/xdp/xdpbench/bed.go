@@ -126,7 +126,12 @@ func makeDevice(device string) error {
 		if err != nil {
 			return fmt.Errorf("looking up %s: %w", name, err)
 		}
-		if err := tool.Change(name, map[string]bool{"rx-gro": true}); err != nil { // to take XDP frames
+		// In this order: a veth that is down does not say at its other end that it takes
+		// XDP frames.
+		if err := up(name); err != nil {
+			return err
+		}
+		if err := tool.Change(name, map[string]bool{"rx-gro": true}); err != nil {
 			return fmt.Errorf("turning on GRO of %s: %w", name, err)
 		}
 		if device == bridge {
@@ -142,9 +147,6 @@ func makeDevice(device string) error {
 			if err := netlink.AddrAdd(l, &netlink.Addr{IPNet: address, Flags: unix.IFA_F_NODAD}); err != nil {
 				return fmt.Errorf("adding %v to %s: %w", address, name, err)
 			}
-		}
-		if err := up(name); err != nil {
-			return err
 		}
 	}
 	return nil

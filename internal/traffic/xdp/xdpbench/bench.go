@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/netip"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -240,6 +241,11 @@ func (c sending) stream(ctx context.Context, e *xdp.Engine, to netip.Addr) (traf
 	info, err := e.Info(ctx)
 	if err != nil {
 		return traffic.Stream{}, err
+	}
+	for _, p := range info.Ports {
+		if len(p.Notes) > 0 { // it sends or receives in a slower way
+			return traffic.Stream{}, fmt.Errorf("port %s (%s): %s", p.Name, p.Interface, strings.Join(p.Notes, "; "))
+		}
 	}
 	s := traffic.Stream{
 		ID: 1, TxPort: "p1", RxPorts: []string{"p2"}, FrameSize: frameSize,
