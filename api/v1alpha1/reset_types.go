@@ -30,9 +30,22 @@ const (
 	ResetByDevice ResetTrigger = "Device"
 )
 
+// ResetTimeMethod is how a reset time is found (RFC 6201 section 1.3).
+//
+// +kubebuilder:validation:Enum=FrameLoss;Timestamp
+type ResetTimeMethod string
+
+const (
+	// ResetByFrameLoss divides the frames that were lost by the rate at which they
+	// were offered.
+	ResetByFrameLoss ResetTimeMethod = "FrameLoss"
+	// ResetByTimestamp takes the time from the last frame before the interruption to
+	// the first one after it.
+	ResetByTimestamp ResetTimeMethod = "Timestamp"
+)
+
 // ResetTest measures for how long a device that is reset does not forward (RFC
-// 6201, which updates RFC 2544 section 26.6), by the frame-loss method: the frames
-// that were lost over the rate at which they were offered.
+// 6201, which updates RFC 2544 section 26.6).
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.powerOffTime) || self.kind == 'Power'",message="powerOffTime is for the kind Power: set kind to Power, or leave powerOffTime out"
 type ResetTest struct {
@@ -40,6 +53,13 @@ type ResetTest struct {
 	// +optional
 	// +kubebuilder:default=Software
 	Kind ResetKind `json:"kind,omitempty"`
+	// method is FrameLoss: the frames that were lost over the rate at which they were
+	// offered, for a tester that sends while the device is away. Or Timestamp: the
+	// longest time between two frames that a port received, for a reset that takes the
+	// links of the tester down, so that it cannot send.
+	// +optional
+	// +kubebuilder:default=FrameLoss
+	Method ResetTimeMethod `json:"method,omitempty"`
 	// trigger says who resets the device: External, where the progress says when, or
 	// Device for a device that the lab can reset, which is a simulated one.
 	// +optional
@@ -77,8 +97,8 @@ type ResetTest struct {
 }
 
 // ResetSummary is how long a device that was reset did not forward (RFC 6201
-// section 1.3), of the stream that lost most. It is known to the interval between
-// two frames of a stream.
+// section 1.3), of the stream for which that was longest. It is known to the interval
+// between two frames of a stream.
 type ResetSummary struct {
 	// kind of the reset.
 	// +required
@@ -86,6 +106,9 @@ type ResetSummary struct {
 	// trigger says who reset the device.
 	// +required
 	Trigger ResetTrigger `json:"trigger"`
+	// method by which avgNs, minNs and maxNs were found.
+	// +optional
+	Method ResetTimeMethod `json:"method,omitempty"`
 	// repetitions is the number of trials.
 	// +required
 	Repetitions int32 `json:"repetitions"`
@@ -101,6 +124,14 @@ type ResetSummary struct {
 	// avgLost is the average number of lost frames, over all streams.
 	// +required
 	AvgLost int64 `json:"avgLost"`
+	// frameLossAvgNs is the average reset time in nanoseconds by the frames that were
+	// lost.
+	// +optional
+	FrameLossAvgNs *int64 `json:"frameLossAvgNs,omitempty"`
+	// timestampAvgNs is the average reset time in nanoseconds by the times at which
+	// frames arrived; absent when the engine does not tell these.
+	// +optional
+	TimestampAvgNs *int64 `json:"timestampAvgNs,omitempty"`
 	// powerOffNs is what was taken from every reset time for the time that the power
 	// was off; 0 for other kinds than Power.
 	// +optional

@@ -162,12 +162,12 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			if r.Test == "power" {
 				want, off = 27_000_000_000, 15_000_000_000
 			}
-			if s := r.Reset; s == nil || s.PowerOffNs != off || s.MinNs < want-1500 || s.MaxNs > want+1500 || s.AvgNs < s.MinNs || r.Load != "throughput" || r.Frames.Lost == 0 || r.Frames.LineRatePPM != rows[i%2].Frames.LineRatePPM {
+			if s := r.Reset; s == nil || s.TimestampAvgNs == nil || s.FrameLossAvgNs == nil || *s.TimestampAvgNs <= *s.FrameLossAvgNs || *s.TimestampAvgNs > want+1500 || (s.Method == v1alpha1.ResetByTimestamp) != (r.Test == "software-timestamps") || s.PowerOffNs != off || s.MinNs < want-1500 || s.MaxNs > want+1500 || s.AvgNs < s.MinNs || r.Load != "throughput" || r.Frames.Lost == 0 || r.Frames.LineRatePPM != rows[i%2].Frames.LineRatePPM {
 				t.Errorf("%s %d B: %+v, %d ppm", r.Test, r.FrameSize, s, r.Frames.LineRatePPM)
 			}
 		}
-		if len(rows) != 6 {
-			t.Errorf("%d rows, want 6", len(rows))
+		if len(rows) != 8 {
+			t.Errorf("%d rows, want 8", len(rows))
 		}
 	},
 	"group-delay": func(t *testing.T, rows []v1alpha1.ResultRow) {

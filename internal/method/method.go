@@ -31,6 +31,9 @@ type Outcome struct {
 	// DeviceReset says that the device was reset during the trial, on purpose, which
 	// takes its links down.
 	DeviceReset bool
+	// ByTime says that the figures are the times at which frames arrived, and not how
+	// many were lost.
+	ByTime bool
 	// Search is what a search took and found; nil for other methods.
 	Search *v1alpha1.SearchSummary
 	// Trials that were run, and Elapsed the time they took.

@@ -34,13 +34,15 @@ func init() {
 			},
 		},
 		Run:     reset,
-		Purpose: "time in which a device that is reset does not forward, by the frames that were lost (RFC 6201)",
+		Purpose: "time in which a device that is reset does not forward, by lost frames or by time stamps (RFC 6201)",
 		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset },
 			func(s *v1alpha1.ResetSummary) Figure { return timeFigure(s.AvgNs) }),
 		Columns: []Column{
 			{Heading: "reset time, ms", Name: "min", Unit: LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.MinNs })},
 			{Heading: "reset time, ms", Name: "avg", Unit: LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.AvgNs })},
 			{Heading: "reset time, ms", Name: "max", Unit: LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.MaxNs })},
+			{Heading: "by frame loss, ms", Name: "avg", Unit: LongNanoseconds, Value: resetBy(func(s *v1alpha1.ResetSummary) *int64 { return s.FrameLossAvgNs })},
+			{Heading: "by time stamps, ms", Name: "avg", Unit: LongNanoseconds, Value: resetBy(func(s *v1alpha1.ResetSummary) *int64 { return s.TimestampAvgNs })},
 			{Heading: "lost", Name: "avg frames", Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.AvgLost })},
 		},
 		Trials: func(test v1alpha1.Test) string {
@@ -53,6 +55,9 @@ func init() {
 			kinds := map[v1alpha1.ResetKind]string{v1alpha1.ResetHardware: "hardware reset", v1alpha1.ResetPower: "power interruption"}
 			text := fmt.Sprintf("%s %s %s after the beginning, trials of %s, %s",
 				cmp.Or(kinds[t.Kind], "software reset"), who, span(lead), span(d), often(cmp.Or(t.Repetitions, 1)))
+			if t.Method == v1alpha1.ResetByTimestamp {
+				text += "; reset time by time stamps"
+			}
 			if off := powerOff(t); off > 0 {
 				text += fmt.Sprintf("; %s in which the power was off are taken from the times", span(off))
 			}
@@ -62,6 +67,17 @@ func init() {
 }
 
 var wasReset = number(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset })
+
+// resetBy reads the average of one of the methods of RFC 6201, which a row may not
+// have.
+func resetBy(of func(*v1alpha1.ResetSummary) *int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(row *v1alpha1.ResultRow) (int64, bool) {
+		if row.Reset == nil || of(row.Reset) == nil {
+			return 0, false
+		}
+		return *of(row.Reset), true
+	}
+}
 
 func resetTimes(t *v1alpha1.ResetTest) (lead, all time.Duration) {
 	return cmp.Or(t.LeadTime.Duration, 15*time.Second), cmp.Or(t.TrialDuration.Duration, 5*time.Minute)
@@ -92,16 +108,20 @@ func validateReset(test v1alpha1.Test, path *field.Path) field.ErrorList {
 }
 
 func fitsReset(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
-	if test.Reset.Trigger != v1alpha1.ResetByDevice || device.Of(in.Bed.Spec.Device).Resets {
-		return nil
+	var errs field.ErrorList
+	if test.Reset.Trigger == v1alpha1.ResetByDevice && !device.Of(in.Bed.Spec.Device).Resets {
+		errs = append(errs, field.Invalid(path.Child("trigger"), test.Reset.Trigger, fmt.Sprintf(
+			"NoDrop cannot reset the device of test bed %s, only a simulated one: set trigger to External, and reset it when the progress says so", in.Bed.Name)))
 	}
-	return field.ErrorList{field.Invalid(path.Child("trigger"), test.Reset.Trigger, fmt.Sprintf(
-		"NoDrop cannot reset the device of test bed %s, only a simulated one: set trigger to External, and reset it when the progress says so", in.Bed.Name))}
+	if test.Reset.Method == v1alpha1.ResetByTimestamp && !in.Engine.ArrivalTimes {
+		errs = append(errs, field.Invalid(path.Child("method"), test.Reset.Method, fmt.Sprintf(
+			"engine %s of test bed %s does not tell when frames arrive: set method to FrameLoss, or choose a bed with another engine", in.Bed.Spec.Engine.Kind, in.Bed.Name)))
+	}
+	return errs
 }
 
-// reset measures the reset time (RFC 6201) by the frame-loss method: what a stream
-// lost over the rate at which it was sent, of the stream that lost most. The trial
-// with the longest one makes the row.
+// reset measures the reset time (RFC 6201 section 1.3), of the stream for which it is
+// longest. The trial with the longest one makes the row.
 func reset(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	ppm, loads, message, err := lab.loads(step)
 	if err != nil || message != "" {
@@ -112,8 +132,10 @@ func reset(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	if trigger == v1alpha1.ResetByDevice && lab.device == nil {
 		return Outcome{}, errors.New("the lab has no device that it can reset: set trigger to External")
 	}
-	out := Outcome{LoadPPM: ppm, DeviceReset: true}
-	var times, lost spread
+	byTime := test.Method == v1alpha1.ResetByTimestamp
+	out := Outcome{LoadPPM: ppm, DeviceReset: true, ByTime: byTime}
+	var times, byLoss, byStamps, lost spread
+	stamped := false
 	for range step.Trials {
 		// Never twice: what is short in a trial with a reset is what is measured.
 		event := Event{Step: step, LoadPPM: ppm, Duration: step.TrialDuration}
@@ -121,35 +143,49 @@ func reset(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		if err != nil {
 			return Outcome{}, err
 		}
-		took, toTheEnd := outage(t, loads)
+		o := outageOf(t, loads)
+		stamped = stamped || o.stamped
+		took := o.byLoss
+		if byTime {
+			took = o.byStamps
+		}
 		if out.Trial == nil || int64(took) > times.max {
 			out.Trial = t
 		}
-		if t.testerLimited() {
+		limited := t.testerLimited()
+		if byTime && o.unsent {
+			limited = t.TesterLost()
+		}
+		if limited {
 			out.Limit = t
 		}
 		switch {
 		case t.Received == 0:
 			out.Message = lab.silence(t)
-		case t.Lost == 0 && trigger == v1alpha1.ResetExternal:
+		case !o.happened(byTime) && trigger == v1alpha1.ResetExternal:
 			out.Invalid = fmt.Sprintf("no frame was lost in %s: nobody reset the device, or it forwards during a reset of this kind", span(step.TrialDuration))
-		case t.Lost > 0 && took < off:
+		case o.happened(byTime) && took < off:
 			out.Invalid = fmt.Sprintf("the device did not forward for %s, which is less than the powerOffTime %s: keep the power off for that long, or set powerOffTime", took.Round(time.Millisecond), span(off))
-		case toTheEnd:
+		case o.toTheEnd:
 			out.Invalid = fmt.Sprintf("frames were lost to the end of the trial of %s: the device did not forward again in time: raise trialDuration", span(step.TrialDuration))
 		}
 		times.add(int64(max(took-off, 0)))
+		byLoss.add(int64(max(o.byLoss-off, 0)))
+		byStamps.add(int64(max(o.byStamps-off, 0)))
 		lost.add(int64(t.Lost))
 	}
 	if out.Invalid != "" || out.Message != "" {
 		return out, nil
 	}
-	if lost.max == 0 {
+	if times.max == 0 && lost.max == 0 {
 		out.Message = "no loss: the device forwarded every frame while it was reset"
 	}
 	sum := v1alpha1.ResetSummary{
-		Kind: kind, Trigger: trigger, Repetitions: int32(step.Trials), PowerOffNs: int64(off),
-		AvgNs: times.average(), MinNs: times.min, MaxNs: times.max, AvgLost: lost.average(),
+		Kind: kind, Trigger: trigger, Method: cmp.Or(test.Method, v1alpha1.ResetByFrameLoss), Repetitions: int32(step.Trials), PowerOffNs: int64(off),
+		AvgNs: times.average(), MinNs: times.min, MaxNs: times.max, AvgLost: lost.average(), FrameLossAvgNs: new(byLoss.average()),
+	}
+	if stamped {
+		sum.TimestampAvgNs = new(byStamps.average())
 	}
 	out.Fill = func(row *v1alpha1.ResultRow) { row.Reset = &sum }
 	return out, nil
@@ -171,17 +207,43 @@ func (l *Lab) resetting(event Event, trigger v1alpha1.ResetTrigger) action {
 	})
 }
 
-// outage is for how long the stream that lost most did so, and whether one lost its
-// last frames.
-func outage(t *Trial, loads map[uint16]traffic.Load) (took time.Duration, toTheEnd bool) {
+// outage is for how long the device did not forward in a trial.
+type outage struct {
+	// byLoss is what a stream lost over the rate at which it was sent, of the stream
+	// that lost most. ByStamps is the longest time between two frames of a stream; 0
+	// when all frames were sent and none was lost.
+	byLoss, byStamps time.Duration
+	// stamped says that it is known when frames arrived.
+	stamped bool
+	// unsent says that the tester could not send for a while, since a link of it was
+	// down: its frames are not lost.
+	unsent bool
+	// toTheEnd says that a stream was not forwarded when the trial ended.
+	toTheEnd bool
+}
+
+// happened says that the device was seen not to forward.
+func (o outage) happened(byTime bool) bool { return o.byLoss > 0 || byTime && o.byStamps > 0 }
+
+func outageOf(t *Trial, loads map[uint16]traffic.Load) outage {
+	o := outage{unsent: t.Disturbed()}
+	interrupted := t.Lost > 0 || o.unsent
 	for _, s := range t.streams {
 		sent, rate := t.measurement.Tx[s.ID].Sent, loads[s.ID].Rate
 		for _, port := range s.Rx {
 			rx := t.at(s, port)
 			lost := new(big.Rat).SetFrac(new(big.Int).SetUint64(sent-min(sent, rx.Received)), big.NewInt(rate.Frames))
-			took = max(took, time.Duration(frame.Round(lost.Mul(lost, big.NewRat(rate.PerNanos, 1)))))
-			toTheEnd = toTheEnd || rx.Next < sent
+			o.byLoss = max(o.byLoss, time.Duration(frame.Round(lost.Mul(lost, big.NewRat(rate.PerNanos, 1)))))
+			o.toTheEnd = o.toTheEnd || rx.Next < sent
+			silent := time.Duration(rx.SilentToNs - rx.SilentFromNs)
+			o.stamped = o.stamped || silent > 0
+			if interrupted && silent > 0 {
+				o.byStamps = max(o.byStamps, silent)
+				// Frames that were not sent to the end are missing in no sequence.
+				end := rx.FirstNs + uint64(t.TxTime)
+				o.toTheEnd = o.toTheEnd || o.unsent && end > rx.LastNs+uint64(silent)
+			}
 		}
 	}
-	return took, toTheEnd
+	return o
 }

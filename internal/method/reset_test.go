@@ -3,6 +3,7 @@ package method
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
 )
 
@@ -19,6 +21,13 @@ func resetTest(trigger v1alpha1.ResetTrigger) v1alpha1.Test {
 		Kind: v1alpha1.ResetHardware, Trigger: trigger, Load: "50%", Repetitions: 3,
 		LeadTime: metav1.Duration{Duration: 15 * time.Second}, TrialDuration: metav1.Duration{Duration: time.Minute},
 	}}
+}
+
+func byTimestamp(test v1alpha1.Test) v1alpha1.Test {
+	timed := *test.Reset
+	timed.Method = v1alpha1.ResetByTimestamp
+	test.Reset = &timed
+	return test
 }
 
 // labFor makes a lab for a test on a device that takes so long for a reset, which
@@ -56,6 +65,48 @@ func TestResetByTheLab(t *testing.T) {
 	}
 }
 
+// From the last frame before the reset to the first one after it is one interval longer
+// than the lost frames take.
+func TestResetByTimeStamps(t *testing.T) {
+	lab, _, step := labFor(t, byTimestamp(resetTest(v1alpha1.ResetByDevice)), 20*time.Second, nil)
+	out := mustRun(t, lab, step)
+	r := rowOf(lab.plan, out).Reset
+	if r == nil || r.Method != v1alpha1.ResetByTimestamp || out.Message+out.Invalid != "" || out.Limit != nil {
+		t.Fatalf("%+v %q %q", r, out.Message, out.Invalid)
+	}
+	if *r.TimestampAvgNs != r.AvgNs || r.AvgNs < 20_000_000_000 || r.AvgNs > 20_000_000_000+2*135 {
+		t.Errorf("%d ns on average, %d by time stamps: want 20 s and at most two frames", r.AvgNs, *r.TimestampAvgNs)
+	}
+	if between := r.AvgNs - *r.FrameLossAvgNs; between < 134 || between > 135 {
+		t.Errorf("%d ns longer than by the lost frames: want one frame", between)
+	}
+}
+
+// A reset that takes a link of the tester down keeps it from sending: what it does not
+// send is not lost, and by time stamps the trial is good all the same.
+func TestResetWithoutALink(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rx       traffic.RxCount
+		took     time.Duration
+		toTheEnd bool
+	}{
+		"all sent later": {traffic.RxCount{Received: 10, Next: 10, FirstNs: 1e9, LastNs: 10e9, SilentFromNs: 3e9, SilentToNs: 6e9}, 3 * time.Second, false},
+		"never again":    {traffic.RxCount{Received: 10, Next: 10, FirstNs: 1e9, LastNs: 3e9, SilentFromNs: 2e9, SilentToNs: 3e9}, time.Second, true},
+	} {
+		p := plan.Plan{Ports: []plan.Port{{Name: "p1"}, {Name: "p2"}}, Streams: []plan.Stream{{ID: 1, Rx: []int{1}, Part: 1}}}
+		m := traffic.Measurement{
+			TxTime: 10 * time.Second, Tx: map[uint16]traffic.TxCount{1: {Intended: 10, Sent: 10}},
+			Rx:    map[traffic.RxKey]traffic.RxCount{{Stream: 1, Port: "p2"}: tc.rx},
+			Notes: []traffic.Note{{Kind: traffic.NoteCounter, Text: "the link went down"}},
+		}
+		loads := map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1, PerNanos: 1e9}}}
+		o := outageOf(newTrial(p, plan.Bytes(64), 1, 10*time.Second, m), loads)
+		if o.byStamps != tc.took || o.byLoss != 0 || o.toTheEnd != tc.toTheEnd || !o.unsent || !o.happened(true) || o.happened(false) {
+			t.Errorf("%s: %+v", name, o)
+		}
+	}
+}
+
 func TestResetsThatSayNothing(t *testing.T) {
 	power := resetTest(v1alpha1.ResetByDevice)
 	power.Reset.Kind = v1alpha1.ResetPower
@@ -66,16 +117,21 @@ func TestResetsThatSayNothing(t *testing.T) {
 		reset            *v1alpha1.ResetSummary
 	}{
 		"no loss": {test: resetTest(v1alpha1.ResetByDevice), message: "no loss: the device forwarded every frame while it was reset",
-			reset: &v1alpha1.ResetSummary{Kind: v1alpha1.ResetHardware, Trigger: v1alpha1.ResetByDevice, Repetitions: 3}},
-		"nobody came":      {test: resetTest(v1alpha1.ResetExternal), takes: time.Second, invalid: "no frame was lost in 1m: nobody reset the device"},
-		"for ever":         {test: resetTest(v1alpha1.ResetByDevice), takes: time.Hour, invalid: "frames were lost to the end of the trial of 1m: the device did not forward again in time: raise trialDuration"},
-		"power off, short": {test: power, takes: 10 * time.Second, invalid: "the device did not forward for 10s, which is less than the powerOffTime 15s"},
+			reset: &v1alpha1.ResetSummary{Kind: v1alpha1.ResetHardware, Trigger: v1alpha1.ResetByDevice, Method: v1alpha1.ResetByFrameLoss, Repetitions: 3, FrameLossAvgNs: new(int64), TimestampAvgNs: new(int64)}},
+		"no silence": {test: byTimestamp(resetTest(v1alpha1.ResetByDevice)), message: "no loss: the device forwarded every frame while it was reset",
+			reset: &v1alpha1.ResetSummary{Kind: v1alpha1.ResetHardware, Trigger: v1alpha1.ResetByDevice, Method: v1alpha1.ResetByTimestamp, Repetitions: 3, FrameLossAvgNs: new(int64), TimestampAvgNs: new(int64)}},
+		"nobody came":          {test: resetTest(v1alpha1.ResetExternal), takes: time.Second, invalid: "no frame was lost in 1m: nobody reset the device"},
+		"nobody came, by time": {test: byTimestamp(resetTest(v1alpha1.ResetExternal)), takes: time.Second, invalid: "no frame was lost in 1m: nobody reset the device"},
+		"for ever, by time":    {test: byTimestamp(resetTest(v1alpha1.ResetByDevice)), takes: time.Hour, invalid: "frames were lost to the end of the trial of 1m: the device did not forward again in time: raise trialDuration"},
+		"power off, by time":   {test: byTimestamp(power), takes: 10 * time.Second, invalid: "the device did not forward for 10s, which is less than the powerOffTime 15s"},
+		"for ever":             {test: resetTest(v1alpha1.ResetByDevice), takes: time.Hour, invalid: "frames were lost to the end of the trial of 1m: the device did not forward again in time: raise trialDuration"},
+		"power off, short":     {test: power, takes: 10 * time.Second, invalid: "the device did not forward for 10s, which is less than the powerOffTime 15s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lab, _, step := labFor(t, tc.test, tc.takes, nil)
 			out := mustRun(t, lab, step)
 			row := rowOf(lab.plan, out)
-			if tc.reset == nil && row.Reset != nil || tc.reset != nil && (row.Reset == nil || *row.Reset != *tc.reset) {
+			if tc.reset == nil && row.Reset != nil || tc.reset != nil && (row.Reset == nil || !reflect.DeepEqual(row.Reset, tc.reset)) {
 				t.Errorf("%+v", row.Reset)
 			}
 			if !strings.HasPrefix(out.Message, tc.message) || tc.message == "" && out.Message != "" && tc.takes < time.Hour || !strings.HasPrefix(out.Invalid, tc.invalid) || (tc.invalid == "") != (out.Invalid == "") {
@@ -146,6 +202,15 @@ func TestResetIsValidated(t *testing.T) {
 	in := plan.Setting{Bed: &v1alpha1.TestBed{}}
 	in.Bed.Name = "frr"
 	if errs := d.Fits(test, in, nil); len(errs) != 0 {
+		t.Error(errs)
+	}
+	blind := byTimestamp(test)
+	in.Bed.Spec.Engine.Kind = v1alpha1.EngineTRex
+	if errs := d.Fits(blind, in, nil); len(errs) != 1 || !strings.Contains(errs[0].Error(), `method: Invalid value: "Timestamp": engine trex of test bed frr does not tell when frames arrive: set method to FrameLoss`) {
+		t.Error(errs)
+	}
+	in.Engine.ArrivalTimes = true
+	if errs := d.Fits(blind, in, nil); len(errs) != 0 {
 		t.Error(errs)
 	}
 	test = resetTest(v1alpha1.ResetByDevice)

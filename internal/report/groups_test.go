@@ -20,14 +20,14 @@ func TestGroupsAndResets(t *testing.T) {
 		join.GroupDelay.Ports = append(join.GroupDelay.Ports, v1alpha1.PortDelay{Port: "px", AvgNs: 2_000})
 	}
 	capacity.GroupCapacity = &v1alpha1.GroupCapacitySummary{Groups: 1000, FailedGroups: 1001, Receivers: 3}
-	reset.Frames.Lost, reset.Reset = 5, &v1alpha1.ResetSummary{MinNs: 42_000_000_000, AvgNs: 42_000_500_000, MaxNs: 42_001_000_000, AvgLost: 1234}
+	reset.Frames.Lost, reset.Reset = 5, &v1alpha1.ResetSummary{MinNs: 42_000_000_000, AvgNs: 42_000_500_000, MaxNs: 42_001_000_000, AvgLost: 1234, FrameLossAvgNs: new(int64(42_000_500_000)), TimestampAvgNs: new(int64(42_000_500_135))}
 	d := &Document{Rows: []v1alpha1.ResultRow{join, capacity, reset}}
 	text := d.Text()
 	for _, want := range []string{
 		"1     18  1.500  2.000  2.500     0.672       -  Valid",
 		"64 B: average by port: px 2.000 us, px 2.000 us,", "and 2 more ports",
 		"1,000         1,001          3       0  Valid",
-		"reset time, ms", "42,000.000  42,000.500  42,001.000       1,234       5  Valid",
+		"reset time, ms", "by frame loss, ms  by time stamps, ms", "42,000.000  42,000.500  42,001.000",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -122,8 +122,13 @@ func testerLostFrames(in Input) []string {
 }
 
 // testerFellBehind: what was lost can be due to bursts by which the tester caught up
-// with its schedule.
-func testerFellBehind(in Input) []string { return in.ofTrials((*method.Trial).Stalls) }
+// with its schedule. Times at which frames arrived are not due to that.
+func testerFellBehind(in Input) []string {
+	if in.Outcome.ByTime {
+		return nil
+	}
+	return in.ofTrials((*method.Trial).Stalls)
+}
 
 // othersUsedTheTester: of the trial that ended a search only when it failed for that,
 // which is when the outcome has it.

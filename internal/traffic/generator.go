@@ -115,7 +115,7 @@ type Capabilities struct {
 	// checked, and that frames of an earlier trial are counted (RFC 2544 section 10).
 	FrameChecks bool
 	// ArrivalTimes says that it is known when the first and the last frame of a
-	// stream arrived.
+	// stream arrived, and between which two frames the longest time lay.
 	ArrivalTimes bool
 	// Gaps says that it is known where in a stream frames were lost.
 	Gaps bool

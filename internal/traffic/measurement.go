@@ -169,6 +169,9 @@ type RxCount struct {
 	// nanoseconds of the clock of the port's host, as Moments are; 0 without a
 	// frame.
 	FirstNs, LastNs uint64
+	// SilentFromNs and SilentToNs are when the two frames arrived between which the
+	// longest time without a frame lay, by the same clock; 0 with fewer than two frames.
+	SilentFromNs, SilentToNs uint64
 	// Latency of every received frame.
 	Latency Latency
 }

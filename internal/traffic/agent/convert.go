@@ -231,7 +231,7 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 			Stream: uint32(key.Stream), Port: key.Port,
 			Received: c.Received, Duplicate: c.Duplicate, Reordered: c.Reordered,
 			OutOfSequence: c.OutOfSequence, Late: c.Late, Next: c.Next, GapEnd: c.GapEnd,
-			FirstNs: c.FirstNs, LastNs: c.LastNs,
+			FirstNs: c.FirstNs, LastNs: c.LastNs, SilentFromNs: c.SilentFromNs, SilentToNs: c.SilentToNs,
 			Latency: latencyToWire(c.Latency),
 		}
 		part.Rx = append(part.Rx, entry)
@@ -261,7 +261,7 @@ func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 		m.Rx[traffic.RxKey{Stream: uint16(c.GetStream()), Port: c.GetPort()}] = traffic.RxCount{
 			Received: c.GetReceived(), Duplicate: c.GetDuplicate(), Reordered: c.GetReordered(),
 			OutOfSequence: c.GetOutOfSequence(), Late: c.GetLate(), Next: c.GetNext(), GapEnd: c.GetGapEnd(),
-			FirstNs: c.GetFirstNs(), LastNs: c.GetLastNs(),
+			FirstNs: c.GetFirstNs(), LastNs: c.GetLastNs(), SilentFromNs: c.GetSilentFromNs(), SilentToNs: c.GetSilentToNs(),
 			Latency: latencyFromWire(c.GetLatency()),
 		}
 	}

@@ -258,11 +258,16 @@ func TestAResetForwardsNothing(t *testing.T) {
 	if lost := m.Tx[0].Sent - rx.Received; m.Tx[0].Sent != 74_404_761 || lost != 37_202_380-14_880_952 || rx.GapEnd != 37_202_380 || rx.Next != 74_404_761 {
 		t.Errorf("sent %d, lost %d: %+v", m.Tx[0].Sent, lost, rx)
 	}
+	// The last frame before the reset leaves at most one of 134.4 ns before it.
+	if from, silent := time.Duration(rx.SilentFromNs), time.Duration(rx.SilentToNs-rx.SilentFromNs); from < 2*time.Second-135 || from > 2*time.Second+10*micro || silent < 3*time.Second || silent > 3*time.Second+2*135 {
+		t.Errorf("silent for %s from %s on, want 3 s from 2 s on", silent, from)
+	}
 	if err := e.Start(ctx, traffic.Trial{Loads: loads, Duration: time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	if m := f.end(); m.Tx[0].Sent != at(m, 0, "p2").Received {
-		t.Errorf("after the reset: %+v", m)
+	rx = at(f.end(), 0, "p2")
+	if silent := rx.SilentToNs - rx.SilentFromNs; rx.Received != 7_440_476 || silent < 134 || silent > 135 {
+		t.Errorf("after the reset: %+v", rx)
 	}
 
 	f = newFan(t, perfect, 1, b)

@@ -94,6 +94,29 @@ func (a *passage) skips() (count, end uint64) {
 	return count, end
 }
 
+// silence are the two frames that come between which the longest time lies: those on
+// both sides of the longest break between two windows, or without a break the first
+// two.
+func (a *passage) silence() (before, after uint64) {
+	var last uint64
+	var longest time.Duration
+	seen := false
+	for _, w := range a.windows {
+		from, to := a.left(w.from), a.left(w.to)
+		if from == to {
+			continue
+		}
+		if pause := a.leaves(from) - a.leaves(last); seen && pause > longest {
+			longest, before, after = pause, last, from
+		}
+		if longest == 0 && to-from > 1 {
+			longest, before, after = a.leaves(from+1)-a.leaves(from), from, from+1
+		}
+		seen, last = true, to-1
+	}
+	return before, after
+}
+
 // through is the flow as the port gets it, where the device forwards it at some
 // times only.
 func (e *Engine) through(f flow, port string, m *traffic.Measurement, d time.Duration) flow {
@@ -125,4 +148,13 @@ func (e *Engine) place(count *traffic.RxCount, f flow, tx traffic.TxCount, d tim
 	start := e.start.Sub(epoch)
 	count.FirstNs = uint64(start+a.leaves(first)) + count.Latency.MinNs
 	count.LastNs = uint64(start+a.leaves(count.Next-1)) + count.Latency.MinNs
+	if count.Received < 2 {
+		return
+	}
+	before, after := uint64(0), uint64(1)
+	if f.passage != nil {
+		before, after = a.silence()
+	}
+	count.SilentFromNs = uint64(start+a.leaves(before)) + count.Latency.MinNs
+	count.SilentToNs = uint64(start+a.leaves(after)) + count.Latency.MinNs
 }

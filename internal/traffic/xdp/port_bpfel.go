@@ -43,6 +43,8 @@ type portRxFlow struct {
 	Late          uint64
 	FirstNs       uint64
 	LastNs        uint64
+	SilentFrom    uint64
+	SilentTo      uint64
 	LatencyMin    uint64
 	LatencyMax    uint64
 	LatencySum    uint64

@@ -49,6 +49,7 @@ func (f *portRxFlow) count() traffic.RxCount {
 	c := traffic.RxCount{
 		Received: f.Received, Duplicate: f.Duplicate, Reordered: f.Reordered, OutOfSequence: f.OutOfSequence, Late: f.Late,
 		Next: f.Next, GapEnd: f.GapEnd, FirstNs: f.FirstNs, LastNs: f.LastNs,
+		SilentFromNs: f.SilentFrom, SilentToNs: f.SilentTo,
 	}
 	if f.Timed == 0 || f.Received == 0 {
 		return c

@@ -281,8 +281,8 @@ func TestFindsTheSignature(t *testing.T) {
 // When the first and the last frame arrived is by the clock of moments.
 func TestFirstAndLast(t *testing.T) {
 	b := newBench(t)
-	if f := b.flow(); f.FirstNs != 0 || f.LastNs != 0 {
-		t.Errorf("without a frame: first %d, last %d", f.FirstNs, f.LastNs)
+	if f := b.flow(); f.FirstNs != 0 || f.LastNs != 0 || f.SilentTo != 0 {
+		t.Errorf("without a frame: first %d, last %d, silent to %d", f.FirstNs, f.LastNs, f.SilentTo)
 	}
 	before := uint64(monotonic())
 	b.sequence(3)
@@ -297,5 +297,28 @@ func TestFirstAndLast(t *testing.T) {
 	b.sequence(4) // a copy is not received
 	if f := b.flow(); f.LastNs != last {
 		t.Errorf("a copy moved the last from %d to %d", last, f.LastNs)
+	}
+}
+
+// The longest time without a frame lies between the two frames on both sides of it. A
+// copy does not end it.
+func TestLongestSilence(t *testing.T) {
+	b := newBench(t)
+	b.sequence(1)
+	if f := b.flow(); f.SilentFrom != 0 || f.SilentTo != 0 {
+		t.Errorf("one frame: silent from %d to %d", f.SilentFrom, f.SilentTo)
+	}
+	b.sequence(2, 3)
+	before := b.flow()
+	// As long as all frames before took, so that no time between two of them is longer.
+	for end := 2*uint64(monotonic()) - before.FirstNs; uint64(monotonic()) < end; {
+		b.sequence(3) // a copy
+	}
+	b.sequence(4)
+	after := b.flow()
+	b.sequence(5, 6)
+	f := b.flow()
+	if f.SilentFrom != before.LastNs || f.SilentTo != after.LastNs || f.SilentTo <= f.SilentFrom {
+		t.Errorf("silent from %d to %d, want %d to %d", f.SilentFrom, f.SilentTo, before.LastNs, after.LastNs)
 	}
 }

@@ -1677,6 +1677,8 @@ type RxCount struct {
 	FirstNs       uint64                 `protobuf:"varint,10,opt,name=first_ns,json=firstNs,proto3" json:"first_ns,omitempty"`
 	LastNs        uint64                 `protobuf:"varint,11,opt,name=last_ns,json=lastNs,proto3" json:"last_ns,omitempty"`
 	Late          uint64                 `protobuf:"varint,12,opt,name=late,proto3" json:"late,omitempty"`
+	SilentFromNs  uint64                 `protobuf:"varint,13,opt,name=silent_from_ns,json=silentFromNs,proto3" json:"silent_from_ns,omitempty"`
+	SilentToNs    uint64                 `protobuf:"varint,14,opt,name=silent_to_ns,json=silentToNs,proto3" json:"silent_to_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1791,6 +1793,20 @@ func (x *RxCount) GetLastNs() uint64 {
 func (x *RxCount) GetLate() uint64 {
 	if x != nil {
 		return x.Late
+	}
+	return 0
+}
+
+func (x *RxCount) GetSilentFromNs() uint64 {
+	if x != nil {
+		return x.SilentFromNs
+	}
+	return 0
+}
+
+func (x *RxCount) GetSilentToNs() uint64 {
+	if x != nil {
+		return x.SilentToNs
 	}
 	return 0
 }
@@ -2729,7 +2745,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x1a\n" +
 	"\bintended\x18\x02 \x01(\x04R\bintended\x12\x12\n" +
 	"\x04sent\x18\x03 \x01(\x04R\x04sent\x12%\n" +
-	"\x0eduration_nanos\x18\x04 \x01(\x03R\rdurationNanos\"\xde\x02\n" +
+	"\x0eduration_nanos\x18\x04 \x01(\x03R\rdurationNanos\"\xa6\x03\n" +
 	"\aRxCount\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\tR\x04port\x12\x1a\n" +
@@ -2743,7 +2759,10 @@ const file_agent_proto_rawDesc = "" +
 	"\bfirst_ns\x18\n" +
 	" \x01(\x04R\afirstNs\x12\x17\n" +
 	"\alast_ns\x18\v \x01(\x04R\x06lastNs\x12\x12\n" +
-	"\x04late\x18\f \x01(\x04R\x04late\"\x97\x02\n" +
+	"\x04late\x18\f \x01(\x04R\x04late\x12$\n" +
+	"\x0esilent_from_ns\x18\r \x01(\x04R\fsilentFromNs\x12 \n" +
+	"\fsilent_to_ns\x18\x0e \x01(\x04R\n" +
+	"silentToNs\"\x97\x02\n" +
 	"\aLatency\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x04R\x05count\x12\x15\n" +
 	"\x06min_ns\x18\x02 \x01(\x04R\x05minNs\x12\x15\n" +

@@ -23,6 +23,7 @@ struct rx_flow {
 	__u64 received, duplicate, reordered, out_of_sequence;
 	__u64 late; /* older than the window: received or duplicate, unknown */
 	__u64 first_ns, last_ns; /* when the first and the last frame arrived */
+	__u64 silent_from, silent_to; /* two arrivals with the longest time between */
 	__u64 latency_min, latency_max, latency_sum, latency_last;
 	__u64 jitter_max, jitter_sum;
 	__u64 buckets[BUCKETS];
@@ -188,6 +189,10 @@ static __always_inline void count_frame(struct rx_flow *f, __u64 seq, __u64 bloc
 		count_latency(f, latency, bucket);
 	if (!f->received)
 		f->first_ns = now;
+	else if (now > f->last_ns && now - f->last_ns > f->silent_to - f->silent_from) {
+		f->silent_from = f->last_ns;
+		f->silent_to = now;
+	}
 	if (now > f->last_ns)
 		f->last_ns = now;
 	f->received++;
