@@ -24,3 +24,36 @@ type MulticastSummary struct {
 	// +required
 	MaxFramesPerSecond int64 `json:"maxFramesPerSecond"`
 }
+
+// ClassesSummary is what was sent and received of the traffic classes of a mixed
+// pattern in the trial that decided the row (RFC 3918 section 4.1).
+type ClassesSummary struct {
+	// multicast frames.
+	// +required
+	Multicast ClassSummary `json:"multicast"`
+	// unicast frames.
+	// +required
+	Unicast ClassSummary `json:"unicast"`
+}
+
+// ClassSummary is what was sent and received of one traffic class. Frames that many
+// ports receive count at each of them.
+type ClassSummary struct {
+	// sent frames of the class.
+	// +required
+	Sent int64 `json:"sent"`
+	// received frames of the class, without duplicates.
+	// +required
+	Received int64 `json:"received"`
+	// lost frames of the class, at each port that should have received them.
+	// +required
+	Lost int64 `json:"lost"`
+	// offeredFramesPerSecond is sent over the length of the trial, rounded to the
+	// nearest.
+	// +required
+	OfferedFramesPerSecond int64 `json:"offeredFramesPerSecond"`
+	// receivedFramesPerSecond is received over the length of the trial, rounded to the
+	// nearest: the forwarding rate of the class.
+	// +required
+	ReceivedFramesPerSecond int64 `json:"receivedFramesPerSecond"`
+}

@@ -67,6 +67,40 @@ type FanOutPattern struct {
 	FirstGroup GroupAddress `json:"firstGroup,omitempty"`
 }
 
+// MixedClassPattern is multicast and unicast from one port to all others at once (RFC
+// 3918 section 4.1): the frames of the two classes alternate, those of multicast go
+// through the groups in turn, and those of unicast through the other ports.
+type MixedClassPattern struct {
+	// sender is the name of the port that sends; by default the bed's first port.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	Sender string `json:"sender,omitempty"`
+	// groups is how many multicast groups the port sends to in turn; every other
+	// port joins all of them.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 65535",messageExpression="'groups is %d: every group and every receiver is a stream, and 65536 streams are told apart: give 1 to 65535'.format([self])"
+	Groups int32 `json:"groups,omitempty"`
+	// firstGroup is the first group, the others count up from it. The default is
+	// 225.1.1.1 with ipv4 and ff1e::2001:2:8000:1 with ipv6.
+	// +optional
+	FirstGroup GroupAddress `json:"firstGroup,omitempty"`
+	// multicastFrames to unicastFrames is the ratio of multicast to unicast frames that
+	// the port sends, the same at every load.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	MulticastFrames int32 `json:"multicastFrames,omitempty"`
+	// unicastFrames is the other part of the ratio.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	UnicastFrames int32 `json:"unicastFrames,omitempty"`
+}
+
 // NToNPattern is multicast from every port to all others, each with a group of
 // its own.
 type NToNPattern struct {

@@ -202,6 +202,10 @@ type ResultRow struct {
 	// multicast is what the groups received; absent for unicast.
 	// +optional
 	Multicast *MulticastSummary `json:"multicast,omitempty"`
+	// classes is what the traffic classes of a mixed pattern were sent and received;
+	// absent where all frames are of one class.
+	// +optional
+	Classes *ClassesSummary `json:"classes,omitempty"`
 	// addressCaching is what an address caching test found.
 	// +optional
 	AddressCaching *AddressCachingSummary `json:"addressCaching,omitempty"`

@@ -68,7 +68,7 @@ type TrafficProfileSpec struct {
 
 // Pattern says which port sends to which: exactly one of its members is given.
 //
-// +kubebuilder:validation:ExactlyOneOf=pairs;fullMesh;partialMesh;fanOut;nToN
+// +kubebuilder:validation:ExactlyOneOf=pairs;fullMesh;partialMesh;fanOut;nToN;mixedClass
 type Pattern struct {
 	// pairs joins the bed's first port with its second, the third with the fourth,
 	// and so on.
@@ -88,6 +88,10 @@ type Pattern struct {
 	// nToN sends multicast from every port to all others.
 	// +optional
 	NToN *NToNPattern `json:"nToN,omitempty"`
+	// mixedClass sends multicast and unicast from one port to all others in one trial
+	// (RFC 3918 section 4.1).
+	// +optional
+	MixedClass *MixedClassPattern `json:"mixedClass,omitempty"`
 }
 
 // PairsPattern is port-pair traffic (RFC 2544).

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/report"
 )
 
@@ -53,6 +55,8 @@ func TestRunPatternsOverBridge(t *testing.T) {
 		"partial mesh":          {"{partialMesh: {senderCount: 3, bidirectional: true}}", "{ipv4: {}, dscp: 46}", 1, 0},
 		"fan-out":               {"{fanOut: {sender: p2, groups: 5}}", "{ipv4: {}}", 3, 5},
 		"fan-out over IPv6":     {"{fanOut: {groups: 2}}", "{ipv6: {}}", 3, 2},
+		"mixed class":           {"{mixedClass: {groups: 6}}", "{ipv4: {}}", 3, 6},
+		"mixed class by 1 to 3": {"{mixedClass: {sender: p3, groups: 2, unicastFrames: 3}}", "{ipv6: {}}", 3, 2},
 		"N to N":                {"{nToN: {}}", "{ipv4: {}}", 3, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +66,25 @@ func TestRunPatternsOverBridge(t *testing.T) {
 			}
 			row := document.Rows[0]
 			t.Log(report.RowLine(row))
-			if row.Frames.Sent == 0 || row.Frames.Received != tc.receivers*row.Frames.Sent-row.Frames.Lost || row.Frames.Lost > row.Frames.Received/10 {
+			due := tc.receivers * row.Frames.Sent
+			if c := row.Classes; c != nil {
+				due = tc.receivers*c.Multicast.Sent + c.Unicast.Sent
+				for class, of := range map[string]v1alpha1.ClassSummary{"multicast": c.Multicast, "unicast": c.Unicast} {
+					if of.Sent == 0 || of.Received == 0 || of.Lost > of.Received/10 {
+						t.Errorf("%s: %+v", class, of)
+					}
+				}
+				if row.Frames.Sent != c.Multicast.Sent+c.Unicast.Sent || row.Frames.Received != c.Multicast.Received+c.Unicast.Received {
+					t.Errorf("classes %+v of %+v", c, row.Frames)
+				}
+				if ratio := map[bool]int64{true: 3, false: 1}[tc.groups == 2]; c.Unicast.Sent < ratio*(c.Multicast.Sent-1)-tc.receivers || c.Unicast.Sent > ratio*(c.Multicast.Sent+int64(tc.groups))+tc.receivers {
+					t.Errorf("%d of unicast, and %d of multicast: want a ratio of %d", c.Unicast.Sent, c.Multicast.Sent, ratio)
+				}
+			}
+			if (row.Classes != nil) != strings.Contains(tc.pattern, "mixedClass") {
+				t.Errorf("classes: %+v", row.Classes)
+			}
+			if row.Frames.Sent == 0 || row.Frames.Received != due-row.Frames.Lost || row.Frames.Lost > row.Frames.Received/10 {
 				t.Errorf("sent %d to %d receivers each, received %d, lost %d", row.Frames.Sent, tc.receivers, row.Frames.Received, row.Frames.Lost)
 			}
 			switch m := row.Multicast; {

@@ -91,6 +91,21 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			t.Errorf("groups: %+v, want %+v", m, want)
 		}
 	},
+	"mixed-class": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		if len(rows) != 4 || rows[0].Frames.LineRatePPM != 675_000 || rows[1].Frames.LineRatePPM != v1alpha1.PPM {
+			t.Fatalf("%d rows: %+v", len(rows), rows)
+		}
+		// 67.5 % of 14,880,952.38 frames/s are 10,044,642.86: half of them at 3 ports, half at one.
+		want := v1alpha1.ClassSummary{OfferedFramesPerSecond: 5_022_321, ReceivedFramesPerSecond: 15_066_964}
+		c := rows[0].Classes
+		if c == nil || c.Multicast.OfferedFramesPerSecond != want.OfferedFramesPerSecond || c.Multicast.ReceivedFramesPerSecond != want.ReceivedFramesPerSecond ||
+			c.Unicast.OfferedFramesPerSecond != want.OfferedFramesPerSecond || c.Unicast.ReceivedFramesPerSecond != want.OfferedFramesPerSecond || c.Multicast.Lost+c.Unicast.Lost != 0 {
+			t.Fatalf("classes: %+v", c)
+		}
+		if m := rows[0].Multicast; m == nil || m.Groups != 6 || m.Receivers != 3 || c.Multicast.Received != 3*c.Multicast.Sent || c.Unicast.Received != c.Unicast.Sent || rows[0].Frames.Sent != c.Multicast.Sent+c.Unicast.Sent {
+			t.Errorf("%+v of %+v", c, rows[0].Frames)
+		}
+	},
 	"n-to-n": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		rates(829_613_095, 187_958_647)(t, rows)
 		if m := rows[0].Multicast; m == nil || m.Groups != 8 || m.Receivers != 7 || m.MinFrames >= m.MaxFrames {

@@ -46,7 +46,7 @@ func (l *Lab) answers() ([]plan.Stream, map[uint16]traffic.MAC) {
 				continue
 			}
 			told[from] = true
-			answer := plan.Stream{ID: uint16(len(streams)), Tx: port, Rx: []int{s.Tx}, Part: s.Part, Headers: reversed(h)}
+			answer := plan.Stream{ID: uint16(len(streams)), Tx: port, Rx: []int{s.Tx}, Part: s.Part, Times: s.Times, Headers: reversed(h)}
 			hops[answer.ID] = l.source(s)
 			streams = append(streams, answer)
 		}

@@ -88,6 +88,34 @@ func (t *Trial) multicast() *v1alpha1.MulticastSummary {
 	return s
 }
 
+// byClass sums up a trial by traffic classes; nil when all streams are of one.
+func (t *Trial) byClass() *v1alpha1.ClassesSummary {
+	s := &v1alpha1.ClassesSummary{}
+	unicast, multicast := false, false
+	for _, stream := range t.streams {
+		class := &s.Unicast
+		if stream.Headers.DstIP.IsMulticast() {
+			class, multicast = &s.Multicast, true
+		} else {
+			unicast = true
+		}
+		sent := t.measurement.Tx[stream.ID].Sent
+		class.Sent += int64(sent)
+		for _, port := range stream.Rx {
+			received := t.at(stream, port).Received
+			class.Received += int64(received)
+			class.Lost += int64(sent - min(sent, received))
+		}
+	}
+	if !unicast || !multicast {
+		return nil
+	}
+	for _, class := range []*v1alpha1.ClassSummary{&s.Multicast, &s.Unicast} {
+		class.OfferedFramesPerSecond, class.ReceivedFramesPerSecond = t.perSecond(class.Sent), t.perSecond(class.Received)
+	}
+	return s
+}
+
 // perSecond is a number of frames over the time that sending took, in frames/s.
 func (t *Trial) perSecond(frames int64) int64 { return perSecond(frames, max(t.Duration, t.TxTime)) }
 

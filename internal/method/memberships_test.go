@@ -105,6 +105,35 @@ func TestUnicastJoinsNothing(t *testing.T) {
 	}
 }
 
+// Both classes of a mixed pattern are summed for themselves, multicast at each of its
+// receivers, also when the trial was condensed. With one class there is none.
+func TestClasses(t *testing.T) {
+	p := multicastPlan(t, v1alpha1.Pattern{MixedClass: &v1alpha1.MixedClassPattern{}})
+	if len(p.Streams) != 3 || !p.Streams[0].Headers.DstIP.IsMulticast() {
+		t.Fatalf("%+v", p.Streams)
+	}
+	m := traffic.Measurement{
+		Tx: map[uint16]traffic.TxCount{0: {Intended: 100, Sent: 100}, 1: {Intended: 50, Sent: 50}, 2: {Intended: 50, Sent: 50}},
+		Rx: map[traffic.RxKey]traffic.RxCount{{Stream: 0, Port: "p2"}: {Received: 100}, {Stream: 0, Port: "p3"}: {Received: 90}, {Stream: 1, Port: "p2"}: {Received: 49}, {Stream: 2, Port: "p3"}: {Received: 50}},
+	}
+	want := v1alpha1.ClassesSummary{
+		Multicast: v1alpha1.ClassSummary{Sent: 100, Received: 190, Lost: 10, OfferedFramesPerSecond: 50, ReceivedFramesPerSecond: 95},
+		Unicast:   v1alpha1.ClassSummary{Sent: 100, Received: 99, Lost: 1, OfferedFramesPerSecond: 50, ReceivedFramesPerSecond: 50},
+	}
+	trial := newTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m)
+	if got := trial.Classes(); got == nil || *got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	trial.condense()
+	if got := trial.Classes(); got == nil || *got != want {
+		t.Errorf("condensed: %+v", got)
+	}
+	p.Streams = p.Streams[1:]
+	if got := newTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m).Classes(); got != nil {
+		t.Errorf("unicast alone: %+v", got)
+	}
+}
+
 // The frames of a group are summed over its receivers, and a condensed trial
 // still knows them.
 func TestMulticastSummary(t *testing.T) {

@@ -61,6 +61,7 @@ type Trial struct {
 	// latency and groups are kept when the counters of the receivers are not.
 	latency *Latency
 	groups  *v1alpha1.MulticastSummary
+	classes *v1alpha1.ClassesSummary
 	streams []plan.Stream
 	ports   []plan.Port
 }
@@ -145,6 +146,14 @@ func (t *Trial) Multicast() *v1alpha1.MulticastSummary {
 	return t.multicast()
 }
 
+// Classes sums up the trial by traffic classes; nil when all streams are of one.
+func (t *Trial) Classes() *v1alpha1.ClassesSummary {
+	if t.latency != nil {
+		return t.classes
+	}
+	return t.byClass()
+}
+
 // condense sums up the counters of the receivers and lets go of them. Of a million
 // flows they take some hundred megabytes, and a search keeps many trials.
 func (t *Trial) condense() {
@@ -152,7 +161,7 @@ func (t *Trial) condense() {
 		return
 	}
 	l := t.Latency()
-	t.groups = t.multicast()
+	t.groups, t.classes = t.multicast(), t.byClass()
 	t.latency, t.measurement.Rx = &l, nil
 }
 

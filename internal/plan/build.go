@@ -49,7 +49,7 @@ func streams(profile *v1alpha1.TrafficProfile, ports []Port) []Stream {
 func stream(profile *v1alpha1.TrafficProfile, ports []Port, h traffic.Headers, f flow) Stream {
 	packet := profile.Spec.Packet
 	ipv6 := packet.IPv6 != nil
-	s := Stream{Tx: f.tx, Rx: f.rx, Part: f.part, Delay: f.delay, Headers: h}
+	s := Stream{Tx: f.tx, Rx: f.rx, Part: f.part, Times: f.times, Delay: f.delay, Headers: h}
 	if packet.Ethernet != nil {
 		n := uint32(max(packet.Ethernet.HostsPerPort, 1))
 		s.Headers.SrcMAC, s.Headers.DstMAC = firstMAC(f.tx), firstMAC(f.rx[0])

@@ -10,27 +10,30 @@ import (
 )
 
 // Burst gives every sending port an exact number of frames at ppm parts per
-// million of line rate, divided by the Part of its streams, and says how long the
+// million of line rate, divided by the shares of its streams, and says how long the
 // slowest port takes to send them. The frames are of one size: a mix fails.
 func (p Plan) Burst(size Size, ppm, frames int64) (map[uint16]traffic.Load, time.Duration, error) {
 	if size.Mix != nil {
 		return nil, 0, fmt.Errorf("a burst of %s: bursts are of frames of one size", size.Name())
 	}
 	loads := make(map[uint16]traffic.Load, len(p.Streams))
-	before := map[int]int64{}
+	before := map[int]*big.Rat{}
 	var longest time.Duration
 	for _, s := range p.Streams {
 		rate, err := traffic.RateOf(p.Rate(s, size, Share(ppm)))
 		if err != nil {
 			return nil, 0, fmt.Errorf("computing the load of %s: %w", p.Ports[s.Tx].Name, err)
 		}
-		parts := max(s.Part, 1)
-		n := frames / parts
-		if before[s.Tx] < frames%parts {
-			n++
+		// What streams up to and with this one send, rounded up: the frames of a port add
+		// up to exactly as many as it sends.
+		parts, upTo := max(s.Part, 1), before[s.Tx]
+		if upTo == nil {
+			upTo = new(big.Rat)
+			before[s.Tx] = upTo
 		}
-		before[s.Tx]++
-		if n == 0 {
+		n := -roundedUp(upTo, frames)
+		upTo.Add(upTo, big.NewRat(max(s.Times, 1), parts))
+		if n += roundedUp(upTo, frames); n == 0 {
 			continue
 		}
 		loads[s.ID] = traffic.Load{Rate: rate, Frames: uint64(n), Delay: s.Delay}
@@ -38,6 +41,13 @@ func (p Plan) Burst(size Size, ppm, frames int64) (map[uint16]traffic.Load, time
 		longest = max(longest, s.Delay+time.Duration(frame.Round(took.Mul(took, big.NewRat(n, 1)))))
 	}
 	return loads, longest, nil
+}
+
+// roundedUp is a share of a number, rounded up.
+func roundedUp(share *big.Rat, of int64) int64 {
+	n := new(big.Int).Mul(share.Num(), big.NewInt(of))
+	n.Add(n, share.Denom()).Sub(n, big.NewInt(1))
+	return n.Quo(n, share.Denom()).Int64()
 }
 
 // BurstFrames is how many frames of a size the slowest sending port sends at line

@@ -68,6 +68,9 @@ func (p Plan) Rate(s Stream, size Size, load Amount) *big.Rat {
 	if s.Part > 1 {
 		r.Quo(r, big.NewRat(s.Part, 1))
 	}
+	if s.Times > 1 {
+		r.Mul(r, big.NewRat(s.Times, 1))
+	}
 	return r
 }
 
@@ -114,12 +117,12 @@ func (p Plan) unsendable(load v1alpha1.Load, sizes []Size) string {
 	if err != nil {
 		return err.Error()
 	}
-	type kind struct{ speed, part int64 }
+	type kind struct{ speed, part, times int64 }
 	for _, size := range sizes {
 		seen := map[kind]bool{}
 		for _, s := range p.StreamsAt(size) {
 			port := p.Ports[s.Tx]
-			k := kind{port.BitsPerSecond, s.Part}
+			k := kind{port.BitsPerSecond, s.Part, s.Times}
 			if seen[k] && size.Mix == nil {
 				continue
 			}

@@ -12,8 +12,9 @@ import (
 type flow struct {
 	tx int
 	rx []int
-	// part is what the sender's line rate is divided by for this flow.
-	part int64
+	// part is what the sender's line rate is divided by for this flow, and times what
+	// it is multiplied by; 0 means 1.
+	part, times int64
 	// delay is how long after the others it begins.
 	delay time.Duration
 	// group that it is sent to; invalid for unicast.
@@ -32,7 +33,9 @@ func flows(profile *v1alpha1.TrafficProfile, ports []Port) []flow {
 		senders, receivers := sides(*p.PartialMesh, ports)
 		return partialMesh(senders, receivers, p.PartialMesh.Bidirectional != nil && *p.PartialMesh.Bidirectional)
 	case p.FanOut != nil:
-		return fanOut(senderOf(*p.FanOut, ports), len(ports), groupCount(*p.FanOut), FirstGroup(p.FanOut.FirstGroup, ipv6))
+		return fanOut(namedPort(p.FanOut.Sender, ports), len(ports), groupCount(p.FanOut.Groups), FirstGroup(p.FanOut.FirstGroup, ipv6))
+	case p.MixedClass != nil:
+		return mixedClass(*p.MixedClass, namedPort(p.MixedClass.Sender, ports), len(ports), FirstGroup(p.MixedClass.FirstGroup, ipv6))
 	case p.NToN != nil:
 		return nToN(len(ports), FirstGroup(p.NToN.FirstGroup, ipv6), Stagger(*p.NToN))
 	}
@@ -99,6 +102,27 @@ func fanOut(sender, ports, groups int, first netip.Addr) []flow {
 	return flows
 }
 
+// mixedClass lets one port send to groups that all others receive, and to each of
+// these by itself. An engine serves flows of one load in their order: where both
+// classes have as many flows and the same rate, these alternate.
+func mixedClass(p v1alpha1.MixedClassPattern, sender, ports int, first netip.Addr) []flow {
+	multicast, unicast := int64(max(p.MulticastFrames, 1)), int64(max(p.UnicastFrames, 1))
+	groups := fanOut(sender, ports, groupCount(p.Groups), first)
+	receivers := groups[0].rx
+	var flows []flow
+	for i := range max(len(groups), len(receivers)) {
+		if i < len(groups) {
+			f := groups[i]
+			f.part, f.times = (multicast+unicast)*int64(len(groups)), multicast
+			flows = append(flows, f)
+		}
+		if i < len(receivers) {
+			flows = append(flows, flow{tx: sender, rx: receivers[i : i+1 : i+1], part: (multicast + unicast) * int64(len(receivers)), times: unicast})
+		}
+	}
+	return flows
+}
+
 // nToN lets every port send to a group that all others receive: a port gets what
 // all others send, so that each may send only the share of one.
 func nToN(ports int, first netip.Addr, stagger time.Duration) []flow {
@@ -150,12 +174,12 @@ func sides(p v1alpha1.PartialMeshPattern, ports []Port) (senders, receivers []in
 	return senders, receivers
 }
 
-// senderOf is the port that a fan-out sends from.
-func senderOf(p v1alpha1.FanOutPattern, ports []Port) int {
-	return max(0, slices.IndexFunc(ports, func(port Port) bool { return port.Name == p.Sender }))
+// namedPort is the index of the port of a name; the first port when there is none.
+func namedPort(name string, ports []Port) int {
+	return max(0, slices.IndexFunc(ports, func(port Port) bool { return port.Name == name }))
 }
 
-func groupCount(p v1alpha1.FanOutPattern) int { return max(1, int(p.Groups)) }
+func groupCount(groups int32) int { return max(1, int(groups)) }
 
 // defaultStagger of an N-to-N pattern.
 const defaultStagger = 64 * time.Microsecond

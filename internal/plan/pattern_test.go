@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math/big"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -47,6 +48,11 @@ func TestStreamsOfPatterns(t *testing.T) {
 			"p1 to p2 p3 /2 225.1.1.1", "p1 to p2 p3 /2 225.1.1.2"}},
 		"fan-out from another port": {3, v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{Sender: "p2", FirstGroup: "239.1.1.255"}}, []string{
 			"p2 to p1 p3 /1 239.1.1.255"}},
+		"mixed class": {4, v1alpha1.Pattern{MixedClass: &v1alpha1.MixedClassPattern{}}, []string{
+			"p1 to p2 p3 p4 /2 225.1.1.1", "p1 to p2 /6", "p1 to p3 /6", "p1 to p4 /6"}},
+		// m1 u1 m2 u2 m3 u3 ... of RFC 3918 section 4.1, with another ratio.
+		"mixed class with a ratio": {3, v1alpha1.Pattern{MixedClass: &v1alpha1.MixedClassPattern{Sender: "p2", Groups: 3, MulticastFrames: 3, UnicastFrames: 2}}, []string{
+			"p2 to p1 p3 /15*3 225.1.1.1", "p2 to p1 /10*2", "p2 to p1 p3 /15*3 225.1.1.2", "p2 to p3 /10*2", "p2 to p1 p3 /15*3 225.1.1.3"}},
 		"N to N": {3, v1alpha1.Pattern{NToN: &v1alpha1.NToNPattern{}}, []string{
 			"p1 to p2 p3 /2 225.1.1.1", "p2 to p1 p3 /2 64µs 225.1.1.2", "p3 to p1 p2 /2 128µs 225.1.1.3"}},
 		"N to N at once": {2, v1alpha1.Pattern{NToN: &v1alpha1.NToNPattern{FirstGroup: "239.0.0.1", Stagger: &metav1.Duration{}}}, []string{
@@ -65,6 +71,9 @@ func TestStreamsOfPatterns(t *testing.T) {
 					text += " " + p.Ports[rx].Name
 				}
 				text += fmt.Sprintf(" /%d", s.Part)
+				if s.Times > 1 {
+					text += fmt.Sprintf("*%d", s.Times)
+				}
 				if s.Delay > 0 {
 					text += " " + s.Delay.String()
 				}
@@ -90,6 +99,7 @@ func TestPatternsDoNotOversubscribe(t *testing.T) {
 		"pairs": {Pairs: &v1alpha1.PairsPattern{}}, "full mesh": {FullMesh: &v1alpha1.FullMeshPattern{}},
 		"one to many": {PartialMesh: &v1alpha1.PartialMeshPattern{SenderCount: ptr[int32](1)}},
 		"many to few": {PartialMesh: &v1alpha1.PartialMeshPattern{SenderCount: ptr[int32](6), Bidirectional: ptr(true)}},
+		"mixed class": {MixedClass: &v1alpha1.MixedClassPattern{Groups: 3, MulticastFrames: 1, UnicastFrames: 4}},
 		"fan-out":     {FanOut: &v1alpha1.FanOutPattern{Groups: 7}}, "N to N": {NToN: &v1alpha1.NToNPattern{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -247,6 +257,49 @@ func TestHardwareAddresses(t *testing.T) {
 	}
 	if len(first) < 32 {
 		t.Errorf("only %d first octets of 64 were met", len(first))
+	}
+}
+
+// A burst is divided as the load is: of 100 frames a quarter is multicast, and no frame
+// is missing or too much.
+func TestBurstOfClasses(t *testing.T) {
+	p := mustBuild(t, pattern(4, v1alpha1.Pattern{MixedClass: &v1alpha1.MixedClassPattern{Groups: 2, UnicastFrames: 3}}))
+	for frames, multicast := range map[int64]uint64{100: 25, 8: 2, 7: 2, 1: 1} {
+		loads, _, err := p.Burst(Bytes(64), v1alpha1.PPM, frames)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all, groups uint64
+		for _, s := range p.Streams {
+			all += loads[s.ID].Frames
+			if s.Headers.DstIP.IsMulticast() {
+				groups += loads[s.ID].Frames
+			}
+		}
+		if all != uint64(frames) || groups+1 < multicast || groups > multicast+1 {
+			t.Errorf("%d frames: %d, of which %d are multicast, want about %d", frames, all, groups, multicast)
+		}
+	}
+}
+
+// Rates of a mixed pattern keep the ratio of the classes at every load, and fit.
+func TestRatesOfClasses(t *testing.T) {
+	for _, m := range []v1alpha1.MixedClassPattern{{}, {Groups: 6}, {Groups: 4095, MulticastFrames: 99, UnicastFrames: 100}, {Groups: 60_000, MulticastFrames: 100, UnicastFrames: 97}} {
+		p := mustBuild(t, pattern(8, v1alpha1.Pattern{MixedClass: &m}))
+		for _, ppm := range []int64{1, 333_333, 999_940, v1alpha1.PPM} {
+			if _, err := p.Loads(Bytes(64), Share(ppm)); err != nil {
+				t.Fatalf("%+v at %d ppm: %v", m, ppm, err)
+			}
+			classes := map[bool]*big.Rat{true: new(big.Rat), false: new(big.Rat)}
+			for _, s := range p.Streams {
+				sum := classes[s.Headers.DstIP.IsMulticast()]
+				sum.Add(sum, p.Rate(s, Bytes(64), Share(ppm)))
+			}
+			ratio := new(big.Rat).Quo(classes[true], classes[false])
+			if want := big.NewRat(int64(max(m.MulticastFrames, 1)), int64(max(m.UnicastFrames, 1))); ratio.Cmp(want) != 0 {
+				t.Errorf("%+v at %d ppm: the ratio is %s, want %s", m, ppm, ratio, want)
+			}
+		}
 	}
 }
 

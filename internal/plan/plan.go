@@ -52,8 +52,10 @@ type Stream struct {
 	Delay time.Duration
 	// Part is what the line rate of the sending port is divided by for the stream:
 	// the number of streams among which the port divides its load, and of a pattern
-	// in which receivers would get more than line rate, as many as keep it.
-	Part int64
+	// in which receivers would get more than line rate, as many as keep it. Times is
+	// what it is multiplied by, where streams of a port differ in their share of the
+	// load; 0 means 1.
+	Part, Times int64
 	// Headers without hardware addresses.
 	Headers traffic.Headers
 	// Gateway is the device's address on the sending port; invalid when sender and
@@ -144,11 +146,11 @@ func (p Plan) Duration() time.Duration {
 // receivers: it is the rate of all receivers together when none is lost.
 func (p Plan) FramesPerSecond(size Size, load Amount) *big.Rat {
 	type kind struct {
-		speed, part, weight int64
+		speed, part, times, weight int64
 	}
 	receivers, one := map[kind]int64{}, map[kind]Stream{}
 	for _, s := range p.StreamsAt(size) {
-		k := kind{p.Ports[s.Tx].BitsPerSecond, max(s.Part, 1), s.weight}
+		k := kind{p.Ports[s.Tx].BitsPerSecond, max(s.Part, 1), max(s.Times, 1), s.weight}
 		receivers[k] += int64(len(s.Rx))
 		one[k] = s
 	}
@@ -162,12 +164,12 @@ func (p Plan) FramesPerSecond(size Size, load Amount) *big.Rat {
 
 // Loads gives every stream its share of a load.
 func (p Plan) Loads(size Size, load Amount) (map[uint16]traffic.Load, error) {
-	type key struct{ speed, part, weight int64 }
+	type key struct{ speed, part, times, weight int64 }
 	known := map[key]traffic.Rate{}
 	streams := p.StreamsAt(size)
 	loads := make(map[uint16]traffic.Load, len(streams))
 	for _, s := range streams {
-		k := key{p.Ports[s.Tx].BitsPerSecond, s.Part, s.weight}
+		k := key{p.Ports[s.Tx].BitsPerSecond, s.Part, s.Times, s.weight}
 		rate, ok := known[k]
 		if !ok {
 			var err error

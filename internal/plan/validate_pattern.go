@@ -16,7 +16,7 @@ import (
 // patternsGiven counts the members of the union.
 func patternsGiven(p v1alpha1.Pattern) int {
 	given := 0
-	for _, is := range []bool{p.Pairs != nil, p.FullMesh != nil, p.PartialMesh != nil, p.FanOut != nil, p.NToN != nil} {
+	for _, is := range []bool{p.Pairs != nil, p.FullMesh != nil, p.PartialMesh != nil, p.FanOut != nil, p.NToN != nil, p.MixedClass != nil} {
 		if is {
 			given++
 		}
@@ -32,6 +32,8 @@ func multicastPattern(p v1alpha1.Pattern) (member string, first v1alpha1.GroupAd
 		return "fanOut", p.FanOut.FirstGroup, true
 	case p.NToN != nil:
 		return "nToN", p.NToN.FirstGroup, true
+	case p.MixedClass != nil:
+		return "mixedClass", p.MixedClass.FirstGroup, true
 	}
 	return "", "", false
 }
@@ -39,7 +41,7 @@ func multicastPattern(p v1alpha1.Pattern) (member string, first v1alpha1.GroupAd
 // validateProfilePattern reports what is wrong with a pattern without a bed.
 func validateProfilePattern(spec v1alpha1.TrafficProfileSpec, path *field.Path) field.ErrorList {
 	if patternsGiven(spec.Pattern) != 1 {
-		return field.ErrorList{field.Required(path, "give exactly one pattern of senders and receivers: pairs, fullMesh, partialMesh, fanOut, nToN")}
+		return field.ErrorList{field.Required(path, "give exactly one pattern of senders and receivers: pairs, fullMesh, partialMesh, fanOut, nToN, mixedClass")}
 	}
 	var errs field.ErrorList
 	if p := spec.Pattern.PartialMesh; p != nil {
@@ -109,7 +111,11 @@ func validatePattern(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, po
 	case pattern.PartialMesh != nil:
 		errs = append(errs, validateSides(*pattern.PartialMesh, bed, ports, path.Child("partialMesh"))...)
 	case pattern.FanOut != nil:
-		errs = append(errs, validateFanOut(profile, bed, ports, engine, path.Child("fanOut"))...)
+		p := pattern.FanOut
+		errs = append(errs, validateGroups(profile, p.Sender, p.Groups, p.FirstGroup, 0, bed, ports, engine, path.Child("fanOut"))...)
+	case pattern.MixedClass != nil:
+		p := pattern.MixedClass
+		errs = append(errs, validateGroups(profile, p.Sender, p.Groups, p.FirstGroup, len(ports)-1, bed, ports, engine, path.Child("mixedClass"))...)
 	case pattern.NToN != nil:
 		errs = append(errs, validateNToN(profile, bed, ports, path.Child("nToN"))...)
 	}
@@ -179,18 +185,19 @@ func knownPort(name string, bed *v1alpha1.TestBed, ports []Port, path *field.Pat
 	return field.Invalid(path, name, fmt.Sprintf("test bed %s has no port of this name: its %d ports are %s to %s", bed.Name, len(ports), ports[0].Name, ports[len(ports)-1].Name))
 }
 
-func validateFanOut(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities, path *field.Path) field.ErrorList {
-	p := *profile.Spec.Pattern.FanOut
-	if p.Sender != "" {
-		if err := knownPort(p.Sender, bed, ports, path.Child("sender")); err != nil {
+// validateGroups refuses a sender that the bed does not have, and more groups than the
+// engine can count when the pattern has other streams besides.
+func validateGroups(profile *v1alpha1.TrafficProfile, sender string, groups int32, first v1alpha1.GroupAddress, others int, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities, path *field.Path) field.ErrorList {
+	if sender != "" {
+		if err := knownPort(sender, bed, ports, path.Child("sender")); err != nil {
 			return field.ErrorList{err}
 		}
 	}
-	if p.Groups < 0 || groupCount(p) > engine.MaxStreams {
-		return field.ErrorList{field.Invalid(path.Child("groups"), p.Groups,
-			fmt.Sprintf("every group is a stream, and engine %s takes at most %d streams: give 1 to %d groups", bed.Spec.Engine.Kind, engine.MaxStreams, engine.MaxStreams))}
+	if most := engine.MaxStreams - others; groups < 0 || groupCount(groups) > most {
+		return field.ErrorList{field.Invalid(path.Child("groups"), groups,
+			fmt.Sprintf("every group is a stream, and engine %s takes at most %d streams: give 1 to %d groups", bed.Spec.Engine.Kind, engine.MaxStreams, most))}
 	}
-	return validateLastGroup(p.FirstGroup, groupCount(p), profile.Spec.Packet.IPv6 != nil, path.Child("firstGroup"))
+	return validateLastGroup(first, groupCount(groups), profile.Spec.Packet.IPv6 != nil, path.Child("firstGroup"))
 }
 
 // longestStagger is how much later than the first the last port of an N-to-N

@@ -179,9 +179,12 @@ func (c checker) toGroups(profile *v1alpha1.TrafficProfile, used []netip.Addr) f
 		return nil
 	}
 	path := field.NewPath("TrafficProfile/"+profile.Name).Child("spec", "pattern")
-	if profile.Spec.Pattern.FanOut != nil {
+	switch {
+	case profile.Spec.Pattern.FanOut != nil:
 		path = path.Child("fanOut", "firstGroup")
-	} else {
+	case profile.Spec.Pattern.MixedClass != nil:
+		path = path.Child("mixedClass", "firstGroup")
+	default:
 		path = path.Child("nToN", "firstGroup")
 	}
 	allows, instead := "no multicast groups", "use a pattern of unicast"

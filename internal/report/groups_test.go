@@ -44,6 +44,29 @@ func TestGroupsAndResets(t *testing.T) {
 	}
 }
 
+// Classes of a mixed pattern have columns, and a row without them none.
+func TestClassesOfARow(t *testing.T) {
+	row := v1alpha1.ResultRow{
+		RowID: v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 64}, Validity: v1alpha1.ValidityValid,
+		Frames: &v1alpha1.FrameSection{Sent: 2000, Received: 4000, LineRatePPM: 1},
+		Classes: &v1alpha1.ClassesSummary{
+			Multicast: v1alpha1.ClassSummary{Sent: 1000, Received: 3000, ReceivedFramesPerSecond: 1501},
+			Unicast:   v1alpha1.ClassSummary{Sent: 1002, Received: 1000, ReceivedFramesPerSecond: 501, Lost: 2},
+		},
+	}
+	other := row
+	other.FrameSize, other.Classes = 128, nil
+	text := (&Document{Rows: []v1alpha1.ResultRow{row, other}}).Text()
+	for _, want := range []string{"multicast                unicast", "1,000     1,501     0  1,002       501     2", "-         -     -      -         -     -"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if text := (&Document{Rows: []v1alpha1.ResultRow{other}}).Text(); strings.Contains(text, "multicast") {
+		t.Errorf("classes of unicast in\n%s", text)
+	}
+}
+
 // What each group received stands below the table, and a loss is told of all that
 // the receivers should have got.
 func TestGroupsOfARow(t *testing.T) {
