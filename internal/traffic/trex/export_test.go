@@ -14,6 +14,9 @@ type RealServer struct {
 	Endpoint string
 	// Restart kills it and starts it again.
 	Restart func(t *testing.T)
+	// Limit sets how many frames a second the lossy device passes of those to UDP port 9,
+	// and how many of more it holds.
+	Limit func(t *testing.T, perSecond, depth uint64)
 	// Neighbour is the hardware address behind NeighbourIPv4 and NeighbourIPv6, which
 	// the lossy device has.
 	Neighbour traffic.MAC

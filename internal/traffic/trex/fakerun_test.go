@@ -109,7 +109,38 @@ func (f *fakeServer) advance(now time.Time) {
 	f.take()
 }
 
+// fakeLimit is a device that passes so many frames a second, and holds up to depth
+// frames of more.
+type fakeLimit struct {
+	on               bool
+	perSecond, depth float64
+	// room is how many more frames it takes now, and at the time that it was worked out.
+	room float64
+	at   time.Time
+}
+
+// until makes the room up to a time, without a bound: frames come in before that.
+func (l *fakeLimit) until(now time.Time) {
+	if l.at.IsZero() {
+		l.at, l.room = now, l.depth
+	}
+	l.room += now.Sub(l.at).Seconds() * l.perSecond
+	l.at = now
+}
+
+// take is how many of n frames pass.
+func (l *fakeLimit) take(n uint64) uint64 {
+	if !l.on {
+		return n
+	}
+	n = min(n, uint64(max(0, l.room)))
+	l.room -= float64(n)
+	return n
+}
+
 func (f *fakeServer) sendUntil(now time.Time) {
+	f.limited.until(now)
+	defer func() { f.limited.room = min(f.limited.room, f.limited.depth) }()
 	for _, p := range f.ports {
 		for _, one := range p.profiles {
 			if one.sending {
@@ -152,6 +183,7 @@ func (f *fakeServer) pass(p *fakePort, run *fakeRun, s *fakeStream, n uint64) {
 	if f.dropEvery > 0 {
 		arrived -= (s.sent+n)/f.dropEvery - s.sent/f.dropEvery
 	}
+	arrived = f.limited.take(arrived)
 	s.sent += n
 	p.sent, p.sentB = p.sent+n, p.sentB+n*s.bytes
 	if f.cable != nil {

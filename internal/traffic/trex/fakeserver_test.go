@@ -36,6 +36,8 @@ type fakeServer struct {
 	capacity float64
 	// dropEvery drops every so many-th frame of a stream on the way; 0 drops none.
 	dropEvery uint64
+	// limited drops what is above a rate on the way.
+	limited fakeLimit
 	// leftover is how many frames stay in a receiver's ring when a port stops; a few
 	// of them are counted each time that the port's counters are asked for.
 	leftover uint64

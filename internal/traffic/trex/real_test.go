@@ -145,7 +145,7 @@ func (r *real) start(t *testing.T, lossy bool) trex.RealServer {
 	}
 	found := trex.RealServer{Endpoint: r.server.Endpoint(), Restart: r.restart}
 	if lossy {
-		found.Neighbour = r.device
+		found.Neighbour, found.Limit = r.device, limitSome
 	}
 	return found
 }

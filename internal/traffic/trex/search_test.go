@@ -1,51 +1,86 @@
 package trex
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/calibration"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/result"
+	build "nodrop.dev/nodrop/internal/version"
 )
 
-// throughputRow searches the throughput of frames of 64 bytes from left to right with
-// trials of 1 s, on ports of 10M, to a resolution: line rate is 14,881 frames/s.
-func throughputRow(t *testing.T, s suite, resolution v1alpha1.Percentage) v1alpha1.ResultRow {
+// search is a search of the throughput of frames of 64 bytes from left to right with
+// trials of 1 s.
+type search struct {
+	// speed of the ports: line rate is 14,881 frames/s of 10M, and 148,810 of 100M.
+	speed v1alpha1.BitRate
+	// resolution of the search, and the highest load, line rate when it is empty.
+	resolution, maxLoad v1alpha1.Percentage
+	// port is the UDP port that the frames are sent to.
+	port int32
+	// timed frames per second.
+	timed int
+	// device is what joins the ports, and calibration that of the tester, if there is one.
+	device      v1alpha1.Device
+	calibration *v1alpha1.CalibrationStatus
+}
+
+// backToBack is a bed without a device.
+var backToBack = v1alpha1.Device{BackToBack: &v1alpha1.BackToBackDevice{}}
+
+// bed with the ports of a server in software.
+func (s search) bed() *v1alpha1.TestBed {
+	bed := &v1alpha1.TestBed{}
+	bed.Name = "bench"
+	bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}}
+	bed.Spec.Device = s.device
+	for _, p := range []v1alpha1.Port{
+		{Name: "left", Addresses: []string{"198.18.0.2/24"}}, {Name: "right", Addresses: []string{"198.18.0.3/24"}},
+	} {
+		p.Node, p.Speed = "here", s.speed
+		p.Attachment = &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: p.Name}}
+		bed.Spec.Ports = append(bed.Spec.Ports, p)
+	}
+	if s.calibration != nil {
+		bed.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: bed.Name}
+	}
+	return bed
+}
+
+// on searches on a server, and returns the row of the result and all trials.
+func (s search) on(t *testing.T, at suite) (v1alpha1.ResultRow, []*method.Trial) {
 	t.Helper()
-	e, err := New(t.Context(), Options{Endpoint: s.endpoint, Force: true, Ports: []Port{
+	e, err := New(t.Context(), Options{Endpoint: at.endpoint, Force: true, TimedFramesPerSecond: s.timed, Ports: []Port{
 		{Name: "left", Index: 0, Addresses: prefixes("198.18.0.2/24")}, {Name: "right", Index: 1, Addresses: prefixes("198.18.0.3/24")},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	defer func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
-	})
+	}()
+	test := v1alpha1.ThroughputTest{Resolution: s.resolution, MaxLoad: s.maxLoad}
+	test.SearchTrialDuration.Duration, test.TrialDuration.Duration = time.Second, time.Second
 	var benchmark v1alpha1.Benchmark
-	search := v1alpha1.ThroughputTest{Resolution: resolution}
-	search.SearchTrialDuration.Duration, search.TrialDuration.Duration = time.Second, time.Second
-	benchmark.Spec.Tests = []v1alpha1.Test{{Name: "throughput", Throughput: &search}}
+	benchmark.Spec.Tests = []v1alpha1.Test{{Name: "throughput", Throughput: &test}}
 	benchmark.Spec.SettleTime.Duration = 200 * time.Millisecond
 	oneWay := false
 	var profile v1alpha1.TrafficProfile
 	profile.Spec = v1alpha1.TrafficProfileSpec{
-		FrameSizes: []int32{64}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}},
+		FrameSizes: []int32{64},
+		Packet: v1alpha1.Packet{
+			IPv4: &v1alpha1.IPPacket{}, UDP: &v1alpha1.UDPPacket{DestinationPorts: &v1alpha1.PortRange{First: s.port, Count: 1}},
+		},
 		Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{Bidirectional: &oneWay}},
 	}
-	var bed v1alpha1.TestBed
-	bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}}
-	bed.Spec.Device.BackToBack = &v1alpha1.BackToBackDevice{}
-	for i, name := range []string{"left", "right"} {
-		bed.Spec.Ports = append(bed.Spec.Ports, v1alpha1.Port{
-			Name: name, Node: "here", Speed: "10M", Addresses: []string{[]string{"198.18.0.2/24", "198.18.0.3/24"}[i]},
-			Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: name}},
-		})
-	}
-	p, err := plan.Build(&benchmark, &profile, &bed)
+	bed := s.bed()
+	p, err := plan.Build(&benchmark, &profile, bed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,14 +92,90 @@ func throughputRow(t *testing.T, s suite, resolution v1alpha1.Percentage) v1alph
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab := method.NewLab(e, p, hops, nil, method.WithLateness(info.Capabilities.Lateness))
-	out, err := method.Run(t.Context(), lab, p.Steps[0])
+	var trials []*method.Trial
+	observe := func(event method.Event) {
+		if t := event.Finished; t != nil {
+			trials = append(trials, t)
+		}
+	}
+	out, err := method.Run(t.Context(), method.NewLab(e, p, hops, observe, method.WithLateness(info.Capabilities.Lateness)), p.Steps[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := result.Row(p, result.Input{Bed: &bed, Info: info, Outcome: out})
+	row := result.Row(p, result.Input{Bed: bed, Info: info, Outcome: out, Calibration: s.calibration, Time: time.Now()})
+	for _, one := range trials {
+		t.Logf("%d ppm: sent %d of %d in %s, lost %d, ended early after %s", one.LoadPPM, one.Sent, one.Intended, one.TxTime, one.Lost, one.Ended)
+	}
 	t.Logf("%d ppm, %d of %d offered frames/s, %s %q %q", row.Frames.LineRatePPM, row.Frames.OfferedFramesPerSecond, row.Frames.FramesPerSecond, row.Validity, row.ValidityReasons, row.Message)
-	return row
+	return row, trials
+}
+
+// calibrate finds out what a server passes by itself.
+func (s search) calibrate(t *testing.T, at suite) *v1alpha1.CalibrationStatus {
+	t.Helper()
+	s.device = backToBack
+	row, _ := s.on(t, at)
+	c := calibration.Of(s.bed(), "bench", time.Now(), build.String(), []v1alpha1.ResultRow{row})
+	if c == nil {
+		t.Fatalf("no load is passed by the tester itself: %s %q", row.Validity, row.ValidityReasons)
+	}
+	return c
+}
+
+// Within the rate that the tester passes by itself, what a search of a device finds is
+// the device's: all of its loads, its limit, or none. It is never the tester's, though
+// TRex in software ends trials of 1 s late.
+func TestSearchesWithinTheCalibratedRate(t *testing.T) {
+	everyServer(t, false, func(t *testing.T, cable suite) {
+		if cable.fake != nil {
+			cable.fake.lag, cable.fake.late, cable.fake.capacity, cable.fake.hdr = 30*time.Millisecond, 20*time.Millisecond, 100_000, true
+		}
+		bench := search{speed: "100M", resolution: "5%", timed: 1_000, port: 10}
+		bench.calibration = bench.calibrate(t, cable)
+		reach := bench.calibration.FrameSizes[0]
+		bench.device = v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{}}
+		bench.resolution = "1%"
+		bench.maxLoad = v1alpha1.FormatPPM(reach.LineRatePPM / 2)
+		device := cable.lossy(t)
+		limit := reach.FramesPerSecond / 4
+		// The device holds 100 ms of its rate, within which a sender that was held up may
+		// catch up.
+		device.limit(t, uint64(limit), uint64(limit/10))
+		const resolution = 1_500 // frames/s
+		for name, tc := range map[string]struct {
+			port          int32
+			lowest, most  int64 // frames/s
+			lossy, limits bool
+		}{
+			"passes all":      {portOfAll, reach.FramesPerSecond/2*9/10 - resolution, reach.FramesPerSecond / 2, false, false},
+			"has a limit":     {portOfSome, limit*8/10 - resolution, limit*115/100 + resolution, true, true},
+			"drops one in 20": {portOfMost, 0, 0, true, false},
+		} {
+			t.Run(name, func(t *testing.T) {
+				if f := device.fake; f != nil {
+					f.locked(func() {
+						f.limited.on, f.dropEvery = tc.limits, 0
+						if tc.port == portOfMost {
+							f.dropEvery = 20
+						}
+					})
+				}
+				s := bench
+				s.port = tc.port
+				row, trials := s.on(t, device)
+				if !result.Trusted(row.Validity) {
+					t.Errorf("%s %q, want Virtual, or Valid of a server on cards", row.Validity, row.ValidityReasons)
+				}
+				if f := row.Frames.FramesPerSecond; f < tc.lowest || f > tc.most {
+					t.Errorf("%d frames/s, want %d to %d", f, tc.lowest, tc.most)
+				}
+				early := slices.ContainsFunc(trials, func(t *method.Trial) bool { return t.Ended > 0 })
+				if early != tc.lossy {
+					t.Errorf("trials were ended early: %v, want %v", early, tc.lossy)
+				}
+			})
+		}
+	})
 }
 
 // TRex sends its first frame some time after the start, and counts as having sent
@@ -75,7 +186,7 @@ func TestSearchWithShortTrials(t *testing.T) {
 		if s.fake != nil {
 			s.fake.lag = 30 * time.Millisecond
 		}
-		row := throughputRow(t, s, "0.1%")
+		row, _ := search{speed: "10M", resolution: "0.1%", port: portOfAll, device: backToBack}.on(t, s)
 		if !result.Trusted(row.Validity) {
 			t.Errorf("%s %q, want Virtual, or Valid of a server on cards", row.Validity, row.ValidityReasons)
 		}
@@ -93,7 +204,7 @@ func TestSearchWithShortTrials(t *testing.T) {
 func TestSearchBeyondTheReachOfTheServer(t *testing.T) {
 	f := newFake(t)
 	f.capacity = 14_881.0 / 2
-	row := throughputRow(t, suite{endpoint: f.endpoint, fake: f}, "5%")
+	row, _ := search{speed: "10M", resolution: "5%", port: portOfAll, device: backToBack}.on(t, suite{endpoint: f.endpoint, fake: f})
 	if row.Validity != v1alpha1.ValidityGeneratorBound || row.Frames.LineRatePPM > 501_000 || row.Frames.LineRatePPM < 400_000 {
 		t.Errorf("%d ppm, %s %q, want half of line rate at most, and GeneratorBound", row.Frames.LineRatePPM, row.Validity, row.ValidityReasons)
 	}

@@ -33,6 +33,39 @@ type suite struct {
 	// again ends a real server at once and starts it again; nil where that cannot be
 	// done.
 	again func(t *testing.T)
+	// limits sets the limit of the lossy device of a real server.
+	limits func(t *testing.T, perSecond, depth uint64)
+}
+
+// The UDP ports by which the lossy device distinguishes frames. It passes all, those up
+// to its limit, or 19 of 20.
+const (
+	portOfAll  = 10
+	portOfSome = 9
+	portOfMost = 7
+)
+
+// lossy is the server with the lossy device between its ports.
+func (s suite) lossy(t *testing.T) suite {
+	t.Helper()
+	if s.fake != nil {
+		return s
+	}
+	return realServer(t, true)
+}
+
+// limit sets how many frames a second the lossy device passes, and up to how many of
+// more it holds.
+func (s suite) limit(t *testing.T, perSecond, depth uint64) {
+	t.Helper()
+	switch {
+	case s.fake != nil:
+		s.fake.locked(func() { s.fake.limited = fakeLimit{perSecond: float64(perSecond), depth: float64(depth)} })
+	case s.limits != nil:
+		s.limits(t, perSecond, depth)
+	default:
+		t.Skipf("%s names a server: the limit of the device between its ports is not known", endpointVariable)
+	}
 }
 
 // restart ends the server at once and starts it again.
@@ -72,7 +105,7 @@ func realServer(t *testing.T, lossy bool) suite {
 	t.Helper()
 	if StartReal != nil {
 		r := StartReal(t, lossy)
-		s := suite{endpoint: r.Endpoint, again: r.Restart, neighbour: r.Neighbour, exact: true}
+		s := suite{endpoint: r.Endpoint, again: r.Restart, neighbour: r.Neighbour, limits: r.Limit, exact: true}
 		if lossy {
 			s.lossPPM = 50_000
 		}
