@@ -66,6 +66,79 @@ type OrderingSummary struct {
 	// frames were reordered; 0 when none were up to this row's load.
 	// +optional
 	OnsetPPM int64 `json:"onsetPPM,omitempty"`
+	// reordering is how far behind the reordered frames came; absent when there were
+	// none.
+	// +optional
+	Reordering *ReorderingSummary `json:"reordering,omitempty"`
+}
+
+// ReorderingSummary is how far behind the reordered frames of a trial came, of all
+// streams together (RFC 4737 sections 4.2, 4.3, 4.6 and 5). Positions and numbers are
+// those of one stream.
+type ReorderingSummary struct {
+	// extentMaxFrames is the largest reordering extent (section 4.2.3): how many frames
+	// were received from the first one with a larger number on.
+	// +required
+	ExtentMaxFrames int64 `json:"extentMaxFrames"`
+	// extents are the reordered frames by their extent, in rising order, without the
+	// ranges that have none.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Extents []ReorderingExtent `json:"extents"`
+	// extentUnknown counts the reordered frames of which the engine did not know the
+	// whole extent any more. They count with the least that it can be, and so does
+	// their late time offset.
+	// +optional
+	ExtentUnknown int64 `json:"extentUnknown,omitempty"`
+	// lateMaxNs is the largest late time offset in nanoseconds (section 4.3.3): the time
+	// since the arrival of the first frame with a larger number.
+	// +required
+	LateMaxNs int64 `json:"lateMaxNs"`
+	// freeRunFrames is the average reordering-free run (section 4.6.3): the frames in
+	// order over the reordered ones, rounded half up.
+	// +required
+	FreeRunFrames int64 `json:"freeRunFrames"`
+	// nMax is the largest n for which a frame is n-reordered; 0 when every reordered
+	// frame followed one with a smaller number. From 65 on it is a lower bound when many
+	// frames are reordered at once.
+	// +required
+	NMax int64 `json:"nMax"`
+	// nReordered are the frames that are n-reordered (section 5.3): the n frames received
+	// just before them have larger numbers. n is 1 to 8 and the powers of two above, as
+	// long as there are such frames. The frames of one n are also among those of smaller
+	// ones. Three is where a TCP sender takes a frame for lost.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	NReordered []NReordering `json:"nReordered,omitempty"`
+}
+
+// ReorderingExtent is how many reordered frames had an extent within a range.
+type ReorderingExtent struct {
+	// from is the smallest extent of the range, in frames.
+	// +required
+	From int64 `json:"from"`
+	// to is the largest extent of the range; absent when it has no end.
+	// +optional
+	To *int64 `json:"to,omitempty"`
+	// frames with such an extent.
+	// +required
+	Frames int64 `json:"frames"`
+}
+
+// NReordering is how many frames were n-reordered.
+type NReordering struct {
+	// n of the n-reordering.
+	// +required
+	N int64 `json:"n"`
+	// frames that are n-reordered.
+	// +required
+	Frames int64 `json:"frames"`
+	// ppm is the degree of n-reordering: their share of the received frames in parts per
+	// million, rounded half up but never to 0.
+	// +required
+	PPM int64 `json:"ppm"`
 }
 
 // RecoverySummary is how long frames were lost after an overload was reduced (RFC

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -261,8 +263,21 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			if i >= 4 && i < 10 {
 				want = v1alpha1.OrderingSummary{ReorderedPPM: 5100, OutOfSequencePPM: 15_300, InOrderPPM: 432_031, OnsetPPM: 432_812}
 			}
-			if r.Ordering == nil || *r.Ordering != want {
-				t.Errorf("%d B at %s: %+v, want %+v", r.FrameSize, r.Load, r.Ordering, want)
+			if r.Ordering == nil {
+				t.Fatalf("%d B at %s: no ordering", r.FrameSize, r.Load)
+			}
+			got, behind := *r.Ordering, r.Ordering.Reordering
+			got.Reordering = nil
+			if got != want || (behind != nil) != (want.ReorderedPPM > 0) {
+				t.Errorf("%d B at %s: %+v, want %+v", r.FrameSize, r.Load, got, want)
+			}
+			if behind == nil {
+				continue
+			}
+			all := []v1alpha1.ReorderingExtent{{From: 1, To: new(int64(1)), Frames: *r.Frames.Reordered}}
+			degrees := []v1alpha1.NReordering{{N: 1, Frames: *r.Frames.Reordered, PPM: 5100}}
+			if behind.ExtentMaxFrames != 1 || behind.NMax != 1 || behind.FreeRunFrames != 195 || !reflect.DeepEqual(behind.Extents, all) || !slices.Equal(behind.NReordered, degrees) {
+				t.Errorf("%d B at %s: %+v", r.FrameSize, r.Load, behind)
 			}
 		}
 	},

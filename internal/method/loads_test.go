@@ -1,6 +1,7 @@
 package method
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +131,37 @@ func TestOrderingFindsTheOnset(t *testing.T) {
 	}
 	if at := rows[2].Ordering; at.OnsetPPM != o.OnsetPPM || at.OutOfSequencePPM != 15_300 {
 		t.Errorf("throughput: %+v", at)
+	}
+}
+
+// The row says how far behind the reordered frames came, and a row without any says
+// nothing of it.
+func TestOrderingSaysHowFarBehind(t *testing.T) {
+	test := v1alpha1.Test{Name: "order", Ordering: &v1alpha1.OrderingTest{Loads: []v1alpha1.Load{"10%", "50%"}, Resolution: "50%"}}
+	test.Ordering.TrialDuration.Duration = time.Second
+	rows := rowsOf(t, header+",reordered_ppm,reorder_onset_percent,reorder_extent_frames\n64,100,1,2,3,1000,40,9\n", nil, test)
+	if r := rows[0].Ordering.Reordering; r != nil {
+		t.Errorf("10%%: %+v", r)
+	}
+	r := rows[1].Ordering.Reordering
+	reordered := *rows[1].Frames.Reordered
+	if r == nil || reordered == 0 || r.ExtentMaxFrames != 9 || r.NMax != 9 || r.FreeRunFrames != 999 || r.ExtentUnknown != 0 {
+		t.Fatalf("50%%: %+v, %d reordered", r, reordered)
+	}
+	// A frame takes 67.2 ns at line rate of 10G, and 134.4 ns at half of it.
+	if r.LateMaxNs < 9*134 || r.LateMaxNs > 9*135 {
+		t.Errorf("late by %d ns, want that of 9 frames", r.LateMaxNs)
+	}
+	if want := []v1alpha1.ReorderingExtent{{From: 8, To: new(int64(15)), Frames: reordered}}; !reflect.DeepEqual(r.Extents, want) {
+		t.Errorf("extents %+v, want %+v", r.Extents, want)
+	}
+	for i, n := range r.NReordered {
+		if n != (v1alpha1.NReordering{N: int64(i + 1), Frames: reordered, PPM: 1000}) {
+			t.Errorf("n-reordered: %+v", n)
+		}
+	}
+	if len(r.NReordered) != 8 {
+		t.Errorf("n-reordered up to %d, want 8", len(r.NReordered))
 	}
 }
 

@@ -39,6 +39,16 @@ func init() {
 			{Heading: "reordered", Name: "%", Unit: PPM, Value: order(func(s *v1alpha1.OrderingSummary) int64 { return s.ReorderedPPM })},
 			{Heading: "out of sequence", Name: "frames", Value: counted(func(row *v1alpha1.ResultRow) *int64 { return row.Frames.OrZero().OutOfSequence })},
 			{Heading: "out of sequence", Name: "%", Unit: PPM, Value: order(func(s *v1alpha1.OrderingSummary) int64 { return s.OutOfSequencePPM })},
+			{Heading: "extent", Name: "max frames", Value: behind(func(s *v1alpha1.ReorderingSummary) int64 { return s.ExtentMaxFrames })},
+			{Heading: "late by", Name: "max, us", Unit: Nanoseconds, Value: behind(func(s *v1alpha1.ReorderingSummary) int64 { return s.LateMaxNs })},
+			{Heading: "3-reordered", Name: "%", Unit: PPM, Value: behind(func(s *v1alpha1.ReorderingSummary) int64 {
+				for _, n := range s.NReordered {
+					if n.N == 3 {
+						return n.PPM
+					}
+				}
+				return 0
+			})},
 			{Heading: "begins at", Name: "%", Unit: PPM, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
 				n, ok := order(func(s *v1alpha1.OrderingSummary) int64 { return s.OnsetPPM })(row)
 				return n, ok && n > 0
@@ -52,6 +62,16 @@ func init() {
 }
 
 var order = number(func(row *v1alpha1.ResultRow) *v1alpha1.OrderingSummary { return row.Ordering })
+
+// behind is a number of the frames that were reordered.
+func behind(of func(*v1alpha1.ReorderingSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return number(func(row *v1alpha1.ResultRow) *v1alpha1.ReorderingSummary {
+		if row.Ordering == nil {
+			return nil
+		}
+		return row.Ordering.Reordering
+	})(of)
+}
 
 // counted is a count of the row, where the test was measured; older results leave out
 // what is zero.
@@ -98,6 +118,7 @@ func ordering(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		}
 	}
 	t, ppm := out.Trial, out.LoadPPM
+	sum.Reordering = reordering(t)
 	sum.ReorderedPPM, sum.OutOfSequencePPM = sharePPM(t.Reordered, t.Received), sharePPM(t.OutOfSequence, t.Received)
 	switch below := sum.OnsetPPM == 0 || ppm < sum.OnsetPPM; {
 	case below && t.Reordered > 0:

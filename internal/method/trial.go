@@ -33,6 +33,8 @@ type Trial struct {
 	Expected, Received, Lost uint64
 	// Duplicate and Reordered frames, and those OutOfSequence in the older count.
 	Duplicate, Reordered, OutOfSequence uint64
+	// Order says how far behind the reordered frames came.
+	Order traffic.Order
 	// Late frames came back too long after later ones to be told from copies, and
 	// Damaged ones not as they were sent: both count as lost.
 	Late    uint64
@@ -86,6 +88,7 @@ func newTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 			t.Duplicate += rx.Duplicate
 			t.Reordered += rx.Reordered
 			t.OutOfSequence += rx.OutOfSequence
+			t.Order.Add(rx.Order)
 			t.Late += rx.Late
 			if lost := tx.Sent - min(tx.Sent, rx.Received); lost > 0 {
 				t.Lost += lost

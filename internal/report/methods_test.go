@@ -25,7 +25,9 @@ func TestOwnColumnsOfMethods(t *testing.T) {
 	none := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "bursts", Method: v1alpha1.MethodBackToBack, FrameSize: 1518}, Frames: &v1alpha1.FrameSection{}, Message: "not measured: line rate", Validity: v1alpha1.ValidityValid}
 	order := row("order", v1alpha1.MethodOrdering)
 	order.Load, order.Frames.Reordered, order.Frames.OutOfSequence = "50%", new(int64(51)), new(int64(153))
-	order.Ordering = &v1alpha1.OrderingSummary{ReorderedPPM: 5100, OutOfSequencePPM: 15_300, OnsetPPM: 432_812}
+	order.Ordering = &v1alpha1.OrderingSummary{ReorderedPPM: 5100, OutOfSequencePPM: 15_300, OnsetPPM: 432_812, Reordering: &v1alpha1.ReorderingSummary{
+		ExtentMaxFrames: 3, LateMaxNs: 20_000, NMax: 3, NReordered: []v1alpha1.NReordering{{N: 1, Frames: 51, PPM: 5100}, {N: 3, Frames: 10, PPM: 1000}},
+	}}
 	d := &Document{Rows: []v1alpha1.ResultRow{frameLoss, bursts, none, order}}
 	d.Spec.Tests = []v1alpha1.Test{{Name: "loss", FrameLoss: &v1alpha1.FrameLossTest{MaxLoad: "100%", Step: "10%"}}}
 	text := d.Text()
@@ -34,7 +36,7 @@ func TestOwnColumnsOfMethods(t *testing.T) {
 		"64  100%  59,523,810  30.476   100.0000  26,785,714  55.0000      55  Valid",
 		"3,999  3,989  4,022       9  268.725     67.450       0  Valid",
 		"1518           -       -          -      -      -      -       -        -          -       -  Valid",
-		"51  0.5100      153  1.5300    43.2812      55  Valid",
+		"51  0.5100      153  1.5300           3   20.000       0.1000    43.2812      55  Valid",
 		"loss: from 100% of line rate down by 10%",
 	} {
 		if !strings.Contains(text, want) {

@@ -156,6 +156,8 @@ type RxCount struct {
 	// one after that of the frame received before them, so that 1 2 4 3 5 has three.
 	// The first frame after a lost one counts too; copies take no part.
 	OutOfSequence uint64
+	// Order says how far behind the reordered frames came.
+	Order Order
 	// Late frames came back so long after later ones that the engine no longer knows
 	// whether they are copies: they are neither received nor duplicate.
 	Late uint64

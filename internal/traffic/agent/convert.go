@@ -232,7 +232,7 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 			Received: c.Received, Duplicate: c.Duplicate, Reordered: c.Reordered,
 			OutOfSequence: c.OutOfSequence, Late: c.Late, Next: c.Next, GapEnd: c.GapEnd,
 			FirstNs: c.FirstNs, LastNs: c.LastNs, SilentFromNs: c.SilentFromNs, SilentToNs: c.SilentToNs,
-			Latency: latencyToWire(c.Latency),
+			Latency: latencyToWire(c.Latency), Order: orderToWire(c.Order),
 		}
 		part.Rx = append(part.Rx, entry)
 		if err := grown(entry); err != nil {
@@ -262,7 +262,7 @@ func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 			Received: c.GetReceived(), Duplicate: c.GetDuplicate(), Reordered: c.GetReordered(),
 			OutOfSequence: c.GetOutOfSequence(), Late: c.GetLate(), Next: c.GetNext(), GapEnd: c.GetGapEnd(),
 			FirstNs: c.GetFirstNs(), LastNs: c.GetLastNs(), SilentFromNs: c.GetSilentFromNs(), SilentToNs: c.GetSilentToNs(),
-			Latency: latencyFromWire(c.GetLatency()),
+			Latency: latencyFromWire(c.GetLatency()), Order: orderFromWire(c.GetOrder()),
 		}
 	}
 	m.TxTime = max(m.TxTime, time.Duration(w.GetTxTimeNanos()))
@@ -283,6 +283,23 @@ func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 	}
 	for _, n := range w.GetNotes() {
 		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteKind(n.GetKind()), Text: n.GetText()})
+	}
+}
+
+func orderToWire(o traffic.Order) *agentpb.Order {
+	if o.ExtentMax == 0 {
+		return nil
+	}
+	return &agentpb.Order{
+		ExtentMax: o.ExtentMax, DegreeMax: o.DegreeMax, LateMaxNs: o.LateMaxNs, Beyond: o.Beyond,
+		Extents: o.Extents, Degrees: o.Degrees,
+	}
+}
+
+func orderFromWire(w *agentpb.Order) traffic.Order {
+	return traffic.Order{
+		ExtentMax: w.GetExtentMax(), DegreeMax: w.GetDegreeMax(), LateMaxNs: w.GetLateMaxNs(), Beyond: w.GetBeyond(),
+		Extents: w.GetExtents(), Degrees: w.GetDegrees(),
 	}
 }
 

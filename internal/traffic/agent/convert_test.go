@@ -17,6 +17,7 @@ func TestCountsComeOverTheWire(t *testing.T) {
 	next := uint64(0)
 	number(reflect.ValueOf(&count).Elem(), &next)
 	count.Latency.Buckets = map[uint32]uint64{3: 4, 700: 1}
+	count.Order.Extents, count.Order.Degrees = map[uint32]uint64{1: 5, 9: 2}, map[uint32]uint64{0: 6, 1: 1}
 	key := traffic.RxKey{Stream: 7, Port: "p2"}
 	sent := traffic.Measurement{
 		Tx: map[uint16]traffic.TxCount{7: {Intended: 9, Sent: 8, Duration: 5}}, Rx: map[traffic.RxKey]traffic.RxCount{key: count},

@@ -184,7 +184,11 @@ func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capa
 		if size.reordering {
 			count.Reordered = mulDiv(c.received, uint64(own.reorderedPPM), uint64(whole))
 		}
-		count.Reordered += own.odd.delayed(c.received)
+		swapped, delayed := count.Reordered, own.odd.delayed(c.received)
+		count.Reordered += delayed
+		if count.Reordered > 0 {
+			count.Order = own.order(c.received, swapped, delayed, e.passage(s, port, m.Tx[s.ID], d).rate)
+		}
 		count.OutOfSequence = min(c.received, 3*count.Reordered+(c.sent-c.received))
 		e.place(&count, s, m.Tx[s.ID], d)
 		m.Rx[traffic.RxKey{Stream: s.ID, Port: port}] = count

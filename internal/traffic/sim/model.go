@@ -30,6 +30,8 @@ type row struct {
 	// reorderedPPM of the received frames arrive late from reorderOnsetPPM of line
 	// rate on; duplicatePPM arrive twice.
 	reorderedPPM, reorderOnsetPPM, duplicatePPM int64
+	// reorderExtent is how many frames overtake a reordered one; 0 means 1.
+	reorderExtent uint64
 	// lossPPM of the frames are lost from lossOnsetPPM of line rate on, below the
 	// capacity.
 	lossPPM, lossOnsetPPM int64
@@ -80,6 +82,7 @@ var columns = []column{
 	{name: "jitter_max_us", decimals: 3, largest: anHour, set: func(r *row, v int64) { r.jitterMax = uint64(v) }},
 	{name: "reordered_ppm", largest: whole, set: func(r *row, v int64) { r.reorderedPPM = v }},
 	{name: "reorder_onset_percent", decimals: 4, largest: whole, set: func(r *row, v int64) { r.reorderOnsetPPM = v }},
+	{name: "reorder_extent_frames", largest: 1 << 20, set: func(r *row, v int64) { r.reorderExtent = uint64(v) }},
 	{name: "duplicate_ppm", largest: whole, set: func(r *row, v int64) { r.duplicatePPM = v }},
 	{name: "loss_ppm", largest: whole, set: func(r *row, v int64) { r.lossPPM = v }},
 	{name: "loss_onset_percent", decimals: 4, largest: whole, set: func(r *row, v int64) { r.lossOnsetPPM = v }},
@@ -207,8 +210,9 @@ func (m *Model) at(size int) (row, error) {
 		latencyMin:  mixed(a.latencyMin, b.latencyMin), latencyAvg: mixed(a.latencyAvg, b.latencyAvg), latencyMax: mixed(a.latencyMax, b.latencyMax),
 		jitterAvg: mixed(a.jitterAvg, b.jitterAvg), jitterMax: mixed(a.jitterMax, b.jitterMax),
 		reorderedPPM: mix(a.reorderedPPM, b.reorderedPPM), reorderOnsetPPM: mix(a.reorderOnsetPPM, b.reorderOnsetPPM),
-		duplicatePPM: mix(a.duplicatePPM, b.duplicatePPM),
-		lossPPM:      mix(a.lossPPM, b.lossPPM), lossOnsetPPM: mix(a.lossOnsetPPM, b.lossOnsetPPM),
+		reorderExtent: uint64(mix(int64(a.reorderExtent), int64(b.reorderExtent))),
+		duplicatePPM:  mix(a.duplicatePPM, b.duplicatePPM),
+		lossPPM:       mix(a.lossPPM, b.lossPPM), lossOnsetPPM: mix(a.lossOnsetPPM, b.lossOnsetPPM),
 		odd:          a.odd.mixed(b.odd, mix),
 		generatorPPM: min(a.generatorPPM*frame.WireBits(size)/frame.WireBits(a.size), b.generatorPPM),
 		buffer:       mixed(a.buffer, b.buffer), overloadPPM: mix(a.overloadPPM, b.overloadPPM),

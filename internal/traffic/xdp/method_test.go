@@ -75,6 +75,9 @@ func TestOrderingOverAReorderer(t *testing.T) {
 	if trial.Sent < 19_990 || trial.Sent > 20_000 || trial.Received != trial.Sent || trial.Reordered != 102 || trial.OutOfSequence != 306 {
 		t.Errorf("sent %d, received %d, reordered %d, out of sequence %d: want about 20000, all, 102, 306", trial.Sent, trial.Received, trial.Reordered, trial.OutOfSequence)
 	}
+	if r := row.Ordering.Reordering; r == nil || r.ExtentMaxFrames != 1 || r.NMax != 1 || r.FreeRunFrames != 195 || len(r.Extents) != 1 || r.Extents[0].Frames != 102 || r.NReordered[0] != (v1alpha1.NReordering{N: 1, Frames: 102, PPM: 5100}) {
+		t.Errorf("%+v, want 102 frames one behind", r)
+	}
 	if o := row.Ordering; o.ReorderedPPM != 5100 || o.OutOfSequencePPM != 15_300 || o.OnsetPPM != 500_000 {
 		t.Errorf("%+v, want 0.51 %% and 1.53 %%", o)
 	}

@@ -28,6 +28,9 @@ type odd struct {
 	// least is what the device does in every run at the least: a run in which it does
 	// nothing shows nothing.
 	least func(dutFaults) bool
+	// order says whether reordered frames came as far behind as they should; nil when
+	// there are none.
+	order func(traffic.Order) bool
 }
 
 // found is what a measurement says of a device.
@@ -80,11 +83,22 @@ func TestOddDevices(t *testing.T) {
 			size: 64, load: every(20_500, 100_000), device: func(d *device) { d.detour(1000, 5*time.Millisecond) },
 			want:  func(f dutFaults) found { return found{reordered: f.Detoured} },
 			least: func(f dutFaults) bool { return f.Detoured == 20 },
+			order: func(o traffic.Order) bool {
+				for i := range o.Extents {
+					if _, most := traffic.OrderBounds(i); most < overtakers {
+						return false
+					}
+				}
+				return o.ExtentMax >= overtakers && o.LateMaxNs >= uint64(4*time.Millisecond) && o.Beyond == 0
+			},
 		},
 		"reorders by 3": {
 			size: 64, load: every(20_000, 100_000), device: inStack(settings{"late_every": uint32(1000), "late_by": uint32(3)}),
 			want:  func(f dutFaults) found { return found{reordered: 20} },
 			least: func(f dutFaults) bool { return f.Moved > 0 },
+			order: func(o traffic.Order) bool {
+				return o.ExtentMax == 3 && o.DegreeMax == 3 && o.Extents[3] == 20 && o.Reordered(3) == 20 && o.Beyond == 0
+			},
 		},
 		"stalls 50 ms every 10 s": {
 			size: 64, load: every(20_000, 100_000), device: inXDP(settings{"stall_after_ns": uint64(100 * time.Millisecond), "stall_ns": uint64(50 * time.Millisecond), "stall_period_ns": uint64(10 * time.Second)}),
@@ -120,6 +134,9 @@ func TestOddDevices(t *testing.T) {
 				}
 				if got := foundIn(m); got != want {
 					t.Errorf("run %d: found %+v, want %+v of %+v", run, got, want, did)
+				}
+				if order := m.Rx[traffic.RxKey{Stream: 1, Port: "p2"}].Order; o.order == nil && order.ExtentMax != 0 || o.order != nil && !o.order(order) {
+					t.Errorf("run %d: reordered frames came behind by %+v", run, order)
 				}
 				if m.Tx[1].Sent != o.load.Frames || !o.least(did) {
 					t.Errorf("run %d: sent %d, and the device did only %+v", run, m.Tx[1].Sent, did)

@@ -52,6 +52,31 @@ type portRxFlow struct {
 	JitterMax     uint64
 	JitterSum     uint64
 	Buckets       [2240]uint64
+	Order         struct {
+		_         structs.HostLayout
+		ExtentMax uint64
+		DegreeMax uint64
+		LateNsMax uint64
+		Beyond    uint64
+		Skips     uint64
+		Bottom    uint64
+		Top       uint64
+		Forgotten uint64
+		Skip      [64]struct {
+			_        structs.HostLayout
+			Number   uint64
+			Position uint64
+			Ns       uint64
+		}
+		Reordered [64]struct {
+			_        structs.HostLayout
+			Number   uint64
+			Position uint64
+			Ns       uint64
+		}
+		Extents [32]uint64
+		Degrees [32]uint64
+	}
 }
 
 type portRxPort struct {

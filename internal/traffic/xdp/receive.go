@@ -49,7 +49,7 @@ func (f *portRxFlow) count() traffic.RxCount {
 	c := traffic.RxCount{
 		Received: f.Received, Duplicate: f.Duplicate, Reordered: f.Reordered, OutOfSequence: f.OutOfSequence, Late: f.Late,
 		Next: f.Next, GapEnd: f.GapEnd, FirstNs: f.FirstNs, LastNs: f.LastNs,
-		SilentFromNs: f.SilentFrom, SilentToNs: f.SilentTo,
+		SilentFromNs: f.SilentFrom, SilentToNs: f.SilentTo, Order: f.order(),
 	}
 	if f.Timed == 0 || f.Received == 0 {
 		return c
@@ -57,14 +57,31 @@ func (f *portRxFlow) count() traffic.RxCount {
 	c.Latency = traffic.Latency{
 		Count: f.Received, MinNs: f.LatencyMin, MaxNs: f.LatencyMax, SumNs: f.LatencySum,
 		JitterCount: f.Received - 1, JitterMaxNs: f.JitterMax, JitterSumNs: f.JitterSum,
-		Buckets: map[uint32]uint64{},
-	}
-	for i, n := range f.Buckets {
-		if n > 0 {
-			c.Latency.Buckets[uint32(i)] = n
-		}
+		Buckets: filled(f.Buckets[:]),
 	}
 	return c
+}
+
+// order is how far behind the reordered frames of the flow came.
+func (f *portRxFlow) order() traffic.Order {
+	if f.Reordered == 0 {
+		return traffic.Order{}
+	}
+	return traffic.Order{
+		ExtentMax: f.Order.ExtentMax, DegreeMax: f.Order.DegreeMax, LateMaxNs: f.Order.LateNsMax, Beyond: f.Order.Beyond,
+		Extents: filled(f.Order.Extents[:]), Degrees: filled(f.Order.Degrees[:]),
+	}
+}
+
+// filled are the buckets that have frames.
+func filled(buckets []uint64) map[uint32]uint64 {
+	frames := map[uint32]uint64{}
+	for i, n := range buckets {
+		if n > 0 {
+			frames[uint32(i)] = n
+		}
+	}
+	return frames
 }
 
 // strays are test frames that are not received ones of the trial.

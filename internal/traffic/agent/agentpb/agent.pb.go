@@ -1679,6 +1679,7 @@ type RxCount struct {
 	Late          uint64                 `protobuf:"varint,12,opt,name=late,proto3" json:"late,omitempty"`
 	SilentFromNs  uint64                 `protobuf:"varint,13,opt,name=silent_from_ns,json=silentFromNs,proto3" json:"silent_from_ns,omitempty"`
 	SilentToNs    uint64                 `protobuf:"varint,14,opt,name=silent_to_ns,json=silentToNs,proto3" json:"silent_to_ns,omitempty"`
+	Order         *Order                 `protobuf:"bytes,15,opt,name=order,proto3" json:"order,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1811,6 +1812,99 @@ func (x *RxCount) GetSilentToNs() uint64 {
 	return 0
 }
 
+func (x *RxCount) GetOrder() *Order {
+	if x != nil {
+		return x.Order
+	}
+	return nil
+}
+
+// Order says how far behind the reordered frames of a stream came.
+type Order struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	ExtentMax uint64                 `protobuf:"varint,1,opt,name=extent_max,json=extentMax,proto3" json:"extent_max,omitempty"`
+	DegreeMax uint64                 `protobuf:"varint,2,opt,name=degree_max,json=degreeMax,proto3" json:"degree_max,omitempty"`
+	LateMaxNs uint64                 `protobuf:"varint,3,opt,name=late_max_ns,json=lateMaxNs,proto3" json:"late_max_ns,omitempty"`
+	Beyond    uint64                 `protobuf:"varint,4,opt,name=beyond,proto3" json:"beyond,omitempty"`
+	// Frames by bucket.
+	Extents       map[uint32]uint64 `protobuf:"bytes,5,rep,name=extents,proto3" json:"extents,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Degrees       map[uint32]uint64 `protobuf:"bytes,6,rep,name=degrees,proto3" json:"degrees,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Order) Reset() {
+	*x = Order{}
+	mi := &file_agent_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Order) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Order) ProtoMessage() {}
+
+func (x *Order) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Order.ProtoReflect.Descriptor instead.
+func (*Order) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *Order) GetExtentMax() uint64 {
+	if x != nil {
+		return x.ExtentMax
+	}
+	return 0
+}
+
+func (x *Order) GetDegreeMax() uint64 {
+	if x != nil {
+		return x.DegreeMax
+	}
+	return 0
+}
+
+func (x *Order) GetLateMaxNs() uint64 {
+	if x != nil {
+		return x.LateMaxNs
+	}
+	return 0
+}
+
+func (x *Order) GetBeyond() uint64 {
+	if x != nil {
+		return x.Beyond
+	}
+	return 0
+}
+
+func (x *Order) GetExtents() map[uint32]uint64 {
+	if x != nil {
+		return x.Extents
+	}
+	return nil
+}
+
+func (x *Order) GetDegrees() map[uint32]uint64 {
+	if x != nil {
+		return x.Degrees
+	}
+	return nil
+}
+
 type Latency struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Count       uint64                 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
@@ -1829,7 +1923,7 @@ type Latency struct {
 
 func (x *Latency) Reset() {
 	*x = Latency{}
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1841,7 +1935,7 @@ func (x *Latency) String() string {
 func (*Latency) ProtoMessage() {}
 
 func (x *Latency) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1854,7 +1948,7 @@ func (x *Latency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latency.ProtoReflect.Descriptor instead.
 func (*Latency) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Latency) GetCount() uint64 {
@@ -1930,7 +2024,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1942,7 +2036,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1955,7 +2049,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Note) GetKind() string {
@@ -1981,7 +2075,7 @@ type ProgressRequest struct {
 
 func (x *ProgressRequest) Reset() {
 	*x = ProgressRequest{}
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +2087,7 @@ func (x *ProgressRequest) String() string {
 func (*ProgressRequest) ProtoMessage() {}
 
 func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2100,7 @@ func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressRequest.ProtoReflect.Descriptor instead.
 func (*ProgressRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ProgressRequest) GetAgeNanos() int64 {
@@ -2027,7 +2121,7 @@ type ProgressResponse struct {
 
 func (x *ProgressResponse) Reset() {
 	*x = ProgressResponse{}
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2039,7 +2133,7 @@ func (x *ProgressResponse) String() string {
 func (*ProgressResponse) ProtoMessage() {}
 
 func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2052,7 +2146,7 @@ func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressResponse.ProtoReflect.Descriptor instead.
 func (*ProgressResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ProgressResponse) GetExpected() uint64 {
@@ -2086,7 +2180,7 @@ type SampleRequest struct {
 
 func (x *SampleRequest) Reset() {
 	*x = SampleRequest{}
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2098,7 +2192,7 @@ func (x *SampleRequest) String() string {
 func (*SampleRequest) ProtoMessage() {}
 
 func (x *SampleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2111,7 +2205,7 @@ func (x *SampleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleRequest.ProtoReflect.Descriptor instead.
 func (*SampleRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SampleRequest) GetIntervalNanos() int64 {
@@ -2141,7 +2235,7 @@ type SampleResponse struct {
 
 func (x *SampleResponse) Reset() {
 	*x = SampleResponse{}
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2153,7 +2247,7 @@ func (x *SampleResponse) String() string {
 func (*SampleResponse) ProtoMessage() {}
 
 func (x *SampleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2166,7 +2260,7 @@ func (x *SampleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleResponse.ProtoReflect.Descriptor instead.
 func (*SampleResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SampleResponse) GetAtNanos() int64 {
@@ -2210,7 +2304,7 @@ type Membership struct {
 
 func (x *Membership) Reset() {
 	*x = Membership{}
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2222,7 +2316,7 @@ func (x *Membership) String() string {
 func (*Membership) ProtoMessage() {}
 
 func (x *Membership) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2235,7 +2329,7 @@ func (x *Membership) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Membership.ProtoReflect.Descriptor instead.
 func (*Membership) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Membership) GetPort() string {
@@ -2275,7 +2369,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2287,7 +2381,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2300,7 +2394,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *JoinRequest) GetMemberships() []*Membership {
@@ -2320,7 +2414,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2332,7 +2426,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2345,7 +2439,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *JoinResponse) GetMoments() map[string]uint64 {
@@ -2364,7 +2458,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +2470,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2389,7 +2483,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LeaveRequest) GetMemberships() []*Membership {
@@ -2409,7 +2503,7 @@ type LeaveResponse struct {
 
 func (x *LeaveResponse) Reset() {
 	*x = LeaveResponse{}
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +2515,7 @@ func (x *LeaveResponse) String() string {
 func (*LeaveResponse) ProtoMessage() {}
 
 func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2434,7 +2528,7 @@ func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
 func (*LeaveResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LeaveResponse) GetMoments() map[string]uint64 {
@@ -2459,7 +2553,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2471,7 +2565,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2484,7 +2578,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Failure) GetKind() isFailure_Kind {
@@ -2555,7 +2649,7 @@ type Unresolved struct {
 
 func (x *Unresolved) Reset() {
 	*x = Unresolved{}
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2567,7 +2661,7 @@ func (x *Unresolved) String() string {
 func (*Unresolved) ProtoMessage() {}
 
 func (x *Unresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2580,7 +2674,7 @@ func (x *Unresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unresolved.ProtoReflect.Descriptor instead.
 func (*Unresolved) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Unresolved) GetPort() string {
@@ -2745,7 +2839,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x1a\n" +
 	"\bintended\x18\x02 \x01(\x04R\bintended\x12\x12\n" +
 	"\x04sent\x18\x03 \x01(\x04R\x04sent\x12%\n" +
-	"\x0eduration_nanos\x18\x04 \x01(\x03R\rdurationNanos\"\xa6\x03\n" +
+	"\x0eduration_nanos\x18\x04 \x01(\x03R\rdurationNanos\"\xd4\x03\n" +
 	"\aRxCount\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\tR\x04port\x12\x1a\n" +
@@ -2762,7 +2856,23 @@ const file_agent_proto_rawDesc = "" +
 	"\x04late\x18\f \x01(\x04R\x04late\x12$\n" +
 	"\x0esilent_from_ns\x18\r \x01(\x04R\fsilentFromNs\x12 \n" +
 	"\fsilent_to_ns\x18\x0e \x01(\x04R\n" +
-	"silentToNs\"\x97\x02\n" +
+	"silentToNs\x12,\n" +
+	"\x05order\x18\x0f \x01(\v2\x16.nodrop.agent.v1.OrderR\x05order\"\xf3\x02\n" +
+	"\x05Order\x12\x1d\n" +
+	"\n" +
+	"extent_max\x18\x01 \x01(\x04R\textentMax\x12\x1d\n" +
+	"\n" +
+	"degree_max\x18\x02 \x01(\x04R\tdegreeMax\x12\x1e\n" +
+	"\vlate_max_ns\x18\x03 \x01(\x04R\tlateMaxNs\x12\x16\n" +
+	"\x06beyond\x18\x04 \x01(\x04R\x06beyond\x12=\n" +
+	"\aextents\x18\x05 \x03(\v2#.nodrop.agent.v1.Order.ExtentsEntryR\aextents\x12=\n" +
+	"\adegrees\x18\x06 \x03(\v2#.nodrop.agent.v1.Order.DegreesEntryR\adegrees\x1a:\n" +
+	"\fExtentsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a:\n" +
+	"\fDegreesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x97\x02\n" +
 	"\aLatency\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x04R\x05count\x12\x15\n" +
 	"\x06min_ns\x18\x02 \x01(\x04R\x05minNs\x12\x15\n" +
@@ -2850,7 +2960,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),       // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),              // 1: nodrop.agent.v1.Beat
@@ -2878,26 +2988,29 @@ var file_agent_proto_goTypes = []any{
 	(*Damage)(nil),            // 23: nodrop.agent.v1.Damage
 	(*TxCount)(nil),           // 24: nodrop.agent.v1.TxCount
 	(*RxCount)(nil),           // 25: nodrop.agent.v1.RxCount
-	(*Latency)(nil),           // 26: nodrop.agent.v1.Latency
-	(*Note)(nil),              // 27: nodrop.agent.v1.Note
-	(*ProgressRequest)(nil),   // 28: nodrop.agent.v1.ProgressRequest
-	(*ProgressResponse)(nil),  // 29: nodrop.agent.v1.ProgressResponse
-	(*SampleRequest)(nil),     // 30: nodrop.agent.v1.SampleRequest
-	(*SampleResponse)(nil),    // 31: nodrop.agent.v1.SampleResponse
-	(*Membership)(nil),        // 32: nodrop.agent.v1.Membership
-	(*JoinRequest)(nil),       // 33: nodrop.agent.v1.JoinRequest
-	(*JoinResponse)(nil),      // 34: nodrop.agent.v1.JoinResponse
-	(*LeaveRequest)(nil),      // 35: nodrop.agent.v1.LeaveRequest
-	(*LeaveResponse)(nil),     // 36: nodrop.agent.v1.LeaveResponse
-	(*Failure)(nil),           // 37: nodrop.agent.v1.Failure
-	(*Unresolved)(nil),        // 38: nodrop.agent.v1.Unresolved
-	nil,                       // 39: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	nil,                       // 40: nodrop.agent.v1.ReadResponse.DamagedEntry
-	nil,                       // 41: nodrop.agent.v1.ReadResponse.StaleEntry
-	nil,                       // 42: nodrop.agent.v1.ReadResponse.DroppedEntry
-	nil,                       // 43: nodrop.agent.v1.ReadResponse.PacingEntry
-	nil,                       // 44: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                       // 45: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	(*Order)(nil),             // 26: nodrop.agent.v1.Order
+	(*Latency)(nil),           // 27: nodrop.agent.v1.Latency
+	(*Note)(nil),              // 28: nodrop.agent.v1.Note
+	(*ProgressRequest)(nil),   // 29: nodrop.agent.v1.ProgressRequest
+	(*ProgressResponse)(nil),  // 30: nodrop.agent.v1.ProgressResponse
+	(*SampleRequest)(nil),     // 31: nodrop.agent.v1.SampleRequest
+	(*SampleResponse)(nil),    // 32: nodrop.agent.v1.SampleResponse
+	(*Membership)(nil),        // 33: nodrop.agent.v1.Membership
+	(*JoinRequest)(nil),       // 34: nodrop.agent.v1.JoinRequest
+	(*JoinResponse)(nil),      // 35: nodrop.agent.v1.JoinResponse
+	(*LeaveRequest)(nil),      // 36: nodrop.agent.v1.LeaveRequest
+	(*LeaveResponse)(nil),     // 37: nodrop.agent.v1.LeaveResponse
+	(*Failure)(nil),           // 38: nodrop.agent.v1.Failure
+	(*Unresolved)(nil),        // 39: nodrop.agent.v1.Unresolved
+	nil,                       // 40: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	nil,                       // 41: nodrop.agent.v1.ReadResponse.DamagedEntry
+	nil,                       // 42: nodrop.agent.v1.ReadResponse.StaleEntry
+	nil,                       // 43: nodrop.agent.v1.ReadResponse.DroppedEntry
+	nil,                       // 44: nodrop.agent.v1.ReadResponse.PacingEntry
+	nil,                       // 45: nodrop.agent.v1.Order.ExtentsEntry
+	nil,                       // 46: nodrop.agent.v1.Order.DegreesEntry
+	nil,                       // 47: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                       // 48: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
@@ -2907,51 +3020,54 @@ var file_agent_proto_depIdxs = []int32{
 	13, // 4: nodrop.agent.v1.TrialPart.loads:type_name -> nodrop.agent.v1.Load
 	24, // 5: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
 	25, // 6: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
-	27, // 7: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
-	39, // 8: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	40, // 9: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
-	41, // 10: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
-	42, // 11: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
-	43, // 12: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
-	26, // 13: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
-	32, // 14: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	44, // 15: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	32, // 16: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	45, // 17: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	38, // 18: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	23, // 19: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
-	22, // 20: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
-	0,  // 21: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 22: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	7,  // 23: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	10, // 24: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	14, // 25: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
-	14, // 26: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
-	16, // 27: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	18, // 28: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	20, // 29: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	30, // 30: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	28, // 31: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
-	33, // 32: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	35, // 33: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	1,  // 34: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 35: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	8,  // 36: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	11, // 37: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	12, // 38: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	15, // 39: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	17, // 40: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	19, // 41: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	21, // 42: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	31, // 43: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	29, // 44: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
-	34, // 45: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	36, // 46: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	34, // [34:47] is the sub-list for method output_type
-	21, // [21:34] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	28, // 7: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
+	40, // 8: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	41, // 9: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
+	42, // 10: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
+	43, // 11: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
+	44, // 12: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
+	27, // 13: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
+	26, // 14: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
+	45, // 15: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
+	46, // 16: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
+	33, // 17: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	47, // 18: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	33, // 19: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	48, // 20: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	39, // 21: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	23, // 22: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
+	22, // 23: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
+	0,  // 24: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 25: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	7,  // 26: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	10, // 27: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	14, // 28: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
+	14, // 29: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
+	16, // 30: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	18, // 31: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	20, // 32: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	31, // 33: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	29, // 34: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
+	34, // 35: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	36, // 36: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	1,  // 37: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 38: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	8,  // 39: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	11, // 40: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	12, // 41: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	15, // 42: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	17, // 43: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	19, // 44: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	21, // 45: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	32, // 46: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	30, // 47: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
+	35, // 48: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	37, // 49: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	37, // [37:50] is the sub-list for method output_type
+	24, // [24:37] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -2959,7 +3075,7 @@ func file_agent_proto_init() {
 	if File_agent_proto != nil {
 		return
 	}
-	file_agent_proto_msgTypes[37].OneofWrappers = []any{
+	file_agent_proto_msgTypes[38].OneofWrappers = []any{
 		(*Failure_Unresolved)(nil),
 		(*Failure_Busy)(nil),
 		(*Failure_NoSession)(nil),
@@ -2970,7 +3086,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   46,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -2,6 +2,7 @@
  * the kernel, so that ARP, ND and routing daemons work on the port. */
 #pragma once
 #include "kernel.h"
+#include "order.h"
 #include "rxframe.h"
 #include "signature.h"
 
@@ -27,6 +28,7 @@ struct rx_flow {
 	__u64 latency_min, latency_max, latency_sum, latency_last;
 	__u64 jitter_max, jitter_sum;
 	__u64 buckets[BUCKETS];
+	struct rx_order order;
 };
 
 /* What is expected of a stream in a trial. User space writes it. */
@@ -180,9 +182,12 @@ static __always_inline void count_frame(struct rx_flow *f, __u64 seq, __u64 bloc
 	f->sequel = seq + 1;
 	if (seq < f->next) {
 		f->reordered++;
+		count_reordered(&f->order, seq, f->received, now);
 	} else {
-		if (seq > f->next)
+		if (seq > f->next) {
 			f->gap_end = seq;
+			count_skip(&f->order, seq, f->received, now);
+		}
 		f->next = seq + 1;
 	}
 	if (f->timed)

@@ -1,0 +1,37 @@
+package method
+
+import (
+	"math/big"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// reordering is how far behind the reordered frames of a trial came (RFC 4737 sections
+// 4.2, 4.3, 4.6 and 5); nil when there were none.
+func reordering(t *Trial) *v1alpha1.ReorderingSummary {
+	if t.Reordered == 0 {
+		return nil
+	}
+	s := &v1alpha1.ReorderingSummary{
+		ExtentMaxFrames: int64(t.Order.ExtentMax), ExtentUnknown: int64(t.Order.Beyond),
+		LateMaxNs: int64(t.Order.LateMaxNs), NMax: int64(t.Order.DegreeMax),
+		FreeRunFrames: frame.Round(big.NewRat(int64(t.Received-min(t.Received, t.Reordered)), int64(t.Reordered))),
+		Extents:       []v1alpha1.ReorderingExtent{},
+	}
+	for i := range uint32(traffic.OrderBucketCount) {
+		low, high := traffic.OrderBounds(i)
+		if n := t.Order.Extents[i]; n > 0 {
+			extent := v1alpha1.ReorderingExtent{From: int64(low), Frames: int64(n)}
+			if i < traffic.OrderBucketCount-1 {
+				extent.To = new(int64(high))
+			}
+			s.Extents = append(s.Extents, extent)
+		}
+		if n := t.Order.Reordered(low); i > 0 && n > 0 {
+			s.NReordered = append(s.NReordered, v1alpha1.NReordering{N: int64(low), Frames: int64(n), PPM: sharePPM(n, t.Received)})
+		}
+	}
+	return s
+}
