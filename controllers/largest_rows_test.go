@@ -41,6 +41,7 @@ var sections = map[v1alpha1.Method][]string{
 	v1alpha1.MethodGroupCapacity:      {"GroupCapacity"},
 	v1alpha1.MethodReset:              {"Reset"},
 	v1alpha1.MethodRFC2544Latency:     {"RFC2544Latency"},
+	v1alpha1.MethodBufferSize:         {"BufferSize"},
 }
 
 // largestRow is the row of a step with every member at its largest that the method can
@@ -140,6 +141,7 @@ func methodsOfTheAPI(t *testing.T) []v1alpha1.Method {
 var testsOf = map[string]string{
 	"Throughput":     `{"resolution": "0.1%", "minLoad": "1%", "search": "MLRsearch", "lossRatios": ["0%", "0.5%"]}`,
 	"Latency":        `{"loads": ["50%", "throughput"]}`,
+	"BufferSize":     `{"oversubscription": "1%", "repetitions": 10, "maxDuration": "2s", "resolutionFrames": 1}`,
 	"RFC2544Latency": `{"load": "throughput", "repetitions": 20, "trialDuration": "120s", "definition": "StoreAndForward"}`,
 }
 

@@ -127,7 +127,7 @@ func (s *BenchmarkSpec) Rest() time.Duration {
 
 // Test is one test of a benchmark: its name, and exactly one method.
 //
-// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency
+// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize
 type Test struct {
 	// name of the test, unique in the benchmark.
 	// +required
@@ -203,6 +203,9 @@ type Test struct {
 	// at one load, averaged.
 	// +optional
 	RFC2544Latency *RFC2544LatencyTest `json:"rfc2544Latency,omitempty"`
+	// bufferSize searches how many frames a port of the device holds (RFC 8239).
+	// +optional
+	BufferSize *BufferSizeTest `json:"bufferSize,omitempty"`
 }
 
 // SearchMethod names how the throughput is searched.

@@ -27,7 +27,7 @@ const (
 
 // Method names the method of a result row.
 //
-// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency
+// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency;BufferSize
 type Method string
 
 const (
@@ -71,4 +71,6 @@ const (
 	MethodReset Method = "Reset"
 	// MethodRFC2544Latency is RFC 2544 section 26.2 with its repetitions.
 	MethodRFC2544Latency Method = "RFC2544Latency"
+	// MethodBufferSize is RFC 8239 sections 3 and 4.
+	MethodBufferSize Method = "BufferSize"
 )

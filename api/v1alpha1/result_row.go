@@ -233,6 +233,9 @@ type ResultRow struct {
 	// rfc2544Latency is what a test of latency by RFC 2544 measured.
 	// +optional
 	RFC2544Latency *RFC2544LatencySummary `json:"rfc2544Latency,omitempty"`
+	// bufferSize is how much a port of the device held.
+	// +optional
+	BufferSize *BufferSizeSummary `json:"bufferSize,omitempty"`
 	// series is the rates in the course of the trial; absent where a test asks for no
 	// samplingInterval.
 	// +optional

@@ -281,6 +281,22 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			}
 		}
 	},
+	"buffer-size": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		want := []v1alpha1.BufferSizeSummary{
+			{OversubscriptionPPM: 10_000, Repetitions: 10, AvgFrames: 12_000, MinFrames: 12_000, MaxFrames: 12_000, AvgBytes: 768_000, BurstFrames: 1_212_000},
+			{OversubscriptionPPM: 10_000, Repetitions: 10, AvgFrames: 500, MinFrames: 500, MaxFrames: 500, AvgBytes: 759_000, BurstFrames: 50_500},
+			{OversubscriptionPPM: 1_000_000, Repetitions: 10, AvgFrames: 12_000, MinFrames: 12_000, MaxFrames: 12_000, AvgBytes: 768_000, BurstFrames: 24_000},
+			{OversubscriptionPPM: 1_000_000, Repetitions: 10, AvgFrames: 500, MinFrames: 500, MaxFrames: 500, AvgBytes: 759_000, BurstFrames: 1000},
+		}
+		if len(rows) != len(want) {
+			t.Fatalf("%d rows, want %d", len(rows), len(want))
+		}
+		for i, w := range want {
+			if b := rows[i].BufferSize; b == nil || *b != w {
+				t.Errorf("%+v, want %+v", b, w)
+			}
+		}
+	},
 	"address-caching": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		if c := rows[0].AddressCaching; c == nil || c.Addresses != 16_383 || c.ExceededAt != 16_384 || len(c.Iterations) != 16 {
 			t.Errorf("%+v", c)

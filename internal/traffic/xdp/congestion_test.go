@@ -254,3 +254,20 @@ func TestBroadcastOverABridge(t *testing.T) {
 		t.Errorf("latency of one frame: %+v", *b)
 	}
 }
+
+// The port of a bridge with a queue of twenty frames behind a bucket of eight takes about
+// as many beyond line rate: fewer when a sender that was held up makes up for it just
+// then. All that was lost in the search the queue has dropped.
+func TestBufferSizeOfABridge(t *testing.T) {
+	br := newBed(t).bridged()
+	br.shape("d2", 512, 2349) // 10M are 2349.6 frames/s
+	test := &v1alpha1.BufferSizeTest{Oversubscription: "50%", ResolutionFrames: 1, Repetitions: 3}
+	test.MaxDuration.Duration = time.Second
+	row, out, trials := br.measure(v1alpha1.Test{BufferSize: test})
+	b := row.BufferSize
+	t.Logf("%+v in %d trials, %s", *b, len(trials), out.Message)
+	if b.MinFrames < 5 || b.MaxFrames > 40 || b.Repetitions != 3 || out.Trial.Lost != 0 || int64(out.Trial.Sent) != b.BurstFrames || b.AvgBytes != 512*b.AvgFrames {
+		t.Errorf("%+v of %d frames sent (%s): want 28 frames", *b, out.Trial.Sent, out.Message)
+	}
+	br.balances(trials)
+}

@@ -1,0 +1,172 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/big"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/search"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// fanInFlows fill the port in the middle: the first sends at line rate, the third more.
+var fanInFlows = [][2]int{{0, 1}, {2, 1}}
+
+func init() {
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodBufferSize, Member: "bufferSize",
+			Topology: &plan.Topology{Ports: 3, Flows: fanInFlows, OneSpeed: true},
+			Given:    func(t v1alpha1.Test) bool { return t.BufferSize != nil },
+			OneSize:  "how many frames a buffer takes depends on their size",
+			Validate: func(test v1alpha1.Test, path *field.Path) field.ErrorList {
+				return plan.Percentages(map[string]v1alpha1.Percentage{"oversubscription": test.BufferSize.Oversubscription}, path)
+			},
+			Steps: func(test v1alpha1.Test) []plan.Step {
+				t := test.BufferSize
+				// About 20 halvings; a repetition begins where the one before ended.
+				trials := 20 + 4*(int(t.Repetitions)-1)
+				return []plan.Step{{TrialDuration: t.MaxDuration.Duration, Trials: trials, Duration: 2 * t.MaxDuration.Duration}}
+			},
+		},
+		Run:     bufferSize,
+		Purpose: "frames that a port holds when it is sent more than line rate (RFC 8239 sections 3 and 4)",
+		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.BufferSizeSummary { return row.BufferSize },
+			func(s *v1alpha1.BufferSizeSummary) Figure { return countFigure(s.AvgFrames, "frames", false) }),
+		Columns: []Column{
+			{Heading: "buffer, frames", Name: "avg", Value: heldBy(func(s *v1alpha1.BufferSizeSummary) int64 { return s.AvgFrames })},
+			{Heading: "buffer, frames", Name: "min", Value: heldBy(func(s *v1alpha1.BufferSizeSummary) int64 { return s.MinFrames })},
+			{Heading: "buffer, frames", Name: "max", Value: heldBy(func(s *v1alpha1.BufferSizeSummary) int64 { return s.MaxFrames })},
+			{Heading: "buffer, frames", Name: "stddev", Value: heldBy(func(s *v1alpha1.BufferSizeSummary) int64 { return s.StddevFrames })},
+			{Heading: "buffer", Name: "bytes", Value: heldBy(func(s *v1alpha1.BufferSizeSummary) int64 { return s.AvgBytes })},
+			{Heading: "burst", Name: "frames", Value: heldBy(func(s *v1alpha1.BufferSizeSummary) int64 { return s.BurstFrames })},
+		},
+		Trials: func(test v1alpha1.Test) string {
+			t := test.BufferSize
+			return fmt.Sprintf("first port to second at line rate, third to second at %s of it, for up to %s, %d times", t.Oversubscription, span(t.MaxDuration.Duration), t.Repetitions)
+		},
+	})
+}
+
+var heldBy = number(func(row *v1alpha1.ResultRow) *v1alpha1.BufferSizeSummary { return row.BufferSize })
+
+// bufferSize searches how many frames beyond line rate a port takes without loss, again
+// and again, and averages. A port that takes all that are tried is searched once.
+func bufferSize(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	out := Outcome{LoadPPM: v1alpha1.PPM}
+	err := lab.apart(ctx, step, between(lab.plan, fanInFlows), func(lab *Lab) error {
+		if err := lab.learn(ctx); err != nil {
+			return err
+		}
+		t := step.Test.BufferSize
+		f := &fanIn{lab: lab, step: step, overPPM: plan.PPMOr(t.Oversubscription, "1%")}
+		line := lab.plan.Rate(lab.plan.Streams[0], step.Size, plan.Share(v1alpha1.PPM))
+		most := max(1, wholeFrames(t.MaxDuration.Duration, line, f.overPPM))
+		var found []int64
+		for start := int64(0); len(found) < int(t.Repetitions); {
+			n, err := search.Longest(ctx, most, start, max(t.ResolutionFrames, 1), f.try)
+			if err != nil {
+				return err
+			}
+			found, start = append(found, n), n
+			out.Trial = cmp.Or(f.passed, f.failed)
+			if out.Trial.testerLimited() {
+				out.Limit = out.Trial
+			}
+			if n == 0 || n == most {
+				break
+			}
+		}
+		summary := f.summarize(found)
+		out.FramesPerSecond = line.Mul(line, big.NewRat(v1alpha1.PPM+f.overPPM, v1alpha1.PPM))
+		switch longest := found[len(found)-1]; {
+		case longest == 0 && out.Trial.Received == 0:
+			out.Message = lab.silence(out.Trial)
+		case longest == 0:
+			out.Message = fmt.Sprintf("one frame beyond line rate was too many for %s: check that the device's port runs at %s", lab.plan.Ports[1].Name, lab.plan.Ports[1].Speed)
+		case longest == most:
+			out.Message = fmt.Sprintf("%s frames beyond line rate passed, and more were not tried: the buffer of %s holds at least that, or the device's port is faster than %s", traffic.Grouped(longest), lab.plan.Ports[1].Name, lab.plan.Ports[1].Speed)
+		}
+		if throughput, known := lab.throughputBefore(step); known && throughput < v1alpha1.PPM && out.Message == "" {
+			out.Message = fmt.Sprintf("the throughput is %s of line rate, so that frames at line rate fill the buffer too: it holds more than that", percent(throughput))
+		}
+		out.Fill = func(row *v1alpha1.ResultRow) { row.BufferSize = &summary }
+		return nil
+	})
+	return out, err
+}
+
+// wholeFrames is how many whole frames leave in a time at a share of a rate in frames/s.
+func wholeFrames(d time.Duration, rate *big.Rat, ppm int64) int64 {
+	n := new(big.Rat).Mul(rate, big.NewRat(ppm, v1alpha1.PPM))
+	n.Mul(n, big.NewRat(int64(d), int64(time.Second)))
+	return new(big.Int).Quo(n.Num(), n.Denom()).Int64()
+}
+
+// fanIn runs the trials of a search, and keeps the last that passed, and the last that
+// did not.
+type fanIn struct {
+	lab            *Lab
+	step           plan.Step
+	overPPM        int64
+	passed, failed *Trial
+}
+
+// atLine is how many frames leave at line rate while n leave beyond it.
+func (f *fanIn) atLine(n int64) int64 {
+	all := new(big.Int).Mul(big.NewInt(n), big.NewInt(v1alpha1.PPM))
+	all.Add(all, big.NewInt(f.overPPM-1))
+	return all.Quo(all, big.NewInt(f.overPPM)).Int64()
+}
+
+// try sends n frames beyond line rate.
+func (f *fanIn) try(ctx context.Context, n int64) (bool, error) {
+	loads, took := map[uint16]traffic.Load{}, time.Duration(0)
+	for i, s := range f.lab.plan.Streams {
+		ppm, frames := int64(v1alpha1.PPM), f.atLine(n)
+		if i > 0 {
+			ppm, frames = f.overPPM, n
+		}
+		exact := f.lab.plan.Rate(s, f.step.Size, plan.Share(ppm))
+		rate, err := traffic.RateOf(exact)
+		if err != nil {
+			return false, fmt.Errorf("computing the load of %s: %w", f.lab.plan.Ports[s.Tx].Name, err)
+		}
+		loads[s.ID] = traffic.Load{Rate: rate, Frames: uint64(frames)}
+		lasts := new(big.Rat).Quo(big.NewRat(frames, 1), exact)
+		took = max(took, time.Duration(frame.Round(lasts.Mul(lasts, big.NewRat(int64(time.Second), 1)))))
+	}
+	t, err := f.lab.twice(ctx, Event{Step: f.step, LoadPPM: v1alpha1.PPM, Duration: took}, traffic.Trial{Loads: loads}, burstTolerance(took))
+	if err != nil {
+		return false, err
+	}
+	if t.Lost > 0 || t.Excess > 0 {
+		f.failed = t
+		return false, nil
+	}
+	f.passed = t
+	return true, nil
+}
+
+// summarize is the result of repetitions.
+func (f *fanIn) summarize(found []int64) v1alpha1.BufferSizeSummary {
+	var all spread
+	for _, n := range found {
+		all.add(n)
+	}
+	s := v1alpha1.BufferSizeSummary{
+		OversubscriptionPPM: f.overPPM, Repetitions: int32(len(found)), AvgFrames: all.average(), MinFrames: all.min, MaxFrames: all.max,
+		StddevFrames: deviation(found), AvgBytes: all.average() * int64(f.step.Size.Bytes),
+	}
+	if last := found[len(found)-1]; last > 0 {
+		s.BurstFrames = last + f.atLine(last)
+	}
+	return s
+}
