@@ -57,7 +57,7 @@ func largestRow(t *testing.T, step plan.Step) v1alpha1.ResultRow {
 		row.ValidityReasons = append(row.ValidityReasons, strings.Repeat("r", 256))
 	}
 	of := reflect.ValueOf(&row).Elem()
-	for _, name := range append([]string{"Frames", "Search", "Latency", "Multicast", "Classes", "Series"}, names...) {
+	for _, name := range append([]string{"Frames", "Search", "Latency", "Multicast", "Classes", "MulticastLatency", "Series"}, names...) {
 		items := 256
 		if name == "Series" {
 			items = 240

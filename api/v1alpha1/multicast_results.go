@@ -57,3 +57,22 @@ type ClassSummary struct {
 	// +required
 	ReceivedFramesPerSecond int64 `json:"receivedFramesPerSecond"`
 }
+
+// PortLatency is the latency of multicast at one egress port, over all groups that it
+// received in the trial that decided the row (RFC 3918 section 5.1).
+type PortLatency struct {
+	// port of the tester that received.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Port string `json:"port"`
+	// minNs is the lowest latency in nanoseconds.
+	// +required
+	MinNs int64 `json:"minNs"`
+	// avgNs is the average latency in nanoseconds.
+	// +required
+	AvgNs int64 `json:"avgNs"`
+	// maxNs is the highest latency in nanoseconds.
+	// +required
+	MaxNs int64 `json:"maxNs"`
+}

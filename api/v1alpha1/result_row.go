@@ -202,6 +202,12 @@ type ResultRow struct {
 	// multicast is what the groups received; absent for unicast.
 	// +optional
 	Multicast *MulticastSummary `json:"multicast,omitempty"`
+	// multicastLatency is the latency of multicast at each receiving port in the order of
+	// the bed, at most 256 of them; absent for unicast, and where no latency was measured.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	MulticastLatency []PortLatency `json:"multicastLatency,omitempty"`
 	// classes is what the traffic classes of a mixed pattern were sent and received;
 	// absent where all frames are of one class.
 	// +optional

@@ -87,6 +87,10 @@ func TestRunPatternsOverBridge(t *testing.T) {
 			if row.Frames.Sent == 0 || row.Frames.Received != due-row.Frames.Lost || row.Frames.Lost > row.Frames.Received/10 {
 				t.Errorf("sent %d to %d receivers each, received %d, lost %d", row.Frames.Sent, tc.receivers, row.Frames.Received, row.Frames.Lost)
 			}
+			// Every receiver of groups has a latency of its own.
+			if l := row.MulticastLatency; (l != nil) != (tc.groups > 0) || l != nil && (len(l) < int(tc.receivers) || l[0].MinNs <= 0 || l[0].AvgNs < l[0].MinNs || l[0].MaxNs < l[0].AvgNs) {
+				t.Errorf("latency by port: %+v", l)
+			}
 			switch m := row.Multicast; {
 			case tc.groups == 0 && m != nil:
 				t.Errorf("groups of unicast: %+v", m)

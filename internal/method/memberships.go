@@ -90,14 +90,15 @@ func (t *Trial) multicast() *v1alpha1.MulticastSummary {
 
 // byClass sums up a trial by traffic classes; nil when all streams are of one.
 func (t *Trial) byClass() *v1alpha1.ClassesSummary {
+	toGroup := func(s plan.Stream) bool { return s.Headers.DstIP.IsMulticast() }
+	if len(t.streams) == 0 || !slices.ContainsFunc(t.streams, func(s plan.Stream) bool { return toGroup(s) != toGroup(t.streams[0]) }) {
+		return nil
+	}
 	s := &v1alpha1.ClassesSummary{}
-	unicast, multicast := false, false
 	for _, stream := range t.streams {
 		class := &s.Unicast
-		if stream.Headers.DstIP.IsMulticast() {
-			class, multicast = &s.Multicast, true
-		} else {
-			unicast = true
+		if toGroup(stream) {
+			class = &s.Multicast
 		}
 		sent := t.measurement.Tx[stream.ID].Sent
 		class.Sent += int64(sent)
@@ -106,9 +107,6 @@ func (t *Trial) byClass() *v1alpha1.ClassesSummary {
 			class.Received += int64(received)
 			class.Lost += int64(sent - min(sent, received))
 		}
-	}
-	if !unicast || !multicast {
-		return nil
 	}
 	for _, class := range []*v1alpha1.ClassSummary{&s.Multicast, &s.Unicast} {
 		class.OfferedFramesPerSecond, class.ReceivedFramesPerSecond = t.perSecond(class.Sent), t.perSecond(class.Received)

@@ -134,6 +134,37 @@ func TestClasses(t *testing.T) {
 	}
 }
 
+// The latency of multicast is summed up by receiving port over all groups, and a
+// condensed trial still knows it. Unicast takes no part.
+func TestMulticastLatency(t *testing.T) {
+	p := multicastPlan(t, v1alpha1.Pattern{MixedClass: &v1alpha1.MixedClassPattern{Groups: 2}})
+	m := traffic.Measurement{Tx: map[uint16]traffic.TxCount{}, Rx: map[traffic.RxKey]traffic.RxCount{}}
+	for _, s := range p.Streams {
+		m.Tx[s.ID] = traffic.TxCount{Intended: 2, Sent: 2}
+		for _, port := range s.Rx {
+			l := traffic.Latency{Count: 2, MinNs: 100, MaxNs: 100_000, SumNs: 100_100} // of unicast
+			if s.Headers.DstIP.IsMulticast() {
+				base := uint64(port) * 1000
+				l = traffic.Latency{Count: 2, MinNs: base + uint64(s.ID), MaxNs: base + 100, SumNs: 2*base + 100 + uint64(s.ID)}
+			}
+			m.Rx[traffic.RxKey{Stream: s.ID, Port: p.Ports[port].Name}] = traffic.RxCount{Received: 2, Latency: l}
+		}
+	}
+	trial := newTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m)
+	// Groups are the streams 0 and 2: of a port 0 + 100 and 2 + 100 ns above its base.
+	want := []v1alpha1.PortLatency{{Port: "p2", MinNs: 1000, AvgNs: 1051, MaxNs: 1100}, {Port: "p3", MinNs: 2000, AvgNs: 2051, MaxNs: 2100}}
+	if got := trial.MulticastLatency(); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	trial.condense()
+	if got := trial.MulticastLatency(); !slices.Equal(got, want) {
+		t.Errorf("condensed: %+v", got)
+	}
+	if got := newTrial(twoWay(), plan.Bytes(64), 1, 1, measurement(1, 1, 1, 1)).MulticastLatency(); got != nil {
+		t.Errorf("unicast: %+v", got)
+	}
+}
+
 // The frames of a group are summed over its receivers, and a condensed trial
 // still knows them.
 func TestMulticastSummary(t *testing.T) {

@@ -64,6 +64,7 @@ type Trial struct {
 	latency *Latency
 	groups  *v1alpha1.MulticastSummary
 	classes *v1alpha1.ClassesSummary
+	byPort  []v1alpha1.PortLatency
 	streams []plan.Stream
 	ports   []plan.Port
 }
@@ -157,6 +158,15 @@ func (t *Trial) Classes() *v1alpha1.ClassesSummary {
 	return t.byClass()
 }
 
+// MulticastLatency is the latency of multicast at each receiving port; nil when none was
+// timed.
+func (t *Trial) MulticastLatency() []v1alpha1.PortLatency {
+	if t.latency != nil {
+		return t.byPort
+	}
+	return t.multicastLatency()
+}
+
 // condense sums up the counters of the receivers and lets go of them. Of a million
 // flows they take some hundred megabytes, and a search keeps many trials.
 func (t *Trial) condense() {
@@ -164,7 +174,7 @@ func (t *Trial) condense() {
 		return
 	}
 	l := t.Latency()
-	t.groups, t.classes = t.multicast(), t.byClass()
+	t.groups, t.classes, t.byPort = t.multicast(), t.byClass(), t.multicastLatency()
 	t.latency, t.measurement.Rx = &l, nil
 }
 

@@ -75,6 +75,13 @@ func TestGroupsOfARow(t *testing.T) {
 		Frames:    &v1alpha1.FrameSection{Sent: 100, Received: 390, Lost: 10, Duplicate: new(int64), Reordered: new(int64)},
 		Multicast: &v1alpha1.MulticastSummary{Groups: 2, Receivers: 4, MinFramesPerSecond: 1900, MaxFramesPerSecond: 2000},
 	}
+	for i := range int64(18) {
+		row.MulticastLatency = append(row.MulticastLatency, v1alpha1.PortLatency{Port: "px", AvgNs: 2_000 + 10*i})
+	}
+	if got := rowNotes(row); len(got) != 3 || !strings.HasPrefix(got[1], "multicast latency, average by port: px 2.000 us, px 2.010 us,") || !strings.HasSuffix(got[1], "px 2.150 us and 2 more ports; max/min 0.170 us") {
+		t.Errorf("%q", got)
+	}
+	row.MulticastLatency = row.MulticastLatency[:1]
 	want := []string{"each of 2 groups received 1,900 to 2,000 frames/s at its 4 receivers together", "lost 10 of 400 frames (2.5%)"}
 	if got := rowNotes(row); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

@@ -174,6 +174,8 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 	}
 	if row.GroupDelay != nil {
 		notes = append(notes, portDelays(row.GroupDelay)...)
+	} else {
+		notes = append(notes, portLatencies(row.MulticastLatency)...)
 	}
 	if row.LossRatioPPM > 0 && frames.LineRatePPM > 0 {
 		return notes // It is the row's very meaning that frames were lost.
@@ -232,14 +234,37 @@ func portDelays(d *v1alpha1.GroupDelaySummary) []string {
 		return nil
 	}
 	var parts []string
-	for _, p := range d.Ports[:min(len(d.Ports), maxDelaysListed)] {
-		parts = append(parts, fmt.Sprintf("%s %s us", p.Port, micros(p.AvgNs)))
+	for _, p := range d.Ports {
+		parts = append(parts, portTime(p.Port, p.AvgNs))
 	}
-	text := "average by port: " + strings.Join(parts, ", ")
-	if more := int(d.Receivers) - len(parts); more > 0 {
+	return []string{"average by port: " + listPorts(parts, int(d.Receivers))}
+}
+
+// portLatencies are the average latencies of the ports that received multicast, where
+// there are several, and the greatest less the smallest of them (RFC 3918 section 5.2).
+func portLatencies(ports []v1alpha1.PortLatency) []string {
+	if len(ports) < 2 {
+		return nil
+	}
+	var parts []string
+	lowest, highest := ports[0].AvgNs, ports[0].AvgNs
+	for _, p := range ports {
+		parts = append(parts, portTime(p.Port, p.AvgNs))
+		lowest, highest = min(lowest, p.AvgNs), max(highest, p.AvgNs)
+	}
+	return []string{fmt.Sprintf("multicast latency, average by port: %s; max/min %s us", listPorts(parts, len(parts)), micros(highest-lowest))}
+}
+
+func portTime(port string, ns int64) string { return fmt.Sprintf("%s %s us", port, micros(ns)) }
+
+// listPorts lists the first of some ports, and says how many more there are.
+func listPorts(parts []string, all int) string {
+	parts = parts[:min(len(parts), maxDelaysListed)]
+	text := strings.Join(parts, ", ")
+	if more := all - len(parts); more > 0 {
 		text += fmt.Sprintf(" and %d more ports", more)
 	}
-	return []string{text}
+	return text
 }
 
 const lineWidth = 110
