@@ -30,6 +30,7 @@ func TestValidateRefusesPatterns(t *testing.T) {
 		return pattern(ports, v1alpha1.Pattern{PartialMesh: &p})
 	}
 	fan := func(p v1alpha1.FanOutPattern) *objects { return pattern(4, v1alpha1.Pattern{FanOut: &p}) }
+	mixed := func(p v1alpha1.MixedClassPattern) *objects { return pattern(4, v1alpha1.Pattern{MixedClass: &p}) }
 	nToN := func(ports int32, p v1alpha1.NToNPattern) *objects { return pattern(ports, v1alpha1.Pattern{NToN: &p}) }
 	overIPv6 := func(o *objects) *objects {
 		o.profile.Spec.Packet, o.profile.Spec.FrameSizes = v1alpha1.Packet{IPv6: &v1alpha1.IPPacket{}}, []int32{86}
@@ -77,6 +78,14 @@ func TestValidateRefusesPatterns(t *testing.T) {
 			`fanOut.firstGroup: Invalid value: "ff02::1"`, "wider scope"}},
 		"groups beyond the last": {fan(v1alpha1.FanOutPattern{FirstGroup: "239.255.255.0", Groups: 257}), []string{
 			`fanOut.firstGroup: Invalid value: "239.255.255.0": 257 groups from here up`, "give a lower group"}},
+		"unknown sender of two classes": {mixed(v1alpha1.MixedClassPattern{Sender: "eth7"}), []string{`mixedClass.sender: Invalid value: "eth7"`, "p1 to p4"}},
+		"too many groups with unicast": {mixed(v1alpha1.MixedClassPattern{Groups: 65_534}), []string{
+			"mixedClass.groups: Invalid value: 65534: every group is a stream", "at most 65536 streams", "give 1 to 65533 groups"}},
+		"two classes without network layer": {func() *objects {
+			o := mixed(v1alpha1.MixedClassPattern{})
+			o.profile.Spec.Packet = v1alpha1.Packet{Ethernet: &v1alpha1.EthernetPacket{}}
+			return o
+		}(), []string{`pattern.mixedClass: Invalid value: "ethernet"`, "give packet ipv4 or ipv6"}},
 		"long stagger": {nToN(101, v1alpha1.NToNPattern{Stagger: &metav1.Duration{Duration: 2 * time.Millisecond}}), []string{
 			`nToN.stagger: Invalid value: "2ms": the last of the 101 ports of test bed bed would begin 200ms late: give at most 1ms`}},
 		"groups without network layer": {func() *objects {

@@ -230,6 +230,15 @@ func TestCheck(t *testing.T) {
 			},
 			want: []string{`TrafficProfile/p.spec.pattern.nToN.firstGroup: Invalid value: "225.1.1.1": spec.policy of TestBed bed allows no multicast groups: use a pattern of unicast, or ask the bed's owner to set this in spec.policy: groups: [225.1.1.0/29]`},
 		},
+		"the groups of a mixed pattern": {
+			changes: []func(*input){
+				func(in *input) {
+					in.profile.Spec.Pattern = v1alpha1.Pattern{MixedClass: &v1alpha1.MixedClassPattern{FirstGroup: "239.1.1.1"}}
+				},
+				bedPolicy(policyOf{Groups: prefixes{}}),
+			},
+			want: []string{`TrafficProfile/p.spec.pattern.mixedClass.firstGroup: Invalid value: "239.1.1.1": spec.policy of TestBed bed allows no multicast groups: use a pattern of unicast, or ask the bed's owner to set this in spec.policy: groups: [239.1.1.1/32]`},
+		},
 		"frames without a network layer, not allowed": {
 			changes: []func(*input){ethernet, bedPolicy(policyOf{Ethernet: new(false)})},
 			want:    []string{`TrafficProfile/p.spec.packet.ethernet: Invalid value: "ethernet": spec.policy of TestBed bed allows no frames with hardware addresses of no station or of all stations: use ipv4 or ipv6, or ask the bed's owner to set this in spec.policy: ethernet: true`},

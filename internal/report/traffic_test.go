@@ -35,6 +35,9 @@ func TestTraffic(t *testing.T) {
 		"IPv4/UDP, multicast from p2 to all others, group 239.1.1.1": {
 			Pattern: v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{Sender: "p2", FirstGroup: "239.1.1.1"}}, Packet: v1alpha1.Packet{IPv4: ip},
 		},
+		"IPv4/UDP, multicast and unicast 1:3 from p2 to all others (RFC 3918 section 4.1), 6 groups from 225.1.1.1 up": {
+			Pattern: v1alpha1.Pattern{MixedClass: &v1alpha1.MixedClassPattern{Sender: "p2", Groups: 6, UnicastFrames: 3}}, Packet: v1alpha1.Packet{IPv4: ip},
+		},
 		"IPv4/UDP, multicast from every port to all others, one group each from 225.1.1.1 up, each port 100µs after the one before": {
 			Pattern: v1alpha1.Pattern{NToN: &v1alpha1.NToNPattern{Stagger: &metav1.Duration{Duration: 100 * time.Microsecond}}}, Packet: v1alpha1.Packet{IPv4: ip},
 		},
