@@ -130,7 +130,7 @@ func (f *fanIn) atLine(n int64) int64 {
 func (f *fanIn) try(ctx context.Context, n int64) (bool, error) {
 	loads, took := map[uint16]traffic.Load{}, time.Duration(0)
 	for i, s := range f.lab.plan.Streams {
-		ppm, frames := int64(v1alpha1.PPM), f.atLine(n)
+		ppm, frames := v1alpha1.PPM, f.atLine(n)
 		if i > 0 {
 			ppm, frames = f.overPPM, n
 		}
