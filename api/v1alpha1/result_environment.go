@@ -63,6 +63,17 @@ type HostEnvironment struct {
 	// cpus is the number of processors that the tester could use.
 	// +optional
 	CPUs int32 `json:"cpus,omitempty"`
+	// testerCPUs are the processors that the tester sent on, where a virtual device
+	// worked on the same machine: "0", or "0-1,4".
+	// +optional
+	TesterCPUs string `json:"testerCPUs,omitempty"`
+	// deviceCPUs are the processors that the device had of its own.
+	// +optional
+	DeviceCPUs string `json:"deviceCPUs,omitempty"`
+	// together says why the device had no processors of its own, and worked in the
+	// tester's time; absent when it had.
+	// +optional
+	Together string `json:"together,omitempty"`
 }
 
 // PortEnvironment describes a port of the tester.

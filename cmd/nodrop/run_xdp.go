@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/traffic/xdp"
 )
 
@@ -21,6 +22,10 @@ func (b *bench) openXDP() error {
 			Name: p.Name, Interface: p.Name, SpeedBitsPerSecond: p.BitsPerSecond,
 			Addresses: p.HostAddresses(&b.config.Profile),
 		})
+	}
+	if placed, ok := b.driver.(device.Placed); ok {
+		p := placed.Place()
+		options.DeviceProcessors, options.Together = p.Device, p.Together
 	}
 	engine, err := xdp.New(options)
 	if err != nil {

@@ -40,7 +40,10 @@ type Netns struct {
 	ports  []v1alpha1.Port
 }
 
-var _ device.Driver = (*Netns)(nil)
+var (
+	_ device.Driver = (*Netns)(nil)
+	_ device.Placed = (*Netns)(nil)
+)
 
 // NewNetns is a device with these ports, which Prepare makes.
 func NewNetns(ports []v1alpha1.Port) *Netns {
@@ -60,6 +63,18 @@ func (n *Netns) Prepare(ctx context.Context) error {
 // Capabilities implements device.Driver: the device is software on this machine.
 func (n *Netns) Capabilities() device.Capabilities {
 	return device.Capabilities{Kind: "a network namespace", Software: true, OnNode: true}
+}
+
+// Place implements device.Placed.
+func (n *Netns) Place() (p device.Placement) {
+	err := inNamespace(n.device, func() error {
+		p = place(n.names())
+		return nil
+	})
+	if err != nil {
+		p.Together = err.Error()
+	}
+	return p
 }
 
 // Configure does nothing: the device has no variants.
@@ -175,16 +190,21 @@ func (n *Netns) start(ctx context.Context) error {
 	return n.awaitCarrier(ctx)
 }
 
+// names of the device's interfaces.
+func (n *Netns) names() []string {
+	names := make([]string, len(n.ports))
+	for i, p := range n.ports {
+		names[i] = p.Name
+	}
+	return names
+}
+
 // awaitCarrier waits until the kernel has seen that both ends of the links are
 // up: before that the device forwards nothing.
 func (n *Netns) awaitCarrier(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, carrierTimeout)
 	defer cancel()
-	names := make([]string, len(n.ports))
-	for i, p := range n.ports {
-		names[i] = p.Name
-	}
-	return netif.Wait(ctx, names, netif.Running)
+	return netif.Wait(ctx, n.names(), netif.Running)
 }
 
 // gatewayAddresses gives every gateway the prefix length of the port's network.

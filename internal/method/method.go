@@ -28,6 +28,9 @@ type Outcome struct {
 	Bracket search.Bracket
 	// Limit is the trial that stopped a search when the tester was the reason.
 	Limit *Trial
+	// Failed is the trial whose load is the upper bound of a search; nil when there was
+	// none, or none that the device may have failed.
+	Failed *Trial
 	// DeviceReset says that the device was reset during the trial, on purpose, which
 	// takes its links down.
 	DeviceReset bool

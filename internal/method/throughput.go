@@ -201,6 +201,7 @@ func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v
 	if found.GeneratorBound {
 		out.Limit = s.short
 	} else if failed := s.failed[found.UpperPPM]; failed != nil {
+		out.Failed = failed
 		if failed.Disturbed() || failed.Contended() {
 			out.Limit = failed
 		}

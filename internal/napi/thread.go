@@ -30,7 +30,7 @@ func Thread(iface string, processor int) error {
 	if len(instances) == 0 {
 		return fmt.Errorf("interface %s does not poll: turn GRO on, and bring it up", iface)
 	}
-	if err := setThreaded(iface); err != nil {
+	if err := writeSysfs("class/net/"+iface+"/threaded", "1"); err != nil {
 		return fmt.Errorf("polling %s in a thread: %w", iface, err)
 	}
 	if instances, err = instancesOf(iface); err != nil {
@@ -58,33 +58,6 @@ func (i instance) check(iface string) error {
 	}
 	if i.thread == 0 || strings.TrimSpace(string(name)) != fmt.Sprintf("napi/%s-%d", iface, i.id) {
 		return fmt.Errorf("binding the thread that polls %s: %w", iface, ErrUnseen)
-	}
-	return nil
-}
-
-// setThreaded lets threads poll an interface. A mount of sysfs shows the interfaces of
-// the namespace that it was made in: this one is seen by nobody and ends here.
-func setThreaded(iface string) error {
-	filesystem, err := unix.Fsopen("sysfs", unix.FSOPEN_CLOEXEC)
-	if err != nil {
-		return fmt.Errorf("opening sysfs: %w", err)
-	}
-	defer unix.Close(filesystem)
-	if err := unix.FsconfigCreate(filesystem); err != nil {
-		return fmt.Errorf("opening sysfs: %w", err)
-	}
-	root, err := unix.Fsmount(filesystem, unix.FSMOUNT_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("mounting sysfs: %w", err)
-	}
-	defer unix.Close(root)
-	file, err := unix.Openat(root, "class/net/"+iface+"/threaded", unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("opening class/net/%s/threaded: %w", iface, err)
-	}
-	defer unix.Close(file)
-	if _, err := unix.Write(file, []byte("1")); err != nil {
-		return fmt.Errorf("writing class/net/%s/threaded: %w", iface, err)
 	}
 	return nil
 }

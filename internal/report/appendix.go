@@ -40,6 +40,7 @@ func (d *Document) appendix() *entries {
 	}
 	for _, host := range env.Hosts {
 		a.add("Hosts", hostLine(host))
+		a.add("Processors", processorsLine(host))
 	}
 	for _, line := range d.calibrated() {
 		a.add("Calibration", line)
@@ -140,6 +141,17 @@ func hostLine(host v1alpha1.HostEnvironment) string {
 		parts = append(parts, quantity(int64(host.CPUs), "CPU"))
 	}
 	return joinNonEmpty(host.Name, strings.Join(parts, ", "))
+}
+
+// processorsLine says on which processors of a host tester and virtual device worked.
+func processorsLine(host v1alpha1.HostEnvironment) string {
+	switch {
+	case host.DeviceCPUs != "":
+		return joinNonEmpty(host.Name, fmt.Sprintf("the tester sent on %s, and the device worked on %s", host.TesterCPUs, host.DeviceCPUs))
+	case host.Together != "":
+		return joinNonEmpty(host.Name, fmt.Sprintf("tester and device together on %s, so that their limit is that of both, because %s", host.TesterCPUs, host.Together))
+	}
+	return ""
 }
 
 func joinNonEmpty(name, text string) string {

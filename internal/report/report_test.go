@@ -131,7 +131,7 @@ func router() *Document {
 			{Name: "p1", Interface: "p1", Driver: "veth", MAC: "02:00:00:00:01:02", Speed: "10G", Addresses: []string{"198.18.1.2/24", "2001:2:0:1::2/64"}},
 			{Name: "p2", Interface: "nd-p2", Driver: "veth", MAC: "02:00:00:00:02:02", Speed: "10G", Addresses: []string{"198.18.2.2/24", "2001:2:0:2::2/64"}},
 		},
-		Hosts: []v1alpha1.HostEnvironment{{Name: "lab-1", Kernel: "6.18.5", CPU: "Some CPU @ 2.10GHz", CPUs: 2}},
+		Hosts: []v1alpha1.HostEnvironment{{Name: "lab-1", Kernel: "6.18.5", CPU: "Some CPU @ 2.10GHz", CPUs: 2, TesterCPUs: "0", DeviceCPUs: "1"}},
 	}
 	return d
 }

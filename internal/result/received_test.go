@@ -53,3 +53,26 @@ func TestStaleFramesNameTheSettleTime(t *testing.T) {
 		}
 	}
 }
+
+// A row in whose trials frames were lost has what the device's own counters say of them.
+func TestRowHasTheCountersOfTheDevice(t *testing.T) {
+	trial := func(lost uint64) *method.Trial {
+		return &method.Trial{LoadPPM: 500_000, Sent: 9000, Received: 9000 - lost, Lost: lost,
+			Notes: []traffic.Note{{Kind: traffic.NoteDeviceDropped, Text: "it dropped 7 frames at p1"}}}
+	}
+	for name, c := range map[string]struct {
+		outcome method.Outcome
+		want    string
+	}{
+		"the trial of the row":                {method.Outcome{Trial: trial(7)}, "it dropped 7 frames at p1"},
+		"no frame was lost":                   {method.Outcome{Trial: trial(0)}, ""},
+		"the trial that ended the search":     {method.Outcome{Trial: trial(0), Failed: trial(1007)}, "at 50%, where the search ended and 1,007 frames were lost, it dropped 7 frames at p1"},
+		"the search ended for another reason": {method.Outcome{Trial: trial(0), Failed: trial(0)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Row(plan.Plan{}, Input{Bed: &v1alpha1.TestBed{}, Outcome: c.outcome}).Message; got != c.want {
+				t.Errorf("message %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -63,6 +63,7 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 			}
 		}
 	}
+	messages = append(messages, deviceDropped(out)...)
 	if out.Fill != nil {
 		out.Fill(&row)
 	}
@@ -133,4 +134,19 @@ func percentile(l method.Latency, perMille uint64) int64 {
 		}
 	}
 	return 0
+}
+
+// deviceDropped is what the device's own counters say of the frames that were lost in the
+// trial of a row, and in the one that ended its search.
+func deviceDropped(out method.Outcome) []string {
+	var texts []string
+	if t := out.Trial; t != nil && t.Lost > 0 {
+		texts = notes(t, traffic.NoteDeviceDropped)
+	}
+	if t := out.Failed; t != nil && t != out.Trial && t.Lost > 0 {
+		for _, text := range notes(t, traffic.NoteDeviceDropped) {
+			texts = append(texts, fmt.Sprintf("at %s, where the search ended and %s frames were lost, %s", v1alpha1.FormatPPM(t.LoadPPM), traffic.Grouped(t.Lost), text))
+		}
+	}
+	return texts
 }

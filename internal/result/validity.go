@@ -217,6 +217,14 @@ func deviceIsModel(in Input) []string {
 
 func deviceIsSoftware(in Input) []string {
 	if device.Of(in.Bed.Spec.Device).Software {
+		for _, h := range in.Info.Hosts {
+			switch {
+			case len(h.DeviceCPUs) > 0:
+				return []string{fmt.Sprintf("the device is software on processors %s of the tester's machine: the result shows that it works, not what hardware does", traffic.CPUList(h.DeviceCPUs))}
+			case h.Together != "":
+				return []string{fmt.Sprintf("tester and device together on processors %s, so that their limit is that of both, because %s: the result shows that it works, not what hardware does", traffic.CPUList(h.TesterCPUs), h.Together)}
+			}
+		}
 		return []string{"the device is software on processors that it shares with the tester: the result shows that it works, not what hardware does"}
 	}
 	for _, p := range in.Info.Ports {

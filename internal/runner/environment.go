@@ -47,7 +47,10 @@ func environment(bed v1alpha1.TestBed, variants []v1alpha1.VariantName, p plan.P
 		}
 	}
 	for _, h := range info.Hosts {
-		env.Hosts = append(env.Hosts, v1alpha1.HostEnvironment{Name: h.Name, Kernel: h.Kernel, CPU: h.CPU, CPUs: int32(h.CPUs)})
+		env.Hosts = append(env.Hosts, v1alpha1.HostEnvironment{
+			Name: h.Name, Kernel: h.Kernel, CPU: h.CPU, CPUs: int32(h.CPUs),
+			TesterCPUs: traffic.CPUList(h.TesterCPUs), DeviceCPUs: traffic.CPUList(h.DeviceCPUs), Together: h.Together,
+		})
 	}
 	for i, port := range p.Ports {
 		if i == maxListedPorts {

@@ -76,6 +76,12 @@ type Host struct {
 	Name, Kernel, CPU string
 	// CPUs that the tester may use.
 	CPUs int
+	// TesterCPUs are the numbers of those that it sends on, where a virtual device works
+	// on the same host, and DeviceCPUs of those that the device has of its own.
+	TesterCPUs, DeviceCPUs []int
+	// Together says why a virtual device has no processors of its own, and works in the
+	// tester's time; empty when it has, or when there is none.
+	Together string
 }
 
 // PortInfo describes one port.

@@ -112,6 +112,9 @@ const (
 	// cannot distinguish them from copies. It speaks against no validity; the row's
 	// message carries it.
 	NoteLate NoteKind = "Late"
+	// NoteDeviceDropped says what the counters of the device's own interfaces dropped. It
+	// speaks against no validity; the row's message carries it where frames were lost.
+	NoteDeviceDropped NoteKind = "DeviceDropped"
 	// NoteModel says what of a modelled device was not in its model. It speaks
 	// against no validity; the row's message carries it.
 	NoteModel NoteKind = "Model"

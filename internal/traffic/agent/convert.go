@@ -50,7 +50,7 @@ func infoToWire(i traffic.Info) *agentpb.InfoResponse {
 		},
 	}
 	for _, h := range i.Hosts {
-		w.Hosts = append(w.Hosts, &agentpb.Host{Name: h.Name, Kernel: h.Kernel, Cpu: h.CPU, Cpus: int64(h.CPUs)})
+		w.Hosts = append(w.Hosts, &agentpb.Host{Name: h.Name, Kernel: h.Kernel, Cpu: h.CPU, Cpus: int64(h.CPUs), TesterCpus: integers[int64](h.TesterCPUs), DeviceCpus: integers[int64](h.DeviceCPUs), Together: h.Together})
 	}
 	for _, p := range i.Ports {
 		w.Ports = append(w.Ports, &agentpb.Port{Name: p.Name, Interface: p.Interface, Driver: p.Driver, Mac: p.MAC[:], Notes: p.Notes})
@@ -85,7 +85,7 @@ func infoFromWire(w *agentpb.InfoResponse) (traffic.Info, error) {
 		},
 	}
 	for _, h := range w.GetHosts() {
-		i.Hosts = append(i.Hosts, traffic.Host{Name: h.GetName(), Kernel: h.GetKernel(), CPU: h.GetCpu(), CPUs: int(h.GetCpus())})
+		i.Hosts = append(i.Hosts, traffic.Host{Name: h.GetName(), Kernel: h.GetKernel(), CPU: h.GetCpu(), CPUs: int(h.GetCpus()), TesterCPUs: integers[int](h.GetTesterCpus()), DeviceCPUs: integers[int](h.GetDeviceCpus()), Together: h.GetTogether()})
 	}
 	for _, p := range w.GetPorts() {
 		mac, err := macFromWire(p.GetMac())
@@ -301,6 +301,14 @@ func orderFromWire(w *agentpb.Order) traffic.Order {
 		ExtentMax: w.GetExtentMax(), DegreeMax: w.GetDegreeMax(), LateMaxNs: w.GetLateMaxNs(), Beyond: w.GetBeyond(),
 		Extents: w.GetExtents(), Degrees: w.GetDegrees(),
 	}
+}
+
+// integers are the same numbers in another type; nil for none.
+func integers[To, From int | int64](all []From) (to []To) {
+	for _, n := range all {
+		to = append(to, To(n))
+	}
+	return to
 }
 
 func latencyToWire(l traffic.Latency) *agentpb.Latency {

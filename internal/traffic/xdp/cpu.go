@@ -158,21 +158,6 @@ func only(set unix.CPUSet) int {
 	return -1
 }
 
-// processors are those that this process may use.
-func processors() ([]int, error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(os.Getpid(), &set); err != nil {
-		return nil, fmt.Errorf("asking for the usable processors: %w", err)
-	}
-	var all []int
-	for i, word := range set {
-		for w := uint64(word); w != 0; w &= w - 1 {
-			all = append(all, i*64+bits.TrailingZeros64(w))
-		}
-	}
-	return all, nil
-}
-
 // pin keeps the calling thread on one processor.
 func pin(processor int) error {
 	var set unix.CPUSet

@@ -11,32 +11,42 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// drops are frames that the port received and lost before the receive program.
-func (p *port) drops(handle *netlink.Handle) (uint64, error) {
+// losses are frames that were lost at the two ends of a port's link since the links
+// were made.
+type losses struct {
+	// tester counts those that the port received and lost before the receive program.
+	tester uint64
+	// device counts those that the other end of a veth received and dropped, for want of
+	// room in its ring or in the queue of the processor that takes them.
+	device uint64
+}
+
+// losses reads the counters of both ends.
+func (p *port) losses(handle *netlink.Handle) (losses, error) {
 	l, err := handle.LinkByIndex(p.index)
 	if err != nil {
-		return 0, fmt.Errorf("reading the counters of %s: %w", p.Interface, err)
+		return losses{}, fmt.Errorf("reading the counters of %s: %w", p.Interface, err)
 	}
 	attrs := l.Attrs()
 	if p.driver == "veth" {
 		// A frame that finds the ring full is not sent by the other end, which may be
 		// in the namespace of a device. At the veth itself the kernel counts only those
 		// that the other end redirected by XDP.
-		n, err := txDropped(attrs.ParentIndex, attrs.NetNsID)
+		s, err := statistics(attrs.ParentIndex, attrs.NetNsID)
 		if slices.Contains(hidden, err) {
 			p.noteHidden(err)
-			return 0, nil
+			return losses{}, nil
 		}
 		if err != nil {
-			return 0, fmt.Errorf("reading the counters of the other end of %s: %w", p.Interface, err)
+			return losses{}, fmt.Errorf("reading the counters of the other end of %s: %w", p.Interface, err)
 		}
-		return n, nil
+		return losses{tester: s.TxDropped, device: s.RxDropped}, nil
 	}
 	s := attrs.Statistics
 	if s == nil {
-		return 0, nil
+		return losses{}, nil
 	}
-	return s.RxDropped + s.RxMissedErrors + s.RxFifoErrors, nil
+	return losses{tester: s.RxDropped + s.RxMissedErrors + s.RxFifoErrors}, nil
 }
 
 // hidden are the errors of a kernel that shows no counters of the other namespace,
@@ -67,10 +77,10 @@ func (p *port) cabledTo(handle *netlink.Handle) (*port, error) {
 	return p.engine.ports[i], nil
 }
 
-// addDrops adds the frames that were lost at the port since there were so many, to
+// addLosses adds the frames that were lost at the two ends since there were so many, to
 // a measurement. What a port of the engine was refused, it sent again.
-func (p *port) addDrops(m *traffic.Measurement, handle *netlink.Handle, before uint64) error {
-	n, err := p.drops(handle)
+func (p *port) addLosses(m *traffic.Measurement, handle *netlink.Handle, before losses) error {
+	now, err := p.losses(handle)
 	if err != nil {
 		return err
 	}
@@ -78,12 +88,20 @@ func (p *port) addDrops(m *traffic.Measurement, handle *netlink.Handle, before u
 	if err != nil {
 		return err
 	}
-	lost := n - before
+	lost := now.tester - before.tester
 	if sender != nil {
 		lost -= min(lost, p.engine.trial.refused(sender))
 	}
 	if lost > 0 {
 		traffic.Put(&m.Dropped, p.Name, lost)
+	}
+	if sender != nil {
+		return nil // there is no device
+	}
+	dropped := now.device - before.device
+	if dropped -= min(dropped, p.engine.trial.refused(p)); dropped > 0 {
+		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteDeviceDropped, Text: fmt.Sprintf(
+			"the counters of the device's interface at %s say that it dropped %s received frames", p.Name, traffic.Grouped(dropped))})
 	}
 	return nil
 }
@@ -100,9 +118,9 @@ func (t *trial) refused(p *port) (n uint64) {
 	return n
 }
 
-// txDropped is how many frames an interface could not send. It is in the namespace
-// that has this number in the present one, or in the present one if that is below 0.
-func txDropped(index, namespace int) (uint64, error) {
+// statistics are the counters of an interface. It is in the namespace that has this
+// number in the present one, or in the present one if that is below 0.
+func statistics(index, namespace int) (netlink.LinkStatistics, error) {
 	request := nl.NewNetlinkRequest(unix.RTM_GETLINK, 0)
 	about := nl.NewIfInfomsg(unix.AF_UNSPEC)
 	about.Index = int32(index)
@@ -112,14 +130,14 @@ func txDropped(index, namespace int) (uint64, error) {
 	}
 	messages, err := request.Execute(unix.NETLINK_ROUTE, 0)
 	if err != nil {
-		return 0, err
+		return netlink.LinkStatistics{}, err
 	}
 	if len(messages) != 1 {
-		return 0, fmt.Errorf("%d answers", len(messages))
+		return netlink.LinkStatistics{}, fmt.Errorf("%d answers", len(messages))
 	}
 	l, err := netlink.LinkDeserialize(nil, messages[0])
 	if err != nil || l.Attrs().Statistics == nil {
-		return 0, err
+		return netlink.LinkStatistics{}, err
 	}
-	return l.Attrs().Statistics.TxDropped, nil
+	return *l.Attrs().Statistics, nil
 }

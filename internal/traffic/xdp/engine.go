@@ -19,6 +19,13 @@ type Options struct {
 	Host string
 	// Ports that the engine owns, at least one.
 	Ports []Port
+	// DeviceProcessors are those on which a virtual device takes frames from the ports,
+	// and on which the engine sends nothing. None means that the device works in the
+	// tester's time, or is no software on this machine.
+	DeviceProcessors []int
+	// Together says, for the report, why a virtual device has no processors of its own;
+	// empty when it has, or when there is none.
+	Together string
 }
 
 // Port is an interface of the network namespace in which New is called.

@@ -34,6 +34,12 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 	if err != nil {
 		return traffic.Info{}, err
 	}
+	if len(e.options.DeviceProcessors) > 0 || e.options.Together != "" {
+		if host.TesterCPUs, err = e.processors(); err != nil {
+			return traffic.Info{}, err
+		}
+		host.DeviceCPUs, host.Together = e.options.DeviceProcessors, e.options.Together
+	}
 	streams, err := maxStreams()
 	if err != nil {
 		return traffic.Info{}, err

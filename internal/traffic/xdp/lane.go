@@ -187,6 +187,9 @@ func (l *lane) pacing() traffic.Pacing {
 	pacing := traffic.Pacing{
 		MaxLag: time.Duration(p.Lag), MaxBurst: p.RowMost, CaughtUp: p.Late, MaxClump: p.Clump,
 	}
+	if p.CatchUp > 0 {
+		pacing.MaxBurst = min(pacing.MaxBurst, max(catchUpTogether, p.Clumped))
+	}
 	var all, n uint64
 	for _, frames := range p.Paces {
 		all += frames

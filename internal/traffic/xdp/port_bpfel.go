@@ -149,6 +149,9 @@ type portTxPort struct {
 	Bound       uint64
 	Sent        uint64
 	Refused     uint64
+	CatchUp     uint64
+	Together    uint64
+	Clumped     uint64
 	Lag         uint64
 	Late        uint64
 	LastDue     uint64
@@ -161,6 +164,8 @@ type portTxPort struct {
 	PendingTail uint32
 	RetryHead   uint32
 	RetryTail   uint32
+	Catching    uint32
+	Pad         uint32
 	Pending     [64]portTxFrame
 	Retry       [64]portTxFrame
 }

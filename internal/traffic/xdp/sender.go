@@ -120,6 +120,7 @@ func newSender(ports []*port, t traffic.Trial, epoch uint16, processor int) (*se
 			}
 			l.streams[slot+i], l.slots[stream] = tx, slot+i
 		}
+		l.spaceOut(schedule)
 		schedule.place(l, uint32(slot), uint32(group))
 		slot, group = slot+len(schedule.order), group+len(schedule.groups)
 		if why := *l.port.fallback.Load(); why != "" {

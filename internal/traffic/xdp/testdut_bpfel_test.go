@@ -97,6 +97,7 @@ type dutVariableSpecs struct {
 	LateEvery     *ebpf.VariableSpec `ebpf:"late_every"`
 	OutIfindex    *ebpf.VariableSpec `ebpf:"out_ifindex"`
 	Permute       *ebpf.VariableSpec `ebpf:"permute"`
+	Readings      *ebpf.VariableSpec `ebpf:"readings"`
 	StaleEvery    *ebpf.VariableSpec `ebpf:"stale_every"`
 	StallAfterNs  *ebpf.VariableSpec `ebpf:"stall_after_ns"`
 	StallNs       *ebpf.VariableSpec `ebpf:"stall_ns"`
@@ -150,6 +151,7 @@ type dutVariables struct {
 	LateEvery     *ebpf.Variable `ebpf:"late_every"`
 	OutIfindex    *ebpf.Variable `ebpf:"out_ifindex"`
 	Permute       *ebpf.Variable `ebpf:"permute"`
+	Readings      *ebpf.Variable `ebpf:"readings"`
 	StaleEvery    *ebpf.Variable `ebpf:"stale_every"`
 	StallAfterNs  *ebpf.Variable `ebpf:"stall_after_ns"`
 	StallNs       *ebpf.Variable `ebpf:"stall_ns"`

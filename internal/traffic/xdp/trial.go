@@ -19,10 +19,10 @@ type trial struct {
 	senders []*sender
 	// begin is when sending began, on the monotonic clock.
 	begin int64
-	// cpu and drops, which has one entry per port, are as they were when the
+	// cpu and losses, which has one entry per port, are as they were when the
 	// trial began.
-	cpu   cpuTime
-	drops []uint64
+	cpu    cpuTime
+	losses []losses
 	// pauses of each port when the trial began.
 	pauses []pauses
 	watch  watch
@@ -93,7 +93,7 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 
 // prepare makes the ports and senders ready.
 func (e *Engine) prepare(ctx context.Context, t *trial) error {
-	usable, err := processors()
+	usable, err := e.processors()
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 				return err
 			}
 		}
-		drops, err := p.drops(e.netlink)
+		lost, err := p.losses(e.netlink)
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 		if err != nil {
 			return err
 		}
-		t.drops, t.pauses = append(t.drops, drops), append(t.pauses, paused)
+		t.losses, t.pauses = append(t.losses, lost), append(t.pauses, paused)
 		if err := p.choose(); err != nil {
 			return err
 		}
@@ -247,7 +247,7 @@ func (e *Engine) observe(m *traffic.Measurement) (err error) {
 		if p.counted, err = p.receivedIn(e.number); err != nil {
 			return err
 		}
-		if err := p.addDrops(m, e.netlink, e.trial.drops[i]); err != nil {
+		if err := p.addLosses(m, e.netlink, e.trial.losses[i]); err != nil {
 			return err
 		}
 		paused, err := pausesOf(p.index)

@@ -241,6 +241,9 @@ type Host struct {
 	Kernel        string                 `protobuf:"bytes,2,opt,name=kernel,proto3" json:"kernel,omitempty"`
 	Cpu           string                 `protobuf:"bytes,3,opt,name=cpu,proto3" json:"cpu,omitempty"`
 	Cpus          int64                  `protobuf:"varint,4,opt,name=cpus,proto3" json:"cpus,omitempty"`
+	TesterCpus    []int64                `protobuf:"varint,5,rep,packed,name=tester_cpus,json=testerCpus,proto3" json:"tester_cpus,omitempty"`
+	DeviceCpus    []int64                `protobuf:"varint,6,rep,packed,name=device_cpus,json=deviceCpus,proto3" json:"device_cpus,omitempty"`
+	Together      string                 `protobuf:"bytes,7,opt,name=together,proto3" json:"together,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -301,6 +304,27 @@ func (x *Host) GetCpus() int64 {
 		return x.Cpus
 	}
 	return 0
+}
+
+func (x *Host) GetTesterCpus() []int64 {
+	if x != nil {
+		return x.TesterCpus
+	}
+	return nil
+}
+
+func (x *Host) GetDeviceCpus() []int64 {
+	if x != nil {
+		return x.DeviceCpus
+	}
+	return nil
+}
+
+func (x *Host) GetTogether() string {
+	if x != nil {
+		return x.Together
+	}
+	return ""
 }
 
 type Port struct {
@@ -2707,12 +2731,17 @@ const file_agent_proto_rawDesc = "" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12+\n" +
 	"\x05hosts\x18\x03 \x03(\v2\x15.nodrop.agent.v1.HostR\x05hosts\x12+\n" +
 	"\x05ports\x18\x04 \x03(\v2\x15.nodrop.agent.v1.PortR\x05ports\x12A\n" +
-	"\fcapabilities\x18\x05 \x01(\v2\x1d.nodrop.agent.v1.CapabilitiesR\fcapabilities\"X\n" +
+	"\fcapabilities\x18\x05 \x01(\v2\x1d.nodrop.agent.v1.CapabilitiesR\fcapabilities\"\xb6\x01\n" +
 	"\x04Host\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06kernel\x18\x02 \x01(\tR\x06kernel\x12\x10\n" +
 	"\x03cpu\x18\x03 \x01(\tR\x03cpu\x12\x12\n" +
-	"\x04cpus\x18\x04 \x01(\x03R\x04cpus\"x\n" +
+	"\x04cpus\x18\x04 \x01(\x03R\x04cpus\x12\x1f\n" +
+	"\vtester_cpus\x18\x05 \x03(\x03R\n" +
+	"testerCpus\x12\x1f\n" +
+	"\vdevice_cpus\x18\x06 \x03(\x03R\n" +
+	"deviceCpus\x12\x1a\n" +
+	"\btogether\x18\a \x01(\tR\btogether\"x\n" +
 	"\x04Port\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\x12\x16\n" +

@@ -12,6 +12,7 @@
 #define RETRY_MAX 64   /* a refused bulk, and what is left of one before */
 #define EAGER_TRIES 16 /* streams that are looked at for one frame */
 #define HEAP_LEVELS 17 /* of 65536 groups */
+#define REST_TOGETHER 200000 /* ns: what a sender sends at once that sleeps between frames */
 #define PACE_SUB_BITS 2
 #define PACE_BUCKETS 160 /* up to 2^40 ns, each known within a quarter */
 
@@ -49,6 +50,10 @@ struct tx_port {
 	__u64 resume; /* nothing before, since the ring was full */
 	__u64 bound;  /* a frame that leaves later than this after it was due is late */
 	__u64 sent, refused;
+	/* Not 0: late frames leave no closer than this to each other, in ns, but for those
+	 * that are due in so long a time, which may leave together. */
+	__u64 catch_up, together;
+	__u64 clumped; /* the most frames that may have left together for the sender slept */
 	/* How constant the load was. */
 	__u64 lag;    /* the longest that a frame left after it was due, in ns */
 	__u64 late;   /* frames that were late */
@@ -58,6 +63,8 @@ struct tx_port {
 	__u64 paces[PACE_BUCKETS]; /* frames by how much their spacing was wrong */
 	__u32 pending_head, pending_tail;
 	__u32 retry_head, retry_tail;
+	__u32 catching; /* resume is that of catch_up */
+	__u32 pad;
 	struct tx_frame pending[PENDING_MAX]; /* in the kernel's bulk queue */
 	struct tx_frame retry[RETRY_MAX];
 };
@@ -225,6 +232,23 @@ static __always_inline void refuse(struct tx_port *p, struct tx_frame *f)
 	p->refused++;
 	p->left++;
 	p->retry[p->retry_head++ % RETRY_MAX] = *f;
+}
+
+/* catch_up says when the frame after this one may leave, if this one is late. */
+static __always_inline void catch_up(struct tx_sender *sender, struct tx_port *p, __u64 due, __u64 now)
+{
+	__u64 together = p->together;
+
+	p->catching = now > due + p->bound;
+	if (!p->catching)
+		return;
+	if (now < sender->resting && together < REST_TOGETHER) {
+		together = REST_TOGETHER;
+		p->clumped = REST_TOGETHER / p->catch_up + 1;
+	}
+	if (p->resume + together < now)
+		p->resume = now - together;
+	p->resume += p->catch_up;
 }
 
 static __always_inline __u32 pace_bucket(__u64 ns)

@@ -50,7 +50,10 @@ static __always_inline void consider(struct choice *c, __u32 n, struct tx_port *
 		return;
 	c->open = 1;
 	if (p->resume > c->now) {
-		c->full = 1;
+		if (!p->catching)
+			c->full = 1;
+		else if (p->resume < c->next)
+			c->next = p->resume;
 		return;
 	}
 	if (p->retry_head != p->retry_tail) {
@@ -151,6 +154,8 @@ static __always_inline int transmit(struct xdp_md *ctx)
 			take_retry(p, &f);
 		else if (!take_paced(p, c.paced, &f))
 			return XDP_DROP;
+		if (p->catch_up)
+			catch_up(sender, p, f.due, c.now);
 		return send_frame(ctx, p, &f, time);
 	}
 	if (c.eager != NO_PORT) {
@@ -256,6 +261,7 @@ int tx_done(__u64 *args)
 		return 0;
 	count_refused(number, drops);
 	p->resume = now + sender->pause;
+	p->catching = 0;
 	if (error) {
 		p->error = error;
 		p->user = 1;

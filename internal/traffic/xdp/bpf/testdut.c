@@ -21,6 +21,7 @@ const volatile __u32 truncate_every;
 const volatile __u32 truncate_to;
 const volatile __u32 permute;
 const volatile __u32 swaps_per_10000;
+const volatile __u32 readings; /* of the clock per frame, which make a device slow; at most 1000 */
 const volatile __u32 late_every; /* such a frame comes late_by frames later */
 const volatile __u32 late_by;
 const volatile __u32 detour_every; /* such a frame goes to detour_ifindex */
@@ -193,6 +194,8 @@ int disturb(struct __sk_buff *skb)
 		return TC_ACT_OK;
 	sum = sig - 1;
 	nth = ADD(f->frames);
+	for (int i = 0; i < 1000 && i < readings; i++)
+		bpf_ktime_get_ns();
 	low = (__u32)bpf_ntohs(sig[4]) << 16 | bpf_ntohs(sig[5]); /* of the sequence */
 	n = low % 10000;
 	to = permute ? n - n % 100 + place(n % 100) : late_every ? belated(n) : swapped(n);

@@ -1,0 +1,34 @@
+package device
+
+import "slices"
+
+// Placement says on which processors of one machine tester and device work.
+type Placement struct {
+	// Tester are those that it sends on.
+	Tester []int
+	// Device are those on which the device takes frames from its interfaces; none when
+	// it does that in the tester's time.
+	Device []int
+	// Together says why the device has no processors of its own; empty when it has.
+	Together string
+}
+
+// Place splits the processors of a machine between a tester and a device with so many
+// interfaces. The device gets half of them, rounded down, and at most one per interface,
+// since one processor takes the frames of an interface; the tester gets the others. One
+// processor is not split.
+func Place(processors []int, interfaces int) Placement {
+	device := min(len(processors)/2, interfaces)
+	if device == 0 {
+		return Placement{Tester: processors, Together: "the machine has one processor for both"}
+	}
+	tester := len(processors) - device
+	return Placement{Tester: slices.Clone(processors[:tester]), Device: slices.Clone(processors[tester:])}
+}
+
+// Placed is implemented by drivers of devices that work on this machine.
+type Placed interface {
+	// Place gives a device that is prepared processors of its own, until Restore. Where
+	// that cannot be done it changes nothing that matters, and the placement says why.
+	Place() Placement
+}

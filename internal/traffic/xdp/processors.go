@@ -1,0 +1,58 @@
+package xdp
+
+import (
+	"fmt"
+	"math/bits"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// processors are those that the engine sends on.
+func (e *Engine) processors() ([]int, error) {
+	all, err := processors()
+	if err != nil {
+		return nil, err
+	}
+	own := slices.DeleteFunc(slices.Clone(all), func(n int) bool { return slices.Contains(e.options.DeviceProcessors, n) })
+	if len(own) == 0 {
+		return nil, fmt.Errorf("the device has processors %v, and this process may use no others: %v", e.options.DeviceProcessors, all)
+	}
+	return own, nil
+}
+
+// processors are those that this process may use.
+func processors() ([]int, error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(os.Getpid(), &set); err != nil {
+		return nil, fmt.Errorf("asking for the usable processors: %w", err)
+	}
+	var all []int
+	for i, word := range set {
+		for w := uint64(word); w != 0; w &= w - 1 {
+			all = append(all, i*64+bits.TrailingZeros64(w))
+		}
+	}
+	return all, nil
+}
+
+const (
+	// catchUpShare is the share of the mean time between two frames that is kept between
+	// late ones, to a device with processors of its own, so that its load is at most an
+	// eighth above the intended one. Such a device works on while the tester is held up,
+	// and could not take in what comes at full speed after that.
+	catchUpShare = 7. / 8
+	// catchUpTogether are late frames that may leave without any time between them.
+	catchUpTogether = 64
+)
+
+// spaceOut keeps the frames of a lane apart when they are late, if they go to a device
+// that works on processors of its own, as a network card does.
+func (l *lane) spaceOut(s *schedule) {
+	if len(l.port.engine.options.DeviceProcessors) == 0 || l.port.driver != "veth" || s.eager != nil || s.perNano <= 0 {
+		return
+	}
+	mean := 1 / s.perNano
+	l.tx.CatchUp, l.tx.Together = max(1, uint64(mean*catchUpShare)), uint64(mean*catchUpTogether)
+}
