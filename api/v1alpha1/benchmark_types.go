@@ -283,17 +283,17 @@ type ThroughputTest struct {
 	// and a load at most this much higher did not.
 	// +optional
 	// +kubebuilder:default="0.1%"
-	Resolution Percentage `json:"resolution,omitempty"`
+	Resolution LoadAmount `json:"resolution,omitempty"`
 	// minLoad is the lowest load that is tried; when it loses frames the
 	// throughput is reported as 0.
 	// +optional
 	// +kubebuilder:default="0.1%"
-	MinLoad Percentage `json:"minLoad,omitempty"`
+	MinLoad LoadAmount `json:"minLoad,omitempty"`
 	// maxLoad is the highest load that is tried. 99.994% (60 ppm under nominal)
 	// keeps clear of differences between the clocks of tester and device.
 	// +optional
 	// +kubebuilder:default="100%"
-	MaxLoad Percentage `json:"maxLoad,omitempty"`
+	MaxLoad LoadAmount `json:"maxLoad,omitempty"`
 	// trialDuration is the length of the trial that confirms the result.
 	// +optional
 	// +kubebuilder:default="60s"

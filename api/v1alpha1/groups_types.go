@@ -24,7 +24,7 @@ type GroupJoinDelayTest struct {
 	// +optional
 	// +kubebuilder:default=A
 	Method GroupJoinMethod `json:"method,omitempty"`
-	// load is a percentage of line rate, or throughput: the rate that an earlier
+	// load is a percentage of line rate, a rate, or throughput: the rate that an earlier
 	// throughput test of this benchmark found, which RFC 3918 recommends.
 	// +optional
 	// +kubebuilder:default="10%"
@@ -51,7 +51,7 @@ type GroupJoinDelayTest struct {
 // GroupLeaveDelayTest measures how long after the report that ends a membership
 // the last frame of the group arrives. It needs a traffic profile of multicast.
 type GroupLeaveDelayTest struct {
-	// load is a percentage of line rate, or throughput: the rate that an earlier
+	// load is a percentage of line rate, a rate, or throughput: the rate that an earlier
 	// throughput test of this benchmark found, which RFC 3918 recommends.
 	// +optional
 	// +kubebuilder:default="10%"
@@ -94,8 +94,8 @@ type GroupCapacityTest struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	GroupIncrement int32 `json:"groupIncrement,omitempty"`
-	// load is that of all groups of the profile together, a percentage of line rate
-	// or throughput. A group is sent to at the same rate however many are joined, and
+	// load is that of all groups of the profile together, a percentage of line rate,
+	// a rate, or throughput. A group is sent to at the same rate however many are joined, and
 	// to groups that no port has joined nothing is sent.
 	// +optional
 	// +kubebuilder:default="10%"

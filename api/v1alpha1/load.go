@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
+	"strconv"
+	"strings"
 )
 
 // LoadThroughput is the load name that stands for the throughput found by an
@@ -19,6 +21,17 @@ const LoadThroughput Load = "throughput"
 // +kubebuilder:validation:MaxLength=17
 // +kubebuilder:validation:XValidation:rule="self == 'throughput' || (self.matches('^((100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%|([0-9]{1,9}|[0-9]{1,6}([.][0-9]{1,3})?k|[0-9]{1,6}([.][0-9]{1,6})?[MG])(pps|bps))$') && !self.matches('^[0.]+[^0-9.]'))",messageExpression="'\"' + self + '\" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, a rate of each sending port, such as 5Mpps or 2.5Gbps, or the word throughput'"
 type Load string
+
+// LoadAmount is a load that is given by its amount: a Load without the word throughput.
+//
+// +kubebuilder:validation:XValidation:rule="self != 'throughput'",message="the word throughput is not possible here: give a percentage of line rate above 0% and up to 100%, such as 50%, or a rate of each sending port, such as 5Mpps or 2.5Gbps"
+type LoadAmount Load
+
+// Amount is how much the load is, and in which unit, as that of a Load.
+func (l LoadAmount) Amount() (n int64, unit LoadUnit, err error) { return Load(l).Amount() }
+
+// IsRate reports whether the load is given in frames/s or bit/s.
+func (l LoadAmount) IsRate() bool { return Load(l).IsRate() }
 
 // LoadUnit says what the number of a load counts.
 type LoadUnit string
@@ -44,9 +57,10 @@ var (
 // IsRate reports whether the load is given in frames/s or bit/s.
 func (l Load) IsRate() bool { return loadRatePattern.MatchString(string(l)) }
 
-// Amount is how much the load is, above 0, and in which unit. It fails on the word throughput, whose amount an
-// earlier test finds, and on text that is neither a percentage of line rate above 0%
-// and up to 100% nor a rate above 0 of whole frames/s or bit/s.
+// Amount is how much the load is, above 0, and in which unit. It fails on the word
+// throughput, whose amount an earlier test finds, and on text that is neither a
+// percentage of line rate above 0% and up to 100% nor a rate above 0 of whole frames/s
+// or bit/s.
 func (l Load) Amount() (n int64, unit LoadUnit, err error) {
 	m := loadRatePattern.FindStringSubmatch(string(l))
 	if m == nil {
@@ -65,4 +79,27 @@ func (l Load) Amount() (n int64, unit LoadUnit, err error) {
 		return number.Num().Int64(), LoadFrames, nil
 	}
 	return number.Num().Int64(), LoadBits, nil
+}
+
+// FormatLoad writes an amount, which is above 0, as a load: 4,500,000 frames/s are
+// "4.5Mpps".
+func FormatLoad(n int64, unit LoadUnit) Load {
+	suffix := "pps"
+	switch unit {
+	case LoadShare:
+		return Load(FormatPPM(n))
+	case LoadBits:
+		suffix = "bps"
+	}
+	// With at most six decimals, which are exact.
+	for _, u := range []struct {
+		letter string
+		exact  int64
+	}{{"G", 1000}, {"M", 1}, {"k", 1}} {
+		if one := loadUnits[u.letter]; n >= one && n%u.exact == 0 {
+			text := new(big.Rat).SetFrac64(n, one).FloatString(6)
+			return Load(strings.TrimRight(strings.TrimRight(text, "0"), ".") + u.letter + suffix)
+		}
+	}
+	return Load(strconv.FormatInt(n, 10) + suffix)
 }

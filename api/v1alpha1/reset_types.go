@@ -65,7 +65,7 @@ type ResetTest struct {
 	// +optional
 	// +kubebuilder:default=External
 	Trigger ResetTrigger `json:"trigger,omitempty"`
-	// load is a percentage of line rate, or throughput: the rate that an earlier
+	// load is a percentage of line rate, a rate, or throughput: the rate that an earlier
 	// throughput test of this benchmark found for the same frame size.
 	// +optional
 	// +kubebuilder:default=throughput

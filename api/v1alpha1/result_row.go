@@ -24,14 +24,13 @@ type RowID struct {
 	// +kubebuilder:validation:MaxLength=63
 	FrameMix string `json:"frameMix,omitempty"`
 	// load is the load asked for, such as "50%" or "throughput"; absent when the
-	// method finds the load itself. Its form was checked where it was asked for, and
-	// the schema repeats none of that for the many rows of a result.
+	// method finds the load itself.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=17
-	Load Load `json:"load,omitempty"`
+	Load Load `json:"load,omitempty"` // without the rule of its type, which was checked where the load was asked for
 	// lossRatioPPM is the loss ratio of a partial drop rate in parts per million of
 	// the frames sent; absent for all other rows.
 	// +optional

@@ -95,16 +95,16 @@ type BroadcastTest struct {
 	// resolution is the width at which the search ends.
 	// +optional
 	// +kubebuilder:default="0.1%"
-	Resolution Percentage `json:"resolution,omitempty"`
+	Resolution LoadAmount `json:"resolution,omitempty"`
 	// minLoad is the lowest load that is tried; when it loses frames the throughput is
 	// reported as 0.
 	// +optional
 	// +kubebuilder:default="0.1%"
-	MinLoad Percentage `json:"minLoad,omitempty"`
+	MinLoad LoadAmount `json:"minLoad,omitempty"`
 	// maxLoad is the highest load that is tried, and that of the forwarding rate.
 	// +optional
 	// +kubebuilder:default="100%"
-	MaxLoad Percentage `json:"maxLoad,omitempty"`
+	MaxLoad LoadAmount `json:"maxLoad,omitempty"`
 	// trialDuration is the length of the trial that confirms the throughput, and of
 	// that at maxLoad.
 	// +optional
@@ -127,7 +127,7 @@ type HeadOfLineBlockingTest struct {
 	// load is what each of the two senders intends, above 66.6666% of line rate.
 	// +optional
 	// +kubebuilder:default="100%"
-	Load Percentage `json:"load,omitempty"`
+	Load LoadAmount `json:"load,omitempty"`
 	// trialDuration is the length of both trials.
 	// +optional
 	// +kubebuilder:default="60s"
@@ -143,7 +143,7 @@ type CongestionControlTest struct {
 	// load is what each of the two senders intends, above 66.6666% of line rate.
 	// +optional
 	// +kubebuilder:default="100%"
-	Load Percentage `json:"load,omitempty"`
+	Load LoadAmount `json:"load,omitempty"`
 	// trialDuration is the length of the trial.
 	// +optional
 	// +kubebuilder:default="60s"

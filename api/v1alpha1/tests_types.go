@@ -8,12 +8,12 @@ type FrameLossTest struct {
 	// maxLoad is the first load.
 	// +optional
 	// +kubebuilder:default="100%"
-	MaxLoad Percentage `json:"maxLoad,omitempty"`
+	MaxLoad LoadAmount `json:"maxLoad,omitempty"`
 	// step is how far each load lies below the one before: 1% to 10% of line rate
 	// (RFC 2544 section 26.3 allows no coarser one).
 	// +optional
 	// +kubebuilder:default="10%"
-	Step Percentage `json:"step,omitempty"`
+	Step LoadAmount `json:"step,omitempty"`
 	// trialDuration is the length of every trial.
 	// +optional
 	// +kubebuilder:default="60s"
@@ -51,7 +51,7 @@ type BackToBackTest struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.samplingInterval) || duration(self.samplingInterval) <= duration(self.duration)",message="samplingInterval is longer than duration: lower it"
 type SoakTest struct {
-	// load is a percentage of line rate, or throughput.
+	// load is a percentage of line rate, a rate, or throughput.
 	// +optional
 	// +kubebuilder:default="100%"
 	Load Load `json:"load,omitempty"`
@@ -73,12 +73,12 @@ type ForwardingRateTest struct {
 	// maxLoad is the maximum offered load.
 	// +optional
 	// +kubebuilder:default="100%"
-	MaxLoad Percentage `json:"maxLoad,omitempty"`
+	MaxLoad LoadAmount `json:"maxLoad,omitempty"`
 	// step is how far each further load lies below the one before, 1% to 100%. They
 	// are tried as long as they could forward more than was found.
 	// +optional
 	// +kubebuilder:default="10%"
-	Step Percentage `json:"step,omitempty"`
+	Step LoadAmount `json:"step,omitempty"`
 	// trialDuration is the length of every trial.
 	// +optional
 	// +kubebuilder:default="60s"
@@ -100,7 +100,7 @@ type OrderingTest struct {
 	// resolution is how exactly the load is searched at which reordering begins.
 	// +optional
 	// +kubebuilder:default="1%"
-	Resolution Percentage `json:"resolution,omitempty"`
+	Resolution LoadAmount `json:"resolution,omitempty"`
 	// trialDuration is the length of every trial.
 	// +optional
 	// +kubebuilder:default="60s"

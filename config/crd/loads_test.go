@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/config/crd"
+	"nodrop.dev/nodrop/internal/kubetest"
 )
 
 // TestLoadsAreChecked holds every load of a spec to the rule of its type, and the loads
@@ -64,7 +66,7 @@ func loadsIn(of reflect.Type, schema *apiextensionsv1.JSONSchemaProps, path stri
 		}
 	}
 	switch {
-	case of == reflect.TypeFor[v1alpha1.Load]():
+	case of == reflect.TypeFor[v1alpha1.Load](), of == reflect.TypeFor[v1alpha1.LoadAmount]():
 		found[path] = schema
 	case of.Kind() == reflect.Pointer:
 		add(loadsIn(of.Elem(), schema, path))
@@ -81,4 +83,37 @@ func loadsIn(of reflect.Type, schema *apiextensionsv1.JSONSchemaProps, path stri
 		}
 	}
 	return found
+}
+
+// loads gives loads in every unit, and what is no load, to a real API server.
+func loads(t *testing.T, c client.Client) {
+	const word = "the word throughput is not possible here: give a percentage of line rate above 0% and up to 100%, such as 50%, or a rate of each sending port, such as 5Mpps or 2.5Gbps"
+	for name, tc := range map[string]struct {
+		test, refused string
+	}{
+		"a search between rates":    {"throughput: {minLoad: 10kpps, maxLoad: 2.5Gbps, resolution: 1000pps}", ""},
+		"a broadcast between rates": {"broadcast: {minLoad: 10kpps, maxLoad: 50%, resolution: 1.5Mbps}", ""},
+		"falling rates":             {"frameLoss: {maxLoad: 14.880952Mpps, step: 1Mpps}", ""},
+		"a falling rate":            {"forwardingRate: {maxLoad: 5Mpps, step: 10%}", ""},
+		"an onset to a rate":        {"ordering: {loads: [5Mpps], resolution: 10kpps}", ""},
+		"a congestion":              {"congestionControl: {load: 8Gbps}", ""},
+		"head of line blocking":     {"headOfLineBlocking: {load: 8Gbps}", ""},
+		"a load at the throughput":  {"soak: {load: throughput}", ""},
+		"the word as a bound":       {"throughput: {minLoad: throughput}", word},
+		"the word in a congestion":  {"congestionControl: {load: throughput}", word},
+		"no rate":                   {"throughput: {maxLoad: 0Mpps}", `"0Mpps" is not a load: give a percentage of line rate`},
+		"a half frame in a second":  {"broadcast: {resolution: 1.5pps}", `"1.5pps" is not a load`},
+		"more than all":             {"frameLoss: {maxLoad: 101%}", `"101%" is not a load`},
+		"a unit that nothing is in": {"forwardingRate: {step: 5mpps}", `"5mpps" is not a load`},
+		"a width, which is no load": {"throughput: {search: MLRsearch, mlrSearch: {width: 5Mpps}}", `"5Mpps" is not a percentage of line rate`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := c.Create(t.Context(), parse(t, benchmarkOf("[{name: a, "+tc.test+"}]")))
+			if tc.refused != "" {
+				kubetest.Refused(t, err, tc.refused)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }

@@ -33,6 +33,7 @@ func TestDefinitions(t *testing.T) {
 	t.Run("order", func(t *testing.T) { order(t, c) })
 	t.Run("immutable", func(t *testing.T) { immutable(t, c) })
 	t.Run("server-side apply of ports", func(t *testing.T) { applied(t, c) })
+	t.Run("loads", func(t *testing.T) { loads(t, c) })
 	t.Run("repeated", func(t *testing.T) { repeated(t, c) })
 	t.Run("defaults of Go clients", func(t *testing.T) { defaults(t, c) })
 }

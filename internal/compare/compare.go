@@ -16,9 +16,9 @@ import (
 type Result struct {
 	Subject Subject
 	Rows    []v1alpha1.ResultRow
-	// ResolutionPPM is by the name of a test how exact its throughput is, in parts
-	// per million of line rate: results that are closer than that tie.
-	ResolutionPPM map[string]int64
+	// ResolutionPPM is how exact the throughput of a row is, in parts per million of line
+	// rate: results that are closer than that tie. Without it throughput is exact.
+	ResolutionPPM func(row *v1alpha1.ResultRow) int64
 }
 
 // Make compares results with the first of them. It fails on fewer than two
@@ -109,7 +109,7 @@ func (c *Comparison) line(id v1alpha1.RowID, metric Metric, results []Result) Li
 	for i := range results {
 		l.Cells[i] = cell(rows[i], metric)
 	}
-	rank(l.Cells, metric, tolerance(id.Test, metric, results, rows))
+	rank(l.Cells, metric, tolerance(metric, results, rows))
 	for i := range l.Cells[1:] {
 		differ(&l.Cells[i+1], l.Cells[0])
 	}

@@ -50,7 +50,7 @@ func TestRanks(t *testing.T) {
 		var all []Result
 		for i, f := range fps {
 			r := named(string(rune('a'+i)), throughputRow(64, f, f, f))
-			r.ResolutionPPM = map[string]int64{"throughput": 1000}
+			r.ResolutionPPM = func(*v1alpha1.ResultRow) int64 { return 1000 }
 			all = append(all, r)
 		}
 		return all

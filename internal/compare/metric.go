@@ -74,13 +74,15 @@ func reason(text, message string) string {
 // tolerance is the largest difference between values of a line that tie. A throughput is
 // known up to the resolution of its search: the coarsest one counts. Other
 // figures tie when they are equal.
-func tolerance(test string, metric Metric, results []Result, rows []*v1alpha1.ResultRow) int64 {
+func tolerance(metric Metric, results []Result, rows []*v1alpha1.ResultRow) int64 {
 	if metric != Throughput {
 		return 0
 	}
 	var resolution, frames, ppm int64
 	for i, row := range rows {
-		resolution = max(resolution, results[i].ResolutionPPM[test])
+		if exact := results[i].ResolutionPPM; row != nil && exact != nil {
+			resolution = max(resolution, exact(row))
+		}
 		if row != nil && row.Frames.OrZero().LineRatePPM > 0 {
 			frames, ppm = row.Frames.FramesPerSecond, row.Frames.LineRatePPM
 		}

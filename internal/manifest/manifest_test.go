@@ -155,7 +155,7 @@ func TestRefused(t *testing.T) {
 		},
 		"load of 120 %": {
 			text: all("99.994%", "120%"),
-			want: `:9 (document 1): Benchmark "router": spec.tests[0].throughput.maxLoad: Invalid value: "120%": "120%" is not a percentage of line rate: give a number above 0% and up to 100% with at most four decimals, such as 99.994%`,
+			want: `:9 (document 1): Benchmark "router": spec.tests[0].throughput.maxLoad: Invalid value: "120%": "120%" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, a rate of each sending port, such as 5Mpps or 2.5Gbps`,
 		},
 		"load in a unit that there is not": {
 			text: all("latency: {}", "latency: {loads: [5Mpps, 2.5Gbps, 5Mfps]}"),

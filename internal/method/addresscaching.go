@@ -20,7 +20,7 @@ func init() {
 			Name: v1alpha1.MethodAddressCaching, Member: "addressCaching", Ethernet: true, Topology: addressTopology,
 			Given:    func(t v1alpha1.Test) bool { return t.AddressCaching != nil },
 			Validate: validateAddressCaching,
-			Steps: func(test v1alpha1.Test) []plan.Step {
+			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				t := cachingSettings(test.AddressCaching)
 				n := iterations(int64(t.MaxAddresses), int64(t.Resolution))
 				longest := sendingFor(int64(t.MaxAddresses), int64(t.LearningRate))

@@ -20,7 +20,7 @@ func init() {
 			Name: v1alpha1.MethodAddressLearning, Member: "addressLearning", Ethernet: true, Topology: addressTopology,
 			Given:    func(t v1alpha1.Test) bool { return t.AddressLearning != nil },
 			Validate: validateAddressLearning,
-			Steps: func(test v1alpha1.Test) []plan.Step {
+			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				t := learningSettings(test.AddressLearning)
 				most := int64(1e6) // about: line rate is not known here
 				if t.MaxRate != nil {

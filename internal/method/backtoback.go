@@ -20,7 +20,7 @@ func init() {
 			Name: v1alpha1.MethodBackToBack, Member: "backToBack",
 			Given:   func(t v1alpha1.Test) bool { return t.BackToBack != nil },
 			OneSize: "how many frames of a burst fit into the buffer depends on which sizes come first",
-			Steps: func(test v1alpha1.Test) []plan.Step {
+			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				longest := cmp.Or(test.BackToBack.MaxBurstDuration.Duration, 2*time.Second)
 				// About 25 halvings of some million frames; a repetition begins where the
 				// one before ended.

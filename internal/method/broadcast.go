@@ -20,11 +20,18 @@ func init() {
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodBroadcast, Member: "broadcast", Topology: &plan.Topology{Ports: 2, Flows: [][2]int{{0, 1}}, OneNetwork: true},
-			Given:    func(t v1alpha1.Test) bool { return t.Broadcast != nil },
-			Validate: validateBroadcast,
-			Fits:     fitsBroadcast,
-			Steps: func(test v1alpha1.Test) []plan.Step {
-				cfg := broadcastSearch(test.Broadcast)
+			Given: func(t v1alpha1.Test) bool { return t.Broadcast != nil },
+			Bounds: func(test v1alpha1.Test) []plan.Bound {
+				t := test.Broadcast
+				return []plan.Bound{{Field: "resolution", Load: t.Resolution}, {Field: "minLoad", Load: t.MinLoad}, {Field: "maxLoad", Load: t.MaxLoad}}
+			},
+			Together: func(test v1alpha1.Test, at plan.Scale, path *field.Path) field.ErrorList {
+				t := test.Broadcast
+				return upsideDown(cmp.Or(t.MinLoad, "0.1%"), cmp.Or(t.MaxLoad, "100%"), at, path)
+			},
+			Fits: fitsBroadcast,
+			Steps: func(test v1alpha1.Test, at plan.Scale) []plan.Step {
+				cfg := broadcastSearch(test.Broadcast, at)
 				trials, sending := search.Estimate(cfg)
 				// After the search: the maximum load, and a single frame.
 				return []plan.Step{{Search: cfg, TrialDuration: cfg.TrialDuration, Trials: trials + 2, Duration: sending + cfg.TrialDuration}}
@@ -46,9 +53,9 @@ func init() {
 			{Heading: "latency, us", Name: "max", Unit: Nanoseconds, Value: broadcastLatency(func(s *v1alpha1.BroadcastSummary) *int64 { return s.LatencyMaxNs })},
 		},
 		Trials: func(test v1alpha1.Test) string {
-			cfg := broadcastSearch(test.Broadcast)
-			return fmt.Sprintf("first port to all others; binary search between %s and %s of line rate, resolution %s, trials of %s, confirmed for %s; %s at %s; one frame for the latency",
-				percent(cfg.MinPPM), percent(cfg.MaxPPM), percent(cfg.ResolutionPPM), span(cfg.SearchTrialDuration), span(cfg.TrialDuration), span(cfg.TrialDuration), percent(cfg.MaxPPM))
+			t := test.Broadcast
+			return fmt.Sprintf("first port to all others; binary search %s, resolution %s, trials of %s, confirmed for %s; %s at %s; one frame for the latency",
+				fromTo(t.MinLoad, t.MaxLoad), t.Resolution, span(t.SearchTrialDuration.Duration), span(t.TrialDuration.Duration), span(t.TrialDuration.Duration), t.MaxLoad)
 		},
 	})
 }
@@ -57,22 +64,12 @@ var broadcasted = number(func(row *v1alpha1.ResultRow) *v1alpha1.BroadcastSummar
 
 var broadcastLatency = optionalNumber(func(row *v1alpha1.ResultRow) *v1alpha1.BroadcastSummary { return row.Broadcast })
 
-func broadcastSearch(t *v1alpha1.BroadcastTest) search.Config {
+func broadcastSearch(t *v1alpha1.BroadcastTest, at plan.Scale) search.Config {
 	d := cmp.Or(t.TrialDuration.Duration, time.Minute)
 	return search.Config{
-		MinPPM: plan.PPMOr(t.MinLoad, "0.1%"), MaxPPM: plan.PPMOr(t.MaxLoad, "100%"), ResolutionPPM: plan.PPMOr(t.Resolution, "0.1%"),
+		MinPPM: at.PPM(cmp.Or(t.MinLoad, "0.1%")), MaxPPM: at.PPM(cmp.Or(t.MaxLoad, "100%")), ResolutionPPM: at.PPM(cmp.Or(t.Resolution, "0.1%")),
 		TrialDuration: d, SearchTrialDuration: min(d, cmp.Or(t.SearchTrialDuration.Duration, 10*time.Second)),
 	}
-}
-
-func validateBroadcast(test v1alpha1.Test, path *field.Path) field.ErrorList {
-	t := test.Broadcast
-	errs := plan.Percentages(map[string]v1alpha1.Percentage{"resolution": t.Resolution, "minLoad": t.MinLoad, "maxLoad": t.MaxLoad}, path)
-	if cfg := broadcastSearch(t); len(errs) == 0 && cfg.MinPPM > cfg.MaxPPM {
-		errs = append(errs, field.Invalid(path.Child("minLoad"), percent(cfg.MinPPM),
-			fmt.Sprintf("minLoad is above maxLoad %s: lower minLoad or raise maxLoad", percent(cfg.MaxPPM))))
-	}
-	return errs
 }
 
 // fitsBroadcast refuses frames and receivers that the engine does not count.

@@ -27,9 +27,12 @@ func init() {
 			Given:    func(t v1alpha1.Test) bool { return t.BufferSize != nil },
 			OneSize:  "how many frames a buffer takes depends on their size",
 			Validate: func(test v1alpha1.Test, path *field.Path) field.ErrorList {
-				return plan.Percentages(map[string]v1alpha1.Percentage{"oversubscription": test.BufferSize.Oversubscription}, path)
+				if _, err := test.BufferSize.Oversubscription.PPM(); err != nil {
+					return field.ErrorList{field.Invalid(path.Child("oversubscription"), test.BufferSize.Oversubscription, err.Error())}
+				}
+				return nil
 			},
-			Steps: func(test v1alpha1.Test) []plan.Step {
+			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				t := test.BufferSize
 				// About 20 halvings; a repetition begins where the one before ended.
 				trials := 20 + 4*(int(t.Repetitions)-1)
@@ -66,7 +69,11 @@ func bufferSize(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 			return err
 		}
 		t := step.Test.BufferSize
-		f := &fanIn{lab: lab, step: step, overPPM: plan.PPMOr(t.Oversubscription, "1%")}
+		over, err := t.Oversubscription.PPM()
+		if err != nil {
+			return err
+		}
+		f := &fanIn{lab: lab, step: step, overPPM: over}
 		line := lab.plan.Rate(lab.plan.Streams[0], step.Size, plan.Share(v1alpha1.PPM))
 		most := max(1, wholeFrames(t.MaxDuration.Duration, line, f.overPPM))
 		var found []int64

@@ -53,31 +53,37 @@ func congest(ctx context.Context, lab *Lab, step plan.Step, streams []plan.Strea
 		if err := lab.learn(ctx); err != nil {
 			return err
 		}
-		rate = lab.plan.FramesPerSecond(step.Size, plan.Share(step.LoadPPM))
-		t, err = lab.Trial(ctx, step, step.LoadPPM, step.TrialDuration, search.Bracket{})
+		rate = lab.plan.FramesPerSecond(step.Size, step.Amount)
+		t, err = lab.at(ctx, step, step.Amount, step.TrialDuration, search.Bracket{})
 		return err
 	})
 	return t, rate, err
 }
 
 // congestionStep is the step of a congestion, whose load stands in no row's name.
-func congestionStep(load v1alpha1.Percentage, d time.Duration, trials int) plan.Step {
-	return plan.Step{LoadPPM: plan.PPMOr(load, "100%"), TrialDuration: d, Trials: trials}
+func congestionStep(load v1alpha1.LoadAmount, at plan.Scale, d time.Duration, trials int) plan.Step {
+	load = cmp.Or(load, "100%")
+	amount, _ := plan.AmountOf(v1alpha1.Load(load)) // what is no load was refused
+	return plan.Step{Amount: amount, LoadPPM: at.PPM(load), TrialDuration: d, Trials: trials}
 }
 
 // congestionTrials describes the trials for the report.
-func congestionTrials(load v1alpha1.Percentage, d time.Duration) string {
-	return fmt.Sprintf("first port to third and fourth in turn, second to fourth, each at %s of line rate for %s", cmp.Or(load, "100%"), span(cmp.Or(d, time.Minute)))
+func congestionTrials(load v1alpha1.LoadAmount, d time.Duration) string {
+	return fmt.Sprintf("first port to third and fourth in turn, second to fourth, each at %s for %s", ofLineRate(cmp.Or(load, "100%")), span(cmp.Or(d, time.Minute)))
 }
 
-// validateCongestion refuses loads of which one and a half congest nothing.
-func validateCongestion(load v1alpha1.Percentage, path *field.Path) field.ErrorList {
-	errs := plan.Percentages(map[string]v1alpha1.Percentage{"load": load}, path)
-	if ppm := plan.PPMOr(load, "100%"); len(errs) == 0 && ppm*3 <= 2*v1alpha1.PPM {
-		errs = append(errs, field.Invalid(path.Child("load"), load,
-			fmt.Sprintf("the congested port is asked for one and a half times that, %s of line rate, which congests nothing: give more than 66.6666%%", percent(ppm*3/2))))
+// congests refuses loads of which one and a half congest nothing.
+func congests(load v1alpha1.LoadAmount, at plan.Scale, path *field.Path) field.ErrorList {
+	ppm := at.PPM(load)
+	if ppm*3 > 2*v1alpha1.PPM {
+		return nil
 	}
-	return errs
+	where := ""
+	if load.IsRate() {
+		where = " with " + at.Size().InWords()
+	}
+	return field.ErrorList{field.Invalid(path.Child("load"), load,
+		fmt.Sprintf("the congested port is asked for one and a half times that, %s of line rate%s, which congests nothing: give more than 66.6666%%", percent(ppm*3/2), where))}
 }
 
 // portCount is what one port received of all streams to it.

@@ -16,12 +16,15 @@ func init() {
 		Method: plan.Method{
 			Name: v1alpha1.MethodCongestionControl, Member: "congestionControl", Topology: congestionTopology,
 			Given: func(t v1alpha1.Test) bool { return t.CongestionControl != nil },
-			Validate: func(test v1alpha1.Test, path *field.Path) field.ErrorList {
-				return validateCongestion(test.CongestionControl.Load, path)
+			Bounds: func(t v1alpha1.Test) []plan.Bound {
+				return []plan.Bound{{Field: "load", Load: t.CongestionControl.Load}}
 			},
-			Steps: func(test v1alpha1.Test) []plan.Step {
+			Together: func(t v1alpha1.Test, at plan.Scale, path *field.Path) field.ErrorList {
+				return congests(cmp.Or(t.CongestionControl.Load, "100%"), at, path)
+			},
+			Steps: func(test v1alpha1.Test, at plan.Scale) []plan.Step {
 				t := test.CongestionControl
-				return []plan.Step{congestionStep(t.Load, cmp.Or(t.TrialDuration.Duration, time.Minute), 1)}
+				return []plan.Step{congestionStep(t.Load, at, cmp.Or(t.TrialDuration.Duration, time.Minute), 1)}
 			},
 		},
 		Run:     congestionControl,
@@ -66,7 +69,7 @@ func congestionControl(ctx context.Context, lab *Lab, step plan.Step) (Outcome, 
 	if err != nil {
 		return Outcome{}, err
 	}
-	out := Outcome{LoadPPM: step.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: testersLimit(t)}
+	out := Outcome{LoadPPM: t.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: testersLimit(t)}
 	full, free := t.port(congestedPort), t.port(uncongestedPort)
 	summary := v1alpha1.CongestionControlSummary{
 		UncongestedLossPPM: free.lossPPM(), UncongestedFramesPerSecond: t.perSecond(int64(free.received)),

@@ -38,7 +38,7 @@ type Definition struct {
 	// Trials describes the trials of a test for the report's appendix.
 	Trials func(v1alpha1.Test) string
 	// Resolution is how exactly a test finds its load; nil when that is exact.
-	Resolution func(v1alpha1.Test) v1alpha1.Percentage
+	Resolution func(v1alpha1.Test) v1alpha1.LoadAmount
 }
 
 // Unit of a column's numbers.

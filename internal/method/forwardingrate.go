@@ -17,11 +17,16 @@ func init() {
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodForwardingRate, Member: "forwardingRate", Mixes: true,
-			Given:    func(t v1alpha1.Test) bool { return t.ForwardingRate != nil },
-			Validate: validateForwardingRate,
-			Steps: func(test v1alpha1.Test) []plan.Step {
+			Given: func(t v1alpha1.Test) bool { return t.ForwardingRate != nil },
+			Bounds: func(test v1alpha1.Test) []plan.Bound {
+				return []plan.Bound{{Field: "maxLoad", Load: test.ForwardingRate.MaxLoad}, {Field: "step", Load: test.ForwardingRate.Step}}
+			},
+			Together: func(test v1alpha1.Test, at plan.Scale, path *field.Path) field.ErrorList {
+				return validStep(cmp.Or(test.ForwardingRate.Step, "10%"), v1alpha1.PPM/100, v1alpha1.PPM, "", at, path)
+			},
+			Steps: func(test v1alpha1.Test, at plan.Scale) []plan.Step {
 				t := test.ForwardingRate
-				return []plan.Step{{Trials: len(forwardingLoads(t)), TrialDuration: cmp.Or(t.TrialDuration.Duration, time.Minute)}}
+				return []plan.Step{{Trials: len(forwardingLoads(t, at)), TrialDuration: cmp.Or(t.TrialDuration.Duration, time.Minute)}}
 			},
 		},
 		Run:     forwardingRate,
@@ -36,24 +41,15 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.ForwardingRate
-			return fmt.Sprintf("from %s of line rate down by %s, trials of %s", t.MaxLoad, t.Step, span(t.TrialDuration.Duration))
+			return fmt.Sprintf("from %s down by %s, trials of %s", ofLineRate(t.MaxLoad), t.Step, span(t.TrialDuration.Duration))
 		},
 	})
 }
 
 var forwarding = number(func(row *v1alpha1.ResultRow) *v1alpha1.ForwardingRateSummary { return row.ForwardingRate })
 
-func forwardingLoads(t *v1alpha1.ForwardingRateTest) []v1alpha1.Load {
-	return plan.Falling(plan.PPMOr(t.MaxLoad, "100%"), plan.PPMOr(t.Step, "10%"))
-}
-
-func validateForwardingRate(test v1alpha1.Test, path *field.Path) field.ErrorList {
-	t := test.ForwardingRate
-	errs := plan.Percentages(map[string]v1alpha1.Percentage{"maxLoad": t.MaxLoad, "step": t.Step}, path)
-	if len(errs) == 0 && plan.PPMOr(t.Step, "10%") < v1alpha1.PPM/100 {
-		errs = append(errs, field.Invalid(path.Child("step"), t.Step, "give 1% to 100%"))
-	}
-	return errs
+func forwardingLoads(t *v1alpha1.ForwardingRateTest, at plan.Scale) []v1alpha1.Load {
+	return plan.Falling(cmp.Or(t.MaxLoad, "100%"), cmp.Or(t.Step, "10%"), at)
 }
 
 // forwardingRate measures the forwarding rate at the maximum offered load
@@ -64,15 +60,15 @@ func validateForwardingRate(test v1alpha1.Test, path *field.Path) field.ErrorLis
 func forwardingRate(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	var out Outcome
 	var summary v1alpha1.ForwardingRateSummary
-	for i, load := range forwardingLoads(step.Test.ForwardingRate) {
-		ppm, err := v1alpha1.Percentage(load).PPM()
+	for i, load := range forwardingLoads(step.Test.ForwardingRate, lab.plan.Scale(step.Size)) {
+		amount, err := plan.AmountOf(load)
 		if err != nil {
 			return Outcome{}, err
 		}
-		if i > 0 && lab.plan.FramesPerSecond(step.Size, plan.Share(ppm)).Cmp(big.NewRat(summary.Max, 1)) <= 0 {
+		if i > 0 && lab.plan.FramesPerSecond(step.Size, amount).Cmp(big.NewRat(summary.Max, 1)) <= 0 {
 			break
 		}
-		found, err := lab.fixed(ctx, step, plan.Share(ppm))
+		found, err := lab.fixed(ctx, step, amount)
 		if err != nil {
 			return Outcome{}, err
 		}
@@ -81,7 +77,7 @@ func forwardingRate(ctx context.Context, lab *Lab, step plan.Step) (Outcome, err
 			out, summary.AtMaxLoad = found, rate
 		}
 		if i == 0 || rate > summary.Max {
-			summary.Max, summary.MaxLoadPPM = rate, ppm
+			summary.Max, summary.MaxLoadPPM = rate, found.LoadPPM
 		}
 	}
 	loss := sharePPM(out.Trial.Lost, out.Trial.Sent)

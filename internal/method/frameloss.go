@@ -16,13 +16,16 @@ func init() {
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodFrameLoss, Member: "frameLoss", Mixes: true,
-			Given:    func(t v1alpha1.Test) bool { return t.FrameLoss != nil },
-			Validate: validateFrameLoss,
-			Steps: func(test v1alpha1.Test) []plan.Step {
+			Given: func(t v1alpha1.Test) bool { return t.FrameLoss != nil },
+			Bounds: func(test v1alpha1.Test) []plan.Bound {
+				return []plan.Bound{{Field: "maxLoad", Load: test.FrameLoss.MaxLoad}, {Field: "step", Load: test.FrameLoss.Step}}
+			},
+			Together: frameLossLoads,
+			Steps: func(test v1alpha1.Test, at plan.Scale) []plan.Step {
 				t := test.FrameLoss
 				d := cmp.Or(t.TrialDuration.Duration, time.Minute)
 				var steps []plan.Step
-				for _, load := range plan.Falling(plan.PPMOr(t.MaxLoad, "100%"), plan.PPMOr(t.Step, "10%")) {
+				for _, load := range plan.Falling(cmp.Or(t.MaxLoad, "100%"), cmp.Or(t.Step, "10%"), at) {
 					steps = append(steps, plan.AtLoad(load, d))
 				}
 				return steps
@@ -35,7 +38,7 @@ func init() {
 		Columns:  []Column{receivedColumn, lossColumn},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.FrameLoss
-			return fmt.Sprintf("from %s of line rate down by %s, trials of %s", t.MaxLoad, t.Step, span(t.TrialDuration.Duration))
+			return fmt.Sprintf("from %s down by %s, trials of %s", ofLineRate(t.MaxLoad), t.Step, span(t.TrialDuration.Duration))
 		},
 	})
 }
@@ -44,16 +47,8 @@ func init() {
 // have too many rows.
 const finestLossStep, coarsestLossStep = v1alpha1.PPM / 100, v1alpha1.PPM / 10
 
-func validateFrameLoss(test v1alpha1.Test, path *field.Path) field.ErrorList {
-	t := test.FrameLoss
-	errs := plan.Percentages(map[string]v1alpha1.Percentage{"maxLoad": t.MaxLoad, "step": t.Step}, path)
-	if len(errs) > 0 {
-		return errs
-	}
-	if step := plan.PPMOr(t.Step, "10%"); step < finestLossStep || step > coarsestLossStep {
-		errs = append(errs, field.Invalid(path.Child("step"), t.Step, "give 1% to 10%: RFC 2544 section 26.3 allows no coarser step"))
-	}
-	return errs
+func frameLossLoads(test v1alpha1.Test, at plan.Scale, path *field.Path) field.ErrorList {
+	return validStep(cmp.Or(test.FrameLoss.Step, "10%"), finestLossStep, coarsestLossStep, ": RFC 2544 section 26.3 allows no coarser step", at, path)
 }
 
 // frameLoss measures the loss at one load (RFC 2544 section 26.3). When the two
@@ -70,7 +65,7 @@ func frameLoss(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	if lossless >= 2 {
 		return Outcome{Skipped: true}, nil
 	}
-	out, err := lab.fixed(ctx, step, plan.Share(step.LoadPPM))
+	out, err := lab.fixed(ctx, step, step.Amount)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -22,7 +22,7 @@ func init() {
 			Given: func(t v1alpha1.Test) bool { return t.GroupCapacity != nil },
 			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
 			Fits:  fitsGroupCapacity,
-			Steps: func(test v1alpha1.Test) []plan.Step {
+			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				t := test.GroupCapacity
 				step := plan.AtLoad(load(test), cmp.Or(t.TrialDuration.Duration, 10*time.Second))
 				// How many increments it takes is not known; the halvings are.

@@ -21,7 +21,7 @@ func init() {
 			Given: func(t v1alpha1.Test) bool { return t.GroupJoinDelay != nil },
 			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
 			Fits:  fitsGroupJoinDelay,
-			Steps: func(test v1alpha1.Test) []plan.Step {
+			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				t := test.GroupJoinDelay
 				lead, wait := joinTimes(t)
 				step := plan.AtLoad(load(test), lead+wait)

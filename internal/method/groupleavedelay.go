@@ -19,7 +19,7 @@ func init() {
 			Given: func(t v1alpha1.Test) bool { return t.GroupLeaveDelay != nil },
 			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
 			Fits:  needsMulticast,
-			Steps: func(test v1alpha1.Test) []plan.Step {
+			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				lead, wait := leaveTimes(test.GroupLeaveDelay)
 				step := plan.AtLoad(load(test), lead+wait)
 				step.Trials = int(cmp.Or(test.GroupLeaveDelay.Repetitions, 3))

@@ -33,7 +33,7 @@ func fanOut(t *testing.T, groups int, tests ...v1alpha1.Test) plan.Plan {
 		if !ok {
 			t.Fatalf("%s is no method", test.Name)
 		}
-		for _, s := range d.Steps(test) {
+		for _, s := range d.Steps(test, p.Scale(plan.Bytes(64))) {
 			s.Test, s.Method, s.Size = test, d.Name, plan.Bytes(64)
 			p.Steps = append(p.Steps, s)
 		}

@@ -16,12 +16,15 @@ func init() {
 		Method: plan.Method{
 			Name: v1alpha1.MethodHeadOfLineBlocking, Member: "headOfLineBlocking", Topology: congestionTopology,
 			Given: func(t v1alpha1.Test) bool { return t.HeadOfLineBlocking != nil },
-			Validate: func(test v1alpha1.Test, path *field.Path) field.ErrorList {
-				return validateCongestion(test.HeadOfLineBlocking.Load, path)
+			Bounds: func(t v1alpha1.Test) []plan.Bound {
+				return []plan.Bound{{Field: "load", Load: t.HeadOfLineBlocking.Load}}
 			},
-			Steps: func(test v1alpha1.Test) []plan.Step {
+			Together: func(t v1alpha1.Test, at plan.Scale, path *field.Path) field.ErrorList {
+				return congests(cmp.Or(t.HeadOfLineBlocking.Load, "100%"), at, path)
+			},
+			Steps: func(test v1alpha1.Test, at plan.Scale) []plan.Step {
 				t := test.HeadOfLineBlocking
-				return []plan.Step{congestionStep(t.Load, cmp.Or(t.TrialDuration.Duration, time.Minute), 2)}
+				return []plan.Step{congestionStep(t.Load, at, cmp.Or(t.TrialDuration.Duration, time.Minute), 2)}
 			},
 		},
 		Run:     headOfLine,
@@ -75,7 +78,7 @@ func headOfLine(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 	if err != nil {
 		return Outcome{}, err
 	}
-	out := Outcome{LoadPPM: step.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: cmp.Or(testersLimit(alone), testersLimit(t))}
+	out := Outcome{LoadPPM: t.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: cmp.Or(testersLimit(alone), testersLimit(t))}
 	before, after := alone.port(uncongestedPort), t.port(uncongestedPort)
 	summary := v1alpha1.HeadOfLineBlockingSummary{
 		UncongestedLossPPM: after.lossPPM(), UncongestedFramesPerSecond: t.perSecond(int64(after.received)),

@@ -17,7 +17,7 @@ func init() {
 			Name: v1alpha1.MethodLatency, Member: "latency", Mixes: true, Latency: true,
 			Given: func(t v1alpha1.Test) bool { return t.Latency != nil },
 			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return t.Latency.Loads },
-			Steps: func(t v1alpha1.Test) []plan.Step {
+			Steps: func(t v1alpha1.Test, _ plan.Scale) []plan.Step {
 				var steps []plan.Step
 				for _, load := range t.Latency.Loads {
 					steps = append(steps, plan.AtLoad(load, cmp.Or(t.Latency.TrialDuration.Duration, time.Minute)))

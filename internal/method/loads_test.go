@@ -170,7 +170,7 @@ func TestWhatNoMethodCanMeasureIsRefused(t *testing.T) {
 		test v1alpha1.Test
 		want string
 	}{
-		"coarse step":        {v1alpha1.Test{Name: "a", FrameLoss: &v1alpha1.FrameLossTest{Step: "10.1%"}}, "spec.tests[0].frameLoss.step: Invalid value: \"10.1%\": give 1% to 10%"},
+		"coarse step":        {v1alpha1.Test{Name: "a", FrameLoss: &v1alpha1.FrameLossTest{Step: "10.1%"}}, "spec.tests[0].frameLoss.step: Invalid value: \"10.1%\": give 1% to 10% of line rate: RFC 2544 section 26.3 allows no coarser step"},
 		"no percentage":      {v1alpha1.Test{Name: "a", FrameLoss: &v1alpha1.FrameLossTest{MaxLoad: "101%"}}, "spec.tests[0].frameLoss.maxLoad"},
 		"unknown throughput": {v1alpha1.Test{Name: "a", Soak: &v1alpha1.SoakTest{Load: "throughput"}}, "no throughput test stands before this test"},
 		"two methods":        {v1alpha1.Test{Name: "a", Soak: &v1alpha1.SoakTest{}, FrameLoss: &v1alpha1.FrameLossTest{}}, "give exactly one method: addressCaching, addressLearning, "},

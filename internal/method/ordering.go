@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
@@ -20,10 +18,10 @@ func init() {
 			OneSize: "every size of a mix is a stream of its own, so that frames which overtake those of another size would not be seen",
 			Given:   func(t v1alpha1.Test) bool { return t.Ordering != nil },
 			Loads:   func(t v1alpha1.Test) []v1alpha1.Load { return orderingLoads(t.Ordering) },
-			Validate: func(test v1alpha1.Test, path *field.Path) field.ErrorList {
-				return plan.Percentages(map[string]v1alpha1.Percentage{"resolution": test.Ordering.Resolution}, path)
+			Bounds: func(t v1alpha1.Test) []plan.Bound {
+				return []plan.Bound{{Field: "resolution", Load: t.Ordering.Resolution}}
 			},
-			Steps: func(test v1alpha1.Test) []plan.Step {
+			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				var steps []plan.Step
 				for _, load := range orderingLoads(test.Ordering) {
 					steps = append(steps, plan.AtLoad(load, cmp.Or(test.Ordering.TrialDuration.Duration, time.Minute)))
@@ -56,7 +54,7 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.Ordering
-			return fmt.Sprintf("trials of %s; the onset is searched to %s of line rate", span(t.TrialDuration.Duration), t.Resolution)
+			return fmt.Sprintf("trials of %s; the onset is searched to %s", span(t.TrialDuration.Duration), ofLineRate(t.Resolution))
 		},
 	})
 }
@@ -99,7 +97,7 @@ func orderingLoads(t *v1alpha1.OrderingTest) []v1alpha1.Load {
 	if len(t.Loads) > 0 {
 		return t.Loads
 	}
-	return plan.Falling(v1alpha1.PPM, v1alpha1.PPM/10)
+	return plan.Falling("100%", "10%", plan.Scale{})
 }
 
 // ordering measures one load: reordered frames as RFC 4737 defines them
@@ -146,7 +144,7 @@ func ordering(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 // reordered frames down to the resolution. A trial in which the tester fell short
 // says nothing about its load, and ends the search.
 func onset(ctx context.Context, lab *Lab, step plan.Step, sum *v1alpha1.OrderingSummary) error {
-	resolution := plan.PPMOr(step.Test.Ordering.Resolution, "1%")
+	resolution := lab.plan.Scale(step.Size).PPM(cmp.Or(step.Test.Ordering.Resolution, "1%"))
 	for sum.OnsetPPM-sum.InOrderPPM > resolution {
 		middle := sum.InOrderPPM + (sum.OnsetPPM-sum.InOrderPPM)/2
 		t, err := lab.Trial(ctx, step, middle, step.TrialDuration, search.Bracket{PassedPPM: sum.InOrderPPM, FailedPPM: sum.OnsetPPM})

@@ -17,7 +17,7 @@ func init() {
 		Method: plan.Method{
 			Name: v1alpha1.MethodRecovery, Member: "recovery", Gaps: true, AfterThroughput: true, Mixes: true, Copies: 2,
 			Given: func(t v1alpha1.Test) bool { return t.Recovery != nil },
-			Steps: func(t v1alpha1.Test) []plan.Step {
+			Steps: func(t v1alpha1.Test, _ plan.Scale) []plan.Step {
 				overload, reduced := recoveryTimes(t.Recovery)
 				return []plan.Step{{TrialDuration: overload + reduced, Trials: int(cmp.Or(t.Recovery.Repetitions, 3))}}
 			},

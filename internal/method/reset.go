@@ -26,7 +26,7 @@ func init() {
 			Loads:    func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
 			Validate: validateReset,
 			Fits:     fitsReset,
-			Steps: func(test v1alpha1.Test) []plan.Step {
+			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				_, d := resetTimes(test.Reset)
 				step := plan.AtLoad(load(test), d)
 				step.Trials = int(cmp.Or(test.Reset.Repetitions, 1))

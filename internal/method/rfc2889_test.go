@@ -392,7 +392,7 @@ func TestTopologiesThatDoNotFit(t *testing.T) {
 		"a load that congests nothing": {v1alpha1.Test{Name: "c", CongestionControl: &v1alpha1.CongestionControlTest{Load: "60%"}}, nil,
 			`spec.tests[0].congestionControl.load: Invalid value: "60%": the congested port is asked for one and a half times that, 90% of line rate, which congests nothing: give more than 66.6666%`},
 		"a search upside down": {v1alpha1.Test{Name: "b", Broadcast: &v1alpha1.BroadcastTest{MinLoad: "50%", MaxLoad: "40%"}}, nil,
-			`spec.tests[0].broadcast.minLoad: Invalid value: "50%": minLoad is above maxLoad 40%`},
+			`spec.tests[0].broadcast.minLoad: Invalid value: "50%": minLoad 50% is above maxLoad 40%`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ func init() {
 			Loads:    func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
 			Validate: validateSoak,
 			Fits:     fitsSoak,
-			Steps: func(t v1alpha1.Test) []plan.Step {
+			Steps: func(t v1alpha1.Test, _ plan.Scale) []plan.Step {
 				return []plan.Step{plan.AtLoad(load(t), cmp.Or(t.Soak.Duration.Duration, time.Hour))}
 			},
 		},

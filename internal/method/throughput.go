@@ -23,6 +23,11 @@ func init() {
 			Mixes: true, FindsThroughput: true,
 			Given:    func(t v1alpha1.Test) bool { return t.Throughput != nil },
 			Validate: validateThroughput,
+			Bounds: func(test v1alpha1.Test) []plan.Bound {
+				t := test.Throughput
+				return []plan.Bound{{Field: "resolution", Load: t.Resolution}, {Field: "minLoad", Load: t.MinLoad}, {Field: "maxLoad", Load: t.MaxLoad}}
+			},
+			Together: throughputLoads,
 			Steps:    throughputSteps,
 		},
 		Run: func(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
@@ -34,7 +39,7 @@ func init() {
 		Purpose:    "highest load without loss (RFC 2544 section 26.1)",
 		Headline:   LoadFigure,
 		Trials:     throughputTrials,
-		Resolution: func(t v1alpha1.Test) v1alpha1.Percentage { return t.Throughput.Resolution },
+		Resolution: func(t v1alpha1.Test) v1alpha1.LoadAmount { return t.Throughput.Resolution },
 	})
 }
 

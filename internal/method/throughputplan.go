@@ -15,9 +15,9 @@ import (
 
 // Defaults of the API, for objects that no API server has seen.
 const (
-	defaultResolution  v1alpha1.Percentage = "0.1%"
-	defaultMinLoad     v1alpha1.Percentage = "0.1%"
-	defaultMaxLoad     v1alpha1.Percentage = "100%"
+	defaultResolution  v1alpha1.LoadAmount = "0.1%"
+	defaultMinLoad     v1alpha1.LoadAmount = "0.1%"
+	defaultMaxLoad     v1alpha1.LoadAmount = "100%"
 	defaultTrial                           = 60 * time.Second
 	defaultSearchTrial                     = 10 * time.Second
 )
@@ -25,8 +25,8 @@ const (
 // throughputSteps are the steps of a throughput test at one frame size: the
 // throughput, and a partial drop rate for every further loss ratio. One search
 // finds them all, in the step of the throughput.
-func throughputSteps(test v1alpha1.Test) []plan.Step {
-	cfg, _ := searchConfig(*test.Throughput)
+func throughputSteps(test v1alpha1.Test, at plan.Scale) []plan.Step {
+	cfg := searchConfig(*test.Throughput, at)
 	goals, _ := searchGoals(*test.Throughput, cfg)
 	trials, sending := estimate(test.Throughput.Search, cfg, goals)
 	step := plan.Step{Search: cfg, Goals: goals, TrialDuration: cfg.TrialDuration, Trials: trials, Duration: sending}
@@ -108,9 +108,12 @@ func searchGoals(t v1alpha1.ThroughputTest, cfg search.Config) ([]search.Goal, e
 	return goals, nil
 }
 
-// searchConfig is the search of a throughput test, with the API's defaults.
-func searchConfig(t v1alpha1.ThroughputTest) (search.Config, error) {
+// searchConfig is the search of a throughput test at a size, with the API's defaults.
+func searchConfig(t v1alpha1.ThroughputTest, at plan.Scale) search.Config {
 	cfg := search.Config{
+		ResolutionPPM:       at.PPM(cmp.Or(t.Resolution, defaultResolution)),
+		MinPPM:              at.PPM(cmp.Or(t.MinLoad, defaultMinLoad)),
+		MaxPPM:              at.PPM(cmp.Or(t.MaxLoad, defaultMaxLoad)),
 		TrialDuration:       cmp.Or(t.TrialDuration.Duration, defaultTrial),
 		SearchTrialDuration: t.SearchTrialDuration.Duration,
 	}
@@ -123,27 +126,11 @@ func searchConfig(t v1alpha1.ThroughputTest) (search.Config, error) {
 	if t.TimeLimit != nil {
 		cfg.TimeCap = t.TimeLimit.Duration
 	}
-	var err error
-	for _, share := range []struct {
-		text, other v1alpha1.Percentage
-		into        *int64
-	}{
-		{t.Resolution, defaultResolution, &cfg.ResolutionPPM},
-		{t.MinLoad, defaultMinLoad, &cfg.MinPPM},
-		{t.MaxLoad, defaultMaxLoad, &cfg.MaxPPM},
-	} {
-		if share.text == "" {
-			share.text = share.other
-		}
-		if *share.into, err = share.text.PPM(); err != nil {
-			return cfg, err
-		}
-	}
-	return cfg, nil
+	return cfg
 }
 
 // validateThroughput reports what the schema does not say of a throughput test: how
-// its loads and its goals fit together.
+// its goals fit together.
 func validateThroughput(test v1alpha1.Test, path *field.Path) field.ErrorList {
 	t := *test.Throughput
 	seen := map[int64]bool{}
@@ -157,21 +144,26 @@ func validateThroughput(test v1alpha1.Test, path *field.Path) field.ErrorList {
 		}
 		seen[ratio] = true
 	}
-	cfg, err := searchConfig(t)
-	if err == nil {
-		_, err = searchGoals(t, cfg)
-	}
-	switch {
-	case err != nil:
+	if _, err := searchGoals(t, searchConfig(t, plan.Scale{})); err != nil {
 		return field.ErrorList{field.Invalid(path.Child("search"), t.Search, err.Error())}
-	case cfg.MinPPM > cfg.MaxPPM:
-		return field.ErrorList{field.Invalid(path.Child("minLoad"), v1alpha1.FormatPPM(cfg.MinPPM),
-			fmt.Sprintf("minLoad is above maxLoad %s: lower minLoad or raise maxLoad", v1alpha1.FormatPPM(cfg.MaxPPM)))}
-	case cfg.MaxPPM > cfg.MinPPM && cfg.ResolutionPPM > cfg.MaxPPM-cfg.MinPPM:
-		return field.ErrorList{field.Invalid(path.Child("resolution"), v1alpha1.FormatPPM(cfg.ResolutionPPM),
-			fmt.Sprintf("resolution is wider than the %s between minLoad and maxLoad, so that nothing would be searched: lower it", v1alpha1.FormatPPM(cfg.MaxPPM-cfg.MinPPM)))}
 	}
 	return nil
+}
+
+// throughputLoads refuses bounds between which nothing can be searched at a size.
+func throughputLoads(test v1alpha1.Test, at plan.Scale, path *field.Path) field.ErrorList {
+	t := test.Throughput
+	lowest, highest := cmp.Or(t.MinLoad, defaultMinLoad), cmp.Or(t.MaxLoad, defaultMaxLoad)
+	if errs := upsideDown(lowest, highest, at, path); len(errs) > 0 {
+		return errs
+	}
+	resolution := cmp.Or(t.Resolution, defaultResolution)
+	width := at.PPM(highest) - at.PPM(lowest)
+	if width == 0 || at.PPM(resolution) <= width {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child("resolution"), resolution,
+		fmt.Sprintf("resolution %s is wider than the %s between minLoad and maxLoad, so that nothing would be searched: lower it", at.InWords(resolution), percent(width)))}
 }
 
 // throughputTrials describes the trials for the report.
@@ -181,8 +173,8 @@ func throughputTrials(test v1alpha1.Test) string {
 	if t.Search == v1alpha1.SearchMLRsearch || t.Search == v1alpha1.SearchInformed {
 		short = "shorter trials first"
 	}
-	return fmt.Sprintf("%s between %s and %s of line rate, resolution %s, %s, confirmed for %s",
-		searchName(t.Search), t.MinLoad, t.MaxLoad, t.Resolution, short, span(t.TrialDuration.Duration))
+	return fmt.Sprintf("%s %s, resolution %s, %s, confirmed for %s",
+		searchName(t.Search), fromTo(t.MinLoad, t.MaxLoad), t.Resolution, short, span(t.TrialDuration.Duration))
 }
 
 // searchName names a search for a person.

@@ -77,7 +77,7 @@ func (p Plan) steps(test v1alpha1.Test, sizes []Size) []Step {
 	var steps []Step
 	source := p.lastThroughput()
 	for _, size := range sizes {
-		ofSize := m.Steps(test)
+		ofSize := m.Steps(test, p.scale(m, size))
 		for i, s := range ofSize {
 			if s.Load.IsRate() && len(p.Streams) > 0 {
 				ofSize[i].LoadPPM = p.PPM(size, s.Amount)

@@ -27,10 +27,16 @@ type Method struct {
 	// Loads are the loads of a test that may be the word throughput; nil when the
 	// method has none.
 	Loads func(v1alpha1.Test) []v1alpha1.Load
-	// Steps are the steps of a test at one frame size. Test, Size and Source are filled
+	// Bounds are the loads of a test that have an amount; nil when the method has none.
+	Bounds func(v1alpha1.Test) []Bound
+	// Together reports loads of a test that do not go together at one frame size; path
+	// is that of the member. It may be nil.
+	Together func(test v1alpha1.Test, at Scale, path *field.Path) field.ErrorList
+	// Steps are the steps of a test at one frame size, where at says what rates are of
+	// line rate; the zero Scale when only their number and names matter. Test, Size and Source are filled
 	// in, and so are a Method that is not given and a Duration of 0. The time to settle
 	// and to rest is added to Duration for each of the Trials.
-	Steps func(test v1alpha1.Test) []Step
+	Steps func(test v1alpha1.Test, at Scale) []Step
 	// Rising says that the steps of a size run from the lowest load to the highest, and
 	// the load throughput, which is not known yet, last.
 	Rising bool
@@ -112,6 +118,9 @@ func (m Method) validate(test v1alpha1.Test, throughputBefore bool, path *field.
 	if m.Loads != nil {
 		errs = validateLoads(m.Loads(test), throughputBefore, path.Child("loads"))
 	}
+	if m.Bounds != nil {
+		errs = append(errs, validateBounds(m.Bounds(test), path)...)
+	}
 	if m.AfterThroughput && !throughputBefore {
 		errs = append(errs, field.Invalid(path, test.Name, "no throughput test stands before this test, whose loads follow from its result: add one before it"))
 	}
@@ -130,39 +139,6 @@ func AtLoad(load v1alpha1.Load, d time.Duration) Step {
 	}
 	return s
 }
-
-// Falling are the loads from a highest one down in equal steps, as long as they
-// are above 0.
-func Falling(highestPPM, stepPPM int64) []v1alpha1.Load {
-	var loads []v1alpha1.Load
-	for ppm := highestPPM; ppm > 0 && stepPPM > 0; ppm -= stepPPM {
-		loads = append(loads, v1alpha1.Load(v1alpha1.FormatPPM(ppm)))
-	}
-	return loads
-}
-
-// PPMOr is a share in parts per million, or another one where none is given. What
-// is given was validated by the schema or by Percentages.
-func PPMOr(share, other v1alpha1.Percentage) int64 {
-	if share == "" {
-		share = other
-	}
-	ppm, _ := share.PPM()
-	return ppm
-}
-
-// Percentages reports the shares that are none, by the name of their field.
-func Percentages(shares map[string]v1alpha1.Percentage, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for name, share := range shares {
-		if _, err := share.PPM(); share != "" && err != nil {
-			errs = append(errs, field.Invalid(path.Child(name), share, percentageHint))
-		}
-	}
-	return errs
-}
-
-const percentageHint = "give a percentage of line rate above 0% and up to 100% with at most four decimals, such as 99.994%"
 
 // RowsPerSize is how many rows a test makes at one frame size in one variant, at most.
 func RowsPerSize(test v1alpha1.Test) int { return len((Plan{}).steps(test, []Size{Bytes(64)})) }

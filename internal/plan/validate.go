@@ -45,6 +45,9 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	errs = append(errs, validateVariants(b, bed)...)
 	errs = append(errs, validateRates(b, profile, ports)...)
 	if len(errs) == 0 {
+		errs = validateBoundsOn(b, profile, ports)
+	}
+	if len(errs) == 0 {
 		errs = validateSetting(b, Setting{Bed: bed, Profile: profile.Name, Engine: engine, Ports: ports, Streams: streams(profile, ports)})
 	}
 	return errs

@@ -9,6 +9,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/compare"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/plan"
 )
 
 // Comparison writes the score table of several results.
@@ -30,19 +31,7 @@ func Compare(documents []*Document, names []string) (*Comparison, error) {
 		if d.Environment != nil {
 			s.Device = d.Environment.Device
 		}
-		r := compare.Result{Subject: s, Rows: d.Rows, ResolutionPPM: map[string]int64{}}
-		for _, test := range d.Spec.Tests {
-			own, ok := method.DescribeTest(test)
-			if !ok || own.Resolution == nil {
-				continue
-			}
-			// A text that is no percentage is not of a cluster: its throughput is taken
-			// as exact.
-			if ppm, err := own.Resolution(test).PPM(); err == nil {
-				r.ResolutionPPM[test.Name] = ppm
-			}
-		}
-		results = append(results, r)
+		results = append(results, compare.Result{Subject: s, Rows: d.Rows, ResolutionPPM: d.resolutionPPM})
 	}
 	c, err := compare.Make(results)
 	if err != nil {
@@ -50,6 +39,35 @@ func Compare(documents []*Document, names []string) (*Comparison, error) {
 	}
 	c.Notes = conditions(documents, names)
 	return &Comparison{c}, nil
+}
+
+// resolutionPPM is how exactly the load of a row was searched, in parts per million of
+// line rate. A load that is no share of one line rate is taken as exact.
+func (d *Document) resolutionPPM(row *v1alpha1.ResultRow) int64 {
+	i := slices.IndexFunc(d.Spec.Tests, func(t v1alpha1.Test) bool { return t.Name == row.Test })
+	if i < 0 {
+		return 0
+	}
+	own, ok := method.DescribeTest(d.Spec.Tests[i])
+	if !ok || own.Resolution == nil {
+		return 0
+	}
+	return d.scale(row.RowID).PPM(own.Resolution(d.Spec.Tests[i]))
+}
+
+// scale is what rates are of line rate in a row, where all ports have one speed.
+func (d *Document) scale(id v1alpha1.RowID) plan.Scale {
+	if d.Environment == nil || d.Profile == nil {
+		return plan.Scale{}
+	}
+	var speed v1alpha1.BitRate
+	for _, port := range d.Environment.Ports {
+		if speed != "" && port.Speed != speed {
+			return plan.Scale{}
+		}
+		speed = port.Speed
+	}
+	return plan.ScaleOf(&v1alpha1.TrafficProfile{Spec: *d.Profile}, id, speed)
 }
 
 // conditions says where the results were not made under the same conditions.

@@ -8,6 +8,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/result"
 )
 
@@ -234,7 +235,7 @@ func askedOf(test *v1alpha1.Test) []v1alpha1.RowID {
 		return nil
 	}
 	var ids []v1alpha1.RowID
-	for _, step := range own.Steps(*test) {
+	for _, step := range own.Steps(*test, plan.Scale{}) {
 		ids = append(ids, v1alpha1.RowID{Test: test.Name, Method: cmp.Or(step.Method, own.Name), Load: step.Load, LossRatioPPM: step.LossRatioPPM})
 	}
 	return ids

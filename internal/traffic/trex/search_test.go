@@ -19,7 +19,7 @@ type search struct {
 	// speed of the ports: line rate is 14,881 frames/s of 10M, and 148,810 of 100M.
 	speed v1alpha1.BitRate
 	// resolution of the search, and the highest load, line rate when it is empty.
-	resolution, maxLoad v1alpha1.Percentage
+	resolution, maxLoad v1alpha1.LoadAmount
 	// port is the UDP port that the frames are sent to.
 	port int32
 	// timed frames per second.
@@ -135,7 +135,7 @@ func TestSearchesWithinTheCalibratedRate(t *testing.T) {
 		reach := bench.calibration.FrameSizes[0]
 		bench.device = v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{}}
 		bench.resolution = "1%"
-		bench.maxLoad = v1alpha1.FormatPPM(reach.LineRatePPM / 2)
+		bench.maxLoad = v1alpha1.LoadAmount(v1alpha1.FormatPPM(reach.LineRatePPM / 2))
 		device := cable.lossy(t)
 		limit := reach.FramesPerSecond / 4
 		// The device holds 100 ms of its rate, within which a sender that was held up may
