@@ -62,6 +62,7 @@ func variants() *Document {
 			}
 			if i > 0 && n == 0 {
 				row.Frames.FramesPerSecond, row.Frames.LineRatePPM = row.Frames.FramesPerSecond/10*9, row.Frames.LineRatePPM/10*9
+				row.Frames.OfferedFramesPerSecond = row.Frames.FramesPerSecond
 			}
 			if i == 0 || n != len(rows)-1 {
 				d.Rows = append(d.Rows, row)

@@ -22,6 +22,7 @@ func mixes() *Document {
 	name := func(row v1alpha1.ResultRow, mix string, fps, bits int64) v1alpha1.ResultRow {
 		row.Frames = row.Frames.DeepCopy()
 		row.FrameSize, row.FrameMix, row.Frames.FramesPerSecond, row.Frames.BitsPerSecond = 0, mix, fps, bits
+		row.Frames.OfferedFramesPerSecond = fps
 		return row
 	}
 	var rows []v1alpha1.ResultRow

@@ -18,8 +18,7 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		g.columns = append(g.columns, column{"frame", "bytes", false})
 	}
 	withLoad := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
-	// What left the tester stands beside a rate that somebody asked for.
-	withOffered := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load.IsRate() })
+	withOffered := withFrames && slices.ContainsFunc(rows, showsOffered)
 	own, _ := method.Describe(rows[0].Method)
 	measuresItself := len(own.Columns) > 0
 	if withLoad {
@@ -118,6 +117,20 @@ func classCells(c *v1alpha1.ClassesSummary) []string {
 // says why. A throughput of 0 is a figure.
 func unmeasured(row *v1alpha1.ResultRow) bool {
 	return row.Frames != nil && !method.IsThroughput(row) && row.Frames.Sent == 0 && row.Frames.LineRatePPM == 0 && row.Message != ""
+}
+
+// showsOffered says that what left the tester belongs next to the load of a row: one that
+// was asked for as a rate, or one that was offered with a difference of more than a
+// thousandth. In a table without such a row the intended load is also the offered one.
+func showsOffered(row v1alpha1.ResultRow) bool {
+	f := row.Frames.OrZero()
+	// Of frames with many receivers the two are not counted alike, and older results do
+	// not say what was offered.
+	if row.Load.IsRate() || f.OfferedFramesPerSecond == 0 || row.Multicast != nil || row.CongestionControl != nil {
+		return row.Load.IsRate()
+	}
+	difference := f.FramesPerSecond - f.OfferedFramesPerSecond
+	return max(difference, -difference) > f.FramesPerSecond/1000
 }
 
 // offeredCell is the rate that left the tester.
