@@ -151,7 +151,7 @@ func TestRefused(t *testing.T) {
 		},
 		"field unlike any": {
 			text: all("pattern: {pairs: {}}", "pattern: {pairs: {}, xyz: 1}"),
-			want: `spec.pattern.xyz: unknown field; the fields here are fanOut, fullMesh, nToN, pairs, partialMesh`,
+			want: `spec.pattern.xyz: unknown field; the fields here are fanOut, fullMesh, mixedClass, nToN, pairs, partialMesh`,
 		},
 		"load of 120 %": {
 			text: all("99.994%", "120%"),
