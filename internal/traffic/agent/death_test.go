@@ -19,6 +19,21 @@ func endless(t *testing.T, c traffic.Generator, engine *fakeEngine) {
 	}
 }
 
+// waiting is a client whose agent waits for the end of an endless trial; waited gets the
+// end of that.
+func waiting(t *testing.T) (c *Client, engine *fakeEngine, waited chan error) {
+	t.Helper()
+	l, wire := newLab(t), &cable{}
+	engine = wire.engine("node-a", "p1", "p2")
+	address, _ := l.serve(0, "127.0.0.1:0", engine)
+	c = l.dial(t.Context(), l.endpoint(0, address, "p1", "p2"))
+	endless(t, c, engine)
+	waited = make(chan error, 1)
+	go func() { waited <- c.Wait(t.Context()) }()
+	eventually(t, "the agent waits", func() bool { return engine.users.Load() == 1 })
+	return c, engine, waited
+}
+
 func TestSendingStopsWithoutController(t *testing.T) {
 	for name, die := range map[string]func(*proxy, *Client){
 		"the process died":   func(p *proxy, _ *Client) { p.cut() },

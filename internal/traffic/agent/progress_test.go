@@ -33,14 +33,7 @@ func TestFleetProgressAddsUp(t *testing.T) {
 // The progress is told while the agent waits for the end of sending, and then the
 // trial is stopped.
 func TestProgressComesWhileATrialRuns(t *testing.T) {
-	l, wire := newLab(t), &cable{}
-	engine := wire.engine("node-a", "p1", "p2")
-	address, _ := l.serve(0, "127.0.0.1:0", engine)
-	c := l.dial(t.Context(), l.endpoint(0, address, "p1", "p2"))
-	endless(t, c, engine)
-	waited := make(chan error, 1)
-	go func() { waited <- c.Wait(t.Context()) }()
-	eventually(t, "the agent waits", func() bool { return engine.users.Load() == 1 })
+	c, engine, waited := waiting(t)
 	p, err := c.Progress(t.Context(), time.Microsecond)
 	if err != nil || p.Lost != 1000 {
 		t.Errorf("%+v, error %v", p, err)

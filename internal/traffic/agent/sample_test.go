@@ -11,34 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/traffictest"
 )
-
-// sampleNow is the next sample of a generator.
-func sampleNow(t *testing.T, s traffic.Sampler) (traffic.Sample, error) {
-	t.Helper()
-	ctx, enough := context.WithCancel(t.Context())
-	defer enough()
-	samples := make(chan traffic.Sample, 1)
-	err := s.Sample(ctx, traffic.Sampling{Interval: time.Millisecond, Span: time.Hour}, func(s traffic.Sample) {
-		select {
-		case samples <- s:
-		default:
-		}
-		enough()
-	})
-	select {
-	case got := <-samples:
-		return got, nil
-	default:
-		return traffic.Sample{}, err
-	}
-}
 
 func TestFleetSampleAddsUp(t *testing.T) {
 	f, _, _ := newFleet(t, "node-a", "node-b")
 	must(t, "configuring", f.Configure(t.Context(), []traffic.Stream{pair(1, "p1", "p2"), pair(2, "p2", "p3"), pair(3, "p1", "p3")}))
 	must(t, "starting", f.Start(t.Context(), frames(10, 1, 2, 3)))
-	got, err := sampleNow(t, f)
+	got, err := traffictest.SampleNow(t, f)
 	must(t, "sampling", err)
 	if want := (traffic.Sample{Interval: got.Interval, At: 2e6, Sent: 30, Received: 30}); got != want || got.Interval < 1 {
 		t.Errorf("%+v, want %+v", got, want)
@@ -65,14 +45,7 @@ func TestIntervalsAreAddedUp(t *testing.T) {
 
 // Samples come while the agent waits for the end of sending, and so do memberships.
 func TestSamplesComeWhileATrialRuns(t *testing.T) {
-	l, wire := newLab(t), &cable{}
-	engine := wire.engine("node-a", "p1", "p2")
-	address, _ := l.serve(0, "127.0.0.1:0", engine)
-	c := l.dial(t.Context(), l.endpoint(0, address, "p1", "p2"))
-	endless(t, c, engine)
-	waited := make(chan error, 1)
-	go func() { waited <- c.Wait(t.Context()) }()
-	eventually(t, "the agent waits", func() bool { return engine.users.Load() == 1 })
+	c, engine, waited := waiting(t)
 	ctx, enough := context.WithCancel(t.Context())
 	defer enough()
 	taken, last := 0, 0
@@ -125,7 +98,7 @@ func TestAFailedSampleVoidsNoTrial(t *testing.T) {
 				t.Fatal("the failure ended the session or the trial")
 			}
 			recovered.Store(true)
-			if _, err := sampleNow(t, c); err != nil {
+			if _, err := traffictest.SampleNow(t, c); err != nil {
 				t.Errorf("sampling again: %v", err)
 			}
 			must(t, "stopping", c.Stop(t.Context()))
@@ -158,7 +131,7 @@ func TestAbilitiesAreThoseOfTheEngines(t *testing.T) {
 		}
 	}
 	must(t, "configuring", f.Configure(t.Context(), nil))
-	if _, err := sampleNow(t, f.members[1]); !errors.Is(err, traffic.ErrUnsupported) {
+	if _, err := traffictest.SampleNow(t, f.members[1]); !errors.Is(err, traffic.ErrUnsupported) {
 		t.Errorf("sampling an engine that cannot: %v", err)
 	}
 	if _, err := f.members[1].Join(t.Context(), nil); !errors.Is(err, traffic.ErrUnsupported) {

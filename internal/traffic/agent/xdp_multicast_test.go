@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/traffictest"
 )
 
 // Two agents over the wire: a port joins while the other sends, its report
@@ -45,7 +46,7 @@ func TestTwoAgentsJoinAndSample(t *testing.T) {
 	}
 	var last traffic.Sample
 	eventually(t, "all frames were sampled", func() bool {
-		s, err := sampleNow(t, f)
+		s, err := traffictest.SampleNow(t, f)
 		must(t, "reading a sample", err)
 		if s.Sent < last.Sent || s.Received < last.Received || s.At < last.At {
 			t.Fatalf("%+v after %+v", s, last)
@@ -55,7 +56,7 @@ func TestTwoAgentsJoinAndSample(t *testing.T) {
 	})
 	must(t, "waiting", f.Wait(t.Context()))
 	// The agents were asked at the same time, not at one: only now nothing moves.
-	last, err = sampleNow(t, f)
+	last, err = traffictest.SampleNow(t, f)
 	must(t, "reading the last sample", err)
 	m, err := f.Read(t.Context())
 	must(t, "reading", err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/traffictest"
 )
 
 // Samples are read by a connection of their own while the engine waits for the end of
@@ -40,7 +41,7 @@ func TestSamplesDoNotDisturbATrial(t *testing.T) {
 	if err != nil || m.Tx[1].Sent != 20_000 || m.Rx[traffic.RxKey{Stream: 1, Port: "right"}].Received != 20_000 {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if s, err := sampleNow(t, e); err != nil || s.Sent != 20_000 || s.Received != 20_000 {
+	if s, err := traffictest.SampleNow(t, e); err != nil || s.Sent != 20_000 || s.Received != 20_000 {
 		t.Errorf("after the end: %+v, %v", s, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/traffictest"
 )
 
 // A server that is started again has lost the trial, not the run: every call says
@@ -28,7 +29,7 @@ func TestRestart(t *testing.T) {
 		interrupted(t, "waiting for the end", <-waited)
 		_, err := e.Read(t.Context())
 		interrupted(t, "reading", err)
-		_, err = sampleNow(t, e)
+		_, err = traffictest.SampleNow(t, e)
 		interrupted(t, "sampling", err)
 		if err := e.Stop(t.Context()); err != nil {
 			t.Errorf("stopping what a server that is gone sent: %v", err)

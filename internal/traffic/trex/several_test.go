@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/traffictest"
 )
 
 // two are engines on two fake servers, whose ports a cable joins each to each: left
@@ -126,7 +127,7 @@ func TestServersAgreeOnNumbers(t *testing.T) {
 			t.Errorf("%d receivers, misdelivered %v", len(m.Rx), m.Misdelivered)
 		}
 	}
-	sample, err := sampleNow(t, engines[1])
+	sample, err := traffictest.SampleNow(t, engines[1])
 	if want := uint64(3*1_000 + 2 + 40 + 300); err != nil || sample.Received != want {
 		t.Errorf("a sample has %d received frames (%v), want %d", sample.Received, err, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/traffictest"
 )
 
 // openFake is a fake server and an engine on it.
@@ -70,22 +71,6 @@ func TestPromiscuousAsNeeded(t *testing.T) {
 	}
 }
 
-// sampleNow is the next sample of an engine.
-func sampleNow(t *testing.T, e *Engine) (traffic.Sample, error) {
-	t.Helper()
-	ctx, enough := context.WithCancel(t.Context())
-	defer enough()
-	var got *traffic.Sample
-	err := e.Sample(ctx, traffic.Sampling{Interval: time.Millisecond, Span: time.Hour}, func(s traffic.Sample) {
-		got = &s
-		enough()
-	})
-	if got == nil {
-		return traffic.Sample{}, err
-	}
-	return *got, nil
-}
-
 // Stop ends a trial that would continue, and its counts are those up to then.
 func TestStopEndsSending(t *testing.T) {
 	f, e := openFake(t, 0)
@@ -97,7 +82,7 @@ func TestStopEndsSending(t *testing.T) {
 		t.Error("counters were read of a port that sends")
 	}
 	for { // until frames are sent
-		s, err := sampleNow(t, e)
+		s, err := traffictest.SampleNow(t, e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,13 +1,13 @@
 package xdp
 
 import (
-	"context"
 	"runtime"
 	"slices"
 	"testing"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/traffictest"
 )
 
 func delayed(l traffic.Load, d time.Duration) traffic.Load {
@@ -113,22 +113,6 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// sampleNow is the next sample of an engine.
-func sampleNow(t *testing.T, e *Engine) (traffic.Sample, error) {
-	t.Helper()
-	ctx, enough := context.WithCancel(t.Context())
-	defer enough()
-	var got *traffic.Sample
-	err := e.Sample(ctx, traffic.Sampling{Interval: time.Millisecond, Span: time.Hour}, func(s traffic.Sample) {
-		got = &s
-		enough()
-	})
-	if got == nil {
-		return traffic.Sample{}, err
-	}
-	return *got, nil
-}
-
 // Samples grow while a trial runs, never show more received than sent, and end
 // at the totals; copies and frames of other trials are not in them.
 func TestSample(t *testing.T) {
@@ -136,7 +120,7 @@ func TestSample(t *testing.T) {
 	d := bed.device()
 	d.disturb(settings{"copy_every": uint32(5)})
 	e := bed.open(d.ports(nil, nil)...)
-	if _, err := sampleNow(t, e); err == nil {
+	if _, err := traffictest.SampleNow(t, e); err == nil {
 		t.Error("a sample without a trial")
 	}
 	const frames = 4000
@@ -150,7 +134,7 @@ func TestSample(t *testing.T) {
 		var last traffic.Sample
 		seen := 0
 		for begin := time.Now(); last.Received < frames && time.Since(begin) < patience; runtime.Gosched() {
-			s, err := sampleNow(t, e)
+			s, err := traffictest.SampleNow(t, e)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,7 +156,7 @@ func TestSample(t *testing.T) {
 		if last.Sent != sent(m) || last.Received != received(m) || received(m) != frames || seen < 2 {
 			t.Errorf("trial %d: %d samples up to %+v; sent %d, received %d", trial, seen, last, sent(m), received(m))
 		}
-		if s, err := sampleNow(t, e); err != nil || s.At != m.TxTime {
+		if s, err := traffictest.SampleNow(t, e); err != nil || s.At != m.TxTime {
 			t.Errorf("trial %d: after %v of sending a sample is of %v: %v", trial, m.TxTime, s.At, err)
 		}
 	}

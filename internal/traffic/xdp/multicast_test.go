@@ -15,6 +15,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/membership"
+	"nodrop.dev/nodrop/internal/traffic/traffictest"
 )
 
 // set changes attributes of the device's bridge; the kernel applies those of one
@@ -259,7 +260,7 @@ func TestJoinInATrial(t *testing.T) {
 				t.Fatal(err)
 			}
 			for begin := time.Now(); ; runtime.Gosched() {
-				sample, err := sampleNow(t, e)
+				sample, err := traffictest.SampleNow(t, e)
 				if err != nil {
 					t.Fatal(err)
 				}

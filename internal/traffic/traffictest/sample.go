@@ -1,0 +1,31 @@
+// Package traffictest has what tests of several engines need.
+package traffictest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// SampleNow is the next sample of an engine, or the error for which there is none.
+func SampleNow(t *testing.T, s traffic.Sampler) (traffic.Sample, error) {
+	t.Helper()
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
+	samples := make(chan traffic.Sample, 1)
+	err := s.Sample(ctx, traffic.Sampling{Interval: time.Millisecond, Span: time.Hour}, func(s traffic.Sample) {
+		select {
+		case samples <- s:
+		default:
+		}
+		enough()
+	})
+	select {
+	case got := <-samples:
+		return got, nil
+	default:
+		return traffic.Sample{}, err
+	}
+}
