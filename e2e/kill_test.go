@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -42,6 +43,7 @@ func TestKill(t *testing.T) {
 	pod := func(role string) func(*testing.T, *lab, *v1alpha1.Benchmark) {
 		return func(t *testing.T, l *lab, b *v1alpha1.Benchmark) { l.deletePod(t, b, role) }
 	}
+	oneSize := append([]string{"trafficProfileName: ipv4-pairs", "trafficProfileName: " + newLab(t).oneSize(t)}, shortTrials...)
 	for name, kills := range map[string][]kill{
 		"operator": {
 			{"operator", v1alpha1.PhasePreparing, operator},
@@ -62,7 +64,7 @@ func TestKill(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, g := newLab(t), NewWithT(t)
-			key := l.create(t, "kill-"+name, shortTrials...)
+			key := l.create(t, "kill-"+name, oneSize...)
 			rows := 0
 			for _, k := range kills {
 				b := l.inPhase(t, key, k.phase, rows+1)
@@ -72,14 +74,14 @@ func TestKill(t *testing.T) {
 			}
 			b := l.finish(t, key)
 			g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhasePassed), b.Status.Message)
-			g.Expect(l.rows(t, b)).To(HaveLen(rowsOfSample))
+			g.Expect(l.rows(t, b)).To(HaveLen(rowsOfSample / sizesOfSample))
 			g.Expect(duplicateRows(l.rows(t, b))).To(BeEmpty())
 			l.expectClean(t, b)
 		})
 	}
 	t.Run("agent's pod", func(t *testing.T) {
 		l, g := newLab(t), NewWithT(t)
-		key := l.create(t, "kill-agent-pod", shortTrials...)
+		key := l.create(t, "kill-agent-pod", oneSize...)
 		b := l.inPhase(t, key, v1alpha1.PhaseRunning, 1)
 		before := l.rows(t, b)
 		l.deletePod(t, b, "agent")
@@ -134,9 +136,32 @@ func loseWhatIsLeft(t *testing.T, l *lab, b *v1alpha1.Benchmark) {
 // shortTrials are edits that make the sample a matter of half a minute.
 var shortTrials = []string{"resolution: 1%", "resolution: 10%", "trialDuration: 3s", "trialDuration: 1s", "trialDuration: 2s", "trialDuration: 1s"}
 
-// rowsOfSample is what config/samples/frr/benchmark.yaml measures: a throughput, a
-// partial drop rate and three loads of latency for three frame sizes.
-const rowsOfSample = 3 + 3 + 3*3
+// rowsOfSample is what config/samples/frr measures: a throughput, a partial drop rate
+// and three loads of latency for each frame size.
+const (
+	sizesOfSample = 3
+	rowsOfSample  = sizesOfSample * (1 + 1 + 3)
+)
+
+// oneSize creates a profile like the sample's with one frame size, and returns its name.
+func (l *lab) oneSize(t *testing.T) string {
+	t.Helper()
+	profile := &v1alpha1.TrafficProfile{}
+	if err := l.Get(t.Context(), client.ObjectKey{Namespace: teamNamespace, Name: "ipv4-pairs"}, profile); err != nil {
+		t.Fatal(err)
+	}
+	one := &v1alpha1.TrafficProfile{ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: "one-size"}, Spec: profile.Spec}
+	one.Spec.FrameSizes = []int32{512}
+	if err := l.Create(t.Context(), one); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Delete(context.Background(), one); err != nil {
+			t.Error(err)
+		}
+	})
+	return one.Name
+}
 
 func duplicateRows(rows []v1alpha1.ResultRow) []string {
 	seen, twice := map[v1alpha1.RowID]bool{}, []string(nil)

@@ -8,6 +8,6 @@ import "github.com/spf13/cobra"
 func addClusterCommands(root *cobra.Command) {
 	const inPods = "pods"
 	root.AddGroup(&cobra.Group{ID: inPods, Title: "Commands that NoDrop runs in pods:"})
-	add(root, forPeople, newWatchCommand(), newReportCommand(), newCompareCommand(), newQueueCommand(), newCordonCommand(), newUncordonCommand(), newDoctorCommand())
+	add(root, forPeople, newWatchCommand(), newQueueCommand(), newCordonCommand(), newUncordonCommand(), newDoctorCommand())
 	add(root, inPods, newOperatorCommand(), newRunnerCommand(), newAgentCommand(), newDeviceCommand(), newDoctorNodeCommand(), newTRexCommand())
 }

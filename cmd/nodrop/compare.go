@@ -1,5 +1,3 @@
-//go:build !standalone
-
 package main
 
 import (
@@ -22,15 +20,16 @@ func newCompareCommand() *cobra.Command {
 		Use:   "compare BASELINE OTHER...",
 		Short: "Rank the results of several benchmarks, and print their differences",
 		Long: `Rank the results of several benchmarks: of devices, dates, or configurations of
-one device. Every argument is the name of a benchmark in the cluster, the URL of a
-document in an archive, or a file that -o json or -o yaml has written; LABEL=ARGUMENT
-gives it another name in the tables. The first one is the baseline of all differences. The exit code is 0 when
-there is something to compare, whoever wins.`,
-		Example: `  kubectl nodrop compare router-monday router-friday -n team-routing
+one device. LABEL=ARGUMENT gives a result another name in the tables. The first one is
+the baseline of all differences. The exit code is 0 when there is something to compare,
+whoever wins.
+
+` + sourceHelp,
+		Example: `  nodrop compare before.json after.json
   nodrop compare "FEC off=off.json" "FEC on=on.json" -o html --output-file fec.html`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	k := newKube(cmd)
+	from := newSource(cmd)
 	out.addFlags(cmd, report.ComparisonFormats())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -41,7 +40,7 @@ there is something to compare, whoever wins.`,
 		if len(args) < 2 {
 			return hint.With(errors.New("a comparison needs at least two results"), "nodrop compare before.json after.json")
 		}
-		comparison, err := compared(ctx, &source{kube: k}, args)
+		comparison, err := compared(ctx, from, args)
 		if err != nil {
 			return err
 		}

@@ -4,13 +4,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
-	"slices"
-	"strings"
 
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -28,20 +25,27 @@ type source struct {
 	namespace string
 }
 
-// isURL reports whether an argument is the URL of a document in an archive.
-func isURL(name string) bool { return strings.Contains(name, "://") }
+// sourceArgument is what an argument that names a result can be.
+const sourceArgument = "NAME|FILE|URL"
 
-// isFile reports whether an argument is a file: it has the ending of one, or a
-// folder before it. A benchmark's name has neither.
-func isFile(name string) bool {
-	return slices.Contains([]string{".json", ".yaml", ".yml", ".zst"}, filepath.Ext(name)) || strings.ContainsRune(name, filepath.Separator)
-}
+const (
+	sourceHelp = `A result is given by the name of its benchmark in the cluster, by the URL of its
+document in an archive (file:///DIRECTORY/... or s3://BUCKET/...), or by the name of a
+file that -o json or -o yaml has written, compressed with zstd or not; the last two
+need no cluster. A benchmark that still runs has the rows that are finished.`
+	sourceExamples = `
+  kubectl nodrop report router-rfc2544 -n team-routing
+  nodrop report "$(kubectl get benchmark router-rfc2544 -o jsonpath='{.status.results.archive.url}')"`
+)
+
+// newSource adds the flags that lead to the cluster.
+func newSource(cmd *cobra.Command) *source { return &source{kube: newKube(cmd)} }
 
 // read returns the result of a benchmark in the cluster, or that of a document in
 // an archive or in a file.
 func (s *source) read(ctx context.Context, name string) (*report.Document, error) {
 	if isURL(name) || isFile(name) {
-		return readDocument(ctx, name)
+		return readDocument(ctx, name, archive.Get)
 	}
 	if s.client == nil {
 		var err error
@@ -82,21 +86,14 @@ func documentOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchm
 	return report.New(content), nil
 }
 
-// readDocument reads a document in an archive or in a file, compressed or not.
-func readDocument(ctx context.Context, where string) (*report.Document, error) {
-	text, err := archive.Get(ctx, where)
+func getBenchmark(ctx context.Context, c client.Client, key client.ObjectKey) (*v1alpha1.Benchmark, error) {
+	var benchmark v1alpha1.Benchmark
+	err := c.Get(ctx, key, &benchmark)
 	switch {
-	case err != nil && isURL(where):
-		return nil, hint.With(err, "status.results.archive.url of a benchmark has the URL of its document; "+
-			"the archive of a lab has it under NAMESPACE/NAME/UID.json.zst, and credentials of S3 are those of the environment or of ~/.aws")
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, hint.With(err, "an argument with a folder or one of the endings .json, .yaml and .zst is a file; the name of a benchmark has neither")
+	case apierrors.IsNotFound(err):
+		return nil, benchmarkNotFound(ctx, c, key)
 	case err != nil:
-		return nil, err
+		return nil, unreachable(err)
 	}
-	document, err := report.Read(text)
-	if err != nil {
-		return nil, hint.With(fmt.Errorf("%s: %w", where, err), "kubectl nodrop report and nodrop run write a result with -o json")
-	}
-	return document, nil
+	return &benchmark, nil
 }

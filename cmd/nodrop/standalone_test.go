@@ -27,9 +27,16 @@ func TestStandaloneBinary(t *testing.T) {
 	if text, err := exec.Command("go", "build", "-tags", "standalone", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, text)
 	}
-	p := &process{t: t, cmd: exec.Command(binary, "run", "-f", manifests(t, simBenchmark, simManifests))}
-	p.cmd.Env = os.Environ()
-	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
-	p.begin()
-	p.wants(exitPassed, "13.592    69.6875", "")
+	run := func(args ...string) *process {
+		p := &process{t: t, cmd: exec.Command(binary, args...)}
+		p.cmd.Env = os.Environ()
+		p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+		p.begin()
+		return p
+	}
+	file := filepath.Join(t.TempDir(), "result.json")
+	run("run", "-f", manifests(t, simBenchmark, simManifests), "-o", "json", "--output-file", file).wants(exitPassed, "", "")
+	run("report", file).wants(exitPassed, "13.592    69.6875", "")
+	run("compare", "one="+file, "two="+file).wants(exitPassed, "two", "")
+	run("report", "router-rfc2544").wants(exitUse, "", "built with the tag standalone")
 }

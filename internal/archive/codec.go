@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -65,34 +64,3 @@ func digestOfReader(r io.Reader) (digest, error) {
 
 // digestLine is a line as sha256sum writes it.
 func digestLine(hex, name string) string { return hex + "  " + name + "\n" }
-
-// magic are the first bytes of what zstd has compressed.
-var magic = []byte{0x28, 0xb5, 0x2f, 0xfd}
-
-// maxDocument bounds a document in bytes when it is read.
-const maxDocument = 1 << 30
-
-// decode returns a document as text. What is not compressed is returned as it is.
-func decode(stored []byte) ([]byte, error) {
-	if !bytes.HasPrefix(stored, magic) {
-		return stored, nil
-	}
-	z, err := zstd.NewReader(bytes.NewReader(stored), zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		return nil, fmt.Errorf("decompressing: %w", err)
-	}
-	defer z.Close()
-	return readAll(z)
-}
-
-// readAll reads a document of a bounded size.
-func readAll(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(text) > maxDocument:
-		return nil, fmt.Errorf("the document is larger than %d bytes", maxDocument)
-	}
-	return text, nil
-}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"nodrop.dev/nodrop/internal/archive/document"
 )
 
 // flush makes a document in a directory survive a loss of power. In a bucket the
@@ -12,10 +14,10 @@ func (s *Store) flush(key string) error {
 	if s.location.scheme != schemeFile {
 		return nil
 	}
-	document := filepath.Join(s.location.path, filepath.FromSlash(key))
-	names := []string{document, document + digestSuffix}
+	name := filepath.Join(s.location.path, filepath.FromSlash(key))
+	names := []string{name, name + document.DigestSuffix}
 	// The directories of name and namespace may be new.
-	for dir := filepath.Dir(document); len(dir) >= len(s.location.path); dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(name); len(dir) >= len(s.location.path); dir = filepath.Dir(dir) {
 		names = append(names, dir)
 	}
 	for _, name := range names {

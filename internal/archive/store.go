@@ -16,14 +16,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/archive/document"
 	"nodrop.dev/nodrop/internal/report"
 )
 
-// suffix is the end of a document's key, digestSuffix that of its digest's.
-const (
-	suffix       = ".json.zst"
-	digestSuffix = ".sha256"
-)
+// suffix is the end of a document's key.
+const suffix = ".json.zst"
 
 // Store is an archive. It can be used by several goroutines.
 type Store struct {
@@ -185,15 +183,15 @@ func (s *Store) adopt(ctx context.Context, bucket *blob.Bucket, key string, d *r
 // putDigest writes the digest of a document unless it is there.
 func (s *Store) putDigest(ctx context.Context, bucket *blob.Bucket, key, hex string) error {
 	text := digestLine(hex, path.Base(key))
-	have, err := bucket.ReadAll(ctx, key+digestSuffix)
+	have, err := bucket.ReadAll(ctx, key+document.DigestSuffix)
 	if err == nil && string(have) == text {
 		return nil
 	}
 	if err == nil || gcerrors.Code(err) == gcerrors.NotFound {
-		err = bucket.WriteAll(ctx, key+digestSuffix, []byte(text), &blob.WriterOptions{ContentType: "text/plain"})
+		err = bucket.WriteAll(ctx, key+document.DigestSuffix, []byte(text), &blob.WriterOptions{ContentType: "text/plain"})
 	}
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", s.location.join(key+digestSuffix), err)
+		return fmt.Errorf("writing %s: %w", s.location.join(key+document.DigestSuffix), err)
 	}
 	return nil
 }

@@ -14,14 +14,15 @@ import (
 //go:embed manifests/*.yaml
 var manifests embed.FS
 
-// up starts the cluster and returns when pods can run in it.
+// up starts the cluster, unless it is up, and returns when pods can run in it.
 func (c *cluster) up() error {
 	start := time.Now()
 	done := func(step string) { fmt.Printf("  %5.1f s  %s\n", time.Since(start).Seconds(), step) }
 	if old, err := c.readRecord(); err != nil {
 		return err
 	} else if old != nil && old.Init.running() {
-		return fmt.Errorf("the cluster is up already; \"make cluster-down\" removes it")
+		done("is up already")
+		return c.ready(done)
 	}
 	// After a reboot, or an "up" that failed: start from nothing.
 	if err := c.down(); err != nil {
@@ -34,10 +35,7 @@ func (c *cluster) up() error {
 	if err := c.startInit(r, done); err != nil {
 		return fmt.Errorf("starting the node: %w\nlook into %s", err, c.file("log"))
 	}
-	if err := c.settle(done); err != nil {
-		return fmt.Errorf("%w\nlook into %s; \"make cluster-down\" removes the cluster", err, c.file("log"))
-	}
-	return nil
+	return c.ready(done)
 }
 
 // prepare makes all files, folders and cgroups that the node needs, and the
@@ -120,6 +118,14 @@ func (c *cluster) startInit(r *record, done func(string)) error {
 		return fmt.Errorf("it stopped after %q: %s", last, message)
 	}
 	return init.Process.Release()
+}
+
+// ready is settle with a remedy where it fails.
+func (c *cluster) ready(done func(string)) error {
+	if err := c.settle(done); err != nil {
+		return fmt.Errorf("%w\nlook into %s; \"make cluster-down\" removes the cluster", err, c.file("log"))
+	}
+	return nil
 }
 
 // settle brings in the images and waits until the node takes pods.
