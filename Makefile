@@ -17,6 +17,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 NODROP    := $(NODROP_CACHE)/bin/nodrop
 TOOLS     := $(NODROP_CACHE)/tools
 GOTESTSUM := $(TOOLS)/gotestsum --format testname --hide-summary output --
+# Tests that repeat what is rare do so less often with -short; make test-long does not.
+SHORT     := -short
 # These send real frames and share two cores with the device: one at a time.
 REAL_FRAMES := ./internal/traffic/xdp/... ./internal/traffic/agent/... ./internal/dut/... ./cmd/...
 
@@ -43,7 +45,14 @@ $(NODROP):
 	@ln -sf nodrop $(dir $@)kubectl-nodrop
 
 .PHONY: test
-test: test-tools lint unit e2e ## everything that must pass
+test: test-tools ## everything that must pass; what takes long is repeated less often
+	$(MAKE) --no-print-directory -j2 --output-sync=line lint logic
+	$(MAKE) --no-print-directory -j1 frames
+	$(MAKE) --no-print-directory -j1 e2e
+
+.PHONY: test-long
+test-long: test-tools ## the tests of make test in full length, and those that it leaves out
+	$(MAKE) --no-print-directory -j1 SHORT= logic frames
 
 .PHONY: test-tools
 test-tools: cluster-build
@@ -56,10 +65,17 @@ lint: test-tools ## golangci-lint over every module of ours
 	cd hack && $(TOOLS)/golangci-lint run --config ../.golangci.yml ./...
 
 .PHONY: unit
-unit: test-tools ## logic, controllers against a real API server, engines on real interfaces
-	$(GOTESTSUM) -timeout 20m $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES)))
-	$(GOTESTSUM) -timeout 20m -p 1 $(REAL_FRAMES)
+unit: logic frames ## all tests but those of make e2e
+
+# Most of these wait for an API server: four at a time keep two processors busy.
+.PHONY: logic
+logic: test-tools ## logic, and controllers against a real API server
+	$(GOTESTSUM) $(SHORT) -timeout 20m -parallel 4 $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES)))
 	cd hack && $(GOTESTSUM) -timeout 10m ./...
+
+.PHONY: frames
+frames: test-tools ## engines, devices and commands on real interfaces
+	$(GOTESTSUM) $(SHORT) -timeout 20m -p 1 $(REAL_FRAMES)
 
 .PHONY: histories
 histories: cluster-build ## 10,000 random histories of the operator in simulated time, 200 on a real API server

@@ -20,7 +20,7 @@ import (
 // there, and every object was written once.
 func TestArchiveOutage(t *testing.T) {
 	s3 := miniotest.Start(t)
-	w := newWorld(t, startServer(t))
+	w := newWorld(t, takeServer(t))
 	w.with(func(o *controllers.Options) { o.Archive = w.openArchive(s3.URL("lab")) })
 	w.modelledBed()
 

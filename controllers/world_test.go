@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -39,14 +40,18 @@ const (
 // patience bounds every wait of a test; it is reached only when one fails.
 const patience = 30 * time.Second
 
-// server is the API server of all cases.
+// server is an API server. One test has it at a time.
 type server struct {
 	// admin has all rights; operator only those of config/rbac.
 	admin, operator *rest.Config
 	stop            func() error
 }
 
-var shared server
+// servers are those that run: as many as tests that run at once.
+var servers struct {
+	sync.Mutex
+	all, free []server
+}
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
@@ -59,8 +64,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
-	if shared.stop != nil {
-		if err := shared.stop(); err != nil {
+	for _, s := range servers.all {
+		if err := s.stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "stopping the API server:", err)
 			code = 1
 		}
@@ -68,13 +73,42 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// startServer starts it for the first test that needs it.
+// startServer lets a test run in parallel with others, with an API server that no other
+// test uses meanwhile.
 func startServer(t *testing.T) server {
 	t.Helper()
-	if shared.stop == nil {
-		shared = launchServer(t)
+	t.Parallel()
+	return takeServer(t)
+}
+
+// takeServer is startServer for a test that sets the environment, which runs alone.
+func takeServer(t *testing.T) server {
+	t.Helper()
+	s, found := freeServer()
+	if !found {
+		s = launchServer(t)
+		servers.Lock()
+		servers.all = append(servers.all, s)
+		servers.Unlock()
 	}
-	return shared
+	t.Cleanup(func() {
+		servers.Lock()
+		servers.free = append(servers.free, s)
+		servers.Unlock()
+	})
+	return s
+}
+
+func freeServer() (server, bool) {
+	servers.Lock()
+	defer servers.Unlock()
+	last := len(servers.free) - 1
+	if last < 0 {
+		return server{}, false
+	}
+	s := servers.free[last]
+	servers.free = servers.free[:last]
+	return s, true
 }
 
 // launchServer starts an API server with the lab's namespaces and rights.

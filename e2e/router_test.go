@@ -16,7 +16,7 @@ import (
 // for the first.
 func TestRouter(t *testing.T) {
 	l := newLab(t)
-	first := l.create(t, "router-first")
+	first := l.create(t, "router-first", shortTrials...)
 	l.running(t, first)
 	second := l.create(t, "router-second", shortTrials...)
 

@@ -19,7 +19,7 @@ document for programs. The exit code is 0 when there is something to report.
 
 ` + sourceHelp,
 		Example: `  nodrop report result.json -o html --output-file report.html` + sourceExamples,
-		Args: cobra.ExactArgs(1),
+		Args:    cobra.ExactArgs(1),
 	}
 	from := newSource(cmd)
 	out.addFlags(cmd, report.Formats())

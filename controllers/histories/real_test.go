@@ -48,7 +48,7 @@ func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { ret
 
 // TestRealHistories runs histories on a real API server, in real time.
 func TestRealHistories(t *testing.T) {
-	all := seeds(t, "HISTORIES_REAL", 5)
+	all := seeds(t, "HISTORIES_REAL", 9)
 	cfg, _ := kubetest.Start(t, func(env *envtest.Environment) {
 		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join("..", "testdata", "crds"))
 	})

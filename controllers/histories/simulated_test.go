@@ -35,9 +35,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// seeds are those of this run: one, or as many as asked for.
+// seeds are those of this run: one, or as many as asked for, or a number that is a
+// third in short.
 func seeds(t *testing.T, variable string, normally int) []uint64 {
 	t.Helper()
+	if testing.Short() {
+		normally /= 3
+	}
 	if s := os.Getenv("HISTORY_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
 		if err != nil {
@@ -68,7 +72,7 @@ func seeds(t *testing.T, variable string, normally int) []uint64 {
 
 // TestSimulatedHistories runs histories in simulated time.
 func TestSimulatedHistories(t *testing.T) {
-	all := seeds(t, "HISTORIES_SIMULATED", 150)
+	all := seeds(t, "HISTORIES_SIMULATED", 180)
 	began := time.Now()
 	var next, writes, simulated, failed atomic.Int64
 	t.Run("of", func(t *testing.T) {

@@ -43,7 +43,7 @@ func Assets(t testing.TB) string {
 	}
 	for _, name := range []string{"etcd", "kube-apiserver"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			const hint = "build them (make kubernetes), or set KUBEBUILDER_ASSETS to a directory that has them"
+			const hint = "build them (make cluster-assets), or set KUBEBUILDER_ASSETS to a directory that has them"
 			if os.Getenv("CI") == "true" {
 				t.Fatalf("no API server for this test: %v: %s", err, hint)
 			}

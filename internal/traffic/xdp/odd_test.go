@@ -16,7 +16,12 @@ import (
 )
 
 // oddRuns is how often each odd device is measured: what it does is found every time.
-const oddRuns = 20
+func oddRuns() int {
+	if testing.Short() {
+		return 4
+	}
+	return 20
+}
 
 // odd is a device with a rare fault.
 type odd struct {
@@ -45,7 +50,7 @@ func foundIn(m traffic.Measurement) found {
 	return found{m.Tx[1].Sent - rx.Received, rx.Duplicate, rx.Reordered, rx.Late, m.Damaged["p2"]}
 }
 
-// Rare faults of a device are found exactly, in each of 20 runs: none is taken for
+// Rare faults of a device are found exactly, in every run: none is taken for
 // the tester's, and no frame that is missing or damaged passes as received.
 func TestOddDevices(t *testing.T) {
 	every := func(frames int64, perSecond int64) traffic.Load {
@@ -116,7 +121,7 @@ func TestOddDevices(t *testing.T) {
 			if err := e.Configure(t.Context(), []traffic.Stream{s}); err != nil {
 				t.Fatal(err)
 			}
-			for run := range oddRuns {
+			for run := range oddRuns() {
 				d.beginRun()
 				dropped := bed.dropped()
 				var did dutFaults
@@ -260,7 +265,7 @@ func TestDeviceStopsLearning(t *testing.T) {
 			}
 		}
 	}
-	for run := range oddRuns {
+	for run := range oddRuns() {
 		stops := run%2 == 1
 		learning(!stops)
 		if stops {

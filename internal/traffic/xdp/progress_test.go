@@ -164,9 +164,10 @@ func TestASearchEndsTrialsThatLose(t *testing.T) {
 	for name, tc := range map[string]struct {
 		with  settings
 		loses bool
+		trial time.Duration
 	}{
-		"delays and reorders": {settings{"late_every": uint32(1000), "late_by": uint32(500)}, false},
-		"loses one in 5,000":  {settings{"detour_every": uint32(5000)}, true},
+		"delays and reorders": {settings{"late_every": uint32(1000), "late_by": uint32(500)}, false, time.Second},
+		"loses one in 5,000":  {settings{"detour_every": uint32(5000)}, true, 4 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bed := newBed(t)
@@ -176,8 +177,8 @@ func TestASearchEndsTrialsThatLose(t *testing.T) {
 			test := v1alpha1.Test{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
 				Search: v1alpha1.SearchBinary, Resolution: "25%", MinLoad: "50%",
 			}}
-			test.Throughput.TrialDuration.Duration = 4 * time.Second
-			test.Throughput.SearchTrialDuration.Duration = 4 * time.Second
+			test.Throughput.TrialDuration.Duration = tc.trial
+			test.Throughput.SearchTrialDuration.Duration = tc.trial
 			var trials []*method.Trial
 			lab, step := bed.lab(e, test, func(event method.Event) {
 				if event.Finished != nil {
@@ -203,7 +204,7 @@ func TestASearchEndsTrialsThatLose(t *testing.T) {
 				if early := trial.Ended > 0; early != (trial.Lost > 0 && !lowest) && !again {
 					t.Errorf("lost %d of %d frames at %d ppm, ended after %s, sent for %s", trial.Lost, trial.Sent, trial.LoadPPM, trial.Ended, trial.TxTime)
 				}
-				if trial.Ended > 2*time.Second || trial.Ended == 0 && trial.TxTime < trial.Duration {
+				if trial.Ended > tc.trial/2 || trial.Ended == 0 && trial.TxTime < trial.Duration {
 					t.Errorf("a trial of %s ended after %s and sent for %s", trial.Duration, trial.Ended, trial.TxTime)
 				}
 			}
