@@ -171,6 +171,11 @@ func bareRate(ctx context.Context, d time.Duration) (sent, received float64, err
 		return 0, 0, fmt.Errorf("pinning the bare loop: %w", err)
 	}
 	defer func() { err = errors.Join(err, unix.SchedSetaffinity(0, &before)) }()
+	back, err := raisePriority()
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, back()) }()
 	took, err := near.send(ctx, d)
 	if err != nil {
 		return 0, 0, err
@@ -178,6 +183,23 @@ func bareRate(ctx context.Context, d time.Duration) (sent, received float64, err
 	n, err := far.received()
 	rate := float64(n) / took.Seconds()
 	return rate, rate, err
+}
+
+// raisePriority puts the thread before other processes, as the engine's senders are,
+// where that is allowed. It returns how to take that back.
+func raisePriority() (func() error, error) {
+	const niceness = -15
+	before, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // 20 less the niceness
+	if err == nil {
+		err = unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
+	}
+	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+		return func() error { return nil }, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("raising the priority of the bare loop: %w", err)
+	}
+	return func() error { return unix.Setpriority(unix.PRIO_PROCESS, 0, 20-before) }, nil
 }
 
 // space sends a share of 1 Gbit/s from one end of a cable to the other.
