@@ -21,7 +21,8 @@ const (
 	portEndingENDED_DEADLINE portEnding = 2
 	portEndingENDED_STOP     portEnding = 3
 	portEndingENDED_GAP      portEnding = 4
-	portEndingENDED_ERROR    portEnding = 5
+	portEndingENDED_BEHIND   portEnding = 5
+	portEndingENDED_ERROR    portEnding = 6
 )
 
 type portRxFlow struct {
@@ -176,10 +177,12 @@ type portTxSender struct {
 	Deadline uint64
 	Gap      uint64
 	Pause    uint64
+	Behind   uint64
 	HeldUp   uint64
 	Rest     uint64
 	Resting  uint64
 	Next     uint64
+	Clock    uint64
 	Ports    uint32
 	Turn     uint32
 	Cpu      uint32

@@ -107,7 +107,7 @@ func newSender(ports []*port, t traffic.Trial, epoch uint16, processor int) (*se
 		Deadline: uint64(s.deadline()), Gap: uint64(gap), Pause: uint64(ringPause),
 		HeldUp: uint64(heldUp), Rest: uint64(restTime), Ports: uint32(len(s.lanes)), Cpu: uint32(processor),
 	}
-	slot, group := 0, 0
+	slot, group, perNano := 0, 0, 0.0
 	for i, l := range s.lanes {
 		schedule := schedules[l.port]
 		l.tx, l.heap, l.groups, l.streams = &s.programs.ports[i], s.programs.heap, s.programs.groups, s.programs.streams
@@ -122,6 +122,7 @@ func newSender(ports []*port, t traffic.Trial, epoch uint16, processor int) (*se
 		}
 		l.spaceOut(schedule)
 		schedule.place(l, uint32(slot), uint32(group))
+		perNano += schedule.perNano
 		slot, group = slot+len(schedule.order), group+len(schedule.groups)
 		if why := *l.port.fallback.Load(); why != "" {
 			if err := l.fallBack(why); err != nil {
@@ -129,7 +130,13 @@ func newSender(ports []*port, t traffic.Trial, epoch uint16, processor int) (*se
 			}
 		}
 	}
-	s.live = &liveSender{sender: s.programs.sender, program: lead.receiver.program(s.programs), template: make([]byte, min(longest, maxLiveFrame)+spare)}
+	s.live = &liveSender{
+		sender: s.programs.sender, program: lead.receiver.program(s.programs), batch: batch,
+		template: make([]byte, min(longest, maxLiveFrame)+spare),
+	}
+	if !s.greedy && perNano <= constantRate {
+		s.live.batch, s.programs.sender.Behind = 1, uint64(behind)
+	}
 	return s, nil
 }
 
@@ -267,6 +274,8 @@ func (s *sender) runLive(fellBack func(*lane)) error {
 		switch why {
 		case portEndingENDED_GAP:
 			s.sleepUntil(min(s.wake(), s.deadline()))
+		case portEndingENDED_BEHIND:
+			s.live.batch = batch
 		case portEndingENDED_ERROR:
 			if err := s.refused(fellBack); err != nil {
 				return err

@@ -70,17 +70,19 @@ struct tx_port {
 };
 
 /* Why a run ended. */
-enum ending { GOES_ON, ENDED_DONE, ENDED_DEADLINE, ENDED_STOP, ENDED_GAP, ENDED_ERROR };
+enum ending { GOES_ON, ENDED_DONE, ENDED_DEADLINE, ENDED_STOP, ENDED_GAP, ENDED_BEHIND, ENDED_ERROR };
 
 struct tx_sender {
 	__u64 begin;    /* of the trial */
 	__u64 deadline; /* since then */
 	__u64 gap;      /* no longer than this is waited for a frame */
 	__u64 pause;    /* after a full ring */
+	__u64 behind;   /* a frame later than this ends the run; 0: none does */
 	__u64 held_up;  /* a frame as late as this shows that others use the processor */
 	__u64 rest;     /* for so long the sender sleeps between frames after that, */
 	__u64 resting;  /* until then */
 	__u64 next;     /* when the next frame is due, at an end by GAP */
+	__u64 clock;    /* as read for the frame before, while others are due too; else 0 */
 	__u32 ports;
 	__u32 turn;     /* of the port whose fast streams come next */
 	__u32 cpu;

@@ -118,18 +118,50 @@ static __always_inline int send_frame(struct xdp_md *ctx, struct tx_port *p, str
 	return bpf_redirect(p->ifindex, 0);
 }
 
+/* read_clock returns the time. Reading the clock costs as much as writing a frame.
+ * So frames of a batch that were due when its first one was written have the time of
+ * that: they leave together, at the end of the batch. */
+static __always_inline __u64 read_clock(struct tx_sender *sender)
+{
+	__u64 time = sender->clock;
+
+	if (!time)
+		return bpf_ktime_get_ns();
+	sender->clock = 0;
+	return time;
+}
+
+/* keep_clock keeps the time for the next frame, if a port has another that is due. */
+static __always_inline void keep_clock(struct tx_sender *sender, struct tx_port *p, __u64 time)
+{
+	struct tx_due *top = heap_at(p, 0);
+
+	if (p->resume > time - sender->begin)
+		return;
+	if (p->eager_left || p->retry_head != p->retry_tail ||
+	    (p->paced && top && top->due <= time - sender->begin))
+		sender->clock = time;
+}
+
+/* is_late says whether a frame is later than a time, and no full ring held it up. */
+static __always_inline int is_late(struct choice *c, struct tx_port *p, __u64 by)
+{
+	return c->due && c->now > c->due + by && c->now > p->resume + by;
+}
+
 /* Frames come from a pool and carry whatever was last written into them, so
  * every header byte is written every time. */
 static __always_inline int transmit(struct xdp_md *ctx)
 {
 	struct tx_sender *sender = this_sender();
 	struct choice c = {.due = NEVER_DUE, .next = NEVER_DUE, .paced = NO_PORT, .eager = NO_PORT};
-	__u64 time = bpf_ktime_get_ns();
 	struct tx_frame f = {};
 	struct tx_port *p;
+	__u64 time;
 
 	if (!sender)
 		return XDP_DROP;
+	time = read_clock(sender);
 	if (sender->ended)
 		return bpf_redirect(NO_INTERFACE, 0); /* the signal has not come yet */
 	if (sender->stop)
@@ -148,7 +180,11 @@ static __always_inline int transmit(struct xdp_md *ctx)
 		p = sender_port(c.paced);
 		if (!p)
 			return XDP_DROP;
-		if (c.due && c.now > c.due + sender->held_up && c.now > p->resume + sender->held_up)
+		if (sender->behind && is_late(&c, p, sender->behind)) {
+			sender->behind = 0;
+			return end_run(sender, ENDED_BEHIND);
+		}
+		if (is_late(&c, p, sender->held_up))
 			sender->resting = c.now + sender->rest;
 		if (p->retry_head != p->retry_tail)
 			take_retry(p, &f);
@@ -156,6 +192,7 @@ static __always_inline int transmit(struct xdp_md *ctx)
 			return XDP_DROP;
 		if (p->catch_up)
 			catch_up(sender, p, f.due, c.now);
+		keep_clock(sender, p, time);
 		return send_frame(ctx, p, &f, time);
 	}
 	if (c.eager != NO_PORT) {
@@ -163,6 +200,7 @@ static __always_inline int transmit(struct xdp_md *ctx)
 		p = sender_port(c.eager);
 		if (!p || !take_eager(c.eager, &f, c.now))
 			return XDP_DROP;
+		keep_clock(sender, p, time);
 		return send_frame(ctx, p, &f, time);
 	}
 	if (!c.open)
@@ -255,6 +293,7 @@ int tx_done(__u64 *args)
 	p = sender_port(number);
 	if (!p || sent < 0 || drops < 0 || p->pending_head - p->pending_tail < sent + drops)
 		return 0; /* not our frames */
+	sender->clock = 0; /* the batch has ended */
 	now = bpf_ktime_get_ns() - sender->begin;
 	count_sent(number, sent, now);
 	if (!drops)
@@ -287,6 +326,7 @@ int tx_refused(__u64 *args)
 	p = sender_port(port_of(args[6]));
 	if (!p || p->pending_head == p->pending_tail)
 		return 0;
+	sender->clock = 0;
 	refuse(p, &p->pending[--p->pending_head % PENDING_MAX]);
 	p->error = args[3];
 	p->user = 1;
