@@ -223,7 +223,8 @@ type portTxStream struct {
 	Words      uint8
 	Macs       uint8
 	Mixed      uint8
-	Pad        [5]uint8
+	Ranges     uint8
+	Pad        [4]uint8
 	Head       [13]uint64
 }
 

@@ -120,7 +120,24 @@ func newTxStream(s traffic.Stream, epoch uint16, extent int) (portTxStream, erro
 		_, t.Dst = split(h.DstIP)
 	}
 	copy(t.headBytes(), b)
+	if t.Layer == layerNone {
+		return t, nil
+	}
+	t.Ranges = 1
+	if max(h.SrcIPCount, h.DstIPCount, h.SrcPortCount, h.DstPortCount) == 1 {
+		t.fix(b)
+	}
 	return t, nil
+}
+
+// fix puts the addresses and ports, which do not change, into the head and the
+// checksums. B is a frame.
+func (t *portTxStream) fix(b []byte) {
+	first := *t
+	first.write(b, 0)
+	copy(t.headBytes(), b)
+	t.UdpSum = uint32(halves(halves(uint64(t.UdpSum) + halves(t.Src) + halves(t.Dst) + uint64(t.Sport) + uint64(t.Dport))))
+	t.Ranges = 0
 }
 
 // sumUDP is the part of a UDP checksum that does not depend on addresses. What of
@@ -154,30 +171,32 @@ func (t *portTxStream) write(b []byte, nanos uint64) {
 		binary.BigEndian.PutUint16(net[18:], frame.Checksum(uint64(t.Sum)+halves(mark)+uint64(uint32(nanos))))
 		return
 	}
-	src, dst := t.Src+uint64(step(&t.SrcPos, t.SrcCount)), t.Dst+uint64(step(&t.DstPos, t.DstCount))
-	sport := t.Sport + uint16(step(&t.SportPos, t.SportCount))
-	dport := t.Dport + uint16(step(&t.DportPos, t.DportCount))
-	udp := frame.Checksum(uint64(t.UdpSum) + halves(src) + halves(dst) + uint64(sport) + uint64(dport) +
-		halves(mark) + uint64(uint32(nanos)))
-	if udp == 0 {
-		udp = 0xffff
+	udp, sum := net[20:], uint64(0)
+	if t.Layer == layerIPv6 {
+		udp = net[40:]
 	}
-	if t.Layer == layerIPv4 {
-		binary.BigEndian.PutUint16(net[10:], frame.Checksum(uint64(t.Sum)+src+dst))
-		binary.BigEndian.PutUint32(net[12:], uint32(src))
-		binary.BigEndian.PutUint32(net[16:], uint32(dst))
-		binary.BigEndian.PutUint16(net[20:], sport)
-		binary.BigEndian.PutUint16(net[22:], dport)
-		binary.BigEndian.PutUint16(net[26:], udp)
-		putSignature(net[28:], mark, nanos)
-		return
+	if t.Ranges != 0 {
+		src, dst := t.Src+uint64(step(&t.SrcPos, t.SrcCount)), t.Dst+uint64(step(&t.DstPos, t.DstCount))
+		sport := t.Sport + uint16(step(&t.SportPos, t.SportCount))
+		dport := t.Dport + uint16(step(&t.DportPos, t.DportCount))
+		sum = halves(src) + halves(dst) + uint64(sport) + uint64(dport)
+		if t.Layer == layerIPv4 {
+			binary.BigEndian.PutUint16(net[10:], frame.Checksum(uint64(t.Sum)+src+dst))
+			binary.BigEndian.PutUint32(net[12:], uint32(src))
+			binary.BigEndian.PutUint32(net[16:], uint32(dst))
+		} else {
+			binary.BigEndian.PutUint64(net[16:], src)
+			binary.BigEndian.PutUint64(net[32:], dst)
+		}
+		binary.BigEndian.PutUint16(udp, sport)
+		binary.BigEndian.PutUint16(udp[2:], dport)
 	}
-	binary.BigEndian.PutUint64(net[16:], src)
-	binary.BigEndian.PutUint64(net[32:], dst)
-	binary.BigEndian.PutUint16(net[40:], sport)
-	binary.BigEndian.PutUint16(net[42:], dport)
-	binary.BigEndian.PutUint16(net[46:], udp)
-	putSignature(net[48:], mark, nanos)
+	check := frame.Checksum(uint64(t.UdpSum) + sum + halves(mark) + uint64(uint32(nanos)))
+	if check == 0 {
+		check = 0xffff
+	}
+	binary.BigEndian.PutUint16(udp[6:], check)
+	putSignature(udp[8:], mark, nanos)
 }
 
 // putSignature writes what of a signature changes from frame to frame.
@@ -220,7 +239,7 @@ func (t *portTxStream) takeBack() {
 		stepBack(&t.DmacPos, t.DmacCount)
 		stepBack(&t.SmacPos, t.SmacCount)
 	}
-	if t.Layer == layerNone {
+	if t.Ranges == 0 {
 		return
 	}
 	stepBack(&t.SrcPos, t.SrcCount)

@@ -28,7 +28,8 @@ struct tx_stream {
 	__u32 smac, dmac; /* the low 24 bits of the first, see traffic.MAC.Nth */
 	__u32 smac_count, dmac_count, smac_pos, dmac_pos;
 	/* What does not change and the checksums cover: of IPv4's header, or of the
-	 * signature without a network layer; and of UDP. */
+	 * signature without a network layer; and of UDP, with addresses and ports if they
+	 * do not change. */
 	__u32 sum, udp_sum;
 	__u16 sport, dport;
 	__u16 len;   /* without FCS */
@@ -37,7 +38,8 @@ struct tx_stream {
 	__u8 words;  /* of head to write, HEAD_LEAST to HEAD_WORDS */
 	__u8 macs;   /* hardware addresses change from frame to frame */
 	__u8 mixed;  /* other streams of the port write further into a frame */
-	__u8 pad[5];
+	__u8 ranges; /* addresses or ports change from frame to frame; else head has them */
+	__u8 pad[4];
 	__u64 head[HEAD_WORDS]; /* Ethernet to the signature's stream, then zeros */
 };
 
@@ -90,13 +92,14 @@ static __always_inline void write_signature(void *data, __u64 mark, __u64 time)
 	AT(__be32, 14) = bpf_htonl(time);
 }
 
-/* udp_checksum is that of a frame between these addresses and ports. */
-static __always_inline __be16 udp_checksum(struct tx_stream *s, __u64 addresses, __u16 sport,
-					   __u16 dport, __u64 mark, __u64 time)
+/* Writes what of UDP and the signature behind it changes in every frame. Sum is that of
+ * the addresses and ports that change. */
+static __always_inline void write_udp(void *data, struct tx_stream *s, __u64 sum, __u64 mark, __u64 time)
 {
-	__u16 sum = checksum((__u64)s->udp_sum + addresses + sport + dport + fold64(mark) + (__u32)time);
+	__u16 check = checksum((__u64)s->udp_sum + sum + fold64(mark) + (__u32)time);
 
-	return bpf_htons(sum ? sum : 0xffff); /* 0 would mean none */
+	AT(__be16, 6) = bpf_htons(check ? check : 0xffff); /* 0 would mean none */
+	write_signature(data + UDP_SIZE, mark, time);
 }
 
 /* Without a network layer, the signature's own checksum follows it. */
@@ -106,35 +109,46 @@ static __always_inline void write_ethernet(void *data, struct tx_stream *s, __u6
 	AT(__be16, SIGNATURE_SIZE) = bpf_htons(checksum((__u64)s->sum + fold64(mark) + (__u32)time));
 }
 
-static __always_inline void write_ipv4(void *data, struct tx_stream *s, __u64 mark, __u64 time)
+/* Writes the next ports, and returns their sum. */
+static __always_inline __u32 write_ports(void *data, struct tx_stream *s)
 {
-	__u32 src = s->src + step(&s->src_pos, s->src_count);
-	__u32 dst = s->dst + step(&s->dst_pos, s->dst_count);
 	__u16 sport = s->sport + step(&s->sport_pos, s->sport_count);
 	__u16 dport = s->dport + step(&s->dport_pos, s->dport_count);
 
-	AT(__be16, 10) = bpf_htons(checksum((__u64)s->sum + src + dst));
-	AT(__be32, 12) = bpf_htonl(src);
-	AT(__be32, 16) = bpf_htonl(dst);
-	AT(__be16, 20) = bpf_htons(sport);
-	AT(__be16, 22) = bpf_htons(dport);
-	AT(__be16, 26) = udp_checksum(s, (__u64)src + dst, sport, dport, mark, time);
-	write_signature(data + IPV4_SIZE + UDP_SIZE, mark, time);
+	AT(__be16, 0) = bpf_htons(sport);
+	AT(__be16, 2) = bpf_htons(dport);
+	return (__u32)sport + dport;
+}
+
+static __always_inline void write_ipv4(void *data, struct tx_stream *s, __u64 mark, __u64 time)
+{
+	__u64 sum = 0;
+
+	if (s->ranges) {
+		__u32 src = s->src + step(&s->src_pos, s->src_count);
+		__u32 dst = s->dst + step(&s->dst_pos, s->dst_count);
+
+		AT(__be16, 10) = bpf_htons(checksum((__u64)s->sum + src + dst));
+		AT(__be32, 12) = bpf_htonl(src);
+		AT(__be32, 16) = bpf_htonl(dst);
+		sum = (__u64)src + dst + write_ports(data + IPV4_SIZE, s);
+	}
+	write_udp(data + IPV4_SIZE, s, sum, mark, time);
 }
 
 static __always_inline void write_ipv6(void *data, struct tx_stream *s, __u64 mark, __u64 time)
 {
-	__u64 src = s->src + step(&s->src_pos, s->src_count);
-	__u64 dst = s->dst + step(&s->dst_pos, s->dst_count);
-	__u16 sport = s->sport + step(&s->sport_pos, s->sport_count);
-	__u16 dport = s->dport + step(&s->dport_pos, s->dport_count);
+	__u64 sum = 0;
 
-	AT(__be64, 16) = bpf_cpu_to_be64(src);
-	AT(__be64, 32) = bpf_cpu_to_be64(dst);
-	AT(__be16, 40) = bpf_htons(sport);
-	AT(__be16, 42) = bpf_htons(dport);
-	AT(__be16, 46) = udp_checksum(s, (__u64)fold64(src) + fold64(dst), sport, dport, mark, time);
-	write_signature(data + IPV6_SIZE + UDP_SIZE, mark, time);
+	if (s->ranges) {
+		__u64 src = s->src + step(&s->src_pos, s->src_count);
+		__u64 dst = s->dst + step(&s->dst_pos, s->dst_count);
+
+		AT(__be64, 16) = bpf_cpu_to_be64(src);
+		AT(__be64, 32) = bpf_cpu_to_be64(dst);
+		sum = (__u64)fold64(src) + fold64(dst) + write_ports(data + IPV6_SIZE, s);
+	}
+	write_udp(data + IPV6_SIZE, s, sum, mark, time);
 }
 
 /* Writes the lower three bytes of address number n of a range. */
@@ -215,7 +229,7 @@ static __always_inline void take_back(struct tx_stream *s)
 		step_back(&s->dmac_pos, s->dmac_count);
 		step_back(&s->smac_pos, s->smac_count);
 	}
-	if (s->layer == LAYER_NONE)
+	if (!s->ranges)
 		return;
 	step_back(&s->src_pos, s->src_count);
 	step_back(&s->dst_pos, s->dst_count);
