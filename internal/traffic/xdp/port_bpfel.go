@@ -147,6 +147,7 @@ type portTxPort struct {
 	Left        uint64
 	EagerLeft   uint64
 	Resume      uint64
+	Hold        uint64
 	Bound       uint64
 	Sent        uint64
 	Refused     uint64

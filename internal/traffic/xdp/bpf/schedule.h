@@ -3,13 +3,19 @@
  * frames in p ns is due floor(k*p/(n*f)) ns after its beginning. That is whole + part
  * / parts ns after frame k-1, and the parts are gathered, so that no error builds
  * up. User space lays out the groups before a trial and mirrors these functions in
- * schedule.go, for ports that it sends on itself. */
+ * lane.go, for ports that it sends on itself; what it wakes up for together it does not
+ * hold. */
 #pragma once
 #include "tx.h"
 
 #define PORTS_MAX 64   /* of one sender */
 #define PENDING_MAX 64 /* above the kernel's bulk queue, which holds 16 */
 #define RETRY_MAX 64   /* a refused bulk, and what is left of one before */
+/* A port that is late catches up with CATCH_UP ns less between two frames than the
+ * schedule has, once it is no more than HOLD_MOST ns late: a hiccup of the machine then
+ * changes the spacing of one frame, not that of all that it held up. */
+#define CATCH_UP 1500
+#define HOLD_MOST 20000
 #define EAGER_TRIES 16 /* streams that are looked at for one frame */
 #define HEAP_LEVELS 17 /* of 65536 groups */
 #define REST_TOGETHER 200000 /* ns: what a sender sends at once that sleeps between frames */
@@ -48,6 +54,7 @@ struct tx_port {
 	__u64 left;  /* frames not handed out yet, or refused */
 	__u64 eager_left;
 	__u64 resume; /* nothing before, since the ring was full */
+	__u64 hold;   /* for so long after it was due the next frame waits */
 	__u64 bound;  /* a frame that leaves later than this after it was due is late */
 	__u64 sent, refused;
 	/* Not 0: late frames leave no closer than this to each other, in ns, but for those
@@ -157,11 +164,20 @@ __noinline int sift_down(__u32 number)
 	return 0;
 }
 
+/* next_due is when the next paced frame of a port may leave. */
+static __always_inline __u64 next_due(struct tx_port *p)
+{
+	struct tx_due *top = heap_at(p, 0);
+
+	return p->paced && top ? top->due + p->hold : NEVER_DUE;
+}
+
 /* take_paced hands out the frame of a port that is due first. */
-static __always_inline int take_paced(struct tx_port *p, __u32 number, struct tx_frame *f)
+static __always_inline int take_paced(struct tx_port *p, __u32 number, struct tx_frame *f, __u64 now)
 {
 	struct tx_due *top = heap_at(p, 0), *last;
 	struct tx_group *g;
+	__u64 lag;
 
 	if (!top)
 		return 0;
@@ -169,6 +185,10 @@ static __always_inline int take_paced(struct tx_port *p, __u32 number, struct tx
 	if (!g)
 		return 0;
 	f->due = top->due;
+	lag = now - top->due;
+	if (lag > HOLD_MOST)
+		lag = HOLD_MOST;
+	p->hold = lag > CATCH_UP ? lag - CATCH_UP : 0;
 	f->slot = g->first + g->turn;
 	g->turn = g->turn + 1 < g->streams ? g->turn + 1 : 0;
 	if (--g->left) {

@@ -30,7 +30,7 @@ static __always_inline int end_run(struct tx_sender *sender, enum ending why)
 
 struct choice {
 	__u64 now;
-	__u64 due;  /* of the paced port's frame */
+	__u64 due;  /* of the paced port's frame, or when it may leave */
 	__u64 next; /* when a frame is due, if none is now */
 	__u32 paced, eager; /* ports, or NO_PORT */
 	__u32 open; /* ports have frames left, or in the bulk queue */
@@ -40,7 +40,7 @@ struct choice {
 /* consider looks at one port. */
 static __always_inline void consider(struct choice *c, __u32 n, struct tx_port *p)
 {
-	__u64 due = NEVER_DUE;
+	__u64 due;
 
 	if (p->user)
 		return;
@@ -56,14 +56,7 @@ static __always_inline void consider(struct choice *c, __u32 n, struct tx_port *
 			c->next = p->resume;
 		return;
 	}
-	if (p->retry_head != p->retry_tail) {
-		due = 0;
-	} else if (p->paced) {
-		struct tx_due *top = heap_at(p, 0);
-
-		if (top)
-			due = top->due;
-	}
+	due = p->retry_head != p->retry_tail ? 0 : next_due(p);
 	if (due <= c->now) {
 		if (due < c->due) {
 			c->due = due;
@@ -134,12 +127,9 @@ static __always_inline __u64 read_clock(struct tx_sender *sender)
 /* keep_clock keeps the time for the next frame, if a port has another that is due. */
 static __always_inline void keep_clock(struct tx_sender *sender, struct tx_port *p, __u64 time)
 {
-	struct tx_due *top = heap_at(p, 0);
-
 	if (p->resume > time - sender->begin)
 		return;
-	if (p->eager_left || p->retry_head != p->retry_tail ||
-	    (p->paced && top && top->due <= time - sender->begin))
+	if (p->eager_left || p->retry_head != p->retry_tail || next_due(p) <= time - sender->begin)
 		sender->clock = time;
 }
 
@@ -188,7 +178,7 @@ static __always_inline int transmit(struct xdp_md *ctx)
 			sender->resting = c.now + sender->rest;
 		if (p->retry_head != p->retry_tail)
 			take_retry(p, &f);
-		else if (!take_paced(p, c.paced, &f))
+		else if (!take_paced(p, c.paced, &f, c.now))
 			return XDP_DROP;
 		if (p->catch_up)
 			catch_up(sender, p, f.due, c.now);

@@ -1,0 +1,63 @@
+package xdp
+
+import (
+	"testing"
+
+	"github.com/cilium/ebpf"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+const xdpRedirect = 4
+
+// After a frame that was late, the next waits until it is 1.5 µs less late, and none waits
+// for longer than 18.5 µs.
+func TestALateSenderCatchesUpStepByStep(t *testing.T) {
+	bed := newBed(t)
+	e := bed.backToBack()
+	if err := e.Configure(t.Context(), []traffic.Stream{stream(1, e)}); err != nil {
+		t.Fatal(err)
+	}
+	p1 := e.port("p1")
+	// A frame per second: the program's own speed does not matter.
+	trial := traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1, PerNanos: 1e9}, Frames: 100}}}
+	if err := p1.choose(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := newSender([]*port{p1}, trial, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const second = 1_000_000_000
+	s.programs.sender.Begin = uint64(monotonic() - second/2)
+	s.programs.sender.Behind = 0
+	s.programs.sender.Gap = 1 << 60
+	tx := s.lanes[0].tx
+	turn := func() uint32 {
+		t.Helper()
+		// The frame seems to come from the loopback device.
+		action, err := s.live.program.Run(&ebpf.RunOptions{Data: s.live.template, Context: xdpContext{DataEnd: uint32(len(s.live.template)), Ingress: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return action
+	}
+	if action := turn(); action != xdpRedirect || tx.Hold != 18_500 {
+		t.Fatalf("a frame that is half a second late: action %d, and the next waits %d ns, want %d and 18500", action, tx.Hold, xdpRedirect)
+	}
+	if action := turn(); action != xdpDrop {
+		t.Fatalf("a frame that is not due: action %d, want %d", action, xdpDrop)
+	}
+	s.programs.sender.Begin -= second
+	tx.Hold = 1 << 60
+	if action := turn(); action != xdpDrop {
+		t.Errorf("a frame that is due and waits: action %d, want %d", action, xdpDrop)
+	}
+	tx.Hold = 0
+	if action := turn(); action != xdpRedirect || tx.Hold != 18_500 {
+		t.Errorf("a frame that is due: action %d, and the next waits %d ns, want %d and 18500", action, tx.Hold, xdpRedirect)
+	}
+	if seq := s.lanes[0].streams[s.lanes[0].slots[0]].Seq; seq != 2 {
+		t.Errorf("wrote %d frames, want 2", seq)
+	}
+}
