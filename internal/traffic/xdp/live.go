@@ -18,8 +18,8 @@ const (
 	// number already, which then could not be given to a refused one.
 	batch = 16
 	// Up to constantRate, in frames per nanosecond, a batch is one turn, so that no frame
-	// waits for the turns behind it. A turn costs more then, by the passing on and the
-	// device's work for a single frame: measured, 450 ns instead of 200. So a sender that
+	// waits for the turns behind it. A frame costs more than twice as much then, by the
+	// passing on and the device's work for a single one, as measured. So a sender that
 	// falls behind its schedule by this much does the rest of the trial in batches.
 	constantRate = 250_000 / 1e9
 	behind       = time.Millisecond
