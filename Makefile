@@ -46,7 +46,7 @@ $(NODROP):
 
 .PHONY: test
 test: test-tools ## everything that must pass; what takes long is repeated less often
-	$(MAKE) --no-print-directory -j2 --output-sync=line lint logic
+	$(MAKE) --no-print-directory -j2 lint logic
 	$(MAKE) --no-print-directory -j1 frames
 	$(MAKE) --no-print-directory -j1 e2e
 
