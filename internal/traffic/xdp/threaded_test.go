@@ -17,13 +17,9 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-const (
-	// longVariable asks for tests at their full length.
-	longVariable = "NODROP_TEST_LONG"
-	// kworkerPercent is how much of a processor the kernel's workers may use while a
-	// trial runs. Cleaning up after many short runs uses several times as much.
-	kworkerPercent = 5
-)
+// kworkerPercent is how much of a processor the kernel's workers may use while a trial
+// runs. Cleaning up after many short runs uses several times as much.
+const kworkerPercent = 5
 
 // heldFrames is a bridge whose ports have threads of their own to receive with. It
 // holds frames when a run of the transmit program ends, as a NIC does.
@@ -91,9 +87,9 @@ func TestADeviceThatHoldsFrames(t *testing.T) {
 	d := bed.heldFrames()
 	e := bed.open(d.ports(nil, nil)...)
 	const streams, perSecond = 64, 12_000
-	seconds := 5
-	if os.Getenv(longVariable) != "" {
-		seconds = 60
+	seconds := 60
+	if testing.Short() {
+		seconds = 5
 	}
 	var all []traffic.Stream
 	trial := traffic.Trial{Duration: time.Duration(seconds) * time.Second, Loads: map[uint16]traffic.Load{}}
