@@ -102,7 +102,7 @@ func TestRunRefuses(t *testing.T) {
 		want            string
 	}{
 		"load of 120 %": {strings.Replace(simBenchmark, "99.994%", "120%", 1), simManifests,
-			`benchmark.yaml:9: Benchmark "chassis": spec.tests[0].throughput.maxLoad: Invalid value: "120%": "120%" is not a percentage of line rate`},
+			`benchmark.yaml:9: Benchmark "chassis": spec.tests[0].throughput.maxLoad: Invalid value: "120%": "120%" is not a load: give a percentage of line rate above 0% and up to 100%`},
 		"misspelt field": {strings.Replace(simBenchmark, "resolution", "resolutionn", 1), simManifests,
 			`unknown field; did you mean "resolution"?`},
 		"misspelt bed": {strings.Replace(simBenchmark, "testBedName: chassis", "testBedName: chasis", 1), simManifests,
