@@ -25,7 +25,9 @@ func TestSilentDevice(t *testing.T) {
 	silent.Spec.Ports[1].Gateways = []string{"198.18.2.254"}
 	g.Expect(l.Create(t.Context(), silent)).To(Succeed())
 
-	key := l.create(t, "silent", append([]string{"testBedName: frr-router", "testBedName: frr-silent"}, shortTrials...)...)
+	key := l.create(t, "silent", append([]string{
+		"testBedName: frr-router", "testBedName: frr-silent", "trafficProfileName: ipv4-pairs", "trafficProfileName: " + l.oneSize(t),
+	}, shortTrials...)...)
 	b := l.finish(t, key)
 	g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhaseFailed), b.Status.Message)
 	g.Expect(meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionMeasured)).
