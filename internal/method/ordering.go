@@ -62,14 +62,12 @@ func init() {
 var order = number(func(row *v1alpha1.ResultRow) *v1alpha1.OrderingSummary { return row.Ordering })
 
 // behind is a number of the frames that were reordered.
-func behind(of func(*v1alpha1.ReorderingSummary) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return number(func(row *v1alpha1.ResultRow) *v1alpha1.ReorderingSummary {
-		if row.Ordering == nil {
-			return nil
-		}
-		return row.Ordering.Reordering
-	})(of)
-}
+var behind = number(func(row *v1alpha1.ResultRow) *v1alpha1.ReorderingSummary {
+	if row.Ordering == nil {
+		return nil
+	}
+	return row.Ordering.Reordering
+})
 
 // counted is a count of the row, where the test was measured; older results leave out
 // what is zero.

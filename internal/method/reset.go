@@ -68,16 +68,8 @@ func init() {
 
 var wasReset = number(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset })
 
-// resetBy reads the average of one of the methods of RFC 6201, which a row may not
-// have.
-func resetBy(of func(*v1alpha1.ResetSummary) *int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(row *v1alpha1.ResultRow) (int64, bool) {
-		if row.Reset == nil || of(row.Reset) == nil {
-			return 0, false
-		}
-		return *of(row.Reset), true
-	}
-}
+// resetBy is the average of one of the methods of RFC 6201, which a row may not have.
+var resetBy = optionalNumber(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset })
 
 func resetTimes(t *v1alpha1.ResetTest) (lead, all time.Duration) {
 	return cmp.Or(t.LeadTime.Duration, 15*time.Second), cmp.Or(t.TrialDuration.Duration, 5*time.Minute)

@@ -33,9 +33,9 @@ type Method struct {
 	// is that of the member. It may be nil.
 	Together func(test v1alpha1.Test, at Scale, path *field.Path) field.ErrorList
 	// Steps are the steps of a test at one frame size, where at says what rates are of
-	// line rate; the zero Scale when only their number and names matter. Test, Size and Source are filled
-	// in, and so are a Method that is not given and a Duration of 0. The time to settle
-	// and to rest is added to Duration for each of the Trials.
+	// line rate; the zero Scale when only their number and names matter. Test, Size and
+	// Source are filled in, and so are a Method that is not given and a Duration of 0.
+	// The time to settle and to rest is added to Duration for each of the Trials.
 	Steps func(test v1alpha1.Test, at Scale) []Step
 	// Rising says that the steps of a size run from the lowest load to the highest, and
 	// the load throughput, which is not known yet, last.
