@@ -19,6 +19,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/device"
+	"nodrop.dev/nodrop/internal/processors"
 )
 
 // TestMain lets the test's own binary stand for a program that isolates itself.
@@ -319,7 +320,7 @@ func TestNetnsHasProcessorsOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Restore(t.Context())
-	usable, err := processors()
+	usable, err := processors.Usable()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +332,7 @@ func TestNetnsHasProcessorsOfItsOwn(t *testing.T) {
 
 func TestPlaceSaysWhyItCannot(t *testing.T) {
 	newTester(t)
-	usable, err := processors()
+	usable, err := processors.Usable()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,20 +1,16 @@
 package dut
 
 import (
-	"fmt"
-	"os"
-
-	"golang.org/x/sys/unix"
-
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/napi"
+	"nodrop.dev/nodrop/internal/processors"
 )
 
 // place gives a device processors of its own, on which it takes in what its interfaces
 // receive. These are in the calling thread's network namespace. Where that cannot be
 // done the device works in the tester's time, and the placement says why.
 func place(interfaces []string) device.Placement {
-	usable, err := processors()
+	usable, err := processors.Usable()
 	if err != nil {
 		return device.Placement{Together: err.Error()}
 	}
@@ -28,18 +24,4 @@ func place(interfaces []string) device.Placement {
 		}
 	}
 	return p
-}
-
-// processors are those that this process may use.
-func processors() (all []int, err error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(os.Getpid(), &set); err != nil {
-		return nil, fmt.Errorf("asking for the usable processors: %w", err)
-	}
-	for n := 0; len(all) < set.Count(); n++ {
-		if set.IsSet(n) {
-			all = append(all, n)
-		}
-	}
-	return all, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -49,7 +50,7 @@ func TestForeign(t *testing.T) {
 // A process that takes half of the processor that sends is named, however many there
 // are, and a bound thread of this process is not.
 func TestAHogOnTheSendersProcessor(t *testing.T) {
-	usable, err := processors()
+	usable, err := processors.Usable()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -96,12 +97,12 @@ func describeHost(name string) (traffic.Host, error) {
 		return h, fmt.Errorf("asking for the kernel's release: %w", err)
 	}
 	h.Kernel = unix.ByteSliceToString(u.Release[:])
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(os.Getpid(), &set); err != nil {
-		return h, fmt.Errorf("asking for the usable processors: %w", err)
+	usable, err := processors.Usable()
+	if err != nil {
+		return h, err
 	}
-	h.CPUs = set.Count()
-	err := eachLine("/proc/cpuinfo", func(line string) bool {
+	h.CPUs = len(usable)
+	err = eachLine("/proc/cpuinfo", func(line string) bool {
 		key, value, _ := strings.Cut(line, ":")
 		if strings.TrimSpace(key) == "model name" {
 			h.CPU = strings.TrimSpace(value)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/napi"
+	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -14,7 +15,7 @@ import (
 // tester never sends more late frames at once than every input queue holds, and its own
 // counters have every frame that its programs never saw.
 func TestDeviceWithItsOwnProcessorIsTheLimit(t *testing.T) {
-	usable, err := processors()
+	usable, err := processors.Usable()
 	if err != nil {
 		t.Fatal(err)
 	}

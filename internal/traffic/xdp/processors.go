@@ -2,16 +2,14 @@ package xdp
 
 import (
 	"fmt"
-	"math/bits"
-	"os"
 	"slices"
 
-	"golang.org/x/sys/unix"
+	"nodrop.dev/nodrop/internal/processors"
 )
 
 // processors are those that the engine sends on.
 func (e *Engine) processors() ([]int, error) {
-	all, err := processors()
+	all, err := processors.Usable()
 	if err != nil {
 		return nil, err
 	}
@@ -20,21 +18,6 @@ func (e *Engine) processors() ([]int, error) {
 		return nil, fmt.Errorf("the device has processors %v, and this process may use no others: %v", e.options.DeviceProcessors, all)
 	}
 	return own, nil
-}
-
-// processors are those that this process may use.
-func processors() ([]int, error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(os.Getpid(), &set); err != nil {
-		return nil, fmt.Errorf("asking for the usable processors: %w", err)
-	}
-	var all []int
-	for i, word := range set {
-		for w := uint64(word); w != 0; w &= w - 1 {
-			all = append(all, i*64+bits.TrailingZeros64(w))
-		}
-	}
-	return all, nil
 }
 
 const (
@@ -47,7 +30,7 @@ const (
 	catchUpTogether = 64
 )
 
-// spaceOut keeps the frames of a lane apart when they are late, if they go to a device
+// spaceOut keeps a time between the frames of a lane when they are late, if they go to a device
 // that works on processors of its own, as a network card does.
 func (l *lane) spaceOut(s *schedule) {
 	if len(l.port.engine.options.DeviceProcessors) == 0 || l.port.driver != "veth" || s.eager != nil || s.perNano <= 0 {

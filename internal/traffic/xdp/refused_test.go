@@ -8,6 +8,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 
 	"nodrop.dev/nodrop/internal/napi"
+	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -26,7 +27,7 @@ func (d *device) threaded(name string, processor int) {
 // slower than it on another, gets streams without holes: every frame has the number
 // and the addresses of its place.
 func TestRefusedFramesLeaveNoHoles(t *testing.T) {
-	usable, err := processors()
+	usable, err := processors.Usable()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -27,7 +28,7 @@ func (b *bed) heldFrames() *device {
 	b.Helper()
 	d := b.device()
 	d.bridge()
-	usable, err := processors()
+	usable, err := processors.Usable()
 	if err != nil {
 		b.Fatal(err)
 	}
