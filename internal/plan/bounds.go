@@ -2,6 +2,8 @@ package plan
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -17,25 +19,30 @@ type Bound struct {
 }
 
 // senders are the ports that send in tests of a method, each once.
-func (p Plan) senders(m Method) []Port {
-	seen := map[int]bool{}
-	var ports []Port
-	add := func(tx int) {
-		if !seen[tx] && tx < len(p.Ports) {
+func (p Plan) senders(m Method) iter.Seq[Port] {
+	return func(yield func(Port) bool) {
+		seen := map[int]bool{}
+		goOn := func(tx int) bool {
+			if seen[tx] || tx >= len(p.Ports) {
+				return true
+			}
 			seen[tx] = true
-			ports = append(ports, p.Ports[tx])
+			return yield(p.Ports[tx])
+		}
+		if m.Topology != nil {
+			for _, f := range m.Topology.Flows {
+				if !goOn(f[0]) {
+					return
+				}
+			}
+			return
+		}
+		for _, s := range p.Streams {
+			if !goOn(s.Tx) {
+				return
+			}
 		}
 	}
-	if m.Topology != nil {
-		for _, f := range m.Topology.Flows {
-			add(f[0])
-		}
-		return ports
-	}
-	for _, s := range p.Streams {
-		add(s.Tx)
-	}
-	return ports
 }
 
 // validateBounds reports bounds that are no load.
@@ -75,7 +82,7 @@ func validateBoundsOn(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, p
 // to all of it.
 func (p Plan) unshareable(m Method, bounds []Bound, sizes []Size, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	senders := p.senders(m)
+	senders := slices.Collect(p.senders(m))
 	for _, b := range bounds {
 		if !b.Load.IsRate() {
 			continue

@@ -17,22 +17,22 @@ func (p Plan) Burst(size Size, ppm, frames int64) (map[uint16]traffic.Load, time
 		return nil, 0, fmt.Errorf("a burst of %s: bursts are of frames of one size", size.Name())
 	}
 	loads := make(map[uint16]traffic.Load, len(p.Streams))
-	before := map[int]*big.Rat{}
+	rates, before := p.rates(size, Share(ppm)), map[int]*big.Rat{}
 	var longest time.Duration
 	for _, s := range p.Streams {
-		rate, err := traffic.RateOf(p.Rate(s, size, Share(ppm)))
+		rate, err := rates(s)
 		if err != nil {
-			return nil, 0, fmt.Errorf("computing the load of %s: %w", p.Ports[s.Tx].Name, err)
+			return nil, 0, err
 		}
 		// What streams up to and with this one send, rounded up: the frames of a port add
 		// up to exactly as many as it sends.
-		parts, upTo := max(s.Part, 1), before[s.Tx]
+		upTo := before[s.Tx]
 		if upTo == nil {
 			upTo = new(big.Rat)
 			before[s.Tx] = upTo
 		}
 		n := -roundedUp(upTo, frames)
-		upTo.Add(upTo, big.NewRat(max(s.Times, 1), parts))
+		upTo.Add(upTo, s.share())
 		if n += roundedUp(upTo, frames); n == 0 {
 			continue
 		}

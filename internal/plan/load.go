@@ -65,13 +65,34 @@ func (p Plan) Rate(s Stream, size Size, load Amount) *big.Rat {
 		r = frame.Rate(speed, size.Bytes, v1alpha1.PPM)
 	}
 	r.Mul(r, ofLineRate(load, size, speed))
-	if s.Part > 1 {
-		r.Quo(r, big.NewRat(s.Part, 1))
+	return r.Mul(r, s.share())
+}
+
+// share of the sending port's load that is the stream's.
+func (s Stream) share() *big.Rat { return big.NewRat(max(s.Times, 1), max(s.Part, 1)) }
+
+// kind is what the rate of a stream depends on at a size.
+type kind struct{ speed, part, times, weight int64 }
+
+func (p Plan) kind(s Stream) kind {
+	return kind{p.Ports[s.Tx].BitsPerSecond, max(s.Part, 1), max(s.Times, 1), s.weight}
+}
+
+// rates returns the rate of streams at a size and a load, computed once for each kind.
+func (p Plan) rates(size Size, load Amount) func(Stream) (traffic.Rate, error) {
+	known := map[kind]traffic.Rate{}
+	return func(s Stream) (traffic.Rate, error) {
+		k := p.kind(s)
+		rate, ok := known[k]
+		if !ok {
+			var err error
+			if rate, err = traffic.RateOf(p.Rate(s, size, load)); err != nil {
+				return rate, fmt.Errorf("computing the load of %s: %w", p.Ports[s.Tx].Name, err)
+			}
+			known[k] = rate
+		}
+		return rate, nil
 	}
-	if s.Times > 1 {
-		r.Mul(r, big.NewRat(s.Times, 1))
-	}
-	return r
 }
 
 // PPM is a load in parts per million of the line rate of all sending ports together,
@@ -117,13 +138,12 @@ func (p Plan) unsendable(load v1alpha1.Load, sizes []Size) string {
 	if err != nil {
 		return err.Error()
 	}
-	type kind struct{ speed, part, times int64 }
 	for _, size := range sizes {
 		seen := map[kind]bool{}
 		for _, s := range p.StreamsAt(size) {
 			port := p.Ports[s.Tx]
-			k := kind{port.BitsPerSecond, s.Part, s.Times}
-			if seen[k] && size.Mix == nil {
+			k := p.kind(s)
+			if seen[k] {
 				continue
 			}
 			seen[k] = true

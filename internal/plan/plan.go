@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"math/big"
 	"net/netip"
 	"slices"
@@ -145,12 +144,9 @@ func (p Plan) Duration() time.Duration {
 // a load. A frame counts once for each of its
 // receivers: it is the rate of all receivers together when none is lost.
 func (p Plan) FramesPerSecond(size Size, load Amount) *big.Rat {
-	type kind struct {
-		speed, part, times, weight int64
-	}
 	receivers, one := map[kind]int64{}, map[kind]Stream{}
 	for _, s := range p.StreamsAt(size) {
-		k := kind{p.Ports[s.Tx].BitsPerSecond, max(s.Part, 1), max(s.Times, 1), s.weight}
+		k := p.kind(s)
 		receivers[k] += int64(len(s.Rx))
 		one[k] = s
 	}
@@ -164,19 +160,13 @@ func (p Plan) FramesPerSecond(size Size, load Amount) *big.Rat {
 
 // Loads gives every stream its share of a load.
 func (p Plan) Loads(size Size, load Amount) (map[uint16]traffic.Load, error) {
-	type key struct{ speed, part, times, weight int64 }
-	known := map[key]traffic.Rate{}
+	rates := p.rates(size, load)
 	streams := p.StreamsAt(size)
 	loads := make(map[uint16]traffic.Load, len(streams))
 	for _, s := range streams {
-		k := key{p.Ports[s.Tx].BitsPerSecond, s.Part, s.Times, s.weight}
-		rate, ok := known[k]
-		if !ok {
-			var err error
-			if rate, err = traffic.RateOf(p.Rate(s, size, load)); err != nil {
-				return nil, fmt.Errorf("computing the load of %s: %w", p.Ports[s.Tx].Name, err)
-			}
-			known[k] = rate
+		rate, err := rates(s)
+		if err != nil {
+			return nil, err
 		}
 		loads[s.ID] = traffic.Load{Rate: rate, Delay: s.Delay}
 	}

@@ -15,12 +15,7 @@ type Scale struct {
 }
 
 // Scale of the plan at a size: by the speed of the first port that sends.
-func (p Plan) Scale(size Size) Scale {
-	if len(p.Streams) == 0 {
-		return Scale{}
-	}
-	return Scale{size, p.Ports[p.Streams[0].Tx].BitsPerSecond}
-}
+func (p Plan) Scale(size Size) Scale { return p.scale(Method{}, size) }
 
 // ScaleOf is the scale of a row of a profile, on ports of a speed.
 func ScaleOf(profile *v1alpha1.TrafficProfile, id v1alpha1.RowID, speed v1alpha1.BitRate) Scale {
@@ -33,8 +28,8 @@ func ScaleOf(profile *v1alpha1.TrafficProfile, id v1alpha1.RowID, speed v1alpha1
 
 // scale of a method, whose senders may be those of its topology.
 func (p Plan) scale(m Method, size Size) Scale {
-	if senders := p.senders(m); len(senders) > 0 {
-		return Scale{size, senders[0].BitsPerSecond}
+	for port := range p.senders(m) {
+		return Scale{size, port.BitsPerSecond}
 	}
 	return Scale{}
 }

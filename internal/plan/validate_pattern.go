@@ -24,9 +24,9 @@ func patternsGiven(p v1alpha1.Pattern) int {
 	return given
 }
 
-// multicastPattern says whether a pattern sends to groups, and how its member and
+// MulticastPattern says whether a pattern sends to groups, and how its member and
 // its first group are called.
-func multicastPattern(p v1alpha1.Pattern) (member string, first v1alpha1.GroupAddress, is bool) {
+func MulticastPattern(p v1alpha1.Pattern) (member string, first v1alpha1.GroupAddress, is bool) {
 	switch {
 	case p.FanOut != nil:
 		return "fanOut", p.FanOut.FirstGroup, true
@@ -53,7 +53,7 @@ func validateProfilePattern(spec v1alpha1.TrafficProfileSpec, path *field.Path) 
 			errs = append(errs, field.Required(path, "give the other side by at most one of receivers and receiverCount"))
 		}
 	}
-	if member, group, is := multicastPattern(spec.Pattern); is {
+	if member, group, is := MulticastPattern(spec.Pattern); is {
 		path := path.Child(member)
 		if spec.Packet.Ethernet != nil {
 			errs = append(errs, field.Invalid(path, "ethernet", "multicast groups are IP addresses, and packet is ethernet: give packet ipv4 or ipv6, or another pattern"))
@@ -119,7 +119,7 @@ func validatePattern(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, po
 	case pattern.NToN != nil:
 		errs = append(errs, validateNToN(profile, bed, ports, path.Child("nToN"))...)
 	}
-	if member, _, is := multicastPattern(pattern); is && !engine.Multicast {
+	if member, _, is := MulticastPattern(pattern); is && !engine.Multicast {
 		errs = append(errs, field.Invalid(path.Child(member), bed.Spec.Engine.Kind,
 			fmt.Sprintf("engine %s of test bed %s cannot join multicast groups: choose a bed with another engine, or another pattern", bed.Spec.Engine.Kind, bed.Name)))
 	}

@@ -178,15 +178,8 @@ func (c checker) toGroups(profile *v1alpha1.TrafficProfile, used []netip.Addr) f
 	if i < 0 {
 		return nil
 	}
-	path := field.NewPath("TrafficProfile/"+profile.Name).Child("spec", "pattern")
-	switch {
-	case profile.Spec.Pattern.FanOut != nil:
-		path = path.Child("fanOut", "firstGroup")
-	case profile.Spec.Pattern.MixedClass != nil:
-		path = path.Child("mixedClass", "firstGroup")
-	default:
-		path = path.Child("nToN", "firstGroup")
-	}
+	member, _, _ := plan.MulticastPattern(profile.Spec.Pattern)
+	path := field.NewPath("TrafficProfile/"+profile.Name).Child("spec", "pattern", member, "firstGroup")
 	allows, instead := "no multicast groups", "use a pattern of unicast"
 	if len(c.groups.allowed) > 0 {
 		allows, instead = "the groups "+listed(c.groups.allowed)+", and "+used[i].String()+" is outside", "give groups within"
