@@ -107,6 +107,7 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 	l.rested = false
 	event.Finished = newTrial(l.plan, event.Step.Size, event.LoadPPM, event.Duration, m)
 	event.Finished.tolerance, event.Finished.Stamps = tolerance, stamps
+	event.Finished.allowed = allowedBy(event.Step)
 	for _, a := range acts {
 		if a.finish != nil {
 			a.finish(event.Finished)

@@ -56,6 +56,9 @@ type Trial struct {
 	// tolerance is how much longer sending may take than Duration, and exact up to which
 	// of that the offered load is taken for the intended one.
 	tolerance, exact time.Duration
+	// allowed are the loss ratios that a search allows, in parts per million; none where
+	// the loss itself is what the trial is for.
+	allowed []int64
 	// lostAt counts the lost frames by the name of the port that should have received
 	// them.
 	lostAt      map[string]uint64

@@ -136,3 +136,59 @@ func TestLatencyOfAllStreams(t *testing.T) {
 		t.Error("buckets were not added up")
 	}
 }
+
+// What the tester dropped matters to a search when it decides the verdict: a device that
+// lost a single frame more than that did not pass.
+func TestTesterLossThatDecidesASearch(t *testing.T) {
+	ndr, ndrAndPDR := []int64{0}, []int64{0, 50_000}
+	for name, tc := range map[string]struct {
+		allowed       []int64
+		lost, dropped uint64
+		want          bool
+	}{
+		"all of the lost":                          {ndr, 3, 3, true},
+		"more than the lost":                       {ndr, 3, 5, true},
+		"one of two":                               {ndr, 2, 1, false},
+		"one of nineteen":                          {ndr, 19, 1, false},
+		"all but one":                              {ndr, 19, 18, false},
+		"few, within a loss that is allowed":       {ndrAndPDR, 5, 1, false},
+		"those beyond a loss that is allowed":      {ndrAndPDR, 12, 2, true},
+		"some of those beyond what is allowed":     {ndrAndPDR, 12, 1, false},
+		"all, within a loss that is allowed":       {ndrAndPDR, 5, 5, true},
+		"none where the loss is the figure itself": {nil, 21, 1, false},
+		"a tenth of the figure":                    {nil, 10, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := measurement(100, 100-tc.lost, 100, 100)
+			m.Dropped = map[string]uint64{"p2": tc.dropped}
+			trial := newTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, m)
+			trial.allowed = tc.allowed
+			if got := trial.TesterLost(); got != tc.want {
+				t.Errorf("%d of %d lost frames dropped by the tester: decides %v, want %v", tc.dropped, tc.lost, got, tc.want)
+			}
+			m.Dropped, m.Pacing = nil, map[string]traffic.Pacing{"p1": {MaxBurst: harmlessBurst + 1, CaughtUp: tc.dropped}}
+			trial = newTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, m)
+			if trial.allowed = tc.allowed; tc.allowed != nil && trial.Stalled() != tc.want {
+				t.Errorf("%d of %d lost frames after a stall: decides %v, want %v", tc.dropped, tc.lost, trial.Stalled(), tc.want)
+			}
+		})
+	}
+}
+
+// A frame of LLDP in the counter of drops does not end a search for another reason than
+// the device, which lost many.
+func TestAForeignFrameDoesNotEndASearch(t *testing.T) {
+	p := testPlan(t)
+	gen := &shaken{
+		Generator: simulate(t, header+"\n64,33.3333,1,2,3\n", p),
+		change: func(m *traffic.Measurement) {
+			lose(2, traffic.NoteUnsent, "")(m)
+			m.Dropped = map[string]uint64{"p2": 1}
+		},
+		when: func(_ int, rate uint64) bool { return rate > 3_000_000 },
+	}
+	out := mustRun(t, open(t, gen, p, nil), p.Steps[0])
+	if out.Limit != nil || out.Failed == nil || out.LoadPPM >= 333_333 {
+		t.Errorf("found %d ppm with the limit %+v, want the device's own", out.LoadPPM, out.Limit)
+	}
+}

@@ -8,13 +8,34 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // droppedShare says when lost frames are taken for those that the tester's own port
-// dropped: when it dropped at least one for so many that were lost. Fewer do not
-// explain the loss.
+// dropped, where the loss is what a trial is for: when it dropped at least one for so
+// many that were lost. Fewer do not explain the loss.
 const droppedShare = 10
+
+// allowedBy are the loss ratios that the search of a step allows, in parts per million;
+// none for a step that searches nothing.
+func allowedBy(step plan.Step) []int64 {
+	if step.Search.ResolutionPPM == 0 {
+		return nil
+	}
+	allowed := []int64{step.LossRatioPPM}
+	for _, g := range step.Goals {
+		allowed = append(allowed, g.LossRatioPPM)
+	}
+	return allowed
+}
+
+// decides says that a search finds another verdict without n of the lost frames.
+func (t *Trial) decides(n uint64) bool {
+	return slices.ContainsFunc(t.allowed, func(ratio int64) bool {
+		return search.Exceeds(t.Lost, t.Sent, ratio) && !search.Exceeds(t.Lost-min(n, t.Lost), t.Sent, ratio)
+	})
+}
 
 // lateTolerance is how much longer than asked for sending may take in a trial that
 // is no part of a search: a hundredth, but 10 to 100 ms, within which a busy machine
@@ -107,7 +128,8 @@ func (t *Trial) TesterLost() bool {
 }
 
 // Dropped are the frames that the tester's own ports dropped, by their names, when
-// they can be the lost ones. What a port drops without a frame being lost there is
+// they can be the lost ones and matter: without them a search finds another verdict, or
+// the loss is another figure. What a port drops without a frame being lost there is
 // none of the test, such as a frame of LLDP.
 func (t *Trial) Dropped() map[string]uint64 {
 	dropped := map[string]uint64{}
@@ -118,7 +140,7 @@ func (t *Trial) Dropped() map[string]uint64 {
 			explained += min(n, lost)
 		}
 	}
-	if explained < t.Lost/droppedShare {
+	if t.allowed != nil && !t.decides(explained) || t.allowed == nil && explained < t.Lost/droppedShare {
 		return nil
 	}
 	return dropped
@@ -131,13 +153,17 @@ const harmlessBurst = 64
 
 // Stalled says that the tester fell behind its schedule, and that frames were lost
 // that may be due to the bursts by which it caught up. Of a loss of more frames than
-// it sent in such bursts the device lost some of a constant load.
+// it sent in such bursts the device lost some of a constant load: more than a search
+// allows, or any at all.
 func (t *Trial) Stalled() bool {
 	var caughtUp uint64
 	for _, p := range t.measurement.Pacing {
 		if p.MaxBurst > harmlessBurst {
 			caughtUp += p.CaughtUp
 		}
+	}
+	if t.allowed != nil {
+		return t.decides(caughtUp)
 	}
 	return 0 < t.Lost && t.Lost <= caughtUp
 }

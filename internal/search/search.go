@@ -78,8 +78,13 @@ func (v Verdict) exceeds(ratio int64) bool {
 	if ratio == 0 || v.GeneratorBound && !v.TesterLoss || v.Sent == 0 || v.Sent < v.Intended {
 		return !v.Passed
 	}
-	lostHigh, lostLow := bits.Mul64(v.Lost, million)
-	allowedHigh, allowedLow := bits.Mul64(v.Sent, uint64(ratio))
+	return Exceeds(v.Lost, v.Sent, ratio)
+}
+
+// Exceeds says that more than ratio parts per million of the sent frames were lost.
+func Exceeds(lost, sent uint64, ratio int64) bool {
+	lostHigh, lostLow := bits.Mul64(lost, million)
+	allowedHigh, allowedLow := bits.Mul64(sent, uint64(ratio))
 	return lostHigh > allowedHigh || lostHigh == allowedHigh && lostLow > allowedLow
 }
 
