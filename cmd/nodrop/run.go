@@ -38,6 +38,10 @@ a bridge when the ports have no gateways, in a network namespace that is made fo
 the run and vanishes with it. This needs root. The engine trex does the same, and
 starts a TRex server in software mode, which it needs the directory of.
 
+A physical device is measured through the interfaces of this machine that the ports
+name. They are moved into that namespace, and are back as they were when the run ends;
+after a run that was killed, nodrop clean or the next run puts them back.
+
 The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 4 Aborted (also when interrupted), 5 Error; 1 when it could not begin.`,
 		Example: `  sudo nodrop run -f benchmark.yaml
@@ -49,6 +53,8 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 	cmd.Flags().StringVar(&calibrationFile, "calibration", "", "result (-o json) of a benchmark on a bed with device backToBack, which says what the tester does by itself")
 	cmd.Flags().StringVar(&policyFile, "default-policy-file", "", "file with the default policy of the lab, for a bed that does not say which frames may be sent on it")
 	cmd.Flags().StringVar(&with.trexDir, "trex", os.Getenv(trexDirEnv), "with the engine trex, directory of the TRex server, which holds _t-rex-64; $"+trexDirEnv+" without it")
+	cmd.Flags().BoolVar(&with.inPlace, "in-place", false, "use the interfaces of a physical device where they are, without moving them into a network namespace of the run")
+	addStateDir(cmd, &with.stateDir)
 	out.addFlags(cmd, report.Formats())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(files) == 0 {
@@ -91,6 +97,9 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 			return err
 		}
 		bench, err := newBench(bundle, calibration, with)
+		if problems := refused(err); len(problems) > 0 {
+			return set.Invalid(bundle, problems)
+		}
 		if err != nil {
 			return err
 		}
@@ -111,6 +120,15 @@ The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 	return cmd
 }
 
+// interruption is a context that ends when somebody interrupts the process. Signals have
+// their usual effect again after stop, unless the process must put something back.
+func (b *bench) interruption() (interrupted context.Context, stop func()) {
+	if b.interrupted != nil {
+		return b.interrupted, func() {}
+	}
+	return signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+}
+
 // measure runs the benchmark to its end, or until somebody interrupts it.
 func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, view *runView) (*report.Document, error) {
 	start := metav1.Now().Rfc3339Copy()
@@ -121,7 +139,7 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, view *runVi
 	}
 	ctx, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
-	interrupted, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	interrupted, stop := b.interruption()
 	defer stop()
 
 	if b.broken != nil {
@@ -140,6 +158,9 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, view *runVi
 	state := view.follow(states, ended, interrupted, func() {
 		// From here on a second signal has its usual effect: it ends the process,
 		// and the namespaces vanish with it.
+		if b.hurry != nil {
+			b.hurry()
+		}
 		stop()
 		abort(runner.ErrAborted)
 	})

@@ -31,6 +31,12 @@ type bench struct {
 	// broken waits until the run cannot go on, and says why, or until ctx ends. It is
 	// nil where nothing beside this process can fail.
 	broken func(ctx context.Context) error
+	// interrupted ends when somebody interrupts the process, if that was to be known
+	// before the benchmark began; nil otherwise.
+	interrupted context.Context
+	// hurry makes the next interruption end the process as soon as it has given back
+	// what it took from this machine; nil when it took nothing.
+	hurry func()
 	// closers are called in reverse order.
 	closers []func() error
 }
@@ -41,6 +47,10 @@ type benchOptions struct {
 	pace float64
 	// trexDir holds the server of the engine trex; empty when none was named.
 	trexDir string
+	// inPlace uses the interfaces of a physical device where they are.
+	inPlace bool
+	// stateDir has the notes of interfaces that were taken.
+	stateDir string
 }
 
 // newBench makes the bed. The engines xdp and trex move the process into a network
@@ -53,9 +63,9 @@ func newBench(bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, 
 	case v1alpha1.EngineSim:
 		err = b.simulate(o.pace, bundle.Tables)
 	case v1alpha1.EngineXDP:
-		err = b.openXDP()
+		err = b.openXDP(o)
 	case v1alpha1.EngineTRex:
-		err = b.openTRex(o.trexDir)
+		err = b.openTRex(o)
 	default:
 		err = fmt.Errorf("engine %q of TestBed %s cannot run without a cluster", kind, bundle.Bed.Name)
 	}

@@ -13,15 +13,11 @@ import (
 )
 
 // isolate moves this process into a network namespace of its own, which executes
-// the program anew, and makes the device there. Interfaces of the tester's ends are
-// named like the ports that it returns. Does says what the engine does that only
-// root may.
-func (b *bench) isolate(does string) ([]plan.Port, error) {
+// the program anew, and makes the device there, or takes the interfaces that are cabled
+// to it. It returns the ports with their interfaces. Does says what the engine does that
+// only root may.
+func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 	spec := b.config.Bed.Spec.Device
-	if device.Of(spec).Cabled {
-		return nil, hint.With(fmt.Errorf("TestBed %s has a physical device, whose ports belong to the nodes of a cluster", b.config.Bed.Name),
-			"apply the manifests to the cluster, or choose a bed with a device of containerlab, simulated or backToBack")
-	}
 	if names := b.config.Benchmark.Spec.Variants; len(names) > 0 {
 		return nil, hint.With(fmt.Errorf("spec.variants of Benchmark %s names %s, and without a cluster a Linux router or bridge stands in for the device, which has no variants", b.config.Benchmark.Name, names[0]),
 			"apply the manifests to the cluster, leave spec.variants out, or choose a bed with the engine sim")
@@ -30,12 +26,31 @@ func (b *bench) isolate(does string) ([]plan.Port, error) {
 		return nil, hint.With(fmt.Errorf("the engine %s %s, which only root may", b.config.Bed.Spec.Engine.Kind, does),
 			"sudo nodrop run ...; a bed with the engine sim needs no root")
 	}
-	if err := dut.Isolate(); err != nil {
-		return nil, err
+	cabled := device.Of(spec).Cabled
+	if o.inPlace && !cabled {
+		return nil, hint.With(fmt.Errorf("--in-place is for the interfaces of a physical device, and TestBed %s has none", b.config.Bed.Name),
+			"leave --in-place out")
 	}
 	ports, errs := plan.Ports(&b.config.Bed)
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()
+	}
+	if cabled && o.inPlace {
+		return ports, b.useInterfaces(ports, o)
+	}
+	origin, err := dut.Isolate()
+	if err != nil {
+		return nil, err
+	}
+	defer origin.Close()
+	if cabled {
+		return ports, b.moveInterfaces(origin, ports, o)
+	}
+	if err := o.cleanFirst(); err != nil {
+		return nil, err
+	}
+	for i := range ports {
+		ports[i].Interface = ports[i].Name
 	}
 	return ports, b.makeDevice(spec)
 }

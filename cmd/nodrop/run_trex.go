@@ -25,18 +25,19 @@ const (
 )
 
 // openTRex starts a TRex server in software mode on the tester's ends of a device
-// in a network namespace, and opens the engine trex on it.
-func (b *bench) openTRex(dir string) error {
+// in a network namespace, or on the interfaces that are cabled to a physical one, and
+// opens the engine trex on it.
+func (b *bench) openTRex(o benchOptions) error {
 	bed := &b.config.Bed
 	if bed.Spec.Engine.Server().HugePages != nil {
 		return hint.With(fmt.Errorf("engine.trex.hugePages of TestBed %s is for DPDK on the network cards of a cluster's nodes", bed.Name),
 			"apply the manifests to the cluster, or give engine: {kind: trex, trex: {software: {}}}, which sends through packet sockets")
 	}
-	dir, err := trexDir(dir)
+	dir, err := trexDir(o.trexDir)
 	if err != nil {
 		return err
 	}
-	ports, err := b.isolate("makes network namespaces and opens packet sockets")
+	ports, err := b.isolate("makes network namespaces and opens packet sockets", o)
 	if err != nil {
 		return err
 	}
@@ -50,8 +51,8 @@ func (b *bench) openTRex(dir string) error {
 	options := trex.Options{TimedFramesPerSecond: settings.TimedRate()}
 	options.Host, _ = os.Hostname()
 	for i, p := range ports {
-		c.Ports = append(c.Ports, server.Port{Name: p.Name, Interface: p.Name})
-		options.Ports = append(options.Ports, trex.Port{Name: p.Name, Index: i, Interface: p.Name, Addresses: p.HostAddresses(&b.config.Profile)})
+		c.Ports = append(c.Ports, server.Port{Name: p.Name, Interface: p.Interface})
+		options.Ports = append(options.Ports, trex.Port{Name: p.Name, Index: i, Interface: p.Interface, Addresses: p.HostAddresses(&b.config.Profile)})
 	}
 	s, err := server.Start(ctx, c, server.Options{})
 	switch {

@@ -9,9 +9,9 @@ import (
 )
 
 // openXDP opens the engine xdp on the tester's ends of a device in a network
-// namespace.
-func (b *bench) openXDP() error {
-	ports, err := b.isolate("makes network namespaces and loads BPF programs")
+// namespace, or on the interfaces that are cabled to a physical one.
+func (b *bench) openXDP(o benchOptions) error {
+	ports, err := b.isolate("makes network namespaces and loads BPF programs", o)
 	if err != nil {
 		return err
 	}
@@ -19,7 +19,7 @@ func (b *bench) openXDP() error {
 	options.Host, _ = os.Hostname()
 	for _, p := range ports {
 		options.Ports = append(options.Ports, xdp.Port{
-			Name: p.Name, Interface: p.Name, SpeedBitsPerSecond: p.BitsPerSecond,
+			Name: p.Name, Interface: p.Interface, SpeedBitsPerSecond: p.BitsPerSecond,
 			Addresses: p.HostAddresses(&b.config.Profile),
 		})
 	}

@@ -216,10 +216,3 @@ func asNobody(t *testing.T, p *process, dir string) {
 	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 }
-
-func TestRunRefusesAPhysicalDevice(t *testing.T) {
-	rest := strings.Replace(xdpManifests, "{containerlab: {node: dut, topology: {configMapRef: {name: frr-router, key: topology.clab.yaml}}}}",
-		"{physical: {vendor: cisco, model: N9K-C9508}}", 1)
-	p := start(t, "run", "-f", manifests(t, xdpBenchmark, rest))
-	p.wants(exitUse, "", "TestBed frr has a physical device, whose ports belong to the nodes of a cluster\nhint: apply the manifests to the cluster")
-}

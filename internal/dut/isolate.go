@@ -5,13 +5,16 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
 
-// isolatedEnv holds the namespace that an isolated process came from.
+// isolatedEnv holds the namespace that an isolated process came from: its inode and the
+// number of an open file.
 const isolatedEnv = "NODROP_ISOLATED_FROM"
 
 // Isolate puts the whole process into a network namespace of its own, so that
@@ -20,35 +23,58 @@ const isolatedEnv = "NODROP_ISOLATED_FROM"
 // one thread that has moved, with the same process ID, arguments and files.
 // Call it first: in the isolated process it returns, in the other it does not.
 // It needs root. The namespace vanishes with the process.
-func Isolate() error {
-	here, err := namespaceID()
+//
+// It returns the namespace that the process came from.
+func Isolate() (netns.NsHandle, error) {
+	origin, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("looking at the network namespace: %w", err)
+		return netns.None(), fmt.Errorf("looking at the network namespace: %w", err)
 	}
-	if from := os.Getenv(isolatedEnv); from != "" && from != here {
-		// Programs that this one starts decide for themselves.
-		if err := os.Unsetenv(isolatedEnv); err != nil {
-			return fmt.Errorf("cleaning the environment: %w", err)
-		}
-		return setUpLoopback()
+	here, err := inode(origin)
+	if err != nil {
+		return netns.None(), fmt.Errorf("looking at the network namespace: %w", err)
+	}
+	if from, file, found := strings.Cut(os.Getenv(isolatedEnv), ":"); found && from != here {
+		unix.Close(origin)
+		return arrive(from, file)
 	}
 	runtime.LockOSThread()
 	// The thread must not go back to the scheduler once it has moved.
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		runtime.UnlockOSThread()
-		return fmt.Errorf("making a network namespace: %w: run it as root (sudo)", err)
+		return netns.None(), fmt.Errorf("making a network namespace: %w: run it as root (sudo)", err)
 	}
-	if err := os.Setenv(isolatedEnv, here); err != nil {
-		return fmt.Errorf("executing itself in a new network namespace: %w", err)
+	_, err = unix.FcntlInt(uintptr(origin), unix.F_SETFD, 0) // it stays open
+	if err == nil {
+		err = os.Setenv(isolatedEnv, here+":"+strconv.Itoa(origin))
 	}
-	err = syscall.Exec("/proc/self/exe", os.Args, os.Environ())
-	return fmt.Errorf("executing itself in a new network namespace: %w", err)
+	if err == nil {
+		err = syscall.Exec("/proc/self/exe", os.Args, os.Environ())
+	}
+	return netns.None(), fmt.Errorf("executing itself in a new network namespace: %w", err)
 }
 
-// namespaceID is the inode of the calling thread's network namespace.
-func namespaceID() (string, error) {
+// arrive prepares the isolated process, and returns the namespace that it came from.
+func arrive(from, file string) (netns.NsHandle, error) {
+	// Programs that this one starts decide for themselves.
+	if err := os.Unsetenv(isolatedEnv); err != nil {
+		return netns.None(), fmt.Errorf("cleaning the environment: %w", err)
+	}
+	origin, err := strconv.Atoi(file)
+	if err != nil {
+		return netns.None(), fmt.Errorf("%s has the file %q: leave it unset", isolatedEnv, file)
+	}
+	if is, err := inode(origin); err != nil || is != from {
+		return netns.None(), fmt.Errorf("%s names file %d, which is not namespace %s: leave it unset", isolatedEnv, origin, from)
+	}
+	unix.CloseOnExec(origin)
+	return netns.NsHandle(origin), setUpLoopback()
+}
+
+// inode of an open file.
+func inode(file int) (string, error) {
 	var s unix.Stat_t
-	if err := unix.Stat("/proc/thread-self/ns/net", &s); err != nil {
+	if err := unix.Fstat(file, &s); err != nil {
 		return "", err
 	}
 	return strconv.FormatUint(s.Ino, 10), nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -67,7 +66,7 @@ func (n *Netns) Capabilities() device.Capabilities {
 
 // Place implements device.Placed.
 func (n *Netns) Place() (p device.Placement) {
-	err := inNamespace(n.device, func() error {
+	err := netif.In(n.device, func() error {
 		p = place(n.names())
 		return nil
 	})
@@ -148,7 +147,7 @@ func (n *Netns) start(ctx context.Context) error {
 	defer far.Close()
 
 	// Forwarding first: it resets what interfaces have learnt of themselves.
-	if err := inNamespace(n.device, forward); err != nil {
+	if err := netif.In(n.device, forward); err != nil {
 		return err
 	}
 	for i, p := range n.ports {
@@ -164,7 +163,7 @@ func (n *Netns) start(ctx context.Context) error {
 			return fmt.Errorf("making interface %s: %w", p.Name, err)
 		}
 	}
-	if err := inNamespace(n.device, func() error { return poll(n.ports) }); err != nil {
+	if err := netif.In(n.device, func() error { return poll(n.ports) }); err != nil {
 		return err
 	}
 	if members := bridged(n.ports); len(members) > 0 {
@@ -172,7 +171,7 @@ func (n *Netns) start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := inNamespace(n.device, func() error { return snoop(br) }); err != nil {
+		if err := netif.In(n.device, func() error { return snoop(br) }); err != nil {
 			return err
 		}
 	}
@@ -345,7 +344,7 @@ func up(h *netlink.Handle, name string, addresses []netip.Prefix) error {
 // newNamespace makes a network namespace that nothing but its handle keeps.
 func newNamespace() (handle netns.NsHandle, err error) {
 	handle = netns.None()
-	err = inNamespace(netns.None(), func() error {
+	err = netif.In(netns.None(), func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("making a network namespace: %w", err)
 		}
@@ -354,34 +353,4 @@ func newNamespace() (handle netns.NsHandle, err error) {
 		return err
 	})
 	return handle, err
-}
-
-// inNamespace runs f on a thread in this namespace, or in whichever f enters.
-// The thread then goes back; one that cannot is thrown away, because its
-// namespace must never reach other goroutines.
-func inNamespace(ns netns.NsHandle, f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		// A thread that is still locked ends with its goroutine.
-		runtime.LockOSThread()
-		home, err := netns.Get()
-		if err != nil {
-			done <- fmt.Errorf("looking at the own namespace: %w", err)
-			return
-		}
-		defer home.Close()
-		if ns.IsOpen() {
-			err = netns.Set(ns)
-		}
-		if err == nil {
-			err = f()
-		} else {
-			err = fmt.Errorf("entering the device's network namespace: %w", err)
-		}
-		if netns.Set(home) == nil {
-			runtime.UnlockOSThread()
-		}
-		done <- err
-	}()
-	return <-done
 }

@@ -19,6 +19,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/device"
+	"nodrop.dev/nodrop/internal/netif"
 	"nodrop.dev/nodrop/internal/processors"
 )
 
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	pid := os.Getpid()
-	if err := Isolate(); err != nil {
+	if _, err := Isolate(); err != nil {
 		fmt.Println("error:", err)
 		os.Exit(1)
 	}
@@ -245,7 +246,7 @@ func TestDeviceEndsPoll(t *testing.T) {
 	n := NewNetns(routed())
 	x.must(n.Prepare(t.Context()))
 	defer n.Restore(t.Context())
-	x.must(inNamespace(n.device, func() error {
+	x.must(netif.In(n.device, func() error {
 		tool, err := ethtool.NewEthtool()
 		if err != nil {
 			return err

@@ -1,5 +1,6 @@
 // Package netif waits for network interfaces by listening to the kernel's
-// events: others make a traffic pod's NICs and a device's links.
+// events: others make a traffic pod's NICs and a device's links. It also runs
+// functions in the network namespaces of interfaces.
 package netif
 
 import (

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/hostdevice"
+)
+
+func newCleanCommand() *cobra.Command {
+	var stateDir string
+	cmd := &cobra.Command{
+		Use:   "clean",
+		Short: "Put back the interfaces of runs that were killed",
+		Long: `Put back the interfaces that nodrop run had on this machine when it was killed, as
+they were: in the network namespace that they came from, with their names, addresses
+and settings. The next nodrop run does the same before it begins. Interfaces of a run
+that goes on are left alone. It needs root.
+
+Exit codes: 0 when nothing is left to put back, 1 otherwise.`,
+		Args: cobra.NoArgs,
+	}
+	addStateDir(cmd, &stateDir)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if os.Geteuid() != 0 {
+			return hint.With(errors.New("only root may move interfaces"), "sudo nodrop clean")
+		}
+		store, err := hostdevice.NewStore(stateDir)
+		if err != nil {
+			return err
+		}
+		done, living, err := store.Clean()
+		sayPutBack(cmd.OutOrStdout(), done)
+		switch {
+		case living > 0:
+			fmt.Fprintf(cmd.OutOrStdout(), "runs that go on, with their interfaces: %d\n", living)
+		case len(done) == 0 && err == nil:
+			fmt.Fprintln(cmd.OutOrStdout(), "nothing is to be put back")
+		}
+		return err
+	}
+	return cmd
+}
+
+// addStateDir adds the flag that says where notes of interfaces are.
+func addStateDir(cmd *cobra.Command, dir *string) {
+	cmd.Flags().StringVar(dir, "state-dir", hostdevice.DefaultDir, "directory with the notes that say how to put the interfaces of a physical device back")
+}

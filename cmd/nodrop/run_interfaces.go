@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/vishvananda/netns"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/hostdevice"
+	"nodrop.dev/nodrop/internal/plan"
+)
+
+// moveInterfaces moves the interfaces of a physical device into this process's own
+// network namespace, and puts them back when the bench is closed.
+func (b *bench) moveInterfaces(origin netns.NsHandle, ports []plan.Port, o benchOptions) error {
+	here, err := netns.Get()
+	if err != nil {
+		return fmt.Errorf("looking at the own network namespace: %w", err)
+	}
+	defer here.Close()
+	return b.takeInterfaces(origin, here, ports, o)
+}
+
+// useInterfaces uses the interfaces of a physical device where they are, and gives them
+// their state back when the bench is closed.
+func (b *bench) useInterfaces(ports []plan.Port, o benchOptions) error {
+	if kind := b.config.Bed.Spec.Engine.Kind; kind != v1alpha1.EngineXDP {
+		return hint.With(fmt.Errorf("--in-place is for the engine xdp, and TestBed %s has the engine %s, whose server must not be reached from the network of this machine", b.config.Bed.Name, kind),
+			"leave --in-place out")
+	}
+	here, err := netns.Get()
+	if err != nil {
+		return fmt.Errorf("looking at the own network namespace: %w", err)
+	}
+	defer here.Close()
+	return b.takeInterfaces(here, netns.None(), ports, o)
+}
+
+func (b *bench) takeInterfaces(from, to netns.NsHandle, ports []plan.Port, o benchOptions) error {
+	if problems := unusable(&b.config.Bed); len(problems) > 0 {
+		return &hostdevice.RefusedError{Problems: problems}
+	}
+	if err := o.cleanFirst(); err != nil {
+		return err
+	}
+	store, err := hostdevice.NewStore(o.stateDir)
+	if err != nil {
+		return err
+	}
+	request := hostdevice.Request{Benchmark: b.config.Benchmark.Name, Origin: from, To: to}
+	for i, p := range ports {
+		request.Ports = append(request.Ports, hostdevice.Port{
+			Name: p.Name, Path: attachmentPath(&b.config.Bed, i).Child("hostDevice", "interface"),
+			Interface: p.Interface, Adds: p.HostAddresses(&b.config.Profile),
+		})
+	}
+	// From here on an interruption must not end the process before all is back.
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	b.interrupted, _ = signal.NotifyContext(context.Background(), signals...)
+	taken, err := store.Take(request)
+	if err != nil {
+		return err
+	}
+	b.closers = append(b.closers, taken.PutBack)
+	b.hurry = func() {
+		again := make(chan os.Signal, 1)
+		signal.Notify(again, signals...)
+		go func() {
+			<-again
+			if err := taken.PutBack(); err != nil {
+				os.Exit(explain(os.Stderr, err))
+			}
+			os.Exit(exitAborted)
+		}()
+	}
+	return nil
+}
+
+// unusable says which ports of a bed are not interfaces of one machine.
+func unusable(bed *v1alpha1.TestBed) (problems field.ErrorList) {
+	for i, p := range bed.Spec.Ports {
+		if p.Attachment == nil || p.Attachment.HostDevice == nil {
+			problems = append(problems, field.Invalid(attachmentPath(bed, i), kindOf(p.Attachment),
+				"a run without a cluster has no device plugins and no drivers: give hostDevice with the name of an interface of this machine, or apply the manifests to the cluster"))
+		}
+		if first := bed.Spec.Ports[0].Node; p.Node != first {
+			problems = append(problems, field.Invalid(portPath(bed, i).Child("node"), p.Node,
+				fmt.Sprintf("a run without a cluster has the interfaces of this machine only, and port %s is on %s: give all ports the same node, or apply the manifests to the cluster", bed.Spec.Ports[0].Name, first)))
+		}
+	}
+	return problems
+}
+
+func kindOf(a *v1alpha1.Attachment) string {
+	switch {
+	case a == nil:
+		return ""
+	case a.SRIOV != nil:
+		return "sriov"
+	}
+	return "resourceClaim"
+}
+
+func portPath(bed *v1alpha1.TestBed, i int) *field.Path {
+	return field.NewPath("TestBed/"+bed.Name).Child("spec", "ports").Index(i)
+}
+
+func attachmentPath(bed *v1alpha1.TestBed, i int) *field.Path {
+	return portPath(bed, i).Child("attachment")
+}
+
+// cleanFirst puts back what runs that were killed have left, and says so. What cannot be
+// put back does not stop a run on other interfaces.
+func (o *benchOptions) cleanFirst() error {
+	store, err := hostdevice.NewStore(o.stateDir)
+	if err != nil {
+		return err
+	}
+	done, _, err := store.Clean()
+	sayPutBack(os.Stderr, done)
+	if err != nil {
+		explain(os.Stderr, fmt.Errorf("cleaning up after a run that was killed: %w", err))
+	}
+	return nil
+}
+
+// sayPutBack writes a line for each interface that is back.
+func sayPutBack(w io.Writer, all []hostdevice.PutBack) {
+	for _, p := range all {
+		what := "was as it should be"
+		switch {
+		case p.Gone:
+			what = "does not exist any more, and was not put back"
+		case len(p.Changes) > 0:
+			what = "is back: " + strings.Join(p.Changes, ", ")
+		}
+		fmt.Fprintf(w, "interface %s, which benchmark %s had when its process %d was killed, %s\n", p.Interface, p.Benchmark, p.PID, what)
+	}
+}
+
+// refused are the fields that an interface was refused for, if err says so.
+func refused(err error) field.ErrorList {
+	if r := (*hostdevice.RefusedError)(nil); errors.As(err, &r) {
+		return r.Problems
+	}
+	return nil
+}

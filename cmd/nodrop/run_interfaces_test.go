@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut"
+	"nodrop.dev/nodrop/internal/report"
+)
+
+const physicalBed = `apiVersion: nodrop.dev/v1alpha1
+kind: TestBed
+metadata: {name: switch}
+spec:
+  device: {physical: {vendor: acme, model: one}}
+  engine: {kind: xdp}
+  ports:
+  - {name: p1, node: here, attachment: {hostDevice: {interface: nd-p1}}, speed: 100M, addresses: [198.18.1.2/24, "2001:2:0:1::2/64"]}
+  - {name: p2, node: here, attachment: {hostDevice: {interface: nd-p2}}, speed: 100M, addresses: [198.18.1.3/24, "2001:2:0:1::3/64"]}
+---
+apiVersion: nodrop.dev/v1alpha1
+kind: TrafficProfile
+metadata: {name: pairs}
+spec:
+  frameSizes: [128]
+  pattern: {pairs: {}}
+  packet: {ipv4: {}}
+`
+
+const shortBenchmark = `apiVersion: nodrop.dev/v1alpha1
+kind: Benchmark
+metadata: {name: quick}
+spec:
+  testBedName: switch
+  trafficProfileName: pairs
+  settleTime: 100ms
+  restTime: 0s
+  tests:
+  - name: latency
+    latency: {loads: [5%], trialDuration: 200ms}
+`
+
+var longBenchmark = strings.Replace(shortBenchmark, "200ms}", "24h}", 1)
+
+// machine is a network namespace with two interfaces that stand for network cards. They
+// are cabled to a switch in another namespace.
+type machine struct {
+	t     *testing.T
+	state string
+}
+
+// newMachine moves the test's thread into the namespace of the machine, so that programs
+// which the test starts run there.
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	needsRoot(t)
+	runtime.LockOSThread() // for good: the thread ends with the test
+	ns, err := netns.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ns.Close() })
+	m := &machine{t: t, state: filepath.Join(t.TempDir(), "state")}
+	device := dut.NewNetns([]v1alpha1.Port{{Name: "nd-p1"}, {Name: "nd-p2"}, {Name: "nd-p3"}})
+	m.must(device.Prepare(context.Background()))
+	t.Cleanup(func() { _ = device.Restore(context.Background()) })
+	for name, addresses := range map[string][]string{"nd-p1": {"198.18.9.1/24", "198.18.9.2/24", "2001:2:0:9::1/64"}, "nd-p2": {"198.18.8.1/24"}} {
+		for _, text := range addresses {
+			a, err := netlink.ParseAddr(text)
+			m.must(err)
+			a.Flags = unix.IFA_F_NODAD
+			m.must(netlink.AddrAdd(m.link(name), a))
+		}
+	}
+	p1 := m.link("nd-p1")
+	_, remote, err := net.ParseCIDR("198.19.0.0/24")
+	m.must(err)
+	mac, err := net.ParseMAC("02:00:00:00:00:09")
+	m.must(err)
+	m.must(netlink.LinkSetMTU(p1, 2000))
+	m.must(netlink.SetPromiscOn(p1))
+	m.must(netlink.RouteAdd(&netlink.Route{LinkIndex: p1.Attrs().Index, Dst: remote, Gw: net.ParseIP("198.18.9.9")}))
+	m.must(netlink.NeighSet(&netlink.Neigh{LinkIndex: p1.Attrs().Index, IP: net.ParseIP("198.18.9.9"), HardwareAddr: mac, State: netlink.NUD_PERMANENT}))
+	m.must(os.WriteFile("/proc/sys/net/ipv4/conf/nd-p1/rp_filter", []byte("2"), 0))
+	m.must(netlink.LinkSetDown(m.link("nd-p2")))
+	m.offload("nd-p2", "tx-generic-segmentation", false)
+	return m
+}
+
+func (m *machine) must(err error) {
+	m.t.Helper()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *machine) link(name string) netlink.Link {
+	m.t.Helper()
+	l, err := netlink.LinkByName(name)
+	m.must(err)
+	return l
+}
+
+func (m *machine) offload(name, feature string, on bool) {
+	m.t.Helper()
+	tool, err := ethtool.NewEthtool()
+	m.must(err)
+	defer tool.Close()
+	m.must(tool.Change(name, map[string]bool{feature: on}))
+}
+
+// interfaces describes all interfaces of the machine with what people configure: the
+// fields are those that must be as before after a run.
+func (m *machine) interfaces() string {
+	m.t.Helper()
+	links, err := netlink.LinkList()
+	m.must(err)
+	tool, err := ethtool.NewEthtool()
+	m.must(err)
+	defer tool.Close()
+	var lines []string
+	for _, l := range links {
+		a := l.Attrs()
+		lines = append(lines, fmt.Sprintf("%s %s %d up %t promiscuous %t queue %d", a.Name, a.HardwareAddr, a.MTU, a.Flags&net.FlagUp != 0, a.RawFlags&unix.IFF_PROMISC != 0, a.TxQLen))
+		offloads, err := tool.Features(a.Name)
+		m.must(err)
+		for name, on := range offloads {
+			lines = append(lines, fmt.Sprintf("%s offload %s %t", a.Name, name, on))
+		}
+		addresses, err := netlink.AddrList(l, netlink.FAMILY_ALL)
+		m.must(err)
+		for _, address := range addresses {
+			if address.IP.IsLinkLocalUnicast() && a.Flags&net.FlagUp != 0 {
+				continue // the kernel makes it some time after the interface is up
+			}
+			lines = append(lines, fmt.Sprintf("%s address %v scope %d broadcast %v secondary %t", a.Name, address.IPNet, address.Scope, address.Broadcast, address.Flags&unix.IFA_F_SECONDARY != 0 && address.IP.To4() != nil))
+		}
+		filter, err := os.ReadFile("/proc/sys/net/ipv4/conf/" + a.Name + "/rp_filter")
+		m.must(err)
+		lines = append(lines, a.Name+" rp_filter "+strings.TrimSpace(string(filter)))
+		for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
+			routes, err := netlink.RouteList(l, family)
+			m.must(err)
+			for _, r := range routes {
+				if r.Dst.IP.IsLinkLocalUnicast() {
+					continue
+				}
+				lines = append(lines, fmt.Sprintf("%s route %v via %v protocol %d metric %d", a.Name, r.Dst, r.Gw, r.Protocol, r.Priority))
+			}
+			neighbours, err := netlink.NeighList(a.Index, family)
+			m.must(err)
+			for _, n := range neighbours {
+				if n.State&netlink.NUD_PERMANENT != 0 {
+					lines = append(lines, fmt.Sprintf("%s neighbour %v %v", a.Name, n.IP, n.HardwareAddr))
+				}
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// backAsBefore checks that nothing of the machine has changed, and that no note is left.
+func (m *machine) backAsBefore(before string) {
+	m.t.Helper()
+	if after := m.interfaces(); after != before {
+		m.t.Errorf("the interfaces have changed:\n%s", difference(before, after))
+	}
+	if dirs := m.notes(); len(dirs) > 0 {
+		m.t.Errorf("%v are left over", dirs)
+	}
+}
+
+// difference lists lines of one text that the other does not have.
+func difference(before, after string) string {
+	var out []string
+	for _, side := range []struct{ sign, one, other string }{{"-", before, after}, {"+", after, before}} {
+		others := strings.Split(side.other, "\n")
+		for _, line := range strings.Split(side.one, "\n") {
+			if !slices.Contains(others, line) {
+				out = append(out, side.sign+" "+line)
+			}
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// notes are the directories of runs.
+func (m *machine) notes() []string {
+	m.t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(m.state, "[0-9]*"))
+	m.must(err)
+	return dirs
+}
+
+// run starts nodrop run on the machine.
+func (m *machine) run(benchmark, rest string, flags ...string) *process {
+	m.t.Helper()
+	return start(m.t, append([]string{"run", "--state-dir", m.state, "-f", manifests(m.t, benchmark, rest)}, flags...)...)
+}
+
+// has says whether the machine has an interface.
+func (m *machine) has(name string) bool {
+	_, err := netlink.LinkByName(name)
+	return err == nil
+}
+
+func TestRunOnInterfacesOfTheMachine(t *testing.T) {
+	for name, flags := range map[string][]string{"moved": nil, "in place": {"--in-place"}} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			before := m.interfaces()
+			p := m.run(shortBenchmark, physicalBed, append(flags, "-o", "json")...)
+			p.wants(exitPassed, "", "")
+			m.backAsBefore(before)
+			var document report.Document
+			m.must(json.Unmarshal([]byte(p.stdout.String()), &document))
+			measured(t, &document, 1)
+			ports := document.Environment.Ports
+			if document.Environment.Device != "acme one" || len(ports) != 2 || ports[0].Interface != "nd-p1" || ports[0].Driver != "veth" || ports[0].MAC != m.link("nd-p1").Attrs().HardwareAddr.String() {
+				t.Errorf("device %q, ports %+v", document.Environment.Device, ports)
+			}
+			// The bed names no calibration, as with network cards.
+			if row := document.Rows[0]; row.Validity != v1alpha1.ValidityUncalibrated {
+				t.Errorf("the row is %s: %s", row.Validity, row.Message)
+			}
+		})
+	}
+}
+
+func TestRunPutsInterfacesBackWhenItIsInterrupted(t *testing.T) {
+	for name, flags := range map[string][]string{"moved": nil, "in place": {"--in-place"}} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			before := m.interfaces()
+			p := m.run(longBenchmark, physicalBed, flags...)
+			p.says("latency 128 B: 5% for 24h0m0s")
+			if moved := !m.has("nd-p1"); moved != (len(flags) == 0) {
+				t.Errorf("moved: %t", moved)
+			}
+			m.must(p.cmd.Process.Signal(syscall.SIGTERM))
+			p.wants(exitAborted, "Benchmark default/quick: Aborted", "stopping")
+			m.backAsBefore(before)
+		})
+	}
+}
+
+func TestRunPutsInterfacesBackWhenItFails(t *testing.T) {
+	m := newMachine(t)
+	before := m.interfaces()
+	// The engine finds the error when the interfaces are its own already.
+	p := m.run(shortBenchmark, strings.Replace(physicalBed, "frameSizes: [128]", "frameSizes: [9216]", 1))
+	if p.exit() == exitPassed {
+		t.Errorf("frames above the MTU passed:\n%s", &p.stdout)
+	}
+	m.backAsBefore(before)
+}

@@ -1,0 +1,144 @@
+package hostdevice
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// pin keeps a network namespace by a mount on a file, as "ip netns" does.
+func pin(ns netns.NsHandle, path string) error {
+	source := fmt.Sprintf("/proc/self/fd/%d", int(ns))
+	mount := func() error {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			return err
+		}
+		return unix.Mount(source, path, "", unix.MS_BIND, "")
+	}
+	err := amongLastingMounts(mount)
+	if err != nil {
+		err = mount()
+	}
+	if err != nil {
+		return fmt.Errorf("keeping a network namespace as %s: %w", path, err)
+	}
+	return nil
+}
+
+// pinned opens a namespace that pin has kept. It is closed where nothing is mounted.
+func pinned(path string) netns.NsHandle {
+	handle := netns.None()
+	open := func() error {
+		file, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		var fs unix.Statfs_t
+		if err := unix.Fstatfs(file, &fs); err != nil || fs.Type != unix.NSFS_MAGIC {
+			unix.Close(file)
+			return errors.New("nothing is mounted")
+		}
+		handle = netns.NsHandle(file)
+		return nil
+	}
+	if amongLastingMounts(open) != nil {
+		_ = open()
+	}
+	return handle
+}
+
+// unpin ends what pin has begun. It succeeds where nothing is mounted.
+func unpin(path string) error {
+	unmount := func() error {
+		for {
+			switch err := unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); {
+			case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT):
+				return nil // it is no mount, or none any more
+			case err != nil:
+				return fmt.Errorf("unmounting %s: %w", path, err)
+			}
+		}
+	}
+	return errors.Join(amongLastingMounts(unmount), unmount())
+}
+
+// amongLastingMounts runs f with the mounts that the first ancestor of this process sees,
+// of those that may be looked at. A program that was started by "ip netns exec" sees
+// mounts of its own, which end with it.
+func amongLastingMounts(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		done <- func() error {
+			file, own, err := lastingMounts()
+			if err != nil {
+				return err
+			}
+			defer unix.Close(file)
+			if !own {
+				// What a thread sees can change only where it shares that with no other.
+				if err := unix.Unshare(unix.CLONE_FS); err != nil {
+					return err
+				}
+				if err := unix.Setns(file, unix.CLONE_NEWNS); err != nil {
+					return err
+				}
+			}
+			return f()
+		}()
+	}()
+	return <-done
+}
+
+// lastingMounts opens the mount namespace of the first ancestor, and says whether it is
+// this process's own.
+func lastingMounts() (file int, own bool, err error) {
+	file = -1
+	var last, first uint64
+	for pid := os.Getpid(); pid > 0; pid = parent(pid) {
+		next, err := unix.Open(fmt.Sprintf("/proc/%d/ns/mnt", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			break
+		}
+		if file >= 0 {
+			unix.Close(file)
+		}
+		file = next
+		if last, err = inode(file); err != nil {
+			unix.Close(file)
+			return -1, false, err
+		}
+		if first == 0 {
+			first = last
+		}
+	}
+	if file < 0 {
+		return -1, false, errors.New("this process cannot see its own mounts")
+	}
+	return file, first == last, nil
+}
+
+// parent of a process; 0 where it has none, or none that can be seen.
+func parent(pid int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	// The name is in parentheses, and may have some itself.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 2 {
+		return 0
+	}
+	number, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return 0
+	}
+	return number
+}

@@ -1,0 +1,373 @@
+package hostdevice
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/netif"
+)
+
+// putBack brings the interface to the namespace that it came from, and gives it the state
+// that the note has. It may be there, in the namespace of the run, or as a card whose
+// namespace has ended, in the first one; the last two may be closed. It says what it
+// changed, nothing when all was as it should be.
+func (i *Interface) putBack(origin, run, first netns.NsHandle) (changes []string, err error) {
+	for _, from := range []struct {
+		netns.NsHandle
+		find func() (netlink.Link, error)
+	}{{run, i.find}, {first, i.findHardware}} {
+		if !from.IsOpen() || from.Equal(origin) {
+			continue
+		}
+		moved, err := moveLink(from.find, from.NsHandle, origin)
+		if err != nil {
+			return changes, err
+		}
+		if moved {
+			changes = append(changes, "moved")
+			break
+		}
+	}
+	err = netif.In(origin, func() error {
+		link, err := i.find()
+		if err != nil {
+			return err
+		}
+		r := restoration{Interface: i, link: link}
+		err = r.all()
+		changes = append(changes, r.changes...)
+		return err
+	})
+	return changes, err
+}
+
+// goneError says that an interface is nowhere to be found: it was deleted or pulled out.
+type goneError struct{ name string }
+
+func (e *goneError) Error() string { return "interface " + e.name + " does not exist any more" }
+
+// moveLink moves an interface from one namespace to another, if it is found there.
+func moveLink(find func() (netlink.Link, error), from, to netns.NsHandle) (moved bool, err error) {
+	err = netif.In(from, func() error {
+		link, err := find()
+		if gone := (*goneError)(nil); errors.As(err, &gone) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch err := netlink.LinkSetNsFd(link, int(to)); {
+		case errors.Is(err, unix.EEXIST):
+			return fmt.Errorf("moving it back: the name %s is taken by another interface by now: rename that one", link.Attrs().Name)
+		case err != nil:
+			return fmt.Errorf("moving it back: %w", err)
+		}
+		moved = true
+		return nil
+	})
+	return moved, err
+}
+
+// find looks for the interface in the calling thread's network namespace: by its name,
+// or where it was renamed, by its hardware.
+func (i *Interface) find() (netlink.Link, error) {
+	return i.first(func(l netlink.Link) bool { return l.Attrs().Name == i.Name && i.same(l) }, i.sameHardware)
+}
+
+// findHardware looks for the interface in a namespace of others, where only its hardware
+// identifies it.
+func (i *Interface) findHardware() (netlink.Link, error) { return i.first(i.sameHardware) }
+
+// first is the first interface that one of these accepts.
+func (i *Interface) first(accept ...func(netlink.Link) bool) (netlink.Link, error) {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return nil, fmt.Errorf("listing the interfaces: %w", err)
+	}
+	for _, is := range accept {
+		if at := slices.IndexFunc(links, is); at >= 0 {
+			return links[at], nil
+		}
+	}
+	return nil, &goneError{i.Name}
+}
+
+// same says whether an interface with the same name may be this one.
+func (i *Interface) same(l netlink.Link) bool {
+	return l.Type() == i.Kind && (i.sameHardware(l) || l.Attrs().Index == i.Index)
+}
+
+// sameHardware says whether an interface has the hardware address of this one. Those that
+// can be set may be shared, as by the ports of a bond, and count only where no other is known.
+func (i *Interface) sameHardware(l netlink.Link) bool {
+	if i.PermanentAddress != "" {
+		return l.Type() == i.Kind && l.Attrs().PermHWAddr.String() == i.PermanentAddress
+	}
+	return l.Type() == i.Kind && i.HardwareAddress != "" && l.Attrs().HardwareAddr.String() == i.HardwareAddress
+}
+
+// restoration gives an interface of the calling thread's network namespace the state that
+// a note has.
+type restoration struct {
+	*Interface
+	link    netlink.Link
+	changes []string
+}
+
+func (r *restoration) all() error {
+	var errs []error
+	for _, step := range []struct {
+		doing string
+		do    func() error
+	}{
+		{"giving it its name", r.name},
+		{"giving it its hardware address", r.hardwareAddress},
+		{"setting its MTU", r.mtu},
+		{"setting its offloads", r.features},
+		{"setting its sysctls", r.sysctls},
+		{"setting its flags", r.flags},
+		{"removing the addresses of the run", r.removeAdded},
+		{"giving it its addresses", r.addresses},
+		{"giving it its neighbours", r.neighbours},
+		{"giving it its routes", r.routes},
+	} {
+		if err := step.do(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", step.doing, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *restoration) changed(format string, args ...any) {
+	r.changes = append(r.changes, fmt.Sprintf(format, args...))
+}
+
+func (r *restoration) name() error {
+	is := r.link.Attrs().Name
+	if is == r.Name {
+		return nil
+	}
+	if err := netlink.LinkSetName(r.link, r.Name); err != nil {
+		return err
+	}
+	r.changed("renamed from %s", is)
+	r.link.Attrs().Name = r.Name
+	return nil
+}
+
+func (r *restoration) hardwareAddress() error {
+	is := r.link.Attrs().HardwareAddr.String()
+	if is == r.HardwareAddress {
+		return nil
+	}
+	address, err := net.ParseMAC(r.HardwareAddress)
+	if err == nil {
+		err = netlink.LinkSetHardwareAddr(r.link, address)
+	}
+	if err != nil {
+		return err
+	}
+	r.changed("hardware address %s", r.HardwareAddress)
+	return nil
+}
+
+func (r *restoration) mtu() error {
+	if a := r.link.Attrs(); a.MTU != r.MTU {
+		if err := netlink.LinkSetMTU(r.link, r.MTU); err != nil {
+			return err
+		}
+		r.changed("MTU %d", r.MTU)
+	}
+	if a := r.link.Attrs(); a.TxQLen != r.QueueLength {
+		if err := netlink.LinkSetTxQLen(r.link, r.QueueLength); err != nil {
+			return err
+		}
+		r.changed("queue length %d", r.QueueLength)
+	}
+	return nil
+}
+
+func (r *restoration) features() error {
+	is, err := features(r.Name)
+	if err != nil {
+		return err
+	}
+	other := map[string]bool{}
+	for feature, want := range r.Features {
+		if now, known := is[feature]; known && now != want {
+			other[feature] = want
+		}
+	}
+	if len(other) == 0 {
+		return nil
+	}
+	tool, err := ethtool.NewEthtool()
+	if err != nil {
+		return err
+	}
+	defer tool.Close()
+	if err := tool.Change(r.Name, other); err != nil {
+		return err
+	}
+	r.changed("%d offloads", len(other))
+	return nil
+}
+
+func (r *restoration) sysctls() error {
+	var errs []error
+	changed := 0
+	for path, want := range r.Sysctls {
+		file := filepath.Join(sysctlRoot, path)
+		is, err := os.ReadFile(file)
+		if err == nil && strings.TrimSpace(string(is)) == want {
+			continue
+		}
+		if err := os.WriteFile(file, []byte(want), 0); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		changed++
+	}
+	if changed > 0 {
+		r.changed("%d sysctls", changed)
+	}
+	return errors.Join(errs...)
+}
+
+func (r *restoration) flags() error {
+	a := r.link.Attrs()
+	for _, flag := range []struct {
+		is, want bool
+		name     string
+		on, off  func(netlink.Link) error
+	}{
+		{a.RawFlags&unix.IFF_PROMISC != 0, r.Promiscuous, "promiscuous", netlink.SetPromiscOn, netlink.SetPromiscOff},
+		{a.RawFlags&unix.IFF_ALLMULTI != 0, r.AllMulticast, "all-multicast", netlink.LinkSetAllmulticastOn, netlink.LinkSetAllmulticastOff},
+		{a.Flags&net.FlagUp != 0, r.Up, "up", netlink.LinkSetUp, netlink.LinkSetDown},
+	} {
+		if flag.is == flag.want {
+			continue
+		}
+		set, text := flag.off, "not "+flag.name
+		if flag.want {
+			set, text = flag.on, flag.name
+		}
+		if err := set(r.link); err != nil {
+			return fmt.Errorf("%s: %w", text, err)
+		}
+		r.changed("%s", text)
+	}
+	return nil
+}
+
+func (r *restoration) removeAdded() error {
+	is, err := netlink.AddrList(r.link, netlink.FAMILY_ALL)
+	if err != nil {
+		return err
+	}
+	for _, a := range is {
+		if !slices.Contains(r.Added, prefixOf(a.IPNet)) {
+			continue
+		}
+		if err := netlink.AddrDel(r.link, &a); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
+			return fmt.Errorf("%v: %w", a.IPNet, err)
+		}
+		r.changed("without %v", a.IPNet)
+	}
+	return nil
+}
+
+// keptAddressFlags are the flags of addresses that people set; the others are states.
+const keptAddressFlags = unix.IFA_F_NODAD | unix.IFA_F_HOMEADDRESS | unix.IFA_F_MANAGETEMPADDR | unix.IFA_F_NOPREFIXROUTE | unix.IFA_F_MCAUTOJOIN | unix.IFA_F_STABLE_PRIVACY
+
+func (r *restoration) addresses() error {
+	is, err := netlink.AddrList(r.link, netlink.FAMILY_ALL)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, want := range r.Addresses {
+		if slices.ContainsFunc(is, func(a netlink.Addr) bool { return a.Equal(want) && samePeer(a, want) }) {
+			continue
+		}
+		want.Flags &= keptAddressFlags
+		want.LinkIndex = r.link.Attrs().Index
+		if want.Broadcast = want.Broadcast.To4(); want.Broadcast == nil {
+			want.Broadcast = net.IPv4zero // none, in place of the library's
+		}
+		switch err := netlink.AddrAdd(r.link, &want); {
+		case errors.Is(err, unix.EEXIST):
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%v: %w", want.IPNet, err))
+		default:
+			r.changed("%v", want.IPNet)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func samePeer(a, b netlink.Addr) bool { return prefixOf(a.Peer) == prefixOf(b.Peer) }
+
+func (r *restoration) neighbours() error {
+	var errs []error
+	for _, n := range r.Neighbours {
+		n.LinkIndex = r.link.Attrs().Index
+		n.State = netlink.NUD_PERMANENT
+		if err := netlink.NeighSet(&n); err != nil {
+			errs = append(errs, fmt.Errorf("%v: %w", n.IP, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// routes adds those that are missing. The kernel has made most of them with the
+// addresses. Those through a gateway come after those that lead to it.
+func (r *restoration) routes() error {
+	if !r.Up {
+		return nil // an interface that is down has none
+	}
+	wanted := slices.Clone(r.Routes)
+	slices.SortStableFunc(wanted, func(a, b netlink.Route) int { return order(a) - order(b) })
+	is, err := allRoutes()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, want := range wanted {
+		want.LinkIndex = r.link.Attrs().Index
+		if slices.ContainsFunc(is, func(have netlink.Route) bool { return sameRoute(have, want) }) {
+			continue
+		}
+		want.Flags &= unix.RTNH_F_ONLINK
+		switch err := netlink.RouteAdd(&want); {
+		case errors.Is(err, unix.EEXIST):
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%v: %w", want.Dst, err))
+		default:
+			r.changed("route to %v", want.Dst)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func order(r netlink.Route) int {
+	if len(r.Gw) > 0 || r.Via != nil {
+		return 1
+	}
+	return 0
+}
+
+func sameRoute(a, b netlink.Route) bool {
+	return a.LinkIndex == b.LinkIndex && a.Family == b.Family && a.Table == b.Table && a.Type == b.Type && a.Priority == b.Priority &&
+		a.Tos == b.Tos && a.Gw.Equal(b.Gw) && prefixOf(a.Dst) == prefixOf(b.Dst)
+}
