@@ -29,10 +29,10 @@ func (r *benchmarkReconciler) calibration(ctx context.Context, bed *v1alpha1.Tes
 	return by.Status.Calibration, nil
 }
 
-// calibrate stores the calibration by a benchmark that passed on a bed without a device,
+// calibrate stores the calibration by a benchmark that has measured a bed without a device,
 // before the bed is released. A benchmark without usable rows leaves the stored one.
 func (r *benchmarkReconciler) calibrate(ctx context.Context, s *scope) error {
-	if s.Status.Outcome != v1alpha1.PhasePassed || s.Status.Results == nil {
+	if !s.Status.Outcome.Measured() || s.Status.Results == nil {
 		return nil
 	}
 	l, err := r.ledger(ctx, s)

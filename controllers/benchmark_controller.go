@@ -150,7 +150,7 @@ func (r *base) announce(ctx context.Context, s *scope) {
 	}
 	kind := corev1.EventTypeNormal
 	switch s.Status.Phase {
-	case v1alpha1.PhaseFailed, v1alpha1.PhaseInvalid, v1alpha1.PhaseError:
+	case v1alpha1.PhaseInconclusive, v1alpha1.PhaseFailed, v1alpha1.PhaseInvalid, v1alpha1.PhaseError:
 		kind = corev1.EventTypeWarning
 	}
 	r.recorder.Eventf(s.Benchmark, nil, kind, string(s.Status.Phase), "Advance", "%s", truncated(s.Status.Message))

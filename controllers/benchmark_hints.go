@@ -54,7 +54,7 @@ type earlierResult struct {
 	rows      []v1alpha1.ResultRow
 }
 
-// similar are the benchmarks of the same namespace that passed on the same bed with
+// similar are the benchmarks of the same namespace that were measured on the same bed with
 // traffic of the same shape, the newest first and not more than maxEarlier.
 func similar(now *v1alpha1.Benchmark, bed *v1alpha1.TestBed, profile *v1alpha1.TrafficProfile, others []v1alpha1.Benchmark, profiles []v1alpha1.TrafficProfile) []*v1alpha1.Benchmark {
 	shaped := map[string]bool{profile.Name: true}
@@ -64,7 +64,7 @@ func similar(now *v1alpha1.Benchmark, bed *v1alpha1.TestBed, profile *v1alpha1.T
 	var before []*v1alpha1.Benchmark
 	for i := range others {
 		if o := &others[i]; o.UID != now.UID && o.Namespace == now.Namespace && o.Status.TestBedName == bed.Name &&
-			shaped[o.Spec.TrafficProfileName] && o.Status.Phase == v1alpha1.PhasePassed && o.Status.CompletionTime != nil {
+			shaped[o.Spec.TrafficProfileName] && o.Status.Phase.Measured() && o.Status.CompletionTime != nil {
 			before = append(before, o)
 		}
 	}

@@ -70,7 +70,7 @@ func (s *scope) end(outcome v1alpha1.BenchmarkPhase, kind, reason, message strin
 	s.Status.Outcome = outcome
 	s.Status.Phase = v1alpha1.PhaseCleaningUp
 	status := metav1.ConditionFalse
-	if kind == v1alpha1.ConditionMeasured && (outcome == v1alpha1.PhasePassed || outcome == v1alpha1.PhaseFailed) {
+	if kind == v1alpha1.ConditionMeasured && (outcome.Measured() || outcome == v1alpha1.PhaseFailed) {
 		status = metav1.ConditionTrue
 	}
 	s.set(kind, status, reason, message)

@@ -50,17 +50,18 @@ func TestPhaseIsUnderstood(t *testing.T) {
 		status    status.Status
 		succeeded string
 	}{
-		"":                       {status.InProgressStatus, "Unknown Pending"},
-		v1alpha1.PhasePending:    {status.InProgressStatus, "Unknown Pending"},
-		v1alpha1.PhaseQueued:     {status.InProgressStatus, "Unknown Queued"},
-		v1alpha1.PhasePreparing:  {status.InProgressStatus, "Unknown Preparing"},
-		v1alpha1.PhaseRunning:    {status.InProgressStatus, "Unknown Running"},
-		v1alpha1.PhaseCleaningUp: {status.InProgressStatus, "Unknown CleaningUp"},
-		v1alpha1.PhasePassed:     {status.CurrentStatus, "True Passed"},
-		v1alpha1.PhaseFailed:     {status.FailedStatus, "False Failed"},
-		v1alpha1.PhaseInvalid:    {status.FailedStatus, "False Invalid"},
-		v1alpha1.PhaseAborted:    {status.FailedStatus, "False Aborted"},
-		v1alpha1.PhaseError:      {status.FailedStatus, "False Error"},
+		"":                         {status.InProgressStatus, "Unknown Pending"},
+		v1alpha1.PhasePending:      {status.InProgressStatus, "Unknown Pending"},
+		v1alpha1.PhaseQueued:       {status.InProgressStatus, "Unknown Queued"},
+		v1alpha1.PhasePreparing:    {status.InProgressStatus, "Unknown Preparing"},
+		v1alpha1.PhaseRunning:      {status.InProgressStatus, "Unknown Running"},
+		v1alpha1.PhaseCleaningUp:   {status.InProgressStatus, "Unknown CleaningUp"},
+		v1alpha1.PhasePassed:       {status.CurrentStatus, "True Passed"},
+		v1alpha1.PhaseInconclusive: {status.FailedStatus, "False Inconclusive"},
+		v1alpha1.PhaseFailed:       {status.FailedStatus, "False Failed"},
+		v1alpha1.PhaseInvalid:      {status.FailedStatus, "False Invalid"},
+		v1alpha1.PhaseAborted:      {status.FailedStatus, "False Aborted"},
+		v1alpha1.PhaseError:        {status.FailedStatus, "False Error"},
 	} {
 		t.Run(string(phase), func(t *testing.T) {
 			b := inPhase(phase)
@@ -202,6 +203,7 @@ func TestConditionsAfterTheEnd(t *testing.T) {
 		want         map[string]string
 	}{
 		"everything measured":   {runs, v1alpha1.PhasePassed, measured, v1alpha1.ReasonAllMeasured, false, removed("True AllMeasured")},
+		"measured, in doubt":    {runs, v1alpha1.PhaseInconclusive, measured, v1alpha1.ReasonInconclusive, false, removed("True Inconclusive")},
 		"nothing forwarded":     {runs, v1alpha1.PhaseFailed, measured, v1alpha1.ReasonNothingForwarded, false, removed("True NothingForwarded")},
 		"tester too slow":       {runs, v1alpha1.PhaseInvalid, measured, v1alpha1.ReasonGeneratorBound, false, removed("False GeneratorBound")},
 		"aborted":               {runs, v1alpha1.PhaseAborted, measured, v1alpha1.ReasonAborted, false, removed("False Aborted")},

@@ -73,7 +73,7 @@ func TestKill(t *testing.T) {
 				k.do(t, l, b)
 			}
 			b := l.finish(t, key)
-			g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhasePassed), b.Status.Message)
+			expectAllMeasured(g, b)
 			g.Expect(l.rows(t, b)).To(HaveLen(rowsOfSample / sizesOfSample))
 			g.Expect(duplicateRows(l.rows(t, b))).To(BeEmpty())
 			l.expectClean(t, b)

@@ -44,7 +44,7 @@ func TestTRexOnRouter(t *testing.T) {
 	g := NewWithT(t)
 	l.useEngine(t, v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{Image: trexImage, Software: &v1alpha1.TRexSoftware{}}})
 	b := l.finish(t, l.create(t, "router-trex"))
-	g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhasePassed), b.Status.Message)
+	expectAllMeasured(g, b)
 	g.Expect(l.rows(t, b)).To(HaveLen(rowsOfSample))
 	g.Expect(duplicateRows(l.rows(t, b))).To(BeEmpty())
 	sent := map[int32]int64{}

@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // BenchmarkPhase is where a benchmark is in its life.
 //
-// +kubebuilder:validation:Enum=Pending;Queued;Preparing;Running;CleaningUp;Passed;Failed;Invalid;Aborted;Error
+// +kubebuilder:validation:Enum=Pending;Queued;Preparing;Running;CleaningUp;Passed;Inconclusive;Failed;Invalid;Aborted;Error
 type BenchmarkPhase string
 
 const (
@@ -18,8 +18,13 @@ const (
 	PhaseRunning BenchmarkPhase = "Running"
 	// PhaseCleaningUp means that everything started is being removed.
 	PhaseCleaningUp BenchmarkPhase = "CleaningUp"
-	// PhasePassed means that every test was measured, and none failed.
+	// PhasePassed means that every row was measured, none failed, and every test has a
+	// row that can be judged by.
 	PhasePassed BenchmarkPhase = "Passed"
+	// PhaseInconclusive means that every row was measured and none failed, and that a
+	// test has no row that can be judged by: the tester was the limit, was disturbed, or
+	// was not calibrated. What the device can do is not known.
+	PhaseInconclusive BenchmarkPhase = "Inconclusive"
 	// PhaseFailed means that a test was measured and failed: the device forwarded nothing.
 	PhaseFailed BenchmarkPhase = "Failed"
 	// PhaseInvalid means that the tester could not measure what was asked.
@@ -30,14 +35,18 @@ const (
 	PhaseError BenchmarkPhase = "Error"
 )
 
-// Finished reports whether the phase is one of the five last ones.
+// Finished reports whether the phase is one of the six last ones.
 func (p BenchmarkPhase) Finished() bool {
 	switch p {
-	case PhasePassed, PhaseFailed, PhaseInvalid, PhaseAborted, PhaseError:
+	case PhasePassed, PhaseInconclusive, PhaseFailed, PhaseInvalid, PhaseAborted, PhaseError:
 		return true
 	}
 	return false
 }
+
+// Measured reports whether every row was measured by a benchmark that ended so, and the
+// device forwarded frames: each row says by its validity whether it can be judged by.
+func (p BenchmarkPhase) Measured() bool { return p == PhasePassed || p == PhaseInconclusive }
 
 // BenchmarkStatus is how far a benchmark is, and its result.
 type BenchmarkStatus struct {

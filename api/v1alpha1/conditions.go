@@ -62,12 +62,12 @@ const (
 //	              Unknown  CleanUpFailed: it may still run
 //	TrafficReady  False    Removed; TrafficFailed
 //	              Unknown  CleanUpFailed: they may still run
-//	Measured      True     AllMeasured; NothingForwarded
+//	Measured      True     AllMeasured; Inconclusive; NothingForwarded
 //	              False    why not; Ended when another condition says why
 //	CleanedUp     True     CleanedUp
 //	              False    CleanUpFailed: the bed is quarantined
 //	Succeeded     True     Passed
-//	              False    Failed, Invalid, Aborted or Error
+//	              False    Inconclusive, Failed, Invalid, Aborted or Error
 //	Reconciling   absent
 //	Stalled       absent when Passed, True otherwise, with the outcome
 const (
@@ -135,6 +135,9 @@ const (
 	ReasonMeasuring = "Measuring"
 	// ReasonAllMeasured means that every row was measured.
 	ReasonAllMeasured = "AllMeasured"
+	// ReasonInconclusive means that every row was measured, and that a test has no row
+	// that can be judged by; the message says why, and what to do.
+	ReasonInconclusive = "Inconclusive"
 	// ReasonNothingForwarded means that the device forwarded no frame at some frame size.
 	ReasonNothingForwarded = "NothingForwarded"
 	// ReasonGeneratorBound means that the tester was too slow to measure anything.

@@ -11,7 +11,8 @@ import (
 
 // Exit codes. They are documented in docs/cli.md and never change.
 const (
-	// exitPassed: every row was measured, and none failed.
+	// exitPassed: every row was measured, none failed, and every test has a row that can
+	// be judged by.
 	exitPassed = 0
 	// exitUse: the command could not be carried out: flags, manifests, rights, connection.
 	exitUse = 1
@@ -26,6 +27,8 @@ const (
 	exitError = 5
 	// exitUnfinished: watching ended before the benchmark did.
 	exitUnfinished = 6
+	// exitInconclusive: measured, and a test has no row that can be judged by.
+	exitInconclusive = 7
 )
 
 // exitCodeOf maps the last phase of a benchmark to the exit code.
@@ -33,6 +36,8 @@ func exitCodeOf(phase v1alpha1.BenchmarkPhase) int {
 	switch phase {
 	case v1alpha1.PhasePassed:
 		return exitPassed
+	case v1alpha1.PhaseInconclusive:
+		return exitInconclusive
 	case v1alpha1.PhaseFailed:
 		return exitFailed
 	case v1alpha1.PhaseInvalid:

@@ -43,7 +43,8 @@ name. They are moved into that namespace, and are back as they were when the run
 after a run that was killed, nodrop clean or the next run puts them back.
 
 The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
-4 Aborted (also when interrupted), 5 Error; 1 when it could not begin.`,
+4 Aborted (also when interrupted), 5 Error, 7 Inconclusive; 1 when it could not
+begin.`,
 		Example: `  sudo nodrop run -f benchmark.yaml
   nodrop run -f config/samples/reference -o json --output-file result.json reference-multicast`,
 		Args: cobra.MaximumNArgs(1),

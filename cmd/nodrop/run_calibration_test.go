@@ -34,7 +34,7 @@ func TestCalibrateAndRun(t *testing.T) {
 	beds := calibrationSample(t, "1-testbeds.yaml")
 	file := filepath.Join(t.TempDir(), "calibration.json")
 	p := start(t, "run", "-f", manifests(t, calibrationSample(t, "2-calibrate-benchmark.yaml"), beds), "-o", "json", "--output-file", file)
-	p.wants(exitPassed, "", "")
+	p.measures("")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestCalibrateAndRun(t *testing.T) {
 	}
 
 	p = start(t, "run", "-f", manifests(t, xdpBenchmark, xdpManifests), "--calibration", file)
-	p.wants(exitPassed, "Calibration  bed loops, ports joined at the tester, without the bed's cables; by benchmark", "")
+	p.measures("Calibration  bed loops, ports joined at the tester, without the bed's cables; by benchmark")
 }
 
 // Cables that are not there are not claimed.
@@ -61,7 +61,7 @@ func TestVethPairsAreNoCables(t *testing.T) {
 	needsRoot(t)
 	beds := strings.Replace(calibrationSample(t, "1-testbeds.yaml"), "joinedBy: Loops", "joinedBy: Cables", 1)
 	p := start(t, "run", "-f", manifests(t, calibrationSample(t, "2-calibrate-benchmark.yaml"), beds))
-	p.wants(exitPassed, "in place of the cables", "")
+	p.measures("in place of the cables")
 	if text := p.stdout.String(); strings.Contains(text, "joined by the bed's cables") {
 		t.Errorf("%s", text)
 	}

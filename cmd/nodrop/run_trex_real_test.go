@@ -3,8 +3,10 @@ package main
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -100,9 +102,12 @@ func onTRex(t *testing.T, args ...string) *report.Document {
 	before := interfaces(t)
 	p, servers := prepareOnTRex(t, append(args, "-o", "json")...)
 	p.begin()
-	if err := p.cmd.Wait(); err != nil {
-		t.Fatalf("%v\n%s", err, &p.stderr)
+	// It takes longer than other processes.
+	var status *exec.ExitError
+	if err := p.cmd.Wait(); err != nil && !errors.As(err, &status) {
+		t.Fatal(err)
 	}
+	p.measured("")
 	t.Logf("progress:\n%s", &p.stderr)
 	var document report.Document
 	if err := json.Unmarshal([]byte(p.stdout.String()), &document); err != nil {

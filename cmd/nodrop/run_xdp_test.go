@@ -71,7 +71,7 @@ func runHere(t *testing.T, benchmark, rest string) *report.Document {
 	needsRoot(t)
 	before := interfaces(t)
 	p := start(t, "run", "-f", manifests(t, benchmark, rest), "-o", "json")
-	p.wants(exitPassed, "", "")
+	p.measures("")
 	var document report.Document
 	if err := json.Unmarshal([]byte(p.stdout.String()), &document); err != nil {
 		t.Fatalf("%v\n%s", err, &p.stdout)
@@ -162,7 +162,7 @@ func TestRunReadsStdinBeforeItIsolates(t *testing.T) {
 	p := prepare(t, "nodrop", "run", "-f", "-")
 	p.cmd.Stdin = strings.NewReader(xdpBenchmark + "---\n" + xdpManifests)
 	p.begin()
-	p.wants(exitPassed, "Benchmark default/router: Passed", "")
+	p.measures("Benchmark default/router: ")
 }
 
 func TestRunInterruptedInNamespace(t *testing.T) {

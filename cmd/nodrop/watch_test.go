@@ -181,7 +181,7 @@ func followsOverABrokenConnection(t *testing.T, c *cluster) {
 func exitCodes(t *testing.T, c *cluster) {
 	for phase, code := range map[v1alpha1.BenchmarkPhase]int{
 		v1alpha1.PhasePassed: exitPassed, v1alpha1.PhaseFailed: exitFailed, v1alpha1.PhaseInvalid: exitInvalid,
-		v1alpha1.PhaseAborted: exitAborted, v1alpha1.PhaseError: exitError,
+		v1alpha1.PhaseAborted: exitAborted, v1alpha1.PhaseError: exitError, v1alpha1.PhaseInconclusive: exitInconclusive,
 	} {
 		name := "ended-" + strings.ToLower(string(phase))
 		c.benchmark(name, inPhase(phase, "because"))

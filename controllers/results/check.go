@@ -34,6 +34,7 @@ const (
 // outcomes are those that a runner can end with, by reason.
 var outcomes = map[string]v1alpha1.BenchmarkPhase{
 	v1alpha1.ReasonAllMeasured:      v1alpha1.PhasePassed,
+	v1alpha1.ReasonInconclusive:     v1alpha1.PhaseInconclusive,
 	v1alpha1.ReasonNothingForwarded: v1alpha1.PhaseFailed,
 	v1alpha1.ReasonNothingHappened:  v1alpha1.PhaseInvalid,
 	v1alpha1.ReasonGeneratorBound:   v1alpha1.PhaseInvalid,

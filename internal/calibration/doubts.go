@@ -52,7 +52,7 @@ func notThere(u Use) string {
 	if u.Calibration != nil {
 		return ""
 	}
-	return fmt.Sprintf("test bed %s, which spec.calibration.testBedName names, holds no calibration: it must exist with device backToBack, and a benchmark with a throughput and a latency test must have passed on it", u.Bed.Spec.Calibration.TestBedName)
+	return fmt.Sprintf("test bed %s, which spec.calibration.testBedName names, holds no calibration: it must exist with device backToBack, and a benchmark with a throughput and a latency test must have run on it", u.Bed.Spec.Calibration.TestBedName)
 }
 
 func ofOtherPorts(u Use) string {

@@ -23,8 +23,8 @@ type Document struct {
 	Schema string `json:"schema"`
 	// benchmark says which benchmark this is the result of.
 	Benchmark Identity `json:"benchmark"`
-	// phase is Passed, Failed, Invalid, Aborted or Error; before the end, the phase
-	// that the benchmark is in.
+	// phase is Passed, Inconclusive, Failed, Invalid, Aborted or Error; before the end,
+	// the phase that the benchmark is in.
 	Phase v1alpha1.BenchmarkPhase `json:"phase"`
 	// message explains the phase in one sentence.
 	Message string `json:"message,omitempty"`

@@ -57,8 +57,9 @@ type (
 
 // junit has a suite per test and a case per row. A row fails when the device
 // forwarded nothing. It is skipped when it was not measured, or when its numbers
-// cannot be believed. A lab that failed is an error in a suite of its own, and so
-// is a verdict that no row shows, so that neither is taken for success.
+// cannot be believed. A lab that failed is an error in a suite of its own, and so is a
+// verdict that no row shows, such as that a test has no conclusive row, so that neither is
+// taken for success.
 func (d *Document) junit() ([]byte, error) {
 	all := junitSuites{Name: d.Benchmark.Namespace + "/" + d.Benchmark.Name}
 	var elapsed int64
@@ -75,7 +76,7 @@ func (d *Document) junit() ([]byte, error) {
 	}
 	verdict := junitCase{Name: "completed", Classname: all.Name}
 	switch {
-	case d.Phase == v1alpha1.PhaseError:
+	case d.Phase == v1alpha1.PhaseError || d.Phase == v1alpha1.PhaseInvalid || d.Phase == v1alpha1.PhaseInconclusive:
 		verdict.Error = &junitReason{string(d.Phase), d.whyMissing()}
 	case d.Phase == v1alpha1.PhaseFailed && all.Failures == 0:
 		verdict.Failure = &junitReason{string(d.Phase), d.whyMissing()}

@@ -189,3 +189,19 @@ func TestJUnitOfABenchmarkThatDidNotEnd(t *testing.T) {
 		t.Errorf("without a profile: %q", how)
 	}
 }
+
+// A verdict that no row shows is an error, so that a CI system does not take skipped rows
+// for success.
+func TestJUnitShowsAnInconclusiveEnd(t *testing.T) {
+	d := chassis()
+	d.Phase, d.Message = v1alpha1.PhaseInconclusive, "test throughput has no conclusive row"
+	for i := range d.Rows {
+		d.Rows[i].Validity = v1alpha1.ValidityGeneratorBound
+	}
+	text := string(junitOf(t, d))
+	for _, want := range []string{`errors="1"`, `<error type="Inconclusive" message="the benchmark is Inconclusive: test throughput has no conclusive row">`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}

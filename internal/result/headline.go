@@ -168,10 +168,7 @@ func Count(rows []v1alpha1.ResultRow) []v1alpha1.ValidityCount {
 		count[rows[i].Validity]++
 	}
 	var all []v1alpha1.ValidityCount
-	for _, v := range []v1alpha1.Validity{
-		v1alpha1.ValidityValid, v1alpha1.ValidityVirtual, v1alpha1.ValiditySimulated, v1alpha1.ValidityUncalibrated,
-		v1alpha1.ValidityContended, v1alpha1.ValidityGeneratorBound, v1alpha1.ValidityInvalid,
-	} {
+	for _, v := range inOrder {
 		if count[v] > 0 {
 			all = append(all, v1alpha1.ValidityCount{Validity: v, Rows: count[v]})
 		}

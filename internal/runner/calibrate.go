@@ -11,7 +11,7 @@ import (
 
 // calibrate sums up a run without a device, which has measured the tester.
 func (r *run) calibrate() {
-	if r.state.Outcome != v1alpha1.PhasePassed || r.state.Environment == nil || !device.Of(r.cfg.Bed.Spec.Device).Absent {
+	if !r.state.Outcome.Measured() || r.state.Environment == nil || !device.Of(r.cfg.Bed.Spec.Device).Absent {
 		return
 	}
 	b := &r.cfg.Benchmark

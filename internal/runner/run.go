@@ -95,7 +95,7 @@ func Run(ctx context.Context, cfg Config, gen traffic.Generator, opts ...Option)
 		r.progress.trial = trialInHand{}
 		r.state.Done = true
 		r.sortRows()
-		r.state.Outcome, r.state.Reason, r.state.Message = conclude(ctx, r.state.Rows, err)
+		r.state.Outcome, r.state.Reason, r.state.Message = conclude(ctx, r.cfg.Bed.Spec.Device, r.state.Rows, err)
 		r.calibrate()
 	})
 	return r.state.DeepCopy()
@@ -286,73 +286,4 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 func (r *run) observe(e method.Event) {
 	now := r.gen.Clock().Now()
 	r.change(func() { r.progress.event(e, now) })
-}
-
-// conclude gives a run its outcome.
-func conclude(ctx context.Context, rows []v1alpha1.ResultRow, err error) (v1alpha1.BenchmarkPhase, string, string) {
-	kept := ""
-	switch len(rows) {
-	case 0:
-	case 1:
-		kept = " (1 finished row is kept)"
-	default:
-		kept = fmt.Sprintf(" (%d finished rows are kept)", len(rows))
-	}
-	if err != nil {
-		cause := context.Cause(ctx)
-		switch {
-		case errors.Is(cause, ErrAborted):
-			return v1alpha1.PhaseAborted, v1alpha1.ReasonAborted, "the benchmark was aborted" + kept
-		case errors.Is(cause, context.DeadlineExceeded):
-			return v1alpha1.PhaseError, v1alpha1.ReasonDeadlineExceeded, "the time for the benchmark was over" + kept
-		case cause != nil:
-			return v1alpha1.PhaseError, v1alpha1.ReasonRunnerFailed, fmt.Sprintf("the run was stopped: %v%s", cause, kept)
-		case errors.Is(err, traffic.ErrLost):
-			return v1alpha1.PhaseError, v1alpha1.ReasonAgentLost, err.Error() + kept
-		case errors.Is(err, traffic.ErrUnsupported):
-			return v1alpha1.PhaseInvalid, v1alpha1.ReasonNotSupported, err.Error() + kept
-		}
-		return v1alpha1.PhaseError, v1alpha1.ReasonRunnerFailed, err.Error() + kept
-	}
-	measured := 0
-	for _, row := range rows {
-		frames := row.Frames.OrZero()
-		if frames.Sent > 0 && frames.Received == 0 {
-			return v1alpha1.PhaseFailed, v1alpha1.ReasonNothingForwarded, fmt.Sprintf("the device forwarded nothing: test %s, %s: %s", row.TestName(), row.SizeName(), row.Message)
-		}
-		// A tester that could not even offer the lowest load measured nothing.
-		if row.Frames == nil || frames.Sent > 0 && (frames.LineRatePPM > 0 || row.Validity != v1alpha1.ValidityGeneratorBound) {
-			measured++
-		}
-	}
-	for _, row := range rows {
-		if row.Validity == v1alpha1.ValidityInvalid && len(row.ValidityReasons) > 0 {
-			return v1alpha1.PhaseInvalid, v1alpha1.ReasonNothingHappened, fmt.Sprintf("test %s, %s: %s", row.Test, row.SizeName(), row.ValidityReasons[0])
-		}
-	}
-	if measured == 0 && len(rows) > 0 {
-		return v1alpha1.PhaseInvalid, v1alpha1.ReasonGeneratorBound, "the tester was too slow to measure anything: " + rows[0].Message
-	}
-	return v1alpha1.PhasePassed, v1alpha1.ReasonAllMeasured, allMeasured(rows)
-}
-
-// allMeasured says that the run got to its end. A row for which nothing was sent, since
-// no burst fills the buffer of a device that forwards line rate, has no figures. A
-// throughput of 0 is one.
-func allMeasured(rows []v1alpha1.ResultRow) string {
-	without := 0
-	for _, row := range rows {
-		if row.Frames != nil && row.Frames.Sent == 0 && !method.IsThroughput(&row) {
-			without++
-		}
-	}
-	switch {
-	case without > 0:
-		return fmt.Sprintf("%d of %d rows were measured; the others say why there was nothing to measure", len(rows)-without, len(rows))
-	case len(rows) == 1:
-		return "the only row was measured"
-	case len(rows) == 2:
-		return "both rows were measured"
-	}
-	return fmt.Sprintf("all %d rows were measured", len(rows))
 }

@@ -10,7 +10,7 @@ import (
 type State struct {
 	// Done says that the run has ended and Outcome is set.
 	Done bool `json:"done"`
-	// Outcome is Passed, Failed, Invalid or Error once Done.
+	// Outcome is one of the last phases of a benchmark once Done.
 	Outcome v1alpha1.BenchmarkPhase `json:"outcome,omitempty"`
 	// Reason is a condition reason of the API, for Outcome.
 	Reason string `json:"reason,omitempty"`

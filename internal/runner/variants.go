@@ -38,7 +38,7 @@ func RunVariants(ctx context.Context, variants []Prepared, opts ...Option) State
 // measured: another variant of the device can be next.
 func (s State) Finished() bool {
 	switch s.Reason {
-	case v1alpha1.ReasonAllMeasured, v1alpha1.ReasonNothingForwarded, v1alpha1.ReasonGeneratorBound:
+	case v1alpha1.ReasonAllMeasured, v1alpha1.ReasonInconclusive, v1alpha1.ReasonNothingForwarded, v1alpha1.ReasonGeneratorBound:
 		return s.Done
 	}
 	return false
