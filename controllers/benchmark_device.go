@@ -57,6 +57,19 @@ func (r *benchmarkReconciler) startDevice(ctx context.Context, s *scope) (step, 
 	return again(r.Poll), nil
 }
 
+// placement is on which processors of its node a virtual device works, as the pod that
+// started it has reported; empty with an engine that does not ask.
+func (r *benchmarkReconciler) placement(ctx context.Context, s *scope) (device.Placement, error) {
+	if !device.Of(s.device).OnNode || s.bed.Spec.Engine.Kind != v1alpha1.EngineXDP {
+		return device.Placement{}, nil
+	}
+	up := &corev1.Pod{}
+	if err := r.live.Get(ctx, client.ObjectKey{Namespace: r.Lab.Namespace, Name: lab.DeviceUpName(s.run)}, up); client.IgnoreNotFound(err) != nil {
+		return device.Placement{}, fmt.Errorf("reading which processors the device has: %w", err)
+	}
+	return lab.DevicePlacement(up), nil
+}
+
 // topology keeps the device's description as it is now, so that what is started
 // with it can be stopped with it.
 func (r *benchmarkReconciler) topology(ctx context.Context, s *scope) (_ *corev1.Secret, problem string, _ error) {

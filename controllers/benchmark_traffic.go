@@ -56,8 +56,15 @@ func (r *benchmarkReconciler) traffic(ctx context.Context, s *scope) (waitsFor s
 	if err != nil {
 		return "", err
 	}
+	placement, err := r.placement(ctx, s)
+	if err != nil {
+		return "", err
+	}
 	var endpoints []runner.AgentEndpoint
 	for _, a := range agents {
+		if a.Node == s.bed.Spec.Ports[0].Node { // where the device is
+			a.Device = placement
+		}
 		pod, err := r.agent(ctx, s, a.WithCertificate(s.run, certificates))
 		if err != nil {
 			return "", err

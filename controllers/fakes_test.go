@@ -264,7 +264,7 @@ func (k *fakeKubelet) play(ctx context.Context, req reconcile.Request) (reconcil
 	case k.failing[role]:
 		failed(pod, "Error: node dut: no such image")
 	case strings.HasPrefix(role, "device-"):
-		pod.Status.Phase = corev1.PodSucceeded
+		succeeded(pod)
 	default:
 		ready(pod)
 	}
@@ -290,6 +290,15 @@ func ready(pod *corev1.Pod) {
 	pod.Status.Phase, pod.Status.PodIP = corev1.PodRunning, "10.1.2.3"
 	pod.Status.PodIPs = []corev1.PodIP{{IP: "10.1.2.3"}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+}
+
+// succeeded lets a pod of the device end, with what one that starts the device reports.
+func succeeded(pod *corev1.Pod) {
+	pod.Status.Phase = corev1.PodSucceeded
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name:  "device",
+		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", Message: `{"tester":[0],"device":[1]}`}},
+	}}
 }
 
 func failed(pod *corev1.Pod, words string) {
@@ -326,7 +335,7 @@ func (w *world) letGo(benchmark, role string) {
 			return errors.New("there is no such pod")
 		}
 		if strings.HasPrefix(role, "device-") {
-			pod.Status.Phase = corev1.PodSucceeded
+			succeeded(pod)
 		} else {
 			ready(pod)
 		}

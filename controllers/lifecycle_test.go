@@ -66,6 +66,9 @@ func passVirtual(w *world) {
 
 	agent := w.pod("b", "agent-0")
 	w.Expect(agent.Annotations["k8s.v1.cni.cncf.io/networks"]).To(ContainSubstring(`"interface":"p2"`))
+	sec := &corev1.Secret{}
+	w.Expect(w.c.Get(w.t.Context(), client.ObjectKeyFromObject(agent), sec)).To(Succeed())
+	w.Expect(string(sec.Data["agent.json"])).To(ContainSubstring(`"deviceProcessors":[1]`), "what the pod that started the device reported")
 	cfg := w.runnerConfig("b")
 	w.Expect(cfg.Agents).To(HaveLen(1))
 	w.Expect(cfg.Agents[0].Address).To(Equal("10.1.2.3:7443"))

@@ -98,7 +98,7 @@ func openPorts(ctx context.Context, config agent.Config, timeout time.Duration) 
 	if config.TRex != nil {
 		return openTRexPorts(ctx, config, timeout)
 	}
-	options := xdp.Options{Host: config.Node}
+	options := xdp.Options{Host: config.Node, DeviceProcessors: config.DeviceProcessors, Together: config.Together}
 	var names []string
 	for _, p := range config.Ports {
 		prefixes, err := p.Prefixes()

@@ -4,7 +4,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"os"
 	"os/signal"
 	"syscall"
 	"time"
@@ -12,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodrop.dev/nodrop/internal/dut"
-	"nodrop.dev/nodrop/internal/dut/device"
 )
 
 func newDeviceCommand() *cobra.Command {
@@ -22,21 +23,40 @@ func newDeviceCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(
-		newDeviceActionCommand("up", `Deploy a containerlab topology anew, and return once the device's container runs
-and its links are up.`, func(ctx context.Context, d device.Driver) error {
-			if err := d.Prepare(ctx); err != nil {
-				return err
-			}
-			return d.Configure(ctx)
-		}),
-		newDeviceActionCommand("down", `Destroy a containerlab topology. It succeeds when nothing is there, and clears up
-after a deployment that ended half way.`, func(ctx context.Context, d device.Driver) error { return d.Restore(ctx) }),
-	)
+	cmd.AddCommand(newDeviceUpCommand(), newDeviceDownCommand())
 	return cmd
 }
 
-func newDeviceActionCommand(name, long string, act func(context.Context, device.Driver) error) *cobra.Command {
+func newDeviceUpCommand() *cobra.Command {
+	var placement string
+	cmd := newDeviceActionCommand("up", `Deploy a containerlab topology anew, and return once the device's container runs
+and its links are up. With --placement the device takes in what it receives from
+the host on processors of its own, where there are two or more.`, func(ctx context.Context, lab *dut.Containerlab) error {
+		if err := lab.Prepare(ctx); err != nil {
+			return err
+		}
+		if err := lab.Configure(ctx); err != nil || placement == "" {
+			return err
+		}
+		text, err := json.Marshal(lab.Place())
+		if err == nil {
+			err = os.WriteFile(placement, text, 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("reporting the device's processors: %w", err)
+		}
+		return nil
+	})
+	cmd.Flags().StringVar(&placement, "placement", "", "file that gets, as JSON, which processors the device has of its own, or why it has none; without it the device works in the time of whoever sends to it")
+	return cmd
+}
+
+func newDeviceDownCommand() *cobra.Command {
+	return newDeviceActionCommand("down", `Destroy a containerlab topology. It succeeds when nothing is there, and clears up
+after a deployment that ended half way.`, func(ctx context.Context, lab *dut.Containerlab) error { return lab.Restore(ctx) })
+}
+
+func newDeviceActionCommand(name, long string, act func(context.Context, *dut.Containerlab) error) *cobra.Command {
 	var lab dut.Containerlab
 	var timeout time.Duration
 	cmd := &cobra.Command{

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/runner"
 	"nodrop.dev/nodrop/internal/traffic/agent"
@@ -24,6 +25,9 @@ type Agent struct {
 	Node string
 	// Ports of the bed on that node, in the bed's order.
 	Ports []v1alpha1.Port
+	// Device says on which of the node's processors a virtual device works; it is empty
+	// where there is none on the node.
+	Device device.Placement
 	// certificates is the name of the secret with the agent's certificate.
 	certificates string
 }
@@ -73,7 +77,7 @@ func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v
 	for _, p := range a.Ports {
 		interfaces[p.Name] = podInterface(p)
 	}
-	cfg := agent.Config{Node: a.Node}
+	cfg := agent.Config{Node: a.Node, DeviceProcessors: a.Device.Device, Together: a.Device.Together}
 	for _, p := range ports {
 		if p.Node != a.Node {
 			continue

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 )
 
 // Annotations of the device's secret: what the pods that start and stop the
@@ -18,6 +20,9 @@ const (
 	annotationNode     = "nodrop.dev/node"
 	annotationTopology = "nodrop.dev/topology-key"
 	annotationDevice   = "nodrop.dev/topology-node"
+	// annotationPlaced is there where the device gets processors of its own: with the
+	// engine xdp, which then sends on the others.
+	annotationPlaced = "nodrop.dev/own-processors"
 )
 
 // How long containerlab may take, a little less than the operator waits for the
@@ -39,8 +44,8 @@ func DeviceSecretName(run Run) string { return run.deviceName() }
 // DeviceSecret is the topology of a virtual device as it was when the bed was
 // leased, with all keys of its ConfigMap. As long as it exists the device may be up.
 func DeviceSecret(s Settings, run Run, bed *v1alpha1.TestBed, topology *corev1.ConfigMap) (*corev1.Secret, error) {
-	device := bed.Spec.Device.Containerlab
-	if device == nil || len(bed.Spec.Ports) == 0 {
+	described := bed.Spec.Device.Containerlab
+	if described == nil || len(bed.Spec.Ports) == 0 {
 		return nil, fmt.Errorf("bed %s has no containerlab device with ports", bed.Name)
 	}
 	files := maps.Clone(topology.BinaryData)
@@ -53,14 +58,17 @@ func DeviceSecret(s Settings, run Run, bed *v1alpha1.TestBed, topology *corev1.C
 	if err := CheckTopology(topology); err != nil {
 		return nil, err
 	}
-	key := device.Topology.ConfigMapRef.Key
+	key := described.Topology.ConfigMapRef.Key
 	if _, found := files[key]; !found {
 		return nil, fmt.Errorf("ConfigMap %s has no key %q: it has %q", topology.Name, key, slices.Sorted(maps.Keys(files)))
 	}
 	sec := secret(s, run, run.deviceName(), RoleDevice, files)
 	sec.Annotations[annotationNode] = bed.Spec.Ports[0].Node
 	sec.Annotations[annotationTopology] = key
-	sec.Annotations[annotationDevice] = device.Node
+	sec.Annotations[annotationDevice] = described.Node
+	if bed.Spec.Engine.Kind == v1alpha1.EngineXDP {
+		sec.Annotations[annotationPlaced] = "true"
+	}
 	return sec, nil
 }
 
@@ -89,7 +97,28 @@ func DeviceUpPod(s Settings, run Run, sec *corev1.Secret) (*corev1.Pod, error) {
 		return nil, err
 	}
 	p.Spec.RestartPolicy = corev1.RestartPolicyNever
+	if sec.Annotations[annotationPlaced] != "" {
+		c := &p.Spec.Containers[0]
+		c.Args = append(c.Args, "--placement", corev1.TerminationMessagePathDefault)
+	}
 	return p, nil
+}
+
+// DeviceUpName is the name of the pod that starts the device.
+func DeviceUpName(run Run) string { return run.deviceUpName() }
+
+// silent says why it is not known which processors the device has.
+const silent = "the pod that started the device did not report which processors it has"
+
+// DevicePlacement is what the pod that started the device reported of its processors.
+func DevicePlacement(up *corev1.Pod) device.Placement {
+	for _, c := range up.Status.ContainerStatuses {
+		var p device.Placement
+		if t := c.State.Terminated; t != nil && json.Unmarshal([]byte(t.Message), &p) == nil && (len(p.Device) > 0) != (p.Together != "") {
+			return p
+		}
+	}
+	return device.Placement{Together: silent}
 }
 
 // DeviceDownPod stops the device; it succeeds when there is nothing to stop, and
@@ -110,8 +139,8 @@ func DeviceDownName(run Run) string { return run.deviceDownName() }
 // root on the node. Only the owner of a bed can cause this, and only with the image that
 // the lab was installed with.
 func devicePod(s Settings, run Run, sec *corev1.Secret, name, action, timeout string) (*corev1.Pod, error) {
-	node, topology, device := sec.Annotations[annotationNode], sec.Annotations[annotationTopology], sec.Annotations[annotationDevice]
-	if node == "" || topology == "" || device == "" {
+	node, topology, nodeOfTopology := sec.Annotations[annotationNode], sec.Annotations[annotationTopology], sec.Annotations[annotationDevice]
+	if node == "" || topology == "" || nodeOfTopology == "" {
 		return nil, errors.New("the secret of the device does not say its node and topology: it was changed by another program or user")
 	}
 	pod := pod(s, run, name, RoleDevice)
@@ -130,7 +159,7 @@ func devicePod(s Settings, run Run, sec *corev1.Secret, name, action, timeout st
 		Image:           s.DeviceImage,
 		ImagePullPolicy: s.PullPolicy,
 		Args: []string{
-			"device", action, "--topology", topologyDir + "/" + topology, "--node", device,
+			"device", action, "--topology", topologyDir + "/" + topology, "--node", nodeOfTopology,
 			"--dir", labsDir, "--timeout", timeout,
 		},
 		Env: []corev1.EnvVar{

@@ -41,9 +41,15 @@ type Containerlab struct {
 	Dir string
 	// Output gets what containerlab prints; nil discards it.
 	Output io.Writer
+	// namespaces has a link to the network namespace of every node that this process
+	// started; empty means where containerlab makes them.
+	namespaces string
 }
 
-var _ device.Driver = (*Containerlab)(nil)
+var (
+	_ device.Driver = (*Containerlab)(nil)
+	_ device.Placed = (*Containerlab)(nil)
+)
 
 // Describe names the node and the topology's file.
 func (c *Containerlab) Describe() string {

@@ -65,15 +65,10 @@ func (n *Netns) Capabilities() device.Capabilities {
 }
 
 // Place implements device.Placed.
-func (n *Netns) Place() (p device.Placement) {
-	err := netif.In(n.device, func() error {
-		p = place(n.names())
-		return nil
+func (n *Netns) Place() device.Placement {
+	return place(len(n.ports), func(i, processor int) error {
+		return netif.In(n.device, func() error { return netif.Steer(n.ports[i].Name, processor) })
 	})
-	if err != nil {
-		p.Together = err.Error()
-	}
-	return p
 }
 
 // Configure does nothing: the device has no variants.

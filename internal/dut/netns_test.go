@@ -6,9 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"reflect"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,9 +16,7 @@ import (
 	"github.com/vishvananda/netns"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/netif"
-	"nodrop.dev/nodrop/internal/processors"
 )
 
 // TestMain lets the test's own binary stand for a program that isolates itself.
@@ -309,39 +305,5 @@ func TestGatewaysMustFit(t *testing.T) {
 		if err := NewNetns([]v1alpha1.Port{c.port}).Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
-	}
-}
-
-// The device takes in frames on processors of its own where there are enough, and
-// otherwise says why it does not.
-func TestNetnsHasProcessorsOfItsOwn(t *testing.T) {
-	newTester(t)
-	n := NewNetns([]v1alpha1.Port{{Name: "p1"}, {Name: "p2"}})
-	if err := n.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	defer n.Restore(t.Context())
-	usable, err := processors.Usable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := device.Place(usable, 2)
-	if got := n.Place(); !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-}
-
-func TestPlaceSaysWhyItCannot(t *testing.T) {
-	newTester(t)
-	usable, err := processors.Usable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(usable) < 2 {
-		t.Skip("skipped: one processor is not split")
-	}
-	got := place([]string{"moo"})
-	if got.Device != nil || !slices.Equal(got.Tester, usable) || !strings.Contains(got.Together, "steering what moo receives") {
-		t.Errorf("%+v", got)
 	}
 }

@@ -2,24 +2,20 @@ package dut
 
 import (
 	"nodrop.dev/nodrop/internal/dut/device"
-	"nodrop.dev/nodrop/internal/napi"
 	"nodrop.dev/nodrop/internal/processors"
 )
 
-// place gives a device processors of its own, on which it takes in what its interfaces
-// receive. These are in the calling thread's network namespace. Where that cannot be
+// place gives a device with so many interfaces processors of its own, on which it takes
+// in what they receive: steer binds an interface to a processor. Where that cannot be
 // done the device works in the tester's time, and the placement says why.
-func place(interfaces []string) device.Placement {
+func place(interfaces int, steer func(i, processor int) error) device.Placement {
 	usable, err := processors.Usable()
 	if err != nil {
 		return device.Placement{Together: err.Error()}
 	}
-	p := device.Place(usable, len(interfaces))
-	if p.Together != "" {
-		return p
-	}
-	for i, name := range interfaces {
-		if err := napi.Steer(name, p.Device[i%len(p.Device)]); err != nil {
+	p := device.Place(usable, interfaces)
+	for i := 0; i < interfaces && p.Together == ""; i++ {
+		if err := steer(i, p.Device[i%len(p.Device)]); err != nil {
 			return device.Placement{Tester: usable, Together: err.Error()}
 		}
 	}

@@ -29,8 +29,11 @@ type topology struct {
 // link in the brief form has endpoints as "node:interface"; a link of type host
 // names the host's end apart.
 type link struct {
-	Type          string `json:"type"`
-	Endpoints     []any  `json:"endpoints"`
+	Type      string `json:"type"`
+	Endpoints []any  `json:"endpoints"`
+	Endpoint  struct {
+		Node string `json:"node"`
+	} `json:"endpoint"`
 	HostInterface string `json:"host-interface"`
 }
 
@@ -80,21 +83,42 @@ func (t *topology) management() string {
 	return t.Mgmt.Network
 }
 
+// hostLink joins a node to the host.
+type hostLink struct {
+	// end is the interface on the host.
+	end  string
+	node string
+}
+
+// hostLinks are the topology's links to the host.
+func (t *topology) hostLinks() []hostLink {
+	var links []hostLink
+	for _, l := range t.Topology.Links {
+		if l.Type == "host" {
+			links = append(links, hostLink{end: l.HostInterface, node: l.Endpoint.Node})
+			continue
+		}
+		var end, node string
+		for _, endpoint := range l.Endpoints {
+			text, _ := endpoint.(string)
+			if at, name, _ := strings.Cut(text, ":"); at == "host" {
+				end = name
+			} else {
+				node = at
+			}
+		}
+		if end != "" {
+			links = append(links, hostLink{end: end, node: node})
+		}
+	}
+	return links
+}
+
 // hostEnds are the interfaces that the topology's links have on the host.
 func (t *topology) hostEnds() []string {
 	var ends []string
-	for _, l := range t.Topology.Links {
-		if l.Type == "host" {
-			ends = append(ends, l.HostInterface)
-			continue
-		}
-		for _, endpoint := range l.Endpoints {
-			if text, ok := endpoint.(string); ok {
-				if name, ok := strings.CutPrefix(text, "host:"); ok {
-					ends = append(ends, name)
-				}
-			}
-		}
+	for _, l := range t.hostLinks() {
+		ends = append(ends, l.end)
 	}
 	return ends
 }

@@ -1,6 +1,7 @@
 // Package netif waits for network interfaces by listening to the kernel's
 // events: others make a traffic pod's NICs and a device's links. It also runs
-// functions in the network namespaces of interfaces.
+// functions in the network namespaces of interfaces, and lets a processor take in what an
+// interface receives.
 package netif
 
 import (

@@ -2,15 +2,16 @@ package device
 
 import "slices"
 
-// Placement says on which processors of one machine tester and device work.
+// Placement says on which processors of one machine tester and device work. In a cluster
+// the pod that starts the device reports it as JSON.
 type Placement struct {
 	// Tester are those that it sends on.
-	Tester []int
+	Tester []int `json:"tester,omitempty"`
 	// Device are those on which the device takes frames from its interfaces; none when
 	// it does that in the tester's time.
-	Device []int
+	Device []int `json:"device,omitempty"`
 	// Together says why the device has no processors of its own; empty when it has.
-	Together string
+	Together string `json:"together,omitempty"`
 }
 
 // Place splits the processors of a machine between a tester and a device with so many
@@ -19,7 +20,10 @@ type Placement struct {
 // processor is not split.
 func Place(processors []int, interfaces int) Placement {
 	device := min(len(processors)/2, interfaces)
-	if device == 0 {
+	switch {
+	case interfaces == 0:
+		return Placement{Tester: processors, Together: "the device has no veth to the machine's ports"}
+	case device == 0:
 		return Placement{Tester: processors, Together: "the machine has one processor for both"}
 	}
 	tester := len(processors) - device

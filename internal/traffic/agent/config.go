@@ -10,6 +10,12 @@ type Config struct {
 	// TRex says that the ports belong to a TRex server in the same pod; without it the
 	// agent holds them itself, with the engine xdp.
 	TRex *TRexConfig `json:"trex,omitempty"`
+	// DeviceProcessors are those of the node on which a virtual device takes frames from
+	// the ports. None means that it works in the tester's time, or is not on this node.
+	DeviceProcessors []int `json:"deviceProcessors,omitempty"`
+	// Together says why a virtual device on this node has no processors of its own; absent
+	// when it has, or when there is none.
+	Together string `json:"together,omitempty"`
 }
 
 // TRexConfig describes the TRex server in the same pod to an agent. The first port of the

@@ -70,6 +70,9 @@ func New(o Options) (_ *Engine, err error) {
 	if len(o.Ports) == 0 {
 		return nil, errors.New("the engine xdp needs at least one port")
 	}
+	if err := o.settle(); err != nil {
+		return nil, err
+	}
 	e := &Engine{options: o, epoch: uint16(rand.Uint32())}
 	defer func() {
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"nodrop.dev/nodrop/internal/napi"
+	"nodrop.dev/nodrop/internal/netif"
 	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -27,7 +27,7 @@ func TestDeviceWithItsOwnProcessorIsTheLimit(t *testing.T) {
 	own := usable[len(usable)-1]
 	d.disturb(settings{"readings": uint32(1000)})
 	d.in(d.ns, func() {
-		if err := napi.Steer("d1", own); err != nil {
+		if err := netif.Steer("d1", own); err != nil {
 			t.Fatal(err)
 		}
 		// What the kernel sends by itself would be among the dropped frames.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"nodrop.dev/nodrop/internal/processors"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // processors are those that the engine sends on.
@@ -13,11 +14,25 @@ func (e *Engine) processors() ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := slices.DeleteFunc(slices.Clone(all), func(n int) bool { return slices.Contains(e.options.DeviceProcessors, n) })
-	if len(own) == 0 {
-		return nil, fmt.Errorf("the device has processors %v, and this process may use no others: %v", e.options.DeviceProcessors, all)
+	return e.options.without(all), nil
+}
+
+// without are processors that are not the device's.
+func (o Options) without(all []int) []int {
+	return slices.DeleteFunc(slices.Clone(all), func(n int) bool { return slices.Contains(o.DeviceProcessors, n) })
+}
+
+// settle says that tester and device are together where this process may use no other
+// processors than those of the device.
+func (o *Options) settle() error {
+	all, err := processors.Usable()
+	if err != nil {
+		return err
 	}
-	return own, nil
+	if len(o.DeviceProcessors) > 0 && len(o.without(all)) == 0 {
+		o.DeviceProcessors, o.Together = nil, fmt.Sprintf("the device works on processors %s, and the tester may use no others than %s", traffic.CPUList(o.DeviceProcessors), traffic.CPUList(all))
+	}
+	return nil
 }
 
 const (

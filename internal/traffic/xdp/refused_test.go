@@ -7,7 +7,7 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
-	"nodrop.dev/nodrop/internal/napi"
+	"nodrop.dev/nodrop/internal/netif/netiftest"
 	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -17,7 +17,7 @@ import (
 func (d *device) threaded(name string, processor int) {
 	d.Helper()
 	d.in(d.ns, func() {
-		if err := napi.Thread(name, processor); err != nil {
+		if err := netiftest.Thread(name, processor); err != nil {
 			d.Fatal(err)
 		}
 	})

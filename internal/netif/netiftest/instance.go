@@ -1,4 +1,4 @@
-package napi
+package netiftest
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package napi
+package netiftest
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/netif/sysfs"
 )
 
 // ErrUnseen is wrapped by Thread when the threads poll, but this process cannot bind
@@ -15,7 +17,8 @@ import (
 var ErrUnseen = errors.New("the kernel's threads cannot be seen from this PID namespace")
 
 // Thread lets a kernel thread poll an interface of the calling thread's network
-// namespace, one per receive queue, and binds the threads to a processor. The interface
+// namespace (threaded NAPI), one per receive queue, and binds the threads to a processor.
+// Such an interface holds frames when its sender has ended, as a network card does. The interface
 // is up and polls already: a veth does where it has an XDP program or GRO is on. A veth
 // that goes down and up again has new threads, which are not bound.
 //
@@ -30,7 +33,7 @@ func Thread(iface string, processor int) error {
 	if len(instances) == 0 {
 		return fmt.Errorf("interface %s does not poll: turn GRO on, and bring it up", iface)
 	}
-	if err := writeSysfs("class/net/"+iface+"/threaded", "1"); err != nil {
+	if err := sysfs.Write("class/net/"+iface+"/threaded", "1"); err != nil {
 		return fmt.Errorf("polling %s in a thread: %w", iface, err)
 	}
 	if instances, err = instancesOf(iface); err != nil {
