@@ -62,13 +62,14 @@ func childrenIn(file string, origin netns.NsHandle, seen map[uint64]bool, childr
 	}
 	seen[number] = true
 	return netif.In(ns, func() error {
-		id, err := netlink.GetNetNsIdByFd(int(origin))
-		if err != nil || id < 0 {
-			return nil // nothing there refers to the namespace of the interfaces
-		}
 		links, err := netlink.LinkList()
 		if err != nil {
 			return err
+		}
+		// The list gives an identifier to every namespace that it refers to.
+		id, err := netlink.GetNetNsIdByFd(int(origin))
+		if err != nil || id < 0 {
+			return nil
 		}
 		for _, l := range links {
 			if a := l.Attrs(); stacked(l) && a.NetNsID == id {

@@ -167,7 +167,11 @@ func hasDefaultRoute(s *scene, l netlink.Link) (string, error) {
 			if len(r.Gw) > 0 {
 				text += fmt.Sprintf(" (via %v)", r.Gw)
 			}
-			return text + ": this machine would lose its network; remove the route if that is meant (ip route del default dev " + l.Attrs().Name + ")" + another, nil
+			ip := "ip"
+			if r.Family == netlink.FAMILY_V6 {
+				ip = "ip -6"
+			}
+			return fmt.Sprintf("%s: this machine would lose its network; remove the route if that is meant (%s route del default dev %s)", text, ip, l.Attrs().Name) + another, nil
 		}
 	}
 	return "", nil

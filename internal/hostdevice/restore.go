@@ -1,6 +1,7 @@
 package hostdevice
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
@@ -40,6 +42,14 @@ func (i *Interface) putBack(origin, run, first netns.NsHandle) (changes []string
 	}
 	err = netif.In(origin, func() error {
 		link, err := i.find()
+		if gone := (*goneError)(nil); errors.As(err, &gone) && i.isCard() {
+			// The kernel brings a card back by itself some time after its namespace has
+			// ended.
+			ctx, cancel := context.WithTimeout(context.Background(), returnTimeout)
+			defer cancel()
+			_ = netif.Wait(ctx, []string{i.Name}, nil)
+			link, err = i.find()
+		}
 		if err != nil {
 			return err
 		}
@@ -50,6 +60,12 @@ func (i *Interface) putBack(origin, run, first netns.NsHandle) (changes []string
 	})
 	return changes, err
 }
+
+// returnTimeout bounds the wait for a card whose namespace has ended.
+const returnTimeout = 5 * time.Second
+
+// isCard says that the interface is hardware, which no namespace takes along when it ends.
+func (i *Interface) isCard() bool { return i.Kind == "device" }
 
 // goneError says that an interface is nowhere to be found: it was deleted or pulled out.
 type goneError struct{ name string }
@@ -219,7 +235,7 @@ func (r *restoration) features() error {
 	if err := tool.Change(r.Name, other); err != nil {
 		return err
 	}
-	r.changed("%d offloads", len(other))
+	r.changed("%d of its offloads", len(other))
 	return nil
 }
 
@@ -239,7 +255,7 @@ func (r *restoration) sysctls() error {
 		changed++
 	}
 	if changed > 0 {
-		r.changed("%d sysctls", changed)
+		r.changed("%d of its sysctls", changed)
 	}
 	return errors.Join(errs...)
 }
