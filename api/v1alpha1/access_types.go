@@ -31,7 +31,9 @@ type AccessGrant struct {
 	// 720h: its activeDeadlineSeconds must not be above it.
 	// +optional
 	// +kubebuilder:default="24h"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('720h')",messageExpression="'maxDuration is ' + self + ': give 10s to 720h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('10s') && duration(self) <= duration('720h')",messageExpression="'maxDuration is ' + self + ': give 10s to 720h, a number with one of the units ns, us, ms, s, m and h'"
 	MaxDuration metav1.Duration `json:"maxDuration,omitzero"`
 	// maxRunning is how many benchmarks of one namespace may run at once, 1 to 1000,
 	// counted over all beds whose grant for that namespace has maxRunning. A benchmark

@@ -23,7 +23,7 @@ type HostDeviceAttachment struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9_.:-]+$')",messageExpression="'\"' + self + '\" is not an interface name'"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9_.:-]+$')",messageExpression="'\"' + self + '\" is not an interface name: give one that ip link shows, such as eth1'"
 	Interface string `json:"interface"`
 }
 
@@ -75,6 +75,6 @@ type ResourceClaimAttachment struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9_.:-]+$')",messageExpression="'\"' + self + '\" is not an interface name'"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9_.:-]+$')",messageExpression="'\"' + self + '\" is not an interface name: give one that ip link shows, such as eth1'"
 	Interface string `json:"interface,omitempty"`
 }

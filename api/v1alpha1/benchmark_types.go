@@ -88,13 +88,17 @@ type BenchmarkSpec struct {
 	// frames that are still in flight (RFC 2544 section 23: 2 s).
 	// +optional
 	// +kubebuilder:default="2s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10ms') && duration(self) <= duration('60s')",messageExpression="'settleTime is ' + self + ': give 10ms to 60s'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('10ms') && duration(self) <= duration('60s')",messageExpression="'settleTime is ' + self + ': give 10ms to 60s, a number with one of the units ns, us, ms, s, m and h'"
 	SettleTime metav1.Duration `json:"settleTime,omitzero"`
 	// restTime is waited between trials so that the device can restabilise (RFC
 	// 2544 section 23: 5 s).
 	// +optional
 	// +kubebuilder:default="5s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('300s')",messageExpression="'restTime is ' + self + ': give 0s to 300s'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('300s')",messageExpression="'restTime is ' + self + ': give 0s to 300s, a number with one of the units ns, us, ms, s, m and h'"
 	RestTime *metav1.Duration `json:"restTime,omitempty"`
 	// activeDeadlineSeconds ends the benchmark with Error when it holds the bed
 	// for longer. The default is one day.
@@ -243,12 +247,16 @@ type MLRsearchGoal struct {
 	// initialTrialDuration is the length of the first trials; by default a
 	// sixtieth of trialDuration.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10ms') && duration(self) <= duration('24h')",messageExpression="'initialTrialDuration is ' + self + ': give 10ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('10ms') && duration(self) <= duration('24h')",messageExpression="'initialTrialDuration is ' + self + ': give 10ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	InitialTrialDuration *metav1.Duration `json:"initialTrialDuration,omitempty"`
 	// durationSum is how long the trials at one load take together before the load
 	// is decided; by default trialDuration.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('240h')",messageExpression="'durationSum is ' + self + ': give 100ms to 240h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('240h')",messageExpression="'durationSum is ' + self + ': give 100ms to 240h, a number with one of the units ns, us, ms, s, m and h'"
 	DurationSum *metav1.Duration `json:"durationSum,omitempty"`
 	// width is how far the bounds may lie apart, as a part of the upper one. It
 	// widens resolution at high loads and never goes below it; by default
@@ -272,7 +280,7 @@ type MLRsearchGoal struct {
 
 // ThroughputTest searches the highest offered load at which no frame is lost.
 //
-// +kubebuilder:validation:XValidation:rule="duration(self.searchTrialDuration) <= duration(self.trialDuration)",message="searchTrialDuration is longer than trialDuration: the trials of the search may be shorter than the confirmation, not longer"
+// +kubebuilder:validation:XValidation:rule="!self.searchTrialDuration.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') || !self.trialDuration.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') || duration(self.searchTrialDuration) <= duration(self.trialDuration)",message="searchTrialDuration is longer than trialDuration: the trials of the search may be shorter than the confirmation, not longer"
 // +kubebuilder:validation:XValidation:rule="!has(self.mlrSearch) || (has(self.search) && self.search == 'MLRsearch')",message="mlrSearch is for the search MLRsearch: set search to MLRsearch, or leave mlrSearch out"
 // +kubebuilder:validation:XValidation:rule="!has(self.lossRatios) || size(self.lossRatios) == 1 || (has(self.search) && self.search == 'MLRsearch')",message="several loss ratios need the search MLRsearch: set search to MLRsearch, or leave lossRatios out"
 type ThroughputTest struct {
@@ -298,13 +306,17 @@ type ThroughputTest struct {
 	// trialDuration is the length of the trial that confirms the result.
 	// +optional
 	// +kubebuilder:default="60s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 	// searchTrialDuration is the length of the trials of the search Binary before it,
 	// and the longest of those of Informed.
 	// +optional
 	// +kubebuilder:default="10s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'searchTrialDuration is ' + self + ': give 100ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'searchTrialDuration is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	SearchTrialDuration metav1.Duration `json:"searchTrialDuration,omitzero"`
 	// lossRatios are the loss ratios whose loads are searched: 0% is the throughput,
 	// every other one makes a further row of a partial drop rate. More than 0% needs
@@ -314,7 +326,7 @@ type ThroughputTest struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'lossRatios has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every ratio once'"
-	// +kubebuilder:validation:XValidation:rule="'0%' in self",message="lossRatios must have 0%, which is the throughput, among them: add it"
+	// +kubebuilder:validation:XValidation:rule="'0%' in self",messageExpression="'lossRatios has ' + self.join(', ') + ', and not 0%, which is the throughput: add 0%'"
 	LossRatios []LossRatio `json:"lossRatios,omitempty"`
 	// mlrSearch is what the search goals of the search MLRsearch have in common.
 	// +optional
@@ -322,12 +334,16 @@ type ThroughputTest struct {
 	// warmUp is the length of a trial that is run before every search and not looked
 	// at; by default there is none.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",messageExpression="'warmUp is ' + self + ': give 100ms to 1h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('1h')",messageExpression="'warmUp is ' + self + ': give 100ms to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	WarmUp *metav1.Duration `json:"warmUp,omitempty"`
 	// timeLimit is how long the search at one frame size may take, with settling and
 	// rest; what is known then is reported, and marked. By default there is none.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('240h')",messageExpression="'timeLimit is ' + self + ': give 1s to 240h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('240h')",messageExpression="'timeLimit is ' + self + ': give 1s to 240h, a number with one of the units ns, us, ms, s, m and h'"
 	TimeLimit *metav1.Duration `json:"timeLimit,omitempty"`
 }
 
@@ -344,6 +360,8 @@ type LatencyTest struct {
 	// trialDuration is the length of every trial.
 	// +optional
 	// +kubebuilder:default="60s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 }

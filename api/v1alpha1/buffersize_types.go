@@ -16,7 +16,9 @@ type BufferSizeTest struct {
 	// maxDuration is the longest time for which both ports send.
 	// +optional
 	// +kubebuilder:default="2s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('1h')",messageExpression="'maxDuration is ' + self + ': give 1ms to 1h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('1ms') && duration(self) <= duration('1h')",messageExpression="'maxDuration is ' + self + ': give 1ms to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	MaxDuration metav1.Duration `json:"maxDuration,omitzero"`
 	// resolutionFrames is the difference, in frames of the third port, between the
 	// greatest number that passed and the least that did not at which the search ends.

@@ -15,7 +15,9 @@ type CalibrationReference struct {
 	// default.
 	// +optional
 	// +kubebuilder:default="720h"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('8760h')",messageExpression="'maxAge is ' + self + ': give 1h to 8760h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('1h') && duration(self) <= duration('8760h')",messageExpression="'maxAge is ' + self + ': give 1h to 8760h, a number with one of the units ns, us, ms, s, m and h'"
 	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
 }
 

@@ -32,13 +32,17 @@ type GroupJoinDelayTest struct {
 	// leadTime is how long frames are sent before the ports join.
 	// +optional
 	// +kubebuilder:default="1s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('1h')",messageExpression="'leadTime is ' + self + ': give 1ms to 1h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('1ms') && duration(self) <= duration('1h')",messageExpression="'leadTime is ' + self + ': give 1ms to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	LeadTime metav1.Duration `json:"leadTime,omitzero"`
 	// waitTime is how long frames are sent after the ports joined; a delay that is
 	// longer is not seen.
 	// +optional
 	// +kubebuilder:default="10s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'waitTime is ' + self + ': give 100ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'waitTime is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	WaitTime metav1.Duration `json:"waitTime,omitzero"`
 	// repetitions is how often it is measured.
 	// +optional
@@ -60,13 +64,17 @@ type GroupLeaveDelayTest struct {
 	// they leave; within it every port must get frames.
 	// +optional
 	// +kubebuilder:default="5s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('1h')",messageExpression="'leadTime is ' + self + ': give 1ms to 1h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('1ms') && duration(self) <= duration('1h')",messageExpression="'leadTime is ' + self + ': give 1ms to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	LeadTime metav1.Duration `json:"leadTime,omitzero"`
 	// waitTime is how long frames are sent after the ports left; a delay that is
 	// longer is not seen.
 	// +optional
 	// +kubebuilder:default="10s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'waitTime is ' + self + ': give 100ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'waitTime is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	WaitTime metav1.Duration `json:"waitTime,omitzero"`
 	// repetitions is how often it is measured.
 	// +optional
@@ -104,11 +112,15 @@ type GroupCapacityTest struct {
 	// group join delay test before it that found longer delays lengthens it.
 	// +optional
 	// +kubebuilder:default="2s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'joinTime is ' + self + ': give 0s to 1h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'joinTime is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	JoinTime *metav1.Duration `json:"joinTime,omitempty"`
 	// trialDuration is the length of every trial.
 	// +optional
 	// +kubebuilder:default="10s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 }

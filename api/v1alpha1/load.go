@@ -24,8 +24,10 @@ type Load string
 
 // LoadAmount is a load that is given by its amount: a Load without the word throughput.
 //
-// +kubebuilder:validation:XValidation:rule="self != 'throughput'",message="the word throughput is not possible here: give a percentage of line rate above 0% and up to 100%, such as 50%, or a rate of each sending port, such as 5Mpps or 2.5Gbps"
-type LoadAmount Load
+// +kubebuilder:validation:MinLength=2
+// +kubebuilder:validation:MaxLength=17
+// +kubebuilder:validation:XValidation:rule="self.matches('^((100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%|([0-9]{1,9}|[0-9]{1,6}([.][0-9]{1,3})?k|[0-9]{1,6}([.][0-9]{1,6})?[MG])(pps|bps))$') && !self.matches('^[0.]+[^0-9.]')",messageExpression="(self == 'throughput' ? 'the word throughput is not possible here' : '\"' + self + '\" is not a load') + ': give a percentage of line rate above 0% and up to 100%, such as 50%, or a rate of each sending port, such as 5Mpps or 2.5Gbps'"
+type LoadAmount string
 
 // Amount is how much the load is, and in which unit, as that of a Load.
 func (l LoadAmount) Amount() (n int64, unit LoadUnit, err error) { return Load(l).Amount() }

@@ -112,7 +112,9 @@ type NToNPattern struct {
 	// that the frames of all ports do not arrive at once.
 	// +optional
 	// +kubebuilder:default="64us"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('100ms')",messageExpression="'stagger is ' + self + ': give 0s to 100ms'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('100ms')",messageExpression="'stagger is ' + self + ': give 0s to 100ms, a number with one of the units ns, us, ms, s, m and h'"
 	Stagger *metav1.Duration `json:"stagger,omitempty"`
 }
 

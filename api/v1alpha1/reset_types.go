@@ -74,19 +74,25 @@ type ResetTest struct {
 	// 4: at least 15 s).
 	// +optional
 	// +kubebuilder:default="15s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10ms') && duration(self) <= duration('1h')",messageExpression="'leadTime is ' + self + ': give 10ms to 1h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('10ms') && duration(self) <= duration('1h')",messageExpression="'leadTime is ' + self + ': give 10ms to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	LeadTime metav1.Duration `json:"leadTime,omitzero"`
 	// trialDuration is the length of every trial: leadTime, the reset, and until the
 	// device forwards again.
 	// +optional
 	// +kubebuilder:default="300s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 	// powerOffTime is how long the power is off, which is taken from the reset time
 	// (RFC 6201 section 4.3: 15 s). It is for the kind Power, where it is 15s by
 	// default.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'powerOffTime is ' + self + ': give 0s to 1h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'powerOffTime is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	PowerOffTime *metav1.Duration `json:"powerOffTime,omitempty"`
 	// repetitions is how often the device is reset; the result is the average.
 	// +optional

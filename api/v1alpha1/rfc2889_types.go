@@ -42,7 +42,9 @@ type AddressCachingTest struct {
 	// at learningRate have to take less.
 	// +optional
 	// +kubebuilder:default="300s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'agingTime is ' + self + ': give 100ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'agingTime is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	AgingTime metav1.Duration `json:"agingTime,omitzero"`
 }
 
@@ -82,7 +84,9 @@ type AddressLearningTest struct {
 	// testRate have to take less.
 	// +optional
 	// +kubebuilder:default="300s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'agingTime is ' + self + ': give 100ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'agingTime is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	AgingTime metav1.Duration `json:"agingTime,omitzero"`
 }
 
@@ -90,7 +94,7 @@ type AddressLearningTest struct {
 // the bed to all others on one layer-2 network, and measures the latency of a single
 // one at each of them (RFC 2889 section 5.10).
 //
-// +kubebuilder:validation:XValidation:rule="duration(self.searchTrialDuration) <= duration(self.trialDuration)",message="searchTrialDuration is longer than trialDuration: the trials of the search may be shorter than the confirmation, not longer"
+// +kubebuilder:validation:XValidation:rule="!self.searchTrialDuration.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') || !self.trialDuration.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') || duration(self.searchTrialDuration) <= duration(self.trialDuration)",message="searchTrialDuration is longer than trialDuration: the trials of the search may be shorter than the confirmation, not longer"
 type BroadcastTest struct {
 	// resolution is the width at which the search ends.
 	// +optional
@@ -109,12 +113,16 @@ type BroadcastTest struct {
 	// that at maxLoad.
 	// +optional
 	// +kubebuilder:default="60s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 	// searchTrialDuration is the length of the trials of the search before it.
 	// +optional
 	// +kubebuilder:default="10s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'searchTrialDuration is ' + self + ': give 100ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'searchTrialDuration is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	SearchTrialDuration metav1.Duration `json:"searchTrialDuration,omitzero"`
 }
 
@@ -131,7 +139,9 @@ type HeadOfLineBlockingTest struct {
 	// trialDuration is the length of both trials.
 	// +optional
 	// +kubebuilder:default="60s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 }
 
@@ -147,6 +157,8 @@ type CongestionControlTest struct {
 	// trialDuration is the length of the trial.
 	// +optional
 	// +kubebuilder:default="60s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 }

@@ -218,15 +218,21 @@ type SimulatedBehaviour struct {
 	GroupCapacity *int32 `json:"groupCapacity,omitempty"`
 	// joinDelay is how long after a report the device forwards a group.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'joinDelay is ' + self + ': give 0s to 1h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'joinDelay is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	JoinDelay *metav1.Duration `json:"joinDelay,omitempty"`
 	// leaveDelay is how long after a report the device forwards a group no more.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'leaveDelay is ' + self + ': give 0s to 1h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'leaveDelay is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	LeaveDelay *metav1.Duration `json:"leaveDelay,omitempty"`
 	// resetTime is how long the device forwards nothing when it is reset.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('24h')",messageExpression="'resetTime is ' + self + ': give 0s to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",messageExpression="'resetTime is ' + self + ': give 0s to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	ResetTime *metav1.Duration `json:"resetTime,omitempty"`
 }
 

@@ -17,7 +17,9 @@ type FrameLossTest struct {
 	// trialDuration is the length of every trial.
 	// +optional
 	// +kubebuilder:default="60s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 }
 
@@ -35,7 +37,9 @@ type BackToBackTest struct {
 	// maxBurstDuration is how long the longest burst takes that is tried.
 	// +optional
 	// +kubebuilder:default="2s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('60s')",messageExpression="'maxBurstDuration is ' + self + ': give 1ms to 60s'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('1ms') && duration(self) <= duration('60s')",messageExpression="'maxBurstDuration is ' + self + ': give 1ms to 60s, a number with one of the units ns, us, ms, s, m and h'"
 	MaxBurstDuration metav1.Duration `json:"maxBurstDuration,omitzero"`
 	// resolutionFrames is the difference between the longest burst that passed and
 	// the shortest that lost frames at which a search ends.
@@ -49,7 +53,7 @@ type BackToBackTest struct {
 // SoakTest sends at one load for long. At 100% it measures the maximum receive
 // rate (MRR).
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.samplingInterval) || duration(self.samplingInterval) <= duration(self.duration)",message="samplingInterval is longer than duration: lower it"
+// +kubebuilder:validation:XValidation:rule="!has(self.samplingInterval) || !self.samplingInterval.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') || !self.duration.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') || duration(self.samplingInterval) <= duration(self.duration)",message="samplingInterval is longer than duration: lower it"
 type SoakTest struct {
 	// load is a percentage of line rate, a rate, or throughput.
 	// +optional
@@ -58,12 +62,16 @@ type SoakTest struct {
 	// duration of the trial.
 	// +optional
 	// +kubebuilder:default="1h"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('720h')",messageExpression="'duration is ' + self + ': give 100ms to 720h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('720h')",messageExpression="'duration is ' + self + ': give 100ms to 720h, a number with one of the units ns, us, ms, s, m and h'"
 	Duration metav1.Duration `json:"duration,omitzero"`
 	// samplingInterval is how often the rates are read while the trial runs; without
 	// it there is no series. The duration holds at most 100,000 intervals.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10ms') && duration(self) <= duration('1h')",messageExpression="'samplingInterval is ' + self + ': give 10ms to 1h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('10ms') && duration(self) <= duration('1h')",messageExpression="'samplingInterval is ' + self + ': give 10ms to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	SamplingInterval *metav1.Duration `json:"samplingInterval,omitempty"`
 }
 
@@ -82,7 +90,9 @@ type ForwardingRateTest struct {
 	// trialDuration is the length of every trial.
 	// +optional
 	// +kubebuilder:default="60s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 }
 
@@ -104,7 +114,9 @@ type OrderingTest struct {
 	// trialDuration is the length of every trial.
 	// +optional
 	// +kubebuilder:default="60s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 }
 
@@ -116,13 +128,17 @@ type RecoveryTest struct {
 	// least 60 s).
 	// +optional
 	// +kubebuilder:default="60s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",messageExpression="'overloadDuration is ' + self + ': give 100ms to 1h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('1h')",messageExpression="'overloadDuration is ' + self + ': give 100ms to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	OverloadDuration metav1.Duration `json:"overloadDuration,omitzero"`
 	// reducedDuration is how long half of that load is sent then; a recovery that
 	// takes longer is not seen.
 	// +optional
 	// +kubebuilder:default="60s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",messageExpression="'reducedDuration is ' + self + ': give 100ms to 1h'"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('1h')",messageExpression="'reducedDuration is ' + self + ': give 100ms to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	ReducedDuration metav1.Duration `json:"reducedDuration,omitzero"`
 	// repetitions is how often it is measured; the result is the average.
 	// +optional

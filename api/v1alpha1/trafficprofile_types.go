@@ -48,8 +48,8 @@ type TrafficProfileSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'frameSizes has %d more than once: name every size once'.format([self.filter(v, !self.exists_one(w, w == v))[0]])"
-	// +kubebuilder:validation:items:XValidation:rule="self >= 64",messageExpression="'a frame of %d bytes is too small: an Ethernet frame with IPv4, UDP and its signature needs at least 64 bytes with FCS'.format([self])"
-	// +kubebuilder:validation:items:XValidation:rule="self <= 9216",messageExpression="'a frame of %d bytes is too large: the largest is 9216'.format([self])"
+	// +kubebuilder:validation:items:XValidation:rule="self >= 64",messageExpression="'a frame of %d bytes is too small: an Ethernet frame with IPv4, UDP and its signature needs at least 64 bytes with FCS: raise it to 64'.format([self])"
+	// +kubebuilder:validation:items:XValidation:rule="self <= 9216",messageExpression="'a frame of %d bytes is too large: the largest is 9216, so lower it'.format([self])"
 	FrameSizes []int32 `json:"frameSizes,omitempty"`
 	// frameMixes are mixes of frame sizes (IMIX). Each is tested after frameSizes as if
 	// it were one more size.

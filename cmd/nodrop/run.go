@@ -15,8 +15,6 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
-	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/policy"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/runner"
 )
@@ -75,22 +73,8 @@ begin.`,
 		if err != nil {
 			return err
 		}
-		set, err := manifest.Load(files, stdin)
+		set, bundle, err := readBenchmark(files, stdin, nameIn(args), defaultPolicy)
 		if err != nil {
-			return err
-		}
-		name := ""
-		if len(args) > 0 {
-			name = args[0]
-		}
-		bundle, err := set.Resolve(name)
-		if err != nil {
-			return err
-		}
-		if err := set.Invalid(bundle, plan.Validate(&bundle.Benchmark, &bundle.Profile, &bundle.Bed)); err != nil {
-			return err
-		}
-		if err := set.Invalid(bundle, policy.Check(&bundle.Benchmark, &bundle.Profile, &bundle.Bed, defaultPolicy)); err != nil {
 			return err
 		}
 		calibration, err := readCalibration(calibrationFile)

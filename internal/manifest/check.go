@@ -2,10 +2,14 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -26,12 +30,8 @@ func (d *document) isOurs() bool {
 	if group == v1alpha1.GroupVersion.Group {
 		return true
 	}
-	for _, kind := range ownKinds {
-		if d.kind == kind {
-			return true
-		}
-	}
-	return false
+	// An apiVersion without group, and kinds in other cases and in the plural.
+	return nearest(d.kind, ownKinds) != "" && (group == "" || !strings.Contains(d.apiVersion, "/") || strings.Contains(group, "nodrop") || slices.Contains(ownKinds, d.kind))
 }
 
 func (d *document) isConfigMap() bool {
@@ -43,7 +43,9 @@ func (d *document) isConfigMap() bool {
 func (d *document) check() []Problem {
 	switch {
 	case d.kind == "":
-		return []Problem{d.problem("kind", "is missing", "a manifest begins with apiVersion and kind")}
+		return []Problem{d.problem("kind", "is missing", "a manifest begins with apiVersion and kind: the kinds are "+strings.Join(ownKinds, ", "))}
+	case d.kind == "List":
+		return []Problem{d.problem("kind", "List holds several objects in items, which is not read here", "write each as a document of its own, with --- between them")}
 	case d.isConfigMap():
 		_, problems := d.configMap()
 		return problems
@@ -57,7 +59,7 @@ func (d *document) check() []Problem {
 // checkOurs checks a document of this API group, and returns the object with its defaults filled in.
 func (d *document) checkOurs() (map[string]any, []Problem) {
 	if want := v1alpha1.GroupVersion.String(); d.apiVersion != want {
-		return nil, []Problem{d.problem("apiVersion", fmt.Sprintf("%q is not an API of NoDrop", d.apiVersion), "write "+want)}
+		return nil, []Problem{d.problem("apiVersion", fmt.Sprintf("%q is not an API of NoDrop", d.apiVersion), "write apiVersion: "+want)}
 	}
 	kind, err := schemaOf(d.kind)
 	if err != nil {
@@ -74,6 +76,12 @@ func (d *document) checkOurs() (map[string]any, []Problem) {
 	object := runtime.DeepCopyJSON(d.object)
 	// A status in a file is ignored, as the API server does.
 	delete(object, "status")
+	if object["metadata"] == nil {
+		object["metadata"] = map[string]any{}
+	}
+	if problems := d.notText(); problems != nil {
+		return nil, problems
+	}
 	unknown, err := kind.prune(object)
 	if err != nil {
 		return nil, []Problem{d.problem("", err.Error(), "")}
@@ -87,9 +95,45 @@ func (d *document) checkOurs() (map[string]any, []Problem) {
 	}
 	kind.complete(object)
 	for _, err := range kind.validate(object) {
-		problems = append(problems, d.problem(err.Field, err.ErrorBody(), ""))
+		if err.Field == "<nil>" {
+			continue // Of a value whose type is reported.
+		}
+		problems = append(problems, d.explain(kind, object, err))
 	}
 	return object, problems
+}
+
+// notText reports names, labels and annotations that are not texts: numbers and booleans
+// without quotes.
+func (d *document) notText() []Problem {
+	metadata, isObject := d.object["metadata"].(map[string]any)
+	if !isObject {
+		if d.object["metadata"] == nil {
+			return nil
+		}
+		return []Problem{d.problem("metadata", "is not an object with fields", "write metadata: {name: NAME}")}
+	}
+	var problems []Problem
+	check := func(path string, value any) {
+		if _, isText := value.(string); !isText && value != nil {
+			text := &schema.Structural{Generic: schema.Generic{Type: "string"}}
+			written := d.written(path)
+			problems = append(problems, d.problem(path, wrongType(text, value, written), "write "+strconv.Quote(written)))
+		}
+	}
+	for _, member := range []string{"name", "namespace"} {
+		check("metadata."+member, metadata[member])
+	}
+	for _, member := range []string{"labels", "annotations"} {
+		pairs, isMap := metadata[member].(map[string]any)
+		if !isMap && metadata[member] != nil {
+			problems = append(problems, d.problem("metadata."+member, "is not an object with fields", "write metadata: {"+member+": {KEY: VALUE}}"))
+		}
+		for _, key := range slices.Sorted(maps.Keys(pairs)) {
+			check("metadata."+member+"["+key+"]", pairs[key])
+		}
+	}
+	return problems
 }
 
 // into converts the checked document into its Go type.

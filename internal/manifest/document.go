@@ -2,10 +2,8 @@ package manifest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	yamlnode "go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -28,13 +26,17 @@ type document struct {
 
 // parseDocuments divides a file into its documents. Empty ones are left out.
 func parseDocuments(file string, text []byte) ([]*document, error) {
+	text, err := readable(text)
+	if err != nil {
+		return nil, &InvalidError{Problems: []Problem{{File: file, Text: err.Error()}}}
+	}
 	pieces := splitDocuments(text)
 	var documents []*document
 	var problems []Problem
 	for i, piece := range pieces {
 		d := &document{file: file, index: i + 1, of: len(pieces), text: piece.padded(), line: piece.line + 1}
-		if err := d.parse(); err != nil {
-			problems = append(problems, Problem{File: file, Document: d.index, Documents: d.of, Text: err.Error()})
+		if problem := d.parse(); problem != nil {
+			problems = append(problems, *problem)
 			continue
 		}
 		if d.object != nil {
@@ -82,21 +84,25 @@ func splitDocuments(text []byte) []piece {
 	return pieces
 }
 
-func (d *document) parse() error {
+// parse reads the object of the document, and says what keeps it from being one.
+func (d *document) parse() *Problem {
 	asJSON, err := yaml.YAMLToJSONStrict(d.text)
 	if err != nil {
-		return errors.New(strings.ReplaceAll(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "\n", " "))
+		problem := d.notYAML(err)
+		return &problem
 	}
 	var value any
 	if err := utiljson.Unmarshal(asJSON, &value); err != nil {
-		return fmt.Errorf("parsing: %w", err)
+		problem := d.problem("", "parsing: "+err.Error(), "")
+		return &problem
 	}
 	if value == nil {
 		return nil
 	}
 	object, isObject := value.(map[string]any)
 	if !isObject {
-		return errors.New("is not an object: a manifest begins with apiVersion and kind")
+		problem := d.problem("", "is not an object: a manifest begins with apiVersion and kind", "")
+		return &problem
 	}
 	d.object = object
 	d.apiVersion, _ = object["apiVersion"].(string)
@@ -120,16 +126,10 @@ func (d *document) problem(path, text, suggestion string) Problem {
 // lineOf finds the line of a field, or of the nearest object around it that is
 // written in the file.
 func (d *document) lineOf(path string) int {
-	if d.parsedNodes == nil {
-		d.parsedNodes = &yamlnode.Node{}
-		if err := yamlnode.Unmarshal(d.text, d.parsedNodes); err != nil {
-			return d.line
-		}
-	}
-	if len(d.parsedNodes.Content) == 0 {
+	node := d.root()
+	if node == nil {
 		return d.line
 	}
-	node := d.parsedNodes.Content[0]
 	line := node.Line
 	for _, step := range splitPath(path) {
 		key, value := enter(node, step)
@@ -141,9 +141,45 @@ func (d *document) lineOf(path string) int {
 	return line
 }
 
+// nodeAt is the value of a field as it is written, nil where it is not.
+func (d *document) nodeAt(path string) *yamlnode.Node {
+	node := d.root()
+	for _, step := range splitPath(path) {
+		if node == nil {
+			return nil
+		}
+		_, node = enter(node, step)
+	}
+	return node
+}
+
+// written is the text of a value as it stands in the file, without quotes; empty for
+// what is not one value.
+func (d *document) written(path string) string {
+	if node := d.nodeAt(path); node != nil && node.Kind == yamlnode.ScalarNode {
+		return node.Value
+	}
+	return ""
+}
+
+// root is the object of the document with its lines, nil where it cannot be read.
+func (d *document) root() *yamlnode.Node {
+	if d.parsedNodes == nil {
+		d.parsedNodes = &yamlnode.Node{}
+		_ = yamlnode.Unmarshal(d.text, d.parsedNodes) // What is wrong is reported where the object is read.
+	}
+	if len(d.parsedNodes.Content) == 0 {
+		return nil
+	}
+	return d.parsedNodes.Content[0]
+}
+
 // enter returns the nodes of a key and its value in a mapping, or of an item of
 // a sequence.
 func enter(node *yamlnode.Node, step string) (key, value *yamlnode.Node) {
+	if node == nil {
+		return nil, nil
+	}
 	if node.Kind == yamlnode.AliasNode {
 		node = node.Alias
 	}
@@ -155,7 +191,7 @@ func enter(node *yamlnode.Node, step string) (key, value *yamlnode.Node) {
 			}
 		}
 	case yamlnode.SequenceNode:
-		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(node.Content) {
+		if i := indexOf(step); i >= 0 && i < len(node.Content) {
 			return node.Content[i], node.Content[i]
 		}
 		// Items of a set or a map are named by value in some messages.
@@ -166,4 +202,12 @@ func enter(node *yamlnode.Node, step string) (key, value *yamlnode.Node) {
 		}
 	}
 	return nil, nil
+}
+
+// indexOf is the index that a step of a path names, -1 where it names none.
+func indexOf(step string) int {
+	if i, err := strconv.Atoi(step); err == nil {
+		return i
+	}
+	return -1
 }

@@ -155,7 +155,7 @@ func TestRefused(t *testing.T) {
 		},
 		"load of 120 %": {
 			text: all("99.994%", "120%"),
-			want: `:9 (document 1): Benchmark "router": spec.tests[0].throughput.maxLoad: Invalid value: "120%": "120%" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, a rate of each sending port, such as 5Mpps or 2.5Gbps`,
+			want: `:9 (document 1): Benchmark "router": spec.tests[0].throughput.maxLoad: Invalid value: "120%": "120%" is not a load: give a percentage of line rate above 0% and up to 100%, such as 50%, or a rate of each sending port, such as 5Mpps or 2.5Gbps`,
 		},
 		"load in a unit that there is not": {
 			text: all("latency: {}", "latency: {loads: [5Mpps, 2.5Gbps, 5Mfps]}"),
@@ -191,7 +191,7 @@ func TestRefused(t *testing.T) {
 		},
 		"text for a number": {
 			text: all("count: 2", "count: two"),
-			want: `spec.engine.sim.ports.count: Invalid value: "string"`,
+			want: `spec.engine.sim.ports.count: Invalid value: "two": is a string, and a whole number from 2 to 1024 is needed`,
 		},
 		"misspelt kind": {
 			text: all("kind: TestBed", "kind: Testbed"),
@@ -199,7 +199,7 @@ func TestRefused(t *testing.T) {
 		},
 		"wrong API version": {
 			text: all("nodrop.dev/v1alpha1\nkind: Benchmark", "nodrop.io/v1\nkind: Benchmark"),
-			want: `apiVersion: "nodrop.io/v1" is not an API of NoDrop; write nodrop.dev/v1alpha1`,
+			want: `apiVersion: "nodrop.io/v1" is not an API of NoDrop; write apiVersion: nodrop.dev/v1alpha1`,
 		},
 		"bad name": {
 			text: all("name: router", "name: Router_1"),
@@ -211,11 +211,11 @@ func TestRefused(t *testing.T) {
 		},
 		"key written twice": {
 			text: all("  testBedName: bed", "  testBedName: bed\n  testBedName: bed2"),
-			want: `"testBedName" already set`,
+			want: `:6 (document 1): testBedName: is given twice in the same object; keep one of the two`,
 		},
 		"not YAML": {
 			text: all("tests:", "tests: ]"),
-			want: `: yaml: line `,
+			want: `: is not YAML: did not find expected node content; look there`,
 		},
 		"no object": {
 			text: "- a\n- b\n",

@@ -110,7 +110,7 @@ func (s *Set) benchmark(name string) (*document, error) {
 		}
 	}
 	if len(given) == 0 {
-		return nil, hint.With(fmt.Errorf("no Benchmark in what was given with -f"), "name the file with the Benchmark; what it refers to is found in the same directory")
+		return nil, hint.With(fmt.Errorf("no Benchmark in what was given with -f: %s", s.inventory()), "name the file with the Benchmark; what it refers to is found in the same directory")
 	}
 	if name == "" {
 		if len(given) > 1 {
@@ -128,6 +128,18 @@ func (s *Set) benchmark(name string) (*document, error) {
 		return nil, hint.With(fmt.Errorf("no Benchmark is called %q", name), oneOf("the benchmarks given are", name, names))
 	}
 	return only(found)
+}
+
+// inventory names the objects that were given.
+func (s *Set) inventory() string {
+	var found []string
+	for _, d := range s.given {
+		found = append(found, fmt.Sprintf("%s %q in %s", d.kind, d.name, d.file))
+	}
+	if len(found) == 0 {
+		return "there is no object in it"
+	}
+	return "found " + strings.Join(found, ", ")
 }
 
 func (s *Set) resolveProfile(benchmark *document, bundle *Bundle) error {

@@ -59,6 +59,9 @@ func suggestField(root *schema.Structural, path string) string {
 		return ""
 	}
 	name := steps[len(steps)-1]
+	if name == "spec" {
+		return "spec stands beside metadata: write it at the beginning of a line"
+	}
 	parent := root
 	for _, step := range steps[:len(steps)-1] {
 		if parent = child(parent, step); parent == nil {
@@ -66,6 +69,14 @@ func suggestField(root *schema.Structural, path string) string {
 		}
 	}
 	fields := slices.Sorted(maps.Keys(parent.Properties))
+	if spec := root.Properties["spec"]; len(steps) == 1 {
+		if slices.Contains([]string{"name", "namespace", "labels", "annotations"}, name) {
+			return "this field belongs to metadata: write it below metadata, with two spaces before it"
+		}
+		if _, indented := spec.Properties[name]; indented {
+			return "this field belongs to spec: write it below spec, with two spaces before it"
+		}
+	}
 	if meant := nearest(name, fields); meant != "" {
 		return fmt.Sprintf("did you mean %q?", meant)
 	}
