@@ -26,7 +26,7 @@ func (r *testBedReconciler) nodesOffer(ctx context.Context, bed *v1alpha1.TestBe
 		if err := r.live.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
 			return "", "", fmt.Errorf("reading node %s: %w", name, err)
 		}
-		if missing := preflight.Missing(name, needs[name], node.Status.Allocatable); missing != "" {
+		if missing := preflight.Missing(name, bed.Spec.Engine.Kind, needs[name], node.Status.Allocatable); missing != "" {
 			return v1alpha1.ReasonResourcesMissing, missing, nil
 		}
 	}

@@ -271,12 +271,16 @@ const (
 // other than the chosen one are refused.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.sim) || self.kind == 'sim'",message="sim is given but kind is not sim: remove sim, or set kind to sim"
+// +kubebuilder:validation:XValidation:rule="!has(self.xdp) || self.kind == 'xdp'",message="xdp is given but kind is not xdp: remove xdp, or set kind to xdp"
 // +kubebuilder:validation:XValidation:rule="!has(self.trex) || self.kind == 'trex'",message="trex is given but kind is not trex: remove trex, or set kind to trex"
 type Engine struct {
 	// kind is xdp (any Linux interface), trex (a TRex server, for the line rate of
 	// fast network cards) or sim (a modelled device).
 	// +required
 	Kind EngineKind `json:"kind"`
+	// xdp holds the settings of the engine xdp.
+	// +optional
+	XDP *XDPEngine `json:"xdp,omitempty"`
 	// trex holds the settings of the engine trex. Without it TRex is in software, as with
 	// software: {}.
 	// +optional

@@ -130,6 +130,7 @@ func AgentPod(s Settings, run Run, a Agent, bed *v1alpha1.TestBed) (*corev1.Pod,
 		err = addTRex(s, pod, a, trex)
 	} else {
 		err = addDevices(&pod.Spec, &pod.Spec.Containers[0], a.Ports)
+		own(&pod.Spec.Containers[0].Resources, bed.Spec.Engine.OwnCPUs())
 	}
 	if err != nil {
 		return nil, err

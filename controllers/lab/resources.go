@@ -14,6 +14,17 @@ const agentMemoryLimit = "6Gi"
 // volumes. The kubelet keeps 50 MiB of a log by default.
 const storageLimit = "256Mi"
 
+// own lets the only container of a pod have whole processors for itself: the pod is of
+// the class Guaranteed then, which takes limits of processors and memory that are what is
+// requested.
+func own(r *corev1.ResourceRequirements, cpus resource.Quantity) {
+	if cpus.IsZero() {
+		return
+	}
+	r.Requests[corev1.ResourceCPU], r.Limits[corev1.ResourceCPU] = cpus, cpus
+	r.Requests[corev1.ResourceMemory] = r.Limits[corev1.ResourceMemory].DeepCopy()
+}
+
 // sharing are the resources of a container that shares the processors of the node.
 //
 // No container has a CPU limit, except where the limit is what assigns it processors

@@ -88,3 +88,26 @@ func TestAgentHoldsAllStreams(t *testing.T) {
 		t.Errorf("%s hold %d streams, and the engine takes %d", agentMemoryLimit, streams, engine.MaxStreams)
 	}
 }
+
+// A kubelet gives whole processors to pods of the class Guaranteed only: whose
+// containers request what they are limited to.
+func TestAgentHasProcessorsOfItsOwn(t *testing.T) {
+	bed := aBed()
+	bed.Spec.Engine.XDP = &v1alpha1.XDPEngine{CPUs: ptr(int32(3))}
+	pod := must(AgentPod(settings(), aRun(), Agents(bed)[0], bed))
+	if len(pod.Spec.Containers) != 1 || len(pod.Spec.InitContainers) != 0 {
+		t.Fatalf("containers %v and %v, want one", pod.Spec.InitContainers, pod.Spec.Containers)
+	}
+	r := pod.Spec.Containers[0].Resources
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if request, limit := r.Requests[name], r.Limits[name]; request.IsZero() || !request.Equal(limit) {
+			t.Errorf("%s: requests %s, limited to %s", name, &request, &limit)
+		}
+	}
+	if got := r.Limits.Cpu().MilliValue(); got != 3000 {
+		t.Errorf("%d thousandths of a processor, want 3000", got)
+	}
+	for _, problem := range unlimited(pod.Spec) {
+		t.Error(problem)
+	}
+}

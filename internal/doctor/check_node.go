@@ -84,11 +84,14 @@ func docker(f Facts, n Node, _ Engine) verdict {
 // in software mode both share a part of one.
 func processors(f Facts, n Node, e Engine) verdict {
 	need, has := needs(f, n, e)[corev1.ResourceCPU], n.Allocatable.Cpu()
+	if need.IsZero() {
+		return verdict{} // the pod shares those of the node
+	}
 	seen := fmt.Sprintf("%g allocatable, %g for the traffic pod", has.AsApproximateFloat64(), need.AsApproximateFloat64())
 	if has.Cmp(need) < 0 {
 		advice := "use a larger node"
 		if own := need.MilliValue() / 1000; own > 0 {
-			advice += fmt.Sprintf(", or lower engine.trex.cpus: %d are for TRex alone", own)
+			advice += fmt.Sprintf(", or lower engine.%s.cpus: %d are for it alone", kindOf(e), own)
 		}
 		return missing(seen, advice)
 	}
@@ -112,13 +115,17 @@ func sizeOf(q resource.Quantity) string {
 // notConfigured is what a kubelet calls the absence of a policy.
 const notConfigured = "none"
 
-func cpuManager(_ Facts, n Node, _ Engine) verdict {
+// cpuManager checks that the kubelet gives whole processors to the pods that ask for them.
+func cpuManager(f Facts, n Node, e Engine) verdict {
+	if need := needs(f, n, e)[corev1.ResourceCPU]; need.IsZero() {
+		return verdict{}
+	}
 	if !n.Kubelet.IsKnown() {
 		return unknown(n.Kubelet.Unknown)
 	}
 	policy := n.Kubelet.Value.CPUManagerPolicy
 	if policy != "static" {
-		return missing(orNone(policy), "set cpuManagerPolicy: static and reservedSystemCPUs in the kubelet's configuration, so that TRex has its processors for itself")
+		return missing(orNone(policy), "set cpuManagerPolicy: static and reservedSystemCPUs in the kubelet's configuration, so that the traffic pod has its processors for itself")
 	}
 	return good(policy)
 }

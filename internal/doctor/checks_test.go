@@ -112,9 +112,12 @@ var checkCases = []checkCase{
 	{"not seen", "Docker", Containerlab, func(f *Facts) { f.Started.Value = nil }, Unknown, "no virtual device was seen", "/run/docker.sock"},
 
 	{"", "processors", TRex, nil, Good, "16 allocatable, 4.9 for the traffic pod", ""},
-	{"few", "processors", TRex, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("4") }), Missing, "4 allocatable, 4.9 for the traffic pod", "4 are for TRex alone"},
+	{"few", "processors", TRex, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("4") }), Missing, "4 allocatable, 4.9 for the traffic pod", "engine.trex.cpus: 4 are for it alone"},
 	{"enough for software", "processors", TRexSoftware, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("2") }), Good, "2 allocatable, 0.6 for the traffic pod", ""},
 	{"few for software", "processors", TRexSoftware, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("500m") }), Missing, "0.5 allocatable, 0.6 for the traffic pod", "use a larger node"},
+
+	{"of the bed", "processors", XDP, bed(ownEngine, hostDevice), Good, "16 allocatable, 2 for the traffic pod", ""},
+	{"few for the bed", "processors", XDP, bed(ownEngine, hostDevice, node(func(n *Node) { n.Allocatable[corev1.ResourceCPU] = resource.MustParse("1500m") })), Missing, "1.5 allocatable, 2 for the traffic pod", "engine.xdp.cpus: 2 are for it alone"},
 
 	{"", "processor features", TRex, nil, Good, "sse4_2", ""},
 	{"old", "processor features", TRex, probed(func(p *probe.Node) { p.CPUFlags = nil }), Missing, "no sse4_2", "SSE4.2"},
@@ -135,6 +138,8 @@ var checkCases = []checkCase{
 	{"", "CPU manager policy", TRex, nil, Good, "static", ""},
 	{"none", "CPU manager policy", TRex, node(func(n *Node) { n.Kubelet.Value.CPUManagerPolicy = "none" }), Missing, "none", "cpuManagerPolicy: static"},
 	{"not reported", "CPU manager policy", TRex, node(func(n *Node) { n.Kubelet.Value.CPUManagerPolicy = "" }), Missing, "none", ""},
+	{"of the bed", "CPU manager policy", XDP, bed(ownEngine, hostDevice), Good, "static", ""},
+	{"none for the bed", "CPU manager policy", XDP, bed(ownEngine, hostDevice, node(func(n *Node) { n.Kubelet.Value.CPUManagerPolicy = "none" })), Missing, "none", "so that the traffic pod has"},
 	{"forbidden", "CPU manager policy", TRex, node(func(n *Node) { n.Kubelet = Seen[Kubelet]{Unknown: reason} }), Unknown, "you may not read it", ""},
 
 	{"", "topology manager", TRex, nil, Good, "single-numa-node", ""},
@@ -238,6 +243,8 @@ func TestChecksThatDoNotMatter(t *testing.T) {
 		"Multus, for claims alone":    {TRex, bed(trexEngine, claim), "Multus"},
 		"a device plugin, for xdp":    {XDP, nil, "device plugin"},
 		"huge pages, for xdp":         {XDP, nil, "huge pages"},
+		"processors that are shared":  {XDP, bed(xdpEngine, hostDevice), "processors"},
+		"whole ones that none wants":  {XDP, bed(xdpEngine, hostDevice), "CPU manager policy"},
 		"no bed":                      {XDP, nil, "bed"},
 		"a soft taint": {XDP, node(func(n *Node) {
 			n.Taints = []corev1.Taint{{Key: "slow", Effect: corev1.TaintEffectPreferNoSchedule}}

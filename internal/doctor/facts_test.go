@@ -84,6 +84,7 @@ func bed(engine v1alpha1.Engine, attachment v1alpha1.Attachment, change ...func(
 
 var (
 	xdpEngine  = v1alpha1.Engine{Kind: v1alpha1.EngineXDP}
+	ownEngine  = v1alpha1.Engine{Kind: v1alpha1.EngineXDP, XDP: &v1alpha1.XDPEngine{CPUs: new(int32(2))}}
 	trexEngine = v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{
 		HugePages: &v1alpha1.TRexHugePages{PageSize: "1Gi", Total: resource.MustParse("4Gi")},
 	}}

@@ -24,9 +24,20 @@ func needsWithout(e Engine) corev1.ResourceList {
 // node.
 func needs(f Facts, n Node, e Engine) corev1.ResourceList {
 	if f.Bed == nil {
+		if e == XDP {
+			return nil
+		}
 		return needsWithout(e)
 	}
 	return preflight.Needs(f.Bed)[n.Name]
+}
+
+// kindOf is what the API calls an engine.
+func kindOf(e Engine) v1alpha1.EngineKind {
+	if e == XDP {
+		return v1alpha1.EngineXDP
+	}
+	return v1alpha1.EngineTRex
 }
 
 // of returns the resources among needs that belong selects, by name.

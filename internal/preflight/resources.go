@@ -32,16 +32,22 @@ func Needs(bed *v1alpha1.TestBed) map[string]corev1.ResourceList {
 	if bed.Spec.Engine.Kind == v1alpha1.EngineSim {
 		return needs
 	}
-	servers := map[string]bool{}
+	pods := map[string]bool{}
 	for _, p := range bed.Spec.Ports {
 		if p.Attachment != nil && p.Attachment.SRIOV != nil {
 			add(p.Node, corev1.ResourceName(p.Attachment.SRIOV.ResourceName), *resource.NewQuantity(1, resource.DecimalSI))
 		}
-		trex := bed.Spec.Engine.Server()
-		if trex == nil || servers[p.Node] {
+		if pods[p.Node] {
 			continue
 		}
-		servers[p.Node] = true
+		pods[p.Node] = true
+		if own := bed.Spec.Engine.OwnCPUs(); !own.IsZero() {
+			add(p.Node, corev1.ResourceCPU, own)
+		}
+		trex := bed.Spec.Engine.Server()
+		if trex == nil {
+			continue
+		}
 		server, agent := trex.CPURequests()
 		add(p.Node, corev1.ResourceCPU, server)
 		add(p.Node, corev1.ResourceCPU, agent)
@@ -54,7 +60,7 @@ func Needs(bed *v1alpha1.TestBed) map[string]corev1.ResourceList {
 
 // Missing says which needs of a bed a node does not meet, and what to do; empty when it
 // meets all. Current use by others does not count.
-func Missing(node string, needs, allocatable corev1.ResourceList) string {
+func Missing(node string, engine v1alpha1.EngineKind, needs, allocatable corev1.ResourceList) string {
 	var all []string
 	for _, name := range slices.SortedFunc(maps.Keys(needs), byKind) {
 		need := needs[name]
@@ -62,7 +68,7 @@ func Missing(node string, needs, allocatable corev1.ResourceList) string {
 		if has.Cmp(need) >= 0 {
 			continue
 		}
-		all = append(all, missing(node, name, need, has, known))
+		all = append(all, missing(node, engine, name, need, has, known))
 	}
 	return strings.Join(all, "; ")
 }
@@ -87,14 +93,14 @@ func decimal(q resource.Quantity) string {
 	return strconv.FormatFloat(float64(q.MilliValue())/1000, 'f', -1, 64)
 }
 
-func missing(node string, name corev1.ResourceName, need, has resource.Quantity, known bool) string {
+func missing(node string, engine v1alpha1.EngineKind, name corev1.ResourceName, need, has resource.Quantity, known bool) string {
 	size, pages := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix)
 	switch {
 	case name == corev1.ResourceCPU:
 		all, remedy := fmt.Sprintf("node %s has %s processors for pods, and the traffic pod needs %s", node, decimal(has), decimal(need)), "put the ports on a larger node"
 		// A fraction is the agent's, or shared by both.
 		if own := need.MilliValue() / 1000; own > 0 {
-			return fmt.Sprintf("%s, of which %d are for TRex alone: lower engine.trex.cpus, or %s", all, own, remedy)
+			return fmt.Sprintf("%s, of which %d are for it alone: lower engine.%s.cpus, or %s", all, own, engine, remedy)
 		}
 		return all + ": " + remedy
 	case pages:

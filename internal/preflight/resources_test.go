@@ -35,7 +35,10 @@ func TestNeeds(t *testing.T) {
 			"node2": offer("intel.com/dut", "1", "hugepages-1Gi", "2Gi", "cpu", "8900m"),
 		}},
 		"cards without TRex": {func(b *v1alpha1.TestBed) { cards("4Gi")(b); b.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineXDP} }, map[string]corev1.ResourceList{"node1": offer("intel.com/dut", "2")}},
-		"packet sockets":     {sockets, map[string]corev1.ResourceList{"node1": offer("cpu", "600m")}},
+		"processors of the engine xdp": {func(b *v1alpha1.TestBed) {
+			b.Spec.Engine.XDP = &v1alpha1.XDPEngine{CPUs: &two}
+		}, map[string]corev1.ResourceList{"node1": offer("cpu", "2")}},
+		"packet sockets": {sockets, map[string]corev1.ResourceList{"node1": offer("cpu", "600m")}},
 		"packet sockets with processors of their own": {func(b *v1alpha1.TestBed) { sockets(b); b.Spec.Engine.TRex.CPUs = &two }, map[string]corev1.ResourceList{"node1": offer("cpu", "2900m")}},
 		"cards that are only modelled":                {func(b *v1alpha1.TestBed) { cards("4Gi")(b); b.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineSim} }, nil},
 	} {
@@ -78,10 +81,10 @@ func TestMissing(t *testing.T) {
 		"a small node, and all else": {offer("cpu", "3500m", "intel.com/dut_p2", "2"),
 			"node lab-1 offers no intel.com/dut_p1: install the SR-IOV network device plugin and add a resource of this name to its ConfigMap; see docs/own-cluster.md; " +
 				"node lab-1 has 0 in huge pages of 1Gi, and TRex needs 4Gi: reserve them at boot, with hugepagesz and hugepages on the kernel's command line, and restart the kubelet; see docs/own-cluster.md; " +
-				"node lab-1 has 3.5 processors for pods, and the traffic pod needs 4.9, of which 4 are for TRex alone: lower engine.trex.cpus, or put the ports on a larger node"},
+				"node lab-1 has 3.5 processors for pods, and the traffic pod needs 4.9, of which 4 are for it alone: lower engine.trex.cpus, or put the ports on a larger node"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Missing("lab-1", needs, tc.allocatable); got != tc.want {
+			if got := Missing("lab-1", v1alpha1.EngineTRex, needs, tc.allocatable); got != tc.want {
 				t.Errorf("%s\nwant %s", got, tc.want)
 			}
 		})
