@@ -106,7 +106,7 @@ func openPorts(ctx context.Context, config agent.Config, timeout time.Duration) 
 			return nil, err
 		}
 		options.Ports = append(options.Ports, xdp.Port{
-			Name: p.Name, Interface: p.Interface, SpeedBitsPerSecond: p.SpeedBitsPerSecond, Addresses: prefixes,
+			Name: p.Name, Interface: p.Interface, SpeedBitsPerSecond: p.SpeedBitsPerSecond, Addresses: prefixes, VLANs: p.VLANs,
 		})
 		names = append(names, p.Interface)
 	}

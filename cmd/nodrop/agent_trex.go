@@ -30,7 +30,7 @@ func openTRexPorts(ctx context.Context, config agent.Config, timeout time.Durati
 		if err != nil {
 			return nil, err
 		}
-		options.Ports = append(options.Ports, trex.Port{Name: p.Name, Index: i, Interface: p.Interface, Addresses: prefixes})
+		options.Ports = append(options.Ports, trex.Port{Name: p.Name, Index: i, Interface: p.Interface, Addresses: prefixes, VLANs: p.VLANs})
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -52,7 +52,7 @@ func (b *bench) openTRex(o benchOptions) error {
 	options.Host, _ = os.Hostname()
 	for i, p := range ports {
 		c.Ports = append(c.Ports, server.Port{Name: p.Name, Interface: p.Interface})
-		options.Ports = append(options.Ports, trex.Port{Name: p.Name, Index: i, Interface: p.Interface, Addresses: p.HostAddresses(&b.config.Profile)})
+		options.Ports = append(options.Ports, trex.Port{Name: p.Name, Index: i, Interface: p.Interface, Addresses: p.HostAddresses(&b.config.Profile), VLANs: p.VLANsUnder(&b.config.Profile)})
 	}
 	s, err := server.Start(ctx, c, server.Options{})
 	switch {

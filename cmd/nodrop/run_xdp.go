@@ -20,7 +20,7 @@ func (b *bench) openXDP(o benchOptions) error {
 	for _, p := range ports {
 		options.Ports = append(options.Ports, xdp.Port{
 			Name: p.Name, Interface: p.Interface, SpeedBitsPerSecond: p.BitsPerSecond,
-			Addresses: p.HostAddresses(&b.config.Profile),
+			Addresses: p.HostAddresses(&b.config.Profile), VLANs: p.VLANsUnder(&b.config.Profile),
 		})
 	}
 	if placed, ok := b.driver.(device.Placed); ok {

@@ -82,7 +82,7 @@ func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v
 		if p.Node != a.Node {
 			continue
 		}
-		c := agent.PortConfig{Name: p.Name, Interface: interfaces[p.Name], SpeedBitsPerSecond: p.BitsPerSecond}
+		c := agent.PortConfig{Name: p.Name, Interface: interfaces[p.Name], SpeedBitsPerSecond: p.BitsPerSecond, VLANs: p.VLANsUnder(profile)}
 		for _, address := range p.Addresses {
 			c.Addresses = append(c.Addresses, address.String())
 		}

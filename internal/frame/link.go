@@ -16,7 +16,6 @@ const (
 	// 3032 section 2.1).
 	MaxLabel = 1<<20 - 1
 
-	vlanBytes  = 4
 	labelBytes = 4
 	// The EtherTypes of IEEE 802.1Q and of RFC 3032.
 	etherIPv4 = 0x0800
@@ -27,14 +26,10 @@ const (
 	bottomOfStack = 1 << 8
 )
 
-// NetworkOffset is where the network layer begins: behind Ethernet, the tag and
+// NetworkOffset is where the network layer begins: behind Ethernet, the tags and
 // the labels.
 func (p Packet) NetworkOffset() int {
-	n := ethernetBytes + labelBytes*len(p.Labels)
-	if p.VLAN != 0 {
-		n += vlanBytes
-	}
-	return n
+	return ethernetBytes + p.VLANs.Bytes() + labelBytes*len(p.Labels)
 }
 
 // SignatureOffset is where the signature begins.
@@ -66,14 +61,15 @@ func (p Packet) check() error {
 	switch {
 	case p.Src.IsValid() != p.Dst.IsValid() || p.Src.Is4() != p.Dst.Is4():
 		return fmt.Errorf("source %v and destination %v: want two addresses of one family, or none", p.Src, p.Dst)
-	case p.VLAN > 4094:
-		return fmt.Errorf("VLAN %d: want 1 to 4094, or 0 for none", p.VLAN)
-	case p.Priority > 7:
-		return fmt.Errorf("VLAN priority %d: want 0 to 7", p.Priority)
-	case p.VLAN == 0 && p.Priority != 0:
-		return fmt.Errorf("VLAN priority %d without a tag: want a VLAN of 1 to 4094", p.Priority)
+	case len(p.VLANs) > MaxVLANs:
+		return fmt.Errorf("%d VLAN tags: want at most %d", len(p.VLANs), MaxVLANs)
 	case len(p.Labels) > MaxLabels:
 		return fmt.Errorf("%d MPLS labels: want at most %d", len(p.Labels), MaxLabels)
+	}
+	for _, tag := range p.VLANs {
+		if tag.ID < 1 || tag.ID > MaxVLAN || tag.Priority > 7 {
+			return fmt.Errorf("VLAN %d with priority %d: want 1 to %d, and 0 to 7", tag.ID, tag.Priority, MaxVLAN)
+		}
 	}
 	for _, label := range p.Labels {
 		if label > MaxLabel {
@@ -91,12 +87,8 @@ func (p Packet) check() error {
 func (p Packet) putLink(b []byte) {
 	copy(b, p.DstMAC[:])
 	copy(b[6:], p.SrcMAC[:])
-	b = b[12:]
-	if p.VLAN != 0 {
-		binary.BigEndian.PutUint16(b, etherVLAN)
-		binary.BigEndian.PutUint16(b[2:], uint16(p.Priority)<<13|p.VLAN)
-		b = b[vlanBytes:]
-	}
+	b = b[tagsAt:]
+	b = b[copy(b, p.VLANs.append(nil)):]
 	binary.BigEndian.PutUint16(b, p.etherType())
 	b = b[2:]
 	for i, label := range p.Labels {

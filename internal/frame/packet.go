@@ -20,16 +20,14 @@ const (
 	defaultTTL = 64
 )
 
-// Packet is the test frame of a stream: Ethernet, a VLAN tag and MPLS labels if
+// Packet is the test frame of a stream: Ethernet, VLAN tags and MPLS labels if
 // any, IPv4 or IPv6, UDP, signature and zeros. Without addresses the signature
 // follows the EtherType or the last label, and its checksum follows the signature.
 type Packet struct {
 	// SrcMAC and DstMAC are the Ethernet addresses.
 	SrcMAC, DstMAC [6]byte
-	// VLAN is the number of the IEEE 802.1Q tag; 0 means that there is none.
-	VLAN uint16
-	// Priority is the tag's code point.
-	Priority uint8
+	// VLANs are the tags.
+	VLANs VLANs
 	// Labels are the MPLS label stack (RFC 3032), outermost first.
 	Labels []uint32
 	// TrafficClass is the type of service of IPv4 or the traffic class of IPv6.

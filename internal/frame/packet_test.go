@@ -21,9 +21,11 @@ func testPacket(src, dst string, size int) Packet {
 // An independent decoder reads what Build writes, and agrees with its checksums.
 func TestBuild(t *testing.T) {
 	tagged := testPacket("198.18.0.1", "198.18.0.2", 68)
-	tagged.VLAN, tagged.Priority, tagged.TrafficClass = 4094, 5, 46<<2
+	tagged.VLANs, tagged.TrafficClass = VLANs{{ID: 4094, Priority: 5}}, 46<<2
 	labelled := testPacket("2001:2::1", "2001:2::2", 104)
-	labelled.VLAN, labelled.Labels, labelled.TTL, labelled.TrafficClass = 1, []uint32{MaxLabel, 16, 17, 18}, 7, 0xa7
+	labelled.VLANs, labelled.Labels, labelled.TTL, labelled.TrafficClass = VLANs{{ID: 1}}, []uint32{MaxLabel, 16, 17, 18}, 7, 0xa7
+	stacked := testPacket("198.18.0.1", "198.18.0.2", 72)
+	stacked.VLANs = VLANs{{ID: 4000, Priority: 1}, {ID: 7, Priority: 6}}
 	sig := Signature{Epoch: 0xfffe, Stream: 4711, Sequence: 0x0000_8765_4321_0fed, Nanos: 0x0000_1234_5678_9abc}
 	for name, p := range map[string]Packet{
 		"IPv4 64":   testPacket("198.18.0.1", "198.19.255.254", 64),
@@ -79,11 +81,13 @@ func TestBuildRefuses(t *testing.T) {
 		"IPv6 in 64":    testPacket("2001:2::1", "2001:2::2", 64),
 		"too large":     testPacket("198.18.0.1", "198.18.0.2", 9217),
 		"two families":  mixed,
-		"a large tag":   {Size: 64, VLAN: 4095},
-		"a priority":    {Size: 64, VLAN: 1, Priority: 8},
+		"a large tag":   {Size: 64, VLANs: VLANs{{ID: 4095}}},
+		"no tag":        {Size: 64, VLANs: VLANs{{}}},
+		"three tags":    {Size: 80, VLANs: VLANs{{ID: 1}, {ID: 2}, {ID: 3}}},
+		"a priority":    {Size: 64, VLANs: VLANs{{ID: 1, Priority: 8}}},
 		"five labels":   {Size: 128, Labels: []uint32{16, 17, 18, 19, 20}},
 		"a large label": {Size: 128, Labels: []uint32{1 << 20}},
-		"a tag in 64":   {Size: 64, VLAN: 1, Src: mixed.Src, Dst: mixed.Src},
+		"a tag in 64":   {Size: 64, VLANs: VLANs{{ID: 1}}, Src: mixed.Src, Dst: mixed.Src},
 		"one forgotten": {Size: 64, Src: netip.MustParseAddr("198.18.0.1")},
 	} {
 		if _, err := p.Build(Signature{}); err == nil {
@@ -116,6 +120,7 @@ func checkLink(t *testing.T, p Packet, decoded gopacket.Packet) {
 		ttl = 64
 	}
 	var labels []uint32
+	var vlans VLANs
 	for _, l := range decoded.Layers() {
 		switch l := l.(type) {
 		case *layers.Ethernet:
@@ -123,9 +128,7 @@ func checkLink(t *testing.T, p Packet, decoded gopacket.Packet) {
 				t.Errorf("from %v to %v", l.SrcMAC, l.DstMAC)
 			}
 		case *layers.Dot1Q:
-			if l.VLANIdentifier != p.VLAN || l.Priority != p.Priority {
-				t.Errorf("VLAN %d priority %d, want %d and %d", l.VLANIdentifier, l.Priority, p.VLAN, p.Priority)
-			}
+			vlans = append(vlans, VLAN{ID: l.VLANIdentifier, Priority: l.Priority})
 		case *layers.MPLS:
 			labels = append(labels, l.Label)
 			if l.TrafficClass != p.TrafficClass>>5 || l.TTL != ttl || l.StackBottom != (len(labels) == len(p.Labels)) {
@@ -141,8 +144,8 @@ func checkLink(t *testing.T, p Packet, decoded gopacket.Packet) {
 			}
 		}
 	}
-	if !slices.Equal(labels, p.Labels) || (decoded.Layer(layers.LayerTypeDot1Q) != nil) != (p.VLAN != 0) {
-		t.Errorf("labels %v of %v in %v", labels, p.Labels, decoded)
+	if !slices.Equal(labels, p.Labels) || !slices.Equal(vlans, p.VLANs) {
+		t.Errorf("tags %v of %v, labels %v of %v in %v", vlans, p.VLANs, labels, p.Labels, decoded)
 	}
 }
 
@@ -151,16 +154,13 @@ func TestBuildEthernet(t *testing.T) {
 	sig := Signature{Epoch: 1, Stream: 2, Sequence: 3, Nanos: 4}
 	for name, p := range map[string]Packet{
 		"plain":  {Size: 64},
-		"tagged": {Size: 64, VLAN: 7, Priority: 1},
+		"tagged": {Size: 64, VLANs: VLANs{{ID: 7, Priority: 1}}},
 	} {
 		b, err := p.Build(sig)
 		if err != nil {
 			t.Fatal(err)
 		}
-		offset := 14
-		if p.VLAN != 0 {
-			offset += 4
-		}
+		offset := 14 + 4*len(p.VLANs)
 		if got, ok := ParseSignature(b[offset:]); !ok || got != sig || b[offset-2] != 0x88 || b[offset-1] != 0xb5 || len(b) != 60 {
 			t.Errorf("%s: %x", name, b)
 		}

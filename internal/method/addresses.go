@@ -177,7 +177,7 @@ func addressStreams(lab *Lab, first traffic.MAC, count uint32) []plan.Stream {
 func linkHeaders(h traffic.Headers) traffic.Headers {
 	return traffic.Headers{
 		SrcMAC: h.SrcMAC, SrcMACCount: h.SrcMACCount, DstMAC: h.DstMAC, DstMACCount: h.DstMACCount,
-		VLAN: h.VLAN, Labels: h.Labels, TrafficClass: h.TrafficClass, TTL: h.TTL,
+		VLANs: h.VLANs, Labels: h.Labels, TrafficClass: h.TrafficClass, TTL: h.TTL,
 		SrcIPCount: 1, DstIPCount: 1, SrcPortCount: 1, DstPortCount: 1,
 	}
 }

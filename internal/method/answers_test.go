@@ -59,7 +59,7 @@ func TestWhoAnswers(t *testing.T) {
 				if source := lab.source(to); hops[s.ID] != source || source == (traffic.MAC{}) {
 					t.Errorf("answer of %d goes to %s, and its test frames come from %s", s.Tx, hops[s.ID], source)
 				}
-				if h, test := s.Headers, to.Headers; h.SrcMAC != test.DstMAC || h.SrcMACCount != test.DstMACCount || h.SrcIP != test.DstIP || h.DstIP != test.SrcIP || h.SrcPort != test.DstPort || h.VLAN != test.VLAN {
+				if h, test := s.Headers, to.Headers; h.SrcMAC != test.DstMAC || h.SrcMACCount != test.DstMACCount || h.SrcIP != test.DstIP || h.DstIP != test.SrcIP || h.SrcPort != test.DstPort || !slices.Equal(h.VLANs, test.VLANs) {
 					t.Errorf("answer %+v to %+v", h, test)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,16 +121,22 @@ func (l *Lab) silence(t *Trial) string {
 			fmt.Fprintf(&b, "; %d more neighbours did not answer", len(unresolved)-i)
 			break
 		}
-		protocol := "ARP"
-		if u.Addr.Is6() {
-			protocol = "neighbor discovery"
-		}
-		fmt.Fprintf(&b, "; %s for %s was not answered on %s", protocol, u.Addr, u.Port)
+		b.WriteString("; " + u.Unanswered())
 	}
 	if len(unresolved) == 0 {
-		b.WriteString("; every neighbour answered: check the device's routes and filters, and that its MTU takes the frame")
+		fmt.Fprintf(&b, "; every neighbour answered: check the device's routes and filters%s, and that its MTU takes the frame", l.carries(t.Silent))
 	}
 	return b.String()
+}
+
+// carries advises that the device has the VLAN of a silent port on that port.
+func (l *Lab) carries(silent []string) string {
+	for _, p := range l.plan.Ports {
+		if len(p.VLANs) > 0 && slices.Contains(silent, p.Name) {
+			return fmt.Sprintf(", that its port at %s is in %s", p.Name, p.VLANs)
+		}
+	}
+	return ""
 }
 
 // list names at most three of many.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -125,6 +127,22 @@ func TestADeviceThatForwardsNothingIsExplained(t *testing.T) {
 	out = mustRun(t, open(t, simulate(t, dead, p), p, nil), p.Steps[0])
 	if !strings.Contains(out.Message, "every neighbour answered") {
 		t.Errorf("message %q", out.Message)
+	}
+	tagged := p
+	tagged.Ports = slices.Clone(p.Ports)
+	for i := range tagged.Ports {
+		tagged.Ports[i].VLANs = frame.VLANs{{ID: uint16(100 + i)}}
+	}
+	for _, c := range []struct {
+		device  []sim.Option
+		message string
+	}{
+		{[]sim.Option{sim.WithMuteNeighbours()}, "ARP for 198.18.0.1 in VLAN 100 was not answered on p1; ARP for 198.18.128.1 in VLAN 101 was not answered on p2"},
+		{nil, "every neighbour answered: check the device's routes and filters, that its port at p1 is in VLAN 100, and that its MTU takes the frame"},
+	} {
+		if out := mustRun(t, open(t, simulate(t, dead, tagged, c.device...), tagged, nil), p.Steps[0]); !strings.Contains(out.Message, c.message) {
+			t.Errorf("message %q, want %q", out.Message, c.message)
+		}
 	}
 	out = mustRun(t, open(t, simulate(t, dead, p), p, nil), p.Steps[1])
 	if !strings.Contains(out.Message, "no test frame came back") || out.Trial.Received != 0 {

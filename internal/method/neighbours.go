@@ -47,6 +47,7 @@ func Resolve(ctx context.Context, gen traffic.Generator, p plan.Plan, info traff
 		var silent *traffic.UnresolvedError
 		switch {
 		case errors.As(err, &silent):
+			silent.VLAN = p.Ports[port].VLANs.String()
 			n.Unresolved = append(n.Unresolved, silent)
 			answers[q] = nil
 		case err != nil:

@@ -100,7 +100,7 @@ func TestOwnStreamsHaveTheHeadersOfTheProfile(t *testing.T) {
 				own = append(own, s.Headers)
 			}
 			for i, h := range own {
-				if h.VLAN != profile.VLAN || !reflect.DeepEqual(h.Labels, profile.Labels) || h.TrafficClass != profile.TrafficClass {
+				if !reflect.DeepEqual(h.VLANs, profile.VLANs) || !reflect.DeepEqual(h.Labels, profile.Labels) || h.TrafficClass != profile.TrafficClass {
 					t.Errorf("stream %d: %+v, the profile has %+v", i, h, profile)
 				}
 				if network := i == 0 && packet.IPv4 != nil; h.SrcIP.IsValid() != network || h.DstIP.IsValid() != network {

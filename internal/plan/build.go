@@ -26,6 +26,9 @@ func Build(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 	if p.Settle <= 0 {
 		p.Settle = DefaultSettle
 	}
+	for i := range ports {
+		ports[i].VLANs = ports[i].VLANsUnder(profile)
+	}
 	p.Streams, p.Sizes = streams(profile, ports), sizes(profile)
 	for _, test := range b.Spec.Tests {
 		p.Steps = append(p.Steps, p.steps(test, p.Sizes)...)
@@ -50,6 +53,7 @@ func stream(profile *v1alpha1.TrafficProfile, ports []Port, h traffic.Headers, f
 	packet := profile.Spec.Packet
 	ipv6 := packet.IPv6 != nil
 	s := Stream{Tx: f.tx, Rx: f.rx, Part: f.part, Times: f.times, Delay: f.delay, Headers: h}
+	s.Headers.VLANs = ports[f.tx].VLANsUnder(profile)
 	if packet.Ethernet != nil {
 		n := uint32(max(packet.Ethernet.HostsPerPort, 1))
 		s.Headers.SrcMAC, s.Headers.DstMAC = firstMAC(f.tx), firstMAC(f.rx[0])

@@ -26,9 +26,6 @@ func headers(packet v1alpha1.Packet) traffic.Headers {
 			h.DstPort, h.DstPortCount = portRange(udp.DestinationPorts, h.DstPort)
 		}
 	}
-	if v := packet.VLAN; v != nil {
-		h.VLAN = traffic.VLAN{ID: uint16(v.ID), Priority: uint8(v.Priority)}
-	}
 	if packet.MPLS != nil {
 		for _, label := range packet.MPLS.Labels {
 			h.Labels = append(h.Labels, uint32(label))

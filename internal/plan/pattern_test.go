@@ -222,7 +222,7 @@ func TestHeadersOfPackets(t *testing.T) {
 	}
 	h := build(v1alpha1.Packet{Ethernet: &v1alpha1.EthernetPacket{HostsPerPort: 100}, VLAN: &v1alpha1.VLANTag{ID: 7, Priority: 5}})
 	want := traffic.Headers{
-		SrcMAC: firstMAC(0), DstMAC: firstMAC(1), SrcMACCount: 100, DstMACCount: 100, VLAN: traffic.VLAN{ID: 7, Priority: 5},
+		SrcMAC: firstMAC(0), DstMAC: firstMAC(1), SrcMACCount: 100, DstMACCount: 100, VLANs: frame.VLANs{{ID: 7, Priority: 5}},
 	}
 	if !reflect.DeepEqual(h, want) {
 		t.Errorf("ethernet: %+v", h)

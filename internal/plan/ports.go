@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
 )
 
 // Port is one port of the tester.
@@ -25,6 +26,8 @@ type Port struct {
 	Addresses []netip.Prefix
 	// Gateways are the device's addresses on the port, at most one of each family.
 	Gateways []netip.Addr
+	// VLANs are the tags of frames on the port; none where they are untagged.
+	VLANs frame.VLANs
 }
 
 // Address is the port's address of a family.
@@ -57,6 +60,15 @@ func (p Port) HostAddresses(profile *v1alpha1.TrafficProfile) []netip.Prefix {
 		addresses = append(addresses, netip.PrefixFrom(next, own.Bits()))
 	}
 	return addresses
+}
+
+// VLANsUnder are the tags of frames on the port under a profile: those that the profile
+// gives.
+func (p Port) VLANsUnder(profile *v1alpha1.TrafficProfile) frame.VLANs {
+	if v := profile.Spec.Packet.VLAN; v != nil {
+		return frame.VLANs{{ID: uint16(v.ID), Priority: uint8(v.Priority)}}
+	}
+	return p.VLANs
 }
 
 // FurtherHosts is how many hosts there are after the port's own address of the family of

@@ -25,15 +25,29 @@ type UnresolvedError struct {
 	Port string
 	// Addr that was asked for.
 	Addr netip.Addr
+	// VLAN names that in which the port asked, as frame.VLANs does; empty for none.
+	VLAN string
 }
 
-// Error names the protocol, the address and the port.
+// Error names the protocol, the address, the VLAN and the port.
 func (e *UnresolvedError) Error() string {
+	if e.VLAN != "" {
+		return e.Unanswered() + ": check the device's address, that its port is in this VLAN, and that the link is up"
+	}
+	return e.Unanswered() + ": check the device's address, and that the link is up"
+}
+
+// Unanswered is the error without advice.
+func (e *UnresolvedError) Unanswered() string {
 	protocol := "ARP"
 	if e.Addr.Is6() {
 		protocol = "neighbor discovery"
 	}
-	return fmt.Sprintf("%s for %s was not answered on %s: check the device's address, and that the link is up", protocol, e.Addr, e.Port)
+	in := ""
+	if e.VLAN != "" {
+		in = " in " + e.VLAN
+	}
+	return fmt.Sprintf("%s for %s%s was not answered on %s", protocol, e.Addr, in, e.Port)
 }
 
 // MissingError says that an engine does not have an optional interface of

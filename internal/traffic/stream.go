@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"nodrop.dev/nodrop/internal/frame"
 )
 
 // MAC is an Ethernet address.
@@ -25,14 +27,6 @@ func (m MAC) Nth(n uint32) MAC {
 // MACSpread is how far two successive addresses of a range lie apart, modulo
 // 2^24. It is odd, so that a range comes back to its beginning only after all.
 const MACSpread = 0x9e3779
-
-// VLAN is an IEEE 802.1Q tag.
-type VLAN struct {
-	// ID of the VLAN, 1 to 4094; 0 means that the frames are untagged.
-	ID uint16
-	// Priority code point, 0 to 7.
-	Priority uint8
-}
 
 // Stream is a flow of equal-sized test frames from one port to one or more
 // ports. Every frame carries the stream's ID, a sequence number that counts up
@@ -59,8 +53,8 @@ type Headers struct {
 	SrcMAC, DstMAC MAC
 	// SrcMACCount and DstMACCount are the sizes of the ranges; 0 means 1.
 	SrcMACCount, DstMACCount uint32
-	// VLAN is the tag of the frames; the zero value is none.
-	VLAN VLAN
+	// VLANs are the tags of the frames, outermost first.
+	VLANs frame.VLANs
 	// Labels is the MPLS label stack, outermost first; empty for none.
 	Labels []uint32
 	// TrafficClass is the whole octet: of IPv4 the type of service, of IPv6 the

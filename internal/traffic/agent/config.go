@@ -1,5 +1,7 @@
 package agent
 
+import "nodrop.dev/nodrop/internal/frame"
+
 // Config tells an agent which ports it owns. The operator writes it as JSON
 // into the Secret that is mounted into the traffic pod.
 type Config struct {
@@ -37,6 +39,8 @@ type PortConfig struct {
 	SpeedBitsPerSecond int64 `json:"speedBitsPerSecond"`
 	// Addresses with prefix length that the interface gets.
 	Addresses []string `json:"addresses,omitempty"`
+	// VLANs are the tags of the network that the addresses are in, outermost first.
+	VLANs frame.VLANs `json:"vlans,omitempty"`
 	// Hosts are further addresses, those of the hosts of the traffic profile; absent
 	// when there are none.
 	Hosts *Hosts `json:"hosts,omitempty"`

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/agent/agentpb"
 )
@@ -112,8 +113,7 @@ func streamToWire(s traffic.Stream) *agentpb.Stream {
 		Id: uint32(s.ID), TxPort: s.TxPort, RxPorts: s.RxPorts, FrameSize: uint32(s.FrameSize),
 		SrcMac: h.SrcMAC[:], DstMac: h.DstMAC[:],
 		SrcMacCount: h.SrcMACCount, DstMacCount: h.DstMACCount,
-		VlanId: uint32(h.VLAN.ID), VlanPriority: uint32(h.VLAN.Priority),
-		Labels: h.Labels, TrafficClass: uint32(h.TrafficClass),
+		Vlans: vlansToWire(h.VLANs), Labels: h.Labels, TrafficClass: uint32(h.TrafficClass),
 		SrcIp: h.SrcIP.AsSlice(), DstIp: h.DstIP.AsSlice(),
 		SrcIpCount: h.SrcIPCount, DstIpCount: h.DstIPCount,
 		SrcPort: uint32(h.SrcPort), DstPort: uint32(h.DstPort),
@@ -138,8 +138,7 @@ func streamFromWire(w *agentpb.Stream) (traffic.Stream, error) {
 		Headers: traffic.Headers{
 			SrcMAC: src, DstMAC: dst,
 			SrcMACCount: w.GetSrcMacCount(), DstMACCount: w.GetDstMacCount(),
-			VLAN:   traffic.VLAN{ID: uint16(w.GetVlanId()), Priority: uint8(w.GetVlanPriority())},
-			Labels: w.GetLabels(), TrafficClass: uint8(w.GetTrafficClass()),
+			VLANs: vlansFromWire(w.GetVlans()), Labels: w.GetLabels(), TrafficClass: uint8(w.GetTrafficClass()),
 			SrcIP: srcIP, DstIP: dstIP,
 			SrcIPCount: w.GetSrcIpCount(), DstIPCount: w.GetDstIpCount(),
 			SrcPort: uint16(w.GetSrcPort()), DstPort: uint16(w.GetDstPort()),
@@ -147,6 +146,22 @@ func streamFromWire(w *agentpb.Stream) (traffic.Stream, error) {
 			TTL: uint8(w.GetTtl()),
 		},
 	}, nil
+}
+
+func vlansToWire(vlans frame.VLANs) []*agentpb.Vlan {
+	var tags []*agentpb.Vlan
+	for _, v := range vlans {
+		tags = append(tags, &agentpb.Vlan{Id: uint32(v.ID), Priority: uint32(v.Priority)})
+	}
+	return tags
+}
+
+func vlansFromWire(tags []*agentpb.Vlan) frame.VLANs {
+	var vlans frame.VLANs
+	for _, w := range tags {
+		vlans = append(vlans, frame.VLAN{ID: uint16(w.GetId()), Priority: uint8(w.GetPriority())})
+	}
+	return vlans
 }
 
 func loadToWire(id uint16, l traffic.Load) *agentpb.Load {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/traffictest"
 )
@@ -32,7 +33,7 @@ func TestTwoAgentsJoinAndSample(t *testing.T) {
 	plain.Headers.DstIP, plain.Headers.DstMAC = group, traffic.MAC{1, 0, 0x5e, 1, 0, 1}
 	labelled := plain
 	labelled.ID, labelled.FrameSize = 2, 128
-	labelled.Headers.VLAN, labelled.Headers.Labels = traffic.VLAN{ID: 4094, Priority: 7}, []uint32{16, 1<<20 - 1}
+	labelled.Headers.VLANs, labelled.Headers.Labels = frame.VLANs{{ID: 4094, Priority: 7}}, []uint32{16, 1<<20 - 1}
 	const delay, frames = 100 * time.Millisecond, 5000
 	load := traffic.Load{Rate: traffic.Rate{Frames: 10_000, PerNanos: 1e9}, Frames: frames}
 	late := load

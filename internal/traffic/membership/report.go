@@ -48,6 +48,8 @@ type Host struct {
 	IPv4 netip.Addr
 	// MTU of the port in bytes.
 	MTU int
+	// VLANs are the tags of the reports.
+	VLANs frame.VLANs
 }
 
 const (
@@ -142,9 +144,9 @@ func (h Host) report(v6 bool, count int, records []byte) []byte {
 	binary.BigEndian.PutUint16(body[6:], uint16(count))
 	body = append(body, records...)
 	if v6 {
-		return h.mld(body)
+		return h.VLANs.Tag(h.mld(body))
 	}
-	return h.igmp(body)
+	return h.VLANs.Tag(h.igmp(body))
 }
 
 // igmp is a frame with an IGMPv3 report: precedence internetwork control, time

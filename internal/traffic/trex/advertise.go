@@ -171,6 +171,10 @@ func (p *port) announcement(h hosts, gateway netip.Addr) announcement {
 		t.packet = neighbourAdvertisement(p.mac, h.first, p.neighbours[gateway], gateway)
 		where = []int{ethernetBytes + fields6.srcIP, ethernetBytes + ipv6Bytes + targetAt + targetVaries}
 	}
+	t.packet = p.VLANs.Tag(t.packet)
+	for i := range where {
+		where[i] += p.VLANs.Bytes()
+	}
 	if h.count == 1 {
 		return t
 	}
@@ -179,7 +183,7 @@ func (p *port) announcement(h hosts, gateway netip.Addr) announcement {
 	if gateway.Is6() {
 		t.vm = append(t.vm,
 			params{"type": "write_flow_var", "name": words.name, "pkt_offset": where[1], "add_value": 0, "is_big_endian": true},
-			params{"type": "fix_checksum_icmpv6", "l2_len": ethernetBytes, "l3_len": ipv6Bytes})
+			params{"type": "fix_checksum_icmpv6", "l2_len": ethernetBytes + p.VLANs.Bytes(), "l3_len": ipv6Bytes})
 	}
 	return t
 }

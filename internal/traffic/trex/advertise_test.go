@@ -176,10 +176,16 @@ func TestAdvertisingIsBounded(t *testing.T) {
 }
 
 // Each address of a port is announced in a frame of its own to its gateway only, in the
-// format of RFC 826 and RFC 4861, however many cores send.
+// format of RFC 826 and RFC 4861, however many cores send, and in the VLAN of the port.
 func TestAdvertisements(t *testing.T) {
+	for name, vlans := range map[string]frame.VLANs{"untagged": nil, "in a VLAN": {{ID: 100}}, "in a service VLAN": {{ID: 1000}, {ID: 100}}} {
+		t.Run(name, func(t *testing.T) { advertisements(t, vlans) })
+	}
+}
+
+func advertisements(t *testing.T, vlans frame.VLANs) {
 	mac, gateway := traffic.MAC{2, 0, 0, 0, 0, 7}, traffic.MAC{2, 0, 0, 0, 9, 9}
-	p := &port{mac: mac, neighbours: map[netip.Addr]traffic.MAC{addr("198.18.0.1"): gateway, addr("fe80::1"): gateway, addr("198.18.0.77"): {2}}}
+	p := &port{Port: Port{VLANs: vlans}, mac: mac, neighbours: map[netip.Addr]traffic.MAC{addr("198.18.0.1"): gateway, addr("fe80::1"): gateway, addr("198.18.0.77"): {2}}}
 	var want []netip.Addr
 	for _, first := range []string{"198.18.0.250", "198.18.9.2", "2001:2::fffe", "2001:2::ffff:fffe"} {
 		for n := range uint32(11) {
@@ -198,7 +204,7 @@ func TestAdvertisements(t *testing.T) {
 		times := map[netip.Addr]int{}
 		for _, one := range all {
 			for n := range uint64(one.count) {
-				a := heard(t, fixed(t, one, n%cores, cores, n/cores), mac, gateway)
+				a := heard(t, fixed(t, one, vlans, n%cores, cores, n/cores), mac, gateway)
 				times[a]++
 			}
 		}
@@ -212,14 +218,20 @@ func TestAdvertisements(t *testing.T) {
 }
 
 // fixed is a frame as the field engine leaves it, with the checksum of ICMPv6 put right
-// if that is asked for.
-func fixed(t *testing.T, one announcement, core, cores, n uint64) []byte {
+// if that is asked for, and without its tags.
+func fixed(t *testing.T, one announcement, vlans frame.VLANs, core, cores, n uint64) []byte {
 	t.Helper()
 	fields, fix := one.vm, false
 	if i := len(fields) - 1; i >= 0 && fields[i]["type"] == "fix_checksum_icmpv6" {
+		if at := fields[i]["l2_len"]; at != ethernetBytes+vlans.Bytes() {
+			t.Errorf("the network layer is said to begin at %v in %v", at, vlans)
+		}
 		fields, fix = fields[:i], true
 	}
-	b := engine(t, fields, one.packet, core, cores, n)
+	b, ok := vlans.Untag(engine(t, fields, one.packet, core, cores, n))
+	if !ok {
+		t.Fatalf("not in %v: % x", vlans, one.packet)
+	}
 	if fix {
 		ip := b[ethernetBytes:]
 		message := ip[ipv6Bytes:]

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -48,6 +49,9 @@ type Port struct {
 	// of IPv4 is resolved, the server answers ARP for the one in its prefix; all of them
 	// are announced to gateways.
 	Addresses []netip.Prefix
+	// VLANs are the tags of the network that the addresses are in; none for an untagged
+	// one.
+	VLANs frame.VLANs
 }
 
 // Engine implements traffic.Generator on one TRex server.

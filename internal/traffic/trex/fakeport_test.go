@@ -19,6 +19,7 @@ type fakePort struct {
 	promiscuous bool
 	inService   bool
 	src, dst    string
+	tags        []any
 	profiles    map[string]*fakeProfile
 	// arrived are frames of another server, by group.
 	arrived map[int]uint64
@@ -72,6 +73,14 @@ func (f *fakeServer) service(p *fakePort, q map[string]any) (any, *fakeError) {
 	return map[string]any{}, nil
 }
 
+func (f *fakeServer) setVLAN(p *fakePort, q map[string]any) (any, *fakeError) {
+	if p.state() == "TX" {
+		return nil, refused("command 'set_vlan' cannot be executed on current state: '%s'", p.state())
+	}
+	p.tags, _ = q["vlan"].([]any)
+	return map[string]any{}, nil
+}
+
 func (f *fakeServer) setL3(p *fakePort, q map[string]any) (any, *fakeError) {
 	if p.state() == "TX" {
 		return nil, refused("command 'set_l3_mode' cannot be executed on current state: '%s'", p.state())
@@ -101,7 +110,7 @@ func (f *fakeServer) portStatus(p *fakePort, q map[string]any) (any, *fakeError)
 				"ipv4":  ipv4, "ipv6": map[string]any{"enabled": false},
 			},
 			"promiscuous": map[string]any{"enabled": p.promiscuous}, "rx_filter_mode": "hw", "speed": 10.0,
-			"vlan": map[string]any{"tags": []int{}}, "vxlan_fs": []int{},
+			"vlan": map[string]any{"tags": p.tags}, "vxlan_fs": []int{},
 		},
 		"max_stream_id": highest, "owner": p.owner, "profile_count": len(p.profiles),
 		"rx_info": map[string]any{

@@ -277,6 +277,12 @@ func orNull(m map[string]any) any {
 	return m
 }
 
+// Filters that let tagged frames pass: each vlan moves what comes after it by one tag.
+const (
+	taggedARP   = "arp or (vlan and arp) or (vlan and arp)"
+	taggedICMP6 = "icmp6 or (vlan and icmp6) or (vlan and icmp6)"
+)
+
 // fakeCapture is a capture of what a port receives.
 type fakeCapture struct {
 	port    int
@@ -289,7 +295,8 @@ func (f *fakeServer) capture(q map[string]any) (any, *fakeError) {
 	c := f.captures[id]
 	switch command := fmt.Sprint(q["command"]); {
 	case command == "start":
-		if filter := fmt.Sprint(q["filter"]); filter != "arp" && filter != "icmp6" {
+		filter := fmt.Sprint(q["filter"])
+		if filter != "arp" && filter != "icmp6" && filter != taggedARP && filter != taggedICMP6 {
 			return nil, &fakeError{-32602, "Bad parameters for method", fmt.Sprintf("BPF filter: '%s' is not a valid pattern", filter)}
 		}
 		rx, _ := q["rx"].([]any)
@@ -297,7 +304,7 @@ func (f *fakeServer) capture(q map[string]any) (any, *fakeError) {
 			return nil, refused("this fake captures on one port")
 		}
 		id = len(f.captures) + 1
-		f.captures[id] = &fakeCapture{port: int(rx[0].(float64)), filter: fmt.Sprint(q["filter"])}
+		f.captures[id] = &fakeCapture{port: int(rx[0].(float64)), filter: filter}
 		return map[string]any{"capture_id": id, "start_ts": 2.9}, nil
 	case c == nil:
 		return nil, refused("capture ID not found")
@@ -328,11 +335,20 @@ func (f *fakeServer) push(p *fakePort, q map[string]any) (any, *fakeError) {
 		if err != nil {
 			return nil, refused("bad packet")
 		}
+		question, ok := f.vlans.Untag(b)
+		if !ok {
+			continue
+		}
 		for addr, mac := range f.hosts {
-			kind, reply := hostAnswer(b, addr, mac)
+			kind, reply := hostAnswer(question, addr, mac)
+			if kind == "arp" && len(f.vlans) > 0 {
+				kind = taggedARP
+			} else if len(f.vlans) > 0 {
+				kind = taggedICMP6
+			}
 			for _, c := range f.captures {
 				if reply != nil && p.inService && c.port == p.index && c.filter == kind {
-					c.packets = append(c.packets, reply)
+					c.packets = append(c.packets, f.vlans.Tag(reply))
 				}
 			}
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-zeromq/zmq4"
 
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -31,6 +32,8 @@ type fakeServer struct {
 	ports []*fakePort
 	// hosts answer ARP and neighbour discovery on every port.
 	hosts map[netip.Addr]traffic.MAC
+	// vlans are the tags of the network that they are in.
+	vlans frame.VLANs
 	// capacity is how many frames a second a port can send; above it the scheduler's
 	// time goes slower than the clock.
 	capacity float64
@@ -274,7 +277,7 @@ func (f *fakeServer) method(name string, p map[string]any) (any, *fakeError) {
 		"acquire": f.acquire, "get_port_status": f.portStatus, "get_port_stats": f.portCounters, "get_stream_list": f.streamList,
 	}
 	owned := map[string]func(*fakePort, map[string]any) (any, *fakeError){
-		"release": f.release, "set_port_attr": f.setAttr, "service": f.service, "set_l3": f.setL3, "push_pkts": f.push,
+		"release": f.release, "set_port_attr": f.setAttr, "service": f.service, "set_l3": f.setL3, "set_vlan": f.setVLAN, "push_pkts": f.push,
 		"add_stream": f.addStream, "remove_all_streams": f.removeStreams, "remove_rx_filters": f.removeFilters,
 		"start_traffic": f.start, "stop_traffic": f.stop, "get_profile_list": f.profileList,
 	}

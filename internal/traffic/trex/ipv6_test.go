@@ -10,6 +10,7 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -129,7 +130,7 @@ func TestChecksumOfRanges(t *testing.T) {
 		"ports":    func(h *traffic.Headers) { h.SrcPortCount, h.DstPortCount = 3, 65_529 },
 		"addresses that carry into the upper word": func(h *traffic.Headers) { h.DstIPCount = 300 },
 		"all":              everyRange,
-		"all behind a tag": func(h *traffic.Headers) { everyRange(h); h.VLAN.ID = 5 },
+		"all behind a tag": func(h *traffic.Headers) { everyRange(h); h.VLANs = frame.VLANs{{ID: 5}} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			one := ipv6(t, traffic.MAC{2}, change)

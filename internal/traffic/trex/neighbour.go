@@ -73,8 +73,17 @@ func neighbourSolicitation(mac traffic.MAC, src, dst netip.Addr) []byte {
 	return b
 }
 
-// answer returns the hardware address of addr if a frame is an answer with it. Tagged
-// frames are ignored.
+// answer returns the hardware address of addr if a frame of the port's VLAN is an answer
+// with it.
+func (p *port) answer(b []byte, addr netip.Addr) (traffic.MAC, bool) {
+	untagged, ok := p.VLANs.Untag(b)
+	if !ok {
+		return traffic.MAC{}, false
+	}
+	return answer(untagged, addr)
+}
+
+// answer returns the hardware address of addr if an untagged frame is an answer with it.
 func answer(b []byte, addr netip.Addr) (traffic.MAC, bool) {
 	if len(b) < ethernetBytes {
 		return traffic.MAC{}, false

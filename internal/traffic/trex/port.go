@@ -143,9 +143,16 @@ func (e *Engine) service(ctx context.Context, p *port, on bool) error {
 	return e.client.call(ctx, "service", p.owned(params{"enabled": on, "filtered": false, "mask": 0}), nil)
 }
 
-// setL3 sets the port's address and the resolved neighbour at the server, which
+// setL3 sets the port's VLAN, its address and the resolved neighbour at the server, which
 // answers ARP for the address from then on.
 func (e *Engine) setL3(ctx context.Context, p *port, src, dst netip.Addr, mac traffic.MAC) error {
+	ids := []uint16{}
+	for _, v := range p.VLANs {
+		ids = append(ids, v.ID)
+	}
+	if err := e.client.call(ctx, "set_vlan", p.owned(params{"vlan": ids, "block": false}), nil); err != nil {
+		return err
+	}
 	err := e.client.call(ctx, "set_l3", p.owned(params{
 		"src_addr": src.String(), "dst_addr": dst.String(), "resolved_mac": mac.String(), "block": false,
 	}), nil)

@@ -88,6 +88,11 @@ func (e *Engine) ask(ctx context.Context, p *port, src, addr netip.Addr) (_ traf
 	if addr.Is6() {
 		question, filter = neighbourSolicitation(p.mac, src, addr), "icmp6"
 	}
+	question = p.VLANs.Tag(question)
+	if len(p.VLANs) > 0 {
+		// Each vlan lets one tag more stand before what follows it.
+		filter = fmt.Sprintf("%s or (vlan and %[1]s) or (vlan and %[1]s)", filter)
+	}
 	var c capture
 	err = e.client.call(ctx, "capture", params{
 		"command": "start", "limit": captureLimit, "mode": "fixed", "tx": []int{}, "rx": []int{p.index()},
@@ -122,7 +127,7 @@ func (e *Engine) ask(ctx context.Context, p *port, src, addr netip.Addr) (_ traf
 			return traffic.MAC{}, unresolved(ctx, p, addr, err)
 		}
 		for _, packet := range got.Packets {
-			if mac, ok := answer(packet.Binary, addr); ok {
+			if mac, ok := p.answer(packet.Binary, addr); ok {
 				return mac, nil
 			}
 		}

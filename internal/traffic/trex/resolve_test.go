@@ -12,10 +12,19 @@ import (
 )
 
 func TestResolve(t *testing.T) {
+	for name, vlans := range map[string]frame.VLANs{"untagged": nil, "in a VLAN": {{ID: 100, Priority: 3}}, "in a service VLAN": {{ID: 1000}, {ID: 100}}} {
+		t.Run(name, func(t *testing.T) { resolves(t, vlans) })
+	}
+}
+
+// resolves asks a server whose network is in a VLAN, of which a port of the engine is
+// part.
+func resolves(t *testing.T, vlans frame.VLANs) {
 	f := newFake(t)
+	f.vlans = vlans
 	e, err := New(t.Context(), Options{Endpoint: f.endpoint, Ports: []Port{
-		{Name: "left", Index: 0, Addresses: []netip.Prefix{netip.MustParsePrefix("198.18.0.2/24"), netip.MustParsePrefix("2001:2::2/64")}},
-		{Name: "right", Index: 1, Addresses: []netip.Prefix{netip.MustParsePrefix("198.18.1.2/24")}},
+		{Name: "left", Index: 0, VLANs: vlans, Addresses: []netip.Prefix{netip.MustParsePrefix("198.18.0.2/24"), netip.MustParsePrefix("2001:2::2/64")}},
+		{Name: "right", Index: 1, VLANs: vlans, Addresses: []netip.Prefix{netip.MustParsePrefix("198.18.1.2/24")}},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -34,6 +43,9 @@ func TestResolve(t *testing.T) {
 	}
 	if p := f.ports[0]; p.src != "198.18.0.2" || p.dst != "198.18.0.1" {
 		t.Errorf("the server was set to %q and %q: want the port's address and the neighbour's", p.src, p.dst)
+	}
+	if tags := f.ports[0].tags; len(tags) != len(vlans) || len(tags) > 0 && tags[0] != float64(vlans[0].ID) {
+		t.Errorf("the server answers ARP in %v, want %v", tags, vlans)
 	}
 	if f.ports[0].inService || len(f.captures) > 0 {
 		t.Errorf("service mode is %t and there are %d captures: want neither to be left", f.ports[0].inService, len(f.captures))
@@ -132,6 +144,16 @@ func TestAnswerIgnoresOthers(t *testing.T) {
 	} {
 		if _, ok := answer(c.frame, addr(c.from)); ok != c.want {
 			t.Errorf("%s: taken as an answer is %t, want %t", name, ok, c.want)
+		}
+		inVLAN := port{Port: Port{VLANs: frame.VLANs{{ID: 100}}}}
+		if _, ok := inVLAN.answer(c.frame, addr(c.from)); ok {
+			t.Errorf("%s: taken as an answer in VLAN 100", name)
+		}
+		if c.frame == nil {
+			continue
+		}
+		if _, ok := inVLAN.answer(frame.VLANs{{ID: 100, Priority: 7}}.Tag(c.frame), addr(c.from)); ok != c.want {
+			t.Errorf("%s: taken as an answer in VLAN 100 is %t, want %t", name, ok, c.want)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func newStream(t traffic.Stream, src traffic.MAC) (stream, error) {
 		h.SrcMAC = src
 	}
 	p := frame.Packet{
-		SrcMAC: h.SrcMAC, DstMAC: h.DstMAC, VLAN: h.VLAN.ID, Priority: h.VLAN.Priority,
+		SrcMAC: h.SrcMAC, DstMAC: h.DstMAC, VLANs: h.VLANs,
 		TrafficClass: h.TrafficClass, Src: h.SrcIP, Dst: h.DstIP,
 		SrcPort: h.SrcPort, DstPort: h.DstPort, TTL: h.TTL, Size: t.FrameSize,
 	}

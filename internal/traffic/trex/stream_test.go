@@ -34,7 +34,7 @@ func TestInstructions(t *testing.T) {
 		"ports": {func(h *traffic.Headers) { h.SrcPortCount = 1024 }, `[
 			{"type":"flow_var","name":"src_port","size":2,"op":"inc","init_value":1024,"min_value":1024,"max_value":2047,"step":1},
 			{"type":"write_flow_var","name":"src_port","pkt_offset":34,"add_value":0,"is_big_endian":true}]`},
-		"addresses behind a tag": {func(h *traffic.Headers) { h.DstIPCount, h.VLAN.ID = 256, 7 }, `[
+		"addresses behind a tag": {func(h *traffic.Headers) { h.DstIPCount, h.VLANs = 256, frame.VLANs{{ID: 7}} }, `[
 			{"type":"flow_var","name":"dst_ip","size":4,"op":"inc","init_value":3323068674,"min_value":3323068674,"max_value":3323068929,"step":1},
 			{"type":"write_flow_var","name":"dst_ip","pkt_offset":34,"add_value":0,"is_big_endian":true},
 			{"type":"fix_checksum_ipv4","pkt_offset":18}]`},

@@ -9,6 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -32,9 +33,9 @@ func TestThroughABridge(t *testing.T) {
 		inserted bool
 	}{
 		"Ethernet":           {64, func(s *traffic.Stream) { ethernet(s, left, right, 300) }, false},
-		"Ethernet tagged":    {68, func(s *traffic.Stream) { ethernet(s, left, right, 3); s.Headers.VLAN.ID = 5 }, false},
-		"tagged":             {68, func(s *traffic.Stream) { s.Headers.VLAN = traffic.VLAN{ID: 100, Priority: 6} }, false},
-		"tagged to the port": {68, func(s *traffic.Stream) { s.Headers.VLAN = traffic.VLAN{ID: 100, Priority: 6} }, true},
+		"Ethernet tagged":    {68, func(s *traffic.Stream) { ethernet(s, left, right, 3); s.Headers.VLANs = frame.VLANs{{ID: 5}} }, false},
+		"tagged":             {68, func(s *traffic.Stream) { s.Headers.VLANs = frame.VLANs{{ID: 100, Priority: 6}} }, false},
+		"tagged to the port": {68, func(s *traffic.Stream) { s.Headers.VLANs = frame.VLANs{{ID: 100, Priority: 6}} }, true},
 		"labelled":           {80, func(s *traffic.Stream) { s.Headers.Labels, s.Headers.TTL = []uint32{16, 1<<20 - 1}, 3 }, false},
 		"all at once":        {128, func(s *traffic.Stream) { labelled(&s.Headers) }, true},
 		"expedited":          {64, func(s *traffic.Stream) { s.Headers.TrafficClass = 46 << 2 }, false},

@@ -12,6 +12,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/frame"
 )
 
 // device is a device under test in a namespace of its own: d1 and d2 are joined
@@ -21,7 +23,7 @@ type device struct {
 	ns      netns.NsHandle
 	nl      *netlink.Handle
 	d1, d2  netlink.Link
-	objects dutObjects
+	objects *dutObjects
 }
 
 func (b *bed) device() *device {
@@ -45,7 +47,7 @@ func (d *device) ports(p1, p2 []netip.Prefix) []Port {
 type settings map[string]any
 
 // load loads the test programs, which forward to d2.
-func (d *device) load(settings settings) {
+func (d *device) load(settings settings) *dutObjects {
 	d.Helper()
 	spec, err := loadDut()
 	if err != nil {
@@ -62,10 +64,12 @@ func (d *device) load(settings settings) {
 			d.Fatal(err)
 		}
 	}
-	if err := spec.LoadAndAssign(&d.objects, nil); err != nil {
+	objects := &dutObjects{}
+	if err := spec.LoadAndAssign(objects, nil); err != nil {
 		d.Fatal(err)
 	}
-	d.Cleanup(func() { d.objects.Close() })
+	d.Cleanup(func() { objects.Close() })
+	return objects
 }
 
 // dropper makes the device forward in XDP and drop every n-th frame.
@@ -74,7 +78,7 @@ func (d *device) dropper(n uint32) { d.inXDP(settings{"drop_every": n}) }
 // inXDP makes the device forward in XDP, with faults.
 func (d *device) inXDP(with settings) {
 	d.Helper()
-	d.load(with)
+	d.objects = d.load(with)
 	follow, err := link.AttachTracing(link.TracingOptions{Program: d.objects.DropperRefused})
 	if err != nil {
 		d.Fatal(err)
@@ -92,7 +96,7 @@ func (d *device) inXDP(with settings) {
 // disturb makes the device forward through the kernel's stack, with faults.
 func (d *device) disturb(with settings) {
 	d.Helper()
-	d.load(with)
+	d.objects = d.load(with)
 	d.gro("d1", true)
 	d.in(d.ns, func() {
 		l, err := link.AttachTCX(link.TCXOptions{Program: d.objects.Disturb, Interface: d.d1.Attrs().Index, Attach: ebpf.AttachTCXIngress})
@@ -171,6 +175,29 @@ func (d *device) router(d1, d2 []netip.Prefix) {
 	d.in(d.ns, func() {
 		d.sysctl("net/ipv4/ip_forward", "1")
 		d.sysctl("net/ipv6/conf/all/forwarding", "1")
+	})
+}
+
+// inVLAN makes an interface of the device one of a VLAN.
+func (d *device) inVLAN(l netlink.Link, vlans frame.VLANs) {
+	d.Helper()
+	if len(vlans) == 0 {
+		return
+	}
+	with := settings{"vlan": vlans[len(vlans)-1].ID}
+	if len(vlans) > 1 {
+		with["service_vlan"] = vlans[0].ID
+	}
+	objects := d.load(with)
+	d.insertTags(l.Attrs().Name)
+	d.in(d.ns, func() {
+		for attach, program := range map[ebpf.AttachType]*ebpf.Program{ebpf.AttachTCXIngress: objects.SubinterfaceIn, ebpf.AttachTCXEgress: objects.SubinterfaceOut} {
+			l, err := link.AttachTCX(link.TCXOptions{Program: program, Interface: l.Attrs().Index, Attach: attach})
+			if err != nil {
+				d.Fatal(err)
+			}
+			d.Cleanup(func() { l.Close() })
+		}
 	})
 }
 

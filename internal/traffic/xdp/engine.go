@@ -10,6 +10,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -39,6 +40,10 @@ type Port struct {
 	// Addresses that the interface gets while the engine has it: the kernel
 	// answers ARP and neighbour discovery for them.
 	Addresses []netip.Prefix
+	// VLANs are the tags of the network that the addresses are in; none for an untagged
+	// one. ARP, neighbour discovery and membership reports have them, and what comes back
+	// is taken with them only.
+	VLANs frame.VLANs
 }
 
 // Engine implements traffic.Generator on interfaces of this machine.

@@ -42,13 +42,13 @@ func (p *port) beMember(ctx context.Context, nl *netlink.Handle) error {
 	if p.member != nil {
 		return nil
 	}
-	m := &member{host: membership.Host{MAC: p.mac, MTU: p.mtu}, done: make(chan struct{})}
+	m := &member{host: membership.Host{MAC: p.mac, MTU: p.mtu, VLANs: p.VLANs}, done: make(chan struct{})}
 	for _, prefix := range p.Addresses {
 		if prefix.Addr().Is4() && !m.host.IPv4.IsValid() {
 			m.host.IPv4 = prefix.Addr()
 		}
 	}
-	fd, err := membershipSocket(p.index)
+	fd, err := membershipSocket(p.index, queries(p.VLANs))
 	if err != nil {
 		return fmt.Errorf("port %s (%s): %w", p.Name, p.Interface, err)
 	}
@@ -132,7 +132,11 @@ func (m *member) answer() {
 		if err != nil {
 			return
 		}
-		query, ok := membership.ParseQuery(b[:n])
+		frame, ok := beside(m.host.VLANs).Untag(b[:n])
+		if !ok {
+			continue
+		}
+		query, ok := membership.ParseQuery(frame)
 		if !ok {
 			continue
 		}
@@ -146,12 +150,12 @@ func (m *member) answer() {
 
 // membershipSocket opens a packet socket that sends past the queueing discipline
 // and receives the queries of all groups.
-func membershipSocket(index int) (int, error) {
+func membershipSocket(index int, filter []unix.SockFilter) (int, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return -1, fmt.Errorf("opening a packet socket: %w", err)
 	}
-	program := unix.SockFprog{Len: uint16(len(queries)), Filter: unsafe.SliceData(queries)}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: unsafe.SliceData(filter)}
 	all := unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_ALLMULTI}
 	for doing, err := range map[string]error{
 		"filtering for queries":             unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program),
@@ -167,26 +171,4 @@ func membershipSocket(index int) (int, error) {
 		}
 	}
 	return fd, nil
-}
-
-func bigEndian(v uint16) uint16 { return v<<8 | v>>8 }
-
-// queries lets only queries of IGMP and MLD pass, so that the other traffic of
-// the port costs nothing. Offsets count from the Ethernet header; an MLD query
-// comes behind 8 bytes of hop-by-hop options.
-var queries = []unix.SockFilter{
-	{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: 12},
-	{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.ETH_P_IP, Jt: 0, Jf: 5},
-	{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 23},
-	{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.IPPROTO_IGMP, Jt: 0, Jf: 8},
-	{Code: unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH, K: 14},
-	{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_IND, K: 14},
-	{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: 0x11, Jt: 6, Jf: 5},
-	{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.ETH_P_IPV6, Jt: 0, Jf: 4},
-	{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 54},
-	{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.IPPROTO_ICMPV6, Jt: 0, Jf: 2},
-	{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 62},
-	{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: 130, Jt: 1, Jf: 0},
-	{Code: unix.BPF_RET | unix.BPF_K, K: 0},
-	{Code: unix.BPF_RET | unix.BPF_K, K: 1 << 14},
 }

@@ -84,7 +84,7 @@ func (p *port) open(nl *netlink.Handle) error {
 		return err
 	}
 	p.undo = append(p.undo, func() error { return p.attached.Close() })
-	return nil
+	return p.enterVLAN()
 }
 
 // attach attaches the receive program in the driver, or where that cannot be, in

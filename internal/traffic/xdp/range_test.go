@@ -108,7 +108,7 @@ func asks(p gopacket.Packet, addr netip.Addr) bool {
 
 // labelled are headers with all that can stand before the network layer.
 func labelled(h *traffic.Headers) {
-	h.VLAN, h.Labels, h.TrafficClass = traffic.VLAN{ID: 4094, Priority: 5}, []uint32{1<<20 - 1, 16, 100_000, 17}, 0xb9
+	h.VLANs, h.Labels, h.TrafficClass = frame.VLANs{{ID: 4000, Priority: 1}, {ID: 4094, Priority: 5}}, []uint32{1<<20 - 1, 16, 100_000, 17}, 0xb9
 }
 
 func etherOnly(h *traffic.Headers) { h.SrcIP, h.DstIP = netip.Addr{}, netip.Addr{} }
@@ -118,7 +118,7 @@ func etherOnly(h *traffic.Headers) { h.SrcIP, h.DstIP = netip.Addr{}, netip.Addr
 func TestRanges(t *testing.T) {
 	type headers = func(*traffic.Headers)
 	same := func(*traffic.Headers) {}
-	tagged := func(h *traffic.Headers) { h.VLAN = traffic.VLAN{ID: 7}; h.SrcMACCount, h.DstMACCount = 5, 1 }
+	tagged := func(h *traffic.Headers) { h.VLANs = frame.VLANs{{ID: 7}}; h.SrcMACCount, h.DstMACCount = 5, 1 }
 	macs := func(h *traffic.Headers) { h.SrcMACCount, h.DstMACCount = 300, 7 }
 	ether := func(h *traffic.Headers) { etherOnly(h); macs(h) }
 	for name, test := range map[string]struct {
@@ -131,9 +131,9 @@ func TestRanges(t *testing.T) {
 		"IPv6 odd size":          {"2001:2::1", "2001:2::2", 127, same, same},
 		"IPv4 large":             {"198.18.0.1", "198.18.0.2", 1516, same, same},
 		"IPv4 tagged":            {"198.18.0.1", "198.18.0.2", 68, tagged, tagged},
-		"IPv4 labelled":          {"198.18.0.1", "198.18.0.2", 84, labelled, labelled},
-		"IPv6 labelled, beside":  {"2001:2::1", "2001:2::2", 105, labelled, same},
-		"IPv6 beside a labelled": {"2001:2::1", "2001:2::2", 104, same, labelled},
+		"IPv4 labelled":          {"198.18.0.1", "198.18.0.2", 88, labelled, labelled},
+		"IPv6 labelled, beside":  {"2001:2::1", "2001:2::2", 109, labelled, same},
+		"IPv6 beside a labelled": {"2001:2::1", "2001:2::2", 106, same, labelled},
 		"IPv4 with MACs":         {"198.18.0.1", "198.18.0.2", 64, macs, same},
 		"Ethernet":               {"198.18.0.1", "198.18.0.2", 64, ether, etherOnly},
 		"Ethernet beside IPv6":   {"2001:2::1", "2001:2::2", 86, ether, same},
@@ -194,7 +194,7 @@ func nthFrame(s traffic.Stream, n uint32) frame.Packet {
 	h := s.Headers
 	p := frame.Packet{
 		SrcMAC: h.SrcMAC.Nth(n % max(1, h.SrcMACCount)), DstMAC: h.DstMAC.Nth(n % max(1, h.DstMACCount)),
-		VLAN: h.VLAN.ID, Priority: h.VLAN.Priority, Labels: h.Labels, TrafficClass: h.TrafficClass, TTL: h.TTL, Size: s.FrameSize,
+		VLANs: h.VLANs, Labels: h.Labels, TrafficClass: h.TrafficClass, TTL: h.TTL, Size: s.FrameSize,
 	}
 	if h.SrcIP.IsValid() {
 		p.Src, p.Dst = plus(h.SrcIP, n%h.SrcIPCount), plus(h.DstIP, n%h.DstIPCount)
@@ -225,10 +225,10 @@ func TestConfigureRefuses(t *testing.T) {
 		"addresses above the last": func(s *traffic.Stream) {
 			s.Headers.DstIP, s.Headers.DstIPCount = netip.MustParseAddr("255.255.255.255"), 2
 		},
-		"a tag above the last":     func(s *traffic.Stream) { s.Headers.VLAN.ID = 4095 },
+		"a tag above the last":     func(s *traffic.Stream) { s.Headers.VLANs = frame.VLANs{{ID: 4095}} },
 		"a label above the last":   func(s *traffic.Stream) { s.FrameSize, s.Headers.Labels = 128, []uint32{1 << 20} },
 		"five labels":              func(s *traffic.Stream) { s.FrameSize, s.Headers.Labels = 128, make([]uint32, 5) },
-		"a tag in 64 bytes":        func(s *traffic.Stream) { s.Headers.VLAN.ID = 1 },
+		"a tag in 64 bytes":        func(s *traffic.Stream) { s.Headers.VLANs = frame.VLANs{{ID: 1}} },
 		"more MACs than there are": func(s *traffic.Stream) { s.Headers.SrcMACCount = 1<<24 + 1 },
 		"one address only":         func(s *traffic.Stream) { s.Headers.SrcIP = netip.Addr{} },
 		"an empty range":           func(s *traffic.Stream) { s.Headers.DstIPCount = 0 },

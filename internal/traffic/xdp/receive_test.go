@@ -242,9 +242,9 @@ func TestFindsTheSignature(t *testing.T) {
 	stack := []uint32{16, 17, 18, 19}
 	want := uint64(0)
 	for _, addr := range []netip.Addr{v4, v6, {}} {
-		for _, vlan := range []uint16{0, 1, 4094} {
+		for _, vlans := range []frame.VLANs{nil, {{ID: 1}}, {{ID: 4094}}, {{ID: 4094}, {ID: 1}}} {
 			for n := range len(stack) + 1 {
-				p := frame.Packet{Src: addr, Dst: addr, VLAN: vlan, Labels: stack[:n], TrafficClass: 0xff}
+				p := frame.Packet{Src: addr, Dst: addr, VLANs: vlans, Labels: stack[:n], TrafficClass: 0xff}
 				p.Size = p.MinSize()
 				data, err := p.Build(frame.Signature{Epoch: 1000, Stream: 1, Sequence: want, Nanos: uint64(monotonic())})
 				if err != nil {
@@ -252,7 +252,7 @@ func TestFindsTheSignature(t *testing.T) {
 				}
 				b.port.programs.expected[0].Length = uint16(len(data) - p.NetworkOffset())
 				if got := b.receive(data); got != xdpDrop {
-					t.Errorf("%v in VLAN %d with %d labels: action %d", addr, vlan, n, got)
+					t.Errorf("%v in %v with %d labels: action %d", addr, vlans, n, got)
 				}
 				want++
 				b.receive(data[:p.SignatureOffset()+frame.SignatureSize-1]) // is not counted
@@ -260,14 +260,14 @@ func TestFindsTheSignature(t *testing.T) {
 				data[at]++ // the magic
 				data[at+1]++
 				if got := b.receive(data); got != xdpPass {
-					t.Errorf("%v in VLAN %d with %d labels, another magic: action %d", addr, vlan, n, got)
+					t.Errorf("%v in %v with %d labels, another magic: action %d", addr, vlans, n, got)
 				}
 				data[at]--
 				data[at+1]--
 				if n > 0 {
 					data[p.NetworkOffset()-2] &^= 1 // the bottom of the stack
-					if got := b.receive(data); got != xdpPass && n == len(stack) && vlan == 0 {
-						t.Errorf("%v in VLAN %d with more labels than are read: action %d", addr, vlan, got)
+					if got := b.receive(data); got != xdpPass && n == len(stack) && vlans == nil {
+						t.Errorf("%v in %v with more labels than are read: action %d", addr, vlans, got)
 					}
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/vishvananda/netlink"
 
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -22,35 +23,52 @@ func prefixes(all ...string) (out []netip.Prefix) {
 
 // A Linux router needs no static entries: it is asked by ARP and neighbour
 // discovery, it asks for the hosts behind the tester's ports, and forwards
-// every frame of both families in both directions.
+// every frame of both families in both directions. So does one whose interfaces are in
+// VLANs, and which hears nothing that is not.
 func TestRouter(t *testing.T) {
+	for name, vlans := range map[string][2]frame.VLANs{
+		"untagged":                            {},
+		"in a VLAN and one of a service VLAN": {{{ID: 100, Priority: 5}}, {{ID: 1000}, {ID: 4094}}},
+	} {
+		t.Run(name, func(t *testing.T) { routed(t, vlans) })
+	}
+}
+
+func routed(t *testing.T, vlans [2]frame.VLANs) {
 	bed := newBed(t)
 	d := bed.device()
 	d.router(prefixes("198.18.1.1/24", "2001:2:0:1::1/64"), prefixes("198.18.2.1/24", "2001:2:0:2::1/64"))
 	ports := d.ports(
 		prefixes("198.18.1.2/24", "2001:2:0:1::2/64", "198.18.1.3/24", "2001:2:0:1::3/64"),
 		prefixes("198.18.2.2/24", "2001:2:0:2::2/64", "198.18.2.3/24", "2001:2:0:2::3/64"))
+	for i, l := range []netlink.Link{d.d1, d.d2} {
+		ports[i].VLANs = vlans[i]
+		d.inVLAN(l, vlans[i])
+	}
 	e := bed.open(ports...)
 
 	var streams []traffic.Stream
 	learning, trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}, traffic.Trial{Loads: map[uint16]traffic.Load{}}
 	add := func(from, to, gateway, src, dst string, size int) {
-		mac, err := e.Resolve(t.Context(), from, netip.MustParseAddr(gateway))
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		mac, err := e.Resolve(ctx, from, netip.MustParseAddr(gateway))
 		if err != nil {
 			t.Fatal(err)
 		}
 		s := stream(uint16(len(streams)), e)
 		s.TxPort, s.RxPorts, s.FrameSize = from, []string{to}, size
 		s.Headers.SrcMAC, s.Headers.DstMAC = e.port(from).mac, mac
+		s.Headers.VLANs = e.port(from).VLANs
 		s.Headers.SrcIP, s.Headers.DstIP = netip.MustParseAddr(src), netip.MustParseAddr(dst)
 		s.Headers.SrcIPCount, s.Headers.DstIPCount = 2, 2
 		streams = append(streams, s)
 		trial.Loads[s.ID] = traffic.Load{Rate: traffic.Rate{Frames: 2000, PerNanos: 1e9}, Frames: 3000}
 		learning.Loads[s.ID] = traffic.Load{Rate: traffic.Rate{Frames: 2000, PerNanos: 1e9}, Frames: 10}
 	}
-	add("p1", "p2", "198.18.1.1", "198.18.1.2", "198.18.2.2", 64)
+	add("p1", "p2", "198.18.1.1", "198.18.1.2", "198.18.2.2", 72)
 	add("p2", "p1", "198.18.2.1", "198.18.2.2", "198.18.1.2", 1518)
-	add("p1", "p2", "2001:2:0:1::1", "2001:2:0:1::2", "2001:2:0:2::2", 86)
+	add("p1", "p2", "2001:2:0:1::1", "2001:2:0:1::2", "2001:2:0:2::2", 94)
 	add("p2", "p1", "2001:2:0:2::1", "2001:2:0:2::2", "2001:2:0:1::2", 512)
 	// While the router asks for the second host of a port, frames to the first
 	// overtake; none is lost.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
@@ -57,8 +58,12 @@ func (p *port) noteSpeed(megabits uint64) {
 	}
 }
 
-// setFeatures finds the driver, and turns off what would merge received frames
-// before the receive program sees them.
+// merging are the features that merge received frames before the receive program sees
+// them.
+var merging = []string{"rx-lro", "rx-gro-hw"}
+
+// setFeatures finds the driver, and turns off what would keep frames from the receive
+// program or change them before.
 func (p *port) setFeatures() error {
 	e, err := ethtool.NewEthtool()
 	if err != nil {
@@ -75,7 +80,11 @@ func (p *port) setFeatures() error {
 	if err != nil {
 		return fmt.Errorf("reading the offloads: %w", err)
 	}
-	for _, name := range []string{"rx-lro", "rx-gro-hw"} {
+	unwanted := merging
+	if len(p.VLANs) > 0 {
+		unwanted = slices.Concat(merging, tagFeatures)
+	}
+	for _, name := range unwanted {
 		if f, ok := have[name]; !ok || !f.Active || f.NeverChanged {
 			continue
 		}

@@ -62,7 +62,7 @@ const (
 func packet(s traffic.Stream) frame.Packet {
 	h := s.Headers
 	p := frame.Packet{
-		SrcMAC: h.SrcMAC, DstMAC: h.DstMAC, VLAN: h.VLAN.ID, Priority: h.VLAN.Priority,
+		SrcMAC: h.SrcMAC, DstMAC: h.DstMAC, VLANs: h.VLANs,
 		Labels: h.Labels, TrafficClass: h.TrafficClass, TTL: h.TTL, Size: s.FrameSize,
 	}
 	if h.SrcIP.IsValid() {

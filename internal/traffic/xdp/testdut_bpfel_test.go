@@ -70,9 +70,11 @@ type dutSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type dutProgramSpecs struct {
-	Disturb        *ebpf.ProgramSpec `ebpf:"disturb"`
-	Dropper        *ebpf.ProgramSpec `ebpf:"dropper"`
-	DropperRefused *ebpf.ProgramSpec `ebpf:"dropper_refused"`
+	Disturb         *ebpf.ProgramSpec `ebpf:"disturb"`
+	Dropper         *ebpf.ProgramSpec `ebpf:"dropper"`
+	DropperRefused  *ebpf.ProgramSpec `ebpf:"dropper_refused"`
+	SubinterfaceIn  *ebpf.ProgramSpec `ebpf:"subinterface_in"`
+	SubinterfaceOut *ebpf.ProgramSpec `ebpf:"subinterface_out"`
 }
 
 // dutMapSpecs contains maps before they are loaded into the kernel.
@@ -98,6 +100,7 @@ type dutVariableSpecs struct {
 	OutIfindex    *ebpf.VariableSpec `ebpf:"out_ifindex"`
 	Permute       *ebpf.VariableSpec `ebpf:"permute"`
 	Readings      *ebpf.VariableSpec `ebpf:"readings"`
+	ServiceVlan   *ebpf.VariableSpec `ebpf:"service_vlan"`
 	StaleEvery    *ebpf.VariableSpec `ebpf:"stale_every"`
 	StallAfterNs  *ebpf.VariableSpec `ebpf:"stall_after_ns"`
 	StallNs       *ebpf.VariableSpec `ebpf:"stall_ns"`
@@ -105,6 +108,7 @@ type dutVariableSpecs struct {
 	SwapsPer10000 *ebpf.VariableSpec `ebpf:"swaps_per_10000"`
 	TruncateEvery *ebpf.VariableSpec `ebpf:"truncate_every"`
 	TruncateTo    *ebpf.VariableSpec `ebpf:"truncate_to"`
+	Vlan          *ebpf.VariableSpec `ebpf:"vlan"`
 }
 
 // dutObjects contains all objects after they have been loaded into the kernel.
@@ -152,6 +156,7 @@ type dutVariables struct {
 	OutIfindex    *ebpf.Variable `ebpf:"out_ifindex"`
 	Permute       *ebpf.Variable `ebpf:"permute"`
 	Readings      *ebpf.Variable `ebpf:"readings"`
+	ServiceVlan   *ebpf.Variable `ebpf:"service_vlan"`
 	StaleEvery    *ebpf.Variable `ebpf:"stale_every"`
 	StallAfterNs  *ebpf.Variable `ebpf:"stall_after_ns"`
 	StallNs       *ebpf.Variable `ebpf:"stall_ns"`
@@ -159,15 +164,18 @@ type dutVariables struct {
 	SwapsPer10000 *ebpf.Variable `ebpf:"swaps_per_10000"`
 	TruncateEvery *ebpf.Variable `ebpf:"truncate_every"`
 	TruncateTo    *ebpf.Variable `ebpf:"truncate_to"`
+	Vlan          *ebpf.Variable `ebpf:"vlan"`
 }
 
 // dutPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadDutObjects or ebpf.CollectionSpec.LoadAndAssign.
 type dutPrograms struct {
-	Disturb        *ebpf.Program `ebpf:"disturb"`
-	Dropper        *ebpf.Program `ebpf:"dropper"`
-	DropperRefused *ebpf.Program `ebpf:"dropper_refused"`
+	Disturb         *ebpf.Program `ebpf:"disturb"`
+	Dropper         *ebpf.Program `ebpf:"dropper"`
+	DropperRefused  *ebpf.Program `ebpf:"dropper_refused"`
+	SubinterfaceIn  *ebpf.Program `ebpf:"subinterface_in"`
+	SubinterfaceOut *ebpf.Program `ebpf:"subinterface_out"`
 }
 
 func (p *dutPrograms) Close() error {
@@ -175,6 +183,8 @@ func (p *dutPrograms) Close() error {
 		p.Disturb,
 		p.Dropper,
 		p.DropperRefused,
+		p.SubinterfaceIn,
+		p.SubinterfaceOut,
 	)
 }
 

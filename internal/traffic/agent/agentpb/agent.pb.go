@@ -691,28 +691,28 @@ func (x *ResolveResponse) GetMac() []byte {
 }
 
 type Stream struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	TxPort        string                 `protobuf:"bytes,2,opt,name=tx_port,json=txPort,proto3" json:"tx_port,omitempty"`
-	RxPorts       []string               `protobuf:"bytes,3,rep,name=rx_ports,json=rxPorts,proto3" json:"rx_ports,omitempty"`
-	FrameSize     uint32                 `protobuf:"varint,4,opt,name=frame_size,json=frameSize,proto3" json:"frame_size,omitempty"`
-	SrcMac        []byte                 `protobuf:"bytes,5,opt,name=src_mac,json=srcMac,proto3" json:"src_mac,omitempty"`
-	DstMac        []byte                 `protobuf:"bytes,6,opt,name=dst_mac,json=dstMac,proto3" json:"dst_mac,omitempty"`
-	SrcIp         []byte                 `protobuf:"bytes,7,opt,name=src_ip,json=srcIp,proto3" json:"src_ip,omitempty"`
-	DstIp         []byte                 `protobuf:"bytes,8,opt,name=dst_ip,json=dstIp,proto3" json:"dst_ip,omitempty"`
-	SrcIpCount    uint32                 `protobuf:"varint,9,opt,name=src_ip_count,json=srcIpCount,proto3" json:"src_ip_count,omitempty"`
-	DstIpCount    uint32                 `protobuf:"varint,10,opt,name=dst_ip_count,json=dstIpCount,proto3" json:"dst_ip_count,omitempty"`
-	SrcPort       uint32                 `protobuf:"varint,11,opt,name=src_port,json=srcPort,proto3" json:"src_port,omitempty"`
-	DstPort       uint32                 `protobuf:"varint,12,opt,name=dst_port,json=dstPort,proto3" json:"dst_port,omitempty"`
-	SrcPortCount  uint32                 `protobuf:"varint,13,opt,name=src_port_count,json=srcPortCount,proto3" json:"src_port_count,omitempty"`
-	DstPortCount  uint32                 `protobuf:"varint,14,opt,name=dst_port_count,json=dstPortCount,proto3" json:"dst_port_count,omitempty"`
-	Ttl           uint32                 `protobuf:"varint,15,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	SrcMacCount   uint32                 `protobuf:"varint,16,opt,name=src_mac_count,json=srcMacCount,proto3" json:"src_mac_count,omitempty"`
-	DstMacCount   uint32                 `protobuf:"varint,17,opt,name=dst_mac_count,json=dstMacCount,proto3" json:"dst_mac_count,omitempty"`
-	VlanId        uint32                 `protobuf:"varint,18,opt,name=vlan_id,json=vlanId,proto3" json:"vlan_id,omitempty"`
-	VlanPriority  uint32                 `protobuf:"varint,19,opt,name=vlan_priority,json=vlanPriority,proto3" json:"vlan_priority,omitempty"`
-	Labels        []uint32               `protobuf:"varint,20,rep,packed,name=labels,proto3" json:"labels,omitempty"`
-	TrafficClass  uint32                 `protobuf:"varint,21,opt,name=traffic_class,json=trafficClass,proto3" json:"traffic_class,omitempty"`
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Id           uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	TxPort       string                 `protobuf:"bytes,2,opt,name=tx_port,json=txPort,proto3" json:"tx_port,omitempty"`
+	RxPorts      []string               `protobuf:"bytes,3,rep,name=rx_ports,json=rxPorts,proto3" json:"rx_ports,omitempty"`
+	FrameSize    uint32                 `protobuf:"varint,4,opt,name=frame_size,json=frameSize,proto3" json:"frame_size,omitempty"`
+	SrcMac       []byte                 `protobuf:"bytes,5,opt,name=src_mac,json=srcMac,proto3" json:"src_mac,omitempty"`
+	DstMac       []byte                 `protobuf:"bytes,6,opt,name=dst_mac,json=dstMac,proto3" json:"dst_mac,omitempty"`
+	SrcIp        []byte                 `protobuf:"bytes,7,opt,name=src_ip,json=srcIp,proto3" json:"src_ip,omitempty"`
+	DstIp        []byte                 `protobuf:"bytes,8,opt,name=dst_ip,json=dstIp,proto3" json:"dst_ip,omitempty"`
+	SrcIpCount   uint32                 `protobuf:"varint,9,opt,name=src_ip_count,json=srcIpCount,proto3" json:"src_ip_count,omitempty"`
+	DstIpCount   uint32                 `protobuf:"varint,10,opt,name=dst_ip_count,json=dstIpCount,proto3" json:"dst_ip_count,omitempty"`
+	SrcPort      uint32                 `protobuf:"varint,11,opt,name=src_port,json=srcPort,proto3" json:"src_port,omitempty"`
+	DstPort      uint32                 `protobuf:"varint,12,opt,name=dst_port,json=dstPort,proto3" json:"dst_port,omitempty"`
+	SrcPortCount uint32                 `protobuf:"varint,13,opt,name=src_port_count,json=srcPortCount,proto3" json:"src_port_count,omitempty"`
+	DstPortCount uint32                 `protobuf:"varint,14,opt,name=dst_port_count,json=dstPortCount,proto3" json:"dst_port_count,omitempty"`
+	Ttl          uint32                 `protobuf:"varint,15,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	SrcMacCount  uint32                 `protobuf:"varint,16,opt,name=src_mac_count,json=srcMacCount,proto3" json:"src_mac_count,omitempty"`
+	DstMacCount  uint32                 `protobuf:"varint,17,opt,name=dst_mac_count,json=dstMacCount,proto3" json:"dst_mac_count,omitempty"`
+	// Outermost first.
+	Vlans         []*Vlan  `protobuf:"bytes,18,rep,name=vlans,proto3" json:"vlans,omitempty"`
+	Labels        []uint32 `protobuf:"varint,20,rep,packed,name=labels,proto3" json:"labels,omitempty"`
+	TrafficClass  uint32   `protobuf:"varint,21,opt,name=traffic_class,json=trafficClass,proto3" json:"traffic_class,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -866,18 +866,11 @@ func (x *Stream) GetDstMacCount() uint32 {
 	return 0
 }
 
-func (x *Stream) GetVlanId() uint32 {
+func (x *Stream) GetVlans() []*Vlan {
 	if x != nil {
-		return x.VlanId
+		return x.Vlans
 	}
-	return 0
-}
-
-func (x *Stream) GetVlanPriority() uint32 {
-	if x != nil {
-		return x.VlanPriority
-	}
-	return 0
+	return nil
 }
 
 func (x *Stream) GetLabels() []uint32 {
@@ -894,6 +887,58 @@ func (x *Stream) GetTrafficClass() uint32 {
 	return 0
 }
 
+type Vlan struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Priority      uint32                 `protobuf:"varint,2,opt,name=priority,proto3" json:"priority,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Vlan) Reset() {
+	*x = Vlan{}
+	mi := &file_agent_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Vlan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Vlan) ProtoMessage() {}
+
+func (x *Vlan) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Vlan.ProtoReflect.Descriptor instead.
+func (*Vlan) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Vlan) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Vlan) GetPriority() uint32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
 type ConfigureRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Streams       []*Stream              `protobuf:"bytes,1,rep,name=streams,proto3" json:"streams,omitempty"`
@@ -903,7 +948,7 @@ type ConfigureRequest struct {
 
 func (x *ConfigureRequest) Reset() {
 	*x = ConfigureRequest{}
-	mi := &file_agent_proto_msgTypes[10]
+	mi := &file_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -915,7 +960,7 @@ func (x *ConfigureRequest) String() string {
 func (*ConfigureRequest) ProtoMessage() {}
 
 func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[10]
+	mi := &file_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -928,7 +973,7 @@ func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{10}
+	return file_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ConfigureRequest) GetStreams() []*Stream {
@@ -946,7 +991,7 @@ type ConfigureResponse struct {
 
 func (x *ConfigureResponse) Reset() {
 	*x = ConfigureResponse{}
-	mi := &file_agent_proto_msgTypes[11]
+	mi := &file_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1003,7 @@ func (x *ConfigureResponse) String() string {
 func (*ConfigureResponse) ProtoMessage() {}
 
 func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[11]
+	mi := &file_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1016,7 @@ func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureResponse.ProtoReflect.Descriptor instead.
 func (*ConfigureResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{11}
+	return file_agent_proto_rawDescGZIP(), []int{12}
 }
 
 type ArmResponse struct {
@@ -982,7 +1027,7 @@ type ArmResponse struct {
 
 func (x *ArmResponse) Reset() {
 	*x = ArmResponse{}
-	mi := &file_agent_proto_msgTypes[12]
+	mi := &file_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -994,7 +1039,7 @@ func (x *ArmResponse) String() string {
 func (*ArmResponse) ProtoMessage() {}
 
 func (x *ArmResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[12]
+	mi := &file_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1007,7 +1052,7 @@ func (x *ArmResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArmResponse.ProtoReflect.Descriptor instead.
 func (*ArmResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{12}
+	return file_agent_proto_rawDescGZIP(), []int{13}
 }
 
 type Load struct {
@@ -1024,7 +1069,7 @@ type Load struct {
 
 func (x *Load) Reset() {
 	*x = Load{}
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1036,7 +1081,7 @@ func (x *Load) String() string {
 func (*Load) ProtoMessage() {}
 
 func (x *Load) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1049,7 +1094,7 @@ func (x *Load) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Load.ProtoReflect.Descriptor instead.
 func (*Load) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Load) GetStream() uint32 {
@@ -1106,7 +1151,7 @@ type TrialPart struct {
 
 func (x *TrialPart) Reset() {
 	*x = TrialPart{}
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1118,7 +1163,7 @@ func (x *TrialPart) String() string {
 func (*TrialPart) ProtoMessage() {}
 
 func (x *TrialPart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1131,7 +1176,7 @@ func (x *TrialPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrialPart.ProtoReflect.Descriptor instead.
 func (*TrialPart) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TrialPart) GetLoads() []*Load {
@@ -1163,7 +1208,7 @@ type StartResponse struct {
 
 func (x *StartResponse) Reset() {
 	*x = StartResponse{}
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1175,7 +1220,7 @@ func (x *StartResponse) String() string {
 func (*StartResponse) ProtoMessage() {}
 
 func (x *StartResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1188,7 +1233,7 @@ func (x *StartResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartResponse.ProtoReflect.Descriptor instead.
 func (*StartResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{15}
+	return file_agent_proto_rawDescGZIP(), []int{16}
 }
 
 type WaitRequest struct {
@@ -1199,7 +1244,7 @@ type WaitRequest struct {
 
 func (x *WaitRequest) Reset() {
 	*x = WaitRequest{}
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1211,7 +1256,7 @@ func (x *WaitRequest) String() string {
 func (*WaitRequest) ProtoMessage() {}
 
 func (x *WaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1224,7 +1269,7 @@ func (x *WaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
 func (*WaitRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_proto_rawDescGZIP(), []int{17}
 }
 
 type WaitResponse struct {
@@ -1235,7 +1280,7 @@ type WaitResponse struct {
 
 func (x *WaitResponse) Reset() {
 	*x = WaitResponse{}
-	mi := &file_agent_proto_msgTypes[17]
+	mi := &file_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1292,7 @@ func (x *WaitResponse) String() string {
 func (*WaitResponse) ProtoMessage() {}
 
 func (x *WaitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[17]
+	mi := &file_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1305,7 @@ func (x *WaitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitResponse.ProtoReflect.Descriptor instead.
 func (*WaitResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_proto_rawDescGZIP(), []int{18}
 }
 
 type StopRequest struct {
@@ -1271,7 +1316,7 @@ type StopRequest struct {
 
 func (x *StopRequest) Reset() {
 	*x = StopRequest{}
-	mi := &file_agent_proto_msgTypes[18]
+	mi := &file_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1283,7 +1328,7 @@ func (x *StopRequest) String() string {
 func (*StopRequest) ProtoMessage() {}
 
 func (x *StopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[18]
+	mi := &file_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1296,7 +1341,7 @@ func (x *StopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRequest.ProtoReflect.Descriptor instead.
 func (*StopRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_proto_rawDescGZIP(), []int{19}
 }
 
 type StopResponse struct {
@@ -1307,7 +1352,7 @@ type StopResponse struct {
 
 func (x *StopResponse) Reset() {
 	*x = StopResponse{}
-	mi := &file_agent_proto_msgTypes[19]
+	mi := &file_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1319,7 +1364,7 @@ func (x *StopResponse) String() string {
 func (*StopResponse) ProtoMessage() {}
 
 func (x *StopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[19]
+	mi := &file_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1332,7 +1377,7 @@ func (x *StopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopResponse.ProtoReflect.Descriptor instead.
 func (*StopResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_proto_rawDescGZIP(), []int{20}
 }
 
 type ReadRequest struct {
@@ -1343,7 +1388,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_agent_proto_msgTypes[20]
+	mi := &file_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1355,7 +1400,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[20]
+	mi := &file_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1368,7 +1413,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_proto_rawDescGZIP(), []int{21}
 }
 
 type ReadResponse struct {
@@ -1392,7 +1437,7 @@ type ReadResponse struct {
 
 func (x *ReadResponse) Reset() {
 	*x = ReadResponse{}
-	mi := &file_agent_proto_msgTypes[21]
+	mi := &file_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1449,7 @@ func (x *ReadResponse) String() string {
 func (*ReadResponse) ProtoMessage() {}
 
 func (x *ReadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[21]
+	mi := &file_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1462,7 @@ func (x *ReadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadResponse.ProtoReflect.Descriptor instead.
 func (*ReadResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReadResponse) GetTx() []*TxCount {
@@ -1496,7 +1541,7 @@ type Pacing struct {
 
 func (x *Pacing) Reset() {
 	*x = Pacing{}
-	mi := &file_agent_proto_msgTypes[22]
+	mi := &file_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1508,7 +1553,7 @@ func (x *Pacing) String() string {
 func (*Pacing) ProtoMessage() {}
 
 func (x *Pacing) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[22]
+	mi := &file_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1521,7 +1566,7 @@ func (x *Pacing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pacing.ProtoReflect.Descriptor instead.
 func (*Pacing) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Pacing) GetMaxLagNanos() int64 {
@@ -1570,7 +1615,7 @@ type Damage struct {
 
 func (x *Damage) Reset() {
 	*x = Damage{}
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1627,7 @@ func (x *Damage) String() string {
 func (*Damage) ProtoMessage() {}
 
 func (x *Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1595,7 +1640,7 @@ func (x *Damage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damage.ProtoReflect.Descriptor instead.
 func (*Damage) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Damage) GetTruncated() uint64 {
@@ -1631,7 +1676,7 @@ type TxCount struct {
 
 func (x *TxCount) Reset() {
 	*x = TxCount{}
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1643,7 +1688,7 @@ func (x *TxCount) String() string {
 func (*TxCount) ProtoMessage() {}
 
 func (x *TxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1656,7 +1701,7 @@ func (x *TxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxCount.ProtoReflect.Descriptor instead.
 func (*TxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TxCount) GetStream() uint32 {
@@ -1710,7 +1755,7 @@ type RxCount struct {
 
 func (x *RxCount) Reset() {
 	*x = RxCount{}
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1722,7 +1767,7 @@ func (x *RxCount) String() string {
 func (*RxCount) ProtoMessage() {}
 
 func (x *RxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1735,7 +1780,7 @@ func (x *RxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RxCount.ProtoReflect.Descriptor instead.
 func (*RxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RxCount) GetStream() uint32 {
@@ -1859,7 +1904,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1871,7 +1916,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1884,7 +1929,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Order) GetExtentMax() uint64 {
@@ -1947,7 +1992,7 @@ type Latency struct {
 
 func (x *Latency) Reset() {
 	*x = Latency{}
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1959,7 +2004,7 @@ func (x *Latency) String() string {
 func (*Latency) ProtoMessage() {}
 
 func (x *Latency) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1972,7 +2017,7 @@ func (x *Latency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latency.ProtoReflect.Descriptor instead.
 func (*Latency) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Latency) GetCount() uint64 {
@@ -2048,7 +2093,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2105,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2118,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Note) GetKind() string {
@@ -2099,7 +2144,7 @@ type ProgressRequest struct {
 
 func (x *ProgressRequest) Reset() {
 	*x = ProgressRequest{}
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2111,7 +2156,7 @@ func (x *ProgressRequest) String() string {
 func (*ProgressRequest) ProtoMessage() {}
 
 func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2124,7 +2169,7 @@ func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressRequest.ProtoReflect.Descriptor instead.
 func (*ProgressRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ProgressRequest) GetAgeNanos() int64 {
@@ -2145,7 +2190,7 @@ type ProgressResponse struct {
 
 func (x *ProgressResponse) Reset() {
 	*x = ProgressResponse{}
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2157,7 +2202,7 @@ func (x *ProgressResponse) String() string {
 func (*ProgressResponse) ProtoMessage() {}
 
 func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2170,7 +2215,7 @@ func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressResponse.ProtoReflect.Descriptor instead.
 func (*ProgressResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ProgressResponse) GetExpected() uint64 {
@@ -2204,7 +2249,7 @@ type SampleRequest struct {
 
 func (x *SampleRequest) Reset() {
 	*x = SampleRequest{}
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2216,7 +2261,7 @@ func (x *SampleRequest) String() string {
 func (*SampleRequest) ProtoMessage() {}
 
 func (x *SampleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,7 +2274,7 @@ func (x *SampleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleRequest.ProtoReflect.Descriptor instead.
 func (*SampleRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SampleRequest) GetIntervalNanos() int64 {
@@ -2259,7 +2304,7 @@ type SampleResponse struct {
 
 func (x *SampleResponse) Reset() {
 	*x = SampleResponse{}
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +2316,7 @@ func (x *SampleResponse) String() string {
 func (*SampleResponse) ProtoMessage() {}
 
 func (x *SampleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2329,7 @@ func (x *SampleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleResponse.ProtoReflect.Descriptor instead.
 func (*SampleResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SampleResponse) GetAtNanos() int64 {
@@ -2328,7 +2373,7 @@ type Membership struct {
 
 func (x *Membership) Reset() {
 	*x = Membership{}
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2340,7 +2385,7 @@ func (x *Membership) String() string {
 func (*Membership) ProtoMessage() {}
 
 func (x *Membership) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2353,7 +2398,7 @@ func (x *Membership) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Membership.ProtoReflect.Descriptor instead.
 func (*Membership) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Membership) GetPort() string {
@@ -2393,7 +2438,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2405,7 +2450,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2418,7 +2463,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *JoinRequest) GetMemberships() []*Membership {
@@ -2438,7 +2483,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2450,7 +2495,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2463,7 +2508,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *JoinResponse) GetMoments() map[string]uint64 {
@@ -2482,7 +2527,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2494,7 +2539,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2507,7 +2552,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LeaveRequest) GetMemberships() []*Membership {
@@ -2527,7 +2572,7 @@ type LeaveResponse struct {
 
 func (x *LeaveResponse) Reset() {
 	*x = LeaveResponse{}
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2539,7 +2584,7 @@ func (x *LeaveResponse) String() string {
 func (*LeaveResponse) ProtoMessage() {}
 
 func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2552,7 +2597,7 @@ func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
 func (*LeaveResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LeaveResponse) GetMoments() map[string]uint64 {
@@ -2577,7 +2622,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2589,7 +2634,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2602,7 +2647,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Failure) GetKind() isFailure_Kind {
@@ -2673,7 +2718,7 @@ type Unresolved struct {
 
 func (x *Unresolved) Reset() {
 	*x = Unresolved{}
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2685,7 +2730,7 @@ func (x *Unresolved) String() string {
 func (*Unresolved) ProtoMessage() {}
 
 func (x *Unresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2698,7 +2743,7 @@ func (x *Unresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unresolved.ProtoReflect.Descriptor instead.
 func (*Unresolved) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Unresolved) GetPort() string {
@@ -2775,7 +2820,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x04addr\x18\x02 \x01(\fR\x04addr\x12#\n" +
 	"\rtimeout_nanos\x18\x03 \x01(\x03R\ftimeoutNanos\"#\n" +
 	"\x0fResolveResponse\x12\x10\n" +
-	"\x03mac\x18\x01 \x01(\fR\x03mac\"\xe6\x04\n" +
+	"\x03mac\x18\x01 \x01(\fR\x03mac\"\xd5\x04\n" +
 	"\x06Stream\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x17\n" +
 	"\atx_port\x18\x02 \x01(\tR\x06txPort\x12\x19\n" +
@@ -2797,11 +2842,13 @@ const file_agent_proto_rawDesc = "" +
 	"\x0edst_port_count\x18\x0e \x01(\rR\fdstPortCount\x12\x10\n" +
 	"\x03ttl\x18\x0f \x01(\rR\x03ttl\x12\"\n" +
 	"\rsrc_mac_count\x18\x10 \x01(\rR\vsrcMacCount\x12\"\n" +
-	"\rdst_mac_count\x18\x11 \x01(\rR\vdstMacCount\x12\x17\n" +
-	"\avlan_id\x18\x12 \x01(\rR\x06vlanId\x12#\n" +
-	"\rvlan_priority\x18\x13 \x01(\rR\fvlanPriority\x12\x16\n" +
+	"\rdst_mac_count\x18\x11 \x01(\rR\vdstMacCount\x12+\n" +
+	"\x05vlans\x18\x12 \x03(\v2\x15.nodrop.agent.v1.VlanR\x05vlans\x12\x16\n" +
 	"\x06labels\x18\x14 \x03(\rR\x06labels\x12#\n" +
-	"\rtraffic_class\x18\x15 \x01(\rR\ftrafficClass\"E\n" +
+	"\rtraffic_class\x18\x15 \x01(\rR\ftrafficClass\"2\n" +
+	"\x04Vlan\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12\x1a\n" +
+	"\bpriority\x18\x02 \x01(\rR\bpriority\"E\n" +
 	"\x10ConfigureRequest\x121\n" +
 	"\astreams\x18\x01 \x03(\v2\x17.nodrop.agent.v1.StreamR\astreams\"\x13\n" +
 	"\x11ConfigureResponse\"\r\n" +
@@ -2989,7 +3036,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),       // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),              // 1: nodrop.agent.v1.Beat
@@ -3001,102 +3048,104 @@ var file_agent_proto_goTypes = []any{
 	(*ResolveRequest)(nil),    // 7: nodrop.agent.v1.ResolveRequest
 	(*ResolveResponse)(nil),   // 8: nodrop.agent.v1.ResolveResponse
 	(*Stream)(nil),            // 9: nodrop.agent.v1.Stream
-	(*ConfigureRequest)(nil),  // 10: nodrop.agent.v1.ConfigureRequest
-	(*ConfigureResponse)(nil), // 11: nodrop.agent.v1.ConfigureResponse
-	(*ArmResponse)(nil),       // 12: nodrop.agent.v1.ArmResponse
-	(*Load)(nil),              // 13: nodrop.agent.v1.Load
-	(*TrialPart)(nil),         // 14: nodrop.agent.v1.TrialPart
-	(*StartResponse)(nil),     // 15: nodrop.agent.v1.StartResponse
-	(*WaitRequest)(nil),       // 16: nodrop.agent.v1.WaitRequest
-	(*WaitResponse)(nil),      // 17: nodrop.agent.v1.WaitResponse
-	(*StopRequest)(nil),       // 18: nodrop.agent.v1.StopRequest
-	(*StopResponse)(nil),      // 19: nodrop.agent.v1.StopResponse
-	(*ReadRequest)(nil),       // 20: nodrop.agent.v1.ReadRequest
-	(*ReadResponse)(nil),      // 21: nodrop.agent.v1.ReadResponse
-	(*Pacing)(nil),            // 22: nodrop.agent.v1.Pacing
-	(*Damage)(nil),            // 23: nodrop.agent.v1.Damage
-	(*TxCount)(nil),           // 24: nodrop.agent.v1.TxCount
-	(*RxCount)(nil),           // 25: nodrop.agent.v1.RxCount
-	(*Order)(nil),             // 26: nodrop.agent.v1.Order
-	(*Latency)(nil),           // 27: nodrop.agent.v1.Latency
-	(*Note)(nil),              // 28: nodrop.agent.v1.Note
-	(*ProgressRequest)(nil),   // 29: nodrop.agent.v1.ProgressRequest
-	(*ProgressResponse)(nil),  // 30: nodrop.agent.v1.ProgressResponse
-	(*SampleRequest)(nil),     // 31: nodrop.agent.v1.SampleRequest
-	(*SampleResponse)(nil),    // 32: nodrop.agent.v1.SampleResponse
-	(*Membership)(nil),        // 33: nodrop.agent.v1.Membership
-	(*JoinRequest)(nil),       // 34: nodrop.agent.v1.JoinRequest
-	(*JoinResponse)(nil),      // 35: nodrop.agent.v1.JoinResponse
-	(*LeaveRequest)(nil),      // 36: nodrop.agent.v1.LeaveRequest
-	(*LeaveResponse)(nil),     // 37: nodrop.agent.v1.LeaveResponse
-	(*Failure)(nil),           // 38: nodrop.agent.v1.Failure
-	(*Unresolved)(nil),        // 39: nodrop.agent.v1.Unresolved
-	nil,                       // 40: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	nil,                       // 41: nodrop.agent.v1.ReadResponse.DamagedEntry
-	nil,                       // 42: nodrop.agent.v1.ReadResponse.StaleEntry
-	nil,                       // 43: nodrop.agent.v1.ReadResponse.DroppedEntry
-	nil,                       // 44: nodrop.agent.v1.ReadResponse.PacingEntry
-	nil,                       // 45: nodrop.agent.v1.Order.ExtentsEntry
-	nil,                       // 46: nodrop.agent.v1.Order.DegreesEntry
-	nil,                       // 47: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                       // 48: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	(*Vlan)(nil),              // 10: nodrop.agent.v1.Vlan
+	(*ConfigureRequest)(nil),  // 11: nodrop.agent.v1.ConfigureRequest
+	(*ConfigureResponse)(nil), // 12: nodrop.agent.v1.ConfigureResponse
+	(*ArmResponse)(nil),       // 13: nodrop.agent.v1.ArmResponse
+	(*Load)(nil),              // 14: nodrop.agent.v1.Load
+	(*TrialPart)(nil),         // 15: nodrop.agent.v1.TrialPart
+	(*StartResponse)(nil),     // 16: nodrop.agent.v1.StartResponse
+	(*WaitRequest)(nil),       // 17: nodrop.agent.v1.WaitRequest
+	(*WaitResponse)(nil),      // 18: nodrop.agent.v1.WaitResponse
+	(*StopRequest)(nil),       // 19: nodrop.agent.v1.StopRequest
+	(*StopResponse)(nil),      // 20: nodrop.agent.v1.StopResponse
+	(*ReadRequest)(nil),       // 21: nodrop.agent.v1.ReadRequest
+	(*ReadResponse)(nil),      // 22: nodrop.agent.v1.ReadResponse
+	(*Pacing)(nil),            // 23: nodrop.agent.v1.Pacing
+	(*Damage)(nil),            // 24: nodrop.agent.v1.Damage
+	(*TxCount)(nil),           // 25: nodrop.agent.v1.TxCount
+	(*RxCount)(nil),           // 26: nodrop.agent.v1.RxCount
+	(*Order)(nil),             // 27: nodrop.agent.v1.Order
+	(*Latency)(nil),           // 28: nodrop.agent.v1.Latency
+	(*Note)(nil),              // 29: nodrop.agent.v1.Note
+	(*ProgressRequest)(nil),   // 30: nodrop.agent.v1.ProgressRequest
+	(*ProgressResponse)(nil),  // 31: nodrop.agent.v1.ProgressResponse
+	(*SampleRequest)(nil),     // 32: nodrop.agent.v1.SampleRequest
+	(*SampleResponse)(nil),    // 33: nodrop.agent.v1.SampleResponse
+	(*Membership)(nil),        // 34: nodrop.agent.v1.Membership
+	(*JoinRequest)(nil),       // 35: nodrop.agent.v1.JoinRequest
+	(*JoinResponse)(nil),      // 36: nodrop.agent.v1.JoinResponse
+	(*LeaveRequest)(nil),      // 37: nodrop.agent.v1.LeaveRequest
+	(*LeaveResponse)(nil),     // 38: nodrop.agent.v1.LeaveResponse
+	(*Failure)(nil),           // 39: nodrop.agent.v1.Failure
+	(*Unresolved)(nil),        // 40: nodrop.agent.v1.Unresolved
+	nil,                       // 41: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	nil,                       // 42: nodrop.agent.v1.ReadResponse.DamagedEntry
+	nil,                       // 43: nodrop.agent.v1.ReadResponse.StaleEntry
+	nil,                       // 44: nodrop.agent.v1.ReadResponse.DroppedEntry
+	nil,                       // 45: nodrop.agent.v1.ReadResponse.PacingEntry
+	nil,                       // 46: nodrop.agent.v1.Order.ExtentsEntry
+	nil,                       // 47: nodrop.agent.v1.Order.DegreesEntry
+	nil,                       // 48: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                       // 49: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
 	5,  // 1: nodrop.agent.v1.InfoResponse.ports:type_name -> nodrop.agent.v1.Port
 	6,  // 2: nodrop.agent.v1.InfoResponse.capabilities:type_name -> nodrop.agent.v1.Capabilities
-	9,  // 3: nodrop.agent.v1.ConfigureRequest.streams:type_name -> nodrop.agent.v1.Stream
-	13, // 4: nodrop.agent.v1.TrialPart.loads:type_name -> nodrop.agent.v1.Load
-	24, // 5: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
-	25, // 6: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
-	28, // 7: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
-	40, // 8: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	41, // 9: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
-	42, // 10: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
-	43, // 11: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
-	44, // 12: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
-	27, // 13: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
-	26, // 14: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
-	45, // 15: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
-	46, // 16: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
-	33, // 17: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	47, // 18: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	33, // 19: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	48, // 20: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	39, // 21: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	23, // 22: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
-	22, // 23: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
-	0,  // 24: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 25: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	7,  // 26: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	10, // 27: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	14, // 28: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
-	14, // 29: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
-	16, // 30: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	18, // 31: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	20, // 32: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	31, // 33: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	29, // 34: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
-	34, // 35: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	36, // 36: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	1,  // 37: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 38: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	8,  // 39: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	11, // 40: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	12, // 41: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	15, // 42: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	17, // 43: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	19, // 44: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	21, // 45: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	32, // 46: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	30, // 47: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
-	35, // 48: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	37, // 49: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	37, // [37:50] is the sub-list for method output_type
-	24, // [24:37] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	10, // 3: nodrop.agent.v1.Stream.vlans:type_name -> nodrop.agent.v1.Vlan
+	9,  // 4: nodrop.agent.v1.ConfigureRequest.streams:type_name -> nodrop.agent.v1.Stream
+	14, // 5: nodrop.agent.v1.TrialPart.loads:type_name -> nodrop.agent.v1.Load
+	25, // 6: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
+	26, // 7: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
+	29, // 8: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
+	41, // 9: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	42, // 10: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
+	43, // 11: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
+	44, // 12: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
+	45, // 13: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
+	28, // 14: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
+	27, // 15: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
+	46, // 16: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
+	47, // 17: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
+	34, // 18: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	48, // 19: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	34, // 20: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	49, // 21: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	40, // 22: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	24, // 23: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
+	23, // 24: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
+	0,  // 25: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 26: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	7,  // 27: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	11, // 28: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	15, // 29: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
+	15, // 30: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
+	17, // 31: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	19, // 32: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	21, // 33: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	32, // 34: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	30, // 35: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
+	35, // 36: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	37, // 37: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	1,  // 38: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 39: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	8,  // 40: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	12, // 41: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	13, // 42: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	16, // 43: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	18, // 44: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	20, // 45: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	22, // 46: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	33, // 47: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	31, // 48: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
+	36, // 49: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	38, // 50: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	38, // [38:51] is the sub-list for method output_type
+	25, // [25:38] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -3104,7 +3153,7 @@ func file_agent_proto_init() {
 	if File_agent_proto != nil {
 		return
 	}
-	file_agent_proto_msgTypes[38].OneofWrappers = []any{
+	file_agent_proto_msgTypes[39].OneofWrappers = []any{
 		(*Failure_Unresolved)(nil),
 		(*Failure_Busy)(nil),
 		(*Failure_NoSession)(nil),
@@ -3115,7 +3164,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   49,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -65,10 +65,12 @@ struct bpf_prog {
 #define ETH_IPV4 bpf_htons(0x0800)
 #define ETH_IPV6 bpf_htons(0x86dd)
 #define ETH_VLAN bpf_htons(0x8100)
+#define ETH_SERVICE bpf_htons(0x88a8) /* the outer of two tags */
 #define ETH_MPLS bpf_htons(0x8847)
 #define ETH_TEST bpf_htons(0x88b5) /* frame.EtherTypeTest */
 #define ETH_SIZE 14
 #define VLAN_SIZE 4
+#define VLANS_MAX 2 /* frame.MaxVLANs */
 #define LABEL_SIZE 4
 #define LABELS_MAX 4
 #define IPV4_SIZE 20

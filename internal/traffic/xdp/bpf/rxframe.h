@@ -171,17 +171,25 @@ static __always_inline int read_network(void *data, void *end, __be16 type, stru
 	return FRAME_FOREIGN;
 }
 
-/* Reads a frame and checks its headers. It may have gained or lost a tag on its
- * way, and labels. */
+static __always_inline int is_tag(__be16 type)
+{
+	return type == ETH_VLAN || type == ETH_SERVICE;
+}
+
+/* Reads a frame and checks its headers. It may have gained or lost tags on its way, and
+ * labels. */
 static __always_inline int read_frame(void *data, void *end, struct test_frame *to)
 {
-	if (data + ETH_SIZE + VLAN_SIZE > end)
+	if (data + ETH_SIZE + VLANS_MAX * VLAN_SIZE > end)
 		return FRAME_FOREIGN;
 	to->net = to->payload = ETH_SIZE;
-	if (AT(__be16, 12) != ETH_VLAN)
+	if (!is_tag(AT(__be16, 12)))
 		return read_network(data + ETH_SIZE, end, AT(__be16, 12), to);
 	to->net = to->payload = ETH_SIZE + VLAN_SIZE;
-	return read_network(data + ETH_SIZE + VLAN_SIZE, end, AT(__be16, 16), to);
+	if (!is_tag(AT(__be16, 16)))
+		return read_network(data + ETH_SIZE + VLAN_SIZE, end, AT(__be16, 16), to);
+	to->net = to->payload = ETH_SIZE + VLANS_MAX * VLAN_SIZE;
+	return read_network(data + ETH_SIZE + VLANS_MAX * VLAN_SIZE, end, AT(__be16, 20), to);
 }
 
 /* Says whether the beginning of a signature stands here, of which one byte may be
@@ -203,7 +211,7 @@ static __always_inline int read_disfigured(void *data, void *end, __u16 epoch, s
 {
 	int verdict;
 
-	for (int net = ETH_SIZE; net <= ETH_SIZE + VLAN_SIZE; net += VLAN_SIZE) {
+	for (int net = ETH_SIZE; net <= ETH_SIZE + VLANS_MAX * VLAN_SIZE; net += VLAN_SIZE) {
 		verdict = resembles(data + net + IPV4_SIZE + UDP_SIZE, end, epoch, to);
 		if (verdict == FRAME_FOREIGN)
 			verdict = resembles(data + net + IPV6_SIZE + UDP_SIZE, end, epoch, to);

@@ -1,14 +1,7 @@
 /* Devices under test with known faults, for the engine's own tests. */
 #include "kernel.h"
 #include "signature.h"
-
-struct __sk_buff {
-	__u32 len, pkt_type, mark, queue_mapping, protocol, vlan_present, vlan_tci, vlan_proto;
-	__u32 priority, ingress_ifindex, ifindex, tc_index, cb[5], hash, tc_classid;
-	__u32 data, data_end;
-};
-
-enum { TC_ACT_SHOT = 2, TC_ACT_OK = 0 };
+#include "skb.h"
 
 const volatile __u32 out_ifindex;
 const volatile __u32 device_netns;
@@ -26,6 +19,9 @@ const volatile __u32 late_every; /* such a frame comes late_by frames later */
 const volatile __u32 late_by;
 const volatile __u32 detour_every; /* such a frame goes to detour_ifindex */
 const volatile __u32 detour_ifindex;
+/* The VLAN of an interface, and the service VLAN that it is in; 0: none. */
+const volatile __u16 vlan;
+const volatile __u16 service_vlan;
 /* For so long nothing passes, from some time after the first frame on and in every
  * period. */
 const volatile __u64 stall_after_ns;
@@ -221,6 +217,36 @@ int disturb(struct __sk_buff *skb)
 		return bpf_redirect(detour_ifindex, 0);
 	}
 	return bpf_redirect(out_ifindex, 0);
+}
+
+static __always_inline int take_tag(struct __sk_buff *skb, __u16 id)
+{
+	if (!skb->vlan_present || (skb->vlan_tci & 0xfff) != id)
+		return 0;
+	return !bpf_skb_vlan_pop(skb);
+}
+
+/* Makes an interface one of a VLAN, as a subinterface of a router is: what is not in the
+ * VLAN does not reach it. */
+SEC("tc")
+int subinterface_in(struct __sk_buff *skb)
+{
+	if (service_vlan && (skb->vlan_proto != ETH_SERVICE || !take_tag(skb, service_vlan)))
+		return TC_ACT_SHOT;
+	if (skb->vlan_proto != ETH_VLAN || !take_tag(skb, vlan))
+		return TC_ACT_SHOT;
+	return TC_ACT_OK;
+}
+
+/* And what it sends is. */
+SEC("tc")
+int subinterface_out(struct __sk_buff *skb)
+{
+	if (bpf_skb_vlan_push(skb, ETH_VLAN, vlan))
+		return TC_ACT_SHOT;
+	if (service_vlan && bpf_skb_vlan_push(skb, ETH_SERVICE, service_vlan))
+		return TC_ACT_SHOT;
+	return TC_ACT_OK;
 }
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

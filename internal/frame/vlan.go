@@ -1,0 +1,87 @@
+package frame
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// VLAN is a tag of IEEE 802.1Q.
+type VLAN struct {
+	// ID of the VLAN, 1 to 4094.
+	ID uint16 `json:"id"`
+	// Priority code point, 0 to 7.
+	Priority uint8 `json:"priority,omitempty"`
+}
+
+// VLANs are the tags of a frame, outermost first: none, one, or a service tag (IEEE
+// 802.1ad) and the customer's.
+type VLANs []VLAN
+
+const (
+	// MaxVLANs is how many tags a test frame has at most.
+	MaxVLANs = 2
+	// MaxVLAN is the highest ID of a VLAN.
+	MaxVLAN = 4094
+
+	// tagsAt is where the tags begin: behind the hardware addresses.
+	tagsAt = 12
+	idMask = 1<<12 - 1
+	// The EtherType of IEEE 802.1ad.
+	etherService = 0x88a8
+)
+
+// EtherType is that of tag i.
+func (v VLANs) EtherType(i int) uint16 {
+	if i < len(v)-1 {
+		return etherService
+	}
+	return etherVLAN
+}
+
+// TCI is the control information of a tag: priority and ID.
+func (v VLAN) TCI() uint16 { return uint16(v.Priority)<<13 | v.ID }
+
+// Bytes is the size of the tags.
+func (v VLANs) Bytes() int { return tagBytes * len(v) }
+
+// append appends the tags to what stands before them.
+func (v VLANs) append(b []byte) []byte {
+	for i, tag := range v {
+		b = binary.BigEndian.AppendUint16(b, v.EtherType(i))
+		b = binary.BigEndian.AppendUint16(b, tag.TCI())
+	}
+	return b
+}
+
+// Tag returns an untagged Ethernet frame with the tags.
+func (v VLANs) Tag(b []byte) []byte {
+	return slices.Insert(slices.Clone(b), tagsAt, v.append(nil)...)
+}
+
+// Untag returns a frame without the tags, and says whether it has them. A device may
+// change priorities, and has a word on the EtherType of the outer tag.
+func (v VLANs) Untag(b []byte) ([]byte, bool) {
+	at := tagsAt
+	for _, tag := range v {
+		if len(b) < at+tagBytes+2 || !isTag(binary.BigEndian.Uint16(b[at:])) || binary.BigEndian.Uint16(b[at+2:])&idMask != tag.ID {
+			return nil, false
+		}
+		at += tagBytes
+	}
+	return slices.Delete(slices.Clone(b), tagsAt, at), true
+}
+
+func isTag(etherType uint16) bool { return etherType == etherVLAN || etherType == etherService }
+
+// String names the VLAN in a sentence: "VLAN 100", "VLAN 100 of service VLAN 2000"; it is
+// empty without a tag.
+func (v VLANs) String() string {
+	switch len(v) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("VLAN %d", v[0].ID)
+	}
+	return fmt.Sprintf("VLAN %d of service VLAN %d", v[len(v)-1].ID, v[0].ID)
+}
