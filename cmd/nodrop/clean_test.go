@@ -50,17 +50,20 @@ func TestInterfacesComeBackFromARunThatWasKilled(t *testing.T) {
 	for i := range kills {
 		death := deaths[i%len(deaths)]
 		t.Log(death.name)
-		p := m.run(longBenchmark, physicalBed)
+		p := m.prepare(longBenchmark, physicalBed)
+		// As by "ip netns exec", it has mounts of its own, which end with it.
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+		p.begin()
 		death.await(m, p)
 		m.must(p.cmd.Process.Kill())
 		p.exit()
 		if i%2 == 0 {
 			p = start(t, "clean", "--state-dir", m.state)
+			p.wants(exitPassed, "", "")
 		} else {
 			p = m.run(shortBenchmark, physicalBed)
+			p.measures("")
 		}
-		p.wants(exitPassed, "", "")
-		t.Logf("%s%s", &p.stdout, &p.stderr)
 		m.backAsBefore(before)
 		if t.Failed() {
 			return

@@ -73,56 +73,64 @@ func unpin(path string) error {
 // of those that may be looked at. A program that was started by "ip netns exec" sees
 // mounts of its own, which end with it.
 func amongLastingMounts(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
-		done <- func() error {
-			file, own, err := lastingMounts()
-			if err != nil {
+	return onAnotherThread(func() error {
+		file, own, err := lastingMounts()
+		if err != nil {
+			return err
+		}
+		defer unix.Close(file)
+		if !own {
+			// What a thread sees can change only where it shares that with no other.
+			if err := unix.Unshare(unix.CLONE_FS); err != nil {
 				return err
 			}
-			defer unix.Close(file)
-			if !own {
-				// What a thread sees can change only where it shares that with no other.
-				if err := unix.Unshare(unix.CLONE_FS); err != nil {
-					return err
-				}
-				if err := unix.Setns(file, unix.CLONE_NEWNS); err != nil {
-					return err
-				}
+			if err := unix.Setns(file, unix.CLONE_NEWNS); err != nil {
+				return err
 			}
-			return f()
-		}()
+		}
+		return f()
+	})
+}
+
+// onAnotherThread runs f on a thread that ends with it. The first thread of a process
+// never ends, and what it sees counts as what the process sees.
+func onAnotherThread(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			done <- onAnotherThread(f) // this thread is taken meanwhile
+			runtime.UnlockOSThread()
+			return
+		}
+		done <- f()
 	}()
 	return <-done
 }
 
 // lastingMounts opens the mount namespace of the first ancestor, and says whether it is
-// this process's own.
+// this thread's own.
 func lastingMounts() (file int, own bool, err error) {
-	file = -1
-	var last, first uint64
-	for pid := os.Getpid(); pid > 0; pid = parent(pid) {
-		next, err := unix.Open(fmt.Sprintf("/proc/%d/ns/mnt", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
+	file, err = unix.Open("/proc/thread-self/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, false, fmt.Errorf("looking at the own mounts: %w", err)
+	}
+	here, err := inode(file)
+	last := here
+	for pid := os.Getppid(); pid > 0 && err == nil; pid = parent(pid) {
+		next, opening := unix.Open(fmt.Sprintf("/proc/%d/ns/mnt", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if opening != nil {
 			break
 		}
-		if file >= 0 {
-			unix.Close(file)
-		}
+		unix.Close(file)
 		file = next
-		if last, err = inode(file); err != nil {
-			unix.Close(file)
-			return -1, false, err
-		}
-		if first == 0 {
-			first = last
-		}
+		last, err = inode(file)
 	}
-	if file < 0 {
-		return -1, false, errors.New("this process cannot see its own mounts")
+	if err != nil {
+		unix.Close(file)
+		return -1, false, fmt.Errorf("identifying mounts: %w", err)
 	}
-	return file, first == last, nil
+	return file, here == last, nil
 }
 
 // parent of a process; 0 where it has none, or none that can be seen.
