@@ -37,7 +37,7 @@ the run and vanishes with it. This needs root. The engine trex does the same, an
 starts a TRex server in software mode, which it needs the directory of.
 
 A physical device is measured through the interfaces of this machine that the ports
-name. They are moved into that namespace, and are back as they were when the run ends;
+name, and so are cables that are joined in its place. The interfaces are moved into that namespace, and are back as they were when the run ends;
 after a run that was killed, nodrop clean or the next run puts them back.
 
 The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
@@ -83,7 +83,10 @@ begin.`,
 		}
 		bench, err := newBench(bundle, calibration, with)
 		if problems := refused(err); len(problems) > 0 {
-			return set.Invalid(bundle, problems)
+			err = set.Invalid(bundle, problems)
+			if bundle.Bed.Spec.Device.BackToBack != nil {
+				err = hint.With(err, "joinedBy: Loops measures veth pairs in place of the interfaces")
+			}
 		}
 		if err != nil {
 			return err

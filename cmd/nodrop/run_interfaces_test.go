@@ -20,6 +20,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut"
+	"nodrop.dev/nodrop/internal/hostdevice"
 	"nodrop.dev/nodrop/internal/report"
 )
 
@@ -76,6 +77,12 @@ func newMachine(t *testing.T) *machine {
 	}
 	t.Cleanup(func() { ns.Close() })
 	m := &machine{t: t, state: filepath.Join(t.TempDir(), "state")}
+	t.Cleanup(func() {
+		// What a test has failed to put back would keep mounts in its directory.
+		if store, err := hostdevice.NewStore(m.state); err == nil {
+			_, _, _ = store.Clean()
+		}
+	})
 	device := dut.NewNetns([]v1alpha1.Port{{Name: "nd-p1"}, {Name: "nd-p2"}, {Name: "nd-p3"}})
 	m.must(device.Prepare(context.Background()))
 	t.Cleanup(func() { _ = device.Restore(context.Background()) })
@@ -277,4 +284,27 @@ func TestRunPutsInterfacesBackWhenItFails(t *testing.T) {
 		t.Errorf("frames above the MTU passed:\n%s", &p.stdout)
 	}
 	m.backAsBefore(before)
+}
+
+// Joined cables calibrate the interfaces of the bed, and not a pair of veths.
+func TestCalibrateInterfacesOfTheMachine(t *testing.T) {
+	m := newMachine(t)
+	before := m.interfaces()
+	cables := strings.NewReplacer("{name: switch}", "{name: loops}", "{physical: {vendor: acme, model: one}}", "{backToBack: {joinedBy: Cables}}").Replace(physicalBed)
+	calibrate := strings.NewReplacer("testBedName: switch", "testBedName: loops", "  - name: latency\n", `  - name: rate
+    throughput: {resolution: 5%, minLoad: 1%, maxLoad: 10%, trialDuration: 200ms, searchTrialDuration: 200ms}
+  - name: latency
+`).Replace(shortBenchmark)
+	file := filepath.Join(t.TempDir(), "calibration.json")
+	m.run(calibrate, cables, "-o", "json", "--output-file", file).measures("")
+	m.backAsBefore(before)
+
+	p := m.run(shortBenchmark, strings.Replace(physicalBed, "  engine:", "  calibration: {testBedName: loops}\n  engine:", 1), "--calibration", file)
+	p.measures("joined by the bed's cables")
+	if text := p.stdout.String(); strings.Contains(text, "Uncalibrated") {
+		t.Errorf("%s", text)
+	}
+	m.backAsBefore(before)
+
+	m.run(calibrate, strings.ReplaceAll(cables, "nd-p", "no-p")).wants(exitUse, "", "name one of nd-p1, nd-p2, nd-p3\nhint: joinedBy: Loops")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut"
@@ -26,8 +27,7 @@ func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 		return nil, hint.With(fmt.Errorf("the engine %s %s, which only root may", b.config.Bed.Spec.Engine.Kind, does),
 			"sudo nodrop run ...; a bed with the engine sim needs no root")
 	}
-	cabled := device.Of(spec).Cabled
-	if o.inPlace && !cabled {
+	if o.inPlace && !cabled(spec) {
 		return nil, hint.With(fmt.Errorf("--in-place is for the interfaces of a physical device, and TestBed %s has none", b.config.Bed.Name),
 			"leave --in-place out")
 	}
@@ -35,7 +35,7 @@ func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
-	if cabled && o.inPlace {
+	if o.inPlace {
 		return ports, b.useInterfaces(ports, o)
 	}
 	origin, err := dut.Isolate()
@@ -43,7 +43,7 @@ func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 		return nil, err
 	}
 	defer origin.Close()
-	if cabled {
+	if cabled(spec) {
 		return ports, b.moveInterfaces(origin, ports, o)
 	}
 	if err := o.cleanFirst(); err != nil {
@@ -55,10 +55,27 @@ func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 	return ports, b.makeDevice(spec)
 }
 
+// cabled says whether the ports of a device are interfaces of this machine. They are also
+// where the cables of a device are joined, which measures them and the interfaces.
+func cabled(d v1alpha1.Device) bool {
+	return device.Of(d).Cabled || d.BackToBack != nil && d.BackToBack.JoinedBy == v1alpha1.JoinedByCables
+}
+
+// substituted are ports with veths in place of the interfaces that the bed names, so that
+// no calibration of the ones counts for the others.
+func substituted(ports []v1alpha1.Port) []v1alpha1.Port {
+	ports = slices.Clone(ports)
+	for i, p := range ports {
+		ports[i].Attachment = &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: "veth " + p.Name}}
+	}
+	return ports
+}
+
 // makeDevice makes what the tester's ports are cabled to. Interfaces are named
 // like the bed's ports.
 func (b *bench) makeDevice(spec v1alpha1.Device) error {
 	ports := b.config.Bed.Spec.Ports
+	b.config.Bed.Spec.Ports = substituted(ports)
 	if device.Of(spec).Absent {
 		cables, err := newCables(ports)
 		if err != nil {
@@ -66,10 +83,6 @@ func (b *bench) makeDevice(spec v1alpha1.Device) error {
 		}
 		b.device = "none: the ports are the ends of veth pairs"
 		b.closers = append(b.closers, cables.close)
-		if spec.BackToBack.JoinedBy == v1alpha1.JoinedByCables {
-			b.config.Bed.Spec.Device.BackToBack = &v1alpha1.BackToBackDevice{JoinedBy: v1alpha1.JoinedByLoops}
-			b.notes = append(b.notes, "this run had no cluster: the ports were the ends of veth pairs, in place of the cables of the bed")
-		}
 		return nil
 	}
 	substitute := dut.NewNetns(ports)

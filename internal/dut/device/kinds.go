@@ -26,8 +26,8 @@ type Capabilities struct {
 	// OnNode says that the lab starts the device on the node of the bed's ports, and
 	// that its links are interfaces of that node.
 	OnNode bool
-	// Cabled says that the ports are cabled to the nodes of a cluster: without them
-	// there is no device, and nothing can take its place.
+	// Cabled says that the device is cabled to interfaces of nodes: without them there is
+	// no device, and nothing can take its place.
 	Cabled bool
 	// Resets says that NoDrop can reset the device.
 	Resets bool
