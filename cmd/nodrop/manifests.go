@@ -1,33 +1,88 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
 
+	"github.com/spf13/cobra"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/policy"
 )
 
-// readBenchmark reads a benchmark and what it refers to from files, and refuses what is
-// known to be wrong before anything runs. Without a name it is the only one. The policy
-// may be nil. The set names the files in what is refused later.
-func readBenchmark(files []string, stdin io.Reader, name string, defaultPolicy *v1alpha1.TrafficPolicy) (*manifest.Set, *manifest.Bundle, error) {
-	set, err := manifest.Load(files, stdin)
+// manifestFlags say which manifests a command reads, and what is changed in them.
+type manifestFlags struct {
+	files      []string
+	recursive  bool
+	set        []string
+	policyFile string
+}
+
+// addFlags adds the flags of a command that reads manifests.
+func (m *manifestFlags) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVarP(&m.files, "filename", "f", nil, "file or directory with manifests, - for stdin; may be repeated")
+	cmd.Flags().BoolVarP(&m.recursive, "recursive", "R", false, "read also the directories in a directory that is given with -f")
+	cmd.Flags().StringArrayVar(&m.set, "set", nil, "PATH=VALUE in place of what the manifests say, such as benchmark.spec.tests[0].throughput.trialDuration=5s; may be repeated")
+	cmd.Flags().StringVar(&m.policyFile, "default-policy-file", "", "file with the default policy of the lab, for a bed that does not say which frames may be sent on it")
+}
+
+// load reads the manifests, and the policy, which is nil without a file.
+func (m *manifestFlags) load(cmd *cobra.Command, stdin io.Reader) (*manifest.Set, *v1alpha1.TrafficPolicy, error) {
+	if len(m.files) == 0 {
+		return nil, nil, hint.With(errors.New("no manifest given"), cmd.CommandPath()+" -f benchmark.yaml")
+	}
+	var overrides []manifest.Override
+	for _, text := range m.set {
+		override, err := manifest.ParseOverride(text)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--set: %w", err)
+		}
+		overrides = append(overrides, override)
+	}
+	var defaultPolicy *v1alpha1.TrafficPolicy
+	if m.policyFile != "" {
+		var err error
+		if defaultPolicy, err = manifest.ReadPolicy(m.policyFile); err != nil {
+			return nil, nil, fmt.Errorf("--default-policy-file: %w", err)
+		}
+	}
+	set, err := manifest.Load(m.files, stdin, manifest.Recursive(m.recursive), manifest.With(overrides))
+	return set, defaultPolicy, err
+}
+
+// read reads a benchmark and what it refers to, and refuses what is known to be wrong
+// before anything runs. Without a name it is the only benchmark.
+func (m *manifestFlags) read(cmd *cobra.Command, stdin io.Reader, name string) (*manifest.Bundle, error) {
+	set, defaultPolicy, err := m.load(cmd, stdin)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	bundle, err := set.Resolve(name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if err := set.Invalid(bundle, plan.Validate(&bundle.Benchmark, &bundle.Profile, &bundle.Bed)); err != nil {
-		return nil, nil, err
+	return bundle, fits(bundle, defaultPolicy)
+}
+
+// fits refuses a benchmark that its profile, its bed or the policy do not allow.
+func fits(bundle *manifest.Bundle, defaultPolicy *v1alpha1.TrafficPolicy) error {
+	if err := bundle.Invalid(plan.Validate(&bundle.Benchmark, &bundle.Profile, &bundle.Bed)); err != nil {
+		return err
 	}
-	if err := set.Invalid(bundle, policy.Check(&bundle.Benchmark, &bundle.Profile, &bundle.Bed, defaultPolicy)); err != nil {
-		return nil, nil, err
+	return bundle.Invalid(policy.Check(&bundle.Benchmark, &bundle.Profile, &bundle.Bed, defaultPolicy))
+}
+
+// notes say in a result that it is not that of the manifests as they are.
+func (m *manifestFlags) notes() []string {
+	var notes []string
+	for _, text := range m.set {
+		notes = append(notes, "the manifests were changed for this run by --set "+text)
 	}
-	return set, bundle, nil
+	return notes
 }
 
 // nameIn is the only argument of a command, or empty.

@@ -75,7 +75,8 @@ func problemsOf(t *testing.T, text string) string {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := readBenchmark([]string{file}, nil, "", nil)
+	in := manifestFlags{files: []string{file}}
+	_, err := in.read(newRunCommand(), nil, "")
 	if err == nil {
 		return ""
 	}

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/report"
 )
 
@@ -40,10 +44,30 @@ func (o *output) names() string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// check refuses a wrong format before anything is measured.
+// check refuses a wrong format, and a file that cannot be written, before anything is
+// measured. What is in the file stays.
 func (o *output) check() error {
 	if !slices.Contains(o.formats, report.Format(o.format)) {
 		return fmt.Errorf("%q is not an output format: give %s", o.format, o.names())
+	}
+	if o.file == "" {
+		return nil
+	}
+	_, before := os.Stat(o.file)
+	file, err := os.OpenFile(o.file, os.O_WRONLY|os.O_CREATE, 0o644)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return hint.With(fmt.Errorf("--output-file: %w", err), "make its directory first: mkdir -p "+filepath.Dir(o.file))
+	case err != nil:
+		return hint.With(fmt.Errorf("--output-file: %w", err), "name a file in a directory that you may write to")
+	}
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("--output-file: %w", err)
+	}
+	if errors.Is(before, fs.ErrNotExist) {
+		if err := os.Remove(o.file); err != nil {
+			return fmt.Errorf("--output-file: %w", err)
+		}
 	}
 	return nil
 }
@@ -51,9 +75,6 @@ func (o *output) check() error {
 // write writes the result. With a file that cannot be written the result goes
 // to stdout all the same, so that a long measurement is not lost.
 func (o *output) write(stdout io.Writer, result writer) error {
-	if err := o.check(); err != nil {
-		return err
-	}
 	format := report.Format(o.format)
 	if o.file == "" {
 		return result.Write(stdout, format)

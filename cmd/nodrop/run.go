@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -21,9 +20,9 @@ import (
 
 func newRunCommand() *cobra.Command {
 	var out output
-	var files []string
+	var in manifestFlags
 	var with benchOptions
-	var calibrationFile, policyFile string
+	var calibrationFile string
 	cmd := &cobra.Command{
 		Use:   "run -f FILE [NAME]",
 		Short: "Run a benchmark here, in one process, without a cluster",
@@ -47,33 +46,22 @@ begin.`,
   nodrop run -f config/samples/reference -o json --output-file result.json reference-multicast`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory with manifests, - for stdin; may be repeated")
+	in.addFlags(cmd)
 	cmd.Flags().Float64Var(&with.pace, "sim-pace", 0, "with the engine sim, how many simulated seconds pass in a real one (0: a trial takes no time)")
 	cmd.Flags().StringVar(&calibrationFile, "calibration", "", "result (-o json) of a benchmark on a bed with device backToBack, which says what the tester does by itself")
-	cmd.Flags().StringVar(&policyFile, "default-policy-file", "", "file with the default policy of the lab, for a bed that does not say which frames may be sent on it")
 	cmd.Flags().StringVar(&with.trexDir, "trex", os.Getenv(trexDirEnv), "with the engine trex, directory of the TRex server, which holds _t-rex-64; $"+trexDirEnv+" without it")
 	cmd.Flags().BoolVar(&with.inPlace, "in-place", false, "use the interfaces of a physical device where they are, without moving them into a network namespace of the run")
 	addStateDir(cmd, &with.stateDir)
 	out.addFlags(cmd, report.Formats())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(files) == 0 {
-			return hint.With(errors.New("no manifest given"), "nodrop run -f benchmark.yaml")
-		}
 		if err := out.check(); err != nil {
 			return err
 		}
-		var defaultPolicy *v1alpha1.TrafficPolicy
-		if policyFile != "" {
-			var err error
-			if defaultPolicy, err = manifest.ReadPolicy(policyFile); err != nil {
-				return fmt.Errorf("--default-policy-file: %w", err)
-			}
-		}
-		stdin, err := keepStdin(cmd.InOrStdin(), files)
+		stdin, err := keepStdin(cmd.InOrStdin(), in.files)
 		if err != nil {
 			return err
 		}
-		set, bundle, err := readBenchmark(files, stdin, nameIn(args), defaultPolicy)
+		bundle, err := in.read(cmd, stdin, nameIn(args))
 		if err != nil {
 			return err
 		}
@@ -83,7 +71,7 @@ begin.`,
 		}
 		bench, err := newBench(bundle, calibration, with)
 		if problems := refused(err); len(problems) > 0 {
-			err = set.Invalid(bundle, problems)
+			err = bundle.Invalid(problems)
 			if bundle.Bed.Spec.Device.BackToBack != nil {
 				err = hint.With(err, "joinedBy: Loops measures veth pairs in place of the interfaces")
 			}
@@ -91,6 +79,7 @@ begin.`,
 		if err != nil {
 			return err
 		}
+		bench.notes = append(bench.notes, in.notes()...)
 		bench.notes = append(bench.notes, calibrationNotes(&bundle.Bed, calibration)...)
 		view := &runView{live: newLive(cmd.ErrOrStderr())}
 		document, err := measure(cmd.Context(), bundle, bench, view)

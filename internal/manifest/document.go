@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 
 	yamlnode "go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -22,6 +23,8 @@ type document struct {
 	namespace   string
 	line        int
 	parsedNodes *yamlnode.Node
+	// overridden are the overrides of the document by path; nil before any was looked at.
+	overridden map[string]string
 }
 
 // parseDocuments divides a file into its documents. Empty ones are left out.
@@ -117,6 +120,11 @@ func (d *document) parse() *Problem {
 // means the document as a whole.
 func (d *document) problem(path, text, suggestion string) Problem {
 	p := Problem{File: d.file, Line: d.lineOf(path), Document: d.index, Documents: d.of, Field: path, Text: text, Suggestion: suggestion}
+	for set, override := range d.overridden {
+		if path == set || strings.HasPrefix(path, set+".") || strings.HasPrefix(path, set+"[") {
+			p.File, p.Line, p.Documents = "--set "+override, 0, 1
+		}
+	}
 	if d.kind != "" {
 		p.Object = fmt.Sprintf("%s %q", d.kind, d.name)
 	}

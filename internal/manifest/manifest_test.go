@@ -359,10 +359,10 @@ func TestProblemsOfSeveralObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := set.Invalid(bundle, nil); err != nil {
+	if err := bundle.Invalid(nil); err != nil {
 		t.Errorf("no problem is %v", err)
 	}
-	err = set.Invalid(bundle, field.ErrorList{
+	err = bundle.Invalid(field.ErrorList{
 		field.Invalid(field.NewPath("spec", "tests").Index(1), "latency", "cannot be"),
 		field.Invalid(field.NewPath("TrafficProfile/pairs").Child("spec", "packet", "ipv4"), "x", "does not fit"),
 		field.Invalid(field.NewPath("TestBed/bed").Child("spec", "engine", "kind"), "sim", "cannot do it"),

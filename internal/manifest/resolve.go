@@ -38,6 +38,9 @@ type Bundle struct {
 	ConfigMaps map[string]*corev1.ConfigMap
 	// Files are where benchmark, profile, bed and model were found, each once.
 	Files []string
+
+	// benchmark, profile and bed are where they are written.
+	benchmark, profile, bed *document
 }
 
 // Resolve finds a benchmark and what it refers to. Without a name it takes the
@@ -50,7 +53,17 @@ func (s *Set) Resolve(name string) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	bundle := &Bundle{}
+	return s.resolve(d)
+}
+
+// ResolveGiven finds what one of Benchmarks refers to.
+func (s *Set) ResolveGiven(b Given) (*Bundle, error) { return s.resolve(b.of) }
+
+func (s *Set) resolve(d *document) (*Bundle, error) {
+	bundle := &Bundle{benchmark: d}
+	if err := d.override(s.overrides); err != nil {
+		return nil, err
+	}
 	if problems := d.into(&bundle.Benchmark); problems != nil {
 		return nil, &InvalidError{Problems: problems}
 	}
@@ -151,8 +164,12 @@ func (s *Set) resolveProfile(benchmark *document, bundle *Bundle) error {
 	if found == nil {
 		return s.notFound(benchmark, "spec.trafficProfileName", "TrafficProfile", name, s.names("TrafficProfile"))
 	}
-	d, err := only(found)
+	d, err := only(near(benchmark, found))
 	if err != nil {
+		return err
+	}
+	bundle.profile = d
+	if err := d.override(s.overrides); err != nil {
 		return err
 	}
 	if problems := d.into(&bundle.Profile); problems != nil {
@@ -172,8 +189,17 @@ func (s *Set) resolveBed(benchmark *document, bundle *Bundle) error {
 	if found == nil {
 		return s.notFound(benchmark, "spec.testBedName", "TestBed", spec.TestBedName, s.names("TestBed"))
 	}
-	d, err := only(found)
+	d, err := only(near(benchmark, found))
 	if err != nil {
+		return err
+	}
+	return s.takeBed(d, bundle)
+}
+
+// takeBed takes a bed that was found.
+func (s *Set) takeBed(d *document, bundle *Bundle) error {
+	bundle.bed = d
+	if err := d.override(s.overrides); err != nil {
 		return err
 	}
 	if problems := d.into(&bundle.Bed); problems != nil {
@@ -196,12 +222,7 @@ func (s *Set) selectBed(benchmark *document, bundle *Bundle) error {
 		problem := benchmark.problem("spec.testBedSelector", fmt.Sprintf("no TestBed has the labels %s", selector), "")
 		return hint.With(&InvalidError{Problems: []Problem{problem}}, s.where(fmt.Sprintf("the beds found are %s", list(s.names("TestBed")))))
 	}
-	d := slices.MinFunc(found, func(a, b *document) int { return strings.Compare(a.name, b.name) })
-	if problems := d.into(&bundle.Bed); problems != nil {
-		return &InvalidError{Problems: problems}
-	}
-	bundle.found(d)
-	return nil
+	return s.takeBed(slices.MinFunc(found, func(a, b *document) int { return strings.Compare(a.name, b.name) }), bundle)
 }
 
 func labelsOf(d *document) labels.Set {
@@ -240,12 +261,12 @@ func (s *Set) resolveTables(device *v1alpha1.SimulatedDevice, path func(member s
 
 // resolveKey finds the text that a field of the bed refers to.
 func (s *Set) resolveKey(ref v1alpha1.ConfigMapKeyReference, path string, bundle *Bundle) (string, error) {
-	bed, _ := only(s.find(func(d *document) bool { return d.kind == "TestBed" && d.name == bundle.Bed.Name }))
+	bed := bundle.bed
 	found := s.find(func(d *document) bool { return d.isConfigMap() && d.name == ref.Name })
 	if found == nil {
 		return "", s.notFound(bed, path+".name", "ConfigMap", ref.Name, s.names("ConfigMap"))
 	}
-	d, err := only(found)
+	d, err := only(near(bed, found))
 	if err != nil {
 		return "", err
 	}
@@ -334,7 +355,7 @@ func list(names []string) string {
 // files. Their paths begin with spec for the benchmark, and with kind/name for
 // the others: TrafficProfile/pairs.spec.frameSizes[0]. It returns nil without
 // problems.
-func (s *Set) Invalid(b *Bundle, errs field.ErrorList) error {
+func (b *Bundle) Invalid(errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
 	}
@@ -347,11 +368,8 @@ func (s *Set) Invalid(b *Bundle, errs field.ErrorList) error {
 			path = "spec" + path
 		}
 		problem := Problem{Object: fmt.Sprintf("%s %q", kind, name), Field: path, Text: err.ErrorBody()}
-		found := s.find(func(d *document) bool {
-			return d.kind == kind && d.name == name && slices.Contains(b.Files, d.file)
-		})
-		if found != nil {
-			problem = found[0].problem(path, err.ErrorBody(), "")
+		if d := map[string]*document{"Benchmark": b.benchmark, "TrafficProfile": b.profile, "TestBed": b.bed}[kind]; d != nil {
+			problem = d.problem(path, err.ErrorBody(), "")
 		}
 		invalid.Problems = append(invalid.Problems, problem)
 	}

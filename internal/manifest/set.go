@@ -4,11 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/hint"
 )
 
@@ -20,14 +24,30 @@ type Set struct {
 	unread []string
 	// searched are the directories of the given files.
 	searched []string
+
+	recursive bool
+	overrides []Override
 }
 
-// Load reads files and directories (their *.yaml, *.yml and *.json files, not
-// those of directories in them); "-" stands for stdin. Everything given is
-// checked; siblings are checked when something refers to them.
+// Option changes how manifests are read.
+type Option func(*Set)
+
+// Recursive reads also the directories in those that are given.
+func Recursive(yes bool) Option { return func(s *Set) { s.recursive = yes } }
+
+// With puts values in place of those in the benchmark, the profile and the bed that
+// Resolve finds.
+func With(overrides []Override) Option { return func(s *Set) { s.overrides = overrides } }
+
+// Load reads files and directories (their *.yaml, *.yml and *.json files, and those of
+// directories in them with Recursive); "-" stands for stdin. Everything given is checked;
+// siblings are checked when something refers to them.
 // It fails with *InvalidError when a manifest is not valid.
-func Load(paths []string, stdin io.Reader) (*Set, error) {
+func Load(paths []string, stdin io.Reader, options ...Option) (*Set, error) {
 	set := &Set{}
+	for _, option := range options {
+		option(set)
+	}
 	read := map[string]bool{}
 	var problems []Problem
 	for _, path := range paths {
@@ -39,7 +59,7 @@ func Load(paths []string, stdin io.Reader) (*Set, error) {
 			problems = append(problems, set.add("stdin", text)...)
 			continue
 		}
-		files, err := expand(path)
+		files, err := set.expand(path)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +129,7 @@ func (s *Set) addSiblings(dir string, read map[string]bool) error {
 	return nil
 }
 
-func expand(path string) ([]string, error) {
+func (s *Set) expand(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, hint.With(fmt.Errorf("reading manifests: %w", err), "give a file or directory with -f")
@@ -117,11 +137,43 @@ func expand(path string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	files, err := manifestsIn(path)
-	if err == nil && len(files) == 0 {
-		err = hint.With(fmt.Errorf("%s holds no manifests", path), "manifests end in .yaml, .yml or .json")
+	dirs := []string{path}
+	if s.recursive {
+		if dirs, err = directoriesIn(path); err != nil {
+			return nil, err
+		}
 	}
-	return files, err
+	var files []string
+	for _, dir := range dirs {
+		more, err := manifestsIn(dir)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, more...)
+	}
+	if len(files) == 0 {
+		advice := "manifests end in .yaml, .yml or .json"
+		if !s.recursive {
+			advice += "; those in directories below are read with -R"
+		}
+		return nil, hint.With(fmt.Errorf("%s holds no manifests", path), advice)
+	}
+	return files, nil
+}
+
+// directoriesIn is a directory with all that are in it.
+func directoriesIn(dir string) ([]string, error) {
+	var dirs []string
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("finding manifests: %w", err)
+	}
+	return dirs, nil
 }
 
 func manifestsIn(dir string) ([]string, error) {
@@ -168,4 +220,76 @@ func (s *Set) names(kind string) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// near keeps those of several documents that lie beside another: in its file, or else in
+// its directory. Without any it keeps all.
+func near(from *document, found []*document) []*document {
+	for _, beside := range []func(*document) bool{
+		func(d *document) bool { return d.file == from.file },
+		func(d *document) bool { return filepath.Dir(d.file) == filepath.Dir(from.file) },
+	} {
+		if some := slices.DeleteFunc(slices.Clone(found), func(d *document) bool { return !beside(d) }); len(some) > 0 {
+			return some
+		}
+	}
+	return found
+}
+
+// Benchmarks are the names of the benchmarks that were given, in their order, each with
+// its file.
+func (s *Set) Benchmarks() []Given {
+	var all []Given
+	for _, d := range s.given {
+		if d.kind == "Benchmark" {
+			all = append(all, Given{Name: d.name, File: d.file, of: d})
+		}
+	}
+	return all
+}
+
+// Given is a benchmark that was given.
+type Given struct {
+	Name, File string
+
+	of *document
+}
+
+// Len is how many objects of NoDrop were given.
+func (s *Set) Len() int {
+	n := 0
+	for _, d := range s.given {
+		if d.isOurs() {
+			n++
+		}
+	}
+	return n
+}
+
+// Alone checks profiles and beds that no benchmark refers to by what the functions say of
+// them.
+func (s *Set) Alone(profile func(*v1alpha1.TrafficProfile) field.ErrorList, bed func(*v1alpha1.TestBed) field.ErrorList) error {
+	for _, d := range s.given {
+		if err := d.override(s.overrides); err != nil {
+			return err
+		}
+		bundle := &Bundle{profile: d, bed: d}
+		var errs field.ErrorList
+		var problems []Problem
+		switch d.kind {
+		case "TrafficProfile":
+			problems = d.into(&bundle.Profile)
+			errs = profile(&bundle.Profile)
+		case "TestBed":
+			problems = d.into(&bundle.Bed)
+			errs = bed(&bundle.Bed)
+		}
+		if problems != nil {
+			return &InvalidError{Problems: problems}
+		}
+		if err := bundle.Invalid(errs); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/manifest"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/report"
+)
+
+func newValidateCommand() *cobra.Command {
+	var in manifestFlags
+	var out output
+	cmd := &cobra.Command{
+		Use:   "validate -f FILE [NAME]",
+		Short: "Check manifests without running them, and say how long they take",
+		Long: `Check manifests by the definitions of the cluster, without a cluster and without running
+anything, and say how many rows and trials every test makes, and about how long it takes.
+All benchmarks in what is given are checked, or the one that is named; without any, the
+other objects are checked for themselves.
+
+The exit code is 0 when everything is valid, and 1 when something is not.`,
+		Example: `  nodrop validate -f benchmark.yaml
+  nodrop validate -f manifests/ -R -o json
+  nodrop validate -f . --set 'benchmark.spec.tests[throughput].throughput.trialDuration=5s'`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	in.addFlags(cmd)
+	out.addFlags(cmd, []report.Format{report.FormatTable, report.FormatJSON})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := out.check(); err != nil {
+			return err
+		}
+		forecast, err := validate(cmd, in, nameIn(args))
+		if err != nil {
+			forecast.Problems = problemsIn(err)
+		}
+		forecast.Valid = err == nil
+		if err == nil || out.format == string(report.FormatJSON) || len(forecast.Benchmarks) > 0 {
+			if err := out.write(cmd.OutOrStdout(), forecast); err != nil {
+				return err
+			}
+		}
+		return err
+	}
+	return cmd
+}
+
+// validate checks everything that is given, and forecasts the benchmarks that are valid.
+// The error has all problems.
+func validate(cmd *cobra.Command, in manifestFlags, name string) (forecast, error) {
+	result := forecast{Benchmarks: []benchmarkForecast{}, Problems: []problem{}}
+	set, defaultPolicy, err := in.load(cmd, cmd.InOrStdin())
+	if err != nil {
+		return result, err
+	}
+	result.Objects = set.Len()
+	given := set.Benchmarks()
+	if name != "" {
+		bundle, err := set.Resolve(name)
+		if err == nil {
+			err = result.add(bundle, defaultPolicy)
+		}
+		return result, err
+	}
+	var all complaints
+	if len(given) == 0 {
+		return result, set.Alone(plan.ValidateProfile, plan.ValidateBed)
+	}
+	for _, b := range given {
+		bundle, err := set.ResolveGiven(b)
+		if err == nil {
+			err = result.add(bundle, defaultPolicy)
+		}
+		all.add(err)
+	}
+	return result, all.join()
+}
+
+// complaints collects what is wrong with several benchmarks, each problem once.
+type complaints struct {
+	problems []manifest.Problem
+	others   []error
+}
+
+func (e *complaints) add(err error) {
+	var invalid *manifest.InvalidError
+	switch {
+	case err == nil:
+	case errors.As(err, &invalid):
+		advice := hint.Of(err)
+		for _, p := range invalid.Problems {
+			if p.Suggestion == "" {
+				p.Suggestion = advice
+			}
+			e.problems = appendNew(e.problems, p)
+		}
+	default:
+		e.others = append(e.others, err)
+	}
+}
+
+func (e *complaints) join() error {
+	var all []error
+	if len(e.problems) > 0 {
+		all = append(all, &manifest.InvalidError{Problems: e.problems})
+	}
+	return errors.Join(append(all, e.others...)...)
+}
+
+func appendNew(problems []manifest.Problem, p manifest.Problem) []manifest.Problem {
+	for _, known := range problems {
+		if known == p {
+			return problems
+		}
+	}
+	return append(problems, p)
+}
+
+// forecast is what is known of benchmarks before they run.
+type forecast struct {
+	Valid bool `json:"valid"`
+	// Objects is how many objects of NoDrop were given.
+	Objects    int                 `json:"objects"`
+	Benchmarks []benchmarkForecast `json:"benchmarks"`
+	Problems   []problem           `json:"problems"`
+}
+
+type benchmarkForecast struct {
+	Name         string         `json:"name"`
+	Namespace    string         `json:"namespace"`
+	Files        []string       `json:"files"`
+	TestBed      string         `json:"testBed"`
+	Engine       string         `json:"engine"`
+	Ports        int            `json:"ports"`
+	Profile      string         `json:"trafficProfile"`
+	Tests        []testForecast `json:"tests"`
+	Rows         int            `json:"rows"`
+	Trials       int            `json:"trials"`
+	Seconds      int64          `json:"seconds"`
+	DeadlineSecs int64          `json:"activeDeadlineSeconds"`
+}
+
+// testForecast are the rows of a test, at most; and its trials and its time, about.
+type testForecast struct {
+	Name    string `json:"name"`
+	Variant string `json:"variant,omitempty"`
+	Method  string `json:"method"`
+	Rows    int    `json:"rows"`
+	Trials  int    `json:"trials"`
+	Seconds int64  `json:"seconds"`
+
+	duration time.Duration
+}
+
+// problem is one thing that is wrong.
+type problem struct {
+	File       string `json:"file,omitempty"`
+	Line       int    `json:"line,omitempty"`
+	Object     string `json:"object,omitempty"`
+	Field      string `json:"field,omitempty"`
+	Message    string `json:"message"`
+	Suggestion string `json:"suggestion,omitempty"`
+}
+
+// add forecasts a benchmark when it is valid.
+func (f *forecast) add(bundle *manifest.Bundle, defaultPolicy *v1alpha1.TrafficPolicy) error {
+	if err := fits(bundle, defaultPolicy); err != nil {
+		return err
+	}
+	made, err := plan.Build(&bundle.Benchmark, &bundle.Profile, &bundle.Bed)
+	if err != nil {
+		return err
+	}
+	b := benchmarkForecast{
+		Name: bundle.Benchmark.Name, Namespace: bundle.Benchmark.Namespace, Files: bundle.Files,
+		TestBed: bundle.Bed.Name, Engine: string(made.Engine), Ports: len(made.Ports), Profile: bundle.Profile.Name,
+		Rows: len(made.Steps), Trials: made.Trials(), Seconds: seconds(made.Duration()),
+		DeadlineSecs: bundle.Benchmark.Spec.ActiveDeadlineSeconds,
+	}
+	for _, step := range made.Steps {
+		last := len(b.Tests) - 1
+		if last < 0 || b.Tests[last].Name != step.Test.Name || b.Tests[last].Variant != string(step.Variant) {
+			b.Tests = append(b.Tests, testForecast{Name: step.Test.Name, Variant: string(step.Variant), Method: string(step.Method)})
+			last++
+		}
+		t := &b.Tests[last]
+		t.Rows++
+		t.Trials += step.Trials
+		t.duration += step.Duration
+		t.Seconds = seconds(t.duration)
+	}
+	f.Benchmarks = append(f.Benchmarks, b)
+	return nil
+}
+
+// seconds rounds up, so that nothing takes no time.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+// problemsIn are the problems of an error.
+func problemsIn(err error) []problem {
+	var invalid *manifest.InvalidError
+	if !errors.As(err, &invalid) {
+		return []problem{{Message: err.Error(), Suggestion: hint.Of(err)}}
+	}
+	var all []problem
+	for _, p := range invalid.Problems {
+		if p.Suggestion == "" {
+			p.Suggestion = hint.Of(err)
+		}
+		all = append(all, problem{File: p.File, Line: p.Line, Object: p.Object, Field: p.Field, Message: p.Text, Suggestion: p.Suggestion})
+	}
+	return all
+}
+
+// Write implements writer.
+func (f forecast) Write(w io.Writer, format report.Format) error {
+	if format == report.FormatJSON {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(f)
+	}
+	for i, b := range f.Benchmarks {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := b.write(w); err != nil {
+			return err
+		}
+	}
+	if len(f.Benchmarks) == 0 {
+		_, err := fmt.Fprintf(w, "valid; there is no Benchmark among the objects given (%d)\n", f.Objects)
+		return err
+	}
+	return nil
+}
+
+func (b benchmarkForecast) write(w io.Writer) error {
+	fmt.Fprintf(w, "Benchmark %s/%s is valid\n", b.Namespace, b.Name)
+	fmt.Fprintf(w, "  bed %s (engine %s, %d ports), profile %s\n\n", b.TestBed, b.Engine, b.Ports, b.Profile)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "  test\trows\ttrials\ttime")
+	for _, t := range b.Tests {
+		fmt.Fprintf(table, "  %s\t%d\tabout %d\tabout %s\n", joinNonEmpty(" ", t.Name, t.Variant), t.Rows, t.Trials, time.Duration(t.Seconds)*time.Second)
+	}
+	fmt.Fprintf(table, "  all\t%d\tabout %d\tabout %s\n", b.Rows, b.Trials, time.Duration(b.Seconds)*time.Second)
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if b.DeadlineSecs > 0 && b.Seconds > b.DeadlineSecs {
+		_, err := fmt.Fprintf(w, "\n  spec.activeDeadlineSeconds is %d, which ends it with Error before: raise it to more than %d\n", b.DeadlineSecs, b.Seconds)
+		return err
+	}
+	return nil
+}
