@@ -74,8 +74,9 @@ func (id RowID) Name() string {
 // FrameSection is what was sent and received in the trial that decided a row, summed
 // over all ports, and the load of that trial.
 type FrameSection struct {
-	// lineRatePPM is the intended load in parts per million of line rate: for a
-	// throughput test the throughput, 0 when no load passed.
+	// lineRatePPM is the intended load (RFC 2285 section 3.5.1) in parts per million of
+	// line rate: for a throughput test the throughput, 0 when no load passed. What left
+	// the tester is offeredFramesPerSecond: that is the load that reports print.
 	// +required
 	LineRatePPM int64 `json:"lineRatePPM"`
 	// framesPerSecond is the intended load in frames/s summed over all sending
@@ -88,7 +89,9 @@ type FrameSection struct {
 	// without preamble and inter-frame gap.
 	// +required
 	BitsPerSecond int64 `json:"bitsPerSecond"`
-	// offeredFramesPerSecond is what left the tester in that trial.
+	// offeredFramesPerSecond is the offered load (RFC 2285 section 3.5.2): what of
+	// framesPerSecond left the tester in that trial, counted in the same way. Where no
+	// load passed it is that of the trial at the lowest load.
 	// +optional
 	OfferedFramesPerSecond int64 `json:"offeredFramesPerSecond"`
 	// sent frames.

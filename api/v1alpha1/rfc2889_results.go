@@ -69,7 +69,8 @@ type BroadcastSummary struct {
 	// receivers is the number of ports that receive every frame.
 	// +required
 	Receivers int32 `json:"receivers"`
-	// maxLoadPPM is the maximum offered load in parts per million of line rate.
+	// maxLoadPPM is the maximum offered load in parts per million of line rate, as it left
+	// the tester.
 	// +required
 	MaxLoadPPM int64 `json:"maxLoadPPM"`
 	// forwardingRate at that load, in frames/s summed over the receiving ports.

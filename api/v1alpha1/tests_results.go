@@ -43,7 +43,7 @@ type ForwardingRateSummary struct {
 	// (MFR).
 	// +required
 	Max int64 `json:"max"`
-	// maxLoadPPM is the intended load, in parts per million of line rate, at which
+	// maxLoadPPM is the offered load, in parts per million of line rate, at which
 	// the maximum was.
 	// +required
 	MaxLoadPPM int64 `json:"maxLoadPPM"`

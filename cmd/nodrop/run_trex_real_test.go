@@ -228,7 +228,8 @@ func TestSampleOnTRexBeyondReach(t *testing.T) {
 			t.Errorf("%s: software does not fill 10 Gbit/s", report.RowLine(row))
 		}
 		// What was offered is what was sent in the time that it took.
-		if offered := row.Frames.OfferedFramesPerSecond * row.Frames.TrialMilliseconds; row.Frames.Sent > 0 && offered > 1000*row.Frames.Sent+row.Frames.TrialMilliseconds {
+		// Each of the two streams ends within one frame of its load.
+		if offered := row.Frames.OfferedFramesPerSecond * row.Frames.TrialMilliseconds; row.Frames.Sent > 0 && offered > 1000*(row.Frames.Sent+2)+row.Frames.TrialMilliseconds {
 			t.Errorf("%s: offered %d frames/s, and sent %d in %d ms", report.RowLine(row), row.Frames.OfferedFramesPerSecond, row.Frames.Sent, row.Frames.TrialMilliseconds)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func throughputRow(size int32, fps, avgNs, maxNs int64) v1alpha1.ResultRow {
-	return v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: size}, Frames: &v1alpha1.FrameSection{FramesPerSecond: fps, LineRatePPM: fps, Sent: 10 * fps, Received: 10 * fps}, Validity: v1alpha1.ValidityValid,
+	return v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: size}, Frames: &v1alpha1.FrameSection{FramesPerSecond: fps, OfferedFramesPerSecond: fps, LineRatePPM: fps, Sent: 10 * fps, Received: 10 * fps}, Validity: v1alpha1.ValidityValid,
 		Latency: &v1alpha1.LatencySummary{MinNs: 1, AvgNs: avgNs, MaxNs: maxNs}}
 }
 

@@ -14,7 +14,7 @@ func twoVariants() []v1alpha1.ResultRow {
 	row := func(variant v1alpha1.VariantName, test string, method v1alpha1.Method, load v1alpha1.Load, fps, avg, highest int64) v1alpha1.ResultRow {
 		return v1alpha1.ResultRow{
 			RowID:    v1alpha1.RowID{Test: test, Variant: variant, Method: method, FrameSize: 64, Load: load},
-			Frames:   &v1alpha1.FrameSection{FramesPerSecond: fps, LineRatePPM: fps, Sent: 10, Received: 10},
+			Frames:   &v1alpha1.FrameSection{FramesPerSecond: fps, OfferedFramesPerSecond: fps, LineRatePPM: fps, Sent: 10, Received: 10},
 			Latency:  &v1alpha1.LatencySummary{MinNs: 100, AvgNs: avg, MaxNs: highest, JitterAvgNs: new(int64(7)), JitterMaxNs: new(int64(70))},
 			Validity: v1alpha1.ValidityValid,
 		}

@@ -40,7 +40,7 @@ func valueOf(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
 	case frames.Sent == 0:
 		return 0, reason("nothing was sent", row.Message)
 	case metric == Throughput:
-		return frames.FramesPerSecond, ""
+		return method.Offered(row).FramesPerSecond, ""
 	case metric == FrameLoss:
 		return scaled(frames.Lost, billion, frames.Sent), ""
 	case row.Latency == nil:

@@ -116,7 +116,7 @@ func broadcast(ctx context.Context, lab *Lab, step plan.Step) (out Outcome, err 
 			}
 		}
 		summary = v1alpha1.BroadcastSummary{
-			Receivers: int32(len(s.Rx)), MaxLoadPPM: step.Search.MaxPPM,
+			Receivers: int32(len(s.Rx)), MaxLoadPPM: most.OfferedPPM(),
 			ForwardingRate: receivedRate(most), LossPPM: sharePPM(most.Lost, most.Expected),
 		}
 		return broadcastOne(ctx, lab, step, s, &summary)

@@ -15,9 +15,9 @@ type Figure struct {
 	Text string
 }
 
-// LoadFigure is the load of a row as its figure.
+// LoadFigure is the load of a row, as it left the tester, as its figure.
 func LoadFigure(row *v1alpha1.ResultRow) (Figure, bool) {
-	ppm := row.Frames.OrZero().LineRatePPM
+	ppm := Offered(row).LineRatePPM
 	return Figure{ppm, percent(ppm)}, true
 }
 
@@ -57,12 +57,17 @@ func headline[S any](summary func(*v1alpha1.ResultRow) *S, of func(*S) Figure) f
 	}
 }
 
-// atLoad is the load of a row: " at 90%".
+// atLoad is the load of a row: " at 90%", with what left the tester where that is another
+// load: " at 100% (offered 0.5832%)".
 func atLoad(row *v1alpha1.ResultRow) string {
 	if row.Load == "" {
 		return ""
 	}
-	return " at " + string(row.Load)
+	text := " at " + string(row.Load)
+	if OfferedOther(row) {
+		text += fmt.Sprintf(" (offered %s)", percent(Offered(row).LineRatePPM))
+	}
+	return text
 }
 
 // FigureOf is the most telling number of a row: its method's headline, or the first

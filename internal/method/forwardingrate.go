@@ -77,7 +77,7 @@ func forwardingRate(ctx context.Context, lab *Lab, step plan.Step) (Outcome, err
 			out, summary.AtMaxLoad = found, rate
 		}
 		if i == 0 || rate > summary.Max {
-			summary.Max, summary.MaxLoadPPM = rate, found.LoadPPM
+			summary.Max, summary.MaxLoadPPM = rate, found.Trial.OfferedPPM()
 		}
 	}
 	loss := sharePPM(out.Trial.Lost, out.Trial.Sent)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/result"
 )
 
@@ -14,18 +15,18 @@ import (
 // nil when the rows are not of several loads.
 func latencyAgainstLoad(id, what string, rows []v1alpha1.ResultRow, latency func(*v1alpha1.LatencySummary) int64) *chart {
 	c := &chart{ID: id, Title: what + " latency against load", Width: chartWidth, Height: 340,
-		Left: 46, Top: 26, Right: 362, Bottom: 296, XTitle: "load, % of line rate", YTitle: "latency, µs"}
+		Left: 46, Top: 26, Right: 362, Bottom: 296, XTitle: "offered load, % of line rate", YTitle: "latency, µs"}
 	c.Right -= labelSpace(rows)
 	var lines [][]loadPoint
 	at := map[string]int{}
 	several, doubtful := false, false
 	lowest, highest, load := int64(0), int64(0), int64(0)
 	for _, row := range rows {
-		frames := row.Frames.OrZero()
-		if row.Latency == nil || frames.LineRatePPM <= 0 {
+		offered := method.Offered(&row).LineRatePPM
+		if row.Latency == nil || offered <= 0 {
 			continue
 		}
-		p := loadPoint{label: sizeLabel(&row), ppm: frames.LineRatePPM, ns: latency(row.Latency), lost: frames.Lost > 0}
+		p := loadPoint{label: sizeLabel(&row), ppm: offered, ns: latency(row.Latency), lost: row.Frames.Lost > 0}
 		i, known := at[p.label]
 		if !known {
 			i = len(lines)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
 )
 
 // throughputBySize draws the throughput of every frame size as a share of line rate,
@@ -19,11 +20,11 @@ func throughputBySize(id string, rows []v1alpha1.ResultRow, unit bitUnit) *chart
 	x := scale{low: 0, high: 100, from: c.Left, to: c.Right, ticks: []float64{0, 25, 50, 75, 100}}
 	c.axes(&x, nil)
 	for i, row := range rows {
-		frames := row.Frames.OrZero()
-		end := x.at(float64(frames.LineRatePPM) / 10_000)
-		value := fmt.Sprintf("%s %s", fixed(frames.BitsPerSecond, unit.bits, 3), unit.name)
+		offered := method.Offered(&row)
+		end := x.at(float64(offered.LineRatePPM) / 10_000)
+		value := fmt.Sprintf("%s %s", fixed(offered.BitsPerSecond, unit.bits, 3), unit.name)
 		c.addBar(i, sizeLabel(&row), value, c.Left, end)
-		c.Description += fmt.Sprintf("%s: %s%% of line rate, %s. ", sizeLabel(&row), fixed(frames.LineRatePPM, 10_000, 4), value)
+		c.Description += fmt.Sprintf("%s: %s%% of line rate, %s. ", sizeLabel(&row), fixed(offered.LineRatePPM, 10_000, 4), value)
 	}
 	return c
 }

@@ -15,16 +15,20 @@ import (
 // csvUnits are the columns whose unit is not in the name of the row's field.
 var csvUnits = map[string]string{
 	"frame_size": "frame_size_bytes",
-	"sent":       "sent_frames",
-	"received":   "received_frames",
-	"lost":       "lost_frames",
-	"duplicate":  "duplicate_frames",
-	"reordered":  "reordered_frames",
-	"truncated":  "truncated_frames",
-	"corrupted":  "corrupted_frames",
-	"fragmented": "fragmented_frames",
-	"late":       "late_frames",
-	"stale":      "stale_frames",
+	// That of the load which left the tester says so in the name of its field.
+	"line_rate_ppm":     "intended_line_rate_ppm",
+	"frames_per_second": "intended_frames_per_second",
+	"bits_per_second":   "intended_bits_per_second",
+	"sent":              "sent_frames",
+	"received":          "received_frames",
+	"lost":              "lost_frames",
+	"duplicate":         "duplicate_frames",
+	"reordered":         "reordered_frames",
+	"truncated":         "truncated_frames",
+	"corrupted":         "corrupted_frames",
+	"fragmented":        "fragmented_frames",
+	"late":              "late_frames",
+	"stale":             "stale_frames",
 }
 
 // csvDifference begins the columns of the difference from the first variant.

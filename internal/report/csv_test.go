@@ -40,8 +40,8 @@ func TestCSVHasALinePerRow(t *testing.T) {
 			cell := func(column string) string { return lines[1+i][at[column]] }
 			frames := row.Frames.OrZero()
 			for column, want := range map[string]int64{
-				"frame_size_bytes": int64(row.FrameSize), "line_rate_ppm": frames.LineRatePPM, "frames_per_second": frames.FramesPerSecond,
-				"bits_per_second": frames.BitsPerSecond, "lost_frames": frames.Lost, "trial_milliseconds": frames.TrialMilliseconds,
+				"frame_size_bytes": int64(row.FrameSize), "intended_line_rate_ppm": frames.LineRatePPM, "intended_frames_per_second": frames.FramesPerSecond,
+				"intended_bits_per_second": frames.BitsPerSecond, "offered_frames_per_second": frames.OfferedFramesPerSecond, "lost_frames": frames.Lost, "trial_milliseconds": frames.TrialMilliseconds,
 			} {
 				if got := cell(column); got != strconv.FormatInt(want, 10) {
 					t.Errorf("%s row %d: %s is %q, want %d", name, i, column, got, want)

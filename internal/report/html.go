@@ -42,6 +42,8 @@ type page struct {
 	// Doubt says how many rows the verdict does not rest on.
 	Doubt string
 	Notes []string
+	// Banner says above all that nothing was measured.
+	Banner string
 	// Running stands at the foot of every printed page.
 	Running string
 }
@@ -54,6 +56,8 @@ type section struct {
 	Table              htmlTable
 	Notes              []htmlNote
 	Charts             []*chart
+	// Percentiles of latency; nil where there are none.
+	Percentiles *furtherTable
 	// Further tables say in another form what the first one says.
 	Further []furtherTable
 }
@@ -106,12 +110,15 @@ func (d *Document) html() ([]byte, error) {
 		},
 		Facts: d.facts(), Manifests: manifests, Differences: d.differenceSections(), Reading: readingDifferences,
 	}
-	for _, text := range d.Notes {
+	if d.simulated() {
+		p.Banner, p.Running = simulatedBanner, "SIMULATED · "+p.Running
+	}
+	for _, text := range d.furtherNotes() {
 		p.Notes = append(p.Notes, sentence(text))
 	}
 	unit := unitFor(d.highestBitRate())
 	for i, rows := range d.byTest() {
-		p.Sections = append(p.Sections, sectionOf(fmt.Sprintf("test-%d", i+1), rows, unit))
+		p.Sections = append(p.Sections, d.sectionOf(fmt.Sprintf("test-%d", i+1), rows, unit))
 	}
 	for _, v := range validities {
 		count := 0
@@ -136,8 +143,8 @@ func render(name string, data any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func sectionOf(id string, rows []v1alpha1.ResultRow, unit bitUnit) section {
-	s := section{ID: id, Title: rows[0].Test + variantOf(rows[0].Variant), Purpose: sentence(purpose(rows)), Table: tableOf(rows, unit).html("Results of test " + rows[0].Test + variantOf(rows[0].Variant))}
+func (d *Document) sectionOf(id string, rows []v1alpha1.ResultRow, unit bitUnit) section {
+	s := section{ID: id, Title: rows[0].Test + variantOf(rows[0].Variant), Purpose: sentence(purpose(rows)), Table: d.tableOf(rows, unit).html("Results of test " + rows[0].Test + variantOf(rows[0].Variant))}
 	for _, n := range tableNotes(rows) {
 		s.note(n)
 	}
@@ -161,6 +168,9 @@ func sectionOf(id string, rows []v1alpha1.ResultRow, unit bitUnit) section {
 		if c != nil {
 			s.Charts = append(s.Charts, c)
 		}
+	}
+	if g := d.percentilesOf(rows); g != nil {
+		s.Percentiles = &furtherTable{Title: percentilesTitle, Table: g.html(percentilesTitle + " of test " + rows[0].Test)}
 	}
 	for _, t := range jitterByLoad(rows) {
 		s.Further = append(s.Further, furtherTable{t.title, t.grid.html(t.title + " of test " + rows[0].Test), t.caption})
@@ -237,8 +247,8 @@ func (d *Document) facts() []fact {
 			doubt = fmt.Sprintf(", %d of %d rows in doubt", count, len(throughput))
 		}
 		facts = append(facts,
-			fact{"Throughput without loss", between(throughput, unit.bits, 3, func(r v1alpha1.ResultRow) int64 { return r.Frames.OrZero().BitsPerSecond }), unit.name + doubt},
-			fact{"Share of line rate", between(throughput, 10_000, 4, func(r v1alpha1.ResultRow) int64 { return r.Frames.OrZero().LineRatePPM }), "%" + doubt})
+			fact{"Throughput without loss", between(throughput, unit.bits, 3, func(r v1alpha1.ResultRow) int64 { return method.Offered(&r).BitsPerSecond }), unit.name + doubt},
+			fact{"Share of line rate", between(throughput, 10_000, 4, func(r v1alpha1.ResultRow) int64 { return method.Offered(&r).LineRatePPM }), "%" + doubt})
 		if !slices.ContainsFunc(throughput, func(r v1alpha1.ResultRow) bool { return r.Latency == nil }) {
 			facts = append(facts, fact{"Average latency at that load", between(throughput, 1000, 3, func(r v1alpha1.ResultRow) int64 { return r.Latency.AvgNs }), "µs" + doubt})
 		}

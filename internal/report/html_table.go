@@ -37,7 +37,7 @@ type htmlCell struct {
 }
 
 // units are written for people in HTML, and for any terminal elsewhere.
-var htmlUnits = strings.NewReplacer(", us", ", µs")
+var htmlUnits = strings.NewReplacer(", us", ", µs", shareOfLine, shareOfLineRate)
 
 var microsecondsInText = regexp.MustCompile(`(\d) us\b`)
 

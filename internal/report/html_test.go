@@ -124,7 +124,7 @@ func TestPageHasTheDigitsOfTheText(t *testing.T) {
 			seen[strings.TrimSpace(line)] = true
 		}
 		for _, rows := range d.byTest() {
-			for _, row := range tableOf(rows, unitFor(d.highestBitRate())).rows {
+			for _, row := range d.tableOf(rows, unitFor(d.highestBitRate())).rows {
 				for _, cell := range row {
 					if cell != "-" && !seen[cell] {
 						t.Errorf("%s: the page lacks %q", name, cell)

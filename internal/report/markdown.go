@@ -9,21 +9,27 @@ import (
 func (d *Document) markdown() ([]byte, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Benchmark %s/%s: %s\n", d.Benchmark.Namespace, d.Benchmark.Name, d.Phase)
+	if d.simulated() {
+		fmt.Fprintf(&b, "\n> [!WARNING]\n> **%s**\n", simulatedBanner)
+	}
 	if d.Message != "" {
 		fmt.Fprintf(&b, "\n%s\n", plainMarkdown(d.Message))
 	}
-	for _, text := range d.Notes {
+	for _, text := range d.furtherNotes() {
 		fmt.Fprintf(&b, "\n> **Note:** %s\n", plainMarkdown(text))
 	}
 	unit := unitFor(d.highestBitRate())
 	for _, rows := range d.byTest() {
 		fmt.Fprintf(&b, "\n## Test %s%s\n\n%s\n\n", rows[0].Test, variantOf(rows[0].Variant), purpose(rows))
-		b.WriteString(tableOf(rows, unit).markdown())
+		b.WriteString(d.tableOf(rows, unit).markdown())
 		for i, n := range tableNotes(rows) {
 			if i == 0 {
 				b.WriteString("\n")
 			}
 			fmt.Fprintf(&b, "- %s: %s\n", n.rows, plainMarkdown(n.text))
+		}
+		if g := d.percentilesOf(rows); g != nil {
+			fmt.Fprintf(&b, "\n### %s\n\n%s", percentilesTitle, g.markdown())
 		}
 		for _, t := range jitterByLoad(rows) {
 			fmt.Fprintf(&b, "\n### %s\n\n%s", t.title, t.grid.markdown())
@@ -80,8 +86,11 @@ func (g *grid) markdown() string {
 // columnName joins heading and name: "latency min, us".
 func (g *grid) columnName(i int) string {
 	c := g.columns[i]
-	if c.heading == "" || c.heading == ratesHeading {
+	switch c.heading {
+	case "":
 		return c.name
+	case ratesHeading:
+		return "offered " + strings.Replace(c.name, shareOfLine, shareOfLineRate, 1)
 	}
 	if subject, unit, ok := strings.Cut(c.heading, ", "); ok {
 		return fmt.Sprintf("%s %s, %s", subject, c.name, unit)

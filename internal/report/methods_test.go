@@ -14,7 +14,7 @@ func TestOwnColumnsOfMethods(t *testing.T) {
 	row := func(test string, m v1alpha1.Method) v1alpha1.ResultRow {
 		return v1alpha1.ResultRow{
 			RowID:  v1alpha1.RowID{Test: test, Method: m, FrameSize: 64},
-			Frames: &v1alpha1.FrameSection{LineRatePPM: v1alpha1.PPM, FramesPerSecond: 59_523_810, BitsPerSecond: 59_523_810 * 512, Sent: 100, Received: 45, Lost: 55, Duplicate: new(int64), Reordered: new(int64)}, Validity: v1alpha1.ValidityValid,
+			Frames: &v1alpha1.FrameSection{LineRatePPM: v1alpha1.PPM, FramesPerSecond: 59_523_810, BitsPerSecond: 59_523_810 * 512, OfferedFramesPerSecond: 59_523_810, Sent: 100, Received: 45, Lost: 55, Duplicate: new(int64), Reordered: new(int64)}, Validity: v1alpha1.ValidityValid,
 		}
 	}
 	frameLoss := row("loss", v1alpha1.MethodFrameLoss)
@@ -33,7 +33,7 @@ func TestOwnColumnsOfMethods(t *testing.T) {
 	text := d.Text()
 	for _, want := range []string{
 		"Test loss: share of lost frames at falling loads, until two lost nothing (RFC 2544 section 26.3)",
-		"64  100%  59,523,810  30.476   100.0000  26,785,714  55.0000      55  Valid",
+		"64  100%      59,523,810  30.476   100.0000  26,785,714  55.0000      55  Valid",
 		"3,999  3,989  4,022       9  268.725     67.450       0  Valid",
 		"1518           -       -          -      -      -      -       -        -          -       -  Valid",
 		"51  0.5100      153  1.5300           3   20.000       0.1000    43.2812      55  Valid",

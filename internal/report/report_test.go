@@ -104,7 +104,7 @@ func router() *Document {
 	d.Spec.Tests = append(d.Spec.Tests, v1alpha1.Test{Name: "latency", Latency: &v1alpha1.LatencyTest{TrialDuration: seconds(90)}})
 	d.Rows = []v1alpha1.ResultRow{
 		{RowID: v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 86},
-			Frames: &v1alpha1.FrameSection{LineRatePPM: 12500, FramesPerSecond: 294811, BitsPerSecond: 294811 * 86 * 8, Duplicate: new(int64), Reordered: new(int64), OutOfSequence: new(int64), Sent: 17688660, Received: 17688660},
+			Frames: &v1alpha1.FrameSection{LineRatePPM: 12500, FramesPerSecond: 294811, BitsPerSecond: 294811 * 86 * 8, OfferedFramesPerSecond: 294811, Duplicate: new(int64), Reordered: new(int64), OutOfSequence: new(int64), Sent: 17688660, Received: 17688660},
 			Trials: 9, ElapsedMilliseconds: 61_234,
 			Latency:  &v1alpha1.LatencySummary{MinNs: 9_840, AvgNs: 43_210, MaxNs: 1_234_567_891, JitterAvgNs: new(int64(4_001)), JitterMaxNs: new(int64(1_234_000_000))},
 			Validity: v1alpha1.ValidityVirtual, ValidityReasons: virtual},
@@ -114,12 +114,12 @@ func router() *Document {
 			Validity: v1alpha1.ValidityVirtual, ValidityReasons: virtual,
 			Message: "no test frame came back on p2 in 5 s; ARP for 198.18.2.1 was not answered on p2: check the device's address, and that the link is up"},
 		{RowID: v1alpha1.RowID{Test: "latency", Method: v1alpha1.MethodLatency, FrameSize: 86, Load: "50%"},
-			Frames:   &v1alpha1.FrameSection{LineRatePPM: 500_000, FramesPerSecond: 1488095, BitsPerSecond: 1488095 * 86 * 8, Sent: 88800000, Received: 88799999, Lost: 1, Duplicate: new(int64(3)), Reordered: new(int64(120)), OutOfSequence: new(int64)},
+			Frames:   &v1alpha1.FrameSection{LineRatePPM: 500_000, FramesPerSecond: 1488095, BitsPerSecond: 1488095 * 86 * 8, OfferedFramesPerSecond: 1_480_000, Sent: 88800000, Received: 88799999, Lost: 1, Duplicate: new(int64(3)), Reordered: new(int64(120)), OutOfSequence: new(int64)},
 			Trials:   1,
 			Latency:  &v1alpha1.LatencySummary{MinNs: 9_840, AvgNs: 43_210, MaxNs: 134_567, JitterAvgNs: new(int64(4_001)), JitterMaxNs: new(int64(99_000))},
 			Validity: v1alpha1.ValidityGeneratorBound, ValidityReasons: bound},
 		{RowID: v1alpha1.RowID{Test: "latency", Method: v1alpha1.MethodLatency, FrameSize: 86, Load: "throughput"},
-			Frames:   &v1alpha1.FrameSection{LineRatePPM: 12500, FramesPerSecond: 294811, BitsPerSecond: 294811 * 86 * 8, Sent: 26532990, Received: 26500000, Lost: 32990},
+			Frames:   &v1alpha1.FrameSection{LineRatePPM: 12500, FramesPerSecond: 294811, BitsPerSecond: 294811 * 86 * 8, OfferedFramesPerSecond: 294811, Sent: 26532990, Received: 26500000, Lost: 32990},
 			Trials:   1,
 			Latency:  &v1alpha1.LatencySummary{MinNs: 9_840, AvgNs: 43_210, MaxNs: 134_567, TimedFrames: new(int64(59_927))},
 			Validity: v1alpha1.ValidityVirtual, ValidityReasons: virtual},
@@ -297,7 +297,7 @@ func TestRowLine(t *testing.T) {
 	for i, want := range []string{
 		"throughput 86 B: 294,811 frames/s, 202.830 Mbit/s, 1.2500% of line rate, latency 43.210 us on average, Virtual",
 		"throughput 1518 B: 0 frames/s, 0.000 Mbit/s, 0.0000% of line rate, Virtual, no test frame came back on p2 in 5 s; ARP for 198.18.2.1 was not answered on p2: check the device's address, and that the link is up",
-		"latency 86 B at 50%: 1,488,095 frames/s, 1.024 Gbit/s, 50.0000% of line rate, latency 43.210 us on average, 1 frames lost, GeneratorBound",
+		"latency 86 B at 50%: 1,480,000 frames/s, 1.018 Gbit/s, 49.7280% of line rate (of an intended 50.0000%), latency 43.210 us on average, 1 frames lost, GeneratorBound",
 	} {
 		if got := RowLine(rows[i]); got != want {
 			t.Errorf("row %d: %s\nwant %s", i, got, want)

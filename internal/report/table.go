@@ -7,10 +7,24 @@ import (
 	"nodrop.dev/nodrop/internal/method"
 )
 
-const ratesHeading = "rate, all ports"
+// ratesHeading is above the load that left the tester.
+const ratesHeading = "offered, all ports"
+
+// shareOfLine is the column of the share of line rate, and shareOfLineRate its name where
+// there is room.
+const shareOfLine, shareOfLineRate = "% of line", "% of line rate"
+
+// latencyHeading is above latency, with what the engines time: from the first bit of a
+// frame in to its last bit out. Of a model only its source knows.
+func (d *Document) latencyHeading() string {
+	if d.simulated() {
+		return "latency, us"
+	}
+	return "latency FILO, us"
+}
 
 // tableOf is the table of a test, in the columns of published reports.
-func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
+func (d *Document) tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 	// Tests that send no test frames have neither sizes nor rates.
 	withFrames := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Frames != nil })
 	g := &grid{}
@@ -18,23 +32,23 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		g.columns = append(g.columns, column{"frame", "bytes", false})
 	}
 	withLoad := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
-	withOffered := withFrames && slices.ContainsFunc(rows, showsOffered)
+	withIntended := withFrames && !withLoad && slices.ContainsFunc(rows, showsIntended)
 	own, _ := method.Describe(rows[0].Method)
 	measuresItself := len(own.Columns) > 0
 	if withLoad {
-		g.columns = append(g.columns, column{"", "load", true})
+		g.columns = append(g.columns, column{"intended", "load", true})
 	}
 	withLoss := withPartialDrop(rows)
 	if withLoss {
 		g.columns = append(g.columns, column{"", "goal", true})
 	}
+	if withIntended {
+		g.columns = append(g.columns, column{"intended", "%", false})
+	}
 	if withFrames {
 		g.columns = append(g.columns,
 			column{ratesHeading, "frames/s", false}, column{ratesHeading, unit.name, false},
-			column{"line rate", "%", false})
-	}
-	if withOffered {
-		g.columns = append(g.columns, column{"offered", "frames/s", false})
+			column{ratesHeading, shareOfLine, false})
 	}
 	switch {
 	case measuresItself:
@@ -43,7 +57,7 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		}
 	case withFrames:
 		g.columns = append(g.columns,
-			column{"latency, us", "min", false}, column{"latency, us", "avg", false}, column{"latency, us", "max", false},
+			column{d.latencyHeading(), "min", false}, column{d.latencyHeading(), "avg", false}, column{d.latencyHeading(), "max", false},
 			column{"jitter, us", "avg", false}, column{"jitter, us", "max", false})
 	}
 	withClasses := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Classes != nil })
@@ -69,15 +83,18 @@ func tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		if withLoss {
 			cells = append(cells, goalName(row))
 		}
+		known := row.Frames != nil && !unmeasured(&row)
 		switch {
-		case !withFrames:
-		case row.Frames == nil || unmeasured(&row):
-			cells = append(cells, "-", "-", "-")
-		default:
-			cells = append(cells, group(row.Frames.FramesPerSecond), fixed(row.Frames.BitsPerSecond, unit.bits, 3), fixed(row.Frames.LineRatePPM, 10_000, 4))
+		case withIntended && known:
+			cells = append(cells, fixed(row.Frames.LineRatePPM, 10_000, 4))
+		case withIntended:
+			cells = append(cells, "-")
 		}
-		if withOffered {
-			cells = append(cells, offeredCell(&row))
+		switch offered := method.Offered(&row); {
+		case withFrames && known:
+			cells = append(cells, group(offered.FramesPerSecond), fixed(offered.BitsPerSecond, unit.bits, 3), fixed(offered.LineRatePPM, 10_000, 4))
+		case withFrames:
+			cells = append(cells, "-", "-", "-")
 		}
 		switch l := row.Latency; {
 		case measuresItself:
@@ -119,26 +136,11 @@ func unmeasured(row *v1alpha1.ResultRow) bool {
 	return row.Frames != nil && !method.IsThroughput(row) && row.Frames.Sent == 0 && row.Frames.LineRatePPM == 0 && row.Message != ""
 }
 
-// showsOffered says that what left the tester belongs next to the load of a row: one that
-// was asked for as a rate, or one that was offered with a difference of more than a
-// thousandth. In a table without such a row the intended load is also the offered one.
-func showsOffered(row v1alpha1.ResultRow) bool {
-	f := row.Frames.OrZero()
-	// Of frames with many receivers the two are not counted alike, and older results do
-	// not say what was offered.
-	if row.Load.IsRate() || f.OfferedFramesPerSecond == 0 || row.Multicast != nil || row.CongestionControl != nil {
-		return row.Load.IsRate()
-	}
-	difference := f.FramesPerSecond - f.OfferedFramesPerSecond
-	return max(difference, -difference) > f.FramesPerSecond/1000
-}
-
-// offeredCell is the rate that left the tester.
-func offeredCell(row *v1alpha1.ResultRow) string {
-	if row.Frames == nil || unmeasured(row) {
-		return "-"
-	}
-	return group(row.Frames.OfferedFramesPerSecond)
+// showsIntended says that the intended load of a row belongs next to what left the tester,
+// which is another one. In a table without such a row the two are the same, and where loads
+// are asked for, the table has them.
+func showsIntended(row v1alpha1.ResultRow) bool {
+	return !unmeasured(&row) && method.OfferedOther(&row)
 }
 
 // lostCell is how many frames were lost. Of groups that are joined or left during the

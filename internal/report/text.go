@@ -17,17 +17,23 @@ import (
 func (d *Document) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Benchmark %s/%s: %s\n", d.Benchmark.Namespace, d.Benchmark.Name, d.Phase)
+	if d.simulated() {
+		b.WriteString(frameText(simulatedBanner))
+	}
 	if d.Message != "" {
 		b.WriteString(wrap(d.Message, gap))
 	}
-	for _, note := range d.Notes {
+	for _, note := range d.furtherNotes() {
 		b.WriteString(wrap("Note: "+note, gap))
 	}
 	unit := unitFor(d.highestBitRate())
 	for _, rows := range d.byTest() {
 		b.WriteString("\n")
 		fmt.Fprintf(&b, "Test %s%s: %s\n\n", rows[0].Test, variantOf(rows[0].Variant), purpose(rows))
-		b.WriteString(tableOf(rows, unit).String())
+		b.WriteString(d.tableOf(rows, unit).String())
+		if g := d.percentilesOf(rows); g != nil {
+			b.WriteString("\n" + gap + percentilesTitle + "\n\n" + g.String())
+		}
 		b.WriteString(notesOf(rows))
 	}
 	if len(d.Rows) == 0 {
@@ -44,7 +50,7 @@ func (d *Document) Text() string {
 func (d *Document) highestBitRate() int64 {
 	var highest int64
 	for _, row := range d.Rows {
-		highest = max(highest, row.Frames.OrZero().BitsPerSecond)
+		highest = max(highest, method.Offered(&row).BitsPerSecond)
 	}
 	return highest
 }
@@ -68,6 +74,8 @@ func purpose(rows []v1alpha1.ResultRow) string {
 	switch {
 	case !ok:
 		return string(rows[0].Method)
+	case withPartialDrop(rows):
+		return "NDR is the " + d.Purpose + ", PDR with at most that loss"
 	case d.SampledPurpose != "" && slices.ContainsFunc(rows, sampled):
 		return d.SampledPurpose
 	}
@@ -164,6 +172,9 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 	if l := row.Latency; l != nil && l.TimedFrames != nil {
 		notes = append(notes, fmt.Sprintf("latency is of %s of %s received frames", group(*l.TimedFrames), group(frames.Received)))
 	}
+	if l := row.RFC2544Latency; l != nil {
+		notes = append(notes, latencyDefinitions[l.Definition])
+	}
 	if s := row.Series; s != nil {
 		notes = append(notes, fmt.Sprintf("receive rate of %s to %s frames/s in %s sampling intervals, %s on average",
 			group(s.MinReceivedFramesPerSecond), group(s.MaxReceivedFramesPerSecond), group(int64(s.Samples)), group(s.AvgReceivedFramesPerSecond)))
@@ -187,6 +198,12 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 		notes = append(notes, fmt.Sprintf("lost %s of %s frames (%s)", group(frames.Lost), group(expected), share(frames.Lost, expected)))
 	}
 	return append(notes, orderNotes(row)...)
+}
+
+// latencyDefinitions say how the latency of RFC 1242 follows from a row that asks for it.
+var latencyDefinitions = map[v1alpha1.LatencyDefinition]string{
+	v1alpha1.LatencyStoreAndForward: "latency of store-and-forward devices (RFC 1242 section 3.8) is the average less the time on wires that is left out; between virtual ports a frame takes none",
+	v1alpha1.LatencyBitForwarding:   "latency of bit-forwarding devices (RFC 1242 section 3.8) is the average less the time on wires that is left out; between virtual ports a frame takes none",
 }
 
 // orderNotes tell of copies and of frames out of order, or that nobody counted them.
@@ -269,6 +286,12 @@ func listPorts(parts []string, all int) string {
 
 const lineWidth = 110
 
+// frameText is a sentence that cannot be overlooked, between two lines.
+func frameText(text string) string {
+	rule := gap + strings.Repeat("=", len(text)) + "\n"
+	return rule + gap + text + "\n" + rule
+}
+
 // wrap breaks a sentence into lines; those after the first are indented deeper.
 func wrap(text, indent string) string {
 	var b strings.Builder
@@ -306,9 +329,13 @@ func RowLine(row v1alpha1.ResultRow) string {
 	frames := row.Frames.OrZero()
 	var parts []string
 	if row.Frames != nil {
-		unit := unitFor(frames.BitsPerSecond)
+		offered := method.Offered(&row)
+		unit := unitFor(offered.BitsPerSecond)
 		parts = append(parts, fmt.Sprintf("%s frames/s, %s %s, %s%% of line rate",
-			group(frames.FramesPerSecond), fixed(frames.BitsPerSecond, unit.bits, 3), unit.name, fixed(frames.LineRatePPM, 10_000, 4)))
+			group(offered.FramesPerSecond), fixed(offered.BitsPerSecond, unit.bits, 3), unit.name, fixed(offered.LineRatePPM, 10_000, 4)))
+		if method.OfferedOther(&row) {
+			parts[0] += fmt.Sprintf(" (of an intended %s%%)", fixed(frames.LineRatePPM, 10_000, 4))
+		}
 	}
 	if own, _ := method.Describe(row.Method); len(own.Columns) > 0 {
 		parts = append(parts, numbersOf(own, &row)...)

@@ -23,6 +23,14 @@ var validities = []struct {
 // simulatedNote begins every document of a modelled device.
 const simulatedNote = "simulated: every figure was computed from a model, and nothing was measured"
 
+// simulatedBanner is what a person reads first of such a document, in every format.
+const simulatedBanner = "SIMULATED: every figure was computed from a model, and nothing was measured"
+
+// furtherNotes are the notes that no banner says.
+func (d *Document) furtherNotes() []string {
+	return slices.DeleteFunc(slices.Clone(d.Notes), func(text string) bool { return text == simulatedNote })
+}
+
 // simulated says that the figures come from a model of a device.
 func (d *Document) simulated() bool {
 	return d.Environment != nil && d.Environment.Engine == v1alpha1.EngineSim ||

@@ -24,7 +24,9 @@ func rowAt(test string, m v1alpha1.Method, size int32, change ...func(*v1alpha1.
 }
 
 func passing(ppm int64) func(*v1alpha1.ResultRow) {
-	return func(row *v1alpha1.ResultRow) { row.Frames.LineRatePPM = ppm }
+	return func(row *v1alpha1.ResultRow) {
+		row.Frames.LineRatePPM, row.Frames.FramesPerSecond, row.Frames.OfferedFramesPerSecond = ppm, ppm, ppm
+	}
 }
 
 // delayed is a latency row: its load, the average and how many frames were lost.

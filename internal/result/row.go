@@ -42,7 +42,14 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	}
 	messages = append(messages, late...)
 	if t := out.Trial; t != nil {
-		frames.OfferedFramesPerSecond = frame.Round(t.OfferedRate())
+		offered := t.Offered(rate)
+		switch {
+		case out.LoadPPM == 0: // No load passed: that of the trial at the lowest one.
+			offered = t.OfferedRate()
+		case late != nil: // The rate of the row is less than the trial asked for.
+			offered = t.Offered(p.FramesPerSecond(out.Step.Size, plan.Share(t.LoadPPM)))
+		}
+		frames.OfferedFramesPerSecond = frame.Round(offered)
 		frames.Sent, frames.Received, frames.Lost = int64(t.Sent), int64(t.Received), int64(t.Lost)
 		if in.Info.Capabilities.Ordering {
 			frames.Duplicate, frames.Reordered, frames.OutOfSequence = new(int64(t.Duplicate)), new(int64(t.Reordered)), new(int64(t.OutOfSequence))

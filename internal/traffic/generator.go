@@ -96,6 +96,10 @@ type PortInfo struct {
 	Notes []string
 }
 
+// FILO says which latency engines time that stamp whole frames, by the words of RFC 1242
+// section 3.8.
+const FILO = "first bit in to last bit out (FILO), which exceeds the latency of RFC 1242 by the time of one frame on the wire for bit-forwarding devices, and of two for store-and-forward devices"
+
 // Capabilities says what an engine can measure; what it cannot is refused at
 // admission.
 type Capabilities struct {

@@ -30,7 +30,7 @@ var byKind = map[string]traffic.Capabilities{
 		Multicast:       true,
 		Sampling:        true,
 		MPLS:            true,
-		LatencyType:     "from the transmit program, which writes the frame, to the receive program on the XDP hook (kernel timestamps of one clock)",
+		LatencyType:     "from the transmit program, which writes the frame, to the receive program on the XDP hook (kernel timestamps of one clock): " + traffic.FILO,
 	},
 	"trex": {
 		// What every card counts: see For.
@@ -42,7 +42,7 @@ var byKind = map[string]traffic.Capabilities{
 		Sampling:       true,
 		TimedStreams:   trexTimedStreams,
 		Lateness:       100 * time.Millisecond,
-		LatencyType:    "from the transmit core of TRex, which writes the time into the frame, to its receive core (the processor's clock, of one server), of timed frames that travel among the others",
+		LatencyType:    "from the transmit core of TRex, which writes the time into the frame, to its receive core (the processor's clock, of one server), of timed frames that travel among the others: " + traffic.FILO,
 	},
 	"sim": {
 		MaxStreams:       65536,
@@ -59,7 +59,7 @@ var byKind = map[string]traffic.Capabilities{
 		Multicast:        true,
 		Sampling:         true,
 		MPLS:             true,
-		LatencyType:      "as in the device model",
+		LatencyType:      "of the type of RFC 1242 that the source of the device model has",
 	},
 }
 

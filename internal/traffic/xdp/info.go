@@ -22,7 +22,7 @@ import (
 const detail = "frames are written in the kernel by BPF_PROG_RUN with live frames and counted by an XDP program on the receiving port"
 
 // latencyType says between which points latency is measured.
-const latencyType = "from the transmit program, which writes the frame, to the receive program on the XDP hook (kernel timestamps of one clock)"
+const latencyType = "from the transmit program, which writes the frame, to the receive program on the XDP hook (kernel timestamps of one clock): " + traffic.FILO
 
 // Info implements traffic.Generator.
 func (e *Engine) Info(context.Context) (traffic.Info, error) {
