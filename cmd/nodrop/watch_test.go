@@ -133,7 +133,7 @@ func inPhase(phase v1alpha1.BenchmarkPhase, message string) func(*v1alpha1.Bench
 
 var oneRow = []v1alpha1.ResultRow{{
 	RowID:  v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 64},
-	Frames: &v1alpha1.FrameSection{LineRatePPM: 696875, FramesPerSecond: 26547619822, BitsPerSecond: 26547619822 * 512}, Validity: v1alpha1.ValidityValid,
+	Frames: &v1alpha1.FrameSection{LineRatePPM: 696875, FramesPerSecond: 26547619822, OfferedFramesPerSecond: 26547619822, BitsPerSecond: 26547619822 * 512}, Validity: v1alpha1.ValidityValid,
 }}
 
 func TestWatchAndReport(t *testing.T) {
@@ -272,7 +272,7 @@ func reports(t *testing.T, c *cluster) {
 func compares(t *testing.T, c *cluster) {
 	for name, fps := range map[string]int64{"monday": 20_000_000_000, "friday": 25_000_000_000} {
 		row := *oneRow[0].DeepCopy()
-		row.Frames.FramesPerSecond, row.Frames.Sent, row.Frames.Received = fps, fps, fps
+		row.Frames.FramesPerSecond, row.Frames.OfferedFramesPerSecond, row.Frames.Sent, row.Frames.Received = fps, fps, fps, fps
 		c.benchmark(name, inPhase(v1alpha1.PhasePassed, ""))
 		c.store(name, row)
 	}

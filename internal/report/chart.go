@@ -61,6 +61,9 @@ type chartBar struct {
 	BarX, BarY       string
 	BarWidth, BarEnd string
 	Height           string
+	// Class is range for one from the lowest to the highest value, and doubtful where the
+	// row cannot be judged by.
+	Class string
 	// Mark is where the mean stands; empty in a chart of single values.
 	Mark string
 }

@@ -3,9 +3,11 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/result"
 )
 
 // throughputBySize draws the throughput of every frame size as a share of line rate,
@@ -24,6 +26,7 @@ func throughputBySize(id string, rows []v1alpha1.ResultRow, unit bitUnit) *chart
 		end := x.at(float64(offered.LineRatePPM) / 10_000)
 		value := fmt.Sprintf("%s %s", fixed(offered.BitsPerSecond, unit.bits, 3), unit.name)
 		c.addBar(i, sizeLabel(&row), value, c.Left, end)
+		c.doubt(i, &row)
 		c.Description += fmt.Sprintf("%s: %s%% of line rate, %s. ", sizeLabel(&row), fixed(offered.LineRatePPM, 10_000, 4), value)
 	}
 	return c
@@ -69,10 +72,23 @@ func latencyBySize(id string, rows []v1alpha1.ResultRow) *chart {
 			return x.at(float64(ns) / 1000)
 		}
 		c.addBar(i, sizeLabel(&row), micros(l.AvgNs), position(l.MinNs), position(l.MaxNs))
-		c.Bars[i].Mark = coordinate(position(l.AvgNs))
+		c.Bars[i].Mark, c.Bars[i].Class = coordinate(position(l.AvgNs)), "range"
+		c.doubt(i, &row)
 		c.Description += fmt.Sprintf("%s: %s to %s µs, mean %s µs. ", sizeLabel(&row), micros(l.MinNs), micros(l.MaxNs), micros(l.AvgNs))
 	}
 	return c
+}
+
+// doubt outlines the bar of a row that cannot be judged by, and says so below the chart.
+func (c *chart) doubt(i int, row *v1alpha1.ResultRow) {
+	const caption = "Outlined bars: the row is in doubt, see validity in the table."
+	if result.Trusted(row.Validity) {
+		return
+	}
+	c.Bars[i].Class = strings.TrimSpace(c.Bars[i].Class + " doubtful")
+	if !strings.Contains(c.Caption, caption) {
+		c.Caption = strings.TrimSpace(c.Caption + " " + caption)
+	}
 }
 
 // withPartialDrop says that rows are about loads at which frames may be lost.

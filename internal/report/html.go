@@ -148,11 +148,7 @@ func (d *Document) sectionOf(id string, rows []v1alpha1.ResultRow, unit bitUnit)
 	for _, n := range tableNotes(rows) {
 		s.note(n)
 	}
-	for i, row := range rows {
-		if !result.Trusted(row.Validity) {
-			s.Table.Rows[i].Class = strings.TrimSpace(s.Table.Rows[i].Class + " doubtful")
-		}
-	}
+	s.Table.doubt(rows)
 	var charts []*chart
 	if method.IsThroughput(&rows[0]) {
 		charts = append(charts, throughputBySize(id+"-throughput", rows, unit), latencyBySize(id+"-latency", rows))
@@ -171,11 +167,21 @@ func (d *Document) sectionOf(id string, rows []v1alpha1.ResultRow, unit bitUnit)
 	}
 	if g := d.percentilesOf(rows); g != nil {
 		s.Percentiles = &furtherTable{Title: percentilesTitle, Table: g.html(percentilesTitle + " of test " + rows[0].Test)}
+		s.Percentiles.Table.doubt(rows)
 	}
 	for _, t := range jitterByLoad(rows) {
 		s.Further = append(s.Further, furtherTable{t.title, t.grid.html(t.title + " of test " + rows[0].Test), t.caption})
 	}
 	return s
+}
+
+// doubt marks the rows that cannot be judged by, in a table of one line per row.
+func (t *htmlTable) doubt(rows []v1alpha1.ResultRow) {
+	for i, row := range rows {
+		if !result.Trusted(row.Validity) {
+			t.Rows[i].Class = strings.TrimSpace(t.Rows[i].Class + " doubtful")
+		}
+	}
 }
 
 // note adds a note; those about the same rows stand together.
@@ -241,10 +247,15 @@ func (d *Document) facts() []fact {
 		}
 	}
 	var facts []fact
-	if len(throughput) > 0 {
+	all := len(throughput)
+	throughput = slices.DeleteFunc(throughput, func(r v1alpha1.ResultRow) bool { return !result.Conclusive(d.device(), &r) })
+	switch {
+	case all > 0 && len(throughput) == 0:
+		facts = append(facts, fact{"Throughput without loss", "Not known", fmt.Sprintf("%s in doubt", quantity(int64(all), "row"))})
+	case all > 0:
 		unit, doubt := unitFor(d.highestBitRate()), ""
-		if count := doubtful(throughput); count > 0 {
-			doubt = fmt.Sprintf(", %d of %d rows in doubt", count, len(throughput))
+		if count := all - len(throughput); count > 0 {
+			doubt = fmt.Sprintf(", without %s in doubt", quantity(int64(count), "row"))
 		}
 		facts = append(facts,
 			fact{"Throughput without loss", between(throughput, unit.bits, 3, func(r v1alpha1.ResultRow) int64 { return method.Offered(&r).BitsPerSecond }), unit.name + doubt},
@@ -260,6 +271,14 @@ func (d *Document) facts() []fact {
 		}
 	}
 	return append(facts, fact{"Rows that can be judged by", fmt.Sprintf("%d of %d", judged, len(d.Rows)), "in " + quantity(trials, "trial")})
+}
+
+// device is that of the bed, where the document has it.
+func (d *Document) device() v1alpha1.Device {
+	if d.Bed == nil {
+		return v1alpha1.Device{}
+	}
+	return d.Bed.Device
 }
 
 // between is the range of a value over some rows.

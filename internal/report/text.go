@@ -75,7 +75,7 @@ func purpose(rows []v1alpha1.ResultRow) string {
 	case !ok:
 		return string(rows[0].Method)
 	case withPartialDrop(rows):
-		return "NDR is the " + d.Purpose + ", PDR with at most that loss"
+		return "NDR is the " + d.Purpose + ", PDR with up to the given loss"
 	case d.SampledPurpose != "" && slices.ContainsFunc(rows, sampled):
 		return d.SampledPurpose
 	}

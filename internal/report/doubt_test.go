@@ -1,0 +1,74 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+func written(t *testing.T, d *Document, format Format) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := d.Write(&b, format); err != nil {
+		t.Fatal(err)
+	}
+	return unstyled(b.String())
+}
+
+// The figures on top of a page are of the rows that can be judged by. Without a device the
+// tester is measured, and its limit is the answer.
+func TestFactsAreOfConclusiveRows(t *testing.T) {
+	d := chassis()
+	for i := range d.Rows {
+		d.Rows[i].Validity = v1alpha1.ValidityVirtual
+	}
+	d.Rows[0].Validity = v1alpha1.ValidityGeneratorBound // 13.592 Tbit/s
+	if page := written(t, d, FormatHTML); !strings.Contains(page, "<dd>25.266 – 25.543 <small>Tbit/s, without 1 row in doubt</small></dd>") {
+		t.Error("the row in doubt is among the figures")
+	}
+	for i := range d.Rows {
+		d.Rows[i].Validity = v1alpha1.ValidityGeneratorBound
+	}
+	if page := written(t, d, FormatHTML); !strings.Contains(page, "<dd>Not known <small>3 rows in doubt</small></dd>") {
+		t.Error("rows in doubt are the figures")
+	}
+	d.Bed.Device = v1alpha1.Device{BackToBack: &v1alpha1.BackToBackDevice{}}
+	if page := written(t, d, FormatHTML); !strings.Contains(page, "<dd>13.592 – 25.543 <small>Tbit/s</small></dd>") {
+		t.Error("the limit of the tester is not among the figures of a calibration")
+	}
+}
+
+// What was computed says so first, in every format for people, and so does every sheet of
+// paper.
+func TestSimulatedIsSaidFirst(t *testing.T) {
+	d := chassis()
+	for format, before := range map[Format]string{FormatTable: "Test ", FormatMarkdown: "## Test", FormatHTML: "<h1>"} {
+		text := written(t, d, format)
+		at, first := strings.Index(text, "SIMULATED: every figure was computed from a model"), strings.Index(text, before)
+		if at < 0 || at > first {
+			t.Errorf("%s: the banner is at %d, and %q at %d", format, at, before, first)
+		}
+		if format == FormatHTML && !strings.Contains(text, `content: "SIMULATED · NoDrop`) {
+			t.Error("the foot of a printed page does not say so")
+		}
+	}
+	if text := written(t, router(), FormatTable); strings.Contains(text, "SIMULATED") {
+		t.Error("a measurement is called simulated")
+	}
+}
+
+// Percentiles have a table of their own in every format for people.
+func TestPercentilesAreShown(t *testing.T) {
+	d := &Document{Rows: []v1alpha1.ResultRow{short(v1alpha1.MethodLatency, "100%")}}
+	for format, want := range map[Format]string{
+		FormatTable:    "64  100%      1.000  2.000  2.500  2.900  2.999  3.000\n",
+		FormatMarkdown: "| 64 | 100% | 1.000 | 2.000 | 2.500 | 2.900 | 2.999 | 3.000 |",
+		FormatHTML:     "<td>2.900</td><td>2.999</td><td>3.000</td>",
+	} {
+		if text := written(t, d, format); !strings.Contains(text, want) || !strings.Contains(text, "p99.9") {
+			t.Errorf("%s: no %q in\n%s", format, want, text)
+		}
+	}
+}
