@@ -104,7 +104,10 @@ func (m *machine) take(names ...string) (*Taken, error) {
 }
 
 // die ends a run as if its process had died.
-func (m *machine) die(t *Taken) { t.lock.Close() }
+func (m *machine) die(t *Taken) {
+	t.lock.Close()
+	closeAll(&t.origin, &t.run)
+}
 
 func TestInterfacesThatServeSomethingElseAreRefused(t *testing.T) {
 	tests := map[string]struct {
@@ -332,6 +335,19 @@ func TestTheNamespaceOfARunOutlivesIt(t *testing.T) {
 	}
 	m.run, err = netns.Get() // for the end of the test
 	m.must(err)
+}
+
+// A run knows by itself what it has taken.
+func TestARunPutsBackWhatItTookWithoutItsNote(t *testing.T) {
+	m := newMachine(t)
+	taken, err := m.take("n1")
+	m.must(err)
+	m.must(remove(taken.dir))
+	m.must(os.RemoveAll(m.store.dir))
+	m.must(taken.PutBack())
+	if addresses, err := netlink.AddrList(m.link("n1"), netlink.FAMILY_V4); err != nil || len(addresses) != 1 {
+		t.Errorf("%v, %v: want one address", addresses, err)
+	}
 }
 
 func TestARunThatDiedBeforeItsNoteLeavesNothing(t *testing.T) {

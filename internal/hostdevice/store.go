@@ -195,14 +195,8 @@ func putBackAll(dir string) ([]PutBack, error) {
 	if boot != note.Boot {
 		return nil, remove(dir) // the boot has brought the interfaces back
 	}
-	origin, run, first := pinned(filepath.Join(dir, originFile)), pinned(filepath.Join(dir, runFile)), firstNamespace()
-	defer func() {
-		for _, ns := range []netns.NsHandle{origin, run, first} {
-			if ns.IsOpen() {
-				ns.Close()
-			}
-		}
-	}()
+	origin, run := pinned(filepath.Join(dir, originFile)), pinned(filepath.Join(dir, runFile))
+	defer closeAll(&origin, &run)
 	if !origin.IsOpen() {
 		// Somebody has unmounted it.
 		if origin, err = netns.Get(); err != nil {
@@ -213,25 +207,40 @@ func putBackAll(dir string) ([]PutBack, error) {
 				"run nodrop clean in that namespace, or remove "+dir+" if it has ended")
 		}
 	}
-	var back []PutBack
+	back, err := note.putBack(origin, run)
+	if err != nil {
+		return back, err
+	}
+	return back, remove(dir)
+}
+
+// putBack puts back all interfaces of a note, each whatever happens to the others.
+func (n *Note) putBack(origin, run netns.NsHandle) (back []PutBack, err error) {
+	first := firstNamespace()
+	defer closeAll(&first)
 	var errs []error
-	for _, i := range note.Interfaces {
+	for _, i := range n.Interfaces {
 		changes, err := i.putBack(origin, run, first)
 		gone := (*goneError)(nil)
 		switch {
 		case errors.As(err, &gone):
-			back = append(back, PutBack{Interface: i.Name, Benchmark: note.Benchmark, PID: note.PID, Gone: true})
+			back = append(back, PutBack{Interface: i.Name, Benchmark: n.Benchmark, PID: n.PID, Gone: true})
 		case err != nil:
-			errs = append(errs, hint.With(fmt.Errorf("putting back interface %s of benchmark %s: %w", i.Name, note.Benchmark, err),
+			errs = append(errs, hint.With(fmt.Errorf("putting back interface %s of benchmark %s: %w", i.Name, n.Benchmark, err),
 				"remove the cause, then run nodrop clean"))
 		default:
-			back = append(back, PutBack{Interface: i.Name, Benchmark: note.Benchmark, PID: note.PID, Changes: changes})
+			back = append(back, PutBack{Interface: i.Name, Benchmark: n.Benchmark, PID: n.PID, Changes: changes})
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return back, err
+	return back, errors.Join(errs...)
+}
+
+func closeAll(all ...*netns.NsHandle) {
+	for _, ns := range all {
+		if ns.IsOpen() {
+			ns.Close()
+		}
 	}
-	return back, remove(dir)
 }
 
 // remove ends what is kept for a run. The note goes first: a directory without one needs

@@ -54,8 +54,11 @@ type Taken struct {
 	store *Store
 	dir   string
 	lock  *os.File
-	once  sync.Once
-	err   error
+	// What is kept in the directory is known here too: somebody may remove it.
+	note        *Note
+	origin, run netns.NsHandle
+	once        sync.Once
+	err         error
 }
 
 // Take takes interfaces. It fails with a RefusedError, and has changed nothing, when one
@@ -133,12 +136,19 @@ func (s *Store) begin(r Request, note *Note) (_ *Taken, err error) {
 			return nil, fmt.Errorf("making the directory of the run: %w", err)
 		}
 	}
-	t := &Taken{store: s, dir: dir}
+	t := &Taken{store: s, dir: dir, note: note, origin: netns.None(), run: netns.None()}
 	defer func() {
 		if err != nil {
+			closeAll(&t.origin, &t.run)
 			err = errors.Join(err, remove(dir))
 		}
 	}()
+	if t.origin, err = duplicate(r.Origin); err != nil {
+		return nil, err
+	}
+	if t.run, err = duplicate(r.To); err != nil {
+		return nil, err
+	}
 	if t.lock, err = lockAt(filepath.Join(dir, lockFile), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, fmt.Errorf("locking the directory of the run: %w", err)
 	}
@@ -177,11 +187,39 @@ func (t *Taken) move(r Request) error {
 // called. What could not be put back is left to Clean.
 func (t *Taken) PutBack() error {
 	t.once.Do(func() {
-		t.err = t.store.exclusively(func() error {
-			_, err := putBackAll(t.dir)
-			return err
-		})
+		defer closeAll(&t.origin, &t.run)
+		if t.err = t.store.open(); t.err == nil {
+			t.err = t.store.exclusively(t.putBack)
+		} else {
+			t.err = errors.Join(t.err, t.putBack())
+		}
 		t.lock.Close()
 	})
 	return t.err
+}
+
+func (t *Taken) putBack() error {
+	back, err := t.note.putBack(t.origin, t.run)
+	if err != nil {
+		return err
+	}
+	errs := []error{remove(t.dir)}
+	for _, b := range back {
+		if b.Gone {
+			errs = append(errs, &goneError{b.Interface})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// duplicate is another handle of a namespace, closed where that is.
+func duplicate(ns netns.NsHandle) (netns.NsHandle, error) {
+	if !ns.IsOpen() {
+		return netns.None(), nil
+	}
+	fd, err := unix.FcntlInt(uintptr(ns), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return netns.None(), fmt.Errorf("keeping a network namespace: %w", err)
+	}
+	return netns.NsHandle(fd), nil
 }
