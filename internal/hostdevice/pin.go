@@ -1,13 +1,12 @@
 package hostdevice
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
@@ -69,8 +68,8 @@ func unpin(path string) error {
 	return errors.Join(amongLastingMounts(unmount), unmount())
 }
 
-// amongLastingMounts runs f with the mounts that the first ancestor of this process sees,
-// of those that may be looked at. A program that was started by "ip netns exec" sees
+// amongLastingMounts runs f with the mounts that the first process of the machine sees, or
+// the first one that may be looked at. A program that was started by "ip netns exec" sees
 // mounts of its own, which end with it.
 func amongLastingMounts(f func() error) error {
 	return onAnotherThread(func() error {
@@ -108,45 +107,47 @@ func onAnotherThread(f func() error) error {
 	return <-done
 }
 
-// lastingMounts opens the mount namespace of the first ancestor, and says whether it is
-// this thread's own.
+// lastingMounts opens the mount namespace of the first process that may be looked at, and
+// says whether it is this thread's own.
 func lastingMounts() (file int, own bool, err error) {
-	file, err = unix.Open("/proc/thread-self/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	here, err := unix.Open("/proc/thread-self/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, false, fmt.Errorf("looking at the own mounts: %w", err)
 	}
-	here, err := inode(file)
-	last := here
-	for pid := os.Getppid(); pid > 0 && err == nil; pid = parent(pid) {
-		next, opening := unix.Open(fmt.Sprintf("/proc/%d/ns/mnt", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if opening != nil {
-			break
-		}
-		unix.Close(file)
-		file = next
-		last, err = inode(file)
-	}
+	pids, err := processes()
 	if err != nil {
-		unix.Close(file)
-		return -1, false, fmt.Errorf("identifying mounts: %w", err)
+		unix.Close(here)
+		return -1, false, err
 	}
-	return file, here == last, nil
+	for _, pid := range pids {
+		file, err := unix.Open(fmt.Sprintf("/proc/%d/ns/mnt", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue // it has ended, or is not ours to look at
+		}
+		own := netns.NsHandle(file).Equal(netns.NsHandle(here))
+		unix.Close(here)
+		return file, own, nil
+	}
+	return here, true, nil
 }
 
-// parent of a process; 0 where it has none, or none that can be seen.
-func parent(pid int) int {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// processes are the numbers of all processes, the lowest first.
+func processes() ([]int, error) {
+	proc, err := os.Open("/proc")
 	if err != nil {
-		return 0
+		return nil, fmt.Errorf("listing the processes: %w", err)
 	}
-	// The name is in parentheses, and may have some itself.
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	if len(fields) < 2 {
-		return 0
-	}
-	number, err := strconv.Atoi(fields[1])
+	defer proc.Close()
+	names, err := proc.Readdirnames(-1)
 	if err != nil {
-		return 0
+		return nil, fmt.Errorf("listing the processes: %w", err)
 	}
-	return number
+	var pids []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return pids, nil
 }

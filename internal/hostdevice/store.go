@@ -124,7 +124,7 @@ func (s *Store) clean() (done []PutBack, living int, err error) {
 	}
 	var errs []error
 	for _, dir := range dirs {
-		lock, err := lockAt(filepath.Join(dir, lockFile), unix.LOCK_EX|unix.LOCK_NB)
+		lock, err := lockOfDead(dir)
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			living++
 			continue
@@ -166,7 +166,7 @@ func (s *Store) livingNotes() ([]*Note, error) {
 	}
 	var notes []*Note
 	for _, dir := range dirs {
-		lock, err := lockAt(filepath.Join(dir, lockFile), unix.LOCK_EX|unix.LOCK_NB)
+		lock, err := lockOfDead(dir)
 		if err == nil {
 			lock.Close()
 			continue
