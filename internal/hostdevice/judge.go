@@ -26,18 +26,8 @@ type scene struct {
 
 // judge finds the interfaces of a request, and says which of them serve something else.
 func judge(r Request, namespace uint64, living []*Note) ([]netlink.Link, field.ErrorList, error) {
-	s := scene{namespace: namespace, living: living, moves: r.To.IsOpen()}
-	var err error
-	if s.links, err = netlink.LinkList(); err != nil {
-		return nil, nil, fmt.Errorf("listing the interfaces: %w", err)
-	}
-	if s.routes, err = allRoutes(); err != nil {
-		return nil, nil, err
-	}
-	if s.sockets, err = boundSockets(); err != nil {
-		return nil, nil, err
-	}
-	if s.elsewhere, err = childrenElsewhere(namespace); err != nil {
+	s, err := look(namespace, living, r.To.IsOpen())
+	if err != nil {
 		return nil, nil, err
 	}
 	var links []netlink.Link
@@ -58,6 +48,25 @@ func judge(r Request, namespace uint64, living []*Note) ([]netlink.Link, field.E
 		links = append(links, link)
 	}
 	return links, problems, nil
+}
+
+// look gathers what interfaces are judged by.
+func look(namespace uint64, living []*Note, moves bool) (*scene, error) {
+	s := &scene{namespace: namespace, living: living, moves: moves}
+	var err error
+	if s.links, err = netlink.LinkList(); err != nil {
+		return nil, fmt.Errorf("listing the interfaces: %w", err)
+	}
+	if s.routes, err = allRoutes(); err != nil {
+		return nil, err
+	}
+	if s.sockets, err = boundSockets(); err != nil {
+		return nil, err
+	}
+	if s.elsewhere, err = childrenElsewhere(namespace); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // judge finds an interface, and says why a run cannot have it.

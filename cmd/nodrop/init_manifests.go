@@ -1,0 +1,76 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/manifest"
+)
+
+//go:embed init.yaml.tmpl
+var initTemplate string
+
+// plainName is a name that YAML reads as a string without quotes: n, on and 12 are others.
+var plainName = regexp.MustCompile(`^[a-z][a-z0-9-]*[0-9-][a-z0-9-]*$|^[a-z-]{4,}$`)
+
+func plain(name string) string {
+	if plainName.MatchString(name) && name != "true" && name != "false" && name != "null" {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// manifests are the files by their names. What would not be valid is refused.
+func (w *wanted) manifests() (map[string]string, error) {
+	t, err := template.New("init").Funcs(template.FuncMap{"quote": strconv.Quote, "plain": plain}).Parse(initTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("reading the template: %w", err)
+	}
+	type port struct{ Name, Interface, Speed, Address, Gateway string }
+	var ports []port
+	for i, name := range w.interfaces {
+		p := port{Name: fmt.Sprintf("p%d", i+1), Interface: name, Speed: w.speeds[i], Address: w.addresses[i]}
+		if w.routes() {
+			p.Gateway = w.gateways[i]
+		}
+		ports = append(ports, p)
+	}
+	ipv6 := strings.Contains(w.addresses[0], ":")
+	files := map[string]string{}
+	var all []string
+	for _, name := range fileNames {
+		var text strings.Builder
+		err := t.ExecuteTemplate(&text, name, map[string]any{
+			"Name": w.name, "Vendor": w.vendor, "Model": w.model, "Ports": ports, "Node": node(),
+			"Virtual": w.virtual(), "Routes": w.routes(), "IPv6": ipv6,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("writing %s: %w", name, err)
+		}
+		files[name] = text.String()
+		all = append(all, text.String())
+	}
+	if err := holds(strings.NewReader(strings.Join(all, "---\n"))); err != nil {
+		return nil, hint.With(fmt.Errorf("these values make no valid manifests, and nothing was written: %w", err), "change the flag or the answer that has this value")
+	}
+	return files, nil
+}
+
+// holds checks manifests like nodrop validate.
+func holds(text io.Reader) error {
+	set, err := manifest.Load([]string{"-"}, text)
+	if err != nil {
+		return err
+	}
+	bundle, err := set.Resolve("")
+	if err != nil {
+		return err
+	}
+	return fits(bundle, nil)
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// prompt asks a person, line by line.
+type prompt struct {
+	in  *bufio.Reader
+	out io.Writer
+}
+
+func newPrompt(in io.Reader, out io.Writer) *prompt { return &prompt{bufio.NewReader(in), out} }
+
+func (p *prompt) say(text string) { fmt.Fprintln(p.out, text) }
+
+// ask returns the answer, or what is preset for an empty one.
+func (p *prompt) ask(question, preset string) (string, error) {
+	for {
+		if preset != "" {
+			fmt.Fprintf(p.out, "%s [%s] ", question, preset)
+		} else {
+			fmt.Fprintf(p.out, "%s ", question)
+		}
+		line, err := p.in.ReadString('\n')
+		switch answer := strings.TrimSpace(line); {
+		case answer != "":
+			return answer, nil
+		case errors.Is(err, io.EOF):
+			return "", errors.New("the answers ended before the questions: nothing was written")
+		case err != nil:
+			return "", fmt.Errorf("reading the answer: %w", err)
+		case preset != "":
+			return preset, nil
+		}
+	}
+}
+
+// choose asks until the answer is one of the choices.
+func (p *prompt) choose(question string, choices []string, preset string) (string, error) {
+	for {
+		answer, err := p.ask(question+" ("+strings.Join(choices, ", ")+")", preset)
+		if err != nil || slices.Contains(choices, answer) {
+			return answer, err
+		}
+		p.say(fmt.Sprintf("%q is none of them", answer))
+	}
+}
