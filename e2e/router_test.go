@@ -48,7 +48,13 @@ func TestRouter(t *testing.T) {
 	}
 	g.Expect(sizes).To(Equal([]int32{64, 512, 1518}))
 	g.Expect(l.environment(t, b)).NotTo(BeNil())
-	g.Expect(l.environment(t, b).Hosts).NotTo(BeEmpty())
+	g.Expect(l.environment(t, b).Hosts).To(HaveLen(1))
+	host := l.environment(t, b).Hosts[0]
+	t.Logf("tester on %q, device on %q %s", host.TesterCPUs, host.DeviceCPUs, host.Together)
+	g.Expect(host.TesterCPUs).NotTo(BeEmpty())
+	if host.CPUs > 1 {
+		g.Expect(host.DeviceCPUs).NotTo(Or(BeEmpty(), Equal(host.TesterCPUs)), "the router has processors of its own: %s", host.Together)
+	}
 	l.expectClean(t, b)
 
 	next := l.finish(t, second)
