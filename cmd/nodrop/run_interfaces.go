@@ -146,6 +146,9 @@ func sayPutBack(w io.Writer, all []hostdevice.PutBack) {
 		case len(p.Changes) > 0:
 			what = "is back: " + strings.Join(p.Changes, ", ")
 		}
+		for _, text := range p.Failed {
+			what += "; not put back: " + text
+		}
 		fmt.Fprintf(w, "interface %s, which benchmark %s had when its process %d was killed, %s\n", p.Interface, p.Benchmark, p.PID, what)
 	}
 }

@@ -337,6 +337,26 @@ func TestTheNamespaceOfARunOutlivesIt(t *testing.T) {
 	m.must(err)
 }
 
+// A setting that a driver refuses is said, and keeps nothing else from coming back.
+func TestASettingThatIsRefusedIsSaid(t *testing.T) {
+	m := newMachine(t)
+	taken, err := m.take("n1")
+	m.must(err)
+	m.die(taken)
+	note, err := readNote(taken.dir)
+	m.must(err)
+	note.Interfaces[0].Sysctls["ipv4/conf/n1/rp_filter"] = "moo"
+	m.must(note.write(taken.dir))
+	done, _, err := m.store.Clean()
+	m.must(err)
+	if len(done) != 1 || len(done[0].Failed) != 1 || !strings.Contains(done[0].Failed[0], "setting its sysctls: ") || !slices.Contains(done[0].Changes, "198.18.1.1/24") {
+		t.Errorf("%+v", done)
+	}
+	if runs, err := m.store.runs(); len(runs) > 0 || err != nil {
+		t.Errorf("%v, %v: want no note", runs, err)
+	}
+}
+
 // A run knows by itself what it has taken.
 func TestARunPutsBackWhatItTookWithoutItsNote(t *testing.T) {
 	m := newMachine(t)

@@ -23,7 +23,7 @@ import (
 // that the note has. It may be there, in the namespace of the run, or as a card whose
 // namespace has ended, in the first one; the last two may be closed. It says what it
 // changed, nothing when all was as it should be.
-func (i *Interface) putBack(origin, run, first netns.NsHandle) (changes []string, err error) {
+func (i *Interface) putBack(origin, run, first netns.NsHandle) (changes, failed []string, err error) {
 	for _, from := range []struct {
 		netns.NsHandle
 		find func() (netlink.Link, error)
@@ -33,7 +33,7 @@ func (i *Interface) putBack(origin, run, first netns.NsHandle) (changes []string
 		}
 		moved, err := moveLink(from.find, from.NsHandle, origin)
 		if err != nil {
-			return changes, err
+			return changes, nil, err
 		}
 		if moved {
 			changes = append(changes, "moved")
@@ -55,10 +55,10 @@ func (i *Interface) putBack(origin, run, first netns.NsHandle) (changes []string
 		}
 		r := restoration{Interface: i, link: link}
 		err = r.all()
-		changes = append(changes, r.changes...)
+		changes, failed = append(changes, r.changes...), r.failed
 		return err
 	})
-	return changes, err
+	return changes, failed, err
 }
 
 // returnTimeout bounds the wait for a card whose namespace has ended.
@@ -136,28 +136,38 @@ func (i *Interface) sameHardware(l netlink.Link) bool {
 // a note has.
 type restoration struct {
 	*Interface
-	link    netlink.Link
-	changes []string
+	link netlink.Link
+	// changes and failed say what was done, and what could not be.
+	changes, failed []string
 }
 
+// all takes all steps, each whatever happens to the others. Without some the interface
+// works as before: if these fail it is only said.
 func (r *restoration) all() error {
 	var errs []error
 	for _, step := range []struct {
 		doing string
 		do    func() error
+		minor bool
 	}{
-		{"giving it its name", r.name},
-		{"giving it its hardware address", r.hardwareAddress},
-		{"setting its MTU", r.mtu},
-		{"setting its offloads", r.features},
-		{"setting its sysctls", r.sysctls},
-		{"setting its flags", r.flags},
-		{"removing the addresses of the run", r.removeAdded},
-		{"giving it its addresses", r.addresses},
-		{"giving it its neighbours", r.neighbours},
-		{"giving it its routes", r.routes},
+		{"giving it its name", r.name, false},
+		{"giving it its hardware address", r.hardwareAddress, false},
+		{"setting its MTU", r.mtu, false},
+		{"setting its queue length", r.queueLength, true},
+		{"setting its offloads", r.features, true},
+		{"setting its sysctls", r.sysctls, true},
+		{"setting its flags", r.flags, false},
+		{"removing the addresses of the run", r.removeAdded, false},
+		{"giving it its addresses", r.addresses, false},
+		{"giving it its neighbours", r.neighbours, false},
+		{"giving it its routes", r.routes, false},
 	} {
-		if err := step.do(); err != nil {
+		err := step.do()
+		switch {
+		case err == nil:
+		case step.minor:
+			r.failed = append(r.failed, fmt.Sprintf("%s: %v", step.doing, err))
+		default:
 			errs = append(errs, fmt.Errorf("%s: %w", step.doing, err))
 		}
 	}
@@ -204,6 +214,10 @@ func (r *restoration) mtu() error {
 		}
 		r.changed("MTU %d", r.MTU)
 	}
+	return nil
+}
+
+func (r *restoration) queueLength() error {
 	if a := r.link.Attrs(); a.TxQLen != r.QueueLength {
 		if err := netlink.LinkSetTxQLen(r.link, r.QueueLength); err != nil {
 			return err

@@ -95,6 +95,8 @@ type PutBack struct {
 	PID                  int
 	// Changes say what was done; none when nothing was left to do.
 	Changes []string
+	// Failed say which settings it does not have again.
+	Failed []string
 	// Gone says that the interface does not exist any more.
 	Gone bool
 }
@@ -220,7 +222,7 @@ func (n *Note) putBack(origin, run netns.NsHandle) (back []PutBack, err error) {
 	defer closeAll(&first)
 	var errs []error
 	for _, i := range n.Interfaces {
-		changes, err := i.putBack(origin, run, first)
+		changes, failed, err := i.putBack(origin, run, first)
 		gone := (*goneError)(nil)
 		switch {
 		case errors.As(err, &gone):
@@ -229,7 +231,7 @@ func (n *Note) putBack(origin, run netns.NsHandle) (back []PutBack, err error) {
 			errs = append(errs, hint.With(fmt.Errorf("putting back interface %s of benchmark %s: %w", i.Name, n.Benchmark, err),
 				"remove the cause, then run nodrop clean"))
 		default:
-			back = append(back, PutBack{Interface: i.Name, Benchmark: n.Benchmark, PID: n.PID, Changes: changes})
+			back = append(back, PutBack{Interface: i.Name, Benchmark: n.Benchmark, PID: n.PID, Changes: changes, Failed: failed})
 		}
 	}
 	return back, errors.Join(errs...)

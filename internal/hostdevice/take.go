@@ -208,6 +208,9 @@ func (t *Taken) putBack() error {
 		if b.Gone {
 			errs = append(errs, &goneError{b.Interface})
 		}
+		for _, text := range b.Failed {
+			errs = append(errs, fmt.Errorf("putting back interface %s: %s", b.Interface, text))
+		}
 	}
 	return errors.Join(errs...)
 }
