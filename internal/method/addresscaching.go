@@ -1,7 +1,6 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -21,7 +20,7 @@ func init() {
 			Given:    func(t v1alpha1.Test) bool { return t.AddressCaching != nil },
 			Validate: validateAddressCaching,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
-				t := cachingSettings(test.AddressCaching)
+				t := test.AddressCaching
 				n := iterations(int64(t.MaxAddresses), int64(t.Resolution))
 				longest := sendingFor(int64(t.MaxAddresses), int64(t.LearningRate))
 				return []plan.Step{{TrialDuration: longest, Trials: 3 * n, Duration: time.Duration(n) * (t.AgingTime.Duration + longest)}}
@@ -41,7 +40,7 @@ func init() {
 			}},
 		},
 		Trials: func(test v1alpha1.Test) string {
-			t := cachingSettings(test.AddressCaching)
+			t := test.AddressCaching
 			return fmt.Sprintf("frames without a network layer from up to %s addresses on the first port at %s frames/s, tested from the second and watched on the third, after %s of silence each time", traffic.Grouped(t.MaxAddresses), traffic.Grouped(t.LearningRate), span(t.AgingTime.Duration))
 		},
 	})
@@ -49,19 +48,10 @@ func init() {
 
 var caching = number(func(row *v1alpha1.ResultRow) *v1alpha1.AddressCachingSummary { return row.AddressCaching })
 
-// cachingSettings are those of a test, with the API's defaults.
-func cachingSettings(t *v1alpha1.AddressCachingTest) v1alpha1.AddressCachingTest {
-	s := *t
-	s.MaxAddresses, s.Resolution = cmp.Or(s.MaxAddresses, 65536), cmp.Or(s.Resolution, 1)
-	s.LearningRate = cmp.Or(s.LearningRate, 1000)
-	s.AgingTime.Duration = cmp.Or(s.AgingTime.Duration, 300*time.Second)
-	return s
-}
-
 // validateAddressCaching refuses a search whose addresses age while they are tested
 // (RFC 2889 section 5.7.3).
 func validateAddressCaching(test v1alpha1.Test, path *field.Path) field.ErrorList {
-	t := cachingSettings(test.AddressCaching)
+	t := test.AddressCaching
 	if took := 2 * sendingFor(int64(t.MaxAddresses), int64(t.LearningRate)); took >= t.AgingTime.Duration {
 		return field.ErrorList{field.Invalid(path.Child("maxAddresses"), t.MaxAddresses, fmt.Sprintf(
 			"learning and testing them takes %s at learningRate %d, and the device forgets them after agingTime %s: lower maxAddresses, raise learningRate, or give the device and the test a longer aging time",
@@ -73,7 +63,7 @@ func validateAddressCaching(test v1alpha1.Test, path *field.Path) field.ErrorLis
 // addressCaching searches the greatest number of addresses on the learning port of
 // which no test frame is flooded or lost.
 func addressCaching(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	t := cachingSettings(step.Test.AddressCaching)
+	t := step.Test.AddressCaching
 	rate := int64(t.LearningRate)
 	if line := lineFrames(lab.plan.Ports[learningPort], step.Size.Bytes); rate > line {
 		return Outcome{Message: fmt.Sprintf("not measured: learningRate %d is above the %d frames/s of line rate at %d bytes: lower it", rate, line, step.Size.Bytes)}, nil

@@ -1,7 +1,6 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -21,7 +20,7 @@ func init() {
 			Given:    func(t v1alpha1.Test) bool { return t.AddressLearning != nil },
 			Validate: validateAddressLearning,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
-				t := learningSettings(test.AddressLearning)
+				t := test.AddressLearning
 				most := int64(1e6) // about: line rate is not known here
 				if t.MaxRate != nil {
 					most = int64(*t.MaxRate)
@@ -44,7 +43,7 @@ func init() {
 			}},
 		},
 		Trials: func(test v1alpha1.Test) string {
-			t := learningSettings(test.AddressLearning)
+			t := test.AddressLearning
 			return fmt.Sprintf("frames without a network layer from %s addresses on the first port at every rate, tested from the second and watched on the third, after %s of silence each time; the rate is searched to %s addresses/s", traffic.Grouped(t.Addresses), span(t.AgingTime.Duration), traffic.Grouped(t.Resolution))
 		},
 	})
@@ -52,17 +51,9 @@ func init() {
 
 var learnt = number(func(row *v1alpha1.ResultRow) *v1alpha1.AddressLearningSummary { return row.AddressLearning })
 
-// learningSettings are those of a test, with the API's defaults.
-func learningSettings(t *v1alpha1.AddressLearningTest) v1alpha1.AddressLearningTest {
-	s := *t
-	s.Addresses, s.Resolution, s.TestRate = cmp.Or(s.Addresses, 1000), cmp.Or(s.Resolution, 100), cmp.Or(s.TestRate, 1000)
-	s.AgingTime.Duration = cmp.Or(s.AgingTime.Duration, 300*time.Second)
-	return s
-}
-
 // validateAddressLearning refuses addresses that age while they are tested.
 func validateAddressLearning(test v1alpha1.Test, path *field.Path) field.ErrorList {
-	t := learningSettings(test.AddressLearning)
+	t := test.AddressLearning
 	if took := sendingFor(int64(t.Addresses), int64(t.TestRate)); took >= t.AgingTime.Duration {
 		return field.ErrorList{field.Invalid(path.Child("addresses"), t.Addresses, fmt.Sprintf(
 			"testing them takes %s at testRate %d, and the device forgets them after agingTime %s: lower addresses, raise testRate, or give the device and the test a longer aging time",
@@ -74,7 +65,7 @@ func validateAddressLearning(test v1alpha1.Test, path *field.Path) field.ErrorLi
 // addressLearning searches the highest rate at which a number of new addresses is
 // learnt so that no test frame is flooded or lost.
 func addressLearning(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	t := learningSettings(step.Test.AddressLearning)
+	t := step.Test.AddressLearning
 	count, testRate := int64(t.Addresses), int64(t.TestRate)
 	for _, row := range lab.rows {
 		if c := row.AddressCaching; c != nil && c.ExceededAt > 0 && c.Addresses < count && int(row.FrameSize) == step.Size.Bytes {

@@ -1,7 +1,6 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/big"
@@ -21,10 +20,10 @@ func init() {
 			Given:   func(t v1alpha1.Test) bool { return t.BackToBack != nil },
 			OneSize: "how many frames of a burst fit into the buffer depends on which sizes come first",
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
-				longest := cmp.Or(test.BackToBack.MaxBurstDuration.Duration, 2*time.Second)
+				longest := test.BackToBack.MaxBurstDuration.Duration
 				// About 25 halvings of some million frames; a repetition begins where the
 				// one before ended.
-				trials := 25 + 4*(int(repetitions(test.BackToBack))-1)
+				trials := 25 + 4*(int(test.BackToBack.Repetitions)-1)
 				return []plan.Step{{TrialDuration: longest, Trials: trials, Duration: 2 * longest}}
 			},
 		},
@@ -58,8 +57,6 @@ func init() {
 
 var burst = number(func(row *v1alpha1.ResultRow) *v1alpha1.BackToBackSummary { return row.BackToBack })
 
-func repetitions(t *v1alpha1.BackToBackTest) int32 { return cmp.Or(t.Repetitions, 50) }
-
 // backToBack searches the longest burst at line rate that loses nothing, again
 // and again, and takes the average (RFC 9004). A device that forwards at line
 // rate has no longest burst: it is not searched where the throughput is known to
@@ -74,8 +71,8 @@ func backToBack(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 	most, line := lab.plan.BurstFrames(step.Size, step.TrialDuration)
 	out := Outcome{LoadPPM: v1alpha1.PPM}
 	var found []int64
-	for start := int64(0); len(found) < int(repetitions(t)); {
-		n, err := search.Longest(ctx, max(most, 1), start, max(t.ResolutionFrames, 1), b.try)
+	for start := int64(0); len(found) < int(t.Repetitions); {
+		n, err := search.Longest(ctx, max(most, 1), start, t.ResolutionFrames, b.try)
 		if err != nil {
 			return Outcome{}, err
 		}

@@ -1,7 +1,6 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -27,7 +26,7 @@ func init() {
 			},
 			Together: func(test v1alpha1.Test, at plan.Scale, path *field.Path) field.ErrorList {
 				t := test.Broadcast
-				return upsideDown(cmp.Or(t.MinLoad, "0.1%"), cmp.Or(t.MaxLoad, "100%"), at, path)
+				return upsideDown(t.MinLoad, t.MaxLoad, at, path)
 			},
 			Fits: fitsBroadcast,
 			Steps: func(test v1alpha1.Test, at plan.Scale) []plan.Step {
@@ -65,10 +64,10 @@ var broadcasted = number(func(row *v1alpha1.ResultRow) *v1alpha1.BroadcastSummar
 var broadcastLatency = optionalNumber(func(row *v1alpha1.ResultRow) *v1alpha1.BroadcastSummary { return row.Broadcast })
 
 func broadcastSearch(t *v1alpha1.BroadcastTest, at plan.Scale) search.Config {
-	d := cmp.Or(t.TrialDuration.Duration, time.Minute)
+	d := t.TrialDuration.Duration
 	return search.Config{
-		MinPPM: at.PPM(cmp.Or(t.MinLoad, "0.1%")), MaxPPM: at.PPM(cmp.Or(t.MaxLoad, "100%")), ResolutionPPM: at.PPM(cmp.Or(t.Resolution, "0.1%")),
-		TrialDuration: d, SearchTrialDuration: min(d, cmp.Or(t.SearchTrialDuration.Duration, 10*time.Second)),
+		MinPPM: at.PPM(t.MinLoad), MaxPPM: at.PPM(t.MaxLoad), ResolutionPPM: at.PPM(t.Resolution),
+		TrialDuration: d, SearchTrialDuration: min(d, t.SearchTrialDuration.Duration),
 	}
 }
 

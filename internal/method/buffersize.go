@@ -78,7 +78,7 @@ func bufferSize(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 		most := max(1, wholeFrames(t.MaxDuration.Duration, line, f.overPPM))
 		var found []int64
 		for start := int64(0); len(found) < int(t.Repetitions); {
-			n, err := search.Longest(ctx, most, start, max(t.ResolutionFrames, 1), f.try)
+			n, err := search.Longest(ctx, most, start, t.ResolutionFrames, f.try)
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/big"
@@ -62,14 +61,13 @@ func congest(ctx context.Context, lab *Lab, step plan.Step, streams []plan.Strea
 
 // congestionStep is the step of a congestion, whose load stands in no row's name.
 func congestionStep(load v1alpha1.LoadAmount, at plan.Scale, d time.Duration, trials int) plan.Step {
-	load = cmp.Or(load, "100%")
 	amount, _ := plan.AmountOf(v1alpha1.Load(load)) // what is no load was refused
 	return plan.Step{Amount: amount, LoadPPM: at.PPM(load), TrialDuration: d, Trials: trials}
 }
 
 // congestionTrials describes the trials for the report.
 func congestionTrials(load v1alpha1.LoadAmount, d time.Duration) string {
-	return fmt.Sprintf("first port to third and fourth in turn, second to fourth, each at %s for %s", ofLineRate(cmp.Or(load, "100%")), span(cmp.Or(d, time.Minute)))
+	return fmt.Sprintf("first port to third and fourth in turn, second to fourth, each at %s for %s", ofLineRate(load), span(d))
 }
 
 // congests refuses loads of which one and a half congest nothing.

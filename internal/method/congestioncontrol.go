@@ -1,9 +1,7 @@
 package method
 
 import (
-	"cmp"
 	"context"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -20,11 +18,11 @@ func init() {
 				return []plan.Bound{{Field: "load", Load: t.CongestionControl.Load}}
 			},
 			Together: func(t v1alpha1.Test, at plan.Scale, path *field.Path) field.ErrorList {
-				return congests(cmp.Or(t.CongestionControl.Load, "100%"), at, path)
+				return congests(t.CongestionControl.Load, at, path)
 			},
 			Steps: func(test v1alpha1.Test, at plan.Scale) []plan.Step {
 				t := test.CongestionControl
-				return []plan.Step{congestionStep(t.Load, at, cmp.Or(t.TrialDuration.Duration, time.Minute), 1)}
+				return []plan.Step{congestionStep(t.Load, at, t.TrialDuration.Duration, 1)}
 			},
 		},
 		Run:     congestionControl,

@@ -1,11 +1,9 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/big"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -22,11 +20,11 @@ func init() {
 				return []plan.Bound{{Field: "maxLoad", Load: test.ForwardingRate.MaxLoad}, {Field: "step", Load: test.ForwardingRate.Step}}
 			},
 			Together: func(test v1alpha1.Test, at plan.Scale, path *field.Path) field.ErrorList {
-				return validStep(cmp.Or(test.ForwardingRate.Step, "10%"), v1alpha1.PPM/100, v1alpha1.PPM, "", at, path)
+				return validStep(test.ForwardingRate.Step, v1alpha1.PPM/100, v1alpha1.PPM, "", at, path)
 			},
 			Steps: func(test v1alpha1.Test, at plan.Scale) []plan.Step {
 				t := test.ForwardingRate
-				return []plan.Step{{Trials: len(forwardingLoads(t, at)), TrialDuration: cmp.Or(t.TrialDuration.Duration, time.Minute)}}
+				return []plan.Step{{Trials: len(forwardingLoads(t, at)), TrialDuration: t.TrialDuration.Duration}}
 			},
 		},
 		Run:     forwardingRate,
@@ -49,7 +47,7 @@ func init() {
 var forwarding = number(func(row *v1alpha1.ResultRow) *v1alpha1.ForwardingRateSummary { return row.ForwardingRate })
 
 func forwardingLoads(t *v1alpha1.ForwardingRateTest, at plan.Scale) []v1alpha1.Load {
-	return plan.Falling(cmp.Or(t.MaxLoad, "100%"), cmp.Or(t.Step, "10%"), at)
+	return plan.Falling(t.MaxLoad, t.Step, at)
 }
 
 // forwardingRate measures the forwarding rate at the maximum offered load

@@ -1,10 +1,8 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -23,9 +21,9 @@ func init() {
 			Together: frameLossLoads,
 			Steps: func(test v1alpha1.Test, at plan.Scale) []plan.Step {
 				t := test.FrameLoss
-				d := cmp.Or(t.TrialDuration.Duration, time.Minute)
+				d := t.TrialDuration.Duration
 				var steps []plan.Step
-				for _, load := range plan.Falling(cmp.Or(t.MaxLoad, "100%"), cmp.Or(t.Step, "10%"), at) {
+				for _, load := range plan.Falling(t.MaxLoad, t.Step, at) {
 					steps = append(steps, plan.AtLoad(load, d))
 				}
 				return steps
@@ -48,7 +46,7 @@ func init() {
 const finestLossStep, coarsestLossStep = v1alpha1.PPM / 100, v1alpha1.PPM / 10
 
 func frameLossLoads(test v1alpha1.Test, at plan.Scale, path *field.Path) field.ErrorList {
-	return validStep(cmp.Or(test.FrameLoss.Step, "10%"), finestLossStep, coarsestLossStep, ": RFC 2544 section 26.3 allows no coarser step", at, path)
+	return validStep(test.FrameLoss.Step, finestLossStep, coarsestLossStep, ": RFC 2544 section 26.3 allows no coarser step", at, path)
 }
 
 // frameLoss measures the loss at one load (RFC 2544 section 26.3). When the two

@@ -1,7 +1,6 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/bits"
@@ -15,18 +14,17 @@ import (
 )
 
 func init() {
-	load := func(t v1alpha1.Test) v1alpha1.Load { return cmp.Or(t.GroupCapacity.Load, "10%") }
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodGroupCapacity, Member: "groupCapacity",
 			Given: func(t v1alpha1.Test) bool { return t.GroupCapacity != nil },
-			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
+			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.GroupCapacity.Load} },
 			Fits:  fitsGroupCapacity,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				t := test.GroupCapacity
-				step := plan.AtLoad(load(test), cmp.Or(t.TrialDuration.Duration, 10*time.Second))
+				step := plan.AtLoad(test.GroupCapacity.Load, t.TrialDuration.Duration)
 				// How many increments it takes is not known; the halvings are.
-				step.Trials = 10 + bits.Len32(uint32(cmp.Or(t.GroupIncrement, 100)))
+				step.Trials = 10 + bits.Len32(uint32(t.GroupIncrement))
 				step.Duration = time.Duration(step.Trials) * (step.TrialDuration + joinTime(t))
 				return []plan.Step{step}
 			},
@@ -49,7 +47,7 @@ func init() {
 		Trials: func(test v1alpha1.Test) string {
 			t := test.GroupCapacity
 			return fmt.Sprintf("%s groups joined first, then %s more each time, then halved; trials of %s, %s after joining",
-				traffic.Grouped(cmp.Or(t.InitialGroups, 1)), traffic.Grouped(cmp.Or(t.GroupIncrement, 100)), span(cmp.Or(t.TrialDuration.Duration, 10*time.Second)), span(joinTime(t)))
+				traffic.Grouped(t.InitialGroups), traffic.Grouped(t.GroupIncrement), span(t.TrialDuration.Duration), span(joinTime(t)))
 		},
 	})
 }
@@ -58,7 +56,7 @@ var capacity = number(func(row *v1alpha1.ResultRow) *v1alpha1.GroupCapacitySumma
 
 func joinTime(t *v1alpha1.GroupCapacityTest) time.Duration {
 	if t.JoinTime == nil {
-		return 2 * time.Second
+		return 0
 	}
 	return t.JoinTime.Duration
 }
@@ -68,7 +66,7 @@ func fitsGroupCapacity(test v1alpha1.Test, in plan.Setting, path *field.Path) fi
 	if len(errs) > 0 {
 		return errs
 	}
-	if n, first := len(groupsOf(in.Streams)), cmp.Or(test.GroupCapacity.InitialGroups, 1); int(first) > n {
+	if n, first := len(groupsOf(in.Streams)), test.GroupCapacity.InitialGroups; int(first) > n {
 		return field.ErrorList{field.Invalid(path.Child("initialGroups"), first, fmt.Sprintf(
 			"traffic profile %s has %d multicast groups: lower initialGroups, or give the profile more groups", in.Profile, n))}
 	}
@@ -94,7 +92,7 @@ func groupCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 	out := Outcome{LoadPPM: ppm}
 	sum := v1alpha1.GroupCapacitySummary{Protocol: reports(s.groups), Receivers: int32(len(receivers(s.groups)))}
 	passed, failed, all := 0, 0, len(s.groups)
-	for n := min(int(cmp.Or(test.InitialGroups, 1)), all); n > passed; {
+	for n := min(int(test.InitialGroups), all); n > passed; {
 		t, err := s.try(ctx, n)
 		if err != nil {
 			return Outcome{}, err
@@ -113,7 +111,7 @@ func groupCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 				out.Trial = t
 			}
 		}
-		if n = min(passed+int(cmp.Or(test.GroupIncrement, 100)), all); failed > 0 {
+		if n = min(passed+int(test.GroupIncrement), all); failed > 0 {
 			n = passed + (failed-passed)/2
 		}
 	}

@@ -1,7 +1,6 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -14,18 +13,17 @@ import (
 )
 
 func init() {
-	load := func(t v1alpha1.Test) v1alpha1.Load { return cmp.Or(t.GroupJoinDelay.Load, "10%") }
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodGroupJoinDelay, Member: "groupJoinDelay", ArrivalTimes: true,
 			Given: func(t v1alpha1.Test) bool { return t.GroupJoinDelay != nil },
-			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
+			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.GroupJoinDelay.Load} },
 			Fits:  fitsGroupJoinDelay,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				t := test.GroupJoinDelay
 				lead, wait := joinTimes(t)
-				step := plan.AtLoad(load(test), lead+wait)
-				step.Trials = int(cmp.Or(t.Repetitions, 3))
+				step := plan.AtLoad(test.GroupJoinDelay.Load, lead+wait)
+				step.Trials = int(t.Repetitions)
 				return []plan.Step{step}
 			},
 		},
@@ -38,22 +36,18 @@ func init() {
 		Trials: func(test v1alpha1.Test) string {
 			t := test.GroupJoinDelay
 			lead, wait := joinTimes(t)
-			return fmt.Sprintf("method %s of RFC 3918: ports join %s after the beginning, trials of %s, %s", joinMethod(t), span(lead), span(lead+wait), often(cmp.Or(t.Repetitions, 3)))
+			return fmt.Sprintf("method %s of RFC 3918: ports join %s after the beginning, trials of %s, %s", t.Method, span(lead), span(lead+wait), often(t.Repetitions))
 		},
 	})
 }
 
 func joinTimes(t *v1alpha1.GroupJoinDelayTest) (lead, wait time.Duration) {
-	return cmp.Or(t.LeadTime.Duration, time.Second), cmp.Or(t.WaitTime.Duration, 10*time.Second)
-}
-
-func joinMethod(t *v1alpha1.GroupJoinDelayTest) v1alpha1.GroupJoinMethod {
-	return cmp.Or(t.Method, v1alpha1.GroupJoinMethodA)
+	return t.LeadTime.Duration, t.WaitTime.Duration
 }
 
 func fitsGroupJoinDelay(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
 	errs := needsMulticast(test, in, path)
-	if len(errs) > 0 || joinMethod(test.GroupJoinDelay) != v1alpha1.GroupJoinMethodB {
+	if len(errs) > 0 || test.GroupJoinDelay.Method != v1alpha1.GroupJoinMethodB {
 		return errs
 	}
 	for _, g := range groupsOf(in.Streams) {
@@ -71,7 +65,7 @@ func fitsGroupJoinDelay(test v1alpha1.Test, in plan.Setting, path *field.Path) f
 // B the last port of each group has joined before, so that the device knows it.
 func groupJoinDelay(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	groups := groupsOf(lab.plan.Streams)
-	how := joinMethod(step.Test.GroupJoinDelay)
+	how := step.Test.GroupJoinDelay.Method
 	var members, measured []multicastGroup
 	for _, g := range groups {
 		if how == v1alpha1.GroupJoinMethodB {

@@ -1,7 +1,6 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -12,17 +11,16 @@ import (
 )
 
 func init() {
-	load := func(t v1alpha1.Test) v1alpha1.Load { return cmp.Or(t.GroupLeaveDelay.Load, "10%") }
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodGroupLeaveDelay, Member: "groupLeaveDelay", ArrivalTimes: true,
 			Given: func(t v1alpha1.Test) bool { return t.GroupLeaveDelay != nil },
-			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
+			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.GroupLeaveDelay.Load} },
 			Fits:  needsMulticast,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				lead, wait := leaveTimes(test.GroupLeaveDelay)
-				step := plan.AtLoad(load(test), lead+wait)
-				step.Trials = int(cmp.Or(test.GroupLeaveDelay.Repetitions, 3))
+				step := plan.AtLoad(test.GroupLeaveDelay.Load, lead+wait)
+				step.Trials = int(test.GroupLeaveDelay.Repetitions)
 				return []plan.Step{step}
 			},
 		},
@@ -35,13 +33,13 @@ func init() {
 		Trials: func(test v1alpha1.Test) string {
 			t := test.GroupLeaveDelay
 			lead, wait := leaveTimes(t)
-			return fmt.Sprintf("ports leave %s after the beginning, trials of %s, %s", span(lead), span(lead+wait), often(cmp.Or(t.Repetitions, 3)))
+			return fmt.Sprintf("ports leave %s after the beginning, trials of %s, %s", span(lead), span(lead+wait), often(t.Repetitions))
 		},
 	})
 }
 
 func leaveTimes(t *v1alpha1.GroupLeaveDelayTest) (lead, wait time.Duration) {
-	return cmp.Or(t.LeadTime.Duration, 5*time.Second), cmp.Or(t.WaitTime.Duration, 10*time.Second)
+	return t.LeadTime.Duration, t.WaitTime.Duration
 }
 
 // groupLeaveDelay measures the group leave delay (RFC 3918 section 6.2): frames are

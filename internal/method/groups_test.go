@@ -28,7 +28,7 @@ func fanOut(t *testing.T, groups int, tests ...v1alpha1.Test) plan.Plan {
 		t.Fatal(err)
 	}
 	p := plan.Plan{Engine: pairs.Engine, Ports: pairs.Ports, Settle: 2 * time.Second, Rest: 5 * time.Second, Streams: groupStreams(groups)}
-	for _, test := range tests {
+	for _, test := range completed(t, tests...) {
 		d, ok := DescribeTest(test)
 		if !ok {
 			t.Fatalf("%s is no method", test.Name)

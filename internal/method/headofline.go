@@ -3,7 +3,6 @@ package method
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -20,11 +19,11 @@ func init() {
 				return []plan.Bound{{Field: "load", Load: t.HeadOfLineBlocking.Load}}
 			},
 			Together: func(t v1alpha1.Test, at plan.Scale, path *field.Path) field.ErrorList {
-				return congests(cmp.Or(t.HeadOfLineBlocking.Load, "100%"), at, path)
+				return congests(t.HeadOfLineBlocking.Load, at, path)
 			},
 			Steps: func(test v1alpha1.Test, at plan.Scale) []plan.Step {
 				t := test.HeadOfLineBlocking
-				return []plan.Step{congestionStep(t.Load, at, cmp.Or(t.TrialDuration.Duration, time.Minute), 2)}
+				return []plan.Step{congestionStep(t.Load, at, t.TrialDuration.Duration, 2)}
 			},
 		},
 		Run:     headOfLine,

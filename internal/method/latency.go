@@ -1,10 +1,8 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
@@ -20,7 +18,7 @@ func init() {
 			Steps: func(t v1alpha1.Test, _ plan.Scale) []plan.Step {
 				var steps []plan.Step
 				for _, load := range t.Latency.Loads {
-					steps = append(steps, plan.AtLoad(load, cmp.Or(t.Latency.TrialDuration.Duration, time.Minute)))
+					steps = append(steps, plan.AtLoad(load, t.Latency.TrialDuration.Duration))
 				}
 				return steps
 			},

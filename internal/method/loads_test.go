@@ -25,7 +25,7 @@ func planWith(mixes []v1alpha1.FrameMix, tests ...v1alpha1.Test) (plan.Plan, err
 	var bed v1alpha1.TestBed
 	bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 4, Speed: "10G"}}}
 	bed.Spec.Device.Simulated = &v1alpha1.SimulatedDevice{}
-	return plan.Build(&b, &p, &bed)
+	return build(&b, &p, &bed)
 }
 
 // rowsOf runs all tests on a model as a runner does; done are rows of a run

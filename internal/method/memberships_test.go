@@ -58,7 +58,7 @@ func multicastPlan(t *testing.T, p v1alpha1.Pattern) plan.Plan {
 	var bed v1alpha1.TestBed
 	bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 3, Speed: "10G"}}}
 	bed.Spec.Device.Simulated = &v1alpha1.SimulatedDevice{}
-	made, err := plan.Build(&b, &profile, &bed)
+	made, err := build(&b, &profile, &bed)
 	if err != nil {
 		t.Fatal(err)
 	}

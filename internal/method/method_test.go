@@ -13,6 +13,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -34,7 +35,7 @@ func testPlan(t *testing.T) plan.Plan {
 	var bed v1alpha1.TestBed
 	bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 4, Speed: "10G"}}}
 	bed.Spec.Device.Simulated = &v1alpha1.SimulatedDevice{}
-	made, err := plan.Build(&b, &p, &bed)
+	made, err := build(&b, &p, &bed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,4 +354,23 @@ func TestResolveNeedsEveryPort(t *testing.T) {
 	if _, err := Resolve(context.Background(), gen, p, info, time.Second); !errors.Is(err, traffic.ErrUnsupported) || !strings.Contains(err.Error(), "p4") {
 		t.Errorf("error %v, want that p4 is missing", err)
 	}
+}
+
+// build is plan.Build for objects that were made in Go and lack the API's defaults.
+func build(b *v1alpha1.Benchmark, p *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed) (plan.Plan, error) {
+	if err := manifest.Default(b, p, bed); err != nil {
+		return plan.Plan{}, err
+	}
+	return plan.Build(b, p, bed)
+}
+
+// completed are tests with the API's defaults.
+func completed(t *testing.T, tests ...v1alpha1.Test) []v1alpha1.Test {
+	t.Helper()
+	var b v1alpha1.Benchmark
+	b.Spec.Tests = tests
+	if err := manifest.Default(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Spec.Tests
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -31,6 +32,9 @@ func withTRex(packet v1alpha1.Packet, nodes [4]string, test v1alpha1.Test) strin
 	profile.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{128}, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: packet}
 	var b v1alpha1.Benchmark
 	b.Spec.Tests = []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}, test}
+	if err := manifest.Default(&b, &profile, &bed); err != nil {
+		return err.Error()
+	}
 	if errs := plan.Validate(&b, &profile, &bed); len(errs) > 0 {
 		return errs.ToAggregate().Error()
 	}

@@ -1,10 +1,8 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
@@ -24,7 +22,7 @@ func init() {
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				var steps []plan.Step
 				for _, load := range orderingLoads(test.Ordering) {
-					steps = append(steps, plan.AtLoad(load, cmp.Or(test.Ordering.TrialDuration.Duration, time.Minute)))
+					steps = append(steps, plan.AtLoad(load, test.Ordering.TrialDuration.Duration))
 				}
 				return steps
 			},
@@ -142,7 +140,7 @@ func ordering(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 // reordered frames down to the resolution. A trial in which the tester fell short
 // says nothing about its load, and ends the search.
 func onset(ctx context.Context, lab *Lab, step plan.Step, sum *v1alpha1.OrderingSummary) error {
-	resolution := lab.plan.Scale(step.Size).PPM(cmp.Or(step.Test.Ordering.Resolution, "1%"))
+	resolution := lab.plan.Scale(step.Size).PPM(step.Test.Ordering.Resolution)
 	for sum.OnsetPPM-sum.InOrderPPM > resolution {
 		middle := sum.InOrderPPM + (sum.OnsetPPM-sum.InOrderPPM)/2
 		t, err := lab.Trial(ctx, step, middle, step.TrialDuration, search.Bracket{PassedPPM: sum.InOrderPPM, FailedPPM: sum.OnsetPPM})

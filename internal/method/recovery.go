@@ -1,7 +1,6 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/big"
@@ -19,7 +18,7 @@ func init() {
 			Given: func(t v1alpha1.Test) bool { return t.Recovery != nil },
 			Steps: func(t v1alpha1.Test, _ plan.Scale) []plan.Step {
 				overload, reduced := recoveryTimes(t.Recovery)
-				return []plan.Step{{TrialDuration: overload + reduced, Trials: int(cmp.Or(t.Recovery.Repetitions, 3))}}
+				return []plan.Step{{TrialDuration: overload + reduced, Trials: int(t.Recovery.Repetitions)}}
 			},
 		},
 		Run:     recovery,
@@ -42,7 +41,7 @@ func init() {
 var recovered = number(func(row *v1alpha1.ResultRow) *v1alpha1.RecoverySummary { return row.Recovery })
 
 func recoveryTimes(t *v1alpha1.RecoveryTest) (overload, reduced time.Duration) {
-	return cmp.Or(t.OverloadDuration.Duration, time.Minute), cmp.Or(t.ReducedDuration.Duration, time.Minute)
+	return t.OverloadDuration.Duration, t.ReducedDuration.Duration
 }
 
 // recovery measures system recovery (RFC 2544 section 26.5). Every stream is sent

@@ -75,7 +75,7 @@ func TestThroughputRefuses(t *testing.T) {
 }
 
 func TestThroughputSearchesByTheDefaults(t *testing.T) {
-	steps := throughputSteps(v1alpha1.Test{Throughput: &v1alpha1.ThroughputTest{}}, plan.Scale{})
+	steps := throughputSteps(completed(t, v1alpha1.Test{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}})[0], plan.Scale{})
 	if len(steps) != 1 {
 		t.Fatalf("%d steps", len(steps))
 	}

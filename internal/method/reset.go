@@ -1,7 +1,6 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,18 +17,17 @@ import (
 )
 
 func init() {
-	load := func(t v1alpha1.Test) v1alpha1.Load { return cmp.Or(t.Reset.Load, v1alpha1.LoadThroughput) }
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodReset, Member: "reset", Gaps: true,
 			Given:    func(t v1alpha1.Test) bool { return t.Reset != nil },
-			Loads:    func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
+			Loads:    func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.Reset.Load} },
 			Validate: validateReset,
 			Fits:     fitsReset,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				_, d := resetTimes(test.Reset)
-				step := plan.AtLoad(load(test), d)
-				step.Trials = int(cmp.Or(test.Reset.Repetitions, 1))
+				step := plan.AtLoad(test.Reset.Load, d)
+				step.Trials = int(test.Reset.Repetitions)
 				return []plan.Step{step}
 			},
 		},
@@ -54,7 +52,7 @@ func init() {
 			}
 			kinds := map[v1alpha1.ResetKind]string{v1alpha1.ResetHardware: "hardware reset", v1alpha1.ResetPower: "power interruption"}
 			text := fmt.Sprintf("%s %s %s after the beginning, trials of %s, %s",
-				cmp.Or(kinds[t.Kind], "software reset"), who, span(lead), span(d), often(cmp.Or(t.Repetitions, 1)))
+				kinds[t.Kind], who, span(lead), span(d), often(t.Repetitions))
 			if t.Method == v1alpha1.ResetByTimestamp {
 				text += "; reset time by time stamps"
 			}
@@ -72,7 +70,7 @@ var wasReset = number(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { ret
 var resetBy = optionalNumber(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset })
 
 func resetTimes(t *v1alpha1.ResetTest) (lead, all time.Duration) {
-	return cmp.Or(t.LeadTime.Duration, 15*time.Second), cmp.Or(t.TrialDuration.Duration, 5*time.Minute)
+	return t.LeadTime.Duration, t.TrialDuration.Duration
 }
 
 // powerOff is what is taken from a reset time.
@@ -120,7 +118,7 @@ func reset(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		return Outcome{Message: message}, err
 	}
 	test := step.Test.Reset
-	trigger, kind, off := cmp.Or(test.Trigger, v1alpha1.ResetExternal), cmp.Or(test.Kind, v1alpha1.ResetSoftware), powerOff(test)
+	trigger, kind, off := test.Trigger, test.Kind, powerOff(test)
 	if trigger == v1alpha1.ResetByDevice && lab.device == nil {
 		return Outcome{}, errors.New("the lab has no device that it can reset: set trigger to External")
 	}
@@ -173,7 +171,7 @@ func reset(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		out.Message = "no loss: the device forwarded every frame while it was reset"
 	}
 	sum := v1alpha1.ResetSummary{
-		Kind: kind, Trigger: trigger, Method: cmp.Or(test.Method, v1alpha1.ResetByFrameLoss), Repetitions: int32(step.Trials), PowerOffNs: int64(off),
+		Kind: kind, Trigger: trigger, Method: test.Method, Repetitions: int32(step.Trials), PowerOffNs: int64(off),
 		AvgNs: times.average(), MinNs: times.min, MaxNs: times.max, AvgLost: lost.average(), FrameLossAvgNs: new(byLoss.average()),
 	}
 	if stamped {

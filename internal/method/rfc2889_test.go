@@ -43,7 +43,7 @@ func patternOn(bed *v1alpha1.TestBed, packet v1alpha1.Packet, pattern v1alpha1.P
 	var p v1alpha1.TrafficProfile
 	p.Name = "profile"
 	p.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{size}, Pattern: pattern, Packet: packet}
-	return plan.Build(&b, &p, bed)
+	return build(&b, &p, bed)
 }
 
 // bridged runs tests on a modelled bridge.

@@ -26,7 +26,7 @@ func searchPlan(t *testing.T, test v1alpha1.ThroughputTest, sizes ...int32) plan
 	var bed v1alpha1.TestBed
 	bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 2, Speed: "10G"}}}
 	bed.Spec.Device.Simulated = &v1alpha1.SimulatedDevice{}
-	made, err := plan.Build(&b, &p, &bed)
+	made, err := build(&b, &p, &bed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -13,16 +12,15 @@ import (
 )
 
 func init() {
-	load := func(t v1alpha1.Test) v1alpha1.Load { return cmp.Or(t.Soak.Load, "100%") }
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodSoak, Member: "soak", Mixes: true,
 			Given:    func(t v1alpha1.Test) bool { return t.Soak != nil },
-			Loads:    func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{load(t)} },
+			Loads:    func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.Soak.Load} },
 			Validate: validateSoak,
 			Fits:     fitsSoak,
 			Steps: func(t v1alpha1.Test, _ plan.Scale) []plan.Step {
-				return []plan.Step{plan.AtLoad(load(t), cmp.Or(t.Soak.Duration.Duration, time.Hour))}
+				return []plan.Step{plan.AtLoad(t.Soak.Load, t.Soak.Duration.Duration)}
 			},
 		},
 		Run:      soak,
@@ -47,7 +45,7 @@ func validateSoak(test v1alpha1.Test, path *field.Path) field.ErrorList {
 	if t.SamplingInterval == nil {
 		return nil
 	}
-	interval, d, at := t.SamplingInterval.Duration, cmp.Or(t.Duration.Duration, time.Hour), path.Child("samplingInterval")
+	interval, d, at := t.SamplingInterval.Duration, t.Duration.Duration, path.Child("samplingInterval")
 	switch {
 	case interval < 10*time.Millisecond:
 		return field.ErrorList{field.Invalid(at, interval.String(), "give 10ms to 1h")}

@@ -1,7 +1,6 @@
 package method
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -11,15 +10,6 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
-)
-
-// Defaults of the API, for objects that no API server has seen.
-const (
-	defaultResolution  v1alpha1.LoadAmount = "0.1%"
-	defaultMinLoad     v1alpha1.LoadAmount = "0.1%"
-	defaultMaxLoad     v1alpha1.LoadAmount = "100%"
-	defaultTrial                           = 60 * time.Second
-	defaultSearchTrial                     = 10 * time.Second
 )
 
 // throughputSteps are the steps of a throughput test at one frame size: the
@@ -108,17 +98,14 @@ func searchGoals(t v1alpha1.ThroughputTest, cfg search.Config) ([]search.Goal, e
 	return goals, nil
 }
 
-// searchConfig is the search of a throughput test at a size, with the API's defaults.
+// searchConfig is the search of a throughput test at a size.
 func searchConfig(t v1alpha1.ThroughputTest, at plan.Scale) search.Config {
 	cfg := search.Config{
-		ResolutionPPM:       at.PPM(cmp.Or(t.Resolution, defaultResolution)),
-		MinPPM:              at.PPM(cmp.Or(t.MinLoad, defaultMinLoad)),
-		MaxPPM:              at.PPM(cmp.Or(t.MaxLoad, defaultMaxLoad)),
-		TrialDuration:       cmp.Or(t.TrialDuration.Duration, defaultTrial),
-		SearchTrialDuration: t.SearchTrialDuration.Duration,
-	}
-	if cfg.SearchTrialDuration == 0 {
-		cfg.SearchTrialDuration = min(defaultSearchTrial, cfg.TrialDuration)
+		ResolutionPPM:       at.PPM(t.Resolution),
+		MinPPM:              at.PPM(t.MinLoad),
+		MaxPPM:              at.PPM(t.MaxLoad),
+		TrialDuration:       t.TrialDuration.Duration,
+		SearchTrialDuration: min(t.SearchTrialDuration.Duration, t.TrialDuration.Duration),
 	}
 	if t.WarmUp != nil {
 		cfg.WarmUp = t.WarmUp.Duration
@@ -153,11 +140,11 @@ func validateThroughput(test v1alpha1.Test, path *field.Path) field.ErrorList {
 // throughputLoads refuses bounds between which nothing can be searched at a size.
 func throughputLoads(test v1alpha1.Test, at plan.Scale, path *field.Path) field.ErrorList {
 	t := test.Throughput
-	lowest, highest := cmp.Or(t.MinLoad, defaultMinLoad), cmp.Or(t.MaxLoad, defaultMaxLoad)
+	lowest, highest := t.MinLoad, t.MaxLoad
 	if errs := upsideDown(lowest, highest, at, path); len(errs) > 0 {
 		return errs
 	}
-	resolution := cmp.Or(t.Resolution, defaultResolution)
+	resolution := t.Resolution
 	width := at.PPM(highest) - at.PPM(lowest)
 	if width == 0 || at.PPM(resolution) <= width {
 		return nil

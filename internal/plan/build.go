@@ -23,9 +23,6 @@ func Build(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 		Engine: bed.Spec.Engine.Kind, Ports: ports,
 		Settle: b.Spec.SettleTime.Duration, Rest: b.Spec.Rest(), profile: profile,
 	}
-	if p.Settle <= 0 {
-		p.Settle = DefaultSettle
-	}
 	for i := range ports {
 		ports[i].VLANs = ports[i].VLANsUnder(profile)
 	}

@@ -33,7 +33,7 @@ func flows(profile *v1alpha1.TrafficProfile, ports []Port) []flow {
 		senders, receivers := sides(*p.PartialMesh, ports)
 		return partialMesh(senders, receivers, p.PartialMesh.Bidirectional != nil && *p.PartialMesh.Bidirectional)
 	case p.FanOut != nil:
-		return fanOut(namedPort(p.FanOut.Sender, ports), len(ports), groupCount(p.FanOut.Groups), FirstGroup(p.FanOut.FirstGroup, ipv6))
+		return fanOut(namedPort(p.FanOut.Sender, ports), len(ports), int(p.FanOut.Groups), FirstGroup(p.FanOut.FirstGroup, ipv6))
 	case p.MixedClass != nil:
 		return mixedClass(*p.MixedClass, namedPort(p.MixedClass.Sender, ports), len(ports), FirstGroup(p.MixedClass.FirstGroup, ipv6))
 	case p.NToN != nil:
@@ -106,8 +106,8 @@ func fanOut(sender, ports, groups int, first netip.Addr) []flow {
 // these by itself. An engine serves flows of one load in their order: where both
 // classes have as many flows and the same rate, these alternate.
 func mixedClass(p v1alpha1.MixedClassPattern, sender, ports int, first netip.Addr) []flow {
-	multicast, unicast := int64(max(p.MulticastFrames, 1)), int64(max(p.UnicastFrames, 1))
-	groups := fanOut(sender, ports, groupCount(p.Groups), first)
+	multicast, unicast := int64(p.MulticastFrames), int64(p.UnicastFrames)
+	groups := fanOut(sender, ports, int(p.Groups), first)
 	receivers := groups[0].rx
 	var flows []flow
 	for i := range max(len(groups), len(receivers)) {
@@ -174,20 +174,16 @@ func sides(p v1alpha1.PartialMeshPattern, ports []Port) (senders, receivers []in
 	return senders, receivers
 }
 
+// Stagger is how much later than the one before each port begins.
+func Stagger(p v1alpha1.NToNPattern) time.Duration {
+	if p.Stagger == nil {
+		return 0
+	}
+	return p.Stagger.Duration
+}
+
 // namedPort is the index of the port of a name; the first port when there is none.
 func namedPort(name string, ports []Port) int {
 	return max(0, slices.IndexFunc(ports, func(port Port) bool { return port.Name == name }))
 }
 
-func groupCount(groups int32) int { return max(1, int(groups)) }
-
-// defaultStagger of an N-to-N pattern.
-const defaultStagger = 64 * time.Microsecond
-
-// Stagger is how much later than the one before each port begins.
-func Stagger(p v1alpha1.NToNPattern) time.Duration {
-	if p.Stagger == nil {
-		return defaultStagger
-	}
-	return p.Stagger.Duration
-}

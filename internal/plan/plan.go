@@ -12,10 +12,6 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// DefaultSettle is waited before counters are read when the benchmark does not
-// say (RFC 2544 section 23).
-const DefaultSettle = 2 * time.Second
-
 // Plan is everything that a run does.
 type Plan struct {
 	// Engine that sends and receives.

@@ -10,6 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -51,6 +52,14 @@ func router(change func(*objects)) *objects {
 	if change != nil {
 		change(o)
 	}
+	return o.complete()
+}
+
+// complete fills in the API's defaults.
+func (o *objects) complete() *objects {
+	if err := manifest.Default(&o.benchmark, &o.profile, &o.bed); err != nil {
+		panic(err)
+	}
 	return o
 }
 
@@ -65,6 +74,7 @@ func simulated(count int32) func(*objects) {
 
 func mustBuild(t *testing.T, o *objects) Plan {
 	t.Helper()
+	o.complete()
 	p, err := Build(&o.benchmark, &o.profile, &o.bed)
 	if err != nil {
 		t.Fatal(err)

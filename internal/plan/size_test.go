@@ -19,6 +19,7 @@ func mixed(mixes ...v1alpha1.FrameMix) func(*objects) {
 
 func built(t *testing.T, o *objects) Plan {
 	t.Helper()
+	o.complete()
 	p, err := Build(&o.benchmark, &o.profile, &o.bed)
 	if err != nil {
 		t.Fatal(err)

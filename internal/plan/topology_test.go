@@ -11,6 +11,7 @@ import (
 // its sender.
 func TestBetween(t *testing.T) {
 	o := router(nil)
+	o.complete()
 	p, err := Build(&o.benchmark, &o.profile, &o.bed)
 	if err != nil {
 		t.Fatal(err)

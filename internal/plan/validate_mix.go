@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -181,7 +180,7 @@ func inexact(m Mix, flows []Stream, ports []Port, copies int) (speed v1alpha1.Bi
 	type key struct{ speed, part int64 }
 	seen := map[key]bool{}
 	for _, s := range flows {
-		k := key{ports[s.Tx].BitsPerSecond, cmp.Or(s.Part, 1) * int64(copies)}
+		k := key{ports[s.Tx].BitsPerSecond, max(s.Part, 1) * int64(copies)}
 		if seen[k] {
 			continue
 		}

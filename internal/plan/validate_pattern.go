@@ -193,11 +193,11 @@ func validateGroups(profile *v1alpha1.TrafficProfile, sender string, groups int3
 			return field.ErrorList{err}
 		}
 	}
-	if most := engine.MaxStreams - others; groups < 0 || groupCount(groups) > most {
+	if most := engine.MaxStreams - others; groups < 0 || int(groups) > most {
 		return field.ErrorList{field.Invalid(path.Child("groups"), groups,
 			fmt.Sprintf("every group is a stream, and engine %s takes at most %d streams: give 1 to %d groups", bed.Spec.Engine.Kind, engine.MaxStreams, most))}
 	}
-	return validateLastGroup(first, groupCount(groups), profile.Spec.Packet.IPv6 != nil, path.Child("firstGroup"))
+	return validateLastGroup(first, int(groups), profile.Spec.Packet.IPv6 != nil, path.Child("firstGroup"))
 }
 
 // longestStagger is how much later than the first the last port of an N-to-N

@@ -11,6 +11,7 @@ import (
 // refusal builds a plan, which has to fail with all of these texts.
 func refusal(t *testing.T, o *objects, want []string) {
 	t.Helper()
+	o.complete()
 	_, err := Build(&o.benchmark, &o.profile, &o.bed)
 	if err == nil {
 		t.Fatal("it was accepted")

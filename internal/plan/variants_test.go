@@ -59,6 +59,7 @@ func TestValidateVariants(t *testing.T) {
 			`spec.variants[0]: Invalid value: "acl": the device of test bed bed has no variants: name one of the bed's, or ask its owner to add it to spec.device.variants`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			tc.o.complete()
 			_, err := Build(&tc.o.benchmark, &tc.o.profile, &tc.o.bed)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%v, want %s", err, tc.want)

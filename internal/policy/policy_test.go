@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/manifest"
 	_ "nodrop.dev/nodrop/internal/method" // every method says which streams it sends
 	"nodrop.dev/nodrop/internal/plan"
 )
@@ -44,6 +45,9 @@ func sent(changes ...func(*input)) input {
 	networks(198, 18)(&in)
 	for _, c := range changes {
 		c(&in)
+	}
+	if err := manifest.Default(&in.benchmark, &in.profile, &in.bed); err != nil {
+		panic(err)
 	}
 	return in
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/manifest"
 )
 
 func namespace(name string, labels map[string]string) *corev1.Namespace {
@@ -183,6 +184,9 @@ func TestBenchmark(t *testing.T) {
 			in := input()
 			if tc.change != nil {
 				tc.change(&in)
+			}
+			if err := manifest.Default(in.Benchmark); err != nil {
+				t.Fatal(err)
 			}
 			a := Benchmark(in)
 			if len(a.Problems) != len(tc.want) {

@@ -66,11 +66,11 @@ func patternText(p v1alpha1.Pattern, ipv6 bool) string {
 		return sidesText(*p.PartialMesh) + " " + directions(p.PartialMesh.Bidirectional != nil && *p.PartialMesh.Bidirectional)
 	case p.FanOut != nil:
 		sender := cmp.Or(p.FanOut.Sender, "the first port")
-		return fmt.Sprintf("multicast from %s to all others, %s", sender, groupsText(max(p.FanOut.Groups, 1), plan.FirstGroup(p.FanOut.FirstGroup, ipv6)))
+		return fmt.Sprintf("multicast from %s to all others, %s", sender, groupsText(p.FanOut.Groups, plan.FirstGroup(p.FanOut.FirstGroup, ipv6)))
 	case p.MixedClass != nil:
 		m := p.MixedClass
 		return fmt.Sprintf("multicast and unicast %d:%d from %s to all others (RFC 3918 section 4.1), %s",
-			max(m.MulticastFrames, 1), max(m.UnicastFrames, 1), cmp.Or(m.Sender, "the first port"), groupsText(max(m.Groups, 1), plan.FirstGroup(m.FirstGroup, ipv6)))
+			m.MulticastFrames, m.UnicastFrames, cmp.Or(m.Sender, "the first port"), groupsText(m.Groups, plan.FirstGroup(m.FirstGroup, ipv6)))
 	case p.NToN != nil:
 		return fmt.Sprintf("multicast from every port to all others, one group each from %s up, each port %s after the one before", plan.FirstGroup(p.NToN.FirstGroup, ipv6), plan.Stagger(*p.NToN))
 	}

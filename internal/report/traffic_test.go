@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/manifest"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -42,7 +43,11 @@ func TestTraffic(t *testing.T) {
 			Pattern: v1alpha1.Pattern{NToN: &v1alpha1.NToNPattern{Stagger: &metav1.Duration{Duration: 100 * time.Microsecond}}}, Packet: v1alpha1.Packet{IPv4: ip},
 		},
 	} {
-		d := &Document{Profile: &spec}
+		profile := v1alpha1.TrafficProfile{Spec: spec}
+		if err := manifest.Default(&profile); err != nil {
+			t.Fatal(err)
+		}
+		d := &Document{Profile: &profile.Spec}
 		if got := d.traffic(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -26,7 +26,7 @@ func withoutDevice(t *testing.T, cfg Config, join v1alpha1.BackToBackJoin) (Conf
 func TestCalibrateAndUseIt(t *testing.T) {
 	tester := header + ",generator_limit_percent\n64,100,1,2,3,0,0,20\n128,100,1,2,3,0,0,100\n"
 	cfg, gen := withoutDevice(t, small(tester), v1alpha1.JoinedByCables)
-	state := Run(t.Context(), cfg, gen)
+	state := Run(t.Context(), complete(cfg), gen)
 	if state.Outcome != v1alpha1.PhasePassed || state.Environment.Device != "none: the bed's cables join the ports" {
 		t.Fatalf("%s, %q: %s", state.Outcome, state.Environment.Device, state.Message)
 	}
@@ -84,7 +84,7 @@ func TestCalibrateAndUseIt(t *testing.T) {
 // A run without a device that did not pass calibrates nothing.
 func TestAFailedRunCalibratesNothing(t *testing.T) {
 	cfg, gen := withoutDevice(t, small(header+"\n64,0,,,,,\n128,80,1,2,3,0,0\n"), "")
-	state := Run(t.Context(), cfg, gen)
+	state := Run(t.Context(), complete(cfg), gen)
 	if state.Outcome != v1alpha1.PhaseFailed || state.Environment.Calibration != nil || state.Environment.Device != "none: the ports are joined at the tester" {
 		t.Errorf("%s: %+v", state.Outcome, state.Environment)
 	}

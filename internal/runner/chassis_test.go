@@ -60,7 +60,7 @@ func runSim(t *testing.T, cfg Config, opts ...Option) State {
 		t.Fatal(err)
 	}
 	defer gen.Close()
-	state := Run(context.Background(), cfg, gen, append([]Option{WithDevice(gen.Device())}, opts...)...)
+	state := Run(context.Background(), complete(cfg), gen, append([]Option{WithDevice(gen.Device())}, opts...)...)
 	if !state.Done {
 		t.Fatal("the run ended without being done")
 	}

@@ -19,7 +19,7 @@ func (fakeFixed) Capabilities() device.Capabilities { return device.Capabilities
 func TestADeviceWithoutResetIsNotAsked(t *testing.T) {
 	cfg := resetConfig(v1alpha1.ResetByDevice)
 	for name, opts := range map[string][]Option{"no driver": nil, "no reset": {WithDevice(fakeFixed{})}} {
-		state := Run(context.Background(), cfg, engine(t, cfg), opts...)
+		state := Run(context.Background(), complete(cfg), engine(t, cfg), opts...)
 		if state.Outcome != v1alpha1.PhaseError || !strings.Contains(state.Message, "the lab has no device that it can reset: set trigger to External") {
 			t.Errorf("%s: %s: %s", name, state.Outcome, state.Message)
 		}

@@ -23,7 +23,7 @@ func TestADeviceThatForwardsNothing(t *testing.T) {
 	}
 
 	// A device that is off does not answer either.
-	state = Run(context.Background(), cfg, engine(t, cfg, sim.WithMuteNeighbours()))
+	state = Run(context.Background(), complete(cfg), engine(t, cfg, sim.WithMuteNeighbours()))
 	if !strings.Contains(state.Message, "ARP for 198.18.0.1 was not answered on p1") {
 		t.Errorf("message %q has no unanswered neighbour", state.Message)
 	}

@@ -40,7 +40,7 @@ func TestTheSimulatedDeviceIsReset(t *testing.T) {
 func TestAResetThatNobodyMade(t *testing.T) {
 	cfg := resetConfig(v1alpha1.ResetExternal)
 	var asked []string
-	state := Run(context.Background(), cfg, engine(t, cfg), WithObserver(func(s State) {
+	state := Run(context.Background(), complete(cfg), engine(t, cfg), WithObserver(func(s State) {
 		if strings.Contains(s.Progress.Trial, "reset the device now") && !slices.Contains(asked, s.Progress.Trial) {
 			asked = append(asked, s.Progress.Trial)
 			// Of this frame size two trials of 127 s are left, less the 15 s that are over.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
 )
@@ -38,6 +39,14 @@ func small(model string) Config {
 		{Name: "latency", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"10%", "throughput"}}},
 	}
 	cfg.Benchmark.Spec.RestTime = &metav1.Duration{Duration: 5 * time.Second}
+	return cfg
+}
+
+// complete fills in the API's defaults.
+func complete(cfg Config) Config {
+	if err := manifest.Default(&cfg.Benchmark, &cfg.Profile, &cfg.Bed); err != nil {
+		panic(err)
+	}
 	return cfg
 }
 
@@ -141,7 +150,7 @@ func TestRunResumes(t *testing.T) {
 	for stopAt := 1; stopAt < int(whole.Progress.TrialsDone); stopAt += 3 {
 		dir := t.TempDir()
 		cfg := small(good)
-		state := Run(context.Background(), cfg, &failing{Engine: engine(t, cfg), n: stopAt, err: traffic.ErrLost}, WithCheckpoint(dir))
+		state := Run(context.Background(), complete(cfg), &failing{Engine: engine(t, cfg), n: stopAt, err: traffic.ErrLost}, WithCheckpoint(dir))
 		if state.Outcome != v1alpha1.PhaseError || state.Reason != v1alpha1.ReasonAgentLost {
 			t.Fatalf("stopped at %d: %s %s", stopAt, state.Outcome, state.Message)
 		}
@@ -250,7 +259,7 @@ func TestHowARunEndsWithoutAResult(t *testing.T) {
 					cancel(tc.cause)
 				}
 			}}
-			state := Run(ctx, cfg, gen)
+			state := Run(ctx, complete(cfg), gen)
 			if !state.Done || state.Outcome != tc.outcome || state.Reason != tc.reason || !strings.Contains(state.Message, tc.message) {
 				t.Errorf("%s %s: %q, want %s %s: %q", state.Outcome, state.Reason, state.Message, tc.outcome, tc.reason, tc.message)
 			}
@@ -265,7 +274,7 @@ func TestATrialIsRepeatedAfterAnInterruption(t *testing.T) {
 	cfg := small(good)
 	gen := &failing{Engine: engine(t, cfg), n: 5, err: traffic.ErrInterrupted}
 	gen.at = func() { gen.n = gen.trial + 7; gen.err = map[bool]error{true: traffic.ErrInterrupted}[gen.trial < 30] }
-	state := Run(context.Background(), cfg, gen)
+	state := Run(context.Background(), complete(cfg), gen)
 	want := runSim(t, cfg)
 	for i := range state.Rows {
 		state.Rows[i].ElapsedMilliseconds = want.Rows[i].ElapsedMilliseconds // repeating takes time
@@ -279,13 +288,13 @@ func TestRunRefusesAPlanThatCannotWork(t *testing.T) {
 	cfg := small(good)
 	gen := engine(t, cfg)
 	cfg.Bed.Spec.Engine.Sim.Ports.Count = 3
-	state := Run(context.Background(), cfg, gen)
+	state := Run(context.Background(), complete(cfg), gen)
 	if state.Outcome != v1alpha1.PhaseError || !strings.Contains(state.Message, "pairs needs an even number") {
 		t.Errorf("%s: %s", state.Outcome, state.Message)
 	}
 	cfg = small(good)
 	cfg.Profile.Spec.FrameSizes = []int32{64, 1518}
-	state = Run(context.Background(), cfg, engine(t, cfg))
+	state = Run(context.Background(), complete(cfg), engine(t, cfg))
 	if state.Outcome != v1alpha1.PhaseInvalid || state.Reason != v1alpha1.ReasonNotSupported || !strings.Contains(state.Message, "says nothing about 1518") || len(state.Rows) != 1 {
 		t.Errorf("%s with %d rows: %s", state.Outcome, len(state.Rows), state.Message)
 	}

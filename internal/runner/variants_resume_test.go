@@ -140,7 +140,7 @@ func TestTheEnvironmentDescribesVariants(t *testing.T) {
 func TestAVariantThatTheBenchmarkDoesNotName(t *testing.T) {
 	cfg, _ := inTwo()
 	for _, variant := range []v1alpha1.VariantName{"", "third"} {
-		state := Run(context.Background(), in(cfg, variant, good), engine(t, in(cfg, "whole", good)))
+		state := Run(context.Background(), complete(in(cfg, variant, good)), engine(t, in(cfg, "whole", good)))
 		if state.Outcome != v1alpha1.PhaseError || !strings.Contains(state.Message, fmt.Sprintf("variant %q is prepared", variant)) {
 			t.Errorf("%q: %s: %s", variant, state.Outcome, state.Message)
 		}

@@ -5,8 +5,11 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/calibration"
+	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/result"
@@ -70,6 +73,7 @@ func (s search) on(t *testing.T, at suite) (v1alpha1.ResultRow, []*method.Trial)
 	var benchmark v1alpha1.Benchmark
 	benchmark.Spec.Tests = []v1alpha1.Test{{Name: "throughput", Throughput: &test}}
 	benchmark.Spec.SettleTime.Duration = 200 * time.Millisecond
+	benchmark.Spec.RestTime = &metav1.Duration{}
 	oneWay := false
 	var profile v1alpha1.TrafficProfile
 	profile.Spec = v1alpha1.TrafficProfileSpec{
@@ -80,6 +84,9 @@ func (s search) on(t *testing.T, at suite) (v1alpha1.ResultRow, []*method.Trial)
 		Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{Bidirectional: &oneWay}},
 	}
 	bed := s.bed()
+	if err := manifest.Default(&benchmark, &profile, bed); err != nil {
+		t.Fatal(err)
+	}
 	p, err := plan.Build(&benchmark, &profile, bed)
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,10 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
 )
@@ -118,6 +121,7 @@ func (br *linuxBridge) measure(test v1alpha1.Test) (v1alpha1.ResultRow, method.O
 	test.Name = "test"
 	benchmark.Spec.Tests = []v1alpha1.Test{test}
 	benchmark.Spec.SettleTime.Duration = 300 * time.Millisecond
+	benchmark.Spec.RestTime = &metav1.Duration{}
 	var profile v1alpha1.TrafficProfile
 	profile.Spec = v1alpha1.TrafficProfileSpec{
 		FrameSizes: []int32{512}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}},
@@ -130,6 +134,9 @@ func (br *linuxBridge) measure(test v1alpha1.Test) (v1alpha1.ResultRow, method.O
 			Name: fmt.Sprintf("p%d", i+1), Node: "here", Speed: "10M", Addresses: []string{bridgeAddress(i)},
 			Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: fmt.Sprintf("v%d", i+1)}},
 		})
+	}
+	if err := manifest.Default(&benchmark, &profile, &testBed); err != nil {
+		br.Fatal(err)
 	}
 	p, err := plan.Build(&benchmark, &profile, &testBed)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
 )
@@ -34,6 +35,9 @@ func (b *bed) lab(e *Engine, test v1alpha1.Test, observe func(method.Event)) (*m
 			Name: name, Node: "here", Speed: "100M", Addresses: []string{[]string{"198.18.1.2/24", "198.18.1.3/24"}[i]},
 			Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: []string{"v1", "v2"}[i]}},
 		})
+	}
+	if err := manifest.Default(&benchmark, &profile, &testBed); err != nil {
+		b.Fatal(err)
 	}
 	p, err := plan.Build(&benchmark, &profile, &testBed)
 	if err != nil {

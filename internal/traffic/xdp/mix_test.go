@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -92,6 +93,9 @@ func mixPlan(t *testing.T) plan.Plan {
 			Gateways:   []string{[]string{"198.18.1.1", "198.18.2.1"}[i]},
 			Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: []string{"v1", "v2"}[i]}},
 		})
+	}
+	if err := manifest.Default(&benchmark, &profile, &testBed); err != nil {
+		t.Fatal(err)
 	}
 	p, err := plan.Build(&benchmark, &profile, &testBed)
 	if err != nil {
