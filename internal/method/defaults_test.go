@@ -79,7 +79,7 @@ func isConstant(e ast.Expr) bool {
 	case *ast.BasicLit:
 		return true
 	case *ast.BinaryExpr:
-		return isConstant(e.X) || isConstant(e.Y)
+		return e.Op == token.MUL && (isConstant(e.X) || isConstant(e.Y))
 	case *ast.SelectorExpr:
 		of, ok := e.X.(*ast.Ident)
 		return ok && (of.Name == "v1alpha1" || of.Name == "time")

@@ -54,7 +54,7 @@ func TestCalibrateAndUseIt(t *testing.T) {
 	for name, use := range map[string]*v1alpha1.CalibrationStatus{"calibrated": c, "not calibrated": nil} {
 		device.Bed.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: "loops"}
 		device.Calibration = use
-		state := Run(t.Context(), device, gen)
+		state := Run(t.Context(), complete(device), gen)
 		outcome := v1alpha1.PhasePassed
 		if use == nil {
 			outcome = v1alpha1.PhaseInconclusive

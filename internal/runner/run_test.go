@@ -194,7 +194,7 @@ func TestCheckpointOfAnotherRunIsNotTaken(t *testing.T) {
 	if err != nil || len(left) != 1 {
 		t.Errorf("%d files are left: %v", len(left), err)
 	}
-	state := Run(context.Background(), first, engine(t, first), WithCheckpoint(filepath.Join(dir, "missing")))
+	state := Run(context.Background(), complete(first), engine(t, first), WithCheckpoint(filepath.Join(dir, "missing")))
 	if state.Outcome != v1alpha1.PhaseError || !strings.Contains(state.Message, "writing the checkpoint") {
 		t.Errorf("without its directory: %s %s", state.Outcome, state.Message)
 	}

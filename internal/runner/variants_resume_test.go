@@ -35,7 +35,7 @@ func TestEveryVariantIsMeasured(t *testing.T) {
 	var prepared []Prepared
 	for _, v := range cfg.Benchmark.Spec.Variants {
 		one := in(cfg, v, models[v])
-		prepared = append(prepared, Prepared{Config: one, Generator: engine(t, one)})
+		prepared = append(prepared, Prepared{Config: complete(one), Generator: engine(t, one)})
 	}
 	var last State
 	state := RunVariants(context.Background(), prepared, WithObserver(func(s State) {
@@ -80,7 +80,7 @@ func TestVariantsResume(t *testing.T) {
 	whole := runSim(t, second, given)
 	for stopAt := 1; stopAt < int(whole.Progress.TrialsDone-first.Progress.TrialsDone); stopAt += 5 {
 		dir := t.TempDir()
-		lost := Run(context.Background(), second, &failing{Engine: engine(t, second), n: stopAt, err: traffic.ErrLost}, WithCheckpoint(dir), given)
+		lost := Run(context.Background(), complete(second), &failing{Engine: engine(t, second), n: stopAt, err: traffic.ErrLost}, WithCheckpoint(dir), given)
 		if lost.Finished() || lost.Reason != v1alpha1.ReasonAgentLost || len(lost.Rows) < 6 {
 			t.Fatalf("stopped at %d: %s with %d rows: %s", stopAt, lost.Outcome, len(lost.Rows), lost.Message)
 		}
@@ -113,7 +113,7 @@ func TestAVariantThatForwardsNothingIsFollowedByTheNext(t *testing.T) {
 	cfg, models := inTwo()
 	dead := in(cfg, "whole", header+"\n64,0,,,,,\n128,80,1,2,3,0,0\n")
 	second := in(cfg, "half", models["half"])
-	state := RunVariants(context.Background(), []Prepared{{Config: dead, Generator: engine(t, dead)}, {Config: second, Generator: engine(t, second)}})
+	state := RunVariants(context.Background(), []Prepared{{Config: complete(dead), Generator: engine(t, dead)}, {Config: complete(second), Generator: engine(t, second)}})
 	if state.Outcome != v1alpha1.PhaseFailed || len(state.Rows) != 12 || !strings.Contains(state.Message, "test throughput (whole), 64 B") {
 		t.Errorf("%s with %d rows: %s", state.Outcome, len(state.Rows), state.Message)
 	}

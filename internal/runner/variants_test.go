@@ -14,6 +14,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/runner"
 )
@@ -99,6 +100,9 @@ func measure(t *testing.T, table deltas, ports int32) *report.Document {
 	cfg.Benchmark.Spec.Tests = []v1alpha1.Test{
 		{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{Search: v1alpha1.SearchInformed, Resolution: "0.0001%"}},
 		{Name: "latency", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"50%", "throughput"}}},
+	}
+	if err := manifest.Default(&cfg.Benchmark, &cfg.Profile, &cfg.Bed); err != nil {
+		t.Fatal(err)
 	}
 	texts := models(t, table)
 	var prepared []runner.Prepared
