@@ -186,4 +186,3 @@ func Stagger(p v1alpha1.NToNPattern) time.Duration {
 func namedPort(name string, ports []Port) int {
 	return max(0, slices.IndexFunc(ports, func(port Port) bool { return port.Name == name }))
 }
-
