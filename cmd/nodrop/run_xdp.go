@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"nodrop.dev/nodrop/internal/dut/device"
+	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/xdp"
 )
 
@@ -26,6 +27,9 @@ func (b *bench) openXDP(o benchOptions) error {
 	if placed, ok := b.driver.(device.Placed); ok {
 		p := placed.Place()
 		options.DeviceProcessors, options.Together = p.Device, p.Together
+		if p.Preferred {
+			b.notes = append(b.notes, fmt.Sprintf("on processors %s, those of the device, the kernel's soft interrupts came before all processes", traffic.CPUList(p.Device)))
+		}
 	}
 	engine, err := xdp.New(options)
 	if err != nil {

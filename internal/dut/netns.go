@@ -18,6 +18,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/netif"
+	"nodrop.dev/nodrop/internal/processors"
 )
 
 // linkMTU lets frames of 9216 bytes through, the largest of the API: 14 of them
@@ -37,6 +38,8 @@ type Netns struct {
 	device netns.NsHandle
 	tester netns.NsHandle
 	ports  []v1alpha1.Port
+	// undo sets back what Place has changed outside of the namespace.
+	undo []func() error
 }
 
 var (
@@ -66,9 +69,19 @@ func (n *Netns) Capabilities() device.Capabilities {
 
 // Place implements device.Placed.
 func (n *Netns) Place() device.Placement {
-	return place(len(n.ports), func(i, processor int) error {
+	p := place(len(n.ports), func(i, processor int) error {
 		return netif.In(n.device, func() error { return netif.Steer(n.ports[i].Name, processor) })
 	})
+	p.Preferred = len(p.Device) > 0
+	for _, processor := range p.Device {
+		undo, err := processors.PreferSoftInterrupts(processor)
+		if err != nil { // then they take turns with processes
+			p.Preferred = false
+			continue
+		}
+		n.undo = append(n.undo, undo)
+	}
+	return p
 }
 
 // Configure does nothing: the device has no variants.
@@ -98,6 +111,10 @@ func (n *Netns) Describe() string {
 // Restore removes the device with all links. It may be called more than once.
 func (n *Netns) Restore(context.Context) error {
 	var errs []error
+	for _, undo := range n.undo {
+		errs = append(errs, undo())
+	}
+	n.undo = nil
 	if n.tester.IsOpen() {
 		// Closing the namespace removes the links as well, but only when the kernel
 		// gets around to it; whoever comes next may want the same names at once.
