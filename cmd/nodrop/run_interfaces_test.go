@@ -65,9 +65,16 @@ type machine struct {
 	state string
 }
 
-// newMachine moves the test's thread into the namespace of the machine, so that programs
-// which the test starts run there.
+// newMachine is a machine with a switch.
 func newMachine(t *testing.T) *machine {
+	t.Helper()
+	return newMachineAt(t, v1alpha1.Port{Name: "nd-p1"}, v1alpha1.Port{Name: "nd-p2"}, v1alpha1.Port{Name: "nd-p3"})
+}
+
+// newMachineAt is a machine whose interfaces are cabled to a switch, or with gateways to a
+// router. It moves the test's thread into the namespace of the machine, so that programs
+// which the test starts run there.
+func newMachineAt(t *testing.T, ports ...v1alpha1.Port) *machine {
 	t.Helper()
 	needsRoot(t)
 	runtime.LockOSThread() // for good: the thread ends with the test
@@ -83,7 +90,7 @@ func newMachine(t *testing.T) *machine {
 			_, _, _ = store.Clean()
 		}
 	})
-	device := dut.NewNetns([]v1alpha1.Port{{Name: "nd-p1"}, {Name: "nd-p2"}, {Name: "nd-p3"}})
+	device := dut.NewNetns(ports)
 	m.must(device.Prepare(context.Background()))
 	t.Cleanup(func() { _ = device.Restore(context.Background()) })
 	for name, addresses := range map[string][]string{"nd-p1": {"198.18.9.1/24", "198.18.9.2/24", "2001:2:0:9::1/64"}, "nd-p2": {"198.18.8.1/24"}} {
@@ -261,6 +268,23 @@ func TestRunOnInterfacesOfTheMachine(t *testing.T) {
 	}
 }
 
+// A router answers for its addresses on the interfaces, and forwards between them.
+func TestRunRouterOnInterfacesOfTheMachine(t *testing.T) {
+	routed := func(name, network string) v1alpha1.Port {
+		return v1alpha1.Port{Name: name, Addresses: []string{network + ".2/24"}, Gateways: []string{network + ".1"}}
+	}
+	m := newMachineAt(t, routed("nd-p1", "198.18.1"), routed("nd-p2", "198.18.2"))
+	before := m.interfaces()
+	bed := strings.NewReplacer(`[198.18.1.2/24, "2001:2:0:1::2/64"]`, "[198.18.1.2/24], gateways: [198.18.1.1]",
+		`[198.18.1.3/24, "2001:2:0:1::3/64"]`, "[198.18.2.2/24], gateways: [198.18.2.1]").Replace(physicalBed)
+	p := m.run(shortBenchmark, bed, "-o", "json")
+	p.measures("")
+	m.backAsBefore(before)
+	var document report.Document
+	m.must(json.Unmarshal([]byte(p.stdout.String()), &document))
+	measured(t, &document, 1)
+}
+
 func TestRunPutsInterfacesBackWhenItIsInterrupted(t *testing.T) {
 	for name, flags := range map[string][]string{"moved": nil, "in place": {"--in-place"}} {
 		t.Run(name, func(t *testing.T) {
@@ -278,6 +302,23 @@ func TestRunPutsInterfacesBackWhenItIsInterrupted(t *testing.T) {
 			p.wants(exitAborted, "Benchmark default/quick: Aborted", "stopping")
 			m.backAsBefore(before)
 		})
+	}
+}
+
+// An interruption while the engine starts ends the run when all is back.
+func TestRunPutsInterfacesBackWhenItIsInterruptedEarly(t *testing.T) {
+	signals := []syscall.Signal{syscall.SIGHUP, syscall.SIGINT}
+	if testing.Short() {
+		signals = signals[:1]
+	}
+	for _, sent := range signals {
+		m := newMachine(t)
+		before := m.interfaces()
+		p := m.run(longBenchmark, physicalBed)
+		m.eventually("the first interface to leave", func() bool { return !m.has("nd-p1") })
+		m.must(p.cmd.Process.Signal(sent))
+		p.wants(exitAborted, "Benchmark default/quick: Aborted", "")
+		m.backAsBefore(before)
 	}
 }
 
