@@ -24,6 +24,68 @@ type VLANTag struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=7
 	Priority int32 `json:"priority,omitempty"`
+	// service is the service VLAN that the VLAN is in (IEEE 802.1ad): a second tag, in
+	// front of this one.
+	// +optional
+	Service *ServiceTag `json:"service,omitempty"`
+}
+
+// ServiceTag is the outer tag of two (IEEE 802.1ad).
+type ServiceTag struct {
+	// id of the service VLAN, 1 to 4094.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4094
+	ID int32 `json:"id"`
+	// priority code point, 0 to 7.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=7
+	Priority int32 `json:"priority,omitempty"`
+}
+
+// Tunnel carries the packet in another one of the same family, from the address of the
+// port that sends to that of the port that receives.
+//
+// +kubebuilder:validation:ExactlyOneOf=vxlan;geneve;gre;gtpu
+type Tunnel struct {
+	// vxlan carries Ethernet over UDP (RFC 7348). The headers are 50 bytes longer with
+	// ipv4, 70 with ipv6.
+	// +optional
+	VXLAN *VirtualNetwork `json:"vxlan,omitempty"`
+	// geneve carries Ethernet over UDP (RFC 8926), without options. The headers are as
+	// long as those of vxlan.
+	// +optional
+	GENEVE *VirtualNetwork `json:"geneve,omitempty"`
+	// gre carries the packet over IP (RFC 2784), without a key. The headers are 24 bytes
+	// longer with ipv4, 44 with ipv6.
+	// +optional
+	GRE *GRETunnel `json:"gre,omitempty"`
+	// gtpu carries the packet over UDP (3GPP TS 29.281), without extensions. The headers
+	// are 36 bytes longer with ipv4, 56 with ipv6.
+	// +optional
+	GTPU *GTPUTunnel `json:"gtpu,omitempty"`
+}
+
+// VirtualNetwork is the network of an Ethernet frame in a tunnel.
+type VirtualNetwork struct {
+	// vni is the identifier of the network, 0 to 16777215.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=16777215
+	VNI int32 `json:"vni"`
+}
+
+// GRETunnel has no settings.
+type GRETunnel struct{}
+
+// GTPUTunnel is the tunnel of a user of a mobile network.
+type GTPUTunnel struct {
+	// teid identifies the endpoint, 0 to 4294967295.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4294967295
+	TEID int64 `json:"teid"`
 }
 
 // MPLSStack is a stack of labels in front of the packet (RFC 3032).

@@ -45,6 +45,11 @@ type TrafficPolicy struct {
 	// they do not leave the network that the ports are on.
 	// +optional
 	Ethernet *bool `json:"ethernet,omitempty"`
+	// tunnels says whether packets may be sent in tunnels (tunnel of a profile). The
+	// built-in policy allows none, as the identifier in a tunnel chooses another network
+	// where the device ends it.
+	// +optional
+	Tunnels *bool `json:"tunnels,omitempty"`
 }
 
 // VLANRange is a range of VLAN IDs.

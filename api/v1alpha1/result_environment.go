@@ -97,4 +97,8 @@ type PortEnvironment struct {
 	// +optional
 	// +listType=atomic
 	Addresses []string `json:"addresses,omitempty"`
+	// vlan names the VLAN that frames on the port were in, such as VLAN 100 of service
+	// VLAN 2000; absent where they were untagged.
+	// +optional
+	VLAN string `json:"vlan,omitempty"`
 }

@@ -350,6 +350,11 @@ type Port struct {
 	// +kubebuilder:validation:items:MaxLength=45
 	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",messageExpression="'\"' + self + '\" is not an address, such as 198.18.1.1'"
 	Gateways []string `json:"gateways,omitempty"`
+	// vlan is the VLAN that the addresses and gateways are in. Frames of a profile
+	// without a vlan of its own have this tag where they are sent from the port. A tag
+	// that a network card adds (attachment.sriov.vlan) is not named here.
+	// +optional
+	VLAN *VLANTag `json:"vlan,omitempty"`
 }
 
 // TestBedStatus is what the operator knows about a bed.

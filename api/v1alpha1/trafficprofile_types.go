@@ -108,6 +108,7 @@ type PairsPattern struct {
 //
 // +kubebuilder:validation:ExactlyOneOf=ipv4;ipv6;ethernet
 // +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.udp)",message="udp is given beside ethernet, whose frames have no network layer to carry it: remove udp, or give ipv4 or ipv6"
+// +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.tunnel)",message="tunnel is given beside ethernet, whose frames have no packet that it could carry: remove tunnel, or give ipv4 or ipv6"
 // +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || (!has(self.dscp) && !has(self.ipPrecedence))",message="dscp or ipPrecedence is given beside ethernet, whose frames have no IP header: remove it, or give ipv4 or ipv6"
 // +kubebuilder:validation:XValidation:rule="!has(self.dscp) || !has(self.ipPrecedence)",messageExpression="'dscp is %d and ipPrecedence is %d, which are the same bits of the header: give one of them'.format([self.dscp, self.ipPrecedence])"
 type Packet struct {
@@ -125,9 +126,13 @@ type Packet struct {
 	// port 20001 to the discard port, 9.
 	// +optional
 	UDP *UDPPacket `json:"udp,omitempty"`
-	// vlan tags the frames (IEEE 802.1Q), which makes the headers 4 bytes longer.
+	// vlan tags the frames (IEEE 802.1Q), which makes the headers 4 bytes longer. It
+	// takes the place of the VLANs that the ports of a bed are in.
 	// +optional
 	VLAN *VLANTag `json:"vlan,omitempty"`
+	// tunnel carries the packets of ipv4 or ipv6 in others.
+	// +optional
+	Tunnel *Tunnel `json:"tunnel,omitempty"`
 	// mpls puts a stack of labels in front of the packet (RFC 3032), 4 bytes each.
 	// +optional
 	MPLS *MPLSStack `json:"mpls,omitempty"`

@@ -21,7 +21,7 @@ spec:
   - {name: p2, node: lab-1, attachment: {hostDevice: {interface: nd-p2}}, speed: 100M, addresses: [198.18.1.2/24, "2001:2::2/64"]}
   - {name: p3, node: lab-1, attachment: {hostDevice: {interface: nd-p3}}, speed: 100M, addresses: [198.18.1.3/24, "2001:2::3/64"]}
   - {name: p4, node: lab-1, attachment: {hostDevice: {interface: nd-p4}}, speed: 100M, addresses: [198.18.1.4/24, "2001:2::4/64"]}
-  policy: {vlans: [{first: 7}, {first: 100}]}
+  policy: {vlans: [{first: 7}, {first: 100}], tunnels: true}
 ---
 apiVersion: nodrop.dev/v1alpha1
 kind: TrafficProfile
@@ -57,6 +57,7 @@ func TestRunPatternsOverBridge(t *testing.T) {
 		"fan-out over IPv6":     {"{fanOut: {groups: 2}}", "{ipv6: {}}", 3, 2},
 		"mixed class":           {"{mixedClass: {groups: 6}}", "{ipv4: {}}", 3, 6},
 		"mixed class by 1 to 3": {"{mixedClass: {sender: p3, groups: 2, unicastFrames: 3}}", "{ipv6: {}}", 3, 2},
+		"VXLAN in two tags":     {"{pairs: {}}", "{ipv4: {}, vlan: {id: 100, service: {id: 7}}, tunnel: {vxlan: {vni: 5000}}}", 1, 0},
 		"N to N":                {"{nToN: {}}", "{ipv4: {}}", 3, 4},
 	} {
 		t.Run(name, func(t *testing.T) {

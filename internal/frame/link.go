@@ -26,11 +26,14 @@ const (
 	bottomOfStack = 1 << 8
 )
 
-// NetworkOffset is where the network layer begins: behind Ethernet, the tags and
-// the labels.
-func (p Packet) NetworkOffset() int {
+// linkBytes is what stands before the outermost network layer: Ethernet, the tags and the
+// labels.
+func (p Packet) linkBytes() int {
 	return ethernetBytes + p.VLANs.Bytes() + labelBytes*len(p.Labels)
 }
+
+// NetworkOffset is where the network layer begins, in a tunnel the inner one.
+func (p Packet) NetworkOffset() int { return p.linkBytes() + p.Tunnel.Bytes() }
 
 // SignatureOffset is where the signature begins.
 func (p Packet) SignatureOffset() int {
@@ -61,6 +64,8 @@ func (p Packet) check() error {
 	switch {
 	case p.Src.IsValid() != p.Dst.IsValid() || p.Src.Is4() != p.Dst.Is4():
 		return fmt.Errorf("source %v and destination %v: want two addresses of one family, or none", p.Src, p.Dst)
+	case p.Tunnel.Kind != "" && !p.Src.IsValid():
+		return fmt.Errorf("%s tunnel around a frame without addresses: want a packet in it", p.Tunnel.Kind)
 	case len(p.VLANs) > MaxVLANs:
 		return fmt.Errorf("%d VLAN tags: want at most %d", len(p.VLANs), MaxVLANs)
 	case len(p.Labels) > MaxLabels:
@@ -75,6 +80,9 @@ func (p Packet) check() error {
 		if label > MaxLabel {
 			return fmt.Errorf("MPLS label %d: want 0 to %d", label, MaxLabel)
 		}
+	}
+	if err := p.Tunnel.check(); err != nil {
+		return err
 	}
 	if least := p.MinSize(); p.Size < least || p.Size > MaxSize {
 		return fmt.Errorf("frame size %d: a frame with these headers and a signature has %d to %d bytes", p.Size, least, MaxSize)
@@ -104,6 +112,17 @@ func (p Packet) etherType() uint16 {
 	switch {
 	case len(p.Labels) > 0:
 		return etherMPLS
+	case p.Tunnel.Kind != "" && p.Tunnel.Src.Is6():
+		return etherIPv6
+	case p.Tunnel.Kind != "":
+		return etherIPv4
+	}
+	return p.packetType()
+}
+
+// packetType is the EtherType of the packet, in a tunnel that of the inner one.
+func (p Packet) packetType() uint16 {
+	switch {
 	case p.Src.Is4():
 		return etherIPv4
 	case p.Src.IsValid():

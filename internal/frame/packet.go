@@ -20,8 +20,8 @@ const (
 	defaultTTL = 64
 )
 
-// Packet is the test frame of a stream: Ethernet, VLAN tags and MPLS labels if
-// any, IPv4 or IPv6, UDP, signature and zeros. Without addresses the signature
+// Packet is the test frame of a stream: Ethernet, VLAN tags, MPLS labels and a
+// tunnel if any, IPv4 or IPv6, UDP, signature and zeros. Without addresses the signature
 // follows the EtherType or the last label, and its checksum follows the signature.
 type Packet struct {
 	// SrcMAC and DstMAC are the Ethernet addresses.
@@ -30,6 +30,8 @@ type Packet struct {
 	VLANs VLANs
 	// Labels are the MPLS label stack (RFC 3032), outermost first.
 	Labels []uint32
+	// Tunnel that carries the packet.
+	Tunnel Tunnel
 	// TrafficClass is the type of service of IPv4 or the traffic class of IPv6.
 	TrafficClass uint8
 	// Src and Dst are addresses of one family, or both invalid.
@@ -54,6 +56,9 @@ func (p Packet) Build(sig Signature) ([]byte, error) {
 	}
 	b := make([]byte, p.Size-fcsBytes)
 	p.putLink(b)
+	if p.Tunnel.Kind != "" {
+		p.putTunnel(b[p.linkBytes():], sig.Stream)
+	}
 	sig.Put(b[p.SignatureOffset():])
 	ip := b[p.NetworkOffset():]
 	switch {
@@ -71,26 +76,43 @@ func (p Packet) Build(sig Signature) ([]byte, error) {
 func (p Packet) put4(ip []byte) {
 	udp := ip[ipv4Bytes:]
 	p.putUDP(udp)
+	p.putIP(ip, protoUDP, p.Src, p.Dst)
+	putUDPChecksum(udp, ip[12:ipv4Bytes])
+}
+
+// putIP writes the header of a packet that is as long as ip.
+func (p Packet) putIP(ip []byte, protocol uint8, src, dst netip.Addr) {
+	if src.Is6() {
+		ip[0], ip[1] = 6<<4|p.TrafficClass>>4, p.TrafficClass<<4
+		binary.BigEndian.PutUint16(ip[4:], uint16(len(ip)-ipv6Bytes))
+		ip[6], ip[7] = protocol, p.TTL
+		copy(ip[8:], src.AsSlice())
+		copy(ip[24:], dst.AsSlice())
+		return
+	}
 	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
 	ip = ip[:ipv4Bytes]
 	ip[0], ip[1] = 4<<4|5, p.TrafficClass
 	binary.BigEndian.PutUint16(ip[6:], dontFrag)
-	ip[8], ip[9] = p.TTL, protoUDP
-	copy(ip[12:], p.Src.AsSlice())
-	copy(ip[16:], p.Dst.AsSlice())
+	ip[8], ip[9] = p.TTL, protocol
+	copy(ip[12:], src.AsSlice())
+	copy(ip[16:], dst.AsSlice())
 	binary.BigEndian.PutUint16(ip[10:], Checksum(Sum(ip)))
-	putUDPChecksum(udp, ip[12:])
+}
+
+// ipBytes is the size of an IP header with an address.
+func ipBytes(a netip.Addr) int {
+	if a.Is6() {
+		return ipv6Bytes
+	}
+	return ipv4Bytes
 }
 
 // put6 writes the headers of IPv6 and UDP.
 func (p Packet) put6(ip []byte) {
 	udp := ip[ipv6Bytes:]
 	p.putUDP(udp)
-	ip[0], ip[1] = 6<<4|p.TrafficClass>>4, p.TrafficClass<<4
-	binary.BigEndian.PutUint16(ip[4:], uint16(len(udp)))
-	ip[6], ip[7] = protoUDP, p.TTL
-	copy(ip[8:], p.Src.AsSlice())
-	copy(ip[24:], p.Dst.AsSlice())
+	p.putIP(ip, protoUDP, p.Src, p.Dst)
 	putUDPChecksum(udp, ip[8:ipv6Bytes])
 }
 

@@ -39,11 +39,15 @@ type part struct {
 func parts(packet v1alpha1.Packet) []part {
 	parts := []part{{ethernetBytes, "Ethernet"}}
 	if packet.VLAN != nil {
+		if packet.VLAN.Service != nil {
+			parts = append(parts, part{tagBytes, "service VLAN"})
+		}
 		parts = append(parts, part{tagBytes, "VLAN"})
 	}
 	if packet.MPLS != nil {
 		parts = append(parts, part{tagBytes * len(packet.MPLS.Labels), "MPLS"})
 	}
+	parts = append(parts, tunnelOf(packet.Tunnel).Kind.parts(packet.IPv6 != nil)...)
 	signature := ipv4SignatureBytes
 	switch {
 	case packet.IPv6 != nil:
@@ -55,28 +59,30 @@ func parts(packet v1alpha1.Packet) []part {
 	return append(parts, part{signature, "signature"}, part{fcsBytes, "FCS"})
 }
 
+func sum(parts []part) int {
+	n := 0
+	for _, p := range parts {
+		n += p.bytes
+	}
+	return n
+}
+
 // MinimumSize is the smallest frame in bytes with FCS that holds the headers of
 // a packet and a test signature: 64 without network layer and for IPv4/UDP, 86
-// for IPv6/UDP, and 4 more for a VLAN tag and for every MPLS label where they do
-// not fit into that.
+// for IPv6/UDP, 4 more for every VLAN tag and MPLS label where they do not fit into that,
+// and what a tunnel takes.
 func MinimumSize(packet v1alpha1.Packet) int {
-	sum := 0
-	for _, p := range parts(packet) {
-		sum += p.bytes
-	}
-	return max(EthernetMinSize, sum)
+	return max(EthernetMinSize, sum(parts(packet)))
 }
 
 // DescribeMinimum says what MinimumSize adds up, for an error message.
 func DescribeMinimum(packet v1alpha1.Packet) string {
 	var texts []string
-	sum := 0
 	for _, p := range parts(packet) {
 		texts = append(texts, fmt.Sprintf("%d %s", p.bytes, p.name))
-		sum += p.bytes
 	}
-	if sum < EthernetMinSize {
-		return fmt.Sprintf("the least of Ethernet; %s would fit into %d", strings.Join(texts, ", "), sum)
+	if n := sum(parts(packet)); n < EthernetMinSize {
+		return fmt.Sprintf("the least of Ethernet; %s would fit into %d", strings.Join(texts, ", "), n)
 	}
 	return strings.Join(texts, ", ")
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
 // VLAN is a tag of IEEE 802.1Q.
@@ -41,6 +43,18 @@ func (v VLANs) EtherType(i int) uint16 {
 
 // TCI is the control information of a tag: priority and ID.
 func (v VLAN) TCI() uint16 { return uint16(v.Priority)<<13 | v.ID }
+
+// TagsOf are the tags that a profile or a bed gives.
+func TagsOf(v *v1alpha1.VLANTag) VLANs {
+	if v == nil {
+		return nil
+	}
+	var tags VLANs
+	if s := v.Service; s != nil {
+		tags = append(tags, VLAN{ID: uint16(s.ID), Priority: uint8(s.Priority)})
+	}
+	return append(tags, VLAN{ID: uint16(v.ID), Priority: uint8(v.Priority)})
+}
 
 // Bytes is the size of the tags.
 func (v VLANs) Bytes() int { return tagBytes * len(v) }

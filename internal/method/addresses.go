@@ -162,6 +162,9 @@ func addressStreams(lab *Lab, first traffic.MAC, count uint32) []plan.Stream {
 	ethernet.SrcMAC, ethernet.DstMAC = traffic.MAC{}, traffic.MAC{}
 	ethernet.SrcMACCount, ethernet.DstMACCount = 1, 1
 	announce, learn, test := ethernet, ethernet, ethernet
+	learn.VLANs = lab.plan.Ports[learningPort].VLANs
+	announce.VLANs = lab.plan.Ports[testPort].VLANs
+	test.VLANs = announce.VLANs
 	announce.DstMAC = broadcastMAC
 	learn.SrcMAC, learn.SrcMACCount, learn.DstMAC = first, count, lab.hops.Sources[lab.plan.Ports[testPort].Name]
 	test.DstMAC, test.DstMACCount = first, count

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -66,6 +67,10 @@ func stream(profile *v1alpha1.TrafficProfile, ports []Port, h traffic.Headers, f
 	destination, _ := ports[f.rx[0]].Address(ipv6)
 	s.Headers.DstIP, s.Headers.DstIPCount = destination.Addr(), hosts(profile)
 	s.Gateway = ports[f.tx].Gateway(ipv6)
+	s.Headers.Tunnel = frame.TunnelOf(packet.Tunnel, s.Headers.SrcIP, s.Headers.DstIP)
+	if packet.Tunnel != nil {
+		s.Headers.Tunnel.SrcMAC, s.Headers.Tunnel.DstMAC = firstMAC(f.tx), firstMAC(f.rx[0])
+	}
 	return s
 }
 

@@ -26,7 +26,8 @@ type Port struct {
 	Addresses []netip.Prefix
 	// Gateways are the device's addresses on the port, at most one of each family.
 	Gateways []netip.Addr
-	// VLANs are the tags of frames on the port; none where they are untagged.
+	// VLANs are the tags of frames on the port: those of the bed, and in a plan those of
+	// the profile if it has any.
 	VLANs frame.VLANs
 }
 
@@ -62,11 +63,11 @@ func (p Port) HostAddresses(profile *v1alpha1.TrafficProfile) []netip.Prefix {
 	return addresses
 }
 
-// VLANsUnder are the tags of frames on the port under a profile: those that the profile
-// gives.
+// VLANsUnder are the tags of frames on the port under a profile: those of the profile,
+// or of the port itself where the profile has none.
 func (p Port) VLANsUnder(profile *v1alpha1.TrafficProfile) frame.VLANs {
 	if v := profile.Spec.Packet.VLAN; v != nil {
-		return frame.VLANs{{ID: uint16(v.ID), Priority: uint8(v.Priority)}}
+		return frame.TagsOf(v)
 	}
 	return p.VLANs
 }
@@ -114,7 +115,8 @@ func Ports(bed *v1alpha1.TestBed) ([]Port, field.ErrorList) {
 
 func listedPort(spec v1alpha1.Port, path *field.Path) (Port, field.ErrorList) {
 	var errs field.ErrorList
-	p := Port{Name: spec.Name, Node: spec.Node, Speed: spec.Speed}
+	p := Port{Name: spec.Name, Node: spec.Node, Speed: spec.Speed, VLANs: frame.TagsOf(spec.VLAN)}
+	errs = append(errs, validateTag(spec.VLAN, path.Child("vlan"))...)
 	if spec.Attachment != nil && spec.Attachment.HostDevice != nil {
 		p.Interface = spec.Attachment.HostDevice.Interface
 	}

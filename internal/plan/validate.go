@@ -29,7 +29,10 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	}
 	ports, _ := Ports(bed)
 	errs = append(errs, validateSizes(profile, bed, engine)...)
+	errs = append(errs, validateRoomOn(profile, bed)...)
 	errs = append(errs, validateLabels(profile, bed, engine)...)
+	errs = append(errs, validateTags(profile, bed, ports, engine)...)
+	errs = append(errs, validateTunnelOn(profile, bed, engine)...)
 	errs = append(errs, validateNetworkLayer(profile, bed, engine)...)
 	patternErrs := validatePattern(profile, bed, ports, engine)
 	errs = append(errs, patternErrs...)
@@ -69,16 +72,38 @@ func ValidateProfile(profile *v1alpha1.TrafficProfile) field.ErrorList {
 	if len(packetErrs) > 0 {
 		return errs
 	}
+	return append(errs, validateRoom(profile)...)
+}
+
+// validateRoom refuses sizes into which the headers do not fit, and what is wrong with
+// mixes.
+func validateRoom(profile *v1alpha1.TrafficProfile) field.ErrorList {
+	var errs field.ErrorList
+	spec := profile.Spec
 	for i, size := range profile.Spec.Sizes() {
-		path := root.Child("frameSizes").Index(i)
+		path := profilePath(profile).Child("frameSizes").Index(i)
 		if lowest := frame.MinimumSize(spec.Packet); int(size) < lowest {
 			errs = append(errs, field.Invalid(path, size, fmt.Sprintf("these headers need at least %d bytes (%s): raise the frame size to %d", lowest, frame.DescribeMinimum(spec.Packet), lowest)))
 		} else if size > frame.MaxSize {
 			errs = append(errs, field.Invalid(path, size, fmt.Sprintf("the largest frame is %d bytes: lower the frame size", frame.MaxSize)))
 		}
 	}
-	errs = append(errs, validateMixes(profile)...)
-	return errs
+	return append(errs, validateMixes(profile)...)
+}
+
+// validateRoomOn refuses sizes into which the headers do not fit with the tags of ports. The
+// profile is valid for itself.
+func validateRoomOn(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed) field.ErrorList {
+	if profile.Spec.Packet.VLAN != nil {
+		return nil
+	}
+	tagged := profile.DeepCopy()
+	for _, p := range bed.Spec.Ports {
+		if v := tagged.Spec.Packet.VLAN; p.VLAN != nil && (v == nil || v.Service == nil) {
+			tagged.Spec.Packet.VLAN = p.VLAN
+		}
+	}
+	return validateRoom(tagged)
 }
 
 // validateSizes refuses frames that the engine cannot send.

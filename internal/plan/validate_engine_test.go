@@ -102,6 +102,21 @@ func TestValidateRefusesWhatTRexCannot(t *testing.T) {
 			o.profile.Spec.FrameSizes = []int32{128}
 			o.profile.Spec.Packet.MPLS = &v1alpha1.MPLSStack{Labels: []int32{16}}
 		}, []string{"engine trex of test bed bed does not send labelled frames"}},
+		"two tags": {func(o *objects) {
+			onCards(2, false)(o)
+			o.profile.Spec.FrameSizes = []int32{128}
+			o.profile.Spec.Packet.VLAN = &v1alpha1.VLANTag{ID: 1, Service: &v1alpha1.ServiceTag{ID: 2}}
+		}, []string{"packet.vlan.service.id: Invalid value: 2: engine trex of test bed bed counts frames with one tag at most: remove service, or choose a bed with another engine"}},
+		"two tags of a port": {func(o *objects) {
+			onCards(2, false)(o)
+			o.profile.Spec.FrameSizes = []int32{128}
+			o.bed.Spec.Ports[1].VLAN = &v1alpha1.VLANTag{ID: 1, Service: &v1alpha1.ServiceTag{ID: 2}}
+		}, []string{"TestBed/bed.spec.ports[1].vlan.service.id: Invalid value: 2: engine trex of test bed bed counts frames with one tag at most"}},
+		"a tunnel": {func(o *objects) {
+			onCards(2, false)(o)
+			o.profile.Spec.FrameSizes = []int32{128}
+			o.profile.Spec.Packet.Tunnel = &v1alpha1.Tunnel{GRE: &v1alpha1.GRETunnel{}}
+		}, []string{"packet.tunnel: Forbidden: engine trex of test bed bed counts frames by their outermost packet, and does not look into tunnels: remove tunnel, or choose a bed with another engine"}},
 		"groups": {func(o *objects) {
 			onCards(2, false)(o)
 			o.profile.Spec.Pattern = v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{Groups: 1}}

@@ -26,7 +26,7 @@ func validatePacket(p v1alpha1.Packet, path *field.Path) field.ErrorList {
 		for _, other := range []struct {
 			name  string
 			given bool
-		}{{"udp", p.UDP != nil}, {"dscp", p.DSCP != nil}, {"ipPrecedence", p.IPPrecedence != nil}} {
+		}{{"udp", p.UDP != nil}, {"tunnel", p.Tunnel != nil}, {"dscp", p.DSCP != nil}, {"ipPrecedence", p.IPPrecedence != nil}} {
 			if other.given {
 				errs = append(errs, field.Forbidden(path.Child(other.name), "frames of ethernet have no network layer: remove it, or give ipv4 or ipv6"))
 			}
@@ -37,10 +37,8 @@ func validatePacket(p v1alpha1.Packet, path *field.Path) field.ErrorList {
 	}
 	errs = append(errs, validateBetween(p.DSCP, 0, 63, path.Child("dscp"))...)
 	errs = append(errs, validateBetween(p.IPPrecedence, 0, 7, path.Child("ipPrecedence"))...)
-	if v := p.VLAN; v != nil {
-		errs = append(errs, validateBetween(&v.ID, 1, 4094, path.Child("vlan", "id"))...)
-		errs = append(errs, validateBetween(&v.Priority, 0, 7, path.Child("vlan", "priority"))...)
-	}
+	errs = append(errs, validateTag(p.VLAN, path.Child("vlan"))...)
+	errs = append(errs, validateTunnel(p.Tunnel, path.Child("tunnel"))...)
 	if m := p.MPLS; m != nil {
 		labels := path.Child("mpls", "labels")
 		if n := len(m.Labels); n < 1 || n > 4 {
@@ -57,8 +55,22 @@ func validatePacket(p v1alpha1.Packet, path *field.Path) field.ErrorList {
 	return errs
 }
 
+// validateTag reports what is wrong with a tag, and with the one in front of it.
+func validateTag(v *v1alpha1.VLANTag, path *field.Path) field.ErrorList {
+	if v == nil {
+		return nil
+	}
+	errs := validateBetween(&v.ID, 1, 4094, path.Child("id"))
+	errs = append(errs, validateBetween(&v.Priority, 0, 7, path.Child("priority"))...)
+	if s := v.Service; s != nil {
+		errs = append(errs, validateBetween(&s.ID, 1, 4094, path.Child("service", "id"))...)
+		errs = append(errs, validateBetween(&s.Priority, 0, 7, path.Child("service", "priority"))...)
+	}
+	return errs
+}
+
 // validateBetween refuses a number outside of what is allowed; nil is not given.
-func validateBetween(n *int32, lowest, highest int32, path *field.Path) field.ErrorList {
+func validateBetween[N int32 | int64](n *N, lowest, highest N, path *field.Path) field.ErrorList {
 	if n == nil || *n >= lowest && *n <= highest {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -123,12 +125,73 @@ func TestValidateRefusesPackets(t *testing.T) {
 		"DSCP of 64":      {with(v1alpha1.Packet{IPv4: ip, DSCP: ptr[int32](64)}, 64), []string{"packet.dscp: Invalid value: 64: give 0 to 63"}},
 		"precedence of 8": {with(v1alpha1.Packet{IPv4: ip, IPPrecedence: ptr[int32](8)}, 64), []string{"packet.ipPrecedence: Invalid value: 8: give 0 to 7"}},
 		"VLAN 0":          {with(v1alpha1.Packet{IPv4: ip, VLAN: &v1alpha1.VLANTag{}}, 68), []string{"packet.vlan.id: Invalid value: 0: give 1 to 4094"}},
-		"reserved label":  {with(v1alpha1.Packet{IPv4: ip, MPLS: &v1alpha1.MPLSStack{Labels: []int32{3}}}, 68), []string{"packet.mpls.labels[0]: Invalid value: 3: give 16 to 1048575"}},
-		"five labels":     {with(v1alpha1.Packet{IPv4: ip, MPLS: &v1alpha1.MPLSStack{Labels: []int32{16, 16, 16, 16, 16}}}, 128), []string{"packet.mpls.labels: Invalid value: 5: give a stack of 1 to 4 labels"}},
+		"service VLAN 0":  {with(v1alpha1.Packet{IPv4: ip, VLAN: &v1alpha1.VLANTag{ID: 1, Service: &v1alpha1.ServiceTag{}}}, 72), []string{"packet.vlan.service.id: Invalid value: 0: give 1 to 4094"}},
+		"VXLAN in 113 bytes": {with(v1alpha1.Packet{IPv4: ip, Tunnel: &v1alpha1.Tunnel{VXLAN: &v1alpha1.VirtualNetwork{}}}, 113), []string{
+			"frameSizes[0]: Invalid value: 113: these headers need at least 114 bytes (14 Ethernet, 20 IPv4, 8 UDP, 8 VXLAN, 14 Ethernet, 20 IPv4, 8 UDP, 18 signature, 4 FCS): raise the frame size to 114"}},
+		"two tunnels": {with(v1alpha1.Packet{IPv4: ip, Tunnel: &v1alpha1.Tunnel{GRE: &v1alpha1.GRETunnel{}, GTPU: &v1alpha1.GTPUTunnel{}}}, 128), []string{
+			"packet.tunnel: Required value: give exactly one of vxlan, geneve, gre and gtpu"}},
+		"a long VNI": {with(v1alpha1.Packet{IPv4: ip, Tunnel: &v1alpha1.Tunnel{GENEVE: &v1alpha1.VirtualNetwork{VNI: 1 << 24}}}, 128), []string{
+			"packet.tunnel.geneve.vni: Invalid value: 16777216: give 0 to 16777215"}},
+		"a tunnel of Ethernet": {with(v1alpha1.Packet{Ethernet: ether, Tunnel: &v1alpha1.Tunnel{GRE: &v1alpha1.GRETunnel{}}}, 128), []string{"packet.tunnel: Forbidden", "no network layer"}},
+		"a tunnel to groups": {func() *objects {
+			o := pattern(3, v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{}})
+			o.profile.Spec.Packet, o.profile.Spec.FrameSizes = v1alpha1.Packet{IPv4: ip, Tunnel: &v1alpha1.Tunnel{GRE: &v1alpha1.GRETunnel{}}}, []int32{128}
+			return o
+		}(), []string{"packet.tunnel: Forbidden: the pattern is multicast, and a tunnel goes from one port to one other"}},
+		"the tags of a port in 68 bytes": {router(func(o *objects) {
+			o.profile.Spec.FrameSizes = []int32{68}
+			o.bed.Spec.Ports[1].VLAN = &v1alpha1.VLANTag{ID: 1, Service: &v1alpha1.ServiceTag{ID: 2}}
+		}), []string{"frameSizes[0]: Invalid value: 68: these headers need at least 72 bytes (14 Ethernet, 4 service VLAN, 4 VLAN"}},
+		"VLAN 5000 of a port": {router(func(o *objects) {
+			o.bed.Spec.Ports[0].VLAN = &v1alpha1.VLANTag{ID: 5000}
+		}), []string{"TestBed/bed.spec.ports[0].vlan.id: Invalid value: 5000: give 1 to 4094"}},
+		"reserved label": {with(v1alpha1.Packet{IPv4: ip, MPLS: &v1alpha1.MPLSStack{Labels: []int32{3}}}, 68), []string{"packet.mpls.labels[0]: Invalid value: 3: give 16 to 1048575"}},
+		"five labels":    {with(v1alpha1.Packet{IPv4: ip, MPLS: &v1alpha1.MPLSStack{Labels: []int32{16, 16, 16, 16, 16}}}, 128), []string{"packet.mpls.labels: Invalid value: 5: give a stack of 1 to 4 labels"}},
 		"ethernet through a router": {router(func(o *objects) {
 			o.profile.Spec.Packet = v1alpha1.Packet{Ethernet: ether}
 		}), []string{`packet.ethernet: Invalid value: "p2": port p1 with 198.18.1.2/24 and port p2 with 198.18.2.2/24 of test bed bed are in different networks`, "are not routed"}},
 	}.run(t)
+}
+
+// Frames have the tags of the port that sends them, unless the profile has its own.
+func TestVLANsOfPorts(t *testing.T) {
+	change := func(o *objects) {
+		o.profile.Spec.FrameSizes = []int32{72}
+		o.bed.Spec.Ports[0].VLAN = &v1alpha1.VLANTag{ID: 100, Priority: 5}
+		o.bed.Spec.Ports[1].VLAN = &v1alpha1.VLANTag{ID: 200, Service: &v1alpha1.ServiceTag{ID: 2000, Priority: 1}}
+	}
+	names := []string{"VLAN 100", "VLAN 200 of service VLAN 2000"}
+	p := mustBuild(t, router(change))
+	for _, s := range p.Streams {
+		if got := s.Headers.VLANs; got.String() != names[s.Tx] || p.Ports[s.Tx].VLANs.String() != names[s.Tx] {
+			t.Errorf("from %s in %v, want %s", p.Ports[s.Tx].Name, got, names[s.Tx])
+		}
+	}
+	if v := p.Ports[1].VLANs; v[0].Priority != 1 || p.Ports[0].VLANs[0].Priority != 5 {
+		t.Errorf("priorities of %+v", v)
+	}
+	p = mustBuild(t, router(func(o *objects) {
+		change(o)
+		o.profile.Spec.Packet.VLAN = &v1alpha1.VLANTag{ID: 7}
+	}))
+	for _, s := range p.Streams {
+		if s.Headers.VLANs.String() != "VLAN 7" || p.Ports[s.Tx].VLANs.String() != "VLAN 7" {
+			t.Errorf("from %s in %v, want that of the profile", p.Ports[s.Tx].Name, s.Headers.VLANs)
+		}
+	}
+}
+
+// A tunnel goes from port to port, and has the ranges of hosts inside.
+func TestTunnelOfAProfile(t *testing.T) {
+	p := mustBuild(t, router(func(o *objects) {
+		o.profile.Spec.FrameSizes = []int32{256}
+		o.profile.Spec.Packet = v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{HostsPerPort: 10}, Tunnel: &v1alpha1.Tunnel{VXLAN: &v1alpha1.VirtualNetwork{VNI: 5000}}}
+	}))
+	h := p.Streams[0].Headers
+	want := frame.Tunnel{Kind: frame.VXLAN, ID: 5000, Src: netip.MustParseAddr("198.18.1.2"), Dst: netip.MustParseAddr("198.18.2.2"), SrcMAC: firstMAC(0), DstMAC: firstMAC(1)}
+	if h.Tunnel != want || h.SrcIPCount != 10 || h.SrcIP != want.Src {
+		t.Errorf("headers %+v, want the tunnel %+v around 10 hosts", h, want)
+	}
 }
 
 func TestValidateAcceptsPackets(t *testing.T) {

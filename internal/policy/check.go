@@ -25,6 +25,7 @@ func Check(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 	var problems field.ErrorList
 	problems = append(problems, c.tag(profile.Spec.Packet.VLAN)...)
 	problems = append(problems, c.labels(profile.Spec.Packet.MPLS)...)
+	problems = append(problems, c.tunnel(profile.Spec.Packet.Tunnel)...)
 	problems = append(problems, c.ethernet(b, profile)...)
 	return append(problems, c.addresses(b, profile)...)
 }
@@ -46,15 +47,27 @@ func (c checker) refused(path *field.Path, value any, origin, allows, instead, m
 }
 
 func (c checker) tag(vlan *v1alpha1.VLANTag) field.ErrorList {
-	if vlan == nil || c.vlans.free || within(c.vlans.allowed, vlan.ID) {
+	if vlan == nil || c.vlans.free {
+		return nil
+	}
+	path := c.packet.Child("vlan")
+	errs := c.vlanID(vlan.ID, path.Child("id"))
+	if vlan.Service != nil {
+		errs = append(errs, c.vlanID(vlan.Service.ID, path.Child("service", "id"))...)
+	}
+	return errs
+}
+
+func (c checker) vlanID(id int32, path *field.Path) field.ErrorList {
+	if within(c.vlans.allowed, id) {
 		return nil
 	}
 	allows, instead := "no VLAN tags", "remove vlan"
 	if len(c.vlans.allowed) > 0 {
 		allows, instead = "VLANs "+describe(c.vlans.allowed), "use one of those"
 	}
-	needed := append(slices.Clone(c.vlans.allowed), interval{vlan.ID, vlan.ID})
-	return c.refused(c.packet.Child("vlan", "id"), vlan.ID, c.vlans.origin, allows, instead, "vlans: "+asYAML(needed))
+	needed := append(slices.Clone(c.vlans.allowed), interval{id, id})
+	return c.refused(path, id, c.vlans.origin, allows, instead, "vlans: "+asYAML(needed))
 }
 
 func (c checker) labels(mpls *v1alpha1.MPLSStack) field.ErrorList {
@@ -84,6 +97,13 @@ func (c checker) labels(mpls *v1alpha1.MPLSStack) field.ErrorList {
 }
 
 // ethernet judges frames with hardware addresses that no station has, and flooded ones.
+func (c checker) tunnel(t *v1alpha1.Tunnel) field.ErrorList {
+	if t == nil || c.tunnels.free || c.tunnels.allowed {
+		return nil
+	}
+	return c.refused(c.packet.Child("tunnel"), "tunnel", c.tunnels.origin, "no packets in tunnels", "remove tunnel", "tunnels: true")
+}
+
 func (c checker) ethernet(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile) field.ErrorList {
 	if c.rules.ethernet.free || c.rules.ethernet.allowed {
 		return nil

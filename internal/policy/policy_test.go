@@ -174,6 +174,18 @@ func TestCheck(t *testing.T) {
 			changes: []func(*input){vlan(100), mpls(100)},
 			want:    []string{"packet.vlan.id", "packet.mpls.labels[0]"},
 		},
+		"a service VLAN beside a VLAN": {
+			changes: []func(*input){packet(func(p *v1alpha1.Packet) { p.VLAN = &v1alpha1.VLANTag{ID: 100, Service: &v1alpha1.ServiceTag{ID: 200}} }), bedPolicy(policyOf{VLANs: []v1alpha1.VLANRange{{First: 100}}})},
+			want:    []string{"TrafficProfile/p.spec.packet.vlan.service.id: Invalid value: 200: spec.policy of TestBed bed allows VLANs 100: use one of those"},
+		},
+		"a tunnel without a policy": {
+			changes: []func(*input){packet(func(p *v1alpha1.Packet) { p.Tunnel = &v1alpha1.Tunnel{GRE: &v1alpha1.GRETunnel{}} })},
+			want: []string{"TrafficProfile/p.spec.packet.tunnel: Invalid value: \"tunnel\": the built-in default policy, which holds on TestBed bed, allows no packets in tunnels: " +
+				"remove tunnel, or ask the bed's owner to set this in spec.policy: tunnels: true"},
+		},
+		"a tunnel that the bed allows": {
+			changes: []func(*input){packet(func(p *v1alpha1.Packet) { p.Tunnel = &v1alpha1.Tunnel{GRE: &v1alpha1.GRETunnel{}} }), bedPolicy(policyOf{Tunnels: new(true)})},
+		},
 		"addresses outside of the policy": {
 			changes: []func(*input){networks(10, 1), bedPolicy(policyOf{SourceAddresses: prefixes{"198.18.0.0/15"}})},
 			want: []string{"TrafficProfile/p.spec.packet.ipv4: Invalid value: \"10.1.1.2\": spec.policy of TestBed bed allows the sourceAddresses 198.18.0.0/15, and port p1 sends from 10.1.1.2: " +

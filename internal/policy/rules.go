@@ -31,7 +31,7 @@ type rule[T any] struct {
 type rules struct {
 	vlans, labels                 rule[[]interval]
 	groups, sources, destinations rule[[]v1alpha1.AddressPrefix]
-	ethernet                      rule[bool]
+	ethernet, tunnels             rule[bool]
 }
 
 // interval is a range of numbers with its ends.
@@ -62,6 +62,7 @@ func of(bed *v1alpha1.TestBed, lab *v1alpha1.TrafficPolicy, ports []plan.Port) r
 		sources:      pick(l, own.SourceAddresses, others.SourceAddresses, networks),
 		destinations: pick(l, own.DestinationAddresses, others.DestinationAddresses, networks),
 		ethernet:     pickFlag(l, own.Ethernet, others.Ethernet, true),
+		tunnels:      pickFlag(l, own.Tunnels, others.Tunnels, false),
 	}
 }
 

@@ -123,6 +123,9 @@ func portLines(ports []v1alpha1.PortEnvironment, count int) []string {
 		if port.MAC != "" {
 			parts = append(parts, port.MAC)
 		}
+		if port.VLAN != "" {
+			parts = append(parts, port.VLAN)
+		}
 		parts = append(parts, port.Addresses...)
 		lines = append(lines, port.Name+": "+strings.Join(parts, ", "))
 	}

@@ -130,6 +130,12 @@ func headerTexts(p v1alpha1.Packet) []string {
 	}
 	if v := p.VLAN; v != nil {
 		parts = append(parts, fmt.Sprintf("VLAN %d priority %d", v.ID, v.Priority))
+		if s := v.Service; s != nil {
+			parts = append(parts, fmt.Sprintf("service VLAN %d priority %d", s.ID, s.Priority))
+		}
+	}
+	if t := p.Tunnel; t != nil {
+		parts = append(parts, tunnel(*t))
 	}
 	if m := p.MPLS; m != nil {
 		parts = append(parts, "MPLS labels "+strings.Trim(fmt.Sprint(m.Labels), "[]"))
@@ -141,6 +147,18 @@ func headerTexts(p v1alpha1.Packet) []string {
 		parts = append(parts, fmt.Sprintf("IP precedence %d", *p.IPPrecedence))
 	}
 	return parts
+}
+
+func tunnel(t v1alpha1.Tunnel) string {
+	switch {
+	case t.VXLAN != nil:
+		return fmt.Sprintf("in VXLAN, VNI %d", t.VXLAN.VNI)
+	case t.GENEVE != nil:
+		return fmt.Sprintf("in GENEVE, VNI %d", t.GENEVE.VNI)
+	case t.GTPU != nil:
+		return fmt.Sprintf("in GTP-U, TEID %d", t.GTPU.TEID)
+	}
+	return "in GRE"
 }
 
 func portRange(r v1alpha1.PortRange) string {

@@ -56,7 +56,7 @@ func environment(bed v1alpha1.TestBed, variants []v1alpha1.VariantName, p plan.P
 		if i == maxListedPorts {
 			break
 		}
-		listed := v1alpha1.PortEnvironment{Name: port.Name, Speed: port.Speed}
+		listed := v1alpha1.PortEnvironment{Name: port.Name, Speed: port.Speed, VLAN: port.VLANs.String()}
 		for _, a := range port.Addresses {
 			listed.Addresses = append(listed.Addresses, a.String())
 		}

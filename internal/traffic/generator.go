@@ -138,6 +138,10 @@ type Capabilities struct {
 	Sampling bool
 	// MPLS says that labelled frames are sent and counted.
 	MPLS bool
+	// ServiceVLANs says that frames with two tags are sent and counted.
+	ServiceVLANs bool
+	// Tunnels says that frames whose packet is in a tunnel are sent and counted.
+	Tunnels bool
 	// Lateness is how much later than asked for the engine may end a trial by itself,
 	// at any load: 0 when it ends in time. A trial that it ended later than the
 	// resolution of a search allows counts with its offered load.

@@ -57,6 +57,8 @@ type Headers struct {
 	VLANs frame.VLANs
 	// Labels is the MPLS label stack, outermost first; empty for none.
 	Labels []uint32
+	// Tunnel carries the packets. Its addresses are the same in every frame.
+	Tunnel frame.Tunnel
 	// TrafficClass is the whole octet: of IPv4 the type of service, of IPv6 the
 	// traffic class. The code point stands in its upper six bits (RFC 2474).
 	TrafficClass uint8

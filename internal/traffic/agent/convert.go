@@ -39,15 +39,16 @@ func infoToWire(i traffic.Info) *agentpb.InfoResponse {
 			FrameChecks:      c.FrameChecks,
 			Multicast:        c.Multicast,
 			Mpls:             c.MPLS,
-			SampledLatency:   c.SampledLatency,
-			TimedStreams:     int64(c.TimedStreams),
-			CrossHost:        c.CrossHost,
-			ArrivalTimes:     c.ArrivalTimes,
-			Gaps:             c.Gaps,
-			Ethernet:         c.Ethernet,
-			LatencyType:      c.LatencyType,
-			LatenessNanos:    int64(c.Lateness),
-			Sampling:         c.Sampling,
+			ServiceVlans:     c.ServiceVLANs, Tunnels: c.Tunnels,
+			SampledLatency: c.SampledLatency,
+			TimedStreams:   int64(c.TimedStreams),
+			CrossHost:      c.CrossHost,
+			ArrivalTimes:   c.ArrivalTimes,
+			Gaps:           c.Gaps,
+			Ethernet:       c.Ethernet,
+			LatencyType:    c.LatencyType,
+			LatenessNanos:  int64(c.Lateness),
+			Sampling:       c.Sampling,
 		},
 	}
 	for _, h := range i.Hosts {
@@ -74,15 +75,16 @@ func infoFromWire(w *agentpb.InfoResponse) (traffic.Info, error) {
 			FrameChecks:      c.GetFrameChecks(),
 			Multicast:        c.GetMulticast(),
 			MPLS:             c.GetMpls(),
-			SampledLatency:   c.GetSampledLatency(),
-			TimedStreams:     int(c.GetTimedStreams()),
-			CrossHost:        c.GetCrossHost(),
-			ArrivalTimes:     c.GetArrivalTimes(),
-			Gaps:             c.GetGaps(),
-			Ethernet:         c.GetEthernet(),
-			LatencyType:      c.GetLatencyType(),
-			Lateness:         time.Duration(c.GetLatenessNanos()),
-			Sampling:         c.GetSampling(),
+			ServiceVLANs:     c.GetServiceVlans(), Tunnels: c.GetTunnels(),
+			SampledLatency: c.GetSampledLatency(),
+			TimedStreams:   int(c.GetTimedStreams()),
+			CrossHost:      c.GetCrossHost(),
+			ArrivalTimes:   c.GetArrivalTimes(),
+			Gaps:           c.GetGaps(),
+			Ethernet:       c.GetEthernet(),
+			LatencyType:    c.GetLatencyType(),
+			Lateness:       time.Duration(c.GetLatenessNanos()),
+			Sampling:       c.GetSampling(),
 		},
 	}
 	for _, h := range w.GetHosts() {
@@ -113,7 +115,7 @@ func streamToWire(s traffic.Stream) *agentpb.Stream {
 		Id: uint32(s.ID), TxPort: s.TxPort, RxPorts: s.RxPorts, FrameSize: uint32(s.FrameSize),
 		SrcMac: h.SrcMAC[:], DstMac: h.DstMAC[:],
 		SrcMacCount: h.SrcMACCount, DstMacCount: h.DstMACCount,
-		Vlans: vlansToWire(h.VLANs), Labels: h.Labels, TrafficClass: uint32(h.TrafficClass),
+		Vlans: vlansToWire(h.VLANs), Labels: h.Labels, Tunnel: tunnelToWire(h.Tunnel), TrafficClass: uint32(h.TrafficClass),
 		SrcIp: h.SrcIP.AsSlice(), DstIp: h.DstIP.AsSlice(),
 		SrcIpCount: h.SrcIPCount, DstIpCount: h.DstIPCount,
 		SrcPort: uint32(h.SrcPort), DstPort: uint32(h.DstPort),
@@ -133,12 +135,16 @@ func streamFromWire(w *agentpb.Stream) (traffic.Stream, error) {
 	// An address that was not set has no bytes, and comes back as not set.
 	srcIP, _ := netip.AddrFromSlice(w.GetSrcIp())
 	dstIP, _ := netip.AddrFromSlice(w.GetDstIp())
+	tunnel, err := tunnelFromWire(w.GetTunnel())
+	if err != nil {
+		return traffic.Stream{}, fmt.Errorf("reading stream %d: %w", w.GetId(), err)
+	}
 	return traffic.Stream{
 		ID: uint16(w.GetId()), TxPort: w.GetTxPort(), RxPorts: w.GetRxPorts(), FrameSize: int(w.GetFrameSize()),
 		Headers: traffic.Headers{
 			SrcMAC: src, DstMAC: dst,
 			SrcMACCount: w.GetSrcMacCount(), DstMACCount: w.GetDstMacCount(),
-			VLANs: vlansFromWire(w.GetVlans()), Labels: w.GetLabels(), TrafficClass: uint8(w.GetTrafficClass()),
+			VLANs: vlansFromWire(w.GetVlans()), Labels: w.GetLabels(), Tunnel: tunnel, TrafficClass: uint8(w.GetTrafficClass()),
 			SrcIP: srcIP, DstIP: dstIP,
 			SrcIPCount: w.GetSrcIpCount(), DstIPCount: w.GetDstIpCount(),
 			SrcPort: uint16(w.GetSrcPort()), DstPort: uint16(w.GetDstPort()),
@@ -146,6 +152,30 @@ func streamFromWire(w *agentpb.Stream) (traffic.Stream, error) {
 			TTL: uint8(w.GetTtl()),
 		},
 	}, nil
+}
+
+func tunnelToWire(t frame.Tunnel) *agentpb.Tunnel {
+	if t.Kind == "" {
+		return nil
+	}
+	return &agentpb.Tunnel{Kind: string(t.Kind), Id: t.ID, Src: t.Src.AsSlice(), Dst: t.Dst.AsSlice(), SrcMac: t.SrcMAC[:], DstMac: t.DstMAC[:]}
+}
+
+func tunnelFromWire(w *agentpb.Tunnel) (frame.Tunnel, error) {
+	if w == nil {
+		return frame.Tunnel{}, nil
+	}
+	srcMAC, err := macFromWire(w.GetSrcMac())
+	if err != nil {
+		return frame.Tunnel{}, err
+	}
+	dstMAC, err := macFromWire(w.GetDstMac())
+	if err != nil {
+		return frame.Tunnel{}, err
+	}
+	src, _ := netip.AddrFromSlice(w.GetSrc())
+	dst, _ := netip.AddrFromSlice(w.GetDst())
+	return frame.Tunnel{Kind: frame.TunnelKind(w.GetKind()), ID: w.GetId(), Src: src, Dst: dst, SrcMAC: srcMAC, DstMAC: dstMAC}, nil
 }
 
 func vlansToWire(vlans frame.VLANs) []*agentpb.Vlan {

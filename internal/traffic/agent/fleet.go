@@ -142,6 +142,8 @@ func mergeInfo(infos []traffic.Info, order []string) (traffic.Info, error) {
 		c.Multicast = c.Multicast && other.Multicast
 		c.Sampling = c.Sampling && other.Sampling
 		c.MPLS = c.MPLS && other.MPLS
+		c.ServiceVLANs = c.ServiceVLANs && other.ServiceVLANs
+		c.Tunnels = c.Tunnels && other.Tunnels
 		c.Lateness = max(c.Lateness, other.Lateness)
 	}
 	all.Detail = strings.Join(details, "; ")

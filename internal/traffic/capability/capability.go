@@ -30,6 +30,8 @@ var byKind = map[string]traffic.Capabilities{
 		Multicast:       true,
 		Sampling:        true,
 		MPLS:            true,
+		ServiceVLANs:    true,
+		Tunnels:         true,
 		LatencyType:     "from the transmit program, which writes the frame, to the receive program on the XDP hook (kernel timestamps of one clock): " + traffic.FILO,
 	},
 	"trex": {
@@ -59,6 +61,8 @@ var byKind = map[string]traffic.Capabilities{
 		Multicast:        true,
 		Sampling:         true,
 		MPLS:             true,
+		ServiceVLANs:     true,
+		Tunnels:          true,
 		LatencyType:      "of the type of RFC 1242 that the source of the device model has",
 	},
 }

@@ -36,6 +36,9 @@ func capabilities(ports []*port, timed int) traffic.Capabilities {
 		Multicast: false,
 		Sampling:  true,
 		MPLS:      false,
+		// Its mark is searched for behind one tag, in the outermost packet.
+		ServiceVLANs: false,
+		Tunnels:      false,
 	}
 	if timed > 0 {
 		c.LatencyType = fmt.Sprintf(latencyType, traffic.Grouped(timed))

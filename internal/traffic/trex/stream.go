@@ -72,6 +72,10 @@ func supported(t traffic.Stream) error {
 	switch {
 	case !h.SrcIP.IsValid():
 		return fmt.Errorf("stream %d has no network layer, and TRex counts frames by a mark in their IP header: give it addresses: %w", t.ID, traffic.ErrUnsupported)
+	case len(h.VLANs) > 1:
+		return fmt.Errorf("stream %d has two VLAN tags, behind which not every card of TRex finds its mark: %w", t.ID, traffic.ErrUnsupported)
+	case h.Tunnel.Kind != "":
+		return fmt.Errorf("stream %d is in a %s tunnel, in which TRex does not search for its mark: %w", t.ID, h.Tunnel.Kind, traffic.ErrUnsupported)
 	case len(h.Labels) > 0:
 		return fmt.Errorf("stream %d has MPLS labels, under which TRex does not search for its mark: %w", t.ID, traffic.ErrUnsupported)
 	}

@@ -62,6 +62,8 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 			Ethernet:        true,
 			Multicast:       true,
 			MPLS:            true,
+			ServiceVLANs:    true,
+			Tunnels:         true,
 			LatencyType:     latencyType,
 		},
 	}

@@ -226,7 +226,7 @@ type portTxStream struct {
 	Mixed      uint8
 	Ranges     uint8
 	Pad        [4]uint8
-	Head       [13]uint64
+	Head       [22]uint64
 }
 
 // loadPort returns the embedded CollectionSpec for port.

@@ -63,7 +63,7 @@ func packet(s traffic.Stream) frame.Packet {
 	h := s.Headers
 	p := frame.Packet{
 		SrcMAC: h.SrcMAC, DstMAC: h.DstMAC, VLANs: h.VLANs,
-		Labels: h.Labels, TrafficClass: h.TrafficClass, TTL: h.TTL, Size: s.FrameSize,
+		Labels: h.Labels, Tunnel: h.Tunnel, TrafficClass: h.TrafficClass, TTL: h.TTL, Size: s.FrameSize,
 	}
 	if h.SrcIP.IsValid() {
 		p.Src, _ = split(h.SrcIP)

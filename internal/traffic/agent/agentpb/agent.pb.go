@@ -423,6 +423,8 @@ type Capabilities struct {
 	Ethernet         bool                   `protobuf:"varint,16,opt,name=ethernet,proto3" json:"ethernet,omitempty"`
 	LatenessNanos    int64                  `protobuf:"varint,21,opt,name=lateness_nanos,json=latenessNanos,proto3" json:"lateness_nanos,omitempty"`
 	FrameChecks      bool                   `protobuf:"varint,20,opt,name=frame_checks,json=frameChecks,proto3" json:"frame_checks,omitempty"`
+	ServiceVlans     bool                   `protobuf:"varint,22,opt,name=service_vlans,json=serviceVlans,proto3" json:"service_vlans,omitempty"`
+	Tunnels          bool                   `protobuf:"varint,23,opt,name=tunnels,proto3" json:"tunnels,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -583,6 +585,20 @@ func (x *Capabilities) GetFrameChecks() bool {
 	return false
 }
 
+func (x *Capabilities) GetServiceVlans() bool {
+	if x != nil {
+		return x.ServiceVlans
+	}
+	return false
+}
+
+func (x *Capabilities) GetTunnels() bool {
+	if x != nil {
+		return x.Tunnels
+	}
+	return false
+}
+
 type ResolveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Port  string                 `protobuf:"bytes,1,opt,name=port,proto3" json:"port,omitempty"`
@@ -713,6 +729,7 @@ type Stream struct {
 	Vlans         []*Vlan  `protobuf:"bytes,18,rep,name=vlans,proto3" json:"vlans,omitempty"`
 	Labels        []uint32 `protobuf:"varint,20,rep,packed,name=labels,proto3" json:"labels,omitempty"`
 	TrafficClass  uint32   `protobuf:"varint,21,opt,name=traffic_class,json=trafficClass,proto3" json:"traffic_class,omitempty"`
+	Tunnel        *Tunnel  `protobuf:"bytes,22,opt,name=tunnel,proto3" json:"tunnel,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -887,6 +904,97 @@ func (x *Stream) GetTrafficClass() uint32 {
 	return 0
 }
 
+func (x *Stream) GetTunnel() *Tunnel {
+	if x != nil {
+		return x.Tunnel
+	}
+	return nil
+}
+
+type Tunnel struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Id            uint32                 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
+	Src           []byte                 `protobuf:"bytes,3,opt,name=src,proto3" json:"src,omitempty"`
+	Dst           []byte                 `protobuf:"bytes,4,opt,name=dst,proto3" json:"dst,omitempty"`
+	SrcMac        []byte                 `protobuf:"bytes,5,opt,name=src_mac,json=srcMac,proto3" json:"src_mac,omitempty"`
+	DstMac        []byte                 `protobuf:"bytes,6,opt,name=dst_mac,json=dstMac,proto3" json:"dst_mac,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tunnel) Reset() {
+	*x = Tunnel{}
+	mi := &file_agent_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tunnel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tunnel) ProtoMessage() {}
+
+func (x *Tunnel) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tunnel.ProtoReflect.Descriptor instead.
+func (*Tunnel) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Tunnel) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Tunnel) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Tunnel) GetSrc() []byte {
+	if x != nil {
+		return x.Src
+	}
+	return nil
+}
+
+func (x *Tunnel) GetDst() []byte {
+	if x != nil {
+		return x.Dst
+	}
+	return nil
+}
+
+func (x *Tunnel) GetSrcMac() []byte {
+	if x != nil {
+		return x.SrcMac
+	}
+	return nil
+}
+
+func (x *Tunnel) GetDstMac() []byte {
+	if x != nil {
+		return x.DstMac
+	}
+	return nil
+}
+
 type Vlan struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -897,7 +1005,7 @@ type Vlan struct {
 
 func (x *Vlan) Reset() {
 	*x = Vlan{}
-	mi := &file_agent_proto_msgTypes[10]
+	mi := &file_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +1017,7 @@ func (x *Vlan) String() string {
 func (*Vlan) ProtoMessage() {}
 
 func (x *Vlan) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[10]
+	mi := &file_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +1030,7 @@ func (x *Vlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vlan.ProtoReflect.Descriptor instead.
 func (*Vlan) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{10}
+	return file_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Vlan) GetId() uint32 {
@@ -948,7 +1056,7 @@ type ConfigureRequest struct {
 
 func (x *ConfigureRequest) Reset() {
 	*x = ConfigureRequest{}
-	mi := &file_agent_proto_msgTypes[11]
+	mi := &file_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -960,7 +1068,7 @@ func (x *ConfigureRequest) String() string {
 func (*ConfigureRequest) ProtoMessage() {}
 
 func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[11]
+	mi := &file_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -973,7 +1081,7 @@ func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{11}
+	return file_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ConfigureRequest) GetStreams() []*Stream {
@@ -991,7 +1099,7 @@ type ConfigureResponse struct {
 
 func (x *ConfigureResponse) Reset() {
 	*x = ConfigureResponse{}
-	mi := &file_agent_proto_msgTypes[12]
+	mi := &file_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1003,7 +1111,7 @@ func (x *ConfigureResponse) String() string {
 func (*ConfigureResponse) ProtoMessage() {}
 
 func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[12]
+	mi := &file_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1016,7 +1124,7 @@ func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureResponse.ProtoReflect.Descriptor instead.
 func (*ConfigureResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{12}
+	return file_agent_proto_rawDescGZIP(), []int{13}
 }
 
 type ArmResponse struct {
@@ -1027,7 +1135,7 @@ type ArmResponse struct {
 
 func (x *ArmResponse) Reset() {
 	*x = ArmResponse{}
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1039,7 +1147,7 @@ func (x *ArmResponse) String() string {
 func (*ArmResponse) ProtoMessage() {}
 
 func (x *ArmResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1052,7 +1160,7 @@ func (x *ArmResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArmResponse.ProtoReflect.Descriptor instead.
 func (*ArmResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_proto_rawDescGZIP(), []int{14}
 }
 
 type Load struct {
@@ -1069,7 +1177,7 @@ type Load struct {
 
 func (x *Load) Reset() {
 	*x = Load{}
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1081,7 +1189,7 @@ func (x *Load) String() string {
 func (*Load) ProtoMessage() {}
 
 func (x *Load) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1094,7 +1202,7 @@ func (x *Load) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Load.ProtoReflect.Descriptor instead.
 func (*Load) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Load) GetStream() uint32 {
@@ -1151,7 +1259,7 @@ type TrialPart struct {
 
 func (x *TrialPart) Reset() {
 	*x = TrialPart{}
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1163,7 +1271,7 @@ func (x *TrialPart) String() string {
 func (*TrialPart) ProtoMessage() {}
 
 func (x *TrialPart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1176,7 +1284,7 @@ func (x *TrialPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrialPart.ProtoReflect.Descriptor instead.
 func (*TrialPart) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{15}
+	return file_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TrialPart) GetLoads() []*Load {
@@ -1208,7 +1316,7 @@ type StartResponse struct {
 
 func (x *StartResponse) Reset() {
 	*x = StartResponse{}
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1220,7 +1328,7 @@ func (x *StartResponse) String() string {
 func (*StartResponse) ProtoMessage() {}
 
 func (x *StartResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +1341,7 @@ func (x *StartResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartResponse.ProtoReflect.Descriptor instead.
 func (*StartResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_proto_rawDescGZIP(), []int{17}
 }
 
 type WaitRequest struct {
@@ -1244,7 +1352,7 @@ type WaitRequest struct {
 
 func (x *WaitRequest) Reset() {
 	*x = WaitRequest{}
-	mi := &file_agent_proto_msgTypes[17]
+	mi := &file_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1364,7 @@ func (x *WaitRequest) String() string {
 func (*WaitRequest) ProtoMessage() {}
 
 func (x *WaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[17]
+	mi := &file_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1377,7 @@ func (x *WaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
 func (*WaitRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_proto_rawDescGZIP(), []int{18}
 }
 
 type WaitResponse struct {
@@ -1280,7 +1388,7 @@ type WaitResponse struct {
 
 func (x *WaitResponse) Reset() {
 	*x = WaitResponse{}
-	mi := &file_agent_proto_msgTypes[18]
+	mi := &file_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1292,7 +1400,7 @@ func (x *WaitResponse) String() string {
 func (*WaitResponse) ProtoMessage() {}
 
 func (x *WaitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[18]
+	mi := &file_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1305,7 +1413,7 @@ func (x *WaitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitResponse.ProtoReflect.Descriptor instead.
 func (*WaitResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_proto_rawDescGZIP(), []int{19}
 }
 
 type StopRequest struct {
@@ -1316,7 +1424,7 @@ type StopRequest struct {
 
 func (x *StopRequest) Reset() {
 	*x = StopRequest{}
-	mi := &file_agent_proto_msgTypes[19]
+	mi := &file_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1328,7 +1436,7 @@ func (x *StopRequest) String() string {
 func (*StopRequest) ProtoMessage() {}
 
 func (x *StopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[19]
+	mi := &file_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1341,7 +1449,7 @@ func (x *StopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRequest.ProtoReflect.Descriptor instead.
 func (*StopRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_proto_rawDescGZIP(), []int{20}
 }
 
 type StopResponse struct {
@@ -1352,7 +1460,7 @@ type StopResponse struct {
 
 func (x *StopResponse) Reset() {
 	*x = StopResponse{}
-	mi := &file_agent_proto_msgTypes[20]
+	mi := &file_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1364,7 +1472,7 @@ func (x *StopResponse) String() string {
 func (*StopResponse) ProtoMessage() {}
 
 func (x *StopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[20]
+	mi := &file_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1377,7 +1485,7 @@ func (x *StopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopResponse.ProtoReflect.Descriptor instead.
 func (*StopResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_proto_rawDescGZIP(), []int{21}
 }
 
 type ReadRequest struct {
@@ -1388,7 +1496,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_agent_proto_msgTypes[21]
+	mi := &file_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1400,7 +1508,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[21]
+	mi := &file_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1413,7 +1521,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_proto_rawDescGZIP(), []int{22}
 }
 
 type ReadResponse struct {
@@ -1437,7 +1545,7 @@ type ReadResponse struct {
 
 func (x *ReadResponse) Reset() {
 	*x = ReadResponse{}
-	mi := &file_agent_proto_msgTypes[22]
+	mi := &file_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1449,7 +1557,7 @@ func (x *ReadResponse) String() string {
 func (*ReadResponse) ProtoMessage() {}
 
 func (x *ReadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[22]
+	mi := &file_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1462,7 +1570,7 @@ func (x *ReadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadResponse.ProtoReflect.Descriptor instead.
 func (*ReadResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReadResponse) GetTx() []*TxCount {
@@ -1541,7 +1649,7 @@ type Pacing struct {
 
 func (x *Pacing) Reset() {
 	*x = Pacing{}
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1553,7 +1661,7 @@ func (x *Pacing) String() string {
 func (*Pacing) ProtoMessage() {}
 
 func (x *Pacing) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1566,7 +1674,7 @@ func (x *Pacing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pacing.ProtoReflect.Descriptor instead.
 func (*Pacing) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Pacing) GetMaxLagNanos() int64 {
@@ -1615,7 +1723,7 @@ type Damage struct {
 
 func (x *Damage) Reset() {
 	*x = Damage{}
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1627,7 +1735,7 @@ func (x *Damage) String() string {
 func (*Damage) ProtoMessage() {}
 
 func (x *Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1640,7 +1748,7 @@ func (x *Damage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damage.ProtoReflect.Descriptor instead.
 func (*Damage) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Damage) GetTruncated() uint64 {
@@ -1676,7 +1784,7 @@ type TxCount struct {
 
 func (x *TxCount) Reset() {
 	*x = TxCount{}
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1688,7 +1796,7 @@ func (x *TxCount) String() string {
 func (*TxCount) ProtoMessage() {}
 
 func (x *TxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1701,7 +1809,7 @@ func (x *TxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxCount.ProtoReflect.Descriptor instead.
 func (*TxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TxCount) GetStream() uint32 {
@@ -1755,7 +1863,7 @@ type RxCount struct {
 
 func (x *RxCount) Reset() {
 	*x = RxCount{}
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1875,7 @@ func (x *RxCount) String() string {
 func (*RxCount) ProtoMessage() {}
 
 func (x *RxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +1888,7 @@ func (x *RxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RxCount.ProtoReflect.Descriptor instead.
 func (*RxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RxCount) GetStream() uint32 {
@@ -1904,7 +2012,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1916,7 +2024,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1929,7 +2037,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Order) GetExtentMax() uint64 {
@@ -1992,7 +2100,7 @@ type Latency struct {
 
 func (x *Latency) Reset() {
 	*x = Latency{}
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2004,7 +2112,7 @@ func (x *Latency) String() string {
 func (*Latency) ProtoMessage() {}
 
 func (x *Latency) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2017,7 +2125,7 @@ func (x *Latency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latency.ProtoReflect.Descriptor instead.
 func (*Latency) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Latency) GetCount() uint64 {
@@ -2093,7 +2201,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2213,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2226,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Note) GetKind() string {
@@ -2144,7 +2252,7 @@ type ProgressRequest struct {
 
 func (x *ProgressRequest) Reset() {
 	*x = ProgressRequest{}
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2156,7 +2264,7 @@ func (x *ProgressRequest) String() string {
 func (*ProgressRequest) ProtoMessage() {}
 
 func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2169,7 +2277,7 @@ func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressRequest.ProtoReflect.Descriptor instead.
 func (*ProgressRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ProgressRequest) GetAgeNanos() int64 {
@@ -2190,7 +2298,7 @@ type ProgressResponse struct {
 
 func (x *ProgressResponse) Reset() {
 	*x = ProgressResponse{}
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2202,7 +2310,7 @@ func (x *ProgressResponse) String() string {
 func (*ProgressResponse) ProtoMessage() {}
 
 func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2215,7 +2323,7 @@ func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressResponse.ProtoReflect.Descriptor instead.
 func (*ProgressResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ProgressResponse) GetExpected() uint64 {
@@ -2249,7 +2357,7 @@ type SampleRequest struct {
 
 func (x *SampleRequest) Reset() {
 	*x = SampleRequest{}
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2261,7 +2369,7 @@ func (x *SampleRequest) String() string {
 func (*SampleRequest) ProtoMessage() {}
 
 func (x *SampleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2274,7 +2382,7 @@ func (x *SampleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleRequest.ProtoReflect.Descriptor instead.
 func (*SampleRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SampleRequest) GetIntervalNanos() int64 {
@@ -2304,7 +2412,7 @@ type SampleResponse struct {
 
 func (x *SampleResponse) Reset() {
 	*x = SampleResponse{}
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2316,7 +2424,7 @@ func (x *SampleResponse) String() string {
 func (*SampleResponse) ProtoMessage() {}
 
 func (x *SampleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2329,7 +2437,7 @@ func (x *SampleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleResponse.ProtoReflect.Descriptor instead.
 func (*SampleResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SampleResponse) GetAtNanos() int64 {
@@ -2373,7 +2481,7 @@ type Membership struct {
 
 func (x *Membership) Reset() {
 	*x = Membership{}
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2385,7 +2493,7 @@ func (x *Membership) String() string {
 func (*Membership) ProtoMessage() {}
 
 func (x *Membership) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2398,7 +2506,7 @@ func (x *Membership) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Membership.ProtoReflect.Descriptor instead.
 func (*Membership) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Membership) GetPort() string {
@@ -2438,7 +2546,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2450,7 +2558,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2463,7 +2571,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *JoinRequest) GetMemberships() []*Membership {
@@ -2483,7 +2591,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2495,7 +2603,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2508,7 +2616,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *JoinResponse) GetMoments() map[string]uint64 {
@@ -2527,7 +2635,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2539,7 +2647,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2552,7 +2660,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LeaveRequest) GetMemberships() []*Membership {
@@ -2572,7 +2680,7 @@ type LeaveResponse struct {
 
 func (x *LeaveResponse) Reset() {
 	*x = LeaveResponse{}
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2584,7 +2692,7 @@ func (x *LeaveResponse) String() string {
 func (*LeaveResponse) ProtoMessage() {}
 
 func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2597,7 +2705,7 @@ func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
 func (*LeaveResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LeaveResponse) GetMoments() map[string]uint64 {
@@ -2622,7 +2730,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2634,7 +2742,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +2755,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Failure) GetKind() isFailure_Kind {
@@ -2718,7 +2826,7 @@ type Unresolved struct {
 
 func (x *Unresolved) Reset() {
 	*x = Unresolved{}
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2730,7 +2838,7 @@ func (x *Unresolved) String() string {
 func (*Unresolved) ProtoMessage() {}
 
 func (x *Unresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2743,7 +2851,7 @@ func (x *Unresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unresolved.ProtoReflect.Descriptor instead.
 func (*Unresolved) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Unresolved) GetPort() string {
@@ -2792,7 +2900,7 @@ const file_agent_proto_rawDesc = "" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\x12\x16\n" +
 	"\x06driver\x18\x03 \x01(\tR\x06driver\x12\x10\n" +
 	"\x03mac\x18\x04 \x01(\fR\x03mac\x12\x14\n" +
-	"\x05notes\x18\x05 \x03(\tR\x05notes\"\xee\x04\n" +
+	"\x05notes\x18\x05 \x03(\tR\x05notes\"\xad\x05\n" +
 	"\fCapabilities\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x03R\n" +
 	"maxStreams\x12$\n" +
@@ -2814,13 +2922,15 @@ const file_agent_proto_rawDesc = "" +
 	"\x04gaps\x18\x0f \x01(\bR\x04gaps\x12\x1a\n" +
 	"\bethernet\x18\x10 \x01(\bR\bethernet\x12%\n" +
 	"\x0elateness_nanos\x18\x15 \x01(\x03R\rlatenessNanos\x12!\n" +
-	"\fframe_checks\x18\x14 \x01(\bR\vframeChecks\"]\n" +
+	"\fframe_checks\x18\x14 \x01(\bR\vframeChecks\x12#\n" +
+	"\rservice_vlans\x18\x16 \x01(\bR\fserviceVlans\x12\x18\n" +
+	"\atunnels\x18\x17 \x01(\bR\atunnels\"]\n" +
 	"\x0eResolveRequest\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\fR\x04addr\x12#\n" +
 	"\rtimeout_nanos\x18\x03 \x01(\x03R\ftimeoutNanos\"#\n" +
 	"\x0fResolveResponse\x12\x10\n" +
-	"\x03mac\x18\x01 \x01(\fR\x03mac\"\xd5\x04\n" +
+	"\x03mac\x18\x01 \x01(\fR\x03mac\"\x86\x05\n" +
 	"\x06Stream\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x17\n" +
 	"\atx_port\x18\x02 \x01(\tR\x06txPort\x12\x19\n" +
@@ -2845,7 +2955,15 @@ const file_agent_proto_rawDesc = "" +
 	"\rdst_mac_count\x18\x11 \x01(\rR\vdstMacCount\x12+\n" +
 	"\x05vlans\x18\x12 \x03(\v2\x15.nodrop.agent.v1.VlanR\x05vlans\x12\x16\n" +
 	"\x06labels\x18\x14 \x03(\rR\x06labels\x12#\n" +
-	"\rtraffic_class\x18\x15 \x01(\rR\ftrafficClass\"2\n" +
+	"\rtraffic_class\x18\x15 \x01(\rR\ftrafficClass\x12/\n" +
+	"\x06tunnel\x18\x16 \x01(\v2\x17.nodrop.agent.v1.TunnelR\x06tunnel\"\x82\x01\n" +
+	"\x06Tunnel\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\rR\x02id\x12\x10\n" +
+	"\x03src\x18\x03 \x01(\fR\x03src\x12\x10\n" +
+	"\x03dst\x18\x04 \x01(\fR\x03dst\x12\x17\n" +
+	"\asrc_mac\x18\x05 \x01(\fR\x06srcMac\x12\x17\n" +
+	"\adst_mac\x18\x06 \x01(\fR\x06dstMac\"2\n" +
 	"\x04Vlan\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x1a\n" +
 	"\bpriority\x18\x02 \x01(\rR\bpriority\"E\n" +
@@ -3036,7 +3154,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),       // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),              // 1: nodrop.agent.v1.Beat
@@ -3048,104 +3166,106 @@ var file_agent_proto_goTypes = []any{
 	(*ResolveRequest)(nil),    // 7: nodrop.agent.v1.ResolveRequest
 	(*ResolveResponse)(nil),   // 8: nodrop.agent.v1.ResolveResponse
 	(*Stream)(nil),            // 9: nodrop.agent.v1.Stream
-	(*Vlan)(nil),              // 10: nodrop.agent.v1.Vlan
-	(*ConfigureRequest)(nil),  // 11: nodrop.agent.v1.ConfigureRequest
-	(*ConfigureResponse)(nil), // 12: nodrop.agent.v1.ConfigureResponse
-	(*ArmResponse)(nil),       // 13: nodrop.agent.v1.ArmResponse
-	(*Load)(nil),              // 14: nodrop.agent.v1.Load
-	(*TrialPart)(nil),         // 15: nodrop.agent.v1.TrialPart
-	(*StartResponse)(nil),     // 16: nodrop.agent.v1.StartResponse
-	(*WaitRequest)(nil),       // 17: nodrop.agent.v1.WaitRequest
-	(*WaitResponse)(nil),      // 18: nodrop.agent.v1.WaitResponse
-	(*StopRequest)(nil),       // 19: nodrop.agent.v1.StopRequest
-	(*StopResponse)(nil),      // 20: nodrop.agent.v1.StopResponse
-	(*ReadRequest)(nil),       // 21: nodrop.agent.v1.ReadRequest
-	(*ReadResponse)(nil),      // 22: nodrop.agent.v1.ReadResponse
-	(*Pacing)(nil),            // 23: nodrop.agent.v1.Pacing
-	(*Damage)(nil),            // 24: nodrop.agent.v1.Damage
-	(*TxCount)(nil),           // 25: nodrop.agent.v1.TxCount
-	(*RxCount)(nil),           // 26: nodrop.agent.v1.RxCount
-	(*Order)(nil),             // 27: nodrop.agent.v1.Order
-	(*Latency)(nil),           // 28: nodrop.agent.v1.Latency
-	(*Note)(nil),              // 29: nodrop.agent.v1.Note
-	(*ProgressRequest)(nil),   // 30: nodrop.agent.v1.ProgressRequest
-	(*ProgressResponse)(nil),  // 31: nodrop.agent.v1.ProgressResponse
-	(*SampleRequest)(nil),     // 32: nodrop.agent.v1.SampleRequest
-	(*SampleResponse)(nil),    // 33: nodrop.agent.v1.SampleResponse
-	(*Membership)(nil),        // 34: nodrop.agent.v1.Membership
-	(*JoinRequest)(nil),       // 35: nodrop.agent.v1.JoinRequest
-	(*JoinResponse)(nil),      // 36: nodrop.agent.v1.JoinResponse
-	(*LeaveRequest)(nil),      // 37: nodrop.agent.v1.LeaveRequest
-	(*LeaveResponse)(nil),     // 38: nodrop.agent.v1.LeaveResponse
-	(*Failure)(nil),           // 39: nodrop.agent.v1.Failure
-	(*Unresolved)(nil),        // 40: nodrop.agent.v1.Unresolved
-	nil,                       // 41: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	nil,                       // 42: nodrop.agent.v1.ReadResponse.DamagedEntry
-	nil,                       // 43: nodrop.agent.v1.ReadResponse.StaleEntry
-	nil,                       // 44: nodrop.agent.v1.ReadResponse.DroppedEntry
-	nil,                       // 45: nodrop.agent.v1.ReadResponse.PacingEntry
-	nil,                       // 46: nodrop.agent.v1.Order.ExtentsEntry
-	nil,                       // 47: nodrop.agent.v1.Order.DegreesEntry
-	nil,                       // 48: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                       // 49: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	(*Tunnel)(nil),            // 10: nodrop.agent.v1.Tunnel
+	(*Vlan)(nil),              // 11: nodrop.agent.v1.Vlan
+	(*ConfigureRequest)(nil),  // 12: nodrop.agent.v1.ConfigureRequest
+	(*ConfigureResponse)(nil), // 13: nodrop.agent.v1.ConfigureResponse
+	(*ArmResponse)(nil),       // 14: nodrop.agent.v1.ArmResponse
+	(*Load)(nil),              // 15: nodrop.agent.v1.Load
+	(*TrialPart)(nil),         // 16: nodrop.agent.v1.TrialPart
+	(*StartResponse)(nil),     // 17: nodrop.agent.v1.StartResponse
+	(*WaitRequest)(nil),       // 18: nodrop.agent.v1.WaitRequest
+	(*WaitResponse)(nil),      // 19: nodrop.agent.v1.WaitResponse
+	(*StopRequest)(nil),       // 20: nodrop.agent.v1.StopRequest
+	(*StopResponse)(nil),      // 21: nodrop.agent.v1.StopResponse
+	(*ReadRequest)(nil),       // 22: nodrop.agent.v1.ReadRequest
+	(*ReadResponse)(nil),      // 23: nodrop.agent.v1.ReadResponse
+	(*Pacing)(nil),            // 24: nodrop.agent.v1.Pacing
+	(*Damage)(nil),            // 25: nodrop.agent.v1.Damage
+	(*TxCount)(nil),           // 26: nodrop.agent.v1.TxCount
+	(*RxCount)(nil),           // 27: nodrop.agent.v1.RxCount
+	(*Order)(nil),             // 28: nodrop.agent.v1.Order
+	(*Latency)(nil),           // 29: nodrop.agent.v1.Latency
+	(*Note)(nil),              // 30: nodrop.agent.v1.Note
+	(*ProgressRequest)(nil),   // 31: nodrop.agent.v1.ProgressRequest
+	(*ProgressResponse)(nil),  // 32: nodrop.agent.v1.ProgressResponse
+	(*SampleRequest)(nil),     // 33: nodrop.agent.v1.SampleRequest
+	(*SampleResponse)(nil),    // 34: nodrop.agent.v1.SampleResponse
+	(*Membership)(nil),        // 35: nodrop.agent.v1.Membership
+	(*JoinRequest)(nil),       // 36: nodrop.agent.v1.JoinRequest
+	(*JoinResponse)(nil),      // 37: nodrop.agent.v1.JoinResponse
+	(*LeaveRequest)(nil),      // 38: nodrop.agent.v1.LeaveRequest
+	(*LeaveResponse)(nil),     // 39: nodrop.agent.v1.LeaveResponse
+	(*Failure)(nil),           // 40: nodrop.agent.v1.Failure
+	(*Unresolved)(nil),        // 41: nodrop.agent.v1.Unresolved
+	nil,                       // 42: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	nil,                       // 43: nodrop.agent.v1.ReadResponse.DamagedEntry
+	nil,                       // 44: nodrop.agent.v1.ReadResponse.StaleEntry
+	nil,                       // 45: nodrop.agent.v1.ReadResponse.DroppedEntry
+	nil,                       // 46: nodrop.agent.v1.ReadResponse.PacingEntry
+	nil,                       // 47: nodrop.agent.v1.Order.ExtentsEntry
+	nil,                       // 48: nodrop.agent.v1.Order.DegreesEntry
+	nil,                       // 49: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                       // 50: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
 	5,  // 1: nodrop.agent.v1.InfoResponse.ports:type_name -> nodrop.agent.v1.Port
 	6,  // 2: nodrop.agent.v1.InfoResponse.capabilities:type_name -> nodrop.agent.v1.Capabilities
-	10, // 3: nodrop.agent.v1.Stream.vlans:type_name -> nodrop.agent.v1.Vlan
-	9,  // 4: nodrop.agent.v1.ConfigureRequest.streams:type_name -> nodrop.agent.v1.Stream
-	14, // 5: nodrop.agent.v1.TrialPart.loads:type_name -> nodrop.agent.v1.Load
-	25, // 6: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
-	26, // 7: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
-	29, // 8: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
-	41, // 9: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	42, // 10: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
-	43, // 11: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
-	44, // 12: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
-	45, // 13: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
-	28, // 14: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
-	27, // 15: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
-	46, // 16: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
-	47, // 17: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
-	34, // 18: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	48, // 19: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	34, // 20: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	49, // 21: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	40, // 22: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	24, // 23: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
-	23, // 24: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
-	0,  // 25: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 26: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	7,  // 27: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	11, // 28: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	15, // 29: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
-	15, // 30: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
-	17, // 31: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	19, // 32: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	21, // 33: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	32, // 34: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	30, // 35: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
-	35, // 36: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	37, // 37: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	1,  // 38: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 39: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	8,  // 40: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	12, // 41: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	13, // 42: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	16, // 43: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	18, // 44: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	20, // 45: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	22, // 46: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	33, // 47: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	31, // 48: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
-	36, // 49: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	38, // 50: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	38, // [38:51] is the sub-list for method output_type
-	25, // [25:38] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	11, // 3: nodrop.agent.v1.Stream.vlans:type_name -> nodrop.agent.v1.Vlan
+	10, // 4: nodrop.agent.v1.Stream.tunnel:type_name -> nodrop.agent.v1.Tunnel
+	9,  // 5: nodrop.agent.v1.ConfigureRequest.streams:type_name -> nodrop.agent.v1.Stream
+	15, // 6: nodrop.agent.v1.TrialPart.loads:type_name -> nodrop.agent.v1.Load
+	26, // 7: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
+	27, // 8: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
+	30, // 9: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
+	42, // 10: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	43, // 11: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
+	44, // 12: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
+	45, // 13: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
+	46, // 14: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
+	29, // 15: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
+	28, // 16: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
+	47, // 17: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
+	48, // 18: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
+	35, // 19: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	49, // 20: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	35, // 21: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	50, // 22: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	41, // 23: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	25, // 24: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
+	24, // 25: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
+	0,  // 26: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 27: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	7,  // 28: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	12, // 29: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	16, // 30: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
+	16, // 31: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
+	18, // 32: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	20, // 33: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	22, // 34: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	33, // 35: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	31, // 36: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
+	36, // 37: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	38, // 38: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	1,  // 39: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 40: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	8,  // 41: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	13, // 42: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	14, // 43: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	17, // 44: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	19, // 45: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	21, // 46: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	23, // 47: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	34, // 48: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	32, // 49: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
+	37, // 50: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	39, // 51: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	39, // [39:52] is the sub-list for method output_type
+	26, // [26:39] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -3153,7 +3273,7 @@ func file_agent_proto_init() {
 	if File_agent_proto != nil {
 		return
 	}
-	file_agent_proto_msgTypes[39].OneofWrappers = []any{
+	file_agent_proto_msgTypes[40].OneofWrappers = []any{
 		(*Failure_Unresolved)(nil),
 		(*Failure_Busy)(nil),
 		(*Failure_NoSession)(nil),
@@ -3164,7 +3284,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   50,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

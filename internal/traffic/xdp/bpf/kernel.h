@@ -73,6 +73,7 @@ struct bpf_prog {
 #define VLANS_MAX 2 /* frame.MaxVLANs */
 #define LABEL_SIZE 4
 #define LABELS_MAX 4
+#define TUNNEL_SIZE 70 /* of the longest: IPv6, UDP, VXLAN and Ethernet */
 #define IPV4_SIZE 20
 #define IPV6_SIZE 40
 #define UDP_SIZE 8

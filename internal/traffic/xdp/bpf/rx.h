@@ -4,6 +4,7 @@
 #include "kernel.h"
 #include "order.h"
 #include "rxframe.h"
+#include "tunnel.h"
 #include "signature.h"
 
 /* Latency buckets, see traffic.BucketIndex. */
@@ -333,6 +334,8 @@ static __always_inline int receive(struct xdp_md *ctx)
 	struct test_frame frame = {};
 	int verdict = read_frame(data, end, &frame);
 
+	if (verdict == FRAME_FOREIGN)
+		verdict = read_tunnelled(ctx, &frame);
 	if (verdict == FRAME_FOREIGN)
 		verdict = look_again(data, end, &frame);
 	if (verdict == FRAME_FOREIGN)

@@ -19,7 +19,7 @@ enum verdict {
 
 #define FRAME_MAX 9216
 #define FRAME_PADDED 64 /* up to here a frame may have grown by padding */
-#define HEADERS_MAX 128 /* above where any payload begins */
+#define HEADERS_MAX 192 /* above where any payload begins */
 
 /* What a test frame says of itself. */
 struct test_frame {

@@ -6,12 +6,12 @@
 
 #define MAC_SPREAD 0x9e3779 /* traffic.MACSpread */
 
-/* VLANS_MAX tags and LABELS_MAX labels, IPv6, UDP and the signature, in words of 8
+/* VLANS_MAX tags, LABELS_MAX labels, a tunnel, IPv6, UDP and the signature, in words of 8
  * bytes. */
-#define HEAD_WORDS 13
+#define HEAD_WORDS 22
 /* The words that every frame has room for: the smallest has 60 bytes. */
 #define HEAD_LEAST 6
-#define NET_MAX (ETH_SIZE + VLANS_MAX * VLAN_SIZE + LABELS_MAX * LABEL_SIZE)
+#define NET_MAX (ETH_SIZE + VLANS_MAX * VLAN_SIZE + LABELS_MAX * LABEL_SIZE + TUNNEL_SIZE)
 
 enum layer { LAYER_NONE, LAYER_IPV4, LAYER_IPV6 };
 
