@@ -47,7 +47,7 @@ type BenchmarkList struct {
 //
 // +kubebuilder:validation:ExactlyOneOf=testBedName;testBedSelector
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.abort) || !oldSelf.abort || (has(self.abort) && self.abort)",message="abort cannot be taken back: apply the benchmark again under another name"
-// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set): apply it again under another name"
+// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set): apply it again under another name"
 type BenchmarkSpec struct {
 	// testBedName names the bed.
 	// +optional
@@ -100,6 +100,9 @@ type BenchmarkSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('300s')",messageExpression="'restTime is ' + self + ': give 0s to 300s, a number with one of the units ns, us, ms, s, m and h'"
 	RestTime *metav1.Duration `json:"restTime,omitempty"`
+	// attribution says who measures, and for whom. It is repeated in results and reports.
+	// +optional
+	Attribution *Attribution `json:"attribution,omitempty"`
 	// activeDeadlineSeconds ends the benchmark with Error when it holds the bed
 	// for longer. The default is one day.
 	// +optional
@@ -119,6 +122,22 @@ type BenchmarkSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=315360000
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+}
+
+// Attribution says who measures, and for whom.
+//
+// +kubebuilder:validation:MinProperties=1
+type Attribution struct {
+	// operator is the person who measures: a name, an address, or both.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Operator string `json:"operator,omitempty"`
+	// customer is for whom it is measured.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Customer string `json:"customer,omitempty"`
 }
 
 // Rest is how long is waited between trials; 0 where restTime is absent, which it is

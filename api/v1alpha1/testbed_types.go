@@ -168,6 +168,17 @@ type PhysicalDevice struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Software string `json:"software,omitempty"`
+	// serialNumber of the device that was measured.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	SerialNumber string `json:"serialNumber,omitempty"`
+	// configurationDigest identifies the configuration of the device, such as sha256: and
+	// the digest of the file that was loaded. NoDrop repeats it, and does not check it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ConfigurationDigest string `json:"configurationDigest,omitempty"`
 }
 
 // SimulatedDevice is a device whose behaviour is read from a table.

@@ -19,6 +19,7 @@ func immutable(t *testing.T, c client.Client) {
 		"priority":              int64(7),
 		"tests":                 []any{map[string]any{"name": "a", "soak": map[string]any{}}},
 		"variants":              []any{"fec"},
+		"attribution":           map[string]any{"operator": "Ada"},
 		"settleTime":            "3s",
 		"restTime":              "0s",
 		"activeDeadlineSeconds": int64(3600),

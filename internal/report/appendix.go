@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,6 +24,10 @@ func (d *Document) appendix() *entries {
 	a.add("Device", env.Device)
 	for _, v := range env.Variants {
 		a.add("Variants", fmt.Sprintf("%s: %s", v.Name, v.Device))
+	}
+	if d.Bed != nil && d.Bed.Device.Physical != nil {
+		a.add("Serial number", d.Bed.Device.Physical.SerialNumber)
+		a.add("Configuration", d.Bed.Device.Physical.ConfigurationDigest)
 	}
 	a.add("Bed", d.TestBed)
 	engine := string(env.Engine)
@@ -51,6 +56,12 @@ func (d *Document) appendix() *entries {
 		version = "NoDrop " + env.NoDropVersion
 	}
 	a.add("By", version)
+	if who := d.Spec.Attribution; who != nil {
+		a.add("Operator", who.Operator)
+		a.add("Customer", who.Customer)
+	}
+	a.addPairs("Labels", d.Benchmark.Labels)
+	a.addPairs("Annotations", d.Benchmark.Annotations)
 	return a
 }
 
@@ -62,6 +73,13 @@ type entries struct {
 func (e *entries) add(name, text string) {
 	if text != "" {
 		e.lines = append(e.lines, [2]string{name, text})
+	}
+}
+
+// addPairs adds a line for each pair, in the order of the keys.
+func (e *entries) addPairs(name string, pairs map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(pairs)) {
+		e.add(name, key+": "+pairs[key])
 	}
 }
 

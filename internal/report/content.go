@@ -3,6 +3,7 @@ package report
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -51,7 +52,7 @@ func New(c Content) *Document {
 	status := &c.Benchmark.Status
 	d := &Document{
 		Schema:         Schema,
-		Benchmark:      Identity{Namespace: c.Benchmark.Namespace, Name: c.Benchmark.Name, UID: string(c.Benchmark.UID)},
+		Benchmark:      identityOf(c.Benchmark),
 		Phase:          status.Phase,
 		Message:        status.Message,
 		TestBed:        status.TestBedName,
@@ -83,6 +84,26 @@ func New(c Content) *Document {
 		d.Notes = append([]string{simulatedNote}, d.Notes...)
 	}
 	return d
+}
+
+func identityOf(b *v1alpha1.Benchmark) Identity {
+	return Identity{Namespace: b.Namespace, Name: b.Name, UID: string(b.UID), Labels: ofPeople(b.Labels), Annotations: ofPeople(b.Annotations)}
+}
+
+// ofPeople are the labels or annotations that people have given, nil without any: those of
+// NoDrop and of kubectl serve machines.
+func ofPeople(all map[string]string) map[string]string {
+	given := map[string]string{}
+	for key, value := range all {
+		domain, _, _ := strings.Cut(key, "/")
+		if domain != v1alpha1.GroupVersion.Group && domain != "kubectl.kubernetes.io" {
+			given[key] = value
+		}
+	}
+	if len(given) == 0 {
+		return nil
+	}
+	return given
 }
 
 // filesOf are the files in ConfigMaps, in the order of their names.

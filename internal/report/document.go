@@ -70,6 +70,10 @@ type Identity struct {
 	Name string `json:"name"`
 	// uid of the benchmark; absent when it ran without a cluster.
 	UID string `json:"uid,omitempty"`
+	// labels of the benchmark, without those of NoDrop.
+	Labels map[string]string `json:"labels,omitempty"`
+	// annotations of the benchmark, without those of NoDrop and of kubectl.
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // Format is how a result is written.

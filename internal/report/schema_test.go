@@ -330,6 +330,8 @@ func (d *description) value(t reflect.Type, nested func(reflect.Type) object) ob
 		return object{"type": "string", "format": "byte"}
 	case t.Kind() == reflect.Slice:
 		return object{"type": "array", "items": d.value(t.Elem(), nested)}
+	case t.Kind() == reflect.Map:
+		return object{"type": "object", "additionalProperties": d.value(t.Elem(), nested)}
 	case t.Kind() == reflect.Struct && ours(t):
 		return nested(t)
 	case t.Kind() == reflect.Struct:
