@@ -1,6 +1,7 @@
 package hostdevice
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -61,7 +62,7 @@ func childrenIn(file string, origin netns.NsHandle, seen map[uint64]bool, childr
 		return err
 	}
 	seen[number] = true
-	return netif.In(ns, func() error {
+	err = netif.In(ns, func() error {
 		links, err := netlink.LinkList()
 		if err != nil {
 			return err
@@ -78,4 +79,8 @@ func childrenIn(file string, origin netns.NsHandle, seen map[uint64]bool, childr
 		}
 		return nil
 	})
+	if errors.Is(err, unix.EPERM) {
+		return nil // it belongs to users of its own
+	}
+	return err
 }
