@@ -15,6 +15,8 @@ import (
 // Comparison writes the score table of several results.
 type Comparison struct {
 	*compare.Comparison
+	// banner says which results were computed; empty when all were measured.
+	banner string
 }
 
 // ComparisonFormats lists all formats of a Comparison.
@@ -38,7 +40,24 @@ func Compare(documents []*Document, names []string) (*Comparison, error) {
 		return nil, err
 	}
 	c.Notes = conditions(documents, names)
-	return &Comparison{c}, nil
+	return &Comparison{c, comparisonBanner(documents, names)}, nil
+}
+
+// comparisonBanner says which of the documents hold nothing that was measured.
+func comparisonBanner(documents []*Document, names []string) string {
+	var simulated []string
+	for i, d := range documents {
+		if d.simulated() {
+			simulated = append(simulated, names[i])
+		}
+	}
+	switch len(simulated) {
+	case 0:
+		return ""
+	case len(documents):
+		return simulatedBanner
+	}
+	return fmt.Sprintf("SIMULATED: %s: computed from a model, and not measured", strings.Join(simulated, ", "))
 }
 
 // resolutionPPM is how exactly the load of a row was searched, in parts per million of

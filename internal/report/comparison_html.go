@@ -14,8 +14,11 @@ type comparisonPage struct {
 func (c *Comparison) html() ([]byte, error) {
 	p := comparisonPage{
 		page: page{Kicker: "Comparison", Title: c.names(), Subtitle: "Differences are from the baseline, " + c.Results[0].Name,
-			Running: "NoDrop · comparison of " + c.names()},
+			Running: "NoDrop · comparison of " + c.names(), Banner: c.banner},
 		Reading: readingComparison,
+	}
+	if c.banner != "" {
+		p.Running = "SIMULATED · " + p.Running
 	}
 	for i, r := range c.Results {
 		name := r.Name

@@ -13,6 +13,9 @@ const readingComparison = "Differences are from the baseline. Equal ranks (=) ar
 func (c *Comparison) Text() string {
 	var b strings.Builder
 	b.WriteString("Comparison of " + c.names() + "\n")
+	if c.banner != "" {
+		b.WriteString(frameText(c.banner))
+	}
 	a := &entries{}
 	for i, r := range c.Results {
 		name := r.Name
@@ -57,6 +60,9 @@ func (c *Comparison) names() string {
 func (c *Comparison) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Comparison of %s\n\n", plainMarkdown(c.names()))
+	if c.banner != "" {
+		fmt.Fprintf(&b, "> [!WARNING]\n> **%s**\n\n", plainMarkdown(c.banner))
+	}
 	for i, r := range c.Results {
 		baseline := ""
 		if i == 0 {

@@ -72,3 +72,26 @@ func TestPercentilesAreShown(t *testing.T) {
 		}
 	}
 }
+
+// A comparison says which of its results were computed.
+func TestComparisonSaysWhatIsSimulated(t *testing.T) {
+	for want, documents := range map[string][]*Document{
+		simulatedBanner: {chassis(), chassis()},
+		"SIMULATED: a: computed from a model, and not measured": {chassis(), router()},
+		"": {router(), router()},
+	} {
+		c, err := Compare(documents, []string{"a", "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, format := range []Format{FormatTable, FormatMarkdown, FormatHTML} {
+			var b bytes.Buffer
+			if err := c.Write(&b, format); err != nil {
+				t.Fatal(err)
+			}
+			if text := unstyled(b.String()); strings.Contains(text, "SIMULATED") != (want != "") || !strings.Contains(text, want) {
+				t.Errorf("%s: no banner %q in\n%s", format, want, text)
+			}
+		}
+	}
+}
