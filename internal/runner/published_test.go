@@ -109,17 +109,17 @@ func comesBack(t *testing.T, cfg Config) {
 	for _, row := range r.tables["Test throughput"] {
 		sizes++
 		want := published[row["frame bytes"]]
-		near(t, row, "line rate %", want["line_rate_percent"], 0.0001, 0)
+		near(t, row, "offered % of line rate", want["line_rate_percent"], 0.0001, 0)
 		// What is published as frames/s was measured, with a clock of the tester's own;
 		// the report prints whole frames.
-		near(t, row, "frames/s", want["frames_per_second"], 0.5, 1e-6)
+		near(t, row, "offered frames/s", want["frames_per_second"], 0.5, 1e-6)
 		delaysComeBack(t, row, want)
 		r.inHTML(t, want)
 	}
 	for _, row := range r.tables["Test latency"] {
-		if row["load"] == string(v1alpha1.LoadThroughput) {
+		if row["intended load"] == string(v1alpha1.LoadThroughput) {
 			want := published[row["frame bytes"]]
-			near(t, row, "line rate %", want["line_rate_percent"], 0.0001, 0)
+			near(t, row, "offered % of line rate", want["line_rate_percent"], 0.0001, 0)
 			delaysComeBack(t, row, want)
 			sizes++
 		}
@@ -140,7 +140,7 @@ func near(t *testing.T, row map[string]string, column, want string, absolute, re
 	got, err := strconv.ParseFloat(strings.ReplaceAll(row[column], ",", ""), 64)
 	exact, published := strconv.ParseFloat(want, 64)
 	if off := got - exact; err != nil || published != nil || off > absolute*1.001+exact*relative || -off > absolute*1.001+exact*relative {
-		t.Errorf("%s B %s: %s is %q, want %q", row["frame bytes"], row["load"], column, row[column], want)
+		t.Errorf("%s B %s: %s is %q, want %q", row["frame bytes"], row["intended load"], column, row[column], want)
 	}
 }
 
@@ -152,11 +152,11 @@ func delaysComeBack(t *testing.T, row, want map[string]string) {
 		"jitter avg, us": "jitter_avg_us", "jitter max, us": "jitter_max_us",
 	} {
 		if strings.ReplaceAll(row[printed], ",", "") != want[column] {
-			t.Errorf("%s B %s: %s is %q, want %q", row["frame bytes"], row["load"], printed, row[printed], want[column])
+			t.Errorf("%s B %s: %s is %q, want %q", row["frame bytes"], row["intended load"], printed, row[printed], want[column])
 		}
 	}
 	if row["frames lost"] != "0" || row["validity"] != string(v1alpha1.ValiditySimulated) {
-		t.Errorf("%s B %s: %s lost, %s", row["frame bytes"], row["load"], row["frames lost"], row["validity"])
+		t.Errorf("%s B %s: %s lost, %s", row["frame bytes"], row["intended load"], row["frames lost"], row["validity"])
 	}
 }
 
@@ -192,9 +192,12 @@ func cellsComeBack(t *testing.T, row, want map[string]string) {
 	if row["load"] != "" && row["load"] != string(v1alpha1.LoadThroughput) {
 		return
 	}
-	bits, ok := new(big.Rat).SetString(row["bits_per_second"])
+	bits, ok := new(big.Rat).SetString(row["intended_bits_per_second"])
 	if !ok {
-		t.Fatalf("%s: bits_per_second %q", name, row["bits_per_second"])
+		t.Fatalf("%s: intended_bits_per_second %q", name, row["intended_bits_per_second"])
+	}
+	if row["offered_frames_per_second"] != row["intended_frames_per_second"] {
+		t.Errorf("%s: offered %s of %s frames/s", name, row["offered_frames_per_second"], row["intended_frames_per_second"])
 	}
 	if got := bits.Quo(bits, big.NewRat(1_000_000_000_000, 1)).FloatString(3); got != want["tbit_per_second"] {
 		t.Errorf("%s: %s Tbit/s, want %s", name, got, want["tbit_per_second"])
