@@ -10,7 +10,7 @@ import (
 )
 
 // live shows how far something is: on a terminal one line that is rewritten,
-// elsewhere a line for every change.
+// elsewhere a line for every change, and one a minute while nothing changes.
 type live struct {
 	out io.Writer
 	// width of the terminal in columns; 0 when out is not a terminal.
@@ -19,7 +19,11 @@ type live struct {
 
 	shown string // what the rewritten line says
 	key   string
+	kept  time.Time // when the last line was written that stays
 }
+
+// lineInterval is how long nothing may be said where nothing is rewritten.
+const lineInterval = time.Minute
 
 // newLive decides by what out is.
 func newLive(out io.Writer) *live {
@@ -34,7 +38,7 @@ func newLive(out io.Writer) *live {
 }
 
 // update shows a state. What changes from one call to the next with the same
-// key, such as the seconds left, is shown on a terminal only.
+// key, such as the seconds left, is shown on a terminal, and elsewhere once a minute.
 func (l *live) update(key, text string) {
 	if l.width > 0 {
 		if runes := []rune(text); len(runes) >= l.width {
@@ -46,7 +50,7 @@ func (l *live) update(key, text string) {
 		}
 		return
 	}
-	if key != l.key {
+	if key != l.key || l.now().Sub(l.kept) >= lineInterval {
 		l.key = key
 		l.keep(text)
 	}
@@ -55,7 +59,8 @@ func (l *live) update(key, text string) {
 // keep writes a line that stays.
 func (l *live) keep(text string) {
 	l.clear()
-	fmt.Fprintf(l.out, "%s %s\n", l.now().Format("15:04:05"), text)
+	l.kept = l.now()
+	fmt.Fprintf(l.out, "%s %s\n", l.kept.Format("15:04:05"), text)
 }
 
 // clear removes the rewritten line.

@@ -95,6 +95,18 @@ func TestLive(t *testing.T) {
 	if plain.String() != want {
 		t.Errorf("plain:\n%s\nwant:\n%s", plain.String(), want)
 	}
+	// While nothing changes a log has a line a minute.
+	plain.Reset()
+	now := clock()
+	l := &live{out: &plain, now: func() time.Time { return now }}
+	for second := range 150 {
+		now = clock().Add(time.Duration(second) * time.Second)
+		l.update("a", fmt.Sprintf("trial 1, %ds left", 150-second))
+	}
+	want = "03:04:05 trial 1, 150s left\n03:05:05 trial 1, 90s left\n03:06:05 trial 1, 30s left\n"
+	if plain.String() != want {
+		t.Errorf("a log:\n%s\nwant:\n%s", plain.String(), want)
+	}
 	var terminal bytes.Buffer
 	say(&live{out: &terminal, now: clock, width: 24})
 	want = strings.Join([]string{"trial 1, 10s left", "trial 1, 9s left", "trial 2 with a long,...", "03:04:05 row done\n", "trial 2, 1s left", ""}, "\r\x1b[K")

@@ -68,9 +68,21 @@ func TestADoubtfulFailureIsVoid(t *testing.T) {
 				Generator: simulate(t, header+"\n64,33.3333,1,2,3\n", p), change: doubt.change,
 				when: func(n int, _ uint64) bool { return n%4 == 1 },
 			}
-			out := mustRun(t, open(t, gen, p, nil), p.Steps[0])
+			first, repeated := 0, 0
+			out := mustRun(t, open(t, gen, p, func(e Event) {
+				switch {
+				case e.Finished != nil:
+				case e.Repeats == "":
+					first++
+				default:
+					repeated++
+				}
+			}), p.Steps[0])
 			if out.LoadPPM != 333_333 || out.Limit != nil || out.Trial.doubtful() {
 				t.Errorf("found %d ppm with the limit %+v, want the device's 333333", out.LoadPPM, out.Limit)
+			}
+			if repeated == 0 || repeated >= first {
+				t.Errorf("%d trials say that they repeat one, and %d that they do not", repeated, first)
 			}
 		})
 	}

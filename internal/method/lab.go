@@ -32,6 +32,9 @@ type Event struct {
 	Finished *Trial
 	// Failure is why the trial is tried again, nil otherwise.
 	Failure error
+	// Repeats is why the trial before, which this one repeats, says nothing about the
+	// device; empty for a trial that repeats none.
+	Repeats string
 	// Ask is what a person has to do now, while the trial runs; empty otherwise.
 	Ask string
 }
@@ -75,7 +78,10 @@ func (l *Lab) at(ctx context.Context, step plan.Step, load plan.Amount, d time.D
 // twice runs a trial, and runs it again when it is void.
 func (l *Lab) twice(ctx context.Context, event Event, trial traffic.Trial, tolerance time.Duration, acts ...action) (*Trial, error) {
 	t, err := l.once(ctx, event, trial, tolerance, acts...)
-	if err == nil && t.void() {
+	if err != nil {
+		return t, err
+	}
+	if event.Repeats = t.void(); event.Repeats != "" {
 		return l.once(ctx, event, trial, tolerance, acts...)
 	}
 	return t, err

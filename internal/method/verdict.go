@@ -95,11 +95,19 @@ func (t *Trial) justShort() bool {
 	return t.GeneratorBound() && t.Sent > 0 && t.Sent/4 >= t.Intended/5
 }
 
-// void says that a trial says nothing about the device, and is run once more: the
-// tester only just fell short or may have lost the frames, one of its links was
-// disturbed, or others used its processors while frames were lost.
-func (t *Trial) void() bool {
-	return t.justShort() || t.Disturbed() || t.Contended() && !t.Passed()
+// void says why a trial says nothing about the device, and is run once more: the tester
+// only just fell short or may have lost the frames, one of its links was disturbed, or
+// others used its processors while frames were lost. It is empty otherwise.
+func (t *Trial) void() (why string) {
+	switch {
+	case t.Disturbed():
+		return "a link of the tester was disturbed"
+	case t.justShort():
+		return "the tester only just fell short of the load, or lost frames itself"
+	case t.Contended() && !t.Passed():
+		return "others used the tester's processors while frames were lost"
+	}
+	return ""
 }
 
 // has says that the engine made such a note.

@@ -86,6 +86,9 @@ func describe(e method.Event) string {
 	if e.Bracket != (search.Bracket{}) {
 		text += " (" + bounds(e.Bracket) + ")"
 	}
+	if e.Repeats != "" {
+		text += ", repeated: " + e.Repeats
+	}
 	if e.Failure != nil {
 		text += fmt.Sprintf(", again after: %v", e.Failure)
 	}
