@@ -205,7 +205,7 @@ func setValue(container any, steps []string, value any) {
 // setNode does the same with what stands in the file, so that messages quote it.
 func setNode(node *yamlnode.Node, steps []string, value *yamlnode.Node) {
 	for i, step := range steps {
-		key, next := enter(node, step)
+		_, next := enter(node, step)
 		if i == len(steps)-1 {
 			if next != nil {
 				value.Line = next.Line
@@ -220,7 +220,7 @@ func setNode(node *yamlnode.Node, steps []string, value *yamlnode.Node) {
 			if node == nil || node.Kind != yamlnode.MappingNode {
 				return
 			}
-			key = &yamlnode.Node{Kind: yamlnode.ScalarNode, Value: step, Line: node.Line}
+			key := &yamlnode.Node{Kind: yamlnode.ScalarNode, Value: step, Line: node.Line}
 			next = &yamlnode.Node{Kind: yamlnode.MappingNode, Line: key.Line}
 			node.Content = append(node.Content, key, next)
 		}
