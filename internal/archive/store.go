@@ -175,6 +175,11 @@ func (s *Store) adopt(ctx context.Context, bucket *blob.Bucket, key string, d *r
 	}
 	ref := s.reference(key, have, r.ModTime())
 	if have != want {
+		if want, err = s.digestAsBefore(ctx, bucket, key, d); err != nil {
+			return v1alpha1.ArchiveReference{}, err
+		}
+	}
+	if have != want {
 		return v1alpha1.ArchiveReference{}, &DifferentError{Existing: ref, SHA256: want.hex}
 	}
 	return ref, nil

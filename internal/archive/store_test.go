@@ -113,6 +113,31 @@ func TestPutAndGet(t *testing.T) {
 	}
 }
 
+// Labels and annotations can change between an attempt that was interrupted and the next:
+// the document that is there remains.
+func TestRelabelledAfterTheEnd(t *testing.T) {
+	for name, place := range places {
+		t.Run(name, func(t *testing.T) {
+			store := open(t, place(t))
+			first := document(3)
+			first.Benchmark.Labels = map[string]string{"release": "1"}
+			ref := put(t, store, first)
+			for _, labels := range []map[string]string{{"release": "2"}, nil} {
+				again := document(3)
+				again.Benchmark.Labels, again.Benchmark.Annotations = labels, map[string]string{"example.com/synced": "yes"}
+				if got := put(t, store, again); got.SHA256 != ref.SHA256 || again.Benchmark.Annotations == nil {
+					t.Errorf("%v: written again as %+v, first %+v", labels, got, ref)
+				}
+			}
+			other := document(2)
+			var different *archive.DifferentError
+			if _, err := store.Put(t.Context(), other); !errors.As(err, &different) {
+				t.Errorf("another result: %v", err)
+			}
+		})
+	}
+}
+
 // TestOnce counts what the server was sent: every object has one version, however
 // often a result is written.
 func TestOnce(t *testing.T) {
