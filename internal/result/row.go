@@ -151,8 +151,8 @@ func deviceDropped(out method.Outcome) []string {
 		texts = notes(t, traffic.NoteDeviceDropped)
 	}
 	if t := out.Failed; t != nil && t != out.Trial && t.Lost > 0 {
-		for _, text := range notes(t, traffic.NoteDeviceDropped) {
-			texts = append(texts, fmt.Sprintf("at %s, where the search ended and %s frames were lost, %s", v1alpha1.FormatPPM(t.LoadPPM), traffic.Grouped(t.Lost), text))
+		if counted := notes(t, traffic.NoteDeviceDropped); len(counted) > 0 {
+			texts = append(texts, fmt.Sprintf("at %s, where the search ended and %s frames were lost, %s", v1alpha1.FormatPPM(t.LoadPPM), traffic.Grouped(t.Lost), strings.Join(counted, ", ")))
 		}
 	}
 	return texts

@@ -101,7 +101,7 @@ func (p *port) addLosses(m *traffic.Measurement, handle *netlink.Handle, before 
 	dropped := now.device - before.device
 	if dropped -= min(dropped, p.engine.trial.refused(p)); dropped > 0 {
 		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteDeviceDropped, Text: fmt.Sprintf(
-			"the counters of the device's interface at %s say that it dropped %s received frames", p.Name, traffic.Grouped(dropped))})
+			"the device's interface at %s counted %s frames that it received and dropped", p.Name, traffic.Grouped(dropped))})
 	}
 	return nil
 }

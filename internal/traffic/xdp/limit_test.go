@@ -72,5 +72,5 @@ func TestDeviceWithItsOwnProcessorIsTheLimit(t *testing.T) {
 }
 
 func dropped(frames uint64) traffic.Note {
-	return traffic.Note{Kind: traffic.NoteDeviceDropped, Text: fmt.Sprintf("the counters of the device's interface at p1 say that it dropped %s received frames", traffic.Grouped(frames))}
+	return traffic.Note{Kind: traffic.NoteDeviceDropped, Text: fmt.Sprintf("the device's interface at p1 counted %s frames that it received and dropped", traffic.Grouped(frames))}
 }
