@@ -16,6 +16,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/results"
+	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/plan"
 )
 
@@ -137,12 +138,10 @@ func methodsOfTheAPI(t *testing.T) []v1alpha1.Method {
 	return methods
 }
 
-// testsOf are the settings of tests that the API server fills in, or that lengthen rows.
+// testsOf are the settings of tests that lengthen rows.
 var testsOf = map[string]string{
-	"Throughput":     `{"resolution": "0.1%", "minLoad": "1%", "search": "MLRsearch", "lossRatios": ["0%", "0.5%"]}`,
-	"Latency":        `{"loads": ["50%", "throughput"]}`,
-	"BufferSize":     `{"oversubscription": "1%", "repetitions": 10, "maxDuration": "2s", "resolutionFrames": 1}`,
-	"RFC2544Latency": `{"load": "throughput", "repetitions": 20, "trialDuration": "120s", "definition": "StoreAndForward"}`,
+	"Throughput": `{"resolution": "0.1%", "minLoad": "1%", "search": "MLRsearch", "lossRatios": ["0%", "0.5%"]}`,
+	"Latency":    `{"loads": ["50%", "throughput"]}`,
 }
 
 // aTestOf returns a test with the member that has this index in the type Test; false when
@@ -190,7 +189,11 @@ func stepsOfAllMethods(t *testing.T, b *v1alpha1.Benchmark) map[v1alpha1.Method]
 			for _, pattern := range []v1alpha1.Pattern{{Pairs: &v1alpha1.PairsPattern{}}, {FullMesh: &v1alpha1.FullMeshPattern{}}, {FanOut: &v1alpha1.FanOutPattern{}}} {
 				for _, packet := range []v1alpha1.Packet{{IPv4: &v1alpha1.IPPacket{HostsPerPort: 1}}, {Ethernet: &v1alpha1.EthernetPacket{HostsPerPort: 1}}} {
 					spec.Pattern, spec.Packet = pattern, packet
-					p, err := plan.Build(b, &v1alpha1.TrafficProfile{Spec: spec}, bed)
+					profile := &v1alpha1.TrafficProfile{Spec: spec}
+					if err := manifest.Default(b, profile, bed); err != nil {
+						t.Fatal(err)
+					}
+					p, err := plan.Build(b, profile, bed)
 					if err != nil {
 						failures = errors.Join(failures, err)
 						continue
