@@ -149,7 +149,10 @@ func TestRunInterrupted(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	p.wants(exitAborted, "Benchmark default/chassis: Aborted\n  the benchmark was aborted (2 finished rows are kept)", "stopping: the trial in hand is given up")
+	p.wants(exitAborted, "Benchmark default/chassis: Aborted\n", "stopping: the trial in hand is given up")
+	if !strings.Contains(p.stdout.String(), "\n  the benchmark was aborted (2 finished rows are kept)\n") {
+		t.Errorf("the rows that are kept are not counted:\n%s", &p.stdout)
+	}
 	if !strings.Contains(p.stdout.String(), "25.266    99.9940") {
 		t.Errorf("the finished rows are not in the table:\n%s", &p.stdout)
 	}

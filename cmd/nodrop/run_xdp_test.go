@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -122,7 +123,10 @@ func TestRunRouterInNamespace(t *testing.T) {
 	if !strings.HasPrefix(device, "Linux router in a network namespace") || !strings.HasSuffix(device, place) {
 		t.Errorf("device: %s", device)
 	}
-	if len(document.Notes) != 1 || !strings.Contains(document.Notes[0], place) {
+	notes := slices.DeleteFunc(slices.Clone(document.Notes), func(note string) bool {
+		return strings.Contains(note, "the kernel's soft interrupts came before all processes") // where the machine has a processor for the device
+	})
+	if len(notes) != 1 || !strings.Contains(notes[0], place) {
 		t.Errorf("notes: %q", document.Notes)
 	}
 	if ports := document.Environment.Ports; len(ports) != 2 || ports[0].Driver != "veth" || ports[0].Interface != "p1" {

@@ -62,14 +62,16 @@ func candidates(s *schema.Structural, value any, written string) []any {
 		return []any{[]any{item(s.Items, value)}}
 	case "object":
 		if text, isText := value.(string); isText {
-			if _, known := s.Properties[text]; known {
-				return []any{map[string]any{text: map[string]any{}}}
-			}
+			var all []any
 			for _, name := range []string{"name", "kind", "interface"} {
 				if _, known := s.Properties[name]; known {
-					return []any{map[string]any{name: item(new(s.Properties[name]), text)}}
+					all = append(all, map[string]any{name: item(new(s.Properties[name]), text)})
 				}
 			}
+			if _, known := s.Properties[text]; known {
+				all = append(all, map[string]any{text: map[string]any{}})
+			}
+			return all
 		}
 	}
 	return nil
