@@ -1,0 +1,38 @@
+package routing
+
+import "fmt"
+
+// DownError says that a session is not established.
+type DownError struct {
+	// Session by its name, and the port that it runs over.
+	Session, Port string
+	// Cause is why: a NOTIFICATION, the hold timer, BFD, a refused connection.
+	Cause string
+	// Final says that trying again does not help, as the two sides are configured
+	// differently.
+	Final bool
+}
+
+// Error names the session and the cause.
+func (e *DownError) Error() string {
+	return fmt.Sprintf("BGP session %s on port %s is down: %s", e.Session, e.Port, e.Cause)
+}
+
+// UnlearnedError says that the device did not advertise what was awaited.
+type UnlearnedError struct {
+	// Session by its name.
+	Session string
+	// Want was awaited, and Got is what the session has learnt.
+	Want, Got Table
+}
+
+// Error says how many routes are missing or too many, or that they differ.
+func (e *UnlearnedError) Error() string {
+	switch {
+	case e.Got.Routes < e.Want.Routes:
+		return fmt.Sprintf("BGP session %s has learnt %d of %d routes", e.Session, e.Got.Routes, e.Want.Routes)
+	case e.Got.Routes > e.Want.Routes:
+		return fmt.Sprintf("BGP session %s has learnt %d routes, %d more than were announced", e.Session, e.Got.Routes, e.Got.Routes-e.Want.Routes)
+	}
+	return fmt.Sprintf("BGP session %s has learnt all %d routes, but prefixes or attributes of them are not those that were announced", e.Session, e.Want.Routes)
+}

@@ -1,0 +1,76 @@
+package routing
+
+import (
+	"context"
+	"time"
+)
+
+// Speaker holds the tester's sessions on the ports of one host. Its methods may be
+// called at the same time for different sessions; calls for one session come one after
+// the other. Every call ends when its context does.
+type Speaker interface {
+	// Open replaces all sessions by these, and returns once all are established. It fails
+	// with *DownError when one of them is not when ctx ends, or is refused for good.
+	Open(ctx context.Context, sessions []Session) error
+	// Announce sends the routes of sets on a session, in their order. It returns when the
+	// last message has been handed to the connection. A session that is down fails it
+	// with *DownError.
+	Announce(ctx context.Context, session string, sets []Routes) (Sent, error)
+	// Withdraw takes the routes of sets back, as Announce announces them.
+	Withdraw(ctx context.Context, session string, sets []Routes) (Sent, error)
+	// Await waits until a session has learnt exactly what want says, and fails with
+	// *UnlearnedError, which says what it has learnt, when ctx ends before that.
+	Await(ctx context.Context, session string, want Table) (Learnt, error)
+	// Learnt is what the device advertises on a session now.
+	Learnt(ctx context.Context, session string) (Learnt, error)
+	// States says how the sessions are, in the order in which they were opened.
+	States(ctx context.Context) ([]State, error)
+	// Close ends all sessions with a CEASE notification.
+	Close() error
+}
+
+// Sent says what an announcement or a withdrawal took the tester.
+type Sent struct {
+	// First and Last are when the first and the last message were handed to the
+	// connection, in nanoseconds of the clock of the port's host, as traffic.Moments are.
+	First, Last uint64
+	// Routes and Messages that were sent, and their Bytes.
+	Routes, Messages, Bytes uint64
+	// Own is the time that the tester needed for itself: building the messages. The rest
+	// of the time is the device's, which reads them.
+	Own time.Duration
+}
+
+// Table is a number of routes with a digest of them. The zero Table is an empty one.
+type Table struct {
+	// Routes of all families together.
+	Routes uint64
+	// Digest is the sum, modulo 2^64, of the digests of the routes: of prefix, path
+	// identifier, AS path, MED, communities and label. It does not depend on order.
+	Digest uint64
+}
+
+// Learnt is what a session has learnt from the device.
+type Learnt struct {
+	Table
+	// Last is when the last UPDATE message was read, in nanoseconds of the clock of the
+	// port's host; 0 when there was none.
+	Last uint64
+	// Updates and Withdrawn are how many routes came and were taken back in all.
+	Updates, Withdrawn uint64
+}
+
+// State is the state of a session.
+type State struct {
+	// Session by its name.
+	Session string
+	// Established says that routes can be exchanged.
+	Established bool
+	// Since is when that became so, in nanoseconds of the clock of the port's host.
+	Since uint64
+	// Flaps is how often the session was established and went down since Open.
+	Flaps int
+	// Cause of the last time it went down, or why it does not come up; empty when
+	// neither is so. It names the NOTIFICATION with its code and subcode.
+	Cause string
+}
