@@ -99,3 +99,22 @@ type MPLSStack struct {
 	// +kubebuilder:validation:items:XValidation:rule="self >= 16 && self <= 1048575",messageExpression="'%d is not a label that can be given out: give 16 to 1048575'.format([self])"
 	Labels []int32 `json:"labels"`
 }
+
+// PayloadPattern is what the payload of frames is.
+//
+// +kubebuilder:validation:Enum=Zeros;Ones;Alternating;Incrementing;Random
+type PayloadPattern string
+
+// The patterns of payloads.
+const (
+	PayloadZeros        PayloadPattern = "Zeros"
+	PayloadOnes         PayloadPattern = "Ones"
+	PayloadAlternating  PayloadPattern = "Alternating"
+	PayloadIncrementing PayloadPattern = "Incrementing"
+	PayloadRandom       PayloadPattern = "Random"
+)
+
+// PayloadPatterns are all of them.
+func PayloadPatterns() []PayloadPattern {
+	return []PayloadPattern{PayloadZeros, PayloadOnes, PayloadAlternating, PayloadIncrementing, PayloadRandom}
+}

@@ -148,6 +148,13 @@ type Packet struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=7
 	IPPrecedence *int32 `json:"ipPrecedence,omitempty"`
+	// payload is the pattern that fills the frames behind the tester's signature: Zeros,
+	// Ones (0xff), Alternating (0xaa and 0x55 in turns), Incrementing (0, 1, up to 255, and
+	// again) or Random (pseudorandom, the same in every frame and every run). Without it
+	// the payload is zeros. A frame over IP that has less than 10 bytes left has zeros
+	// there.
+	// +optional
+	Payload PayloadPattern `json:"payload,omitempty"`
 }
 
 // IPPacket describes the network layer.

@@ -46,18 +46,24 @@ func (p Packet) SignatureOffset() int {
 	return p.NetworkOffset()
 }
 
-// PayloadOffset is where the zeros begin: behind the signature, and behind its
-// checksum in a frame without a network layer.
+// PayloadOffset is where the pattern of the payload begins: behind the signature, and
+// behind its checksum in a frame without a network layer, or the balance.
 func (p Packet) PayloadOffset() int {
 	n := p.SignatureOffset() + SignatureSize
-	if !p.Src.IsValid() {
+	switch {
+	case !p.Src.IsValid():
 		n += EthernetCheckSize
+	case p.Balanced():
+		n += balanceSize
 	}
 	return n
 }
 
 // MinSize is the smallest size, with FCS, that holds headers and signature.
-func (p Packet) MinSize() int { return max(EthernetMinSize, p.PayloadOffset()+fcsBytes) }
+func (p Packet) MinSize() int {
+	p.Payload = Zeros
+	return max(EthernetMinSize, p.PayloadOffset()+fcsBytes)
+}
 
 // check says why a packet cannot be built.
 func (p Packet) check() error {
@@ -83,6 +89,9 @@ func (p Packet) check() error {
 	}
 	if err := p.Tunnel.check(); err != nil {
 		return err
+	}
+	if !p.Payload.known() {
+		return fmt.Errorf("payload %q: want %s, %s, %s, %s or none for zeros", p.Payload, Ones, Alternating, Incrementing, Random)
 	}
 	if least := p.MinSize(); p.Size < least || p.Size > MaxSize {
 		return fmt.Errorf("frame size %d: a frame with these headers and a signature has %d to %d bytes", p.Size, least, MaxSize)

@@ -21,7 +21,7 @@ const (
 )
 
 // Packet is the test frame of a stream: Ethernet, VLAN tags, MPLS labels and a
-// tunnel if any, IPv4 or IPv6, UDP, signature and zeros. Without addresses the signature
+// tunnel if any, IPv4 or IPv6, UDP, signature and payload. Without addresses the signature
 // follows the EtherType or the last label, and its checksum follows the signature.
 type Packet struct {
 	// SrcMAC and DstMAC are the Ethernet addresses.
@@ -40,6 +40,8 @@ type Packet struct {
 	SrcPort, DstPort uint16
 	// TTL is the time to live, hop limit and TTL of the labels; 0 means 64.
 	TTL uint8
+	// Payload behind the signature. With UDP it needs 10 bytes; fewer are zeros.
+	Payload Payload
 	// Size in bytes with FCS: MinSize to MaxSize.
 	Size int
 }
@@ -60,6 +62,7 @@ func (p Packet) Build(sig Signature) ([]byte, error) {
 		p.putTunnel(b[p.linkBytes():], sig.Stream)
 	}
 	sig.Put(b[p.SignatureOffset():])
+	p.putPayload(b)
 	ip := b[p.NetworkOffset():]
 	switch {
 	case p.Src.Is4():

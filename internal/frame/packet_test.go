@@ -26,6 +26,7 @@ func TestBuild(t *testing.T) {
 	labelled.VLANs, labelled.Labels, labelled.TTL, labelled.TrafficClass = VLANs{{ID: 1}}, []uint32{MaxLabel, 16, 17, 18}, 7, 0xa7
 	stacked := testPacket("198.18.0.1", "198.18.0.2", 72)
 	stacked.VLANs = VLANs{{ID: 4000, Priority: 1}, {ID: 7, Priority: 6}}
+	filled := func(p Packet, payload Payload) Packet { p.Payload = payload; return p }
 	sig := Signature{Epoch: 0xfffe, Stream: 4711, Sequence: 0x0000_8765_4321_0fed, Nanos: 0x0000_1234_5678_9abc}
 	for name, p := range map[string]Packet{
 		"IPv4 64":   testPacket("198.18.0.1", "198.19.255.254", 64),
@@ -33,8 +34,12 @@ func TestBuild(t *testing.T) {
 		"IPv4 9216": testPacket("198.18.0.1", "198.18.0.2", 9216),
 		"IPv6 84":   testPacket("2001:2::1", "2001:2:0:ffff::2", 84),
 		"tagged":    tagged,
-		"labelled":  labelled,
-		"IPv6 1518": testPacket("2001:2::1", "2001:2::2", 1518),
+
+		"IPv4 74 of random bytes":   filled(testPacket("198.18.0.1", "198.18.0.2", 74), Random),
+		"IPv4 333 of random bytes":  filled(testPacket("198.18.0.1", "198.18.0.2", 333), Random),
+		"IPv6 1280 that alternates": filled(testPacket("2001:2::1", "2001:2::2", 1280), Alternating),
+		"labelled":                  labelled,
+		"IPv6 1518":                 testPacket("2001:2::1", "2001:2::2", 1518),
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, err := p.Build(sig)

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -26,6 +27,7 @@ func headers(packet v1alpha1.Packet) traffic.Headers {
 			h.DstPort, h.DstPortCount = portRange(udp.DestinationPorts, h.DstPort)
 		}
 	}
+	h.Payload = frame.PayloadOf(packet.Payload)
 	if packet.MPLS != nil {
 		for _, label := range packet.MPLS.Labels {
 			h.Labels = append(h.Labels, uint32(label))

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -39,6 +40,9 @@ func validatePacket(p v1alpha1.Packet, path *field.Path) field.ErrorList {
 	errs = append(errs, validateBetween(p.IPPrecedence, 0, 7, path.Child("ipPrecedence"))...)
 	errs = append(errs, validateTag(p.VLAN, path.Child("vlan"))...)
 	errs = append(errs, validateTunnel(p.Tunnel, path.Child("tunnel"))...)
+	if all := v1alpha1.PayloadPatterns(); p.Payload != "" && !slices.Contains(all, p.Payload) {
+		errs = append(errs, field.NotSupported(path.Child("payload"), p.Payload, all))
+	}
 	if m := p.MPLS; m != nil {
 		labels := path.Child("mpls", "labels")
 		if n := len(m.Labels); n < 1 || n > 4 {

@@ -146,6 +146,9 @@ func headerTexts(p v1alpha1.Packet) []string {
 	if p.IPPrecedence != nil {
 		parts = append(parts, fmt.Sprintf("IP precedence %d", *p.IPPrecedence))
 	}
+	if p.Payload != "" && p.Payload != v1alpha1.PayloadZeros {
+		parts = append(parts, "payload "+strings.ToLower(string(p.Payload)))
+	}
 	return parts
 }
 

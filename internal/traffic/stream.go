@@ -74,6 +74,8 @@ type Headers struct {
 	SrcPortCount, DstPortCount uint32
 	// TTL is the time to live or hop limit; 0 means 64.
 	TTL uint8
+	// Payload is the pattern behind the signature.
+	Payload frame.Payload
 }
 
 // Load says how much one stream sends in a trial. Exactly one of Rate and Max is

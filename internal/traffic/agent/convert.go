@@ -120,7 +120,7 @@ func streamToWire(s traffic.Stream) *agentpb.Stream {
 		SrcIpCount: h.SrcIPCount, DstIpCount: h.DstIPCount,
 		SrcPort: uint32(h.SrcPort), DstPort: uint32(h.DstPort),
 		SrcPortCount: h.SrcPortCount, DstPortCount: h.DstPortCount,
-		Ttl: uint32(h.TTL),
+		Ttl: uint32(h.TTL), Payload: string(h.Payload),
 	}
 }
 
@@ -149,7 +149,7 @@ func streamFromWire(w *agentpb.Stream) (traffic.Stream, error) {
 			SrcIPCount: w.GetSrcIpCount(), DstIPCount: w.GetDstIpCount(),
 			SrcPort: uint16(w.GetSrcPort()), DstPort: uint16(w.GetDstPort()),
 			SrcPortCount: w.GetSrcPortCount(), DstPortCount: w.GetDstPortCount(),
-			TTL: uint8(w.GetTtl()),
+			TTL: uint8(w.GetTtl()), Payload: frame.Payload(w.GetPayload()),
 		},
 	}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -412,7 +413,7 @@ func pair(id uint16, from, to string) traffic.Stream {
 	return traffic.Stream{ID: id, TxPort: from, RxPorts: []string{to}, FrameSize: 64, Headers: traffic.Headers{
 		SrcMAC: traffic.MAC{2, 0, 0, 0, 0, 1}, DstMAC: traffic.MAC{2, 0, 0, 0, 0, 2},
 		SrcIP: netip.MustParseAddr("198.18.1.2"), DstIP: netip.MustParseAddr("198.18.2.2"),
-		SrcIPCount: 1, DstIPCount: 254, SrcPort: 20001, DstPort: 30001, SrcPortCount: 8000, DstPortCount: 7000, TTL: 9,
+		SrcIPCount: 1, DstIPCount: 254, SrcPort: 20001, DstPort: 30001, SrcPortCount: 8000, DstPortCount: 7000, TTL: 9, Payload: frame.Alternating,
 	}}
 }
 

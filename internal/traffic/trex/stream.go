@@ -45,7 +45,7 @@ func newStream(t traffic.Stream, src traffic.MAC) (stream, error) {
 	p := frame.Packet{
 		SrcMAC: h.SrcMAC, DstMAC: h.DstMAC, VLANs: h.VLANs,
 		TrafficClass: h.TrafficClass, Src: h.SrcIP, Dst: h.DstIP,
-		SrcPort: h.SrcPort, DstPort: h.DstPort, TTL: h.TTL, Size: t.FrameSize,
+		SrcPort: h.SrcPort, DstPort: h.DstPort, TTL: h.TTL, Payload: h.Payload, Size: t.FrameSize,
 	}
 	packet, err := p.Build(frame.Signature{Stream: t.ID})
 	if err != nil {

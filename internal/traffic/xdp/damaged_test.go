@@ -3,6 +3,7 @@ package xdp
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"net/netip"
 	"slices"
 	"strings"
@@ -19,7 +20,10 @@ func (b *bench) packet(p frame.Packet, n uint64) []byte {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.port.programs.expected[0].Length = uint16(len(data) - p.NetworkOffset())
+	b.port.programs.expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
+	if p.Filling() != frame.Zeros {
+		b.expectPayload(p)
+	}
 	return data
 }
 
@@ -28,6 +32,25 @@ func packetOf(src, dst string, size int) frame.Packet {
 	if src != "" {
 		p.Src, p.Dst = netip.MustParseAddr(src), netip.MustParseAddr(dst)
 	}
+	return p
+}
+
+// expectPayload expects the payload of a frame that is no zeros.
+func (b *bench) expectPayload(p frame.Packet) {
+	b.Helper()
+	if err := b.port.programs.use(bodies{frame.Zeros, p.Payload}); err != nil {
+		b.Fatal(err)
+	}
+	expected := &b.port.programs.expected[0].Payload
+	expected.Body = 1
+	if p.Balanced() {
+		expected.Balanced, expected.Balance = 1, bits.ReverseBytes16(p.Balance())
+	}
+}
+
+// withPayload is a packet with another payload.
+func withPayload(payload frame.Payload, p frame.Packet) frame.Packet {
+	p.Payload = payload
 	return p
 }
 
@@ -42,6 +65,11 @@ func TestEveryCorruptByteIsFound(t *testing.T) {
 		"IPv6 200":    packetOf("2001:2::1", "2001:2::2", 200),
 		"Ethernet 64": packetOf("", "", 64),
 		"Ethernet 77": packetOf("", "", 77),
+
+		"IPv4 74 of ones":          withPayload(frame.Ones, packetOf("198.18.0.1", "198.18.0.2", 74)),
+		"IPv4 400 of random bytes": withPayload(frame.Random, packetOf("198.18.0.1", "198.18.0.2", 400)),
+		"IPv6 201 that alternates": withPayload(frame.Alternating, packetOf("2001:2::1", "2001:2::2", 201)),
+		"Ethernet 199 that counts": withPayload(frame.Incrementing, packetOf("", "", 199)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -74,8 +102,14 @@ func TestEveryCorruptByteIsFound(t *testing.T) {
 
 // So it does in the buffers behind the first, in which large frames come.
 func TestCorruptBytesOfLargeFrames(t *testing.T) {
+	for _, payload := range []frame.Payload{frame.Zeros, frame.Random} {
+		t.Run("payload "+string(payload), func(t *testing.T) { corruptLarge(t, payload) })
+	}
+}
+
+func corruptLarge(t *testing.T, payload frame.Payload) {
 	b := newBench(t)
-	data := b.packet(packetOf("198.18.0.1", "198.18.0.2", 9018), 0)
+	data := b.packet(withPayload(payload, packetOf("198.18.0.1", "198.18.0.2", 9018)), 0)
 	want := traffic.Damage{}
 	check := func(what string, data []byte) {
 		t.Helper()

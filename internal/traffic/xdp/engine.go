@@ -52,7 +52,9 @@ type Engine struct {
 	netns   *namespace
 	netlink *netlink.Handle
 	ports   []*port
-	epoch   uint16
+	// bodies of the configured streams.
+	bodies bodies
+	epoch  uint16
 	// number counts the trials, and is never 0 in one.
 	number uint64
 	armed  bool
@@ -149,6 +151,10 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 				rx[i] = append(rx[i], s)
 			}
 		}
+	}
+	var err error
+	if e.bodies, err = bodiesOf(streams); err != nil {
+		return err
 	}
 	return e.netns.do(func() error {
 		for i, p := range e.ports {

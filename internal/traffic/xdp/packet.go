@@ -30,6 +30,8 @@ type packetSender struct {
 	buffers [][]byte
 	vectors []unix.Iovec
 	headers []mmsghdr
+	// bodies by their number.
+	bodies [][]byte
 }
 
 // mmsghdr is struct mmsghdr of sendmmsg(2).
@@ -52,6 +54,9 @@ func newPacketSender(l *lane) (*packetSender, error) {
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: l.port.index}); err != nil {
 		s.close()
 		return nil, fmt.Errorf("binding a packet socket: %w", err)
+	}
+	for i := range l.port.engine.bodies {
+		s.bodies = append(s.bodies, l.port.engine.bodies.bytes(uint8(i)))
 	}
 	s.buffers = make([][]byte, packetBatch)
 	s.vectors = make([]unix.Iovec, packetBatch)
@@ -117,6 +122,9 @@ func (s *packetSender) send(frames []portTxFrame) (int, error) {
 	for i, f := range frames {
 		t := &s.lane.streams[f.Slot]
 		s.vectors[i].SetLen(int(t.Len))
+		if t.BodyAt > 0 {
+			copy(s.buffers[i][t.BodyAt:t.Len], s.bodies[t.Body])
+		}
 		t.write(s.buffers[i][:t.Len], uint64(monotonic()))
 	}
 	sent := 0

@@ -139,7 +139,9 @@ func (p *port) configure(tx, rx []traffic.Stream, sending int) error {
 	if err := p.makeRoom(room{streams: sending, flows: len(rx)}); err != nil {
 		return err
 	}
-	p.useStreams()
+	if err := p.useStreams(); err != nil {
+		return err
+	}
 	if err := p.expect(traffic.Trial{}); err != nil {
 		return err
 	}
@@ -147,11 +149,12 @@ func (p *port) configure(tx, rx []traffic.Stream, sending int) error {
 }
 
 // useStreams tells the programs which streams there are.
-func (p *port) useStreams() {
+func (p *port) useStreams() error {
 	clear(p.programs.index)
 	for i, s := range p.rx {
 		p.programs.index[s.ID] = uint64(i) + 1
 	}
+	return p.programs.use(p.engine.bodies)
 }
 
 // makeRoom loads programs with more room, if that is needed, and puts them in place
@@ -170,8 +173,7 @@ func (p *port) makeRoom(want room) error {
 	}
 	old := p.programs
 	p.programs = bigger
-	p.useStreams()
-	return old.close()
+	return errors.Join(p.useStreams(), old.close())
 }
 
 // portsMost is PORTS_MAX: how many ports one processor sends on.
@@ -219,6 +221,6 @@ func (p *port) checkTx(s traffic.Stream) error {
 	if most := p.mtu + 18; s.FrameSize > most {
 		return fmt.Errorf("stream %d: frame size %d is above the %d bytes that port %s can send: raise the MTU of %s, now %d", s.ID, s.FrameSize, most, p.Name, p.Interface, p.mtu)
 	}
-	_, err := newTxStream(s, 0, 0)
+	_, err := newTxStream(s, 0, 0, nil)
 	return err
 }

@@ -13,6 +13,11 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type portBody struct {
+	_     structs.HostLayout
+	Bytes [9344]uint8
+}
+
 type portEnding uint32
 
 const (
@@ -97,8 +102,15 @@ type portRxStream struct {
 	Window   uint32
 	Mask     uint32
 	Shift    uint16
-	Length   uint16
-	Pad      uint32
+	Pad      [3]uint16
+	Payload  struct {
+		_        structs.HostLayout
+		Length   uint16
+		Balance  uint16
+		Balanced uint8
+		Body     uint8
+		Pad      [2]uint8
+	}
 }
 
 type portRxTrial struct {
@@ -225,7 +237,9 @@ type portTxStream struct {
 	Macs       uint8
 	Mixed      uint8
 	Ranges     uint8
-	Pad        [4]uint8
+	Body       uint8
+	Pad        uint8
+	BodyAt     uint16
 	Head       [22]uint64
 }
 
@@ -281,6 +295,7 @@ type portProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type portMapSpecs struct {
+	Bodies    *ebpf.MapSpec `ebpf:"bodies"`
 	RxFlows   *ebpf.MapSpec `ebpf:"rx_flows"`
 	RxIndex   *ebpf.MapSpec `ebpf:"rx_index"`
 	RxPorts   *ebpf.MapSpec `ebpf:"rx_ports"`
@@ -322,6 +337,7 @@ func (o *portObjects) Close() error {
 //
 // It can be passed to loadPortObjects or ebpf.CollectionSpec.LoadAndAssign.
 type portMaps struct {
+	Bodies    *ebpf.Map `ebpf:"bodies"`
 	RxFlows   *ebpf.Map `ebpf:"rx_flows"`
 	RxIndex   *ebpf.Map `ebpf:"rx_index"`
 	RxPorts   *ebpf.Map `ebpf:"rx_ports"`
@@ -337,6 +353,7 @@ type portMaps struct {
 
 func (m *portMaps) Close() error {
 	return _PortClose(
+		m.Bodies,
 		m.RxFlows,
 		m.RxIndex,
 		m.RxPorts,

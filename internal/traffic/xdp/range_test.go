@@ -121,6 +121,7 @@ func TestRanges(t *testing.T) {
 	tagged := func(h *traffic.Headers) { h.VLANs = frame.VLANs{{ID: 7}}; h.SrcMACCount, h.DstMACCount = 5, 1 }
 	macs := func(h *traffic.Headers) { h.SrcMACCount, h.DstMACCount = 300, 7 }
 	ether := func(h *traffic.Headers) { etherOnly(h); macs(h) }
+	payload := func(p frame.Payload) headers { return func(h *traffic.Headers) { h.Payload = p } }
 	for name, test := range map[string]struct {
 		src, dst      string
 		size          int
@@ -138,6 +139,7 @@ func TestRanges(t *testing.T) {
 		"Ethernet":               {"198.18.0.1", "198.18.0.2", 64, ether, etherOnly},
 		"Ethernet beside IPv6":   {"2001:2::1", "2001:2::2", 86, ether, same},
 		"IPv6 beside Ethernet":   {"2001:2::1", "2001:2::2", 91, tagged, ether},
+		"IPv4 with payloads":     {"198.18.0.1", "198.18.0.2", 301, payload(frame.Random), payload(frame.Zeros)},
 	} {
 		for way, xdp := range map[string]bool{"by XDP": true, "by packet socket": false} {
 			t.Run(name+" "+way, func(t *testing.T) {
@@ -194,7 +196,7 @@ func nthFrame(s traffic.Stream, n uint32) frame.Packet {
 	h := s.Headers
 	p := frame.Packet{
 		SrcMAC: h.SrcMAC.Nth(n % max(1, h.SrcMACCount)), DstMAC: h.DstMAC.Nth(n % max(1, h.DstMACCount)),
-		VLANs: h.VLANs, Labels: h.Labels, TrafficClass: h.TrafficClass, TTL: h.TTL, Size: s.FrameSize,
+		VLANs: h.VLANs, Labels: h.Labels, TrafficClass: h.TrafficClass, TTL: h.TTL, Payload: h.Payload, Size: s.FrameSize,
 	}
 	if h.SrcIP.IsValid() {
 		p.Src, p.Dst = plus(h.SrcIP, n%h.SrcIPCount), plus(h.DstIP, n%h.DstIPCount)

@@ -250,7 +250,7 @@ func TestFindsTheSignature(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				b.port.programs.expected[0].Length = uint16(len(data) - p.NetworkOffset())
+				b.port.programs.expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
 				if got := b.receive(data); got != xdpDrop {
 					t.Errorf("%v in %v with %d labels: action %d", addr, vlans, n, got)
 				}

@@ -90,7 +90,7 @@ func TestTakeBack(t *testing.T) {
 	} {
 		changed := s
 		change(&changed.Headers)
-		stream, err := newTxStream(changed, 1, 0)
+		stream, err := newTxStream(changed, 1, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -114,7 +114,7 @@ func newSender(ports []*port, t traffic.Trial, epoch uint16, processor int) (*se
 		l.slots = slices.Repeat([]int{-1}, len(l.port.tx))
 		*l.tx = portTxPort{Ifindex: uint32(l.port.index)}
 		for i, stream := range schedule.order {
-			tx, err := newTxStream(l.port.tx[stream], epoch, extent)
+			tx, err := newTxStream(l.port.tx[stream], epoch, extent, lead.engine.bodies)
 			if err != nil {
 				return nil, err
 			}

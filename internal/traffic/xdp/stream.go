@@ -63,7 +63,7 @@ func packet(s traffic.Stream) frame.Packet {
 	h := s.Headers
 	p := frame.Packet{
 		SrcMAC: h.SrcMAC, DstMAC: h.DstMAC, VLANs: h.VLANs,
-		Labels: h.Labels, Tunnel: h.Tunnel, TrafficClass: h.TrafficClass, TTL: h.TTL, Size: s.FrameSize,
+		Labels: h.Labels, Tunnel: h.Tunnel, TrafficClass: h.TrafficClass, TTL: h.TTL, Payload: h.Payload, Size: s.FrameSize,
 	}
 	if h.SrcIP.IsValid() {
 		p.Src, _ = split(h.SrcIP)
@@ -74,8 +74,9 @@ func packet(s traffic.Stream) frame.Packet {
 
 // newTxStream prepares the frames of a stream in a trial: all that does not
 // change from frame to frame, and its part of the checksums. Extent is where the
-// payloads of the port's streams begin at the latest.
-func newTxStream(s traffic.Stream, epoch uint16, extent int) (portTxStream, error) {
+// payloads of the sender's streams begin at the latest, and bodies are those of all streams:
+// where some are no zeros, every frame is written to its end.
+func newTxStream(s traffic.Stream, epoch uint16, extent int, bodies bodies) (portTxStream, error) {
 	h, p := s.Headers, packet(s)
 	b, err := p.Build(frame.Signature{Epoch: epoch, Stream: s.ID})
 	if err != nil {
@@ -91,9 +92,15 @@ func newTxStream(s traffic.Stream, epoch uint16, extent int) (portTxStream, erro
 		t.Macs = 1
 	}
 	// Of the signature itself, sequence and time are written frame by frame.
-	offset := p.SignatureOffset()
+	offset, payload := p.SignatureOffset(), p.PayloadOffset()
 	words := max(headLeast, (offset+6+7)/8)
-	if extent > p.PayloadOffset() {
+	switch {
+	case len(bodies) > 1:
+		words = max(words, min((payload+7)/8, len(b)/8))
+		if payload < len(b) {
+			t.BodyAt, t.Body = uint16(payload), bodies.number(s)
+		}
+	case extent > payload:
 		t.Mixed, words = 1, max(words, min((extent+7)/8, len(b)/8))
 	}
 	t.Words = uint8(words)
@@ -153,7 +160,7 @@ func (t *portTxStream) headBytes() []byte {
 }
 
 // write does what the transmit program does: it writes the stream's next frame
-// into b, whose payload is zero already, and moves on.
+// into b, whose body is there already, and moves on.
 func (t *portTxStream) write(b []byte, nanos uint64) {
 	mark := t.Seq<<16 | nanos<<16>>48
 	if t.Mixed != 0 {

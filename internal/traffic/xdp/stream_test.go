@@ -23,7 +23,7 @@ func TestHeadHasWhatDoesNotChange(t *testing.T) {
 		counting.Headers.DstPortCount = 2
 		var frames [2][3][124]byte
 		for i, s := range []traffic.Stream{fixed, counting} {
-			tx, err := newTxStream(s, 0xfffe, 0)
+			tx, err := newTxStream(s, 0xfffe, 0, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

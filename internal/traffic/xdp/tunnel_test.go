@@ -33,7 +33,7 @@ func TestFindsThePacketInATunnel(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					b.port.programs.expected[0].Length = uint16(len(data) - p.NetworkOffset())
+					b.port.programs.expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
 					before := damaged()
 					if got := b.receive(data); got != xdpDrop || damaged() != before {
 						t.Errorf("%s over %v in %v with labels %v: action %d, damaged %+v", kind, addr, tags, labels, got, damaged())
@@ -57,7 +57,7 @@ func TestFindsThePacketInATunnel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.port.programs.expected[0].Length = uint16(len(data) - p.NetworkOffset())
+		b.port.programs.expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
 		data[at] |= 4 // options, another version, extensions
 		b.receive(data)
 	}

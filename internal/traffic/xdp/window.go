@@ -29,7 +29,11 @@ func (p *port) expect(t traffic.Trial) error {
 	for i, s := range p.rx {
 		load, known := t.Loads[s.ID]
 		x := &expected[i]
-		x.Intended, x.Length = unlimited, uint16(s.FrameSize-4-packet(s).NetworkOffset())
+		x.Intended = unlimited
+		x.Payload.Length, x.Payload.Body = uint16(s.FrameSize-4-packet(s).NetworkOffset()), p.engine.bodies.number(s)
+		if packet := packet(s); packet.Balanced() {
+			x.Payload.Balanced, x.Payload.Balance = 1, bits.ReverseBytes16(packet.Balance())
+		}
 		if known {
 			x.Intended = intended(load, t.Duration)
 		}

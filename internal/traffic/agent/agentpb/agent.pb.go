@@ -726,10 +726,12 @@ type Stream struct {
 	SrcMacCount  uint32                 `protobuf:"varint,16,opt,name=src_mac_count,json=srcMacCount,proto3" json:"src_mac_count,omitempty"`
 	DstMacCount  uint32                 `protobuf:"varint,17,opt,name=dst_mac_count,json=dstMacCount,proto3" json:"dst_mac_count,omitempty"`
 	// Outermost first.
-	Vlans         []*Vlan  `protobuf:"bytes,18,rep,name=vlans,proto3" json:"vlans,omitempty"`
-	Labels        []uint32 `protobuf:"varint,20,rep,packed,name=labels,proto3" json:"labels,omitempty"`
-	TrafficClass  uint32   `protobuf:"varint,21,opt,name=traffic_class,json=trafficClass,proto3" json:"traffic_class,omitempty"`
-	Tunnel        *Tunnel  `protobuf:"bytes,22,opt,name=tunnel,proto3" json:"tunnel,omitempty"`
+	Vlans        []*Vlan  `protobuf:"bytes,18,rep,name=vlans,proto3" json:"vlans,omitempty"`
+	Labels       []uint32 `protobuf:"varint,20,rep,packed,name=labels,proto3" json:"labels,omitempty"`
+	TrafficClass uint32   `protobuf:"varint,21,opt,name=traffic_class,json=trafficClass,proto3" json:"traffic_class,omitempty"`
+	Tunnel       *Tunnel  `protobuf:"bytes,22,opt,name=tunnel,proto3" json:"tunnel,omitempty"`
+	// Pattern behind the signature; empty for zeros.
+	Payload       string `protobuf:"bytes,23,opt,name=payload,proto3" json:"payload,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -909,6 +911,13 @@ func (x *Stream) GetTunnel() *Tunnel {
 		return x.Tunnel
 	}
 	return nil
+}
+
+func (x *Stream) GetPayload() string {
+	if x != nil {
+		return x.Payload
+	}
+	return ""
 }
 
 type Tunnel struct {
@@ -2930,7 +2939,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x04addr\x18\x02 \x01(\fR\x04addr\x12#\n" +
 	"\rtimeout_nanos\x18\x03 \x01(\x03R\ftimeoutNanos\"#\n" +
 	"\x0fResolveResponse\x12\x10\n" +
-	"\x03mac\x18\x01 \x01(\fR\x03mac\"\x86\x05\n" +
+	"\x03mac\x18\x01 \x01(\fR\x03mac\"\xa0\x05\n" +
 	"\x06Stream\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x17\n" +
 	"\atx_port\x18\x02 \x01(\tR\x06txPort\x12\x19\n" +
@@ -2956,7 +2965,8 @@ const file_agent_proto_rawDesc = "" +
 	"\x05vlans\x18\x12 \x03(\v2\x15.nodrop.agent.v1.VlanR\x05vlans\x12\x16\n" +
 	"\x06labels\x18\x14 \x03(\rR\x06labels\x12#\n" +
 	"\rtraffic_class\x18\x15 \x01(\rR\ftrafficClass\x12/\n" +
-	"\x06tunnel\x18\x16 \x01(\v2\x17.nodrop.agent.v1.TunnelR\x06tunnel\"\x82\x01\n" +
+	"\x06tunnel\x18\x16 \x01(\v2\x17.nodrop.agent.v1.TunnelR\x06tunnel\x12\x18\n" +
+	"\apayload\x18\x17 \x01(\tR\apayload\"\x82\x01\n" +
 	"\x06Tunnel\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12\x10\n" +

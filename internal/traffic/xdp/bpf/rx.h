@@ -38,8 +38,8 @@ struct rx_stream {
 	__u32 window;   /* where the stream's part of rx_window begins */
 	__u32 mask;     /* blocks in it less one, a power of two less one */
 	__u16 shift;    /* blocks in it, as a power of two */
-	__u16 length;   /* of the network layer */
-	__u32 pad;
+	__u16 pad[3];
+	struct payload payload;
 };
 
 /* The trial in hand. User space writes it. */
@@ -297,7 +297,7 @@ static __always_inline int count(struct xdp_md *ctx, struct test_frame *frame, i
 		return XDP_DROP;
 	}
 	if (f->epoch == frame->epoch) { /* earlier trials may have had other sizes */
-		verdict = check_payload(ctx, frame, s->length);
+		verdict = check_payload(ctx, frame, &s->payload);
 		if (verdict == FRAME_WHOLE && frame->sequence >= s->intended)
 			verdict = FRAME_CORRUPTED;
 		if (verdict != FRAME_WHOLE)

@@ -3,9 +3,10 @@
  *
  * A device changes frames by its nature: hardware addresses, tags and labels, the
  * time to live, code points and the header checksum of IPv4, and with NAT addresses
- * and ports. The UDP checksum covers the rest, and NAT keeps it right. The payload
- * is zero, so that it is checked by looking for a bit. */
+ * and ports. The UDP checksum covers the rest, and NAT keeps it right. The sum of the
+ * payload is zero. Mostly the payload is, so that it is checked by looking for a bit. */
 #pragma once
+#include "body.h"
 #include "kernel.h"
 #include "signature.h"
 
@@ -17,7 +18,6 @@ enum verdict {
 	FRAME_FRAGMENTED, /* the first fragment of a frame */
 };
 
-#define FRAME_MAX 9216
 #define FRAME_PADDED 64 /* up to here a frame may have grown by padding */
 #define HEADERS_MAX 192 /* above where any payload begins */
 
@@ -26,7 +26,7 @@ struct test_frame {
 	__u64 sequence, time;
 	__u16 epoch, stream;
 	__u16 net;     /* where the network layer begins */
-	__u16 payload; /* where the zeros begin */
+	__u16 payload; /* behind the signature */
 	__u16 length;  /* of the network layer in its header, 0 without one */
 };
 
@@ -329,10 +329,32 @@ __attribute__((noinline)) int not_zero_behind(struct xdp_md *ctx, __u32 from, __
 	return b.any || b.from != b.to;
 }
 
-/* Checks the length of a frame, and what follows its signature. Length is that of
- * the network layer when it was sent. */
-static __always_inline int check_payload(struct xdp_md *ctx, struct test_frame *f, __u32 length)
+/* What a stream has behind its signature. */
+struct payload {
+	__u16 length;  /* of the network layer */
+	__u16 balance; /* in front of the pattern, by which their sum is zero */
+	__u8 balanced; /* there is one */
+	__u8 body;     /* 0 for zeros */
+	__u8 pad[2];
+};
+
+/* Says whether a payload that is no zeros differs from what was sent. */
+static __always_inline int changed(struct xdp_md *ctx, __u32 from, __u32 to, struct payload *p)
 {
+	__u16 balance;
+
+	if (p->balanced) {
+		if (bpf_xdp_load_bytes(ctx, from, &balance, sizeof(balance)) || balance != p->balance)
+			return 1;
+		from += sizeof(balance);
+	}
+	return differs(ctx, from, to, p->body, 0);
+}
+
+/* Checks the length of a frame, and what follows its signature. */
+static __always_inline int check_payload(struct xdp_md *ctx, struct test_frame *f, struct payload *p)
+{
+	__u32 length = p->length;
 	__u32 first = (__u32)(ctx->data_end - ctx->data), total = first, to = f->net + length;
 
 	if (total != to)
@@ -345,6 +367,8 @@ static __always_inline int check_payload(struct xdp_md *ctx, struct test_frame *
 		return FRAME_CORRUPTED;
 	if (f->payload >= to)
 		return FRAME_WHOLE;
+	if (p->body)
+		return changed(ctx, f->payload, to, p) ? FRAME_CORRUPTED : FRAME_WHOLE;
 	if (not_zero(ctx, f->payload, to < first ? to : first))
 		return FRAME_CORRUPTED;
 	if (first < to && not_zero_behind(ctx, first, to))

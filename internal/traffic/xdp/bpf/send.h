@@ -105,6 +105,8 @@ static __always_inline int send_frame(struct xdp_md *ctx, struct tx_port *p, str
 	excess -= s->len;
 	if (excess > 0 && bpf_xdp_adjust_tail(ctx, -excess))
 		return XDP_DROP;
+	if (s->body_at && !write_body(ctx, s->body, s->body_at, s->len))
+		return XDP_DROP;
 	if (!write_frame((void *)(long)ctx->data, (void *)(long)ctx->data_end, s, time))
 		return XDP_DROP;
 	p->pending[p->pending_head++ % PENDING_MAX] = *f;

@@ -1,5 +1,5 @@
-/* The signature of a test frame, right after its last header, big endian. All that
- * follows it is zero. The UDP checksum covers it; in a frame without a network
+/* The signature of a test frame, right after its last header, big endian. The
+ * payload follows it. The UDP checksum covers it; in a frame without a network
  * layer its own checksum (RFC 1071) of 16 bits follows it.
  *
  *   0  magic     u16

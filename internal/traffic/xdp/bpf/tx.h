@@ -1,6 +1,7 @@
 /* The frames of a stream: what they are, writing the next one, and taking back one
  * that the device refused. */
 #pragma once
+#include "body.h"
 #include "kernel.h"
 #include "signature.h"
 
@@ -40,8 +41,10 @@ struct tx_stream {
 	__u8 macs;   /* hardware addresses change from frame to frame */
 	__u8 mixed;  /* other streams of the port write further into a frame */
 	__u8 ranges; /* addresses or ports change from frame to frame; else head has them */
-	__u8 pad[4];
-	__u64 head[HEAD_WORDS]; /* Ethernet to the signature's stream, then zeros */
+	__u8 body;   /* of the payload */
+	__u8 pad;
+	__u16 body_at; /* where it is written; 0: every frame has it already, or has none */
+	__u64 head[HEAD_WORDS]; /* the beginning of the frame */
 };
 
 struct {
@@ -172,9 +175,8 @@ static __always_inline int clear_end(void *data, void *end, __u32 len)
 	return 1;
 }
 
-/* Writes the stream's next frame at a time, and says whether it had room. What is written
- * of the head beyond its end are zeros, which the signature overwrites or which
- * the payload is anyway. */
+/* Writes the stream's next frame at a time, except for its body, and says whether it had
+ * room. The signature overwrites a part of the head. */
 static __always_inline int write_frame(void *data, void *end, struct tx_stream *s, __u64 now)
 {
 	__u64 time = now & MASK48;
