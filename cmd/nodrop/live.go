@@ -4,20 +4,21 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
 )
 
-// live shows how far something is: on a terminal one line that is rewritten,
+// live shows how far something is: on a terminal lines that are rewritten,
 // elsewhere a line for every change, and one a minute while nothing changes.
 type live struct {
 	out io.Writer
-	// width of the terminal in columns; 0 when out is not a terminal.
-	width int
-	now   func() time.Time
+	// width and height of the terminal in columns and lines; 0 when out is not a terminal.
+	width, height int
+	now           func() time.Time
 
-	shown string // what the rewritten line says
+	shown string // what the rewritten lines say
 	key   string
 	kept  time.Time // when the last line was written that stays
 }
@@ -29,9 +30,9 @@ const lineInterval = time.Minute
 func newLive(out io.Writer) *live {
 	l := &live{out: out, now: time.Now}
 	if file, isFile := out.(*os.File); isFile && term.IsTerminal(int(file.Fd())) {
-		l.width = 80
-		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
-			l.width = width
+		l.width, l.height = 80, 24
+		if width, height, err := term.GetSize(int(file.Fd())); err == nil && width > 0 && height > 0 {
+			l.width, l.height = width, height
 		}
 	}
 	return l
@@ -39,13 +40,17 @@ func newLive(out io.Writer) *live {
 
 // update shows a state. What changes from one call to the next with the same
 // key, such as the seconds left, is shown on a terminal, and elsewhere once a minute.
-func (l *live) update(key, text string) {
+// Only a terminal shows the lines below.
+func (l *live) update(key, text string, below ...string) {
 	if l.width > 0 {
-		if runes := []rune(text); len(runes) >= l.width {
-			text = string(runes[:max(0, l.width-4)]) + "..."
+		lines := append([]string{text}, below...)
+		for i, line := range lines {
+			if runes := []rune(line); len(runes) >= l.width {
+				lines[i] = string(runes[:max(0, l.width-4)]) + "..."
+			}
 		}
-		if text != l.shown {
-			fmt.Fprintf(l.out, "\r\x1b[K%s", text)
+		if text = strings.Join(lines, "\n"); text != l.shown {
+			fmt.Fprint(l.out, l.erase()+text)
 			l.shown = text
 		}
 		return
@@ -56,6 +61,14 @@ func (l *live) update(key, text string) {
 	}
 }
 
+// erase is what erases the lines that are shown on a terminal.
+func (l *live) erase() string {
+	if up := strings.Count(l.shown, "\n"); up > 0 {
+		return fmt.Sprintf("\r\x1b[%dA\x1b[J", up)
+	}
+	return "\r\x1b[K"
+}
+
 // keep writes a line that stays.
 func (l *live) keep(text string) {
 	l.clear()
@@ -63,10 +76,10 @@ func (l *live) keep(text string) {
 	fmt.Fprintf(l.out, "%s %s\n", l.kept.Format("15:04:05"), text)
 }
 
-// clear removes the rewritten line.
+// clear removes the rewritten lines.
 func (l *live) clear() {
 	if l.shown != "" {
-		fmt.Fprint(l.out, "\r\x1b[K")
+		fmt.Fprint(l.out, l.erase())
 		l.shown = ""
 	}
 }

@@ -81,7 +81,7 @@ begin.`,
 		}
 		bench.notes = append(bench.notes, in.notes()...)
 		bench.notes = append(bench.notes, calibrationNotes(&bundle.Bed, calibration)...)
-		view := &runView{live: newLive(cmd.ErrOrStderr())}
+		view := newRunView(cmd.ErrOrStderr())
 		document, err := measure(cmd.Context(), bundle, bench, view)
 		if closing := bench.close(); closing != nil {
 			fmt.Fprintln(cmd.ErrOrStderr(), "nodrop: cleaning up:", closing)
@@ -130,7 +130,11 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, view *runVi
 	states := make(chan runner.State)
 	ended := make(chan runner.State, 1)
 	go func() {
-		ended <- runner.RunVariants(ctx, b.variants, runner.WithObserver(func(s runner.State) { states <- s }))
+		opts := []runner.Option{runner.WithObserver(func(s runner.State) { states <- s })}
+		if b.pace > 0 {
+			opts = append(opts, runner.WithIntervals(time.Duration(b.pace*float64(view.every())), view.watch))
+		}
+		ended <- runner.RunVariants(ctx, b.variants, opts...)
 	}()
 	state := view.follow(states, ended, interrupted, func() {
 		// From here on a second signal has its usual effect: it ends the process,

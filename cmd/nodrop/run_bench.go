@@ -37,6 +37,9 @@ type bench struct {
 	// hurry makes the next interruption end the process as soon as it has given back
 	// what it took from this machine; nil when it took nothing.
 	hurry func()
+	// pace is how many seconds of the generators pass in a real one; 0 where trials take
+	// no time.
+	pace float64
 	// closers are called in reverse order.
 	closers []func() error
 }
@@ -57,10 +60,11 @@ type benchOptions struct {
 // namespace of its own first, which executes the program anew. The calibration may
 // be nil.
 func newBench(bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, o benchOptions) (*bench, error) {
-	b := &bench{config: runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Calibration: calibration}}
+	b := &bench{config: runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Calibration: calibration}, pace: 1}
 	var err error
 	switch kind := bundle.Bed.Spec.Engine.Kind; kind {
 	case v1alpha1.EngineSim:
+		b.pace = o.pace
 		err = b.simulate(o.pace, bundle.Tables)
 	case v1alpha1.EngineXDP:
 		err = b.openXDP(o)

@@ -3,21 +3,53 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/runner"
 )
 
 // runView shows a run in this process: every finished row, and once a second
-// the trial in hand with the time left.
+// the trial in hand with the time left, and with what each port does in it.
 type runView struct {
-	live  *live
-	rows  int
-	last  runner.State
-	at    time.Time
-	dirty bool
+	live *live
+	// intervals of the trial in hand, the last one only; see watch.
+	intervals chan method.Interval
+	rows      int
+	last      runner.State
+	at        time.Time
+	dirty     bool
+	// interval is the last one of the trial in hand; its length is 0 while there is none.
+	interval method.Interval
+}
+
+// newRunView shows a run on out.
+func newRunView(out io.Writer) *runView {
+	return &runView{live: newLive(out), intervals: make(chan method.Interval, 1)}
+}
+
+// every is how often the view wants to know what the ports do: each second where it is
+// rewritten, and else before a line is due.
+func (v *runView) every() time.Duration {
+	if v.live.width > 0 {
+		return time.Second
+	}
+	return lineInterval / 6
+}
+
+// watch takes an interval in place of one that was not shown. It does not wait.
+func (v *runView) watch(i method.Interval) {
+	select {
+	case <-v.intervals:
+	default:
+	}
+	select {
+	case v.intervals <- i:
+	default:
+	}
 }
 
 // follow shows states until the run has ended, and returns the last one.
@@ -34,6 +66,9 @@ func (v *runView) follow(states <-chan runner.State, ended <-chan runner.State, 
 		case state := <-ended:
 			v.see(state)
 			return state
+		case i := <-v.intervals:
+			v.interval = i
+			v.tick()
 		case <-second.C:
 			v.tick()
 		case <-stopping:
@@ -49,6 +84,13 @@ func (v *runView) see(state runner.State) {
 		v.live.keep(report.RowLine(row))
 	}
 	v.rows = max(v.rows, len(state.Rows))
+	if trialKey(state.Progress) != trialKey(v.last.Progress) {
+		v.interval = method.Interval{}
+		select {
+		case <-v.intervals: // Of the trial before.
+		default:
+		}
+	}
 	v.last, v.at, v.dirty = state, v.live.now(), true
 	if v.live.width > 0 {
 		v.tick()
@@ -63,14 +105,28 @@ func (v *runView) tick() {
 	}
 	progress := v.last.Progress
 	passed := int64(v.live.now().Sub(v.at) / time.Second)
-	key, text := progressLine(progress, max(0, progress.SecondsLeft-passed))
-	v.live.update(key, text)
+	text := progressLine(progress, max(0, progress.SecondsLeft-passed))
+	key := trialKey(progress)
+	switch {
+	case v.interval.Length == 0:
+		v.live.update(key, text)
+	case v.live.width > 0:
+		v.live.update(key, text, report.IntervalTable(v.interval, min(v.live.height-3, portLines))...)
+	default:
+		v.live.update(key, text+": "+report.IntervalLine(v.interval))
+	}
 }
 
-// progressLine says how far a run is, and gives a key that changes whenever more
-// than the time left does.
-func progressLine(p v1alpha1.Progress, secondsLeft int64) (key, text string) {
-	key = fmt.Sprint(p.Trial, " ", p.RowsDone, " ", p.TrialsDone)
+// portLines is how many lines say what the ports do.
+const portLines = 14
+
+// trialKey changes whenever more than the time left does.
+func trialKey(p v1alpha1.Progress) string {
+	return fmt.Sprint(p.Trial, " ", p.RowsDone, " ", p.TrialsDone)
+}
+
+// progressLine says how far a run is.
+func progressLine(p v1alpha1.Progress, secondsLeft int64) string {
 	row := fmt.Sprintf("row %d of %d, about %s left", min(p.RowsDone+1, p.RowsTotal), p.RowsTotal, time.Duration(secondsLeft)*time.Second)
-	return key, joinNonEmpty(": ", row, p.Trial)
+	return joinNonEmpty(": ", row, p.Trial)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -100,6 +101,9 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 	}
 	var m traffic.Measurement
 	var stamps []Stamp
+	if follow, wanted := l.intervals(event, trial); wanted {
+		acts = append(slices.Clip(acts), follow)
+	}
 	err := l.persist(ctx, event, func() (err error) {
 		l.observe(event)
 		m, stamps, err = l.run(ctx, trial, l.plan.Settle, acts...)

@@ -90,14 +90,13 @@ func (t *Trial) multicast() *v1alpha1.MulticastSummary {
 
 // byClass sums up a trial by traffic classes; nil when all streams are of one.
 func (t *Trial) byClass() *v1alpha1.ClassesSummary {
-	toGroup := func(s plan.Stream) bool { return s.Headers.DstIP.IsMulticast() }
-	if len(t.streams) == 0 || !slices.ContainsFunc(t.streams, func(s plan.Stream) bool { return toGroup(s) != toGroup(t.streams[0]) }) {
+	if len(t.streams) == 0 || !slices.ContainsFunc(t.streams, func(s plan.Stream) bool { return s.Class() != t.streams[0].Class() }) {
 		return nil
 	}
 	s := &v1alpha1.ClassesSummary{}
 	for _, stream := range t.streams {
 		class := &s.Unicast
-		if toGroup(stream) {
+		if stream.Class() == plan.ClassMulticast {
 			class = &s.Multicast
 		}
 		sent := t.measurement.Tx[stream.ID].Sent

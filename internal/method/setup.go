@@ -38,6 +38,8 @@ type session struct {
 	sampler  traffic.Sampler
 	members  traffic.GroupMember
 	reporter traffic.ProgressReporter
+	// watched says who follows the trials while they run; nil when nobody does.
+	watched *watched
 	// configured is the setup whose streams the generator has, and size the size that
 	// they have there; nil when they have to be given anew.
 	configured *setup

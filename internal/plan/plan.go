@@ -62,6 +62,20 @@ type Stream struct {
 	weight int64
 }
 
+// The classes of streams.
+const (
+	ClassUnicast   = "unicast"
+	ClassMulticast = "multicast"
+)
+
+// Class of the stream: what its frames are counted with in samples.
+func (s Stream) Class() string {
+	if s.Headers.DstIP.IsMulticast() {
+		return ClassMulticast
+	}
+	return ClassUnicast
+}
+
 // NextHop is the address whose hardware address the frames are sent to: the
 // gateway, or the receiver itself.
 func (s Stream) NextHop() netip.Addr {
@@ -186,7 +200,7 @@ func (p Plan) Traffic(size Size, macs map[string]traffic.MAC, nextHop map[uint16
 		if i == 0 || !sameReceivers(at[i-1], s) {
 			receivers = p.receivers(s)
 		}
-		streams[i] = traffic.Stream{ID: s.ID, TxPort: p.Ports[s.Tx].Name, RxPorts: receivers, FrameSize: cmp.Or(s.Size, size.Bytes), Headers: h}
+		streams[i] = traffic.Stream{ID: s.ID, TxPort: p.Ports[s.Tx].Name, RxPorts: receivers, FrameSize: cmp.Or(s.Size, size.Bytes), Class: s.Class(), Headers: h}
 	}
 	return streams
 }

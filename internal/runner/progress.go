@@ -19,6 +19,9 @@ type progress struct {
 	trials, inStep int
 	step           string
 	trial          trialInHand
+	// offered is what left the tester in the trials of the step in hand that it fell
+	// short in, by the load that was intended; in parts per million.
+	offered map[int64]int64
 	// spent is what the trials run so far took by the plan's reckoning.
 	spent time.Duration
 }
@@ -51,9 +54,15 @@ func newProgress(p plan.Plan, done map[int]v1alpha1.ResultRow, variant v1alpha1.
 // event takes in what the lab tells.
 func (p *progress) event(e method.Event, now time.Time) {
 	if name := e.Step.Name(); name != p.step {
-		p.step, p.inStep = name, 0
+		p.step, p.inStep, p.offered = name, 0, nil
 	}
-	if e.Finished != nil {
+	if t := e.Finished; t != nil {
+		if short := t.Intended - min(t.Intended, t.Sent); short*shortShare > t.Intended {
+			if p.offered == nil {
+				p.offered = map[int64]int64{}
+			}
+			p.offered[e.LoadPPM] = int64(float64(e.LoadPPM) * float64(t.Sent) / float64(t.Intended))
+		}
 		p.trials++
 		p.inStep++
 		p.spent += p.takes(e.Duration)
@@ -61,21 +70,24 @@ func (p *progress) event(e method.Event, now time.Time) {
 		return
 	}
 	if e.Ask != "" { // The trial goes on.
-		p.trial.text = describe(e)
+		p.trial.text = p.describe(e)
 		return
 	}
-	p.trial = trialInHand{text: describe(e), begun: now}
+	p.trial = trialInHand{text: p.describe(e), begun: now}
 	if e.Duration > 0 {
 		p.trial.takes = p.takes(e.Duration)
 	}
 }
+
+// shortShare is the shortfall that is shown: more than one frame in so many.
+const shortShare = 1000
 
 // takes is how long a trial of d takes with settling and rest.
 func (p *progress) takes(d time.Duration) time.Duration { return d + p.plan.Settle + p.plan.Rest }
 
 // describe says in one line what is being tried: "throughput 512 B: 62.5% for
 // 10s (50% passed, 75% did not)".
-func describe(e method.Event) string {
+func (p *progress) describe(e method.Event) string {
 	text := e.Step.Name()
 	if e.Duration > 0 {
 		text = fmt.Sprintf("%s %s: %s for %s", e.Step.TestName(), e.Step.Size.Name(), v1alpha1.FormatPPM(e.LoadPPM), e.Duration)
@@ -84,7 +96,7 @@ func describe(e method.Event) string {
 		text += ": " + e.Ask
 	}
 	if e.Bracket != (search.Bracket{}) {
-		text += " (" + bounds(e.Bracket) + ")"
+		text += " (" + p.bounds(e.Bracket) + ")"
 	}
 	if e.Repeats != "" {
 		text += ", repeated: " + e.Repeats
@@ -95,14 +107,24 @@ func describe(e method.Event) string {
 	return text
 }
 
-func bounds(b search.Bracket) string {
+// bounds are the loads between which a search is.
+func (p *progress) bounds(b search.Bracket) string {
 	switch {
 	case b.PassedPPM == 0:
-		return fmt.Sprintf("%s did not pass", v1alpha1.FormatPPM(b.FailedPPM))
+		return p.load(b.FailedPPM) + " did not pass"
 	case b.FailedPPM == 0:
-		return fmt.Sprintf("%s passed", v1alpha1.FormatPPM(b.PassedPPM))
+		return p.load(b.PassedPPM) + " passed"
 	}
-	return fmt.Sprintf("%s passed, %s did not", v1alpha1.FormatPPM(b.PassedPPM), v1alpha1.FormatPPM(b.FailedPPM))
+	return p.load(b.PassedPPM) + " passed, " + p.load(b.FailedPPM) + " did not"
+}
+
+// load is the load of a finished trial, with what was offered where that is less.
+func (p *progress) load(ppm int64) string {
+	text := string(v1alpha1.FormatPPM(ppm))
+	if offered, short := p.offered[ppm]; short {
+		text += fmt.Sprintf(" (%s offered)", v1alpha1.FormatPPM(offered))
+	}
+	return text
 }
 
 func (p *progress) rowDone(i int) {

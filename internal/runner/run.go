@@ -50,6 +50,12 @@ func WithObserver(f func(State)) Option {
 	return func(r *run) { r.observers = append(r.observers, f) }
 }
 
+// WithIntervals calls f with what the ports did in every interval of the trials, while
+// they run, where the engine can say it; see method.WithIntervals.
+func WithIntervals(every time.Duration, f func(method.Interval)) Option {
+	return func(r *run) { r.every, r.interval = every, f }
+}
+
 // WithDevice gives the run the driver of the device, which is prepared and configured.
 // Without it nothing can be done with the device.
 func WithDevice(d device.Driver) Option { return func(r *run) { r.device = d } }
@@ -67,6 +73,9 @@ type run struct {
 	logs           []func(v1alpha1.ResultRow)
 	observers      []func(State)
 	resolveTimeout time.Duration
+	// interval is called every so often while trials run; nil when nobody wants it.
+	interval func(method.Interval)
+	every    time.Duration
 
 	plan plan.Plan
 	info traffic.Info
@@ -274,6 +283,9 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 		opts = append(opts, method.WithDevice(r.device))
 	}
 	opts = append(opts, method.WithLateness(r.info.Capabilities.Lateness))
+	if r.interval != nil {
+		opts = append(opts, method.WithIntervals(r.every, r.info.Capabilities, r.interval))
+	}
 	lab := method.NewLab(r.gen, r.plan, hops, r.observe, opts...)
 	for _, h := range r.cfg.Hints {
 		lab.AddHints(h.search())

@@ -41,6 +41,8 @@ type Stream struct {
 	RxPorts []string
 	// FrameSize in bytes with FCS, 64 to 9216.
 	FrameSize int
+	// Class of the stream in samples, one of few.
+	Class string
 	// Headers of the frames.
 	Headers Headers
 }

@@ -120,7 +120,7 @@ func streamToWire(s traffic.Stream) *agentpb.Stream {
 		SrcIpCount: h.SrcIPCount, DstIpCount: h.DstIPCount,
 		SrcPort: uint32(h.SrcPort), DstPort: uint32(h.DstPort),
 		SrcPortCount: h.SrcPortCount, DstPortCount: h.DstPortCount,
-		Ttl: uint32(h.TTL), Payload: string(h.Payload),
+		Ttl: uint32(h.TTL), Payload: string(h.Payload), Class: s.Class,
 	}
 }
 
@@ -140,7 +140,7 @@ func streamFromWire(w *agentpb.Stream) (traffic.Stream, error) {
 		return traffic.Stream{}, fmt.Errorf("reading stream %d: %w", w.GetId(), err)
 	}
 	return traffic.Stream{
-		ID: uint16(w.GetId()), TxPort: w.GetTxPort(), RxPorts: w.GetRxPorts(), FrameSize: int(w.GetFrameSize()),
+		ID: uint16(w.GetId()), TxPort: w.GetTxPort(), RxPorts: w.GetRxPorts(), FrameSize: int(w.GetFrameSize()), Class: w.GetClass(),
 		Headers: traffic.Headers{
 			SrcMAC: src, DstMAC: dst,
 			SrcMACCount: w.GetSrcMacCount(), DstMACCount: w.GetDstMacCount(),

@@ -216,9 +216,33 @@ func (e *fakeEngine) Sample(ctx context.Context, sampling traffic.Sampling, take
 				return err
 			}
 		}
-		take(e.counted(interval))
+		one := e.counted(interval)
+		if sampling.Ports {
+			one.Ports = e.portSamples()
+		}
+		take(one)
 		return nil
 	})
+}
+
+// portSamples is the sum by port, in one class each, with a latency.
+func (e *fakeEngine) portSamples() *traffic.PortSamples {
+	e.cable.mu.Lock()
+	defer e.cable.mu.Unlock()
+	all := traffic.NewPortSamples()
+	for _, s := range e.streams {
+		if slices.Contains(e.ports, s.TxPort) {
+			all.Sent(&s, e.m.Tx[s.ID].Sent)
+		}
+		for _, port := range s.RxPorts {
+			if rx, here := e.m.Rx[traffic.RxKey{Stream: s.ID, Port: port}]; here {
+				rx.Next, rx.Duplicate, rx.Reordered = rx.Received+1, 2, 3
+				rx.Latency = traffic.Latency{Count: 2, MinNs: 5, MaxNs: 7, SumNs: 12, JitterCount: 1, JitterMaxNs: 2, JitterSumNs: 2, Buckets: map[uint32]uint64{5: 1, 7: 1}}
+				all.Received(&s, port, rx)
+			}
+		}
+	}
+	return all
 }
 
 func (e *fakeEngine) counted(interval int) traffic.Sample {

@@ -15,7 +15,7 @@ import (
 // Sample is the wire form of traffic.Sampler. A controller that reads slowly holds up
 // the sampling only: the intervals that pass meanwhile are left out.
 func (s *Server) Sample(r *agentpb.SampleRequest, samples agentpb.Agent_SampleServer) error {
-	sampling := traffic.Sampling{Interval: time.Duration(r.GetIntervalNanos()), Span: time.Duration(r.GetSpanNanos())}
+	sampling := traffic.Sampling{Interval: time.Duration(r.GetIntervalNanos()), Span: time.Duration(r.GetSpanNanos()), Ports: r.GetPorts()}
 	if sampling.Interval <= 0 {
 		return toStatus(fmt.Errorf("sampling every %s: want an interval above 0", sampling.Interval))
 	}
@@ -27,7 +27,7 @@ func (s *Server) Sample(r *agentpb.SampleRequest, samples agentpb.Agent_SampleSe
 		defer cancel(nil)
 		return s.sampler.Sample(ctx, sampling, func(one traffic.Sample) {
 			err := samples.Send(&agentpb.SampleResponse{
-				Interval: int64(one.Interval), AtNanos: int64(one.At), Sent: one.Sent, Received: one.Received,
+				Interval: int64(one.Interval), AtNanos: int64(one.At), Sent: one.Sent, Received: one.Received, Ports: portsToWire(one.Ports),
 			})
 			if err != nil {
 				cancel(err)
@@ -39,7 +39,7 @@ func (s *Server) Sample(r *agentpb.SampleRequest, samples agentpb.Agent_SampleSe
 // Sample implements traffic.Sampler; it fails when the agent's engine does not.
 func (c *Client) Sample(ctx context.Context, sampling traffic.Sampling, take func(traffic.Sample)) error {
 	return c.concurrent(ctx, "sampling", func(ctx context.Context) error {
-		samples, err := c.rpc.Sample(ctx, &agentpb.SampleRequest{IntervalNanos: int64(sampling.Interval), SpanNanos: int64(sampling.Span)})
+		samples, err := c.rpc.Sample(ctx, &agentpb.SampleRequest{IntervalNanos: int64(sampling.Interval), SpanNanos: int64(sampling.Span), Ports: sampling.Ports})
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,9 @@ func (c *Client) Sample(ctx context.Context, sampling traffic.Sampling, take fun
 			if err != nil {
 				return err
 			}
-			take(traffic.Sample{Interval: int(w.GetInterval()), At: time.Duration(w.GetAtNanos()), Sent: w.GetSent(), Received: w.GetReceived()})
+			take(traffic.Sample{
+				Interval: int(w.GetInterval()), At: time.Duration(w.GetAtNanos()), Sent: w.GetSent(), Received: w.GetReceived(), Ports: portsFromWire(w.GetPorts()),
+			})
 		}
 	})
 }
@@ -97,6 +99,12 @@ func (s *sums) add(one traffic.Sample) {
 	all.At = max(all.At, one.At)
 	all.Sent += one.Sent
 	all.Received += one.Received
+	if one.Ports != nil {
+		if all.Ports == nil {
+			all.Ports = traffic.NewPortSamples()
+		}
+		all.Ports.Add(one.Ports)
+	}
 	if all.agents++; all.agents < s.agents {
 		return
 	}
@@ -107,4 +115,38 @@ func (s *sums) add(one traffic.Sample) {
 	}
 	s.last = one.Interval
 	s.take(all.Sample)
+}
+
+func portsToWire(p *traffic.PortSamples) *agentpb.PortSamples {
+	if p == nil {
+		return nil
+	}
+	w := &agentpb.PortSamples{}
+	for at, c := range p.Tx {
+		w.Tx = append(w.Tx, &agentpb.TxSample{Port: at.Port, Class: at.Class, Sent: c.Sent, Bytes: c.Bytes})
+	}
+	for at, c := range p.Rx {
+		w.Rx = append(w.Rx, &agentpb.RxSample{
+			Port: at.Port, Class: at.Class, Received: c.Received, Bytes: c.Bytes,
+			Duplicate: c.Duplicate, Reordered: c.Reordered, Lost: c.Lost, Latency: latencyToWire(c.Latency),
+		})
+	}
+	return w
+}
+
+func portsFromWire(w *agentpb.PortSamples) *traffic.PortSamples {
+	if w == nil {
+		return nil
+	}
+	p := traffic.NewPortSamples()
+	for _, c := range w.GetTx() {
+		p.Tx[traffic.ClassAt{Port: c.GetPort(), Class: c.GetClass()}] = traffic.TxSample{Sent: c.GetSent(), Bytes: c.GetBytes()}
+	}
+	for _, c := range w.GetRx() {
+		p.Rx[traffic.ClassAt{Port: c.GetPort(), Class: c.GetClass()}] = traffic.RxSample{
+			Received: c.GetReceived(), Bytes: c.GetBytes(),
+			Duplicate: c.GetDuplicate(), Reordered: c.GetReordered(), Lost: c.GetLost(), Latency: latencyFromWire(c.GetLatency()),
+		}
+	}
+	return p
 }

@@ -25,6 +25,27 @@ func TestFleetSampleAddsUp(t *testing.T) {
 	}
 }
 
+// What the ports have counted comes from the agents that have them.
+func TestFleetSamplesPorts(t *testing.T) {
+	f, engines, _ := newFleet(t, "node-a", "node-b")
+	one, two := pair(1, "p1", "p2"), pair(2, "p2", "p3")
+	one.Class, two.Class = "unicast", "multicast"
+	must(t, "configuring", f.Configure(t.Context(), []traffic.Stream{one, two}))
+	must(t, "starting", f.Start(t.Context(), frames(10, 1, 2)))
+	got, err := traffictest.PortsNow(t, f)
+	must(t, "sampling", err)
+	want := traffic.NewPortSamples()
+	for _, e := range engines {
+		want.Add(e.portSamples())
+	}
+	if len(want.Tx) != 2 || len(want.Rx) != 2 || want.Rx[traffic.ClassAt{Port: "p3", Class: "multicast"}].Lost != 1 {
+		t.Fatalf("the engines have %+v", want)
+	}
+	if diff := cmp.Diff(want, got.Ports); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // An interval is added up when all agents have it; one that an agent left out is left
 // out, also when its samples come later.
 func TestIntervalsAreAddedUp(t *testing.T) {

@@ -216,7 +216,7 @@ func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traff
 		return errors.New("sampling: no trial was started")
 	}
 	return s.Each(ctx, e.clock, e.start, func(interval int) error {
-		sample, err := e.sample(ctx)
+		sample, err := e.sample(ctx, s.Ports)
 		if err == nil {
 			sample.Interval = interval
 			take(sample)
@@ -225,8 +225,9 @@ func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traff
 	})
 }
 
-// sample is the totals of the trial up to now.
-func (e *Engine) sample(ctx context.Context) (traffic.Sample, error) {
+// sample is the totals of the trial up to now, and what each port has of them if that is
+// asked for.
+func (e *Engine) sample(ctx context.Context, ports bool) (traffic.Sample, error) {
 	m, err := e.Read(ctx)
 	s := traffic.Sample{At: min(e.length, e.clock.Now().Sub(e.start))}
 	for _, tx := range m.Tx {
@@ -235,7 +236,27 @@ func (e *Engine) sample(ctx context.Context) (traffic.Sample, error) {
 	for _, rx := range m.Rx {
 		s.Received += rx.Received
 	}
+	if ports && err == nil {
+		s.Ports = e.samplePorts(m)
+	}
 	return s, err
+}
+
+// samplePorts is what each port has counted.
+func (e *Engine) samplePorts(m traffic.Measurement) *traffic.PortSamples {
+	all := traffic.NewPortSamples()
+	for i := range e.streams {
+		s := &e.streams[i]
+		tx, sends := m.Tx[s.ID]
+		if !sends {
+			continue
+		}
+		all.Sent(s, tx.Sent)
+		for _, port := range s.RxPorts {
+			all.Received(s, port, m.Rx[traffic.RxKey{Stream: s.ID, Port: port}])
+		}
+	}
+	return all
 }
 
 // Clock is the simulated time.

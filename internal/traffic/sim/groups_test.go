@@ -297,7 +297,7 @@ func TestSamplesGrowWithTime(t *testing.T) {
 	}
 	f := &fan{t, e}
 	for i := range 12 {
-		s, err := e.sample(ctx)
+		s, err := e.sample(ctx, false)
 		d := time.Duration(min(i, 10)) * time.Second
 		sent := frames(loads[0].Rate, d) + frames(loads[1].Rate, d)
 		received := frames(loads[1].Rate, d) + frames(e.rate("p2", whole/2), d)
@@ -307,7 +307,12 @@ func TestSamplesGrowWithTime(t *testing.T) {
 		f.sleep(time.Second)
 	}
 	m := f.end()
-	if s, _ := e.sample(ctx); s.Sent != m.Tx[0].Sent+m.Tx[1].Sent || s.At != 10*time.Second {
+	s, _ := e.sample(ctx, true)
+	rx := s.Ports.Rx[traffic.ClassAt{Port: "p2"}]
+	if of := m.Rx[traffic.RxKey{Stream: 0, Port: "p2"}]; rx.Received != of.Received || rx.Bytes != 64*of.Received || rx.Lost != m.Tx[0].Sent-of.Received || rx.Lost == 0 || rx.Latency.Count != of.Latency.Count {
+		t.Errorf("p2 after the end: %+v, want %+v", rx, of)
+	}
+	if s.Sent != m.Tx[0].Sent+m.Tx[1].Sent || s.At != 10*time.Second {
 		t.Errorf("after the end: %+v", s)
 	}
 }

@@ -12,10 +12,25 @@ import (
 // SampleNow is the next sample of an engine, or the error for which there is none.
 func SampleNow(t *testing.T, s traffic.Sampler) (traffic.Sample, error) {
 	t.Helper()
+	return next(t, s, traffic.Sampling{Interval: time.Millisecond, Span: time.Hour})
+}
+
+// PortsNow is SampleNow with what each port has counted.
+func PortsNow(t *testing.T, s traffic.Sampler) (traffic.Sample, error) {
+	t.Helper()
+	sample, err := next(t, s, traffic.Sampling{Interval: time.Millisecond, Span: time.Hour, Ports: true})
+	if err == nil && sample.Ports == nil {
+		t.Fatal("the sample has no ports")
+	}
+	return sample, err
+}
+
+func next(t *testing.T, s traffic.Sampler, every traffic.Sampling) (traffic.Sample, error) {
+	t.Helper()
 	ctx, enough := context.WithCancel(t.Context())
 	defer enough()
 	samples := make(chan traffic.Sample, 1)
-	err := s.Sample(ctx, traffic.Sampling{Interval: time.Millisecond, Span: time.Hour}, func(s traffic.Sample) {
+	err := s.Sample(ctx, every, func(s traffic.Sample) {
 		select {
 		case samples <- s:
 		default:

@@ -89,17 +89,44 @@ func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traff
 	return s.Each(ctx, e.clock, t.begin, func(interval int) error {
 		b, err := t.balance(ctx, own)
 		if err == nil {
-			take(traffic.Sample{Interval: interval, At: max(0, b.at.since(t.at)), Sent: b.sent, Received: b.received})
+			sample := traffic.Sample{Interval: interval, At: max(0, b.at.since(t.at)), Sent: b.sent, Received: b.received}
+			if s.Ports {
+				sample.Ports = t.portsOf(b)
+			}
+			take(sample)
 		}
 		return err
 	})
 }
 
+// portsOf is what each port has counted. The server does not say which frames are lost,
+// and its latency is behind by up to latencyLag.
+func (t *sampled) portsOf(b balance) *traffic.PortSamples {
+	all := traffic.NewPortSamples()
+	for _, one := range t.sends {
+		all.Sent(&one.Stream, one.sent(b.own, t.base, one.port))
+	}
+	for _, one := range t.receives {
+		now, base := b.own, t.base
+		if one.foreign {
+			now, base = b.others, t.foreign
+		}
+		count := traffic.RxCount{Received: one.received(now, base, one.port)}
+		if probe, timed := one.probe(); timed && !one.foreign {
+			// What cannot be read shows when the trial is read.
+			count.Latency, _ = now.of(probe).latency()
+		}
+		all.Received(&one.Stream, one.port.Name, count)
+	}
+	return all
+}
+
 // balance is what was counted of a trial up to a moment.
 type balance struct {
 	at moment
-	// own are the counters of the streams of this server.
-	own counters
+	// own are the counters of the streams of this server, and others those of the streams
+	// of other servers.
+	own, others counters
 	// sent counts the frames of this server, and expected each of them as often as it
 	// has receivers. Received are those of all servers that came to this one.
 	sent, expected, received uint64
@@ -110,9 +137,8 @@ func (t *sampled) balance(ctx context.Context, c *client) (b balance, err error)
 	if b.own, b.at, err = c.countersAt(ctx, t.parts); err != nil {
 		return b, err
 	}
-	var others counters
 	if len(t.others) > 0 {
-		if others, _, err = c.countersAt(ctx, t.others); err != nil {
+		if b.others, _, err = c.countersAt(ctx, t.others); err != nil {
 			return b, err
 		}
 	}
@@ -123,7 +149,7 @@ func (t *sampled) balance(ctx context.Context, c *client) (b balance, err error)
 	}
 	for _, one := range t.receives {
 		if one.foreign {
-			b.received += one.received(others, t.foreign, one.port)
+			b.received += one.received(b.others, t.foreign, one.port)
 		} else {
 			b.received += one.received(b.own, t.base, one.port)
 		}

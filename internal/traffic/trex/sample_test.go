@@ -44,4 +44,12 @@ func TestSamplesDoNotDisturbATrial(t *testing.T) {
 	if s, err := traffictest.SampleNow(t, e); err != nil || s.Sent != 20_000 || s.Received != 20_000 {
 		t.Errorf("after the end: %+v, %v", s, err)
 	}
+	s, err := traffictest.PortsNow(t, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, rx := s.Ports.Tx[traffic.ClassAt{Port: "left"}], s.Ports.Rx[traffic.ClassAt{Port: "right"}]
+	if want := m.Rx[traffic.RxKey{Stream: 1, Port: "right"}]; tx.Sent != 20_000 || rx.Received != want.Received || rx.Latency.Count != want.Latency.Count {
+		t.Errorf("ports after the end: %+v and %+v, want %+v", tx, rx, want)
+	}
 }

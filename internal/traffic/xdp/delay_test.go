@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/traffictest"
 )
@@ -124,7 +126,9 @@ func TestSample(t *testing.T) {
 		t.Error("a sample without a trial")
 	}
 	const frames = 4000
-	if err := e.Configure(t.Context(), []traffic.Stream{stream(1, e)}); err != nil {
+	one := stream(1, e)
+	one.Class = "gold"
+	if err := e.Configure(t.Context(), []traffic.Stream{one}); err != nil {
 		t.Fatal(err)
 	}
 	for trial := range 2 {
@@ -158,6 +162,12 @@ func TestSample(t *testing.T) {
 		}
 		if s, err := traffictest.SampleNow(t, e); err != nil || s.At != m.TxTime {
 			t.Errorf("trial %d: after %v of sending a sample is of %v: %v", trial, m.TxTime, s.At, err)
+		}
+		want := traffic.NewPortSamples()
+		want.Sent(&one, frames)
+		want.Received(&one, "p2", m.Rx[traffic.RxKey{Stream: 1, Port: "p2"}])
+		if s, err := traffictest.PortsNow(t, e); err != nil || cmp.Diff(want, s.Ports) != "" || s.Ports.Rx[traffic.ClassAt{Port: "p2", Class: "gold"}].Duplicate != frames/5 {
+			t.Errorf("trial %d: %v, samples of the ports (-want +got):\n%s", trial, err, cmp.Diff(want, s.Ports))
 		}
 	}
 }

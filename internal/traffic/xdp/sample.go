@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cilium/ebpf"
+
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -44,6 +46,9 @@ func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traff
 	begin := clock.Now().Add(-time.Duration(monotonic() - t.begin))
 	return s.Each(ctx, clock, begin, func(interval int) error {
 		sample, err := e.sampled.read(t)
+		if err == nil && s.Ports {
+			sample.Ports, err = e.sampled.readPorts(t)
+		}
 		if err == nil {
 			sample.Interval = interval
 			take(sample)
@@ -77,6 +82,60 @@ func (s *sampled) read(t *trial) (traffic.Sample, error) {
 	}
 	sample.At = t.age()
 	return sample, nil
+}
+
+// flowsAtOnce is how many flows are read before others who wait for the counters have
+// their turn: some tenths of a millisecond.
+const flowsAtOnce = 64
+
+// readPorts reads what each port has counted, flow by flow. A frame of the flow that is
+// read waits for some microseconds, in the ring of the port.
+func (s *sampled) readPorts(t *trial) (*traffic.PortSamples, error) {
+	all := traffic.NewPortSamples()
+	s.mu.Lock()
+	ports := s.ports
+	s.mu.Unlock()
+	for _, p := range ports {
+		for first, more := 0, true; more; first += flowsAtOnce {
+			var err error
+			if more, err = s.readFlows(t, p, first, all); err != nil {
+				return nil, err
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trial != t {
+		return nil, errNoTrial
+	}
+	for _, sender := range t.senders {
+		for _, l := range sender.lanes {
+			for i := range l.port.tx {
+				if l.slots[i] >= 0 {
+					all.Sent(&l.port.tx[i], atomic.LoadUint64(&l.streams[l.slots[i]].Seq))
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// readFlows reads some of the flows of a port, and says whether there are more.
+func (s *sampled) readFlows(t *trial, p *port, first int, all *traffic.PortSamples) (more bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trial != t {
+		return false, errNoTrial
+	}
+	end := min(first+flowsAtOnce, len(p.rx))
+	var flow portRxFlow
+	for i := first; i < end; i++ {
+		if err := p.programs.RxFlows.LookupWithFlags(uint32(i), &flow, ebpf.LookupLock); err != nil {
+			return false, fmt.Errorf("reading the counters of stream %d on port %s: %w", p.rx[i].ID, p.Name, err)
+		}
+		all.Received(&p.rx[i], p.Name, flow.count())
+	}
+	return end < len(p.rx), nil
 }
 
 // age is how long the trial has been sent, or was.

@@ -732,6 +732,7 @@ type Stream struct {
 	Tunnel       *Tunnel  `protobuf:"bytes,22,opt,name=tunnel,proto3" json:"tunnel,omitempty"`
 	// Pattern behind the signature; empty for zeros.
 	Payload       string `protobuf:"bytes,23,opt,name=payload,proto3" json:"payload,omitempty"`
+	Class         string `protobuf:"bytes,30,opt,name=class,proto3" json:"class,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -916,6 +917,13 @@ func (x *Stream) GetTunnel() *Tunnel {
 func (x *Stream) GetPayload() string {
 	if x != nil {
 		return x.Payload
+	}
+	return ""
+}
+
+func (x *Stream) GetClass() string {
+	if x != nil {
+		return x.Class
 	}
 	return ""
 }
@@ -2360,6 +2368,7 @@ type SampleRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	IntervalNanos int64                  `protobuf:"varint,1,opt,name=interval_nanos,json=intervalNanos,proto3" json:"interval_nanos,omitempty"`
 	SpanNanos     int64                  `protobuf:"varint,2,opt,name=span_nanos,json=spanNanos,proto3" json:"span_nanos,omitempty"`
+	Ports         bool                   `protobuf:"varint,3,opt,name=ports,proto3" json:"ports,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2408,13 +2417,22 @@ func (x *SampleRequest) GetSpanNanos() int64 {
 	return 0
 }
 
+func (x *SampleRequest) GetPorts() bool {
+	if x != nil {
+		return x.Ports
+	}
+	return false
+}
+
 type SampleResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	AtNanos  int64                  `protobuf:"varint,1,opt,name=at_nanos,json=atNanos,proto3" json:"at_nanos,omitempty"`
 	Sent     uint64                 `protobuf:"varint,2,opt,name=sent,proto3" json:"sent,omitempty"`
 	Received uint64                 `protobuf:"varint,3,opt,name=received,proto3" json:"received,omitempty"`
 	// interval is the number of the interval, from 1.
-	Interval      int64 `protobuf:"varint,4,opt,name=interval,proto3" json:"interval,omitempty"`
+	Interval int64 `protobuf:"varint,4,opt,name=interval,proto3" json:"interval,omitempty"`
+	// ports is there when the request asks for it.
+	Ports         *PortSamples `protobuf:"bytes,5,opt,name=ports,proto3" json:"ports,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2477,6 +2495,233 @@ func (x *SampleResponse) GetInterval() int64 {
 	return 0
 }
 
+func (x *SampleResponse) GetPorts() *PortSamples {
+	if x != nil {
+		return x.Ports
+	}
+	return nil
+}
+
+type PortSamples struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tx            []*TxSample            `protobuf:"bytes,1,rep,name=tx,proto3" json:"tx,omitempty"`
+	Rx            []*RxSample            `protobuf:"bytes,2,rep,name=rx,proto3" json:"rx,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PortSamples) Reset() {
+	*x = PortSamples{}
+	mi := &file_agent_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PortSamples) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PortSamples) ProtoMessage() {}
+
+func (x *PortSamples) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PortSamples.ProtoReflect.Descriptor instead.
+func (*PortSamples) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *PortSamples) GetTx() []*TxSample {
+	if x != nil {
+		return x.Tx
+	}
+	return nil
+}
+
+func (x *PortSamples) GetRx() []*RxSample {
+	if x != nil {
+		return x.Rx
+	}
+	return nil
+}
+
+type TxSample struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Port          string                 `protobuf:"bytes,1,opt,name=port,proto3" json:"port,omitempty"`
+	Class         string                 `protobuf:"bytes,2,opt,name=class,proto3" json:"class,omitempty"`
+	Sent          uint64                 `protobuf:"varint,3,opt,name=sent,proto3" json:"sent,omitempty"`
+	Bytes         uint64                 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TxSample) Reset() {
+	*x = TxSample{}
+	mi := &file_agent_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TxSample) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TxSample) ProtoMessage() {}
+
+func (x *TxSample) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TxSample.ProtoReflect.Descriptor instead.
+func (*TxSample) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *TxSample) GetPort() string {
+	if x != nil {
+		return x.Port
+	}
+	return ""
+}
+
+func (x *TxSample) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *TxSample) GetSent() uint64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
+func (x *TxSample) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+type RxSample struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Port          string                 `protobuf:"bytes,1,opt,name=port,proto3" json:"port,omitempty"`
+	Class         string                 `protobuf:"bytes,2,opt,name=class,proto3" json:"class,omitempty"`
+	Received      uint64                 `protobuf:"varint,3,opt,name=received,proto3" json:"received,omitempty"`
+	Bytes         uint64                 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Duplicate     uint64                 `protobuf:"varint,5,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
+	Reordered     uint64                 `protobuf:"varint,6,opt,name=reordered,proto3" json:"reordered,omitempty"`
+	Lost          uint64                 `protobuf:"varint,7,opt,name=lost,proto3" json:"lost,omitempty"`
+	Latency       *Latency               `protobuf:"bytes,8,opt,name=latency,proto3" json:"latency,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RxSample) Reset() {
+	*x = RxSample{}
+	mi := &file_agent_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RxSample) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RxSample) ProtoMessage() {}
+
+func (x *RxSample) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RxSample.ProtoReflect.Descriptor instead.
+func (*RxSample) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *RxSample) GetPort() string {
+	if x != nil {
+		return x.Port
+	}
+	return ""
+}
+
+func (x *RxSample) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *RxSample) GetReceived() uint64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+func (x *RxSample) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *RxSample) GetDuplicate() uint64 {
+	if x != nil {
+		return x.Duplicate
+	}
+	return 0
+}
+
+func (x *RxSample) GetReordered() uint64 {
+	if x != nil {
+		return x.Reordered
+	}
+	return 0
+}
+
+func (x *RxSample) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *RxSample) GetLatency() *Latency {
+	if x != nil {
+		return x.Latency
+	}
+	return nil
+}
+
 type Membership struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Port  string                 `protobuf:"bytes,1,opt,name=port,proto3" json:"port,omitempty"`
@@ -2490,7 +2735,7 @@ type Membership struct {
 
 func (x *Membership) Reset() {
 	*x = Membership{}
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2502,7 +2747,7 @@ func (x *Membership) String() string {
 func (*Membership) ProtoMessage() {}
 
 func (x *Membership) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2515,7 +2760,7 @@ func (x *Membership) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Membership.ProtoReflect.Descriptor instead.
 func (*Membership) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Membership) GetPort() string {
@@ -2555,7 +2800,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2567,7 +2812,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2580,7 +2825,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *JoinRequest) GetMemberships() []*Membership {
@@ -2600,7 +2845,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2612,7 +2857,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2625,7 +2870,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *JoinResponse) GetMoments() map[string]uint64 {
@@ -2644,7 +2889,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2656,7 +2901,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2669,7 +2914,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LeaveRequest) GetMemberships() []*Membership {
@@ -2689,7 +2934,7 @@ type LeaveResponse struct {
 
 func (x *LeaveResponse) Reset() {
 	*x = LeaveResponse{}
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2701,7 +2946,7 @@ func (x *LeaveResponse) String() string {
 func (*LeaveResponse) ProtoMessage() {}
 
 func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2714,7 +2959,7 @@ func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
 func (*LeaveResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LeaveResponse) GetMoments() map[string]uint64 {
@@ -2739,7 +2984,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2751,7 +2996,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2764,7 +3009,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Failure) GetKind() isFailure_Kind {
@@ -2835,7 +3080,7 @@ type Unresolved struct {
 
 func (x *Unresolved) Reset() {
 	*x = Unresolved{}
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2847,7 +3092,7 @@ func (x *Unresolved) String() string {
 func (*Unresolved) ProtoMessage() {}
 
 func (x *Unresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2860,7 +3105,7 @@ func (x *Unresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unresolved.ProtoReflect.Descriptor instead.
 func (*Unresolved) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Unresolved) GetPort() string {
@@ -2939,7 +3184,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x04addr\x18\x02 \x01(\fR\x04addr\x12#\n" +
 	"\rtimeout_nanos\x18\x03 \x01(\x03R\ftimeoutNanos\"#\n" +
 	"\x0fResolveResponse\x12\x10\n" +
-	"\x03mac\x18\x01 \x01(\fR\x03mac\"\xa0\x05\n" +
+	"\x03mac\x18\x01 \x01(\fR\x03mac\"\xb6\x05\n" +
 	"\x06Stream\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x17\n" +
 	"\atx_port\x18\x02 \x01(\tR\x06txPort\x12\x19\n" +
@@ -2966,7 +3211,8 @@ const file_agent_proto_rawDesc = "" +
 	"\x06labels\x18\x14 \x03(\rR\x06labels\x12#\n" +
 	"\rtraffic_class\x18\x15 \x01(\rR\ftrafficClass\x12/\n" +
 	"\x06tunnel\x18\x16 \x01(\v2\x17.nodrop.agent.v1.TunnelR\x06tunnel\x12\x18\n" +
-	"\apayload\x18\x17 \x01(\tR\apayload\"\x82\x01\n" +
+	"\apayload\x18\x17 \x01(\tR\apayload\x12\x14\n" +
+	"\x05class\x18\x1e \x01(\tR\x05class\"\x82\x01\n" +
 	"\x06Tunnel\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12\x10\n" +
@@ -3095,16 +3341,35 @@ const file_agent_proto_rawDesc = "" +
 	"\x10ProgressResponse\x12\x1a\n" +
 	"\bexpected\x18\x01 \x01(\x04R\bexpected\x12\x1a\n" +
 	"\breceived\x18\x02 \x01(\x04R\breceived\x12\x12\n" +
-	"\x04lost\x18\x03 \x01(\x04R\x04lost\"U\n" +
+	"\x04lost\x18\x03 \x01(\x04R\x04lost\"k\n" +
 	"\rSampleRequest\x12%\n" +
 	"\x0einterval_nanos\x18\x01 \x01(\x03R\rintervalNanos\x12\x1d\n" +
 	"\n" +
-	"span_nanos\x18\x02 \x01(\x03R\tspanNanos\"w\n" +
+	"span_nanos\x18\x02 \x01(\x03R\tspanNanos\x12\x14\n" +
+	"\x05ports\x18\x03 \x01(\bR\x05ports\"\xab\x01\n" +
 	"\x0eSampleResponse\x12\x19\n" +
 	"\bat_nanos\x18\x01 \x01(\x03R\aatNanos\x12\x12\n" +
 	"\x04sent\x18\x02 \x01(\x04R\x04sent\x12\x1a\n" +
 	"\breceived\x18\x03 \x01(\x04R\breceived\x12\x1a\n" +
-	"\binterval\x18\x04 \x01(\x03R\binterval\"d\n" +
+	"\binterval\x18\x04 \x01(\x03R\binterval\x122\n" +
+	"\x05ports\x18\x05 \x01(\v2\x1c.nodrop.agent.v1.PortSamplesR\x05ports\"c\n" +
+	"\vPortSamples\x12)\n" +
+	"\x02tx\x18\x01 \x03(\v2\x19.nodrop.agent.v1.TxSampleR\x02tx\x12)\n" +
+	"\x02rx\x18\x02 \x03(\v2\x19.nodrop.agent.v1.RxSampleR\x02rx\"^\n" +
+	"\bTxSample\x12\x12\n" +
+	"\x04port\x18\x01 \x01(\tR\x04port\x12\x14\n" +
+	"\x05class\x18\x02 \x01(\tR\x05class\x12\x12\n" +
+	"\x04sent\x18\x03 \x01(\x04R\x04sent\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"\xea\x01\n" +
+	"\bRxSample\x12\x12\n" +
+	"\x04port\x18\x01 \x01(\tR\x04port\x12\x14\n" +
+	"\x05class\x18\x02 \x01(\tR\x05class\x12\x1a\n" +
+	"\breceived\x18\x03 \x01(\x04R\breceived\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\x12\x1c\n" +
+	"\tduplicate\x18\x05 \x01(\x04R\tduplicate\x12\x1c\n" +
+	"\treordered\x18\x06 \x01(\x04R\treordered\x12\x12\n" +
+	"\x04lost\x18\a \x01(\x04R\x04lost\x122\n" +
+	"\alatency\x18\b \x01(\v2\x18.nodrop.agent.v1.LatencyR\alatency\"d\n" +
 	"\n" +
 	"Membership\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x14\n" +
@@ -3164,7 +3429,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),       // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),              // 1: nodrop.agent.v1.Beat
@@ -3201,22 +3466,25 @@ var file_agent_proto_goTypes = []any{
 	(*ProgressResponse)(nil),  // 32: nodrop.agent.v1.ProgressResponse
 	(*SampleRequest)(nil),     // 33: nodrop.agent.v1.SampleRequest
 	(*SampleResponse)(nil),    // 34: nodrop.agent.v1.SampleResponse
-	(*Membership)(nil),        // 35: nodrop.agent.v1.Membership
-	(*JoinRequest)(nil),       // 36: nodrop.agent.v1.JoinRequest
-	(*JoinResponse)(nil),      // 37: nodrop.agent.v1.JoinResponse
-	(*LeaveRequest)(nil),      // 38: nodrop.agent.v1.LeaveRequest
-	(*LeaveResponse)(nil),     // 39: nodrop.agent.v1.LeaveResponse
-	(*Failure)(nil),           // 40: nodrop.agent.v1.Failure
-	(*Unresolved)(nil),        // 41: nodrop.agent.v1.Unresolved
-	nil,                       // 42: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	nil,                       // 43: nodrop.agent.v1.ReadResponse.DamagedEntry
-	nil,                       // 44: nodrop.agent.v1.ReadResponse.StaleEntry
-	nil,                       // 45: nodrop.agent.v1.ReadResponse.DroppedEntry
-	nil,                       // 46: nodrop.agent.v1.ReadResponse.PacingEntry
-	nil,                       // 47: nodrop.agent.v1.Order.ExtentsEntry
-	nil,                       // 48: nodrop.agent.v1.Order.DegreesEntry
-	nil,                       // 49: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                       // 50: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	(*PortSamples)(nil),       // 35: nodrop.agent.v1.PortSamples
+	(*TxSample)(nil),          // 36: nodrop.agent.v1.TxSample
+	(*RxSample)(nil),          // 37: nodrop.agent.v1.RxSample
+	(*Membership)(nil),        // 38: nodrop.agent.v1.Membership
+	(*JoinRequest)(nil),       // 39: nodrop.agent.v1.JoinRequest
+	(*JoinResponse)(nil),      // 40: nodrop.agent.v1.JoinResponse
+	(*LeaveRequest)(nil),      // 41: nodrop.agent.v1.LeaveRequest
+	(*LeaveResponse)(nil),     // 42: nodrop.agent.v1.LeaveResponse
+	(*Failure)(nil),           // 43: nodrop.agent.v1.Failure
+	(*Unresolved)(nil),        // 44: nodrop.agent.v1.Unresolved
+	nil,                       // 45: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	nil,                       // 46: nodrop.agent.v1.ReadResponse.DamagedEntry
+	nil,                       // 47: nodrop.agent.v1.ReadResponse.StaleEntry
+	nil,                       // 48: nodrop.agent.v1.ReadResponse.DroppedEntry
+	nil,                       // 49: nodrop.agent.v1.ReadResponse.PacingEntry
+	nil,                       // 50: nodrop.agent.v1.Order.ExtentsEntry
+	nil,                       // 51: nodrop.agent.v1.Order.DegreesEntry
+	nil,                       // 52: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                       // 53: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
@@ -3229,53 +3497,57 @@ var file_agent_proto_depIdxs = []int32{
 	26, // 7: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
 	27, // 8: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
 	30, // 9: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
-	42, // 10: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	43, // 11: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
-	44, // 12: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
-	45, // 13: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
-	46, // 14: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
+	45, // 10: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	46, // 11: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
+	47, // 12: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
+	48, // 13: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
+	49, // 14: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
 	29, // 15: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
 	28, // 16: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
-	47, // 17: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
-	48, // 18: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
-	35, // 19: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	49, // 20: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	35, // 21: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	50, // 22: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	41, // 23: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	25, // 24: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
-	24, // 25: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
-	0,  // 26: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 27: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	7,  // 28: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	12, // 29: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	16, // 30: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
-	16, // 31: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
-	18, // 32: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	20, // 33: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	22, // 34: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	33, // 35: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	31, // 36: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
-	36, // 37: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	38, // 38: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	1,  // 39: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 40: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	8,  // 41: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	13, // 42: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	14, // 43: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	17, // 44: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	19, // 45: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	21, // 46: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	23, // 47: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	34, // 48: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	32, // 49: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
-	37, // 50: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	39, // 51: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	39, // [39:52] is the sub-list for method output_type
-	26, // [26:39] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	50, // 17: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
+	51, // 18: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
+	35, // 19: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
+	36, // 20: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
+	37, // 21: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
+	29, // 22: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
+	38, // 23: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	52, // 24: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	38, // 25: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	53, // 26: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	44, // 27: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	25, // 28: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
+	24, // 29: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
+	0,  // 30: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 31: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	7,  // 32: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	12, // 33: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	16, // 34: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
+	16, // 35: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
+	18, // 36: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	20, // 37: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	22, // 38: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	33, // 39: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	31, // 40: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
+	39, // 41: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	41, // 42: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	1,  // 43: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 44: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	8,  // 45: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	13, // 46: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	14, // 47: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	17, // 48: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	19, // 49: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	21, // 50: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	23, // 51: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	34, // 52: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	32, // 53: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
+	40, // 54: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	42, // 55: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	43, // [43:56] is the sub-list for method output_type
+	30, // [30:43] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -3283,7 +3555,7 @@ func file_agent_proto_init() {
 	if File_agent_proto != nil {
 		return
 	}
-	file_agent_proto_msgTypes[40].OneofWrappers = []any{
+	file_agent_proto_msgTypes[43].OneofWrappers = []any{
 		(*Failure_Unresolved)(nil),
 		(*Failure_Busy)(nil),
 		(*Failure_NoSession)(nil),
@@ -3294,7 +3566,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   51,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,116 @@
+package method
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Interval is what the ports of the bed did between two samples of a trial.
+type Interval struct {
+	// Event says which trial it is, with its step, load and duration.
+	Event Event
+	// At is when the interval ended, from the beginning of sending, and Length how long
+	// it was: a multiple of what was asked for where samples in between are missing.
+	At, Length time.Duration
+	// Ports has an entry for each port and class of streams, in the order of the ports in
+	// the bed.
+	Ports []PortInterval
+	// Gaps says that lost frames are known, and Ordering that reordered ones are.
+	Gaps, Ordering bool
+}
+
+// PortInterval is what a port did with the streams of a class.
+type PortInterval struct {
+	traffic.ClassAt
+	// Intended is how many frames the load asked for in the interval.
+	Intended uint64
+	// Tx is what was sent in the interval, and TxTotal since the beginning of the trial;
+	// nothing when the port sends none of the class.
+	Tx, TxTotal traffic.TxSample
+	// Rx is what was received in the interval, and RxTotal since the beginning of the
+	// trial; nothing when the port should receive none of the class.
+	Rx, RxTotal traffic.RxSample
+}
+
+// watched says who wants the intervals of trials.
+type watched struct {
+	every time.Duration
+	show  func(Interval)
+	// caps of the engine.
+	caps traffic.Capabilities
+}
+
+// WithIntervals calls show with every interval of the trials that the lab runs, while
+// they run. An engine that cannot sample has none; caps says what it counts. An interval whose samples fail is missing:
+// the next one is longer, and the trial is not affected. A slow show makes intervals longer,
+// too. Show is called by a goroutine of the trial, and not after the trial has ended.
+func WithIntervals(every time.Duration, caps traffic.Capabilities, show func(Interval)) Option {
+	return func(l *Lab) { l.watched = &watched{every, show, caps} }
+}
+
+// intervals is the action that follows a trial; false when nobody wants it.
+func (l *Lab) intervals(event Event, trial traffic.Trial) (action, bool) {
+	if l.watched == nil || l.sampler == nil {
+		return action{}, false
+	}
+	var last traffic.Sample
+	a := prepared(func(context.Context, bool) error {
+		last = traffic.Sample{Ports: traffic.NewPortSamples()}
+		return nil
+	})
+	every := traffic.Sampling{Interval: l.watched.every, Span: trial.Duration, Ports: true}
+	if every.Span == 0 {
+		every.Span = sendingTime(trial)
+	}
+	a.alongside = func(ctx context.Context, _ func()) {
+		for {
+			err := l.sampler.Sample(ctx, every, func(one traffic.Sample) {
+				if one.Ports != nil && one.At > last.At {
+					l.watched.show(l.between(event, trial, last, one))
+					last = one
+				}
+			})
+			if err == nil || ctx.Err() != nil || errors.Is(err, traffic.ErrUnsupported) || l.sleep(ctx, max(every.Interval, sampleAgain)) != nil {
+				return
+			}
+		}
+	}
+	return a, true
+}
+
+// between is the interval between two samples of a trial.
+func (l *Lab) between(event Event, trial traffic.Trial, before, now traffic.Sample) Interval {
+	out := Interval{Event: event, At: now.At, Length: now.At - before.At, Gaps: l.watched.caps.Gaps, Ordering: l.watched.caps.Ordering}
+	intended := map[traffic.ClassAt]uint64{}
+	for _, s := range l.plan.StreamsAt(event.Step.Size) {
+		load := trial.Loads[s.ID]
+		intended[traffic.ClassAt{Port: l.plan.Ports[s.Tx].Name, Class: s.Class()}] += load.Intended(now.At) - load.Intended(before.At)
+	}
+	ports := map[traffic.ClassAt]PortInterval{}
+	for at, total := range now.Ports.Tx {
+		p := PortInterval{ClassAt: at, Intended: intended[at], Tx: total.Since(before.Ports.Tx[at]), TxTotal: total}
+		if p.Intended == 0 {
+			p.Intended = p.Tx.Sent // As fast as it can is what was asked for.
+		}
+		ports[at] = p
+	}
+	for at, total := range now.Ports.Rx {
+		p := ports[at]
+		p.ClassAt, p.Rx, p.RxTotal = at, total.Since(before.Ports.Rx[at]), total
+		ports[at] = p
+	}
+	place := map[string]int{}
+	for i, p := range l.plan.Ports {
+		place[p.Name] = i
+	}
+	out.Ports = slices.SortedFunc(maps.Values(ports), func(a, b PortInterval) int {
+		return cmp.Or(cmp.Compare(place[a.Port], place[b.Port]), cmp.Compare(a.Class, b.Class))
+	})
+	return out
+}

@@ -1,0 +1,103 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// IntervalTable shows what each port does while a trial runs, for those who follow it: a
+// line for each port, and for each class of streams where there are several, in at most
+// so many lines. Lost frames are those since the beginning of the trial.
+func IntervalTable(i method.Interval, lines int) []string {
+	unit := unitFor(highestBits(i))
+	g := &grid{columns: []column{
+		{name: "port", left: true}, {heading: "offered", name: "frames/s"}, {heading: "offered", name: unit.name},
+		{heading: "received", name: "frames/s"}, {heading: "received", name: unit.name}, {name: "lost"},
+		{heading: "latency (us)", name: "avg"}, {heading: "latency (us)", name: "p99"},
+	}}
+	shown := i.Ports
+	if most := max(2, lines-2); len(shown) > most {
+		shown = shown[:most-1]
+	}
+	several := slices.ContainsFunc(i.Ports, func(p method.PortInterval) bool { return p.Class != i.Ports[0].Class })
+	for _, p := range shown {
+		g.rows = append(g.rows, portCells(i, p, several, unit))
+	}
+	text := strings.Split(strings.TrimRight(g.String(), "\n"), "\n")
+	if more := len(i.Ports) - len(shown); more > 0 {
+		text = append(text, fmt.Sprintf("%sand %d more", gap, more))
+	}
+	return text
+}
+
+// portCells is the line of a port. What the port does not do, or what is not known of it,
+// has no number.
+func portCells(i method.Interval, p method.PortInterval, withClass bool, unit bitUnit) []string {
+	cells := []string{p.Port, "", "", "", "", "", "", ""}
+	if withClass {
+		cells[0] += " " + p.Class
+	}
+	if p.TxTotal.Sent > 0 {
+		cells[1], cells[2] = rateCell(p.Tx.Sent, i.Length), bitsCell(p.Tx.Bytes, i.Length, unit)
+	}
+	if p.RxTotal.Received+p.RxTotal.Lost > 0 {
+		cells[3], cells[4] = rateCell(p.Rx.Received, i.Length), bitsCell(p.Rx.Bytes, i.Length, unit)
+		if i.Gaps {
+			cells[5] = traffic.Grouped(p.RxTotal.Lost)
+		}
+	}
+	if l := p.Rx.Latency; l.Count > 0 {
+		cells[6], cells[7] = micros(int64(l.AvgNs())), micros(int64(l.PercentileNs(990)))
+	}
+	return cells
+}
+
+// IntervalLine is what all ports together do while a trial runs, in one line.
+func IntervalLine(i method.Interval) string {
+	var sent, bytes, received, lost uint64
+	var latency traffic.Latency
+	for _, p := range i.Ports {
+		sent, bytes = sent+p.Tx.Sent, bytes+p.Tx.Bytes
+		received, lost = received+p.Rx.Received, lost+p.RxTotal.Lost
+		latency.Add(p.Rx.Latency)
+	}
+	unit := unitFor(perSecond(8*bytes, i.Length))
+	parts := []string{
+		fmt.Sprintf("offered %s frames/s, %s %s", rateCell(sent, i.Length), bitsCell(bytes, i.Length, unit), unit.name),
+		fmt.Sprintf("received %s frames/s", rateCell(received, i.Length)),
+	}
+	if i.Gaps {
+		parts = append(parts, traffic.Grouped(lost)+" lost")
+	}
+	if latency.Count > 0 {
+		parts = append(parts, fmt.Sprintf("latency %s us on average, %s us p99", micros(int64(latency.AvgNs())), micros(int64(latency.PercentileNs(990)))))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// highestBits is the highest bit rate of a port.
+func highestBits(i method.Interval) (highest int64) {
+	for _, p := range i.Ports {
+		highest = max(highest, perSecond(8*p.Tx.Bytes, i.Length), perSecond(8*p.Rx.Bytes, i.Length))
+	}
+	return highest
+}
+
+func rateCell(frames uint64, d time.Duration) string { return group(perSecond(frames, d)) }
+
+func bitsCell(bytes uint64, d time.Duration, unit bitUnit) string {
+	return fixed(perSecond(8*bytes, d), unit.bits, 3)
+}
+
+// perSecond is a number over a time, per second; 0 over none.
+func perSecond(n uint64, d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	return int64(float64(n) / d.Seconds())
+}
