@@ -19,7 +19,7 @@ import (
 	"nodrop.dev/nodrop/internal/operator"
 )
 
-// tool finds a program beside the API server's, or in PATH.
+// tool finds a program next to the API server's, or in PATH.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	for _, dir := range []string{os.Getenv("KUBEBUILDER_ASSETS"), filepath.Join(kubetest.Root(t), ".cache", "k8s", "bin")} {

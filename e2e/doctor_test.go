@@ -21,7 +21,7 @@ import (
 )
 
 // examine runs kubectl nodrop doctor as the cluster's administrator, and returns
-// what it printed and its exit code. The plugin lies beside the program of the
+// what it printed and its exit code. The plugin lies next to the program of the
 // tests.
 func examine(t *testing.T, args ...string) (stdout string, code int) {
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 // trexRetry is how often a TRex server that does not answer yet is asked again.
 const trexRetry = 200 * time.Millisecond
 
-// openTRexPorts waits for the TRex server beside the agent and takes its ports. The
+// openTRexPorts waits for the TRex server next to the agent and takes its ports. The
 // server holds the interfaces, so that the agent needs no rights of its own.
 func openTRexPorts(ctx context.Context, config agent.Config, timeout time.Duration) (traffic.Generator, error) {
 	options := trex.Options{

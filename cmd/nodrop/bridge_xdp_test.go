@@ -106,7 +106,7 @@ func delayed(t *testing.T, row v1alpha1.ResultRow, want v1alpha1.GroupDelaySumma
 	if off := d.AvgNs - sum/int64(len(ports)); d.MinNs != least || d.MaxNs != most || off < -1 || off > 1 {
 		t.Errorf("%s: %+v", row.Test, d)
 	}
-	// Beside what the device takes, a delay has the interval of the frames.
+	// In addition to what the device takes, a delay has the interval of the frames.
 	if d.MaxNs > 300_000_000+d.ResolutionNs {
 		t.Errorf("%s: %d ns are longer than was waited", row.Test, d.MaxNs)
 	}
@@ -174,7 +174,7 @@ func nothingFlooded(t *testing.T, iterations []v1alpha1.AddressIteration) {
 
 // The ports of the bridge in the namespace are faster than the bed says, so nothing
 // is congested: the tests say that instead of answering, and lose nothing. Bridges
-// with slow ports are tested beside the engine.
+// with slow ports are tested next to the engine.
 func TestRunCongestionOverBridge(t *testing.T) {
 	const tests = `  - name: blocking
     headOfLineBlocking: {load: 70%, trialDuration: 300ms}

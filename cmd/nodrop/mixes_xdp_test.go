@@ -38,7 +38,7 @@ spec:
 func TestRunMixesOverRouter(t *testing.T) {
 	document := runHere(t, xdpMixes, xdpManifests)
 	measured(t, document, 6)
-	// Bytes of a round of the mix, without what a frame costs beside them, per frame.
+	// Bytes of a round of the mix, without what a frame costs in addition to them, per frame.
 	average := map[string]float64{"simple": 4246. / 12, "genome": (3*64. + 1280 + 9018) / 5}
 	for i, row := range document.Rows {
 		if want := []string{"simple", "genome"}[i%2]; row.FrameMix != want || row.FrameSize != 0 {

@@ -70,7 +70,7 @@ func (s *podServer) restart() {
 	s.start()
 }
 
-// A run survives the death of the TRex server beside the agent: the trial in hand is
+// A run survives the death of the TRex server next to the agent: the trial in hand is
 // void and repeated, and no finished row is measured again. The agent itself has no
 // rights.
 func TestRunSurvivesItsTRexServer(t *testing.T) {

@@ -218,7 +218,7 @@ func TestRunSurvivesItsPods(t *testing.T) {
 	}
 }
 
-// An agent that is told to end gives its ports back as they were.
+// An agent that is asked to end gives its ports back as they were.
 func TestAgentGivesItsPortsBack(t *testing.T) {
 	if !isolated(t) {
 		return

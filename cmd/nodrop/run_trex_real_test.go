@@ -151,7 +151,7 @@ func sampleFiles(t *testing.T) []string {
 }
 
 // copied is a file in a directory of its own, so that a run does not find what lies
-// beside it.
+// next to it.
 func copied(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -25,7 +25,7 @@ func TestSamplesOnTheSimulatedEngine(t *testing.T) {
 	for _, file := range files {
 		dir := filepath.Dir(file)
 		name := filepath.Base(dir)
-		// Those of the published tables are run, and held to every digit, beside the
+		// Those of the published tables are run, and held to every digit, next to the
 		// runner: two of them send 65,280 streams.
 		if !simulatedSample(t, dir) || name == "reference" {
 			continue

@@ -21,7 +21,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/trex/server"
 )
 
-// TestTRexServe runs a real server until it is told to end, and one that is killed.
+// TestTRexServe runs a real server until it is asked to end, and one that is killed.
 func TestTRexServe(t *testing.T) {
 	dir := os.Getenv(trexDirEnv)
 	if dir == "" {

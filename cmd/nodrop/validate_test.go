@@ -109,7 +109,7 @@ func TestValidateRefuses(t *testing.T) {
 		t.Errorf("exit code %d, want %d", coded.code, exitUse)
 	}
 
-	// A valid benchmark beside one whose profile is missing.
+	// A valid benchmark next to one whose profile is missing.
 	other := strings.NewReplacer("name: chassis}", "name: other}", "trafficProfileName: pairs", "trafficProfileName: pair").Replace(simBenchmark)
 	f, err = forecastOf(t, "-f", manifests(t, simBenchmark+"---\n"+other, simManifests))
 	if err == nil || f.Valid || len(f.Benchmarks) != 1 || len(f.Problems) != 1 || !strings.Contains(f.Problems[0].Suggestion, `did you mean "pairs"?`) {

@@ -31,7 +31,7 @@ const askEvery = 250 * time.Millisecond
 type Containerlab struct {
 	// Binary is containerlab's program; empty means the one in PATH.
 	Binary string
-	// Topology is the path of the topology file. The files beside it belong to it.
+	// Topology is the path of the topology file. The files next to it belong to it.
 	Topology string
 	// Node of the topology that is the device under test.
 	Node string
@@ -189,7 +189,7 @@ func (c *Containerlab) inspect(ctx context.Context, path, lab string) ([]state, 
 	return labs[lab], nil
 }
 
-// run executes containerlab beside the topology and returns what it printed to
+// run executes containerlab next to the topology and returns what it printed to
 // its standard output. Its errors carry the last lines of both outputs.
 func (c *Containerlab) run(ctx context.Context, path string, args ...string) ([]byte, error) {
 	binary := c.Binary

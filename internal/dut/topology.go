@@ -123,7 +123,7 @@ func (t *topology) hostEnds() []string {
 	return ends
 }
 
-// copyFiles puts the files beside path into dir, following links (in a mounted
+// copyFiles puts the files next to path into dir, following links (in a mounted
 // Secret every file is one), and returns where path's copy is.
 func copyFiles(path, dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {

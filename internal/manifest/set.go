@@ -222,7 +222,7 @@ func (s *Set) names(kind string) []string {
 	return names
 }
 
-// near keeps those of several documents that lie beside another: in its file, or else in
+// near keeps those of several documents that lie next to another: in its file, or else in
 // its directory. Without any it keeps all.
 func near(from *document, found []*document) []*document {
 	for _, beside := range []func(*document) bool{

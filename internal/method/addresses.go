@@ -112,7 +112,7 @@ func (a *addresses) whole(ctx context.Context, i iteration) (learnt, tested *Tri
 		first := traffic.MAC{0x02, 0x9e, byte(a.begun), 0x5a, 0xc3, 0x17}
 		a.begun++
 		failed := false
-		err := a.lab.apart(ctx, a.step, addressStreams(a.lab, first, uint32(i.count)), func(lab *Lab) (err error) {
+		err := a.lab.withStreams(ctx, a.step, addressStreams(a.lab, first, uint32(i.count)), func(lab *Lab) (err error) {
 			observe := lab.observe
 			lab.observe = func(e Event) {
 				failed = failed || e.Failure != nil

@@ -83,14 +83,14 @@ func (l *Lab) answer(ctx context.Context) error {
 		return nil
 	}
 	other := l.sending(streams, &Neighbours{Sources: l.hops.Sources, NextHops: hops})
-	if err := other.give(ctx); err != nil {
+	if err := other.configureStreams(ctx); err != nil {
 		return err
 	}
 	if err := other.introduce(ctx); err != nil {
 		return err
 	}
 	l.answered = l.gen.Clock().Now()
-	return l.give(ctx)
+	return l.configureStreams(ctx)
 }
 
 // answerAgain lets the receivers answer once more when the device would forget them

@@ -95,7 +95,7 @@ func fitsBroadcast(test v1alpha1.Test, in plan.Setting, path *field.Path) field.
 func broadcast(ctx context.Context, lab *Lab, step plan.Step) (out Outcome, err error) {
 	s := broadcastStream(lab.plan)
 	var summary v1alpha1.BroadcastSummary
-	err = lab.apart(ctx, step, []plan.Stream{s}, func(lab *Lab) error {
+	err = lab.withStreams(ctx, step, []plan.Stream{s}, func(lab *Lab) error {
 		if err := lab.learn(ctx); err != nil {
 			return err
 		}

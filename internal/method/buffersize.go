@@ -64,7 +64,7 @@ var heldBy = number(func(row *v1alpha1.ResultRow) *v1alpha1.BufferSizeSummary { 
 // and again, and averages. A port that takes all that are tried is searched once.
 func bufferSize(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	out := Outcome{LoadPPM: v1alpha1.PPM}
-	err := lab.apart(ctx, step, between(lab.plan, fanInFlows), func(lab *Lab) error {
+	err := lab.withStreams(ctx, step, between(lab.plan, fanInFlows), func(lab *Lab) error {
 		if err := lab.learn(ctx); err != nil {
 			return err
 		}

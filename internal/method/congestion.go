@@ -48,7 +48,7 @@ func between(p plan.Plan, flows [][2]int) []plan.Stream {
 // congest runs a trial of these streams at a load, once the device has learnt where
 // senders and receivers are.
 func congest(ctx context.Context, lab *Lab, step plan.Step, streams []plan.Stream) (t *Trial, rate *big.Rat, err error) {
-	err = lab.apart(ctx, step, streams, func(lab *Lab) error {
+	err = lab.withStreams(ctx, step, streams, func(lab *Lab) error {
 		if err := lab.learn(ctx); err != nil {
 			return err
 		}

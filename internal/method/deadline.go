@@ -57,8 +57,8 @@ func (l *Lab) within(ctx context.Context, d time.Duration, awaited string, f fun
 	return err
 }
 
-// give gives the generator the lab's streams.
-func (l *Lab) give(ctx context.Context) error {
+// configureStreams configures the generator with the lab's streams.
+func (l *Lab) configureStreams(ctx context.Context) error {
 	return l.within(ctx, 0, "the taking over of streams", func(ctx context.Context) error { return l.gen.Configure(ctx, l.streams()) })
 }
 

@@ -182,7 +182,7 @@ func TestAnEngineThatIsLateByItself(t *testing.T) {
 	if out := late(0, 0); out.Limit == nil || !out.Limit.Unsent() {
 		t.Errorf("found %d ppm with the limit %+v, want the tester as the limit", out.LoadPPM, out.Limit)
 	}
-	// At a load of its own the row has the offered load beside the intended one.
+	// At a load of its own the row has the offered load next to the intended one.
 	for declared, limited := range map[time.Duration]bool{0: true, 250 * time.Millisecond: false} {
 		if out := late(1, declared); (out.Limit != nil) != limited || out.LoadPPM != 500_000 {
 			t.Errorf("latency at %d ppm with the limit %+v, lateness %s", out.LoadPPM, out.Limit, declared)

@@ -97,7 +97,7 @@ func TestAnEventThatHangs(t *testing.T) {
 		p := testPlan(t)
 		lab := open(t, wallClock{simulate(t, ideal, p)}, p, nil)
 		lab.size = p.Steps[0].Size
-		if err := lab.give(t.Context()); err != nil {
+		if err := lab.configureStreams(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()

@@ -158,7 +158,7 @@ func TestDelaysThatDoNotEnd(t *testing.T) {
 			t.Errorf("%s: %q, %q", p.Steps[i].Name(), out.Message, out.Invalid)
 		}
 	}
-	// Some groups find no place: they are told apart from the others.
+	// Some groups find no place: they are distinguished from the others.
 	three := int32(3)
 	rows := fanRows(t, v1alpha1.SimulatedBehaviour{GroupCapacity: &three}, 5, joinTest("A"), leaveTest())
 	if s := rows[0].GroupDelay; s == nil || s.Unseen != 3*2*3 || s.MaxNs > 2000 || !strings.HasPrefix(rows[0].Message, "18 of 45 memberships got no frame within 10s of joining") {

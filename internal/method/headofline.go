@@ -64,7 +64,7 @@ func answered(yes *bool) (int64, bool) {
 	return 0, true
 }
 
-// headOfLine sends to the uncongested port alone, then with the congestion beside it,
+// headOfLine sends to the uncongested port alone, then with the congestion next to it,
 // and compares. There is head of line blocking when the uncongested port then loses
 // a greater share of its frames; a delay that grows is reported, and judged by nobody.
 func headOfLine(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {

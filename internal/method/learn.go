@@ -41,7 +41,7 @@ func (l *Lab) configure(ctx context.Context, step plan.Step) error {
 // prepare gives the generator the streams, and joins the groups that they are sent
 // to.
 func (l *Lab) prepare(ctx context.Context) error {
-	if err := l.give(ctx); err != nil {
+	if err := l.configureStreams(ctx); err != nil {
 		return err
 	}
 	return l.becomeMembers(ctx)

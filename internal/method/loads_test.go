@@ -16,7 +16,7 @@ func planOf(t *testing.T, tests ...v1alpha1.Test) (plan.Plan, error) {
 	return planWith(nil, tests...)
 }
 
-// planWith is planOf with mixes beside the 64 bytes.
+// planWith is planOf with mixes next to the 64 bytes.
 func planWith(mixes []v1alpha1.FrameMix, tests ...v1alpha1.Test) (plan.Plan, error) {
 	var b v1alpha1.Benchmark
 	b.Spec.Tests = tests

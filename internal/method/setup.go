@@ -12,7 +12,7 @@ import (
 )
 
 // Lab runs single trials of the streams of its setup. A method that needs streams of
-// its own gets another Lab for them (with, apart): both share the session, and neither
+// its own gets another Lab for them (with, withStreams): both share the session, and neither
 // changes the setup of the other.
 type Lab struct {
 	*session
@@ -125,11 +125,11 @@ func (l *Lab) with(ctx context.Context, step plan.Step, streams []plan.Stream, n
 // answerTime is how long a neighbour on a topology of a method's own has to answer.
 const answerTime = 2 * time.Second
 
-// apart calls f with a lab whose streams are these alone, between any ports of the
+// withStreams calls f with a lab whose streams are these alone, between any ports of the
 // bed. Unlike those of with, the device has not learnt them: f lets it, by learn,
 // where that is not what the method is about. The step after it gets the streams of
 // the plan again.
-func (l *Lab) apart(ctx context.Context, step plan.Step, streams []plan.Stream, f func(*Lab) error) error {
+func (l *Lab) withStreams(ctx context.Context, step plan.Step, streams []plan.Stream, f func(*Lab) error) error {
 	info, err := l.gen.Info(ctx)
 	if err != nil {
 		return fmt.Errorf("asking the generator for its ports: %w", err)
@@ -139,7 +139,7 @@ func (l *Lab) apart(ctx context.Context, step plan.Step, streams []plan.Stream, 
 		return err
 	}
 	l.configured, l.size, l.answered = &other.setup, step.Size, time.Time{}
-	if err := other.persist(ctx, Event{Step: step}, func() error { return other.give(ctx) }); err != nil {
+	if err := other.persist(ctx, Event{Step: step}, func() error { return other.configureStreams(ctx) }); err != nil {
 		return err
 	}
 	return f(other)

@@ -61,7 +61,7 @@ func binarySearch(ctx context.Context, _ *Lab, step plan.Step, m search.Measurer
 }
 
 // throughput finds the highest load at which no frame is lost (RFC 2544 section
-// 26.1), and beside it the partial drop rates that the test asks for.
+// 26.1), and next to it the partial drop rates that the test asks for.
 func throughput(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	find, ok := searches[step.Test.Throughput.Search]
 	if !ok {

@@ -39,7 +39,7 @@ func (t *Trial) decides(n uint64) bool {
 
 // lateTolerance is how much longer than asked for sending may take in a trial that
 // is no part of a search: a hundredth, but 10 to 100 ms, within which a busy machine
-// makes up for the last burst. Rows of such trials have the offered load beside the
+// makes up for the last burst. Rows of such trials have the offered load next to the
 // intended one.
 func lateTolerance(d time.Duration) time.Duration {
 	return min(max(d/100, 10*time.Millisecond), 100*time.Millisecond)

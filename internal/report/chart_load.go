@@ -108,7 +108,7 @@ func (c *chart) addLine(i, n int, line []loadPoint, x, y scale) {
 	c.Description += line[0].label + ": " + strings.Join(texts, ", ") + ". "
 }
 
-// label puts the names of the series beside the ends of their lines, apart from
+// label puts the names of the series next to the ends of their lines, apart from
 // each other.
 func (c *chart) label() {
 	order := make([]*chartSeries, len(c.Series))

@@ -11,7 +11,7 @@ import (
 )
 
 // throughputBySize draws the throughput of every frame size as a share of line rate,
-// and the partial drop rates beside it.
+// and the partial drop rates next to it.
 func throughputBySize(id string, rows []v1alpha1.ResultRow, unit bitUnit) *chart {
 	title := "Throughput by frame size"
 	if withPartialDrop(rows) {

@@ -67,7 +67,7 @@ func TestClassesOfARow(t *testing.T) {
 	}
 }
 
-// What each group received stands below the table, and a loss is told of all that
+// What each group received stands below the table, and a loss is reported of all that
 // the receivers should have got.
 func TestGroupsOfARow(t *testing.T) {
 	row := v1alpha1.ResultRow{

@@ -11,7 +11,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// orderCells are the cells of a document's only row for what is told of order.
+// orderCells are the cells of a document's only row for what it says of order.
 func orderCells(t *testing.T, d *Document) []string {
 	t.Helper()
 	var out bytes.Buffer

@@ -305,7 +305,7 @@ func TestRowLine(t *testing.T) {
 	}
 }
 
-// A partial drop rate stands beside the throughput and is not called so.
+// A partial drop rate stands next to the throughput and is not called so.
 func TestPartialDropRatesAreNamed(t *testing.T) {
 	d := chassis()
 	d.Spec.Tests[0].Throughput.Search = v1alpha1.SearchMLRsearch

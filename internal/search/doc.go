@@ -5,5 +5,5 @@
 // function of the verdicts it gets.
 //
 // A search is a value of type Func: the binary search stands here, MLRsearch
-// (RFC 9971) can stand beside it with the same Config, Measurer and Result.
+// (RFC 9971) can stand next to it with the same Config, Measurer and Result.
 package search

@@ -4,7 +4,7 @@ import (
 	"math/big"
 )
 
-// wireOverhead is what a frame costs on the wire beside its size: preamble, start
+// wireOverhead is what a frame costs on the wire in addition to its size: preamble, start
 // delimiter and inter-frame gap, in bytes.
 const wireOverhead = 20
 

@@ -24,7 +24,7 @@ type Config struct {
 	// TimeCap ends the search before a trial with which it would take longer, 0 for
 	// no cap. The time of a search is that of its trials, each with Overhead.
 	TimeCap time.Duration
-	// Overhead is what every trial takes beside its duration: settling and rest.
+	// Overhead is what every trial takes in addition to its duration: settling and rest.
 	Overhead time.Duration
 }
 

@@ -91,9 +91,9 @@ func (b *Board) hasBegun() bool {
 	}
 }
 
-// give takes stored rows. Those that were given before, and all after the beginning,
+// accept takes stored rows. Those that were given before, and all after the beginning,
 // change nothing.
-func (b *Board) give(rows []v1alpha1.ResultRow) {
+func (b *Board) accept(rows []v1alpha1.ResultRow) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.hasBegun() {

@@ -77,7 +77,7 @@ func (b *Board) serveRows(w http.ResponseWriter, r *http.Request) {
 	if !decode(w, r, &rows) {
 		return
 	}
-	b.give(rows)
+	b.accept(rows)
 	w.WriteHeader(http.StatusNoContent)
 }
 

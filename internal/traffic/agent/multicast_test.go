@@ -16,7 +16,7 @@ func member(port, group string, count uint32) traffic.Membership {
 	return traffic.Membership{Port: port, Group: netip.MustParseAddr(group), Count: count}
 }
 
-// Every owner is told of its own ports, and the moments of all come back.
+// Every owner gets its own ports, and the moments of all come back.
 func TestFleetJoinsAndLeaves(t *testing.T) {
 	f, engines, _ := newFleet(t, "node-a", "node-b")
 	source := member("p2", "ff35::1", 4095)

@@ -223,7 +223,7 @@ func (t *JitterTable) at(size int, load portLoad, model, own uint64) (ns uint64,
 }
 
 // between is the jitter at a load below the capacity that no column of the table
-// is for, in proportion between the loads beside it; full is that at the capacity.
+// is for, in proportion between the loads next to it; full is that at the capacity.
 func (c *jitterCurve) between(load portLoad, full uint64) (ns uint64, remark string) {
 	var low, high *jitterPoint
 	for i, p := range c.points {

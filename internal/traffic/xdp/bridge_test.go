@@ -29,7 +29,7 @@ func TestThroughABridge(t *testing.T) {
 		size   int
 		change func(*traffic.Stream)
 		// inserted says that the tag is in the frame that the port receives, and not
-		// beside it.
+		// next to it.
 		inserted bool
 	}{
 		"Ethernet":           {64, func(s *traffic.Stream) { ethernet(s, left, right, 300) }, false},

@@ -22,7 +22,7 @@ func notesOf(m traffic.Measurement, kind traffic.NoteKind) []string {
 	return texts
 }
 
-// A link that goes down and comes again while the trial runs is told of, at both
+// A link that goes down and comes again while the trial runs is reported, at both
 // of its ends.
 func TestALinkThatFlaps(t *testing.T) {
 	b := newBed(t)

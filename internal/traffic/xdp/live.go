@@ -24,7 +24,7 @@ const (
 	constantRate = 250_000 / 1e9
 	behind       = time.Millisecond
 	// maxLiveFrame is the largest frame without FCS that fits into the page of a
-	// live frame beside the kernel's headroom of 256, its bookkeeping and the
+	// live frame next to the kernel's headroom of 256, its bookkeeping and the
 	// 320 bytes of a socket buffer's shared info. Measured, with some room left.
 	maxLiveFrame = 3300
 	// spare is how much longer the frames of the pool are than those that are sent, so
