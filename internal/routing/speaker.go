@@ -45,8 +45,9 @@ type Sent struct {
 type Table struct {
 	// Routes of all families together.
 	Routes uint64
-	// Digest is the sum, modulo 2^64, of the digests of the routes: of prefix, path
-	// identifier, AS path, MED, communities and label. It does not depend on order.
+	// Digest is the sum, modulo 2^64, of the digests of the routes: of family, prefix, AS
+	// path, MED and communities. It does not depend on order. Next hops, labels and path
+	// identifiers are not in it, as the device chooses those that it advertises.
 	Digest uint64
 }
 
@@ -58,6 +59,9 @@ type Learnt struct {
 	Last uint64
 	// Updates and Withdrawn are how many routes came and were taken back in all.
 	Updates, Withdrawn uint64
+	// Looped is how many routes came whose AS path has the tester's own number in it: the
+	// device sends back what it was sent. They are not learnt (RFC 4271, 9.1.2).
+	Looped uint64
 }
 
 // State is the state of a session.
