@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -16,13 +15,11 @@ import (
 // port is an interface that the engine owns.
 type port struct {
 	Port
-	engine *Engine
-	index  int
-	mac    traffic.MAC
-	mtu    int
-	driver string
-	// receiver says which of the programs is attached, and how.
-	receiver receiver
+	engine   *Engine
+	index    int
+	mac      traffic.MAC
+	mtu      int
+	driver   string
 	attached link.Link
 	programs *programs
 	// notes for the report.
@@ -45,20 +42,6 @@ type port struct {
 	fallback atomic.Pointer[string]
 }
 
-// receiver is a way to attach the receive program.
-type receiver struct {
-	frags bool
-	flags link.XDPAttachFlags
-}
-
-// program is the receive program for it.
-func (r receiver) program(p *programs) *ebpf.Program {
-	if r.frags {
-		return p.PortFrags
-	}
-	return p.Port
-}
-
 // open takes the interface: it sets it up and attaches the receive program.
 // It runs in the namespace of the ports.
 func (p *port) open(nl *netlink.Handle) error {
@@ -75,7 +58,7 @@ func (p *port) open(nl *netlink.Handle) error {
 	if err := p.setUp(nl, l); err != nil {
 		return err
 	}
-	p.programs, err = loadPrograms(p.index, uint32(p.engine.netns.inode), room{ports: p.lanes()}.rounded())
+	p.programs, err = p.load(room{ports: p.lanes()}.rounded(), true)
 	if err != nil {
 		return err
 	}
@@ -87,19 +70,32 @@ func (p *port) open(nl *netlink.Handle) error {
 	return p.enterVLAN()
 }
 
-// attach attaches the receive program in the driver, or where that cannot be, in
-// front of the kernel's stack.
+// load loads programs for the port.
+func (p *port) load(room room, frags bool) (*programs, error) {
+	return loadPrograms(p.index, uint32(p.engine.netns.inode), room, frags)
+}
+
+// attach attaches the receive program in the driver, as one that takes frames in several
+// buffers where the driver allows it, or else in front of the kernel's stack.
 func (p *port) attach() error {
 	var first error
-	for _, r := range []receiver{
+	for _, way := range []struct {
+		frags bool
+		flags link.XDPAttachFlags
+	}{
 		{frags: true, flags: link.XDPDriverMode},
 		{flags: link.XDPDriverMode},
 		{flags: link.XDPGenericMode},
 	} {
-		l, err := link.AttachXDP(link.XDPOptions{Program: r.program(p.programs), Interface: p.index, Flags: r.flags})
+		if p.programs.frags != way.frags {
+			if err := p.reload(way.frags); err != nil {
+				return err
+			}
+		}
+		l, err := link.AttachXDP(link.XDPOptions{Program: p.programs.Port, Interface: p.index, Flags: way.flags})
 		if err == nil {
-			p.receiver, p.attached = r, l
-			if r.flags == link.XDPGenericMode {
+			p.attached = l
+			if way.flags == link.XDPGenericMode {
 				p.notes = append(p.notes, fmt.Sprintf("frames are received by generic XDP, which is slower, because the driver %s refused native XDP: %v", p.driver, first))
 			}
 			return nil
@@ -112,6 +108,18 @@ func (p *port) attach() error {
 		}
 	}
 	return fmt.Errorf("attaching the receive program: %w", first)
+}
+
+// reload puts programs that take frames in several buffers, or do not, in place of those
+// that are attached nowhere.
+func (p *port) reload(frags bool) error {
+	other, err := p.load(p.programs.room, frags)
+	if err != nil {
+		return err
+	}
+	old := p.programs
+	p.programs = other
+	return old.close()
 }
 
 // close gives everything back.
@@ -163,11 +171,11 @@ func (p *port) makeRoom(want room) error {
 	if p.programs.room.fits(want) {
 		return nil
 	}
-	bigger, err := loadPrograms(p.index, uint32(p.engine.netns.inode), p.programs.room.with(want.rounded()))
+	bigger, err := p.load(p.programs.room.with(want.rounded()), p.programs.frags)
 	if err != nil {
 		return err
 	}
-	if err := p.attached.Update(p.receiver.program(bigger)); err != nil {
+	if err := p.attached.Update(bigger.Port); err != nil {
 		bigger.close()
 		return fmt.Errorf("replacing the receive program: %w", err)
 	}

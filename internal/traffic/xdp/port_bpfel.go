@@ -286,7 +286,6 @@ type portSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type portProgramSpecs struct {
 	Port      *ebpf.ProgramSpec `ebpf:"port"`
-	PortFrags *ebpf.ProgramSpec `ebpf:"port_frags"`
 	TxDone    *ebpf.ProgramSpec `ebpf:"tx_done"`
 	TxRefused *ebpf.ProgramSpec `ebpf:"tx_refused"`
 }
@@ -381,7 +380,6 @@ type portVariables struct {
 // It can be passed to loadPortObjects or ebpf.CollectionSpec.LoadAndAssign.
 type portPrograms struct {
 	Port      *ebpf.Program `ebpf:"port"`
-	PortFrags *ebpf.Program `ebpf:"port_frags"`
 	TxDone    *ebpf.Program `ebpf:"tx_done"`
 	TxRefused *ebpf.Program `ebpf:"tx_refused"`
 }
@@ -389,7 +387,6 @@ type portPrograms struct {
 func (p *portPrograms) Close() error {
 	return _PortClose(
 		p.Port,
-		p.PortFrags,
 		p.TxDone,
 		p.TxRefused,
 	)

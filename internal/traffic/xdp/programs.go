@@ -29,6 +29,9 @@ type programs struct {
 	window   []uint64
 	trial    *portRxTrial
 	room     room
+	// frags says that the receive program takes frames in several buffers. The first
+	// holds all headers.
+	frags bool
 	// follows says that the programs on tracepoints are attached.
 	follows bool
 
@@ -61,8 +64,9 @@ func (r room) rounded() room {
 // capacity is the next power of two, at least 16.
 func capacity(n int) int { return max(16, 1<<bits.Len(uint(n-1))) }
 
-// loadPrograms loads the programs for an interface.
-func loadPrograms(ifindex int, netns uint32, room room) (_ *programs, err error) {
+// loadPrograms loads the programs for an interface. Frags says that the receive program
+// is for drivers that hand over frames in several buffers.
+func loadPrograms(ifindex int, netns uint32, room room, frags bool) (_ *programs, err error) {
 	spec, err := loadPort()
 	if err != nil {
 		return nil, fmt.Errorf("reading the BPF programs: %w", err)
@@ -80,7 +84,11 @@ func loadPrograms(ifindex int, netns uint32, room room) (_ *programs, err error)
 	spec.Maps["rx_streams"].MaxEntries = uint32(room.flows)
 	spec.Maps["rx_window"].MaxEntries = uint32(room.blocks)
 
-	p := &programs{room: room}
+	if frags {
+		spec.Programs["port"].Flags |= unix.BPF_F_XDP_HAS_FRAGS
+	}
+
+	p := &programs{room: room, frags: frags}
 	if err := spec.LoadAndAssign(&p.portObjects, nil); err != nil {
 		return nil, fmt.Errorf("loading the BPF programs (needs CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON and kernel BTF): %w", err)
 	}

@@ -59,7 +59,7 @@ func (b *bench) begin(epoch uint16, trial traffic.Trial) {
 // receive gives a frame to the program as if the port had received it.
 func (b *bench) receive(data []byte) uint32 {
 	b.Helper()
-	action, err := b.port.receiver.program(b.port.programs).Run(&ebpf.RunOptions{
+	action, err := b.port.programs.Port.Run(&ebpf.RunOptions{
 		// What does not fit into the first buffer is in others.
 		Data: data, Context: xdpContext{DataEnd: uint32(min(len(data), 3000)), Ingress: uint32(b.port.index)},
 	})

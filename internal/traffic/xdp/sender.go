@@ -131,7 +131,7 @@ func newSender(ports []*port, t traffic.Trial, epoch uint16, processor int) (*se
 		}
 	}
 	s.live = &liveSender{
-		sender: s.programs.sender, program: lead.receiver.program(s.programs), batch: batch,
+		sender: s.programs.sender, program: s.programs.Port, batch: batch,
 		template: make([]byte, min(longest, maxLiveFrame)+spare),
 	}
 	if !s.greedy && perNano <= constantRate {

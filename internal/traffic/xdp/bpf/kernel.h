@@ -82,14 +82,17 @@ struct bpf_prog {
 #define IPV4_FRAGMENT 0x3fff /* more fragments, or the offset of one */
 #define IPV6_FRAGMENT_SIZE 8
 
+/* log2_64 returns the place of the highest bit of a value below 2^63. Without branches,
+ * whose paths the verifier would follow one by one. */
 static __always_inline __u32 log2_64(__u64 v)
 {
-	__u32 r = 0;
+	__u32 r = 0, shift;
 
-	if (v >> 32) { v >>= 32; r += 32; }
-	if (v >> 16) { v >>= 16; r += 16; }
-	if (v >> 8) { v >>= 8; r += 8; }
-	if (v >> 4) { v >>= 4; r += 4; }
-	if (v >> 2) { v >>= 2; r += 2; }
-	return r + (v >> 1);
+#pragma unroll
+	for (__u32 bits = 32; bits; bits /= 2) {
+		shift = (((1ULL << bits) - 1 - v) >> 63) * bits;
+		v >>= shift;
+		r += shift;
+	}
+	return r;
 }

@@ -39,15 +39,17 @@ static __always_inline __u32 order_bucket(__u64 frames)
 }
 
 /* How many of the arrivals from a place in the ring on have a number below this one.
- * Their numbers rise. */
+ * Their numbers rise. Without branches, since the verifier follows all their paths; the
+ * highest bit of a difference says which value is the smaller. */
 static __always_inline __u32 count_below(struct rx_arrival *ring, __u64 from, __u64 count, __u64 number)
 {
-	__u32 below = 0, step;
+	__u64 below = 0, last;
 
 #pragma unroll
-	for (step = ARRIVALS; step; step /= 2)
-		if (below + step <= count && ring[(from + below + step - 1) & (ARRIVALS - 1)].number < number)
-			below += step;
+	for (__u32 step = ARRIVALS; step; step /= 2) {
+		last = below + step - 1;
+		below += (((last - count) & (ring[(from + last) & (ARRIVALS - 1)].number - number)) >> 63) * step;
+	}
 	return below;
 }
 

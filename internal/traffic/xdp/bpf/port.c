@@ -7,22 +7,10 @@
 #include "send.h"
 #include "rx.h"
 
-static __always_inline int send_or_receive(struct xdp_md *ctx)
-{
-	return ctx->ingress_ifindex == port_ifindex ? receive(ctx) : transmit(ctx);
-}
-
 SEC("xdp")
 int port(struct xdp_md *ctx)
 {
-	return send_or_receive(ctx);
-}
-
-/* For drivers that give frames in several buffers; the first holds all headers. */
-SEC("xdp.frags")
-int port_frags(struct xdp_md *ctx)
-{
-	return send_or_receive(ctx);
+	return ctx->ingress_ifindex == port_ifindex ? receive(ctx) : transmit(ctx);
 }
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

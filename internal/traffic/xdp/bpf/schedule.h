@@ -245,15 +245,19 @@ static __always_inline int take_retry(struct tx_port *p, struct tx_frame *f)
 }
 
 /* refuse takes back a frame that the device had no room for. */
-static __always_inline void refuse(struct tx_port *p, struct tx_frame *f)
+__noinline int refuse(struct tx_port *p, struct tx_frame *f)
 {
-	struct tx_stream *s = bpf_map_lookup_elem(&tx_streams, &f->slot);
+	struct tx_stream *s;
 
+	if (!p || !f)
+		return 0;
+	s = bpf_map_lookup_elem(&tx_streams, &f->slot);
 	if (s)
 		take_back(s);
 	p->refused++;
 	p->left++;
 	p->retry[p->retry_head++ % RETRY_MAX] = *f;
+	return 0;
 }
 
 /* catch_up says when the frame after this one may leave, if this one is late. */
@@ -285,13 +289,13 @@ static __always_inline __u32 pace_bucket(__u64 ns)
 }
 
 /* record says when a frame left. */
-static __always_inline void record(struct tx_port *p, __u64 due, __u64 now)
+__noinline int record(struct tx_port *p, __u64 due, __u64 now)
 {
 	__u64 lag = now > due ? now - due : 0;
 	__u32 bucket;
 
-	if (due == NEVER_DUE)
-		return;
+	if (!p || due == NEVER_DUE)
+		return 0;
 	if (lag > p->lag)
 		p->lag = lag;
 	if (lag > p->bound) {
@@ -310,4 +314,5 @@ static __always_inline void record(struct tx_port *p, __u64 due, __u64 now)
 	}
 	p->last_due = due;
 	p->last_lag = lag;
+	return 0;
 }
