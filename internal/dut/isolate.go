@@ -11,6 +11,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/netif"
 )
 
 // isolatedEnv holds the namespace that an isolated process came from: its inode and the
@@ -26,16 +28,17 @@ const isolatedEnv = "NODROP_ISOLATED_FROM"
 //
 // It returns the namespace that the process came from.
 func Isolate() (netns.NsHandle, error) {
-	origin, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	origin, err := netns.Get()
 	if err != nil {
 		return netns.None(), fmt.Errorf("looking at the network namespace: %w", err)
 	}
-	here, err := inode(origin)
+	inode, err := netif.Inode(int(origin))
 	if err != nil {
 		return netns.None(), fmt.Errorf("looking at the network namespace: %w", err)
 	}
+	here := strconv.FormatUint(inode, 10)
 	if from, file, found := strings.Cut(os.Getenv(isolatedEnv), ":"); found && from != here {
-		unix.Close(origin)
+		origin.Close()
 		return arrive(from, file)
 	}
 	runtime.LockOSThread()
@@ -46,7 +49,7 @@ func Isolate() (netns.NsHandle, error) {
 	}
 	_, err = unix.FcntlInt(uintptr(origin), unix.F_SETFD, 0) // it stays open
 	if err == nil {
-		err = os.Setenv(isolatedEnv, here+":"+strconv.Itoa(origin))
+		err = os.Setenv(isolatedEnv, here+":"+strconv.Itoa(int(origin)))
 	}
 	if err == nil {
 		err = syscall.Exec("/proc/self/exe", os.Args, os.Environ())
@@ -64,20 +67,11 @@ func arrive(from, file string) (netns.NsHandle, error) {
 	if err != nil {
 		return netns.None(), fmt.Errorf("%s has the file %q: leave it unset", isolatedEnv, file)
 	}
-	if is, err := inode(origin); err != nil || is != from {
+	if is, err := netif.Inode(origin); err != nil || strconv.FormatUint(is, 10) != from {
 		return netns.None(), fmt.Errorf("%s names file %d, which is not namespace %s: leave it unset", isolatedEnv, origin, from)
 	}
 	unix.CloseOnExec(origin)
 	return netns.NsHandle(origin), setUpLoopback()
-}
-
-// inode of an open file.
-func inode(file int) (string, error) {
-	var s unix.Stat_t
-	if err := unix.Fstat(file, &s); err != nil {
-		return "", err
-	}
-	return strconv.FormatUint(s.Ino, 10), nil
 }
 
 func setUpLoopback() error {

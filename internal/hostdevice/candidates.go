@@ -6,6 +6,8 @@ import (
 
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netns"
+
+	"nodrop.dev/nodrop/internal/netif"
 )
 
 // Candidate is an interface of the calling thread's network namespace.
@@ -26,7 +28,7 @@ func Candidates() ([]Candidate, error) {
 		return nil, fmt.Errorf("looking at the own network namespace: %w", err)
 	}
 	defer here.Close()
-	namespace, err := inode(int(here))
+	namespace, err := netif.Inode(int(here))
 	if err != nil {
 		return nil, err
 	}

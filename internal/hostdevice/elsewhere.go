@@ -57,7 +57,7 @@ func childrenIn(file string, origin netns.NsHandle, seen map[uint64]bool, childr
 	if err := unix.Fstatfs(fd, &fs); err != nil || fs.Type != unix.NSFS_MAGIC {
 		return nil
 	}
-	number, err := inode(fd)
+	number, err := netif.Inode(fd)
 	if err != nil || seen[number] {
 		return err
 	}

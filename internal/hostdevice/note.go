@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 )
 
 // Note says which interfaces a run has taken, and how they were before.
@@ -124,13 +123,4 @@ func bootID() (string, error) {
 		return "", fmt.Errorf("identifying the boot of this machine: %w", err)
 	}
 	return strings.TrimSpace(string(text)), nil
-}
-
-// inode of an open file.
-func inode(file int) (uint64, error) {
-	var s unix.Stat_t
-	if err := unix.Fstat(file, &s); err != nil {
-		return 0, err
-	}
-	return s.Ino, nil
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/netif"
 )
 
 // DefaultDir is where notes are kept. It survives processes, and need not survive a boot,
@@ -204,7 +205,7 @@ func putBackAll(dir string) ([]PutBack, error) {
 		if origin, err = netns.Get(); err != nil {
 			return nil, fmt.Errorf("looking at the own network namespace: %w", err)
 		}
-		if here, err := inode(int(origin)); err != nil || here != note.Namespace {
+		if here, err := netif.Inode(int(origin)); err != nil || here != note.Namespace {
 			return nil, hint.With(fmt.Errorf("the interfaces of benchmark %s came from network namespace %d, and this is %d", note.Benchmark, note.Namespace, here),
 				"run nodrop clean in that namespace, or remove "+dir+" if it has ended")
 		}

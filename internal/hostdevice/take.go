@@ -92,7 +92,7 @@ func (s *Store) judge(r Request) (*Note, error) {
 	if err != nil {
 		return nil, err
 	}
-	namespace, err := inode(int(r.Origin))
+	namespace, err := netif.Inode(int(r.Origin))
 	if err != nil {
 		return nil, fmt.Errorf("identifying the network namespace of the interfaces: %w", err)
 	}

@@ -2,11 +2,12 @@ package hostdevice
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/netif"
 )
 
 // Of the kernel's generic netlink family nl80211 (linux/nl80211.h).
@@ -19,17 +20,14 @@ const (
 // isWireless refuses wireless interfaces, which cannot be moved alone and carry no frames
 // of others.
 func isWireless(_ *scene, l netlink.Link) (string, error) {
-	family, err := netlink.GenlFamilyGet(wirelessFamily)
+	family, err := netif.Generic(wirelessFamily)
 	if errors.Is(err, unix.ENOENT) {
 		return "", nil // this machine has none
 	}
 	if err != nil {
-		return "", fmt.Errorf("looking up the netlink family %s: %w", wirelessFamily, err)
+		return "", err
 	}
-	request := nl.NewNetlinkRequest(int(family.ID), 0)
-	request.AddData(&nl.Genlmsg{Command: wirelessGetInterface, Version: uint8(family.Version)})
-	request.AddData(nl.NewRtAttr(wirelessIfindex, nl.Uint32Attr(uint32(l.Attrs().Index))))
-	if _, err := request.Execute(unix.NETLINK_GENERIC, 0); err != nil {
+	if _, err := family.Ask(wirelessGetInterface, nl.NewRtAttr(wirelessIfindex, nl.Uint32Attr(uint32(l.Attrs().Index)))); err != nil {
 		return "", nil // an interface of another kind is unknown there
 	}
 	return "this interface is wireless: name an Ethernet interface that is cabled to the device", nil

@@ -5,7 +5,18 @@ import (
 	"runtime"
 
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
+
+// Inode of an open file. That of a network namespace identifies it until the machine
+// starts anew.
+func Inode(file int) (uint64, error) {
+	var s unix.Stat_t
+	if err := unix.Fstat(file, &s); err != nil {
+		return 0, fmt.Errorf("reading the inode of file %d: %w", file, err)
+	}
+	return s.Ino, nil
+}
 
 // In runs f on a thread in this network namespace, or in whichever f enters when ns is
 // closed. The thread then goes back; one that cannot is thrown away, because its

@@ -185,7 +185,7 @@ func (e *Engine) Close() error {
 		e.netlink.Close()
 		e.netlink = nil
 	}
-	errs = append(errs, e.netns.file.Close())
+	errs = append(errs, e.netns.close())
 	e.netns = nil
 	return errors.Join(errs...)
 }

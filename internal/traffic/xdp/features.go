@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/netif"
 )
 
 // Of the kernel's generic netlink family "netdev" (linux/netdev.h).
@@ -22,22 +23,19 @@ const (
 // changes: a veth does while its peer has an XDP program or GRO. Kernels before
 // 6.3 cannot be asked; there it is tried.
 func takesFrames(index int) (bool, error) {
-	family, err := netlink.GenlFamilyGet(netdevFamily)
+	family, err := netif.Generic(netdevFamily)
 	if errors.Is(err, unix.ENOENT) {
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("looking up the netlink family %s: %w", netdevFamily, err)
+		return false, err
 	}
-	request := nl.NewNetlinkRequest(int(family.ID), 0)
-	request.AddData(genlHeader{netdevDevGet, byte(family.Version)})
-	request.AddData(nl.NewRtAttr(netdevIfindex, nl.Uint32Attr(uint32(index))))
-	replies, err := request.Execute(unix.NETLINK_GENERIC, 0)
+	replies, err := family.Ask(netdevDevGet, nl.NewRtAttr(netdevIfindex, nl.Uint32Attr(uint32(index))))
 	if err != nil {
 		return false, fmt.Errorf("asking for the interface's XDP features: %w", err)
 	}
 	for _, reply := range replies {
-		attributes, err := nl.ParseRouteAttr(reply[nl.SizeofGenlmsg:])
+		attributes, err := nl.ParseRouteAttr(reply)
 		if err != nil {
 			return false, fmt.Errorf("reading the interface's XDP features: %w", err)
 		}
@@ -49,11 +47,3 @@ func takesFrames(index int) (bool, error) {
 	}
 	return false, errors.New("the kernel did not tell the interface's XDP features")
 }
-
-// genlHeader is struct genlmsghdr with its reserved field, which must be zero;
-// the library's own leaves it undefined.
-type genlHeader [nl.SizeofGenlmsg]byte
-
-// Len and Serialize implement nl.NetlinkRequestData.
-func (h genlHeader) Len() int          { return len(h) }
-func (h genlHeader) Serialize() []byte { return h[:] }

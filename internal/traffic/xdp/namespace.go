@@ -2,34 +2,33 @@ package xdp
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 
-	"golang.org/x/sys/unix"
+	"github.com/vishvananda/netns"
+
+	"nodrop.dev/nodrop/internal/netif"
 )
 
 // namespace is the network namespace that the ports are in.
 type namespace struct {
-	file  *os.File
-	inode uint64
+	handle netns.NsHandle
+	inode  uint64
 }
-
-const threadNamespace = "/proc/thread-self/ns/net"
 
 // currentNamespace is the network namespace of the calling thread.
 func currentNamespace() (*namespace, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	f, err := os.Open(threadNamespace)
+	here, err := netns.Get()
 	if err != nil {
 		return nil, fmt.Errorf("opening the network namespace: %w", err)
 	}
-	var s unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &s); err != nil {
-		f.Close()
+	inode, err := netif.Inode(int(here))
+	if err != nil {
+		here.Close()
 		return nil, fmt.Errorf("identifying the network namespace: %w", err)
 	}
-	return &namespace{file: f, inode: s.Ino}, nil
+	return &namespace{here, inode}, nil
 }
 
 // do runs f on a thread of its own in the namespace. In a pod every thread is in
@@ -40,12 +39,13 @@ func (n *namespace) do(f func() error) error {
 	go func() {
 		runtime.LockOSThread() // for good: the thread ends with the goroutine
 		result <- func() error {
-			var s unix.Stat_t
-			if err := unix.Stat(threadNamespace, &s); err != nil {
-				return fmt.Errorf("identifying the network namespace: %w", err)
+			here, err := currentNamespace()
+			if err != nil {
+				return err
 			}
-			if s.Ino != n.inode {
-				if err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET); err != nil {
+			here.close()
+			if here.inode != n.inode {
+				if err := netns.Set(n.handle); err != nil {
 					return fmt.Errorf("entering the network namespace of the ports: %w", err)
 				}
 			}
@@ -54,3 +54,5 @@ func (n *namespace) do(f func() error) error {
 	}()
 	return <-result
 }
+
+func (n *namespace) close() error { return n.handle.Close() }

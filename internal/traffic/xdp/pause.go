@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
+	"nodrop.dev/nodrop/internal/netif"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -22,20 +22,17 @@ type pauses struct {
 // pausesOf asks the kernel (linux/ethtool_netlink.h). Virtual interfaces know no
 // pause.
 func pausesOf(index int) (pauses, error) {
-	family, err := netlink.GenlFamilyGet(unix.ETHTOOL_GENL_NAME)
+	family, err := netif.Generic(unix.ETHTOOL_GENL_NAME)
 	if errors.Is(err, unix.ENOENT) {
 		return pauses{}, nil // a kernel before 5.6
 	}
 	if err != nil {
-		return pauses{}, fmt.Errorf("looking up the netlink family %s: %w", unix.ETHTOOL_GENL_NAME, err)
+		return pauses{}, err
 	}
-	request := nl.NewNetlinkRequest(int(family.ID), 0)
-	request.AddData(genlHeader{unix.ETHTOOL_MSG_PAUSE_GET, byte(family.Version)})
 	header := nl.NewRtAttr(unix.ETHTOOL_A_PAUSE_HEADER|unix.NLA_F_NESTED, nil)
 	header.AddRtAttr(unix.ETHTOOL_A_HEADER_DEV_INDEX, nl.Uint32Attr(uint32(index)))
 	header.AddRtAttr(unix.ETHTOOL_A_HEADER_FLAGS, nl.Uint32Attr(unix.ETHTOOL_FLAG_STATS))
-	request.AddData(header)
-	replies, err := request.Execute(unix.NETLINK_GENERIC, 0)
+	replies, err := family.Ask(unix.ETHTOOL_MSG_PAUSE_GET, header)
 	if errors.Is(err, unix.EOPNOTSUPP) {
 		return pauses{}, nil
 	}
@@ -43,7 +40,7 @@ func pausesOf(index int) (pauses, error) {
 		return pauses{}, fmt.Errorf("asking for the interface's pause frames: %w", err)
 	}
 	for _, reply := range replies {
-		if p, err := parsePauses(reply[nl.SizeofGenlmsg:]); err != nil || p.known {
+		if p, err := parsePauses(reply); err != nil || p.known {
 			return p, err
 		}
 	}
