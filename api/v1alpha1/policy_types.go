@@ -50,6 +50,26 @@ type TrafficPolicy struct {
 	// where the device ends it.
 	// +optional
 	Tunnels *bool `json:"tunnels,omitempty"`
+	// routes are those that a profile may announce to the device, which may pass them on
+	// to other routers. The built-in policy allows 1,000,000 within 198.18.0.0/15 and
+	// 2001:2::/48.
+	// +optional
+	Routes *RoutePolicy `json:"routes,omitempty"`
+}
+
+// RoutePolicy says which routes may be announced. What a member does not say is as in
+// the default policy of the lab.
+type RoutePolicy struct {
+	// maxRoutes is how many routes all sessions of a benchmark may announce together.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000000
+	MaxRoutes *int64 `json:"maxRoutes,omitempty"`
+	// prefixes that all routes must be within; an empty list allows none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Prefixes []AddressPrefix `json:"prefixes,omitzero"`
 }
 
 // VLANRange is a range of VLAN IDs.

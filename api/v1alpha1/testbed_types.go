@@ -61,6 +61,9 @@ type TestBedSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=1024
 	Ports []Port `json:"ports,omitempty"`
+	// routing is the control plane of the ports: their BGP sessions with the device.
+	// +optional
+	Routing *BedRouting `json:"routing,omitempty"`
 	// access lists which namespaces may run benchmarks on this bed, and within which
 	// bounds. A benchmark needs one grant that it fits in; of several, the one with the
 	// highest maxRunning counts. Without any, no namespace may use the bed.
@@ -239,6 +242,38 @@ type SimulatedBehaviour struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'leaveDelay is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	LeaveDelay *metav1.Duration `json:"leaveDelay,omitempty"`
+	// routeCapacity is how many routes the device holds; it ends a session that announces
+	// more.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000
+	RouteCapacity *int64 `json:"routeCapacity,omitempty"`
+	// routeInstallRate is how many routes the device installs in a second; all of an
+	// announcement at once without it.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000
+	RouteInstallRate *int64 `json:"routeInstallRate,omitempty"`
+	// routeWithdrawRate is how many routes the device removes or replaces in a second; as
+	// routeInstallRate without it.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000
+	RouteWithdrawRate *int64 `json:"routeWithdrawRate,omitempty"`
+	// routeDelay is how long after an announcement or a withdrawal the device begins with
+	// it.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'routeDelay is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
+	RouteDelay *metav1.Duration `json:"routeDelay,omitempty"`
+	// routeSwitchDip is for how long the device forwards nothing to a prefix whose path it
+	// replaces by another one.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'routeSwitchDip is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
+	RouteSwitchDip *metav1.Duration `json:"routeSwitchDip,omitempty"`
 	// resetTime is how long the device forwards nothing when it is reset.
 	// +optional
 	// +kubebuilder:validation:Type=string

@@ -38,6 +38,8 @@ type TrafficProfileList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.packet.ethernet) || (!has(self.pattern.fanOut) && !has(self.pattern.nToN))",message="pattern is multicast and packet is ethernet, but groups are IP addresses: give packet ipv4 or ipv6, or another pattern"
 // +kubebuilder:validation:XValidation:rule="!has(self.pattern.fanOut) || !has(self.pattern.fanOut.firstGroup) || !isIP(self.pattern.fanOut.firstGroup) || (ip(self.pattern.fanOut.firstGroup).family() == 6) == has(self.packet.ipv6)",messageExpression="'firstGroup is ' + self.pattern.fanOut.firstGroup + ', which is not of the family of packet: give a group of that family, or leave firstGroup out'"
 // +kubebuilder:validation:XValidation:rule="!has(self.pattern.nToN) || !has(self.pattern.nToN.firstGroup) || !isIP(self.pattern.nToN.firstGroup) || (ip(self.pattern.nToN.firstGroup).family() == 6) == has(self.packet.ipv6)",messageExpression="'firstGroup is ' + self.pattern.nToN.firstGroup + ', which is not of the family of packet: give a group of that family, or leave firstGroup out'"
+// +kubebuilder:validation:XValidation:rule="!has(self.routing) || !has(self.packet.ethernet)",message="routing is given and packet is ethernet, whose frames are not routed: remove routing, or give packet ipv4 or ipv6"
+// +kubebuilder:validation:XValidation:rule="!has(self.routing) || has(self.pattern.pairs) || has(self.pattern.fullMesh) || has(self.pattern.partialMesh)",message="routing is given and pattern is multicast, whose groups no session announces: remove routing, or give the pattern pairs, fullMesh or partialMesh"
 type TrafficProfileSpec struct {
 	// frameSizes in bytes, with the 4-byte FCS and without preamble and
 	// inter-frame gap; each size is tested for itself. Without frameSizes and
@@ -64,6 +66,9 @@ type TrafficProfileSpec struct {
 	// packet describes the headers.
 	// +required
 	Packet Packet `json:"packet"`
+	// routing is what the sessions of the bed announce to the device.
+	// +optional
+	Routing *ProfileRouting `json:"routing,omitempty"`
 }
 
 // Pattern says which port sends to which: exactly one of its members is given.

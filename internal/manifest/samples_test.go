@@ -23,6 +23,8 @@ func TestSameMessagesAsTheServer(t *testing.T) {
 		"trex-without-a-mode", "trex-two-modes", "trex-settings-of-another-engine", "trex-too-few-cpus", "trex-odd-ring",
 		"grant-to-nobody", "policy-not-a-network", "policy-empty-range", "policy-not-a-group",
 		"test-name-twice", "load-twice", "frame-size-twice",
+		"session-with-two-families", "session-with-a-short-hold-time", "session-on-all-ports-with-an-address",
+		"routes-of-ethernet", "routes-of-no-network", "routes-with-a-bad-community",
 		"two-attachments", "sriov-set-up-twice", "sriov-without-a-vendor",
 	} {
 		t.Run(name, func(t *testing.T) {

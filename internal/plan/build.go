@@ -8,6 +8,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/capability"
 )
 
 // Build makes the plan. It fails with all errors of Validate when the three
@@ -27,7 +28,11 @@ func Build(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 	for i := range ports {
 		ports[i].VLANs = ports[i].VLANsUnder(profile)
 	}
-	p.Streams, p.Sizes = streams(profile, ports), sizes(profile)
+	p.Sessions, _ = Sessions(bed)
+	p.Announcements = announcements(profile, p.Sessions, ports)
+	engine, _ := capability.For(bed.Spec.Engine)
+	p.Ports = underRouting(profile, p.Announcements, p.Sessions, ports, engine)
+	p.Streams, p.Sizes = streams(profile, p.Ports), sizes(profile)
 	for _, test := range b.Spec.Tests {
 		p.Steps = append(p.Steps, p.steps(test, p.Sizes)...)
 	}
@@ -38,9 +43,16 @@ func Build(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 // streams of a profile on ports.
 func streams(profile *v1alpha1.TrafficProfile, ports []Port) []Stream {
 	flows, common := flows(profile, ports), headers(profile.Spec.Packet)
-	out := make([]Stream, len(flows))
-	for i, f := range flows {
-		out[i] = stream(profile, ports, common, f)
+	out := make([]Stream, 0, len(flows))
+	for _, f := range flows {
+		s := stream(profile, ports, common, f)
+		if behind := ports[f.rx[0]].networks; len(behind) > 0 && !f.group.IsValid() {
+			out = append(out, s.toNetworks(behind)...)
+			continue
+		}
+		out = append(out, s)
+	}
+	for i := range out {
 		out[i].ID = uint16(i)
 	}
 	return out

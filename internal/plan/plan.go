@@ -25,6 +25,9 @@ type Plan struct {
 	Sizes []Size
 	// Steps are run in their order; each makes at most one result row.
 	Steps []Step
+	// Sessions of the bed, and what they announce, in the order in which they do.
+	Sessions      []Session
+	Announcements []Announcement
 	// Settle is waited after sending before counters are read, Rest between trials.
 	Settle, Rest time.Duration
 
@@ -56,6 +59,8 @@ type Stream struct {
 	// Gateway is the device's address on the sending port; invalid when sender and
 	// receiver are on one layer-2 network.
 	Gateway netip.Addr
+	// Networks that the frames go to in turn; nil for the address of the receiver.
+	Networks *Networks
 	// Size in bytes with FCS, and weight, of a component of a mix; 0 where all
 	// streams have the size that is measured.
 	Size   int

@@ -29,6 +29,9 @@ type Port struct {
 	// VLANs are the tags of frames on the port: those of the bed, and in a plan those of
 	// the profile if it has any.
 	VLANs frame.VLANs
+
+	// networks behind the port that it announces, and to which frames go.
+	networks []Networks
 }
 
 // Address is the port's address of a family.

@@ -8,6 +8,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/capability"
 )
 
 // Topology is what a method needs of the bed whose streams are its own: they run
@@ -112,6 +113,8 @@ func Sent(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1
 	if len(errs) > 0 {
 		return nil
 	}
+	engine, _ := capability.For(bed.Spec.Engine)
+	ports = routed(profile, bed, ports, engine)
 	p := Plan{Ports: ports, profile: profile}
 	sent := streams(profile, ports)
 	for _, test := range b.Spec.Tests {

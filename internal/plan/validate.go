@@ -34,6 +34,12 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	errs = append(errs, validateTags(profile, bed, ports, engine)...)
 	errs = append(errs, validateTunnelOn(profile, bed, engine)...)
 	errs = append(errs, validateNetworkLayer(profile, bed, engine)...)
+	routingErrs := validateRouting(profile, bed, ports, engine)
+	errs = append(errs, routingErrs...)
+	if len(routingErrs) > 0 {
+		return errs
+	}
+	ports = routed(profile, bed, ports, engine)
 	patternErrs := validatePattern(profile, bed, ports, engine)
 	errs = append(errs, patternErrs...)
 	if len(patternErrs) > 0 {

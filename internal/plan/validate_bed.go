@@ -41,6 +41,9 @@ func ValidateBed(bed *v1alpha1.TestBed) field.ErrorList {
 			}
 		}
 	}
+	if len(errs) == 0 {
+		_, errs = Sessions(bed)
+	}
 	return errs
 }
 

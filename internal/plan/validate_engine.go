@@ -83,7 +83,7 @@ func validateTimed(test v1alpha1.Test, profile *v1alpha1.TrafficProfile, bed *v1
 	if engine.TimedStreams == 0 {
 		return nil
 	}
-	n, sizes := len(flows(profile, ports)), 1
+	n, sizes := streamCount(profile, ports), 1
 	for _, m := range mixes(profile) {
 		sizes = max(sizes, len(m.Mix))
 	}

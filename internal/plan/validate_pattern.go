@@ -126,7 +126,13 @@ func validatePattern(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, po
 	if len(errs) > 0 {
 		return errs
 	}
-	if n := len(flows(profile, ports)); n > engine.MaxStreams {
+	n := streamCount(profile, ports)
+	if n > engine.MaxStreams && profile.Spec.Routing != nil {
+		return append(errs, field.Invalid(profilePath(profile).Child("routing", "routes"), n, fmt.Sprintf(
+			"the pattern to the networks of these routes makes %d streams on the %s, and engine %s takes at most %d: announce fewer networks, single addresses (/32 or /128) that follow each other, or use a bed with fewer ports",
+			n, onBed(ports, bed), bed.Spec.Engine.Kind, engine.MaxStreams)))
+	}
+	if n > engine.MaxStreams {
 		errs = append(errs, field.Invalid(path, n,
 			fmt.Sprintf("the pattern makes %d streams on the %s, and engine %s takes at most %d: use a bed with fewer ports", n, onBed(ports, bed), bed.Spec.Engine.Kind, engine.MaxStreams)))
 	}

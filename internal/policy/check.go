@@ -27,6 +27,7 @@ func Check(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 	problems = append(problems, c.labels(profile.Spec.Packet.MPLS)...)
 	problems = append(problems, c.tunnel(profile.Spec.Packet.Tunnel)...)
 	problems = append(problems, c.ethernet(b, profile)...)
+	problems = append(problems, c.announced(profile)...)
 	return append(problems, c.addresses(b, profile)...)
 }
 
@@ -143,9 +144,12 @@ func (c checker) addresses(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfi
 			continue
 		}
 		sources.add(h.SrcIP, h.SrcIPCount)
-		if h.DstIP.IsMulticast() {
+		switch {
+		case s.Networks != nil:
+			// They may be sent to where they may be announced.
+		case h.DstIP.IsMulticast():
 			groups = append(groups, h.DstIP)
-		} else {
+		default:
 			destinations.add(h.DstIP, h.DstIPCount)
 		}
 	}

@@ -32,6 +32,9 @@ type rules struct {
 	vlans, labels                 rule[[]interval]
 	groups, sources, destinations rule[[]v1alpha1.AddressPrefix]
 	ethernet, tunnels             rule[bool]
+	// routes is how many may be announced, and networks within which.
+	routes   rule[int64]
+	networks rule[[]v1alpha1.AddressPrefix]
 }
 
 // interval is a range of numbers with its ends.
@@ -61,8 +64,10 @@ func of(bed *v1alpha1.TestBed, lab *v1alpha1.TrafficPolicy, ports []plan.Port) r
 		groups:       pick(l, own.Groups, others.Groups, []v1alpha1.AddressPrefix{"224.0.0.0/4", "ff00::/8"}),
 		sources:      pick(l, own.SourceAddresses, others.SourceAddresses, networks),
 		destinations: pick(l, own.DestinationAddresses, others.DestinationAddresses, networks),
-		ethernet:     pickFlag(l, own.Ethernet, others.Ethernet, true),
-		tunnels:      pickFlag(l, own.Tunnels, others.Tunnels, false),
+		ethernet:     pickValue(l, own.Ethernet, others.Ethernet, true),
+		tunnels:      pickValue(l, own.Tunnels, others.Tunnels, false),
+		routes:       pickValue(l, routesOf(own).MaxRoutes, routesOf(others).MaxRoutes, 1_000_000),
+		networks:     pick(l, routesOf(own).Prefixes, routesOf(others).Prefixes, []v1alpha1.AddressPrefix{benchmarking4, benchmarking6}),
 	}
 }
 
@@ -87,16 +92,25 @@ func pick[T any](l levels, own, lab, builtIn []T) rule[[]T] {
 	return rule[[]T]{allowed: builtIn, origin: l.builtIn}
 }
 
-func pickFlag(l levels, own, lab *bool, builtIn bool) rule[bool] {
+// routesOf is the policy of routes; empty when there is none.
+func routesOf(p v1alpha1.TrafficPolicy) v1alpha1.RoutePolicy {
+	if p.Routes == nil {
+		return v1alpha1.RoutePolicy{}
+	}
+	return *p.Routes
+}
+
+// pickValue takes the first of three values that is given.
+func pickValue[T any](l levels, own, lab *T, builtIn T) rule[T] {
 	switch {
 	case own != nil:
-		return rule[bool]{allowed: *own, origin: l.bed}
+		return rule[T]{allowed: *own, origin: l.bed}
 	case l.sim:
-		return rule[bool]{free: true}
+		return rule[T]{free: true}
 	case lab != nil:
-		return rule[bool]{allowed: *lab, origin: l.lab}
+		return rule[T]{allowed: *lab, origin: l.lab}
 	}
-	return rule[bool]{allowed: builtIn, origin: l.builtIn}
+	return rule[T]{allowed: builtIn, origin: l.builtIn}
 }
 
 // allowedBuiltIn are the addresses of the built-in policy: those kept for benchmarks,

@@ -142,6 +142,11 @@ type Capabilities struct {
 	ServiceVLANs bool
 	// Tunnels says that frames whose packet is in a tunnel are sent and counted.
 	Tunnels bool
+	// Strides says that destination addresses count up by networks (Headers.DstIPBits).
+	Strides bool
+	// Routing says that the ports hold BGP sessions: there is a routing.Speaker next to the
+	// engine.
+	Routing bool
 	// Lateness is how much later than asked for the engine may end a trial by itself,
 	// at any load: 0 when it ends in time. A trial that it ended later than the
 	// resolution of a search allows counts with its offered load.

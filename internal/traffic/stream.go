@@ -70,6 +70,11 @@ type Headers struct {
 	SrcIP, DstIP netip.Addr
 	// SrcIPCount and DstIPCount are the sizes of the ranges, at least 1.
 	SrcIPCount, DstIPCount uint32
+	// DstIPBits is the length of prefixes by which DstIP counts up, one address in each
+	// network; 0 means by single addresses. DstIPStride is how many prefixes or addresses
+	// two successive ones are apart; 0 means 1.
+	DstIPBits   uint8
+	DstIPStride uint32
 	// SrcPort and DstPort are the first UDP ports of their ranges.
 	SrcPort, DstPort uint16
 	// SrcPortCount and DstPortCount are the sizes of the ranges, at least 1.

@@ -49,6 +49,8 @@ func infoToWire(i traffic.Info) *agentpb.InfoResponse {
 			LatencyType:    c.LatencyType,
 			LatenessNanos:  int64(c.Lateness),
 			Sampling:       c.Sampling,
+			Routing:        c.Routing,
+			Strides:        c.Strides,
 		},
 	}
 	for _, h := range i.Hosts {
@@ -85,6 +87,8 @@ func infoFromWire(w *agentpb.InfoResponse) (traffic.Info, error) {
 			LatencyType:    c.GetLatencyType(),
 			Lateness:       time.Duration(c.GetLatenessNanos()),
 			Sampling:       c.GetSampling(),
+			Routing:        c.GetRouting(),
+			Strides:        c.GetStrides(),
 		},
 	}
 	for _, h := range w.GetHosts() {
@@ -118,6 +122,7 @@ func streamToWire(s traffic.Stream) *agentpb.Stream {
 		Vlans: vlansToWire(h.VLANs), Labels: h.Labels, Tunnel: tunnelToWire(h.Tunnel), TrafficClass: uint32(h.TrafficClass),
 		SrcIp: h.SrcIP.AsSlice(), DstIp: h.DstIP.AsSlice(),
 		SrcIpCount: h.SrcIPCount, DstIpCount: h.DstIPCount,
+		DstIpStride: h.DstIPStride, DstIpBits: uint32(h.DstIPBits),
 		SrcPort: uint32(h.SrcPort), DstPort: uint32(h.DstPort),
 		SrcPortCount: h.SrcPortCount, DstPortCount: h.DstPortCount,
 		Ttl: uint32(h.TTL), Payload: string(h.Payload), Class: s.Class,
@@ -147,6 +152,7 @@ func streamFromWire(w *agentpb.Stream) (traffic.Stream, error) {
 			VLANs: vlansFromWire(w.GetVlans()), Labels: w.GetLabels(), Tunnel: tunnel, TrafficClass: uint8(w.GetTrafficClass()),
 			SrcIP: srcIP, DstIP: dstIP,
 			SrcIPCount: w.GetSrcIpCount(), DstIPCount: w.GetDstIpCount(),
+			DstIPStride: w.GetDstIpStride(), DstIPBits: uint8(w.GetDstIpBits()),
 			SrcPort: uint16(w.GetSrcPort()), DstPort: uint16(w.GetDstPort()),
 			SrcPortCount: w.GetSrcPortCount(), DstPortCount: w.GetDstPortCount(),
 			TTL: uint8(w.GetTtl()), Payload: frame.Payload(w.GetPayload()),

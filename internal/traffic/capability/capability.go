@@ -63,6 +63,8 @@ var byKind = map[string]traffic.Capabilities{
 		MPLS:             true,
 		ServiceVLANs:     true,
 		Tunnels:          true,
+		Strides:          true,
+		Routing:          true,
 		LatencyType:      "of the type of RFC 1242 that the source of the device model has",
 	},
 }

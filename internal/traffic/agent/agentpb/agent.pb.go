@@ -425,6 +425,8 @@ type Capabilities struct {
 	FrameChecks      bool                   `protobuf:"varint,20,opt,name=frame_checks,json=frameChecks,proto3" json:"frame_checks,omitempty"`
 	ServiceVlans     bool                   `protobuf:"varint,22,opt,name=service_vlans,json=serviceVlans,proto3" json:"service_vlans,omitempty"`
 	Tunnels          bool                   `protobuf:"varint,23,opt,name=tunnels,proto3" json:"tunnels,omitempty"`
+	Routing          bool                   `protobuf:"varint,30,opt,name=routing,proto3" json:"routing,omitempty"`
+	Strides          bool                   `protobuf:"varint,31,opt,name=strides,proto3" json:"strides,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -599,6 +601,20 @@ func (x *Capabilities) GetTunnels() bool {
 	return false
 }
 
+func (x *Capabilities) GetRouting() bool {
+	if x != nil {
+		return x.Routing
+	}
+	return false
+}
+
+func (x *Capabilities) GetStrides() bool {
+	if x != nil {
+		return x.Strides
+	}
+	return false
+}
+
 type ResolveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Port  string                 `protobuf:"bytes,1,opt,name=port,proto3" json:"port,omitempty"`
@@ -733,6 +749,8 @@ type Stream struct {
 	// Pattern behind the signature; empty for zeros.
 	Payload       string `protobuf:"bytes,23,opt,name=payload,proto3" json:"payload,omitempty"`
 	Class         string `protobuf:"bytes,30,opt,name=class,proto3" json:"class,omitempty"`
+	DstIpStride   uint32 `protobuf:"varint,32,opt,name=dst_ip_stride,json=dstIpStride,proto3" json:"dst_ip_stride,omitempty"`
+	DstIpBits     uint32 `protobuf:"varint,33,opt,name=dst_ip_bits,json=dstIpBits,proto3" json:"dst_ip_bits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -926,6 +944,20 @@ func (x *Stream) GetClass() string {
 		return x.Class
 	}
 	return ""
+}
+
+func (x *Stream) GetDstIpStride() uint32 {
+	if x != nil {
+		return x.DstIpStride
+	}
+	return 0
+}
+
+func (x *Stream) GetDstIpBits() uint32 {
+	if x != nil {
+		return x.DstIpBits
+	}
+	return 0
 }
 
 type Tunnel struct {
@@ -3154,7 +3186,7 @@ const file_agent_proto_rawDesc = "" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\x12\x16\n" +
 	"\x06driver\x18\x03 \x01(\tR\x06driver\x12\x10\n" +
 	"\x03mac\x18\x04 \x01(\fR\x03mac\x12\x14\n" +
-	"\x05notes\x18\x05 \x03(\tR\x05notes\"\xad\x05\n" +
+	"\x05notes\x18\x05 \x03(\tR\x05notes\"\xe1\x05\n" +
 	"\fCapabilities\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x03R\n" +
 	"maxStreams\x12$\n" +
@@ -3178,13 +3210,15 @@ const file_agent_proto_rawDesc = "" +
 	"\x0elateness_nanos\x18\x15 \x01(\x03R\rlatenessNanos\x12!\n" +
 	"\fframe_checks\x18\x14 \x01(\bR\vframeChecks\x12#\n" +
 	"\rservice_vlans\x18\x16 \x01(\bR\fserviceVlans\x12\x18\n" +
-	"\atunnels\x18\x17 \x01(\bR\atunnels\"]\n" +
+	"\atunnels\x18\x17 \x01(\bR\atunnels\x12\x18\n" +
+	"\arouting\x18\x1e \x01(\bR\arouting\x12\x18\n" +
+	"\astrides\x18\x1f \x01(\bR\astrides\"]\n" +
 	"\x0eResolveRequest\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\fR\x04addr\x12#\n" +
 	"\rtimeout_nanos\x18\x03 \x01(\x03R\ftimeoutNanos\"#\n" +
 	"\x0fResolveResponse\x12\x10\n" +
-	"\x03mac\x18\x01 \x01(\fR\x03mac\"\xb6\x05\n" +
+	"\x03mac\x18\x01 \x01(\fR\x03mac\"\xfa\x05\n" +
 	"\x06Stream\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x17\n" +
 	"\atx_port\x18\x02 \x01(\tR\x06txPort\x12\x19\n" +
@@ -3212,7 +3246,9 @@ const file_agent_proto_rawDesc = "" +
 	"\rtraffic_class\x18\x15 \x01(\rR\ftrafficClass\x12/\n" +
 	"\x06tunnel\x18\x16 \x01(\v2\x17.nodrop.agent.v1.TunnelR\x06tunnel\x12\x18\n" +
 	"\apayload\x18\x17 \x01(\tR\apayload\x12\x14\n" +
-	"\x05class\x18\x1e \x01(\tR\x05class\"\x82\x01\n" +
+	"\x05class\x18\x1e \x01(\tR\x05class\x12\"\n" +
+	"\rdst_ip_stride\x18  \x01(\rR\vdstIpStride\x12\x1e\n" +
+	"\vdst_ip_bits\x18! \x01(\rR\tdstIpBits\"\x82\x01\n" +
 	"\x06Tunnel\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12\x10\n" +

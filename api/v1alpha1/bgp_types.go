@@ -1,0 +1,150 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// BedRouting is the control plane of the tester's ports.
+type BedRouting struct {
+	// bgp is the BGP sessions of the ports with the device (RFC 4271).
+	// +required
+	BGP BGPRouting `json:"bgp"`
+}
+
+// BGPRouting is all BGP sessions of a bed.
+type BGPRouting struct {
+	// deviceASN is the AS number of the device, 1 to 4294967295.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4294967295
+	DeviceASN int64 `json:"deviceASN"`
+	// sessions of the ports with the device. Those of one entry that count up are named
+	// after it: p1, p1-2, p1-3.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1024
+	Sessions []BGPSession `json:"sessions"`
+}
+
+// BGPFamily names an address family that a session carries (RFC 4760).
+//
+// +kubebuilder:validation:Enum=ipv4Unicast;ipv6Unicast
+type BGPFamily string
+
+const (
+	// BGPIPv4Unicast is AFI 1, SAFI 1.
+	BGPIPv4Unicast BGPFamily = "ipv4Unicast"
+	// BGPIPv6Unicast is AFI 2, SAFI 1.
+	BGPIPv6Unicast BGPFamily = "ipv6Unicast"
+)
+
+// BGPSession is one session of a port with the device, or several that differ in
+// address, AS number and router ID only.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.port) || (!has(self.address) && !has(self.deviceAddress) && !has(self.routerID))",messageExpression="'session ' + self.name + ' has no port, and so is one on every port of the bed, which have addresses of their own: give port, or leave address, deviceAddress and routerID out'"
+// +kubebuilder:validation:XValidation:rule="!has(self.address) || !has(self.deviceAddress) || !isIP(self.address) || !isIP(self.deviceAddress) || ip(self.address).family() == ip(self.deviceAddress).family()",messageExpression="'address is ' + self.address + ' and deviceAddress is ' + self.deviceAddress + ': give two of one family'"
+type BGPSession struct {
+	// name of the session, unique in the bed.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'\"' + self + '\" is not a session name: use lower-case letters, digits and dashes, such as p1'"
+	Name string `json:"name"`
+	// port of the bed that the session runs over. Without it there is one session on every
+	// port of the bed, in their order, named after the session and the port: peer-p1.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	Port string `json:"port,omitempty"`
+	// asn is the tester's AS number, 1 to 4294967295. Those of further sessions count up
+	// from it; with the AS number of the device all are internal (iBGP), and stay.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4294967295
+	ASN int64 `json:"asn"`
+	// count is how many sessions there are on a port. Addresses, AS numbers and router
+	// IDs of the further ones count up.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1024
+	Count int32 `json:"count,omitempty"`
+	// families that the session carries; ipv4Unicast without it.
+	// +optional
+	// +listType=set
+	// +kubebuilder:default={ipv4Unicast}
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	Families []BGPFamily `json:"families,omitempty"`
+	// address of the tester in the session. Without it, that of the port: the IPv4 one
+	// if the session carries ipv4Unicast, and otherwise the IPv6 one.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",messageExpression="'\"' + self + '\" is not an address, such as 198.18.1.2'"
+	Address string `json:"address,omitempty"`
+	// deviceAddress is the device's address in the session. Without it, the gateway of the
+	// port of the family of address.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",messageExpression="'\"' + self + '\" is not an address, such as 198.18.1.1'"
+	DeviceAddress string `json:"deviceAddress,omitempty"`
+	// routerID is the BGP identifier of the tester in the form of an IPv4 address. Without
+	// it, the IPv4 address of the session or its port, and where that has none, one of
+	// 198.19.0.0/16 by the number of the session.
+	// +optional
+	// +kubebuilder:validation:MinLength=7
+	// +kubebuilder:validation:MaxLength=15
+	// +kubebuilder:validation:XValidation:rule="isIP(self) && ip(self).family() == 4 && self != '0.0.0.0'",messageExpression="'\"' + self + '\" is not a router ID: give an IPv4 address other than 0.0.0.0, such as 198.18.1.2'"
+	RouterID string `json:"routerID,omitempty"`
+	// holdTime that the tester proposes: 3s to 65535s in whole seconds, or 0s for a session
+	// without KEEPALIVE messages.
+	// +optional
+	// +kubebuilder:default="90s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && (duration(self) == duration('0s') || duration(self) >= duration('3s') && duration(self) <= duration('65535s')) && duration(self).getMilliseconds() % 1000 == 0",messageExpression="'holdTime is ' + self + ': give 0s, or 3s to 65535s in whole seconds (RFC 4271 section 4.2)'"
+	HoldTime *metav1.Duration `json:"holdTime,omitempty"`
+	// addPath sends and receives several paths of one prefix (RFC 7911).
+	// +optional
+	AddPath *bool `json:"addPath,omitempty"`
+	// bfd runs bidirectional forwarding detection next to the session (RFC 5881).
+	// +optional
+	BFD *BFD `json:"bfd,omitempty"`
+	// passwordSecretRef names the password of TCP MD5 (RFC 2385) in a Secret of the lab's
+	// namespace.
+	// +optional
+	PasswordSecretRef *SecretKeyReference `json:"passwordSecretRef,omitempty"`
+}
+
+// BFD is bidirectional forwarding detection of one session (RFC 5880).
+type BFD struct {
+	// interval between control packets, in both directions.
+	// +optional
+	// +kubebuilder:default="150ms"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('10ms') && duration(self) <= duration('60s')",messageExpression="'interval is ' + self + ': give 10ms to 60s, a number with one of the units ns, us, ms, s, m and h'"
+	Interval metav1.Duration `json:"interval,omitzero"`
+	// multiplier is how many missing packets mean that the path is down.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=255
+	Multiplier int32 `json:"multiplier,omitempty"`
+}
+
+// SecretKeyReference names one key of a Secret in the lab's namespace.
+type SecretKeyReference struct {
+	// name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// key in the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+}

@@ -1,0 +1,79 @@
+package v1alpha1
+
+// ProfileRouting is what the tester announces to the device.
+type ProfileRouting struct {
+	// routes are sets of routes, which are announced in their order before the first
+	// test. Frames go to the networks that the receiving port announces, one address in
+	// each in turn, and to the port's own address where it announces none.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.name == v.name))",messageExpression="'routes has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every set of routes a name of its own'"
+	Routes []RouteSet `json:"routes"`
+}
+
+// RouteSet is a number of routes with the same path attributes.
+type RouteSet struct {
+	// name of the set, unique in the profile.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'\"' + self + '\" is not a name of routes: use lower-case letters, digits and dashes, such as networks'"
+	Name string `json:"name"`
+	// sessions of the bed that announce the set, by the names in the bed; an entry that
+	// stands for several sessions means all of them. Without it, all sessions of the bed
+	// that carry the family of first.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=48
+	Sessions []string `json:"sessions,omitempty"`
+	// first is the prefix of the first route, such as 198.18.128.0/24. The others count up
+	// from it.
+	// +required
+	First AddressPrefix `json:"first"`
+	// count of routes of each session.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16777216
+	Count int32 `json:"count,omitempty"`
+	// stride is how many prefixes of this length two successive routes are apart.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65536
+	Stride int32 `json:"stride,omitempty"`
+	// shared says that every session announces the same prefixes: further paths to them.
+	// Otherwise those of the next session follow.
+	// +optional
+	Shared *bool `json:"shared,omitempty"`
+	// traffic says whether frames are sent to the networks. Sets without traffic fill the
+	// tables of the device, such as shorter prefixes that cover those of another set.
+	// +optional
+	// +kubebuilder:default=true
+	Traffic *bool `json:"traffic,omitempty"`
+	// asPath are AS numbers that follow the tester's own in the AS_PATH, 1 to 4294967295.
+	// The longer it is, the less the path is preferred.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:XValidation:rule="self >= 1 && self <= 4294967295",messageExpression="'%d is not an AS number: give 1 to 4294967295'.format([self])"
+	ASPath []int64 `json:"asPath,omitempty"`
+	// med is the MULTI_EXIT_DISC, 0 to 4294967295; none is sent without it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4294967295
+	MED *int64 `json:"med,omitempty"`
+	// communities of the routes (RFC 1997): an AS number and a value, such as 65001:100.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=11
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[0-9]{1,5}:[0-9]{1,5}$') && self.split(':').all(n, int(n) <= 65535)",messageExpression="'\"' + self + '\" is not a community: give two numbers of 0 to 65535, such as 65001:100'"
+	Communities []string `json:"communities,omitempty"`
+}

@@ -1,0 +1,286 @@
+package plan
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Announcement is what one session announces.
+type Announcement struct {
+	// Session as an index of the sessions.
+	Session int
+	// Set is the place of the set in the profile.
+	Set int
+	routing.Routes
+}
+
+// Networks are those that a port announces, and to which frames go.
+type Networks struct {
+	// Announcement of the preferred path to them, as an index of the announcements.
+	Announcement int
+	// First network; Count of them are Stride networks of its length apart.
+	First         netip.Prefix
+	Count, Stride uint32
+	// Others are the announcements of further paths to the same networks, the preferred
+	// one first.
+	Others []int
+}
+
+// Address is one address in the network number n: the second one, where the first is that
+// of the network itself.
+func (n Networks) Address(number uint32) netip.Addr {
+	a := nth(n.First, n.Stride, number).Addr()
+	if n.First.Bits() < a.BitLen()-1 {
+		a = a.Next()
+	}
+	return a
+}
+
+// Last is the last prefix of the announcement; invalid when that goes beyond the last
+// address.
+func (a Announcement) Last() netip.Prefix { return nth(a.First, a.Stride, a.Count-1) }
+
+// nth is the prefix number n of a range; invalid beyond the last.
+func nth(first netip.Prefix, stride, n uint32) netip.Prefix {
+	b := first.Addr().AsSlice()
+	steps := uint64(n) * uint64(max(stride, 1))
+	bit := len(b)*8 - first.Bits()
+	for i := len(b) - 1; i >= 0; i-- {
+		low := 8 * (len(b) - 1 - i) // the lowest bit of the byte
+		if low+8 <= bit {
+			continue
+		}
+		add := steps << max(bit-low, 0)
+		sum := uint64(b[i]) + add&0xff
+		b[i] = byte(sum)
+		steps = add>>8 + sum>>8
+		bit = low + 8
+	}
+	if steps > 0 {
+		return netip.Prefix{}
+	}
+	a, _ := netip.AddrFromSlice(b)
+	return netip.PrefixFrom(a, first.Bits())
+}
+
+// familyOf is the family of a prefix.
+func familyOf(p netip.Prefix) routing.Family {
+	if p.Addr().Is6() {
+		return routing.IPv6Unicast
+	}
+	return routing.IPv4Unicast
+}
+
+// named says that a set names a session, by itself or by its entry.
+func named(set v1alpha1.RouteSet, s Session) bool {
+	return len(set.Sessions) == 0 || slices.Contains(set.Sessions, s.Name) || slices.Contains(set.Sessions, s.Entry)
+}
+
+// Announcements are what the sessions of a bed announce under a profile that fits it, in
+// the order in which they do.
+func Announcements(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed) ([]Session, []Announcement) {
+	sessions, _ := Sessions(bed)
+	ports, _ := Ports(bed)
+	return sessions, announcements(profile, sessions, ports)
+}
+
+// announcements of a profile on the sessions of a bed, in the order of sets and sessions.
+// Both are valid.
+func announcements(profile *v1alpha1.TrafficProfile, sessions []Session, ports []Port) []Announcement {
+	if profile.Spec.Routing == nil {
+		return nil
+	}
+	var all []Announcement
+	for k, set := range profile.Spec.Routing.Routes {
+		first, err := netip.ParsePrefix(string(set.First))
+		if err != nil {
+			continue
+		}
+		r := routing.Routes{
+			Name: set.Name, Count: uint32(max(set.Count, 1)), Stride: uint32(max(set.Stride, 1)), Attributes: attributes(set),
+		}
+		for i, before := 0, uint32(0); i < len(sessions); i++ {
+			s := sessions[i]
+			if !named(set, s) || !s.Carries(familyOf(first)) {
+				continue
+			}
+			r.First = first
+			if set.Shared == nil || !*set.Shared {
+				r.First = nth(first, r.Stride, before)
+				before += r.Count
+			}
+			r.Attributes.NextHop = nextHop(s, first, ports)
+			all = append(all, Announcement{Session: i, Set: k, Routes: r})
+		}
+	}
+	return all
+}
+
+// nextHop is that of routes of another family than the session's own; the zero Addr for
+// those of its own.
+func nextHop(s Session, first netip.Prefix, ports []Port) netip.Addr {
+	if s.Local.Is6() == first.Addr().Is6() {
+		return netip.Addr{}
+	}
+	i := slices.IndexFunc(ports, func(p Port) bool { return p.Name == s.Port })
+	own, _ := ports[i].Address(first.Addr().Is6())
+	return own.Addr()
+}
+
+func attributes(set v1alpha1.RouteSet) routing.Attributes {
+	var a routing.Attributes
+	for _, n := range set.ASPath {
+		a.ASPath = append(a.ASPath, uint32(n))
+	}
+	if set.MED != nil {
+		a.MED = new(uint32(*set.MED))
+	}
+	for _, text := range set.Communities {
+		high, low, _ := strings.Cut(text, ":")
+		h, _ := strconv.ParseUint(high, 10, 16)
+		l, _ := strconv.ParseUint(low, 10, 16)
+		a.Communities = append(a.Communities, uint32(h)<<16|uint32(l))
+	}
+	return a
+}
+
+// pathLength is the length of the AS_PATH that the device sees.
+func pathLength(a Announcement, sessions []Session) int {
+	if s := sessions[a.Session]; s.LocalASN == s.RemoteASN {
+		return len(a.Attributes.ASPath)
+	}
+	return len(a.Attributes.ASPath) + 1
+}
+
+// sameNetworks is what announcements of paths to the same networks have in common.
+type sameNetworks struct {
+	first         netip.Prefix
+	count, stride uint32
+}
+
+func (a Announcement) networks() sameNetworks { return sameNetworks{a.First, a.Count, a.Stride} }
+
+// paths are the announcements by their networks, the preferred one of each first: that of
+// the shortest AS_PATH (RFC 4271 section 9.1.2.2).
+func paths(all []Announcement, sessions []Session) map[sameNetworks][]int {
+	by := map[sameNetworks][]int{}
+	for i, a := range all {
+		by[a.networks()] = append(by[a.networks()], i)
+	}
+	for _, list := range by {
+		slices.SortStableFunc(list, func(a, b int) int { return pathLength(all[a], sessions) - pathLength(all[b], sessions) })
+	}
+	return by
+}
+
+// networksOf are the networks behind every port, by its index, to which frames of the
+// profile go.
+func networksOf(profile *v1alpha1.TrafficProfile, all []Announcement, sessions []Session, ports []Port) map[int][]Networks {
+	behind, by := map[int][]Networks{}, paths(all, sessions)
+	ipv6 := profile.Spec.Packet.IPv6 != nil
+	for i, a := range all {
+		list := by[a.networks()]
+		set := profile.Spec.Routing.Routes[a.Set]
+		if list[0] != i || a.First.Addr().Is6() != ipv6 || set.Traffic != nil && !*set.Traffic {
+			continue
+		}
+		port := slices.IndexFunc(ports, func(p Port) bool { return p.Name == sessions[a.Session].Port })
+		n := Networks{Announcement: i, First: a.First, Count: a.Count, Stride: a.Stride, Others: list[1:]}
+		behind[port] = append(behind[port], n)
+	}
+	return behind
+}
+
+// toNetworks are the streams to networks behind the receiver in place of the one to its
+// own address. Each network gets an equal part of the load.
+func (s Stream) toNetworks(behind []Networks) []Stream {
+	total := int64(0)
+	for _, n := range behind {
+		total += int64(n.Count)
+	}
+	out := make([]Stream, len(behind))
+	for i, n := range behind {
+		out[i] = s.aimedAt(n, int64(n.Count), total)
+	}
+	return out
+}
+
+// aimedAt is the part of a stream that goes to some networks.
+func (s Stream) aimedAt(n Networks, part, total int64) Stream {
+	common := gcd(part, total)
+	s.Part, s.Times = max(s.Part, 1)*(total/common), max(s.Times, 1)*(part/common)
+	s.Headers.DstIP, s.Headers.DstIPCount = n.Address(0), n.Count
+	s.Headers.DstIPBits, s.Headers.DstIPStride = uint8(n.First.Bits()), n.Stride
+	if n.Count == 1 || n.First.IsSingleIP() {
+		s.Headers.DstIPBits = 0
+	}
+	if s.Headers.DstIPStride <= 1 || n.Count == 1 {
+		s.Headers.DstIPStride = 0
+	}
+	s.Networks = &n
+	return s
+}
+
+func gcd(a, b int64) int64 {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return max(a, 1)
+}
+
+// Split is a stream to networks in two: to the first of them, and to the rest. Both keep
+// their part of the load.
+func (s Stream) Split(first uint32) (head, tail Stream) {
+	n := *s.Networks
+	rest := n
+	rest.First, rest.Count = nth(n.First, n.Stride, first), n.Count-first
+	n.Count = first
+	total := int64(s.Networks.Count)
+	return s.aimedAt(n, int64(n.Count), total), s.aimedAt(rest, int64(rest.Count), total)
+}
+
+// underRouting are the ports with the networks that frames of a profile go to behind
+// them, for an engine: where its destinations do not count up by networks, each network
+// is one for itself.
+func underRouting(profile *v1alpha1.TrafficProfile, all []Announcement, sessions []Session, ports []Port, engine traffic.Capabilities) []Port {
+	if len(all) == 0 {
+		return ports
+	}
+	ports = slices.Clone(ports)
+	for i, behind := range networksOf(profile, all, sessions, ports) {
+		for _, n := range behind {
+			if engine.Strides || n.Count == 1 || n.First.IsSingleIP() && n.Stride <= 1 {
+				ports[i].networks = append(ports[i].networks, n)
+				continue
+			}
+			// More are refused, as each is a stream.
+			for k := range min(n.Count, uint32(engine.MaxStreams)+1) {
+				one := n
+				one.First, one.Count, one.Stride = nth(n.First, n.Stride, k), 1, 1
+				ports[i].networks = append(ports[i].networks, one)
+			}
+		}
+	}
+	return ports
+}
+
+// routed is underRouting for objects that fit each other.
+func routed(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities) []Port {
+	sessions, _ := Sessions(bed)
+	return underRouting(profile, announcements(profile, sessions, ports), sessions, ports, engine)
+}
+
+// streamCount is how many streams a profile makes on ports.
+func streamCount(profile *v1alpha1.TrafficProfile, ports []Port) int {
+	n := 0
+	for _, f := range flows(profile, ports) {
+		n += max(1, len(ports[f.rx[0]].networks))
+	}
+	return n
+}
