@@ -12,6 +12,21 @@ type EthernetPacket struct {
 	HostsPerPort int32 `json:"hostsPerPort,omitempty"`
 }
 
+// CustomPacket describes frames byte by byte.
+type CustomPacket struct {
+	// hex are the bytes of the frame behind its two hardware addresses and the tags of
+	// vlan, from the EtherType on, in hexadecimal digits; white space does not count.
+	// They are sent as they are, with the lengths and checksums that they have. The
+	// payload follows up to the tester's signature, which is the last 20 bytes before
+	// the FCS. `nodrop frame-from-pcap` prints the bytes of a captured frame. 2 to 1500
+	// bytes.
+	// +required
+	// +kubebuilder:validation:MinLength=4
+	// +kubebuilder:validation:MaxLength=8192
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9a-fA-F]{2}[ \\n\\t]*)+$')",message="hex has something else than pairs of hexadecimal digits: write every byte as two digits, such as 0800 45 00"
+	Hex string `json:"hex"`
+}
+
 // VLANTag is an IEEE 802.1Q tag.
 type VLANTag struct {
 	// id of the VLAN, 1 to 4094.

@@ -55,6 +55,11 @@ type TrafficPolicy struct {
 	// 2001:2::/48.
 	// +optional
 	Routes *RoutePolicy `json:"routes,omitempty"`
+	// customBytes says whether frames may be sent whose headers a profile gives byte by
+	// byte (custom). The built-in policy allows none, as no other rule judges what is in
+	// them.
+	// +optional
+	CustomBytes *bool `json:"customBytes,omitempty"`
 }
 
 // RoutePolicy says which routes may be announced. What a member does not say is as in

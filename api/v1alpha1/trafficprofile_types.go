@@ -108,10 +108,11 @@ type PairsPattern struct {
 	Bidirectional *bool `json:"bidirectional,omitempty"`
 }
 
-// Packet describes the headers of the frame: one of ipv4, ipv6 and ethernet, and
-// what stands beside it.
+// Packet describes the headers of the frame: one of ipv4, ipv6, ethernet and custom,
+// and what stands beside it.
 //
-// +kubebuilder:validation:ExactlyOneOf=ipv4;ipv6;ethernet
+// +kubebuilder:validation:ExactlyOneOf=ipv4;ipv6;ethernet;custom
+// +kubebuilder:validation:XValidation:rule="!has(self.custom) || (!has(self.udp) && !has(self.tunnel) && !has(self.mpls) && !has(self.dscp) && !has(self.ipPrecedence))",message="udp, tunnel, mpls, dscp or ipPrecedence is given beside custom, whose bytes are sent as they are: remove it, and write it into hex"
 // +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.udp)",message="udp is given beside ethernet, whose frames have no network layer to carry it: remove udp, or give ipv4 or ipv6"
 // +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.tunnel)",message="tunnel is given beside ethernet, whose frames have no packet that it could carry: remove tunnel, or give ipv4 or ipv6"
 // +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || (!has(self.dscp) && !has(self.ipPrecedence))",message="dscp or ipPrecedence is given beside ethernet, whose frames have no IP header: remove it, or give ipv4 or ipv6"
@@ -127,6 +128,9 @@ type Packet struct {
 	// addresses (RFC 4814).
 	// +optional
 	Ethernet *EthernetPacket `json:"ethernet,omitempty"`
+	// custom sends headers that are given byte by byte.
+	// +optional
+	Custom *CustomPacket `json:"custom,omitempty"`
 	// udp sets the UDP ports, with ipv4 and ipv6. Without it every frame goes from
 	// port 20001 to the discard port, 9.
 	// +optional

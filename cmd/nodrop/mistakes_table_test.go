@@ -159,7 +159,7 @@ var mistakes = []struct{ name, from, to, want string }{
 	{"two IP versions", "ipv4: {}", "ipv4: {}, ipv6: {}",
 		`the manifests have 2 problems:` + "\n" +
 			`  m.yaml:24 (document 2): TrafficProfile "pairs": spec: Invalid value: spec.frameSizes has 64: an IPv6/UDP frame with its signature needs at least 86 bytes (14 Ethernet, 40 IPv6, 8 UDP, 20 signature, 4 FCS)` + "\n" +
-			`  m.yaml:27 (document 2): TrafficProfile "pairs": spec.packet: Invalid value: exactly one of the fields in [ipv4 ipv6 ethernet] must be set; ipv4 and ipv6 are given: keep one of them`},
+			`  m.yaml:27 (document 2): TrafficProfile "pairs": spec.packet: Invalid value: exactly one of the fields in [ipv4 ipv6 ethernet custom] must be set; ipv4 and ipv6 are given: keep one of them`},
 	{"sides of a mesh", "{pairs: {bidirectional: true}}", "{partialMesh: {sideA: [p1], sideB: [p7]}}",
 		`the manifests have 3 problems:` + "\n" +
 			`  m.yaml:26 (document 2): TrafficProfile "pairs": spec.pattern.partialMesh.sideA: unknown field; the fields here are bidirectional, receiverCount, receivers, senderCount, senders` + "\n" +

@@ -38,6 +38,8 @@ func (p Packet) NetworkOffset() int { return p.linkBytes() + p.Tunnel.Bytes() }
 // SignatureOffset is where the signature begins.
 func (p Packet) SignatureOffset() int {
 	switch {
+	case p.Custom != nil:
+		return p.Size - fcsBytes - customSignature
 	case p.Src.Is4():
 		return p.NetworkOffset() + ipv4Bytes + udpBytes
 	case p.Src.IsValid():
@@ -47,8 +49,12 @@ func (p Packet) SignatureOffset() int {
 }
 
 // PayloadOffset is where the pattern of the payload begins: behind the signature, and
-// behind its checksum in a frame without a network layer, or the balance.
+// behind its checksum in a frame without a network layer, or the balance; in a custom
+// frame behind its bytes.
 func (p Packet) PayloadOffset() int {
+	if p.Custom != nil {
+		return tagsAt + p.VLANs.Bytes() + len(p.Custom)
+	}
 	n := p.SignatureOffset() + SignatureSize
 	switch {
 	case !p.Src.IsValid():
@@ -61,6 +67,9 @@ func (p Packet) PayloadOffset() int {
 
 // MinSize is the smallest size, with FCS, that holds headers and signature.
 func (p Packet) MinSize() int {
+	if p.Custom != nil {
+		return max(EthernetMinSize, p.PayloadOffset()+customSignature+fcsBytes)
+	}
 	p.Payload = Zeros
 	return max(EthernetMinSize, p.PayloadOffset()+fcsBytes)
 }
@@ -88,6 +97,9 @@ func (p Packet) check() error {
 		}
 	}
 	if err := p.Tunnel.check(); err != nil {
+		return err
+	}
+	if err := p.checkCustom(); err != nil {
 		return err
 	}
 	if !p.Payload.known() {

@@ -34,6 +34,10 @@ type Packet struct {
 	Tunnel Tunnel
 	// TrafficClass is the type of service of IPv4 or the traffic class of IPv6.
 	TrafficClass uint8
+	// Custom is what follows the addresses and tags, from the EtherType on, in place of
+	// all other headers; nil for none. The signature is then at the end of the frame, with
+	// its checksum.
+	Custom []byte
 	// Src and Dst are addresses of one family, or both invalid.
 	Src, Dst netip.Addr
 	// SrcPort and DstPort are the UDP ports.
@@ -57,6 +61,10 @@ func (p Packet) Build(sig Signature) ([]byte, error) {
 		p.TTL = defaultTTL
 	}
 	b := make([]byte, p.Size-fcsBytes)
+	if p.Custom != nil {
+		p.putCustom(b, sig)
+		return b, nil
+	}
 	p.putLink(b)
 	if p.Tunnel.Kind != "" {
 		p.putTunnel(b[p.linkBytes():], sig.Stream)

@@ -50,6 +50,10 @@ func parts(packet v1alpha1.Packet) []part {
 	parts = append(parts, tunnelOf(packet.Tunnel).Kind.parts(packet.IPv6 != nil)...)
 	signature := ipv4SignatureBytes
 	switch {
+	case packet.Custom != nil:
+		signature = customSignature
+		custom, _ := CustomBytes(*packet.Custom) // validated before
+		parts = append(parts, part{len(custom) - etherTypeBytes, "custom"})
 	case packet.IPv6 != nil:
 		signature = ipv6SignatureBytes
 		parts = append(parts, part{ipv6Bytes, "IPv6"}, part{udpBytes, "UDP"})

@@ -71,6 +71,7 @@ func reversed(h traffic.Headers) traffic.Headers {
 	h.SrcIPCount, h.DstIPCount = h.DstIPCount, h.SrcIPCount
 	h.SrcPort, h.DstPort = h.DstPort, h.SrcPort
 	h.SrcPortCount, h.DstPortCount = h.DstPortCount, h.SrcPortCount
+	h.Custom = nil // They are of one direction.
 	return h
 }
 

@@ -67,7 +67,7 @@ func Resolve(ctx context.Context, gen traffic.Generator, p plan.Plan, info traff
 			n.NextHops[s.ID] = membership.MAC(group)
 			continue
 		}
-		if s.Headers.DstMAC != (traffic.MAC{}) || !s.Headers.DstIP.IsValid() {
+		if s.Headers.DstMAC != (traffic.MAC{}) || !s.NextHop().IsValid() {
 			n.NextHops[s.ID] = s.Headers.DstMAC
 			continue
 		}
@@ -82,7 +82,7 @@ func Resolve(ctx context.Context, gen traffic.Generator, p plan.Plan, info traff
 		n.NextHops[s.ID] = *mac
 		// The receivers ask too: it tells the device where they are.
 		for _, port := range s.Rx {
-			if gateway := p.Ports[port].Gateway(s.Headers.DstIP.Is6()); gateway.IsValid() {
+			if gateway := p.Ports[port].Gateway(s.NextHop().Is6()); gateway.IsValid() {
 				if _, err := ask(port, gateway); err != nil {
 					return nil, err
 				}

@@ -64,6 +64,15 @@ func stream(profile *v1alpha1.TrafficProfile, ports []Port, h traffic.Headers, f
 	ipv6 := packet.IPv6 != nil
 	s := Stream{Tx: f.tx, Rx: f.rx, Part: f.part, Times: f.times, Delay: f.delay, Headers: h}
 	s.Headers.VLANs = ports[f.tx].VLANsUnder(profile)
+	if packet.Custom != nil {
+		if family := frame.CustomFamily(h.Custom); family != 0 {
+			s.Gateway = ports[f.tx].Gateway(family == 6)
+		}
+		if !s.Gateway.IsValid() {
+			s.Headers.SrcMAC, s.Headers.DstMAC = firstMAC(f.tx), firstMAC(f.rx[0])
+		}
+		return s
+	}
 	if packet.Ethernet != nil {
 		n := uint32(max(packet.Ethernet.HostsPerPort, 1))
 		s.Headers.SrcMAC, s.Headers.DstMAC = firstMAC(f.tx), firstMAC(f.rx[0])

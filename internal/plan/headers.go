@@ -20,12 +20,15 @@ const (
 // addresses.
 func headers(packet v1alpha1.Packet) traffic.Headers {
 	var h traffic.Headers
-	if packet.Ethernet == nil {
+	if packet.Ethernet == nil && packet.Custom == nil {
 		h.SrcPort, h.SrcPortCount, h.DstPort, h.DstPortCount = defaultSourcePort, 1, defaultDestinationPort, 1
 		if udp := packet.UDP; udp != nil {
 			h.SrcPort, h.SrcPortCount = portRange(udp.SourcePorts, h.SrcPort)
 			h.DstPort, h.DstPortCount = portRange(udp.DestinationPorts, h.DstPort)
 		}
+	}
+	if packet.Custom != nil {
+		h.Custom, _ = frame.CustomBytes(*packet.Custom) // validated before
 	}
 	h.Payload = frame.PayloadOf(packet.Payload)
 	if packet.MPLS != nil {

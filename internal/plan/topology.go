@@ -87,6 +87,9 @@ func unreachable(profile *v1alpha1.TrafficProfile, engine v1alpha1.EngineKind, t
 		}
 		return ""
 	}
+	if profile.Spec.Packet.Custom != nil {
+		return ""
+	}
 	ipv6, family := profile.Spec.Packet.IPv6 != nil, "IPv4"
 	if ipv6 {
 		family = "IPv6"

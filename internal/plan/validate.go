@@ -33,6 +33,7 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	errs = append(errs, validateLabels(profile, bed, engine)...)
 	errs = append(errs, validateTags(profile, bed, ports, engine)...)
 	errs = append(errs, validateTunnelOn(profile, bed, engine)...)
+	errs = append(errs, validateCustomOn(profile, bed, engine)...)
 	errs = append(errs, validateNetworkLayer(profile, bed, engine)...)
 	routingErrs := validateRouting(profile, bed, ports, engine)
 	errs = append(errs, routingErrs...)

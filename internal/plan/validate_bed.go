@@ -67,6 +67,9 @@ func validateAddresses(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, 
 	if profile.Spec.Packet.Ethernet != nil {
 		return validateOneNetwork(profile, bed, ports)
 	}
+	if profile.Spec.Packet.Custom != nil {
+		return nil // Where they go is in the bytes.
+	}
 	ipv6 := profile.Spec.Packet.IPv6 != nil
 	family := "IPv4"
 	if ipv6 {

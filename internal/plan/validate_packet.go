@@ -14,13 +14,13 @@ import (
 // themselves.
 func validatePacket(p v1alpha1.Packet, path *field.Path) field.ErrorList {
 	given := 0
-	for _, is := range []bool{p.IPv4 != nil, p.IPv6 != nil, p.Ethernet != nil} {
+	for _, is := range []bool{p.IPv4 != nil, p.IPv6 != nil, p.Ethernet != nil, p.Custom != nil} {
 		if is {
 			given++
 		}
 	}
 	if given != 1 {
-		return field.ErrorList{field.Required(path, "give exactly one of ipv4, ipv6 and ethernet")}
+		return field.ErrorList{field.Required(path, "give exactly one of ipv4, ipv6, ethernet and custom")}
 	}
 	var errs field.ErrorList
 	if p.Ethernet != nil {
@@ -32,6 +32,9 @@ func validatePacket(p v1alpha1.Packet, path *field.Path) field.ErrorList {
 				errs = append(errs, field.Forbidden(path.Child(other.name), "frames of ethernet have no network layer: remove it, or give ipv4 or ipv6"))
 			}
 		}
+	}
+	if p.Custom != nil {
+		errs = append(errs, validateCustom(p, path)...)
 	}
 	if p.DSCP != nil && p.IPPrecedence != nil {
 		errs = append(errs, field.Invalid(path.Child("ipPrecedence"), *p.IPPrecedence, fmt.Sprintf("dscp is %d, which are the same bits of the header: give one of them", *p.DSCP)))

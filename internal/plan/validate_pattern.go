@@ -55,6 +55,9 @@ func validateProfilePattern(spec v1alpha1.TrafficProfileSpec, path *field.Path) 
 	}
 	if member, group, is := MulticastPattern(spec.Pattern); is {
 		path := path.Child(member)
+		if spec.Packet.Custom != nil {
+			errs = append(errs, field.Invalid(path, "custom", "multicast groups are IP addresses, and packet is custom, whose bytes are the same for all groups: give packet ipv4 or ipv6, or another pattern"))
+		}
 		if spec.Packet.Ethernet != nil {
 			errs = append(errs, field.Invalid(path, "ethernet", "multicast groups are IP addresses, and packet is ethernet: give packet ipv4 or ipv6, or another pattern"))
 		}

@@ -132,6 +132,13 @@ func TestValidateRefusesPackets(t *testing.T) {
 			"packet.tunnel: Required value: give exactly one of vxlan, geneve, gre and gtpu"}},
 		"a long VNI": {with(v1alpha1.Packet{IPv4: ip, Tunnel: &v1alpha1.Tunnel{GENEVE: &v1alpha1.VirtualNetwork{VNI: 1 << 24}}}, 128), []string{
 			"packet.tunnel.geneve.vni: Invalid value: 16777216: give 0 to 16777215"}},
+		"custom bytes in 69 bytes": {with(v1alpha1.Packet{Custom: &v1alpha1.CustomPacket{Hex: "0800" + strings.Repeat(" 00", 32)}}, 69), []string{
+			"these headers need at least 70 bytes (14 Ethernet, 32 custom, 20 signature, 4 FCS): raise the frame size to 70"}},
+		"custom bytes with a DSCP": {with(v1alpha1.Packet{Custom: &v1alpha1.CustomPacket{Hex: "080"}, DSCP: ptr[int32](1)}, 128), []string{"packet.dscp: Forbidden", "packet.custom.hex", "two hexadecimal digits"}},
+		"custom bytes to groups": {router(func(o *objects) {
+			o.profile.Spec.Packet = v1alpha1.Packet{Custom: &v1alpha1.CustomPacket{Hex: "0800"}}
+			o.profile.Spec.Pattern = v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{Groups: 1}}
+		}), []string{"pattern.fanOut", "packet is custom"}},
 		"a tunnel of Ethernet": {with(v1alpha1.Packet{Ethernet: ether, Tunnel: &v1alpha1.Tunnel{GRE: &v1alpha1.GRETunnel{}}}, 128), []string{"packet.tunnel: Forbidden", "no network layer"}},
 		"a tunnel to groups": {func() *objects {
 			o := pattern(3, v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{}})
@@ -182,6 +189,21 @@ func TestVLANsOfPorts(t *testing.T) {
 }
 
 // A tunnel goes from port to port, and has the ranges of hosts inside.
+// Custom bytes go to the gateway of their family where they are an IP packet, else to
+// nobody's address.
+func TestCustomOfAProfile(t *testing.T) {
+	for hex, gateway := range map[string]string{"0800 45": "198.18.1.1", "88f7 00": ""} {
+		s := mustBuild(t, router(func(o *objects) {
+			o.profile.Spec.Packet = v1alpha1.Packet{Custom: &v1alpha1.CustomPacket{Hex: hex}, Payload: v1alpha1.PayloadOnes}
+		})).Streams[0]
+		toGateway := s.Gateway.IsValid() && s.Gateway.String() == gateway && s.Headers.DstMAC == traffic.MAC{}
+		toNobody := gateway == "" && !s.Gateway.IsValid() && s.Headers.DstMAC == firstMAC(1)
+		if !toGateway && !toNobody || len(s.Headers.Custom) != 3 || s.Headers.Payload != frame.Ones || s.Headers.SrcIP.IsValid() {
+			t.Errorf("%s: %+v", hex, s)
+		}
+	}
+}
+
 func TestTunnelOfAProfile(t *testing.T) {
 	p := mustBuild(t, router(func(o *objects) {
 		o.profile.Spec.FrameSizes = []int32{256}

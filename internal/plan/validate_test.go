@@ -103,7 +103,7 @@ func TestValidateRefuses(t *testing.T) {
 		}, []string{"TrafficProfile/profile.spec.packet.udp.sourcePorts.count: Invalid value: 1000", "at most 536"}},
 		"both families": {func(o *objects) {
 			o.profile.Spec.Packet.IPv6 = &v1alpha1.IPPacket{}
-		}, []string{"TrafficProfile/profile.spec.packet: Required", "exactly one of ipv4, ipv6 and ethernet"}},
+		}, []string{"TrafficProfile/profile.spec.packet: Required", "exactly one of ipv4, ipv6, ethernet and custom"}},
 		"no test": {func(o *objects) { o.benchmark.Spec.Tests = nil }, []string{"spec.tests: Required"}},
 		"two methods": {func(o *objects) {
 			o.benchmark.Spec.Tests[0].Latency = &v1alpha1.LatencyTest{}

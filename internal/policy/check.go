@@ -26,6 +26,7 @@ func Check(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 	problems = append(problems, c.tag(profile.Spec.Packet.VLAN)...)
 	problems = append(problems, c.labels(profile.Spec.Packet.MPLS)...)
 	problems = append(problems, c.tunnel(profile.Spec.Packet.Tunnel)...)
+	problems = append(problems, c.customBytes(profile.Spec.Packet.Custom)...)
 	problems = append(problems, c.ethernet(b, profile)...)
 	problems = append(problems, c.announced(profile)...)
 	return append(problems, c.addresses(b, profile)...)
@@ -97,7 +98,13 @@ func (c checker) labels(mpls *v1alpha1.MPLSStack) field.ErrorList {
 	return c.refused(c.packet.Child("mpls", "labels").Index(first), mpls.Labels[first], c.rules.labels.origin, allows, instead, "mplsLabels: "+asYAML(needed))
 }
 
-// ethernet judges frames with hardware addresses that no station has, and flooded ones.
+func (c checker) customBytes(p *v1alpha1.CustomPacket) field.ErrorList {
+	if p == nil || c.custom.free || c.custom.allowed {
+		return nil
+	}
+	return c.refused(c.packet.Child("custom"), "custom", c.custom.origin, "no frames of custom bytes", "use ipv4, ipv6 or ethernet", "customBytes: true")
+}
+
 func (c checker) tunnel(t *v1alpha1.Tunnel) field.ErrorList {
 	if t == nil || c.tunnels.free || c.tunnels.allowed {
 		return nil
@@ -105,6 +112,7 @@ func (c checker) tunnel(t *v1alpha1.Tunnel) field.ErrorList {
 	return c.refused(c.packet.Child("tunnel"), "tunnel", c.tunnels.origin, "no packets in tunnels", "remove tunnel", "tunnels: true")
 }
 
+// ethernet judges frames with hardware addresses that no station has, and flooded ones.
 func (c checker) ethernet(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile) field.ErrorList {
 	if c.rules.ethernet.free || c.rules.ethernet.allowed {
 		return nil

@@ -178,6 +178,10 @@ func TestCheck(t *testing.T) {
 			changes: []func(*input){packet(func(p *v1alpha1.Packet) { p.VLAN = &v1alpha1.VLANTag{ID: 100, Service: &v1alpha1.ServiceTag{ID: 200}} }), bedPolicy(policyOf{VLANs: []v1alpha1.VLANRange{{First: 100}}})},
 			want:    []string{"TrafficProfile/p.spec.packet.vlan.service.id: Invalid value: 200: spec.policy of TestBed bed allows VLANs 100: use one of those"},
 		},
+		"custom bytes without a policy": {
+			changes: []func(*input){packet(func(p *v1alpha1.Packet) { *p = v1alpha1.Packet{Custom: &v1alpha1.CustomPacket{Hex: "0800"}} })},
+			want:    []string{"TrafficProfile/p.spec.packet.custom: Invalid value: \"custom\": the built-in default policy, which holds on TestBed bed, allows no frames of custom bytes"},
+		},
 		"a tunnel without a policy": {
 			changes: []func(*input){packet(func(p *v1alpha1.Packet) { p.Tunnel = &v1alpha1.Tunnel{GRE: &v1alpha1.GRETunnel{}} })},
 			want: []string{"TrafficProfile/p.spec.packet.tunnel: Invalid value: \"tunnel\": the built-in default policy, which holds on TestBed bed, allows no packets in tunnels: " +

@@ -31,10 +31,10 @@ type rule[T any] struct {
 type rules struct {
 	vlans, labels                 rule[[]interval]
 	groups, sources, destinations rule[[]v1alpha1.AddressPrefix]
-	ethernet, tunnels             rule[bool]
 	// routes is how many may be announced, and networks within which.
-	routes   rule[int64]
-	networks rule[[]v1alpha1.AddressPrefix]
+	routes                    rule[int64]
+	networks                  rule[[]v1alpha1.AddressPrefix]
+	ethernet, tunnels, custom rule[bool]
 }
 
 // interval is a range of numbers with its ends.
@@ -68,6 +68,7 @@ func of(bed *v1alpha1.TestBed, lab *v1alpha1.TrafficPolicy, ports []plan.Port) r
 		tunnels:      pickValue(l, own.Tunnels, others.Tunnels, false),
 		routes:       pickValue(l, routesOf(own).MaxRoutes, routesOf(others).MaxRoutes, 1_000_000),
 		networks:     pick(l, routesOf(own).Prefixes, routesOf(others).Prefixes, []v1alpha1.AddressPrefix{benchmarking4, benchmarking6}),
+		custom:       pickValue(l, own.CustomBytes, others.CustomBytes, false),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
 )
@@ -50,10 +51,22 @@ func packetName(p v1alpha1.Packet) string {
 	switch {
 	case p.Ethernet != nil:
 		return "Ethernet without network layer"
+	case p.Custom != nil:
+		custom, _ := frame.CustomBytes(*p.Custom)
+		return fmt.Sprintf("%d custom bytes %s", len(custom), abbreviated(custom))
 	case p.IPv6 != nil:
 		return "IPv6/UDP"
 	}
 	return "IPv4/UDP"
+}
+
+// abbreviated are bytes in hexadecimal digits, of many the first.
+func abbreviated(b []byte) string {
+	const most = 18
+	if len(b) <= most {
+		return fmt.Sprintf("%x", b)
+	}
+	return fmt.Sprintf("%x...", b[:most])
 }
 
 func patternText(p v1alpha1.Pattern, ipv6 bool) string {

@@ -147,6 +147,9 @@ type Capabilities struct {
 	// Routing says that the ports hold BGP sessions: there is a routing.Speaker next to the
 	// engine.
 	Routing bool
+	// CustomBytes says that frames whose headers are given byte by byte are sent and
+	// counted.
+	CustomBytes bool
 	// Lateness is how much later than asked for the engine may end a trial by itself,
 	// at any load: 0 when it ends in time. A trial that it ended later than the
 	// resolution of a search allows counts with its offered load.

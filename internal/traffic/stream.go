@@ -81,6 +81,9 @@ type Headers struct {
 	SrcPortCount, DstPortCount uint32
 	// TTL is the time to live or hop limit; 0 means 64.
 	TTL uint8
+	// Custom is what follows the hardware addresses and tags, from the EtherType on, in
+	// place of all other headers; nil for none.
+	Custom []byte
 	// Payload is the pattern behind the signature.
 	Payload frame.Payload
 }

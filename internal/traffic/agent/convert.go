@@ -39,7 +39,7 @@ func infoToWire(i traffic.Info) *agentpb.InfoResponse {
 			FrameChecks:      c.FrameChecks,
 			Multicast:        c.Multicast,
 			Mpls:             c.MPLS,
-			ServiceVlans:     c.ServiceVLANs, Tunnels: c.Tunnels,
+			ServiceVlans:     c.ServiceVLANs, Tunnels: c.Tunnels, CustomBytes: c.CustomBytes,
 			SampledLatency: c.SampledLatency,
 			TimedStreams:   int64(c.TimedStreams),
 			CrossHost:      c.CrossHost,
@@ -77,7 +77,7 @@ func infoFromWire(w *agentpb.InfoResponse) (traffic.Info, error) {
 			FrameChecks:      c.GetFrameChecks(),
 			Multicast:        c.GetMulticast(),
 			MPLS:             c.GetMpls(),
-			ServiceVLANs:     c.GetServiceVlans(), Tunnels: c.GetTunnels(),
+			ServiceVLANs:     c.GetServiceVlans(), Tunnels: c.GetTunnels(), CustomBytes: c.GetCustomBytes(),
 			SampledLatency: c.GetSampledLatency(),
 			TimedStreams:   int(c.GetTimedStreams()),
 			CrossHost:      c.GetCrossHost(),
@@ -125,7 +125,7 @@ func streamToWire(s traffic.Stream) *agentpb.Stream {
 		DstIpStride: h.DstIPStride, DstIpBits: uint32(h.DstIPBits),
 		SrcPort: uint32(h.SrcPort), DstPort: uint32(h.DstPort),
 		SrcPortCount: h.SrcPortCount, DstPortCount: h.DstPortCount,
-		Ttl: uint32(h.TTL), Payload: string(h.Payload), Class: s.Class,
+		Ttl: uint32(h.TTL), Payload: string(h.Payload), Custom: h.Custom, Class: s.Class,
 	}
 }
 
@@ -155,7 +155,7 @@ func streamFromWire(w *agentpb.Stream) (traffic.Stream, error) {
 			DstIPStride: w.GetDstIpStride(), DstIPBits: uint8(w.GetDstIpBits()),
 			SrcPort: uint16(w.GetSrcPort()), DstPort: uint16(w.GetDstPort()),
 			SrcPortCount: w.GetSrcPortCount(), DstPortCount: w.GetDstPortCount(),
-			TTL: uint8(w.GetTtl()), Payload: frame.Payload(w.GetPayload()),
+			TTL: uint8(w.GetTtl()), Payload: frame.Payload(w.GetPayload()), Custom: w.GetCustom(),
 		},
 	}, nil
 }

@@ -144,6 +144,7 @@ func mergeInfo(infos []traffic.Info, order []string) (traffic.Info, error) {
 		c.MPLS = c.MPLS && other.MPLS
 		c.ServiceVLANs = c.ServiceVLANs && other.ServiceVLANs
 		c.Tunnels = c.Tunnels && other.Tunnels
+		c.CustomBytes = c.CustomBytes && other.CustomBytes
 		c.Lateness = max(c.Lateness, other.Lateness)
 	}
 	all.Detail = strings.Join(details, "; ")

@@ -32,6 +32,7 @@ var byKind = map[string]traffic.Capabilities{
 		MPLS:            true,
 		ServiceVLANs:    true,
 		Tunnels:         true,
+		CustomBytes:     true,
 		LatencyType:     "from the transmit program, which writes the frame, to the receive program on the XDP hook (kernel timestamps of one clock): " + traffic.FILO,
 	},
 	"trex": {
@@ -65,6 +66,7 @@ var byKind = map[string]traffic.Capabilities{
 		Tunnels:          true,
 		Strides:          true,
 		Routing:          true,
+		CustomBytes:      true,
 		LatencyType:      "of the type of RFC 1242 that the source of the device model has",
 	},
 }

@@ -39,6 +39,7 @@ func capabilities(ports []*port, timed int) traffic.Capabilities {
 		// Its mark is searched for behind one tag, in the outermost packet.
 		ServiceVLANs: false,
 		Tunnels:      false,
+		CustomBytes:  false,
 	}
 	if timed > 0 {
 		c.LatencyType = fmt.Sprintf(latencyType, traffic.Grouped(timed))

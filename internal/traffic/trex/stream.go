@@ -70,6 +70,8 @@ func newStream(t traffic.Stream, src traffic.MAC) (stream, error) {
 func supported(t traffic.Stream) error {
 	h := t.Headers
 	switch {
+	case len(h.Custom) > 0:
+		return fmt.Errorf("stream %d has custom bytes, in which TRex may have no place for its mark: %w", t.ID, traffic.ErrUnsupported)
 	case !h.SrcIP.IsValid():
 		return fmt.Errorf("stream %d has no network layer, and TRex counts frames by a mark in their IP header: give it addresses: %w", t.ID, traffic.ErrUnsupported)
 	case len(h.VLANs) > 1:

@@ -3,7 +3,6 @@ package xdp
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cilium/ebpf"
 
@@ -11,42 +10,55 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// bodies are the payloads of the streams that the engine knows; the first is zeros. A
-// stream has the number of its body.
-type bodies []frame.Payload
-
-// bodiesOf are the bodies of some streams.
-func bodiesOf(streams []traffic.Stream) (bodies, error) {
-	all := bodies{frame.Zeros}
-	for _, s := range streams {
-		if p := s.Headers.Payload; !slices.Contains(all, p) {
-			all = append(all, p)
-		}
-	}
-	if len(all) > bodiesMost {
-		return nil, fmt.Errorf("the streams have %d different payloads: the most is %d", len(all), bodiesMost)
-	}
-	return all, nil
+// body is what frames hold beside headers and signature: a payload, and in custom frames
+// the bytes in front of it.
+type body struct {
+	custom  string
+	payload frame.Payload
 }
+
+// bodyOf is the body of a stream.
+func bodyOf(s traffic.Stream) body {
+	p := packet(s)
+	return body{string(p.Custom), p.Filling()}
+}
+
+// bytes of the body, in a frame of any size.
+func (b body) bytes() []byte {
+	var all portBody
+	b.payload.Fill(all.Bytes[copy(all.Bytes[:], b.custom):])
+	return all.Bytes[:]
+}
+
+// bodies are those of the streams that the engine knows, by their number; the first is
+// zeros.
+type bodies []body
 
 // bodiesMost is BODIES_MAX.
 const bodiesMost = 16
 
-// number is that of a stream's body.
-func (b bodies) number(s traffic.Stream) uint8 { return uint8(slices.Index(b, packet(s).Filling())) }
-
-// bytes of a body.
-func (b bodies) bytes(number uint8) []byte {
-	var body portBody
-	b[number].Fill(body.Bytes[:])
-	return body.Bytes[:]
+// bodiesOf are the bodies of some streams.
+func bodiesOf(streams []traffic.Stream) (bodies, error) {
+	all := bodies{{}}
+	for _, s := range streams {
+		if b := bodyOf(s); !slices.Contains(all, b) {
+			all = append(all, b)
+		}
+	}
+	if len(all) > bodiesMost {
+		return nil, fmt.Errorf("the streams have %d different payloads and custom headers: the most is %d", len(all), bodiesMost)
+	}
+	return all, nil
 }
 
-// use gives the bodies to the programs.
+// number is that of a stream's body.
+func (b bodies) number(s traffic.Stream) uint8 { return uint8(slices.Index(b, bodyOf(s))) }
+
+// use gives the bodies to the programs, which have the first.
 func (p *programs) use(b bodies) error {
-	for i := 1; i < len(b); i++ { // zeros are there
-		if err := p.Bodies.Update(uint32(i), b.bytes(uint8(i)), ebpf.UpdateAny); err != nil {
-			return fmt.Errorf("writing payload %s: %w", strings.ToLower(string(b[i])), err)
+	for i := 1; i < len(b); i++ {
+		if err := p.Bodies.Update(uint32(i), b[i].bytes(), ebpf.UpdateAny); err != nil {
+			return fmt.Errorf("writing payload %d: %w", i, err)
 		}
 	}
 	return nil

@@ -1,7 +1,9 @@
 package xdp
 
 import (
+	"encoding/binary"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"nodrop.dev/nodrop/internal/frame"
@@ -52,6 +54,19 @@ func TestPayloads(t *testing.T) {
 	add(64, frame.Alternating, ether)
 	add(777, frame.Ones, ether)
 	add(200, frame.Random, tunnel)
+	custom := func(bytes string) func(*traffic.Stream) {
+		return func(s *traffic.Stream) {
+			etherOnly(&s.Headers)
+			s.Headers.Custom = []byte(bytes)
+		}
+	}
+	add(70, frame.Zeros, custom("\x88\xf7PTP, with its own bytes in front"))
+	add(1000, frame.Random, custom("\x08\x00E"+strings.Repeat("long headers, ", 40)))
+	add(300, frame.Zeros, func(s *traffic.Stream) {
+		custom("\x88\xb5")(s)
+		s.Headers.VLANs = frame.VLANs{{ID: 3}, {ID: 4}}
+	})
+	add(9018, frame.Ones, func(s *traffic.Stream) { custom("\x88\xf7back")(s); back(s) })
 	add(9018, frame.Random, back)
 	add(64, frame.Zeros, back)
 	check := func(m traffic.Measurement) {
@@ -69,7 +84,51 @@ func TestPayloads(t *testing.T) {
 	}
 	check(bed.run(e, streams, trial, arrived))
 	for i := range streams {
-		streams[i].Headers.Payload = frame.Zeros
+		streams[i].Headers.Payload, streams[i].Headers.Custom = frame.Zeros, nil
 	}
 	check(bed.run(e, streams, trial, arrived))
+}
+
+// Of a custom frame the payload and the signature are checked, wherever a device moves
+// them, and the bytes in front of them are the device's to change.
+func TestCustomFrames(t *testing.T) {
+	p := frame.Packet{Custom: []byte("\x08\x00some bytes"), Payload: frame.Random, Size: 500}
+	whole, corrupted := strays{}, strays{damaged: traffic.Damage{Corrupted: 1}}
+	b := newBench(t)
+	data, n := b.packet(p, 0), uint64(0)
+	var before strays
+	for _, test := range []struct {
+		name   string
+		change func([]byte) []byte
+		action uint32
+		want   strays
+	}{
+		{"whole", func(d []byte) []byte { return d }, xdpDrop, whole},
+		{"another header", func(d []byte) []byte { d[0], d[14], d[16] = 1, 2, 3; return d }, xdpDrop, whole},
+		{"a tag", func(d []byte) []byte { return tagged(d, 7) }, xdpDrop, whole},
+		{"another payload", func(d []byte) []byte { d[p.PayloadOffset()]++; return d }, xdpDrop, corrupted},
+		{"another end of the payload", func(d []byte) []byte { d[p.SignatureOffset()-1]++; return d }, xdpDrop, corrupted},
+		{"another time", func(d []byte) []byte { d[len(d)-3]++; return d }, xdpDrop, corrupted},
+		{"less than its payload", func(d []byte) []byte { return d[200:] }, xdpDrop, strays{damaged: traffic.Damage{Truncated: 1}}},
+		{"no signature", func(d []byte) []byte { return d[:len(d)-1] }, xdpPass, whole},
+		{"another stream", func(d []byte) []byte { binary.BigEndian.PutUint16(d[p.SignatureOffset()+4:], 9); return d }, xdpPass, whole},
+	} {
+		data = b.packet(p, n)
+		received := b.flow().Received
+		if got := b.receive(test.change(data)); got != test.action {
+			t.Errorf("%s: action %d, want %d", test.name, got, test.action)
+		}
+		after, err := b.port.strays()
+		if err != nil || after.since(before) != test.want {
+			t.Errorf("%s: %+v %v, want %+v", test.name, after.since(before), err, test.want)
+		}
+		before = after
+		want := received
+		if test.action == xdpDrop && test.want == whole {
+			want, n = received+1, n+1
+		}
+		if got := b.flow().Received; got != want {
+			t.Errorf("%s: received %d, want %d", test.name, got, want)
+		}
+	}
 }

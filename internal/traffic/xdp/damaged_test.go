@@ -21,7 +21,7 @@ func (b *bench) packet(p frame.Packet, n uint64) []byte {
 		b.Fatal(err)
 	}
 	b.port.programs.expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
-	if p.Filling() != frame.Zeros {
+	if p.Filling() != frame.Zeros || p.Custom != nil {
 		b.expectPayload(p)
 	}
 	return data
@@ -38,11 +38,14 @@ func packetOf(src, dst string, size int) frame.Packet {
 // expectPayload expects the payload of a frame that is no zeros.
 func (b *bench) expectPayload(p frame.Packet) {
 	b.Helper()
-	if err := b.port.programs.use(bodies{frame.Zeros, p.Payload}); err != nil {
+	if err := b.port.programs.use(bodies{{}, {string(p.Custom), p.Payload}}); err != nil {
 		b.Fatal(err)
 	}
 	expected := &b.port.programs.expected[0].Payload
-	expected.Body = 1
+	expected.Body, expected.Custom = 1, uint16(len(p.Custom))
+	if p.Custom != nil {
+		expected.Length = uint16(p.SignatureOffset() - p.PayloadOffset())
+	}
 	if p.Balanced() {
 		expected.Balanced, expected.Balance = 1, bits.ReverseBytes16(p.Balance())
 	}

@@ -64,6 +64,7 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 			MPLS:            true,
 			ServiceVLANs:    true,
 			Tunnels:         true,
+			CustomBytes:     true,
 			LatencyType:     latencyType,
 		},
 	}

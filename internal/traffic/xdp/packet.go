@@ -55,8 +55,8 @@ func newPacketSender(l *lane) (*packetSender, error) {
 		s.close()
 		return nil, fmt.Errorf("binding a packet socket: %w", err)
 	}
-	for i := range l.port.engine.bodies {
-		s.bodies = append(s.bodies, l.port.engine.bodies.bytes(uint8(i)))
+	for _, b := range l.port.engine.bodies {
+		s.bodies = append(s.bodies, b.bytes())
 	}
 	s.buffers = make([][]byte, packetBatch)
 	s.vectors = make([]unix.Iovec, packetBatch)

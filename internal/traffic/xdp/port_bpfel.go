@@ -107,9 +107,9 @@ type portRxStream struct {
 		_        structs.HostLayout
 		Length   uint16
 		Balance  uint16
+		Custom   uint16
 		Balanced uint8
 		Body     uint8
-		Pad      [2]uint8
 	}
 }
 

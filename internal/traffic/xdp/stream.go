@@ -53,8 +53,8 @@ func split(a netip.Addr) (high netip.Addr, low uint64) {
 
 // The values of enum layer, and what every frame has room for.
 const (
-	layerNone, layerIPv4, layerIPv6 = 0, 1, 2
-	headLeast                       = 6
+	layerNone, layerIPv4, layerIPv6, layerCustom = 0, 1, 2, 3
+	headLeast                                    = 6
 )
 
 // packet is the first frame of a stream, with the parts of the addresses that
@@ -63,7 +63,7 @@ func packet(s traffic.Stream) frame.Packet {
 	h := s.Headers
 	p := frame.Packet{
 		SrcMAC: h.SrcMAC, DstMAC: h.DstMAC, VLANs: h.VLANs,
-		Labels: h.Labels, Tunnel: h.Tunnel, TrafficClass: h.TrafficClass, TTL: h.TTL, Payload: h.Payload, Size: s.FrameSize,
+		Labels: h.Labels, Tunnel: h.Tunnel, TrafficClass: h.TrafficClass, TTL: h.TTL, Payload: h.Payload, Custom: h.Custom, Size: s.FrameSize,
 	}
 	if h.SrcIP.IsValid() {
 		p.Src, _ = split(h.SrcIP)
@@ -90,6 +90,10 @@ func newTxStream(s traffic.Stream, epoch uint16, extent int, bodies bodies) (por
 	}
 	if h.SrcMACCount > 1 || h.DstMACCount > 1 {
 		t.Macs = 1
+	}
+	if p.Custom != nil {
+		t.custom(p, b, bodies.number(s))
+		return t, nil
 	}
 	// Of the signature itself, sequence and time are written frame by frame.
 	offset, payload := p.SignatureOffset(), p.PayloadOffset()
@@ -137,6 +141,15 @@ func newTxStream(s traffic.Stream, epoch uint16, extent int, bodies bodies) (por
 	return t, nil
 }
 
+// custom prepares a custom frame b, of which all but the signature is in a body.
+func (t *portTxStream) custom(p frame.Packet, b []byte, body uint8) {
+	t.Layer, t.Words = layerCustom, headLeast
+	t.BodyAt, t.Body = uint16(p.PayloadOffset()-len(p.Custom)), body
+	sig := b[p.SignatureOffset():]
+	t.Src, t.Sum = binary.LittleEndian.Uint64(sig), uint32(frame.Sum(sig[:6]))
+	copy(t.headBytes(), b)
+}
+
 // fix puts the addresses and ports, which do not change, into the head and the
 // checksums. B is a frame.
 func (t *portTxStream) fix(b []byte) {
@@ -173,7 +186,11 @@ func (t *portTxStream) write(b []byte, nanos uint64) {
 	}
 	t.Seq++
 	net := b[t.Net:]
-	if t.Layer == layerNone {
+	if t.Layer == layerCustom {
+		net = b[int(t.Len)-frame.SignatureSize-frame.EthernetCheckSize:]
+		binary.LittleEndian.PutUint64(net, t.Src)
+	}
+	if t.Layer == layerNone || t.Layer == layerCustom {
 		putSignature(net, mark, nanos)
 		binary.BigEndian.PutUint16(net[18:], frame.Checksum(uint64(t.Sum)+halves(mark)+uint64(uint32(nanos))))
 		return

@@ -31,7 +31,10 @@ func (p *port) expect(t traffic.Trial) error {
 		x := &expected[i]
 		x.Intended = unlimited
 		x.Payload.Length, x.Payload.Body = uint16(s.FrameSize-4-packet(s).NetworkOffset()), p.engine.bodies.number(s)
-		if packet := packet(s); packet.Balanced() {
+		switch packet := packet(s); {
+		case packet.Custom != nil:
+			x.Payload.Custom, x.Payload.Length = uint16(len(packet.Custom)), uint16(packet.SignatureOffset()-packet.PayloadOffset())
+		case packet.Balanced():
 			x.Payload.Balanced, x.Payload.Balance = 1, bits.ReverseBytes16(packet.Balance())
 		}
 		if known {

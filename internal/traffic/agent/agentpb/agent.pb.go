@@ -427,6 +427,7 @@ type Capabilities struct {
 	Tunnels          bool                   `protobuf:"varint,23,opt,name=tunnels,proto3" json:"tunnels,omitempty"`
 	Routing          bool                   `protobuf:"varint,30,opt,name=routing,proto3" json:"routing,omitempty"`
 	Strides          bool                   `protobuf:"varint,31,opt,name=strides,proto3" json:"strides,omitempty"`
+	CustomBytes      bool                   `protobuf:"varint,24,opt,name=custom_bytes,json=customBytes,proto3" json:"custom_bytes,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -615,6 +616,13 @@ func (x *Capabilities) GetStrides() bool {
 	return false
 }
 
+func (x *Capabilities) GetCustomBytes() bool {
+	if x != nil {
+		return x.CustomBytes
+	}
+	return false
+}
+
 type ResolveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Port  string                 `protobuf:"bytes,1,opt,name=port,proto3" json:"port,omitempty"`
@@ -747,10 +755,12 @@ type Stream struct {
 	TrafficClass uint32   `protobuf:"varint,21,opt,name=traffic_class,json=trafficClass,proto3" json:"traffic_class,omitempty"`
 	Tunnel       *Tunnel  `protobuf:"bytes,22,opt,name=tunnel,proto3" json:"tunnel,omitempty"`
 	// Pattern behind the signature; empty for zeros.
-	Payload       string `protobuf:"bytes,23,opt,name=payload,proto3" json:"payload,omitempty"`
-	Class         string `protobuf:"bytes,30,opt,name=class,proto3" json:"class,omitempty"`
-	DstIpStride   uint32 `protobuf:"varint,32,opt,name=dst_ip_stride,json=dstIpStride,proto3" json:"dst_ip_stride,omitempty"`
-	DstIpBits     uint32 `protobuf:"varint,33,opt,name=dst_ip_bits,json=dstIpBits,proto3" json:"dst_ip_bits,omitempty"`
+	Payload     string `protobuf:"bytes,23,opt,name=payload,proto3" json:"payload,omitempty"`
+	Class       string `protobuf:"bytes,30,opt,name=class,proto3" json:"class,omitempty"`
+	DstIpStride uint32 `protobuf:"varint,32,opt,name=dst_ip_stride,json=dstIpStride,proto3" json:"dst_ip_stride,omitempty"`
+	DstIpBits   uint32 `protobuf:"varint,33,opt,name=dst_ip_bits,json=dstIpBits,proto3" json:"dst_ip_bits,omitempty"`
+	// From the EtherType on; empty for none.
+	Custom        []byte `protobuf:"bytes,24,opt,name=custom,proto3" json:"custom,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -958,6 +968,13 @@ func (x *Stream) GetDstIpBits() uint32 {
 		return x.DstIpBits
 	}
 	return 0
+}
+
+func (x *Stream) GetCustom() []byte {
+	if x != nil {
+		return x.Custom
+	}
+	return nil
 }
 
 type Tunnel struct {
@@ -3186,7 +3203,7 @@ const file_agent_proto_rawDesc = "" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\x12\x16\n" +
 	"\x06driver\x18\x03 \x01(\tR\x06driver\x12\x10\n" +
 	"\x03mac\x18\x04 \x01(\fR\x03mac\x12\x14\n" +
-	"\x05notes\x18\x05 \x03(\tR\x05notes\"\xe1\x05\n" +
+	"\x05notes\x18\x05 \x03(\tR\x05notes\"\x84\x06\n" +
 	"\fCapabilities\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x03R\n" +
 	"maxStreams\x12$\n" +
@@ -3212,13 +3229,14 @@ const file_agent_proto_rawDesc = "" +
 	"\rservice_vlans\x18\x16 \x01(\bR\fserviceVlans\x12\x18\n" +
 	"\atunnels\x18\x17 \x01(\bR\atunnels\x12\x18\n" +
 	"\arouting\x18\x1e \x01(\bR\arouting\x12\x18\n" +
-	"\astrides\x18\x1f \x01(\bR\astrides\"]\n" +
+	"\astrides\x18\x1f \x01(\bR\astrides\x12!\n" +
+	"\fcustom_bytes\x18\x18 \x01(\bR\vcustomBytes\"]\n" +
 	"\x0eResolveRequest\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\fR\x04addr\x12#\n" +
 	"\rtimeout_nanos\x18\x03 \x01(\x03R\ftimeoutNanos\"#\n" +
 	"\x0fResolveResponse\x12\x10\n" +
-	"\x03mac\x18\x01 \x01(\fR\x03mac\"\xfa\x05\n" +
+	"\x03mac\x18\x01 \x01(\fR\x03mac\"\x92\x06\n" +
 	"\x06Stream\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x17\n" +
 	"\atx_port\x18\x02 \x01(\tR\x06txPort\x12\x19\n" +
@@ -3248,7 +3266,8 @@ const file_agent_proto_rawDesc = "" +
 	"\apayload\x18\x17 \x01(\tR\apayload\x12\x14\n" +
 	"\x05class\x18\x1e \x01(\tR\x05class\x12\"\n" +
 	"\rdst_ip_stride\x18  \x01(\rR\vdstIpStride\x12\x1e\n" +
-	"\vdst_ip_bits\x18! \x01(\rR\tdstIpBits\"\x82\x01\n" +
+	"\vdst_ip_bits\x18! \x01(\rR\tdstIpBits\x12\x16\n" +
+	"\x06custom\x18\x18 \x01(\fR\x06custom\"\x82\x01\n" +
 	"\x06Tunnel\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12\x10\n" +

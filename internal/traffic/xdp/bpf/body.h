@@ -1,5 +1,5 @@
-/* What frames hold behind their signature: patterns, from their beginning. The first is
- * zeros. User space writes them. */
+/* What frames hold behind their signature: patterns, from their beginning; or custom bytes
+ * and a pattern behind them. The first is zeros. User space writes them. */
 #pragma once
 #include "kernel.h"
 

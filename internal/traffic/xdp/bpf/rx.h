@@ -336,6 +336,11 @@ static __always_inline int receive(struct xdp_md *ctx)
 
 	if (verdict == FRAME_FOREIGN)
 		verdict = read_tunnelled(ctx, &frame);
+	if (verdict == FRAME_FOREIGN) {
+		verdict = read_custom(ctx, &frame);
+		if (verdict == FRAME_CORRUPTED && !slot_of(frame.stream))
+			verdict = FRAME_FOREIGN;
+	}
 	if (verdict == FRAME_FOREIGN)
 		verdict = look_again(data, end, &frame);
 	if (verdict == FRAME_FOREIGN)

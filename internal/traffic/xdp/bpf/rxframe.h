@@ -28,6 +28,7 @@ struct test_frame {
 	__u16 net;     /* where the network layer begins */
 	__u16 payload; /* behind the signature */
 	__u16 length;  /* of the network layer in its header, 0 without one */
+	__u16 custom;  /* the signature is at the end; the rest is custom bytes and payload */
 };
 
 /* folded adds up the halves of a sum of 32 bit words: 0xffff says that the
@@ -331,12 +332,49 @@ __attribute__((noinline)) int not_zero_behind(struct xdp_md *ctx, __u32 from, __
 
 /* What a stream has behind its signature. */
 struct payload {
-	__u16 length;  /* of the network layer */
+	__u16 length;  /* of the network layer, or of the payload behind custom bytes */
 	__u16 balance; /* in front of the pattern, by which their sum is zero */
-	__u8 balanced; /* there is one */
+	__u16 custom;  /* bytes in front of it, 0 for none */
+	__u8 balanced; /* there is a balance */
 	__u8 body;     /* 0 for zeros */
-	__u8 pad[2];
 };
+
+#define CUSTOM_SIGNATURE (SIGNATURE_SIZE + ETHERNET_CHECK_SIZE)
+
+/* Looks for a signature at the end of a frame, which custom frames have there. A function
+ * of its own, so that the verifier looks at it once. */
+__noinline int read_custom(struct xdp_md *ctx, struct test_frame *to)
+{
+	__u64 words[3] = {}, mark;
+	void *data = (void *)words + 2; /* by which its fields are aligned */
+	__u32 total = bpf_xdp_get_buff_len(ctx);
+
+	if (!to || total < CUSTOM_SIGNATURE || total > FRAME_MAX)
+		return FRAME_FOREIGN;
+	if (bpf_xdp_load_bytes(ctx, total - CUSTOM_SIGNATURE, data, CUSTOM_SIGNATURE))
+		return FRAME_FOREIGN;
+	if (!read_signature(data, data + CUSTOM_SIGNATURE, to))
+		return FRAME_FOREIGN;
+	to->custom = 1;
+	mark = AT(__u64, 6);
+	if (folded((mark >> 32) + (mark & 0xffffffff) + AT(__u16, 0) + AT(__u16, 2) + AT(__u16, 4) +
+		   AT(__u32, 14) + AT(__u16, SIGNATURE_SIZE)) != 0xffff)
+		return FRAME_CORRUPTED;
+	return FRAME_WHOLE;
+}
+
+/* Checks the payload between custom bytes, which a device may change by its nature, and
+ * the signature. */
+static __always_inline int check_custom(struct xdp_md *ctx, struct payload *p)
+{
+	__u32 to = bpf_xdp_get_buff_len(ctx) - CUSTOM_SIGNATURE;
+
+	if (to < p->length)
+		return FRAME_TRUNCATED;
+	if (p->length && differs(ctx, to - p->length, to, p->body, p->custom))
+		return FRAME_CORRUPTED;
+	return FRAME_WHOLE;
+}
 
 /* Says whether a payload that is no zeros differs from what was sent. */
 static __always_inline int changed(struct xdp_md *ctx, __u32 from, __u32 to, struct payload *p)
@@ -352,7 +390,7 @@ static __always_inline int changed(struct xdp_md *ctx, __u32 from, __u32 to, str
 }
 
 /* Checks the length of a frame, and what follows its signature. */
-static __always_inline int check_payload(struct xdp_md *ctx, struct test_frame *f, struct payload *p)
+static __always_inline int check_behind(struct xdp_md *ctx, struct test_frame *f, struct payload *p)
 {
 	__u32 length = p->length;
 	__u32 first = (__u32)(ctx->data_end - ctx->data), total = first, to = f->net + length;
@@ -374,4 +412,11 @@ static __always_inline int check_payload(struct xdp_md *ctx, struct test_frame *
 	if (first < to && not_zero_behind(ctx, first, to))
 		return FRAME_CORRUPTED;
 	return FRAME_WHOLE;
+}
+
+static __always_inline int check_payload(struct xdp_md *ctx, struct test_frame *f, struct payload *p)
+{
+	if (!p->custom != !f->custom)
+		return FRAME_CORRUPTED;
+	return f->custom ? check_custom(ctx, p) : check_behind(ctx, f, p);
 }

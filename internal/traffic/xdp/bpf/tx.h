@@ -14,7 +14,7 @@
 #define HEAD_LEAST 6
 #define NET_MAX (ETH_SIZE + VLANS_MAX * VLAN_SIZE + LABELS_MAX * LABEL_SIZE + TUNNEL_SIZE)
 
-enum layer { LAYER_NONE, LAYER_IPV4, LAYER_IPV6 };
+enum layer { LAYER_NONE, LAYER_IPV4, LAYER_IPV6, LAYER_CUSTOM };
 
 /* One sending stream. User space writes everything but seq, refused and the
  * positions; those it resets between trials. */
@@ -24,7 +24,8 @@ struct tx_stream {
 	/* Of a stream that sends as fast as it can: frames not handed out yet, and when
 	 * it begins. Others have a group. */
 	__u64 left, begin;
-	__u64 src, dst; /* first address: IPv4, or the low half of IPv6 */
+	__u64 src, dst; /* first address: IPv4, or the low half of IPv6; or what the
+			 * signature at the end of a custom frame begins with */
 	__u32 src_count, dst_count, sport_count, dport_count;
 	__u32 src_pos, dst_pos, sport_pos, dport_pos;
 	__u32 smac, dmac; /* the low 24 bits of the first, see traffic.MAC.Nth */
@@ -175,6 +176,18 @@ static __always_inline int clear_end(void *data, void *end, __u32 len)
 	return 1;
 }
 
+/* Writes the signature at the end of a custom frame. */
+static __always_inline int write_custom(void *data, void *end, struct tx_stream *s, __u64 mark, __u64 time)
+{
+	__u32 at = s->len - SIGNATURE_SIZE - ETHERNET_CHECK_SIZE;
+
+	if (at > 0x7fff || data + at + SIGNATURE_SIZE + ETHERNET_CHECK_SIZE > end)
+		return 0;
+	AT(__u64, at) = s->src;
+	write_ethernet(data + at, s, mark, time);
+	return 1;
+}
+
 /* Writes the stream's next frame at a time, except for its body, and says whether it had
  * room. The signature overwrites a part of the head. */
 static __always_inline int write_frame(void *data, void *end, struct tx_stream *s, __u64 now)
@@ -212,6 +225,10 @@ static __always_inline int write_frame(void *data, void *end, struct tx_stream *
 		if (net + IPV6_SIZE + UDP_SIZE + SIGNATURE_SIZE > end)
 			return 0;
 		write_ipv6(net, s, mark, time);
+		break;
+	case LAYER_CUSTOM:
+		if (!write_custom(data, end, s, mark, time))
+			return 0;
 		break;
 	default:
 		if (net + SIGNATURE_SIZE + ETHERNET_CHECK_SIZE > end)
