@@ -72,7 +72,7 @@ func prepare(t *testing.T, name string, args ...string) *process {
 	}
 	p := &process{t: t, cmd: exec.Command(self, args...)}
 	p.cmd.Args[0] = name
-	p.cmd.Env = append(os.Environ(), asProgram+"=1")
+	p.cmd.Env = append(os.Environ(), asProgram+"=1", "XDG_CACHE_HOME="+t.TempDir())
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	return p
 }

@@ -23,6 +23,7 @@ func newRunCommand() *cobra.Command {
 	var in manifestFlags
 	var with benchOptions
 	var calibrationFile string
+	var resume bool
 	cmd := &cobra.Command{
 		Use:   "run -f FILE [NAME]",
 		Short: "Run a benchmark here, in one process, without a cluster",
@@ -39,6 +40,9 @@ A physical device is measured through the interfaces of this machine that the po
 name, and so are cables that are joined in its place. The interfaces are moved into that namespace, and are back as they were when the run ends;
 after a run that was killed, nodrop clean or the next run puts them back.
 
+Finished rows are kept in a file until the run has ended by itself. After Ctrl-C, a
+crash or an error the same command with --resume measures the others only.
+
 The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
 4 Aborted (also when interrupted), 5 Error, 7 Inconclusive; 1 when it could not
 begin.`,
@@ -51,6 +55,7 @@ begin.`,
 	cmd.Flags().StringVar(&calibrationFile, "calibration", "", "result (-o json) of a benchmark on a bed with device backToBack, which says what the tester does by itself")
 	cmd.Flags().StringVar(&with.trexDir, "trex", os.Getenv(trexDirEnv), "with the engine trex, directory of the TRex server, which holds _t-rex-64; $"+trexDirEnv+" without it")
 	cmd.Flags().BoolVar(&with.inPlace, "in-place", false, "use the interfaces of a physical device where they are, without moving them into a network namespace of the run")
+	cmd.Flags().BoolVar(&resume, "resume", false, "go on with a run that was interrupted: finished rows are not measured again")
 	addStateDir(cmd, &with.stateDir)
 	out.addFlags(cmd, report.Formats())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -69,6 +74,10 @@ begin.`,
 		if err != nil {
 			return err
 		}
+		kept, left, err := openRows(out.file, in.files, bundle, calibration, with.inPlace, resume)
+		if err != nil {
+			return err
+		}
 		bench, err := newBench(bundle, calibration, with)
 		if problems := refused(err); len(problems) > 0 {
 			err = bundle.Invalid(problems)
@@ -81,14 +90,20 @@ begin.`,
 		}
 		bench.notes = append(bench.notes, in.notes()...)
 		bench.notes = append(bench.notes, calibrationNotes(&bundle.Bed, calibration)...)
+		if resume {
+			bench.notes = append(bench.notes, resumed(kept, time.Now()))
+		} else if left != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "nodrop: %s left in %s, which a run that began %s and did not end by itself measured; the first row of this run replaces them\nhint: the same command with --resume goes on with them\n", areRows(len(left.Rows)), left.Path, moment(left.Origin.Began))
+		}
 		view := newRunView(cmd.ErrOrStderr())
-		document, err := measure(cmd.Context(), bundle, bench, view)
+		document, err := measure(cmd.Context(), bundle, bench, kept, view)
 		if closing := bench.close(); closing != nil {
 			fmt.Fprintln(cmd.ErrOrStderr(), "nodrop: cleaning up:", closing)
 		}
 		if err != nil {
 			return err
 		}
+		defer closeRows(kept, document.Phase, cmd.ErrOrStderr())
 		if err := out.write(cmd.OutOrStdout(), document); err != nil {
 			return err
 		}
@@ -106,8 +121,9 @@ func (b *bench) interruption() (interrupted context.Context, stop func()) {
 	return signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 }
 
-// measure runs the benchmark to its end, or until somebody interrupts it.
-func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, view *runView) (*report.Document, error) {
+// measure runs the benchmark to its end, or until somebody interrupts it. Rows that are
+// kept are not measured again.
+func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, kept *runner.Kept, view *runView) (*report.Document, error) {
 	start := metav1.Now().Rfc3339Copy()
 	if seconds := bundle.Benchmark.Spec.ActiveDeadlineSeconds; seconds > 0 {
 		var cancel context.CancelFunc
@@ -130,7 +146,10 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, view *runVi
 	states := make(chan runner.State)
 	ended := make(chan runner.State, 1)
 	go func() {
-		opts := []runner.Option{runner.WithObserver(func(s runner.State) { states <- s })}
+		opts := []runner.Option{
+			runner.WithRows(kept.Rows), runner.WithLog(func(row v1alpha1.ResultRow) { view.lost(kept.Keep(row)) }),
+			runner.WithObserver(func(s runner.State) { states <- s }),
+		}
 		if b.pace > 0 {
 			opts = append(opts, runner.WithIntervals(time.Duration(b.pace*float64(view.every())), view.watch))
 		}

@@ -18,17 +18,19 @@ type runView struct {
 	live *live
 	// intervals of the trial in hand, the last one only; see watch.
 	intervals chan method.Interval
-	rows      int
-	last      runner.State
-	at        time.Time
-	dirty     bool
+	// problems are what a reader has to know at once, and what stays on the screen.
+	problems chan error
+	rows     int
+	last     runner.State
+	at       time.Time
+	dirty    bool
 	// interval is the last one of the trial in hand; its length is 0 while there is none.
 	interval method.Interval
 }
 
 // newRunView shows a run on out.
 func newRunView(out io.Writer) *runView {
-	return &runView{live: newLive(out), intervals: make(chan method.Interval, 1)}
+	return &runView{live: newLive(out), intervals: make(chan method.Interval, 1), problems: make(chan error, 1)}
 }
 
 // every is how often the view wants to know what the ports do: each second where it is
@@ -52,6 +54,17 @@ func (v *runView) watch(i method.Interval) {
 	}
 }
 
+// lost says that finished rows cannot be kept any more. It does not wait.
+func (v *runView) lost(err error) {
+	if err == nil {
+		return
+	}
+	select {
+	case v.problems <- fmt.Errorf("this run cannot be resumed: %w", err):
+	default:
+	}
+}
+
 // follow shows states until the run has ended, and returns the last one.
 // Interrupt is called once, when somebody wants the run to stop.
 func (v *runView) follow(states <-chan runner.State, ended <-chan runner.State, interrupted context.Context, interrupt func()) runner.State {
@@ -69,6 +82,8 @@ func (v *runView) follow(states <-chan runner.State, ended <-chan runner.State, 
 		case i := <-v.intervals:
 			v.interval = i
 			v.tick()
+		case err := <-v.problems:
+			v.live.keep("nodrop: " + err.Error())
 		case <-second.C:
 			v.tick()
 		case <-stopping:

@@ -63,7 +63,10 @@ func openCheckpoint(dir string, cfg Config) (*checkpoint, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading the checkpoint: %w", err)
 	}
-	rows, whole := readCheckpoint(text, k)
+	rows, whole := readRows(text, func(first []byte) bool {
+		var of checkpointKey
+		return json.Unmarshal(first, &of) == nil && of.Key == k
+	})
 	if whole == 0 {
 		first, err := json.Marshal(checkpointKey{k})
 		if err != nil {
@@ -91,9 +94,9 @@ func seek(file *os.File, offset int64) error {
 	return err
 }
 
-// readCheckpoint returns the rows of a checkpoint with this key, and how many bytes
-// of it are whole lines; 0 when it is not one.
-func readCheckpoint(text []byte, key string) (rows []v1alpha1.ResultRow, whole int64) {
+// readRows returns the rows of a file whose first line is the right one, and how many
+// bytes of it are whole lines; 0 when it is not.
+func readRows(text []byte, right func(first []byte) bool) (rows []v1alpha1.ResultRow, whole int64) {
 	reader := bufio.NewReader(bytes.NewReader(text))
 	for {
 		line, err := reader.ReadBytes('\n')
@@ -101,8 +104,7 @@ func readCheckpoint(text []byte, key string) (rows []v1alpha1.ResultRow, whole i
 			return rows, whole
 		}
 		if whole == 0 {
-			var first checkpointKey
-			if json.Unmarshal(line, &first) != nil || first.Key != key {
+			if !right(line) {
 				return nil, 0
 			}
 		} else {
