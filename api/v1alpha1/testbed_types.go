@@ -242,8 +242,8 @@ type SimulatedBehaviour struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'leaveDelay is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	LeaveDelay *metav1.Duration `json:"leaveDelay,omitempty"`
-	// routeCapacity is how many routes the device holds; it ends a session that announces
-	// more.
+	// routeCapacity is how many prefixes the device holds; further ones are neither
+	// installed nor advertised.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000

@@ -31,7 +31,7 @@ func (l *Lab) answers() ([]plan.Stream, map[uint16]traffic.MAC) {
 	hops := map[uint16]traffic.MAC{}
 	for _, s := range l.plan.Streams {
 		h := s.Headers
-		if s.Gateway.IsValid() || h.DstIP.IsMulticast() || h.DstMAC[0]&1 != 0 {
+		if s.Gateway.IsValid() || s.Networks != nil || h.DstIP.IsMulticast() || h.DstMAC[0]&1 != 0 {
 			continue
 		}
 		for _, port := range s.Rx {

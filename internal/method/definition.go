@@ -21,6 +21,9 @@ type Definition struct {
 	// OwnGroups says that the method joins the multicast groups itself: it begins
 	// without a membership, and nothing is learnt before it, as nothing would come.
 	OwnGroups bool
+	// OwnRoutes says that the method announces the routes itself: it begins with open
+	// sessions on which nothing is announced.
+	OwnRoutes bool
 	// Purpose says in a line what is measured, with the section of the RFC;
 	// SampledPurpose does where only a share of the frames was timed, if that makes a
 	// difference.

@@ -99,12 +99,16 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 	if err := l.answerAgain(ctx, event, trial); err != nil {
 		return nil, err
 	}
+	sessions, err := l.restoreRoutes(ctx, event.Step.Name())
+	if err != nil {
+		return nil, err
+	}
 	var m traffic.Measurement
 	var stamps []Stamp
 	if follow, wanted := l.intervals(event, trial); wanted {
 		acts = append(slices.Clip(acts), follow)
 	}
-	err := l.persist(ctx, event, func() (err error) {
+	err = l.persist(ctx, event, func() (err error) {
 		l.observe(event)
 		m, stamps, err = l.run(ctx, trial, l.plan.Settle, acts...)
 		return nameTrial(event, err)
@@ -112,6 +116,11 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 	if err != nil {
 		return nil, err
 	}
+	down, err := l.flapped(ctx, sessions)
+	if err != nil {
+		return nil, err
+	}
+	m.Notes = append(m.Notes, down...)
 	l.trials++
 	l.sent += min(m.TxTime, event.Duration)
 	l.rested = false

@@ -72,7 +72,10 @@ func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 			return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
 		}
 	}
-	if d.Topology == nil {
+	if err := lab.withRoutes(ctx, d); err != nil {
+		return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
+	}
+	if d.Topology == nil && !d.OwnRoutes {
 		if err := lab.configure(ctx, step); err != nil {
 			return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
 		}
@@ -83,6 +86,9 @@ func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	}
 	if err != nil {
 		return Outcome{}, fmt.Errorf("running %s: %w", step.Name(), err)
+	}
+	if out.Message == "" {
+		out.Message = lab.notLearnt()
 	}
 	out.Step, out.Trials, out.Elapsed = step, lab.trials-before, lab.gen.Clock().Now().Sub(started)
 	out.Stale, out.Settle = lab.stale-stale, lab.plan.Settle

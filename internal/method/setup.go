@@ -71,6 +71,7 @@ type session struct {
 	hints []search.Hint
 	// partial drop rates that the search of a throughput found beside it.
 	partial map[partial]Outcome
+	routes
 	// device that can be reset; nil when there is none.
 	device Resetter
 	// lateness of the engine: how much later than asked for it may end a trial.

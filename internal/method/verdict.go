@@ -100,6 +100,8 @@ func (t *Trial) justShort() bool {
 // others used its processors while frames were lost. It is empty otherwise.
 func (t *Trial) void() (why string) {
 	switch {
+	case t.Unrouted():
+		return "a BGP session went down"
 	case t.Disturbed():
 		return "a link of the tester was disturbed"
 	case t.justShort():
@@ -122,9 +124,12 @@ func (t *Trial) HeldBack() bool { return t.has(traffic.NoteHeldBack) }
 // Contended says that others used the processors of the tester during the trial.
 func (t *Trial) Contended() bool { return t.has(traffic.NoteForeignLoad) }
 
-// Disturbed says that a link went down or a counter ran backwards during the
-// trial: what was lost then says nothing about the device.
-func (t *Trial) Disturbed() bool { return t.has(traffic.NoteCounter) }
+// Disturbed says that a link or a BGP session went down or a counter ran backwards during
+// the trial: what was lost then says nothing about the device.
+func (t *Trial) Disturbed() bool { return t.has(traffic.NoteCounter) || t.Unrouted() }
+
+// Unrouted says that a BGP session of the tester was down during the trial.
+func (t *Trial) Unrouted() bool { return t.has(traffic.NoteSession) }
 
 // doubtful says that the trial did not pass for a reason that may not be the device.
 func (t *Trial) doubtful() bool { return t.GeneratorBound() || t.Disturbed() || t.Contended() }

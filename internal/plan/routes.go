@@ -48,25 +48,7 @@ func (a Announcement) Last() netip.Prefix { return nth(a.First, a.Stride, a.Coun
 
 // nth is the prefix number n of a range; invalid beyond the last.
 func nth(first netip.Prefix, stride, n uint32) netip.Prefix {
-	b := first.Addr().AsSlice()
-	steps := uint64(n) * uint64(max(stride, 1))
-	bit := len(b)*8 - first.Bits()
-	for i := len(b) - 1; i >= 0; i-- {
-		low := 8 * (len(b) - 1 - i) // the lowest bit of the byte
-		if low+8 <= bit {
-			continue
-		}
-		add := steps << max(bit-low, 0)
-		sum := uint64(b[i]) + add&0xff
-		b[i] = byte(sum)
-		steps = add>>8 + sum>>8
-		bit = low + 8
-	}
-	if steps > 0 {
-		return netip.Prefix{}
-	}
-	a, _ := netip.AddrFromSlice(b)
-	return netip.PrefixFrom(a, first.Bits())
+	return routing.Routes{First: first, Stride: stride}.Prefix(n)
 }
 
 // familyOf is the family of a prefix.
@@ -217,9 +199,6 @@ func (s Stream) aimedAt(n Networks, part, total int64) Stream {
 	s.Part, s.Times = max(s.Part, 1)*(total/common), max(s.Times, 1)*(part/common)
 	s.Headers.DstIP, s.Headers.DstIPCount = n.Address(0), n.Count
 	s.Headers.DstIPBits, s.Headers.DstIPStride = uint8(n.First.Bits()), n.Stride
-	if n.Count == 1 || n.First.IsSingleIP() {
-		s.Headers.DstIPBits = 0
-	}
 	if s.Headers.DstIPStride <= 1 || n.Count == 1 {
 		s.Headers.DstIPStride = 0
 	}
@@ -283,4 +262,26 @@ func streamCount(profile *v1alpha1.TrafficProfile, ports []Port) int {
 		n += max(1, len(ports[f.rx[0]].networks))
 	}
 	return n
+}
+
+// Advertised is what the device should advertise on a session when those announcements
+// are made that the caller says: the preferred paths, but those of the session itself.
+// Routes of internal peers are counted without their digest, which depends on the device.
+func (p Plan) Advertised(session int, made func(announcement int) bool) routing.Table {
+	var t routing.Table
+	to := p.Sessions[session]
+	for _, list := range paths(p.Announcements, p.Sessions) {
+		i := slices.IndexFunc(list, made)
+		if i < 0 {
+			continue
+		}
+		a := p.Announcements[list[i]]
+		from := p.Sessions[a.Session]
+		inner := from.LocalASN == from.RemoteASN
+		if a.Session == session || !to.Carries(familyOf(a.First)) || inner && to.LocalASN == to.RemoteASN {
+			continue
+		}
+		t = t.Add(routing.Readvertised(from.RemoteASN, from.LocalASN, []routing.Routes{a.Routes}))
+	}
+	return t
 }

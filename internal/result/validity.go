@@ -39,6 +39,7 @@ type policy struct {
 // policies in order, the gravest first.
 var policies = []policy{
 	{v1alpha1.ValidityInvalid, nothingHappened},
+	{v1alpha1.ValidityInvalid, sessionsWereDown},
 	{v1alpha1.ValidityGeneratorBound, testerWasTheLimit},
 	{v1alpha1.ValidityGeneratorBound, testerLostFrames},
 	{v1alpha1.ValidityGeneratorBound, testerFellBehind},
@@ -76,6 +77,12 @@ func nothingHappened(in Input) []string {
 		return nil
 	}
 	return []string{in.Outcome.Invalid}
+}
+
+// sessionsWereDown: routes were missing at times in the trial that the figures are of, and
+// in its repetition.
+func sessionsWereDown(in Input) []string {
+	return in.ofTrials(func(t *method.Trial) []string { return notes(t, traffic.NoteSession) })
 }
 
 // testerWasTheLimit: a search stopped at a load that the tester could not offer,

@@ -78,3 +78,9 @@ type State struct {
 	// neither is so. It names the NOTIFICATION with its code and subcode.
 	Cause string
 }
+
+// Host is implemented by engines that have a Speaker of their own.
+type Host interface {
+	// Speaker is the same for all calls.
+	Speaker() Speaker
+}

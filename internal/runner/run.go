@@ -15,6 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/result"
+	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -60,6 +61,10 @@ func WithIntervals(every time.Duration, f func(method.Interval)) Option {
 // Without it nothing can be done with the device.
 func WithDevice(d device.Driver) Option { return func(r *run) { r.device = d } }
 
+// WithSpeaker gives the run the tester's BGP sessions. Without it those of the engine are
+// used, if it has some.
+func WithSpeaker(s routing.Speaker) Option { return func(r *run) { r.speaker = s } }
+
 // WithResolveTimeout sets how long a neighbour is given to answer.
 func WithResolveTimeout(d time.Duration) Option { return func(r *run) { r.resolveTimeout = d } }
 
@@ -68,6 +73,7 @@ type run struct {
 	cfg            Config
 	gen            traffic.Generator
 	device         device.Driver
+	speaker        routing.Speaker
 	dir            string
 	given          []v1alpha1.ResultRow
 	logs           []func(v1alpha1.ResultRow)
@@ -281,6 +287,12 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 	var opts []method.Option
 	if r.device != nil && r.device.Capabilities().Resets {
 		opts = append(opts, method.WithDevice(r.device))
+	}
+	if h, has := r.gen.(routing.Host); has && r.speaker == nil {
+		r.speaker = h.Speaker()
+	}
+	if r.speaker != nil {
+		opts = append(opts, method.WithSpeaker(r.speaker))
 	}
 	opts = append(opts, method.WithLateness(r.info.Capabilities.Lateness))
 	if r.interval != nil {

@@ -102,6 +102,9 @@ const (
 	// NoteCounter means that an interface of the tester was disturbed during the
 	// trial: its link went down, or one of its counters ran backwards.
 	NoteCounter NoteKind = "Counter"
+	// NoteSession means that a BGP session of the tester was down during the trial: what
+	// was lost then may be due to routes that were not there.
+	NoteSession NoteKind = "Session"
 	// NoteMisdelivered means that test frames arrived where nobody expected them. It
 	// speaks against no validity; the row's message carries it.
 	NoteMisdelivered NoteKind = "Misdelivered"

@@ -71,7 +71,7 @@ type Headers struct {
 	// SrcIPCount and DstIPCount are the sizes of the ranges, at least 1.
 	SrcIPCount, DstIPCount uint32
 	// DstIPBits is the length of prefixes by which DstIP counts up, one address in each
-	// network; 0 means by single addresses. DstIPStride is how many prefixes or addresses
+	// network; 0 means by single addresses, which no route is announced for. DstIPStride is how many prefixes or addresses
 	// two successive ones are apart; 0 means 1.
 	DstIPBits   uint8
 	DstIPStride uint32

@@ -42,6 +42,11 @@ type Engine struct {
 	deafUntil time.Duration
 	// groups that the device forwards to which ports, and when.
 	groups groupTable
+	// rib is the device's table of routes, and speaker the tester's sessions with it.
+	rib     *rib
+	speaker *speaker
+	// losses of sessions that are to come.
+	losses []sessionLoss
 	// resets of the device: when it forwards nothing.
 	resets []window
 
@@ -106,6 +111,7 @@ func New(model string, ports []Port, opts ...Option) (*Engine, error) {
 	for _, o := range opts {
 		o(e)
 	}
+	e.rib, e.speaker = newRIB(e.behaviour), &speaker{e: e}
 	return e, nil
 }
 
@@ -170,6 +176,7 @@ func (e *Engine) Start(ctx context.Context, trial traffic.Trial) error {
 		return errors.New("starting a trial: no stream is configured")
 	}
 	e.learn()
+	e.lose()
 	e.trial, e.start, e.stopped = &trial, e.clock.Now(), time.Time{}
 	e.forgetThePast()
 	e.number++
@@ -207,6 +214,7 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 	if e.trial == nil {
 		return traffic.Measurement{}, errors.New("reading counters: no trial was started")
 	}
+	e.lose()
 	return e.measure(), nil
 }
 

@@ -164,12 +164,13 @@ func (e *Engine) forgetThePast() {
 		}
 	}
 	e.resets = slices.DeleteFunc(e.resets, over)
+	e.rib.forgetThePast(now)
 }
 
 // limited says whether the device forwards a stream to its receivers at some times
 // of the trial only.
 func (e *Engine) limited(s *traffic.Stream) bool {
-	return s.Headers.DstIP.IsMulticast() || len(e.resets) > 0 || e.rows[s.FrameSize].odd.stall > 0
+	return s.Headers.DstIP.IsMulticast() || toNetworks(s) || len(e.resets) > 0 || e.rows[s.FrameSize].odd.stall > 0
 }
 
 // open are the times of a trial of d, from its beginning, in which the device

@@ -17,6 +17,9 @@ type passage struct {
 	// limited says that only what leaves in windows comes, and not everything.
 	limited bool
 	windows []window
+	// pieces are those of the windows in which only a share of the stream's networks is
+	// forwarded; nil when all are.
+	pieces []piece
 }
 
 // passage of a flow to a port in a trial of d.
@@ -25,6 +28,14 @@ func (e *Engine) passage(f flow, port string, tx traffic.TxCount, d time.Duratio
 	a := passage{rate: load.Rate, delay: load.Delay, sent: f.sent, limited: e.limited(f.Stream)}
 	if load.Max || a.rate.Frames <= 0 || f.sent < tx.Intended {
 		a.rate, a.delay = traffic.Rate{Frames: int64(f.sent), PerNanos: max(int64(d), 1)}, 0
+	}
+	if toNetworks(f.Stream) && port != "" {
+		a.pieces = e.pieces(f.Stream, port, d)
+		for _, p := range a.pieces {
+			a.windows = append(a.windows, p.window)
+		}
+		a.limited = len(a.pieces) != 1 || a.pieces[0] != piece{window{0, d}, 1, 1}
+		return a
 	}
 	if a.limited {
 		a.windows = e.open(f.Stream, port, d)
@@ -46,12 +57,21 @@ func (a *passage) leaves(number uint64) time.Duration {
 // in is how many frames come in a part of the trial.
 func (a *passage) in(ph phase) uint64 {
 	var n uint64
-	for _, w := range a.windows {
+	for i, w := range a.windows {
 		if from, to := max(w.from, ph.from), min(w.to, ph.to); from < to {
-			n += a.left(to) - a.left(from)
+			n += a.part(i, to) - a.part(i, from)
 		}
 	}
 	return n
+}
+
+// part is how many frames come in a window up to a time in it.
+func (a *passage) part(i int, at time.Duration) uint64 {
+	frames := a.left(at) - a.left(a.windows[i].from)
+	if a.pieces == nil {
+		return frames
+	}
+	return a.pieces[i].of(frames, at)
 }
 
 // end is one above the number of the last frame that comes.
@@ -67,12 +87,13 @@ func (a *passage) end() uint64 {
 
 // number is that of the n-th frame that comes, counting from 0.
 func (a *passage) number(n uint64) uint64 {
-	for _, w := range a.windows {
+	for i, w := range a.windows {
 		from, to := a.left(w.from), a.left(w.to)
-		if n < to-from {
-			return from + n
+		if come := a.part(i, w.to); n < come {
+			return from + mulDiv(n, to-from, come)
+		} else {
+			n -= come
 		}
-		n -= to - from
 	}
 	return a.sent
 }

@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// piece is a part of a trial with the share of a stream's networks that the device
+// forwards to a port: from the beginning of the piece to its end it changes evenly.
+type piece struct {
+	window
+	begin, end float64
+}
+
+// ramp is a number of networks that begin to be forwarded one after the other, or end if
+// it is negative, in nanoseconds since the epoch.
+type ramp struct {
+	from, to, networks float64
+}
+
+// at is how many of them it is at a time; before says just before it.
+func (r ramp) at(t float64, before bool) float64 {
+	switch {
+	case t < r.from || before && t == r.from:
+		return 0
+	case t >= r.to:
+		return r.networks
+	}
+	return r.networks * (t - r.from) / (r.to - r.from)
+}
+
+// toNetworks says whether a stream goes to networks that the device learns.
+func toNetworks(s *traffic.Stream) bool { return s.Headers.DstIPBits > 0 }
+
+// networksTo are the networks that a stream goes to.
+func networksTo(s *traffic.Stream) routing.Routes {
+	h := s.Headers
+	return routing.Routes{First: netip.PrefixFrom(h.DstIP, int(h.DstIPBits)).Masked(), Count: max(h.DstIPCount, 1), Stride: h.DstIPStride}
+}
+
+// ramps of the networks of a stream at a port.
+func (r *rib) ramps(s *traffic.Stream, port string) []ramp {
+	var all []ramp
+	of := func(b *block, lo, hi uint32) {
+		for i, c := range b.changes {
+			n := float64(hi - lo)
+			begin := c.at + (float64(lo)-1)*c.every
+			from, to := begin, begin+n*c.every
+			if c.to != nil && c.to.session.Port == port {
+				all = append(all, ramp{from, to, n})
+			}
+			if i > 0 && b.changes[i-1].to != nil && b.changes[i-1].to.session.Port == port {
+				all = append(all, ramp{from, to, -n})
+			}
+		}
+	}
+	networks := networksTo(s)
+	if b := r.by[networksOf(networks)]; b != nil {
+		of(b, 0, b.Count)
+		return all
+	}
+	for _, b := range r.blocks {
+		if lo, hi, ok := overlap(b.Routes, networks); ok {
+			of(b, lo, hi)
+		}
+	}
+	return all
+}
+
+// pieces of a trial of d in which the device forwards a stream to networks to a port.
+// Those in which it forwards nothing are left out.
+func (e *Engine) pieces(s *traffic.Stream, port string, d time.Duration) []piece {
+	start := e.start.Sub(epoch)
+	ramps := e.rib.ramps(s, port)
+	if len(ramps) == 0 {
+		return nil
+	}
+	knots := []time.Duration{start, start + d}
+	for _, r := range ramps {
+		for _, t := range []time.Duration{time.Duration(r.from), time.Duration(r.to)} {
+			if start < t && t < start+d {
+				knots = append(knots, t)
+			}
+		}
+	}
+	for _, r := range append(e.rows[s.FrameSize].odd.stalls(window{start, start + d}), e.resets...) {
+		knots = append(knots, min(max(r.from, start), start+d), min(max(r.to, start), start+d))
+	}
+	slices.Sort(knots)
+	knots = slices.Compact(knots)
+	share := func(t time.Duration, before bool) float64 {
+		n := 0.0
+		for _, r := range ramps {
+			n += r.at(float64(t), before)
+		}
+		return min(max(n/float64(max(s.Headers.DstIPCount, 1)), 0), 1)
+	}
+	var all []piece
+	for i, to := range knots[1:] {
+		from := knots[i]
+		p := piece{window{from - start, to - start}, share(from, false), share(to, true)}
+		if p.begin == 0 && p.end == 0 || e.deaf(s, from) {
+			continue
+		}
+		if last := len(all) - 1; last >= 0 && all[last].whole() && p.whole() && all[last].to == p.from {
+			all[last].to = p.to
+			continue
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// whole says that all networks of the stream are forwarded.
+func (p piece) whole() bool { return p.begin == 1 && p.end == 1 }
+
+// deaf says that the device forwards nothing at a time, since it is reset or stalls.
+func (e *Engine) deaf(s *traffic.Stream, at time.Duration) bool {
+	in := func(w window) bool { return w.from <= at && at < w.to }
+	return slices.ContainsFunc(e.resets, in) || slices.ContainsFunc(e.rows[s.FrameSize].odd.stalls(window{at, at + 1}), in)
+}
+
+// of is how many of the frames that leave in the piece up to a time the device forwards.
+func (p piece) of(frames uint64, at time.Duration) uint64 {
+	if p.whole() {
+		return frames
+	}
+	reached := p.end
+	if at < p.to {
+		reached = p.begin + (p.end-p.begin)*float64(at-p.from)/float64(p.to-p.from)
+	}
+	return min(frames, uint64(float64(frames)*(p.begin+reached)/2+0.5))
+}

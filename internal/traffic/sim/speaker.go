@@ -1,0 +1,225 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"nodrop.dev/nodrop/internal/routing"
+)
+
+// speaker is the tester's BGP sessions with the modelled device.
+type speaker struct {
+	e *Engine
+	// sessions that are open, in their order.
+	sessions []*simSession
+}
+
+var (
+	_ routing.Speaker = (*speaker)(nil)
+	_ routing.Host    = (*Engine)(nil)
+)
+
+// simSession is a session with its state.
+type simSession struct {
+	routing.Session
+	state routing.State
+}
+
+// sessionLoss is when a session goes down by itself.
+type sessionLoss struct {
+	session string
+	at      time.Duration
+	cause   string
+}
+
+// WithSessionLoss lets a session go down for a cause, so long after simulated time began.
+// The device withdraws what it announced.
+func WithSessionLoss(session string, at time.Duration, cause string) Option {
+	return func(e *Engine) { e.losses = append(e.losses, sessionLoss{session, at, cause}) }
+}
+
+// Speaker implements routing.Host.
+func (e *Engine) Speaker() routing.Speaker { return e.speaker }
+
+// lose lets sessions go down whose time has come.
+func (e *Engine) lose() {
+	now := e.now()
+	e.losses = slices.DeleteFunc(e.losses, func(l sessionLoss) bool {
+		s := e.speaker.named(l.session)
+		if l.at > now || s == nil || !s.state.Established {
+			return false
+		}
+		s.state.Established, s.state.Cause = false, l.cause
+		s.state.Flaps++
+		for _, b := range slices.Clone(e.rib.blocks) {
+			e.rib.withdraw(l.at, b.Routes, s)
+		}
+		return true
+	})
+}
+
+func (p *speaker) named(name string) *simSession {
+	for _, s := range p.sessions {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// up is a session that can exchange routes.
+func (p *speaker) up(ctx context.Context, name string) (*simSession, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	p.e.lose()
+	s := p.named(name)
+	if s == nil {
+		return nil, fmt.Errorf("no session is called %s", name)
+	}
+	if !s.state.Established {
+		return nil, &routing.DownError{Session: name, Port: s.Port, Cause: s.state.Cause}
+	}
+	return s, nil
+}
+
+// Open implements routing.Speaker. The device forgets what was announced before.
+func (p *speaker) Open(ctx context.Context, sessions []routing.Session) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	p.e.rib = newRIB(p.e.behaviour)
+	p.sessions = nil
+	for _, s := range sessions {
+		if _, ok := p.e.ports[s.Port]; !ok {
+			return fmt.Errorf("session %s is on port %q, which the engine does not have", s.Name, s.Port)
+		}
+		p.sessions = append(p.sessions, &simSession{Session: s, state: routing.State{Session: s.Name, Established: true, Since: uint64(p.e.now())}})
+	}
+	return nil
+}
+
+// Announce implements routing.Speaker.
+func (p *speaker) Announce(ctx context.Context, session string, sets []routing.Routes) (routing.Sent, error) {
+	return p.send(ctx, session, sets, func(s *simSession, set routing.Routes) {
+		as := set.Attributes.ASPath
+		if s.LocalASN != s.RemoteASN {
+			as = append([]uint32{s.LocalASN}, as...)
+		}
+		digest := routing.PathDigest(append([]uint32{s.RemoteASN}, as...), nil, set.Attributes.Communities)
+		p.e.rib.announce(p.e.now(), set, &path{session: s, asLength: len(as), digest: digest})
+	})
+}
+
+// Withdraw implements routing.Speaker.
+func (p *speaker) Withdraw(ctx context.Context, session string, sets []routing.Routes) (routing.Sent, error) {
+	return p.send(ctx, session, sets, func(s *simSession, set routing.Routes) {
+		p.e.rib.withdraw(p.e.now(), set, s)
+	})
+}
+
+// send hands sets over, which takes the modelled tester no time.
+func (p *speaker) send(ctx context.Context, session string, sets []routing.Routes, do func(*simSession, routing.Routes)) (routing.Sent, error) {
+	s, err := p.up(ctx, session)
+	if err != nil {
+		return routing.Sent{}, err
+	}
+	sent := routing.Sent{First: uint64(p.e.now()), Last: uint64(p.e.now())}
+	for _, set := range sets {
+		if err := set.Check(); err != nil {
+			return sent, err
+		}
+		do(s, set)
+		sent.Routes += uint64(set.Count)
+		sent.Messages++
+	}
+	return sent, nil
+}
+
+// Await implements routing.Speaker. Once the device has handled all routes, nothing
+// changes any more by itself, and what is missing then never comes.
+func (p *speaker) Await(ctx context.Context, session string, want routing.Table) (routing.Learnt, error) {
+	s, err := p.up(ctx, session)
+	if err != nil {
+		return routing.Learnt{}, err
+	}
+	learnt := p.e.rib.learnt(s, p.e.now())
+	if learnt.Table == want {
+		return learnt, nil
+	}
+	if err := p.e.clock.Sleep(ctx, time.Duration(p.e.rib.busy)+1-p.e.now()); err != nil {
+		return learnt, err
+	}
+	if learnt = p.e.rib.learnt(s, p.e.now()); learnt.Table != want {
+		return learnt, &routing.UnlearnedError{Session: session, Want: want, Got: learnt.Table}
+	}
+	return learnt, nil
+}
+
+// Learnt implements routing.Speaker.
+func (p *speaker) Learnt(ctx context.Context, session string) (routing.Learnt, error) {
+	s, err := p.up(ctx, session)
+	if err != nil {
+		return routing.Learnt{}, err
+	}
+	return p.e.rib.learnt(s, p.e.now()), nil
+}
+
+// States implements routing.Speaker.
+func (p *speaker) States(ctx context.Context) ([]routing.State, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	p.e.lose()
+	var all []routing.State
+	for _, s := range p.sessions {
+		all = append(all, s.state)
+	}
+	return all, nil
+}
+
+// Close implements routing.Speaker.
+func (p *speaker) Close() error {
+	p.sessions, p.e.rib = nil, newRIB(p.e.behaviour)
+	return nil
+}
+
+// learnt is what the device has advertised to a session up to a time: the paths that it
+// uses, but those of the session itself, and to internal peers none of internal ones.
+func (r *rib) learnt(to *simSession, at time.Duration) routing.Learnt {
+	var l routing.Learnt
+	now := float64(at)
+	for _, b := range r.blocks {
+		first := uint32(0)
+		for i := len(b.changes) - 1; i >= 0; i-- {
+			c := b.changes[i]
+			n := b.done(c, now)
+			if n <= first {
+				continue
+			}
+			if b.advertised(c.to, to) {
+				l.Routes += uint64(n - first)
+				for k := first; k < n; k++ {
+					l.Digest += routing.RouteDigest(b.Family(), b.Prefix(k), c.to.digest)
+				}
+			}
+			if when := c.at + float64(n-1)*c.every; c.to == nil || c.to.session != to {
+				l.Last = max(l.Last, uint64(when))
+			}
+			first = n
+		}
+	}
+	l.Updates = l.Routes
+	return l
+}
+
+// advertised says that the device advertises a path to a session.
+func (b *block) advertised(p *path, to *simSession) bool {
+	if p == nil || p.session == to || !slices.Contains(to.Families, b.Family()) {
+		return false
+	}
+	from := p.session
+	return from.LocalASN != from.RemoteASN || to.LocalASN != to.RemoteASN
+}
