@@ -8,28 +8,16 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// UDP ports of a profile that names none: a source above those that services
-// use, and the discard port. RFC 2544 appendix C.2.6.4 has the echo port, from
-// which a host would answer.
-const (
-	defaultSourcePort      = 20001
-	defaultDestinationPort = 9
-)
-
 // headers are those that all streams of a profile share: everything but the
 // addresses.
 func headers(packet v1alpha1.Packet) traffic.Headers {
 	var h traffic.Headers
-	if packet.Ethernet == nil && packet.Custom == nil {
-		h.SrcPort, h.SrcPortCount, h.DstPort, h.DstPortCount = defaultSourcePort, 1, defaultDestinationPort, 1
-		if udp := packet.UDP; udp != nil {
-			h.SrcPort, h.SrcPortCount = portRange(udp.SourcePorts, h.SrcPort)
-			h.DstPort, h.DstPortCount = portRange(udp.DestinationPorts, h.DstPort)
-		}
-	}
 	if packet.Custom != nil {
 		h.Custom, _ = frame.CustomBytes(*packet.Custom) // validated before
 	}
+	source, destination := packet.UDPPorts()
+	h.SrcPort, h.SrcPortCount = uint16(source.First), uint32(source.Count)
+	h.DstPort, h.DstPortCount = uint16(destination.First), uint32(destination.Count)
 	h.Payload = frame.PayloadOf(packet.Payload)
 	if packet.MPLS != nil {
 		for _, label := range packet.MPLS.Labels {
@@ -43,13 +31,6 @@ func headers(packet v1alpha1.Packet) traffic.Headers {
 		h.TrafficClass = uint8(*packet.IPPrecedence) << 5
 	}
 	return h
-}
-
-func portRange(r *v1alpha1.PortRange, first uint16) (uint16, uint32) {
-	if r == nil {
-		return first, 1
-	}
-	return uint16(r.First), uint32(max(r.Count, 1))
 }
 
 // macSeed makes the hardware addresses of a bed the same in every run.

@@ -117,7 +117,7 @@ func TestStreamsOfPairs(t *testing.T) {
 	o := router(func(o *objects) {
 		o.profile.Spec.Packet.IPv4.HostsPerPort = 10
 		o.profile.Spec.Packet.UDP = &v1alpha1.UDPPacket{
-			SourcePorts: &v1alpha1.PortRange{First: 20001, Count: 8000}, DestinationPorts: &v1alpha1.PortRange{First: 7},
+			SourcePorts: &v1alpha1.PortRange{First: 20001, Count: 8000}, DestinationPorts: &v1alpha1.PortRange{First: 7, Count: 1},
 		}
 	})
 	p := mustBuild(t, o)
