@@ -256,47 +256,6 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,2}([.][0-9]{1,4})?%$')",messageExpression="'\"' + self + '\" is not a loss ratio: give a percentage of the frames sent below 100% with at most four decimals, such as 0.5%'"
 type LossRatio string
 
-// MLRsearchGoal is what all search goals of an MLRsearch have in common (RFC
-// 9971). The defaults make the throughput that of RFC 2544.
-type MLRsearchGoal struct {
-	// exceedRatio is the part of the duration sum that may have high loss.
-	// +optional
-	// +kubebuilder:default="0%"
-	ExceedRatio LossRatio `json:"exceedRatio,omitempty"`
-	// initialTrialDuration is the length of the first trials; by default a
-	// sixtieth of trialDuration.
-	// +optional
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('10ms') && duration(self) <= duration('24h')",messageExpression="'initialTrialDuration is ' + self + ': give 10ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
-	InitialTrialDuration *metav1.Duration `json:"initialTrialDuration,omitempty"`
-	// durationSum is how long the trials at one load take together before the load
-	// is decided; by default trialDuration.
-	// +optional
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('240h')",messageExpression="'durationSum is ' + self + ': give 100ms to 240h, a number with one of the units ns, us, ms, s, m and h'"
-	DurationSum *metav1.Duration `json:"durationSum,omitempty"`
-	// width is how far the bounds may lie apart, as a part of the upper one. It
-	// widens resolution at high loads and never goes below it; by default
-	// resolution alone decides.
-	// +optional
-	Width *Percentage `json:"width,omitempty"`
-	// precedingTargets is how many coarser targets, with shorter trials, come before
-	// the goal.
-	// +optional
-	// +kubebuilder:default=2
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=8
-	PrecedingTargets *int32 `json:"precedingTargets,omitempty"`
-	// expansion is the factor by which steps grow while a bound is missing.
-	// +optional
-	// +kubebuilder:default=2
-	// +kubebuilder:validation:Minimum=2
-	// +kubebuilder:validation:Maximum=16
-	Expansion int32 `json:"expansion,omitempty"`
-}
-
 // ThroughputTest searches the highest offered load at which no frame is lost.
 //
 // +kubebuilder:validation:XValidation:rule="!self.searchTrialDuration.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') || !self.trialDuration.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') || duration(self.searchTrialDuration) <= duration(self.trialDuration)",message="searchTrialDuration is longer than trialDuration: the trials of the search may be shorter than the confirmation, not longer"
@@ -347,7 +306,8 @@ type ThroughputTest struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'lossRatios has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every ratio once'"
 	// +kubebuilder:validation:XValidation:rule="'0%' in self",messageExpression="'lossRatios has ' + self.join(', ') + ', and not 0%, which is the throughput: add 0%'"
 	LossRatios []LossRatio `json:"lossRatios,omitempty"`
-	// mlrSearch is what the search goals of the search MLRsearch have in common.
+	// mlrSearch is what the search goals of the search MLRsearch have in common, and what
+	// single ones have of their own.
 	// +optional
 	MLRSearch *MLRsearchGoal `json:"mlrSearch,omitempty"`
 	// warmUp is the length of a trial that is run before every search and not looked

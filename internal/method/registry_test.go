@@ -48,7 +48,7 @@ func TestAMethodIsDefinedOnce(t *testing.T) {
 
 func TestThroughputRefuses(t *testing.T) {
 	mlr := func(more v1alpha1.MLRsearchGoal, ratios ...v1alpha1.LossRatio) v1alpha1.ThroughputTest {
-		return v1alpha1.ThroughputTest{Search: v1alpha1.SearchMLRsearch, MLRSearch: &more, LossRatios: ratios}
+		return v1alpha1.ThroughputTest{Search: v1alpha1.SearchMLRsearch, MLRSearch: &more, LossRatios: ratios, TrialDuration: metav1.Duration{Duration: time.Minute}}
 	}
 	tests := map[string]struct {
 		test v1alpha1.ThroughputTest
@@ -56,6 +56,10 @@ func TestThroughputRefuses(t *testing.T) {
 	}{
 		"same loss ratio twice": {mlr(v1alpha1.MLRsearchGoal{}, "0%", "0.5%", "0.50%"),
 			[]string{`throughput.lossRatios[2]: Duplicate value: "0.50%"`}},
+		"exceed ratio of one trial": {mlr(v1alpha1.MLRsearchGoal{Goals: []v1alpha1.LossRatioGoal{{LossRatio: "0.5%", ExceedRatio: "40%"}}}, "0%", "0.5%"),
+			[]string{`throughput.search: Invalid value: "MLRsearch": the goal of loss ratio 0.5%: the exceedRatio 40% of a durationSum of 1m0s is 24s, which no trial of 1m0s fits into, so that none may have more loss: raise durationSum to 2m30s, or leave exceedRatio out`}},
+		"goal of no loss ratio": {mlr(v1alpha1.MLRsearchGoal{Goals: []v1alpha1.LossRatioGoal{{LossRatio: "1%"}}}, "0%", "0.5%"),
+			[]string{`throughput.mlrSearch.goals[0].lossRatio: Invalid value: "1%": lossRatios does not have it`}},
 		"duration sum too short": {mlr(v1alpha1.MLRsearchGoal{DurationSum: &metav1.Duration{Duration: time.Second}}),
 			[]string{`throughput.search: Invalid value: "MLRsearch"`, "a duration sum of at least that"}},
 	}

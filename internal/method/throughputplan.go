@@ -2,6 +2,7 @@ package method
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 // finds them all, in the step of the throughput.
 func throughputSteps(test v1alpha1.Test, at plan.Scale) []plan.Step {
 	cfg := searchConfig(*test.Throughput, at)
-	goals, _ := searchGoals(*test.Throughput, cfg)
+	goals, _ := searchGoals(*test.Throughput)
 	trials, sending := estimate(test.Throughput.Search, cfg, goals)
 	step := plan.Step{Search: cfg, Goals: goals, TrialDuration: cfg.TrialDuration, Trials: trials, Duration: sending}
 	steps := []plan.Step{step}
@@ -48,54 +49,58 @@ func estimate(method v1alpha1.SearchMethod, cfg search.Config, goals []search.Go
 	return trials, sending
 }
 
-// searchGoals are the goals of MLRsearch, the throughput first; nil for another
+// searchGoals are the goals of MLRsearch, the throughput first; none for another
 // search.
-func searchGoals(t v1alpha1.ThroughputTest, cfg search.Config) ([]search.Goal, error) {
+func searchGoals(t v1alpha1.ThroughputTest) (goals []search.Goal, err error) {
 	if t.Search != v1alpha1.SearchMLRsearch {
 		return nil, nil
 	}
-	goal := search.Throughput2544(cfg.TrialDuration)
-	if o := t.MLRSearch; o != nil {
-		if o.InitialTrialDuration != nil {
-			goal.InitialTrialDuration = o.InitialTrialDuration.Duration
-		}
-		if o.DurationSum != nil {
-			goal.DurationSum = o.DurationSum.Duration
-		}
-		if o.PrecedingTargets != nil {
-			goal.PrecedingTargets = int(*o.PrecedingTargets)
-		}
-		if o.Expansion > 0 {
-			goal.Expansion = int64(o.Expansion)
-		}
-		var err error
-		if o.ExceedRatio != "" {
-			if goal.ExceedRatioPPM, err = o.ExceedRatio.PPM(); err != nil {
-				return nil, fmt.Errorf("exceedRatio: %w", err)
-			}
-		}
-		if o.Width != nil {
-			if goal.WidthPPM, err = o.Width.PPM(); err != nil {
-				return nil, fmt.Errorf("width: %w", err)
-			}
+	ratios := []v1alpha1.LossRatio{zeroLoss}
+	for _, ratio := range t.LossRatios {
+		if ratio != zeroLoss {
+			ratios = append(ratios, ratio)
 		}
 	}
-	goals := []search.Goal{goal}
-	for _, text := range t.LossRatios {
-		ratio, err := text.PPM()
+	for _, ratio := range ratios {
+		goal, err := searchGoal(t, ratio)
 		if err != nil {
 			return nil, err
 		}
-		if ratio > 0 {
-			goals = append(goals, goal.WithLossRatio(ratio))
-		}
-	}
-	for _, g := range goals {
-		if err := g.Validate(); err != nil {
-			return nil, err
-		}
+		goals = append(goals, goal)
 	}
 	return goals, nil
+}
+
+// zeroLoss is the loss ratio of the throughput.
+const zeroLoss v1alpha1.LossRatio = "0%"
+
+// searchGoal is the goal for one loss ratio.
+func searchGoal(t v1alpha1.ThroughputTest, ratio v1alpha1.LossRatio) (search.Goal, error) {
+	g, full := t.Goal(ratio), t.TrialDuration.Duration
+	goal := search.Goal{
+		Name: "NDR", InitialTrialDuration: g.InitialTrialDuration.Duration, FinalTrialDuration: full, DurationSum: g.DurationSum.Duration,
+		PrecedingTargets: int(*g.PrecedingTargets), Expansion: int64(g.Expansion),
+	}
+	var err error
+	if goal.LossRatioPPM, err = ratio.PPM(); err != nil {
+		return goal, err
+	}
+	if goal.LossRatioPPM > 0 {
+		goal.Name = "PDR"
+	}
+	if goal.ExceedRatioPPM, err = g.ExceedRatio.PPM(); err != nil {
+		return goal, fmt.Errorf("exceedRatio: %w", err)
+	}
+	if g.Width != nil {
+		if goal.WidthPPM, err = g.Width.PPM(); err != nil {
+			return goal, fmt.Errorf("width: %w", err)
+		}
+	}
+	if forgives := goal.Forgives(); goal.ExceedRatioPPM > 0 && forgives < full {
+		return goal, fmt.Errorf("the goal of loss ratio %s: the exceedRatio %s of a durationSum of %v is %v, which no trial of %v fits into, so that none may have more loss: raise durationSum to %v, or leave exceedRatio out",
+			ratio, g.ExceedRatio, goal.DurationSum, forgives, full, time.Duration((int64(full)*1_000_000+goal.ExceedRatioPPM-1)/goal.ExceedRatioPPM))
+	}
+	return goal, goal.Validate()
 }
 
 // searchConfig is the search of a throughput test at a size.
@@ -131,7 +136,15 @@ func validateThroughput(test v1alpha1.Test, path *field.Path) field.ErrorList {
 		}
 		seen[ratio] = true
 	}
-	if _, err := searchGoals(t, searchConfig(t, plan.Scale{})); err != nil {
+	if t.MLRSearch != nil {
+		for i, g := range t.MLRSearch.Goals {
+			if ratio, err := g.LossRatio.PPM(); err != nil || ratio > 0 && !slices.Contains(t.LossRatios, g.LossRatio) {
+				return field.ErrorList{field.Invalid(path.Child("mlrSearch", "goals").Index(i).Child("lossRatio"), g.LossRatio,
+					"lossRatios does not have it, so that nothing would be searched: add it there as it is written here, or remove the goal")}
+			}
+		}
+	}
+	if _, err := searchGoals(t); err != nil {
 		return field.ErrorList{field.Invalid(path.Child("search"), t.Search, err.Error())}
 	}
 	return nil

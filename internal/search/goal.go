@@ -55,21 +55,10 @@ func (g Goal) Validate() error {
 	return nil
 }
 
-// Throughput2544 is the goal with which MLRsearch finds the throughput of RFC
-// 2544: no loss in a trial of full length. The first trials take a sixtieth.
-func Throughput2544(full time.Duration) Goal {
-	return Goal{
-		Name: "NDR", InitialTrialDuration: max(full/60, 1), FinalTrialDuration: full, DurationSum: full,
-		PrecedingTargets: 2, Expansion: 2,
-	}
-}
-
-// WithLossRatio is the goal for another loss ratio: the partial drop rate.
-func (g Goal) WithLossRatio(ppm int64) Goal {
-	if g.LossRatioPPM = ppm; ppm > 0 {
-		g.Name = "PDR"
-	}
-	return g
+// Forgives is for how long trials at a load may have high loss together and the load is
+// still a lower bound.
+func (g Goal) Forgives() time.Duration {
+	return time.Duration(new(big.Int).Div(new(big.Int).Mul(big.NewInt(int64(g.DurationSum)), big.NewInt(g.ExceedRatioPPM)), big.NewInt(million)).Int64())
 }
 
 // target is a goal, or one of the coarser ones before it.

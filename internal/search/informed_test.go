@@ -227,7 +227,7 @@ func TestInformedOfADeadDeviceAndAtLineRate(t *testing.T) {
 func TestASearchEndsAtItsCap(t *testing.T) {
 	cfg := config(1000, million, 1000)
 	cfg.Overhead = 7 * time.Second
-	goal := []Goal{Throughput2544(cfg.TrialDuration)}
+	goal := []Goal{goal2544(cfg.TrialDuration)}
 	searches := map[string]Func{
 		"binary":   Binary,
 		"informed": func(ctx context.Context, c Config, m Measurer) (Result, error) { return Informed(ctx, c, 0, "", m) },
@@ -267,7 +267,7 @@ func TestTheWarmUpDecidesNothing(t *testing.T) {
 		Binary,
 		func(ctx context.Context, c Config, m Measurer) (Result, error) { return Informed(ctx, c, 0, "", m) },
 		func(ctx context.Context, c Config, m Measurer) (Result, error) {
-			return MLRsearch(ctx, c, []Goal{Throughput2544(c.TrialDuration)}, m)
+			return MLRsearch(ctx, c, []Goal{goal2544(c.TrialDuration)}, m)
 		},
 	} {
 		n = 0
@@ -332,7 +332,7 @@ func TestTheEstimatesOfTheOtherSearchesAreClose(t *testing.T) {
 	if n, d := EstimateInformed(cfg); n < len(r.Trials)/2 || n > 2*len(r.Trials) || d < r.Sending()/2 || d > 2*r.Sending() {
 		t.Errorf("estimated %d trials of %s, took %d of %s", n, d, len(r.Trials), r.Sending())
 	}
-	goals := []Goal{Throughput2544(cfg.TrialDuration)}
+	goals := []Goal{goal2544(cfg.TrialDuration)}
 	r, err := MLRsearch(context.Background(), cfg, goals, lossy(432_100))
 	if err != nil {
 		t.Fatal(err)

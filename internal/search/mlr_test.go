@@ -68,7 +68,7 @@ func TestConditionalThroughput(t *testing.T) {
 }
 
 func TestTargets(t *testing.T) {
-	goal := Throughput2544(time.Minute)
+	goal := goal2544(time.Minute)
 	goal.WidthPPM = 1000
 	targets := goal.targets(100)
 	want := []struct {
@@ -86,7 +86,7 @@ func TestTargets(t *testing.T) {
 }
 
 func TestGoalValidate(t *testing.T) {
-	if err := Throughput2544(time.Minute).Validate(); err != nil {
+	if err := goal2544(time.Minute).Validate(); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Goal){
@@ -99,7 +99,7 @@ func TestGoalValidate(t *testing.T) {
 		"targets without end":  func(g *Goal) { g.PrecedingTargets = 17 },
 		"targets below nought": func(g *Goal) { g.PrecedingTargets = -1 },
 	} {
-		goal := Throughput2544(time.Minute)
+		goal := goal2544(time.Minute)
 		change(&goal)
 		if goal.Validate() == nil {
 			t.Errorf("%s: accepted", name)
@@ -110,8 +110,8 @@ func TestGoalValidate(t *testing.T) {
 // Two goals in one search: the trials of one serve the other.
 func TestMLRsearchFindsNDRAndPDR(t *testing.T) {
 	cfg := config(1000, million, 100)
-	ndr := Throughput2544(cfg.TrialDuration)
-	pdr := ndr.WithLossRatio(5000)
+	ndr := goal2544(cfg.TrialDuration)
+	pdr := partial(ndr, 5000)
 	// The device loses nothing up to 400,000 ppm and all that is above: half a per
 	// cent at 402,010 ppm.
 	both, err := MLRsearch(context.Background(), cfg, []Goal{ndr, pdr}, lossy(400_000))
@@ -139,7 +139,7 @@ func TestMLRsearchFindsNDRAndPDR(t *testing.T) {
 
 func TestMLRsearchIsIrregularAtTheEnds(t *testing.T) {
 	cfg := config(1000, million, 1000)
-	goals := []Goal{Throughput2544(cfg.TrialDuration)}
+	goals := []Goal{goal2544(cfg.TrialDuration)}
 	fast, _ := MLRsearch(context.Background(), cfg, goals, lossy(million))
 	if g := fast.Goals[0]; g.Regular || g.LowerPPM != million || g.UpperPPM != 0 || g.Conditional.Cmp(big.NewRat(million, 1)) != 0 {
 		t.Errorf("at line rate: %+v", g)
@@ -160,7 +160,7 @@ func TestMLRsearchOnAnyDevice(t *testing.T) {
 	for range 1000 {
 		lowest := 1 + rng.Int64N(million/2)
 		cfg := config(lowest, lowest+rng.Int64N(million+1-lowest), 1+rng.Int64N(50_000))
-		goal := Throughput2544(cfg.TrialDuration).WithLossRatio(rng.Int64N(2) * 5000)
+		goal := partial(goal2544(cfg.TrialDuration), rng.Int64N(2)*5000)
 		goal.ExceedRatioPPM = rng.Int64N(3) * 250_000
 		goal.DurationSum *= time.Duration(1 + rng.Int64N(3))
 		goal.PrecedingTargets = rng.IntN(4)
@@ -193,4 +193,16 @@ func TestMLRsearchOnAnyDevice(t *testing.T) {
 			t.Fatalf("capacity %d: %+v", capacity, g)
 		}
 	}
+}
+
+// goal2544 is the goal with which MLRsearch finds the throughput of RFC 2544: no loss in a
+// trial of full length.
+func goal2544(full time.Duration) Goal {
+	return Goal{Name: "NDR", InitialTrialDuration: full / 60, FinalTrialDuration: full, DurationSum: full, PrecedingTargets: 2, Expansion: 2}
+}
+
+// partial is the goal for a partial drop rate.
+func partial(g Goal, lossPPM int64) Goal {
+	g.Name, g.LossRatioPPM = "PDR", lossPPM
+	return g
 }

@@ -91,10 +91,20 @@ func short(g *search.Goal) {
 // upper bound: half a hundredth.
 func relative(g *search.Goal) { g.WidthPPM = 5000 }
 
+// reference is the goal of RFC 2544, no loss in a trial of full length, with the first
+// trials of a sixtieth, the two preceding targets and the expansion of the reference
+// implementation.
+func reference(full time.Duration) search.Goal {
+	return search.Goal{
+		Name: "NDR", InitialTrialDuration: max(full/60, 1), FinalTrialDuration: full, DurationSum: full,
+		PrecedingTargets: 2, Expansion: 2,
+	}
+}
+
 // mlr is MLRsearch with the goal of RFC 2544, changed.
 func mlr(change func(*search.Goal)) Search {
 	return func(ctx context.Context, cfg search.Config, _ []search.Hint, _ int, m search.Measurer) (search.Result, error) {
-		goal := search.Throughput2544(cfg.TrialDuration)
+		goal := reference(cfg.TrialDuration)
 		change(&goal)
 		return search.MLRsearch(ctx, cfg, []search.Goal{goal}, m)
 	}
