@@ -44,6 +44,14 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
+// part is the bed in a part of the test, which runs on another thread: it may use engines
+// that are open, but not enter namespaces.
+func (b *bed) part(t *testing.T) *bed {
+	part := *b
+	part.T = t
+	return &part
+}
+
 // namespace makes a network namespace that ends with the test.
 func (b *bed) namespace() netns.NsHandle {
 	b.Helper()

@@ -25,6 +25,22 @@ func ethernet(s *traffic.Stream, from, to traffic.MAC, count uint32) {
 // compared byte by byte on its far side, and counted exactly behind it.
 func TestThroughABridge(t *testing.T) {
 	left, right := traffic.MAC{0x02, 0, 0x5e, 0xff, 0xff, 0xf0}, traffic.MAC{0x02, 0, 0x5f, 0, 0, 1}
+	type bridged struct {
+		*bed
+		engine *Engine
+		fd     int
+	}
+	beds := map[bool]bridged{}
+	for _, inserted := range []bool{false, true} {
+		d := newBed(t).device()
+		d.bridge()
+		d.gro("d1", true)
+		if inserted {
+			d.insertTags("d2")
+		}
+		fd := d.listen("d2")
+		beds[inserted] = bridged{d.bed, d.bed.open(d.ports(nil, nil)...), fd}
+	}
 	for name, test := range map[string]struct {
 		size   int
 		change func(*traffic.Stream)
@@ -41,15 +57,8 @@ func TestThroughABridge(t *testing.T) {
 		"expedited":          {64, func(s *traffic.Stream) { s.Headers.TrafficClass = 46 << 2 }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bed := newBed(t)
-			d := bed.device()
-			d.bridge()
-			d.gro("d1", true)
-			if test.inserted {
-				d.insertTags("d2")
-			}
-			fd := d.listen("d2")
-			e := bed.open(d.ports(nil, nil)...)
+			over := beds[test.inserted]
+			bed, e := over.bed.part(t), over.engine
 			s := stream(1, e)
 			s.FrameSize = test.size
 			test.change(&s)
@@ -60,7 +69,7 @@ func TestThroughABridge(t *testing.T) {
 				t.Errorf("sent %d, received %d, duplicate %d, reordered %d: want %d", m.Tx[1].Sent, rx.Received, rx.Duplicate, rx.Reordered, frames)
 			}
 			for i := range uint64(frames) {
-				got, err := until(fd, isTestFrame)
+				got, err := until(over.fd, isTestFrame)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -15,6 +15,8 @@ import (
 // proportion to their rates.
 func TestCounts(t *testing.T) {
 	perSecond := func(n int64) traffic.Rate { return traffic.Rate{Frames: n, PerNanos: 1e9} }
+	whole := newBed(t)
+	e := whole.backToBack()
 	for name, test := range map[string]struct {
 		sizes []int
 		loads []traffic.Load
@@ -29,8 +31,7 @@ func TestCounts(t *testing.T) {
 		"paced beside maximum": {[]int{64, 512}, []traffic.Load{{Rate: perSecond(1000), Frames: 200}, {Max: true, Frames: 300_000}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bed := newBed(t)
-			e := bed.backToBack()
+			bed := whole.part(t)
 			trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
 			var streams []traffic.Stream
 			for i, size := range test.sizes {

@@ -60,6 +60,7 @@ func withPayload(payload frame.Payload, p frame.Packet) frame.Packet {
 // A change of any byte behind the Ethernet header makes a frame corrupted, wherever
 // the byte stands; over IPv6 those that no checksum covers are a router's to change.
 func TestEveryCorruptByteIsFound(t *testing.T) {
+	whole := newBench(t)
 	for name, p := range map[string]frame.Packet{
 		"IPv4 64":     packetOf("198.18.0.1", "198.18.0.2", 64),
 		"IPv4 129":    packetOf("198.18.0.1", "198.18.0.2", 129),
@@ -75,7 +76,8 @@ func TestEveryCorruptByteIsFound(t *testing.T) {
 		"Ethernet 199 that counts": withPayload(frame.Incrementing, packetOf("", "", 199)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := whole.in(t)
+			before := b.since(strays{})
 			data := b.packet(p, 0)
 			first := 12 // the EtherType
 			if p.Src.Is6() {
@@ -91,8 +93,8 @@ func TestEveryCorruptByteIsFound(t *testing.T) {
 					b.receive(data)
 					data[at] ^= flip
 					want++
-					if got, err := b.port.strays(); err != nil || got.damaged.Corrupted != want || b.flow().Received > 0 {
-						t.Fatalf("byte %d, %#x: %+v %v, want %d corrupted", at, flip, got, err, want)
+					if got := b.since(before); got != (strays{damaged: traffic.Damage{Corrupted: want}}) || b.flow().Received > 0 {
+						t.Fatalf("byte %d, %#x: %+v, want %d corrupted", at, flip, got, want)
 					}
 				}
 			}
@@ -153,6 +155,7 @@ func TestDamageByKind(t *testing.T) {
 	v4, v6, ether := packetOf("198.18.0.1", "198.18.0.2", 512), packetOf("2001:2::1", "2001:2::2", 512), packetOf("", "", 512)
 	small := packetOf("198.18.0.1", "198.18.0.2", 64)
 	truncated, corrupted, fragmented := traffic.Damage{Truncated: 1}, traffic.Damage{Corrupted: 1}, traffic.Damage{Fragmented: 1}
+	whole := newBench(t)
 	for name, test := range map[string]struct {
 		packet frame.Packet
 		change func([]byte) []byte
@@ -179,7 +182,8 @@ func TestDamageByKind(t *testing.T) {
 		"padding":                      {small, func(d []byte) []byte { return append(d, 1, 2, 3, 4) }, traffic.Damage{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := whole.in(t)
+			before := b.since(strays{})
 			data := test.change(b.packet(test.packet, 0x010203))
 			if got := b.receive(data); got != xdpDrop {
 				t.Errorf("action %d", got)
@@ -188,8 +192,8 @@ func TestDamageByKind(t *testing.T) {
 			if test.want != (traffic.Damage{}) {
 				want = 0
 			}
-			if got, err := b.port.strays(); err != nil || got != (strays{damaged: test.want}) || b.flow().Received != want {
-				t.Errorf("%+v %v, received %d, want %+v", got, err, b.flow().Received, test.want)
+			if got := b.since(before); got != (strays{damaged: test.want}) || b.flow().Received != want {
+				t.Errorf("%+v, received %d, want %+v", got, b.flow().Received, test.want)
 			}
 		})
 	}

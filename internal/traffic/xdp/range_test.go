@@ -122,7 +122,7 @@ func TestRanges(t *testing.T) {
 	macs := func(h *traffic.Headers) { h.SrcMACCount, h.DstMACCount = 300, 7 }
 	ether := func(h *traffic.Headers) { etherOnly(h); macs(h) }
 	payload := func(p frame.Payload) headers { return func(h *traffic.Headers) { h.Payload = p } }
-	for name, test := range map[string]struct {
+	tests := map[string]struct {
 		src, dst      string
 		size          int
 		first, second headers
@@ -140,14 +140,16 @@ func TestRanges(t *testing.T) {
 		"Ethernet beside IPv6":   {"2001:2::1", "2001:2::2", 86, ether, same},
 		"IPv6 beside Ethernet":   {"2001:2::1", "2001:2::2", 91, tagged, ether},
 		"IPv4 with payloads":     {"198.18.0.1", "198.18.0.2", 301, payload(frame.Random), payload(frame.Zeros)},
-	} {
-		for way, xdp := range map[string]bool{"by XDP": true, "by packet socket": false} {
+	}
+	for way, xdp := range map[string]bool{"by XDP": true, "by packet socket": false} {
+		bed := newBed(t)
+		d := bed.device()
+		d.gro("d1", xdp)
+		fd := d.listen("d1")
+		e := bed.open(d.ports(nil, nil)...)
+		for name, test := range tests {
 			t.Run(name+" "+way, func(t *testing.T) {
-				bed := newBed(t)
-				d := bed.device()
-				d.gro("d1", xdp)
-				fd := d.listen("d1")
-				e := bed.open(d.ports(nil, nil)...)
+				bed := bed.part(t)
 				s := stream(77, e)
 				s.FrameSize = test.size
 				s.Headers.DstMAC = traffic.MAC(d.d1.Attrs().HardwareAddr)

@@ -39,6 +39,24 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
+// in is the bench in a part of the test, at the beginning of a trial: loading the programs
+// takes longer than all that is received.
+func (b *bench) in(t *testing.T) *bench {
+	part := &bench{T: t, port: b.port}
+	part.epoch(1000)
+	return part
+}
+
+// since is what strayed since an earlier count.
+func (b *bench) since(before strays) strays {
+	b.Helper()
+	all, err := b.port.strays()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return all.since(before)
+}
+
 // epoch begins a trial of 65,536 frames/s, of which 16,384 numbers are remembered.
 func (b *bench) epoch(n uint16) {
 	b.Helper()
@@ -123,6 +141,7 @@ func TestBucketsAgree(t *testing.T) {
 func TestWindow(t *testing.T) {
 	const window = 32 * 512
 	type counts struct{ received, duplicate, reordered, late uint64 }
+	whole := newBench(t)
 	for name, test := range map[string]struct {
 		numbers []uint64
 		want    counts
@@ -141,7 +160,7 @@ func TestWindow(t *testing.T) {
 		"a gap as long as the trial": {[]uint64{0, 1 << 40, 1<<40 - 1}, counts{received: 3, reordered: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := whole.in(t)
 			b.sequence(test.numbers...)
 			f := b.flow()
 			if got := (counts{f.Received, f.Duplicate, f.Reordered, f.Late}); got != test.want {

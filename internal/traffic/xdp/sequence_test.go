@@ -5,6 +5,7 @@ import "testing"
 // The older count of order, and where the last gap was, frame by frame.
 func TestOutOfSequence(t *testing.T) {
 	type counts struct{ outOfSequence, reordered, next, gapEnd uint64 }
+	whole := newBench(t)
 	for name, test := range map[string]struct {
 		numbers []uint64
 		want    counts
@@ -22,7 +23,7 @@ func TestOutOfSequence(t *testing.T) {
 		"the gap below the end": {[]uint64{0, 9, 10, 4}, counts{2, 1, 11, 9}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := whole.in(t)
 			b.sequence(test.numbers...)
 			f := b.flow()
 			if got := (counts{f.OutOfSequence, f.Reordered, f.Next, f.GapEnd}); got != test.want {
