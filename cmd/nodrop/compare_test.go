@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"nodrop.dev/nodrop/internal/compare"
@@ -20,19 +21,37 @@ var fecDelta = map[int32][2]int64{
 	1024: {309, 90}, 1280: {322, -230}, 1518: {319, -190}, 9216: {372, -1220},
 }
 
-// results runs both configurations of the sample and returns their results.
+// bothResults are those of both configurations of the sample, which several tests read.
+var bothResults struct {
+	once    sync.Once
+	off, on string
+}
+
+// results runs both configurations of the sample once, and returns the files with their
+// results.
 func results(t *testing.T) (off, on string) {
 	t.Helper()
-	const samples = "../../config/samples/compare/"
-	dir := t.TempDir()
-	off, on = filepath.Join(dir, "off.json"), filepath.Join(dir, "on.json")
-	start(t, "run", "-f", samples+"3-fec-off-benchmark.yaml", "-o", "json", "--output-file", off).wants(exitPassed, "", "")
-	start(t, "run", "-f", samples+"4-fec-on-benchmark.yaml", "-o", "json", "--output-file", on).wants(exitPassed, "", "")
-	return off, on
+	bothResults.once.Do(func() {
+		dir, err := os.MkdirTemp("", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared = dir
+		const samples = "../../config/samples/compare/"
+		off, on := filepath.Join(dir, "off.json"), filepath.Join(dir, "on.json")
+		start(t, "run", "-f", samples+"3-fec-off-benchmark.yaml", "-o", "json", "--output-file", off).wants(exitPassed, "", "")
+		start(t, "run", "-f", samples+"4-fec-on-benchmark.yaml", "-o", "json", "--output-file", on).wants(exitPassed, "", "")
+		bothResults.off, bothResults.on = off, on
+	})
+	if bothResults.on == "" {
+		t.Fatal("another test could not run the configurations")
+	}
+	return bothResults.off, bothResults.on
 }
 
 // Two models whose published difference comes back through the whole path.
 func TestCompareGivesThePublishedDifferences(t *testing.T) {
+	t.Parallel()
 	off, on := results(t)
 	p := start(t, "compare", "FEC off="+off, "FEC on="+on, "-o", "json")
 	p.wants(exitPassed, "", "")
@@ -90,6 +109,7 @@ func TestCompareRefuses(t *testing.T) {
 
 // A result that was kept is written in the other formats without a cluster.
 func TestReportOfAFile(t *testing.T) {
+	t.Parallel()
 	off, _ := results(t)
 	for format, want := range map[string]string{
 		"table":    "13.592    69.6875  1.510  2.377   4.240",

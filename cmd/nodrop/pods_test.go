@@ -170,6 +170,7 @@ func awaitText(t *testing.T, p *process, text string) {
 }
 
 func TestRunnerPodShowsItsResultUntilToldToEnd(t *testing.T) {
+	t.Parallel()
 	l := newPodLab(t)
 	config := bundleConfig(t, "", "../../config/samples/sim")
 	p, client := l.runner(config)

@@ -16,12 +16,17 @@ import (
 // program, with its exit codes and signals, without building it a second time.
 const asProgram = "NODROP_TEST_AS_PROGRAM"
 
+// shared is a directory with what several tests read; empty while there is none.
+var shared string
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == "1" {
 		main()
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	os.RemoveAll(shared)
+	os.Exit(code)
 }
 
 // patience is how long a test waits for something that will come.

@@ -43,6 +43,7 @@ func (c *cluster) bedWithHolder(name, holder string, queued int32) {
 }
 
 func TestQueue(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	c.bedWithHolder("bed", "team/other", 5)
 	c.benchmark("waiting-1", inPhase(v1alpha1.PhaseQueued, "an old message"))

@@ -63,6 +63,7 @@ func manifests(t *testing.T, benchmark, rest string) string {
 }
 
 func TestRunSimulatedChassis(t *testing.T) {
+	t.Parallel()
 	p := start(t, "run", "-f", manifests(t, simBenchmark, simManifests), "-o", "json")
 	p.wants(exitPassed, "", "throughput 64 B: 26,547,619")
 	var document report.Document
@@ -82,6 +83,7 @@ func TestRunSimulatedChassis(t *testing.T) {
 }
 
 func TestRunPrintsTheTable(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "result.txt")
 	p := start(t, "run", "-f", manifests(t, simBenchmark, simManifests), "--output-file", file)
 	p.wants(exitPassed, "", "")
@@ -97,6 +99,7 @@ func TestRunPrintsTheTable(t *testing.T) {
 }
 
 func TestRunRefuses(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		benchmark, rest string
 		want            string
@@ -133,6 +136,7 @@ func TestRunRefuses(t *testing.T) {
 }
 
 func TestRunReadsStdin(t *testing.T) {
+	t.Parallel()
 	p := prepare(t, "nodrop", "run", "-f", "-")
 	p.cmd.Stdin = strings.NewReader(simBenchmark + "---\n" + simManifests)
 	p.begin()
@@ -140,6 +144,7 @@ func TestRunReadsStdin(t *testing.T) {
 }
 
 func TestRunInterrupted(t *testing.T) {
+	t.Parallel()
 	// The two throughput rows take simulated minutes; at this pace the first ends
 	// soon, and the second never.
 	benchmark := strings.Replace(simBenchmark, "0.0001%, maxLoad: 99.994%", "50%, maxLoad: 99.994%, minLoad: 40%, trialDuration: 10s", 1)

@@ -67,6 +67,7 @@ func TestValidateForecasts(t *testing.T) {
 
 // Everything that people begin with is valid.
 func TestValidateSamples(t *testing.T) {
+	t.Parallel()
 	dirs, err := filepath.Glob("../../config/samples/*")
 	if err != nil || len(dirs) < 10 {
 		t.Fatalf("%v, %v", dirs, err)
@@ -177,6 +178,7 @@ func TestSetRefuses(t *testing.T) {
 
 // A quick try says so in its result.
 func TestRunSets(t *testing.T) {
+	t.Parallel()
 	stdout, err := command(t, "run", "-f", manifests(t, simBenchmark, simManifests), "--set", "profile.spec.frameSizes=[64]", "-o", "json")
 	if err != nil {
 		t.Fatal(err)
