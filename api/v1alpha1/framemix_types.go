@@ -1,6 +1,9 @@
 package v1alpha1
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // FrameMix is frames of several sizes at once, in a fixed ratio of their numbers,
 // instead of one size (IMIX). Every port sends each of its streams in all sizes of
@@ -73,17 +76,27 @@ type IMIX string
 const IMIXSimple IMIX = "Simple"
 
 // Sizes are the frame sizes that are tested: frameSizes, or without them and
-// without frameMixes those of RFC 2544 section 9.1.
+// without frameMixes those of RFC 2544 section 9.1; none where every flow has a size of its
+// own.
 func (s *TrafficProfileSpec) Sizes() []int32 {
-	if len(s.FrameSizes) > 0 || len(s.FrameMixes) > 0 {
+	if len(s.FrameSizes) > 0 || len(s.FrameMixes) > 0 || s.OwnSizes() {
 		return s.FrameSizes
 	}
 	return []int32{64, 128, 256, 512, 1024, 1280, 1518}
 }
 
+// OwnSizes says that there are flows, and that each has a size of its own.
+func (s *TrafficProfileSpec) OwnSizes() bool {
+	return len(s.Flows) > 0 && !slices.ContainsFunc(s.Flows, TrafficFlow.FollowsRow)
+}
+
 // SizeName names a frame size or a mix for a person: "64 B", "mix imix-simple".
 func SizeName(frameSize int32, frameMix string) string {
-	if frameMix != "" {
+	switch frameMix {
+	case "":
+	case FlowsSize:
+		return "flows"
+	default:
 		return "mix " + frameMix
 	}
 	return fmt.Sprintf("%d B", frameSize)

@@ -214,6 +214,12 @@ type ResultRow struct {
 	// absent where all frames are of one class.
 	// +optional
 	Classes *ClassesSummary `json:"classes,omitempty"`
+	// flows is what was sent and received of every flow of a profile with flows, in their
+	// order, in the trial that decided the row.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Flows []FlowSummary `json:"flows,omitempty"`
 	// addressCaching is what an address caching test found.
 	// +optional
 	AddressCaching *AddressCachingSummary `json:"addressCaching,omitempty"`

@@ -31,15 +31,18 @@ type TrafficProfileList struct {
 
 // TrafficProfileSpec describes sizes, pattern and headers.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.packet.ipv6) || !has(self.frameSizes) || self.frameSizes.all(s, s >= 86)",messageExpression="'spec.frameSizes has %d: an IPv6/UDP frame with its signature needs at least 86 bytes (14 Ethernet, 40 IPv6, 8 UDP, 20 signature, 4 FCS)'.format([self.frameSizes.filter(s, s < 86)[0]])"
-// +kubebuilder:validation:XValidation:rule="(!has(self.packet.vlan) && !has(self.packet.mpls)) || !has(self.frameSizes) || self.frameSizes.all(s, s >= (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0))",messageExpression="'spec.frameSizes has %d: these headers with a VLAN tag or MPLS labels, 4 bytes each, need at least %d bytes: raise the frame size'.format([self.frameSizes.filter(s, s < (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0))[0], (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0)])"
-// +kubebuilder:validation:XValidation:rule="!has(self.packet.ipv6) || has(self.frameSizes) || has(self.frameMixes)",message="spec.frameSizes is not given, and its default begins with 64: an IPv6/UDP frame with its signature needs at least 86 bytes, so give frameSizes or frameMixes"
+// +kubebuilder:validation:XValidation:rule="has(self.flows) ? !has(self.pattern) && !has(self.packet) : has(self.pattern) && has(self.packet)",message="spec needs pattern and packet, or flows in place of both: give pattern and packet for one kind of traffic, or give only flows"
+// +kubebuilder:validation:XValidation:rule="!has(self.flows) || !has(self.routing)",message="routing is given beside flows, whose frames do not go to the networks of routes: remove routing, or give pattern and packet in place of flows"
+// +kubebuilder:validation:XValidation:rule="!has(self.flows) || self.flows.exists(f, !has(f.frameSize) && !has(f.frameMix)) || (!has(self.frameSizes) && !has(self.frameMixes))",message="every flow has a size of its own, so that frameSizes and frameMixes are those of none: remove them, or remove frameSize or frameMix of a flow"
+// +kubebuilder:validation:XValidation:rule="!has(self.packet) || !has(self.pattern) || (!has(self.packet.ipv6) || !has(self.frameSizes) || self.frameSizes.all(s, s >= 86))",messageExpression="'spec.frameSizes has %d: an IPv6/UDP frame with its signature needs at least 86 bytes (14 Ethernet, 40 IPv6, 8 UDP, 20 signature, 4 FCS)'.format([self.frameSizes.filter(s, s < 86)[0]])"
+// +kubebuilder:validation:XValidation:rule="!has(self.packet) || !has(self.pattern) || ((!has(self.packet.vlan) && !has(self.packet.mpls)) || !has(self.frameSizes) || self.frameSizes.all(s, s >= (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0)))",messageExpression="'spec.frameSizes has %d: these headers with a VLAN tag or MPLS labels, 4 bytes each, need at least %d bytes: raise the frame size'.format([self.frameSizes.filter(s, s < (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0))[0], (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0)])"
+// +kubebuilder:validation:XValidation:rule="!has(self.packet) || !has(self.pattern) || (!has(self.packet.ipv6) || has(self.frameSizes) || has(self.frameMixes))",message="spec.frameSizes is not given, and its default begins with 64: an IPv6/UDP frame with its signature needs at least 86 bytes, so give frameSizes or frameMixes"
 // +kubebuilder:validation:XValidation:rule="!has(self.frameSizes) || size(self.frameSizes) > 0 || (has(self.frameMixes) && size(self.frameMixes) > 0)",message="spec.frameSizes is empty and there is no frameMixes, so that nothing would be sent: leave frameSizes out for the sizes of RFC 2544, or give at least one size or mix"
-// +kubebuilder:validation:XValidation:rule="!has(self.packet.ethernet) || (!has(self.pattern.fanOut) && !has(self.pattern.nToN))",message="pattern is multicast and packet is ethernet, but groups are IP addresses: give packet ipv4 or ipv6, or another pattern"
-// +kubebuilder:validation:XValidation:rule="!has(self.pattern.fanOut) || !has(self.pattern.fanOut.firstGroup) || !isIP(self.pattern.fanOut.firstGroup) || (ip(self.pattern.fanOut.firstGroup).family() == 6) == has(self.packet.ipv6)",messageExpression="'firstGroup is ' + self.pattern.fanOut.firstGroup + ', which is not of the family of packet: give a group of that family, or leave firstGroup out'"
-// +kubebuilder:validation:XValidation:rule="!has(self.pattern.nToN) || !has(self.pattern.nToN.firstGroup) || !isIP(self.pattern.nToN.firstGroup) || (ip(self.pattern.nToN.firstGroup).family() == 6) == has(self.packet.ipv6)",messageExpression="'firstGroup is ' + self.pattern.nToN.firstGroup + ', which is not of the family of packet: give a group of that family, or leave firstGroup out'"
-// +kubebuilder:validation:XValidation:rule="!has(self.routing) || !has(self.packet.ethernet)",message="routing is given and packet is ethernet, whose frames are not routed: remove routing, or give packet ipv4 or ipv6"
-// +kubebuilder:validation:XValidation:rule="!has(self.routing) || has(self.pattern.pairs) || has(self.pattern.fullMesh) || has(self.pattern.partialMesh)",message="routing is given and pattern is multicast, whose groups no session announces: remove routing, or give the pattern pairs, fullMesh or partialMesh"
+// +kubebuilder:validation:XValidation:rule="!has(self.packet) || !has(self.pattern) || (!has(self.packet.ethernet) || (!has(self.pattern.fanOut) && !has(self.pattern.nToN)))",message="pattern is multicast and packet is ethernet, but groups are IP addresses: give packet ipv4 or ipv6, or another pattern"
+// +kubebuilder:validation:XValidation:rule="!has(self.packet) || !has(self.pattern) || (!has(self.pattern.fanOut) || !has(self.pattern.fanOut.firstGroup) || !isIP(self.pattern.fanOut.firstGroup) || (ip(self.pattern.fanOut.firstGroup).family() == 6) == has(self.packet.ipv6))",messageExpression="'firstGroup is ' + self.pattern.fanOut.firstGroup + ', which is not of the family of packet: give a group of that family, or leave firstGroup out'"
+// +kubebuilder:validation:XValidation:rule="!has(self.packet) || !has(self.pattern) || (!has(self.pattern.nToN) || !has(self.pattern.nToN.firstGroup) || !isIP(self.pattern.nToN.firstGroup) || (ip(self.pattern.nToN.firstGroup).family() == 6) == has(self.packet.ipv6))",messageExpression="'firstGroup is ' + self.pattern.nToN.firstGroup + ', which is not of the family of packet: give a group of that family, or leave firstGroup out'"
+// +kubebuilder:validation:XValidation:rule="!has(self.packet) || !has(self.pattern) || (!has(self.routing) || !has(self.packet.ethernet))",message="routing is given and packet is ethernet, whose frames are not routed: remove routing, or give packet ipv4 or ipv6"
+// +kubebuilder:validation:XValidation:rule="!has(self.packet) || !has(self.pattern) || (!has(self.routing) || has(self.pattern.pairs) || has(self.pattern.fullMesh) || has(self.pattern.partialMesh))",message="routing is given and pattern is multicast, whose groups no session announces: remove routing, or give the pattern pairs, fullMesh or partialMesh"
 type TrafficProfileSpec struct {
 	// frameSizes in bytes, with the 4-byte FCS and without preamble and
 	// inter-frame gap; each size is tested for itself. Without frameSizes and
@@ -61,11 +64,20 @@ type TrafficProfileSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.name == v.name))",messageExpression="'frameMixes has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every mix a name of its own'"
 	FrameMixes []FrameMix `json:"frameMixes,omitempty"`
 	// pattern says which port sends to which.
-	// +required
-	Pattern Pattern `json:"pattern"`
+	// +optional
+	Pattern Pattern `json:"pattern,omitzero"`
 	// packet describes the headers.
-	// +required
-	Packet Packet `json:"packet"`
+	// +optional
+	Packet Packet `json:"packet,omitzero"`
+	// flows are several kinds of traffic at once, in place of pattern and packet. Every
+	// flow has a share of the load of each port that sends it. A row measures all of them
+	// together: a frame that is lost of any flow is a lost frame.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.name == v.name))",messageExpression="'flows has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every flow a name of its own'"
+	Flows []TrafficFlow `json:"flows,omitempty"`
 	// routing is what the sessions of the bed announce to the device.
 	// +optional
 	Routing *ProfileRouting `json:"routing,omitempty"`

@@ -109,6 +109,29 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			t.Errorf("%+v of %+v", c, rows[0].Frames)
 		}
 	},
+	"flows": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		if len(rows) != 6 || rows[0].Frames.LineRatePPM != 800_000 || rows[0].FrameSize != 512 {
+			t.Fatalf("%d rows: %+v", len(rows), rows)
+		}
+		// At 80 % of 10G voice is 8 % in frames of 218 bytes from both ports, video 48 % in
+		// frames of 1374 and bulk 16 % in frames of 512, with 20 bytes of gap each.
+		rates := map[string]int64{"voice": 2 * 420_168, "video": 430_416, "bulk": 375_940}
+		sum := int64(0)
+		for i, name := range []string{"voice", "video", "bulk"} {
+			f := rows[0].Flows[i]
+			if f.Name != name || f.OfferedFramesPerSecond != rates[name] || f.ReceivedFramesPerSecond != rates[name] || f.Lost != 0 || f.Latency == nil {
+				t.Errorf("flow %+v, want %s at %d frames/s", f, name, rates[name])
+			}
+			sum += f.Sent
+		}
+		if rows[0].Frames.Sent != sum || rows[0].Classes != nil {
+			t.Errorf("the flows sent %d frames, and the row %d", sum, rows[0].Frames.Sent)
+		}
+		// 16 % of 10G times 218/238, 48 % times 1374/1394, and 16 % times 512/532.
+		if got := rows[0].Frames.BitsPerSecond; got != 7_736_529_272 {
+			t.Errorf("%d bit/s", got)
+		}
+	},
 	"n-to-n": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		rates(829_613_095, 187_958_647)(t, rows)
 		if m := rows[0].Multicast; m == nil || m.Groups != 8 || m.Receivers != 7 || m.MinFrames >= m.MaxFrames {

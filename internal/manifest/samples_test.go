@@ -24,6 +24,7 @@ func TestSameMessagesAsTheServer(t *testing.T) {
 		"grant-to-nobody", "policy-not-a-network", "policy-empty-range", "policy-not-a-group",
 		"test-name-twice", "load-twice", "frame-size-twice",
 		"session-with-two-families", "session-with-a-short-hold-time", "session-on-all-ports-with-an-address",
+		"flows-beside-a-pattern", "flows-sizes-of-none", "custom-half-a-byte",
 		"routes-of-ethernet", "routes-of-no-network", "routes-with-a-bad-community",
 		"two-attachments", "sriov-set-up-twice", "sriov-without-a-vendor",
 	} {

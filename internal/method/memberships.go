@@ -88,29 +88,13 @@ func (t *Trial) multicast() *v1alpha1.MulticastSummary {
 	return s
 }
 
-// byClass sums up a trial by traffic classes; nil when all streams are of one.
+// byClass sums up a trial by traffic classes; nil when all streams are of one, or of flows.
 func (t *Trial) byClass() *v1alpha1.ClassesSummary {
-	if len(t.streams) == 0 || !slices.ContainsFunc(t.streams, func(s plan.Stream) bool { return s.Class() != t.streams[0].Class() }) {
+	order, by := t.sums(plan.Stream.Class)
+	if len(order) < 2 || t.streams[0].Flow != "" {
 		return nil
 	}
-	s := &v1alpha1.ClassesSummary{}
-	for _, stream := range t.streams {
-		class := &s.Unicast
-		if stream.Class() == plan.ClassMulticast {
-			class = &s.Multicast
-		}
-		sent := t.measurement.Tx[stream.ID].Sent
-		class.Sent += int64(sent)
-		for _, port := range stream.Rx {
-			received := t.at(stream, port).Received
-			class.Received += int64(received)
-			class.Lost += int64(sent - min(sent, received))
-		}
-	}
-	for _, class := range []*v1alpha1.ClassSummary{&s.Multicast, &s.Unicast} {
-		class.OfferedFramesPerSecond, class.ReceivedFramesPerSecond = t.perSecond(class.Sent), t.perSecond(class.Received)
-	}
-	return s
+	return &v1alpha1.ClassesSummary{Multicast: by[plan.ClassMulticast].ClassSummary, Unicast: by[plan.ClassUnicast].ClassSummary}
 }
 
 // perSecond is a number of frames over the time that sending took, in frames/s.

@@ -22,22 +22,12 @@ func (l *portLatency) average() int64 {
 // when no frame of one was timed.
 func (t *Trial) multicastLatency() []v1alpha1.PortLatency {
 	ports := make([]portLatency, len(t.ports))
-	var n big.Int
 	for _, s := range t.streams {
 		if !s.Headers.DstIP.IsMulticast() {
 			continue
 		}
 		for _, port := range s.Rx {
-			rx, l := t.at(s, port).Latency, &ports[port]
-			if rx.Count == 0 {
-				continue
-			}
-			if l.count == 0 || rx.MinNs < l.min {
-				l.min = rx.MinNs
-			}
-			l.max = max(l.max, rx.MaxNs)
-			l.count += rx.Count
-			l.sum.Add(&l.sum, n.SetUint64(rx.SumNs))
+			ports[port].add(t.at(s, port).Latency)
 		}
 	}
 	var all []v1alpha1.PortLatency

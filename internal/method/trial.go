@@ -67,6 +67,7 @@ type Trial struct {
 	latency *Latency
 	groups  *v1alpha1.MulticastSummary
 	classes *v1alpha1.ClassesSummary
+	flows   []v1alpha1.FlowSummary
 	byPort  []v1alpha1.PortLatency
 	streams []plan.Stream
 	ports   []plan.Port
@@ -161,6 +162,14 @@ func (t *Trial) Classes() *v1alpha1.ClassesSummary {
 	return t.byClass()
 }
 
+// Flows sums up the trial by the flows of the profile; nil without flows.
+func (t *Trial) Flows() []v1alpha1.FlowSummary {
+	if t.latency != nil {
+		return t.flows
+	}
+	return t.byFlow()
+}
+
 // MulticastLatency is the latency of multicast at each receiving port; nil when none was
 // timed.
 func (t *Trial) MulticastLatency() []v1alpha1.PortLatency {
@@ -177,7 +186,7 @@ func (t *Trial) condense() {
 		return
 	}
 	l := t.Latency()
-	t.groups, t.classes, t.byPort = t.multicast(), t.byClass(), t.multicastLatency()
+	t.groups, t.classes, t.flows, t.byPort = t.multicast(), t.byClass(), t.byFlow(), t.multicastLatency()
 	t.latency, t.measurement.Rx = &l, nil
 }
 

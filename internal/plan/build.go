@@ -33,6 +33,9 @@ func Build(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 	engine, _ := capability.For(bed.Spec.Engine)
 	p.Ports = underRouting(profile, p.Announcements, p.Sessions, ports, engine)
 	p.Streams, p.Sizes = streams(profile, p.Ports), sizes(profile)
+	for i, size := range p.Sizes {
+		p.Sizes[i] = p.blended(size)
+	}
 	for _, test := range b.Spec.Tests {
 		p.Steps = append(p.Steps, p.steps(test, p.Sizes)...)
 	}
@@ -42,15 +45,9 @@ func Build(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 
 // streams of a profile on ports.
 func streams(profile *v1alpha1.TrafficProfile, ports []Port) []Stream {
-	flows, common := flows(profile, ports), headers(profile.Spec.Packet)
-	out := make([]Stream, 0, len(flows))
-	for _, f := range flows {
-		s := stream(profile, ports, common, f)
-		if behind := ports[f.rx[0]].networks; len(behind) > 0 && !f.group.IsValid() {
-			out = append(out, s.toNetworks(behind)...)
-			continue
-		}
-		out = append(out, s)
+	var out []Stream
+	for _, s := range Sections(profile) {
+		out = append(out, s.streams(ports)...)
 	}
 	for i := range out {
 		out[i].ID = uint16(i)

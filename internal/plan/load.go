@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 
@@ -59,10 +60,10 @@ func ofLineRate(load Amount, size Size, bitsPerSecond int64) *big.Rat {
 func (p Plan) Rate(s Stream, size Size, load Amount) *big.Rat {
 	speed := p.Ports[s.Tx].BitsPerSecond
 	var r *big.Rat
-	if size.Mix != nil {
-		r = size.Mix.Rate(speed, s.weight, v1alpha1.PPM)
+	if s.mix != nil {
+		r = s.mix.Rate(speed, s.weight, v1alpha1.PPM)
 	} else {
-		r = frame.Rate(speed, size.Bytes, v1alpha1.PPM)
+		r = frame.Rate(speed, cmp.Or(s.Size, size.Bytes), v1alpha1.PPM)
 	}
 	r.Mul(r, ofLineRate(load, size, speed))
 	return r.Mul(r, s.share())
@@ -72,10 +73,14 @@ func (p Plan) Rate(s Stream, size Size, load Amount) *big.Rat {
 func (s Stream) share() *big.Rat { return big.NewRat(max(s.Times, 1), max(s.Part, 1)) }
 
 // kind is what the rate of a stream depends on at a size.
-type kind struct{ speed, part, times, weight int64 }
+type kind struct {
+	speed, part, times, weight int64
+	bytes                      int
+	mix                        *Mix
+}
 
 func (p Plan) kind(s Stream) kind {
-	return kind{p.Ports[s.Tx].BitsPerSecond, max(s.Part, 1), max(s.Times, 1), s.weight}
+	return kind{p.Ports[s.Tx].BitsPerSecond, max(s.Part, 1), max(s.Times, 1), s.weight, s.Size, s.mix}
 }
 
 // rates returns the rate of streams at a size and a load, computed once for each kind.
@@ -137,6 +142,9 @@ func (p Plan) unsendable(load v1alpha1.Load, sizes []Size) string {
 	amount, err := AmountOf(load)
 	if err != nil {
 		return err.Error()
+	}
+	if ownSizes(p.Streams) {
+		return "the flows of the profile have sizes of their own, and a rate is that of frames of one size: give a percentage of line rate"
 	}
 	for _, size := range sizes {
 		seen := map[kind]bool{}

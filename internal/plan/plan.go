@@ -65,6 +65,14 @@ type Stream struct {
 	// streams have the size that is measured.
 	Size   int
 	weight int64
+	// mix that it is a component of; nil for none.
+	mix *Mix
+	// Flow of the profile that the stream is of; empty without flows.
+	Flow string
+	// own is the size of the flow; nil where it has the size that is measured.
+	own *Size
+	// of is the ID in the plan, of a stream at a size.
+	of uint16
 }
 
 // The classes of streams.
@@ -75,6 +83,9 @@ const (
 
 // Class of the stream: what its frames are counted with in samples.
 func (s Stream) Class() string {
+	if s.Flow != "" {
+		return s.Flow
+	}
 	if s.Headers.DstIP.IsMulticast() {
 		return ClassMulticast
 	}
@@ -192,12 +203,16 @@ func (p Plan) Loads(size Size, load Amount) (map[uint16]traffic.Load, error) {
 // not have come from macs, by port name; the destination is the one of nextHop,
 // by the ID in Streams.
 func (p Plan) Traffic(size Size, macs map[string]traffic.MAC, nextHop map[uint16]traffic.MAC) []traffic.Stream {
-	at := p.StreamsAt(size)
+	at, plain := p.StreamsAt(size), p.plain(size)
 	streams := make([]traffic.Stream, len(at))
 	var receivers []string
 	for i, s := range at {
 		h := s.Headers
-		h.DstMAC = nextHop[size.flow(s.ID)]
+		of := s.of
+		if plain {
+			of = s.ID
+		}
+		h.DstMAC = nextHop[of]
 		if h.SrcMAC == (traffic.MAC{}) {
 			h.SrcMAC = macs[p.Ports[s.Tx].Name]
 		}

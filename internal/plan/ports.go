@@ -67,22 +67,28 @@ func (p Port) HostAddresses(profile *v1alpha1.TrafficProfile) []netip.Prefix {
 }
 
 // VLANsUnder are the tags of frames on the port under a profile: those of the profile,
-// or of the port itself where the profile has none.
+// or of the port itself where the profile has none or its flows differ in them.
 func (p Port) VLANsUnder(profile *v1alpha1.TrafficProfile) frame.VLANs {
-	if v := profile.Spec.Packet.VLAN; v != nil {
-		return frame.TagsOf(v)
+	var tags frame.VLANs
+	for i, s := range Sections(profile) {
+		own := frame.TagsOf(s.Spec.Packet.VLAN)
+		if len(own) == 0 || i > 0 && !slices.Equal(own, tags) {
+			return p.VLANs
+		}
+		tags = own
 	}
-	return p.VLANs
+	return tags
 }
 
 // FurtherHosts is how many hosts there are after the port's own address of the family of
 // the profile: their addresses count up from it.
 func (p Port) FurtherHosts(profile *v1alpha1.TrafficProfile) (own netip.Prefix, count int) {
-	own, ok := p.Address(profile.Spec.Packet.IPv6 != nil)
-	if !ok {
-		return own, 0
+	for _, s := range Sections(profile) {
+		if a, ok := p.Address(s.Spec.Packet.IPv6 != nil); ok && (!own.IsValid() || int(hosts(s.TrafficProfile))-1 > count) {
+			own, count = a, int(hosts(s.TrafficProfile))-1
+		}
 	}
-	return own, int(hosts(profile)) - 1
+	return own, count
 }
 
 // hosts is the number of hosts behind every port.

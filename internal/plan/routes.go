@@ -255,15 +255,6 @@ func routed(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Por
 	return underRouting(profile, announcements(profile, sessions, ports), sessions, ports, engine)
 }
 
-// streamCount is how many streams a profile makes on ports.
-func streamCount(profile *v1alpha1.TrafficProfile, ports []Port) int {
-	n := 0
-	for _, f := range flows(profile, ports) {
-		n += max(1, len(ports[f.rx[0]].networks))
-	}
-	return n
-}
-
 // Advertised is what the device should advertise on a session when those announcements
 // are made that the caller says: the preferred paths, but those of the session itself.
 // Routes of internal peers are counted without their digest, which depends on the device.

@@ -15,6 +15,9 @@ type Size struct {
 	Bytes int
 	// Mix of several sizes; nil for frames of one size.
 	Mix *Mix
+	// mean size in bytes of the frames that are sent, where flows have sizes of their own;
+	// nil where it follows from the others.
+	mean *big.Rat
 }
 
 // Mix is frames of several sizes in a fixed ratio of their numbers.
@@ -32,6 +35,9 @@ func (s Size) Name() string { return v1alpha1.SizeName(int32(s.Bytes), s.mixName
 
 // InWords names the size in a sentence: "64 bytes", "mix imix-simple".
 func (s Size) InWords() string {
+	if s.mixName() == v1alpha1.FlowsSize {
+		return "the sizes of the flows"
+	}
 	if s.Mix != nil {
 		return s.Name()
 	}
@@ -61,6 +67,9 @@ func (s Size) All() []int {
 func (s Size) Average() int { return int(frame.Round(s.average())) }
 
 func (s Size) average() *big.Rat {
+	if s.mean != nil {
+		return s.mean
+	}
 	if s.Mix == nil {
 		return big.NewRat(int64(s.Bytes), 1)
 	}
@@ -86,6 +95,9 @@ func mixes(profile *v1alpha1.TrafficProfile) []Mix {
 
 // sizes of a profile: its frame sizes, then its mixes.
 func sizes(profile *v1alpha1.TrafficProfile) []Size {
+	if profile.Spec.OwnSizes() {
+		return []Size{flowsSize(profile)}
+	}
 	var out []Size
 	for _, n := range profile.Spec.Sizes() {
 		out = append(out, Bytes(int(n)))
@@ -99,33 +111,49 @@ func sizes(profile *v1alpha1.TrafficProfile) []Size {
 // SizeOf is the size of a row.
 func (p Plan) SizeOf(row v1alpha1.ResultRow) Size {
 	for _, s := range p.Sizes {
-		if s.Mix != nil && s.Mix.Name == row.FrameMix {
+		if s.mixName() == row.FrameMix && s.Bytes == int(row.FrameSize) {
 			return s
 		}
 	}
 	return Bytes(int(row.FrameSize))
 }
 
-// StreamsAt are the streams of a size. Of a mix every stream of the plan is one
-// per component, with consecutive IDs.
+// plain says that every stream of the plan is one stream at a size.
+func (p Plan) plain(size Size) bool { return size.Mix == nil && !ownSizes(p.Streams) }
+
+// StreamsAt are the streams of a size. Of a mix, of the row or of a flow, every stream of
+// the plan is one per component, with consecutive IDs.
 func (p Plan) StreamsAt(size Size) []Stream {
-	if size.Mix == nil {
+	if p.plain(size) {
 		return p.Streams
 	}
-	m := size.Mix.Mix
-	out := make([]Stream, 0, len(p.Streams)*len(m))
+	out := make([]Stream, 0, len(p.Streams)*size.components())
+	next, own := uint16(0), ownSizes(p.Streams)
 	for _, s := range p.Streams {
-		first := int(s.ID) * len(m)
-		for i, c := range m {
-			s.ID, s.Size, s.weight = uint16(first+i), c.Size, c.Weight
+		at := size
+		if s.own != nil {
+			at = *s.own
+		}
+		s.of = s.ID
+		if !own {
+			next = s.ID * uint16(size.components())
+		}
+		for _, c := range at.parts() {
+			s.ID, s.Size, s.weight, s.mix = next, c.Size, c.Weight, at.Mix
 			out = append(out, s)
+			next++
 		}
 	}
 	return out
 }
 
-// flow is the ID in the plan of one of the streams at a size.
-func (s Size) flow(id uint16) uint16 { return id / uint16(s.components()) }
+// parts are the components of the size.
+func (s Size) parts() []frame.Component {
+	if s.Mix == nil {
+		return []frame.Component{{Size: s.Bytes}}
+	}
+	return s.Mix.Mix
+}
 
 // BitsPerSecond is the exact layer-2 bit rate in bit/s of all sending ports together
 // at a load.

@@ -45,6 +45,11 @@ func validateTopologies(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile,
 				fmt.Sprintf("test bed %s has %d ports, and %s needs %d: add ports, or choose another bed", bed.Name, have, m.Member, need)))
 			continue
 		}
+		if len(profile.Spec.Flows) > 0 {
+			errs = append(errs, field.Invalid(path, test.Name,
+				fmt.Sprintf("%s makes its own streams with the packet of a profile, and profile %s has flows: use a profile with pattern and packet for this test", m.Member, profile.Name)))
+			continue
+		}
 		for _, text := range m.Topology.problems(m.Member, bed, profile, ports) {
 			errs = append(errs, field.Invalid(path, test.Name, text))
 		}

@@ -28,26 +28,35 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 		return field.ErrorList{field.NotSupported(bedPath(bed).Child("engine", "kind"), bed.Spec.Engine.Kind, kinds)}
 	}
 	ports, _ := Ports(bed)
-	errs = append(errs, validateSizes(profile, bed, engine)...)
-	errs = append(errs, validateRoomOn(profile, bed)...)
-	errs = append(errs, validateLabels(profile, bed, engine)...)
-	errs = append(errs, validateTags(profile, bed, ports, engine)...)
-	errs = append(errs, validateTunnelOn(profile, bed, engine)...)
-	errs = append(errs, validateCustomOn(profile, bed, engine)...)
-	errs = append(errs, validateNetworkLayer(profile, bed, engine)...)
+	for _, s := range Sections(profile) {
+		errs = append(errs, validateSizes(s, bed, engine)...)
+		errs = append(errs, validateRoomOn(s, bed)...)
+		errs = append(errs, validateLabels(s, bed, engine)...)
+		errs = append(errs, validateTags(s, bed, ports, engine)...)
+		errs = append(errs, validateTunnelOn(s, bed, engine)...)
+		errs = append(errs, validateCustomOn(s, bed, engine)...)
+		errs = append(errs, validateNetworkLayer(s, bed, engine)...)
+	}
 	routingErrs := validateRouting(profile, bed, ports, engine)
 	errs = append(errs, routingErrs...)
 	if len(routingErrs) > 0 {
 		return errs
 	}
 	ports = routed(profile, bed, ports, engine)
-	patternErrs := validatePattern(profile, bed, ports, engine)
+	var patternErrs field.ErrorList
+	for _, s := range Sections(profile) {
+		patternErrs = append(patternErrs, validatePattern(s, bed, ports, engine)...)
+	}
 	errs = append(errs, patternErrs...)
 	if len(patternErrs) > 0 {
 		return errs
 	}
-	errs = append(errs, validateMixesOn(b, profile, bed, ports, engine)...)
-	errs = append(errs, validateAddresses(profile, bed, ports)...)
+	errs = append(errs, validateMixMethods(b, profile)...)
+	errs = append(errs, validateFlowsOn(b, profile, bed, ports, engine)...)
+	for _, s := range Sections(profile) {
+		errs = append(errs, validateMixesOn(b, s, bed, ports, engine)...)
+		errs = append(errs, validateAddresses(s, bed, ports)...)
+	}
 	errs = append(errs, validateLatency(b, profile, bed, ports, engine)...)
 	errs = append(errs, validateHosts(profile, bed, ports, engine)...)
 	errs = append(errs, validateNeeds(b, bed, engine)...)
@@ -70,25 +79,34 @@ func profilePath(profile *v1alpha1.TrafficProfile) *field.Path {
 
 // ValidateProfile reports what is wrong with a profile for itself.
 func ValidateProfile(profile *v1alpha1.TrafficProfile) field.ErrorList {
-	var errs field.ErrorList
-	root := profilePath(profile)
-	spec := profile.Spec
-	errs = append(errs, validateProfilePattern(spec, root.Child("pattern"))...)
-	packetErrs := validatePacket(spec.Packet, root.Child("packet"))
+	errs := validateFlows(profile)
+	if len(errs) > 0 {
+		return errs
+	}
+	for _, s := range Sections(profile) {
+		errs = append(errs, validateSection(s)...)
+	}
+	return errs
+}
+
+// validateSection reports what is wrong with a pattern and a packet for themselves.
+func validateSection(s Section) field.ErrorList {
+	errs := validateProfilePattern(s.Spec, s.Path.Child("pattern"))
+	packetErrs := validatePacket(s.Spec.Packet, s.Path.Child("packet"))
 	errs = append(errs, packetErrs...)
 	if len(packetErrs) > 0 {
 		return errs
 	}
-	return append(errs, validateRoom(profile)...)
+	return append(errs, validateRoom(s)...)
 }
 
 // validateRoom refuses sizes into which the headers do not fit, and what is wrong with
 // mixes.
-func validateRoom(profile *v1alpha1.TrafficProfile) field.ErrorList {
+func validateRoom(profile Section) field.ErrorList {
 	var errs field.ErrorList
 	spec := profile.Spec
 	for i, size := range profile.Spec.Sizes() {
-		path := profilePath(profile).Child("frameSizes").Index(i)
+		path := profile.sizePath(i)
 		if lowest := frame.MinimumSize(spec.Packet); int(size) < lowest {
 			errs = append(errs, field.Invalid(path, size, fmt.Sprintf("these headers need at least %d bytes (%s): raise the frame size to %d", lowest, frame.DescribeMinimum(spec.Packet), lowest)))
 		} else if size > frame.MaxSize {
@@ -100,11 +118,12 @@ func validateRoom(profile *v1alpha1.TrafficProfile) field.ErrorList {
 
 // validateRoomOn refuses sizes into which the headers do not fit with the tags of ports. The
 // profile is valid for itself.
-func validateRoomOn(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed) field.ErrorList {
+func validateRoomOn(profile Section, bed *v1alpha1.TestBed) field.ErrorList {
 	if profile.Spec.Packet.VLAN != nil {
 		return nil
 	}
-	tagged := profile.DeepCopy()
+	tagged := profile
+	tagged.TrafficProfile = profile.DeepCopy()
 	for _, p := range bed.Spec.Ports {
 		if v := tagged.Spec.Packet.VLAN; p.VLAN != nil && (v == nil || v.Service == nil) {
 			tagged.Spec.Packet.VLAN = p.VLAN
@@ -114,11 +133,11 @@ func validateRoomOn(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed) fie
 }
 
 // validateSizes refuses frames that the engine cannot send.
-func validateSizes(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
+func validateSizes(profile Section, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
 	var errs field.ErrorList
 	for i, size := range profile.Spec.Sizes() {
 		if int(size) < engine.MinFrameSize || int(size) > engine.MaxFrameSize {
-			errs = append(errs, field.Invalid(profilePath(profile).Child("frameSizes").Index(i), size,
+			errs = append(errs, field.Invalid(profile.sizePath(i), size,
 				fmt.Sprintf("engine %s of test bed %s sends frames of %d to %d bytes: change the frame size, or choose a bed with another engine",
 					bed.Spec.Engine.Kind, bed.Name, engine.MinFrameSize, engine.MaxFrameSize)))
 		}

@@ -63,7 +63,7 @@ func checkGateway(p Port, g netip.Addr, path *field.Path) *field.Error {
 // validateAddresses refuses ports that lack an address of the profile's family,
 // hosts that do not fit into a port's network, and layer-2 peers in different
 // networks.
-func validateAddresses(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port) field.ErrorList {
+func validateAddresses(profile Section, bed *v1alpha1.TestBed, ports []Port) field.ErrorList {
 	if profile.Spec.Packet.Ethernet != nil {
 		return validateOneNetwork(profile, bed, ports)
 	}
@@ -77,7 +77,7 @@ func validateAddresses(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, 
 	}
 	var errs field.ErrorList
 	used := map[int]bool{}
-	fl := flows(profile, ports)
+	fl := flows(profile.TrafficProfile, ports)
 	for _, f := range fl {
 		used[f.tx] = true
 		for _, rx := range f.rx {
@@ -122,14 +122,14 @@ func validateAddresses(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, 
 // validateOneNetwork refuses frames without a network layer between ports whose
 // addresses say that a router stands between them. Modelled ports have networks
 // of their own, and a model that takes every frame.
-func validateOneNetwork(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port) field.ErrorList {
+func validateOneNetwork(profile Section, bed *v1alpha1.TestBed, ports []Port) field.ErrorList {
 	if bed.Spec.Engine.Kind == v1alpha1.EngineSim {
 		return nil
 	}
-	for _, f := range flows(profile, ports) {
+	for _, f := range flows(profile.TrafficProfile, ports) {
 		tx, rx := ports[f.tx], ports[f.rx[0]]
 		if own, peer, apart := otherNetworks(tx, rx); apart {
-			return field.ErrorList{field.Invalid(profilePath(profile).Child("packet", "ethernet"), rx.Name,
+			return field.ErrorList{field.Invalid(profile.Path.Child("packet", "ethernet"), rx.Name,
 				fmt.Sprintf("port %s with %s and port %s with %s of test bed %s are in different networks, and frames without a network layer are not routed: use a bed whose ports are in one network, or give ipv4 or ipv6",
 					tx.Name, own, rx.Name, peer, bed.Name))}
 		}
@@ -150,14 +150,14 @@ func otherNetworks(tx, rx Port) (own, peer netip.Prefix, apart bool) {
 
 // checkHosts refuses a range of hosts that leaves the port's network or runs
 // into an address of somebody else.
-func checkHosts(profile *v1alpha1.TrafficProfile, p Port, own netip.Prefix, ports []Port) *field.Error {
-	n := hosts(profile)
+func checkHosts(profile Section, p Port, own netip.Prefix, ports []Port) *field.Error {
+	n := hosts(profile.TrafficProfile)
 	if n == 1 {
 		return nil
 	}
-	path := profilePath(profile).Child("packet", "ipv4", "hostsPerPort")
+	path := profile.Path.Child("packet", "ipv4", "hostsPerPort")
 	if own.Addr().Is6() {
-		path = profilePath(profile).Child("packet", "ipv6", "hostsPerPort")
+		path = profile.Path.Child("packet", "ipv6", "hostsPerPort")
 	}
 	taken := map[netip.Addr]string{}
 	for _, other := range ports {

@@ -74,7 +74,7 @@ func validateLatency(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, be
 		if engine.CrossHostLatency {
 			continue
 		}
-		if tx, rx, far := farFlow(flows(profile, ports), ports); far {
+		if tx, rx, far := farFlow(allFlows(profile, ports), ports); far {
 			errs = append(errs, field.Invalid(path, test.Name,
 				fmt.Sprintf("latency from %s on node %s to %s on node %s needs a common clock, which engine %s does not have: put both ports of a pair on one node, or measure throughput only",
 					tx.Name, tx.Node, rx.Name, rx.Node, bed.Spec.Engine.Kind)))

@@ -37,10 +37,10 @@ func shortened(text string) string {
 }
 
 // validateCustomOn refuses custom bytes that the engine does not send.
-func validateCustomOn(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
+func validateCustomOn(profile Section, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
 	if profile.Spec.Packet.Custom == nil || engine.CustomBytes {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(profilePath(profile).Child("packet", "custom"), fmt.Sprintf(
+	return field.ErrorList{field.Forbidden(profile.Path.Child("packet", "custom"), fmt.Sprintf(
 		"engine %s of test bed %s counts frames by a mark in their IP header, for which custom bytes may have no place: give ipv4 or ipv6, or choose a bed with another engine", bed.Spec.Engine.Kind, bed.Name))}
 }

@@ -44,11 +44,11 @@ func (m Method) missing(engine traffic.Capabilities) string {
 
 // validateNetworkLayer refuses frames without a network layer that the engine does
 // not count.
-func validateNetworkLayer(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
+func validateNetworkLayer(profile Section, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
 	if profile.Spec.Packet.Ethernet == nil || engine.Ethernet {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(profilePath(profile).Child("packet"), "ethernet",
+	return field.ErrorList{field.Invalid(profile.Path.Child("packet"), "ethernet",
 		fmt.Sprintf("engine %s of test bed %s counts frames by their IP header, and frames of ethernet have none: give ipv4 or ipv6, or choose a bed with another engine", bed.Spec.Engine.Kind, bed.Name))}
 }
 
@@ -58,7 +58,7 @@ func validateHosts(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, port
 	if engine.CrossHost {
 		return nil
 	}
-	tx, rx, far := farFlow(flows(profile, ports), ports)
+	tx, rx, far := farFlow(allFlows(profile, ports), ports)
 	if !far {
 		return nil
 	}
@@ -83,15 +83,18 @@ func validateTimed(test v1alpha1.Test, profile *v1alpha1.TrafficProfile, bed *v1
 	if engine.TimedStreams == 0 {
 		return nil
 	}
-	n, sizes := streamCount(profile, ports), 1
-	for _, m := range mixes(profile) {
-		sizes = max(sizes, len(m.Mix))
+	p, n := Plan{Ports: ports, Streams: streams(profile, ports)}, 0
+	for _, size := range sizes(profile) {
+		n = max(n, len(p.StreamsAt(size)))
 	}
-	if n *= sizes; n <= engine.TimedStreams {
+	if n <= engine.TimedStreams {
 		return nil
 	}
 	what := "the pattern"
-	if sizes > 1 {
+	switch {
+	case len(profile.Spec.Flows) > 0:
+		what = "the flows"
+	case n > len(p.Streams):
 		what = "the pattern with the sizes of a mix"
 	}
 	return field.Invalid(path, test.Name, fmt.Sprintf("%s makes %d streams on the %s, and engine %s times at most %d at once: use a profile or a bed with fewer streams, or measure throughput only",

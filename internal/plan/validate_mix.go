@@ -21,21 +21,16 @@ const (
 	maxWeight  = 1000
 )
 
-// mixPath is the path of a mix in errors.
-func mixPath(profile *v1alpha1.TrafficProfile, i int) *field.Path {
-	return profilePath(profile).Child("frameMixes").Index(i)
-}
-
 // validateMixes reports what is wrong with the mixes of a profile for themselves.
-func validateMixes(profile *v1alpha1.TrafficProfile) field.ErrorList {
+func validateMixes(profile Section) field.ErrorList {
 	var errs field.ErrorList
 	all := profile.Spec.FrameMixes
 	if len(all) > maxMixes {
-		errs = append(errs, field.TooMany(profilePath(profile).Child("frameMixes"), len(all), maxMixes))
+		errs = append(errs, field.TooMany(profile.Path.Child("frameMixes"), len(all), maxMixes))
 	}
 	names := map[string]bool{}
 	for i, m := range all {
-		path := mixPath(profile, i)
+		path := profile.mixPath(i)
 		switch {
 		case m.Name == "":
 			errs = append(errs, field.Required(path.Child("name"), "give the mix a name for the results"))
@@ -135,22 +130,22 @@ func mixSize(size int, given any, packet v1alpha1.Packet, path *field.Path, what
 
 // validateMixesOn refuses mixes that the engine cannot send on these ports, and
 // tests that do not measure mixes. The profile is valid for itself.
-func validateMixesOn(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities) field.ErrorList {
-	all := mixes(profile)
+func validateMixesOn(b *v1alpha1.Benchmark, profile Section, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities) field.ErrorList {
+	all := mixes(profile.TrafficProfile)
 	if len(all) == 0 {
 		return nil
 	}
-	errs := validateMixMethods(b, profile, all[0])
+	var errs field.ErrorList
 	copies := 1
 	for _, test := range b.Spec.Tests {
 		if m, ok := methodOf(test); ok && m.Mixes {
 			copies = max(copies, m.Copies)
 		}
 	}
-	flows := streams(profile, ports)
+	flows := profile.streams(ports)
 	most := min(engine.MaxStreams, 1<<16)
 	for i, m := range all {
-		path := mixPath(profile, i)
+		path := profile.mixPath(i)
 		for _, c := range m.Mix {
 			if c.Size < engine.MinFrameSize || c.Size > engine.MaxFrameSize {
 				errs = append(errs, field.Invalid(path, m.Name, fmt.Sprintf(
@@ -172,11 +167,8 @@ func validateMixesOn(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, be
 }
 
 // inexact looks for a stream whose rate may not fit the 64 bits of a schedule at
-// some load, and names the speed of its port. The bound is that of loads that have
-// nothing in common with the denominator.
+// some load, and names the speed of its port.
 func inexact(m Mix, flows []Stream, ports []Port, copies int) (speed v1alpha1.BitRate, ok bool) {
-	// A rate in frames/ns is speed*ppm*weight / (10^6 * 10^9 * bits * part).
-	const perNano = 1_000_000_000_000_000
 	type key struct{ speed, part int64 }
 	seen := map[key]bool{}
 	for _, s := range flows {
@@ -185,19 +177,32 @@ func inexact(m Mix, flows []Stream, ports []Port, copies int) (speed v1alpha1.Bi
 			continue
 		}
 		seen[k] = true
-		common := new(big.Int).GCD(nil, nil, big.NewInt(k.speed), big.NewInt(perNano))
-		bound := new(big.Int).Mul(big.NewInt(m.WireBits()), big.NewInt(k.part))
-		bound.Mul(bound, big.NewInt(perNano)).Quo(bound, common)
-		if bound.Cmp(big.NewInt(math.MaxInt64)) > 0 {
+		if !exact(m.WireBits(), k.speed, k.part) {
 			return ports[s.Tx].Speed, false
 		}
 	}
 	return "", true
 }
 
+// exact says that the rate of frames of so many bits, by which a part of a speed is
+// divided, fits the 64 bits of a schedule at any load. The bound is that of loads that
+// have nothing in common with the denominator.
+func exact(bits, speed, part int64) bool {
+	// A rate in frames/ns is speed*ppm*weight / (10^6 * 10^9 * bits * part).
+	const perNano = 1_000_000_000_000_000
+	common := new(big.Int).GCD(nil, nil, big.NewInt(speed), big.NewInt(perNano))
+	bound := new(big.Int).Mul(big.NewInt(bits), big.NewInt(part))
+	bound.Mul(bound, big.NewInt(perNano)).Quo(bound, common)
+	return bound.Cmp(big.NewInt(math.MaxInt64)) <= 0
+}
+
 // validateMixMethods refuses tests that need frames of one size.
-func validateMixMethods(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, first Mix) field.ErrorList {
+func validateMixMethods(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile) field.ErrorList {
 	var errs field.ErrorList
+	has, instead := severalSizes(profile)
+	if has == "" {
+		return nil
+	}
 	for i, test := range b.Spec.Tests {
 		m, ok := methodOf(test)
 		if !ok || m.Mixes {
@@ -208,7 +213,21 @@ func validateMixMethods(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile,
 			reason += ": " + m.OneSize
 		}
 		errs = append(errs, field.Invalid(field.NewPath("spec", "tests").Index(i).Child(m.Member), test.Name, fmt.Sprintf(
-			"%s, and profile %s has the mix %s: use a profile without frameMixes for this test", reason, profile.Name, first.Name)))
+			"%s, and profile %s has %s: use a profile without %s for this test", reason, profile.Name, has, instead)))
 	}
 	return errs
+}
+
+// severalSizes says what of a profile makes frames of several sizes in one row, and what
+// to leave out; empty when each row has one.
+func severalSizes(profile *v1alpha1.TrafficProfile) (has, instead string) {
+	for _, f := range profile.Spec.Flows {
+		if !f.FollowsRow() {
+			return "flow " + f.Name + " with a size of its own", "frameSize and frameMix of flows"
+		}
+	}
+	if all := profile.Spec.FrameMixes; len(all) > 0 {
+		return "the mix " + all[0].Name, "frameMixes"
+	}
+	return "", ""
 }

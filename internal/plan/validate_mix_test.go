@@ -86,7 +86,7 @@ func TestValidateRefusesMixesThatTheEngineDoesNotSend(t *testing.T) {
 	o := router(mixed(simple))
 	simulated(256)(o)
 	ports, _ := Ports(&o.bed)
-	errs := validateMixesOn(&o.benchmark, &o.profile, &o.bed, ports, traffic.Capabilities{MaxStreams: 767, MinFrameSize: 64, MaxFrameSize: 1514})
+	errs := validateMixesOn(&o.benchmark, Sections(&o.profile)[0], &o.bed, ports, traffic.Capabilities{MaxStreams: 767, MinFrameSize: 64, MaxFrameSize: 1514})
 	want := []string{
 		"the mix has frames of 1518 bytes, and engine sim of test bed bed sends 64 to 1514: change the mix",
 		"the 3 sizes of the mix make 768 streams on the 256 ports of test bed bed, and engine sim takes at most 767: use fewer sizes, or a bed with fewer ports",
@@ -99,7 +99,7 @@ func TestValidateRefusesMixesThatTheEngineDoesNotSend(t *testing.T) {
 			t.Errorf("error %q has no %q", e, want[i])
 		}
 	}
-	if errs := validateMixesOn(&o.benchmark, &o.profile, &o.bed, ports, traffic.Capabilities{MaxStreams: 768, MinFrameSize: 64, MaxFrameSize: 1518}); len(errs) > 0 {
+	if errs := validateMixesOn(&o.benchmark, Sections(&o.profile)[0], &o.bed, ports, traffic.Capabilities{MaxStreams: 768, MinFrameSize: 64, MaxFrameSize: 1518}); len(errs) > 0 {
 		t.Errorf("errors %v", errs)
 	}
 }
@@ -137,11 +137,11 @@ func TestValidateCountsTheCopiesOfAMethod(t *testing.T) {
 	o := router(mixed(simple))
 	ports, _ := Ports(&o.bed)
 	engine := traffic.Capabilities{MaxStreams: 11, MinFrameSize: 64, MaxFrameSize: 1518}
-	if errs := validateMixesOn(&o.benchmark, &o.profile, &o.bed, ports, engine); len(errs) > 0 {
+	if errs := validateMixesOn(&o.benchmark, Sections(&o.profile)[0], &o.bed, ports, engine); len(errs) > 0 {
 		t.Errorf("6 streams: %v", errs)
 	}
 	o.benchmark.Spec.Tests = append(o.benchmark.Spec.Tests, v1alpha1.Test{Name: "recovery", Recovery: &v1alpha1.RecoveryTest{}})
-	errs := validateMixesOn(&o.benchmark, &o.profile, &o.bed, ports, engine)
+	errs := validateMixesOn(&o.benchmark, Sections(&o.profile)[0], &o.bed, ports, engine)
 	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "the 3 sizes of the mix make 12 streams on the 2 ports of test bed bed, and engine xdp takes at most 11") {
 		t.Errorf("12 streams: %v", errs)
 	}

@@ -98,11 +98,11 @@ func validatePortRange(r *v1alpha1.PortRange, path *field.Path) field.ErrorList 
 }
 
 // validateLabels refuses labelled frames that the engine cannot send.
-func validateLabels(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
+func validateLabels(profile Section, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
 	m := profile.Spec.Packet.MPLS
 	if m == nil || engine.MPLS {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(profilePath(profile).Child("packet", "mpls", "labels"), m.Labels,
+	return field.ErrorList{field.Invalid(profile.Path.Child("packet", "mpls", "labels"), m.Labels,
 		fmt.Sprintf("engine %s of test bed %s does not send labelled frames: choose a bed with another engine, or remove mpls", bed.Spec.Engine.Kind, bed.Name))}
 }

@@ -97,8 +97,8 @@ func validateGroup(given v1alpha1.GroupAddress, ipv6 bool, path *field.Path) fie
 
 // validatePattern refuses patterns that the bed's ports or the engine cannot
 // make.
-func validatePattern(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities) field.ErrorList {
-	path := profilePath(profile).Child("pattern")
+func validatePattern(profile Section, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities) field.ErrorList {
+	path := profile.Path.Child("pattern")
 	pattern := profile.Spec.Pattern
 	var errs field.ErrorList
 	switch {
@@ -129,9 +129,9 @@ func validatePattern(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, po
 	if len(errs) > 0 {
 		return errs
 	}
-	n := streamCount(profile, ports)
+	n := len(profile.streams(ports))
 	if n > engine.MaxStreams && profile.Spec.Routing != nil {
-		return append(errs, field.Invalid(profilePath(profile).Child("routing", "routes"), n, fmt.Sprintf(
+		return append(errs, field.Invalid(profile.Path.Child("routing", "routes"), n, fmt.Sprintf(
 			"the pattern to the networks of these routes makes %d streams on the %s, and engine %s takes at most %d: announce fewer networks, single addresses (/32 or /128) that follow each other, or use a bed with fewer ports",
 			n, onBed(ports, bed), bed.Spec.Engine.Kind, engine.MaxStreams)))
 	}
@@ -196,7 +196,7 @@ func knownPort(name string, bed *v1alpha1.TestBed, ports []Port, path *field.Pat
 
 // validateGroups refuses a sender that the bed does not have, and more groups than the
 // engine can count when the pattern has other streams besides.
-func validateGroups(profile *v1alpha1.TrafficProfile, sender string, groups int32, first v1alpha1.GroupAddress, others int, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities, path *field.Path) field.ErrorList {
+func validateGroups(profile Section, sender string, groups int32, first v1alpha1.GroupAddress, others int, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities, path *field.Path) field.ErrorList {
 	if sender != "" {
 		if err := knownPort(sender, bed, ports, path.Child("sender")); err != nil {
 			return field.ErrorList{err}
@@ -213,7 +213,7 @@ func validateGroups(profile *v1alpha1.TrafficProfile, sender string, groups int3
 // pattern may begin: less than the shortest trial by far.
 const longestStagger = 100 * time.Millisecond
 
-func validateNToN(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port, path *field.Path) field.ErrorList {
+func validateNToN(profile Section, bed *v1alpha1.TestBed, ports []Port, path *field.Path) field.ErrorList {
 	p := *profile.Spec.Pattern.NToN
 	steps := time.Duration(len(ports) - 1)
 	if last := steps * Stagger(p); last > longestStagger {

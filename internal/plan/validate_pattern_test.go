@@ -234,21 +234,21 @@ func TestValidateRefusesWhatTheEngineCannot(t *testing.T) {
 	o := pattern(4, v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{}})
 	ports, _ := Ports(&o.bed)
 	engine := traffic.Capabilities{MaxStreams: 65536}
-	errs := validatePattern(&o.profile, &o.bed, ports, engine)
+	errs := validatePattern(Sections(&o.profile)[0], &o.bed, ports, engine)
 	if len(errs) != 1 || !strings.Contains(errs[0].Error(), `TrafficProfile/profile.spec.pattern.fanOut: Invalid value: "sim": engine sim of test bed bed cannot join multicast groups: choose a bed with another engine, or another pattern`) {
 		t.Errorf("groups: %v", errs)
 	}
 	engine.Multicast = true
-	if errs := validatePattern(&o.profile, &o.bed, ports, engine); len(errs) > 0 {
+	if errs := validatePattern(Sections(&o.profile)[0], &o.bed, ports, engine); len(errs) > 0 {
 		t.Errorf("groups: %v", errs)
 	}
 	o.profile.Spec.Packet.MPLS = &v1alpha1.MPLSStack{Labels: []int32{16}}
-	errs = validateLabels(&o.profile, &o.bed, engine)
+	errs = validateLabels(Sections(&o.profile)[0], &o.bed, engine)
 	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "TrafficProfile/profile.spec.packet.mpls.labels: Invalid value: [16]: engine sim of test bed bed does not send labelled frames") {
 		t.Errorf("labels: %v", errs)
 	}
 	engine.MPLS = true
-	if errs := validateLabels(&o.profile, &o.bed, engine); len(errs) > 0 {
+	if errs := validateLabels(Sections(&o.profile)[0], &o.bed, engine); len(errs) > 0 {
 		t.Errorf("labels: %v", errs)
 	}
 }

@@ -45,8 +45,8 @@ func validateTunnel(t *v1alpha1.Tunnel, path *field.Path) field.ErrorList {
 }
 
 // validateTunnelOn refuses a tunnel that the engine cannot send, or that has no one end.
-func validateTunnelOn(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
-	path := profilePath(profile).Child("packet", "tunnel")
+func validateTunnelOn(profile Section, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
+	path := profile.Path.Child("packet", "tunnel")
 	pattern := profile.Spec.Pattern
 	switch {
 	case profile.Spec.Packet.Tunnel == nil:
@@ -62,17 +62,17 @@ func validateTunnelOn(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, e
 }
 
 // validateTags refuses frames with more tags than the engine counts.
-func validateTags(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities) field.ErrorList {
+func validateTags(profile Section, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities) field.ErrorList {
 	if engine.ServiceVLANs {
 		return nil
 	}
 	text := fmt.Sprintf("engine %s of test bed %s counts frames with one tag at most: remove service, or choose a bed with another engine", bed.Spec.Engine.Kind, bed.Name)
 	if v := profile.Spec.Packet.VLAN; v != nil && v.Service != nil {
-		return field.ErrorList{field.Invalid(profilePath(profile).Child("packet", "vlan", "service", "id"), v.Service.ID, text)}
+		return field.ErrorList{field.Invalid(profile.Path.Child("packet", "vlan", "service", "id"), v.Service.ID, text)}
 	}
 	var errs field.ErrorList
 	for i, p := range ports {
-		if vlans := p.VLANsUnder(profile); len(vlans) > 1 {
+		if vlans := p.VLANsUnder(profile.TrafficProfile); len(vlans) > 1 {
 			errs = append(errs, field.Invalid(bedPath(bed).Child("ports").Index(i).Child("vlan", "service", "id"), vlans[0].ID, text))
 		}
 	}

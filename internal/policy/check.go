@@ -21,15 +21,19 @@ func Check(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 	if len(errs) > 0 {
 		return errs
 	}
-	c := checker{rules: of(bed, lab, ports), bed: bed, ports: ports, packet: field.NewPath("TrafficProfile/"+profile.Name).Child("spec", "packet")}
+	c := checker{rules: of(bed, lab, ports), bed: bed, ports: ports}
 	var problems field.ErrorList
-	problems = append(problems, c.tag(profile.Spec.Packet.VLAN)...)
-	problems = append(problems, c.labels(profile.Spec.Packet.MPLS)...)
-	problems = append(problems, c.tunnel(profile.Spec.Packet.Tunnel)...)
-	problems = append(problems, c.customBytes(profile.Spec.Packet.Custom)...)
-	problems = append(problems, c.ethernet(b, profile)...)
-	problems = append(problems, c.announced(profile)...)
-	return append(problems, c.addresses(b, profile)...)
+	sent := plan.Sent(b, profile, bed)
+	for _, s := range plan.Sections(profile) {
+		c.packet = s.Path.Child("packet")
+		problems = append(problems, c.tag(s.Spec.Packet.VLAN)...)
+		problems = append(problems, c.labels(s.Spec.Packet.MPLS)...)
+		problems = append(problems, c.tunnel(s.Spec.Packet.Tunnel)...)
+		problems = append(problems, c.customBytes(s.Spec.Packet.Custom)...)
+		problems = append(problems, c.ethernet(b, s.TrafficProfile)...)
+		problems = append(problems, c.addresses(sent, s)...)
+	}
+	return append(problems, c.announced(profile)...)
 }
 
 // checker judges the frames of one benchmark on one bed.
@@ -140,15 +144,15 @@ func (c checker) ethernet(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfil
 }
 
 // addresses judges the source and destination addresses of frames.
-func (c checker) addresses(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile) field.ErrorList {
+func (c checker) addresses(sent []plan.Stream, section plan.Section) field.ErrorList {
 	if c.sources.free && c.destinations.free && c.groups.free {
 		return nil
 	}
 	sources, destinations := newSeen(), newSeen()
 	var groups []netip.Addr
-	for _, s := range plan.Sent(b, profile, c.bed) {
+	for _, s := range sent {
 		h := s.Headers
-		if !h.SrcIP.IsValid() {
+		if !h.SrcIP.IsValid() || section.Flow != nil && s.Flow != section.Flow.Name {
 			continue
 		}
 		sources.add(h.SrcIP, h.SrcIPCount)
@@ -163,7 +167,7 @@ func (c checker) addresses(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfi
 	}
 	problems := c.hosts("sends from", "sourceAddresses", c.sources, sources)
 	problems = append(problems, c.hosts("is sent frames at", "destinationAddresses", c.destinations, destinations)...)
-	return append(problems, c.toGroups(profile, groups)...)
+	return append(problems, c.toGroups(section, groups)...)
 }
 
 // hosts judges the hosts behind ports; one problem is enough for all of them.
@@ -202,7 +206,7 @@ func (c checker) hosts(does, member string, r rule[[]v1alpha1.AddressPrefix], us
 }
 
 // toGroups judges multicast groups, which are given in rising order.
-func (c checker) toGroups(profile *v1alpha1.TrafficProfile, used []netip.Addr) field.ErrorList {
+func (c checker) toGroups(section plan.Section, used []netip.Addr) field.ErrorList {
 	if c.groups.free {
 		return nil
 	}
@@ -210,8 +214,8 @@ func (c checker) toGroups(profile *v1alpha1.TrafficProfile, used []netip.Addr) f
 	if i < 0 {
 		return nil
 	}
-	member, _, _ := plan.MulticastPattern(profile.Spec.Pattern)
-	path := field.NewPath("TrafficProfile/"+profile.Name).Child("spec", "pattern", member, "firstGroup")
+	member, _, _ := plan.MulticastPattern(section.Spec.Pattern)
+	path := section.Path.Child("pattern", member, "firstGroup")
 	allows, instead := "no multicast groups", "use a pattern of unicast"
 	if len(c.groups.allowed) > 0 {
 		allows, instead = "the groups "+listed(c.groups.allowed)+", and "+used[i].String()+" is outside", "give groups within"

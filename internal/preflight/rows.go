@@ -26,6 +26,9 @@ const (
 	listRow   = 24 << 10
 )
 
+// flowBytes is about how many bytes a flow takes in a row.
+const flowBytes = 256
+
 // rowBytes is about how many bytes a row of a test takes.
 func rowBytes(t v1alpha1.Test) int {
 	switch {
@@ -45,14 +48,15 @@ type testRows struct {
 
 // rowsFit refuses tests that make more rows than the API may hold of one benchmark.
 func rowsFit(in Input, a *Answer) field.ErrorList {
-	sizes := len(a.Profile.Spec.Sizes()) + len(a.Profile.Spec.FrameMixes)
+	sizes := max(1, len(a.Profile.Spec.Sizes())+len(a.Profile.Spec.FrameMixes)) // 1 where every flow has its own
+	flows := flowBytes * len(a.Profile.Spec.Flows)
 	variants := len(in.Benchmark.Spec.VariantsInOrder())
 	var all []testRows
 	rows, bytes := 0, 0
 	for _, t := range in.Benchmark.Spec.Tests {
 		n := plan.RowsPerSize(t) * sizes * variants
-		all = append(all, testRows{t.Name, n, n * rowBytes(t)})
-		rows, bytes = rows+n, bytes+n*rowBytes(t)
+		all = append(all, testRows{t.Name, n, n * (rowBytes(t) + flows)})
+		rows, bytes = rows+n, bytes+n*(rowBytes(t)+flows)
 	}
 	if rows <= maxRows && bytes <= maxRowBytes {
 		return nil

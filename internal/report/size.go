@@ -62,6 +62,9 @@ func mixText(m v1alpha1.FrameMix) string {
 
 // sizes are the frame sizes and mixes of a profile in the order of the rows.
 func sizes(profile *v1alpha1.TrafficProfileSpec) []v1alpha1.RowID {
+	if profile.OwnSizes() {
+		return []v1alpha1.RowID{{FrameMix: v1alpha1.FlowsSize}}
+	}
 	var ids []v1alpha1.RowID
 	for _, size := range profile.FrameSizes {
 		ids = append(ids, v1alpha1.RowID{FrameSize: size})

@@ -60,13 +60,9 @@ func (d *Document) tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 			column{d.latencyHeading(), "min", false}, column{d.latencyHeading(), "avg", false}, column{d.latencyHeading(), "max", false},
 			column{"jitter, us", "avg", false}, column{"jitter, us", "max", false})
 	}
-	withClasses := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Classes != nil })
-	if withClasses {
-		for _, class := range []string{"multicast", "unicast"} {
-			for _, name := range []string{"sent", "frames/s", "lost"} {
-				g.columns = append(g.columns, column{class, name, false})
-			}
-		}
+	parts := partsOf(rows)
+	for _, name := range parts {
+		g.columns = append(g.columns, partColumns(name, rows)...)
 	}
 	if withFrames {
 		g.columns = append(g.columns, column{"frames", "lost", false})
@@ -106,8 +102,8 @@ func (d *Document) tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		case withFrames:
 			cells = append(cells, "-", "-", "-", "-", "-")
 		}
-		if withClasses {
-			cells = append(cells, classCells(row.Classes)...)
+		for i, name := range parts {
+			cells = append(cells, partCells(row, i, len(partColumns(name, rows)))...)
 		}
 		if withFrames {
 			cells = append(cells, lostCell(&row))
@@ -115,19 +111,6 @@ func (d *Document) tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		g.rows = append(g.rows, append(cells, string(row.Validity)))
 	}
 	return g
-}
-
-// classCells are the frames that were sent of each traffic class, the rate at which it
-// was received, and what was lost of it.
-func classCells(c *v1alpha1.ClassesSummary) []string {
-	if c == nil {
-		return slices.Repeat([]string{"-"}, 6)
-	}
-	var cells []string
-	for _, class := range []v1alpha1.ClassSummary{c.Multicast, c.Unicast} {
-		cells = append(cells, group(class.Sent), group(class.ReceivedFramesPerSecond), group(class.Lost))
-	}
-	return cells
 }
 
 // unmeasured says that a row has no figures: nothing was sent for it, and its message

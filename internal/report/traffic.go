@@ -18,6 +18,16 @@ func (d *Document) traffic() string {
 	if p == nil {
 		return ""
 	}
+	if len(p.Flows) > 0 {
+		var flows []string
+		for _, f := range p.Flows {
+			flows = append(flows, flowText(f))
+		}
+		for _, m := range p.FrameMixes {
+			flows = append(flows, mixText(m))
+		}
+		return strings.Join(flows, "; ")
+	}
 	parts := []string{packetName(p.Packet)}
 	pattern, own := patternText(p.Pattern, p.Packet.IPv6 != nil), d.ownTopologies()
 	switch {
@@ -34,6 +44,20 @@ func (d *Document) traffic() string {
 		parts = append(parts, mixText(m))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// flowText describes a flow: "flow voice, 30% of the load, 128 B: IPv4/UDP, port pairs in
+// one direction".
+func flowText(f v1alpha1.TrafficFlow) string {
+	size := ""
+	switch {
+	case f.FrameSize != nil:
+		size = ", " + v1alpha1.SizeName(*f.FrameSize, "")
+	case f.FrameMix != nil:
+		size = ", " + mixText(*f.FrameMix)
+	}
+	parts := append([]string{packetName(f.Packet), patternText(f.Pattern, f.Packet.IPv6 != nil)}, headerTexts(f.Packet)...)
+	return fmt.Sprintf("flow %s, %s of the load%s: %s", f.Name, f.Share, size, strings.Join(parts, ", "))
 }
 
 // ownTopologies are the tests whose frames do not go where the pattern says.

@@ -63,6 +63,7 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 		frames.TrialMilliseconds = t.Duration.Milliseconds()
 		row.Latency = Summary(t.Latency(), t.Received)
 		row.Multicast, row.Classes, row.MulticastLatency = t.Multicast(), t.Classes(), t.MulticastLatency()
+		row.Flows = t.Flows()
 		for _, n := range t.Notes {
 			switch n.Kind {
 			case traffic.NoteModel, traffic.NoteMisdelivered, traffic.NoteDamaged, traffic.NoteLate:

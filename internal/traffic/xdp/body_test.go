@@ -95,7 +95,7 @@ func TestCustomFrames(t *testing.T) {
 	p := frame.Packet{Custom: []byte("\x08\x00some bytes"), Payload: frame.Random, Size: 500}
 	whole, corrupted := strays{}, strays{damaged: traffic.Damage{Corrupted: 1}}
 	b := newBench(t)
-	data, n := b.packet(p, 0), uint64(0)
+	n := uint64(0)
 	var before strays
 	for _, test := range []struct {
 		name   string
@@ -113,7 +113,7 @@ func TestCustomFrames(t *testing.T) {
 		{"no signature", func(d []byte) []byte { return d[:len(d)-1] }, xdpPass, whole},
 		{"another stream", func(d []byte) []byte { binary.BigEndian.PutUint16(d[p.SignatureOffset()+4:], 9); return d }, xdpPass, whole},
 	} {
-		data = b.packet(p, n)
+		data := b.packet(p, n)
 		received := b.flow().Received
 		if got := b.receive(test.change(data)); got != test.action {
 			t.Errorf("%s: action %d, want %d", test.name, got, test.action)
