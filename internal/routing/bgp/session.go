@@ -1,0 +1,291 @@
+package bgp
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
+	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/routing"
+)
+
+// openTime is how long the device may take from the connection to the last message of
+// opening.
+const openTime = 30 * time.Second
+
+// session keeps one session open.
+type session struct {
+	conf      routing.Session
+	port      Port
+	tcpPort   uint16
+	retry     time.Duration
+	maxRoutes uint64
+
+	// sending makes one sequence of UPDATE messages wait for another, and guards book.
+	sending sync.Mutex
+	book    book
+
+	mu      sync.Mutex // guards what follows
+	state   routing.State
+	final   bool
+	up      *established // nil while down
+	table   *table
+	waiters map[*waiter]bool
+	changed chan struct{} // closed at each change of state
+}
+
+// established is a connection over which routes are exchanged.
+type established struct {
+	*link
+	terms  *terms
+	packer packer
+}
+
+// waiter waits for a table.
+type waiter struct {
+	want routing.Table
+	got  chan routing.Learnt
+}
+
+func newSession(conf routing.Session) *session {
+	return &session{conf: conf, state: routing.State{Session: conf.Name}, table: newTable(conf.LocalASN), waiters: map[*waiter]bool{}, changed: make(chan struct{})}
+}
+
+// run keeps the session open until ctx ends, or a failure is final.
+func (s *session) run(ctx context.Context) {
+	for {
+		c := s.once(ctx)
+		if c.final || ctx.Err() != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(s.retry):
+		}
+	}
+}
+
+// once is one life of the session: it returns why that ended.
+func (s *session) once(ctx context.Context) *cause {
+	conn, c := s.port.connect(ctx, &s.conf, s.tcpPort)
+	if c != nil {
+		s.fell(c)
+		return c
+	}
+	life, end := context.WithCancel(ctx)
+	l := &link{conn: conn, life: life}
+	// Reads and writes end with the life.
+	context.AfterFunc(life, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	c = s.live(life, end, l)
+	end()
+	if ctx.Err() != nil {
+		c = because("it was closed")
+		c.tell = &bgp.BGPNotification{ErrorCode: bgp.BGP_ERROR_CEASE, ErrorSubcode: bgp.BGP_ERROR_SUB_ADMINISTRATIVE_SHUTDOWN}
+	}
+	s.fell(c)
+	l.part(c.tell)
+	return c
+}
+
+// live opens the session and reads until it ends.
+func (s *session) live(ctx context.Context, end context.CancelFunc, l *link) *cause {
+	r := bufio.NewReaderSize(l.conn, 64<<10)
+	buffer := make([]byte, maxLength)
+	t, c := s.open(ctx, l, r, buffer)
+	if c != nil {
+		return c
+	}
+	up := &established{link: l, terms: t, packer: packer{session: &s.conf, addPath: t.options.AddPath}}
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	defer end()
+	refresh := newRefresher(s, up)
+	s.raise(up, refresh)
+	parts.Go(func() { refresh.run(ctx) })
+	parts.Go(func() { keepAlive(ctx, up) })
+	for {
+		if t.hold > 0 {
+			_ = l.conn.SetReadDeadline(time.Now().Add(t.hold))
+		}
+		if ctx.Err() != nil { // looked at after the deadline was set, which may undo the one that ends reads
+			return because("it was closed")
+		}
+		m, err := read(r, buffer, t.options)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil:
+			return refuse(bgp.BGP_ERROR_HOLD_TIMER_EXPIRED, 0, "nothing came from the device for %v, the hold time", t.hold)
+		case err != nil:
+			return ended(err)
+		}
+		switch body := m.Body.(type) {
+		case *bgp.BGPUpdate:
+			if c := s.learn(body); c != nil {
+				return c
+			}
+		case *bgp.BGPNotification:
+			return notified(body)
+		case *bgp.BGPRouteRefresh:
+			refresh.ask(bgp.NewFamily(body.AFI, body.SAFI))
+		case *bgp.BGPKeepAlive:
+		default:
+			return refuse(bgp.BGP_ERROR_FSM_ERROR, bgp.BGP_ERROR_SUB_RECEIVE_UNEXPECTED_MESSAGE_IN_ESTABLISHED_STATE,
+				"the device sent an %s in an established session", names[m.Header.Type])
+		}
+	}
+}
+
+// open exchanges OPEN and KEEPALIVE.
+func (s *session) open(ctx context.Context, l *link, r *bufio.Reader, buffer []byte) (*terms, *cause) {
+	_ = l.conn.SetReadDeadline(time.Now().Add(openTime))
+	if ctx.Err() != nil {
+		return nil, because("it was closed")
+	}
+	open, err := openMessage(&s.conf)
+	if err != nil {
+		return nil, because("making the OPEN message: %v", err)
+	}
+	if _, _, err := l.write(ctx, serialize(open)); err != nil {
+		return nil, because("sending OPEN: %v", err)
+	}
+	var t *terms
+	for _, state := range []struct {
+		name    string
+		subcode uint8
+	}{
+		{"OPEN", bgp.BGP_ERROR_SUB_RECEIVE_UNEXPECTED_MESSAGE_IN_OPENSENT_STATE},
+		{"KEEPALIVE", bgp.BGP_ERROR_SUB_RECEIVE_UNEXPECTED_MESSAGE_IN_OPENCONFIRM_STATE},
+	} {
+		m, err := read(r, buffer, &bgp.MarshallingOption{})
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil:
+			return nil, refuse(bgp.BGP_ERROR_HOLD_TIMER_EXPIRED, 0, "the device sent no %s in %v", state.name, openTime)
+		case err != nil:
+			return nil, ended(err)
+		}
+		switch body := m.Body.(type) {
+		case *bgp.BGPNotification:
+			return nil, notified(body)
+		case *bgp.BGPOpen:
+			if t != nil {
+				break
+			}
+			var c *cause
+			if t, c = agree(&s.conf, body); c != nil {
+				return nil, c
+			}
+			if _, _, err := l.write(ctx, serialize(bgp.NewBGPKeepAliveMessage())); err != nil {
+				return nil, because("sending KEEPALIVE: %v", err)
+			}
+			continue
+		case *bgp.BGPKeepAlive:
+			if t != nil {
+				continue
+			}
+		}
+		return nil, refuse(bgp.BGP_ERROR_FSM_ERROR, state.subcode, "the device sent %s in place of %s", names[m.Header.Type], state.name)
+	}
+	_ = l.conn.SetReadDeadline(time.Time{})
+	return t, nil
+}
+
+// learn takes an UPDATE in and serves who waits for the table.
+func (s *session) learn(m *bgp.BGPUpdate) *cause {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.table.update(m)
+	s.table.Last = now()
+	for w := range s.waiters {
+		if w.want == s.table.Table {
+			w.got <- s.table.Learnt
+			delete(s.waiters, w)
+		}
+	}
+	if s.table.Routes > s.maxRoutes {
+		return refuse(bgp.BGP_ERROR_CEASE, bgp.BGP_ERROR_SUB_MAXIMUM_NUMBER_OF_PREFIXES_REACHED,
+			"the device advertises more than %d routes, the most that the tester takes", s.maxRoutes)
+	}
+	return nil
+}
+
+// raise makes the session established, and has announced again what was announced before.
+func (s *session) raise(up *established, r *refresher) {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	if len(s.book) > 0 {
+		r.ask(s.families()...)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.up, s.table = up, newTable(s.conf.LocalASN)
+	s.state.Established, s.state.Since = true, now()
+	s.notify()
+}
+
+// fell makes it down: nothing is sent any more, and what was learnt is void.
+func (s *session) fell(c *cause) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.up != nil {
+		s.up, s.table = nil, newTable(s.conf.LocalASN)
+		s.state.Established, s.state.Since = false, 0
+		s.state.Flaps++
+	}
+	s.state.Cause, s.final = c.text, c.final
+	s.notify()
+}
+
+func (s *session) notify() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// down is the error of a session that is not established.
+func (s *session) down() error {
+	text := s.state.Cause
+	if text == "" {
+		text = "it is being opened"
+	}
+	return &routing.DownError{Session: s.conf.Name, Port: s.conf.Port, Cause: text, Final: s.final}
+}
+
+func (s *session) families() (all []bgp.Family) {
+	for _, f := range s.conf.Families {
+		all = append(all, families[f])
+	}
+	return all
+}
+
+// keepAlive sends a KEEPALIVE message every third of the hold time.
+func keepAlive(ctx context.Context, up *established) {
+	if up.terms.hold == 0 {
+		return
+	}
+	ticker := time.NewTicker(up.terms.hold / 3)
+	defer ticker.Stop()
+	message := serialize(bgp.NewBGPKeepAliveMessage())
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if _, _, err := up.write(ctx, message); err != nil {
+				return // the reader finds out why
+			}
+		}
+	}
+}
+
+// now is the clock of the port's host, that of traffic.Moments.
+func now() uint64 {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
+		panic(err) // the clock is always there
+	}
+	return uint64(t.Nano())
+}
