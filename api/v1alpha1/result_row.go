@@ -19,7 +19,8 @@ type RowID struct {
 	// and in rows of tests that send no test frames.
 	// +optional
 	FrameSize int32 `json:"frameSize,omitempty"`
-	// frameMix is the name of the mix that was sent in place of frames of one size.
+	// frameMix is the name of the mix that was sent in place of frames of one size, or flows
+	// where every flow of the profile has a size of its own.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	FrameMix string `json:"frameMix,omitempty"`

@@ -48,6 +48,8 @@ func (d *Document) csv() ([]byte, error) {
 	for _, c := range csvColumns(reflect.TypeFor[compare.Deltas](), csvDifference) {
 		header = append(header, c.name)
 	}
+	flows := flowNames(d.Rows)
+	header = append(header, flowHeader(flows)...)
 	lines := [][]string{header}
 	for _, row := range d.Rows {
 		line := []string{d.Benchmark.Namespace, d.Benchmark.Name, string(d.Phase), d.TestBed}
@@ -56,7 +58,8 @@ func (d *Document) csv() ([]byte, error) {
 		if x := d.deltasOf(&row); x != nil {
 			deltas = &x.Deltas
 		}
-		lines = append(lines, csvCells(reflect.ValueOf(deltas), line))
+		line = csvCells(reflect.ValueOf(deltas), line)
+		lines = append(lines, append(line, flowCells(row, flows)...))
 	}
 	if err := w.WriteAll(lines); err != nil {
 		return nil, err
@@ -73,7 +76,7 @@ type csvColumn struct {
 
 // csvColumns are the fields of a row, with those of structures in it under the
 // structure's name. The counters of frames, which most rows have, stand without one.
-// Lists of structures and of numbers have no column.
+// Lists of structures and of numbers have no column, but the flows, which flowHeader adds.
 func csvColumns(t reflect.Type, prefix string) []csvColumn {
 	var columns []csvColumn
 	for i := range t.NumField() {
