@@ -73,7 +73,7 @@ type OrderingSummary struct {
 }
 
 // ReorderingSummary is how far behind the reordered frames of a trial came, of all
-// streams together (RFC 4737 sections 4.2, 4.3, 4.6 and 5). Positions and numbers are
+// streams together (RFC 4737 sections 4.2, 4.3, 4.5, 4.6 and 5). Positions and numbers are
 // those of one stream.
 type ReorderingSummary struct {
 	// extentMaxFrames is the largest reordering extent (section 4.2.3): how many frames
@@ -112,6 +112,25 @@ type ReorderingSummary struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	NReordered []NReordering `json:"nReordered,omitempty"`
+	// gaps are the distances between reordering discontinuities (section 4.5); absent when
+	// there were less than two in every stream, and with engines that do not know them.
+	// +optional
+	Gaps *ReorderingGaps `json:"gaps,omitempty"`
+}
+
+// ReorderingGaps are the distances from one reordering discontinuity to the next (RFC 4737
+// section 4.5). The discontinuity of a reordered frame is the first frame received that has
+// a larger number; that of a frame with an unknown extent is left out.
+type ReorderingGaps struct {
+	// count is how many there were.
+	// +required
+	Count int64 `json:"count"`
+	// minFrames is the smallest, in frames received.
+	// +required
+	MinFrames int64 `json:"minFrames"`
+	// avgFrames is the average, in frames received, rounded half up.
+	// +required
+	AvgFrames int64 `json:"avgFrames"`
 }
 
 // ReorderingExtent is how many reordered frames had an extent within a range.

@@ -9,7 +9,7 @@ import (
 )
 
 // reordering is how far behind the reordered frames of a trial came (RFC 4737 sections
-// 4.2, 4.3, 4.6 and 5); nil when there were none.
+// 4.2, 4.3, 4.5, 4.6 and 5); nil when there were none.
 func reordering(t *Trial) *v1alpha1.ReorderingSummary {
 	if t.Reordered == 0 {
 		return nil
@@ -19,6 +19,11 @@ func reordering(t *Trial) *v1alpha1.ReorderingSummary {
 		LateMaxNs: int64(t.Order.LateMaxNs), NMax: int64(t.Order.DegreeMax),
 		FreeRunFrames: frame.Round(big.NewRat(int64(t.Received-min(t.Received, t.Reordered)), int64(t.Reordered))),
 		Extents:       []v1alpha1.ReorderingExtent{},
+	}
+	if gaps := t.Order.Gaps; gaps > 0 {
+		s.Gaps = &v1alpha1.ReorderingGaps{
+			Count: int64(gaps), MinFrames: int64(t.Order.GapMin), AvgFrames: frame.Round(big.NewRat(int64(t.Order.GapSum), int64(gaps))),
+		}
 	}
 	for i := range uint32(traffic.OrderBucketCount) {
 		low, high := traffic.OrderBounds(i)

@@ -18,6 +18,11 @@ type Order struct {
 	// larger number. For these, extent and late time offset count as the least that
 	// they can be.
 	Beyond uint64
+	// Gaps counts the distances between a reordering discontinuity, the arrival of the
+	// first frame with a larger number than a reordered one, and the next (section 4.5),
+	// for engines that know them; GapSum and GapMin are their sum and the smallest, in
+	// frames received.
+	Gaps, GapSum, GapMin uint64
 	// Extents counts the reordered frames by their extent, and Degrees by the largest n
 	// for which they are n-reordered: 0 for those that follow one with a smaller number.
 	// OrderBounds gives the bounds of an index; an absent one is 0.
@@ -58,6 +63,10 @@ func (o *Order) Add(other Order) {
 	o.ExtentMax, o.DegreeMax = max(o.ExtentMax, other.ExtentMax), max(o.DegreeMax, other.DegreeMax)
 	o.LateMaxNs = max(o.LateMaxNs, other.LateMaxNs)
 	o.Beyond += other.Beyond
+	if other.Gaps > 0 && (o.Gaps == 0 || other.GapMin < o.GapMin) {
+		o.GapMin = other.GapMin
+	}
+	o.Gaps, o.GapSum = o.Gaps+other.Gaps, o.GapSum+other.GapSum
 	addTo(&o.Extents, other.Extents)
 	addTo(&o.Degrees, other.Degrees)
 }

@@ -343,6 +343,7 @@ func orderToWire(o traffic.Order) *agentpb.Order {
 	}
 	return &agentpb.Order{
 		ExtentMax: o.ExtentMax, DegreeMax: o.DegreeMax, LateMaxNs: o.LateMaxNs, Beyond: o.Beyond,
+		Gaps: o.Gaps, GapSum: o.GapSum, GapMin: o.GapMin,
 		Extents: o.Extents, Degrees: o.Degrees,
 	}
 }
@@ -350,6 +351,7 @@ func orderToWire(o traffic.Order) *agentpb.Order {
 func orderFromWire(w *agentpb.Order) traffic.Order {
 	return traffic.Order{
 		ExtentMax: w.GetExtentMax(), DegreeMax: w.GetDegreeMax(), LateMaxNs: w.GetLateMaxNs(), Beyond: w.GetBeyond(),
+		Gaps: w.GetGaps(), GapSum: w.GetGapSum(), GapMin: w.GetGapMin(),
 		Extents: w.GetExtents(), Degrees: w.GetDegrees(),
 	}
 }

@@ -39,7 +39,7 @@ func TestThroughABridge(t *testing.T) {
 			d.insertTags("d2")
 		}
 		fd := d.listen("d2")
-		beds[inserted] = bridged{d.bed, d.bed.open(d.ports(nil, nil)...), fd}
+		beds[inserted] = bridged{d.bed, d.open(d.ports(nil, nil)...), fd}
 	}
 	for name, test := range map[string]struct {
 		size   int
@@ -58,7 +58,7 @@ func TestThroughABridge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			over := beds[test.inserted]
-			bed, e := over.bed.part(t), over.engine
+			bed, e := over.part(t), over.engine
 			s := stream(1, e)
 			s.FrameSize = test.size
 			test.change(&s)

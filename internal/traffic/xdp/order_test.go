@@ -10,12 +10,12 @@ import (
 )
 
 // byDefinition is the order of frames that were received with these numbers, as RFC
-// 4737 defines extent (section 4.2.3) and n-reordering (section 5.3, definition 1).
+// 4737 defines extent (section 4.2.3), gaps (section 4.5.3) and n-reordering (section 5.3, definition 1).
 // Copies are left out. Times are not known here.
 func byDefinition(numbers []uint64) (order traffic.Order, reordered uint64) {
 	order.Extents, order.Degrees = map[uint32]uint64{}, map[uint32]uint64{}
 	var s []uint64
-	seen := map[uint64]bool{}
+	seen, last := map[uint64]bool{}, -1
 	for _, n := range numbers {
 		if !seen[n] {
 			seen[n] = true
@@ -32,6 +32,15 @@ func byDefinition(numbers []uint64) (order traffic.Order, reordered uint64) {
 		if extent == 0 {
 			continue
 		}
+		if j := i - extent; j > last {
+			if gap := uint64(j - last); last >= 0 {
+				if order.Gaps == 0 || gap < order.GapMin {
+					order.GapMin = gap
+				}
+				order.Gaps, order.GapSum = order.Gaps+1, order.GapSum+gap
+			}
+			last = j
+		}
 		for degree < i && s[i-degree-1] > s[i] {
 			degree++
 		}
@@ -47,7 +56,7 @@ func sameOrder(t *testing.T, name any, f portRxFlow, want traffic.Order, reorder
 	t.Helper()
 	got := traffic.Order{Extents: map[uint32]uint64{}, Degrees: map[uint32]uint64{}}
 	got.Add(f.count().Order)
-	if f.Reordered != reordered || got.ExtentMax != want.ExtentMax || got.DegreeMax != want.DegreeMax || got.Beyond != want.Beyond ||
+	if f.Reordered != reordered || got.ExtentMax != want.ExtentMax || got.DegreeMax != want.DegreeMax || got.Beyond != want.Beyond || got.Gaps != want.Gaps || got.GapSum != want.GapSum || got.GapMin != want.GapMin ||
 		!maps.Equal(got.Extents, want.Extents) || !maps.Equal(got.Degrees, want.Degrees) {
 		t.Errorf("%v:\n%d reordered, %+v, want\n%d reordered, %+v", name, f.Reordered, got, reordered, want)
 	}
@@ -60,19 +69,20 @@ func TestOrderOfTheExamples(t *testing.T) {
 	for name, test := range map[string]struct {
 		numbers          []uint64
 		extents, degrees buckets
+		gap              uint64
 	}{
-		"7.1": {[]uint64{0, 1, 2, 4, 5, 6, 7, 3, 8, 9}, buckets{4: 1}, buckets{4: 1}},
-		"7.2": {[]uint64{0, 1, 2, 3, 6, 4, 5, 7, 8, 9}, buckets{1: 1, 2: 1}, buckets{0: 1, 1: 1}},
-		"7.3": {[]uint64{0, 1, 2, 6, 7, 8, 9, 3, 4, 5, 10}, buckets{4: 1, 5: 1, 6: 1}, buckets{0: 2, 4: 1}},
-		"7.4": {[]uint64{0, 1, 2, 5, 6, 3, 4, 7, 8, 9, 11, 12, 10, 13, 14, 15}, buckets{2: 2, 3: 1}, buckets{0: 1, 2: 2}},
-		"5.3": {[]uint64{0, 1, 2, 6, 7, 8, 3, 4, 5}, buckets{3: 1, 4: 1, 5: 1}, buckets{0: 2, 3: 1}},
+		"7.1": {[]uint64{0, 1, 2, 4, 5, 6, 7, 3, 8, 9}, buckets{4: 1}, buckets{4: 1}, 0},
+		"7.2": {[]uint64{0, 1, 2, 3, 6, 4, 5, 7, 8, 9}, buckets{1: 1, 2: 1}, buckets{0: 1, 1: 1}, 0},
+		"7.3": {[]uint64{0, 1, 2, 6, 7, 8, 9, 3, 4, 5, 10}, buckets{4: 1, 5: 1, 6: 1}, buckets{0: 2, 4: 1}, 0},
+		"7.4": {[]uint64{0, 1, 2, 5, 6, 3, 4, 7, 8, 9, 11, 12, 10, 13, 14, 15}, buckets{2: 2, 3: 1}, buckets{0: 1, 2: 2}, 7},
+		"5.3": {[]uint64{0, 1, 2, 6, 7, 8, 3, 4, 5}, buckets{3: 1, 4: 1, 5: 1}, buckets{0: 2, 3: 1}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := whole.in(t)
 			b.sequence(test.numbers...)
 			want, reordered := byDefinition(test.numbers)
-			if !maps.Equal(want.Extents, test.extents) || !maps.Equal(want.Degrees, test.degrees) {
-				t.Errorf("by definition %+v, by the RFC %v and %v", want, test.extents, test.degrees)
+			if !maps.Equal(want.Extents, test.extents) || !maps.Equal(want.Degrees, test.degrees) || want.GapSum != test.gap {
+				t.Errorf("by definition %+v, by the RFC %v, %v and %d", want, test.extents, test.degrees, test.gap)
 			}
 			sameOrder(t, test.numbers, b.flow(), want, reordered)
 		})

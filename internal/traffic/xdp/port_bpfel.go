@@ -59,16 +59,20 @@ type portRxFlow struct {
 	JitterSum     uint64
 	Buckets       [2240]uint64
 	Order         struct {
-		_         structs.HostLayout
-		ExtentMax uint64
-		DegreeMax uint64
-		LateNsMax uint64
-		Beyond    uint64
-		Skips     uint64
-		Bottom    uint64
-		Top       uint64
-		Forgotten uint64
-		Skip      [64]struct {
+		_             structs.HostLayout
+		ExtentMax     uint64
+		DegreeMax     uint64
+		LateNsMax     uint64
+		Beyond        uint64
+		Gaps          uint64
+		GapSum        uint64
+		GapMin        uint64
+		Discontinuity uint64
+		Skips         uint64
+		Bottom        uint64
+		Top           uint64
+		Forgotten     uint64
+		Skip          [64]struct {
 			_        structs.HostLayout
 			Number   uint64
 			Position uint64

@@ -69,6 +69,7 @@ func (f *portRxFlow) order() traffic.Order {
 	}
 	return traffic.Order{
 		ExtentMax: f.Order.ExtentMax, DegreeMax: f.Order.DegreeMax, LateMaxNs: f.Order.LateNsMax, Beyond: f.Order.Beyond,
+		Gaps: f.Order.Gaps, GapSum: f.Order.GapSum, GapMin: f.Order.GapMin,
 		Extents: filled(f.Order.Extents[:]), Degrees: filled(f.Order.Degrees[:]),
 	}
 }

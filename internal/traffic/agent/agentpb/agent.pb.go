@@ -2072,6 +2072,9 @@ type Order struct {
 	// Frames by bucket.
 	Extents       map[uint32]uint64 `protobuf:"bytes,5,rep,name=extents,proto3" json:"extents,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	Degrees       map[uint32]uint64 `protobuf:"bytes,6,rep,name=degrees,proto3" json:"degrees,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Gaps          uint64            `protobuf:"varint,7,opt,name=gaps,proto3" json:"gaps,omitempty"`
+	GapSum        uint64            `protobuf:"varint,8,opt,name=gap_sum,json=gapSum,proto3" json:"gap_sum,omitempty"`
+	GapMin        uint64            `protobuf:"varint,9,opt,name=gap_min,json=gapMin,proto3" json:"gap_min,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2146,6 +2149,27 @@ func (x *Order) GetDegrees() map[uint32]uint64 {
 		return x.Degrees
 	}
 	return nil
+}
+
+func (x *Order) GetGaps() uint64 {
+	if x != nil {
+		return x.Gaps
+	}
+	return 0
+}
+
+func (x *Order) GetGapSum() uint64 {
+	if x != nil {
+		return x.GapSum
+	}
+	return 0
+}
+
+func (x *Order) GetGapMin() uint64 {
+	if x != nil {
+		return x.GapMin
+	}
+	return 0
 }
 
 type Latency struct {
@@ -3362,7 +3386,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x0esilent_from_ns\x18\r \x01(\x04R\fsilentFromNs\x12 \n" +
 	"\fsilent_to_ns\x18\x0e \x01(\x04R\n" +
 	"silentToNs\x12,\n" +
-	"\x05order\x18\x0f \x01(\v2\x16.nodrop.agent.v1.OrderR\x05order\"\xf3\x02\n" +
+	"\x05order\x18\x0f \x01(\v2\x16.nodrop.agent.v1.OrderR\x05order\"\xb9\x03\n" +
 	"\x05Order\x12\x1d\n" +
 	"\n" +
 	"extent_max\x18\x01 \x01(\x04R\textentMax\x12\x1d\n" +
@@ -3371,7 +3395,10 @@ const file_agent_proto_rawDesc = "" +
 	"\vlate_max_ns\x18\x03 \x01(\x04R\tlateMaxNs\x12\x16\n" +
 	"\x06beyond\x18\x04 \x01(\x04R\x06beyond\x12=\n" +
 	"\aextents\x18\x05 \x03(\v2#.nodrop.agent.v1.Order.ExtentsEntryR\aextents\x12=\n" +
-	"\adegrees\x18\x06 \x03(\v2#.nodrop.agent.v1.Order.DegreesEntryR\adegrees\x1a:\n" +
+	"\adegrees\x18\x06 \x03(\v2#.nodrop.agent.v1.Order.DegreesEntryR\adegrees\x12\x12\n" +
+	"\x04gaps\x18\a \x01(\x04R\x04gaps\x12\x17\n" +
+	"\agap_sum\x18\b \x01(\x04R\x06gapSum\x12\x17\n" +
+	"\agap_min\x18\t \x01(\x04R\x06gapMin\x1a:\n" +
 	"\fExtentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a:\n" +

@@ -1,4 +1,4 @@
-/* How far behind reordered frames come: RFC 4737 sections 4.2, 4.3 and 5. What is kept
+/* How far behind reordered frames come: RFC 4737 sections 4.2, 4.3, 4.5 and 5. What is kept
  * changes only when numbers are skipped or a frame is reordered, so that frames in
  * order cost nothing more. */
 #pragma once
@@ -15,6 +15,9 @@ struct rx_arrival {
 struct rx_order {
 	__u64 extent_max, degree_max, late_ns_max;
 	__u64 beyond; /* frames of which the extent is more than is known */
+	/* Distances between the discontinuities of reordered frames, and one above the
+	 * position of the last discontinuity. */
+	__u64 gaps, gap_sum, gap_min, discontinuity;
 	/* Frames before which numbers were skipped. Their numbers rise: the first one
 	 * above that of a reordered frame is the discontinuity that the frame belongs to. */
 	__u64 skips;
@@ -67,6 +70,23 @@ static __always_inline void count_skip(struct rx_order *o, __u64 number, __u64 p
 	o->skips++;
 }
 
+/* Counts the distance of the discontinuity at a place, one above its position, from the one
+ * before. A later frame of the same discontinuity, or of an earlier one, adds none. */
+static __always_inline void count_gap(struct rx_order *o, __u64 place)
+{
+	__u64 gap = place - o->discontinuity;
+
+	if (place <= o->discontinuity)
+		return;
+	if (o->discontinuity) {
+		if (!o->gaps || gap < o->gap_min)
+			o->gap_min = gap;
+		o->gaps++;
+		o->gap_sum += gap;
+	}
+	o->discontinuity = place;
+}
+
 /* Counts a reordered frame. The extent is the distance to the first arrival with a
  * larger number, and n the length of the row of such arrivals just before it. Where one
  * of them is not remembered any more, both are at least what is counted. */
@@ -83,6 +103,8 @@ static __always_inline void count_reordered(struct rx_order *o, __u64 number, __
 	late = ns - first->ns;
 	if (from && !below)
 		o->beyond++; /* the frame may belong to a discontinuity before */
+	else
+		count_gap(o, first->position + 1);
 	if (extent > o->extent_max)
 		o->extent_max = extent;
 	if (late > o->late_ns_max)
