@@ -47,7 +47,7 @@ type BenchmarkList struct {
 //
 // +kubebuilder:validation:ExactlyOneOf=testBedName;testBedSelector
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.abort) || !oldSelf.abort || (has(self.abort) && self.abort)",message="abort cannot be taken back: apply the benchmark again under another name"
-// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set): apply it again under another name"
+// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && has(self.capture) == has(oldSelf.capture) && (!has(self.capture) || self.capture == oldSelf.capture) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set): apply it again under another name"
 type BenchmarkSpec struct {
 	// testBedName names the bed.
 	// +optional
@@ -103,6 +103,10 @@ type BenchmarkSpec struct {
 	// attribution says who measures, and for whom. It is repeated in results and reports.
 	// +optional
 	Attribution *Attribution `json:"attribution,omitempty"`
+	// capture keeps received frames of the trials that rows rest on in PCAPNG files beside
+	// the result. Only nodrop run does, with the engine xdp.
+	// +optional
+	Capture *Capture `json:"capture,omitempty"`
 	// activeDeadlineSeconds ends the benchmark with Error when it holds the bed
 	// for longer. The default is one day.
 	// +optional

@@ -255,4 +255,7 @@ type ResultRow struct {
 	// samplingInterval.
 	// +optional
 	Series *RateSeries `json:"series,omitempty"`
+	// capture is the file with frames of the row's trials; absent where none were kept.
+	// +optional
+	Capture *CaptureFile `json:"capture,omitempty"`
 }

@@ -74,6 +74,10 @@ begin.`,
 		if err != nil {
 			return err
 		}
+		captures, err := newCaptures(out.file, &bundle.Benchmark)
+		if err != nil {
+			return err
+		}
 		kept, left, err := openRows(out.file, in.files, bundle, calibration, with.inPlace, resume)
 		if err != nil {
 			return err
@@ -96,7 +100,7 @@ begin.`,
 			fmt.Fprintf(cmd.ErrOrStderr(), "nodrop: %s left in %s, which a run that began %s and did not end by itself measured; the first row of this run replaces them\nhint: the same command with --resume goes on with them\n", areRows(len(left.Rows)), left.Path, moment(left.Origin.Began))
 		}
 		view := newRunView(cmd.ErrOrStderr())
-		document, err := measure(cmd.Context(), bundle, bench, kept, view)
+		document, err := measure(cmd.Context(), bundle, bench, kept, captures, view)
 		if closing := bench.close(); closing != nil {
 			fmt.Fprintln(cmd.ErrOrStderr(), "nodrop: cleaning up:", closing)
 		}
@@ -123,7 +127,7 @@ func (b *bench) interruption() (interrupted context.Context, stop func()) {
 
 // measure runs the benchmark to its end, or until somebody interrupts it. Rows that are
 // kept are not measured again.
-func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, kept *runner.Kept, view *runView) (*report.Document, error) {
+func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, kept *runner.Kept, captures *captures, view *runView) (*report.Document, error) {
 	start := metav1.Now().Rfc3339Copy()
 	if seconds := bundle.Benchmark.Spec.ActiveDeadlineSeconds; seconds > 0 {
 		var cancel context.CancelFunc
@@ -149,6 +153,9 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, kept *runne
 		opts := []runner.Option{
 			runner.WithRows(kept.Rows), runner.WithLog(func(row v1alpha1.ResultRow) { view.lost(kept.Keep(row)) }),
 			runner.WithObserver(func(s runner.State) { states <- s }),
+		}
+		if captures != nil {
+			opts = append(opts, runner.WithCapture(captures.keep))
 		}
 		if b.pace > 0 {
 			opts = append(opts, runner.WithIntervals(time.Duration(b.pace*float64(view.every())), view.watch))

@@ -17,6 +17,9 @@ func (b *bench) openXDP(o benchOptions) error {
 		return err
 	}
 	options := xdp.Options{}
+	if c := b.config.Benchmark.Spec.Capture; c != nil {
+		options.Capture = traffic.Capture{Frames: int(c.Frames), Bytes: int(c.BytesPerFrame)}
+	}
 	options.Host, _ = os.Hostname()
 	for _, p := range ports {
 		options.Ports = append(options.Ports, xdp.Port{

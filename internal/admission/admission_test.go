@@ -53,7 +53,7 @@ func samples(t *testing.T) []string {
 	}
 	var names []string
 	for _, dir := range dirs {
-		if dir.IsDir() && !slices.Contains([]string{"broken", "frr", "two-nics"}, dir.Name()) {
+		if dir.IsDir() && !slices.Contains([]string{"broken", "capture", "frr", "two-nics"}, dir.Name()) {
 			names = append(names, dir.Name())
 		}
 	}

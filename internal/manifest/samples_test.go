@@ -26,7 +26,7 @@ func TestSameMessagesAsTheServer(t *testing.T) {
 		"session-with-two-families", "session-with-a-short-hold-time", "session-on-all-ports-with-an-address",
 		"flows-beside-a-pattern", "flows-sizes-of-none", "custom-half-a-byte",
 		"routes-of-ethernet", "routes-of-no-network", "routes-with-a-bad-community",
-		"two-attachments", "sriov-set-up-twice", "sriov-without-a-vendor",
+		"two-attachments", "sriov-set-up-twice", "sriov-without-a-vendor", "capture-too-many-frames",
 	} {
 		t.Run(name, func(t *testing.T) {
 			files, err := filepath.Glob(filepath.Join(samples, "broken", name+".yaml"))

@@ -123,6 +123,9 @@ func newTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 	return t
 }
 
+// Captured are the frames of the trial that the engine was asked to keep.
+func (t *Trial) Captured() []traffic.CapturedFrame { return t.measurement.Captured }
+
 // OfferedRate is the exact rate in frames/s at which frames left the tester.
 func (t *Trial) OfferedRate() *big.Rat {
 	// The last frame leaves before the end of the time that it stands for.

@@ -60,6 +60,7 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	errs = append(errs, validateLatency(b, profile, bed, ports, engine)...)
 	errs = append(errs, validateHosts(profile, bed, ports, engine)...)
 	errs = append(errs, validateNeeds(b, bed, engine)...)
+	errs = append(errs, validateCapture(b, bed, engine)...)
 	errs = append(errs, validateTopologies(b, profile, bed, ports, engine)...)
 	errs = append(errs, validateVariants(b, bed)...)
 	errs = append(errs, validateRates(b, profile, ports)...)

@@ -42,6 +42,15 @@ func (m Method) missing(engine traffic.Capabilities) string {
 	return ""
 }
 
+// validateCapture refuses to keep frames that the engine does not keep.
+func validateCapture(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
+	if b.Spec.Capture == nil || engine.Capture {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "capture"),
+		fmt.Sprintf("engine %s of test bed %s keeps no frames: leave capture out, or choose a bed with engine xdp", bed.Spec.Engine.Kind, bed.Name))}
+}
+
 // validateNetworkLayer refuses frames without a network layer that the engine does
 // not count.
 func validateNetworkLayer(profile Section, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {

@@ -29,6 +29,21 @@ func onCards(ports int, spread bool) func(*objects) {
 	}
 }
 
+// Frames are kept by the engine xdp only.
+func TestValidateCapture(t *testing.T) {
+	capturing := func(o *objects) { o.benchmark.Spec.Capture = &v1alpha1.Capture{Frames: 1, BytesPerFrame: 64} }
+	o := router(capturing)
+	if errs := Validate(&o.benchmark, &o.profile, &o.bed); len(errs) > 0 {
+		t.Error(errs.ToAggregate())
+	}
+	o = router(onCards(2, false))
+	capturing(o)
+	want := "spec.capture: Forbidden: engine trex of test bed " + o.bed.Name + " keeps no frames: leave capture out, or choose a bed with engine xdp"
+	if errs := Validate(&o.benchmark, &o.profile, &o.bed); len(errs) != 1 || errs[0].Error() != want {
+		t.Errorf("%v, want %s", errs, want)
+	}
+}
+
 func TestValidateAcceptsWhatTRexMeasures(t *testing.T) {
 	mesh := func(o *objects) { o.profile.Spec.Pattern = v1alpha1.Pattern{FullMesh: &v1alpha1.FullMeshPattern{}} }
 	for name, o := range map[string]*objects{

@@ -167,6 +167,10 @@ func testsFit(in Input, a *Answer) field.ErrorList {
 // or which of its frames the policy in force there does not allow. DefaultPolicy may be
 // nil.
 func Fit(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, defaultPolicy *v1alpha1.TrafficPolicy) field.ErrorList {
+	if b.Spec.Capture != nil {
+		return field.ErrorList{field.Forbidden(field.NewPath("spec", "capture"),
+			"captured frames are files on the machine that measures, and do not leave a cluster yet: leave capture out here, and measure with nodrop run, which writes them beside its --output-file")}
+	}
 	if problems := plan.Validate(b, profile, bed); len(problems) > 0 {
 		return problems
 	}

@@ -55,7 +55,9 @@ type section struct {
 	ID, Title, Purpose string
 	Table              htmlTable
 	Notes              []htmlNote
-	Charts             []*chart
+	// Captures are the files with frames that were captured, of rows by their names.
+	Captures []htmlCapture
+	Charts   []*chart
 	// Percentiles of latency; nil where there are none.
 	Percentiles *furtherTable
 	// Further tables say in another form what the first one says.
@@ -68,6 +70,8 @@ type furtherTable struct {
 	Table   htmlTable
 	Caption string
 }
+
+type htmlCapture struct{ Row, File, Frames string }
 
 type htmlNote struct {
 	Rows  string
@@ -145,7 +149,12 @@ func render(name string, data any) ([]byte, error) {
 
 func (d *Document) sectionOf(id string, rows []v1alpha1.ResultRow, unit bitUnit) section {
 	s := section{ID: id, Title: rows[0].Test + variantOf(rows[0].Variant), Purpose: sentence(purpose(rows)), Table: d.tableOf(rows, unit).html("Results of test " + rows[0].Test + variantOf(rows[0].Variant))}
-	for _, n := range tableNotes(rows) {
+	for _, row := range rows {
+		if c := row.Capture; c != nil {
+			s.Captures = append(s.Captures, htmlCapture{labelsOf([]v1alpha1.ResultRow{row}, rows), c.File, quantity(c.Frames, "frame")})
+		}
+	}
+	for _, n := range tableNotes(withoutCaptures(rows)) {
 		s.note(n)
 	}
 	s.Table.doubt(rows)
@@ -173,6 +182,15 @@ func (d *Document) sectionOf(id string, rows []v1alpha1.ResultRow, unit bitUnit)
 		s.Further = append(s.Further, furtherTable{t.title, t.grid.html(t.title + " of test " + rows[0].Test), t.caption})
 	}
 	return s
+}
+
+// withoutCaptures are the rows without what a page has links for.
+func withoutCaptures(rows []v1alpha1.ResultRow) []v1alpha1.ResultRow {
+	rows = slices.Clone(rows)
+	for i := range rows {
+		rows[i].Capture = nil
+	}
+	return rows
 }
 
 // doubt marks the rows that cannot be judged by, in a table of one line per row.

@@ -179,6 +179,9 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 		notes = append(notes, fmt.Sprintf("receive rate of %s to %s frames/s in %s sampling intervals, %s on average",
 			group(s.MinReceivedFramesPerSecond), group(s.MaxReceivedFramesPerSecond), group(int64(s.Samples)), group(s.AvgReceivedFramesPerSecond)))
 	}
+	if c := row.Capture; c != nil {
+		notes = append(notes, fmt.Sprintf("%s captured in %s", quantity(c.Frames, "frame"), c.File))
+	}
 	// At a load of the test's own, equal groups get what they were sent.
 	if m := row.Multicast; m != nil && m.Groups > 1 && (method.IsThroughput(&row) || m.MinFrames < m.MaxFrames) {
 		notes = append(notes, groupRates(m))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -57,6 +58,12 @@ func WithIntervals(every time.Duration, f func(method.Interval)) Option {
 	return func(r *run) { r.every, r.interval = every, f }
 }
 
+// WithCapture calls f with every row that was measured and with what it rests on. F keeps
+// the frames that the engine captured in a file, if there are any.
+func WithCapture(f func(v1alpha1.ResultRow, method.Outcome) (*v1alpha1.CaptureFile, error)) Option {
+	return func(r *run) { r.capture = f }
+}
+
 // WithDevice gives the run the driver of the device, which is prepared and configured.
 // Without it nothing can be done with the device.
 func WithDevice(d device.Driver) Option { return func(r *run) { r.device = d } }
@@ -82,6 +89,8 @@ type run struct {
 	// interval is called every so often while trials run; nil when nobody wants it.
 	interval func(method.Interval)
 	every    time.Duration
+	// capture keeps captured frames; nil when nobody does.
+	capture func(v1alpha1.ResultRow, method.Outcome) (*v1alpha1.CaptureFile, error)
 
 	plan plan.Plan
 	info traffic.Info
@@ -204,6 +213,7 @@ func (r *run) measure(ctx context.Context) error {
 			row = result.Row(r.plan, result.Input{
 				Bed: &r.cfg.Bed, Info: r.info, Outcome: out, Calibration: r.cfg.Calibration, Time: r.began,
 			})
+			r.captured(&row, out)
 			rows[i] = row
 			if err := saved.add(row); err != nil {
 				return err
@@ -218,6 +228,18 @@ func (r *run) measure(ctx context.Context) error {
 		lab.Done(row)
 	}
 	return nil
+}
+
+// captured keeps the frames that were captured for a row. A row is not lost for a file
+// that cannot be written.
+func (r *run) captured(row *v1alpha1.ResultRow, out method.Outcome) {
+	if r.capture == nil {
+		return
+	}
+	file, err := r.capture(*row, out)
+	if row.Capture = file; err != nil {
+		row.Message = strings.TrimPrefix(row.Message+"; ", "; ") + "the captured frames were not kept: " + err.Error()
+	}
 }
 
 // resume returns the rows that are there by the steps that make them, and logs those

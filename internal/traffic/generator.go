@@ -136,6 +136,8 @@ type Capabilities struct {
 	// Sampling says that the counters of a trial are read while it runs: the engine is
 	// a Sampler.
 	Sampling bool
+	// Capture says that received frames are kept for people, see Capture.
+	Capture bool
 	// MPLS says that labelled frames are sent and counted.
 	MPLS bool
 	// ServiceVLANs says that frames with two tags are sent and counted.

@@ -28,6 +28,8 @@ type Measurement struct {
 	// name of the port; ports without any are absent. Whoever read the counters of
 	// that trial counted them as lost.
 	Stale map[string]uint64
+	// Captured are the frames that the engine was asked to keep.
+	Captured []CapturedFrame
 	// Notes are observations that bear on validity: foreign CPU load, frames that
 	// the tester could not send, clock steps.
 	Notes []Note

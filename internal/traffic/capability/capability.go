@@ -29,6 +29,7 @@ var byKind = map[string]traffic.Capabilities{
 		Ethernet:        true,
 		Multicast:       true,
 		Sampling:        true,
+		Capture:         true,
 		MPLS:            true,
 		ServiceVLANs:    true,
 		Tunnels:         true,

@@ -27,6 +27,9 @@ type Options struct {
 	// Together says, for the report, why a virtual device has no processors of its own;
 	// empty when it has, or when there is none.
 	Together string
+	// Capture says which received frames of each trial are kept in its measurement. It
+	// costs the receiving of every frame some time.
+	Capture traffic.Capture
 }
 
 // Port is an interface of the network namespace in which New is called.
@@ -78,6 +81,9 @@ func New(o Options) (_ *Engine, err error) {
 		return nil, errors.New("the engine xdp needs at least one port")
 	}
 	if err := o.settle(); err != nil {
+		return nil, err
+	}
+	if err := checkCapture(o.Capture); err != nil {
 		return nil, err
 	}
 	e := &Engine{options: o, epoch: uint16(rand.Uint32())}

@@ -18,6 +18,25 @@ type portBody struct {
 	Bytes [9344]uint8
 }
 
+type portCaptured struct {
+	_        structs.HostLayout
+	Time     uint64
+	Sequence uint64
+	Expected uint64
+	Length   uint32
+	Kept     uint32
+	Stream   uint16
+	Epoch    uint16
+	Verdict  uint16
+	Pad      uint16
+	Data     [2048]uint8
+}
+
+type portCaptures struct {
+	_    structs.HostLayout
+	Seen [4]uint32
+}
+
 type portEnding uint32
 
 const (
@@ -298,26 +317,31 @@ type portProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type portMapSpecs struct {
-	Bodies    *ebpf.MapSpec `ebpf:"bodies"`
-	RxFlows   *ebpf.MapSpec `ebpf:"rx_flows"`
-	RxIndex   *ebpf.MapSpec `ebpf:"rx_index"`
-	RxPorts   *ebpf.MapSpec `ebpf:"rx_ports"`
-	RxStreams *ebpf.MapSpec `ebpf:"rx_streams"`
-	RxTrials  *ebpf.MapSpec `ebpf:"rx_trials"`
-	RxWindow  *ebpf.MapSpec `ebpf:"rx_window"`
-	TxGroups  *ebpf.MapSpec `ebpf:"tx_groups"`
-	TxHeap    *ebpf.MapSpec `ebpf:"tx_heap"`
-	TxPorts   *ebpf.MapSpec `ebpf:"tx_ports"`
-	TxSenders *ebpf.MapSpec `ebpf:"tx_senders"`
-	TxStreams *ebpf.MapSpec `ebpf:"tx_streams"`
+	Bodies         *ebpf.MapSpec `ebpf:"bodies"`
+	CaptureCounts  *ebpf.MapSpec `ebpf:"capture_counts"`
+	CapturedFrames *ebpf.MapSpec `ebpf:"captured_frames"`
+	LastFrames     *ebpf.MapSpec `ebpf:"last_frames"`
+	RxFlows        *ebpf.MapSpec `ebpf:"rx_flows"`
+	RxIndex        *ebpf.MapSpec `ebpf:"rx_index"`
+	RxPorts        *ebpf.MapSpec `ebpf:"rx_ports"`
+	RxStreams      *ebpf.MapSpec `ebpf:"rx_streams"`
+	RxTrials       *ebpf.MapSpec `ebpf:"rx_trials"`
+	RxWindow       *ebpf.MapSpec `ebpf:"rx_window"`
+	TxGroups       *ebpf.MapSpec `ebpf:"tx_groups"`
+	TxHeap         *ebpf.MapSpec `ebpf:"tx_heap"`
+	TxPorts        *ebpf.MapSpec `ebpf:"tx_ports"`
+	TxSenders      *ebpf.MapSpec `ebpf:"tx_senders"`
+	TxStreams      *ebpf.MapSpec `ebpf:"tx_streams"`
 }
 
 // portVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type portVariableSpecs struct {
-	PortIfindex *ebpf.VariableSpec `ebpf:"port_ifindex"`
-	PortNetns   *ebpf.VariableSpec `ebpf:"port_netns"`
+	CaptureBytes  *ebpf.VariableSpec `ebpf:"capture_bytes"`
+	CaptureFrames *ebpf.VariableSpec `ebpf:"capture_frames"`
+	PortIfindex   *ebpf.VariableSpec `ebpf:"port_ifindex"`
+	PortNetns     *ebpf.VariableSpec `ebpf:"port_netns"`
 }
 
 // portObjects contains all objects after they have been loaded into the kernel.
@@ -340,23 +364,29 @@ func (o *portObjects) Close() error {
 //
 // It can be passed to loadPortObjects or ebpf.CollectionSpec.LoadAndAssign.
 type portMaps struct {
-	Bodies    *ebpf.Map `ebpf:"bodies"`
-	RxFlows   *ebpf.Map `ebpf:"rx_flows"`
-	RxIndex   *ebpf.Map `ebpf:"rx_index"`
-	RxPorts   *ebpf.Map `ebpf:"rx_ports"`
-	RxStreams *ebpf.Map `ebpf:"rx_streams"`
-	RxTrials  *ebpf.Map `ebpf:"rx_trials"`
-	RxWindow  *ebpf.Map `ebpf:"rx_window"`
-	TxGroups  *ebpf.Map `ebpf:"tx_groups"`
-	TxHeap    *ebpf.Map `ebpf:"tx_heap"`
-	TxPorts   *ebpf.Map `ebpf:"tx_ports"`
-	TxSenders *ebpf.Map `ebpf:"tx_senders"`
-	TxStreams *ebpf.Map `ebpf:"tx_streams"`
+	Bodies         *ebpf.Map `ebpf:"bodies"`
+	CaptureCounts  *ebpf.Map `ebpf:"capture_counts"`
+	CapturedFrames *ebpf.Map `ebpf:"captured_frames"`
+	LastFrames     *ebpf.Map `ebpf:"last_frames"`
+	RxFlows        *ebpf.Map `ebpf:"rx_flows"`
+	RxIndex        *ebpf.Map `ebpf:"rx_index"`
+	RxPorts        *ebpf.Map `ebpf:"rx_ports"`
+	RxStreams      *ebpf.Map `ebpf:"rx_streams"`
+	RxTrials       *ebpf.Map `ebpf:"rx_trials"`
+	RxWindow       *ebpf.Map `ebpf:"rx_window"`
+	TxGroups       *ebpf.Map `ebpf:"tx_groups"`
+	TxHeap         *ebpf.Map `ebpf:"tx_heap"`
+	TxPorts        *ebpf.Map `ebpf:"tx_ports"`
+	TxSenders      *ebpf.Map `ebpf:"tx_senders"`
+	TxStreams      *ebpf.Map `ebpf:"tx_streams"`
 }
 
 func (m *portMaps) Close() error {
 	return _PortClose(
 		m.Bodies,
+		m.CaptureCounts,
+		m.CapturedFrames,
+		m.LastFrames,
 		m.RxFlows,
 		m.RxIndex,
 		m.RxPorts,
@@ -375,8 +405,10 @@ func (m *portMaps) Close() error {
 //
 // It can be passed to loadPortObjects or ebpf.CollectionSpec.LoadAndAssign.
 type portVariables struct {
-	PortIfindex *ebpf.Variable `ebpf:"port_ifindex"`
-	PortNetns   *ebpf.Variable `ebpf:"port_netns"`
+	CaptureBytes  *ebpf.Variable `ebpf:"capture_bytes"`
+	CaptureFrames *ebpf.Variable `ebpf:"capture_frames"`
+	PortIfindex   *ebpf.Variable `ebpf:"port_ifindex"`
+	PortNetns     *ebpf.Variable `ebpf:"port_netns"`
 }
 
 // portPrograms contains all programs after they have been loaded into the kernel.

@@ -10,6 +10,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // programs are the loaded BPF programs and maps of one port, with room for a
@@ -29,6 +31,9 @@ type programs struct {
 	window   []uint64
 	trial    *portRxTrial
 	room     room
+	// captures counts frames that are kept for people, and captured are those.
+	captures *portCaptures
+	captured []portCaptured
 	// frags says that the receive program takes frames in several buffers. The first
 	// holds all headers.
 	frags bool
@@ -66,12 +71,12 @@ func capacity(n int) int { return max(16, 1<<bits.Len(uint(n-1))) }
 
 // loadPrograms loads the programs for an interface. Frags says that the receive program
 // is for drivers that hand over frames in several buffers.
-func loadPrograms(ifindex int, netns uint32, room room, frags bool) (_ *programs, err error) {
+func loadPrograms(ifindex int, netns uint32, room room, frags bool, capture traffic.Capture) (_ *programs, err error) {
 	spec, err := loadPort()
 	if err != nil {
 		return nil, fmt.Errorf("reading the BPF programs: %w", err)
 	}
-	for name, value := range map[string]uint32{"port_ifindex": uint32(ifindex), "port_netns": netns} {
+	for name, value := range map[string]uint32{"port_ifindex": uint32(ifindex), "port_netns": netns, "capture_frames": uint32(capture.Frames), "capture_bytes": uint32(capture.Bytes)} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return nil, fmt.Errorf("setting %s: %w", name, err)
 		}
@@ -83,6 +88,11 @@ func loadPrograms(ifindex int, netns uint32, room room, frags bool) (_ *programs
 	spec.Maps["rx_flows"].MaxEntries = uint32(room.flows)
 	spec.Maps["rx_streams"].MaxEntries = uint32(room.flows)
 	spec.Maps["rx_window"].MaxEntries = uint32(room.blocks)
+	captured := max(1, capture.Frames*len(captureKinds))
+	spec.Maps["captured_frames"].MaxEntries = uint32(captured)
+	if capture.Frames > 0 {
+		spec.Maps["last_frames"].MaxEntries = uint32(min(room.flows, flowsFollowed))
+	}
 
 	if frags {
 		spec.Programs["port"].Flags |= unix.BPF_F_XDP_HAS_FRAGS
@@ -127,6 +137,14 @@ func loadPrograms(ifindex int, netns uint32, room room, frags bool) (_ *programs
 	}
 	p.trial = &trials[0]
 	if p.index, err = mapped[uint64](p, p.RxIndex, 1<<16); err != nil {
+		return nil, err
+	}
+	captures, err := mapped[portCaptures](p, p.CaptureCounts, 1)
+	if err != nil {
+		return nil, err
+	}
+	p.captures = &captures[0]
+	if p.captured, err = mapped[portCaptured](p, p.CapturedFrames, captured); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -14,7 +14,7 @@ import (
 // at is what opening a port waits for. The kernel refuses above a million instructions.
 func TestInstructions(t *testing.T) {
 	newBed(t)
-	p, err := loadPrograms(1, 1, room{ports: 2}.rounded(), true)
+	p, err := loadPrograms(1, 1, room{ports: 2}.rounded(), true, traffic.Capture{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 // counts none. The flow's lock makes a frame either the old trial's or the new.
 func (p *port) clear(epoch uint16) error {
 	p.programs.trial.Epoch = epoch
+	p.programs.forgetCaptured()
 	flow := portRxFlow{Epoch: epoch, Trial: p.engine.number}
 	for i, s := range p.rx {
 		flow.Timed = 0
@@ -37,6 +38,7 @@ func (p *port) read(m *traffic.Measurement) error {
 		late += flow.Late
 		m.Rx[traffic.RxKey{Stream: s.ID, Port: p.Name}] = flow.count()
 	}
+	p.readCaptured(m)
 	if late > 0 {
 		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteLate, Text: fmt.Sprintf(
 			"%s frames came back on %s more than %v after later frames of their stream: whether they are copies is not known, and they do not count as received", traffic.Grouped(late), p.Name, reorderTime)})

@@ -425,6 +425,7 @@ type Capabilities struct {
 	FrameChecks      bool                   `protobuf:"varint,20,opt,name=frame_checks,json=frameChecks,proto3" json:"frame_checks,omitempty"`
 	ServiceVlans     bool                   `protobuf:"varint,22,opt,name=service_vlans,json=serviceVlans,proto3" json:"service_vlans,omitempty"`
 	Tunnels          bool                   `protobuf:"varint,23,opt,name=tunnels,proto3" json:"tunnels,omitempty"`
+	Capture          bool                   `protobuf:"varint,40,opt,name=capture,proto3" json:"capture,omitempty"`
 	Routing          bool                   `protobuf:"varint,30,opt,name=routing,proto3" json:"routing,omitempty"`
 	Strides          bool                   `protobuf:"varint,31,opt,name=strides,proto3" json:"strides,omitempty"`
 	CustomBytes      bool                   `protobuf:"varint,24,opt,name=custom_bytes,json=customBytes,proto3" json:"custom_bytes,omitempty"`
@@ -598,6 +599,13 @@ func (x *Capabilities) GetServiceVlans() bool {
 func (x *Capabilities) GetTunnels() bool {
 	if x != nil {
 		return x.Tunnels
+	}
+	return false
+}
+
+func (x *Capabilities) GetCapture() bool {
+	if x != nil {
+		return x.Capture
 	}
 	return false
 }
@@ -3227,7 +3235,7 @@ const file_agent_proto_rawDesc = "" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\x12\x16\n" +
 	"\x06driver\x18\x03 \x01(\tR\x06driver\x12\x10\n" +
 	"\x03mac\x18\x04 \x01(\fR\x03mac\x12\x14\n" +
-	"\x05notes\x18\x05 \x03(\tR\x05notes\"\x84\x06\n" +
+	"\x05notes\x18\x05 \x03(\tR\x05notes\"\x9e\x06\n" +
 	"\fCapabilities\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x03R\n" +
 	"maxStreams\x12$\n" +
@@ -3252,6 +3260,7 @@ const file_agent_proto_rawDesc = "" +
 	"\fframe_checks\x18\x14 \x01(\bR\vframeChecks\x12#\n" +
 	"\rservice_vlans\x18\x16 \x01(\bR\fserviceVlans\x12\x18\n" +
 	"\atunnels\x18\x17 \x01(\bR\atunnels\x12\x18\n" +
+	"\acapture\x18( \x01(\bR\acapture\x12\x18\n" +
 	"\arouting\x18\x1e \x01(\bR\arouting\x12\x18\n" +
 	"\astrides\x18\x1f \x01(\bR\astrides\x12!\n" +
 	"\fcustom_bytes\x18\x18 \x01(\bR\vcustomBytes\"]\n" +

@@ -1,6 +1,7 @@
 /* Reception: test frames are checked, counted and dropped, everything else passes to
  * the kernel, so that ARP, ND and routing daemons work on the port. */
 #pragma once
+#include "capture.h"
 #include "kernel.h"
 #include "order.h"
 #include "rxframe.h"
@@ -245,8 +246,10 @@ static __always_inline __u64 count_whole(struct rx_port *port, struct rx_flow *f
 	return trial;
 }
 
-static __always_inline int count_damaged(struct rx_port *port, int verdict)
+static __always_inline int count_damaged(struct xdp_md *ctx, struct test_frame *frame, struct rx_port *port, int verdict)
 {
+	if (capture_frames)
+		capture_damaged(ctx, frame, verdict);
 	switch (verdict) {
 	case FRAME_TRUNCATED:
 		port->truncated++;
@@ -283,12 +286,12 @@ static __always_inline int count(struct xdp_md *ctx, struct test_frame *frame, i
 	__u32 slot = slot_of(frame->stream);
 	struct rx_stream *s;
 	struct rx_flow *f;
-	__u64 trial;
+	__u64 trial, expected;
 
 	if (!port)
 		return XDP_DROP;
 	if (verdict != FRAME_WHOLE)
-		return count_damaged(port, verdict);
+		return count_damaged(ctx, frame, port, verdict);
 	slot--;
 	s = bpf_map_lookup_elem(&rx_streams, &slot);
 	f = bpf_map_lookup_elem(&rx_flows, &slot);
@@ -301,11 +304,14 @@ static __always_inline int count(struct xdp_md *ctx, struct test_frame *frame, i
 		if (verdict == FRAME_WHOLE && frame->sequence >= s->intended)
 			verdict = FRAME_CORRUPTED;
 		if (verdict != FRAME_WHOLE)
-			return count_damaged(port, verdict);
+			return count_damaged(ctx, frame, port, verdict);
 	}
+	expected = f->next;
 	trial = count_whole(port, f, s, frame);
 	if (!trial)
 		return XDP_DROP;
+	if (capture_frames)
+		capture_whole(ctx, frame, slot, expected);
 	if (port->trial != trial) {
 		port->trial = trial;
 		port->received = 0;

@@ -1,0 +1,37 @@
+package v1alpha1
+
+// Capture says which received frames of a trial are kept in a file beside the result. Of
+// each port that receives it keeps, up to frames of each: those that were received first,
+// those that came back damaged, the last of a stream before others are missing, and the
+// first after those.
+type Capture struct {
+	// frames of each kind that each port keeps of a trial.
+	// +optional
+	// +kubebuilder:default=32
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	Frames int32 `json:"frames,omitempty"`
+	// bytesPerFrame are kept, the first ones of each frame.
+	// +optional
+	// +kubebuilder:default=256
+	// +kubebuilder:validation:Minimum=64
+	// +kubebuilder:validation:Maximum=2048
+	BytesPerFrame int32 `json:"bytesPerFrame,omitempty"`
+}
+
+// CaptureFile is a PCAPNG file with frames of the trials that a row rests on: the one that
+// decided it, and of a search also the one that ended it.
+type CaptureFile struct {
+	// file is its path from the directory of the result.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	File string `json:"file"`
+	// sha256 of the file.
+	// +required
+	// +kubebuilder:validation:Pattern="^[0-9a-f]{64}$"
+	SHA256 string `json:"sha256"`
+	// frames in it.
+	// +required
+	Frames int64 `json:"frames"`
+}

@@ -1,0 +1,45 @@
+package traffic
+
+import "time"
+
+// Capture says which received frames of a trial an engine keeps for people to look at.
+type Capture struct {
+	// Frames of each kind that each port keeps; 0 keeps none.
+	Frames int
+	// Bytes of each frame that are kept, its first ones.
+	Bytes int
+}
+
+// CaptureKind says why a frame was kept.
+type CaptureKind string
+
+const (
+	// CaptureFirst is a frame that was received first in its trial.
+	CaptureFirst CaptureKind = "first of the trial"
+	// CaptureDamaged is a frame that did not come back as it was sent.
+	CaptureDamaged CaptureKind = "damaged"
+	// CaptureBeforeGap and CaptureAfterGap are the frames of a stream between which others
+	// are missing. Those may have come later.
+	CaptureBeforeGap CaptureKind = "before a gap"
+	CaptureAfterGap  CaptureKind = "after a gap"
+)
+
+// CapturedFrame is a received frame, as far as it was kept.
+type CapturedFrame struct {
+	// Port that received it, by its name in the bed, and Time when.
+	Port string
+	Time time.Time
+	// Kinds are why it was kept.
+	Kinds []CaptureKind
+	// Stream and Sequence as the frame says them. Of a damaged one they may be wrong.
+	Stream   uint16
+	Sequence uint64
+	// Missing is how many sequence numbers of the stream had not come when a frame after a
+	// gap did.
+	Missing uint64
+	// Damage says what is wrong with a damaged frame; empty of others.
+	Damage string
+	// Length of the frame in bytes without FCS, and its first bytes.
+	Length int
+	Data   []byte
+}

@@ -1,0 +1,92 @@
+package xdp
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+const (
+	// MaxCaptureFrames and MaxCaptureBytes are the most frames of each kind, and bytes of
+	// a frame, that a port keeps: 8 MiB in all.
+	MaxCaptureFrames = 1000
+	MaxCaptureBytes  = captureMost
+	// captureMost is CAPTURE_MAX.
+	captureMost = 2048
+	// flowsFollowed is of how many streams a port keeps the last frame, for
+	// each processor. The neighbours of gaps are kept of those.
+	flowsFollowed = 256
+)
+
+// kinds of captured frames, in the order of enum capture_kind.
+var captureKinds = [...]traffic.CaptureKind{traffic.CaptureFirst, traffic.CaptureDamaged, traffic.CaptureBeforeGap, traffic.CaptureAfterGap}
+
+// damageOf says what a verdict of the receive program means.
+var damageOf = map[uint16]string{2: "truncated", 3: "corrupted", 4: "fragmented"}
+
+// checkCapture refuses what there is no room for.
+func checkCapture(c traffic.Capture) error {
+	switch {
+	case c.Frames < 0 || c.Frames > MaxCaptureFrames:
+		return fmt.Errorf("capture of %d frames: give 0 to %d", c.Frames, MaxCaptureFrames)
+	case c.Frames > 0 && (c.Bytes < 1 || c.Bytes > MaxCaptureBytes):
+		return fmt.Errorf("capture of %d bytes of a frame: give 1 to %d", c.Bytes, MaxCaptureBytes)
+	}
+	return nil
+}
+
+// forgetCaptured makes room for the frames of another trial.
+func (p *programs) forgetCaptured() {
+	for kind := range p.captures.Seen {
+		atomic.StoreUint32(&p.captures.Seen[kind], 0)
+	}
+}
+
+// readCaptured adds the frames that the port kept, by the time at which they came. One
+// that was kept for several reasons is there once.
+func (p *port) readCaptured(m *traffic.Measurement) {
+	most := p.engine.options.Capture.Frames
+	if most == 0 {
+		return
+	}
+	begin := time.Now().Add(-time.Duration(monotonic()))
+	type identity struct {
+		time, sequence uint64
+		stream         uint16
+	}
+	known := map[identity]int{}
+	var all []traffic.CapturedFrame
+	for kind, name := range captureKinds {
+		n := min(int(atomic.LoadUint32(&p.programs.captures.Seen[kind])), most)
+		for _, c := range p.programs.captured[kind*most:][:n] {
+			f := traffic.CapturedFrame{
+				Port: p.Name, Time: begin.Add(time.Duration(c.Time)), Kinds: []traffic.CaptureKind{name},
+				Stream: c.Stream, Sequence: c.Sequence, Damage: damageOf[c.Verdict],
+				Length: int(c.Length), Data: slices.Clone(c.Data[:min(c.Kept, captureMost)]),
+			}
+			if name == traffic.CaptureAfterGap {
+				f.Missing = c.Sequence - c.Expected
+			}
+			// The program reads the clock for each reason anew.
+			id := identity{sequence: c.Sequence, stream: c.Stream}
+			if f.Damage != "" {
+				id.time = c.Time
+			}
+			if at, there := known[id]; there && all[at].Damage == "" {
+				all[at].Kinds = append(all[at].Kinds, name)
+				all[at].Missing = max(all[at].Missing, f.Missing)
+				continue
+			}
+			known[id] = len(all)
+			all = append(all, f)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b traffic.CapturedFrame) int {
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Sequence, b.Sequence))
+	})
+	m.Captured = append(m.Captured, all...)
+}
