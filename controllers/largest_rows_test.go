@@ -43,6 +43,9 @@ var sections = map[v1alpha1.Method][]string{
 	v1alpha1.MethodReset:              {"Reset"},
 	v1alpha1.MethodRFC2544Latency:     {"RFC2544Latency"},
 	v1alpha1.MethodBufferSize:         {"BufferSize"},
+	v1alpha1.MethodRouteCapacity:      {"RouteCapacity"},
+	v1alpha1.MethodConvergence:        {"Convergence"},
+	v1alpha1.MethodRouteFlap:          {"RouteFlap"},
 }
 
 // largestRow is the row of a step with every member at its largest that the method can
@@ -170,6 +173,23 @@ func bridgedBed(ports int) *v1alpha1.TestBed {
 	return bed
 }
 
+// routedBed is a bed with a BGP session on every port, on an engine that holds them.
+func routedBed(ports int) *v1alpha1.TestBed {
+	bed := largestBed(ports)
+	bed.Spec.Engine.Kind, bed.Spec.Device.Containerlab = v1alpha1.EngineSim, nil
+	bed.Spec.Device.Simulated = &v1alpha1.SimulatedDevice{}
+	bed.Spec.Routing = &v1alpha1.BedRouting{BGP: v1alpha1.BGPRouting{DeviceASN: 65000, Sessions: []v1alpha1.BGPSession{{Name: "peer", ASN: 100001}}}}
+	return bed
+}
+
+// routesOf are routes of one session of a bed with sessions; nil of others.
+func routesOf(bed *v1alpha1.TestBed) *v1alpha1.ProfileRouting {
+	if bed.Spec.Routing == nil {
+		return nil
+	}
+	return &v1alpha1.ProfileRouting{Routes: []v1alpha1.RouteSet{{Name: "routes", Sessions: []string{"peer-" + bed.Spec.Ports[1].Name}, First: "20.0.0.0/24", Count: 60_000}}}
+}
+
 // stepsOfAllMethods are the steps of the plans of every test of the API in the
 // variants of b, on a bed of 256 ports and with the first pattern that the test can be
 // run with, by method.
@@ -185,10 +205,10 @@ func stepsOfAllMethods(t *testing.T, b *v1alpha1.Benchmark) map[v1alpha1.Method]
 	build := func(test v1alpha1.Test) (failures error) {
 		b := b.DeepCopy()
 		b.Spec.RestTime, b.Spec.Tests = &metav1.Duration{Duration: time.Second}, []v1alpha1.Test{first, test}
-		for _, bed := range []*v1alpha1.TestBed{largestBed(256), bridgedBed(256)} {
+		for _, bed := range []*v1alpha1.TestBed{largestBed(256), bridgedBed(256), routedBed(256)} {
 			for _, pattern := range []v1alpha1.Pattern{{Pairs: &v1alpha1.PairsPattern{}}, {FullMesh: &v1alpha1.FullMeshPattern{}}, {FanOut: &v1alpha1.FanOutPattern{}}} {
 				for _, packet := range []v1alpha1.Packet{{IPv4: &v1alpha1.IPPacket{HostsPerPort: 1}}, {Ethernet: &v1alpha1.EthernetPacket{HostsPerPort: 1}}} {
-					spec.Pattern, spec.Packet = pattern, packet
+					spec.Pattern, spec.Packet, spec.Routing = pattern, packet, routesOf(bed)
 					profile := &v1alpha1.TrafficProfile{Spec: spec}
 					if err := manifest.Default(b, profile, bed); err != nil {
 						t.Fatal(err)

@@ -155,7 +155,7 @@ func (s *BenchmarkSpec) Rest() time.Duration {
 
 // Test is one test of a benchmark: its name, and exactly one method.
 //
-// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize
+// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap
 type Test struct {
 	// name of the test, unique in the benchmark.
 	// +required
@@ -234,6 +234,16 @@ type Test struct {
 	// bufferSize searches how many frames a port of the device holds (RFC 8239).
 	// +optional
 	BufferSize *BufferSizeTest `json:"bufferSize,omitempty"`
+	// routeCapacity searches how many routes the device holds, in blocks.
+	// +optional
+	RouteCapacity *RouteCapacityTest `json:"routeCapacity,omitempty"`
+	// convergence measures how long the device takes to forward to routes that are
+	// announced, and to cease when they are withdrawn.
+	// +optional
+	Convergence *ConvergenceTest `json:"convergence,omitempty"`
+	// routeFlap measures what flapping routes do to frames.
+	// +optional
+	RouteFlap *RouteFlapTest `json:"routeFlap,omitempty"`
 }
 
 // SearchMethod names how the throughput is searched.

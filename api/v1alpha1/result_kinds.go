@@ -27,7 +27,7 @@ const (
 
 // Method names the method of a result row.
 //
-// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency;BufferSize
+// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency;BufferSize;RouteCapacity;Convergence;RouteFlap
 type Method string
 
 const (
@@ -73,4 +73,10 @@ const (
 	MethodRFC2544Latency Method = "RFC2544Latency"
 	// MethodBufferSize is RFC 8239 sections 3 and 4.
 	MethodBufferSize Method = "BufferSize"
+	// MethodRouteCapacity searches how many routes the device holds.
+	MethodRouteCapacity Method = "RouteCapacity"
+	// MethodConvergence measures how long the device takes to forward to routes.
+	MethodConvergence Method = "Convergence"
+	// MethodRouteFlap measures what flapping routes do to frames.
+	MethodRouteFlap Method = "RouteFlap"
 )

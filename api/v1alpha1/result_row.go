@@ -251,6 +251,15 @@ type ResultRow struct {
 	// bufferSize is how much a port of the device held.
 	// +optional
 	BufferSize *BufferSizeSummary `json:"bufferSize,omitempty"`
+	// routeCapacity is how many routes the device held.
+	// +optional
+	RouteCapacity *RouteCapacitySummary `json:"routeCapacity,omitempty"`
+	// convergence is what a convergence test measured.
+	// +optional
+	Convergence *ConvergenceSummary `json:"convergence,omitempty"`
+	// routeFlap is what a route flap test measured.
+	// +optional
+	RouteFlap *RouteFlapSummary `json:"routeFlap,omitempty"`
 	// series is the rates in the course of the trial; absent where a test asks for no
 	// samplingInterval.
 	// +optional

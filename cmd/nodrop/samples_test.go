@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/report"
@@ -239,6 +240,49 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			}
 		}
 	},
+	"bgp":      overLearntRoutes,
+	"bgp-ipv6": overLearntRoutes,
+	"route-capacity": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		want := v1alpha1.RouteCapacitySummary{Routes: 240_000, Announced: 280_000, Received: 250_000, Full: true, Block: 40_000, FullBlocks: 6, Witness: "witness"}
+		c := rows[0].RouteCapacity
+		if c == nil || c.RoutesPerSecond == nil || *c.SlowestBlockNs != 2_100_000_000 {
+			t.Fatalf("%+v %q", c, rows[0].Message)
+		}
+		if c.RoutesPerSecond, c.SlowestBlockNs = nil, nil; *c != want || rows[0].Frames != nil {
+			t.Errorf("%+v %q", c, rows[0].Message)
+		}
+	},
+	"convergence": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		// 250 ms, and 200,000 routes at 20,000/s; withdrawn at 40,000/s. On average a route
+		// takes half of that.
+		times := func(took, half time.Duration) v1alpha1.EventTimes {
+			return v1alpha1.EventTimes{AvgNs: int64(took), MinNs: int64(took), MaxNs: int64(took), LossDerivedAvgNs: int64(half)}
+		}
+		c := rows[0].Convergence
+		if c == nil || c.Cycles != 3 || c.Routes != 200_000 || rows[0].Series == nil {
+			t.Fatalf("%+v %q", c, rows[0].Message)
+		}
+		for _, e := range []struct{ got, want v1alpha1.EventTimes }{
+			{c.Announce, times(10_300*time.Millisecond, 5250*time.Millisecond)},
+			{c.Withdraw, times(5300*time.Millisecond, 2750*time.Millisecond)},
+		} {
+			e.got.LossDerivedAvgNs = int64(time.Duration(e.got.LossDerivedAvgNs).Round(time.Microsecond))
+			if e.got != e.want {
+				t.Errorf("%+v, want %+v", e.got, e.want)
+			}
+		}
+	},
+	"route-flap": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		// 500 ms, 50,000 routes at 25,000/s, and 200 ms for each: 200 ms of a quarter of
+		// 8,928,571 frames/s, six times.
+		const lost = 8_928_571 * 6 / 4 / 5
+		f := rows[0].RouteFlap
+		if f == nil || f.Withdraw.AvgNs != 2_700_000_000 || f.Announce.AvgNs != 2_700_000_000 || f.Withdraw.Unseen+f.Announce.Unseen > 0 ||
+			f.FlappedLost < lost-100 || f.FlappedLost > lost+100 || f.StableLost != 0 || *f.LowestStablePPM != v1alpha1.PPM ||
+			f.LowestFlappedPPM < 899_900 || f.LowestFlappedPPM > 900_100 || f.Stable == nil || rows[0].Series == nil || rows[0].Frames.Lost != f.FlappedLost {
+			t.Errorf("%+v %q", f, rows[0].Message)
+		}
+	},
 	"recovery": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		// At 33 % of line rate, frames of 64 bytes on 10G leave every 204 ns.
 		if r := rows[3].Recovery; r == nil || r.Repetitions != 3 || r.OverloadPPM != 660_000 || r.ReducedPPM != 330_000 ||
@@ -375,4 +419,17 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			}
 		}
 	},
+}
+
+// overLearntRoutes holds rows of throughput and latency: no frame to a learnt network is
+// lost.
+func overLearntRoutes(t *testing.T, rows []v1alpha1.ResultRow) {
+	if len(rows) != 6 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	for _, r := range rows {
+		if r.Frames.Lost != 0 || r.Frames.Sent == 0 || r.Frames.LineRatePPM < 500_000 {
+			t.Errorf("%s: %+v %q", r.Name(), r.Frames, r.Message)
+		}
+	}
 }

@@ -18,6 +18,9 @@ const (
 	// EventJoin and EventLeave change memberships of multicast groups.
 	EventJoin  EventKind = "Join"
 	EventLeave EventKind = "Leave"
+	// EventAnnounce and EventWithdraw change routes.
+	EventAnnounce EventKind = "Announce"
+	EventWithdraw EventKind = "Withdraw"
 )
 
 // Stamp says when an event of a trial happened.

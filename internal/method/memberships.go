@@ -91,7 +91,7 @@ func (t *Trial) multicast() *v1alpha1.MulticastSummary {
 // byClass sums up a trial by traffic classes; nil when all streams are of one, or of flows.
 func (t *Trial) byClass() *v1alpha1.ClassesSummary {
 	order, by := t.sums(plan.Stream.Class)
-	if len(order) < 2 || t.streams[0].Flow != "" {
+	if len(order) < 2 || t.streams[0].Flow != "" || t.streams[0].InClass != "" {
 		return nil
 	}
 	return &v1alpha1.ClassesSummary{Multicast: by[plan.ClassMulticast].ClassSummary, Unicast: by[plan.ClassUnicast].ClassSummary}

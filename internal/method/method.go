@@ -81,6 +81,9 @@ func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		}
 	}
 	out, err := d.Run(ctx, lab, step)
+	if d.OwnRoutes {
+		lab.open = false // The device forgets the routes when sessions are opened anew.
+	}
 	if d.OwnGroups {
 		err = errors.Join(err, lab.giveGroupsBack(ctx))
 	}

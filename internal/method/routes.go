@@ -100,16 +100,20 @@ func (l *Lab) withdrawAll(ctx context.Context) error {
 			which = append(which, i)
 		}
 	}
-	err := l.bySession(which, func(session string, sets []routing.Routes) error {
+	if err := l.withdraw(ctx, which); err != nil {
+		return err
+	}
+	return l.installed(ctx)
+}
+
+// withdraw takes some of the plan's announcements back.
+func (l *Lab) withdraw(ctx context.Context, which []int) error {
+	return l.bySession(which, func(session string, sets []routing.Routes) error {
 		if _, err := l.speaker.Withdraw(ctx, session, sets); err != nil {
 			return fmt.Errorf("withdrawing routes: %w", err)
 		}
 		return nil
 	}, false)
-	if err != nil {
-		return err
-	}
-	return l.installed(ctx)
 }
 
 // bySession calls do with the sets of announcements that follow each other on one session.

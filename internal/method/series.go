@@ -20,7 +20,9 @@ const sampleAgain = 100 * time.Millisecond
 // sampler reads a series while a trial runs.
 type sampler struct {
 	interval time.Duration
-	samples  []traffic.Sample
+	// ports asks for samples by ports and classes.
+	ports   bool
+	samples []traffic.Sample
 	// failure is why samples are missing; nil when none failed.
 	failure error
 }
@@ -37,7 +39,7 @@ func (s *sampler) action(l *Lab, d time.Duration) (action, error) {
 	})
 	a.alongside = func(ctx context.Context, _ func()) {
 		for {
-			err := l.sampler.Sample(ctx, traffic.Sampling{Interval: s.interval, Span: d}, func(one traffic.Sample) { s.samples = append(s.samples, one) })
+			err := l.sampler.Sample(ctx, traffic.Sampling{Interval: s.interval, Span: d, Ports: s.ports}, func(one traffic.Sample) { s.samples = append(s.samples, one) })
 			if err == nil || ctx.Err() != nil {
 				return
 			}

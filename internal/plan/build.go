@@ -100,6 +100,9 @@ func (p Plan) steps(test v1alpha1.Test, sizes []Size) []Step {
 	}
 	var steps []Step
 	source := p.lastThroughput()
+	if m.Frameless {
+		sizes = []Size{{}}
+	}
 	for _, size := range sizes {
 		ofSize := m.Steps(test, p.scale(m, size))
 		for i, s := range ofSize {

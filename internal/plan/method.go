@@ -56,6 +56,9 @@ type Method struct {
 	// are refused for all others, for the reason OneSize where there is one.
 	Mixes   bool
 	OneSize string
+	// Frameless says that the method sends no test frames: a test makes its rows once, and
+	// not for each size.
+	Frameless bool
 	// Copies is how many streams the method makes of each at once; 0 means 1.
 	Copies int
 	// Topology is what the method needs of the bed when its streams are its own; nil

@@ -59,6 +59,8 @@ type Stream struct {
 	// Gateway is the device's address on the sending port; invalid when sender and
 	// receiver are on one layer-2 network.
 	Gateway netip.Addr
+	// InClass is the class of the stream in samples; empty for that of its destination.
+	InClass string
 	// Networks that the frames go to in turn; nil for the address of the receiver.
 	Networks *Networks
 	// Size in bytes with FCS, and weight, of a component of a mix; 0 where all
@@ -85,6 +87,9 @@ const (
 func (s Stream) Class() string {
 	if s.Flow != "" {
 		return s.Flow
+	}
+	if s.InClass != "" {
+		return s.InClass
 	}
 	if s.Headers.DstIP.IsMulticast() {
 		return ClassMulticast

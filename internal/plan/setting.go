@@ -18,6 +18,9 @@ type Setting struct {
 	// Ports of the bed, and the streams that the profile makes between them.
 	Ports   []Port
 	Streams []Stream
+	// Sessions of the bed, and what they announce.
+	Sessions      []Session
+	Announcements []Announcement
 }
 
 // validateSetting refuses tests that do not fit the traffic or the bed.

@@ -51,9 +51,13 @@ func (s Size) mixName() string {
 	return s.Mix.Name
 }
 
-// All are the sizes in bytes, with FCS, of the frames that are sent.
+// All are the sizes in bytes, with FCS, of the frames that are sent; none of the zero
+// Size, of steps that send none.
 func (s Size) All() []int {
-	if s.Mix == nil {
+	switch {
+	case s == Size{}:
+		return nil
+	case s.Mix == nil:
 		return []int{s.Bytes}
 	}
 	var all []int

@@ -68,7 +68,8 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 		errs = validateBoundsOn(b, profile, ports)
 	}
 	if len(errs) == 0 {
-		errs = validateSetting(b, Setting{Bed: bed, Profile: profile.Name, Engine: engine, Ports: ports, Streams: streams(profile, ports)})
+		sessions, _ := Sessions(bed)
+		errs = validateSetting(b, Setting{Bed: bed, Profile: profile.Name, Engine: engine, Ports: ports, Streams: streams(profile, ports), Sessions: sessions, Announcements: announcements(profile, sessions, ports)})
 	}
 	return errs
 }

@@ -14,7 +14,7 @@ import (
 func TestRowsWithoutFrames(t *testing.T) {
 	row := func(variant v1alpha1.VariantName) v1alpha1.ResultRow {
 		return v1alpha1.ResultRow{
-			RowID:    v1alpha1.RowID{Test: "routes", Variant: variant, Method: "RouteCapacity"},
+			RowID:    v1alpha1.RowID{Test: "routes", Variant: variant, Method: "LabelCapacity"},
 			Validity: v1alpha1.ValidityValid, Trials: 1, Message: "500,000 routes",
 		}
 	}
@@ -35,7 +35,7 @@ func TestRowsWithoutFrames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `{"test":"routes","variant":"off","method":"RouteCapacity","validity":"Valid","message":"500,000 routes","trials":1,"elapsedMilliseconds":0}`; string(text) != want {
+	if want := `{"test":"routes","variant":"off","method":"LabelCapacity","validity":"Valid","message":"500,000 routes","trials":1,"elapsedMilliseconds":0}`; string(text) != want {
 		t.Errorf("%s, want %s", text, want)
 	}
 	if text, want := d.Text(), "\n  validity\n  Valid\n\n  routes: 500,000 routes\n\nDevice"; !strings.Contains(text, want) {

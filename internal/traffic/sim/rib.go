@@ -40,6 +40,31 @@ type block struct {
 	paths []*path
 	// changes of the way of frames, in their order.
 	changes []change
+	// known is a digest of the first prefixes, which is asked for again and again while
+	// their number grows.
+	known struct {
+		path, digest uint64
+		count        uint32
+	}
+}
+
+// sum is the digest of the routes from one prefix up to another by a path.
+func (b *block) sum(path uint64, from, to uint32) uint64 {
+	add := func(from, to uint32) (digest uint64) {
+		for k := from; k < to; k++ {
+			digest += routing.RouteDigest(b.Family(), b.Prefix(k), path)
+		}
+		return digest
+	}
+	if from > 0 {
+		return add(from, to)
+	}
+	if k := &b.known; k.path != path || k.count > to {
+		k.path, k.count, k.digest = path, 0, 0
+	}
+	b.known.digest += add(b.known.count, to)
+	b.known.count = to
+	return b.known.digest
 }
 
 // path is one way to the prefixes of a block.

@@ -201,9 +201,7 @@ func (r *rib) learnt(to *simSession, at time.Duration) routing.Learnt {
 			}
 			if b.advertised(c.to, to) {
 				l.Routes += uint64(n - first)
-				for k := first; k < n; k++ {
-					l.Digest += routing.RouteDigest(b.Family(), b.Prefix(k), c.to.digest)
-				}
+				l.Digest += b.sum(c.to.digest, first, n)
 			}
 			if when := c.at + float64(n-1)*c.every; c.to == nil || c.to.session != to {
 				l.Last = max(l.Last, uint64(when))

@@ -1,0 +1,254 @@
+package method
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+func init() {
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodRouteCapacity, Member: "routeCapacity", Mixes: true, Frameless: true,
+			Given: func(t v1alpha1.Test) bool { return t.RouteCapacity != nil },
+			Fits:  fitsRouteCapacity,
+			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
+				// How many blocks it takes is not known.
+				return []plan.Step{{Trials: 1, Duration: 2 * test.RouteCapacity.WaitTime.Duration}}
+			},
+		},
+		Run:       routeCapacity,
+		OwnRoutes: true,
+		Purpose:   "greatest number of routes that the device passes on, in blocks",
+		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.RouteCapacitySummary { return row.RouteCapacity },
+			func(s *v1alpha1.RouteCapacitySummary) Figure { return countFigure(s.Routes, "routes", !s.Full) }),
+		Columns: []Column{
+			{Heading: "routes", Name: "held", Value: routesHeld(func(s *v1alpha1.RouteCapacitySummary) int64 { return s.Routes })},
+			{Heading: "routes", Name: "announced", Value: routesHeld(func(s *v1alpha1.RouteCapacitySummary) int64 { return s.Announced })},
+			{Heading: "routes", Name: "received", Value: routesHeld(func(s *v1alpha1.RouteCapacitySummary) int64 { return s.Received })},
+			{Heading: "blocks", Name: "held", Value: routesHeld(func(s *v1alpha1.RouteCapacitySummary) int64 { return int64(s.FullBlocks) })},
+			{Heading: "routes/s", Name: "avg", Value: routesHeldIf(func(s *v1alpha1.RouteCapacitySummary) *int64 { return s.RoutesPerSecond })},
+			{Heading: "block, ms", Name: "slowest", Unit: LongNanoseconds, Value: routesHeldIf(func(s *v1alpha1.RouteCapacitySummary) *int64 { return s.SlowestBlockNs })},
+		},
+		Trials: func(test v1alpha1.Test) string {
+			t := test.RouteCapacity
+			return fmt.Sprintf("blocks of %s routes, until the witness receives nothing further for %s", traffic.Grouped(t.Block), span(t.WaitTime.Duration))
+		},
+	})
+}
+
+var (
+	routesHeld   = number(func(row *v1alpha1.ResultRow) *v1alpha1.RouteCapacitySummary { return row.RouteCapacity })
+	routesHeldIf = optionalNumber(func(row *v1alpha1.ResultRow) *v1alpha1.RouteCapacitySummary { return row.RouteCapacity })
+)
+
+func fitsRouteCapacity(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+	t := test.RouteCapacity
+	set, err := setOf(in.Announcements, t.Routes, in.Profile, path)
+	if err != nil {
+		return field.ErrorList{err}
+	}
+	if witnessOf(t.Witness, set, in.Sessions, in.Announcements) >= 0 {
+		return nil
+	}
+	if t.Witness == "" {
+		return field.ErrorList{field.Required(path.Child("witness"), fmt.Sprintf(
+			"every session of test bed %s announces routes %s, and one is needed that only receives them: name sessions in the set of traffic profile %s", in.Bed.Name, set, in.Profile))}
+	}
+	return field.ErrorList{field.Invalid(path.Child("witness"), t.Witness, fmt.Sprintf(
+		"the witness must be a session of test bed %s that carries the family of routes %s and announces none of them: name another session", in.Bed.Name, set))}
+}
+
+// setOf is the set that a test is about: the one it names, or the first one.
+func setOf(all []plan.Announcement, name, profile string, path *field.Path) (string, *field.Error) {
+	if len(all) == 0 {
+		return "", field.Required(path, fmt.Sprintf("traffic profile %s announces no routes, which the test is about: add routing to the profile, or name one that has it", profile))
+	}
+	if name == "" {
+		return all[0].Name, nil
+	}
+	if len(announcing(all, name)) == 0 {
+		return "", field.Invalid(path.Child("routes"), name, fmt.Sprintf("traffic profile %s has no routes of this name: its first are %s", profile, all[0].Name))
+	}
+	return name, nil
+}
+
+// announcing are the announcements of a set, by their indexes; of the first set without a
+// name.
+func announcing(all []plan.Announcement, name string) []int {
+	var which []int
+	for i, a := range all {
+		if a.Name == name || name == "" && a.Set == all[0].Set {
+			which = append(which, i)
+		}
+	}
+	return which
+}
+
+// witnessOf is the session that receives the routes of a set, by its index: the one that
+// is named, or the first that does; -1 when there is none.
+func witnessOf(name, set string, sessions []plan.Session, all []plan.Announcement) int {
+	announces := map[int]bool{}
+	var family routing.Family
+	for _, i := range announcing(all, set) {
+		announces[all[i].Session], family = true, all[i].Family()
+	}
+	for i, s := range sessions {
+		if !announces[i] && s.Carries(family) && (name == "" || s.Name == name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// routeBlock is routes that are announced at once.
+type routeBlock struct {
+	parts []blockPart
+	count int64
+}
+
+// blockPart is what one session announces of a block.
+type blockPart struct {
+	session plan.Session
+	routes  routing.Routes
+}
+
+// blocks are the routes of announcements in their order, so many at once.
+func blocks(p plan.Plan, which []int, size uint32) []routeBlock {
+	var all []routeBlock
+	var b routeBlock
+	for _, i := range which {
+		a := p.Announcements[i]
+		for first := uint32(0); first < a.Count; {
+			n := min(size-uint32(b.count), a.Count-first)
+			part := a.Routes
+			part.First, part.Count = a.Prefix(first), n
+			b.parts = append(b.parts, blockPart{p.Sessions[a.Session], part})
+			b.count += int64(n)
+			if first += n; uint32(b.count) == size {
+				all, b = append(all, b), routeBlock{}
+			}
+		}
+	}
+	if b.count > 0 {
+		all = append(all, b)
+	}
+	return all
+}
+
+// routeCapacity announces block after block until the witness does not receive one as a
+// whole. No frames are sent.
+func routeCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	test := step.Test.RouteCapacity
+	which := announcing(lab.plan.Announcements, test.Routes)
+	witness := lab.plan.Sessions[witnessOf(test.Witness, lab.plan.Announcements[which[0]].Name, lab.plan.Sessions, lab.plan.Announcements)]
+	sum := v1alpha1.RouteCapacitySummary{Block: test.Block, Witness: witness.Name}
+	out := Outcome{Fill: func(row *v1alpha1.ResultRow) { row.RouteCapacity, row.Frames = &sum, nil }}
+	var want routing.Table
+	var took time.Duration
+	for _, b := range blocks(lab.plan, which, uint32(test.Block)) {
+		sum.Announced += b.count
+		for _, p := range b.parts {
+			want = want.Add(routing.Readvertised(p.session.RemoteASN, p.session.LocalASN, []routing.Routes{p.routes}))
+		}
+		learnt, sent, err := lab.announceBlock(ctx, b, witness.Name, want, test.WaitTime.Duration)
+		sum.Received = int64(learnt.Routes)
+		var down *routing.DownError
+		switch {
+		case errors.As(err, &down):
+			sum.Full = true
+			out.Message = fmt.Sprintf("at %s announced routes %v", traffic.Grouped(sum.Announced), down)
+			return out, nil
+		case err != nil:
+			return Outcome{}, err
+		case learnt.Table != want && learnt.Routes >= want.Routes:
+			out.Invalid = (&routing.UnlearnedError{Session: witness.Name, Want: want, Got: learnt.Table}).Error()
+			return out, nil
+		case learnt.Table != want:
+			sum.Full = true
+			out.Message = fmt.Sprintf("of %s announced routes session %s received %s, and nothing further for %s",
+				traffic.Grouped(sum.Announced), witness.Name, traffic.Grouped(sum.Received), span(test.WaitTime.Duration))
+			return out, nil
+		}
+		sum.Routes, sum.FullBlocks = sum.Announced, sum.FullBlocks+1
+		if learnt.Last > sent.First && lab.oneClock(b, witness) {
+			block := time.Duration(learnt.Last - sent.First)
+			took += block
+			sum.SlowestBlockNs = new(max(int64(block), at(sum.SlowestBlockNs)))
+			sum.RoutesPerSecond = new(perSecond(sum.Routes, took))
+		}
+	}
+	out.Message = fmt.Sprintf("all %s routes of the traffic profile were held: the device holds at least that many", traffic.Grouped(sum.Routes))
+	return out, nil
+}
+
+// at is a number that may be absent, which is 0 then.
+func at(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// oneClock says that all sessions of a block and the witness are on one host.
+func (l *Lab) oneClock(b routeBlock, witness plan.Session) bool {
+	node := func(s plan.Session) string {
+		for _, p := range l.plan.Ports {
+			if p.Name == s.Port {
+				return p.Node
+			}
+		}
+		return ""
+	}
+	for _, p := range b.parts {
+		if node(p.session) != node(witness) {
+			return false
+		}
+	}
+	return true
+}
+
+// lookForRoutes is how often is asked for what a session has learnt.
+const lookForRoutes = 20 * time.Millisecond
+
+// announceBlock announces a block, and waits until the witness has learnt what it should,
+// or nothing further for so long.
+func (l *Lab) announceBlock(ctx context.Context, b routeBlock, witness string, want routing.Table, patience time.Duration) (routing.Learnt, routing.Sent, error) {
+	var first routing.Sent
+	var learnt routing.Learnt
+	for i, p := range b.parts {
+		sent, err := l.speaker.Announce(ctx, p.session.Name, []routing.Routes{p.routes})
+		if err != nil {
+			return learnt, first, fmt.Errorf("announcing routes: %w", err)
+		}
+		if i == 0 {
+			first = sent
+		}
+	}
+	clock := l.gen.Clock()
+	seen, since := uint64(0), clock.Now()
+	for {
+		var err error
+		if learnt, err = l.speaker.Learnt(ctx, witness); err != nil || learnt.Table == want {
+			return learnt, first, err
+		}
+		now := clock.Now()
+		if learnt.Routes != seen {
+			seen, since = learnt.Routes, now
+		}
+		if now.Sub(since) >= patience {
+			return learnt, first, nil
+		}
+		if err := clock.Sleep(ctx, lookForRoutes); err != nil {
+			return learnt, first, err
+		}
+	}
+}

@@ -1,0 +1,283 @@
+package method
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+func init() {
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodRouteFlap, Member: "routeFlap",
+			Given: func(t v1alpha1.Test) bool { return t.RouteFlap != nil },
+			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.RouteFlap.Load} },
+			Validate: func(test v1alpha1.Test, path *field.Path) field.ErrorList {
+				t := test.RouteFlap
+				return validateSampling(t.SamplingInterval.Duration, flapTime(t), path, t.LeadTime.Duration, t.AnnouncedTime.Duration, t.WithdrawnTime.Duration)
+			},
+			Fits: fitsRouteFlap,
+			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
+				return []plan.Step{plan.AtLoad(test.RouteFlap.Load, flapTime(test.RouteFlap))}
+			},
+		},
+		Run:     routeFlap,
+		Purpose: "what flapping routes do to frames to them and to other routes",
+		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.RouteFlapSummary { return row.RouteFlap },
+			func(s *v1alpha1.RouteFlapSummary) Figure {
+				return Figure{s.FlappedLost, traffic.Grouped(s.FlappedLost) + " frames lost to flapping routes"}
+			}),
+		Columns: slices.Concat([]Column{
+			{Heading: "lost", Name: "flapped", Value: flapNumber(func(s *v1alpha1.RouteFlapSummary) int64 { return s.FlappedLost })},
+			{Heading: "lost", Name: "stable", Value: flapNumber(func(s *v1alpha1.RouteFlapSummary) int64 { return s.StableLost })},
+			{Heading: "elsewhere", Name: "frames", Value: flapNumber(func(s *v1alpha1.RouteFlapSummary) int64 { return s.Elsewhere })},
+			{Heading: "lowest rate", Name: "flapped", Unit: PPM, Value: flapNumber(func(s *v1alpha1.RouteFlapSummary) int64 { return s.LowestFlappedPPM })},
+			{Heading: "lowest rate", Name: "stable", Unit: PPM, Value: flapNumberIf(func(s *v1alpha1.RouteFlapSummary) *int64 { return s.LowestStablePPM })},
+		}, eventColumns("withdraw", func(row *v1alpha1.ResultRow) *v1alpha1.EventTimes {
+			if row.RouteFlap == nil {
+				return nil
+			}
+			return &row.RouteFlap.Withdraw
+		}), eventColumns("announce", func(row *v1alpha1.ResultRow) *v1alpha1.EventTimes {
+			if row.RouteFlap == nil {
+				return nil
+			}
+			return &row.RouteFlap.Announce
+		})),
+		Trials: func(test v1alpha1.Test) string {
+			t := test.RouteFlap
+			return fmt.Sprintf("one trial of %s at %s: %s routes withdrawn %s after the beginning and announced again %s later, %s with %s in between; rates read every %s",
+				span(flapTime(t)), t.Load, traffic.Grouped(t.Flapped), span(t.LeadTime.Duration), span(t.WithdrawnTime.Duration), often(t.Flaps), span(t.AnnouncedTime.Duration), span(t.SamplingInterval.Duration))
+		},
+	})
+}
+
+var (
+	flapNumber   = number(func(row *v1alpha1.ResultRow) *v1alpha1.RouteFlapSummary { return row.RouteFlap })
+	flapNumberIf = optionalNumber(func(row *v1alpha1.ResultRow) *v1alpha1.RouteFlapSummary { return row.RouteFlap })
+)
+
+func flapTime(t *v1alpha1.RouteFlapTest) time.Duration {
+	return t.LeadTime.Duration + time.Duration(t.Flaps)*(t.WithdrawnTime.Duration+t.AnnouncedTime.Duration)
+}
+
+func fitsRouteFlap(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+	t := test.RouteFlap
+	if errs := fitsRoutes(t.Routes, in, path); len(errs) > 0 {
+		return errs
+	}
+	total := int64(0)
+	for _, i := range announcing(in.Announcements, t.Routes) {
+		total += int64(in.Announcements[i].Count)
+	}
+	if int64(t.Flapped) > total {
+		return field.ErrorList{field.Invalid(path.Child("flapped"), t.Flapped, fmt.Sprintf(
+			"the sessions announce %d routes of the set: give 1 to %d, or give the set of traffic profile %s more", total, total, in.Profile))}
+	}
+	for _, s := range toSet(in.Streams, announcing(in.Announcements, t.Routes)) {
+		if in.Engine.Strides || s.Networks.First.IsSingleIP() || s.Networks.Count == 1 {
+			continue
+		}
+		return field.ErrorList{field.Invalid(path, test.Name, fmt.Sprintf("engine %s of test bed %s cannot tell flapping networks of a stream from others", in.Bed.Spec.Engine.Kind, in.Bed.Name))}
+	}
+	return nil
+}
+
+// The classes of streams of a route flap test.
+const (
+	classFlapped = "flapped"
+	classStable  = "stable"
+)
+
+// flapping are the routes that flap, of each announcement of a set its first ones, and
+// the streams to them and to the others.
+type flapping struct {
+	parts   []blockPart
+	streams []plan.Stream
+	// primary are the ports that announce the set, and total the routes of it.
+	primary map[string]bool
+	total   int64
+}
+
+// flappingOf lets so many routes of a set flap. Ports with further paths watch.
+func flappingOf(p plan.Plan, which []int, count uint32) flapping {
+	f := flapping{primary: map[string]bool{}}
+	flap := map[int]uint32{}
+	for _, i := range which {
+		a := p.Announcements[i]
+		f.total += int64(a.Count)
+		f.primary[p.Sessions[a.Session].Port] = true
+		n := min(count, a.Count)
+		if count -= n; n == 0 {
+			continue
+		}
+		flap[i] = n
+		routes := a.Routes
+		routes.Count = n
+		f.parts = append(f.parts, blockPart{p.Sessions[a.Session], routes})
+	}
+	add := func(s plan.Stream, class string) {
+		s.ID, s.InClass = uint16(len(f.streams)), class
+		f.streams = append(f.streams, s)
+	}
+	for _, s := range toSet(p.Streams, which) {
+		for _, other := range s.Networks.Others {
+			port := slices.IndexFunc(p.Ports, func(o plan.Port) bool {
+				return o.Name == p.Sessions[p.Announcements[other].Session].Port
+			})
+			if port != s.Rx[0] && !slices.Contains(s.Watch, port) {
+				s.Watch = append(slices.Clip(s.Watch), port)
+			}
+		}
+		a := p.Announcements[s.Networks.Announcement]
+		first, _ := a.Index(s.Networks.First)
+		switch n := flap[s.Networks.Announcement]; {
+		case n <= first:
+			add(s, classStable)
+		case n >= first+s.Networks.Count:
+			add(s, classFlapped)
+		default:
+			head, tail := s.Split(n - first)
+			add(head, classFlapped)
+			add(tail, classStable)
+		}
+	}
+	return f
+}
+
+// change announces or withdraws the routes that flap.
+func (f flapping) change(l *Lab, announce bool) func(context.Context) (traffic.Moments, error) {
+	return func(ctx context.Context) (traffic.Moments, error) {
+		do := l.speaker.Withdraw
+		if announce {
+			do = l.speaker.Announce
+		}
+		for _, p := range f.parts {
+			if _, err := do(ctx, p.session.Name, []routing.Routes{p.routes}); err != nil {
+				return nil, fmt.Errorf("changing routes: %w", err)
+			}
+		}
+		return nil, nil
+	}
+}
+
+// of are the samples of a class: what was received at any port, or at those alone that
+// announce the set.
+func (f flapping) of(samples []traffic.Sample, class string, primary bool) []traffic.Sample {
+	var out []traffic.Sample
+	for _, s := range samples {
+		if s.Ports == nil {
+			continue
+		}
+		one := traffic.Sample{Interval: s.Interval, At: s.At}
+		for at, tx := range s.Ports.Tx {
+			if at.Class == class {
+				one.Sent += tx.Sent
+			}
+		}
+		for at, rx := range s.Ports.Rx {
+			if at.Class == class && (!primary || f.primary[at.Port]) {
+				one.Received += rx.Received
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// routeFlap withdraws and announces routes in one trial, in which frames are sent to all
+// routes of the set.
+func routeFlap(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	load, message, err := lab.load(step)
+	if err != nil || message != "" {
+		return Outcome{Message: message}, err
+	}
+	test := step.Test.RouteFlap
+	f := flappingOf(lab.plan, announcing(lab.plan.Announcements, test.Routes), uint32(test.Flapped))
+	lead, down, up := test.LeadTime.Duration, test.WithdrawnTime.Duration, test.AnnouncedTime.Duration
+	whole := flapTime(test)
+	s := sampler{interval: test.SamplingInterval.Duration, ports: true}
+	out := Outcome{LoadPPM: lab.plan.PPM(step.Size, load), ByTime: true}
+	err = lab.withStreams(ctx, step, f.streams, func(l *Lab) error {
+		out.FramesPerSecond = l.plan.FramesPerSecond(step.Size, load)
+		sampling, err := s.action(l, whole)
+		if err != nil {
+			return err
+		}
+		acts := []action{sampling, prepared(func(ctx context.Context, again bool) error {
+			if !again {
+				return nil
+			}
+			if _, err := f.change(l, true)(ctx); err != nil {
+				return err
+			}
+			return l.installed(ctx)
+		})}
+		for i := range int(test.Flaps) {
+			at := lead + time.Duration(i)*(down+up)
+			acts = append(acts, timed(EventWithdraw, at, f.change(l, false)), timed(EventAnnounce, at+down, f.change(l, true)))
+		}
+		out.Trial, err = l.at(ctx, step, load, whole, noBracket, acts...)
+		return err
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	t := out.Trial
+	if t.testerLimited() {
+		out.Limit = t
+	}
+	if t.Received == 0 {
+		out.Message = lab.silence(t)
+	}
+	if missing := s.missing(whole); missing != "" {
+		out.Message = missing
+	}
+	sum := v1alpha1.RouteFlapSummary{Flaps: test.Flaps, Routes: f.total, Flapped: int64(test.Flapped), ResolutionNs: int64(s.interval), Elsewhere: int64(t.Flooded)}
+	anywhere, home := f.of(s.samples, classFlapped, false), rated(f.of(s.samples, classFlapped, true))
+	flapped := rated(anywhere)
+	var withdraw, announce eventTimes
+	for i := range int(test.Flaps) {
+		gone, back, end := t.stamp(EventWithdraw, i).Began, t.stamp(EventAnnounce, i).Began, whole
+		if i+1 < int(test.Flaps) {
+			end = t.stamp(EventWithdraw, i+1).Began
+		}
+		took, ended := flapped.until(gone, back, whollyForwarded)
+		withdraw.add(took, ended, flapped.missing(gone, back))
+		took, ended = home.until(back, end, whollyForwarded)
+		announce.add(took, ended, flapped.missing(back, end))
+	}
+	sum.Withdraw, sum.Announce = withdraw.summary(), announce.summary()
+	sum.LowestFlappedPPM = flapped.lowest()
+	for _, stream := range f.streams {
+		sent, received := t.measurement.Tx[stream.ID].Sent, uint64(0)
+		for _, port := range slices.Concat(stream.Rx, stream.Watch) {
+			received += t.at(stream, port).Received
+		}
+		lost := int64(sent - min(sent, received))
+		if stream.InClass == classStable {
+			sum.StableLost += lost
+		} else {
+			sum.FlappedLost += lost
+		}
+	}
+	if stable := f.of(s.samples, classStable, false); f.total > sum.Flapped {
+		sum.LowestStablePPM = new(rated(stable).lowest())
+		sum.Stable = (&sampler{interval: s.interval, samples: stable}).series(maxPoints)
+	}
+	series := (&sampler{interval: s.interval, samples: anywhere}).series(maxPoints)
+	out.Fill = func(row *v1alpha1.ResultRow) {
+		row.RouteFlap, row.Series = &sum, series
+		row.Frames.Lost = sum.FlappedLost + sum.StableLost
+		row.Frames.Received += sum.Elsewhere
+	}
+	return out, nil
+}
