@@ -11,12 +11,10 @@ import (
 )
 
 const (
-	// MaxCaptureFrames and MaxCaptureBytes are the most frames of each kind, and bytes of
-	// a frame, that a port keeps: 8 MiB in all.
+	// MaxCaptureFrames is the most frames of each kind that a port keeps.
 	MaxCaptureFrames = 1000
-	MaxCaptureBytes  = captureMost
-	// captureMost is CAPTURE_MAX.
-	captureMost = 2048
+	// MaxCaptureBytes is CAPTURE_MAX, the most bytes that it keeps of a frame.
+	MaxCaptureBytes = 2048
 	// flowsFollowed is of how many streams a port keeps the last frame, for
 	// each processor. The neighbours of gaps are kept of those.
 	flowsFollowed = 256
@@ -66,7 +64,7 @@ func (p *port) readCaptured(m *traffic.Measurement) {
 			f := traffic.CapturedFrame{
 				Port: p.Name, Time: begin.Add(time.Duration(c.Time)), Kinds: []traffic.CaptureKind{name},
 				Stream: c.Stream, Sequence: c.Sequence, Damage: damageOf[c.Verdict],
-				Length: int(c.Length), Data: slices.Clone(c.Data[:min(c.Kept, captureMost)]),
+				Length: int(c.Length), Data: slices.Clone(c.Data[:min(c.Kept, MaxCaptureBytes)]),
 			}
 			if name == traffic.CaptureAfterGap {
 				f.Missing = c.Sequence - c.Expected
