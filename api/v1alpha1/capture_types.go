@@ -27,8 +27,9 @@ type CaptureFile struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	File string `json:"file"`
-	// sha256 of the file.
+	// sha256 of the file, in lower-case hexadecimal.
 	// +required
+	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern="^[0-9a-f]{64}$"
 	SHA256 string `json:"sha256"`
 	// frames in it.
