@@ -18,10 +18,11 @@ const (
 	CaptureFirst CaptureKind = "first of the trial"
 	// CaptureDamaged is a frame that did not come back as it was sent.
 	CaptureDamaged CaptureKind = "damaged"
-	// CaptureBeforeGap and CaptureAfterGap are the frames of a stream between which others
-	// are missing. Those may have come later.
+	// CaptureBeforeGap is the frame of a stream after which others are missing. Those may
+	// have come later.
 	CaptureBeforeGap CaptureKind = "before a gap"
-	CaptureAfterGap  CaptureKind = "after a gap"
+	// CaptureAfterGap is the frame of a stream before which others are missing.
+	CaptureAfterGap CaptureKind = "after a gap"
 )
 
 // CapturedFrame is a received frame, as far as it was kept.
