@@ -4,10 +4,11 @@ package main
 
 import "github.com/spf13/cobra"
 
-// addClusterCommands adds what needs a cluster, or runs in one.
+// addClusterCommands adds what needs a cluster, or runs in one, and what is built of as
+// many libraries.
 func addClusterCommands(root *cobra.Command) {
 	const inPods = "pods"
 	root.AddGroup(&cobra.Group{ID: inPods, Title: "Commands that NoDrop runs in pods:"})
-	add(root, forPeople, newWatchCommand(), newQueueCommand(), newCordonCommand(), newUncordonCommand(), newDoctorCommand())
+	add(root, forPeople, newWatchCommand(), newQueueCommand(), newCordonCommand(), newUncordonCommand(), newDoctorCommand(), newBGPBenchCommand())
 	add(root, inPods, newOperatorCommand(), newRunnerCommand(), newAgentCommand(), newDeviceCommand(), newDoctorNodeCommand(), newTRexCommand())
 }
