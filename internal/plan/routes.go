@@ -44,7 +44,7 @@ func (n Networks) Address(number uint32) netip.Addr {
 
 // Last is the last prefix of the announcement; invalid when that goes beyond the last
 // address.
-func (a Announcement) Last() netip.Prefix { return nth(a.First, a.Stride, a.Count-1) }
+func (a Announcement) Last() netip.Prefix { return a.Prefix(a.Count - 1) }
 
 // nth is the prefix number n of a range; invalid beyond the last.
 func nth(first netip.Prefix, stride, n uint32) netip.Prefix {
@@ -52,12 +52,7 @@ func nth(first netip.Prefix, stride, n uint32) netip.Prefix {
 }
 
 // familyOf is the family of a prefix.
-func familyOf(p netip.Prefix) routing.Family {
-	if p.Addr().Is6() {
-		return routing.IPv6Unicast
-	}
-	return routing.IPv4Unicast
-}
+func familyOf(p netip.Prefix) routing.Family { return routing.Routes{First: p}.Family() }
 
 // named says that a set names a session, by itself or by its entry.
 func named(set v1alpha1.RouteSet, s Session) bool {
@@ -269,7 +264,7 @@ func (p Plan) Advertised(session int, made func(announcement int) bool) routing.
 		a := p.Announcements[list[i]]
 		from := p.Sessions[a.Session]
 		inner := from.LocalASN == from.RemoteASN
-		if a.Session == session || !to.Carries(familyOf(a.First)) || inner && to.LocalASN == to.RemoteASN {
+		if a.Session == session || !to.Carries(a.Family()) || inner && to.LocalASN == to.RemoteASN {
 			continue
 		}
 		t = t.Add(routing.Readvertised(from.RemoteASN, from.LocalASN, []routing.Routes{a.Routes}))

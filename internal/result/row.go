@@ -124,24 +124,16 @@ func mean(sum *big.Int, count uint64) int64 {
 	return frame.Round(new(big.Rat).SetFrac(sum, new(big.Int).SetUint64(count)))
 }
 
-// percentile is the latency that at least perMille thousandths of the frames do
-// not exceed: the upper bound of the bucket in which that frame lies, as
-// HdrHistogram defines it, and never above the highest latency seen. 0 when the
-// engine kept no buckets.
+// percentile is the latency that at least perMille thousandths of the frames do not
+// exceed. 0 when the engine kept no buckets.
 func percentile(l method.Latency, perMille uint64) int64 {
-	var total uint64
-	for _, n := range l.Buckets {
-		total += n
-	}
-	rank := (total/1000)*perMille + ((total%1000)*perMille+999)/1000
-	var seen uint64
-	for i, n := range l.Buckets {
-		if seen += n; n > 0 && seen >= rank {
-			_, high := traffic.BucketBounds(uint32(i))
-			return int64(max(min(high, l.MaxNs), l.MinNs))
+	return int64(traffic.Percentile(func(yield func(uint32, uint64) bool) {
+		for i, n := range l.Buckets {
+			if !yield(uint32(i), n) {
+				return
+			}
 		}
-	}
-	return 0
+	}, perMille, l.MinNs, l.MaxNs))
 }
 
 // deviceDropped is what the device's own counters say of the frames that were lost in the

@@ -3,8 +3,6 @@ package runner
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,16 +33,11 @@ type checkpointKey struct {
 
 // key is the same for the same benchmark object, profile and bed.
 func key(cfg Config) (string, error) {
-	data, err := json.Marshal([]any{
+	return Digest(
 		cfg.Benchmark.Namespace, cfg.Benchmark.Name, cfg.Benchmark.UID, cfg.Benchmark.Spec.Tests,
 		cfg.Benchmark.Spec.SettleTime, cfg.Benchmark.Spec.Rest(),
 		cfg.Benchmark.Spec.Variants, cfg.Variant, cfg.Profile.Spec, cfg.Bed.Spec, cfg.Model, cfg.JitterAverageByLoad, cfg.JitterMaximumByLoad,
-	})
-	if err != nil {
-		return "", fmt.Errorf("encoding the configuration: %w", err)
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
+	)
 }
 
 // openCheckpoint reads what an earlier run of the same configuration left in a

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -57,17 +58,33 @@ func (l Latency) AvgNs() uint64 {
 	return l.SumNs / l.Count
 }
 
-// PercentileNs is the latency in nanoseconds that so many of 1,000 frames do not exceed:
-// the upper end of its bucket. 0 of no frame.
+// PercentileNs is the latency in nanoseconds that so many of 1,000 frames do not exceed,
+// as Percentile counts them. 0 of no frame.
 func (l Latency) PercentileNs(perMille uint64) uint64 {
-	var all, seen uint64
-	for _, n := range l.Buckets {
-		all += n
+	return Percentile(func(yield func(uint32, uint64) bool) {
+		for _, i := range slices.Sorted(maps.Keys(l.Buckets)) {
+			if !yield(i, l.Buckets[i]) {
+				return
+			}
+		}
+	}, perMille, l.MinNs, l.MaxNs)
+}
+
+// Percentile is the latency in nanoseconds that at least perMille thousandths of the
+// frames do not exceed: the upper bound of the bucket in which that frame lies, as
+// HdrHistogram defines it, and within the lowest and the highest latency seen. Buckets have
+// the numbers of BucketBounds, in rising order. It is 0 without a frame in them.
+func Percentile(buckets iter.Seq2[uint32, uint64], perMille, lowest, highest uint64) uint64 {
+	var total uint64
+	for _, n := range buckets {
+		total += n
 	}
-	for _, i := range slices.Sorted(maps.Keys(l.Buckets)) {
-		if seen += l.Buckets[i]; seen*1000 >= all*perMille {
+	rank := (total/1000)*perMille + ((total%1000)*perMille+999)/1000
+	var seen uint64
+	for i, n := range buckets {
+		if seen += n; n > 0 && seen >= rank {
 			_, high := BucketBounds(i)
-			return min(high, l.MaxNs)
+			return max(min(high, highest), lowest)
 		}
 	}
 	return 0
