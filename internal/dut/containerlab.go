@@ -39,6 +39,10 @@ type Containerlab struct {
 	// container runtime resolves paths of the topology on the host, so in a pod Dir
 	// is mounted from the host at the same path. Empty uses the files where they are.
 	Dir string
+	// Files makes further files of the topology from its text and the interfaces of the
+	// device, by those of the host at their other end. A file that the topology has stays.
+	// It needs Dir; nil makes none.
+	Files func(topology string, interfaces map[string]string) (map[string][]byte, error)
 	// Output gets what containerlab prints; nil discards it.
 	Output io.Writer
 	// namespaces has a link to the network namespace of every node that this process
@@ -70,6 +74,9 @@ func (c *Containerlab) Prepare(ctx context.Context) error {
 	}
 	container, err := t.container(c.Node)
 	if err != nil {
+		return err
+	}
+	if err := c.makeFiles(t, path); err != nil {
 		return err
 	}
 	if _, err := c.run(ctx, path, "deploy", "--reconfigure", "--topo", path); err != nil {
@@ -123,6 +130,30 @@ func (c *Containerlab) Restore(ctx context.Context) error {
 	if c.Dir != "" {
 		if err := os.RemoveAll(filepath.Dir(path)); err != nil {
 			return fmt.Errorf("removing the copy of the topology: %w", err)
+		}
+	}
+	return nil
+}
+
+// makeFiles writes the further files next to the copy of the topology.
+func (c *Containerlab) makeFiles(t *topology, path string) error {
+	if c.Files == nil || c.Dir == "" {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading the topology: %w", err)
+	}
+	files, err := c.Files(string(text), t.interfaces(c.Node))
+	if err != nil {
+		return err
+	}
+	for name, content := range files {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(c.Topology), name)); err == nil {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(filepath.Dir(path), name), content, 0o644); err != nil {
+			return fmt.Errorf("writing the device's configuration: %w", err)
 		}
 	}
 	return nil

@@ -271,3 +271,31 @@ func TestTopologyNamesStayInTheirDirectory(t *testing.T) {
 		}
 	}
 }
+
+// The files that are made for a topology are written next to its copy, which only root can
+// read; one that the topology has stays.
+func TestContainerlabMakesFiles(t *testing.T) {
+	c, _ := fake(t, "")
+	topology, path, err := c.files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Files = func(text string, interfaces map[string]string) (map[string][]byte, error) {
+		if text != frrTopology || len(interfaces) != 2 || interfaces["nd-p1"] != "eth1" || interfaces["nd-p2"] != "eth2" {
+			t.Errorf("made of %q and %v", text, interfaces)
+		}
+		return map[string][]byte{"device.frr.conf": []byte("made"), "frr.conf": []byte("made")}, nil
+	}
+	if err := c.makeFiles(topology, path); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"device.frr.conf": "made", "frr.conf": "hostname dut"} {
+		if text, err := os.ReadFile(filepath.Join(filepath.Dir(path), name)); err != nil || string(text) != want {
+			t.Errorf("%s has %q, %v; want %q", name, text, err, want)
+		}
+	}
+	info, err := os.Stat(filepath.Dir(path))
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the copy is in a directory with mode %v, %v", info.Mode(), err)
+	}
+}

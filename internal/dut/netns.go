@@ -84,6 +84,9 @@ func (n *Netns) Place() device.Placement {
 	return p
 }
 
+// Namespace of the device, between Prepare and Restore.
+func (n *Netns) Namespace() netns.NsHandle { return n.device }
+
 // Configure does nothing: the device has no variants.
 func (n *Netns) Configure(context.Context) error { return nil }
 

@@ -32,7 +32,8 @@ type link struct {
 	Type      string `json:"type"`
 	Endpoints []any  `json:"endpoints"`
 	Endpoint  struct {
-		Node string `json:"node"`
+		Node      string `json:"node"`
+		Interface string `json:"interface"`
 	} `json:"endpoint"`
 	HostInterface string `json:"host-interface"`
 }
@@ -86,8 +87,9 @@ func (t *topology) management() string {
 // hostLink joins a node to the host.
 type hostLink struct {
 	// end is the interface on the host.
-	end  string
-	node string
+	end string
+	// node at the other end, and its interface.
+	node, inside string
 }
 
 // hostLinks are the topology's links to the host.
@@ -95,20 +97,20 @@ func (t *topology) hostLinks() []hostLink {
 	var links []hostLink
 	for _, l := range t.Topology.Links {
 		if l.Type == "host" {
-			links = append(links, hostLink{end: l.HostInterface, node: l.Endpoint.Node})
+			links = append(links, hostLink{end: l.HostInterface, node: l.Endpoint.Node, inside: l.Endpoint.Interface})
 			continue
 		}
-		var end, node string
+		var end, node, inside string
 		for _, endpoint := range l.Endpoints {
 			text, _ := endpoint.(string)
 			if at, name, _ := strings.Cut(text, ":"); at == "host" {
 				end = name
 			} else {
-				node = at
+				node, inside = at, name
 			}
 		}
 		if end != "" {
-			links = append(links, hostLink{end: end, node: node})
+			links = append(links, hostLink{end: end, node: node, inside: inside})
 		}
 	}
 	return links
@@ -123,10 +125,22 @@ func (t *topology) hostEnds() []string {
 	return ends
 }
 
+// interfaces are those of a node by the interface of the host at their other end.
+func (t *topology) interfaces(node string) map[string]string {
+	names := map[string]string{}
+	for _, l := range t.hostLinks() {
+		if l.node == node {
+			names[l.end] = l.inside
+		}
+	}
+	return names
+}
+
 // copyFiles puts the files next to path into dir, following links (in a mounted
-// Secret every file is one), and returns where path's copy is.
+// Secret every file is one), and returns where path's copy is. Files of a device can have
+// passwords: only root reads them there.
 func copyFiles(path, dir string) (string, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("copying the topology: %w", err)
 	}
 	from := filepath.Dir(path)

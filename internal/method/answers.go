@@ -87,7 +87,7 @@ func (l *Lab) answer(ctx context.Context) error {
 	if err := other.configureStreams(ctx); err != nil {
 		return err
 	}
-	if err := other.introduce(ctx); err != nil {
+	if err := other.introduce(ctx, other.plan.StreamsAt(other.size)); err != nil {
 		return err
 	}
 	l.answered = l.gen.Clock().Now()

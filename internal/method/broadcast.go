@@ -138,7 +138,7 @@ func broadcastOne(ctx context.Context, lab *Lab, step plan.Step, s plan.Stream, 
 		return err
 	}
 	if l := t.Latency(); l.Count > 0 {
-		least, mean, most := int64(l.MinNs), meanNs(l), int64(l.MaxNs)
+		least, mean, most := int64(l.MinNs), l.Average(), int64(l.MaxNs)
 		summary.LatencyMinNs, summary.LatencyAvgNs, summary.LatencyMaxNs = &least, &mean, &most
 	}
 	return nil

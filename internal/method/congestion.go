@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -87,7 +86,7 @@ func congests(load v1alpha1.LoadAmount, at plan.Scale, path *field.Path) field.E
 // portCount is what one port received of all streams to it.
 type portCount struct {
 	expected, received, lost uint64
-	latency                  traffic.Latency
+	latency                  Latency
 }
 
 // port sums up a receiving port.
@@ -100,7 +99,7 @@ func (t *Trial) port(port int) portCount {
 			}
 			sent, got := t.measurement.Tx[s.ID].Sent, t.at(s, port)
 			c.expected, c.received, c.lost = c.expected+sent, c.received+got.Received, c.lost+sent-min(sent, got.Received)
-			c.latency.Count, c.latency.SumNs = c.latency.Count+got.Latency.Count, c.latency.SumNs+got.Latency.SumNs
+			c.latency.add(got.Latency)
 		}
 	}
 	return c
@@ -113,13 +112,8 @@ func (c portCount) delay() *int64 {
 	if c.latency.Count == 0 {
 		return nil
 	}
-	mean := frame.Round(new(big.Rat).SetFrac(new(big.Int).SetUint64(c.latency.SumNs), new(big.Int).SetUint64(c.latency.Count)))
+	mean := c.latency.Average()
 	return &mean
-}
-
-// meanNs is the mean of a latency that has frames, in nanoseconds.
-func meanNs(l Latency) int64 {
-	return frame.Round(new(big.Rat).SetFrac(l.SumNs, new(big.Int).SetUint64(l.Count)))
 }
 
 // wasCongested says that a port of the device was congested: it lost frames, or the

@@ -3,6 +3,7 @@ package method
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -36,17 +37,22 @@ func init() {
 		Purpose:   "time until frames to announced routes are forwarded, and until those to withdrawn ones are not (terms of RFC 7747)",
 		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.ConvergenceSummary { return row.Convergence },
 			func(s *v1alpha1.ConvergenceSummary) Figure { return timeFigure(s.Announce.AvgNs) }),
-		Columns: append(eventColumns("announce", func(row *v1alpha1.ResultRow) *v1alpha1.EventTimes {
+		Columns: append(eventColumns("announce", cycles, func(row *v1alpha1.ResultRow) *v1alpha1.EventTimes {
 			if row.Convergence == nil {
 				return nil
 			}
 			return &row.Convergence.Announce
-		}), eventColumns("withdraw", func(row *v1alpha1.ResultRow) *v1alpha1.EventTimes {
+		}), eventColumns("withdraw", cycles, func(row *v1alpha1.ResultRow) *v1alpha1.EventTimes {
 			if row.Convergence == nil {
 				return nil
 			}
 			return &row.Convergence.Withdraw
 		})...),
+		Events: cycles,
+		Moments: func(test v1alpha1.Test) []Moment {
+			t := test.Convergence
+			return []Moment{{EventAnnounce, t.LeadTime.Duration}, {EventWithdraw, t.LeadTime.Duration + t.AnnouncedTime.Duration}}
+		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.Convergence
 			return fmt.Sprintf("routes announced %s after the beginning and withdrawn %s later, trials of %s, %s; rates read every %s",
@@ -55,27 +61,39 @@ func init() {
 	})
 }
 
+// cycles are how often routes were announced and withdrawn for a row.
+func cycles(row *v1alpha1.ResultRow) (int64, bool) {
+	if row.Convergence == nil {
+		return 0, false
+	}
+	return int64(row.Convergence.Cycles), true
+}
+
 func convergenceTime(t *v1alpha1.ConvergenceTest) time.Duration {
 	return t.LeadTime.Duration + t.AnnouncedTime.Duration + t.WithdrawnTime.Duration
 }
 
-// eventColumns are the times of one kind of event.
-func eventColumns(event string, of func(*v1alpha1.ResultRow) *v1alpha1.EventTimes) []Column {
+// eventColumns are the times of one kind of event, which happened so often in a row.
+func eventColumns(event string, happened func(*v1alpha1.ResultRow) (int64, bool), of func(*v1alpha1.ResultRow) *v1alpha1.EventTimes) []Column {
 	times := number(of)
 	seen := func(value func(*v1alpha1.EventTimes) int64) func(*v1alpha1.ResultRow) (int64, bool) {
 		all := times(value)
 		return func(row *v1alpha1.ResultRow) (int64, bool) {
 			n, ok := all(row)
-			return n, ok && of(row).MaxNs+of(row).LossDerivedAvgNs > 0
+			if !ok {
+				return 0, false
+			}
+			often, _ := happened(row)
+			return n, often > int64(of(row).Unseen)
 		}
 	}
 	heading := event + ", ms"
 	return []Column{
-		{Heading: heading, Name: "min", Unit: LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.MinNs })},
-		{Heading: heading, Name: "avg", Unit: LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.AvgNs })},
-		{Heading: heading, Name: "max", Unit: LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.MaxNs })},
-		{Heading: heading, Name: "loss-derived", Unit: LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.LossDerivedAvgNs })},
-		{Heading: "unseen", Name: event, Value: times(func(t *v1alpha1.EventTimes) int64 { return int64(t.Unseen) })},
+		{Event: event, Heading: heading, Name: "min", Unit: LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.MinNs })},
+		{Event: event, Heading: heading, Name: "avg", Unit: LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.AvgNs })},
+		{Event: event, Heading: heading, Name: "max", Unit: LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.MaxNs })},
+		{Event: event, Heading: heading, Name: "loss-derived", Unit: LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.LossDerivedAvgNs })},
+		{Event: event, Heading: "unseen", Name: event, Value: times(func(t *v1alpha1.EventTimes) int64 { return int64(t.Unseen) })},
 	}
 }
 
@@ -136,7 +154,7 @@ func convergence(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error)
 	}
 	test := step.Test.Convergence
 	which := announcing(lab.plan.Announcements, test.Routes)
-	sum := v1alpha1.ConvergenceSummary{Cycles: test.Cycles, ResolutionNs: int64(test.SamplingInterval.Duration)}
+	sum := v1alpha1.ConvergenceSummary{Cycles: test.Cycles}
 	for _, i := range which {
 		sum.Routes += int64(lab.plan.Announcements[i].Count)
 	}
@@ -146,13 +164,22 @@ func convergence(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error)
 	lead, up, whole := test.LeadTime.Duration, test.AnnouncedTime.Duration, convergenceTime(test)
 	err = lab.withStreams(ctx, step, toSet(lab.plan.Streams, which), func(l *Lab) error {
 		out.FramesPerSecond = l.plan.FramesPerSecond(step.Size, load)
+		if out.Coarse, err = l.coarse(step, load, "", test.SamplingInterval.Duration); err != nil {
+			return err
+		}
 		for range step.Trials {
 			s := sampler{interval: test.SamplingInterval.Duration}
 			sampling, err := s.action(l, whole)
 			if err != nil {
 				return err
 			}
+			var seen intervals
 			t, err := l.at(ctx, step, load, whole, noBracket, sampling,
+				finished(func(t *Trial) {
+					announced, withdrawn := t.stamp(EventAnnounce, 0).Began, t.stamp(EventWithdraw, 0).Began
+					seen = rated(s.samples, t.highest())
+					t.Unreachable = seen.unreachable(0, announced, withdrawn) + seen.unreachable(withdrawn, math.MaxInt64, math.MaxInt64)
+				}),
 				timed(EventAnnounce, lead, l.changes(which, true)).after(func(ctx context.Context, again bool) error {
 					if !again {
 						return nil
@@ -163,13 +190,10 @@ func convergence(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error)
 			if err != nil {
 				return err
 			}
-			seen := rated(s.samples)
 			announced, withdrawn := t.stamp(EventAnnounce, 0), t.stamp(EventWithdraw, 0)
 			longest := announce.longest()
-			took, ended := seen.until(announced.Began, withdrawn.Began, whollyForwarded)
-			announce.add(took, ended, seen.missing(announced.Began, withdrawn.Began))
-			took, ended = seen.until(withdrawn.Began, whole, notForwarded)
-			withdraw.add(took, ended, seen.still(withdrawn.Began, whole))
+			announce.add(seen.until(announced.Began, withdrawn.Began, whollyForwarded), seen.missing(announced.Began, withdrawn.Began))
+			withdraw.add(seen.until(withdrawn.Began, whole, notForwarded), seen.still(withdrawn.Began, whole))
 			if out.Trial == nil || announce.longest() > longest {
 				out.Trial, series = t, s.series(maxPoints)
 			}
@@ -189,6 +213,10 @@ func convergence(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error)
 		return Outcome{}, err
 	}
 	sum.Announce, sum.Withdraw = announce.summary(), withdraw.summary()
+	sum.ResolutionNs = int64(max(test.SamplingInterval.Duration, announce.within, withdraw.within))
+	if out.Message == "" {
+		out.Message = unsampledEvents(announce, withdraw)
+	}
 	if n := sum.Announce.Unseen + sum.Withdraw.Unseen; n > 0 && out.Message == "" {
 		out.Message = fmt.Sprintf("%d of %d times did not end within announcedTime or withdrawnTime: raise them", n, 2*test.Cycles)
 	}

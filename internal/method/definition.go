@@ -3,6 +3,8 @@ package method
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -24,6 +26,9 @@ type Definition struct {
 	// OwnRoutes says that the method announces the routes itself: it begins with open
 	// sessions on which nothing is announced.
 	OwnRoutes bool
+	// OwnSessions says that the method opens the sessions itself, and announces on them: it
+	// begins without a session that it can rely on.
+	OwnSessions bool
 	// Purpose says in a line what is measured, with the section of the RFC;
 	// SampledPurpose does where only a share of the frames was timed, if that makes a
 	// difference.
@@ -31,6 +36,15 @@ type Definition struct {
 	// Columns are what the method measures, in the order of the report's table. A
 	// method without any shows latency and jitter.
 	Columns []Column
+	// Events is how often each event of the columns of events happened in the trials of a
+	// row, and whether that is known; nil for a method without such columns.
+	Events func(row *v1alpha1.ResultRow) (int64, bool)
+	// Moments are when events are to begin in each trial of a test, in their order; nil for
+	// a method whose times are not known before.
+	Moments func(v1alpha1.Test) []Moment
+	// Stable is the series of the streams that the events are not about, of which the row
+	// has that of the others; nil for a method of one kind of streams.
+	Stable func(row *v1alpha1.ResultRow) *v1alpha1.RateSeries
 	// Headline is the most telling number of a row, and whether it has one; nil for a
 	// method whose first column with a number is it.
 	Headline func(row *v1alpha1.ResultRow) (Figure, bool)
@@ -67,6 +81,11 @@ type Column struct {
 	// heading stand under it together.
 	Heading, Name string
 	Unit          Unit
+	// Event is the kind of event that the number is of; empty when it is of the row.
+	Event string
+	// Metric is the name by which gates ask for the number, where heading and name make
+	// none that is unique.
+	Metric string
 	// Value is the row's number, and whether it has one.
 	Value func(row *v1alpha1.ResultRow) (int64, bool)
 }
@@ -75,6 +94,27 @@ type Column struct {
 func (c Column) FullName() string {
 	heading, _, _ := strings.Cut(c.Heading, ", ")
 	return strings.TrimSpace(heading + " " + c.Name)
+}
+
+// RowColumns are the columns that are of a row and of no event.
+func (d Definition) RowColumns() []Column {
+	return slices.DeleteFunc(slices.Clone(d.Columns), func(c Column) bool { return c.Event != "" })
+}
+
+// EventColumns are the columns of each kind of event, and the kinds in their order. All kinds
+// have the same columns.
+func (d Definition) EventColumns() (kinds []string, by map[string][]Column) {
+	by = map[string][]Column{}
+	for _, c := range d.Columns {
+		if c.Event == "" {
+			continue
+		}
+		if by[c.Event] == nil {
+			kinds = append(kinds, c.Event)
+		}
+		by[c.Event] = append(by[c.Event], c)
+	}
+	return kinds, by
 }
 
 // definitions by the names of their rows.
@@ -112,15 +152,21 @@ func IsThroughput(row *v1alpha1.ResultRow) bool {
 	return ok && d.FindsThroughput && d.Name == row.Method
 }
 
+// FoundNothing reports whether a row is of a throughput of 0: no load passed, and what was
+// sent and received is of a load that did not.
+func FoundNothing(row *v1alpha1.ResultRow) bool {
+	return IsThroughput(row) && row.Frames.OrZero().LineRatePPM == 0
+}
+
 // IsSearched reports whether rows of a method are of a load that was searched.
 func IsSearched(name v1alpha1.Method) bool {
 	d, ok := Describe(name)
 	return ok && d.FindsThroughput
 }
 
-// Done tells the lab a finished row, measured now or before the run was resumed,
-// for steps that build on it. Rows of other variants of the device are not told:
-// what was found with one is not known of another.
+// Done adds a finished row, measured now or before the run was resumed, for steps that
+// build on it. Rows of other variants of the device are left out: what was found with one
+// is not known of another.
 func (l *Lab) Done(row v1alpha1.ResultRow) {
 	l.rows = append(l.rows, row)
 	if IsThroughput(&row) {
@@ -199,4 +245,15 @@ func (l *Lab) loads(step plan.Step) (ppm int64, loads map[uint16]traffic.Load, m
 func (l *Lab) throughputBefore(step plan.Step) (ppm int64, known bool) {
 	ppm, known = l.found[found{step.Source, step.Size}]
 	return ppm, known
+}
+
+// All are the definitions of all methods, in the order of their names.
+func All() []Definition {
+	var all []Definition
+	for _, name := range slices.Sorted(maps.Keys(definitions)) {
+		if d := definitions[name]; d.Name == name {
+			all = append(all, d)
+		}
+	}
+	return all
 }

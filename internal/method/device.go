@@ -11,6 +11,25 @@ type Resetter interface {
 	Reset(ctx context.Context) error
 }
 
+// Router is the routing software of a device under test that can be started anew.
+type Router interface {
+	// Restart ends the software and starts it anew, without routes.
+	Restart(ctx context.Context) error
+	// Ended says why it has ended by itself; empty while it runs.
+	Ended() string
+}
+
+// MemoryReader is the routing software of a device whose memory can be read.
+type MemoryReader interface {
+	// Memory is how many bytes of memory its processes use, and whether that is known: not
+	// when one of them has ended.
+	Memory() (bytes int64, known bool)
+}
+
+// WithRouter lets the lab start the routing software of the device anew, once it has ended
+// by itself or its table is full.
+func WithRouter(r Router) Option { return func(l *Lab) { l.router = r } }
+
 // Option changes a Lab.
 type Option func(*Lab)
 

@@ -21,7 +21,18 @@ const (
 	// EventAnnounce and EventWithdraw change routes.
 	EventAnnounce EventKind = "Announce"
 	EventWithdraw EventKind = "Withdraw"
+	// EventRefresh asks for all routes of a session again.
+	EventRefresh EventKind = "Refresh"
+	// EventRestart restarts the BGP of the device.
+	EventRestart EventKind = "Restart"
 )
+
+// Moment is when an event is to begin in the trials of a test.
+type Moment struct {
+	Kind EventKind
+	// At is from the beginning of sending.
+	At time.Duration
+}
 
 // Stamp says when an event of a trial happened.
 type Stamp struct {
@@ -58,6 +69,8 @@ type action struct {
 	// finish adds to the trial what the action did, before anybody sees it. It may be
 	// nil.
 	finish func(*Trial)
+	// endsSessions says that BGP sessions go down by the event, on purpose.
+	endsSessions bool
 
 	begun *bool
 }
@@ -70,6 +83,11 @@ func prepared(before func(ctx context.Context, again bool) error) action {
 // timed is an event that happens at a time after the beginning of sending.
 func timed(kind EventKind, at time.Duration, does func(context.Context) (traffic.Moments, error)) action {
 	return action{kind: kind, at: at, does: does, begun: new(bool)}
+}
+
+// finished is an action that adds to the trial only.
+func finished(finish func(*Trial)) action {
+	return action{finish: finish, begun: new(bool)}
 }
 
 // after is the action with something that is called before sending begins.

@@ -18,7 +18,11 @@ type Figure struct {
 // LoadFigure is the load of a row, as it left the tester, as its figure.
 func LoadFigure(row *v1alpha1.ResultRow) (Figure, bool) {
 	ppm := Offered(row).LineRatePPM
-	return Figure{ppm, percent(ppm)}, true
+	text := percent(ppm)
+	if OfFullLoad(row) {
+		text += " of full load"
+	}
+	return Figure{ppm, text}, true
 }
 
 // lossFigure is the share of lost frames.

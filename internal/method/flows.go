@@ -1,17 +1,14 @@
 package method
 
 import (
-	"math/big"
-
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // summed is what was sent and received of some streams.
 type summed struct {
 	v1alpha1.ClassSummary
-	latency portLatency
+	latency latencySum
 }
 
 // sums adds up the trial by what of says of every stream, and names those in the order of
@@ -22,16 +19,16 @@ func (t *Trial) sums(of func(plan.Stream) string) (order []string, by map[string
 		name := of(s)
 		sum := by[name]
 		if sum == nil {
-			sum = &summed{}
+			sum = &summed{latency: newLatencySum()}
 			by[name], order = sum, append(order, name)
 		}
 		sent := t.measurement.Tx[s.ID].Sent
 		sum.Sent += int64(sent)
 		for _, port := range s.Rx {
-			rx := t.at(s, port)
-			sum.Received += int64(rx.Received)
-			sum.Lost += int64(sent - min(sent, rx.Received))
-			sum.latency.add(rx.Latency)
+			arrived := t.arrived(s, port)
+			sum.Received += int64(arrived)
+			sum.Lost += int64(sent - min(sent, arrived))
+			sum.latency.add(t.at(s, port).Latency)
 		}
 	}
 	for _, sum := range by {
@@ -49,23 +46,13 @@ func (t *Trial) byFlow() []v1alpha1.FlowSummary {
 	order, by := t.sums(func(s plan.Stream) string { return s.Flow })
 	for _, name := range order {
 		f := v1alpha1.FlowSummary{Name: name, ClassSummary: by[name].ClassSummary}
-		if l := &by[name].latency; l.count > 0 {
-			f.Latency = &v1alpha1.FlowLatency{MinNs: int64(l.min), AvgNs: l.average(), MaxNs: int64(l.max)}
+		if l := by[name].latency.sum(); l.Count > 0 {
+			f.Latency = &v1alpha1.FlowLatency{
+				MinNs: int64(l.MinNs), AvgNs: l.Average(), MaxNs: int64(l.MaxNs),
+				P50Ns: l.Percentile(500), P90Ns: l.Percentile(900), P99Ns: l.Percentile(990), P999Ns: l.Percentile(999),
+			}
 		}
 		flows = append(flows, f)
 	}
 	return flows
-}
-
-// add adds the latency of a stream at a port.
-func (l *portLatency) add(one traffic.Latency) {
-	if one.Count == 0 {
-		return
-	}
-	if l.count == 0 || one.MinNs < l.min {
-		l.min = one.MinNs
-	}
-	l.max = max(l.max, one.MaxNs)
-	l.count += one.Count
-	l.sum.Add(&l.sum, new(big.Int).SetUint64(one.SumNs))
 }

@@ -42,6 +42,7 @@ func init() {
 				n, ok := capacity(func(s *v1alpha1.GroupCapacitySummary) int64 { return int64(s.FailedGroups) })(row)
 				return n, ok && n > 0
 			}},
+			{Heading: "multicast", Name: "routes", Value: capacity(func(s *v1alpha1.GroupCapacitySummary) int64 { return s.MulticastRoutes })},
 			{Heading: "multicast", Name: "ports", Value: capacity(func(s *v1alpha1.GroupCapacitySummary) int64 { return int64(s.Receivers) })},
 		},
 		Trials: func(test v1alpha1.Test) string {
@@ -143,6 +144,9 @@ type groupSearch struct {
 
 func (s *groupSearch) found(out Outcome, sum v1alpha1.GroupCapacitySummary, passed, failed int) Outcome {
 	sum.Groups, sum.FailedGroups = int32(passed), int32(failed)
+	for _, g := range s.groups[:passed] {
+		sum.MulticastRoutes += g.routes()
+	}
 	out.Fill = func(row *v1alpha1.ResultRow) { row.GroupCapacity = &sum }
 	return out
 }
@@ -181,8 +185,26 @@ func (s *groupSearch) members(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
+	before := s.joined
 	s.joined = n
-	return s.lab.sleep(ctx, s.wait)
+	if err := s.lab.sleep(ctx, s.wait); err != nil || !s.lab.plan.RoutesMulticast {
+		return err
+	}
+	return s.establish(ctx, min(before, n), n)
+}
+
+// establish sends to the groups that were joined until a router forwards them.
+func (s *groupSearch) establish(ctx context.Context, from, to int) error {
+	var streams []plan.Stream
+	for _, g := range s.groups[from:to] {
+		streams = append(streams, g.streams...)
+	}
+	if len(streams) == 0 {
+		return nil
+	}
+	err := s.lab.introduce(ctx, streams)
+	s.lab.unheard = "" // The search finds it out.
+	return err
 }
 
 // heard counts the groups of which a port missed a frame, and those of which a port

@@ -22,6 +22,15 @@ type multicastGroup struct {
 	ports   []int
 }
 
+// routes is how many multicast routes a router needs for the group: one for each sender.
+func (g multicastGroup) routes() int64 {
+	n := int64(0)
+	for _, s := range g.streams {
+		n += int64(max(s.Headers.SrcIPCount, 1))
+	}
+	return n
+}
+
 // groupsOf are the multicast groups of streams in the order of their addresses.
 func groupsOf(streams []plan.Stream) []multicastGroup {
 	at := map[netip.Addr]int{}

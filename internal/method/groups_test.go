@@ -189,7 +189,7 @@ func TestGroupCapacity(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			row := fanRows(t, v1alpha1.SimulatedBehaviour{GroupCapacity: &tc.capacity}, 100, capacityTest(tc.initial, tc.increment))[0]
-			tc.want.Protocol, tc.want.Receivers = "IGMPv3", 3
+			tc.want.Protocol, tc.want.Receivers, tc.want.MulticastRoutes = "IGMPv3", 3, int64(tc.want.Groups)
 			if row.GroupCapacity == nil || *row.GroupCapacity != tc.want || row.Trials != tc.trials || row.Frames.Lost != 0 {
 				t.Errorf("%+v in %d trials, lost %d: %q; want %+v in %d", row.GroupCapacity, row.Trials, row.Frames.Lost, row.Message, tc.want, tc.trials)
 			}
@@ -197,6 +197,36 @@ func TestGroupCapacity(t *testing.T) {
 				t.Errorf("message %q", row.Message)
 			}
 		})
+	}
+}
+
+// A multicast router has a route for each group and sender.
+func TestGroupCapacityOfMulticastRoutes(t *testing.T) {
+	const groups, senders, room = 40, 4, 103
+	p := fanOut(t, groups, capacityTest(30, 10))
+	for i := range p.Streams {
+		p.Streams[i].Headers.SrcIPCount = senders
+	}
+	p.RoutesMulticast = true
+	lab := open(t, simulate(t, ideal, p, sim.WithBehaviour(v1alpha1.SimulatedBehaviour{MulticastRouteCapacity: new(int32(room))})), p, nil)
+	row := rowOf(p, mustRun(t, lab, p.Steps[0]))
+	want := v1alpha1.GroupCapacitySummary{Groups: room / senders, FailedGroups: room/senders + 1, MulticastRoutes: room / senders * senders, SilentGroups: 1, Protocol: "IGMPv3", Receivers: 3}
+	if row.GroupCapacity == nil || *row.GroupCapacity != want {
+		t.Errorf("%+v %q, want %+v", row.GroupCapacity, row.Message, want)
+	}
+}
+
+// Groups that a device has no room for are named by a test of something else.
+func TestGroupsBeyondTheLimitAreNamed(t *testing.T) {
+	soak := v1alpha1.Test{Name: "soak", Soak: &v1alpha1.SoakTest{Load: "10%", Duration: metav1.Duration{Duration: time.Second}}}
+	for capacity, want := range map[int32]string{
+		3: "2 of 5 multicast groups, from 225.1.1.4 up, did not reach all ports that joined them before the trials: the device may hold fewer memberships, or fewer multicast routes",
+		5: "",
+	} {
+		row := fanRows(t, v1alpha1.SimulatedBehaviour{GroupCapacity: &capacity}, 5, soak)[0]
+		if row.Message != want || (row.Frames.Lost > 0) != (want != "") {
+			t.Errorf("room for %d groups: lost %d, %q", capacity, row.Frames.Lost, row.Message)
+		}
 	}
 }
 

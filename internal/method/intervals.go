@@ -15,6 +15,8 @@ import (
 type Interval struct {
 	// Event says which trial it is, with its step, load and duration.
 	Event Event
+	// Began is when sending began, by the clock of the generator.
+	Began time.Time
 	// At is when the interval ended, from the beginning of sending, and Length how long
 	// it was: a multiple of what was asked for where samples in between are missing.
 	At, Length time.Duration
@@ -28,13 +30,16 @@ type Interval struct {
 // PortInterval is what a port did with the streams of a class.
 type PortInterval struct {
 	traffic.ClassAt
+	// Sends and Receives say what the port has to do with the class.
+	Sends, Receives bool
 	// Intended is how many frames the load asked for in the interval.
 	Intended uint64
 	// Tx is what was sent in the interval, and TxTotal since the beginning of the trial;
 	// nothing when the port sends none of the class.
 	Tx, TxTotal traffic.TxSample
 	// Rx is what was received in the interval, and RxTotal since the beginning of the
-	// trial; nothing when the port should receive none of the class.
+	// trial; nothing when the port should receive none of the class. A frame that came by
+	// a further path is not lost at its receiver.
 	Rx, RxTotal traffic.RxSample
 }
 
@@ -69,10 +74,13 @@ func (l *Lab) intervals(event Event, trial traffic.Trial) (action, bool) {
 		every.Span = sendingTime(trial)
 	}
 	a.alongside = func(ctx context.Context, _ func()) {
+		began := l.gen.Clock().Now()
 		for {
 			err := l.sampler.Sample(ctx, every, func(one traffic.Sample) {
 				if one.Ports != nil && one.At > last.At {
-					l.watched.show(l.between(event, trial, last, one))
+					interval := l.between(event, trial, last, one)
+					interval.Began = began
+					l.watched.show(interval)
 					last = one
 				}
 			})
@@ -94,15 +102,16 @@ func (l *Lab) between(event Event, trial traffic.Trial, before, now traffic.Samp
 	}
 	ports := map[traffic.ClassAt]PortInterval{}
 	for at, total := range now.Ports.Tx {
-		p := PortInterval{ClassAt: at, Intended: intended[at], Tx: total.Since(before.Ports.Tx[at]), TxTotal: total}
+		p := PortInterval{ClassAt: at, Sends: true, Intended: intended[at], Tx: total.Since(before.Ports.Tx[at]), TxTotal: total}
 		if p.Intended == 0 {
 			p.Intended = p.Tx.Sent // As fast as it can is what was asked for.
 		}
 		ports[at] = p
 	}
-	for at, total := range now.Ports.Rx {
+	earlier, received := l.withFurther(before.Ports.Rx), l.withFurther(now.Ports.Rx)
+	for at, total := range received {
 		p := ports[at]
-		p.ClassAt, p.Rx, p.RxTotal = at, total.Since(before.Ports.Rx[at]), total
+		p.ClassAt, p.Receives, p.Rx, p.RxTotal = at, true, total.Since(earlier[at]), total
 		ports[at] = p
 	}
 	place := map[string]int{}
@@ -112,5 +121,46 @@ func (l *Lab) between(event Event, trial traffic.Trial, before, now traffic.Samp
 	out.Ports = slices.SortedFunc(maps.Values(ports), func(a, b PortInterval) int {
 		return cmp.Or(cmp.Compare(place[a.Port], place[b.Port]), cmp.Compare(a.Class, b.Class))
 	})
+	return out
+}
+
+// withFurther is what ports have received, where frames that came by a further path are
+// not lost at their receiver. At a port that is no receiver of a class none is lost: what
+// did not come by it came by another one.
+func (l *Lab) withFurther(rx map[traffic.ClassAt]traffic.RxSample) map[traffic.ClassAt]traffic.RxSample {
+	homes := map[traffic.ClassAt][]traffic.ClassAt{}
+	receives := map[traffic.ClassAt]bool{}
+	for _, s := range l.plan.Streams {
+		at := func(port int) traffic.ClassAt {
+			return traffic.ClassAt{Port: l.plan.Ports[port].Name, Class: s.Class()}
+		}
+		for _, port := range s.Rx {
+			receives[at(port)] = true
+		}
+		for _, port := range s.Further {
+			if home := at(s.Rx[0]); !slices.Contains(homes[at(port)], home) {
+				homes[at(port)] = append(homes[at(port)], home)
+			}
+		}
+	}
+	if len(homes) == 0 {
+		return rx
+	}
+	out := maps.Clone(rx)
+	for at, to := range homes {
+		here, known := out[at]
+		if receives[at] || !known {
+			continue
+		}
+		came := here.Received
+		for _, home := range to {
+			there := out[home]
+			found := min(came, there.Lost)
+			came, there.Lost = came-found, there.Lost-found
+			out[home] = there
+		}
+		here.Lost = 0
+		out[at] = here
+	}
 	return out
 }

@@ -27,6 +27,8 @@ type Event struct {
 	// LoadPPM and Duration of the trial in hand; 0 while no trial runs.
 	LoadPPM  int64
 	Duration time.Duration
+	// Began is when the trial in hand began, by the clock of the generator.
+	Began time.Time
 	// Bracket of the search so far; empty for other methods.
 	Bracket search.Bracket
 	// Finished is the trial that just ended, nil when one begins.
@@ -100,6 +102,9 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 		return nil, err
 	}
 	sessions, err := l.restoreRoutes(ctx, event.Step.Name())
+	if err == nil {
+		err = l.restoreMulticast(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +114,7 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 		acts = append(slices.Clip(acts), follow)
 	}
 	err = l.persist(ctx, event, func() (err error) {
+		event.Began = l.gen.Clock().Now()
 		l.observe(event)
 		m, stamps, err = l.run(ctx, trial, l.plan.Settle, acts...)
 		return nameTrial(event, err)
@@ -116,11 +122,14 @@ func (l *Lab) once(ctx context.Context, event Event, trial traffic.Trial, tolera
 	if err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(acts, func(a action) bool { return a.endsSessions }) {
+		sessions = nil
+	}
 	down, err := l.flapped(ctx, sessions)
 	if err != nil {
 		return nil, err
 	}
-	m.Notes = append(m.Notes, down...)
+	m.Notes = append(append(m.Notes, down...), l.unroutedMulticast()...)
 	l.trials++
 	l.sent += min(m.TxTime, event.Duration)
 	l.rested = false

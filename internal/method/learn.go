@@ -51,20 +51,22 @@ func (l *Lab) prepare(ctx context.Context) error {
 // that send nothing answer first, then a few frames of every stream are sent. A
 // method that joins the groups itself is not learnt for: no port is a member yet.
 func (l *Lab) learn(ctx context.Context) error {
+	l.unheard = ""
 	if l.ownGroups {
 		return nil
 	}
 	if err := l.answer(ctx); err != nil {
 		return err
 	}
-	return l.introduce(ctx)
+	return l.introduce(ctx, l.plan.StreamsAt(l.size))
 }
 
-// introduce sends a few frames of every stream, one per host, and waits for them to
-// come back: the first frames after a silence are lost while bridges and routers
-// find out where addresses are, and are not part of any trial (RFC 2544 section
-// 23). A device from which nothing comes back is left to the trials.
-func (l *Lab) introduce(ctx context.Context) error {
+// introduce sends a few frames of streams, one per host, and waits for them to come
+// back: the first frames after a silence are lost while bridges and routers find out
+// where addresses are, and are not part of any trial (RFC 2544 section 23). So are those
+// that a multicast router gets before it has a route for a group and a sender (RFC 3918
+// section 4). A device from which nothing comes back is left to the trials.
+func (l *Lab) introduce(ctx context.Context, streams []plan.Stream) error {
 	clock := l.gen.Clock()
 	l.introduced = true
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
@@ -73,7 +75,7 @@ func (l *Lab) introduce(ctx context.Context) error {
 		return err
 	}
 	slow := map[traffic.Rate]traffic.Rate{}
-	for _, s := range l.plan.StreamsAt(l.size) {
+	for _, s := range streams {
 		rate := loads[s.ID].Rate
 		if _, known := slow[rate]; !known {
 			slow[rate] = rate
@@ -83,14 +85,21 @@ func (l *Lab) introduce(ctx context.Context) error {
 		}
 		trial.Loads[s.ID] = traffic.Load{Rate: slow[rate], Frames: hostsOf(s)}
 	}
+	least := len(streams)
 	for end := clock.Now().Add(learnTime); clock.Now().Before(end); {
 		sent := clock.Now()
 		m, _, err := l.run(ctx, trial, learnLook)
 		if err != nil {
 			return err
 		}
-		if l.complete(m) {
+		missing := l.missing(m, streams)
+		if len(missing) == 0 {
+			l.unheard = ""
 			return nil
+		}
+		l.unheard = unheard(missing, streams)
+		if l.plan.RoutesMulticast && len(missing) < least {
+			least, end = len(missing), clock.Now().Add(learnTime) // It installs one route after the other.
 		}
 		if err := clock.Sleep(ctx, learnPeriod-clock.Now().Sub(sent)); err != nil {
 			return err
@@ -99,16 +108,40 @@ func (l *Lab) introduce(ctx context.Context) error {
 	return nil
 }
 
-// complete says that every stream came back whole.
-func (l *Lab) complete(m traffic.Measurement) bool {
-	for _, s := range l.plan.StreamsAt(l.size) {
-		for _, port := range s.Rx {
-			if m.Rx[traffic.RxKey{Stream: s.ID, Port: l.plan.Ports[port].Name}].Received < m.Tx[s.ID].Sent {
-				return false
-			}
+// missing are the streams of which a receiver did not get every frame.
+func (l *Lab) missing(m traffic.Measurement, streams []plan.Stream) []plan.Stream {
+	var missing []plan.Stream
+	for _, s := range streams {
+		if slices.ContainsFunc(s.Rx, func(port int) bool {
+			return m.Rx[traffic.RxKey{Stream: s.ID, Port: l.plan.Ports[port].Name}].Received < m.Tx[s.ID].Sent
+		}) {
+			missing = append(missing, s)
 		}
 	}
-	return true
+	return missing
+}
+
+// unheard says, for a person, which multicast groups did not reach all ports that joined
+// them; empty where others are missing as well, as that has another cause, and where all are.
+func unheard(missing, streams []plan.Stream) string {
+	groups, all := groupsOf(missing), groupsOf(streams)
+	if len(groups) == 0 || len(groups) == len(all) || len(groups) < len(missing) {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s multicast groups, from %s up, did not reach all ports that joined them before the trials: the device may hold fewer memberships, or fewer multicast routes",
+		traffic.Grouped(len(groups)), traffic.Grouped(len(all)), groups[0].address)
+}
+
+// withUnheard adds to the message of an outcome which groups were missing before its trials,
+// where frames were lost in them as well.
+func (l *Lab) withUnheard(out Outcome) string {
+	switch {
+	case l.unheard == "" || out.Trial != nil && out.Trial.Lost == 0:
+		return out.Message
+	case out.Message == "":
+		return l.unheard
+	}
+	return out.Message + "; " + l.unheard
 }
 
 // silence explains a trial from which no frame came back.

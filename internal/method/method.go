@@ -48,6 +48,8 @@ type Outcome struct {
 	Settle time.Duration
 	// Message explains an unusual outcome.
 	Message string
+	// Coarse says why figures are coarser than a reader expects; empty when they are not.
+	Coarse string
 	// Invalid says what did not happen that was to be measured; empty when it did.
 	Invalid string
 	// Fill puts what only this method measures into the result row; may be nil.
@@ -75,13 +77,13 @@ func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	if err := lab.withRoutes(ctx, d); err != nil {
 		return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
 	}
-	if d.Topology == nil && !d.OwnRoutes {
+	if d.Topology == nil && !d.OwnRoutes && !d.OwnSessions {
 		if err := lab.configure(ctx, step); err != nil {
 			return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
 		}
 	}
 	out, err := d.Run(ctx, lab, step)
-	if d.OwnRoutes {
+	if d.OwnRoutes || d.OwnSessions {
 		lab.open = false // The device forgets the routes when sessions are opened anew.
 	}
 	if d.OwnGroups {
@@ -93,6 +95,7 @@ func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	if out.Message == "" {
 		out.Message = lab.notLearnt()
 	}
+	out.Message = lab.withUnheard(out)
 	out.Step, out.Trials, out.Elapsed = step, lab.trials-before, lab.gen.Clock().Now().Sub(started)
 	out.Stale, out.Settle = lab.stale-stale, lab.plan.Settle
 	return out, nil

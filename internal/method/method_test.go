@@ -154,6 +154,9 @@ func TestADeviceThatForwardsNothingIsExplained(t *testing.T) {
 func TestLossAtTheLowestLoad(t *testing.T) {
 	p := testPlan(t)
 	out := mustRun(t, open(t, simulate(t, header+",loss_ppm\n64,100,1,2,3,1000\n", p), p, nil), p.Steps[0])
+	if row := rowOf(p, out); row.Latency != nil || row.Frames.Lost == 0 {
+		t.Errorf("the row of a throughput of 0 has the latency %+v of a load that did not pass, and %d lost frames", row.Latency, row.Frames.Lost)
+	}
 	if out.LoadPPM != 0 || out.Trial.LoadPPM != 1000 || !strings.Contains(out.Message, "were lost at the lowest load, 0.1%") {
 		t.Errorf("%+v", out)
 	}

@@ -8,7 +8,8 @@ import (
 )
 
 // Rate is a load in the three forms in which reports print it, summed over all sending
-// ports: frames/s, bit/s at layer 2, and parts per million of line rate.
+// ports: frames/s, bit/s at layer 2, and parts per million of the full
+// load: line rate, or what the profile lets ports send of it (OfFullLoad).
 type Rate struct{ FramesPerSecond, BitsPerSecond, LineRatePPM int64 }
 
 // Intended is the load that a row was measured at, as it was asked for or searched (Iload,
@@ -47,9 +48,5 @@ func (t *Trial) Offered(intended *big.Rat) *big.Rat {
 		return new(big.Rat)
 	}
 	share := new(big.Rat).SetFrac(new(big.Int).SetUint64(t.Sent), new(big.Int).SetUint64(t.Intended))
-	// The last frame leaves before the end of the time that it stands for.
-	if t.Ended == 0 && t.TxTime > t.Duration && t.Duration > 0 {
-		share.Mul(share, big.NewRat(int64(t.Duration), int64(t.TxTime)))
-	}
-	return share.Mul(share, intended)
+	return t.stretched(share.Mul(share, intended))
 }

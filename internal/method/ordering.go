@@ -37,7 +37,7 @@ func init() {
 			{Heading: "out of sequence", Name: "%", Unit: PPM, Value: order(func(s *v1alpha1.OrderingSummary) int64 { return s.OutOfSequencePPM })},
 			{Heading: "extent", Name: "max frames", Value: behind(func(s *v1alpha1.ReorderingSummary) int64 { return s.ExtentMaxFrames })},
 			{Heading: "late by", Name: "max, us", Unit: Nanoseconds, Value: behind(func(s *v1alpha1.ReorderingSummary) int64 { return s.LateMaxNs })},
-			{Heading: "3-reordered", Name: "%", Unit: PPM, Value: behind(func(s *v1alpha1.ReorderingSummary) int64 {
+			{Heading: "3-reordered", Name: "%", Metric: "ReorderedByThreePercent", Unit: PPM, Value: behind(func(s *v1alpha1.ReorderingSummary) int64 {
 				for _, n := range s.NReordered {
 					if n.N == 3 {
 						return n.PPM

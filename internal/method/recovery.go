@@ -66,7 +66,7 @@ func recovery(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	var times spread
 	twice, next := doubled(lab)
 	if n := len(twice) * len(step.Size.All()); n > 1<<16 {
-		return Outcome{}, fmt.Errorf("recovery sends every stream twice, and %d streams are more than an engine can tell apart: use a bed with fewer ports: %w", n, traffic.ErrUnsupported)
+		return Outcome{}, fmt.Errorf("recovery sends every stream twice, and %d streams are more than an engine can count: use a bed with fewer ports: %w", n, traffic.ErrUnsupported)
 	}
 	err := lab.with(ctx, step, twice, next, func(lab *Lab) error {
 		// Of a mix every stream is several, and still the first half ends earlier.

@@ -153,7 +153,7 @@ func reset(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		case t.Received == 0:
 			out.Message = lab.silence(t)
 		case !o.happened(byTime) && trigger == v1alpha1.ResetExternal:
-			out.Invalid = fmt.Sprintf("no frame was lost in %s: nobody reset the device, or it forwards during a reset of this kind", span(step.TrialDuration))
+			out.Invalid = fmt.Sprintf("no frame was lost in %s: the device was not reset, or it forwards during a reset of this kind", span(step.TrialDuration))
 		case o.happened(byTime) && took < off:
 			out.Invalid = fmt.Sprintf("the device did not forward for %s, which is less than the powerOffTime %s: keep the power off for that long, or set powerOffTime", took.Round(time.Millisecond), span(off))
 		case o.toTheEnd:

@@ -69,7 +69,7 @@ func rfc2544Latency(ctx context.Context, lab *Lab, step plan.Step) (Outcome, err
 		if l.Count == 0 {
 			return one, nil // Nothing came back: the message says so.
 		}
-		mean := meanNs(l)
+		mean := l.Average()
 		limit := out.Limit
 		if len(means) == 0 || mean > all.max {
 			out = one

@@ -36,6 +36,8 @@ func init() {
 			{Heading: "routes", Name: "received", Value: routesHeld(func(s *v1alpha1.RouteCapacitySummary) int64 { return s.Received })},
 			{Heading: "blocks", Name: "held", Value: routesHeld(func(s *v1alpha1.RouteCapacitySummary) int64 { return int64(s.FullBlocks) })},
 			{Heading: "routes/s", Name: "avg", Value: routesHeldIf(func(s *v1alpha1.RouteCapacitySummary) *int64 { return s.RoutesPerSecond })},
+			{Heading: "memory, bytes", Name: "held", Value: memoryHeld(func(s *v1alpha1.RouteMemorySummary) int64 { return s.HeldBytes })},
+			{Heading: "memory, bytes", Name: "per route", Value: memoryHeld(func(s *v1alpha1.RouteMemorySummary) int64 { return s.BytesPerRoute })},
 			{Heading: "block, ms", Name: "slowest", Unit: LongNanoseconds, Value: routesHeldIf(func(s *v1alpha1.RouteCapacitySummary) *int64 { return s.SlowestBlockNs })},
 		},
 		Trials: func(test v1alpha1.Test) string {
@@ -49,6 +51,14 @@ var (
 	routesHeld   = number(func(row *v1alpha1.ResultRow) *v1alpha1.RouteCapacitySummary { return row.RouteCapacity })
 	routesHeldIf = optionalNumber(func(row *v1alpha1.ResultRow) *v1alpha1.RouteCapacitySummary { return row.RouteCapacity })
 )
+
+// memoryHeld is a number of the memory, which a row may not have.
+var memoryHeld = number(func(row *v1alpha1.ResultRow) *v1alpha1.RouteMemorySummary {
+	if row.RouteCapacity == nil {
+		return nil
+	}
+	return row.RouteCapacity.Memory
+})
 
 func fitsRouteCapacity(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
 	t := test.RouteCapacity
@@ -129,9 +139,7 @@ func blocks(p plan.Plan, which []int, size uint32) []routeBlock {
 		a := p.Announcements[i]
 		for first := uint32(0); first < a.Count; {
 			n := min(size-uint32(b.count), a.Count-first)
-			part := a.Routes
-			part.First, part.Count = a.Prefix(first), n
-			b.parts = append(b.parts, blockPart{p.Sessions[a.Session], part})
+			b.parts = append(b.parts, blockPart{p.Sessions[a.Session], a.Part(first, n)})
 			b.count += int64(n)
 			if first += n; uint32(b.count) == size {
 				all, b = append(all, b), routeBlock{}
@@ -154,6 +162,8 @@ func routeCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 	out := Outcome{Fill: func(row *v1alpha1.ResultRow) { row.RouteCapacity, row.Frames = &sum, nil }}
 	var want routing.Table
 	var took time.Duration
+	memory := lab.startMemory()
+	defer func() { sum.Memory = memory.summary() }()
 	for _, b := range blocks(lab.plan, which, uint32(test.Block)) {
 		sum.Announced += b.count
 		for _, p := range b.parts {
@@ -164,8 +174,8 @@ func routeCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 		var down *routing.DownError
 		switch {
 		case errors.As(err, &down):
-			sum.Full = true
-			out.Message = fmt.Sprintf("at %s announced routes %v", traffic.Grouped(sum.Announced), down)
+			sum.Full, lab.full = true, true
+			out.Message = fmt.Sprintf("at %s announced routes %v", traffic.Grouped(sum.Announced), down) + lab.routerEnded(ctx)
 			return out, nil
 		case err != nil:
 			return Outcome{}, err
@@ -173,12 +183,13 @@ func routeCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 			out.Invalid = (&routing.UnlearnedError{Session: witness.Name, Want: want, Got: learnt.Table}).Error()
 			return out, nil
 		case learnt.Table != want:
-			sum.Full = true
+			sum.Full, lab.full = true, true
 			out.Message = fmt.Sprintf("of %s announced routes session %s received %s, and nothing further for %s",
-				traffic.Grouped(sum.Announced), witness.Name, traffic.Grouped(sum.Received), span(test.WaitTime.Duration))
+				traffic.Grouped(sum.Announced), witness.Name, traffic.Grouped(sum.Received), span(test.WaitTime.Duration)) + lab.routerEnded(ctx)
 			return out, nil
 		}
 		sum.Routes, sum.FullBlocks = sum.Announced, sum.FullBlocks+1
+		memory.block(sum.Routes)
 		if learnt.Last > sent.First && lab.oneClock(b, witness) {
 			block := time.Duration(learnt.Last - sent.First)
 			took += block

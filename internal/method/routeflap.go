@@ -3,6 +3,7 @@ package method
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -41,17 +42,25 @@ func init() {
 			{Heading: "elsewhere", Name: "frames", Value: flapNumber(func(s *v1alpha1.RouteFlapSummary) int64 { return s.Elsewhere })},
 			{Heading: "lowest rate", Name: "flapped", Unit: PPM, Value: flapNumber(func(s *v1alpha1.RouteFlapSummary) int64 { return s.LowestFlappedPPM })},
 			{Heading: "lowest rate", Name: "stable", Unit: PPM, Value: flapNumberIf(func(s *v1alpha1.RouteFlapSummary) *int64 { return s.LowestStablePPM })},
-		}, eventColumns("withdraw", func(row *v1alpha1.ResultRow) *v1alpha1.EventTimes {
+		}, eventColumns("withdraw", flaps, func(row *v1alpha1.ResultRow) *v1alpha1.EventTimes {
 			if row.RouteFlap == nil {
 				return nil
 			}
 			return &row.RouteFlap.Withdraw
-		}), eventColumns("announce", func(row *v1alpha1.ResultRow) *v1alpha1.EventTimes {
+		}), eventColumns("announce", flaps, func(row *v1alpha1.ResultRow) *v1alpha1.EventTimes {
 			if row.RouteFlap == nil {
 				return nil
 			}
 			return &row.RouteFlap.Announce
 		})),
+		Events:  flaps,
+		Moments: func(test v1alpha1.Test) []Moment { return flapMoments(test.RouteFlap) },
+		Stable: func(row *v1alpha1.ResultRow) *v1alpha1.RateSeries {
+			if row.RouteFlap == nil {
+				return nil
+			}
+			return row.RouteFlap.Stable
+		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.RouteFlap
 			return fmt.Sprintf("one trial of %s at %s: %s routes withdrawn %s after the beginning and announced again %s later, %s with %s in between; rates read every %s",
@@ -65,8 +74,26 @@ var (
 	flapNumberIf = optionalNumber(func(row *v1alpha1.ResultRow) *v1alpha1.RouteFlapSummary { return row.RouteFlap })
 )
 
+// flaps are how often routes were withdrawn and announced again for a row.
+func flaps(row *v1alpha1.ResultRow) (int64, bool) {
+	if row.RouteFlap == nil {
+		return 0, false
+	}
+	return int64(row.RouteFlap.Flaps), true
+}
+
 func flapTime(t *v1alpha1.RouteFlapTest) time.Duration {
 	return t.LeadTime.Duration + time.Duration(t.Flaps)*(t.WithdrawnTime.Duration+t.AnnouncedTime.Duration)
+}
+
+// flapMoments are the withdrawals and announcements of a trial.
+func flapMoments(t *v1alpha1.RouteFlapTest) []Moment {
+	var all []Moment
+	for i := range time.Duration(t.Flaps) {
+		at := t.LeadTime.Duration + i*(t.WithdrawnTime.Duration+t.AnnouncedTime.Duration)
+		all = append(all, Moment{EventWithdraw, at}, Moment{EventAnnounce, at + t.WithdrawnTime.Duration})
+	}
+	return all
 }
 
 func fitsRouteFlap(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
@@ -107,7 +134,8 @@ type flapping struct {
 	total   int64
 }
 
-// flappingOf lets so many routes of a set flap. Ports with further paths watch.
+// flappingOf lets so many routes of a set flap. Frames may arrive at ports with further
+// paths.
 func flappingOf(p plan.Plan, which []int, count uint32) flapping {
 	f := flapping{primary: map[string]bool{}}
 	flap := map[int]uint32{}
@@ -133,8 +161,8 @@ func flappingOf(p plan.Plan, which []int, count uint32) flapping {
 			port := slices.IndexFunc(p.Ports, func(o plan.Port) bool {
 				return o.Name == p.Sessions[p.Announcements[other].Session].Port
 			})
-			if port != s.Rx[0] && !slices.Contains(s.Watch, port) {
-				s.Watch = append(slices.Clip(s.Watch), port)
+			if port != s.Rx[0] && !slices.Contains(s.Further, port) {
+				s.Further = append(slices.Clip(s.Further), port)
 			}
 		}
 		a := p.Announcements[s.Networks.Announcement]
@@ -193,6 +221,22 @@ func (f flapping) of(samples []traffic.Sample, class string, primary bool) []tra
 	return out
 }
 
+// unreachable are the lost frames to flapped networks that were withdrawn and have no
+// further path. Home are the intervals of these networks at the ports that announce the set.
+func (f flapping) unreachable(t *Trial, home intervals) (n uint64) {
+	if slices.ContainsFunc(f.streams, func(s plan.Stream) bool { return s.InClass == classFlapped && len(s.Further) > 0 }) {
+		return 0
+	}
+	for i, withdrawn := range t.stamps(EventWithdraw) {
+		end := time.Duration(math.MaxInt64)
+		if next := t.stamp(EventWithdraw, i+1); next.Kind != "" {
+			end = next.Began
+		}
+		n += home.unreachable(withdrawn.Began, t.stamp(EventAnnounce, i).Began, end)
+	}
+	return n
+}
+
 // routeFlap withdraws and announces routes in one trial, in which frames are sent to all
 // routes of the set.
 func routeFlap(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
@@ -202,12 +246,15 @@ func routeFlap(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	}
 	test := step.Test.RouteFlap
 	f := flappingOf(lab.plan, announcing(lab.plan.Announcements, test.Routes), uint32(test.Flapped))
-	lead, down, up := test.LeadTime.Duration, test.WithdrawnTime.Duration, test.AnnouncedTime.Duration
 	whole := flapTime(test)
 	s := sampler{interval: test.SamplingInterval.Duration, ports: true}
+	var home intervals
 	out := Outcome{LoadPPM: lab.plan.PPM(step.Size, load), ByTime: true}
 	err = lab.withStreams(ctx, step, f.streams, func(l *Lab) error {
 		out.FramesPerSecond = l.plan.FramesPerSecond(step.Size, load)
+		if out.Coarse, err = l.coarse(step, load, classFlapped, s.interval); err != nil {
+			return err
+		}
 		sampling, err := s.action(l, whole)
 		if err != nil {
 			return err
@@ -220,10 +267,12 @@ func routeFlap(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 				return err
 			}
 			return l.installed(ctx)
+		}), finished(func(t *Trial) {
+			home = rated(f.of(s.samples, classFlapped, true), t.highest())
+			t.Unreachable = f.unreachable(t, home)
 		})}
-		for i := range int(test.Flaps) {
-			at := lead + time.Duration(i)*(down+up)
-			acts = append(acts, timed(EventWithdraw, at, f.change(l, false)), timed(EventAnnounce, at+down, f.change(l, true)))
+		for _, m := range flapMoments(test) {
+			acts = append(acts, timed(m.Kind, m.At, f.change(l, m.Kind == EventAnnounce)))
 		}
 		out.Trial, err = l.at(ctx, step, load, whole, noBracket, acts...)
 		return err
@@ -241,28 +290,27 @@ func routeFlap(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	if missing := s.missing(whole); missing != "" {
 		out.Message = missing
 	}
-	sum := v1alpha1.RouteFlapSummary{Flaps: test.Flaps, Routes: f.total, Flapped: int64(test.Flapped), ResolutionNs: int64(s.interval), Elsewhere: int64(t.Flooded)}
-	anywhere, home := f.of(s.samples, classFlapped, false), rated(f.of(s.samples, classFlapped, true))
-	flapped := rated(anywhere)
+	sum := v1alpha1.RouteFlapSummary{Flaps: test.Flaps, Routes: f.total, Flapped: int64(test.Flapped), Elsewhere: int64(t.Elsewhere)}
+	anywhere, highest := f.of(s.samples, classFlapped, false), t.highest()
+	flapped := rated(anywhere, highest)
 	var withdraw, announce eventTimes
 	for i := range int(test.Flaps) {
 		gone, back, end := t.stamp(EventWithdraw, i).Began, t.stamp(EventAnnounce, i).Began, whole
 		if i+1 < int(test.Flaps) {
 			end = t.stamp(EventWithdraw, i+1).Began
 		}
-		took, ended := flapped.until(gone, back, whollyForwarded)
-		withdraw.add(took, ended, flapped.missing(gone, back))
-		took, ended = home.until(back, end, whollyForwarded)
-		announce.add(took, ended, flapped.missing(back, end))
+		withdraw.add(flapped.until(gone, back, whollyForwarded), flapped.missing(gone, back))
+		announce.add(home.until(back, end, whollyForwarded), flapped.missing(back, end))
 	}
 	sum.Withdraw, sum.Announce = withdraw.summary(), announce.summary()
+	sum.ResolutionNs = int64(max(s.interval, withdraw.within, announce.within))
+	if out.Message == "" {
+		out.Message = unsampledEvents(withdraw, announce)
+	}
 	sum.LowestFlappedPPM = flapped.lowest()
 	for _, stream := range f.streams {
-		sent, received := t.measurement.Tx[stream.ID].Sent, uint64(0)
-		for _, port := range slices.Concat(stream.Rx, stream.Watch) {
-			received += t.at(stream, port).Received
-		}
-		lost := int64(sent - min(sent, received))
+		sent := t.measurement.Tx[stream.ID].Sent
+		lost := int64(sent - min(sent, t.arrived(stream, stream.Rx[0])))
 		if stream.InClass == classStable {
 			sum.StableLost += lost
 		} else {
@@ -270,14 +318,12 @@ func routeFlap(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		}
 	}
 	if stable := f.of(s.samples, classStable, false); f.total > sum.Flapped {
-		sum.LowestStablePPM = new(rated(stable).lowest())
+		sum.LowestStablePPM = new(rated(stable, highest).lowest())
 		sum.Stable = (&sampler{interval: s.interval, samples: stable}).series(maxPoints)
 	}
 	series := (&sampler{interval: s.interval, samples: anywhere}).series(maxPoints)
 	out.Fill = func(row *v1alpha1.ResultRow) {
 		row.RouteFlap, row.Series = &sum, series
-		row.Frames.Lost = sum.FlappedLost + sum.StableLost
-		row.Frames.Received += sum.Elsewhere
 	}
 	return out, nil
 }

@@ -11,6 +11,13 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
+// openTime is how long all sessions may take until they are established.
+const openTime = 2 * time.Minute
+
+// endTime is how long the routing software of the device may take from the end of its
+// sessions to its own.
+const endTime = time.Second
+
 // Installing: how long the lab waits until the device advertises what was announced, and
 // how many routes it is expected to handle in a second at least.
 const (
@@ -26,6 +33,10 @@ func WithSpeaker(s routing.Speaker) Option { return func(l *Lab) { l.speaker = s
 type routes struct {
 	// speaker of the tester; nil without one.
 	speaker routing.Speaker
+	// router of the device; nil when it cannot be started anew. Full says that its table
+	// is, so that it is before the next test.
+	router Router
+	full   bool
 	// open says that the sessions are, and announced which announcements of the plan
 	// are, by their index.
 	open      bool
@@ -38,7 +49,7 @@ type routes struct {
 // withRoutes announces what the plan has, before streams are sent to it. A method with
 // routes of its own begins with open sessions on which nothing is announced.
 func (l *Lab) withRoutes(ctx context.Context, d Definition) error {
-	if len(l.plan.Announcements) == 0 {
+	if len(l.plan.Announcements) == 0 || d.OwnSessions {
 		return nil
 	}
 	if err := l.openSessions(ctx, d.Member); err != nil {
@@ -48,12 +59,7 @@ func (l *Lab) withRoutes(ctx context.Context, d Definition) error {
 		l.configured = nil // The streams have no routes now.
 		return l.withdrawAll(ctx)
 	}
-	var missing []int
-	for i := range l.plan.Announcements {
-		if !l.announced[i] {
-			missing = append(missing, i)
-		}
-	}
+	missing := l.announcements(false)
 	if len(missing) == 0 {
 		return nil
 	}
@@ -71,36 +77,87 @@ func (l *Lab) openSessions(ctx context.Context, who string) error {
 	if l.open {
 		return nil
 	}
+	if err := l.openFirst(ctx, len(l.plan.Sessions), openTime); err != nil {
+		return fmt.Errorf("opening %d BGP sessions: %w", len(l.plan.Sessions), err)
+	}
+	return nil
+}
+
+// openFirst opens the first sessions of the bed, and no others, within a time.
+func (l *Lab) openFirst(ctx context.Context, n int, within time.Duration) error {
 	var sessions []routing.Session
-	for _, s := range l.plan.Sessions {
+	for _, s := range l.plan.Sessions[:n] {
 		sessions = append(sessions, s.Session)
 	}
-	if err := l.speaker.Open(ctx, sessions); err != nil {
-		return fmt.Errorf("opening %d BGP sessions: %w", len(sessions), err)
+	if l.router != nil && (l.full || l.router.Ended() != "") {
+		if err := l.router.Restart(ctx); err != nil {
+			return err
+		}
+	}
+	l.full = false
+	opening, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	if err := l.speaker.Open(opening, sessions); err != nil {
+		return err
 	}
 	l.open, l.announced = true, map[int]bool{}
 	return nil
 }
 
-// announce announces some of the plan's announcements, in their order.
+// announce announces some of the plan's announcements, in their order. A session that is
+// down is awaited as long as its opening: a router that begins BFD anew once BGP is up ends
+// it again.
 func (l *Lab) announce(ctx context.Context, which []int) error {
+	return l.announceBy(which, func(session string, sets []routing.Routes) error {
+		return l.awaitAnnounce(ctx, session, sets)
+	})
+}
+
+// announceNow announces without waiting for a session that is down.
+func (l *Lab) announceNow(ctx context.Context, which []int) error {
+	return l.announceBy(which, func(session string, sets []routing.Routes) error {
+		_, err := l.speaker.Announce(ctx, session, sets)
+		return err
+	})
+}
+
+func (l *Lab) announceBy(which []int, do func(session string, sets []routing.Routes) error) error {
 	return l.bySession(which, func(session string, sets []routing.Routes) error {
-		if _, err := l.speaker.Announce(ctx, session, sets); err != nil {
+		if err := do(session, sets); err != nil {
 			return fmt.Errorf("announcing routes: %w", err)
 		}
 		return nil
 	}, true)
 }
 
-// withdrawAll takes back what is announced.
-func (l *Lab) withdrawAll(ctx context.Context) error {
-	var which []int
+func (l *Lab) awaitAnnounce(ctx context.Context, session string, sets []routing.Routes) error {
+	clock := l.gen.Clock()
+	for begin := clock.Now(); ; {
+		_, err := l.speaker.Announce(ctx, session, sets)
+		var down *routing.DownError
+		if !errors.As(err, &down) || down.Final || clock.Now().Sub(begin) >= openTime {
+			return err
+		}
+		if clock.Sleep(ctx, lookForRoutes) != nil {
+			return err
+		}
+	}
+}
+
+// announcements are the plan's that are announced now, or those that are not, by their
+// index.
+func (l *Lab) announcements(announced bool) (which []int) {
 	for i := range l.plan.Announcements {
-		if l.announced[i] {
+		if l.announced[i] == announced {
 			which = append(which, i)
 		}
 	}
-	if err := l.withdraw(ctx, which); err != nil {
+	return which
+}
+
+// withdrawAll takes back what is announced.
+func (l *Lab) withdrawAll(ctx context.Context) error {
+	if err := l.withdraw(ctx, l.announcements(true)); err != nil {
 		return err
 	}
 	return l.installed(ctx)
@@ -193,12 +250,7 @@ func (l *Lab) restoreRoutes(ctx context.Context, who string) (map[string]routing
 	if whole {
 		return before, nil
 	}
-	var which []int
-	for i := range l.plan.Announcements {
-		if l.announced[i] {
-			which = append(which, i)
-		}
-	}
+	which := l.announcements(true)
 	l.open = false
 	if err := l.openSessions(ctx, who); err != nil {
 		return nil, err
@@ -228,9 +280,27 @@ func (l *Lab) flapped(ctx context.Context, before map[string]routing.State) ([]t
 		if now.Established && now.Flaps == before[s.Name].Flaps {
 			continue
 		}
-		notes = append(notes, traffic.Note{Kind: traffic.NoteSession, Text: (&routing.DownError{Session: s.Name, Port: s.Port, Cause: now.Cause}).Error() + " during the trial"})
+		text := (&routing.DownError{Session: s.Name, Port: s.Port, Cause: now.Cause}).Error() + " during the trial"
+		notes = append(notes, traffic.Note{Kind: traffic.NoteSession, Text: text + l.routerEnded(ctx)})
 	}
 	return notes, nil
+}
+
+// routerEnded says, behind a session that went down, why the routing software of the
+// device has ended; empty when it runs.
+func (l *Lab) routerEnded(ctx context.Context) string {
+	if l.router == nil {
+		return ""
+	}
+	clock := l.gen.Clock()
+	for begin := clock.Now(); ; {
+		if why := l.router.Ended(); why != "" {
+			return "; the router of the device: " + why
+		}
+		if clock.Now().Sub(begin) >= endTime || clock.Sleep(ctx, lookForRoutes) != nil {
+			return ""
+		}
+	}
 }
 
 // notLearnt says, for a person, that the device does not advertise what was announced;

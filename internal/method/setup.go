@@ -62,6 +62,9 @@ type session struct {
 	// knows its neighbours, stale ones say nothing.
 	stale      uint64
 	introduced bool
+	// unheard says which multicast groups did not reach all ports before the trials; empty
+	// when all did.
+	unheard string
 
 	// found throughput, in parts per million of line rate.
 	found map[found]int64

@@ -19,14 +19,18 @@ func sharePPM(part, whole uint64) int64 {
 	return max(1, frame.Round(share.Mul(share, big.NewRat(v1alpha1.PPM, 1))))
 }
 
-// perSecond is a number of frames over a time, in frames/s; 0 over none.
-func perSecond(frames int64, d time.Duration) int64 {
+// per is a number of frames or events over a time, in one unit of time; 0 over none.
+func per(unit time.Duration, n int64, d time.Duration) int64 {
 	if d <= 0 {
 		return 0
 	}
-	rate := new(big.Rat).SetFrac(big.NewInt(frames), big.NewInt(int64(d)))
-	return frame.Round(rate.Mul(rate, big.NewRat(int64(time.Second), 1)))
+	rate := new(big.Rat).SetFrac(big.NewInt(n), big.NewInt(int64(d)))
+	return frame.Round(rate.Mul(rate, big.NewRat(int64(unit), 1)))
 }
+
+func perSecond(n int64, d time.Duration) int64 { return per(time.Second, n, d) }
+
+func perHour(n int64, d time.Duration) int64 { return per(time.Hour, n, d) }
 
 // spread is the average and the extremes of whole numbers.
 type spread struct {

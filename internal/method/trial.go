@@ -3,7 +3,6 @@ package method
 import (
 	"iter"
 	"math/big"
-	"reflect"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -46,6 +45,11 @@ type Trial struct {
 	Excess uint64
 	// Flooded frames arrived at ports that only watch their streams.
 	Flooded uint64
+	// Elsewhere are the received frames that came by a further path.
+	Elsewhere uint64
+	// Unreachable are the lost frames that were sent while the device had no route for
+	// them: they say nothing about the tester.
+	Unreachable uint64
 	// Silent are the ports that should have received and received nothing.
 	Silent []string
 	// Notes of the engine.
@@ -89,13 +93,15 @@ func newTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 		for _, port := range s.Rx {
 			rx := m.Rx[traffic.RxKey{Stream: s.ID, Port: p.Ports[port].Name}]
 			t.Expected += tx.Sent
-			t.Received += rx.Received
+			arrived := t.arrived(s, port)
+			t.Received += arrived
+			t.Elsewhere += arrived - rx.Received
 			t.Duplicate += rx.Duplicate
 			t.Reordered += rx.Reordered
 			t.OutOfSequence += rx.OutOfSequence
 			t.Order.Add(rx.Order)
 			t.Late += rx.Late
-			if lost := tx.Sent - min(tx.Sent, rx.Received); lost > 0 {
+			if lost := tx.Sent - min(tx.Sent, arrived); lost > 0 {
 				t.Lost += lost
 				t.lostAt[p.Ports[port].Name] += lost
 			}
@@ -201,18 +207,6 @@ func (t *Trial) forget() {
 	}
 }
 
-// Latency is the latency of all received frames.
-type Latency struct {
-	// Count of frames, and of differences between consecutive ones.
-	Count, JitterCount uint64
-	// Lowest and highest, in nanoseconds.
-	MinNs, MaxNs, JitterMaxNs uint64
-	// Sums in nanoseconds; over all ports they may exceed 64 bits.
-	SumNs, JitterSumNs *big.Int
-	// Buckets counts frames by latency, as traffic.BucketBounds bounds them.
-	Buckets []uint64
-}
-
 // received are the counters of all streams at each of their receivers.
 func (t *Trial) received() iter.Seq[traffic.RxCount] {
 	return func(yield func(traffic.RxCount) bool) {
@@ -231,44 +225,25 @@ func (t *Trial) at(s plan.Stream, port int) traffic.RxCount {
 	return t.measurement.Rx[traffic.RxKey{Stream: s.ID, Port: t.ports[port].Name}]
 }
 
+// arrived is how many frames of a stream a receiver received, or in its place a port with
+// a further path. One that came to both counts once.
+func (t *Trial) arrived(s plan.Stream, port int) uint64 {
+	here := t.at(s, port).Received
+	arrived := here
+	for _, further := range s.Further {
+		arrived += t.at(s, further).Received
+	}
+	return min(arrived, max(here, t.measurement.Tx[s.ID].Sent))
+}
+
 // Latency sums up the latency of all streams at their receivers.
 func (t *Trial) Latency() Latency {
 	if t.latency != nil {
 		return *t.latency
 	}
-	l := Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int), Buckets: make([]uint64, traffic.BucketCount)}
-	var n big.Int
-	// Streams that are alike may have the same buckets, which are added up once: a
-	// full mesh has tens of thousands of streams.
-	type shared struct {
-		buckets map[uint32]uint64
-		times   uint64
+	s := newLatencySum()
+	for rx := range t.received() {
+		s.add(rx.Latency)
 	}
-	buckets := map[uintptr]*shared{}
-	for received := range t.received() {
-		rx := received.Latency
-		if rx.Count == 0 {
-			continue
-		}
-		if l.Count == 0 || rx.MinNs < l.MinNs {
-			l.MinNs = rx.MinNs
-		}
-		l.MaxNs, l.JitterMaxNs = max(l.MaxNs, rx.MaxNs), max(l.JitterMaxNs, rx.JitterMaxNs)
-		l.Count += rx.Count
-		l.JitterCount += rx.JitterCount
-		l.SumNs.Add(l.SumNs, n.SetUint64(rx.SumNs))
-		l.JitterSumNs.Add(l.JitterSumNs, n.SetUint64(rx.JitterSumNs))
-		at := reflect.ValueOf(rx.Buckets).Pointer()
-		if known := buckets[at]; known != nil {
-			known.times++
-			continue
-		}
-		buckets[at] = &shared{rx.Buckets, 1}
-	}
-	for _, b := range buckets {
-		for i, count := range b.buckets {
-			l.Buckets[min(i, traffic.BucketCount-1)] += count * b.times
-		}
-	}
-	return l
+	return s.sum()
 }

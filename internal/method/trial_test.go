@@ -98,6 +98,33 @@ func TestTrialVerdicts(t *testing.T) {
 	}
 }
 
+// A burst of the tester explains as many lost frames as were sent in such bursts. Where the
+// device's own counters have lost frames, it dropped them, and the burst is why it may have.
+func TestStallsExplainNoMoreThanTheyCan(t *testing.T) {
+	const burst = "the tester fell up to 30ms behind its schedule on p1 and sent up to 70 frames in a row to catch up: "
+	for name, tc := range map[string]struct {
+		lost    uint64
+		allowed []int64
+		notes   []traffic.Note
+		want    string
+	}{
+		"all":                            {lost: 71, want: burst + "the 71 lost frames can be due to that"},
+		"those that decide a search":     {lost: 250, allowed: []int64{100_000}, want: burst + "120 of the 250 lost frames can be due to that"},
+		"what the device has dropped":    {lost: 71, notes: []traffic.Note{{Kind: traffic.NoteDeviceDropped, Text: "71"}}, want: burst + "a device can drop frames of such a burst that it forwards at a constant load"},
+		"fewer than the device has lost": {lost: 121},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := measurement(1000, 1000-tc.lost, 1000, 1000)
+			m.Notes, m.Pacing = tc.notes, map[string]traffic.Pacing{"p1": {MaxLag: 30 * time.Millisecond, MaxBurst: 70, CaughtUp: 120}}
+			trial := newTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, m)
+			trial.allowed = tc.allowed
+			if got := strings.Join(trial.Stalls(), "; "); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestShortSendingNamesThePortThatFellBehind(t *testing.T) {
 	trial := newTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, measurement(95, 95, 60, 60))
 	if got, want := trial.ShortSending(), "the tester sent 155 of the 200 frames that 50% asks for in 1s, and fell behind most on p2"; got != want {

@@ -100,6 +100,8 @@ func (t *Trial) justShort() bool {
 // others used its processors while frames were lost. It is empty otherwise.
 func (t *Trial) void() (why string) {
 	switch {
+	case t.has(traffic.NoteRouter):
+		return "the router of the device ended"
 	case t.Unrouted():
 		return "a BGP session went down"
 	case t.Disturbed():
@@ -124,12 +126,13 @@ func (t *Trial) HeldBack() bool { return t.has(traffic.NoteHeldBack) }
 // Contended says that others used the processors of the tester during the trial.
 func (t *Trial) Contended() bool { return t.has(traffic.NoteForeignLoad) }
 
-// Disturbed says that a link or a BGP session went down or a counter ran backwards during
-// the trial: what was lost then says nothing about the device.
+// Disturbed says that a link, a BGP session or a router went down or a counter ran backwards
+// during the trial: what was lost then says nothing about the device.
 func (t *Trial) Disturbed() bool { return t.has(traffic.NoteCounter) || t.Unrouted() }
 
-// Unrouted says that a BGP session of the tester was down during the trial.
-func (t *Trial) Unrouted() bool { return t.has(traffic.NoteSession) }
+// Unrouted says that a BGP session of the tester, or the routing software of the device, was
+// down during the trial.
+func (t *Trial) Unrouted() bool { return t.has(traffic.NoteSession) || t.has(traffic.NoteRouter) }
 
 // doubtful says that the trial did not pass for a reason that may not be the device.
 func (t *Trial) doubtful() bool { return t.GeneratorBound() || t.Disturbed() || t.Contended() }
@@ -169,16 +172,21 @@ const harmlessBurst = 64
 // it sent in such bursts the device lost some of a constant load: more than a search
 // allows, or any at all.
 func (t *Trial) Stalled() bool {
-	var caughtUp uint64
-	for _, p := range t.measurement.Pacing {
-		if p.MaxBurst > harmlessBurst {
-			caughtUp += p.CaughtUp
-		}
-	}
+	caughtUp := t.caughtUp()
 	if t.allowed != nil {
 		return t.decides(caughtUp)
 	}
 	return 0 < t.Lost && t.Lost <= caughtUp
+}
+
+// caughtUp is how many frames the tester sent in bursts that a loss can be due to.
+func (t *Trial) caughtUp() (n uint64) {
+	for _, p := range t.measurement.Pacing {
+		if p.MaxBurst > harmlessBurst {
+			n += p.CaughtUp
+		}
+	}
+	return n
 }
 
 // testerLimited says that the tester may be the limit of the trial: it fell short
@@ -187,8 +195,9 @@ func (t *Trial) testerLimited() bool {
 	return t.Unsent() && !t.HeldBack() || t.TesterLost() || t.Stalled()
 }
 
-// Passed says that the whole intended load was offered and no frame was lost.
-func (t *Trial) Passed() bool { return !t.Unsent() && t.Lost == 0 && t.Excess == 0 }
+// Passed says that the whole intended load was offered and no frame was lost for which
+// the device had a route.
+func (t *Trial) Passed() bool { return !t.Unsent() && t.Lost <= t.Unreachable && t.Excess == 0 }
 
 // GeneratorBound says that the tester may be what kept the trial from passing, or
 // that it sent less than intended though all that it sent came back. A device that
@@ -203,11 +212,18 @@ func (t *Trial) Stalls() []string {
 	if !t.Stalled() {
 		return nil
 	}
+	lost := fmt.Sprintf("the %s lost frames can be due to that", traffic.Grouped(t.Lost))
+	switch n := t.caughtUp(); {
+	case t.has(traffic.NoteDeviceDropped):
+		lost = "a device can drop frames of such a burst that it forwards at a constant load"
+	case n < t.Lost:
+		lost = fmt.Sprintf("%s of the %s lost frames can be due to that", traffic.Grouped(n), traffic.Grouped(t.Lost))
+	}
 	var texts []string
 	for _, port := range slices.Sorted(maps.Keys(t.measurement.Pacing)) {
 		if p := t.measurement.Pacing[port]; p.MaxBurst > harmlessBurst {
-			texts = append(texts, fmt.Sprintf("the tester fell up to %s behind its schedule on %s and sent up to %s frames in a row to catch up: the %s lost frames can be due to that",
-				readable(p.MaxLag), port, traffic.Grouped(p.MaxBurst), traffic.Grouped(t.Lost)))
+			texts = append(texts, fmt.Sprintf("the tester fell up to %s behind its schedule on %s and sent up to %s frames in a row to catch up: %s",
+				readable(p.MaxLag), port, traffic.Grouped(p.MaxBurst), lost))
 		}
 	}
 	return texts

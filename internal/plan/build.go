@@ -29,6 +29,7 @@ func Build(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 		ports[i].VLANs = ports[i].VLANsUnder(profile)
 	}
 	p.Sessions, _ = Sessions(bed)
+	p.RoutesMulticast = RoutesMulticast(bed)
 	p.Announcements = announcements(profile, p.Sessions, ports)
 	engine, _ := capability.For(bed.Spec.Engine)
 	p.Ports = underRouting(profile, p.Announcements, p.Sessions, ports, engine)

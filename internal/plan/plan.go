@@ -28,6 +28,9 @@ type Plan struct {
 	// Sessions of the bed, and what they announce, in the order in which they do.
 	Sessions      []Session
 	Announcements []Announcement
+	// RoutesMulticast says that the device routes multicast: it forwards a group from a
+	// sender some time after the first frames of it have arrived.
+	RoutesMulticast bool
 	// Settle is waited after sending before counters are read, Rest between trials.
 	Settle, Rest time.Duration
 
@@ -46,6 +49,9 @@ type Stream struct {
 	// Watch are the indexes of ports that should receive nothing, and count what they
 	// do receive: frames that the device floods. None of it is in the sums of a trial.
 	Watch []int
+	// Further are the indexes of ports at which a frame may arrive in place of the one
+	// receiver, by a further path of the device; none of a stream to many.
+	Further []int
 	// Delay is how long after the others the stream begins.
 	Delay time.Duration
 	// Part is what the line rate of the sending port is divided by for the stream:
@@ -232,13 +238,13 @@ func (p Plan) Traffic(size Size, macs map[string]traffic.MAC, nextHop map[uint16
 
 // sameReceivers says that two streams have one list of receivers.
 func sameReceivers(a, b Stream) bool {
-	return len(a.Rx) == len(b.Rx) && len(a.Rx) > 0 && &a.Rx[0] == &b.Rx[0] && len(a.Watch)+len(b.Watch) == 0
+	return len(a.Rx) == len(b.Rx) && len(a.Rx) > 0 && &a.Rx[0] == &b.Rx[0] && len(a.Watch)+len(b.Watch)+len(a.Further)+len(b.Further) == 0
 }
 
-// receivers are the names of the ports that receive or watch a stream.
+// receivers are the names of the ports that count a stream.
 func (p Plan) receivers(s Stream) []string {
-	names := make([]string, 0, len(s.Rx)+len(s.Watch))
-	for _, rx := range slices.Concat(s.Rx, s.Watch) {
+	names := make([]string, 0, len(s.Rx)+len(s.Watch)+len(s.Further))
+	for _, rx := range slices.Concat(s.Rx, s.Watch, s.Further) {
 		names = append(names, p.Ports[rx].Name)
 	}
 	return names

@@ -46,13 +46,18 @@ func (n Networks) Address(number uint32) netip.Addr {
 // address.
 func (a Announcement) Last() netip.Prefix { return a.Prefix(a.Count - 1) }
 
+// Label of the first prefix, 0 for none.
+func (a Announcement) Label() uint32 { return a.Attributes.Label }
+
 // nth is the prefix number n of a range; invalid beyond the last.
 func nth(first netip.Prefix, stride, n uint32) netip.Prefix {
 	return routing.Routes{First: first, Stride: stride}.Prefix(n)
 }
 
-// familyOf is the family of a prefix.
-func familyOf(p netip.Prefix) routing.Family { return routing.Routes{First: p}.Family() }
+// familyOf is the family of the routes of a set with this first prefix.
+func familyOf(set v1alpha1.RouteSet, first netip.Prefix) routing.Family {
+	return routing.Routes{First: first, Attributes: routing.Attributes{Label: uint32(set.Label)}}.Family()
+}
 
 // named says that a set names a session, by itself or by its entry.
 func named(set v1alpha1.RouteSet, s Session) bool {
@@ -75,6 +80,10 @@ func announcements(profile *v1alpha1.TrafficProfile, sessions []Session, ports [
 	}
 	var all []Announcement
 	for k, set := range profile.Spec.Routing.Routes {
+		if set.MRT != nil {
+			all = append(all, dumped(set, k, sessions, ports)...)
+			continue
+		}
 		first, err := netip.ParsePrefix(string(set.First))
 		if err != nil {
 			continue
@@ -84,7 +93,7 @@ func announcements(profile *v1alpha1.TrafficProfile, sessions []Session, ports [
 		}
 		for i, before := 0, uint32(0); i < len(sessions); i++ {
 			s := sessions[i]
-			if !named(set, s) || !s.Carries(familyOf(first)) {
+			if !named(set, s) || !s.Carries(familyOf(set, first)) {
 				continue
 			}
 			r.First = first
@@ -93,10 +102,46 @@ func announcements(profile *v1alpha1.TrafficProfile, sessions []Session, ports [
 				before += r.Count
 			}
 			r.Attributes.NextHop = nextHop(s, first, ports)
+			r.Attributes.PathID = pathID(s, k)
 			all = append(all, Announcement{Session: i, Set: k, Routes: r})
 		}
 	}
 	return all
+}
+
+// pathID is the path identifier of the routes of the set number k; 0 without add-path.
+func pathID(s Session, k int) uint32 {
+	if s.AddPath {
+		return uint32(k + 1)
+	}
+	return 0
+}
+
+// dumped are the announcements of the set number k, whose routes are read from a dump; none
+// before they are.
+func dumped(set v1alpha1.RouteSet, k int, sessions []Session, ports []Port) (all []Announcement) {
+	routes := dumpOf(set)
+	for i, s := range sessions {
+		if !named(set, s) {
+			continue
+		}
+		for _, r := range routes {
+			if s.Carries(r.Family()) {
+				r.Attributes.NextHop, r.Attributes.PathID = nextHop(s, r.First, ports), pathID(s, k)
+				all = append(all, Announcement{Session: i, Set: k, Routes: r})
+			}
+		}
+	}
+	return all
+}
+
+// dumpOf are the routes of a set that were read from a dump; nil before they are.
+func dumpOf(set v1alpha1.RouteSet) []routing.Routes {
+	if set.MRT.Routes == nil {
+		return nil
+	}
+	routes, _ := set.MRT.Routes.Sets.([]routing.Routes)
+	return routes
 }
 
 // nextHop is that of routes of another family than the session's own; the zero Addr for
@@ -111,7 +156,7 @@ func nextHop(s Session, first netip.Prefix, ports []Port) netip.Addr {
 }
 
 func attributes(set v1alpha1.RouteSet) routing.Attributes {
-	var a routing.Attributes
+	a := routing.Attributes{Label: uint32(set.Label)}
 	for _, n := range set.ASPath {
 		a.ASPath = append(a.ASPath, uint32(n))
 	}
@@ -251,23 +296,25 @@ func routed(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Por
 }
 
 // Advertised is what the device should advertise on a session when those announcements
-// are made that the caller says: the preferred paths, but those of the session itself.
-// Routes of internal peers are counted without their digest, which depends on the device.
+// are made that the caller says: the preferred paths, and with add-path all, but those of
+// the session itself.
 func (p Plan) Advertised(session int, made func(announcement int) bool) routing.Table {
 	var t routing.Table
 	to := p.Sessions[session]
 	for _, list := range paths(p.Announcements, p.Sessions) {
-		i := slices.IndexFunc(list, made)
-		if i < 0 {
-			continue
+		list = slices.DeleteFunc(list, func(i int) bool { return !made(i) })
+		if !to.AddPath {
+			list = list[:min(1, len(list))]
 		}
-		a := p.Announcements[list[i]]
-		from := p.Sessions[a.Session]
-		inner := from.LocalASN == from.RemoteASN
-		if a.Session == session || !to.Carries(a.Family()) || inner && to.LocalASN == to.RemoteASN {
-			continue
+		for _, i := range list {
+			a := p.Announcements[i]
+			from := p.Sessions[a.Session]
+			inner := from.LocalASN == from.RemoteASN
+			if a.Session == session || !to.Carries(a.Family()) || inner && to.LocalASN == to.RemoteASN {
+				continue
+			}
+			t = t.Add(routing.Readvertised(from.RemoteASN, from.LocalASN, []routing.Routes{a.Routes}))
 		}
-		t = t.Add(routing.Readvertised(from.RemoteASN, from.LocalASN, []routing.Routes{a.Routes}))
 	}
 	return t
 }

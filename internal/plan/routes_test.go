@@ -3,7 +3,9 @@ package plan
 import (
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -182,7 +184,7 @@ func TestRoutesAreRefused(t *testing.T) {
 		"an engine without sessions": {func(o *objects) {
 			peers(eight())(o)
 			o.bed.Spec.Engine.Kind = v1alpha1.EngineTRex
-		}, []string{"TestBed/bed.spec.routing: Invalid value: \"trex\"", "cannot hold BGP sessions"}},
+		}, []string{"TestBed/bed.spec.routing.bgp: Invalid value: \"trex\"", "cannot hold BGP sessions"}},
 		"a bed without sessions": {func(o *objects) {
 			modelled(4, eight())(o)
 			o.bed.Spec.Routing = nil
@@ -199,6 +201,17 @@ func TestRoutesAreRefused(t *testing.T) {
 			[]string{"routing.routes[1].first", "begin within those of session peer-p1"}},
 		"paths of one length": {modelled(4, set(func(s *v1alpha1.RouteSet) { s.Shared = new(true) })),
 			[]string{"routing.routes[0].asPath", "AS paths of one length"}},
+		"labels on unicast": {modelled(4, set(func(s *v1alpha1.RouteSet) { s.Label, s.Traffic = 1000, new(false) })),
+			[]string{"routing.routes[0].first", "no session of test bed bed carries ipv4LabeledUnicast"}},
+		"two paths of a session": {modelled(4, eight(), set(func(s *v1alpha1.RouteSet) { s.Name, s.ASPath = "longer", []int64{64512} })),
+			[]string{"routing.routes[1].first", "session peer-p1 announces the same networks as routes networks and longer, and each path replaces the one before it: give the session addPath, or name other sessions"}},
+		"labels of some paths": {func(o *objects) {
+			modelled(4, eight(), set(func(s *v1alpha1.RouteSet) {
+				s.Name, s.Sessions, s.Label, s.Traffic, s.Shared = "paths", []string{"labels"}, 1000, new(false), new(true)
+			}))(o)
+			o.profile.Spec.Routing.Routes[0].Sessions = []string{"peer-p2"}
+			o.bed.Spec.Routing.BGP.Sessions = append(o.bed.Spec.Routing.BGP.Sessions, v1alpha1.BGPSession{Name: "labels", Port: "p1", ASN: 65100, Address: "198.18.0.9", Families: []v1alpha1.BGPFamily{"ipv4LabeledUnicast"}})
+		}, []string{"routing.routes[1].label: Invalid value: 1000: routes networks and paths are to the same networks, and only one has labels"}},
 		"more than the engine counts": {func(o *objects) {
 			modelled(512, set(func(s *v1alpha1.RouteSet) { s.First, s.Count, s.Stride = "100.0.0.0/24", 4, 2 }), set(func(s *v1alpha1.RouteSet) { s.Name = "more" }))(o)
 			o.profile.Spec.Pattern = v1alpha1.Pattern{FullMesh: &v1alpha1.FullMeshPattern{}}
@@ -236,5 +249,94 @@ func TestNetworksWithoutStrides(t *testing.T) {
 	all = streams(&o.profile, routed(&o.profile, &o.bed, ports, traffic.Capabilities{MaxStreams: 100}))
 	if len(all) != 4 || all[0].Headers.DstIPCount != 8 || all[0].Headers.DstIPBits != 32 {
 		t.Errorf("%d streams, the first %+v", len(all), all[0])
+	}
+}
+
+// Sets with the same networks are further paths of a session with add-path, each with an
+// identifier, and the device advertises all of them where add-path is.
+func TestFurtherPathsOfASession(t *testing.T) {
+	longer := eight()
+	longer.Name, longer.ASPath, longer.Traffic = "longer", []int64{64512}, new(false)
+	o := router(modelled(2, eight(), longer))
+	o.profile.Spec.Routing.Routes[0].Sessions, o.profile.Spec.Routing.Routes[1].Sessions = []string{"peer-p1"}, []string{"peer-p1"}
+	o.bed.Spec.Routing.BGP.Sessions[0].AddPath = new(true)
+	p, err := Build(&o.benchmark, &o.profile, &o.bed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := p.Announcements; len(a) != 2 || a[0].Attributes.PathID != 1 || a[1].Attributes.PathID != 2 {
+		t.Fatalf("%+v", a)
+	}
+	all := func(int) bool { return true }
+	want := routing.Readvertised(65000, 65001, []routing.Routes{p.Announcements[0].Routes}).Add(routing.Readvertised(65000, 65001, []routing.Routes{p.Announcements[1].Routes}))
+	if got := p.Advertised(1, all); got != want || got.Routes != 16 {
+		t.Errorf("with add-path %+v, want %+v", got, want)
+	}
+	p.Sessions[1].AddPath = false
+	if got := p.Advertised(1, all); got != routing.Readvertised(65000, 65001, []routing.Routes{p.Announcements[0].Routes}) {
+		t.Errorf("without add-path %+v", got)
+	}
+}
+
+// Labeled routes are announced on the sessions that carry them, from the label on.
+func TestLabeledRoutes(t *testing.T) {
+	paths := eight()
+	paths.Label, paths.Traffic = 1000, new(false)
+	o := router(modelled(2, paths))
+	o.bed.Spec.Routing.BGP.Sessions[0].Families = []v1alpha1.BGPFamily{"ipv4LabeledUnicast", "ipv6Unicast"}
+	p, err := Build(&o.benchmark, &o.profile, &o.bed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Sessions[0].Local.Is6() || len(p.Announcements) != 2 || p.Announcements[1].Attributes.Label != 1000 || p.Announcements[1].First.String() != "20.0.136.0/24" {
+		t.Fatalf("%v %+v", p.Sessions[0].Local, p.Announcements)
+	}
+	if part := p.Announcements[1].Part(3, 2); part.Attributes.Label != 1003 || part.First.String() != "20.0.139.0/24" || part.Count != 2 {
+		t.Errorf("%+v", part)
+	}
+	if got := p.Advertised(0, func(int) bool { return true }); got.Routes != 8 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The routes of a dump are announced by one session, with the attributes that they have
+// there, and no frames go to them.
+func TestRoutesOfADump(t *testing.T) {
+	// with has the second set from a dump, with the routes that were read from it.
+	with := func(session string, routes ...routing.Routes) *objects {
+		o := router(modelled(2, eight(), v1alpha1.RouteSet{Name: "internet", Sessions: []string{session}, Traffic: new(false), MRT: &v1alpha1.MRTDump{File: "rib.gz"}}))
+		if routes != nil {
+			o.profile.Spec.Routing.Routes[1].MRT.Routes = &v1alpha1.DumpedRoutes{Sets: routes}
+		}
+		return o
+	}
+	four := routing.Routes{Name: "internet", First: netip.MustParsePrefix("20.1.0.0/24"), Count: 2, Stride: 1, Attributes: routing.Attributes{ASPath: []uint32{64512, 64513}}}
+	six := routing.Routes{Name: "internet", First: netip.MustParsePrefix("2001:2:9::/48"), Count: 1, Stride: 1}
+	o := with("peer-p1", four, six)
+	p, err := Build(&o.benchmark, &o.profile, &o.bed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Announcements) != 3 || p.Announcements[2].Session != 0 || !reflect.DeepEqual(p.Announcements[2].Routes, four) {
+		t.Errorf("announcements %+v", p.Announcements)
+	}
+	for _, s := range p.Streams {
+		if s.Networks == nil || s.Networks.Announcement == 2 {
+			t.Errorf("a stream goes to %+v", s.Networks)
+		}
+	}
+	unread := with("peer-p1")
+	if errs := Validate(&unread.benchmark, &unread.profile, &unread.bed); len(errs) > 0 {
+		t.Errorf("before the dump is read: %v", errs)
+	}
+	for want, o := range map[string]*objects{
+		"one session announces a dump, and these are 2 of test bed": with("peer", four),
+		"one session announces a dump, and these are 0 of test bed": with("peer-p9", four),
+		"the dump has no routes of a family that session peer-p1":   with("peer-p1", six),
+		"the routes of session peer-p1 begin within those of":       with("peer-p1", routing.Routes{First: netip.MustParsePrefix("20.0.129.0/24"), Count: 1, Stride: 1}),
+	} {
+		if errs := Validate(&o.benchmark, &o.profile, &o.bed); len(errs) != 1 || !strings.Contains(errs[0].Error(), want) {
+			t.Errorf("%v, want %s", errs, want)
+		}
 	}
 }

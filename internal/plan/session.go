@@ -40,7 +40,7 @@ const lastASN = 1<<32 - 1
 // its defaults.
 func Sessions(bed *v1alpha1.TestBed) ([]Session, field.ErrorList) {
 	r := bed.Spec.Routing
-	if r == nil {
+	if r == nil || len(r.BGP.Sessions) == 0 {
 		return nil, nil
 	}
 	ports, errs := Ports(bed)
@@ -115,7 +115,7 @@ func entrySessions(entry v1alpha1.BGPSession, index int, device int64, on []Port
 func firstSession(entry v1alpha1.BGPSession, port Port, path *field.Path) (Session, *field.Error) {
 	var s Session
 	s.Port, s.Families = port.Name, familiesOf(entry)
-	ipv6 := !s.Carries(routing.IPv4Unicast)
+	ipv6 := !slices.ContainsFunc(s.Families, func(f routing.Family) bool { return !f.IPv6() })
 	for _, given := range []string{entry.DeviceAddress, entry.Address} {
 		if a, err := netip.ParseAddr(given); err == nil {
 			ipv6 = a.Is6()
@@ -145,7 +145,7 @@ func firstSession(entry v1alpha1.BGPSession, port Port, path *field.Path) (Sessi
 		return s, field.Invalid(path.Child("deviceAddress"), s.Remote.String(), fmt.Sprintf("the address is outside of %s, the network of port %s: give the device's address on this port", own.Masked(), port.Name))
 	}
 	for _, f := range s.Families {
-		if _, has := port.Address(f == routing.IPv6Unicast); !has {
+		if _, has := port.Address(f.IPv6()); !has {
 			return s, field.Invalid(path.Child("families"), string(f), fmt.Sprintf("port %s has no address of this family, which routes would have as next hop: add one to the port, or leave the family out", port.Name))
 		}
 	}

@@ -45,7 +45,11 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	ports = routed(profile, bed, ports, engine)
 	var patternErrs field.ErrorList
 	for _, s := range Sections(profile) {
-		patternErrs = append(patternErrs, validatePattern(s, bed, ports, engine)...)
+		ofSection := validatePattern(s, bed, ports, engine)
+		if len(ofSection) == 0 {
+			ofSection = validatePIM(s, bed, ports)
+		}
+		patternErrs = append(patternErrs, ofSection...)
 	}
 	errs = append(errs, patternErrs...)
 	if len(patternErrs) > 0 {

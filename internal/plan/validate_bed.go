@@ -44,6 +44,9 @@ func ValidateBed(bed *v1alpha1.TestBed) field.ErrorList {
 	if len(errs) == 0 {
 		_, errs = Sessions(bed)
 	}
+	if len(errs) == 0 && RoutesMulticast(bed) {
+		_, errs = RendezvousPoint(bed)
+	}
 	return errs
 }
 

@@ -9,21 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // validateRouting refuses sessions on an engine that holds none, and routes that do not
 // fit the sessions of the bed.
 func validateRouting(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities) field.ErrorList {
-	if bed.Spec.Routing != nil && !engine.Routing {
-		return field.ErrorList{field.Invalid(bedPath(bed).Child("routing"), bed.Spec.Engine.Kind, fmt.Sprintf(
-			"engine %s of test bed %s cannot hold BGP sessions: choose another engine, or remove routing", bed.Spec.Engine.Kind, bed.Name))}
+	sessions, _ := Sessions(bed)
+	if len(sessions) > 0 && !engine.Routing {
+		return field.ErrorList{field.Invalid(bedPath(bed).Child("routing", "bgp"), bed.Spec.Engine.Kind, fmt.Sprintf(
+			"engine %s of test bed %s cannot hold BGP sessions: choose another engine, or remove routing.bgp", bed.Spec.Engine.Kind, bed.Name))}
 	}
 	if profile.Spec.Routing == nil {
 		return nil
 	}
 	root := profilePath(profile).Child("routing", "routes")
-	sessions, _ := Sessions(bed)
 	if len(sessions) == 0 {
 		return field.ErrorList{field.Invalid(root, len(profile.Spec.Routing.Routes), fmt.Sprintf(
 			"test bed %s has no BGP sessions to announce routes on: add routing to the bed, or choose another bed", bed.Name))}
@@ -39,9 +40,15 @@ func validateRouting(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, po
 	if errs := validateRanges(all, sessions, ports, profile, root); len(errs) > 0 {
 		return errs
 	}
-	for _, list := range paths(all, sessions) {
-		if len(list) < 2 {
+	by := paths(all, sessions)
+	for i, a := range all {
+		list := by[a.networks()]
+		if len(list) < 2 || slices.Min(list) < i {
 			continue
+		}
+		if err := onePathEach(all, list, sessions, root); err != nil {
+			errs = append(errs, err)
+			break
 		}
 		if a, b := all[list[0]], all[list[1]]; pathLength(a, sessions) == pathLength(b, sessions) {
 			errs = append(errs, field.Invalid(root.Index(b.Set).Child("asPath"), b.Attributes.ASPath, fmt.Sprintf(
@@ -53,9 +60,32 @@ func validateRouting(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, po
 	return errs
 }
 
+// onePathEach refuses paths to the same networks that replace each other on a session, and
+// those of which only some have labels.
+func onePathEach(all []Announcement, list []int, sessions []Session, root *field.Path) *field.Error {
+	by := map[int]Announcement{}
+	for _, i := range list {
+		a := all[i]
+		path := root.Index(a.Set)
+		if first := all[list[0]]; a.Family() != first.Family() {
+			return field.Invalid(path.Child("label"), a.Label(), fmt.Sprintf(
+				"routes %s and %s are to the same networks, and only one has labels: devices keep them in one table or in two; give both a label, or other networks", first.Name, a.Name))
+		}
+		if before, twice := by[a.Session]; twice && !sessions[a.Session].AddPath {
+			return field.Invalid(path.Child("first"), a.First.String(), fmt.Sprintf(
+				"session %s announces the same networks as routes %s and %s, and each path replaces the one before it: give the session addPath, or name other sessions", sessions[a.Session].Name, before.Name, a.Name))
+		}
+		by[a.Session] = a
+	}
+	return nil
+}
+
 // validateSet refuses sessions that the bed does not have, or that do not carry the
 // family.
 func validateSet(set v1alpha1.RouteSet, sessions []Session, bed *v1alpha1.TestBed, path *field.Path) field.ErrorList {
+	if set.MRT != nil {
+		return validateDump(set, sessions, bed, path)
+	}
 	first, err := netip.ParsePrefix(string(set.First))
 	if err != nil || first != first.Masked() {
 		return field.ErrorList{field.Invalid(path.Child("first"), set.First, "give the first address of a network and the length of its prefix, such as 198.18.128.0/24")}
@@ -67,16 +97,36 @@ func validateSet(set v1alpha1.RouteSet, sessions []Session, bed *v1alpha1.TestBe
 		case at < 0:
 			errs = append(errs, field.Invalid(path.Child("sessions").Index(i), name, fmt.Sprintf(
 				"test bed %s has no session of this name: its %d sessions are %s to %s", bed.Name, len(sessions), sessions[0].Name, sessions[len(sessions)-1].Name)))
-		case !sessions[at].Carries(familyOf(first)):
+		case !sessions[at].Carries(familyOf(set, first)):
 			errs = append(errs, field.Invalid(path.Child("sessions").Index(i), name, fmt.Sprintf(
-				"session %s of test bed %s does not carry %s, the family of %s: add it to families of the session, or name another session", name, bed.Name, familyOf(first), first)))
+				"session %s of test bed %s does not carry %s, the family of %s: add it to families of the session, or name another session", name, bed.Name, familyOf(set, first), first)))
 		}
 	}
-	if len(set.Sessions) == 0 && !slices.ContainsFunc(sessions, func(s Session) bool { return s.Carries(familyOf(first)) }) {
+	if len(set.Sessions) == 0 && !slices.ContainsFunc(sessions, func(s Session) bool { return s.Carries(familyOf(set, first)) }) {
 		errs = append(errs, field.Invalid(path.Child("first"), set.First, fmt.Sprintf(
-			"no session of test bed %s carries %s, the family of this prefix: add it to families of a session", bed.Name, familyOf(first))))
+			"no session of test bed %s carries %s, the family of this prefix: add it to families of a session", bed.Name, familyOf(set, first))))
 	}
 	return errs
+}
+
+// validateDump refuses sets of a dump that no session of the bed announces.
+func validateDump(set v1alpha1.RouteSet, sessions []Session, bed *v1alpha1.TestBed, path *field.Path) field.ErrorList {
+	var on []Session
+	for _, s := range sessions {
+		if named(set, s) {
+			on = append(on, s)
+		}
+	}
+	routes := dumpOf(set)
+	switch {
+	case len(on) != 1:
+		return field.ErrorList{field.Invalid(path.Child("sessions"), set.Sessions, fmt.Sprintf(
+			"one session announces a dump, and these are %d of test bed %s: name one of %s to %s", len(on), bed.Name, sessions[0].Name, sessions[len(sessions)-1].Name))}
+	case set.MRT.Routes != nil && !slices.ContainsFunc(routes, func(r routing.Routes) bool { return on[0].Carries(r.Family()) }):
+		return field.ErrorList{field.Invalid(path.Child("mrt", "file"), set.MRT.File, fmt.Sprintf(
+			"the dump has no routes of a family that session %s of test bed %s carries: add the family to the session, or name another one", on[0].Name, bed.Name))}
+	}
+	return nil
 }
 
 // validateRanges refuses routes beyond the last address, routes to the networks of the

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
+	"nodrop.dev/nodrop/internal/gate"
 	_ "nodrop.dev/nodrop/internal/method" // registers every method with the plan
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/policy"
@@ -169,10 +171,23 @@ func testsFit(in Input, a *Answer) field.ErrorList {
 func Fit(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, defaultPolicy *v1alpha1.TrafficPolicy) field.ErrorList {
 	if b.Spec.Capture != nil {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec", "capture"),
-			"captured frames are files on the machine that measures, and do not leave a cluster yet: leave capture out here, and measure with nodrop run, which writes them beside its --output-file")}
+			"captured frames are files on the machine that measures, and do not leave a cluster yet: leave capture out here, and measure with nodrop run, which writes them next to its --output-file")}
+	}
+	if path := dumpIn(profile); path != nil {
+		return field.ErrorList{field.Forbidden(path,
+			"a dump is a file on the machine that measures, larger than what a ConfigMap holds: announce a range of routes here, and measure with nodrop run, which reads the file")}
 	}
 	if problems := plan.Validate(b, profile, bed); len(problems) > 0 {
 		return problems
+	}
+	if problems := gate.Validate(b, profile); len(problems) > 0 {
+		return problems
+	}
+	for i, t := range b.Spec.Tests {
+		if t.BGPRestart != nil && !device.Of(bed.Spec.Device).RestartsBGP {
+			return field.ErrorList{field.Forbidden(field.NewPath("spec", "tests").Index(i).Child("bgpRestart"), fmt.Sprintf(
+				"in a cluster NoDrop restarts the BGP of simulated devices only, and that of test bed %s is not one: leave the test out here, and measure with nodrop run, which restarts the router that it starts", bed.Name))}
+		}
 	}
 	return policy.Check(b, profile, bed, defaultPolicy)
 }
@@ -215,4 +230,16 @@ func selectorProblems(path *field.Path, selector *metav1.LabelSelector) field.Er
 			"%v: use matchLabels, or matchExpressions with the operators In, NotIn, Exists and DoesNotExist", err))
 	}
 	return nil
+}
+
+// dumpIn is where a profile has routes of a dump; nil when it has none.
+func dumpIn(profile *v1alpha1.TrafficProfile) *field.Path {
+	if profile.Spec.Routing == nil {
+		return nil
+	}
+	i := slices.IndexFunc(profile.Spec.Routing.Routes, func(r v1alpha1.RouteSet) bool { return r.MRT != nil })
+	if i < 0 {
+		return nil
+	}
+	return field.NewPath("TrafficProfile/"+profile.Name).Child("spec", "routing", "routes").Index(i).Child("mrt")
 }

@@ -122,6 +122,15 @@ func TestBenchmark(t *testing.T) {
 			},
 			beds: []string{"one"},
 		},
+		"a restart of a virtual router": {
+			change: func(in *Input) {
+				in.Beds[0].Spec.Device = v1alpha1.Device{Containerlab: &v1alpha1.ContainerlabDevice{Node: "dut"}}
+				in.Beds[0].Spec.Routing = &v1alpha1.BedRouting{BGP: v1alpha1.BGPRouting{DeviceASN: 65000, Sessions: []v1alpha1.BGPSession{{Name: "peer", ASN: 65001}}}}
+				in.Profiles[0].Spec.Routing = &v1alpha1.ProfileRouting{Routes: []v1alpha1.RouteSet{{Name: "networks", First: "198.18.128.0/24", Count: 8}}}
+				in.Benchmark.Spec.Tests = []v1alpha1.Test{{Name: "restart", BGPRestart: &v1alpha1.BGPRestartTest{Load: "50%", Restarts: 1}}}
+			},
+			want: []string{"spec.tests[0].bgpRestart: Forbidden: in a cluster NoDrop restarts the BGP of simulated devices only, and that of test bed one is not one"},
+		},
 		"profile and bed are named in one answer": {
 			change: func(in *Input) {
 				in.Benchmark.Spec.TrafficProfileName, in.Benchmark.Spec.TestBedName = "paris", "three"
@@ -260,6 +269,11 @@ func TestTestBed(t *testing.T) {
 				b.Spec.Ports[1].Node = "node2"
 			},
 			want: `spec.ports[1].node: Invalid value: "node2": a containerlab device has its links on one node`,
+		},
+		"sessions of the engine xdp": {
+			change: func(b *v1alpha1.TestBed) {
+				b.Spec.Routing = &v1alpha1.BedRouting{BGP: v1alpha1.BGPRouting{DeviceASN: 65000, Sessions: []v1alpha1.BGPSession{{Name: "peer", ASN: 65001}}}}
+			},
 		},
 		"a malformed selector": {
 			change: func(b *v1alpha1.TestBed) {

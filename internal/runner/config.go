@@ -3,6 +3,8 @@ package runner
 import (
 	"math/big"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/search"
 )
@@ -29,9 +31,26 @@ type Config struct {
 	// Calibration is what was found of the tester on the bed that Bed refers to for
 	// it; absent when there is none.
 	Calibration *v1alpha1.CalibrationStatus `json:"calibration,omitempty"`
+	// Started is when the run began, the same for all its runners: the times of its rows in
+	// metrics follow from it.
+	Started metav1.Time `json:"started,omitzero"`
+	// Recorder takes the points of the run; absent where the lab has none.
+	Recorder *Recorder `json:"recorder,omitempty"`
 	// Hints are what earlier runs on the same bed say about the device. They let the search Informed begin nearer to its end, and change no
 	// result.
 	Hints []Hint `json:"hints,omitempty"`
+}
+
+// Recorder is where a runner hands its points over, and with which certificates.
+type Recorder struct {
+	// Address is host:port.
+	Address string `json:"address"`
+	// CA, Cert and Key in PEM.
+	CA   []byte `json:"ca"`
+	Cert []byte `json:"cert"`
+	Key  []byte `json:"key"`
+	// IntervalMilliseconds is how often ports are sampled.
+	IntervalMilliseconds int64 `json:"intervalMilliseconds"`
 }
 
 // Hint is a limit that is believed of the device, per port of the bed.

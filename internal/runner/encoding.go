@@ -14,13 +14,22 @@ const maxConfig = 16 << 20
 // Encode returns the configuration as JSON, compressed with zstd. The same
 // configuration gives the same bytes.
 func (c *Config) Encode() ([]byte, error) {
-	text, err := json.Marshal(c)
+	data, err := Compress(c)
 	if err != nil {
 		return nil, fmt.Errorf("writing the configuration of the runner: %w", err)
 	}
+	return data, nil
+}
+
+// Compress returns a configuration as JSON, compressed with zstd.
+func Compress(config any) ([]byte, error) {
+	text, err := json.Marshal(config)
+	if err != nil {
+		return nil, err
+	}
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
-		return nil, fmt.Errorf("compressing the configuration of the runner: %w", err)
+		return nil, err
 	}
 	defer encoder.Close()
 	return encoder.EncodeAll(text, nil), nil

@@ -1,8 +1,6 @@
 package runner
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/canonical"
 )
 
 // Origin says what the rows in a file were measured with.
@@ -22,6 +22,8 @@ type Origin struct {
 	// Began is when the first run began, and Resumed when later ones went on.
 	Began   metav1.Time   `json:"began"`
 	Resumed []metav1.Time `json:"resumed,omitempty"`
+	// Exact is Began to the nanosecond, by which metrics know the run.
+	Exact time.Time `json:"exact,omitzero"`
 	// Of are digests by the name of what they are of, as a person calls it.
 	Of map[string]string `json:"of"`
 }
@@ -33,14 +35,21 @@ func (o Origin) Differs(other Origin) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(name string) bool { return o.Of[name] == other.Of[name] })
 }
 
+// Exactly is when the first run began, as exactly as it is known.
+func (o Origin) Exactly() time.Time {
+	if o.Exact.IsZero() {
+		return o.Began.Time
+	}
+	return o.Exact
+}
+
 // Digest is a digest of the JSON of values.
 func Digest(values ...any) (string, error) {
 	text, err := json.Marshal(values)
 	if err != nil {
 		return "", fmt.Errorf("computing a digest: %w", err)
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
+	return canonical.Sum(text), nil
 }
 
 // Kept are the finished rows of a run without a cluster, in a file with the lines of a

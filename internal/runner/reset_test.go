@@ -52,7 +52,7 @@ func TestAResetThatNobodyMade(t *testing.T) {
 	if !slices.Equal(asked, []string{"reset 64 B: 20% for 2m0s: reset the device now", "reset 128 B: 20% for 2m0s: reset the device now"}) {
 		t.Errorf("asked %q", asked)
 	}
-	if state.Outcome != v1alpha1.PhaseInvalid || state.Reason != v1alpha1.ReasonNothingHappened || state.Message != "test reset, 64 B: no frame was lost in 2m: nobody reset the device, or it forwards during a reset of this kind" {
+	if state.Outcome != v1alpha1.PhaseInvalid || state.Reason != v1alpha1.ReasonNothingHappened || state.Message != "test reset, 64 B: no frame was lost in 2m: the device was not reset, or it forwards during a reset of this kind" {
 		t.Errorf("%s %s: %s", state.Outcome, state.Reason, state.Message)
 	}
 	for _, row := range state.Rows {

@@ -75,19 +75,24 @@ func TestSeededDevicesOfRoutes(t *testing.T) {
 		dip := time.Duration(50+rng.Int64N(1000)) * time.Millisecond
 		routes := int32(1000 + rng.Int64N(9000))
 		held := 500 + rng.Int64N(20_000)
+		each := 100 + held%900
 		b := v1alpha1.SimulatedBehaviour{RouteInstallRate: &install, RouteWithdrawRate: &withdraw, RouteDelay: duration(delay), RouteSwitchDip: duration(dip)}
 		took := func(n, rate int64) time.Duration {
 			return time.Duration(float64(n) / float64(rate) * float64(time.Second))
 		}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			full := b
-			full.RouteCapacity = &held
+			full.RouteCapacity, full.RouteMemory = &held, &each
 			block := int32(100 + rng.Int64N(2000))
-			row := rowOf(t, routed(full, routes, false, v1alpha1.Test{RouteCapacity: &v1alpha1.RouteCapacityTest{Block: block}}))
+			row := withDevice(t, routed(full, routes, false, v1alpha1.Test{RouteCapacity: &v1alpha1.RouteCapacityTest{Block: block}}))
 			c := row.RouteCapacity
 			want := min(held, int64(routes))
 			if c == nil || row.Frames != nil || c.Received != want || c.Full != (held < int64(routes)) {
 				t.Fatalf("%+v of %d routes, the device holds %d: %s", c, routes, held, row.Message)
+			}
+			if m := c.Memory; m == nil || m.IdleBytes != 0 || m.EndBytes == nil || *m.EndBytes != want*each || m.HeldBytes != c.Routes*each || c.Routes > 0 && m.BytesPerRoute != each ||
+				len(m.Blocks) > 64 || int32(len(m.Blocks)) != c.FullBlocks/m.BlocksEach || len(m.Blocks) > 0 && m.Blocks[0] != min(int64(block)*int64(m.BlocksEach), c.Routes)*each {
+				t.Errorf("%+v, each route takes %d bytes", m, each)
 			}
 			if c.Full {
 				within(t, "the capacity", c.Routes, held, int64(block), 0)

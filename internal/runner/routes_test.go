@@ -1,11 +1,13 @@
 package runner
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic/sim"
 )
 
@@ -71,5 +73,50 @@ func TestASessionGoesDown(t *testing.T) {
 	if row.Validity != v1alpha1.ValidityInvalid || row.Frames.Lost == 0 ||
 		!strings.Contains(strings.Join(row.ValidityReasons, " "), "BGP session peer-p2 on port p2 is down: the hold timer expired during the trial") {
 		t.Errorf("%s %v, %d lost", row.Validity, row.ValidityReasons, row.Frames.Lost)
+	}
+}
+
+// reluctant is a speaker whose sessions are down for the first announcements.
+type reluctant struct {
+	routing.Speaker
+	down  int
+	final bool
+}
+
+func (r *reluctant) Announce(ctx context.Context, session string, sets []routing.Routes) (routing.Sent, error) {
+	if r.down > 0 {
+		r.down--
+		return routing.Sent{}, &routing.DownError{Session: session, Port: "p1", Cause: "BFD is down", Final: r.final}
+	}
+	return r.Speaker.Announce(ctx, session, sets)
+}
+
+// A session that goes down between its opening and the announcement is awaited, unless it
+// stays down.
+func TestAnnouncementsAwaitTheirSession(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		down  int
+		final bool
+		want  v1alpha1.BenchmarkPhase
+	}{
+		"comes back": {down: 3, want: v1alpha1.PhasePassed},
+		"stays down": {down: 1 << 30, want: v1alpha1.PhaseError},
+		"refused":    {down: 1, final: true, want: v1alpha1.PhaseError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := small(header + "\n64,100,1,2,3,0.1,0.2\n")
+			cfg.Profile.Spec.FrameSizes = []int32{64}
+			cfg.Benchmark.Spec.Tests = []v1alpha1.Test{{Name: "soak", Soak: &v1alpha1.SoakTest{Load: "50%"}}}
+			peers(&cfg, v1alpha1.BGPIPv4Unicast, v1alpha1.RouteSet{Name: "networks", First: "20.0.0.0/24", Count: 8})
+			cfg = complete(cfg)
+			gen := engine(t, cfg)
+			s := &reluctant{gen.Speaker(), tc.down, tc.final}
+			state := Run(t.Context(), cfg, gen, WithSpeaker(s))
+			if state.Outcome != tc.want || tc.want == v1alpha1.PhaseError && !strings.Contains(state.Message, "is down: BFD is down") {
+				t.Errorf("%s: %s, want %s", state.Outcome, state.Message, tc.want)
+			}
+		})
 	}
 }

@@ -58,6 +58,9 @@ func WithIntervals(every time.Duration, f func(method.Interval)) Option {
 	return func(r *run) { r.every, r.interval = every, f }
 }
 
+// WithEvents calls f with every trial that begins, ends or is tried again. F must not wait.
+func WithEvents(f func(method.Event)) Option { return func(r *run) { r.event = f } }
+
 // WithCapture calls f with every row that was measured and with what it rests on. F keeps
 // the frames that the engine captured in a file, if there are any.
 func WithCapture(f func(v1alpha1.ResultRow, method.Outcome) (*v1alpha1.CaptureFile, error)) Option {
@@ -72,6 +75,9 @@ func WithDevice(d device.Driver) Option { return func(r *run) { r.device = d } }
 // used, if it has some.
 func WithSpeaker(s routing.Speaker) Option { return func(r *run) { r.speaker = s } }
 
+// WithRouter lets the run start the routing software of the device anew.
+func WithRouter(router method.Router) Option { return func(r *run) { r.router = router } }
+
 // WithResolveTimeout sets how long a neighbour is given to answer.
 func WithResolveTimeout(d time.Duration) Option { return func(r *run) { r.resolveTimeout = d } }
 
@@ -81,6 +87,7 @@ type run struct {
 	gen            traffic.Generator
 	device         device.Driver
 	speaker        routing.Speaker
+	router         method.Router
 	dir            string
 	given          []v1alpha1.ResultRow
 	logs           []func(v1alpha1.ResultRow)
@@ -89,6 +96,8 @@ type run struct {
 	// interval is called every so often while trials run; nil when nobody wants it.
 	interval func(method.Interval)
 	every    time.Duration
+	// event follows trials; nil when nobody wants it.
+	event func(method.Event)
 	// capture keeps captured frames; nil when nobody does.
 	capture func(v1alpha1.ResultRow, method.Outcome) (*v1alpha1.CaptureFile, error)
 
@@ -316,6 +325,12 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 	if r.speaker != nil {
 		opts = append(opts, method.WithSpeaker(r.speaker))
 	}
+	if restarts, is := r.device.(method.Router); is && r.router == nil {
+		r.router = restarts
+	}
+	if r.router != nil {
+		opts = append(opts, method.WithRouter(r.router))
+	}
 	opts = append(opts, method.WithLateness(r.info.Capabilities.Lateness))
 	if r.interval != nil {
 		opts = append(opts, method.WithIntervals(r.every, r.info.Capabilities, r.interval))
@@ -332,4 +347,7 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 func (r *run) observe(e method.Event) {
 	now := r.gen.Clock().Now()
 	r.change(func() { r.progress.event(e, now) })
+	if r.event != nil {
+		r.event(e)
+	}
 }

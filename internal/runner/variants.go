@@ -6,6 +6,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/device"
+	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -16,6 +18,10 @@ type Prepared struct {
 	Generator traffic.Generator
 	// Device is the driver; nil when nothing can be done with the device.
 	Device device.Driver
+	// Speaker has the tester's BGP sessions; nil for those of the generator, if it has some.
+	Speaker routing.Speaker
+	// Router of the device, if it can be started anew; nil otherwise.
+	Router method.Router
 }
 
 // RunVariants runs a benchmark in one process: once for each variant that it
@@ -26,7 +32,7 @@ type Prepared struct {
 func RunVariants(ctx context.Context, variants []Prepared, opts ...Option) State {
 	var state State
 	for _, v := range variants {
-		state = Run(ctx, v.Config, v.Generator, append(slices.Clip(opts), WithRows(state.Rows), WithDevice(v.Device))...)
+		state = Run(ctx, v.Config, v.Generator, append(slices.Clip(opts), WithRows(state.Rows), WithDevice(v.Device), WithSpeaker(v.Speaker), WithRouter(v.Router))...)
 		if !state.Finished() {
 			break
 		}

@@ -107,6 +107,9 @@ const (
 	// NoteSession means that a BGP session of the tester was down during the trial: what
 	// was lost then may be due to routes that were not there.
 	NoteSession NoteKind = "Session"
+	// NoteRouter means that the routing software of the device, which the lab had started,
+	// ended during the trial.
+	NoteRouter NoteKind = "Router"
 	// NoteMisdelivered means that test frames arrived where nobody expected them. It
 	// speaks against no validity; the row's message carries it.
 	NoteMisdelivered NoteKind = "Misdelivered"

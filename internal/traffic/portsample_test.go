@@ -65,17 +65,17 @@ func (c *counting) Sleep(_ context.Context, d time.Duration) error {
 	return nil
 }
 
-// Samples that take long to read are taken less often.
+// Samples that cost much to read are taken less often; a reader that waited is not.
 func TestReadingTakesAHundredthOfTheTime(t *testing.T) {
 	t.Parallel()
 	for ports, want := range map[bool]int{false: 100, true: 5} {
 		clock := &counting{now: time.Unix(0, 0)}
 		s := Sampling{Interval: 100 * time.Millisecond, Span: 10 * time.Second, Ports: ports}
 		read := 0
-		err := s.Each(t.Context(), clock, clock.now, func(int) error {
+		err := s.Each(t.Context(), clock, clock.now, func(int) (time.Duration, error) {
 			read++
-			clock.now = clock.now.Add(20 * time.Millisecond)
-			return nil
+			clock.now = clock.now.Add(50 * time.Millisecond)
+			return 20 * time.Millisecond, nil
 		})
 		if err != nil || read != want {
 			t.Errorf("ports %t: %d samples, %v, want %d", ports, read, err, want)

@@ -27,19 +27,20 @@ type Sampling struct {
 	// an interval is left out.
 	Span time.Duration
 	// Ports asks for what each port has counted, by class of streams. That takes longer
-	// to read: where it takes more than a hundredth of the time, intervals are left out.
+	// to read: where it costs more than a hundredth of the time, intervals are left out.
 	Ports bool
 }
 
 // readShare is the part of the time, one in so many, that reading samples of all ports
-// may take.
+// may cost.
 const readShare = 100
 
 // Each calls read at the end of each interval of a trial that began at begin, with
-// the interval's number. Intervals that have ended before Each is called, or while
-// read runs, are left out. It returns nil after the last interval, and otherwise the
-// error of read or of ctx.
-func (s Sampling) Each(ctx context.Context, clock Clock, begin time.Time, read func(interval int) error) error {
+// the interval's number. Read returns what it cost those that it disturbs: the time that it
+// took, less what it waited for its turn. Intervals that have ended before Each is called,
+// or while read runs, are left out. Each returns nil after the last interval, and otherwise
+// the error of read or of ctx.
+func (s Sampling) Each(ctx context.Context, clock Clock, begin time.Time, read func(interval int) (cost time.Duration, err error)) error {
 	for last := time.Duration(0); ; {
 		interval := max(clock.Now().Sub(begin)/s.Interval, last) + 1
 		at := interval * s.Interval
@@ -49,13 +50,13 @@ func (s Sampling) Each(ctx context.Context, clock Clock, begin time.Time, read f
 		if err := clock.Sleep(ctx, begin.Add(at).Sub(clock.Now())); err != nil {
 			return err
 		}
-		asked := clock.Now()
-		if err := read(int(interval)); err != nil {
+		cost, err := read(int(interval))
+		if err != nil {
 			return err
 		}
 		last = interval
 		if s.Ports {
-			last += clock.Now().Sub(asked) * readShare / s.Interval
+			last += cost * readShare / s.Interval
 		}
 	}
 }

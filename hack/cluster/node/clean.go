@@ -10,7 +10,7 @@ import (
 )
 
 // checkClean lists what the cluster left on the machine: processes, mounts,
-// network interfaces, cgroups, files. It fails if there is anything.
+// network interfaces, cgroups, files, priorities of the kernel's threads. It fails if there is anything.
 func (c *cluster) checkClean() error {
 	r, err := c.readRecord()
 	if err != nil {
@@ -21,7 +21,7 @@ func (c *cluster) checkClean() error {
 	}
 	var left []string
 	for _, check := range []func(*record) ([]string, error){
-		c.leftProcesses, c.leftMounts, c.leftInMachine, c.leftCgroups, c.leftState,
+		c.leftProcesses, c.leftMounts, c.leftInMachine, c.leftCgroups, c.leftState, c.leftPriorities,
 	} {
 		found, err := check(r)
 		if err != nil {
@@ -32,7 +32,7 @@ func (c *cluster) checkClean() error {
 	if len(left) > 0 {
 		return fmt.Errorf("the cluster left on this machine:\n  %s", strings.Join(left, "\n  "))
 	}
-	fmt.Println("nothing of the cluster is left: no process, mount, interface, cgroup or file")
+	fmt.Println("nothing of the cluster is left: no process, mount, interface, cgroup, file or priority")
 	return nil
 }
 

@@ -19,6 +19,9 @@ func (c *cluster) down() error {
 		if err := r.Init.kill(); err != nil {
 			return fmt.Errorf("stopping the node: %w", err)
 		}
+		if err := restore(r.Preferred); err != nil {
+			return err
+		}
 	}
 	if err := c.removeCgroups(); err != nil {
 		return err

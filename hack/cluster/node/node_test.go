@@ -132,6 +132,33 @@ func TestProcessIsKnownByItsStart(t *testing.T) {
 	}
 }
 
+func TestPrioritiesOfTheMachineComeBack(t *testing.T) {
+	threads, err := kernelThreads(func(t thread) bool { return t.Name == "ksoftirqd/0" && t.Nice != mostPreferred })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(threads) == 0 || os.Geteuid() != 0 {
+		t.Skip("skipped: the kernel's threads are not seen, or may not be changed")
+	}
+	c, r := testCluster(t), &record{Preferred: threads}
+	if err := prefer(threads); err != nil {
+		t.Fatal(err)
+	}
+	left, err := c.leftPriorities(r)
+	if err != nil || len(left) != 1 || !strings.Contains(left[0], "ksoftirqd/0") {
+		t.Errorf("preferred: left are %q, %v", left, err)
+	}
+	if err := restore(threads); err != nil {
+		t.Fatal(err)
+	}
+	if left, err = c.leftPriorities(r); err != nil || len(left) > 0 {
+		t.Errorf("afterwards: left are %q, %v", left, err)
+	}
+	if now, ok := kernelThread(threads[0].PID); !ok || now != threads[0] {
+		t.Errorf("afterwards it is %+v, before %+v", now, threads[0])
+	}
+}
+
 func TestCheckCleanSeesWhatIsLeft(t *testing.T) {
 	c := testCluster(t)
 	if err := c.checkClean(); err != nil {

@@ -21,6 +21,8 @@ type record struct {
 	// interfaces, and what is in the folders that daemons like to write to.
 	Interfaces []string `json:"interfaces"`
 	Entries    []string `json:"entries"`
+	// Preferred are the threads of the kernel whose priority "up" changed.
+	Preferred []thread `json:"preferred,omitempty"`
 }
 
 // watchedDirs are the folders of the machine in which the daemons leave things

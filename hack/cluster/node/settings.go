@@ -88,8 +88,10 @@ imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99
 # An idle node takes as little of the measured cores as it can.
 volumeStatsAggPeriod: 1h
-nodeStatusUpdateFrequency: 30s
+nodeStatusUpdateFrequency: 10s
 nodeStatusReportFrequency: 5m
+# Tests kill processes of pods again and again: the next one starts a second later.
+crashLoopBackOff: {maxContainerRestartPeriod: 1s}
 `, c.file("pki", "ca.crt"), c.file("pods"), c.file("kubelet", "volume-plugins"), c.file("config", "resolv.conf"),
 		nodeIP, c.group)
 }

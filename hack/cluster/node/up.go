@@ -49,8 +49,14 @@ func (c *cluster) prepare() (*record, error) {
 	if r.Interfaces, r.Entries, err = inventory(); err != nil {
 		return nil, err
 	}
+	if r.Preferred, err = softInterrupts(); err != nil {
+		return nil, err
+	}
 	// From here on "down" can undo what was done.
 	if err := c.writeRecord(r); err != nil {
+		return nil, err
+	}
+	if err := prefer(r.Preferred); err != nil {
 		return nil, err
 	}
 	for _, dir := range c.dirs() {

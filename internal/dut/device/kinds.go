@@ -31,6 +31,8 @@ type Capabilities struct {
 	Cabled bool
 	// Resets says that NoDrop can reset the device.
 	Resets bool
+	// RestartsBGP says that NoDrop can restart the BGP of the device in a cluster.
+	RestartsBGP bool
 }
 
 // kind is one way in which a bed describes its device.
@@ -63,7 +65,7 @@ var kinds = []kind{
 		},
 	},
 	{
-		Capabilities: Capabilities{Kind: "simulated", Modelled: true, Resets: true},
+		Capabilities: Capabilities{Kind: "simulated", Modelled: true, Resets: true, RestartsBGP: true},
 		given:        func(d v1alpha1.Device) bool { return d.Simulated != nil },
 		describe: func(d v1alpha1.Device) string {
 			ref := d.Simulated.Model.ConfigMapRef

@@ -1,6 +1,9 @@
 package agent
 
-import "nodrop.dev/nodrop/internal/frame"
+import (
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/routing"
+)
 
 // Config tells an agent which ports it owns. The operator writes it as JSON
 // into the Secret that is mounted into the traffic pod.
@@ -12,12 +15,21 @@ type Config struct {
 	// TRex says that the ports belong to a TRex server in the same pod; without it the
 	// agent holds them itself, with the engine xdp.
 	TRex *TRexConfig `json:"trex,omitempty"`
+	// Speaker holds the BGP sessions of the ports; absent when they have none.
+	Speaker *SpeakerConfig `json:"speaker,omitempty"`
 	// DeviceProcessors are those of the node on which a virtual device takes frames from
 	// the ports. None means that it works in the tester's time, or is not on this node.
 	DeviceProcessors []int `json:"deviceProcessors,omitempty"`
 	// Together says why a virtual device on this node has no processors of its own; absent
 	// when it has, or when there is none.
 	Together string `json:"together,omitempty"`
+}
+
+// SpeakerConfig is what an agent has to know of the BGP sessions of its ports before they
+// are opened.
+type SpeakerConfig struct {
+	// Passwords of TCP MD5 by session.
+	Passwords map[string]routing.Secret `json:"passwords,omitempty"`
 }
 
 // TRexConfig describes the TRex server in the same pod to an agent. The first port of the

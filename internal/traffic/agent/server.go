@@ -33,6 +33,8 @@ type ServerOptions struct {
 	// 10 s: a tester that sends at its limit leaves little processor for anything
 	// else. A controller whose process died is noticed at once.
 	Grace time.Duration
+	// Services next to the engine.
+	Services []Service
 	// Log of sessions; nil discards it.
 	Log *slog.Logger
 }
@@ -70,6 +72,8 @@ type Server struct {
 	// use keeps calls apart: a Generator is used by one goroutine at a time, but for
 	// the calls that may run while it waits.
 	use *semaphore.Weighted
+	// serving is held by calls of further services, each with 1.
+	serving *semaphore.Weighted
 	// joining guards joined, the memberships of the present session, and keeps calls
 	// that change them apart.
 	joining  sync.Mutex
@@ -86,6 +90,7 @@ func NewServer(gen traffic.Generator, o ServerOptions) *Server {
 		options:  o.withDefaults(),
 		instance: rand.Text(),
 		use:      semaphore.NewWeighted(exclusive),
+		serving:  semaphore.NewWeighted(exclusive),
 		stop:     make(chan struct{}),
 	}
 	s.sampler, _ = traffic.As[traffic.Sampler](gen)
@@ -105,8 +110,13 @@ func (s *Server) Serve(l net.Listener, t *tls.Config) error {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: quiet, Timeout: s.options.Grace - quiet}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
+		grpc.UnaryInterceptor(s.unary),
+		grpc.StreamInterceptor(s.streaming),
 	)
 	agentpb.RegisterAgentServer(server, s)
+	for _, service := range s.options.Services {
+		service.Register(server)
+	}
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -111,9 +112,14 @@ func (s *Server) end(session *session, cancel context.CancelFunc) {
 	s.options.Log.Info("controller gone, sending stopped", "peer", session.peer)
 }
 
+// halt stops the sending and ends the further services.
 func (s *Server) halt() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
+	return errors.Join(s.haltEngine(ctx), s.haltServices(ctx))
+}
+
+func (s *Server) haltEngine(ctx context.Context) error {
 	if err := s.use.Acquire(ctx, exclusive); err != nil {
 		return fmt.Errorf("stopping what an earlier controller started: the engine did not return: %w", err)
 	}

@@ -33,6 +33,8 @@ var byKind = map[string]traffic.Capabilities{
 		MPLS:            true,
 		ServiceVLANs:    true,
 		Tunnels:         true,
+		Strides:         true,
+		Routing:         true,
 		CustomBytes:     true,
 		LatencyType:     "from the transmit program, which writes the frame, to the receive program on the XDP hook (kernel timestamps of one clock): " + traffic.FILO,
 	},

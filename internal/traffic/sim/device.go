@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/device"
@@ -33,6 +34,44 @@ func (d Device) Configure(context.Context) error { return nil }
 // Reset resets the device: for resetTime it forwards nothing, and it forgets the
 // memberships and the addresses.
 func (d Device) Reset(ctx context.Context) error { return d.engine.reset(ctx) }
+
+// Restart restarts the BGP of the device: its sessions are down for bgpRestartTime, and it
+// has no routes until it has installed those that are announced then.
+func (d Device) Restart(context.Context) error {
+	d.engine.restart()
+	return nil
+}
+
+// Ended says that the BGP of the modelled device never ends by itself.
+func (d Device) Ended() string { return "" }
+
+// Memory is what the modelled device uses for its prefixes; not known without routeMemory.
+func (d Device) Memory() (bytes int64, known bool) {
+	each := d.engine.behaviour.RouteMemory
+	if each == nil {
+		return 0, false
+	}
+	return *each * d.engine.rib.held, true
+}
+
+// restarted is what a device says when its BGP ends (RFC 4486).
+const restarted = "the device sent NOTIFICATION Cease (6), Administrative Shutdown (2)"
+
+func (e *Engine) restart() {
+	e.lose()
+	now, back := e.now(), e.now()
+	if d := e.behaviour.BGPRestartTime; d != nil {
+		back += d.Duration
+	}
+	for _, s := range e.speaker.sessions {
+		if s.state.Established {
+			s.state.Established, s.state.Since, s.state.Cause = false, 0, restarted
+			s.state.Flaps++
+			s.back = max(back, now+time.Nanosecond)
+		}
+	}
+	e.rib.restart(now, back)
+}
 
 // Restore implements device.Driver.
 func (d Device) Restore(context.Context) error { return nil }

@@ -223,13 +223,13 @@ func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traff
 	if e.trial == nil {
 		return errors.New("sampling: no trial was started")
 	}
-	return s.Each(ctx, e.clock, e.start, func(interval int) error {
+	return s.Each(ctx, e.clock, e.start, func(interval int) (time.Duration, error) {
 		sample, err := e.sample(ctx, s.Ports)
 		if err == nil {
 			sample.Interval = interval
 			take(sample)
 		}
-		return err
+		return 0, err
 	})
 }
 

@@ -35,36 +35,63 @@ func (t groupTable) holds(g group, at time.Duration) bool {
 	return false
 }
 
-// size is how many groups have a place at a time.
-func (t groupTable) size(at time.Duration) int {
-	n := 0
-	for g := range t {
-		if t.holds(g, at) {
-			n++
+// room is how many places the device has left for groups, and for multicast routes, one for
+// each group and sender.
+type room struct{ groups, routes int }
+
+// room is what is left at a time.
+func (e *Engine) room(at time.Duration, senders map[netip.Addr]int) room {
+	left := room{math.MaxInt, math.MaxInt}
+	if limit := e.behaviour.GroupCapacity; limit != nil {
+		left.groups = int(*limit)
+	}
+	if limit := e.behaviour.MulticastRouteCapacity; limit != nil {
+		left.routes = int(*limit)
+	}
+	for g := range e.groups {
+		if e.groups.holds(g, at) {
+			left.groups--
+			left.routes -= senders[g.address]
 		}
 	}
-	return n
+	return left
+}
+
+// senders are how many hosts send to each group.
+func (e *Engine) senders() map[netip.Addr]int {
+	senders := map[netip.Addr]int{}
+	for _, s := range e.streams {
+		if group := s.Headers.DstIP; group.IsMulticast() {
+			senders[group] += int(max(s.Headers.SrcIPCount, 1))
+		}
+	}
+	return senders
 }
 
 // Join makes ports members of groups: joinDelay later the device forwards them, as
 // long as it has a place for the group. A report about a group that it forwards
 // already, also since it was left only just, changes nothing.
 func (e *Engine) Join(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
-	now, taken := e.now(), -1
+	now := e.now()
+	limited := e.behaviour.GroupCapacity != nil || e.behaviour.MulticastRouteCapacity != nil
+	var senders map[netip.Addr]int
+	var left room
+	if limited {
+		senders = e.senders()
+		left = e.room(now, senders)
+	}
 	return e.report(ctx, memberships, func(port string, g group) {
 		windows := e.groups[g][port]
 		if last := len(windows) - 1; last >= 0 && windows[last].to > now {
 			windows[last].to = forever
 			return
 		}
-		if limit := e.behaviour.GroupCapacity; limit != nil && !e.groups.holds(g, now) {
-			if taken < 0 {
-				taken = e.groups.size(now)
-			}
-			if taken >= int(*limit) {
+		if limited && !e.groups.holds(g, now) {
+			if left.groups < 1 || left.routes < senders[g.address] {
 				return
 			}
-			taken++
+			left.groups--
+			left.routes -= senders[g.address]
 		}
 		if e.groups[g] == nil {
 			e.groups[g] = map[string][]window{}

@@ -50,26 +50,30 @@ type block struct {
 
 // sum is the digest of the routes from one prefix up to another by a path.
 func (b *block) sum(path uint64, from, to uint32) uint64 {
-	add := func(from, to uint32) (digest uint64) {
-		for k := from; k < to; k++ {
-			digest += routing.RouteDigest(b.Family(), b.Prefix(k), path)
-		}
-		return digest
-	}
 	if from > 0 {
-		return add(from, to)
+		return b.digest(path, from, to)
 	}
 	if k := &b.known; k.path != path || k.count > to {
 		k.path, k.count, k.digest = path, 0, 0
 	}
-	b.known.digest += add(b.known.count, to)
+	b.known.digest += b.digest(path, b.known.count, to)
 	b.known.count = to
 	return b.known.digest
 }
 
+// digest is sum, without what is known.
+func (b *block) digest(path uint64, from, to uint32) (digest uint64) {
+	for k := from; k < to; k++ {
+		digest += routing.RouteDigest(b.Family(), b.Prefix(k), path)
+	}
+	return digest
+}
+
 // path is one way to the prefixes of a block.
 type path struct {
-	session  *simSession
+	session *simSession
+	// id of the path on a session with add-path; 0 without.
+	id       uint32
 	asLength int
 	digest   uint64
 }
@@ -120,18 +124,23 @@ func (r *rib) announce(at time.Duration, set routing.Routes, p *path) {
 			b.Count = r.room(b.Count)
 			r.held += int64(b.Count)
 		}
-		b.paths = slices.DeleteFunc(b.paths, func(o *path) bool { return o.session == p.session })
+		b.paths = slices.DeleteFunc(b.paths, func(o *path) bool { return o.session == p.session && o.id == p.id })
 		b.paths = append(b.paths, p)
 		slices.SortStableFunc(b.paths, func(x, y *path) int { return x.asLength - y.asLength })
 		r.turn(b, before)
 	})
 }
 
-// withdraw takes the paths of a session to the prefixes of a set back.
+// withdraw takes the path of a session to the prefixes of a set back, by its identifier.
 func (r *rib) withdraw(at time.Duration, set routing.Routes, s *simSession) {
+	r.drop(at, set, func(p *path) bool { return p.session == s && p.id == set.Attributes.PathID })
+}
+
+// drop takes paths to the prefixes of a set back.
+func (r *rib) drop(at time.Duration, set routing.Routes, gone func(*path) bool) {
 	r.each(at, set, false, func(b *block) {
 		before := b.best()
-		b.paths = slices.DeleteFunc(b.paths, func(o *path) bool { return o.session == s })
+		b.paths = slices.DeleteFunc(b.paths, gone)
 		if before != nil && b.best() == nil {
 			r.held -= int64(b.Count)
 		}
@@ -177,6 +186,21 @@ func (r *rib) turn(b *block, before *path) {
 		b.changes = append(b.changes, change{at: at, every: every, to: now})
 	}
 	r.busy += every * float64(b.Count)
+}
+
+// restart drops the ways of all frames at a time, and installs the paths anew when the
+// sessions are back.
+func (r *rib) restart(at, back time.Duration) {
+	r.busy = float64(back) + r.delay()
+	every := perRoute(r.limits.RouteInstallRate)
+	for _, b := range r.blocks {
+		b.changes = slices.DeleteFunc(b.changes, func(c change) bool { return c.at > float64(at) })
+		b.changes = append(b.changes, change{at: float64(at)})
+		if to := b.best(); to != nil {
+			b.changes = append(b.changes, change{at: r.busy + every, every: every, to: to})
+			r.busy += every * float64(b.Count)
+		}
+	}
 }
 
 // each calls f with the blocks of a set in their order, which it makes, where add says
@@ -235,9 +259,10 @@ func (r *rib) add(b *block) {
 	r.by[networksOf(b.Routes)] = b
 }
 
-// part is a part of a range of prefixes.
+// part is a part of a range of prefixes, without attributes but the label.
 func part(set routing.Routes, first, count uint32) routing.Routes {
-	return routing.Routes{First: set.Prefix(first), Count: count, Stride: set.Stride}
+	set.Attributes = routing.Attributes{Label: set.Attributes.Label}
+	return set.Part(first, count)
 }
 
 // within are the blocks of a set, in its order. Blocks that are only partly in it are

@@ -136,3 +136,40 @@ func TestFramesFollowTheTable(t *testing.T) {
 	p2, p3 = run(func() {})
 	check("afterwards", p2, p3, 1_000_000, 1_000_000)
 }
+
+// A device keeps several paths of a session with add-path apart by their identifiers, and
+// advertises all of them where the receiver takes them.
+func TestFurtherPathsOfASession(t *testing.T) {
+	t.Parallel()
+	e, s := routers(t, v1alpha1.SimulatedBehaviour{})
+	for _, one := range e.speaker.sessions[:2] {
+		one.AddPath = true
+	}
+	first, second := thousand(), thousand(7)
+	first.Attributes.PathID, second.Attributes.PathID = 1, 2
+	must[routing.Sent](t)(s.Announce(t.Context(), "p1", []routing.Routes{first, second}))
+	short, long := routing.Readvertised(100, 101, []routing.Routes{first}), routing.Readvertised(100, 101, []routing.Routes{second})
+	for _, step := range []struct {
+		session string
+		want    routing.Table
+	}{{"p2", short.Add(long)}, {"p3", short}, {"p1", routing.Table{}}} {
+		must[routing.Learnt](t)(s.Await(t.Context(), step.session, step.want))
+	}
+	must[routing.Sent](t)(s.Withdraw(t.Context(), "p1", []routing.Routes{first}))
+	must[routing.Learnt](t)(s.Await(t.Context(), "p2", long))
+	must[routing.Learnt](t)(s.Await(t.Context(), "p3", long))
+}
+
+// Labeled routes stay labeled when the device has split their range.
+func TestLabeledRoutesInParts(t *testing.T) {
+	t.Parallel()
+	e, s := routers(t, v1alpha1.SimulatedBehaviour{})
+	for _, one := range e.speaker.sessions {
+		one.Families = []routing.Family{routing.IPv4LabeledUnicast}
+	}
+	all := thousand()
+	all.Attributes.Label = 16
+	must[routing.Sent](t)(s.Announce(t.Context(), "p1", []routing.Routes{all}))
+	must[routing.Sent](t)(s.Withdraw(t.Context(), "p1", []routing.Routes{all.Part(100, 50)}))
+	must[routing.Learnt](t)(s.Await(t.Context(), "p2", routing.Readvertised(100, 101, []routing.Routes{all.Part(0, 100), all.Part(150, 850)})))
+}

@@ -25,6 +25,8 @@ var (
 type simSession struct {
 	routing.Session
 	state routing.State
+	// back is when a session that is down is established again; 0 for never.
+	back time.Duration
 }
 
 // sessionLoss is when a session goes down by itself.
@@ -43,9 +45,14 @@ func WithSessionLoss(session string, at time.Duration, cause string) Option {
 // Speaker implements routing.Host.
 func (e *Engine) Speaker() routing.Speaker { return e.speaker }
 
-// lose lets sessions go down whose time has come.
+// lose lets sessions go down whose time has come, and come back.
 func (e *Engine) lose() {
 	now := e.now()
+	for _, s := range e.speaker.sessions {
+		if s.back > 0 && s.back <= now {
+			s.state.Established, s.state.Since, s.back = true, uint64(s.back), 0
+		}
+	}
 	e.losses = slices.DeleteFunc(e.losses, func(l sessionLoss) bool {
 		s := e.speaker.named(l.session)
 		if l.at > now || s == nil || !s.state.Established {
@@ -54,7 +61,7 @@ func (e *Engine) lose() {
 		s.state.Established, s.state.Cause = false, l.cause
 		s.state.Flaps++
 		for _, b := range slices.Clone(e.rib.blocks) {
-			e.rib.withdraw(l.at, b.Routes, s)
+			e.rib.drop(l.at, b.Routes, func(p *path) bool { return p.session == s })
 		}
 		return true
 	})
@@ -85,7 +92,11 @@ func (p *speaker) up(ctx context.Context, name string) (*simSession, error) {
 	return s, nil
 }
 
-// Open implements routing.Speaker. The device forgets what was announced before.
+// refused is what a device says to a session that it has no room for (RFC 4486).
+const refused = "the device sent NOTIFICATION Cease (6), Out of Resources (8)"
+
+// Open implements routing.Speaker. The device forgets what was announced before, and
+// refuses sessions that it has no room for.
 func (p *speaker) Open(ctx context.Context, sessions []routing.Session) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -96,7 +107,18 @@ func (p *speaker) Open(ctx context.Context, sessions []routing.Session) error {
 		if _, ok := p.e.ports[s.Port]; !ok {
 			return fmt.Errorf("session %s is on port %q, which the engine does not have", s.Name, s.Port)
 		}
-		p.sessions = append(p.sessions, &simSession{Session: s, state: routing.State{Session: s.Name, Established: true, Since: uint64(p.e.now())}})
+		p.sessions = append(p.sessions, &simSession{Session: s, state: routing.State{Session: s.Name}})
+	}
+	room, every := p.e.behaviour.SessionCapacity, perRoute(p.e.behaviour.SessionRate)
+	if err := p.e.clock.Sleep(ctx, time.Duration(every*float64(len(sessions)))); err != nil {
+		return err
+	}
+	for i, s := range p.sessions {
+		if room != nil && int64(i) >= *room {
+			s.state.Cause = refused
+			return &routing.DownError{Session: s.Name, Port: s.Port, Cause: refused, Final: true}
+		}
+		s.state.Established, s.state.Since = true, uint64(p.e.now())
 	}
 	return nil
 }
@@ -109,7 +131,7 @@ func (p *speaker) Announce(ctx context.Context, session string, sets []routing.R
 			as = append([]uint32{s.LocalASN}, as...)
 		}
 		digest := routing.PathDigest(append([]uint32{s.RemoteASN}, as...), nil, set.Attributes.Communities)
-		p.e.rib.announce(p.e.now(), set, &path{session: s, asLength: len(as), digest: digest})
+		p.e.rib.announce(p.e.now(), set, &path{session: s, id: set.Attributes.PathID, asLength: len(as), digest: digest})
 	})
 }
 
@@ -167,6 +189,24 @@ func (p *speaker) Learnt(ctx context.Context, session string) (routing.Learnt, e
 	return p.e.rib.learnt(s, p.e.now()), nil
 }
 
+// Refresh implements routing.Speaker. The device sends its routes again as fast as the
+// behaviour says.
+func (p *speaker) Refresh(ctx context.Context, session string) (routing.Refreshed, error) {
+	s, err := p.up(ctx, session)
+	if err != nil {
+		return routing.Refreshed{}, err
+	}
+	asked, learnt := p.e.now(), p.e.rib.learnt(s, p.e.now())
+	every := perRoute(p.e.behaviour.RouteRefreshRate)
+	if err := p.e.clock.Sleep(ctx, time.Duration(p.e.rib.delay()+every*float64(learnt.Routes))); err != nil {
+		return routing.Refreshed{Asked: uint64(asked)}, &routing.UnlearnedError{Session: session, Want: learnt.Table}
+	}
+	if _, err := p.up(ctx, session); err != nil {
+		return routing.Refreshed{Asked: uint64(asked)}, err
+	}
+	return routing.Refreshed{Table: learnt.Table, Asked: uint64(asked), Last: uint64(p.e.now())}, nil
+}
+
 // States implements routing.Speaker.
 func (p *speaker) States(ctx context.Context) ([]routing.State, error) {
 	if err := context.Cause(ctx); err != nil {
@@ -187,7 +227,8 @@ func (p *speaker) Close() error {
 }
 
 // learnt is what the device has advertised to a session up to a time: the paths that it
-// uses, but those of the session itself, and to internal peers none of internal ones.
+// uses, and with add-path all others at once, but those of the session itself, and to
+// internal peers none of internal ones.
 func (r *rib) learnt(to *simSession, at time.Duration) routing.Learnt {
 	var l routing.Learnt
 	now := float64(at)
@@ -207,6 +248,12 @@ func (r *rib) learnt(to *simSession, at time.Duration) routing.Learnt {
 				l.Last = max(l.Last, uint64(when))
 			}
 			first = n
+		}
+		for _, p := range b.paths {
+			if to.AddPath && p != b.best() && b.advertised(p, to) {
+				l.Routes += uint64(b.Count)
+				l.Digest += b.digest(p.digest, 0, b.Count)
+			}
 		}
 	}
 	l.Updates = l.Routes

@@ -86,7 +86,8 @@ func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traff
 	}
 	own := t.connect()
 	defer own.close()
-	return s.Each(ctx, e.clock, t.begin, func(interval int) error {
+	return s.Each(ctx, e.clock, t.begin, func(interval int) (time.Duration, error) {
+		asked := e.clock.Now()
 		b, err := t.balance(ctx, own)
 		if err == nil {
 			sample := traffic.Sample{Interval: interval, At: max(0, b.at.since(t.at)), Sent: b.sent, Received: b.received}
@@ -95,7 +96,7 @@ func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traff
 			}
 			take(sample)
 		}
-		return err
+		return e.clock.Now().Sub(asked), err
 	})
 }
 

@@ -134,8 +134,11 @@ func (s search) calibrate(t *testing.T, at suite) *v1alpha1.CalibrationStatus {
 // TRex in software ends trials of 1 s late.
 func TestSearchesWithinTheCalibratedRate(t *testing.T) {
 	everyServer(t, false, func(t *testing.T, cable suite) {
+		slow := func(f *fakeServer) {
+			f.lag, f.late, f.capacity, f.hdr = 30*time.Millisecond, 20*time.Millisecond, 100_000, true
+		}
 		if cable.fake != nil {
-			cable.fake.lag, cable.fake.late, cable.fake.capacity, cable.fake.hdr = 30*time.Millisecond, 20*time.Millisecond, 100_000, true
+			slow(cable.fake)
 		}
 		bench := search{speed: "100M", resolution: "5%", timed: 1_000, port: 10}
 		bench.calibration = bench.calibrate(t, cable)
@@ -143,11 +146,8 @@ func TestSearchesWithinTheCalibratedRate(t *testing.T) {
 		bench.device = v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{}}
 		bench.resolution = "1%"
 		bench.maxLoad = v1alpha1.LoadAmount(v1alpha1.FormatPPM(reach.LineRatePPM / 2))
-		device := cable.lossy(t)
+		real := cable.lossy(t)
 		limit := reach.FramesPerSecond / 4
-		// The device holds 100 ms of its rate, within which a sender that was held up may
-		// catch up.
-		device.limit(t, uint64(limit), uint64(limit/10))
 		const resolution = 1_500 // frames/s
 		for name, tc := range map[string]struct {
 			port          int32
@@ -159,13 +159,21 @@ func TestSearchesWithinTheCalibratedRate(t *testing.T) {
 			"drops one in 20": {portOfMost, 0, 0, true, false},
 		} {
 			t.Run(name, func(t *testing.T) {
+				device := real
+				if cable.fake != nil {
+					t.Parallel() // each fake server has a device of its own
+					f := newFake(t)
+					slow(f)
+					if tc.port == portOfMost {
+						f.dropEvery = 20
+					}
+					device = suite{endpoint: f.endpoint, fake: f, exact: true}
+				}
+				// The device holds 100 ms of its rate, within which a sender that was held up
+				// may catch up.
+				device.limit(t, uint64(limit), uint64(limit/10))
 				if f := device.fake; f != nil {
-					f.locked(func() {
-						f.limited.on, f.dropEvery = tc.limits, 0
-						if tc.port == portOfMost {
-							f.dropEvery = 20
-						}
-					})
+					f.locked(func() { f.limited.on = tc.limits })
 				}
 				s := bench
 				s.port = tc.port
@@ -209,6 +217,7 @@ func TestSearchWithShortTrials(t *testing.T) {
 // A server that reaches half of line rate is the limit, and no more than that is
 // reported, though it may be late.
 func TestSearchBeyondTheReachOfTheServer(t *testing.T) {
+	t.Parallel()
 	f := newFake(t)
 	f.capacity = 14_881.0 / 2
 	row, _ := search{speed: "10M", resolution: "5%", port: portOfAll, device: backToBack}.on(t, suite{endpoint: f.endpoint, fake: f})

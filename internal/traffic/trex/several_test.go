@@ -152,6 +152,7 @@ func TestServersAgreeOnNumbers(t *testing.T) {
 
 // Frames of a probe that end up at another server are not those of its own probe.
 func TestProbesOfServersAreApart(t *testing.T) {
+	t.Parallel()
 	engines, _ := two(t, 1_000)
 	// Each ends up where the other should have.
 	streams := []traffic.Stream{between(1, "left0", "right0"), between(2, "right1", "left1")}

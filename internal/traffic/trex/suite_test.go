@@ -87,8 +87,12 @@ func (s suite) restartable(t *testing.T) {
 	}
 }
 
-// everyServer runs a test against the fake server and a real one.
+// everyServer runs a test against the fake server and a real one. Without a real one, which
+// needs the processors, it runs next to others.
 func everyServer(t *testing.T, lossy bool, test func(t *testing.T, s suite)) {
+	if os.Getenv(dirVariable) == "" && os.Getenv(endpointVariable) == "" {
+		t.Parallel()
+	}
 	t.Run("fake", func(t *testing.T) {
 		f := newFake(t)
 		s := suite{endpoint: f.endpoint, fake: f, exact: true}

@@ -159,6 +159,7 @@ func TestInterruption(t *testing.T) {
 // The server leaves the beginning out of the greatest latency, and so all of a
 // short trial; the histogram has it.
 func TestMaximumOfAShortTrial(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		period time.Duration
 		want   uint64
@@ -187,6 +188,7 @@ func TestMaximumOfAShortTrial(t *testing.T) {
 
 // Frames of an earlier stream below 10 us do not count for the next one.
 func TestFirstBucketOfEarlierTrials(t *testing.T) {
+	t.Parallel()
 	f, e := openFake(t, 1_000_000) // all of them
 	f.locked(func() { f.period, f.update = 20*time.Millisecond, time.Now() })
 	configure(t, e, ipv4(t, e, 1))
@@ -201,6 +203,7 @@ func TestFirstBucketOfEarlierTrials(t *testing.T) {
 // Frames of less than 10 us come into the histogram late; what it does not hold
 // in the end is noted.
 func TestLateHistogram(t *testing.T) {
+	t.Parallel()
 	f, e := openFake(t, 1_000_000) // all of them
 	configure(t, e, ipv4(t, e, 1))
 	for name, c := range map[string]struct {

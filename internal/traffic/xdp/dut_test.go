@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
@@ -100,6 +101,27 @@ func (d *device) disturb(with settings) {
 	d.gro("d1", true)
 	d.in(d.ns, func() {
 		l, err := link.AttachTCX(link.TCXOptions{Program: d.objects.Disturb, Interface: d.d1.Attrs().Index, Attach: ebpf.AttachTCXIngress})
+		if err != nil {
+			d.Fatal(err)
+		}
+		d.Cleanup(func() { l.Close() })
+	})
+}
+
+// answers makes the device forward what comes from p2 as it is, so that a lab does not wait
+// for the frames of a receiver that answers before the trials.
+func (d *device) answers() {
+	d.Helper()
+	back, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, Instructions: asm.Instructions{
+		asm.Mov.Imm(asm.R1, int32(d.d1.Attrs().Index)), asm.Mov.Imm(asm.R2, 0), asm.FnRedirect.Call(), asm.Return(),
+	}})
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.Cleanup(func() { back.Close() })
+	d.gro("d2", true)
+	d.in(d.ns, func() {
+		l, err := link.AttachTCX(link.TCXOptions{Program: back, Interface: d.d2.Attrs().Index, Attach: ebpf.AttachTCXIngress})
 		if err != nil {
 			d.Fatal(err)
 		}

@@ -61,6 +61,7 @@ func TestOrderingOverAReorderer(t *testing.T) {
 	bed := newBed(t)
 	d := bed.device()
 	d.disturb(settings{"swaps_per_10000": uint32(51)})
+	d.answers()
 	e := bed.open(d.ports([]netip.Prefix{netip.MustParsePrefix("198.18.1.2/24")}, []netip.Prefix{netip.MustParsePrefix("198.18.1.3/24")})...)
 
 	// 100M and 512 bytes are 23,496.2 frames/s: half of it for 1.7022 s is 20,000 frames,

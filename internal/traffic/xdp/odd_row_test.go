@@ -2,6 +2,7 @@ package xdp
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,32 @@ import (
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/result"
 )
+
+// row measures a row. Busy says that something else used the tester's processor, in sum or
+// in one piece, which holds up the tester and rightly puts the row in doubt; it is measured
+// again then, twice at most.
+func (b *bed) row(e *Engine, test v1alpha1.Test) (row v1alpha1.ResultRow, busy bool) {
+	b.Helper()
+	info, err := e.Info(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for range 3 {
+		lab, step := b.lab(e, test, nil)
+		out, err := method.Run(b.Context(), lab, step)
+		if err != nil {
+			b.Fatal(err)
+		}
+		row = result.Row(plan.Plan{}, result.Input{Bed: &v1alpha1.TestBed{}, Info: info, Outcome: out})
+		busy = slices.ContainsFunc(row.ValidityReasons, func(why string) bool {
+			return strings.Contains(why, "other processes used") || strings.Contains(why, "behind its schedule")
+		})
+		if !busy {
+			break
+		}
+	}
+	return row, busy
+}
 
 // A row says what a device did to the frames, and blames the device for it.
 func TestRowOfAnOddDevice(t *testing.T) {
@@ -30,33 +57,29 @@ func TestRowOfAnOddDevice(t *testing.T) {
 			bed := newBed(t)
 			d := bed.device()
 			d.inXDP(tc.settings)
+			d.answers()
 			e := bed.open(d.ports([]netip.Prefix{netip.MustParsePrefix("198.18.1.2/24")}, []netip.Prefix{netip.MustParsePrefix("198.18.1.3/24")})...)
 			test := v1alpha1.Test{Name: "latency", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"50%"}}}
 			test.Latency.TrialDuration.Duration = 500 * time.Millisecond
-			lab, step := bed.lab(e, test, nil)
-			out, err := method.Run(t.Context(), lab, step)
-			if err != nil {
-				t.Fatal(err)
-			}
-			info, err := e.Info(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			row := result.Row(plan.Plan{}, result.Input{Bed: &v1alpha1.TestBed{}, Info: info, Outcome: out})
+			row, busy := bed.row(e, test)
 			f := row.Frames
-			// A trial may be repeated, and where in it the device begins to count is open.
-			if most := f.Sent/500 + 1; f.Lost < most-1 || f.Lost > most {
-				t.Errorf("lost %d of %d, want %d or one less", f.Lost, f.Sent, most)
+			// A trial may be repeated, and where in it the device begins to count is open. On a
+			// busy machine the rings behind the device run over as well, in any of the trials.
+			over := int64(d.faults().Refused + bed.dropped())
+			// What it corrupts, a tester that is held up sends again: the frame is the same memory.
+			again := busy && name == "corrupts"
+			if most := f.Sent/500 + 1; f.Lost < most-1 || f.Lost > most+over && !again {
+				t.Errorf("lost %d of %d, want %d or one less, and %d at most for want of room", f.Lost, f.Sent, most, over)
 			}
 			damaged := int64(0)
 			if tc.kind != nil {
 				damaged = tc.kind(f)
 			}
-			if all := *f.Truncated + *f.Corrupted + *f.Fragmented; all != damaged || tc.kind != nil && damaged != f.Lost || *f.Stale != 0 {
+			if all := *f.Truncated + *f.Corrupted + *f.Fragmented; all != damaged || tc.kind != nil && (damaged > f.Lost || damaged < f.Lost-over) || *f.Stale != 0 {
 				t.Errorf("lost %d, damaged so %d, in all %d, stale %d", f.Lost, damaged, all, *f.Stale)
 			}
-			if row.Validity == v1alpha1.ValidityGeneratorBound {
-				t.Errorf("the tester is blamed: %q", row.ValidityReasons)
+			if (row.Validity == v1alpha1.ValidityGeneratorBound) != busy {
+				t.Errorf("%s: %q: want the tester blamed only where others use its processor", row.Validity, row.ValidityReasons)
 			}
 			if strings.Contains(row.Message, "the device damaged") != (damaged > 0) {
 				t.Errorf("message %q with %d damaged frames", row.Message, damaged)

@@ -235,6 +235,7 @@ type portTxStream struct {
 	Begin      uint64
 	Src        uint64
 	Dst        uint64
+	DstStep    uint64
 	SrcCount   uint32
 	DstCount   uint32
 	SportCount uint32
@@ -261,7 +262,7 @@ type portTxStream struct {
 	Mixed      uint8
 	Ranges     uint8
 	Body       uint8
-	Pad        uint8
+	DstAt      uint8
 	BodyAt     uint16
 	Head       [22]uint64
 }

@@ -174,6 +174,7 @@ func TestASearchEndsTrialsThatLose(t *testing.T) {
 			bed := newBed(t)
 			d := bed.device()
 			d.disturb(tc.with)
+			d.answers()
 			e := bed.open(d.ports([]netip.Prefix{netip.MustParsePrefix("198.18.1.2/24")}, []netip.Prefix{netip.MustParsePrefix("198.18.1.3/24")})...)
 			test := v1alpha1.Test{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
 				Search: v1alpha1.SearchBinary, Resolution: "25%", MinLoad: "50%",

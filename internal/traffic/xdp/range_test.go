@@ -3,6 +3,7 @@ package xdp
 import (
 	"encoding/binary"
 	"errors"
+	"math/big"
 	"net/netip"
 	"slices"
 	"testing"
@@ -121,6 +122,9 @@ func TestRanges(t *testing.T) {
 	tagged := func(h *traffic.Headers) { h.VLANs = frame.VLANs{{ID: 7}}; h.SrcMACCount, h.DstMACCount = 5, 1 }
 	macs := func(h *traffic.Headers) { h.SrcMACCount, h.DstMACCount = 300, 7 }
 	ether := func(h *traffic.Headers) { etherOnly(h); macs(h) }
+	networks := func(length uint8, stride uint32) headers {
+		return func(h *traffic.Headers) { h.DstIPBits, h.DstIPStride = length, stride }
+	}
 	payload := func(p frame.Payload) headers { return func(h *traffic.Headers) { h.Payload = p } }
 	tests := map[string]struct {
 		src, dst      string
@@ -139,6 +143,10 @@ func TestRanges(t *testing.T) {
 		"Ethernet":               {"198.18.0.1", "198.18.0.2", 64, ether, etherOnly},
 		"Ethernet beside IPv6":   {"2001:2::1", "2001:2::2", 86, ether, same},
 		"IPv6 beside Ethernet":   {"2001:2::1", "2001:2::2", 91, tagged, ether},
+		"IPv4 networks":          {"198.18.0.1", "198.18.7.1", 64, networks(24, 0), networks(30, 5)},
+		"IPv6 networks":          {"2001:2::1", "2001:2:0:ffff::1", 86, networks(64, 3), networks(96, 0)},
+		"IPv6 short prefixes":    {"2001:2::1", "2001:2:0:ff00::1", 86, networks(48, 2), networks(127, 1)},
+		"IPv6 beyond a half":     {"2001:2::1", "2001:2:0:ff:ffff:ffff::1", 86, networks(80, 300), networks(75, 3)},
 		"IPv4 with payloads":     {"198.18.0.1", "198.18.0.2", 301, payload(frame.Random), payload(frame.Zeros)},
 	}
 	for way, xdp := range map[string]bool{"by XDP": true, "by packet socket": false} {
@@ -201,7 +209,7 @@ func nthFrame(s traffic.Stream, n uint32) frame.Packet {
 		VLANs: h.VLANs, Labels: h.Labels, TrafficClass: h.TrafficClass, TTL: h.TTL, Payload: h.Payload, Size: s.FrameSize,
 	}
 	if h.SrcIP.IsValid() {
-		p.Src, p.Dst = plus(h.SrcIP, n%h.SrcIPCount), plus(h.DstIP, n%h.DstIPCount)
+		p.Src, p.Dst = plus(h.SrcIP, n%h.SrcIPCount), nthNetwork(h, n%h.DstIPCount)
 		p.SrcPort, p.DstPort = h.SrcPort+uint16(n%h.SrcPortCount), h.DstPort+uint16(n%h.DstPortCount)
 	}
 	return p
@@ -211,6 +219,18 @@ func plus(a netip.Addr, n uint32) netip.Addr {
 	for range n {
 		a = a.Next()
 	}
+	return a
+}
+
+// nthNetwork is destination n of a stream.
+func nthNetwork(h traffic.Headers, n uint32) netip.Addr {
+	length := h.DstIP.BitLen()
+	if h.DstIPBits > 0 {
+		length = int(h.DstIPBits)
+	}
+	step := new(big.Int).Lsh(big.NewInt(int64(max(1, h.DstIPStride))*int64(n)), uint(h.DstIP.BitLen()-length))
+	sum := step.Add(step, new(big.Int).SetBytes(h.DstIP.AsSlice()))
+	a, _ := netip.AddrFromSlice(sum.FillBytes(make([]byte, h.DstIP.BitLen()/8)))
 	return a
 }
 
@@ -229,6 +249,13 @@ func TestConfigureRefuses(t *testing.T) {
 		"addresses above the last": func(s *traffic.Stream) {
 			s.Headers.DstIP, s.Headers.DstIPCount = netip.MustParseAddr("255.255.255.255"), 2
 		},
+		"networks above the last": func(s *traffic.Stream) {
+			s.Headers.DstIP, s.Headers.DstIPCount, s.Headers.DstIPBits = netip.MustParseAddr("255.255.0.1"), 257, 24
+		},
+		"a stride above the last": func(s *traffic.Stream) {
+			s.Headers.DstIPCount, s.Headers.DstIPBits, s.Headers.DstIPStride = 2, 8, 256
+		},
+		"longer than addresses":    func(s *traffic.Stream) { s.Headers.DstIPCount, s.Headers.DstIPBits = 2, 64 },
 		"a tag above the last":     func(s *traffic.Stream) { s.Headers.VLANs = frame.VLANs{{ID: 4095}} },
 		"a label above the last":   func(s *traffic.Stream) { s.FrameSize, s.Headers.Labels = 128, []uint32{1 << 20} },
 		"five labels":              func(s *traffic.Stream) { s.FrameSize, s.Headers.Labels = 128, make([]uint32, 5) },

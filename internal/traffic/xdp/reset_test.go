@@ -162,7 +162,7 @@ func TestAResetThatDidNotHappen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.Fill != nil || out.Invalid != "no frame was lost in 300ms: nobody reset the device, or it forwards during a reset of this kind" {
+	if out.Fill != nil || out.Invalid != "no frame was lost in 300ms: the device was not reset, or it forwards during a reset of this kind" {
 		t.Errorf("invalid %q, lost %d", out.Invalid, out.Trial.Lost)
 	}
 }

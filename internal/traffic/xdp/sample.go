@@ -44,16 +44,23 @@ func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traff
 	}
 	clock := e.Clock()
 	begin := clock.Now().Add(-time.Duration(monotonic() - t.begin))
-	return s.Each(ctx, clock, begin, func(interval int) error {
-		sample, err := e.sampled.read(t)
-		if err == nil && s.Ports {
-			sample.Ports, err = e.sampled.readPorts(t)
+	return e.netns.do(func() error {
+		// A reader that waits for its turn misses intervals.
+		if err := preferThread(); err != nil {
+			return err
 		}
-		if err == nil {
-			sample.Interval = interval
-			take(sample)
-		}
-		return err
+		return s.Each(ctx, clock, begin, func(interval int) (time.Duration, error) {
+			began := threadTime()
+			sample, err := e.sampled.read(t)
+			if err == nil && s.Ports {
+				sample.Ports, err = e.sampled.readPorts(t)
+			}
+			if err == nil {
+				sample.Interval = interval
+				take(sample)
+			}
+			return threadTime() - began, err
+		})
 	})
 }
 

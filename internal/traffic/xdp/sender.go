@@ -33,8 +33,6 @@ const (
 	// ringPause is how long a sender waits for a device whose ring is full; no
 	// event tells when there is room again.
 	ringPause = 10 * time.Microsecond
-	// niceness of a sender's thread.
-	niceness = -15
 	// lateShare is the share of a trial's duration for which a sender goes on after its
 	// end with what is still due: half of the finest step that searches use, 0.1 %, and
 	// at least lateLeast. Methods judge a trial that took longer than they allow by the
@@ -204,10 +202,9 @@ func (s *sender) settle() error {
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("setting the timer slack: %w", err)
 	}
-	// Before other processes, where that is allowed (CAP_SYS_NICE): a sender that
-	// waits for its turn falls behind its schedule.
-	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, niceness); err != nil && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("raising the sender's priority: %w", err)
+	// A sender that waits for its turn falls behind its schedule.
+	if err := preferThread(); err != nil {
+		return err
 	}
 	return pin(s.processor)
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"net/netip"
 	"unsafe"
 
 	"nodrop.dev/nodrop/internal/frame"
@@ -30,25 +29,13 @@ func checkStream(s traffic.Stream) error {
 	case uint64(h.SrcPort)+uint64(h.SrcPortCount) > 1<<16 || uint64(h.DstPort)+uint64(h.DstPortCount) > 1<<16:
 		return fmt.Errorf("stream %d: a range of UDP ports ends above 65535", s.ID)
 	}
-	for first, count := range map[netip.Addr]uint32{h.SrcIP: h.SrcIPCount, h.DstIP: h.DstIPCount} {
-		if _, base := split(first); base+uint64(count-1) < base || first.Is4() && base+uint64(count-1) > math.MaxUint32 {
-			return fmt.Errorf("stream %d: %d addresses from %v do not fit into the address space", s.ID, count, first)
-		}
+	if !sources(h).fit() {
+		return fmt.Errorf("stream %d: %d addresses from %v do not fit into the address space", s.ID, h.SrcIPCount, h.SrcIP)
+	}
+	if !destinations(h).fit() {
+		return fmt.Errorf("stream %d: %d addresses from %v, one in every prefix of length %d with stride %d, do not fit into the address space", s.ID, h.DstIPCount, h.DstIP, h.DstIPBits, h.DstIPStride)
 	}
 	return nil
-}
-
-// split returns an address in the two parts that the transmit program knows: the
-// part that never changes, and the one that ranges count in.
-func split(a netip.Addr) (high netip.Addr, low uint64) {
-	if a.Is4() {
-		b := a.As4()
-		return netip.IPv4Unspecified(), uint64(binary.BigEndian.Uint32(b[:]))
-	}
-	b := a.As16()
-	low = binary.BigEndian.Uint64(b[8:])
-	clear(b[8:])
-	return netip.AddrFrom16(b), low
 }
 
 // The values of enum layer, and what every frame has room for.
@@ -66,8 +53,7 @@ func packet(s traffic.Stream) frame.Packet {
 		Labels: h.Labels, Tunnel: h.Tunnel, TrafficClass: h.TrafficClass, TTL: h.TTL, Payload: h.Payload, Custom: h.Custom, Size: s.FrameSize,
 	}
 	if h.SrcIP.IsValid() {
-		p.Src, _ = split(h.SrcIP)
-		p.Dst, _ = split(h.DstIP)
+		p.Src, p.Dst = sources(h).fixed, destinations(h).fixed
 	}
 	return p
 }
@@ -127,8 +113,9 @@ func newTxStream(s traffic.Stream, epoch uint16, extent int, bodies bodies) (por
 		t.UdpSum = uint32(frame.Sum(ip[8:40]) + sumUDP(udp))
 	}
 	if t.Layer != layerNone {
-		_, t.Src = split(h.SrcIP)
-		_, t.Dst = split(h.DstIP)
+		dst := destinations(h)
+		t.Src, t.Dst, t.DstStep = sources(h).first, dst.first, dst.step
+		t.DstAt = uint8(dst.at)
 	}
 	copy(t.headBytes(), b)
 	if t.Layer == layerNone {
@@ -200,7 +187,7 @@ func (t *portTxStream) write(b []byte, nanos uint64) {
 		udp = net[40:]
 	}
 	if t.Ranges != 0 {
-		src, dst := t.Src+uint64(step(&t.SrcPos, t.SrcCount)), t.Dst+uint64(step(&t.DstPos, t.DstCount))
+		src, dst := t.Src+uint64(step(&t.SrcPos, t.SrcCount)), t.Dst+uint64(step(&t.DstPos, t.DstCount))*t.DstStep
 		sport := t.Sport + uint16(step(&t.SportPos, t.SportCount))
 		dport := t.Dport + uint16(step(&t.DportPos, t.DportCount))
 		sum = halves(src) + halves(dst) + uint64(sport) + uint64(dport)
@@ -210,7 +197,7 @@ func (t *portTxStream) write(b []byte, nanos uint64) {
 			binary.BigEndian.PutUint32(net[16:], uint32(dst))
 		} else {
 			binary.BigEndian.PutUint64(net[16:], src)
-			binary.BigEndian.PutUint64(net[32:], dst)
+			binary.BigEndian.PutUint64(net[24+int(t.DstAt):], dst)
 		}
 		binary.BigEndian.PutUint16(udp, sport)
 		binary.BigEndian.PutUint16(udp[2:], dport)

@@ -24,8 +24,9 @@ struct tx_stream {
 	/* Of a stream that sends as fast as it can: frames not handed out yet, and when
 	 * it begins. Others have a group. */
 	__u64 left, begin;
-	__u64 src, dst; /* first address: IPv4, or the low half of IPv6; or what the
-			 * signature at the end of a custom frame begins with */
+	__u64 src, dst; /* first address: IPv4, or the part of IPv6 that counts up; or what
+			 * the signature at the end of a custom frame begins with */
+	__u64 dst_step; /* from one destination to the next */
 	__u32 src_count, dst_count, sport_count, dport_count;
 	__u32 src_pos, dst_pos, sport_pos, dport_pos;
 	__u32 smac, dmac; /* the low 24 bits of the first, see traffic.MAC.Nth */
@@ -43,7 +44,7 @@ struct tx_stream {
 	__u8 mixed;  /* other streams of the port write further into a frame */
 	__u8 ranges; /* addresses or ports change from frame to frame; else head has them */
 	__u8 body;   /* of the payload */
-	__u8 pad;
+	__u8 dst_at; /* where in an IPv6 address 8 bytes count up: 0, 2, 4, 6 or 8 */
 	__u16 body_at; /* where it is written; 0: every frame has it already, or has none */
 	__u64 head[HEAD_WORDS]; /* the beginning of the frame */
 };
@@ -131,7 +132,7 @@ static __always_inline void write_ipv4(void *data, struct tx_stream *s, __u64 ma
 
 	if (s->ranges) {
 		__u32 src = s->src + step(&s->src_pos, s->src_count);
-		__u32 dst = s->dst + step(&s->dst_pos, s->dst_count);
+		__u32 dst = s->dst + step(&s->dst_pos, s->dst_count) * s->dst_step;
 
 		AT(__be16, 10) = bpf_htons(checksum((__u64)s->sum + src + dst));
 		AT(__be32, 12) = bpf_htonl(src);
@@ -141,16 +142,37 @@ static __always_inline void write_ipv4(void *data, struct tx_stream *s, __u64 ma
 	write_udp(data + IPV4_SIZE, s, sum, mark, time);
 }
 
+/* Writes the part of an IPv6 address that counts up. */
+static __always_inline void write_part(void *data, __u8 at, __be64 part)
+{
+	switch (at) {
+	case 0:
+		AT(__be64, 0) = part;
+		break;
+	case 2:
+		AT(__be64, 2) = part;
+		break;
+	case 4:
+		AT(__be64, 4) = part;
+		break;
+	case 6:
+		AT(__be64, 6) = part;
+		break;
+	default:
+		AT(__be64, 8) = part;
+	}
+}
+
 static __always_inline void write_ipv6(void *data, struct tx_stream *s, __u64 mark, __u64 time)
 {
 	__u64 sum = 0;
 
 	if (s->ranges) {
 		__u64 src = s->src + step(&s->src_pos, s->src_count);
-		__u64 dst = s->dst + step(&s->dst_pos, s->dst_count);
+		__u64 dst = s->dst + step(&s->dst_pos, s->dst_count) * s->dst_step;
 
 		AT(__be64, 16) = bpf_cpu_to_be64(src);
-		AT(__be64, 32) = bpf_cpu_to_be64(dst);
+		write_part(data + 24, s->dst_at, bpf_cpu_to_be64(dst));
 		sum = (__u64)fold64(src) + fold64(dst) + write_ports(data + IPV6_SIZE, s);
 	}
 	write_udp(data + IPV6_SIZE, s, sum, mark, time);

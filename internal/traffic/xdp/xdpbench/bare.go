@@ -13,11 +13,22 @@ import (
 
 // counter is the bare program on an interface, which counts what it receives.
 type counter struct {
+	loop     bareLoop
 	objects  bareObjects
 	attached link.Link
 }
 
-func newCounter(name string) (_ *counter, err error) {
+// bareLoop says what a bare loop does with frames before it redirects them.
+type bareLoop struct {
+	// batch is how many frames the kernel hands to the device at once.
+	batch uint32
+	// writes says that frames are cut to their length and written, as every sender of
+	// test frames has to.
+	writes bool
+}
+
+// newCounter attaches the program to an interface. Loop is for one that sends.
+func newCounter(name string, loop bareLoop) (_ *counter, err error) {
 	at, err := net.InterfaceByName(name)
 	if err != nil {
 		return nil, fmt.Errorf("looking up %s: %w", name, err)
@@ -29,7 +40,10 @@ func newCounter(name string) (_ *counter, err error) {
 	if err := spec.Variables["port_ifindex"].Set(uint32(at.Index)); err != nil {
 		return nil, fmt.Errorf("preparing the bare program: %w", err)
 	}
-	c := &counter{}
+	if err := spec.Variables["writes"].Set(loop.writes); err != nil {
+		return nil, fmt.Errorf("preparing the bare program: %w", err)
+	}
+	c := &counter{loop: loop}
 	if err := spec.LoadAndAssign(&c.objects, nil); err != nil {
 		return nil, fmt.Errorf("loading the bare program: %w", err)
 	}
@@ -54,13 +68,21 @@ func (c *counter) received() (n uint64, err error) {
 	return n, nil
 }
 
+// length is that of the frames that the kernel makes, without their check sequence.
+func (c *counter) length() int {
+	if c.loop.writes {
+		return frameSize - 4 + 1 // the program cuts a byte
+	}
+	return frameSize - 4
+}
+
 // liveFrames is BPF_F_TEST_XDP_LIVE_FRAMES.
 const liveFrames = 1 << 1
 
 // send runs the bare program on live frames for a time, in runs of a million, and
 // returns how long it took.
 func (c *counter) send(ctx context.Context, d time.Duration) (time.Duration, error) {
-	run := &ebpf.RunOptions{Data: make([]byte, frameSize-4), Repeat: 1_000_000, Flags: liveFrames, BatchSize: 64}
+	run := &ebpf.RunOptions{Data: make([]byte, c.length()), Repeat: 1_000_000, Flags: liveFrames, BatchSize: c.loop.batch}
 	begin := time.Now()
 	for time.Since(begin) < d && ctx.Err() == nil {
 		if _, err := c.objects.Bare.Run(run); err != nil {

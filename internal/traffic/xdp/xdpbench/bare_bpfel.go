@@ -68,7 +68,10 @@ type bareMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bareVariableSpecs struct {
+	Head        *ebpf.VariableSpec `ebpf:"head"`
+	Number      *ebpf.VariableSpec `ebpf:"number"`
 	PortIfindex *ebpf.VariableSpec `ebpf:"port_ifindex"`
+	Writes      *ebpf.VariableSpec `ebpf:"writes"`
 }
 
 // bareObjects contains all objects after they have been loaded into the kernel.
@@ -104,7 +107,10 @@ func (m *bareMaps) Close() error {
 //
 // It can be passed to loadBareObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bareVariables struct {
+	Head        *ebpf.Variable `ebpf:"head"`
+	Number      *ebpf.Variable `ebpf:"number"`
 	PortIfindex *ebpf.Variable `ebpf:"port_ifindex"`
+	Writes      *ebpf.Variable `ebpf:"writes"`
 }
 
 // barePrograms contains all programs after they have been loaded into the kernel.

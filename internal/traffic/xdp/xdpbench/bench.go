@@ -62,12 +62,15 @@ type Spacing struct {
 // sending is one case: the engine or the bare loop, over a device, to a counter or to
 // the engine.
 type sending struct {
-	name, device  string
-	bare, counted bool
+	name, device string
+	bare         *bareLoop
+	counted      bool
 }
 
 var cases = []sending{
-	{name: "bare loop", bare: true, counted: true},
+	{name: "bare loop", bare: &bareLoop{batch: 64}, counted: true},
+	{name: "bare, 16 at once", bare: &bareLoop{batch: 16}, counted: true},
+	{name: "bare, 16 at once, written", bare: &bareLoop{batch: 16, writes: true}, counted: true},
 	{name: "send", counted: true},
 	{name: "send and receive"},
 	{name: "through a bridge", device: bridge},
@@ -134,8 +137,8 @@ func (c sending) rate(ctx context.Context, d time.Duration) (sent, received floa
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	if c.bare {
-		return bareRate(ctx, d)
+	if c.bare != nil {
+		return bareRate(ctx, *c.bare, d)
 	}
 	m, seconds, err := c.trial(ctx, traffic.Load{Max: true}, d)
 	if err != nil {
@@ -145,13 +148,13 @@ func (c sending) rate(ctx context.Context, d time.Duration) (sent, received floa
 }
 
 // bareRate sends on v1 and counts on v2, as the engine does.
-func bareRate(ctx context.Context, d time.Duration) (sent, received float64, err error) {
-	far, err := newCounter("v2")
+func bareRate(ctx context.Context, loop bareLoop, d time.Duration) (sent, received float64, err error) {
+	far, err := newCounter("v2", bareLoop{})
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, far.close()) }()
-	near, err := newCounter("v1")
+	near, err := newCounter("v1", loop)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -228,7 +231,7 @@ func (c sending) trial(ctx context.Context, load traffic.Load, d time.Duration) 
 		to = netip.MustParseAddr("198.18.2.2")
 	}
 	if c.counted {
-		far, err := newCounter("v2")
+		far, err := newCounter("v2", bareLoop{})
 		if err != nil {
 			return m, 0, err
 		}

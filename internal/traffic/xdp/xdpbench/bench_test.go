@@ -19,7 +19,7 @@ func TestBench(t *testing.T) {
 	}
 	for i, c := range r.Rates {
 		// What the receiver of a case without the engine got is not known.
-		if c.Case != cases[i].name || c.Sent == 0 || (c.Received == 0) != (cases[i].counted && !cases[i].bare) {
+		if c.Case != cases[i].name || c.Sent == 0 || (c.Received == 0) != (cases[i].counted && cases[i].bare == nil) {
 			t.Errorf("%+v", c)
 		}
 	}

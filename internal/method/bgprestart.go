@@ -1,0 +1,214 @@
+package method
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+func init() {
+	restarts := number(func(row *v1alpha1.ResultRow) *v1alpha1.BGPRestartSummary { return row.BGPRestart })
+	of := func(times func(*v1alpha1.BGPRestartSummary) *v1alpha1.TimeSpread) func(*v1alpha1.ResultRow) *v1alpha1.TimeSpread {
+		return func(row *v1alpha1.ResultRow) *v1alpha1.TimeSpread {
+			if row.BGPRestart == nil {
+				return nil
+			}
+			return times(row.BGPRestart)
+		}
+	}
+	columns := []Column{{Heading: "lost", Name: "avg frames", Value: restarts(func(s *v1alpha1.BGPRestartSummary) int64 { return s.AvgLost })}}
+	columns = append(columns, spreadColumns("outage, ms", of(func(s *v1alpha1.BGPRestartSummary) *v1alpha1.TimeSpread { return &s.Outage }))...)
+	columns = append(columns, spreadColumns("sessions back, ms", of(func(s *v1alpha1.BGPRestartSummary) *v1alpha1.TimeSpread { return s.SessionsBack }))...)
+	columns = append(columns, spreadColumns("routes back, ms", of(func(s *v1alpha1.BGPRestartSummary) *v1alpha1.TimeSpread { return s.RoutesBack }))...)
+	define(Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodBGPRestart, Member: "bgpRestart",
+			Given: func(t v1alpha1.Test) bool { return t.BGPRestart != nil },
+			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.BGPRestart.Load} },
+			Fits:  fitsBGPRestart,
+			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
+				step := plan.AtLoad(test.BGPRestart.Load, restartTime(test.BGPRestart))
+				step.Trials = int(test.BGPRestart.Restarts)
+				return []plan.Step{step}
+			},
+		},
+		Run:     bgpRestart,
+		Purpose: "for how long frames are lost when the BGP of the device restarts, and until sessions and routes are back",
+		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.BGPRestartSummary { return row.BGPRestart },
+			func(s *v1alpha1.BGPRestartSummary) Figure { return timeFigure(s.Outage.AvgNs) }),
+		Columns: append(columns, Column{Heading: "unseen", Name: "restart", Value: restarts(func(s *v1alpha1.BGPRestartSummary) int64 { return int64(s.Unseen) })}),
+		Moments: func(test v1alpha1.Test) []Moment {
+			return []Moment{{EventRestart, test.BGPRestart.LeadTime.Duration}}
+		},
+		Trials: func(test v1alpha1.Test) string {
+			t := test.BGPRestart
+			return fmt.Sprintf("BGP of the device restarted by the lab %s after the beginning, trials of %s, %s", span(t.LeadTime.Duration), span(restartTime(t)), often(t.Restarts))
+		},
+	})
+}
+
+func restartTime(t *v1alpha1.BGPRestartTest) time.Duration {
+	return t.LeadTime.Duration + t.RecoveryTime.Duration
+}
+
+func fitsBGPRestart(_ v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+	if err := needsRoutes(in, path); err != nil {
+		return field.ErrorList{err}
+	}
+	if c := device.Of(in.Bed.Spec.Device); c.Cabled || c.Absent {
+		return field.ErrorList{field.Invalid(path, c.Kind, fmt.Sprintf(
+			"NoDrop cannot restart the BGP of the device of test bed %s: only of a router that nodrop run starts, and of a simulated device", in.Bed.Name))}
+	}
+	return nil
+}
+
+// back is how long after the beginning of a restart something was seen again; negative when
+// it was not.
+type back struct{ sessions, routes time.Duration }
+
+// bgpRestart restarts the routing software of the device while frames are sent, once in each
+// trial. The trial with the longest outage makes the row.
+func bgpRestart(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	if lab.router == nil {
+		return Outcome{}, errors.New("the lab cannot restart the BGP of this device: only that of a router which nodrop run starts, and of a simulated device")
+	}
+	ppm, loads, message, err := lab.loads(step)
+	if err != nil || message != "" {
+		return Outcome{Message: message}, err
+	}
+	test := step.Test.BGPRestart
+	out := Outcome{LoadPPM: ppm, ByTime: true}
+	sum := v1alpha1.BGPRestartSummary{Restarts: test.Restarts, Sessions: int32(len(lab.plan.Sessions))}
+	for _, a := range lab.plan.Announcements {
+		sum.Routes += int64(a.Count)
+	}
+	var outage, sessions, routes, lost spread
+	for range step.Trials {
+		seen := back{-1, -1}
+		restart := timed(EventRestart, test.LeadTime.Duration, func(ctx context.Context) (_ traffic.Moments, err error) {
+			seen, err = lab.restart(ctx, test.RecoveryTime.Duration)
+			return nil, err
+		})
+		restart.endsSessions = true
+		// Never twice: what is lost in a trial with a restart is what is measured.
+		event := Event{Step: step, LoadPPM: ppm, Duration: step.TrialDuration}
+		t, err := lab.once(ctx, event, traffic.Trial{Loads: loads, Duration: step.TrialDuration}, lateTolerance(step.TrialDuration), restart)
+		if err != nil {
+			return Outcome{}, err
+		}
+		o := outageOf(t, loads)
+		if out.Trial == nil || int64(o.byLoss) > outage.max {
+			out.Trial = t
+		}
+		outage.add(int64(o.byLoss))
+		lost.add(int64(t.Lost))
+		if seen.sessions >= 0 {
+			sessions.add(int64(seen.sessions))
+		}
+		if seen.routes >= 0 {
+			routes.add(int64(seen.routes))
+		} else {
+			sum.Unseen++
+		}
+		switch {
+		case t.Received == 0:
+			out.Message = lab.silence(t)
+		case o.toTheEnd:
+			out.Invalid = fmt.Sprintf("frames were lost to the end of the trial of %s: the device did not forward again in time: raise recoveryTime", span(step.TrialDuration))
+		}
+		if t.testerLimited() {
+			out.Limit = t
+		}
+	}
+	if out.Invalid != "" || out.Message != "" {
+		return out, nil
+	}
+	sum.Outage, sum.SessionsBack, sum.RoutesBack, sum.AvgLost = *outage.times(), sessions.times(), routes.times(), lost.average()
+	switch {
+	case sum.Unseen > 0:
+		out.Message = fmt.Sprintf("after %d of %d restarts not all sessions and routes came back within %s: raise recoveryTime", sum.Unseen, sum.Restarts, span(test.RecoveryTime.Duration))
+	case sum.AvgLost == 0:
+		out.Message = "no loss: the device forwarded every frame while its BGP restarted"
+	}
+	out.Fill = func(row *v1alpha1.ResultRow) { row.BGPRestart = &sum }
+	return out, nil
+}
+
+// restart restarts the routing software of the device, and waits until all sessions are
+// established and all routes are advertised again, for a time at most.
+func (l *Lab) restart(ctx context.Context, patience time.Duration) (back, error) {
+	seen, clock, want := back{-1, -1}, l.gen.Clock(), l.wanted()
+	begin := clock.Now()
+	if err := l.router.Restart(ctx); err != nil {
+		return seen, err
+	}
+	for {
+		all, err := l.established(ctx)
+		if err != nil {
+			return seen, err
+		}
+		if all && seen.sessions < 0 {
+			seen.sessions = clock.Now().Sub(begin)
+		}
+		if all, err = l.relearnt(ctx, want); err != nil {
+			return seen, err
+		}
+		if all && seen.sessions >= 0 {
+			seen.routes = clock.Now().Sub(begin)
+			return seen, nil
+		}
+		if clock.Now().Sub(begin) >= patience {
+			return seen, nil
+		}
+		if err := clock.Sleep(ctx, lookForRoutes); err != nil {
+			return seen, err
+		}
+	}
+}
+
+// established says that all sessions are.
+func (l *Lab) established(ctx context.Context) (bool, error) {
+	states, err := l.states(ctx)
+	for _, s := range states {
+		if !s.Established {
+			return false, err
+		}
+	}
+	return err == nil, err
+}
+
+// wanted is what the device should advertise on each session of what is announced.
+func (l *Lab) wanted() []routing.Table {
+	want := make([]routing.Table, len(l.plan.Sessions))
+	for i := range want {
+		want[i] = l.plan.Advertised(i, func(a int) bool { return l.announced[a] })
+	}
+	return want
+}
+
+// relearnt says that the device advertises on every session what it should.
+func (l *Lab) relearnt(ctx context.Context, want []routing.Table) (bool, error) {
+	for i, s := range l.plan.Sessions {
+		learnt, err := l.speaker.Learnt(ctx, s.Name)
+		var down *routing.DownError
+		if errors.As(err, &down) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("asking for the routes learnt: %w", err)
+		}
+		if learnt.Table != want[i] {
+			return false, nil
+		}
+	}
+	return true, nil
+}

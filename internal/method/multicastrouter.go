@@ -1,0 +1,45 @@
+package method
+
+import (
+	"context"
+	"fmt"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// restoreMulticast starts a multicast router anew that has ended, and has it forward the
+// groups again. A method with groups of its own joins them again itself.
+func (l *Lab) restoreMulticast(ctx context.Context) error {
+	if l.multicastEnded() == "" {
+		return nil
+	}
+	if err := l.router.Restart(ctx); err != nil {
+		return err
+	}
+	if l.ownGroups {
+		return nil
+	}
+	if err := l.prepare(ctx); err != nil {
+		return fmt.Errorf("joining the groups of a router that was started anew: %w", err)
+	}
+	return l.learn(ctx)
+}
+
+// unroutedMulticast notes that the multicast router ended in a trial: frames that were lost
+// then say nothing about the device.
+func (l *Lab) unroutedMulticast() []traffic.Note {
+	why := l.multicastEnded()
+	if why == "" {
+		return nil
+	}
+	return []traffic.Note{{Kind: traffic.NoteRouter, Text: "the router of the device ended during the trial: " + why}}
+}
+
+// multicastEnded says why the router has ended that routes multicast; empty while it runs, and
+// where it is not known.
+func (l *Lab) multicastEnded() string {
+	if !l.plan.RoutesMulticast || l.router == nil {
+		return ""
+	}
+	return l.router.Ended()
+}

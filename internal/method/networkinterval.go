@@ -1,0 +1,44 @@
+package method
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"nodrop.dev/nodrop/internal/plan"
+)
+
+// coarse says, for a person, how often each network of a class of streams gets a frame where
+// that is longer than the sampling interval: no event of a network is seen earlier. It is
+// empty where frames come as often as samples, or as fast as the engine can send them. An
+// empty class is all streams.
+func (l *Lab) coarse(step plan.Step, load plan.Amount, class string, sampling time.Duration) (string, error) {
+	loads, err := l.plan.Loads(step.Size, load)
+	if err != nil {
+		return "", err
+	}
+	type networks struct {
+		first         netip.Prefix
+		count, stride uint32
+	}
+	perNano := map[networks]float64{} // frames to each network, of all senders
+	for _, s := range l.plan.StreamsAt(step.Size) {
+		if s.Networks == nil || class != "" && s.InClass != class {
+			continue
+		}
+		rate := loads[s.ID].Rate
+		if loads[s.ID].Max || rate.Frames <= 0 || rate.PerNanos <= 0 {
+			return "", nil
+		}
+		n := networks{s.Networks.First, s.Networks.Count, s.Networks.Stride}
+		perNano[n] += float64(rate.Frames) / float64(rate.PerNanos) / float64(n.count)
+	}
+	var longest float64
+	for _, rate := range perNano {
+		longest = max(longest, 1/rate)
+	}
+	if longest <= float64(sampling) {
+		return "", nil
+	}
+	return fmt.Sprintf("each network gets a frame every %s: times are no finer than that", TimeText(int64(longest))), nil
+}
