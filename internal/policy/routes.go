@@ -29,12 +29,32 @@ func (c checker) announced(profile *v1alpha1.TrafficProfile) field.ErrorList {
 			instead = "announce networks within"
 		}
 		needed := append(slices.Clone(c.networks.allowed), v1alpha1.AddressPrefix(covering(a.First.Addr(), a.Last().Addr()).String()))
-		problems = append(problems, c.refused(root.Index(a.Set).Child("first"), string(profile.Spec.Routing.Routes[a.Set].First), c.networks.origin, allows, instead, fmt.Sprintf("routes: {prefixes: [%s]}", listed(needed)))...)
+		path, value := root.Index(a.Set).Child("first"), string(profile.Spec.Routing.Routes[a.Set].First)
+		if dump := profile.Spec.Routing.Routes[a.Set].MRT; dump != nil {
+			path, value = root.Index(a.Set).Child("mrt", "file"), dump.File
+		}
+		problems = append(problems, c.refused(path, value, c.networks.origin, allows, instead, fmt.Sprintf("routes: {prefixes: [%s]}", listed(needed)))...)
 	}
 	if !c.routes.free && total > c.routes.allowed {
 		problems = append(problems, c.refused(root, total, c.routes.origin, fmt.Sprintf("%s routes", traffic.Grouped(c.routes.allowed)), "announce fewer", fmt.Sprintf("routes: {maxRoutes: %d}", total))...)
 	}
 	return problems
+}
+
+// Networks are those within which routes may be announced on a bed; lab, which may be nil,
+// is the default policy of the lab. Nil means all networks.
+func Networks(bed *v1alpha1.TestBed, lab *v1alpha1.TrafficPolicy) []netip.Prefix {
+	r := of(bed, lab, nil).networks
+	if r.free {
+		return nil
+	}
+	all := []netip.Prefix{}
+	for _, text := range r.allowed {
+		if p, err := netip.ParsePrefix(string(text)); err == nil {
+			all = append(all, p.Masked())
+		}
+	}
+	return all
 }
 
 // holdsRange says whether one of the prefixes has all prefixes from the first to the last.

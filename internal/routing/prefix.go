@@ -33,6 +33,15 @@ func (r Routes) Prefix(i uint32) netip.Prefix {
 	return netip.PrefixFrom(address(hi, lo, r.First.Addr().Is4()), r.First.Bits())
 }
 
+// Part is the set with count of its prefixes from the first-th on, counted from 0.
+func (r Routes) Part(first, count uint32) Routes {
+	r.First, r.Count = r.Prefix(first), count
+	if r.Attributes.Label > 0 {
+		r.Attributes.Label += first
+	}
+	return r
+}
+
 // Index is the position of a prefix in the set, counted from 0, and whether it is there.
 func (r Routes) Index(p netip.Prefix) (uint32, bool) {
 	if p.Bits() != r.First.Bits() || p.Addr().Is4() != r.First.Addr().Is4() {

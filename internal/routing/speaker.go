@@ -23,6 +23,11 @@ type Speaker interface {
 	Await(ctx context.Context, session string, want Table) (Learnt, error)
 	// Learnt is what the device advertises on a session now.
 	Learnt(ctx context.Context, session string) (Learnt, error)
+	// Refresh asks the device by ROUTE-REFRESH (RFC 2918) for all routes of a session once
+	// more, and waits until every one that the session has learnt has come again. It fails
+	// with *UnlearnedError, whose Got is what came again, when ctx ends before that, and
+	// with *DownError when the session is down or goes down.
+	Refresh(ctx context.Context, session string) (Refreshed, error)
 	// States says how the sessions are, in the order in which they were opened.
 	States(ctx context.Context) ([]State, error)
 	// Close ends all sessions with a CEASE notification.
@@ -64,6 +69,16 @@ type Learnt struct {
 	Looped uint64
 }
 
+// Refreshed says when a device has sent its routes again. Times are in nanoseconds of the
+// clock of the port's host.
+type Refreshed struct {
+	// Table are the routes that came again.
+	Table
+	// Asked is when ROUTE-REFRESH was handed to the connection, and Last when the last of
+	// the routes had come; 0 when none did.
+	Asked, Last uint64
+}
+
 // State is the state of a session.
 type State struct {
 	// Session by its name.
@@ -72,7 +87,7 @@ type State struct {
 	Established bool
 	// Since is when that became so, in nanoseconds of the clock of the port's host.
 	Since uint64
-	// Flaps is how often the session was established and went down since Open.
+	// Flaps is how often the session was established and went down since Open returned.
 	Flaps int
 	// Cause of the last time it went down, or why it does not come up; empty when
 	// neither is so. It names the NOTIFICATION with its code and subcode.

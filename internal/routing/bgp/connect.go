@@ -111,6 +111,21 @@ func options(fd int, s *routing.Session) error {
 	return nil
 }
 
+// readings is how often the addresses of an interface are read while they change.
+const readings = 100
+
+// addresses are those of an interface. The kernel says when they changed while it listed
+// them, as they do while hundreds of sessions get theirs; they are then read again.
+func addresses(link netlink.Link) (all []netlink.Addr, err error) {
+	for range readings {
+		all, err = netlink.AddrList(link, netlink.FAMILY_ALL)
+		if !errors.Is(err, netlink.ErrDumpInterrupted) {
+			break
+		}
+	}
+	return all, err
+}
+
 // address gives the port an address that it lacks, and says how to take it away again.
 func (p Port) address(a netip.Addr) (undo func() error, err error) {
 	if p.Interface == "" {
@@ -129,7 +144,7 @@ func (p Port) address(a netip.Addr) (undo func() error, err error) {
 	}
 	added := false
 	err = change(func(link netlink.Link) error {
-		all, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+		all, err := addresses(link)
 		if err != nil {
 			return err
 		}

@@ -62,6 +62,8 @@ func newBed(t *testing.T) *bed {
 			Name: name, Port: name, Local: netip.AddrFrom4([4]byte{198, 18, byte(i + 1), 2}), Remote: netip.AddrFrom4([4]byte{198, 18, byte(i + 1), 1}),
 			LocalASN: 65001 + uint32(i), RemoteASN: 65000, RouterID: netip.AddrFrom4([4]byte{198, 18, byte(i + 1), 2}),
 			Families: []routing.Family{routing.IPv4Unicast}, HoldTime: 90 * time.Second, Password: "of-" + routing.Secret(name),
+			// On a busy machine processes wait for a processor longer than three intervals.
+			BFD: &routing.BFD{Interval: 150 * time.Millisecond, Multiplier: 20},
 		})
 	}
 	// A second speaker on the first port, whose address the port lacks, for IPv6.
@@ -123,12 +125,43 @@ func TestRealRouters(t *testing.T) {
 			withdraw(t, s, "p1", big)
 			awaitTable(t, s, "p2", routing.Readvertised(65000, 65001, []routing.Routes{four}).Add(routing.Readvertised(65000, 65003, []routing.Routes{six})))
 
+			before := awaitState(t, s, "p2", func(s routing.State) bool { return s.Established })
 			must(t, d.Stop())
-			state := awaitState(t, s, "p2", func(s routing.State) bool { return s.Flaps == 1 })
+			state := awaitState(t, s, "p2", func(s routing.State) bool { return s.Flaps > before.Flaps })
 			if !strings.Contains(state.Cause, "device") {
 				t.Errorf("the router was stopped: %s", state.Cause)
 			}
 			t.Log(state.Cause)
 		})
 	}
+}
+
+// FRR passes labeled unicast on, and all paths of a session with add-path.
+func TestFRRPassesLabelsAndFurtherPathsOn(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.sessions = b.sessions[:2]
+	for i := range b.sessions {
+		b.sessions[i].Families, b.sessions[i].AddPath = []routing.Family{routing.IPv4LabeledUnicast, routing.IPv6Unicast}, true
+	}
+	var config strings.Builder
+	must(t, device.Render(&config, device.FRR, device.Config{ASN: 65000, RouterID: netip.MustParseAddr("198.18.0.254"), Sessions: b.sessions, Passwords: true}))
+	d, err := device.Start(t.Context(), b.device, device.FRR, config.String())
+	must(t, err)
+	t.Cleanup(func() { must(t, d.Stop()) })
+	s := New(Options{Ports: b.ports, Retry: 50 * time.Millisecond})
+	t.Cleanup(func() { must(t, s.Close()) })
+	if err := s.Open(within(t), b.sessions); err != nil {
+		t.Fatal(err, d.Err())
+	}
+	// Of labeled routes FRR 8.4 at times advertises the preferred path only.
+	labeled, short := set("198.18.128.0/24", 100), set("2001:2:100::/48", 100)
+	labeled.Attributes.Label, labeled.Attributes.PathID = 1000, 3
+	short.Attributes.NextHop, short.Attributes.PathID = netip.MustParseAddr("2001:2:0:1::2"), 1
+	long := short
+	long.Attributes.ASPath, long.Attributes.PathID = []uint32{64512, 64513, 64514}, 2
+	announce(t, s, "p1", labeled, short, long)
+	awaitTable(t, s, "p2", routing.Readvertised(65000, 65001, []routing.Routes{labeled, short}).Add(routing.Readvertised(65000, 65001, []routing.Routes{long})))
+	withdraw(t, s, "p1", short)
+	awaitTable(t, s, "p2", routing.Readvertised(65000, 65001, []routing.Routes{labeled, long}))
 }

@@ -124,30 +124,3 @@ func TestPackedMessagesAreWhatTheyMean(t *testing.T) {
 		}
 	}
 }
-
-func TestBookKeepsWhatIsAnnounced(t *testing.T) {
-	t.Parallel()
-	var b book
-	whole, part := set("198.18.0.0/24", 200), set("198.18.10.0/24", 50)
-	for range 100 { // flapping does not let it grow
-		b.announce(whole)
-		b.withdraw(part)
-		part.Attributes.MED = new(uint32)
-		b.announce(part)
-		b.withdraw(part)
-		b.announce(part)
-	}
-	if len(b) != 2 || len(b[0].holes) != 1 || len(b[1].holes) != 0 {
-		t.Errorf("%d entries: %+v", len(b), b)
-	}
-	missing := b[0].missing()
-	for i := range whole.Count {
-		if got, want := missing(whole.Prefix(i)), i >= 10 && i < 60; got != want {
-			t.Errorf("prefix %d missing: %v", i, got)
-		}
-	}
-	b.withdraw(set("198.18.0.0/24", 4096))
-	if len(b) != 0 {
-		t.Errorf("all is withdrawn, but %+v is left", b)
-	}
-}

@@ -61,8 +61,7 @@ func (r *refresher) run(ctx context.Context) {
 func (r *refresher) announce(ctx context.Context, asked []bgp.Family) error {
 	r.session.sending.Lock()
 	defer r.session.sending.Unlock()
-	for i := range r.session.book {
-		e := &r.session.book[i]
+	for _, e := range r.session.book.inOrder() {
 		if !slices.Contains(asked, families[e.set.Family()]) {
 			continue
 		}

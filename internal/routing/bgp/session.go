@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/routing/bfd"
 )
 
 // openTime is how long the device may take from the connection to the last message of
@@ -29,14 +30,18 @@ type session struct {
 	// sending makes one sequence of UPDATE messages wait for another, and guards book.
 	sending sync.Mutex
 	book    book
+	// refreshing makes one request for all routes wait for another.
+	refreshing sync.Mutex
 
-	mu      sync.Mutex // guards what follows
-	state   routing.State
-	final   bool
-	up      *established // nil while down
-	table   *table
-	waiters map[*waiter]bool
-	changed chan struct{} // closed at each change of state
+	mu    sync.Mutex // guards what follows
+	state routing.State
+	final bool
+	up    *established // nil while down
+	// detected is how BFD is since BGP is up; always up for a session without.
+	detected bfd.State
+	table    *table
+	waiters  map[*waiter]bool
+	changed  chan struct{} // closed at each change of state
 }
 
 // established is a connection over which routes are exchanged.
@@ -44,12 +49,23 @@ type established struct {
 	*link
 	terms  *terms
 	packer packer
+	// end ends the life of the session for a cause.
+	end context.CancelCauseFunc
 }
 
-// waiter waits for a table.
+// waiter waits for a table, or until all routes of it came again.
 type waiter struct {
-	want routing.Table
-	got  chan routing.Learnt
+	want  routing.Table
+	again *again
+	got   chan routing.Learnt
+}
+
+// satisfied says that what is waited for is there.
+func (w *waiter) satisfied(t *table) bool {
+	if w.again != nil {
+		return w.again == t.again && w.again.Table == t.Table
+	}
+	return w.want == t.Table
 }
 
 func newSession(conf routing.Session) *session {
@@ -78,35 +94,48 @@ func (s *session) once(ctx context.Context) *cause {
 		s.fell(c)
 		return c
 	}
-	life, end := context.WithCancel(ctx)
+	life, end := context.WithCancelCause(ctx)
 	l := &link{conn: conn, life: life}
 	// Reads and writes end with the life.
-	context.AfterFunc(life, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	interrupted := make(chan struct{})
+	context.AfterFunc(life, func() {
+		defer close(interrupted)
+		_ = conn.SetDeadline(time.Unix(1, 0))
+	})
 	c = s.live(life, end, l)
-	end()
+	if why := (*cause)(nil); errors.As(context.Cause(life), &why) {
+		c = why
+	}
+	end(nil)
 	if ctx.Err() != nil {
 		c = because("it was closed")
 		c.tell = &bgp.BGPNotification{ErrorCode: bgp.BGP_ERROR_CEASE, ErrorSubcode: bgp.BGP_ERROR_SUB_ADMINISTRATIVE_SHUTDOWN}
 	}
 	s.fell(c)
+	<-interrupted // or its deadline could end the write of the NOTIFICATION
 	l.part(c.tell)
 	return c
 }
 
 // live opens the session and reads until it ends.
-func (s *session) live(ctx context.Context, end context.CancelFunc, l *link) *cause {
+func (s *session) live(ctx context.Context, end context.CancelCauseFunc, l *link) *cause {
 	r := bufio.NewReaderSize(l.conn, 64<<10)
 	buffer := make([]byte, maxLength)
 	t, c := s.open(ctx, l, r, buffer)
 	if c != nil {
 		return c
 	}
-	up := &established{link: l, terms: t, packer: packer{session: &s.conf, addPath: t.options.AddPath}}
+	up := &established{link: l, terms: t, packer: packer{session: &s.conf, addPath: t.options.AddPath}, end: end}
 	var parts sync.WaitGroup
 	defer parts.Wait()
-	defer end()
+	defer end(nil)
 	refresh := newRefresher(s, up)
 	s.raise(up, refresh)
+	stop, c := s.startBFD()
+	if c != nil {
+		return c
+	}
+	defer stop()
 	parts.Go(func() { refresh.run(ctx) })
 	parts.Go(func() { keepAlive(ctx, up) })
 	for {
@@ -200,8 +229,11 @@ func (s *session) learn(m *bgp.BGPUpdate) *cause {
 	defer s.mu.Unlock()
 	s.table.update(m)
 	s.table.Last = now()
+	if s.table.again != nil && s.table.again.Routes > 0 {
+		s.table.again.Last = s.table.Last
+	}
 	for w := range s.waiters {
-		if w.want == s.table.Table {
+		if w.satisfied(s.table) {
 			w.got <- s.table.Learnt
 			delete(s.waiters, w)
 		}
@@ -217,14 +249,13 @@ func (s *session) learn(m *bgp.BGPUpdate) *cause {
 func (s *session) raise(up *established, r *refresher) {
 	s.sending.Lock()
 	defer s.sending.Unlock()
-	if len(s.book) > 0 {
+	if s.book.count > 0 {
 		r.ask(s.families()...)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.up, s.table = up, newTable(s.conf.LocalASN)
-	s.state.Established, s.state.Since = true, now()
-	s.notify()
+	s.up, s.table, s.detected = up, newTable(s.conf.LocalASN), s.undetected()
+	s.establish()
 }
 
 // fell makes it down: nothing is sent any more, and what was learnt is void.

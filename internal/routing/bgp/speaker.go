@@ -1,6 +1,7 @@
 package bgp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type Options struct {
 	TCPPort uint16
 	// Retry is the time from the end of a session to the next attempt; 0 means 1 s.
 	Retry time.Duration
+	// Passwords of TCP MD5 by the names of sessions, for those that are opened without one.
+	Passwords map[string]routing.Secret
 	// MaxRoutes that a session learns; one with more is ended. 0 means DefaultMaxRoutes.
 	MaxRoutes uint64
 }
@@ -69,6 +72,7 @@ func (s *Speaker) Open(ctx context.Context, sessions []routing.Session) error {
 	life, stop := context.WithCancel(context.Background())
 	s.sessions, s.stop = nil, stop
 	for _, conf := range sessions {
+		conf.Password = cmp.Or(conf.Password, s.options.Passwords[conf.Name])
 		port := s.options.Ports[conf.Port]
 		undo, err := port.address(conf.Local)
 		if undo != nil {
@@ -85,12 +89,34 @@ func (s *Speaker) Open(ctx context.Context, sessions []routing.Session) error {
 	}
 	all := s.sessions
 	s.mu.Unlock()
-	for _, one := range all {
-		if err := one.awaitUp(ctx); err != nil {
-			return err
+	return awaitAll(ctx, all)
+}
+
+// awaitAll waits until all sessions are established at one time: one may go down again
+// while another comes up, as a router that begins BFD anew once BGP is up makes it. What
+// happened until then are no flaps.
+func awaitAll(ctx context.Context, all []*session) error {
+	for up := 0; up < len(all); {
+		up = 0
+		for _, one := range all {
+			if one.opened() {
+				up++
+			} else if err := one.awaitUp(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// opened says whether the session is established, and counts its flaps from now.
+func (s *session) opened() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state.Established {
+		s.state.Flaps = 0
+	}
+	return s.state.Established
 }
 
 // check says what of a session cannot be.
@@ -114,8 +140,8 @@ func (s *Speaker) check(c *routing.Session, before []routing.Session) error {
 		return fail("holdTime: %v, must be 0 or 3s to 65535s", c.HoldTime)
 	case len(c.Families) == 0:
 		return fail("families: none; allowed are ipv4Unicast, ipv6Unicast, ipv4LabeledUnicast, ipv6LabeledUnicast")
-	case c.BFD != nil:
-		return fail("bfd: this speaker has no BFD")
+	case c.BFD != nil && (c.BFD.Interval < 10*time.Millisecond || c.BFD.Interval > time.Minute || c.BFD.Multiplier == 0):
+		return fail("bfd: %v x %d, must be 10ms to 1m x 1 to 255", c.BFD.Interval, c.BFD.Multiplier)
 	}
 	for _, f := range c.Families {
 		if families[f] == 0 {

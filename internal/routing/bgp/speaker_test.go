@@ -114,7 +114,7 @@ func TestOpenRefusesWhatCannotBe(t *testing.T) {
 		"session a: asn: 0 and 65000, must be 1 to 4294967295":                                                    func(s *routing.Session) { s.LocalASN = 0 },
 		"session a: holdTime: 2s, must be 0 or 3s to 65535s":                                                      func(s *routing.Session) { s.HoldTime = 2 * time.Second },
 		"session a: routerID: ::1, must be an IPv4 address":                                                       func(s *routing.Session) { s.RouterID = netip.IPv6Loopback() },
-		"session a: bfd: this speaker has no BFD":                                                                 func(s *routing.Session) { s.BFD = &routing.BFD{} },
+		"session a: bfd: 0s x 0, must be 10ms to 1m x 1 to 255":                                                   func(s *routing.Session) { s.BFD = &routing.BFD{} },
 		"session a: families: evpn; allowed are ipv4Unicast, ipv6Unicast, ipv4LabeledUnicast, ipv6LabeledUnicast": func(s *routing.Session) { s.Families = []routing.Family{"evpn"} },
 	} {
 		session := tester(0)

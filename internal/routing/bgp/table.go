@@ -18,6 +18,9 @@ type table struct {
 	asn   uint32
 	small map[uint64]uint64
 	large map[key]uint64
+	// again are the routes that came since they were asked for once more; nil while they
+	// are not.
+	again *again
 }
 
 // key is what identifies a route of a session; without pointers, which the garbage
@@ -99,6 +102,9 @@ func (t *table) learn(family bgp.Family, n *bgp.PathNLRI, path uint64, looped bo
 	}
 	t.Routes++
 	t.Digest += digest
+	if t.again != nil {
+		t.again.add(digest)
+	}
 }
 
 func (t *table) withdraw(family bgp.Family, n *bgp.PathNLRI) {

@@ -11,6 +11,7 @@ import (
 	"text/template"
 	"time"
 
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/routing"
 )
 
@@ -20,11 +21,38 @@ type Config struct {
 	ASN uint32
 	// RouterID of the device, an IPv4 address.
 	RouterID netip.Addr
+	// Interfaces of the device; none where they are configured already. BIRD does not
+	// configure interfaces, so that they are comments there.
+	Interfaces []Interface
+	// PIM is how the device routes multicast between the interfaces; nil where it does not.
+	PIM *PIM
 	// Sessions of the tester with it.
 	Sessions []routing.Session
+	// Accept are the networks whose prefixes the device accepts from the tester; it
+	// accepts all without any.
+	Accept []netip.Prefix
 	// Passwords says that the passwords of TCP MD5 are written; otherwise a placeholder
 	// with the name of the session is.
 	Passwords bool
+	// FIBFirst has FRR advertise a route once the kernel forwards by it: the tester begins
+	// to send to routes that it has learnt. The other kinds have no such option.
+	FIBFirst bool
+}
+
+// PIM is PIM sparse mode of a device (RFC 7761), for IPv4.
+type PIM struct {
+	// RendezvousPoint of all groups.
+	RendezvousPoint netip.Addr
+}
+
+// Interface is an interface of the device.
+type Interface struct {
+	// Name of the interface on the device, and Port of the tester at its other end.
+	Name, Port string
+	// Addresses of the device with prefix length.
+	Addresses []netip.Prefix
+	// VLANs that the addresses are in.
+	VLANs frame.VLANs
 }
 
 //go:embed templates/*.tmpl
@@ -35,6 +63,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"millis":  func(d time.Duration) int64 { return d.Milliseconds() },
 	"third":   func(d time.Duration) int { return int(d / time.Second / 3) },
 	"micros":  func(d time.Duration) int64 { return d.Microseconds() },
+	"upper":   strings.ToUpper,
+	"seq":     func(i int) int { return 10 * (i + 1) },
 }).ParseFS(files, "templates/*.tmpl"))
 
 // Kinds of devices that Render knows.
@@ -49,80 +79,37 @@ func Kinds() []string {
 	return kinds
 }
 
-// Render writes the configuration for a kind of device. It holds BGP only: interfaces,
-// their addresses and forwarding are configured already.
+// multicastKinds are the kinds of devices that route multicast.
+func multicastKinds() []string {
+	return slices.DeleteFunc(Kinds(), func(kind string) bool { return kinds[kind].noPIM })
+}
+
+// Render writes the configuration for a kind of device.
 func Render(w io.Writer, kind string, c Config) error {
 	t := templates.Lookup(kind + ".tmpl")
 	if t == nil {
 		return fmt.Errorf("no configuration for devices of the kind %q; there are: %s", kind, strings.Join(Kinds(), ", "))
 	}
 	v := view{Config: c}
+	if c.PIM != nil && kinds[kind].noPIM {
+		return fmt.Errorf("pim: %s does not route multicast; these do: %s", kinds[kind].name, strings.Join(multicastKinds(), ", "))
+	}
+	for _, i := range c.Interfaces {
+		if err := possibleInterface(kind, i); err != nil {
+			return err
+		}
+	}
 	for _, s := range c.Sessions {
 		if err := possible(kind, s); err != nil {
 			return err
 		}
 		v.Neighbors = append(v.Neighbors, neighbor{s, c.Passwords})
 	}
+	if len(v.Neighbors) == 0 {
+		v.Accept = nil // Nothing is announced.
+	}
 	slices.SortStableFunc(v.Neighbors, func(a, b neighbor) int {
 		return cmp.Compare(a.Local.BitLen(), b.Local.BitLen())
 	})
 	return t.Execute(w, v)
-}
-
-// possible says what of a session a kind of device cannot do.
-func possible(kind string, s routing.Session) error {
-	if strings.ContainsFunc(string(s.Password), func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
-		return fmt.Errorf("session %s: the password has a character that configurations do not hold: only visible ASCII without quotation mark and backslash is possible", s.Name)
-	}
-	has := func(f routing.Family) bool { return slices.Contains(s.Families, f) }
-	switch {
-	case kind == FRR && (has(routing.IPv4Unicast) && has(routing.IPv4LabeledUnicast) || has(routing.IPv6Unicast) && has(routing.IPv6LabeledUnicast)):
-		return fmt.Errorf("session %s: families: FRR has either unicast or labeled unicast of an IP version on a session; make two sessions of it", s.Name)
-	case kind == BIRD && (has(routing.IPv4LabeledUnicast) || has(routing.IPv6LabeledUnicast)):
-		return fmt.Errorf("session %s: families: BIRD has no labeled unicast", s.Name)
-	}
-	return nil
-}
-
-// view is what templates see.
-type view struct {
-	Config
-	Neighbors []neighbor
-}
-
-// Carries says whether a neighbor has a family.
-func (v view) Carries(f routing.Family) bool {
-	return slices.ContainsFunc(v.Neighbors, func(n neighbor) bool { return n.Carries(f) })
-}
-
-// Afis are the families as templates go through them.
-func (v view) Afis() (all []routing.Family) {
-	for _, f := range []routing.Family{routing.IPv4Unicast, routing.IPv6Unicast, routing.IPv4LabeledUnicast, routing.IPv6LabeledUnicast} {
-		if v.Carries(f) {
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
-// BFD says whether a neighbor has it.
-func (v view) BFD() bool {
-	return slices.ContainsFunc(v.Neighbors, func(n neighbor) bool { return n.BFD != nil })
-}
-
-// neighbor is the tester as the device sees it: Local is its address.
-type neighbor struct {
-	routing.Session
-	passwords bool
-}
-
-// Carries says whether the session has a family.
-func (n neighbor) Carries(f routing.Family) bool { return slices.Contains(n.Families, f) }
-
-// Secret is the password, or a placeholder; empty for none.
-func (n neighbor) Secret() string {
-	if n.Password == "" || n.passwords {
-		return string(n.Password)
-	}
-	return "PASSWORD-OF-" + strings.ToUpper(n.Name)
 }

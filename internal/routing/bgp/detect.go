@@ -1,0 +1,59 @@
+package bgp
+
+import (
+	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
+
+	"nodrop.dev/nodrop/internal/routing/bfd"
+)
+
+// bfdDown is the subcode BFD Down of Cease (RFC 9384).
+const bfdDown = 10
+
+// undetected is how BFD is before it comes up.
+func (s *session) undetected() bfd.State {
+	if s.conf.BFD == nil {
+		return bfd.State{Up: true}
+	}
+	return bfd.State{Cause: "BFD does not come up: no control packet has come from the device"}
+}
+
+// startBFD starts BFD next to a session that has it, once BGP is up: routers begin then,
+// and FRR begins anew. Stop ends it.
+func (s *session) startBFD() (stop func(), _ *cause) {
+	if s.conf.BFD == nil {
+		return func() {}, nil
+	}
+	b, err := bfd.Start(bfd.Config{
+		Local: s.conf.Local, Remote: s.conf.Remote, Interval: s.conf.BFD.Interval, Multiplier: s.conf.BFD.Multiplier,
+		In: s.port.in, Changed: s.detect,
+	})
+	if err != nil {
+		return nil, because("%v", err)
+	}
+	return func() { _ = b.Close() }, nil // Its sockets are of no use any more.
+}
+
+// establish makes the session established once BGP and BFD both are up.
+func (s *session) establish() {
+	switch {
+	case s.detected.Up:
+		s.state.Established, s.state.Since = true, now()
+	case s.state.Flaps == 0:
+		s.state.Cause = s.detected.Cause
+	}
+	s.notify()
+}
+
+// detect takes in how BFD is. When it goes down so does BGP (RFC 5882, section 4.1).
+func (s *session) detect(state bfd.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.detected = state
+	switch {
+	case s.up == nil:
+	case state.Up:
+		s.establish()
+	default:
+		s.up.end(refuse(bgp.BGP_ERROR_CEASE, bfdDown, "%s", state.Cause))
+	}
+}

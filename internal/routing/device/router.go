@@ -1,0 +1,99 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"github.com/vishvananda/netns"
+)
+
+// Router is a router in a network namespace that can be started anew.
+type Router struct {
+	namespace    netns.NsHandle
+	kind, config string
+	options      []Option
+	daemons      *Daemons
+}
+
+// NewRouter is a router of a kind that Start starts, with its configuration.
+func NewRouter(ns netns.NsHandle, kind, config string, options ...Option) *Router {
+	return &Router{namespace: ns, kind: kind, config: config, options: options}
+}
+
+// Start starts the router, as the function Start does.
+func (r *Router) Start(ctx context.Context) (err error) {
+	r.daemons, err = Start(ctx, r.namespace, r.kind, r.config, r.options...)
+	return err
+}
+
+// Restart ends the router and starts it anew, without routes.
+func (r *Router) Restart(ctx context.Context) error {
+	if err := errors.Join(r.Stop(), r.Start(ctx)); err != nil {
+		return fmt.Errorf("starting the router anew: %w", err)
+	}
+	return nil
+}
+
+// Ended says why a process of the router ended by itself; empty while all run.
+func (r *Router) Ended() string {
+	if r.daemons == nil {
+		return ""
+	}
+	if err := r.daemons.Err(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// Memory is how many bytes of memory the processes of the router have in RAM together, and
+// whether that is known: not when one of them has ended.
+func (r *Router) Memory() (bytes int64, known bool) {
+	if r.daemons == nil {
+		return 0, false
+	}
+	return r.daemons.Memory()
+}
+
+// PID of the process that speaks BGP, that of pimd without one, and 0 when the router is stopped.
+func (r *Router) PID() int {
+	if r.daemons == nil {
+		return 0
+	}
+	return r.daemons.PID()
+}
+
+// Stop ends the router. It may be called more than once.
+func (r *Router) Stop() error {
+	if r.daemons == nil {
+		return nil
+	}
+	d := r.daemons
+	r.daemons = nil
+	return d.Stop()
+}
+
+// Version of a kind of router as it says it itself, such as FRR 8.4.4.
+func Version(ctx context.Context, kind string) (string, error) {
+	programs, err := programsOf(kind, "", "")
+	if err != nil {
+		return "", err
+	}
+	command := []string{birdProgram, "--version"}
+	if kind == FRR {
+		command = []string{programs[len(programs)-1].command[0], "--version"}
+	}
+	out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("asking %s for its version: %w", command[0], err)
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	for _, word := range strings.Fields(line) {
+		if word[0] >= '0' && word[0] <= '9' {
+			return strings.ToUpper(kind) + " " + word, nil
+		}
+	}
+	return strings.ToUpper(kind), nil
+}
