@@ -54,6 +54,12 @@ func LoadDir(dir string) (Bundle, error) {
 	return FromData(data)
 }
 
+// Check says what is wrong with the bundle.
+func (b Bundle) Check() error {
+	_, _, err := b.parse()
+	return err
+}
+
 // ServerConfig is for a server that answers only the client with this name.
 func (b Bundle) ServerConfig(clientName string) (*tls.Config, error) {
 	pool, cert, err := b.parse()

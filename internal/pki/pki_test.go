@@ -214,3 +214,13 @@ func TestBundlesSurviveSecretsAndFiles(t *testing.T) {
 		t.Error("a certificate in place of the key is taken")
 	}
 }
+
+func TestRunnerUID(t *testing.T) {
+	for name, want := range map[string]string{
+		RunnerName("0af3-1"): "0af3-1", RecorderName: "", OperatorName("1"): "", AgentName("1", 0): "", "runner.nodrop": "", "runner..nodrop": "", "": "",
+	} {
+		if uid, is := RunnerUID(name); is != (want != "") || is && uid != want {
+			t.Errorf("%q: %q, %t, want %q", name, uid, is, want)
+		}
+	}
+}

@@ -23,6 +23,6 @@ func Content(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) (
 	}
 	return report.Content{
 		Benchmark: b, Rows: result.Rows, Environment: result.Environment,
-		Profile: in.Profile, Bed: in.Bed, ConfigMaps: in.ConfigMaps,
+		Profile: in.Profile, Bed: in.Bed, ConfigMaps: in.ConfigMaps, Baselines: in.Baselines,
 	}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/gate"
 )
 
 // Inputs are what a benchmark was measured with, as it was then.
@@ -19,6 +20,9 @@ type Inputs struct {
 	Bed *v1alpha1.TestBed
 	// ConfigMaps of the device by name, with all their keys.
 	ConfigMaps map[string]*corev1.ConfigMap
+	// Baselines of the gates by their names; nil before they were judged, and where no gate
+	// has one.
+	Baselines map[string]gate.Baseline
 }
 
 // Kept is an object without metadata that differs between reads and does not concern the
@@ -62,6 +66,8 @@ func ReadInputs(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark
 			config := &corev1.ConfigMap{}
 			err = restore(all, source, config)
 			in.ConfigMaps[source.Name] = config
+		case v1alpha1.SnapshotBaselines:
+			err = restore(all, source, &in.Baselines)
 		}
 		if err != nil {
 			return in, err

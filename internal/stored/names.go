@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/canonical"
 )
 
 const (
@@ -36,7 +37,7 @@ func shortened(name string, limit int) string {
 	if len(name) <= limit {
 		return name
 	}
-	return strings.TrimRight(name[:limit-9], "-.") + "-" + Sum([]byte(name))[:8]
+	return strings.TrimRight(name[:limit-9], "-.") + "-" + canonical.Sum([]byte(name))[:8]
 }
 
 // PartName is the name of a part of the result; parts count from 1.
@@ -47,7 +48,7 @@ func PartName(b *v1alpha1.Benchmark, part int32) string {
 // snapshotName is the name of a part of an input. It depends on the content, so
 // that the same input is stored once and another one never replaces it.
 func snapshotName(b *v1alpha1.Benchmark, source v1alpha1.SnapshotSource, part int32) string {
-	return fmt.Sprintf("%s-%s-%d", stem(b), Sum([]byte(string(source.Kind) + "/" + source.Name + "/" + source.SHA256))[:16], part)
+	return fmt.Sprintf("%s-%s-%d", stem(b), canonical.Sum([]byte(string(source.Kind) + "/" + source.Name + "/" + source.SHA256))[:16], part)
 }
 
 // Labels are those of everything that is stored of a benchmark.

@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/canonical"
 )
 
 const (
@@ -22,11 +23,11 @@ const (
 // Snapshot stores an input. The source describes it; its digest is
 // filled in. A large input makes several objects.
 func Snapshot(b *v1alpha1.Benchmark, source v1alpha1.SnapshotSource, input any) ([]v1alpha1.BenchmarkSnapshot, error) {
-	text, err := Canonical(input)
+	text, err := canonical.JSON(input)
 	if err != nil {
 		return nil, err
 	}
-	source.SHA256 = Sum(text)
+	source.SHA256 = canonical.Sum(text)
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, fmt.Errorf("preparing to compress %s %s: %w", source.Kind, source.Name, err)
@@ -78,7 +79,7 @@ func restore(snapshots []v1alpha1.BenchmarkSnapshot, source v1alpha1.SnapshotSou
 	if err != nil {
 		return fmt.Errorf("reading the snapshot of %s %s: %w", source.Kind, source.Name, err)
 	}
-	if got := Sum(text); got != source.SHA256 {
+	if got := canonical.Sum(text); got != source.SHA256 {
 		return fmt.Errorf("reading the snapshot of %s %s: its digest is %s, not %s", source.Kind, source.Name, got, source.SHA256)
 	}
 	if err := json.Unmarshal(text, into); err != nil {

@@ -5,8 +5,6 @@ package document
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"nodrop.dev/nodrop/internal/canonical"
 )
 
 // DigestSuffix is appended to the name of a document for the name of its digest, which
@@ -44,8 +44,7 @@ func Read(ctx context.Context, name string, get func(ctx context.Context, name s
 
 // check compares a document with the line of its digest.
 func check(stored []byte, line, name string) error {
-	sum := sha256.Sum256(stored)
-	have := hex.EncodeToString(sum[:])
+	have := canonical.Sum(stored)
 	if want, _, _ := strings.Cut(strings.TrimSpace(line), " "); have != want {
 		return fmt.Errorf("the document was changed or damaged: its SHA-256 is %s, and %s has %q", have, name+DigestSuffix, want)
 	}

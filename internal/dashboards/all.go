@@ -1,0 +1,84 @@
+package dashboards
+
+import sdk "github.com/grafana/grafana-foundation-sdk/go/dashboard"
+
+// All are the dashboards.
+func All() []Dashboard { return []Dashboard{live(), results(), trends(), lab()} }
+
+func live() Dashboard {
+	return Dashboard{
+		Name: "live", Title: "NoDrop: live run", from: "now-15m", refresh: "5s",
+		About:     "What a bed does now: frames, loss and latency of its ports against time, and the trials.",
+		Variables: []Variable{one("bed", "Bed")},
+		Marks:     []Mark{{Title: "Trials", Query: "mark-trials", color: "blue", title: "test", text: "method", tags: "frame_size"}},
+		Panels: []Panel{
+			{Title: "Newest run", Queries: []string{"run"}, kind: grid, width: 24, height: 4, About: "The run that began last on this bed."},
+			{Title: "Offered and received", Queries: []string{"offered", "received"}, unit: unitRate, width: 12, height: 9, About: "Frames per second over all ports. Multicast frames are received once per receiver."},
+			{Title: "Lost", Queries: []string{"lost"}, unit: unitRate, width: 12, height: 9, About: "Frames per second that were found missing, over all ports. Empty where the engine cannot say before the end of a trial."},
+			{Title: "Latency", Queries: []string{"latency"}, unit: unitNs, width: 12, height: 9, About: "Percentiles of the port that is worst. Percentiles of several ports cannot be averaged."},
+			{Title: "Median latency of the ports", Queries: []string{"heat"}, kind: heat, legend: []string{"port", "class"}, unit: unitNs, width: 12, height: 9, About: "How many ports and classes of streams had which median latency."},
+			{Title: "Search", Queries: []string{"search"}, kind: dots, unit: unitPPM, width: 12, height: 9, About: "Load of each trial in ppm of line rate, with the highest load known to pass and the lowest known to fail; 0 when none."},
+			{Title: "Trials", Queries: []string{"trials"}, kind: grid, width: 12, height: 9, About: "Trials that ended, the newest first.", units: map[string]string{"duration_ns": unitNs, "load_ppm": unitPPM}},
+		},
+	}
+}
+
+// validity keeps rows that say something about the device apart from others: one is chosen.
+func validity() Variable {
+	return Variable{Name: "validity", Label: "Validity", Default: "Valid", sort: sdk.VariableSortAlphabeticalAsc}
+}
+
+func results() Dashboard {
+	run := Variable{Name: "run", Label: "Run", again: true}
+	columns := map[string]string{"frames_offeredFramesPerSecond": unitRate, "frames_lineRatePPM": unitPPM, "frames_lossPPM": unitPPM, "latency_avgNs": unitNs, "latency_p99Ns": unitNs}
+	return Dashboard{
+		Name: "results", Title: "NoDrop: results", from: "now-30d",
+		About:     "The rows of one run. One validity is shown at a time: only Valid rows say something about the device.",
+		Variables: []Variable{several("team", "Team"), several("bed", "Bed"), several("device", "Device"), run, validity(), one("frame_size", "Frame size")},
+		Panels: []Panel{
+			{Title: "Throughput by frame size", Queries: []string{"throughput"}, kind: bars, x: "frame_size", unit: unitRate, width: 12, height: 9, About: "Highest load without loss, over all sending ports."},
+			{Title: "Throughput in ppm of line rate", Queries: []string{"line-rate"}, kind: bars, x: "frame_size", unit: unitPPM, width: 12, height: 9, About: "The same in parts per million of line rate."},
+			{Title: "Latency by load, $frame_size", Queries: []string{"latency"}, kind: curve, x: "load", unit: unitNs, units: map[string]string{"load": unitPPM}, width: 12, height: 9, About: "Rows of latency tests at the frame size that is chosen, against the load in ppm of line rate."},
+			{Title: "Loss by load, $frame_size", Queries: []string{"loss"}, kind: curve, x: "load", unit: unitPPM, width: 12, height: 9, About: "Rows of frame loss tests at the frame size that is chosen, against the load in ppm of line rate."},
+			{Title: "Rows by validity", Queries: []string{"validity"}, kind: bars, x: "validity", unit: unitNumber, width: 6, height: 9, About: "How many rows the run has of each validity."},
+			{Title: "Rows", Queries: []string{"rows"}, kind: grid, units: columns, width: 18, height: 9, About: "Rows of the validity that is chosen."},
+			{Title: "Runs", Queries: []string{"runs"}, kind: grid, width: 24, height: 9, About: "Runs in the time that is shown, the newest first."},
+		},
+	}
+}
+
+func trends() Dashboard {
+	series := []string{"bed", "device", "frame_size"}
+	return Dashboard{
+		Name: "trend", Title: "NoDrop: trend", from: "now-6M",
+		About:     "Rows of throughput tests over months, of one validity, with new software and regressions.",
+		Variables: []Variable{several("team", "Team"), several("bed", "Bed"), several("device", "Device"), one("test", "Test"), several("frame_size", "Frame size"), validity()},
+		Marks: []Mark{
+			{Title: "New software", Query: "mark-software", color: "blue", title: "software", text: "benchmark", tags: "bed"},
+			{Title: "Regressions", Query: "mark-regressions", color: "red", title: "benchmark", text: "test", tags: "metric"},
+		},
+		Panels: []Panel{
+			{Title: "Throughput", Queries: []string{"throughput"}, kind: dots, unit: unitRate, legend: series, width: 24, height: 10, About: "Highest load without loss, over all sending ports."},
+			{Title: "99th percentile of latency at the throughput", Queries: []string{"latency"}, kind: dots, unit: unitNs, legend: series, width: 24, height: 10, About: "Of the last trial of the search."},
+			{Title: "Newest against the median", Queries: []string{"shift"}, kind: grid, units: map[string]string{"shift_ppm": unitPPM, "newest": unitRate, "median": unitRate}, width: 12, height: 9, About: "Throughput of the newest run, and the median of all runs in the time that is shown. One run says little: regressions are found by nodrop history."},
+			{Title: "Regressions", Queries: []string{"regressions"}, kind: grid, width: 12, height: 9, units: map[string]string{"shift_ppm": unitPPM}, About: "Figures whose level became worse and did not change since, as the operator finds them in the archive."},
+			{Title: "Software", Queries: []string{"versions"}, kind: grid, summary: []string{"device", "software", "frame_size"}, of: []string{"throughput", "p99"}, width: 24, height: 9, About: "Throughput and 99th percentile of latency for each version of the device's software."},
+		},
+	}
+}
+
+func lab() Dashboard {
+	return Dashboard{
+		Name: "lab", Title: "NoDrop: use of the lab", from: "now-30d",
+		About:     "Who measures how much, and which beds are idle.",
+		Variables: []Variable{several("team", "Team"), several("bed", "Bed"), several("device", "Device")},
+		Panels: []Panel{
+			{Title: "Runs per day", Queries: []string{"runs"}, kind: stacks, unit: unitNumber, legend: []string{"bed"}, width: 24, height: 8, About: "Runs that began, by bed."},
+			{Title: "Runs per team and bed", Queries: []string{"teams"}, kind: grid, width: 12, height: 8, About: "Runs that have a row in the time that is shown."},
+			{Title: "Hours per team", Queries: []string{"hours"}, kind: bars, x: "team", unit: unitHours, width: 12, height: 8, About: "How long the rows took to measure. Preparation and cleaning up are not in it. Rows of the engine sim count in simulated time."},
+			{Title: "Beds in use", Queries: []string{"busy"}, kind: bars, x: "bed", unit: unitShare, width: 12, height: 8, About: "Share of the time that is shown in which the bed measured rows."},
+			{Title: "Beds by their last run", Queries: []string{"idle"}, kind: grid, width: 12, height: 8, About: "The last run of each bed, at any time."},
+			{Title: "Rows by team and validity", Queries: []string{"validity"}, kind: grid, width: 24, height: 8, About: "Rows that are not Valid say nothing about a device: the time for them is lost."},
+		},
+	}
+}

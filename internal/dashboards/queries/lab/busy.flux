@@ -1,0 +1,8 @@
+from(bucket: v.defaultBucket)
+  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_row" and r._field == "elapsedMilliseconds")
+  |> filter(fn: (r) => r.bed =~ /^${bed:regex}$/ and r.device =~ /^${device:regex}$/ and r.team =~ /^${team:regex}$/)
+  |> group(columns: ["bed"])
+  |> sum()
+  |> group()
+  |> map(fn: (r) => ({bed: r.bed, busy: float(v: r._value) / float(v: $__to - $__from)}))

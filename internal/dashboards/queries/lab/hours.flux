@@ -1,0 +1,8 @@
+from(bucket: v.defaultBucket)
+  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_row" and r._field == "elapsedMilliseconds")
+  |> filter(fn: (r) => r.bed =~ /^${bed:regex}$/ and r.device =~ /^${device:regex}$/ and r.team =~ /^${team:regex}$/)
+  |> group(columns: ["team"])
+  |> sum()
+  |> group()
+  |> map(fn: (r) => ({team: r.team, hours: float(v: r._value) / 3600000.0}))

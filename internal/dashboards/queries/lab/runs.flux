@@ -1,0 +1,8 @@
+from(bucket: v.defaultBucket)
+  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_run" and r._field == "team" and r._value =~ /^${team:regex}$/)
+  |> filter(fn: (r) => r.bed =~ /^${bed:regex}$/ and r.device =~ /^${device:regex}$/)
+  |> group(columns: ["bed"])
+  |> aggregateWindow(every: 1d, fn: count, createEmpty: false, timeSrc: "_start")
+  |> keep(columns: ["_time", "_value", "bed"])
+  |> rename(columns: {_value: "runs"})

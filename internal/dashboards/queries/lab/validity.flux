@@ -1,0 +1,8 @@
+from(bucket: v.defaultBucket)
+  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_row" and r._field == "digest")
+  |> filter(fn: (r) => r.bed =~ /^${bed:regex}$/ and r.device =~ /^${device:regex}$/ and r.team =~ /^${team:regex}$/)
+  |> group(columns: ["team", "validity"])
+  |> count()
+  |> group()
+  |> rename(columns: {_value: "rows"})

@@ -1,0 +1,7 @@
+from(bucket: v.defaultBucket)
+  |> range(start: 0, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_run" and r.bed == "$bed")
+  |> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")
+  |> group()
+  |> sort(columns: ["_time"], desc: true)
+  |> limit(n: 1)

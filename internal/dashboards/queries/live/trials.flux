@@ -1,0 +1,8 @@
+from(bucket: v.defaultBucket)
+  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_trial" and r.bed == "$bed")
+  |> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")
+  |> group()
+  |> sort(columns: ["_time"], desc: true)
+  |> limit(n: 200)
+  |> keep(columns: ["_time", "test", "method", "frame_size", "load_ppm", "duration_ns", "sent", "received", "lost", "passed", "generator_bound"])

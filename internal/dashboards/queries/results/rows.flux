@@ -1,0 +1,8 @@
+from(bucket: v.defaultBucket)
+  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_row" and r.bed =~ /^${bed:regex}$/ and r.validity == "$validity")
+  |> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")
+  |> filter(fn: (r) => r.run == "$run")
+  |> group()
+  |> sort(columns: ["_time"])
+  |> drop(columns: ["_start", "_stop", "_measurement", "inputs"])

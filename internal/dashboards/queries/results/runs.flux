@@ -1,0 +1,8 @@
+from(bucket: v.defaultBucket)
+  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_run" and r.bed =~ /^${bed:regex}$/ and r.device =~ /^${device:regex}$/)
+  |> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")
+  |> filter(fn: (r) => r.team =~ /^${team:regex}$/)
+  |> group()
+  |> sort(columns: ["_time"], desc: true)
+  |> limit(n: 200)

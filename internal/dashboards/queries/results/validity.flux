@@ -1,0 +1,7 @@
+from(bucket: v.defaultBucket)
+  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_row" and r.bed =~ /^${bed:regex}$/ and r._field == "run" and r._value == "$run")
+  |> group(columns: ["validity"])
+  |> count()
+  |> group()
+  |> rename(columns: {_value: "rows"})

@@ -1,0 +1,6 @@
+from(bucket: v.defaultBucket)
+  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_regression" and r._field == "benchmark")
+  |> filter(fn: (r) => r.bed =~ /^${bed:regex}$/ and r.device =~ /^${device:regex}$/ and r.team =~ /^${team:regex}$/)
+  |> group()
+  |> map(fn: (r) => ({_time: r._time, title: r._value, text: r.test, tags: r.metric}))

@@ -1,0 +1,8 @@
+from(bucket: v.defaultBucket)
+  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_row" and r.method == "Throughput" and r.validity == "$validity" and r.test == "$test" and r.frame_size =~ /^${frame_size:regex}$/)
+  |> filter(fn: (r) => r.bed =~ /^${bed:regex}$/ and r.device =~ /^${device:regex}$/ and r.team =~ /^${team:regex}$/)
+  |> filter(fn: (r) => r._field == "frames_offeredFramesPerSecond")
+  |> group(columns: ["bed", "device", "frame_size"])
+  |> sort(columns: ["_time"])
+  |> keep(columns: ["_time", "_value", "bed", "device", "frame_size"])

@@ -1,0 +1,8 @@
+from(bucket: v.defaultBucket)
+  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_row" and r.method == "Throughput" and r.validity == "$validity" and r.test == "$test" and r.frame_size =~ /^${frame_size:regex}$/)
+  |> filter(fn: (r) => r.bed =~ /^${bed:regex}$/ and r.device =~ /^${device:regex}$/ and r.team =~ /^${team:regex}$/)
+  |> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")
+  |> group()
+  |> sort(columns: ["_time"])
+  |> map(fn: (r) => ({_time: r._time, bed: r.bed, device: r.device, software: r.software, frame_size: r.frame_size, throughput: r.frames_offeredFramesPerSecond, p99: r.latency_p99Ns}))
