@@ -11,7 +11,7 @@ import (
 // TestEveryContainerIsLimited goes through all pods that chart and kustomization
 // install. TestEveryContainerIsLimited of controllers/lab goes through the operator's.
 func TestEveryContainerIsLimited(t *testing.T) {
-	charted, err := chart(t, "--set", "metrics.enabled=true,webhook.certManager=true")
+	charted, err := chart(t, append([]string{"--set", "metrics.enabled=true,webhook.certManager=true"}, withRecorder...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

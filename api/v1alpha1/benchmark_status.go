@@ -18,14 +18,16 @@ const (
 	PhaseRunning BenchmarkPhase = "Running"
 	// PhaseCleaningUp means that everything started is being removed.
 	PhaseCleaningUp BenchmarkPhase = "CleaningUp"
-	// PhasePassed means that every row was measured, none failed, and every test has a
-	// row that can be judged by.
+	// PhasePassed means that every row was measured, none failed, every test has a row that
+	// can be judged by, and every gate passed.
 	PhasePassed BenchmarkPhase = "Passed"
 	// PhaseInconclusive means that every row was measured and none failed, and that a
 	// test has no row that can be judged by: the tester was the limit, was disturbed, or
-	// was not calibrated. What the device can do is not known.
+	// was not calibrated. What the device can do is not known. Or no gate failed, and one
+	// is inconclusive.
 	PhaseInconclusive BenchmarkPhase = "Inconclusive"
-	// PhaseFailed means that a test was measured and failed: the device forwarded nothing.
+	// PhaseFailed means that a test was measured and failed: the device forwarded nothing,
+	// or a figure is beyond the bound of a gate.
 	PhaseFailed BenchmarkPhase = "Failed"
 	// PhaseInvalid means that the tester could not measure what was asked.
 	PhaseInvalid BenchmarkPhase = "Invalid"
@@ -44,8 +46,9 @@ func (p BenchmarkPhase) Finished() bool {
 	return false
 }
 
-// Measured reports whether every row was measured by a benchmark that ended so, and the
-// device forwarded frames: each row says by its validity whether it can be judged by.
+// Measured reports whether every row was measured when the measurement ended so, and the
+// device forwarded frames: each row says by its validity whether it can be judged by. A
+// benchmark whose rows were all measured ends with Failed where a gate failed.
 func (p BenchmarkPhase) Measured() bool { return p == PhasePassed || p == PhaseInconclusive }
 
 // BenchmarkStatus is how far a benchmark is, and its result.
@@ -64,8 +67,8 @@ type BenchmarkStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 	// conditions are Accepted, BedLeased, DeviceReady, TrafficReady, Measured and
-	// CleanedUp, and for tools that watch any kind of object Succeeded, Reconciling
-	// and Stalled.
+	// CleanedUp, GatesPassed where there are gates, and for tools that watch any kind of
+	// object Succeeded, Reconciling and Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -94,6 +97,13 @@ type BenchmarkStatus struct {
 	// progress is the trial in hand.
 	// +optional
 	Progress *Progress `json:"progress,omitempty"`
+	// gates are the verdicts of the gates, in the order of the specification, once the
+	// benchmark is measured.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Gates []GateStatus `json:"gates,omitempty"`
 	// results sums up what was measured; the rows are in objects of kind
 	// BenchmarkResult.
 	// +optional

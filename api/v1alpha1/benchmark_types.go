@@ -17,6 +17,7 @@ import (
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Bed",type=string,JSONPath=`.status.testBedName`
 // +kubebuilder:printcolumn:name="Progress",type=string,JSONPath=`.status.progress.summary`
+// +kubebuilder:printcolumn:name="Gates",type=string,JSONPath=`.status.conditions[?(@.type=="GatesPassed")].reason`,priority=1
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Benchmark struct {
@@ -47,7 +48,7 @@ type BenchmarkList struct {
 //
 // +kubebuilder:validation:ExactlyOneOf=testBedName;testBedSelector
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.abort) || !oldSelf.abort || (has(self.abort) && self.abort)",message="abort cannot be taken back: apply the benchmark again under another name"
-// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && has(self.capture) == has(oldSelf.capture) && (!has(self.capture) || self.capture == oldSelf.capture) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set): apply it again under another name"
+// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && has(self.gates) == has(oldSelf.gates) && (!has(self.gates) || self.gates == oldSelf.gates) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && has(self.capture) == has(oldSelf.capture) && (!has(self.capture) || self.capture == oldSelf.capture) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set): apply it again under another name"
 type BenchmarkSpec struct {
 	// testBedName names the bed.
 	// +optional
@@ -84,6 +85,14 @@ type BenchmarkSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'variants has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every variant once'"
 	Variants []VariantName `json:"variants,omitempty"`
+	// gates are what figures of the rows must be. A benchmark that was measured ends with
+	// Failed when a gate failed, and otherwise with Inconclusive when one is inconclusive.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.name == v.name))",messageExpression="'gates has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every gate a name of its own'"
+	Gates []Gate `json:"gates,omitempty"`
 	// settleTime is waited after sending stops before counters are read, for
 	// frames that are still in flight (RFC 2544 section 23: 2 s).
 	// +optional
@@ -103,7 +112,7 @@ type BenchmarkSpec struct {
 	// attribution says who measures, and for whom. It is repeated in results and reports.
 	// +optional
 	Attribution *Attribution `json:"attribution,omitempty"`
-	// capture keeps received frames of the trials that rows rest on in PCAPNG files beside
+	// capture keeps received frames of the trials that rows rest on in PCAPNG files next to
 	// the result. Only nodrop run does, with the engine xdp.
 	// +optional
 	Capture *Capture `json:"capture,omitempty"`
@@ -155,7 +164,7 @@ func (s *BenchmarkSpec) Rest() time.Duration {
 
 // Test is one test of a benchmark: its name, and exactly one method.
 //
-// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap
+// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap;routeRefresh;bgpRestart;sessionScale
 type Test struct {
 	// name of the test, unique in the benchmark.
 	// +required
@@ -244,6 +253,15 @@ type Test struct {
 	// routeFlap measures what flapping routes do to frames.
 	// +optional
 	RouteFlap *RouteFlapTest `json:"routeFlap,omitempty"`
+	// routeRefresh measures how long the device takes to send its routes again (RFC 2918).
+	// +optional
+	RouteRefresh *RouteRefreshTest `json:"routeRefresh,omitempty"`
+	// bgpRestart measures what a restart of the device's BGP costs.
+	// +optional
+	BGPRestart *BGPRestartTest `json:"bgpRestart,omitempty"`
+	// sessionScale searches how many BGP sessions the device holds.
+	// +optional
+	SessionScale *SessionScaleTest `json:"sessionScale,omitempty"`
 }
 
 // SearchMethod names how the throughput is searched.

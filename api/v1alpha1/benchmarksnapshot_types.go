@@ -4,7 +4,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // BenchmarkSnapshot keeps an input of a Benchmark as it was: its traffic profile
 // when the benchmark was accepted, its bed and the files of the device when the
-// bed was leased. It is in the namespace of its Benchmark, which owns it. Runs and
+// bed was leased, and the baselines of its gates when they were judged. It is in the
+// namespace of its Benchmark, which owns it. Runs and
 // reports read the snapshot, so that a profile that is deleted and made again under
 // the same name changes neither.
 //
@@ -70,7 +71,7 @@ type BenchmarkSnapshotSpec struct {
 
 // SnapshotKind says of what a snapshot is.
 //
-// +kubebuilder:validation:Enum=TrafficProfile;TestBed;ConfigMap
+// +kubebuilder:validation:Enum=TrafficProfile;TestBed;ConfigMap;Baselines
 type SnapshotKind string
 
 const (
@@ -81,6 +82,8 @@ const (
 	// SnapshotConfigMap is a ConfigMap that the bed refers to: a topology with its
 	// device configurations, or a table of a modelled device.
 	SnapshotConfigMap SnapshotKind = "ConfigMap"
+	// SnapshotBaselines are the figures of other results that gates compare with.
+	SnapshotBaselines SnapshotKind = "Baselines"
 )
 
 // SnapshotSource names the object that was kept.

@@ -2,11 +2,30 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// BedRouting is the control plane of the tester's ports.
+// BedRouting is the routing protocols between the tester's ports and the device.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.bgp) || has(self.pim)",message="routing is empty: give bgp, pim or both, or remove routing"
 type BedRouting struct {
 	// bgp is the BGP sessions of the ports with the device (RFC 4271).
-	// +required
-	BGP BGPRouting `json:"bgp"`
+	// +optional
+	BGP BGPRouting `json:"bgp,omitzero"`
+	// pim says that the device routes multicast between the ports by PIM sparse mode (RFC
+	// 7761), for IPv4. The ports join groups by IGMPv3, and are no PIM routers.
+	// +optional
+	PIM *PIMRouting `json:"pim,omitempty"`
+}
+
+// PIMRouting is multicast routing of the device. A device that is the rendezvous point
+// itself is the first and the last router of every group as well.
+type PIMRouting struct {
+	// rendezvousPoint of all groups, an IPv4 address that the device has a route to. Without
+	// it, the device is the rendezvous point, with its IPv4 address on the first port of the
+	// bed.
+	// +optional
+	// +kubebuilder:validation:MinLength=7
+	// +kubebuilder:validation:MaxLength=15
+	// +kubebuilder:validation:XValidation:rule="isIP(self) && ip(self).family() == 4 && ip(self).isGlobalUnicast()",messageExpression="'\"' + self + '\" is not a rendezvous point: give a unicast IPv4 address, such as 198.18.1.1'"
+	RendezvousPoint string `json:"rendezvousPoint,omitempty"`
 }
 
 // BGPRouting is all BGP sessions of a bed.
@@ -28,7 +47,7 @@ type BGPRouting struct {
 
 // BGPFamily names an address family that a session carries (RFC 4760).
 //
-// +kubebuilder:validation:Enum=ipv4Unicast;ipv6Unicast
+// +kubebuilder:validation:Enum=ipv4Unicast;ipv6Unicast;ipv4LabeledUnicast;ipv6LabeledUnicast
 type BGPFamily string
 
 const (
@@ -36,6 +55,10 @@ const (
 	BGPIPv4Unicast BGPFamily = "ipv4Unicast"
 	// BGPIPv6Unicast is AFI 2, SAFI 1.
 	BGPIPv6Unicast BGPFamily = "ipv6Unicast"
+	// BGPIPv4LabeledUnicast is AFI 1, SAFI 4 (RFC 8277).
+	BGPIPv4LabeledUnicast BGPFamily = "ipv4LabeledUnicast"
+	// BGPIPv6LabeledUnicast is AFI 2, SAFI 4 (RFC 8277).
+	BGPIPv6LabeledUnicast BGPFamily = "ipv6LabeledUnicast"
 )
 
 // BGPSession is one session of a port with the device, or several that differ in
@@ -69,15 +92,17 @@ type BGPSession struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	Count int32 `json:"count,omitempty"`
-	// families that the session carries; ipv4Unicast without it.
+	// families that the session carries; ipv4Unicast without it. Unicast and labeled unicast
+	// of one IP version need a session each.
 	// +optional
 	// +listType=set
 	// +kubebuilder:default={ipv4Unicast}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:XValidation:rule="!('ipv4Unicast' in self && 'ipv4LabeledUnicast' in self) && !('ipv6Unicast' in self && 'ipv6LabeledUnicast' in self)",message="a session has unicast and labeled unicast of one IP version, which routers such as FRR refuse: give each a session of its own"
 	Families []BGPFamily `json:"families,omitempty"`
 	// address of the tester in the session. Without it, that of the port: the IPv4 one
-	// if the session carries ipv4Unicast, and otherwise the IPv6 one.
+	// if the session carries a family of IPv4, and otherwise the IPv6 one.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=45
@@ -106,7 +131,9 @@ type BGPSession struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && (duration(self) == duration('0s') || duration(self) >= duration('3s') && duration(self) <= duration('65535s')) && duration(self).getMilliseconds() % 1000 == 0",messageExpression="'holdTime is ' + self + ': give 0s, or 3s to 65535s in whole seconds (RFC 4271 section 4.2)'"
 	HoldTime *metav1.Duration `json:"holdTime,omitempty"`
-	// addPath sends and receives several paths of one prefix (RFC 7911).
+	// addPath sends and receives several paths of one prefix (RFC 7911): sets of routes with
+	// the same networks are further paths of the session, and the device advertises all that
+	// it has.
 	// +optional
 	AddPath *bool `json:"addPath,omitempty"`
 	// bfd runs bidirectional forwarding detection next to the session (RFC 5881).

@@ -66,6 +66,9 @@ const (
 //	              False    why not; Ended when another condition says why
 //	CleanedUp     True     CleanedUp
 //	              False    CleanUpFailed: the bed is quarantined
+//	GatesPassed   True     GatesPassed
+//	              False    GateFailed
+//	              Unknown  GateInconclusive
 //	Succeeded     True     Passed
 //	              False    Inconclusive, Failed, Invalid, Aborted or Error
 //	Reconciling   absent

@@ -57,6 +57,19 @@ type FlowLatency struct {
 	// maxNs is the highest latency in nanoseconds.
 	// +required
 	MaxNs int64 `json:"maxNs"`
+	// p50Ns is the 50th percentile in nanoseconds; 0 when the engine counted no frames by
+	// their latency.
+	// +optional
+	P50Ns int64 `json:"p50Ns,omitempty"`
+	// p90Ns is the 90th percentile in nanoseconds.
+	// +optional
+	P90Ns int64 `json:"p90Ns,omitempty"`
+	// p99Ns is the 99th percentile in nanoseconds.
+	// +optional
+	P99Ns int64 `json:"p99Ns,omitempty"`
+	// p999Ns is the 99.9th percentile in nanoseconds.
+	// +optional
+	P999Ns int64 `json:"p999Ns,omitempty"`
 }
 
 // FlowsSize is the name of the size of rows of a profile in which every flow has a size of

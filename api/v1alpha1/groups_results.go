@@ -75,6 +75,10 @@ type GroupCapacitySummary struct {
 	// forwarded; 0 when all groups of the profile were.
 	// +optional
 	FailedGroups int32 `json:"failedGroups"`
+	// multicastRoutes is how many multicast routes the device needs for groups: one for each
+	// group and sender, (S,G) of RFC 7761 section 4.1.
+	// +optional
+	MulticastRoutes int64 `json:"multicastRoutes"`
 	// silentGroups is how many of those were not forwarded at all to some port.
 	// +optional
 	SilentGroups int32 `json:"silentGroups"`

@@ -56,6 +56,22 @@ type ClassSummary struct {
 	// nearest: the forwarding rate of the class.
 	// +required
 	ReceivedFramesPerSecond int64 `json:"receivedFramesPerSecond"`
+	// portLoad is the offered load of this kind of traffic on the ports that send it.
+	// +optional
+	PortLoad *PortLoad `json:"portLoad,omitempty"`
+}
+
+// PortLoad is the offered load (RFC 2285 section 3.5.2) of the sending ports, in parts per
+// million of the line rate of each, with preambles and inter-frame gaps.
+type PortLoad struct {
+	// lowestPPM is the load of the port that offered the smallest share of its line rate,
+	// in parts per million.
+	// +required
+	LowestPPM int64 `json:"lowestPPM"`
+	// highestPPM is the load of the port that offered the largest share of its line rate, in
+	// parts per million.
+	// +required
+	HighestPPM int64 `json:"highestPPM"`
 }
 
 // PortLatency is the latency of multicast at one egress port, over all groups that it

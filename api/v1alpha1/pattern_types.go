@@ -59,7 +59,7 @@ type FanOutPattern struct {
 	// port joins all of them.
 	// +optional
 	// +kubebuilder:default=1
-	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 65536",messageExpression="'groups is %d: every group is a stream, and 65536 streams are told apart: give 1 to 65536'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 65536",messageExpression="'groups is %d: every group is a stream, and an engine counts up to 65536 streams: give 1 to 65536'.format([self])"
 	Groups int32 `json:"groups,omitempty"`
 	// firstGroup is the first group, the others count up from it. The default is
 	// 225.1.1.1 with ipv4 and ff1e::2001:2:8000:1 with ipv6.
@@ -80,7 +80,7 @@ type MixedClassPattern struct {
 	// port joins all of them.
 	// +optional
 	// +kubebuilder:default=1
-	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 65535",messageExpression="'groups is %d: every group and every receiver is a stream, and 65536 streams are told apart: give 1 to 65535'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 65535",messageExpression="'groups is %d: every group and every receiver is a stream, and an engine counts up to 65536 streams: give 1 to 65535'.format([self])"
 	Groups int32 `json:"groups,omitempty"`
 	// firstGroup is the first group, the others count up from it. The default is
 	// 225.1.1.1 with ipv4 and ff1e::2001:2:8000:1 with ipv6.

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Validity says whether a number can be believed, apart from pass or fail.
+// Validity says whether a number can be believed, whether it passes or fails.
 //
 // +kubebuilder:validation:Enum=Valid;Virtual;Simulated;Uncalibrated;Contended;GeneratorBound;Invalid
 type Validity string
@@ -27,7 +27,7 @@ const (
 
 // Method names the method of a result row.
 //
-// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency;BufferSize;RouteCapacity;Convergence;RouteFlap
+// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency;BufferSize;RouteCapacity;Convergence;RouteFlap;RouteRefresh;BGPRestart;SessionScale
 type Method string
 
 const (
@@ -79,4 +79,10 @@ const (
 	MethodConvergence Method = "Convergence"
 	// MethodRouteFlap measures what flapping routes do to frames.
 	MethodRouteFlap Method = "RouteFlap"
+	// MethodRouteRefresh measures how long the device takes to send its routes again.
+	MethodRouteRefresh Method = "RouteRefresh"
+	// MethodBGPRestart measures what a restart of the device's BGP costs.
+	MethodBGPRestart Method = "BGPRestart"
+	// MethodSessionScale searches how many BGP sessions the device holds.
+	MethodSessionScale Method = "SessionScale"
 )

@@ -76,8 +76,10 @@ func (id RowID) Name() string {
 // over all ports, and the load of that trial.
 type FrameSection struct {
 	// lineRatePPM is the intended load (RFC 2285 section 3.5.1) in parts per million of
-	// line rate: for a throughput test the throughput, 0 when no load passed. What left
-	// the tester is offeredFramesPerSecond: that is the load that reports print.
+	// the full load: for a throughput test the throughput, 0 when no load passed. The full
+	// load is the line rate of each sending port, or less where pattern or flows of the
+	// profile let a port send less. What left the tester is offeredFramesPerSecond: that
+	// is the load that reports print.
 	// +required
 	LineRatePPM int64 `json:"lineRatePPM"`
 	// framesPerSecond is the intended load in frames/s summed over all sending
@@ -95,6 +97,11 @@ type FrameSection struct {
 	// load passed it is that of the trial at the lowest load.
 	// +optional
 	OfferedFramesPerSecond int64 `json:"offeredFramesPerSecond"`
+	// portLoad is the offered load of the ports that offered least and most of their line
+	// rate. Absent where the profile lets every sending port send at line rate, so that
+	// lineRatePPM is the intended load of each, and where no load passed.
+	// +optional
+	PortLoad *PortLoad `json:"portLoad,omitempty"`
 	// sent frames.
 	// +optional
 	Sent int64 `json:"sent"`
@@ -187,7 +194,7 @@ type ResultRow struct {
 	// +optional
 	Search *SearchSummary `json:"search,omitempty"`
 	// latency of every received frame, or of those that were timed; absent when there
-	// was none.
+	// was none, and where no load passed.
 	// +optional
 	Latency *LatencySummary `json:"latency,omitempty"`
 	// backToBack is what a back-to-back test found.
@@ -260,6 +267,15 @@ type ResultRow struct {
 	// routeFlap is what a route flap test measured.
 	// +optional
 	RouteFlap *RouteFlapSummary `json:"routeFlap,omitempty"`
+	// routeRefresh is how long the device took to send its routes again.
+	// +optional
+	RouteRefresh *RouteRefreshSummary `json:"routeRefresh,omitempty"`
+	// bgpRestart is what a restart of the device's BGP cost.
+	// +optional
+	BGPRestart *BGPRestartSummary `json:"bgpRestart,omitempty"`
+	// sessionScale is how many BGP sessions the device held.
+	// +optional
+	SessionScale *SessionScaleSummary `json:"sessionScale,omitempty"`
 	// series is the rates in the course of the trial; absent where a test asks for no
 	// samplingInterval.
 	// +optional

@@ -63,7 +63,7 @@ type AddressIteration struct {
 	Flooded int64 `json:"flooded"`
 }
 
-// BroadcastSummary is what the device makes of broadcast frames beside their
+// BroadcastSummary is what the device makes of broadcast frames, in addition to their
 // throughput, which is the row's load (RFC 2889 section 5.10).
 type BroadcastSummary struct {
 	// receivers is the number of ports that receive every frame.

@@ -34,6 +34,35 @@ type RouteCapacitySummary struct {
 	// slowestBlockNs is how long the slowest of these blocks took, in nanoseconds.
 	// +optional
 	SlowestBlockNs *int64 `json:"slowestBlockNs,omitempty"`
+	// memory of the device's routing software; absent where it cannot be read.
+	// +optional
+	Memory *RouteMemorySummary `json:"memory,omitempty"`
+}
+
+// RouteMemorySummary is how much memory the routing software of a device uses for routes.
+type RouteMemorySummary struct {
+	// idleBytes is how much it used before the first block.
+	// +required
+	IdleBytes int64 `json:"idleBytes"`
+	// heldBytes is how much it used after the last block that was held; 0 when none was.
+	// +optional
+	HeldBytes int64 `json:"heldBytes"`
+	// endBytes is how much it used at the end of the test. Absent when the software had
+	// ended then.
+	// +optional
+	EndBytes *int64 `json:"endBytes,omitempty"`
+	// bytesPerRoute is what the blocks that were held took more, over their routes.
+	// +optional
+	BytesPerRoute int64 `json:"bytesPerRoute"`
+	// blocks is how much it used after blocks that were held: after each, or where there
+	// were more than 64, after every so many as blocksEach says.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Blocks []int64 `json:"blocks,omitempty"`
+	// blocksEach is how many blocks an entry of blocks stands for.
+	// +optional
+	BlocksEach int32 `json:"blocksEach,omitempty"`
 }
 
 // EventTimes are how long an event took, over all its repetitions, in nanoseconds.
@@ -73,7 +102,8 @@ type ConvergenceSummary struct {
 	// interval in which frames are forwarded.
 	// +required
 	Withdraw EventTimes `json:"withdraw"`
-	// resolutionNs is the sampling interval: a true time is at most this much shorter.
+	// resolutionNs is how much shorter a true time may be at most: the sampling interval,
+	// or more where a sample came late.
 	// +required
 	ResolutionNs int64 `json:"resolutionNs"`
 }
@@ -114,7 +144,8 @@ type RouteFlapSummary struct {
 	// lowestStablePPM is the same of the other networks; absent when all networks flap.
 	// +optional
 	LowestStablePPM *int64 `json:"lowestStablePPM,omitempty"`
-	// resolutionNs is the sampling interval: a true time is at most this much shorter.
+	// resolutionNs is how much shorter a true time may be at most: the sampling interval,
+	// or more where a sample came late.
 	// +required
 	ResolutionNs int64 `json:"resolutionNs"`
 	// stable is the series of the networks that do not flap; that of those that do is

@@ -134,7 +134,7 @@ type ContainerlabDevice struct {
 // TopologySource is where a containerlab topology is read from.
 type TopologySource struct {
 	// configMapRef names a ConfigMap in the lab's namespace. Every key of it is
-	// put beside the topology file, so that the topology can refer to device
+	// put next to the topology file, so that the topology can refer to device
 	// configurations by their key.
 	// +required
 	ConfigMapRef ConfigMapKeyReference `json:"configMapRef"`
@@ -230,6 +230,12 @@ type SimulatedBehaviour struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16777216
 	GroupCapacity *int32 `json:"groupCapacity,omitempty"`
+	// multicastRouteCapacity is how many multicast routes the device holds, one for each
+	// group and sender. A group is forwarded when all routes of it have a place.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000
+	MulticastRouteCapacity *int32 `json:"multicastRouteCapacity,omitempty"`
 	// joinDelay is how long after a report the device forwards a group.
 	// +optional
 	// +kubebuilder:validation:Type=string
@@ -274,6 +280,36 @@ type SimulatedBehaviour struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'routeSwitchDip is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	RouteSwitchDip *metav1.Duration `json:"routeSwitchDip,omitempty"`
+	// routeRefreshRate is how many routes the device sends in a second when it is asked for
+	// all of them by ROUTE-REFRESH; all at once without it.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000
+	RouteRefreshRate *int64 `json:"routeRefreshRate,omitempty"`
+	// routeMemory is how much memory the device uses for a prefix, in bytes; its memory is
+	// not known without it.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	RouteMemory *int64 `json:"routeMemory,omitempty"`
+	// sessionCapacity is how many BGP sessions the device holds; it refuses further ones.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	SessionCapacity *int64 `json:"sessionCapacity,omitempty"`
+	// sessionRate is how many BGP sessions the device establishes in a second; all at once
+	// without it.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	SessionRate *int64 `json:"sessionRate,omitempty"`
+	// bgpRestartTime is how long the device has no BGP sessions, and no routes, when its BGP
+	// is restarted.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'bgpRestartTime is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
+	BGPRestartTime *metav1.Duration `json:"bgpRestartTime,omitempty"`
 	// resetTime is how long the device forwards nothing when it is reset.
 	// +optional
 	// +kubebuilder:validation:Type=string

@@ -32,7 +32,7 @@ type TrafficProfileList struct {
 // TrafficProfileSpec describes sizes, pattern and headers.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.flows) ? !has(self.pattern) && !has(self.packet) : has(self.pattern) && has(self.packet)",message="spec needs pattern and packet, or flows in place of both: give pattern and packet for one kind of traffic, or give only flows"
-// +kubebuilder:validation:XValidation:rule="!has(self.flows) || !has(self.routing)",message="routing is given beside flows, whose frames do not go to the networks of routes: remove routing, or give pattern and packet in place of flows"
+// +kubebuilder:validation:XValidation:rule="!has(self.flows) || !has(self.routing)",message="routing is given with flows, whose frames do not go to the networks of routes: remove routing, or give pattern and packet in place of flows"
 // +kubebuilder:validation:XValidation:rule="!has(self.flows) || self.flows.exists(f, !has(f.frameSize) && !has(f.frameMix)) || (!has(self.frameSizes) && !has(self.frameMixes))",message="every flow has a size of its own, so that frameSizes and frameMixes are those of none: remove them, or remove frameSize or frameMix of a flow"
 // +kubebuilder:validation:XValidation:rule="!has(self.packet) || !has(self.pattern) || (!has(self.packet.ipv6) || !has(self.frameSizes) || self.frameSizes.all(s, s >= 86))",messageExpression="'spec.frameSizes has %d: an IPv6/UDP frame with its signature needs at least 86 bytes (14 Ethernet, 40 IPv6, 8 UDP, 20 signature, 4 FCS)'.format([self.frameSizes.filter(s, s < 86)[0]])"
 // +kubebuilder:validation:XValidation:rule="!has(self.packet) || !has(self.pattern) || ((!has(self.packet.vlan) && !has(self.packet.mpls)) || !has(self.frameSizes) || self.frameSizes.all(s, s >= (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0)))",messageExpression="'spec.frameSizes has %d: these headers with a VLAN tag or MPLS labels, 4 bytes each, need at least %d bytes: raise the frame size'.format([self.frameSizes.filter(s, s < (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0))[0], (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0)])"
@@ -121,13 +121,13 @@ type PairsPattern struct {
 }
 
 // Packet describes the headers of the frame: one of ipv4, ipv6, ethernet and custom,
-// and what stands beside it.
+// and the fields that go with it.
 //
 // +kubebuilder:validation:ExactlyOneOf=ipv4;ipv6;ethernet;custom
-// +kubebuilder:validation:XValidation:rule="!has(self.custom) || (!has(self.udp) && !has(self.tunnel) && !has(self.mpls) && !has(self.dscp) && !has(self.ipPrecedence))",message="udp, tunnel, mpls, dscp or ipPrecedence is given beside custom, whose bytes are sent as they are: remove it, and write it into hex"
-// +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.udp)",message="udp is given beside ethernet, whose frames have no network layer to carry it: remove udp, or give ipv4 or ipv6"
-// +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.tunnel)",message="tunnel is given beside ethernet, whose frames have no packet that it could carry: remove tunnel, or give ipv4 or ipv6"
-// +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || (!has(self.dscp) && !has(self.ipPrecedence))",message="dscp or ipPrecedence is given beside ethernet, whose frames have no IP header: remove it, or give ipv4 or ipv6"
+// +kubebuilder:validation:XValidation:rule="!has(self.custom) || (!has(self.udp) && !has(self.tunnel) && !has(self.mpls) && !has(self.dscp) && !has(self.ipPrecedence))",message="udp, tunnel, mpls, dscp or ipPrecedence is given with custom, whose bytes are sent as they are: remove it, and write it into hex"
+// +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.udp)",message="udp is given with ethernet, whose frames have no network layer to carry it: remove udp, or give ipv4 or ipv6"
+// +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.tunnel)",message="tunnel is given with ethernet, whose frames have no packet that it could carry: remove tunnel, or give ipv4 or ipv6"
+// +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || (!has(self.dscp) && !has(self.ipPrecedence))",message="dscp or ipPrecedence is given with ethernet, whose frames have no IP header: remove it, or give ipv4 or ipv6"
 // +kubebuilder:validation:XValidation:rule="!has(self.dscp) || !has(self.ipPrecedence)",messageExpression="'dscp is %d and ipPrecedence is %d, which are the same bits of the header: give one of them'.format([self.dscp, self.ipPrecedence])"
 type Packet struct {
 	// ipv4 sends IPv4 packets.

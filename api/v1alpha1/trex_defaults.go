@@ -68,7 +68,7 @@ func (e *TRexEngine) CPURequests() (server, beside resource.Quantity) {
 	return milli(serverSharedMilli), milli(besideSharedMilli)
 }
 
-// MemoryBytes is the memory of each TRex server beside its huge pages.
+// MemoryBytes is the memory of each TRex server without its huge pages.
 func (e *TRexEngine) MemoryBytes() resource.Quantity {
 	switch {
 	case e.Memory != nil:

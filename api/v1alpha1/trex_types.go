@@ -3,7 +3,7 @@ package v1alpha1
 import "k8s.io/apimachinery/pkg/api/resource"
 
 // TRexEngine holds the settings of the engine trex: a TRex server in every traffic
-// pod, beside NoDrop's agent.
+// pod, together with NoDrop's agent.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.hugePages) != has(self.software)",messageExpression="has(self.hugePages) ? 'hugePages and software are both given: keep hugePages for DPDK on network cards, or software for packet sockets on any interface' : 'engine.trex needs hugePages, for DPDK on network cards, or software, for packet sockets on any interface: give one of them'"
 // +kubebuilder:validation:XValidation:rule="has(self.software) || !has(self.cpus) || self.cpus >= 3",message="cpus is 2, and TRex on network cards needs one to direct, one to receive and one to send: give 3 to 256, or leave it out for 4"
@@ -22,7 +22,7 @@ type TRexEngine struct {
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=256
 	CPUs *int32 `json:"cpus,omitempty"`
-	// memory of each TRex server beside its huge pages; 2Gi without it, 1Gi with
+	// memory of each TRex server without its huge pages; 2Gi without it, 1Gi with
 	// software.
 	// +optional
 	Memory *resource.Quantity `json:"memory,omitempty"`

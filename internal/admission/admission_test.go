@@ -14,6 +14,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/opmetrics"
+	"nodrop.dev/nodrop/internal/opmetrics/opmetricstest"
 )
 
 // TestAdmission applies manifests to a real API server with the webhooks running.
@@ -39,6 +41,16 @@ func TestAdmission(t *testing.T) {
 			}
 		}
 	})
+	for _, kind := range []string{"Benchmark", "TestBed"} {
+		for _, decision := range []string{opmetrics.Allowed, opmetrics.Refused} {
+			if opmetricstest.Value(t, s.counts, "nodrop_admission_duration_seconds", "kind", kind, "decision", decision) == 0 {
+				t.Errorf("no %s was counted as %s", kind, decision)
+			}
+		}
+		if n := opmetricstest.Value(t, s.counts, "nodrop_admission_duration_seconds", "kind", kind, "decision", opmetrics.Failed); n != 0 {
+			t.Errorf("%v decisions on a %s are counted as failed", n, kind)
+		}
+	}
 	s.stop()
 	t.Run("without the operator", func(t *testing.T) { operatorAway(s) })
 }
@@ -53,7 +65,7 @@ func samples(t *testing.T) []string {
 	}
 	var names []string
 	for _, dir := range dirs {
-		if dir.IsDir() && !slices.Contains([]string{"broken", "capture", "frr", "two-nics"}, dir.Name()) {
+		if dir.IsDir() && !slices.Contains([]string{"bgp-router", "broken", "capture", "frr", "two-nics"}, dir.Name()) {
 			names = append(names, dir.Name())
 		}
 	}

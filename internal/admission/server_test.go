@@ -20,6 +20,7 @@ import (
 	"nodrop.dev/nodrop/internal/admission"
 	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/operator"
+	"nodrop.dev/nodrop/internal/opmetrics"
 )
 
 // server is an API server with the webhooks running.
@@ -29,6 +30,8 @@ type server struct {
 	// c asks for strict validation, as kubectl apply does.
 	c        client.Client
 	warnings *warnings
+	// counts count the decisions.
+	counts *opmetrics.Operator
 	// stop ends the webhooks.
 	stop func()
 }
@@ -46,7 +49,7 @@ func startServer(t *testing.T) *server {
 			Paths: []string{filepath.Join(kubetest.Root(t), "config", "webhook", "manifests.yaml")},
 		}
 	})
-	s := &server{WithT: NewWithT(t), t: t, warnings: &warnings{}}
+	s := &server{WithT: NewWithT(t), t: t, warnings: &warnings{}, counts: opmetrics.NewOperator()}
 	s.stop = s.serve(cfg, env.WebhookInstallOptions)
 	t.Cleanup(func() { s.stop() })
 
@@ -73,7 +76,7 @@ func (s *server) serve(cfg *rest.Config, o envtest.WebhookInstallOptions) (stop 
 		WebhookHost: o.LocalServingHost, WebhookPort: o.LocalServingPort, WebhookCertDir: o.LocalServingCertDir,
 	})
 	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(admission.SetupWithManager(mgr, nil)).To(Succeed())
+	s.Expect(admission.SetupWithManager(mgr, nil, s.counts)).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()

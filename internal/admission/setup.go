@@ -6,6 +6,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/opmetrics"
 )
 
 // Paths on which the webhooks are served.
@@ -15,17 +16,17 @@ const (
 )
 
 // SetupWithManager serves the webhooks with the manager's webhook server.
-// DefaultPolicy is that of the lab; it may be nil.
-func SetupWithManager(mgr ctrl.Manager, defaultPolicy *v1alpha1.TrafficPolicy) error {
+// DefaultPolicy is that of the lab, and counts count the decisions; both may be nil.
+func SetupWithManager(mgr ctrl.Manager, defaultPolicy *v1alpha1.TrafficPolicy, counts *opmetrics.Operator) error {
 	err := ctrl.NewWebhookManagedBy(mgr, &v1alpha1.Benchmark{}).
-		WithValidator(&Benchmarks{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), DefaultPolicy: defaultPolicy}).
+		WithValidator(counted[*v1alpha1.Benchmark]{&Benchmarks{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), DefaultPolicy: defaultPolicy}, "Benchmark", counts}).
 		WithValidatorCustomPath(BenchmarkPath).
 		Complete()
 	if err != nil {
 		return fmt.Errorf("setting up the webhook of benchmarks: %w", err)
 	}
 	err = ctrl.NewWebhookManagedBy(mgr, &v1alpha1.TestBed{}).
-		WithValidator(&TestBeds{}).
+		WithValidator(counted[*v1alpha1.TestBed]{&TestBeds{}, "TestBed", counts}).
 		WithValidatorCustomPath(TestBedPath).
 		Complete()
 	if err != nil {

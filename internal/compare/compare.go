@@ -150,7 +150,7 @@ func cell(row *v1alpha1.ResultRow, metric Metric) Cell {
 	case !result.Trusted(row.Validity):
 		return Cell{Status: NotValid, Value: &value, Reason: strings.Join(append([]string{string(row.Validity)}, row.ValidityReasons...), ": ")}
 	case row.Frames.OrZero().Lost > 0 && metric.ofLatency():
-		return Cell{Status: Loss, Value: &value, Reason: "frames were lost at this load, so this is the latency of a full queue"}
+		return Cell{Status: Loss, Value: &value, Reason: fullQueue}
 	}
 	return Cell{Status: Ranked, Value: &value}
 }

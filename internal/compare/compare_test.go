@@ -106,6 +106,7 @@ func TestNotApplicable(t *testing.T) {
 		"uncalibrated": {change(func(r *v1alpha1.ResultRow) { r.Validity = v1alpha1.ValidityUncalibrated }), LatencyMax, NotValid, "Uncalibrated", true},
 		"nothing sent": {change(func(r *v1alpha1.ResultRow) { r.Frames.Sent, r.Message = 0, "no ARP" }), Throughput, NotMeasured, "nothing was sent: no ARP", false},
 		"no latency":   {change(func(r *v1alpha1.ResultRow) { r.Latency = nil }), LatencyAvg, NotMeasured, "no frame came back", false},
+		"throughput 0": {change(func(r *v1alpha1.ResultRow) { r.Latency, r.Frames.LineRatePPM, r.Message = nil, 0, "7 frames were lost" }), LatencyAvg, NotMeasured, "no load passed: 7 frames were lost", false},
 		"loss":         {change(func(r *v1alpha1.ResultRow) { r.Frames.Lost = 1 }), LatencyAvg, Loss, "full queue", true},
 	}
 	for name, test := range tests {

@@ -120,11 +120,11 @@ func difference(id v1alpha1.RowID, baseline, other Result) Difference {
 	if method.IsSearched(id.Method) {
 		d.Deltas.FramesPerSecond, d.Deltas.FramesPerSecondPPM = delta(Throughput)
 	}
-	d.Deltas.LatencyMinNs, _ = delta(latencyMin)
+	d.Deltas.LatencyMinNs, _ = delta(LatencyMin)
 	d.Deltas.LatencyAvgNs, _ = delta(LatencyAvg)
 	d.Deltas.LatencyMaxNs, _ = delta(LatencyMax)
-	d.Deltas.JitterAvgNs, _ = delta(jitterAvg)
-	d.Deltas.JitterMaxNs, _ = delta(jitterMax)
+	d.Deltas.JitterAvgNs, _ = delta(JitterAvg)
+	d.Deltas.JitterMaxNs, _ = delta(JitterMax)
 	return d
 }
 

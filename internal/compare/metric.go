@@ -5,11 +5,11 @@ import (
 	"nodrop.dev/nodrop/internal/method"
 )
 
-// Figures that have differences, but no rank.
+// Figures that have differences and gates, but no rank.
 const (
-	latencyMin Metric = "LatencyMin"
-	jitterAvg  Metric = "JitterAvg"
-	jitterMax  Metric = "JitterMax"
+	LatencyMin Metric = "LatencyMin"
+	JitterAvg  Metric = "JitterAvg"
+	JitterMax  Metric = "JitterMax"
 )
 
 // ofLatency reports whether a metric is about the time that frames take.
@@ -27,8 +27,8 @@ func metricsOf(row *v1alpha1.ResultRow) []Metric {
 	return []Metric{FrameLoss, LatencyAvg, LatencyMax}
 }
 
-// more reports whether a higher value is better.
-func (m Metric) more() bool { return m == Throughput }
+// MoreIsBetter reports whether a higher value is better.
+func (m Metric) MoreIsBetter() bool { return m == Throughput }
 
 // valueOf is the metric of a row, or why it has none.
 func valueOf(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
@@ -43,18 +43,33 @@ func valueOf(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
 		return method.Offered(row).FramesPerSecond, ""
 	case metric == FrameLoss:
 		return scaled(frames.Lost, billion, frames.Sent), ""
+	case row.Latency == nil && method.FoundNothing(row):
+		return 0, reason("no load passed", row.Message)
 	case row.Latency == nil:
 		return 0, reason("no frame came back", row.Message)
 	case metric == LatencyMax:
 		return row.Latency.MaxNs, ""
-	case metric == latencyMin:
+	case metric == LatencyMin:
 		return row.Latency.MinNs, ""
-	case metric == jitterAvg:
+	case metric == JitterAvg:
 		return jitter(row.Latency.JitterAvgNs)
-	case metric == jitterMax:
+	case metric == JitterMax:
 		return jitter(row.Latency.JitterMaxNs)
 	}
 	return row.Latency.AvgNs, ""
+}
+
+// fullQueue says why a latency is judged by nobody.
+const fullQueue = "frames were lost at this load, so this is the latency of a full queue"
+
+// ValueOf is the metric of a row in its unit, or why it has none that can be judged,
+// whatever the validity of the row.
+func ValueOf(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
+	value, why = valueOf(row, metric)
+	if why == "" && row.Frames.OrZero().Lost > 0 && metric.ofLatency() {
+		why = fullQueue
+	}
+	return value, why
 }
 
 func jitter(ns *int64) (value int64, why string) {

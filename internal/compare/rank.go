@@ -17,7 +17,7 @@ func rank(cells []Cell, metric Metric, within int64) {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b *Cell) int {
-		if metric.more() {
+		if metric.MoreIsBetter() {
 			a, b = b, a
 		}
 		return cmp.Compare(*a.Value, *b.Value)

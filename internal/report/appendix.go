@@ -37,6 +37,7 @@ func (d *Document) appendix() *entries {
 	a.add("Engine", engine)
 	a.add("Latency", env.LatencyType)
 	a.add("Traffic", d.traffic())
+	a.add("Full load", d.fullLoad())
 	for _, trial := range d.trials() {
 		a.add("Trials", trial)
 	}

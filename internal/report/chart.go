@@ -24,6 +24,13 @@ type chart struct {
 	XTicks, YTicks           []chartTick
 	Series                   []chartSeries
 	Bars                     []chartBar
+	Events                   []chartEvent
+}
+
+// chartEvent is a vertical line at a time, with a label along it; without one where it would
+// cover that of the event before.
+type chartEvent struct {
+	At, Label, LabelX string
 }
 
 type chartTick struct {

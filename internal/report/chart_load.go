@@ -15,7 +15,7 @@ import (
 // nil when the rows are not of several loads.
 func latencyAgainstLoad(id, what string, rows []v1alpha1.ResultRow, latency func(*v1alpha1.LatencySummary) int64) *chart {
 	c := &chart{ID: id, Title: what + " latency against load", Width: chartWidth, Height: 340,
-		Left: 46, Top: 26, Right: 362, Bottom: 296, XTitle: "offered load, % of line rate", YTitle: "latency, µs"}
+		Left: 46, Top: 26, Right: 362, Bottom: 296, XTitle: "offered load, " + loadAxis(rows), YTitle: "latency, µs"}
 	c.Right -= labelSpace(rows)
 	var lines [][]loadPoint
 	at := map[string]int{}

@@ -2,9 +2,12 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/result"
 )
 
@@ -25,9 +28,9 @@ func largest(value, least float64, units ...unitOf) unitOf {
 	return units[len(units)-1]
 }
 
-// ratesOverTime draws the rates in the course of a row's trial. It is nil when they
-// were not sampled.
-func ratesOverTime(id string, row v1alpha1.ResultRow) *chart {
+// ratesOverTime draws the rates in the course of a row's trial, and its events. It is nil
+// when the rates were not sampled.
+func (d *Document) ratesOverTime(id string, row v1alpha1.ResultRow) *chart {
 	s := row.Series
 	if s == nil || s.Points.Len() == 0 || len(s.Points.SentFramesPerSecond) != s.Points.Len() {
 		return nil
@@ -40,6 +43,10 @@ func ratesOverTime(id string, row v1alpha1.ResultRow) *chart {
 	p := &s.Points
 	end := float64(s.DurationMilliseconds)
 	highest := max(1, slices.Max(p.SentFramesPerSecond), slices.Max(p.ReceivedFramesPerSecond))
+	stable := stableOf(row)
+	if stable != nil {
+		highest = max(highest, slices.Max(stable.Points.ReceivedFramesPerSecond))
+	}
 	joined := len(p.MinReceivedFramesPerSecond) > 0
 	time := largest(end, 3, unitOf{"h", 3_600_000}, unitOf{"min", 60_000}, unitOf{"s", 1000}, unitOf{"ms", 1})
 	rate := largest(float64(highest), 1, unitOf{"million frames/s", 1_000_000}, unitOf{"thousand frames/s", 1000}, unitOf{"frames/s", 1})
@@ -49,17 +56,21 @@ func ratesOverTime(id string, row v1alpha1.ResultRow) *chart {
 	c.axes(&x, &y)
 	type line struct {
 		label  string
+		of     *v1alpha1.RateSeries
 		values []int64
 	}
-	lines := []line{{"sent", p.SentFramesPerSecond}, {"received", p.ReceivedFramesPerSecond}}
+	lines := []line{{"sent", s, p.SentFramesPerSecond}, {"received", s, p.ReceivedFramesPerSecond}}
 	if joined {
-		lines = append(lines, line{"lowest", p.MinReceivedFramesPerSecond})
+		lines = append(lines, line{"lowest", s, p.MinReceivedFramesPerSecond})
+	}
+	if stable != nil {
+		lines = append(lines, line{"stable", stable, stable.Points.ReceivedFramesPerSecond})
 	}
 	for i, l := range lines {
 		// What lies over the others is drawn last, and leaves gaps to look through.
 		line := chartSeries{Color: seriesColor(i, len(lines)), Dash: dashes[i], Label: l.label}
 		for j, value := range l.values {
-			line.endX, line.endY = x.at(float64(s.EndMilliseconds(j))/time.size), y.at(float64(value)/rate.size)
+			line.endX, line.endY = x.at(float64(l.of.EndMilliseconds(j))/time.size), y.at(float64(value)/rate.size)
 			step := "L"
 			if j == 0 {
 				step = "M"
@@ -69,12 +80,58 @@ func ratesOverTime(id string, row v1alpha1.ResultRow) *chart {
 		c.Series = append(c.Series, line)
 		c.Description += fmt.Sprintf("%s: %s to %s frames/s, %s at the end. ", l.label, group(slices.Min(l.values)), group(slices.Max(l.values)), group(l.values[len(l.values)-1]))
 	}
+	c.mark(d.momentsOf(row), func(ms float64) float64 { return x.at(ms / time.size) })
 	c.label()
 	if joined {
 		c.Caption = fmt.Sprintf("A point joins several of the %s sampling intervals; “lowest” is the lowest receive rate of any of them. ", group(int64(s.Samples)))
 	}
+	if stable != nil {
+		c.Caption += "“stable” is the receive rate of the networks that do not flap; the other lines are of those that do. "
+	}
+	if len(c.Events) > 0 {
+		c.Caption += "Vertical lines are where events were due to begin. "
+	}
 	if !result.Trusted(row.Validity) {
 		c.Caption += "This row is in doubt: see validity in the table."
 	}
+	c.Caption = strings.TrimSpace(c.Caption)
 	return c
+}
+
+// stableOf is the series of the streams of a row that its events are not about; nil when
+// there is none.
+func stableOf(row v1alpha1.ResultRow) *v1alpha1.RateSeries {
+	own, _ := method.Describe(row.Method)
+	if own.Stable == nil {
+		return nil
+	}
+	if s := own.Stable(&row); s != nil && s.Points.Len() > 0 {
+		return s
+	}
+	return nil
+}
+
+// momentsOf are the events in the trials of a row's test; none when the test is not known.
+func (d *Document) momentsOf(row v1alpha1.ResultRow) []method.Moment {
+	own, _ := method.Describe(row.Method)
+	i := slices.IndexFunc(d.Spec.Tests, func(t v1alpha1.Test) bool { return t.Name == row.Test })
+	if own.Moments == nil || i < 0 || !own.Given(d.Spec.Tests[i]) {
+		return nil
+	}
+	return own.Moments(d.Spec.Tests[i])
+}
+
+// mark draws events at where says of their time in milliseconds.
+func (c *chart) mark(events []method.Moment, where func(ms float64) float64) {
+	const pitch = 12
+	labelled := math.Inf(-1)
+	for _, e := range events {
+		at, name := where(float64(e.At.Milliseconds())), strings.ToLower(string(e.Kind))
+		mark := chartEvent{At: coordinate(at)}
+		if at-labelled >= pitch {
+			labelled, mark.Label, mark.LabelX = at, name, coordinate(at-3)
+		}
+		c.Events = append(c.Events, mark)
+		c.Description += fmt.Sprintf("%s at %s. ", name, e.At)
+	}
 }

@@ -18,7 +18,7 @@ func throughputBySize(id string, rows []v1alpha1.ResultRow, unit bitUnit) *chart
 		title = "Throughput and partial drop rate by frame size"
 	}
 	c := bars(id, title, rows, 300)
-	c.XTitle = "% of line rate"
+	c.XTitle = loadAxis(rows)
 	x := scale{low: 0, high: 100, from: c.Left, to: c.Right, ticks: []float64{0, 25, 50, 75, 100}}
 	c.axes(&x, nil)
 	for i, row := range rows {
@@ -27,7 +27,7 @@ func throughputBySize(id string, rows []v1alpha1.ResultRow, unit bitUnit) *chart
 		value := fmt.Sprintf("%s %s", fixed(offered.BitsPerSecond, unit.bits, 3), unit.name)
 		c.addBar(i, sizeLabel(&row), value, c.Left, end)
 		c.doubt(i, &row)
-		c.Description += fmt.Sprintf("%s: %s%% of line rate, %s. ", sizeLabel(&row), fixed(offered.LineRatePPM, 10_000, 4), value)
+		c.Description += fmt.Sprintf("%s: %s, %s. ", sizeLabel(&row), shareInWords(&row), value)
 	}
 	return c
 }

@@ -9,6 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/compare"
+	"nodrop.dev/nodrop/internal/gate"
 )
 
 // Content is what a Document is made of.
@@ -25,6 +26,8 @@ type Content struct {
 	Bed *v1alpha1.TestBed
 	// ConfigMaps of the device by name.
 	ConfigMaps map[string]*corev1.ConfigMap
+	// Baselines of gates by the name of the gate, as they were when they were judged.
+	Baselines map[string]gate.Baseline
 	// Notes are what a reader must know first.
 	Notes []string
 }
@@ -77,6 +80,7 @@ func New(c Content) *Document {
 		d.Bed = c.Bed.Spec.DeepCopy()
 		d.Bed.Access = nil
 	}
+	d.Gates = gate.Judge(c.judged())
 	if d.Rows == nil {
 		d.Rows = []v1alpha1.ResultRow{}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 const readingDifferences = "Differences are those from the first variant, with their sign: a plus is more, a minus is less. " +
-	"Mean and highest latency are told apart: one may rise while the other falls. There is none where one of the two cannot be believed, " +
+	"Mean and highest latency are listed separately: one may rise while the other falls. There is none where one of the two cannot be believed, " +
 	"or where frames were lost, since the latency is then that of a full queue."
 
 // differenceTable is how one variant differs from the first in one test.

@@ -10,6 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/compare"
+	"nodrop.dev/nodrop/internal/gate"
 )
 
 // Schema names the schema of a Document. Fields are added under this name, but
@@ -41,7 +42,8 @@ type Document struct {
 	Spec v1alpha1.BenchmarkSpec `json:"spec"`
 	// inputs are the objects that the result was measured with, as they were: the
 	// profile when the benchmark was accepted, bed and ConfigMaps when the bed was
-	// leased. Absent when it ran without a cluster.
+	// leased, baselines of gates when they were judged. Absent when it ran without a
+	// cluster.
 	Inputs []v1alpha1.SnapshotSource `json:"inputs,omitempty"`
 	// profile is how the traffic looked; absent when it could not be read.
 	Profile *v1alpha1.TrafficProfileSpec `json:"profile,omitempty"`
@@ -55,6 +57,8 @@ type Document struct {
 	Files []DeviceFiles `json:"files,omitempty"`
 	// rows are the results, in the order of the tests; never null.
 	Rows []v1alpha1.ResultRow `json:"rows"`
+	// gates are the verdicts of the gates of spec; absent without any.
+	Gates *gate.Judgement `json:"gates,omitempty"`
 	// differences are those of every later variant of the device from the first, in
 	// the order of variants and tests; absent unless the benchmark names two or more.
 	Differences []compare.Difference `json:"differences,omitempty"`
@@ -93,13 +97,15 @@ const (
 	FormatMarkdown Format = "markdown"
 	// FormatCSV has one line per result row (RFC 4180).
 	FormatCSV Format = "csv"
-	// FormatJUnit has one test case per result row, for CI systems.
+	// FormatJUnit has one test case per result row, and one per gate and row, for CI systems.
 	FormatJUnit Format = "junit"
+	// FormatGitHub has one annotation per gate and row that did not pass, for GitHub Actions.
+	FormatGitHub Format = "github"
 )
 
 // Formats lists all formats of a Document.
 func Formats() []Format {
-	return []Format{FormatTable, FormatJSON, FormatYAML, FormatHTML, FormatMarkdown, FormatCSV, FormatJUnit}
+	return []Format{FormatTable, FormatJSON, FormatYAML, FormatHTML, FormatMarkdown, FormatCSV, FormatJUnit, FormatGitHub}
 }
 
 // Write writes the document in a format. The same document gives the same bytes.
@@ -119,6 +125,8 @@ func (d *Document) Write(w io.Writer, format Format) error {
 		text, err = d.csv()
 	case FormatJUnit:
 		text, err = d.junit()
+	case FormatGitHub:
+		text = []byte(d.github())
 	default:
 		text = []byte(d.Text())
 	}

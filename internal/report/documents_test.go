@@ -1,8 +1,11 @@
 package report
 
 import (
+	"slices"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/compare"
+	"nodrop.dev/nodrop/internal/gate"
 )
 
 // curves is a result with latency at several loads of several frame sizes, and
@@ -73,6 +76,46 @@ func variants() *Document {
 	return d
 }
 
+// gated is a result with gates of all verdicts: with bounds of their own, and compared with
+// another result and with a history.
+func gated() *Document {
+	d := curves()
+	benchmark := &v1alpha1.Benchmark{Spec: d.Spec}
+	benchmark.Namespace, benchmark.Name = d.Benchmark.Namespace, "gated"
+	tolerance := v1alpha1.Tolerance("2.5%")
+	relative := func(b v1alpha1.GateBaseline) *v1alpha1.RelativeBound {
+		return &v1alpha1.RelativeBound{Baseline: b, MaxDecrease: &tolerance, MaxIncrease: &tolerance}
+	}
+	benchmark.Spec.Gates = []v1alpha1.Gate{
+		{Name: "line-rate", Test: "throughput", FrameSizes: []int32{1518, 9216}, Metric: "LineRate", Min: "99.9%"},
+		{Name: "tail", Test: "latency", Metric: "LatencyMax", Max: "10us"},
+		{Name: "like-before", Test: "throughput", Metric: "Throughput", Relative: relative(v1alpha1.GateBaseline{BenchmarkName: "before"})},
+		{Name: "as-usual", Test: "throughput", Metric: "LatencyAvg", Relative: relative(v1alpha1.GateBaseline{Trend: &v1alpha1.TrendBaseline{MinRuns: 3}})},
+		{Name: "percentile", Test: "throughput", FrameSizes: []int32{64}, Metric: "LatencyP99", Max: "5us"},
+	}
+	before := slices.Clone(d.Rows)
+	for i := range before {
+		before[i] = *before[i].DeepCopy()
+		before[i].Frames.OfferedFramesPerSecond = before[i].Frames.OfferedFramesPerSecond / 100 * 103
+		before[i].Frames.FramesPerSecond = before[i].Frames.OfferedFramesPerSecond
+	}
+	run := gate.Run{Of: gate.BaselineIdentity{Benchmark: "before", UID: "8b3e", Time: d.StartTime, TestBed: "nexus9508", Device: "modelled"}, Rows: before}
+	history := gate.NewHistory(&benchmark.Spec.Gates[3], &benchmark.Spec.Tests[0])
+	for range 3 {
+		history.Add(run)
+	}
+	benchmark.Status = v1alpha1.BenchmarkStatus{Outcome: v1alpha1.PhasePassed, Message: "all rows were measured", TestBedName: d.TestBed, StartTime: d.StartTime}
+	content := Content{
+		Benchmark: benchmark, Rows: d.Rows, Environment: d.Environment, Profile: &v1alpha1.TrafficProfile{Spec: *d.Profile}, Bed: &v1alpha1.TestBed{Spec: *d.Bed},
+		Baselines: map[string]gate.Baseline{
+			"like-before": gate.FromRun(&benchmark.Spec.Gates[2], &benchmark.Spec.Tests[0], run),
+			"as-usual":    history.Baseline(),
+		},
+	}
+	benchmark.Status.Phase, benchmark.Status.Message = Judge(content).Outcome(v1alpha1.PhasePassed, "all rows were measured")
+	return New(content)
+}
+
 func allDocuments() map[string]*Document {
-	return map[string]*Document{"chassis": chassis(), "router": router(), "aborted": aborted(), "curves": curves(), "failed": failed(), "mixes": mixes(), "variants": variants()}
+	return map[string]*Document{"chassis": chassis(), "router": router(), "aborted": aborted(), "curves": curves(), "failed": failed(), "mixes": mixes(), "gated": gated(), "variants": variants()}
 }

@@ -19,14 +19,14 @@ func TestGroupsAndResets(t *testing.T) {
 	for range 18 {
 		join.GroupDelay.Ports = append(join.GroupDelay.Ports, v1alpha1.PortDelay{Port: "px", AvgNs: 2_000})
 	}
-	capacity.GroupCapacity = &v1alpha1.GroupCapacitySummary{Groups: 1000, FailedGroups: 1001, Receivers: 3}
+	capacity.GroupCapacity = &v1alpha1.GroupCapacitySummary{Groups: 1000, FailedGroups: 1001, MulticastRoutes: 4000, Receivers: 3}
 	reset.Frames.Lost, reset.Reset = 5, &v1alpha1.ResetSummary{MinNs: 42_000_000_000, AvgNs: 42_000_500_000, MaxNs: 42_001_000_000, AvgLost: 1234, FrameLossAvgNs: new(int64(42_000_500_000)), TimestampAvgNs: new(int64(42_000_500_135))}
 	d := &Document{Rows: []v1alpha1.ResultRow{join, capacity, reset}}
 	text := d.Text()
 	for _, want := range []string{
 		"1     18  1.500  2.000  2.500     0.672       -  Valid",
 		"64 B: average by port: px 2.000 us, px 2.000 us,", "and 2 more ports",
-		"1,000         1,001          3       0  Valid",
+		"1,000         1,001   4,000      3       0  Valid",
 		"reset time, ms", "by frame loss, ms  by time stamps, ms", "42,000.000  42,000.500  42,001.000",
 	} {
 		if !strings.Contains(text, want) {
@@ -44,25 +44,27 @@ func TestGroupsAndResets(t *testing.T) {
 	}
 }
 
-// Classes of a mixed pattern have columns, and a row without them none.
+// Classes of a mixed pattern have lines in a table of their own, and a row without them none.
+// Rates of many receivers say that they are.
 func TestClassesOfARow(t *testing.T) {
 	row := v1alpha1.ResultRow{
 		RowID: v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 64}, Validity: v1alpha1.ValidityValid,
 		Frames: &v1alpha1.FrameSection{Sent: 2000, Received: 4000, LineRatePPM: 1},
 		Classes: &v1alpha1.ClassesSummary{
-			Multicast: v1alpha1.ClassSummary{Sent: 1000, Received: 3000, ReceivedFramesPerSecond: 1501},
-			Unicast:   v1alpha1.ClassSummary{Sent: 1002, Received: 1000, ReceivedFramesPerSecond: 501, Lost: 2},
+			Multicast: v1alpha1.ClassSummary{Sent: 1000, Received: 3000, OfferedFramesPerSecond: 500, ReceivedFramesPerSecond: 1501, PortLoad: &v1alpha1.PortLoad{LowestPPM: 400_000, HighestPPM: 400_000}},
+			Unicast:   v1alpha1.ClassSummary{Sent: 1002, Received: 1000, OfferedFramesPerSecond: 502, ReceivedFramesPerSecond: 501, Lost: 2},
 		},
+		Multicast: &v1alpha1.MulticastSummary{Groups: 1, Receivers: 3},
 	}
 	other := row
-	other.FrameSize, other.Classes = 128, nil
+	other.FrameSize, other.Classes, other.Multicast = 128, nil, nil
 	text := (&Document{Rows: []v1alpha1.ResultRow{row, other}}).Text()
-	for _, want := range []string{"multicast                unicast", "1,000     1,501     0  1,002       501     2", "-         -     -      -         -     -"} {
+	for _, want := range []string{"offered to all receivers", "  Traffic classes", "multicast  64 B       500              40.0000     1,501       0\n", "unicast    64 B       502                    -       501       2\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if text := (&Document{Rows: []v1alpha1.ResultRow{other}}).Text(); strings.Contains(text, "multicast") {
+	if text := (&Document{Rows: []v1alpha1.ResultRow{other}}).Text(); strings.Contains(text, "multicast") || strings.Contains(text, "Traffic classes") || strings.Contains(text, "receivers") {
 		t.Errorf("classes of unicast in\n%s", text)
 	}
 }

@@ -58,6 +58,8 @@ type section struct {
 	// Captures are the files with frames that were captured, of rows by their names.
 	Captures []htmlCapture
 	Charts   []*chart
+	// Parts are the tables of what a row has several of: flows or traffic classes, events.
+	Parts []furtherTable
 	// Percentiles of latency; nil where there are none.
 	Percentiles *furtherTable
 	// Further tables say in another form what the first one says.
@@ -90,14 +92,18 @@ type htmlValidity struct {
 
 type resultPage struct {
 	page
-	Facts    []fact
+	Facts []fact
+	// Gates are their verdicts; nil without any.
+	Gates    *section
 	Sections []section
 	// Differences are those of the device's variants, and Reading how to read them.
 	Differences []section
 	Reading     string
-	Validities  []htmlValidity
-	Appendix    []htmlEntry
-	Manifests   string
+	// FullLoad is what ports send at a load of 100 %; empty where that is line rate.
+	FullLoad   string
+	Validities []htmlValidity
+	Appendix   []htmlEntry
+	Manifests  string
 }
 
 // html is the report in one file: it fetches nothing, and needs no script.
@@ -112,7 +118,7 @@ func (d *Document) html() ([]byte, error) {
 			Verdict: string(d.Phase), Tone: d.tone(), Message: sentence(d.Message), Doubt: d.doubt(),
 			Running: "NoDrop · " + d.Benchmark.Namespace + "/" + d.Benchmark.Name,
 		},
-		Facts: d.facts(), Manifests: manifests, Differences: d.differenceSections(), Reading: readingDifferences,
+		Facts: d.facts(), Gates: d.gateSection(), FullLoad: d.fullLoad(), Manifests: manifests, Differences: d.differenceSections(), Reading: readingDifferences,
 	}
 	if d.simulated() {
 		p.Banner, p.Running = simulatedBanner, "SIMULATED · "+p.Running
@@ -167,18 +173,23 @@ func (d *Document) sectionOf(id string, rows []v1alpha1.ResultRow, unit bitUnit)
 			latencyAgainstLoad(id+"-maximum", "Maximum", rows, func(l *v1alpha1.LatencySummary) int64 { return l.MaxNs }))
 	}
 	for i, row := range rows {
-		charts = append(charts, ratesOverTime(fmt.Sprintf("%s-rates-%d", id, i+1), row))
+		charts = append(charts, d.ratesOverTime(fmt.Sprintf("%s-rates-%d", id, i+1), row))
 	}
 	for _, c := range charts {
 		if c != nil {
 			s.Charts = append(s.Charts, c)
 		}
 	}
+	for _, t := range d.furtherTablesOf(rows) {
+		table := furtherTable{Title: t.title, Table: t.grid.html(t.title + " of test " + rows[0].Test)}
+		table.Table.doubt(t.rows)
+		s.Parts = append(s.Parts, table)
+	}
 	if g := d.percentilesOf(rows); g != nil {
 		s.Percentiles = &furtherTable{Title: percentilesTitle, Table: g.html(percentilesTitle + " of test " + rows[0].Test)}
 		s.Percentiles.Table.doubt(rows)
 	}
-	for _, t := range jitterByLoad(rows) {
+	for _, t := range d.jitterByLoad(rows) {
 		s.Further = append(s.Further, furtherTable{t.title, t.grid.html(t.title + " of test " + rows[0].Test), t.caption})
 	}
 	return s
@@ -276,8 +287,8 @@ func (d *Document) facts() []fact {
 			doubt = fmt.Sprintf(", without %s in doubt", quantity(int64(count), "row"))
 		}
 		facts = append(facts,
-			fact{"Throughput without loss", between(throughput, unit.bits, 3, func(r v1alpha1.ResultRow) int64 { return method.Offered(&r).BitsPerSecond }), unit.name + doubt},
-			fact{"Share of line rate", between(throughput, 10_000, 4, func(r v1alpha1.ResultRow) int64 { return method.Offered(&r).LineRatePPM }), "%" + doubt})
+			fact{"Throughput without loss" + atReceivers(throughput), between(throughput, unit.bits, 3, func(r v1alpha1.ResultRow) int64 { return method.Offered(&r).BitsPerSecond }), unit.name + doubt},
+			shareOfFact(throughput, doubt))
 		if !slices.ContainsFunc(throughput, func(r v1alpha1.ResultRow) bool { return r.Latency == nil }) {
 			facts = append(facts, fact{"Average latency at that load", between(throughput, 1000, 3, func(r v1alpha1.ResultRow) int64 { return r.Latency.AvgNs }), "µs" + doubt})
 		}
@@ -289,6 +300,29 @@ func (d *Document) facts() []fact {
 		}
 	}
 	return append(facts, fact{"Rows that can be judged by", fmt.Sprintf("%d of %d", judged, len(d.Rows)), "in " + quantity(trials, "trial")})
+}
+
+// atReceivers says that rates of rows count a frame at each of its receivers.
+func atReceivers(rows []v1alpha1.ResultRow) string {
+	if loadHeading(rows) == receiversHeading {
+		return ", to all receivers"
+	}
+	return ""
+}
+
+// shareOfFact is the range of the shares of line rate that ports offered in some rows.
+func shareOfFact(rows []v1alpha1.ResultRow, doubt string) fact {
+	f := fact{"Share of line rate", "", "%" + doubt}
+	if ofFullLoad(rows) {
+		f.Unit = "% by sender" + doubt
+	}
+	lowest, highest := method.OfferedByPort(&rows[0])
+	for _, row := range rows {
+		low, high := method.OfferedByPort(&row)
+		lowest, highest = min(lowest, low), max(highest, high)
+	}
+	f.Value = strings.Replace(rangeOf(lowest, highest), "-", " – ", 1)
+	return f
 }
 
 // device is that of the bed, where the document has it.

@@ -71,14 +71,21 @@ func (g *grid) html(caption string) htmlTable {
 		}
 		t.Upper = append(t.Upper, htmlHeading{strings.TrimSpace(c.heading + " " + c.name), 1, 2, classes[i]})
 	}
-	grouped := slices.ContainsFunc(g.columns, func(c column) bool { return c.name == "load" })
+	by := -1 // the column at whose changes rows begin
+	if slices.ContainsFunc(g.columns, func(c column) bool { return c.name == "load" || c == ofFullLoadColumn }) {
+		by = 0
+	} else if i := slices.Index(g.columns, rowColumn); i >= 0 {
+		by = i
+	}
 	for n, row := range g.rows {
 		var r htmlRow
-		if grouped && n > 0 && row[0] != g.rows[n-1][0] {
+		if by >= 0 && n > 0 && row[by] != g.rows[n-1][by] {
 			r.Class = "begins"
 		}
 		for i, text := range row {
 			switch {
+			case strings.HasPrefix(g.columns[i].name, shareOfLine) && len(text) > 1:
+				text = strings.Replace(text, "-", "–", 1)
 			case text == "-":
 				text = "–"
 			case len(text) > 1 && text[0] == '-' && !g.columns[i].left:

@@ -19,8 +19,8 @@ type jitterTable struct {
 // jitterByLoad are the tables of the average and of the maximum jitter of a
 // latency test. There are none when the rows are not of several loads, or jitter
 // was not measured.
-func jitterByLoad(rows []v1alpha1.ResultRow) []jitterTable {
-	if d, _ := method.Describe(rows[0].Method); !d.Latency {
+func (d *Document) jitterByLoad(rows []v1alpha1.ResultRow) []jitterTable {
+	if own, _ := method.Describe(rows[0].Method); !own.Latency {
 		return nil
 	}
 	var loads []v1alpha1.Load
@@ -34,13 +34,13 @@ func jitterByLoad(rows []v1alpha1.ResultRow) []jitterTable {
 		return nil
 	}
 	return []jitterTable{
-		jitterOf("Average", rows, loads, func(l *v1alpha1.LatencySummary) *int64 { return l.JitterAvgNs }),
-		jitterOf("Maximum", rows, loads, func(l *v1alpha1.LatencySummary) *int64 { return l.JitterMaxNs }),
+		d.jitterOf("Average", rows, loads, func(l *v1alpha1.LatencySummary) *int64 { return l.JitterAvgNs }),
+		d.jitterOf("Maximum", rows, loads, func(l *v1alpha1.LatencySummary) *int64 { return l.JitterMaxNs }),
 	}
 }
 
-func jitterOf(what string, rows []v1alpha1.ResultRow, loads []v1alpha1.Load, jitter func(*v1alpha1.LatencySummary) *int64) jitterTable {
-	t := jitterTable{title: what + " jitter by load", grid: &grid{columns: []column{{"frame", "bytes", false}}}}
+func (d *Document) jitterOf(what string, rows []v1alpha1.ResultRow, loads []v1alpha1.Load, jitter func(*v1alpha1.LatencySummary) *int64) jitterTable {
+	t := jitterTable{title: what + " jitter by load", grid: &grid{columns: []column{d.sizeColumn()}}}
 	for _, load := range loads {
 		t.grid.columns = append(t.grid.columns, column{"at load, us", string(load), false})
 	}

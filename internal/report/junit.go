@@ -55,7 +55,7 @@ type (
 	}
 )
 
-// junit has a suite per test and a case per row. A row fails when the device
+// junit has a suite per test and a case per row, and the same per gate. A row fails when the device
 // forwarded nothing. It is skipped when it was not measured, or when its numbers
 // cannot be believed. A lab that failed is an error in a suite of its own, and so is a
 // verdict that no row shows, such as that a test has no conclusive row, so that neither is
@@ -73,6 +73,9 @@ func (d *Document) junit() ([]byte, error) {
 		}
 		all.add(s)
 		elapsed += s.elapsed
+	}
+	for _, s := range d.gateSuites() {
+		all.add(s)
 	}
 	verdict := junitCase{Name: "completed", Classname: all.Name}
 	switch {

@@ -18,6 +18,7 @@ func (d *Document) markdown() ([]byte, error) {
 	for _, text := range d.furtherNotes() {
 		fmt.Fprintf(&b, "\n> **Note:** %s\n", plainMarkdown(text))
 	}
+	b.WriteString(d.gatesMarkdown())
 	unit := unitFor(d.highestBitRate())
 	for _, rows := range d.byTest() {
 		fmt.Fprintf(&b, "\n## Test %s%s\n\n%s\n\n", rows[0].Test, variantOf(rows[0].Variant), purpose(rows))
@@ -28,10 +29,13 @@ func (d *Document) markdown() ([]byte, error) {
 			}
 			fmt.Fprintf(&b, "- %s: %s\n", n.rows, plainMarkdown(n.text))
 		}
+		for _, t := range d.furtherTablesOf(rows) {
+			fmt.Fprintf(&b, "\n### %s\n\n%s", t.title, t.grid.markdown())
+		}
 		if g := d.percentilesOf(rows); g != nil {
 			fmt.Fprintf(&b, "\n### %s\n\n%s", percentilesTitle, g.markdown())
 		}
-		for _, t := range jitterByLoad(rows) {
+		for _, t := range d.jitterByLoad(rows) {
 			fmt.Fprintf(&b, "\n### %s\n\n%s", t.title, t.grid.markdown())
 			if t.caption != "" {
 				fmt.Fprintf(&b, "\n%s\n", t.caption)
@@ -89,8 +93,8 @@ func (g *grid) columnName(i int) string {
 	switch c.heading {
 	case "":
 		return c.name
-	case ratesHeading:
-		return "offered " + strings.Replace(c.name, shareOfLine, shareOfLineRate, 1)
+	case ratesHeading, receiversHeading:
+		return strings.TrimSuffix(c.heading, ", all ports") + " " + strings.Replace(c.name, shareOfLine, shareOfLineRate, 1)
 	}
 	if subject, unit, ok := strings.Cut(c.heading, ", "); ok {
 		return fmt.Sprintf("%s %s, %s", subject, c.name, unit)

@@ -86,7 +86,7 @@ func TestMixesAreNamed(t *testing.T) {
 func TestMixesHaveLinesAndCurvesOfTheirOwn(t *testing.T) {
 	d := mixes()
 	rows := d.byTest()[1]
-	for _, table := range jitterByLoad(rows) {
+	for _, table := range (&Document{}).jitterByLoad(rows) {
 		var sizes []string
 		for _, cells := range table.grid.rows {
 			sizes = append(sizes, cells[0])
@@ -100,7 +100,7 @@ func TestMixesHaveLinesAndCurvesOfTheirOwn(t *testing.T) {
 		DurationMilliseconds: 1000, PointMilliseconds: 1000,
 		Points: v1alpha1.RatePoints{SentFramesPerSecond: []int64{10}, ReceivedFramesPerSecond: []int64{10}},
 	}
-	if c := ratesOverTime("rates", row); !strings.HasPrefix(c.Title, "Rates over time, mix genome-of-core at ") {
+	if c := (&Document{}).ratesOverTime("rates", row); !strings.HasPrefix(c.Title, "Rates over time, mix genome-of-core at ") {
 		t.Errorf("%q", c.Title)
 	}
 }

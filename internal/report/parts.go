@@ -4,10 +4,22 @@ import (
 	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
 )
 
-// partsOfRow are the parts of which the traffic of a row was: the flows of the profile, or
-// the traffic classes of its pattern; none where it was of one kind.
+// partsTable has a line for each row and each of what it has several of: the flows of the
+// profile, the traffic classes of its pattern, or the kinds of events in its trials.
+type partsTable struct {
+	title string
+	grid  *grid
+	// rows are those that the lines are about, one for each line.
+	rows []v1alpha1.ResultRow
+}
+
+// rowColumn names the row that a line is about.
+var rowColumn = column{"", "row", true}
+
+// partsOfRow are the parts of which the traffic of a row was; none where it was of one kind.
 func partsOfRow(row v1alpha1.ResultRow) []v1alpha1.FlowSummary {
 	if c := row.Classes; c != nil {
 		return []v1alpha1.FlowSummary{{Name: "multicast", ClassSummary: c.Multicast}, {Name: "unicast", ClassSummary: c.Unicast}}
@@ -15,45 +27,124 @@ func partsOfRow(row v1alpha1.ResultRow) []v1alpha1.FlowSummary {
 	return row.Flows
 }
 
-// partsOf are the names of the parts of rows: those of the first row that has any.
-func partsOf(rows []v1alpha1.ResultRow) []string {
+// partsOf is the table of the parts of rows; nil where the traffic was of one kind.
+func (d *Document) partsOf(rows []v1alpha1.ResultRow) *partsTable {
+	t := &partsTable{title: "Flows", grid: &grid{}}
+	name, copied, timed, percentiles := "flow", false, false, false
 	for _, row := range rows {
-		if parts := partsOfRow(row); len(parts) > 0 {
-			var names []string
-			for _, p := range parts {
-				names = append(names, p.Name)
-			}
-			return names
+		if row.Classes != nil {
+			t.title, name = "Traffic classes", "class"
+		}
+		for _, p := range partsOfRow(row) {
+			copied = copied || p.Received+p.Lost != p.Sent
+			timed = timed || p.Latency != nil
+			percentiles = percentiles || p.Latency != nil && p.Latency.P50Ns > 0
 		}
 	}
-	return nil
+	own := d.sizesOfFlows()
+	add := func(columns ...column) { t.grid.columns = append(t.grid.columns, columns...) }
+	add(column{"", name, true}, rowColumn)
+	if own != nil {
+		add(column{"frame", "bytes", false})
+	}
+	add(column{"offered", "frames/s", false}, column{"offered", shareBySender, false})
+	if copied {
+		add(column{"received", "frames/s", false})
+	}
+	add(column{"frames", "lost", false})
+	if timed {
+		add(column{d.latencyHeading(), "avg", false})
+	}
+	if percentiles {
+		add(column{d.latencyHeading(), "p50", false}, column{d.latencyHeading(), "p99", false}, column{d.latencyHeading(), "p99.9", false})
+	}
+	if timed {
+		add(column{d.latencyHeading(), "max", false})
+	}
+	for _, row := range rows {
+		for _, p := range partsOfRow(row) {
+			cells := []string{p.Name, labelsOf([]v1alpha1.ResultRow{row}, rows)}
+			if own != nil {
+				cells = append(cells, own(p.Name, row))
+			}
+			cells = append(cells, offeredOfPart(row, p)...)
+			if copied {
+				cells = append(cells, group(p.ReceivedFramesPerSecond))
+			}
+			cells = append(cells, group(p.Lost))
+			t.grid.rows = append(t.grid.rows, append(cells, latencyOfPart(p, timed, percentiles)...))
+			t.rows = append(t.rows, row)
+		}
+	}
+	if len(t.rows) == 0 {
+		return nil
+	}
+	return t
 }
 
-// partColumns are what was sent of a part, the rate at which it was received, what was
-// lost of it, and its average latency where it was measured.
-func partColumns(name string, rows []v1alpha1.ResultRow) []column {
-	columns := []column{{name, "sent", false}, {name, "frames/s", false}, {name, "lost", false}}
-	timed := func(p v1alpha1.FlowSummary) bool { return p.Latency != nil }
-	if slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return slices.ContainsFunc(row.Flows, timed) }) {
-		columns = append(columns, column{name, "avg, us", false})
+// offeredOfPart is the rate and the share of line rate at which a part left the tester; not
+// of a throughput of 0, whose trial was of a load that did not pass.
+func offeredOfPart(row v1alpha1.ResultRow, p v1alpha1.FlowSummary) []string {
+	if method.FoundNothing(&row) {
+		return []string{"-", "-"}
 	}
-	return columns
+	if p.PortLoad == nil {
+		return []string{group(p.OfferedFramesPerSecond), "-"}
+	}
+	return []string{group(p.OfferedFramesPerSecond), rangeOf(p.PortLoad.LowestPPM, p.PortLoad.HighestPPM)}
 }
 
-// partCells are the cells of part i of a row in so many columns.
-func partCells(row v1alpha1.ResultRow, i, columns int) []string {
-	parts := partsOfRow(row)
-	if i >= len(parts) {
-		return slices.Repeat([]string{"-"}, columns)
+func latencyOfPart(p v1alpha1.FlowSummary, timed, percentiles bool) []string {
+	var cells []string
+	add := func(ns func(*v1alpha1.FlowLatency) int64) {
+		if p.Latency == nil {
+			cells = append(cells, "-")
+			return
+		}
+		cells = append(cells, micros(ns(p.Latency)))
 	}
-	p := parts[i]
-	cells := []string{group(p.Sent), group(p.ReceivedFramesPerSecond), group(p.Lost)}
-	switch {
-	case columns == len(cells):
-	case p.Latency == nil:
-		cells = append(cells, "-")
-	default:
-		cells = append(cells, micros(p.Latency.AvgNs))
+	if timed {
+		add(func(l *v1alpha1.FlowLatency) int64 { return l.AvgNs })
+	}
+	if percentiles {
+		add(func(l *v1alpha1.FlowLatency) int64 { return l.P50Ns })
+		add(func(l *v1alpha1.FlowLatency) int64 { return l.P99Ns })
+		add(func(l *v1alpha1.FlowLatency) int64 { return l.P999Ns })
+	}
+	if timed {
+		add(func(l *v1alpha1.FlowLatency) int64 { return l.MaxNs })
 	}
 	return cells
+}
+
+// sizesOfFlows returns the frame size of a flow in a row; nil where all traffic has the size
+// of the row.
+func (d *Document) sizesOfFlows() func(flow string, row v1alpha1.ResultRow) string {
+	if d.Profile == nil || !slices.ContainsFunc(d.Profile.Flows, func(f v1alpha1.TrafficFlow) bool { return !f.FollowsRow() }) {
+		return nil
+	}
+	return func(flow string, row v1alpha1.ResultRow) string {
+		i := slices.IndexFunc(d.Profile.Flows, func(f v1alpha1.TrafficFlow) bool { return f.Name == flow })
+		switch {
+		case i < 0 || d.Profile.Flows[i].FollowsRow():
+			return sizeCell(row.FrameSize, row.FrameMix)
+		case d.Profile.Flows[i].FrameMix != nil:
+			return d.Profile.Flows[i].FrameMix.Name
+		}
+		return sizeCell(*d.Profile.Flows[i].FrameSize, "")
+	}
+}
+
+// sizeColumn is the column of the frame size of rows. Where some flows have sizes of their
+// own, it names the flow whose frames have the size.
+func (d *Document) sizeColumn() column {
+	const longest = 12
+	if d.sizesOfFlows() == nil || d.Profile.OwnSizes() {
+		return column{"frame", "bytes", false}
+	}
+	following := slices.DeleteFunc(slices.Clone(d.Profile.Flows), func(f v1alpha1.TrafficFlow) bool { return !f.FollowsRow() })
+	if len(following) > 1 || len(following[0].Name) > longest {
+		return column{"some flows", "bytes", false}
+	}
+	return column{following[0].Name, "bytes", false}
 }

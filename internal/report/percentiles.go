@@ -20,9 +20,9 @@ func (d *Document) percentilesOf(rows []v1alpha1.ResultRow) *grid {
 	}
 	withLoad := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
 	withGoal := withPartialDrop(rows)
-	g := &grid{columns: []column{{"frame", "bytes", false}}}
+	g := &grid{columns: []column{d.sizeColumn()}}
 	if withLoad {
-		g.columns = append(g.columns, column{"intended", "load", true})
+		g.columns = append(g.columns, intendedColumn(rows))
 	}
 	if withGoal {
 		g.columns = append(g.columns, column{"", "goal", true})

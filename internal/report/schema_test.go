@@ -19,6 +19,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/compare"
+	"nodrop.dev/nodrop/internal/gate"
+	"nodrop.dev/nodrop/internal/history"
 )
 
 const docs = "../../docs"
@@ -131,7 +133,7 @@ type description struct {
 }
 
 func describe(t *testing.T) *description {
-	return describeType(t, reflect.TypeFor[Document](), Schema, "../compare", ".")
+	return describeType(t, reflect.TypeFor[Document](), Schema, "../compare", "../gate", ".")
 }
 
 // describeType describes a type of the packages in some folders, with all that it
@@ -240,7 +242,7 @@ func fieldsOf(t reflect.Type) []ownedField {
 	for i := range t.NumField() {
 		if f := t.Field(i); f.Anonymous {
 			fields = append(fields, fieldsOf(f.Type)...)
-		} else {
+		} else if f.Tag.Get("json") != "-" {
 			fields = append(fields, ownedField{f, t})
 		}
 	}
@@ -257,7 +259,7 @@ func element(t reflect.Type) reflect.Type {
 // ours reports whether a type is described here. A bed is not: its form is that of the
 // API, in kubectl explain testbed.spec.
 func ours(t reflect.Type) bool {
-	packages := []string{reflect.TypeFor[Document]().PkgPath(), reflect.TypeFor[compare.Comparison]().PkgPath(), reflect.TypeFor[v1alpha1.Benchmark]().PkgPath()}
+	packages := []string{reflect.TypeFor[Document]().PkgPath(), reflect.TypeFor[compare.Comparison]().PkgPath(), reflect.TypeFor[history.History]().PkgPath(), reflect.TypeFor[gate.Judgement]().PkgPath(), reflect.TypeFor[v1alpha1.Benchmark]().PkgPath()}
 	return slices.Contains(packages, t.PkgPath()) && t != reflect.TypeFor[v1alpha1.TestBedSpec]()
 }
 

@@ -7,13 +7,6 @@ import (
 	"nodrop.dev/nodrop/internal/method"
 )
 
-// ratesHeading is above the load that left the tester.
-const ratesHeading = "offered, all ports"
-
-// shareOfLine is the column of the share of line rate, and shareOfLineRate its name where
-// there is room.
-const shareOfLine, shareOfLineRate = "% of line", "% of line rate"
-
 // latencyHeading is above latency, with what the engines time: from the first bit of a
 // frame in to its last bit out. Of a model only its source knows.
 func (d *Document) latencyHeading() string {
@@ -29,40 +22,35 @@ func (d *Document) tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 	withFrames := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Frames != nil })
 	g := &grid{}
 	if withFrames {
-		g.columns = append(g.columns, column{"frame", "bytes", false})
+		g.columns = append(g.columns, d.sizeColumn())
 	}
 	withLoad := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
-	withIntended := withFrames && !withLoad && slices.ContainsFunc(rows, showsIntended)
+	withIntended := withFrames && !withLoad && (ofFullLoad(rows) || slices.ContainsFunc(rows, showsIntended))
 	own, _ := method.Describe(rows[0].Method)
 	measuresItself := len(own.Columns) > 0
 	if withLoad {
-		g.columns = append(g.columns, column{"intended", "load", true})
+		g.columns = append(g.columns, intendedColumn(rows))
 	}
 	withLoss := withPartialDrop(rows)
 	if withLoss {
 		g.columns = append(g.columns, column{"", "goal", true})
 	}
 	if withIntended {
-		g.columns = append(g.columns, column{"intended", "%", false})
+		g.columns = append(g.columns, searchedColumn(rows))
 	}
 	if withFrames {
 		g.columns = append(g.columns,
-			column{ratesHeading, "frames/s", false}, column{ratesHeading, unit.name, false},
-			column{ratesHeading, shareOfLine, false})
+			column{loadHeading(rows), "frames/s", false}, column{loadHeading(rows), unit.name, false}, shareColumn(rows))
 	}
 	switch {
 	case measuresItself:
-		for _, c := range own.Columns {
+		for _, c := range own.RowColumns() {
 			g.columns = append(g.columns, column{c.Heading, c.Name, false})
 		}
 	case withFrames:
 		g.columns = append(g.columns,
 			column{d.latencyHeading(), "min", false}, column{d.latencyHeading(), "avg", false}, column{d.latencyHeading(), "max", false},
 			column{"jitter, us", "avg", false}, column{"jitter, us", "max", false})
-	}
-	parts := partsOf(rows)
-	for _, name := range parts {
-		g.columns = append(g.columns, partColumns(name, rows)...)
 	}
 	if withFrames {
 		g.columns = append(g.columns, column{"frames", "lost", false})
@@ -88,22 +76,19 @@ func (d *Document) tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		}
 		switch offered := method.Offered(&row); {
 		case withFrames && known:
-			cells = append(cells, group(offered.FramesPerSecond), fixed(offered.BitsPerSecond, unit.bits, 3), fixed(offered.LineRatePPM, 10_000, 4))
+			cells = append(cells, group(offered.FramesPerSecond), fixed(offered.BitsPerSecond, unit.bits, 3), shareCell(&row))
 		case withFrames:
 			cells = append(cells, "-", "-", "-")
 		}
 		switch l := row.Latency; {
 		case measuresItself:
-			for _, c := range own.Columns {
+			for _, c := range own.RowColumns() {
 				cells = append(cells, cell(c, &row))
 			}
 		case l != nil && withFrames:
 			cells = append(cells, micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), jitterCell(l.JitterAvgNs), jitterCell(l.JitterMaxNs))
 		case withFrames:
 			cells = append(cells, "-", "-", "-", "-", "-")
-		}
-		for i, name := range parts {
-			cells = append(cells, partCells(row, i, len(partColumns(name, rows)))...)
 		}
 		if withFrames {
 			cells = append(cells, lostCell(&row))

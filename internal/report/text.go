@@ -26,11 +26,15 @@ func (d *Document) Text() string {
 	for _, note := range d.furtherNotes() {
 		b.WriteString(wrap("Note: "+note, gap))
 	}
+	b.WriteString(d.gatesText())
 	unit := unitFor(d.highestBitRate())
 	for _, rows := range d.byTest() {
 		b.WriteString("\n")
 		fmt.Fprintf(&b, "Test %s%s: %s\n\n", rows[0].Test, variantOf(rows[0].Variant), purpose(rows))
 		b.WriteString(d.tableOf(rows, unit).String())
+		for _, t := range d.furtherTablesOf(rows) {
+			b.WriteString("\n" + gap + t.title + "\n\n" + t.grid.String())
+		}
 		if g := d.percentilesOf(rows); g != nil {
 			b.WriteString("\n" + gap + percentilesTitle + "\n\n" + g.String())
 		}
@@ -334,10 +338,13 @@ func RowLine(row v1alpha1.ResultRow) string {
 	if row.Frames != nil {
 		offered := method.Offered(&row)
 		unit := unitFor(offered.BitsPerSecond)
-		parts = append(parts, fmt.Sprintf("%s frames/s, %s %s, %s%% of line rate",
-			group(offered.FramesPerSecond), fixed(offered.BitsPerSecond, unit.bits, 3), unit.name, fixed(offered.LineRatePPM, 10_000, 4)))
+		parts = append(parts, fmt.Sprintf("%s frames/s, %s %s, %s",
+			group(offered.FramesPerSecond), fixed(offered.BitsPerSecond, unit.bits, 3), unit.name, shareInWords(&row)))
 		if method.OfferedOther(&row) {
 			parts[0] += fmt.Sprintf(" (of an intended %s%%)", fixed(frames.LineRatePPM, 10_000, 4))
+		}
+		if method.OfFullLoad(&row) && row.Load == "" {
+			parts[0] += fmt.Sprintf(", %s%% of full load", fixed(frames.LineRatePPM, 10_000, 4))
 		}
 	}
 	if own, _ := method.Describe(row.Method); len(own.Columns) > 0 {

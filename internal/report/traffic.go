@@ -10,6 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // traffic describes the profile in one line.
@@ -43,7 +44,32 @@ func (d *Document) traffic() string {
 	for _, m := range p.FrameMixes {
 		parts = append(parts, mixText(m))
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(append([]string{strings.Join(parts, ", ")}, routesTexts(p.Routing)...), "; ")
+}
+
+// routesTexts describes what the tester announces: "routes networks: 8 by each session from
+// 198.18.128.0/24".
+func routesTexts(r *v1alpha1.ProfileRouting) []string {
+	if r == nil {
+		return nil
+	}
+	var texts []string
+	for _, set := range r.Routes {
+		same := ""
+		if set.Shared != nil && *set.Shared {
+			same = "the same "
+		}
+		if set.MRT != nil {
+			texts = append(texts, fmt.Sprintf("routes %s: those of the dump %s, to which no frames are sent", set.Name, set.MRT.File))
+			continue
+		}
+		text := fmt.Sprintf("routes %s: %s%s by each session from %s", set.Name, same, traffic.Grouped(int64(set.Count)), set.First)
+		if set.Traffic != nil && !*set.Traffic {
+			text += ", to which no frames are sent"
+		}
+		texts = append(texts, text)
+	}
+	return texts
 }
 
 // flowText describes a flow: "flow voice, 30% of the load, 128 B: IPv4/UDP, port pairs in

@@ -42,6 +42,14 @@ func TestTraffic(t *testing.T) {
 		"IPv4/UDP, multicast from every port to all others, one group each from 225.1.1.1 up, each port 100µs after the one before": {
 			Pattern: v1alpha1.Pattern{NToN: &v1alpha1.NToNPattern{Stagger: &metav1.Duration{Duration: 100 * time.Microsecond}}}, Packet: v1alpha1.Packet{IPv4: ip},
 		},
+		"IPv4/UDP, port pairs in both directions; routes networks: 8 by each session from 198.18.128.0/24; routes secondary: the same 8 by each session from 198.18.128.0/24; routes covering: 1 by each session from 198.18.0.0/15, to which no frames are sent": {
+			Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: v1alpha1.Packet{IPv4: ip},
+			Routing: &v1alpha1.ProfileRouting{Routes: []v1alpha1.RouteSet{
+				{Name: "networks", First: "198.18.128.0/24", Count: 8},
+				{Name: "secondary", First: "198.18.128.0/24", Count: 8, Shared: ptr(true)},
+				{Name: "covering", First: "198.18.0.0/15", Traffic: ptr(false)},
+			}},
+		},
 	} {
 		profile := v1alpha1.TrafficProfile{Spec: spec}
 		if err := manifest.Default(&profile); err != nil {

@@ -68,7 +68,7 @@ func TestPercentilesAreWithinABucket(t *testing.T) {
 		for _, perMille := range []uint64{500, 900, 990, 999} {
 			rank := (uint64(len(values))*perMille + 999) / 1000
 			exact := int64(values[max(rank, 1)-1])
-			if got := percentile(l, perMille); got < exact || got > exact+exact/64+1 {
+			if got := l.Percentile(perMille); got < exact || got > exact+exact/64+1 {
 				t.Fatalf("%d per mille of %d frames is %d, exactly %d", perMille, len(values), got, exact)
 			}
 		}
@@ -147,8 +147,8 @@ func TestValidity(t *testing.T) {
 // What did not happen is graver than anything about the tester.
 func TestWhatDidNotHappenIsInvalid(t *testing.T) {
 	short := &method.Trial{Intended: 100, Sent: 90, Duration: time.Second}
-	validity, reasons := Judge(Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Trial: short, Limit: short, Invalid: "nobody reset the device"}})
-	if validity != v1alpha1.ValidityInvalid || len(reasons) != 2 || reasons[0] != "nobody reset the device" {
+	validity, reasons := Judge(Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Trial: short, Limit: short, Invalid: "the device was not reset"}})
+	if validity != v1alpha1.ValidityInvalid || len(reasons) != 2 || reasons[0] != "the device was not reset" {
 		t.Errorf("%s %q", validity, reasons)
 	}
 	if Trusted(validity) {

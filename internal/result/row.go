@@ -2,7 +2,6 @@ package result
 
 import (
 	"fmt"
-	"math/big"
 	"strings"
 	"time"
 
@@ -40,6 +39,9 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	if out.Message != "" {
 		messages = append(messages, out.Message)
 	}
+	if out.Coarse != "" {
+		messages = append(messages, out.Coarse)
+	}
 	messages = append(messages, late...)
 	if t := out.Trial; t != nil {
 		offered := t.Offered(rate)
@@ -64,12 +66,16 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 		row.Latency = Summary(t.Latency(), t.Received)
 		row.Multicast, row.Classes, row.MulticastLatency = t.Multicast(), t.Classes(), t.MulticastLatency()
 		row.Flows = t.Flows()
+		setPortLoads(&row, p, out)
 		for _, n := range t.Notes {
 			switch n.Kind {
 			case traffic.NoteModel, traffic.NoteMisdelivered, traffic.NoteDamaged, traffic.NoteLate:
 				messages = append(messages, n.Text)
 			}
 		}
+	}
+	if out.Search != nil && out.LoadPPM == 0 {
+		leaveOutLatency(&row)
 	}
 	messages = append(messages, deviceDropped(out)...)
 	if out.Fill != nil {
@@ -84,6 +90,15 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	row.Message = strings.Join(messages, "; ")
 	row.Validity, row.ValidityReasons = Judge(in)
 	return row
+}
+
+// leaveOutLatency removes the latency of a trial from a row whose load did not pass: it is
+// that of another load, at which frames were lost.
+func leaveOutLatency(row *v1alpha1.ResultRow) {
+	row.Latency, row.MulticastLatency = nil, nil
+	for i := range row.Flows {
+		row.Flows[i].Latency = nil
+	}
 }
 
 // nearTheFloor says that most of a latency is the tester's own; empty when it is not,
@@ -102,38 +117,16 @@ func Summary(l method.Latency, received uint64) *v1alpha1.LatencySummary {
 		return nil
 	}
 	s := &v1alpha1.LatencySummary{
-		MinNs: int64(l.MinNs), AvgNs: mean(l.SumNs, l.Count), MaxNs: int64(l.MaxNs),
+		MinNs: int64(l.MinNs), AvgNs: l.Average(), MaxNs: int64(l.MaxNs),
 	}
 	if l.Count < received {
 		s.TimedFrames = new(int64(l.Count))
 	}
 	if l.JitterCount > 0 {
-		s.JitterAvgNs, s.JitterMaxNs = new(mean(l.JitterSumNs, l.JitterCount)), new(int64(l.JitterMaxNs))
+		s.JitterAvgNs, s.JitterMaxNs = new(l.JitterAverage()), new(int64(l.JitterMaxNs))
 	}
-	percentiles := []struct {
-		perMille uint64
-		into     *int64
-	}{{500, &s.P50Ns}, {900, &s.P90Ns}, {990, &s.P99Ns}, {999, &s.P999Ns}}
-	for _, p := range percentiles {
-		*p.into = percentile(l, p.perMille)
-	}
+	s.P50Ns, s.P90Ns, s.P99Ns, s.P999Ns = l.Percentile(500), l.Percentile(900), l.Percentile(990), l.Percentile(999)
 	return s
-}
-
-func mean(sum *big.Int, count uint64) int64 {
-	return frame.Round(new(big.Rat).SetFrac(sum, new(big.Int).SetUint64(count)))
-}
-
-// percentile is the latency that at least perMille thousandths of the frames do not
-// exceed. 0 when the engine kept no buckets.
-func percentile(l method.Latency, perMille uint64) int64 {
-	return int64(traffic.Percentile(func(yield func(uint32, uint64) bool) {
-		for i, n := range l.Buckets {
-			if !yield(uint32(i), n) {
-				return
-			}
-		}
-	}, perMille, l.MinNs, l.MaxNs))
 }
 
 // deviceDropped is what the device's own counters say of the frames that were lost in the

@@ -80,9 +80,11 @@ func nothingHappened(in Input) []string {
 }
 
 // sessionsWereDown: routes were missing at times in the trial that the figures are of, and
-// in its repetition.
+// in its repetition, since a session or the router of the device was down.
 func sessionsWereDown(in Input) []string {
-	return in.ofTrials(func(t *method.Trial) []string { return notes(t, traffic.NoteSession) })
+	return in.ofTrials(func(t *method.Trial) []string {
+		return append(notes(t, traffic.NoteSession), notes(t, traffic.NoteRouter)...)
+	})
 }
 
 // testerWasTheLimit: a search stopped at a load that the tester could not offer,

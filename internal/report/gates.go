@@ -1,0 +1,257 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/gate"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// maxGateNotes is how many reasons of a gate a report names; its table of rows has all.
+const maxGateNotes = 8
+
+// gateGrid has a line per gate.
+func (d *Document) gateGrid() *grid {
+	g := &grid{columns: []column{
+		{"", "gate", true}, {"", "test", true}, {"", "metric", true}, {"", "bound", true},
+		{"", "passed", false}, {"", "failed", false}, {"", "inconclusive", false}, {"", "verdict", true},
+	}}
+	for i, r := range d.gates() {
+		count := func(v v1alpha1.GateVerdict) string { return fmt.Sprint(r.Count(v)) }
+		g.rows = append(g.rows, []string{
+			r.Name, r.Test, r.Metric, d.boundOf(i),
+			count(v1alpha1.GatePassed), count(v1alpha1.GateFailed), count(v1alpha1.GateInconclusive), string(r.Verdict),
+		})
+	}
+	return g
+}
+
+// boundOf says what a gate asks for: "at least 90%", "at most 2% below the trend".
+func (d *Document) boundOf(i int) string {
+	if i >= len(d.Spec.Gates) {
+		return "-"
+	}
+	g := d.Spec.Gates[i]
+	var parts []string
+	add := func(text, value string) {
+		if value != "" {
+			parts = append(parts, fmt.Sprintf(text, value))
+		}
+	}
+	add("at least %s", string(g.Min))
+	add("at most %s", string(g.Max))
+	if g.Relative == nil {
+		return strings.Join(parts, ", ")
+	}
+	less, more := g.Relative.MaxDecrease, g.Relative.MaxIncrease
+	of := baselineName(g.Relative.Baseline, d.gates()[i].Baseline)
+	if less != nil && more != nil && *less == *more {
+		return fmt.Sprintf("within %s of %s", *less, of)
+	}
+	if less != nil {
+		add("at most %s below", string(*less))
+	}
+	if more != nil {
+		add("at most %s above", string(*more))
+	}
+	return strings.Join(parts, ", ") + " " + of
+}
+
+// baselineName names a baseline.
+func baselineName(asked v1alpha1.GateBaseline, found *gate.BaselineIdentity) string {
+	switch {
+	case asked.Trend != nil:
+		return "the trend"
+	case found != nil:
+		return found.Benchmark
+	}
+	return cmp.Or(asked.BenchmarkName, "the selected benchmark")
+}
+
+// comparedWith says what a baseline is: its time, its bed and its device.
+func comparedWith(of *gate.BaselineIdentity) string {
+	var parts []string
+	add := func(text, value string) {
+		if value != "" {
+			parts = append(parts, text+value)
+		}
+	}
+	if of.Runs > 0 {
+		parts = append(parts, fmt.Sprintf("compared with %s of %s", quantity(int64(of.Runs), "run"), of.Benchmark))
+		if of.Time != nil {
+			parts[0] += " up to " + day(*of.Time)
+		}
+	} else {
+		parts = append(parts, "compared with "+of.Benchmark)
+		if of.Time != nil {
+			parts[0] += " of " + day(*of.Time)
+		}
+	}
+	add("bed ", of.TestBed)
+	add("", of.Device)
+	return strings.Join(parts, ", ")
+}
+
+// gateRowsGrid has a line per row of all gates.
+func (d *Document) gateRowsGrid() *grid {
+	g := &grid{columns: []column{
+		{"", "gate", true}, {"", "of row", true}, {"", "value", false}, {"passes", "from", false}, {"passes", "to", false}, {"", "baseline", false}, {"", "verdict", true},
+	}}
+	for _, r := range d.gates() {
+		for _, row := range r.Rows {
+			g.rows = append(g.rows, []string{
+				r.Name, row.Name(), gateValue(row.Value, r.Unit), gateValue(row.Min, r.Unit), gateValue(row.Max, r.Unit), gateValue(row.Baseline, r.Unit), string(row.Verdict),
+			})
+		}
+	}
+	return g
+}
+
+// gateValue is a value of a document for a person; a dash where there is none.
+func gateValue(n *int64, unit string) string {
+	if n == nil {
+		return "-"
+	}
+	for _, u := range []gate.Unit{gate.PPM, gate.PPB, gate.Nanoseconds, gate.YesNo} {
+		if u.String() == unit {
+			return u.Text(*n)
+		}
+	}
+	return traffic.Grouped(*n)
+}
+
+// gateNotes say why gates and rows did not pass, each reason once, and at most so many of each
+// gate.
+func (d *Document) gateNotes() []note {
+	var notes []note
+	for _, r := range d.gates() {
+		if r.Message != "" {
+			notes = append(notes, note{r.Name, r.Message})
+		}
+		if r.Baseline != nil {
+			notes = append(notes, note{r.Name, comparedWith(r.Baseline)})
+		}
+		var order []string
+		rows := map[string][]string{}
+		for _, verdict := range []v1alpha1.GateVerdict{v1alpha1.GateFailed, v1alpha1.GateInconclusive} {
+			for _, row := range r.Rows {
+				if row.Verdict != verdict {
+					continue
+				}
+				text := strings.ToLower(string(verdict)) + ": " + row.Message
+				if rows[text] == nil {
+					order = append(order, text)
+				}
+				rows[text] = append(rows[text], row.Name())
+			}
+		}
+		for i, text := range order {
+			if i == maxGateNotes {
+				notes = append(notes, note{r.Name, fmt.Sprintf("and %s", quantity(int64(len(order)-i), "more reason"))})
+				break
+			}
+			name := rows[text][0]
+			if more := len(rows[text]) - 1; more > 0 {
+				name += " and " + quantity(int64(more), "more row")
+			}
+			notes = append(notes, note{r.Name, name + " " + text})
+		}
+	}
+	return notes
+}
+
+// gatesText is the part of the gates in the text; empty without gates.
+func (d *Document) gatesText() string {
+	if d.Gates == nil {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nGates: %s\n\n%s", d.Gates.Verdict, d.gateGrid())
+	for i, n := range d.gateNotes() {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString(wrap(n.rows+": "+n.text, gap))
+	}
+	return b.String()
+}
+
+// gatesMarkdown is the part of the gates in Markdown; empty without gates.
+func (d *Document) gatesMarkdown() string {
+	if d.Gates == nil {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n## Gates: %s\n\n%s", d.Gates.Verdict, d.gateGrid().markdown())
+	for i, n := range d.gateNotes() {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "- %s: %s\n", n.rows, plainMarkdown(n.text))
+	}
+	if rows := d.gateRowsGrid(); len(rows.rows) > 0 {
+		fmt.Fprintf(&b, "\n### Rows of the gates\n\n%s", rows.markdown())
+	}
+	return b.String()
+}
+
+// gateSection is the part of the gates in HTML; nil without gates.
+func (d *Document) gateSection() *section {
+	if d.Gates == nil {
+		return nil
+	}
+	s := &section{ID: "gates", Title: "Gates: " + string(d.Gates.Verdict), Table: d.gateGrid().html("Gates")}
+	marks := map[v1alpha1.GateVerdict]string{v1alpha1.GatePassed: "passed", v1alpha1.GateFailed: "failed", v1alpha1.GateInconclusive: "inconclusive"}
+	if d.simulated() {
+		marks[v1alpha1.GatePassed] = "" // Nothing that was not measured is green.
+	}
+	for i, r := range d.gates() {
+		s.Table.Rows[i].Class = strings.TrimSpace(s.Table.Rows[i].Class + " " + marks[r.Verdict])
+	}
+	for _, n := range d.gateNotes() {
+		s.note(n)
+	}
+	rows := d.gateRowsGrid()
+	if len(rows.rows) == 0 {
+		return s
+	}
+	table := furtherTable{Title: "Rows of the gates", Table: rows.html("Rows of the gates")}
+	at := 0
+	for _, r := range d.gates() {
+		for _, row := range r.Rows {
+			table.Table.Rows[at].Class = strings.TrimSpace(table.Table.Rows[at].Class + " " + marks[row.Verdict])
+			at++
+		}
+	}
+	s.Parts = []furtherTable{table}
+	return s
+}
+
+// gateSuites are a suite per gate, with a case per row: one that failed is a failure, and one
+// that is inconclusive is skipped, so that neither is taken for success.
+func (d *Document) gateSuites() []junitSuite {
+	var all []junitSuite
+	for _, r := range d.gates() {
+		s := d.suite("gate " + r.Name)
+		class := d.Benchmark.Namespace + "." + d.Benchmark.Name + ".gates." + r.Name
+		if r.Message != "" {
+			s.add(junitCase{Name: "all rows", Classname: class, Skipped: &junitReason{string(r.Reason), r.Message}}, 0)
+		}
+		for _, row := range r.Rows {
+			c := junitCase{Name: caseName(row.RowID), Classname: class}
+			c.Out = fmt.Sprintf("%s %s", r.Metric, gateValue(row.Value, r.Unit))
+			switch row.Verdict {
+			case v1alpha1.GateFailed:
+				c.Failure = &junitReason{string(row.Reason), r.Metric + " " + row.Message}
+			case v1alpha1.GateInconclusive:
+				c.Skipped = &junitReason{string(row.Reason), row.Message}
+			}
+			s.add(c, 0)
+		}
+		all = append(all, s)
+	}
+	return all
+}

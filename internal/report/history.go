@@ -1,0 +1,87 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/internal/history"
+)
+
+// History writes the history of a benchmark.
+type History struct {
+	*history.History
+	// banner says that nothing of it was measured; empty when it was.
+	banner string
+}
+
+// HistoryFormats lists all formats of a History.
+func HistoryFormats() []Format { return []Format{FormatTable, FormatJSON} }
+
+// HistoryBuilder collects the results of a history. It keeps the figures of a document
+// only, so that many and large ones can be added.
+type HistoryBuilder struct {
+	runs      []history.Run
+	simulated map[string]bool // by digest
+}
+
+// Add adds a result. It fails where the result cannot be identified.
+func (b *HistoryBuilder) Add(d *Document) error {
+	digest, err := history.Inputs(&d.Spec, d.Profile, d.TestBed, d.Bed)
+	if err != nil {
+		return err
+	}
+	info := history.RunInfo{UID: d.Benchmark.UID}
+	if d.StartTime != nil {
+		info.Time = *d.StartTime
+	}
+	if d.Environment != nil {
+		info.Device = d.Environment.Device
+	}
+	b.runs = append(b.runs, history.NewRun(info, d.Benchmark.Namespace, d.Benchmark.Name, d.TestBed, digest, d.Rows))
+	if d.simulated() {
+		if b.simulated == nil {
+			b.simulated = map[string]bool{}
+		}
+		b.simulated[digest] = true
+	}
+	return nil
+}
+
+// History is that of the results which measured the same as the newest one. It fails where
+// none was added.
+func (b *HistoryBuilder) History() (*History, error) {
+	made, err := history.Make(b.runs)
+	if err != nil {
+		return nil, err
+	}
+	h := &History{History: made}
+	if b.simulated[made.Digest] {
+		h.banner = simulatedBanner
+	}
+	return h, nil
+}
+
+// Write writes the history in a format. The same history gives the same bytes.
+func (h *History) Write(w io.Writer, format Format) error {
+	text := []byte(h.Text())
+	if format == FormatJSON {
+		var err error
+		if text, err = indented(h.History); err != nil {
+			return fmt.Errorf("encoding the history: %w", err)
+		}
+	}
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("writing the history: %w", err)
+	}
+	return nil
+}
+
+// day is the time of a run to the minute.
+func day(t metav1.Time) string {
+	if t.IsZero() {
+		return "unknown"
+	}
+	return t.UTC().Format("2006-01-02 15:04")
+}

@@ -1,0 +1,127 @@
+package report
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/plan"
+)
+
+// ratesHeading is above the load that left the tester, and receiversHeading above that of
+// multicast, whose frames count at each of their receivers.
+const ratesHeading, receiversHeading = "offered, all ports", "offered to all receivers"
+
+// shareOfLine is the column of the share of line rate, and shareOfLineRate its name where
+// there is room. shareBySender is its name where ports have shares of their own.
+const (
+	shareOfLine, shareOfLineRate = "% of line", "% of line rate"
+	shareBySender                = shareOfLine + " by sender"
+)
+
+// ofFullLoad says that the load of some rows is a share of what the profile lets ports send
+// of their line rate.
+func ofFullLoad(rows []v1alpha1.ResultRow) bool {
+	return slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return method.OfFullLoad(&row) })
+}
+
+// loadHeading is above rates of rows.
+func loadHeading(rows []v1alpha1.ResultRow) string {
+	if slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Multicast != nil && row.Multicast.Receivers > 1 }) {
+		return receiversHeading
+	}
+	return ratesHeading
+}
+
+// ofFullLoadColumn is that of loads that are shares of the full load.
+var ofFullLoadColumn = column{"intended", "of full load", true}
+
+// intendedColumn is that of the loads that a test asks for.
+func intendedColumn(rows []v1alpha1.ResultRow) column {
+	percent := func(row v1alpha1.ResultRow) bool { return method.OfFullLoad(&row) && !row.Load.IsRate() }
+	if slices.ContainsFunc(rows, percent) {
+		return ofFullLoadColumn
+	}
+	return column{"intended", "load", true}
+}
+
+// searchedColumn is that of the intended load where a test finds it.
+func searchedColumn(rows []v1alpha1.ResultRow) column {
+	if ofFullLoad(rows) {
+		return column{"intended, %", "of full load", false}
+	}
+	return column{"intended", "%", false}
+}
+
+// shareColumn is that of the offered load as a share of line rate.
+func shareColumn(rows []v1alpha1.ResultRow) column {
+	if ofFullLoad(rows) {
+		return column{loadHeading(rows), shareBySender, false}
+	}
+	return column{loadHeading(rows), shareOfLine, false}
+}
+
+// shareCell is the share of line rate that the ports offered in a row.
+func shareCell(row *v1alpha1.ResultRow) string {
+	return rangeOf(method.OfferedByPort(row))
+}
+
+// rangeOf writes parts per million as percent, as a range where they differ.
+func rangeOf(lowest, highest int64) string {
+	if lowest == highest {
+		return fixed(lowest, 10_000, 4)
+	}
+	return fixed(lowest, 10_000, 4) + "-" + fixed(highest, 10_000, 4)
+}
+
+// shareInWords is the share of line rate that the ports offered in a row: "80.0000% of line
+// rate", "24.0000-56.0000% of line rate by sender".
+func shareInWords(row *v1alpha1.ResultRow) string {
+	text := shareCell(row) + "% of line rate"
+	if method.OfFullLoad(row) {
+		text += " by sender"
+	}
+	return text
+}
+
+// loadAxis is the unit of the load of rows in a chart.
+func loadAxis(rows []v1alpha1.ResultRow) string {
+	if ofFullLoad(rows) {
+		return "% of full load"
+	}
+	return "% of line rate"
+}
+
+// fullLoad says what the ports send at a load of 100%: "70% of line rate on p1, 30% on p2";
+// empty where every port that sends is at line rate, and where the bed is not known.
+func (d *Document) fullLoad() string {
+	if d.Profile == nil || d.Bed == nil || !ofFullLoad(d.Rows) {
+		return ""
+	}
+	ports, loads := plan.SentAtFullLoad(&v1alpha1.TrafficProfile{Spec: *d.Profile}, &v1alpha1.TestBed{Spec: *d.Bed})
+	var order []string
+	at := map[string][]string{}
+	for i, load := range loads {
+		share := string(v1alpha1.FormatPPM(frame.Round(new(big.Rat).Mul(load, big.NewRat(v1alpha1.PPM, 1)))))
+		if at[share] == nil {
+			order = append(order, share)
+		}
+		at[share] = append(at[share], ports[i])
+	}
+	var texts []string
+	for i, share := range order {
+		of, names := "", strings.Join(at[share], ", ")
+		if i == 0 {
+			of = " of line rate"
+		}
+		if n := len(at[share]); n > maxPortsListed {
+			names = fmt.Sprintf("%s and %d more ports", at[share][0], n-1)
+		}
+		texts = append(texts, fmt.Sprintf("%s%s on %s", share, of, names))
+	}
+	return strings.Join(texts, ", ")
+}
