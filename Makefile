@@ -58,6 +58,9 @@ test-long: test-tools ## the tests of make test in full length, and those that i
 test-tools: cluster-build
 	@hack/tools/build
 	@hack/minio/build
+	@hack/influxdb/build
+	@hack/prometheus/build
+	@hack/grafana/build
 
 .PHONY: lint
 lint: test-tools ## golangci-lint over every module of ours
@@ -73,9 +76,10 @@ logic: test-tools ## logic, and controllers against a real API server
 	$(GOTESTSUM) $(SHORT) -timeout 20m -parallel 4 $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES)))
 	cd hack && $(GOTESTSUM) -timeout 10m ./...
 
+# Those of them that run next to each other send no frames, and wait for an API server.
 .PHONY: frames
 frames: test-tools ## engines, devices and commands on real interfaces
-	$(GOTESTSUM) $(SHORT) -timeout 20m -p 1 $(REAL_FRAMES)
+	$(GOTESTSUM) $(SHORT) -timeout 20m -p 1 -parallel 4 $(REAL_FRAMES)
 
 .PHONY: histories
 histories: cluster-build ## 10,000 random histories of the operator in simulated time, 200 on a real API server
@@ -84,6 +88,10 @@ histories: cluster-build ## 10,000 random histories of the operator in simulated
 .PHONY: lab-sim
 lab-sim: cluster-build ## 1,500 and 15,000 benchmarks on 200 beds without pods: admissions per second, memory, requests
 	NODROP_LAB_SIM=1500,15000 go test ./controllers -run '^TestMeasureLab$$' -count=1 -v -timeout 60m
+
+.PHONY: metrics-load
+metrics-load: test-tools ## points per second into InfluxDB, and what metrics cost a run: five runs with and without
+	NODROP_METRICS_LOAD=5 go test ./cmd/nodrop -run '^TestMeasure(Sink|MetricsCost)' -count=1 -v -timeout 20m
 
 .PHONY: e2e
 e2e: cluster-build ## a real cluster with a real router; taken down afterwards

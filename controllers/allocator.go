@@ -85,6 +85,8 @@ type changes struct {
 	namespaces map[string]*corev1.Namespace
 	// written are the results of the allocator's own writes.
 	written []written
+	// asked are questions about the view, which are answered in the next cycle.
+	asked []func(*allocator)
 }
 
 func newChanges() changes {
@@ -113,6 +115,8 @@ func (a *allocator) Start(ctx context.Context) error {
 		return err
 	}
 	defer a.writes.wait()
+	a.Counts.Lead(a)
+	defer a.Counts.Lead(nil)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -149,6 +153,9 @@ func (a *allocator) cycle(ctx context.Context) time.Duration {
 	a.apply(ch, now)
 	for _, d := range a.queue.Decide(a.snapshot(now)) {
 		a.grant(ctx, d)
+	}
+	for _, answer := range ch.asked {
+		answer(a)
 	}
 	return min(a.show(ctx, now), a.retryAfter(now))
 }

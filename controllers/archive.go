@@ -21,6 +21,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/archive"
+	"nodrop.dev/nodrop/internal/opmetrics"
 	"nodrop.dev/nodrop/internal/report"
 )
 
@@ -28,6 +29,8 @@ import (
 type Archive interface {
 	// Put writes a document once; the same document a second time changes nothing.
 	Put(ctx context.Context, d *report.Document) (v1alpha1.ArchiveReference, error)
+	// EachOf passes the newest results of all benchmarks of a name to a function.
+	EachOf(ctx context.Context, namespace, name string, newest int, do func(*report.Document) error) error
 	// URL is where the archive is, without credentials.
 	URL() string
 }
@@ -51,7 +54,7 @@ type archiveReconciler struct {
 }
 
 func newArchiveReconciler(b base) *archiveReconciler {
-	return &archiveReconciler{base: b, outage: outage{longest: b.ArchiveRetry}}
+	return &archiveReconciler{base: b, outage: outage{what: "the archive", longest: b.ArchiveRetry}}
 }
 
 func (r *archiveReconciler) setup(mgr ctrl.Manager) error {
@@ -61,11 +64,16 @@ func (r *archiveReconciler) setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("archive").
 		For(&v1alpha1.Benchmark{}, builder.WithPredicates(archiveMoved())).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: archiveWorkers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](min(archiveBackoff, r.ArchiveRetry), r.ArchiveRetry),
-		}).
+		WithOptions(r.atArchivePace(archiveWorkers)).
 		Complete(r)
+}
+
+// atArchivePace are the options of a controller of finished benchmarks: it tries again after archiveBackoff, and then ever later.
+func (b base) atArchivePace(workers int) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: workers,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](min(archiveBackoff, b.ArchiveRetry), b.ArchiveRetry),
+	}
 }
 
 // archiveMoved passes events that bring a benchmark closer to the archive, or to its
@@ -77,7 +85,7 @@ func archiveMoved() predicate.Predicate {
 			after, ok2 := e.ObjectNew.(*v1alpha1.Benchmark)
 			return ok1 && ok2 && (before.Status.Phase.Finished() != after.Status.Phase.Finished() ||
 				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-				isArchived(before) != isArchived(after))
+				isArchived(before) != isArchived(after) || awaitsRecorder(before) != awaitsRecorder(after))
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
@@ -98,7 +106,7 @@ func (r *archiveReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	}
 	switch {
 	case r.Archive == nil || isArchived(b):
-		return settle(ctrl.Result{}, r.releaseKept(ctx, b))
+		return r.release(ctx, b)
 	case !b.Status.Phase.Finished():
 		return settle(ctrl.Result{}, r.hold(ctx, b))
 	}
@@ -107,16 +115,19 @@ func (r *archiveReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	}
 	document, err := r.document(ctx, b)
 	if err != nil {
+		r.Counts.Archived(opmetrics.Unreadable)
 		return settle(ctrl.Result{}, err, r.explain(ctx, b, v1alpha1.ReasonResultUnreadable, err.Error()))
 	}
 	reference, err := r.put(ctx, document)
 	var different *archive.DifferentError
 	switch {
 	case errors.As(err, &different):
+		r.Counts.Archived(opmetrics.Conflict)
 		return settle(ctrl.Result{}, err, r.explain(ctx, b, v1alpha1.ReasonArchiveConflict, err.Error()+": move it away"))
 	case ctx.Err() != nil:
 		return ctrl.Result{}, nil // The operator stops.
 	case err != nil:
+		r.Counts.Archived(opmetrics.Unavailable)
 		wait := r.outage.failed(r.Now(), err)
 		log.FromContext(ctx).Info("The archive is not available", "archive", r.Archive.URL(), "reason", err.Error(), "again", wait.String())
 		return settle(ctrl.Result{RequeueAfter: wait}, r.explain(ctx, b, v1alpha1.ReasonArchiveUnavailable, r.outage.message()))
@@ -124,6 +135,25 @@ func (r *archiveReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	r.outage.over()
 	if err := r.record(ctx, b, reference); err != nil {
 		return settle(ctrl.Result{}, err)
+	}
+	r.Counts.Archived(opmetrics.Stored)
+	if ended := b.Status.CompletionTime; ended != nil {
+		r.Counts.Phase(opmetrics.Archiving, r.Now().Sub(ended.Time))
+	}
+	return r.release(ctx, b)
+}
+
+// release removes the finalizers, once the recorder of the lab has the rows too. A benchmark
+// that is being deleted waits some minutes for that.
+func (r *archiveReconciler) release(ctx context.Context, b *v1alpha1.Benchmark) (ctrl.Result, error) {
+	if r.Archive != nil && r.Metrics != nil && awaitsRecorder(b) {
+		if b.DeletionTimestamp.IsZero() {
+			return ctrl.Result{}, nil
+		}
+		if wait := b.DeletionTimestamp.Add(recorderPatience).Sub(r.Now()); wait > 0 {
+			return ctrl.Result{RequeueAfter: min(wait, r.Sweep)}, nil
+		}
+		log.FromContext(ctx).Info("A benchmark is deleted before the recorder has its rows, which are in the archive only")
 	}
 	return settle(ctrl.Result{}, r.releaseKept(ctx, b))
 }

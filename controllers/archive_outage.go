@@ -6,9 +6,11 @@ import (
 	"time"
 )
 
-// outage records that the archive is unavailable, for all benchmarks: one attempt finds
-// out whether it is back, and the others wait for it.
+// outage records that the archive or the recorder is unavailable, for all benchmarks: one
+// attempt finds out whether it is back, and the others wait for it.
 type outage struct {
+	// what is unavailable: "the archive".
+	what string
 	// longest is the longest time between two attempts.
 	longest time.Duration
 
@@ -51,7 +53,7 @@ func (o *outage) message() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.last == nil {
-		return "the archive was not available; it is tried again"
+		return o.what + " was not available; it is tried again"
 	}
-	return fmt.Sprintf("the archive is not available, and is tried again: %v", o.last)
+	return fmt.Sprintf("%s is not available, and is tried again: %v", o.what, o.last)
 }

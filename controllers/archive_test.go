@@ -174,6 +174,8 @@ func TestArchive(t *testing.T) {
 		"an operator without archive":            archiveNotAnyMore,
 		"an archive that comes after the result": archiveLater,
 		"a benchmark removed by force":           archiveForced,
+		"a history that became worse":            trendRegressed,
+		"a history that cannot be read":          trendUnreadable,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
 	}
@@ -228,6 +230,9 @@ func (w *world) outOfReach() (*directory, *v1alpha1.Benchmark) {
 	w.Expect(c.Status).To(Equal(metav1.ConditionFalse))
 	w.Expect(c.Message).To(ContainSubstring("not a directory"))
 	w.isKept(b)
+	w.Expect(w.count("nodrop_archive_writes_total", "result", "unavailable")).To(BeNumerically(">=", 1))
+	w.counted(1, "nodrop_archive_waiting_benchmarks")
+	w.Expect(w.count("nodrop_archive_oldest_waiting_timestamp_seconds")).To(BeNumerically("==", b.Status.CompletionTime.Unix()))
 	return d, b
 }
 
@@ -342,6 +347,10 @@ func archiveConflict(w *world) {
 	w.Expect(os.Rename(file, file+".other")).To(Succeed())
 	w.archived("b")
 	w.Expect(d.read("b").Phase).To(Equal(v1alpha1.PhasePassed))
+	w.Expect(w.count("nodrop_archive_writes_total", "result", "conflict")).To(BeNumerically(">=", 1))
+	w.counted(1, "nodrop_archive_writes_total", "result", "stored")
+	w.counted(1, "nodrop_benchmark_phase_duration_seconds", "phase", "Archiving")
+	w.counted(0, "nodrop_archive_waiting_benchmarks")
 }
 
 func archiveNotAnyMore(w *world) {

@@ -13,7 +13,7 @@ import (
 )
 
 // cleanUp removes everything once the outcome is decided and stored, releases the
-// bed, and only then sets the final phase of the benchmark. A bed that
+// bed, judges the gates, and only then sets the final phase of the benchmark. A bed that
 // cannot be cleaned is quarantined; the outcome stays what was measured.
 func (r *benchmarkReconciler) cleanUp(ctx context.Context, s *scope) (step, error) {
 	if !s.ending() {
@@ -28,6 +28,9 @@ func (r *benchmarkReconciler) cleanUp(ctx context.Context, s *scope) (step, erro
 			return step{}, err
 		}
 		s.cleaned(metav1.ConditionTrue, v1alpha1.ReasonCleanedUp, "nothing of the benchmark is left in the lab")
+		if waits, err := r.judgeGates(ctx, s, true); err != nil || waits {
+			return again(r.Poll), err
+		}
 		return s.finish(), nil
 	}
 	if noAnswer(err) {
@@ -41,6 +44,9 @@ func (r *benchmarkReconciler) cleanUp(ctx context.Context, s *scope) (step, erro
 		return again(r.Poll), nil
 	}
 	if err := r.quarantine(ctx, s, left); err != nil {
+		return step{}, err
+	}
+	if _, err := r.judgeGates(ctx, s, false); err != nil {
 		return step{}, err
 	}
 	return s.finish(), nil
@@ -73,6 +79,7 @@ func (r *benchmarkReconciler) quarantine(ctx context.Context, s *scope, left str
 		if _, err := r.patchBed(ctx, bed, map[string]any{"conditions": bed.Status.Conditions}, bed.ResourceVersion); err != nil {
 			return err
 		}
+		r.Counts.Quarantined(bed.Name)
 		message = fmt.Sprintf("bed %s is quarantined: %s", bed.Name, message)
 	}
 	s.cleaned(metav1.ConditionFalse, v1alpha1.ReasonCleanUpFailed, message)

@@ -143,6 +143,7 @@ func (r *base) announce(ctx context.Context, s *scope) {
 	if s.Status.Phase == s.before.Status.Phase {
 		return
 	}
+	r.count(s)
 	log.FromContext(ctx).Info("The benchmark moved on",
 		"phase", s.Status.Phase, "outcome", s.Status.Outcome, "bed", s.Status.TestBedName, "message", s.Status.Message)
 	if !s.Status.Phase.Finished() || s.Status.Phase == v1alpha1.PhasePassed {

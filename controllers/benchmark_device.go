@@ -86,9 +86,13 @@ func (r *benchmarkReconciler) topology(ctx context.Context, s *scope) (_ *corev1
 	if err != nil || problem != "" {
 		return nil, problem, err
 	}
+	passwords, problem, err := r.passwords(ctx, s.bed)
+	if err != nil || problem != "" {
+		return nil, problem, err
+	}
 	bed := s.bed.DeepCopy()
 	bed.Spec.Device = s.device
-	sec, err = lab.DeviceSecret(r.Lab, s.run, bed, config)
+	sec, err = lab.DeviceSecret(r.Lab, s.run, bed, config, passwords)
 	if err != nil {
 		return nil, err.Error(), nil
 	}

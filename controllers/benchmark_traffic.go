@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
@@ -60,12 +61,19 @@ func (r *benchmarkReconciler) traffic(ctx context.Context, s *scope) (waitsFor s
 	if err != nil {
 		return "", err
 	}
+	passwords, problem, err := r.passwords(ctx, s.bed)
+	if err != nil {
+		return "", err
+	}
+	if problem != "" {
+		return "", &brokenError{fmt.Errorf("TestBed %s: %s", s.bed.Name, problem)}
+	}
 	var endpoints []runner.AgentEndpoint
 	for _, a := range agents {
 		if a.Node == s.bed.Spec.Ports[0].Node { // where the device is
 			a.Device = placement
 		}
-		pod, err := r.agent(ctx, s, a.WithCertificate(s.run, certificates))
+		pod, err := r.agent(ctx, s, a.WithCertificate(s.run, certificates), passwords)
 		if err != nil {
 			return "", err
 		}
@@ -128,8 +136,8 @@ func (r *benchmarkReconciler) certificates(ctx context.Context, s *scope, agents
 }
 
 // agent makes one traffic pod with what it needs.
-func (r *benchmarkReconciler) agent(ctx context.Context, s *scope, a lab.Agent) (*corev1.Pod, error) {
-	sec, err := lab.AgentSecret(r.Lab, s.run, a, s.bed, s.profile)
+func (r *benchmarkReconciler) agent(ctx context.Context, s *scope, a lab.Agent, passwords lab.Passwords) (*corev1.Pod, error) {
+	sec, err := lab.AgentSecret(r.Lab, s.run, a, s.bed, s.profile, passwords)
 	if err != nil {
 		return nil, &brokenError{err}
 	}
@@ -168,6 +176,7 @@ func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, endpoints []
 		Benchmark: *s.DeepCopy(), Profile: *s.profile.DeepCopy(), Bed: *s.bed.DeepCopy(),
 		Variant: s.Status.Variant, Agents: endpoints, Calibration: calibration, Hints: hints,
 	}
+	r.addRecorder(ctx, s, &cfg)
 	cfg.Benchmark.Status, cfg.Bed.Status = v1alpha1.BenchmarkStatus{}, v1alpha1.TestBedStatus{}
 	for _, m := range []*metav1.ObjectMeta{&cfg.Benchmark.ObjectMeta, &cfg.Profile.ObjectMeta, &cfg.Bed.ObjectMeta} {
 		*m = stored.Kept(*m) // Annotations by users can be of any size.
@@ -190,6 +199,24 @@ func (r *benchmarkReconciler) runner(ctx context.Context, s *scope, endpoints []
 		}
 	}
 	return pod, r.sameAgents(ctx, sec, pod, endpoints)
+}
+
+// addRecorder gives the runner access to the recorder. A run does without one that cannot
+// be reached.
+func (r *benchmarkReconciler) addRecorder(ctx context.Context, s *scope, cfg *runner.Config) {
+	if s.Status.StartTime != nil {
+		cfg.Started = *s.Status.StartTime
+	}
+	if r.Metrics == nil {
+		return
+	}
+	left := seconds(s.Spec.ActiveDeadlineSeconds) - s.timers.active(s.Benchmark, s.now)
+	access, err := r.Metrics.Access(ctx, s.run.UID, s.now.Add(left))
+	if err != nil {
+		log.FromContext(ctx).Error(err, "The run begins without metrics")
+		return
+	}
+	cfg.Recorder = access
 }
 
 // sameAgents removes secret and pod of a runner that was started with other agents: one of

@@ -152,6 +152,11 @@ func quarantine(w *world) {
 
 	create(w.t, w.c, benchmark("next", "frr"))
 	w.Eventually(func() string { return w.benchmark("next").Status.Message }).Should(ContainSubstring("the bed is quarantined"))
+	w.counted(1, "nodrop_bed_quarantines_total", "bed", "frr")
+	w.counted(1, "nodrop_clean_ups_total", "result", "failed")
+	w.counted(1, "nodrop_bed_quarantined", "bed", "frr")
+	w.counted(0, "nodrop_bed_ready", "bed", "frr")
+	w.counted(1, "nodrop_bed_waiting_benchmarks", "bed", "frr")
 
 	w.releaseQuarantine()
 	w.letGo("b", "device-down")
@@ -161,6 +166,8 @@ func quarantine(w *world) {
 	w.runners.report(next, measured(row(64)))
 	w.reaches("next", v1alpha1.PhasePassed)
 	w.bedIsClean("frr")
+	// That of the bed that was released, and that of next.
+	w.counted(2, "nodrop_clean_ups_total", "result", "done")
 }
 
 // force removes a benchmark without its finalizers.
@@ -193,6 +200,7 @@ func orphanQuarantine(w *world) {
 	w.impatient(shortCleanUp)
 	w.Eventually(func() metav1.ConditionStatus { return w.quarantined().Status }).Should(Equal(metav1.ConditionTrue))
 	w.Expect(w.quarantined().Message).To(ContainSubstring("after benchmark team-routing/b"))
+	w.counted(1, "nodrop_bed_quarantines_total", "bed", "frr")
 	w.Expect(w.bed("frr").Status.Lease).NotTo(BeNil())
 }
 

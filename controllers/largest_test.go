@@ -220,7 +220,7 @@ func TestLargestObjects(t *testing.T) {
 		Model: table(0), JitterAverageByLoad: table(1), JitterMaximumByLoad: table(2)}
 	for _, a := range agents {
 		cfg.Agents = append(cfg.Agents, a.Endpoint(run, "10.1.2.3"))
-		sec, err := lab.AgentSecret(settings, run, a, bed, profile)
+		sec, err := lab.AgentSecret(settings, run, a, bed, profile, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +241,7 @@ func TestLargestObjects(t *testing.T) {
 	for i := range 100 {
 		topology.BinaryData[longest(fmt.Sprintf("f%d-", i), 253)] = make([]byte, 176<<10/100-253-1)
 	}
-	device, err := lab.DeviceSecret(settings, run, bed, topology)
+	device, err := lab.DeviceSecret(settings, run, bed, topology, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/opmetrics"
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/runner"
 )
@@ -23,6 +24,10 @@ type Options struct {
 	DefaultPolicy *v1alpha1.TrafficPolicy
 	// Runner reads the state of runners.
 	Runner RunnerClient
+	// Metrics is the recorder of the lab; nil where there is none.
+	Metrics Metrics
+	// Counts counts what happens, for Prometheus; nil counts nothing.
+	Counts *opmetrics.Operator
 	// Bench replaces all that happens on a leased bed; nil means real pods.
 	Bench Bench
 	// Now is the operator's clock.
@@ -53,6 +58,15 @@ type Options struct {
 	Sweep time.Duration
 }
 
+// Metrics is the recorder of the lab.
+type Metrics interface {
+	// Access is how the runner of the run with this UID reaches the recorder until a time.
+	Access(ctx context.Context, uid string, until time.Time) (*runner.Recorder, error)
+	// Record hands lines of rows over. When it returns nil, they are on the recorder's disk;
+	// the same lines may be given again.
+	Record(ctx context.Context, rows [][]byte) error
+}
+
 // Deadlines bound every wait.
 type Deadlines struct {
 	// Device is how long a virtual device may take to come up.
@@ -63,6 +77,8 @@ type Deadlines struct {
 	Runner time.Duration
 	// CleanUp is how long the clean-up may take before the bed is quarantined.
 	CleanUp time.Duration
+	// Baseline is how long a baseline of gates that cannot be read is tried again.
+	Baseline time.Duration
 }
 
 // DefaultDeadlines are the deadlines without other settings.
@@ -72,6 +88,8 @@ func DefaultDeadlines() Deadlines {
 		Traffic: 3 * time.Minute,
 		Runner:  time.Minute,
 		CleanUp: 2 * time.Minute,
+
+		Baseline: 10 * time.Minute,
 	}
 }
 
@@ -144,6 +162,16 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	}
 	if err := newArchiveReconciler(base).setup(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of the archive: %w", err)
+	}
+	if o.Metrics != nil {
+		if err := newRecordReconciler(base).setup(mgr); err != nil {
+			return fmt.Errorf("setting up the controller of metrics: %w", err)
+		}
+	}
+	if o.Archive != nil {
+		if err := (&trendReconciler{base}).setup(mgr); err != nil {
+			return fmt.Errorf("setting up the controller of trends: %w", err)
+		}
 	}
 	if err := mgr.Add(&straySweep{base}); err != nil {
 		return fmt.Errorf("adding the sweep of strays: %w", err)

@@ -5,7 +5,8 @@ package controllers
 // In the whole cluster the operator reads what teams and the lab write and updates
 // Benchmarks and TestBeds. It creates pods, secrets and networks in the lab's
 // namespace (nodrop-lab) only. In its own (nodrop-system) it has leases and the
-// certificate of its webhooks, whose authority it writes into their configuration.
+// certificate of its webhooks, whose authority it writes into their configuration, and
+// those of the recorder.
 //
 //go:generate go tool controller-gen rbac:roleName=nodrop-operator paths=. output:rbac:dir=../config/rbac
 //go:generate cp ../config/rbac/role.yaml ../charts/nodrop/files/rbac/role.yaml
@@ -32,5 +33,6 @@ package controllers
 // +kubebuilder:rbac:groups=resource.k8s.io,namespace=nodrop-lab,resources=resourceclaimtemplates,verbs=get
 //
 // +kubebuilder:rbac:groups="",namespace=nodrop-system,resources=events,verbs=create;patch
-// +kubebuilder:rbac:groups="",namespace=nodrop-system,resources=secrets,resourceNames=nodrop-webhook-certificate,verbs=get;update
+// +kubebuilder:rbac:groups="",namespace=nodrop-system,resources=secrets,resourceNames=nodrop-webhook-certificate;nodrop-recorder-certificate,verbs=get;update
+// +kubebuilder:rbac:groups="",namespace=nodrop-system,resources=services,resourceNames=nodrop-recorder,verbs=get
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=nodrop-system,resources=leases,verbs=get;create;update

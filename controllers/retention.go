@@ -18,7 +18,7 @@ import (
 )
 
 // retentionReconciler deletes benchmarks some time after their end; in a lab with
-// an archive not before their result is there.
+// an archive or a recorder not before their result is there.
 type retentionReconciler struct{ base }
 
 func (r *retentionReconciler) setup(mgr ctrl.Manager) error {
@@ -28,14 +28,14 @@ func (r *retentionReconciler) setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// retentionMoved passes events of the end, the archiving, and another time to live.
+// retentionMoved passes events of the end, of what is waited for, and another time to live.
 func retentionMoved() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok1 := e.ObjectOld.(*v1alpha1.Benchmark)
 			after, ok2 := e.ObjectNew.(*v1alpha1.Benchmark)
 			return ok1 && ok2 && after.Status.Phase.Finished() &&
-				(!before.Status.Phase.Finished() || isArchived(before) != isArchived(after) || before.Generation != after.Generation)
+				(!before.Status.Phase.Finished() || isArchived(before) != isArchived(after) || awaitsRecorder(before) != awaitsRecorder(after) || before.Generation != after.Generation)
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
@@ -55,7 +55,7 @@ func (r *retentionReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 		// The clock may be changed meanwhile.
 		return ctrl.Result{RequeueAfter: min(wait, r.Sweep)}, nil
 	}
-	if r.Archive != nil && !isArchived(b) {
+	if r.Archive != nil && !isArchived(b) || r.Metrics != nil && awaitsRecorder(b) {
 		return ctrl.Result{}, nil
 	}
 	// A change of the time to live that was just made takes precedence.
@@ -91,7 +91,8 @@ func endedAt(b *v1alpha1.Benchmark) time.Time {
 	}
 	end := b.CreationTimestamp.Time
 	for _, c := range b.Status.Conditions {
-		if c.Type != v1alpha1.ConditionArchived && c.LastTransitionTime.After(end) {
+		later := c.Type == v1alpha1.ConditionArchived || c.Type == v1alpha1.ConditionRegression || c.Type == v1alpha1.ConditionMetricsRecorded
+		if !later && c.LastTransitionTime.After(end) {
 			end = c.LastTransitionTime.Time
 		}
 	}

@@ -33,6 +33,7 @@ func (r *testBedReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	if err := r.patchStatus(ctx, before, bed); err != nil {
 		failures = append(failures, err)
 	} else {
+		r.countBed(before, bed)
 		failures = append(failures, r.patchMeta(ctx, bed))
 	}
 	if after == r.Recheck && isOpen(bed) {

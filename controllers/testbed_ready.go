@@ -33,7 +33,7 @@ func (r *testBedReconciler) ready(ctx context.Context, bed *v1alpha1.TestBed, no
 // judge sets the condition Ready by the first check that fails.
 func (r *testBedReconciler) judge(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) error {
 	for _, check := range []bedCheck{
-		notDeleted, notQuarantined, describedWell, r.referencesExist, r.tablesAreSound,
+		notDeleted, notQuarantined, describedWell, r.referencesExist, r.passwordsExist, r.tablesAreSound,
 		r.nodesExist, r.networksExist, r.nodesOffer, r.claimsExist, r.trexHasImage,
 	} {
 		reason, message, err := check(ctx, bed)
@@ -91,6 +91,9 @@ func (r *testBedReconciler) referencesExist(ctx context.Context, bed *v1alpha1.T
 		}
 		if err := lab.CheckTopology(topology); err != nil {
 			return v1alpha1.ReasonBedInvalid, err.Error(), nil
+		}
+		if problem := sessionsForDevice(bed, topology, ref.Key); problem != "" {
+			return v1alpha1.ReasonBedInvalid, problem, nil
 		}
 	}
 	return "", "", nil

@@ -35,6 +35,9 @@ type counters struct {
 	// reason with which the wait ends; "" while there is none.
 	reason       string
 	wait, active counter
+	// phase is when the phase began that the object is in; zero when another operator, or
+	// this one before its start, has seen that.
+	phase time.Time
 }
 
 // counter adds up the time between checks.
@@ -119,6 +122,16 @@ func (t *timers) active(b *v1alpha1.Benchmark, now time.Time) time.Duration {
 		b.Status.ActiveSeconds = int64(c.total / time.Second)
 	}
 	return c.total
+}
+
+// enter notes that an object is in another phase from now on, and returns since when it was
+// in the one before; zero when that is not known.
+func (t *timers) enter(obj client.Object, now time.Time) (since time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.countersOf(obj)
+	since, c.phase = c.phase, now
+	return since
 }
 
 // forget drops the counters of an object that is finished or gone.

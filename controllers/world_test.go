@@ -27,6 +27,7 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/operator"
+	"nodrop.dev/nodrop/internal/opmetrics"
 	"nodrop.dev/nodrop/internal/stored"
 )
 
@@ -38,7 +39,7 @@ const (
 )
 
 // patience bounds every wait of a test; it is reached only when one fails.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // server is an API server. One test has it at a time.
 type server struct {
@@ -195,7 +196,9 @@ type world struct {
 	recheck, refresh time.Duration
 	// defaultPolicy of the operators that are started from now on.
 	defaultPolicy *v1alpha1.TrafficPolicy
-	stop          func()
+	// counts are those of all operators of the case.
+	counts *opmetrics.Operator
+	stop   func()
 }
 
 // counted counts the requests of the operator, and lengthens its intervals: what is
@@ -210,7 +213,7 @@ func newWorld(t *testing.T, s server, change ...func(*world)) *world {
 	t.Helper()
 	w := &world{
 		WithT: NewWithT(t), t: t, server: s, c: newClient(t, s.admin),
-		runners: newFakeRunners(), ahead: &atomic.Int64{}, deadlines: controllers.DefaultDeadlines(),
+		runners: newFakeRunners(), ahead: &atomic.Int64{}, deadlines: controllers.DefaultDeadlines(), counts: opmetrics.NewOperator(),
 		recheck: 200 * time.Millisecond, refresh: 100 * time.Millisecond,
 	}
 	w.SetDefaultEventuallyTimeout(patience)
@@ -236,7 +239,7 @@ func (w *world) startOperator() (stop func()) {
 	})
 	w.Expect(err).NotTo(HaveOccurred())
 	options := controllers.Options{
-		Lab: settings, Runner: w.runners, DefaultPolicy: w.defaultPolicy,
+		Lab: settings, Runner: w.runners, DefaultPolicy: w.defaultPolicy, Counts: w.counts,
 		Now: func() time.Time {
 			w.asked.Add(1)
 			return time.Now().Add(time.Duration(w.ahead.Load()))

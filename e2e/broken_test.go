@@ -24,6 +24,7 @@ func TestBrokenManifests(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
 			wants := kubetest.Expectations(t, file)
 			out, err := l.kubectl(t, "", "apply", "-f", file)
 			if err == nil {

@@ -5,7 +5,10 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strconv"
@@ -14,24 +17,27 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/operator"
 )
 
 // crowdBeds is the number of beds that TestCrowd fills.
 const crowdBeds = 20
 
-// crowdSize is the number of benchmarks of TestCrowd: 100, or what the environment
+// crowdSize is the number of benchmarks of TestCrowd: 60, or what the environment
 // variable NODROP_E2E_CROWD says. The case that once stalled the operator had 400.
 func crowdSize(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("NODROP_E2E_CROWD")
 	if text == "" {
-		return 100
+		return 60
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
@@ -153,12 +159,9 @@ func (l *lab) requests(t *testing.T) map[string]int {
 	var pods corev1.PodList
 	g.Expect(l.List(t.Context(), &pods, client.InNamespace(operatorNamespace), client.MatchingLabels{"app.kubernetes.io/component": "operator"})).To(Succeed())
 	g.Expect(pods.Items).To(HaveLen(1))
-	response, err := http.Get("http://" + pods.Items[0].Status.PodIP + ":8443/metrics")
-	g.Expect(err).NotTo(HaveOccurred())
-	defer response.Body.Close()
-	g.Expect(response.StatusCode).To(Equal(http.StatusOK))
+	page := l.metrics(t, pods.Items[0].Status.PodIP)
 	counts := map[string]int{}
-	lines := bufio.NewScanner(response.Body)
+	lines := bufio.NewScanner(strings.NewReader(page))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		labels, found := strings.CutPrefix(lines.Text(), "rest_client_requests_total{")
@@ -174,4 +177,45 @@ func (l *lab) requests(t *testing.T) map[string]int {
 	g.Expect(lines.Err()).NotTo(HaveOccurred())
 	g.Expect(counts).NotTo(BeEmpty(), "the operator serves no metrics of its requests")
 	return counts
+}
+
+// metrics reads the operator's metrics as Prometheus does: with the token of an account that
+// may, and the authority from the Secret of the webhooks.
+func (l *lab) metrics(t *testing.T, address string) string {
+	t.Helper()
+	g := NewWithT(t)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "e2e-metrics-"}}
+	g.Expect(l.Create(t.Context(), account)).To(Succeed())
+	defer func() { g.Expect(l.Delete(context.WithoutCancel(t.Context()), account)).To(Succeed()) }()
+	may := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: account.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "nodrop-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
+	}
+	g.Expect(l.Create(t.Context(), may)).To(Succeed())
+	defer func() { g.Expect(l.Delete(context.WithoutCancel(t.Context()), may)).To(Succeed()) }()
+	token := &authenticationv1.TokenRequest{}
+	g.Expect(l.SubResource("token").Create(t.Context(), account, token)).To(Succeed())
+	var secret corev1.Secret
+	g.Expect(l.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: operator.WebhookSecret}, &secret)).To(Succeed())
+	roots := x509.NewCertPool()
+	g.Expect(roots.AppendCertsFromPEM(secret.Data["ca.crt"])).To(BeTrue())
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+		RootCAs: roots, ServerName: operator.WebhookService + "." + operatorNamespace + ".svc",
+	}}}
+	var page []byte
+	// The API server's authorizer learns of the binding a moment later, and the operator
+	// keeps a refusal for 30 s.
+	g.Eventually(func(g Gomega) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+":8443/metrics", nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		request.Header.Set("Authorization", "Bearer "+token.Status.Token)
+		answer, err := c.Do(request)
+		g.Expect(err).NotTo(HaveOccurred())
+		defer func() { _ = answer.Body.Close() }()
+		page, err = io.ReadAll(answer.Body)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(answer.StatusCode).To(Equal(http.StatusOK))
+	}).WithTimeout(2 * time.Minute).WithPolling(time.Second).Should(Succeed())
+	return string(page)
 }

@@ -96,7 +96,7 @@ func expectNoSockets(t *testing.T) {
 }
 
 // awaitNICs waits until the node offers so many NICs. The kubelet tells of them
-// with its next status, which this cluster's sends every 30 s.
+// with its next status, which this cluster's sends every 10 s.
 func (l *lab) awaitNICs(t *testing.T, count int64) {
 	t.Helper()
 	NewWithT(t).Eventually(func(g Gomega) {

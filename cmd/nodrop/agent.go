@@ -18,6 +18,8 @@ import (
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/netif"
 	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/routing/bgp"
+	"nodrop.dev/nodrop/internal/routing/remote"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/agent"
 	"nodrop.dev/nodrop/internal/traffic/xdp"
@@ -41,7 +43,7 @@ TLS. It listens once it holds all ports; sending stops when the runner is gone.
 It ends on SIGTERM and gives the interfaces back as it found them. Where the
 configuration names a TRex server, that holds the ports and the agent drives it.
 
-Exit codes: 0 when told to end, 1 otherwise.`,
+Exit codes: 0 when stopped by a signal, 1 otherwise.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
@@ -68,7 +70,7 @@ func runAgent(ctx context.Context, o agentOptions, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	err = serveAgent(ctx, o, engine, func(l net.Listener, server *agent.Server) error {
+	err = serveAgent(ctx, o, engine, speakers(config), func(l net.Listener, server *agent.Server) error {
 		log.Info("holding all ports", "ports", len(config.Ports), "address", l.Addr().String(), "controller", o.controller)
 		return server.Serve(l, tlsConfig)
 	}, log)
@@ -80,7 +82,7 @@ func runAgent(ctx context.Context, o agentOptions, log *slog.Logger) error {
 }
 
 // serveAgent serves until ctx ends.
-func serveAgent(ctx context.Context, o agentOptions, engine traffic.Generator, serve func(net.Listener, *agent.Server) error, log *slog.Logger) error {
+func serveAgent(ctx context.Context, o agentOptions, engine traffic.Generator, services []agent.Service, serve func(net.Listener, *agent.Server) error, log *slog.Logger) error {
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
@@ -88,9 +90,21 @@ func serveAgent(ctx context.Context, o agentOptions, engine traffic.Generator, s
 	if o.ready != nil {
 		o.ready(listener.Addr())
 	}
-	server := agent.NewServer(engine, agent.ServerOptions{Log: log})
+	server := agent.NewServer(engine, agent.ServerOptions{Services: services, Log: log})
 	defer context.AfterFunc(ctx, server.Close)()
 	return serve(listener, server)
+}
+
+// speakers is the service of the ports' BGP sessions, where they have some.
+func speakers(config agent.Config) []agent.Service {
+	if config.Speaker == nil {
+		return nil
+	}
+	options := bgp.Options{Ports: map[string]bgp.Port{}, Passwords: config.Speaker.Passwords}
+	for _, p := range config.Ports {
+		options.Ports[p.Name] = bgp.Port{Interface: p.Interface}
+	}
+	return []agent.Service{remote.NewServer(bgp.New(options))}
 }
 
 // openPorts waits for the interfaces, or for the server that has them, and takes them.
@@ -113,7 +127,7 @@ func openPorts(ctx context.Context, config agent.Config, timeout time.Duration) 
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := netif.Wait(ctx, names, nil); err != nil {
-		return nil, hint.With(err, "check the ports' attachments in the TestBed, and that nobody else uses these interfaces")
+		return nil, hint.With(err, "check the ports' attachments in the TestBed, and that no other program uses these interfaces")
 	}
 	return xdp.New(options)
 }

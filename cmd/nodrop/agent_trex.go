@@ -36,7 +36,7 @@ func openTRexPorts(ctx context.Context, config agent.Config, timeout time.Durati
 	defer cancel()
 	if err := awaitTRex(ctx, config.TRex.Endpoint); err != nil {
 		return nil, hint.With(fmt.Errorf("waiting %s for the TRex server: %w", timeout, err),
-			"the log of the container beside this one says why the server does not start")
+			"the log of the other container of this pod says why the server does not start")
 	}
 	engine, err := trex.New(ctx, options)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodrop.dev/nodrop/internal/testserver"
 	"nodrop.dev/nodrop/internal/traffic/agent"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestAgentWithoutItsTRexServer(t *testing.T) {
 	l := newPodLab(t)
 	tests := map[string]struct{ endpoint, want string }{
-		"nobody there": {"tcp://" + freeAddress(t), "waiting 300ms for the TRex server: "},
+		"nobody there": {"tcp://" + testserver.FreeAddress(t), "waiting 300ms for the TRex server: "},
 		"no address":   {"loopback", "waiting 300ms for the TRex server: "},
 	}
 	for name, test := range tests {
@@ -22,7 +23,7 @@ func TestAgentWithoutItsTRexServer(t *testing.T) {
 			p := start(t, "agent", "--config", l.json("agent.json", config), "--tls", l.secret("tls", l.pki.Agents[0].Data()),
 				"--controller", "x", "--interface-timeout", "300ms")
 			p.wants(exitUse, "", test.want)
-			if hint := "hint: the log of the container beside this one"; !strings.Contains(p.stderr.String(), hint) {
+			if hint := "hint: the log of the other container of this pod"; !strings.Contains(p.stderr.String(), hint) {
 				t.Errorf("stderr lacks %q:\n%s", hint, &p.stderr)
 			}
 		})

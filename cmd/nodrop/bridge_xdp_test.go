@@ -71,9 +71,9 @@ func TestRunGroupsOverBridge(t *testing.T) {
 			delayed(t, joins[1], v1alpha1.GroupDelaySummary{Protocol: protocol, Groups: groups, Method: v1alpha1.GroupJoinMethodB}, "p1", "p3")
 			delayed(t, rows[v1alpha1.MethodGroupLeaveDelay][0], v1alpha1.GroupDelaySummary{Protocol: protocol, Groups: groups}, "p1", "p3", "p4")
 			row := rows[v1alpha1.MethodGroupCapacity][0]
-			want := v1alpha1.GroupCapacitySummary{Groups: groups, Protocol: protocol, Receivers: 3}
+			want := v1alpha1.GroupCapacitySummary{Groups: groups, MulticastRoutes: groups, Protocol: protocol, Receivers: 3}
 			if c := row.GroupCapacity; c != nil && row.Validity == v1alpha1.ValidityGeneratorBound {
-				want.Groups = c.Groups // The tester could not send to more, and says so.
+				want.Groups, want.MulticastRoutes = c.Groups, int64(c.Groups) // The tester could not send to more, and says so.
 			}
 			if c := row.GroupCapacity; c == nil || *c != want || row.Frames.Received != 3*row.Frames.Sent || row.Frames.Sent == 0 {
 				t.Errorf("%+v, sent %d, received %d, %s (%s), want %+v", c, row.Frames.Sent, row.Frames.Received, row.Validity, row.Message, want)
@@ -142,6 +142,9 @@ func TestRunAddressesOverBridge(t *testing.T) {
 	}
 	nothingFlooded(t, l.Iterations)
 	row = rows[v1alpha1.MethodBroadcast][0]
+	if nothingPassed(t, row) {
+		return
+	}
 	b := row.Broadcast
 	if b == nil || row.Frames.Sent == 0 || row.Frames.Received != 3*row.Frames.Sent || row.Frames.LineRatePPM < 5000 {
 		t.Fatalf("%+v at %d ppm, sent %d, received %d (%s)", b, row.Frames.LineRatePPM, row.Frames.Sent, row.Frames.Received, row.Message)
@@ -186,13 +189,17 @@ func TestRunCongestionOverBridge(t *testing.T) {
 		v1alpha1.MethodHeadOfLineBlocking: 1, v1alpha1.MethodCongestionControl: 1,
 	})
 	row := rows[v1alpha1.MethodHeadOfLineBlocking][0]
-	if h := row.HeadOfLineBlocking; h == nil || row.Frames.Lost > 0 {
+	if h := row.HeadOfLineBlocking; lostByMachine(t, row) {
+		// Nor does it say anything about congestion.
+	} else if h == nil || row.Frames.Lost > 0 {
 		t.Errorf("%+v, lost %d", h, row.Frames.Lost)
 	} else if h.Blocking != nil || h.UncongestedLossPPM != 0 || h.AloneLossPPM != 0 || h.CongestedLossPPM != 0 || h.DelayNs == nil || h.AloneDelayNs == nil || row.Message == "" {
 		t.Errorf("%+v (%s)", h, row.Message)
 	}
 	row = rows[v1alpha1.MethodCongestionControl][0]
-	if c := row.CongestionControl; c == nil || row.Frames.Lost > 0 {
+	if c := row.CongestionControl; lostByMachine(t, row) {
+		// Nor does it say anything about congestion.
+	} else if c == nil || row.Frames.Lost > 0 {
 		t.Errorf("%+v, lost %d", c, row.Frames.Lost)
 	} else if c.HeadOfLineBlocking != nil || c.BackPressure != nil || c.UncongestedLossPPM != 0 || c.CongestedLossPPM != 0 || c.CongestedFramesPerSecond <= c.UncongestedFramesPerSecond || row.Message == "" {
 		t.Errorf("%+v (%s)", c, row.Message)

@@ -9,16 +9,18 @@ import (
 
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/hostdevice"
+	router "nodrop.dev/nodrop/internal/routing/device"
 )
 
 func newCleanCommand() *cobra.Command {
 	var stateDir string
 	cmd := &cobra.Command{
 		Use:   "clean",
-		Short: "Put back the interfaces of runs that were killed",
+		Short: "Put back the interfaces of runs that were killed, and end their routers",
 		Long: `Put back the interfaces that nodrop run had on this machine when it was killed, as
 they were: in the network namespace that they came from, with their names, addresses
-and settings. The next nodrop run does the same before it begins. Interfaces of a run
+and settings. Routers that such runs started are ended, and their files removed. The
+next nodrop run does the same before it begins. Interfaces of a run
 that goes on are left alone. It needs root.
 
 Exit codes: 0 when nothing is left to put back, 1 otherwise.`,
@@ -35,10 +37,13 @@ Exit codes: 0 when nothing is left to put back, 1 otherwise.`,
 		}
 		done, living, err := store.Clean()
 		sayPutBack(cmd.OutOrStdout(), done)
+		routers, cleaning := router.Clean(router.Dir)
+		sayRoutersGone(cmd.OutOrStdout(), routers)
+		err = errors.Join(err, cleaning)
 		switch {
 		case living > 0:
 			fmt.Fprintf(cmd.OutOrStdout(), "runs that go on, with their interfaces: %d\n", living)
-		case len(done) == 0 && err == nil:
+		case len(done) == 0 && routers == 0 && err == nil:
 			fmt.Fprintln(cmd.OutOrStdout(), "nothing is to be put back")
 		}
 		return err

@@ -10,5 +10,5 @@ func addClusterCommands(root *cobra.Command) {
 	const inPods = "pods"
 	root.AddGroup(&cobra.Group{ID: inPods, Title: "Commands that NoDrop runs in pods:"})
 	add(root, forPeople, newWatchCommand(), newQueueCommand(), newCordonCommand(), newUncordonCommand(), newDoctorCommand(), newBGPBenchCommand())
-	add(root, inPods, newOperatorCommand(), newRunnerCommand(), newAgentCommand(), newDeviceCommand(), newDoctorNodeCommand(), newTRexCommand())
+	add(root, inPods, newOperatorCommand(), newRunnerCommand(), newAgentCommand(), newRecorderCommand(), newDeviceCommand(), newDoctorNodeCommand(), newTRexCommand())
 }

@@ -94,6 +94,35 @@ func TestCompareGivesThePublishedDifferences(t *testing.T) {
 	start(t, "compare", off, on, "-o", "markdown").wants(exitPassed, "| -1.220 | ", "")
 }
 
+// Shorter prefixes that cover the networks change nothing on a device that matches the
+// longest one: frames that take them would come back to the port that sent them.
+func TestLongestMatchChangesNothing(t *testing.T) {
+	t.Parallel()
+	const samples = "../../config/samples/longest-match/"
+	var files []string
+	for _, name := range []string{"3-networks", "4-covered-networks"} {
+		file := filepath.Join(t.TempDir(), name+".json")
+		start(t, "run", "-f", samples+name+"-benchmark.yaml", "-o", "json", "--output-file", file).wants(exitPassed, "", "")
+		files = append(files, file)
+	}
+	p := start(t, "compare", "networks="+files[0], "covered="+files[1], "-o", "json")
+	p.wants(exitPassed, "", "")
+	var c compare.Comparison
+	if err := json.Unmarshal([]byte(p.stdout.String()), &c); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[compare.Metric]bool{}
+	for _, l := range c.Lines {
+		if delta := l.Cells[1].Difference; delta == nil || *delta != 0 {
+			t.Errorf("%s %s %d B: difference %v (%s), want 0", l.Test, l.Metric, l.FrameSize, delta, l.Cells[1].Reason)
+		}
+		seen[l.Metric] = true
+	}
+	if !seen[compare.LatencyAvg] || len(seen) < 3 {
+		t.Errorf("compared are %v", seen)
+	}
+}
+
 func TestCompareRefuses(t *testing.T) {
 	dir := t.TempDir()
 	other := filepath.Join(dir, "other.json")
@@ -122,5 +151,5 @@ func TestReportOfAFile(t *testing.T) {
 	} {
 		start(t, "report", off, "-o", format).wants(exitPassed, want, "")
 	}
-	start(t, "report", off, "-o", "pdf").wants(exitUse, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv or junit`)
+	start(t, "report", off, "-o", "pdf").wants(exitUse, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv, junit or github`)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodrop.dev/nodrop/internal/dut"
+	"nodrop.dev/nodrop/internal/routing/device"
 )
 
 func newDeviceCommand() *cobra.Command {
@@ -28,10 +29,18 @@ func newDeviceCommand() *cobra.Command {
 }
 
 func newDeviceUpCommand() *cobra.Command {
-	var placement string
+	var placement, sessions string
 	cmd := newDeviceActionCommand("up", `Deploy a containerlab topology anew, and return once the device's container runs
-and its links are up. With --placement the device takes in what it receives from
+and its links are up. With --sessions the files device.frr.conf and device.bird.conf,
+where the topology mentions them, are made from the BGP sessions of the bed. With --placement the device takes in what it receives from
 the host on processors of its own, where there are two or more.`, func(ctx context.Context, lab *dut.Containerlab) error {
+		if sessions != "" {
+			var bed device.Lab
+			if err := readJSON(sessions, &bed); err != nil {
+				return err
+			}
+			lab.Files = bed.Files
+		}
 		if err := lab.Prepare(ctx); err != nil {
 			return err
 		}
@@ -47,6 +56,7 @@ the host on processors of its own, where there are two or more.`, func(ctx conte
 		}
 		return nil
 	})
+	cmd.Flags().StringVar(&sessions, "sessions", "", "file with the sessions of the bed; empty for a bed without")
 	cmd.Flags().StringVar(&placement, "placement", "", "file that gets, as JSON, which processors the device has of its own, or why it has none; without it the device works in the time of whoever sends to it")
 	return cmd
 }
@@ -77,7 +87,7 @@ func newDeviceActionCommand(name, long string, act func(context.Context, *dut.Co
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&lab.Topology, "topology", "", "containerlab topology file; the files beside it belong to it (required)")
+	cmd.Flags().StringVar(&lab.Topology, "topology", "", "containerlab topology file; the other files of its directory belong to it (required)")
 	cmd.Flags().StringVar(&lab.Node, "node", "", "node of the topology that is the device under test (required)")
 	cmd.Flags().StringVar(&lab.Dir, "dir", "/var/lib/nodrop/labs", "where the topology is copied to, the same directory here and where the container runtime is; empty uses the files where they are")
 	cmd.Flags().StringVar(&lab.Binary, "containerlab", "containerlab", "containerlab's program")

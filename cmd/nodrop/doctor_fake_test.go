@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -20,6 +21,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/doctor"
 	"nodrop.dev/nodrop/internal/doctor/probe"
+	"nodrop.dev/nodrop/internal/metrics/recorder"
 )
 
 // fakeNodes stand between the command and a real API server, and answer for the
@@ -31,6 +33,8 @@ type fakeNodes struct {
 	server  *httputil.ReverseProxy
 	kubelet map[string]doctor.Kubelet
 	probe   map[string]probe.Node
+	// recorder is what the recorder says in its log.
+	recorder *recorder.State
 }
 
 // front starts fake nodes before the server that config reaches, and returns a
@@ -72,6 +76,9 @@ func (n *fakeNodes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_ = json.NewEncoder(w).Encode(map[string]any{"kubeletconfig": kubelet})
 			return
 		}
+	case strings.HasSuffix(r.URL.Path, "/pods/nodrop-recorder/log") && n.recorder != nil:
+		n.recorder.Log(slog.New(slog.NewTextHandler(w, nil)))
+		return
 	case r.Method == http.MethodGet && len(parts) >= 6 && parts[4] == "pods" && strings.HasPrefix(parts[5], "nodrop-doctor-"):
 		pod := n.run(r, client.ObjectKey{Namespace: parts[3], Name: parts[5]})
 		if len(parts) == 7 && parts[6] == "log" && pod != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -30,6 +31,7 @@ import (
 	"nodrop.dev/nodrop/internal/doctor"
 	"nodrop.dev/nodrop/internal/doctor/probe"
 	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/metrics/recorder"
 )
 
 var updateGolden = flag.Bool("update", false, "write testdata/doctor anew")
@@ -46,6 +48,7 @@ type patients struct {
 
 // TestDoctor looks at one cluster while more and more is there.
 func TestDoctor(t *testing.T) {
+	t.Parallel()
 	config, env := kubetest.Start(t, nil)
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
@@ -78,6 +81,7 @@ func TestDoctor(t *testing.T) {
 	p.server()
 	t.Run("whole", p.isWhole)
 	t.Run("use", p.use)
+	t.Run("recorder", p.recorder)
 }
 
 // create creates an object with its status.
@@ -147,7 +151,7 @@ func (p *patients) node(name string, allocatable corev1.ResourceList) {
 // install does what the chart and Multus do.
 func (p *patients) install() {
 	p.t.Helper()
-	_, err := envtest.InstallCRDs(p.admin, envtest.CRDInstallOptions{Paths: []string{filepath.Join(kubetest.Root(p.t), "hack", "cluster", "node", "manifests", "multus.yaml")}})
+	_, err := envtest.InstallCRDs(p.admin, envtest.CRDInstallOptions{Paths: []string{filepath.Join(kubetest.Root(p.t), "hack", "cluster", "node", "manifests", "multus.yaml")}, MaxTime: patience})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -414,6 +418,31 @@ func (p *patients) isWhole(t *testing.T) {
 	p.doctor(t, "--probe", "--node", "server,laptop").wants(exitFailed, "xdp: ready\n", "")
 	p.doctor(t, "--probe", "--bed", "server-router").wants(exitPassed, "containerlab devices: ready\n", "")
 	p.noPodsAreLeft(t)
+}
+
+// recorder: who has the role of the documentation sees what it says of its spool.
+func (p *patients) recorder(t *testing.T) {
+	labels := map[string]string{"app.kubernetes.io/name": "nodrop", "app.kubernetes.io/component": "recorder"}
+	meta := metav1.ObjectMeta{Namespace: "nodrop-system", Name: "nodrop-recorder", Labels: labels}
+	pod := corev1.PodSpec{
+		AutomountServiceAccountToken: new(false), SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		Containers: []corev1.Container{{Name: "recorder", Image: "example.test/nodrop:1", SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		}}},
+	}
+	p.create(&appsv1.Deployment{ObjectMeta: meta,
+		Spec:   appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod}},
+		Status: appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 1},
+	})
+	p.create(&corev1.Pod{ObjectMeta: meta, Spec: pod})
+	state := recorder.State{Rows: 3, Series: 70, Bytes: 1300, Limit: 1 << 20, Problem: "401: unauthorized", Since: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)}
+	p.nodes.recorder = &state
+	user, err := p.env.AddUser(envtest.User{Name: "engineer"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := start(t, "doctor", "--engine", "sim", "-o", "json", "--kubeconfig", p.nodes.front(user.Config()))
+	d.wants(exitPassed, "3 rows and 70 samples and trials wait for the database; 1300 of 1048576 bytes are used; the database takes none since 2026-11-23T12:00:00Z: 401: unauthorized", "")
 }
 
 func (p *patients) use(t *testing.T) {

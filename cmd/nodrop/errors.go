@@ -11,12 +11,12 @@ import (
 
 // Exit codes. They are documented in docs/cli.md and never change.
 const (
-	// exitPassed: every row was measured, none failed, and every test has a row that can
+	// exitPassed: every row was measured, none failed, every gate passed, and every test has a row that can
 	// be judged by.
 	exitPassed = 0
 	// exitUse: the command could not be carried out: flags, manifests, rights, connection.
 	exitUse = 1
-	// exitFailed: measured, and the device failed; for doctor, something is missing.
+	// exitFailed: measured, and the device failed, or a gate; for doctor, something is missing.
 	exitFailed = 2
 	// exitInvalid: the tester could not measure what was asked; for doctor, not
 	// everything could be seen.
@@ -27,7 +27,8 @@ const (
 	exitError = 5
 	// exitUnfinished: watching ended before the benchmark did.
 	exitUnfinished = 6
-	// exitInconclusive: measured, and a test has no row that can be judged by.
+	// exitInconclusive: measured, and a test has no row that can be judged by, or a gate is
+	// inconclusive.
 	exitInconclusive = 7
 )
 

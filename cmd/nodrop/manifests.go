@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/gate"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/plan"
@@ -51,7 +52,33 @@ func (m *manifestFlags) load(cmd *cobra.Command, stdin io.Reader) (*manifest.Set
 		}
 	}
 	set, err := manifest.Load(m.files, stdin, manifest.Recursive(m.recursive), manifest.With(overrides))
-	return set, defaultPolicy, err
+	return set, defaultPolicy, withHidden(err, set, defaultPolicy)
+}
+
+// withHidden adds to the problems of manifests those that they hide: what else is wrong when
+// misspelt fields and values are as they were probably meant.
+func withHidden(err error, set *manifest.Set, defaultPolicy *v1alpha1.TrafficPolicy) error {
+	var invalid *manifest.InvalidError
+	if !errors.As(err, &invalid) || set == nil {
+		return err
+	}
+	meant, further := set.Amended()
+	var all complaints
+	all.add(err)
+	for _, p := range further {
+		all.problems = appendNew(all.problems, p)
+	}
+	for _, b := range meant.Benchmarks() {
+		if bundle, err := meant.ResolveGiven(b); err == nil {
+			all.add(fits(bundle, defaultPolicy))
+		}
+	}
+	if len(meant.Benchmarks()) == 0 {
+		if err := meant.Alone(plan.ValidateProfile, plan.ValidateBed); errors.As(err, &invalid) {
+			all.add(err)
+		}
+	}
+	return all.join()
 }
 
 // read reads a benchmark and what it refers to, and refuses what is known to be wrong
@@ -70,7 +97,13 @@ func (m *manifestFlags) read(cmd *cobra.Command, stdin io.Reader, name string) (
 
 // fits refuses a benchmark that its profile, its bed or the policy do not allow.
 func fits(bundle *manifest.Bundle, defaultPolicy *v1alpha1.TrafficPolicy) error {
+	if err := bundle.Invalid(readDumps(&bundle.Profile)); err != nil {
+		return err
+	}
 	if err := bundle.Invalid(plan.Validate(&bundle.Benchmark, &bundle.Profile, &bundle.Bed)); err != nil {
+		return err
+	}
+	if err := bundle.Invalid(gate.Validate(&bundle.Benchmark, &bundle.Profile)); err != nil {
 		return err
 	}
 	return bundle.Invalid(policy.Check(&bundle.Benchmark, &bundle.Profile, &bundle.Bed, defaultPolicy))

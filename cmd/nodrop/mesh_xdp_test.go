@@ -43,6 +43,9 @@ func TestRunMeshes(t *testing.T) {
 				v1alpha1.MethodThroughput: 1, v1alpha1.MethodLatency: 1,
 			})
 			found, at := rows[v1alpha1.MethodThroughput][0], rows[v1alpha1.MethodLatency][0]
+			if nothingPassed(t, found) {
+				return
+			}
 			if found.Frames.LineRatePPM < 5000 || found.Frames.Lost != 0 || found.Frames.Sent == 0 || found.Frames.Received != tc.receivers*found.Frames.Sent {
 				t.Errorf("throughput of %d ppm: sent %d, received %d, lost %d (%s)", found.Frames.LineRatePPM, found.Frames.Sent, found.Frames.Received, found.Frames.Lost, found.Message)
 			}

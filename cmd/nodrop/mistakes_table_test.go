@@ -59,7 +59,7 @@ var mistakes = []struct{ name, from, to, want string }{
 	{"fields of spec below metadata", "\nspec:\n  testBedName", "\n  spec:\n  testBedName",
 		`the manifests have 6 problems:` + "\n" +
 			`  m.yaml:8 (document 1): Benchmark "router": metadata.settleTime: unknown field; this field belongs to spec` + "\n" +
-			`  m.yaml:5 (document 1): Benchmark "router": metadata.spec: unknown field; spec stands beside metadata: write it at the beginning of a line` + "\n" +
+			`  m.yaml:5 (document 1): Benchmark "router": metadata.spec: unknown field; spec is on the level of metadata: write it at the beginning of a line` + "\n" +
 			`  m.yaml:6 (document 1): Benchmark "router": metadata.testBedName: unknown field; this field belongs to spec` + "\n" +
 			`  m.yaml:9 (document 1): Benchmark "router": metadata.tests: unknown field; this field belongs to spec` + "\n" +
 			`  m.yaml:7 (document 1): Benchmark "router": metadata.trafficProfileName: unknown field; this field belongs to spec` + "\n" +
@@ -141,9 +141,9 @@ var mistakes = []struct{ name, from, to, want string }{
 	{"a test name twice", "name: latency", "name: throughput",
 		`m.yaml:9 (document 1): Benchmark "router": spec.tests: Invalid value: tests has the name throughput more than once: give every test a name of its own`},
 	{"a method without value", "    latency:\n      loads: [50%, throughput]", "    latency:",
-		`m.yaml:16 (document 1): Benchmark "router": spec.tests[1]: Invalid value: exactly one of the fields in [throughput latency frameLoss backToBack soak forwardingRate ordering recovery addressCaching addressLearning broadcast headOfLineBlocking congestionControl groupJoinDelay groupLeaveDelay groupCapacity reset rfc2544Latency bufferSize routeCapacity convergence routeFlap] must be set; latency has no value: write latency: {}, or indent its fields`},
+		`m.yaml:16 (document 1): Benchmark "router": spec.tests[1]: Invalid value: exactly one of the fields in [throughput latency frameLoss backToBack soak forwardingRate ordering recovery addressCaching addressLearning broadcast headOfLineBlocking congestionControl groupJoinDelay groupLeaveDelay groupCapacity reset rfc2544Latency bufferSize routeCapacity convergence routeFlap routeRefresh bgpRestart sessionScale] must be set; latency has no value: write latency: {}, or indent its fields`},
 	{"a test without method", "    latency:\n      loads: [50%, throughput]\n", "",
-		`m.yaml:16 (document 1): Benchmark "router": spec.tests[1]: Invalid value: exactly one of the fields in [throughput latency frameLoss backToBack soak forwardingRate ordering recovery addressCaching addressLearning broadcast headOfLineBlocking congestionControl groupJoinDelay groupLeaveDelay groupCapacity reset rfc2544Latency bufferSize routeCapacity convergence routeFlap] must be set; none is given: add one of them`},
+		`m.yaml:16 (document 1): Benchmark "router": spec.tests[1]: Invalid value: exactly one of the fields in [throughput latency frameLoss backToBack soak forwardingRate ordering recovery addressCaching addressLearning broadcast headOfLineBlocking congestionControl groupJoinDelay groupLeaveDelay groupCapacity reset rfc2544Latency bufferSize routeCapacity convergence routeFlap routeRefresh bgpRestart sessionScale] must be set; none is given: add one of them`},
 	{"a method that is switched on", "    latency:\n      loads: [50%, throughput]", "    latency: yes",
 		`m.yaml:17 (document 1): Benchmark "router": spec.tests[1].latency: Invalid value: yes: is a boolean, and an object with fields is needed; write {} for the defaults; the fields here are loads, trialDuration`},
 	{"an attachment as one word", "{hostDevice: {interface: eth1}}", "{hostDevice: eth1}",

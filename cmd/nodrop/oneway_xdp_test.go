@@ -26,7 +26,7 @@ func TestRunOneWayOverBridge(t *testing.T) {
 			}
 			for _, row := range document.Rows {
 				t.Log(report.RowLine(row))
-				if row.Frames.Sent == 0 || row.Frames.Received != row.Frames.Sent-row.Frames.Lost || row.Frames.Lost > row.Frames.Received/10 {
+				if row.Frames.Sent == 0 || row.Frames.Received != row.Frames.Sent-row.Frames.Lost || row.Frames.Lost > row.Frames.Received/10 && !lostByMachine(t, row) {
 					t.Errorf("sent %d, received %d, lost %d", row.Frames.Sent, row.Frames.Received, row.Frames.Lost)
 				}
 				if strings.Contains(row.Message, "were not for it") {

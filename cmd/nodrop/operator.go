@@ -88,11 +88,14 @@ The cluster is the one that it runs in, or that KUBECONFIG names.`,
 	flags.StringVar(&policyFile, "default-policy-file", "", "file with the default policy of the lab (what a TestBed gives as spec.policy): which frames may be sent on beds that do not say it themselves")
 	flags.IntVar(&cfg.WebhookPort, "webhook-port", 9443, "port of the admission webhooks; 0 serves none")
 	flags.StringVar(&cfg.WebhookCertDir, "webhook-cert-dir", "", "directory with tls.crt and tls.key of the webhooks, such as a Secret of cert-manager; empty: the operator makes and renews the certificate")
-	flags.StringVar(&cfg.MetricsAddress, "metrics-bind-address", "0", "address to serve metrics on over plain HTTP, such as :8443; 0 serves none")
+	flags.StringVar(&cfg.MetricsAddress, "metrics-bind-address", "0", "address to serve metrics on over HTTPS, such as :8443, to those who may get /metrics; 0 serves none")
 	flags.StringVar(&cfg.HealthAddress, "health-probe-bind-address", ":8081", "address to serve /healthz and /readyz on; 0 serves none")
 	flags.StringVar(&cfg.ArchiveURL, "archive-url", "", "where results of finished benchmarks are kept: file:///DIRECTORY or s3://BUCKET/PREFIX, with credentials of S3 from the environment; empty: only in the API")
+	flags.BoolVar(&cfg.Recorder, "recorder", false, "the lab has a recorder of metrics (Service "+operator.RecorderService+"): runners hand their points to it")
+	flags.DurationVar(&cfg.RecorderInterval, "recorder-interval", time.Second, "how often runners sample ports for the recorder, 100ms to 10s")
 	flags.Int64Var(&timeToLive, "ttl-seconds-after-finished", keepForever, "delete benchmarks this many seconds after their end that do not say so themselves; -1 keeps them for ever")
 	flags.BoolVar(&cfg.LeaderElect, "leader-elect", false, "let only one of several operators act")
+	flags.StringVar(&cfg.Identity, "leader-identity", "", "name of this operator among several, such as that of its pod; one that was killed goes on at once under the same name; empty: a new name at each start, which waits until the lease of the last one has ended")
 	flags.BoolVarP(&verbose, "verbose", "v", false, "log more")
 	return cmd
 }

@@ -71,7 +71,7 @@ func TestRunPatternsOverBridge(t *testing.T) {
 			if c := row.Classes; c != nil {
 				due = tc.receivers*c.Multicast.Sent + c.Unicast.Sent
 				for class, of := range map[string]v1alpha1.ClassSummary{"multicast": c.Multicast, "unicast": c.Unicast} {
-					if of.Sent == 0 || of.Received == 0 || of.Lost > of.Received/10 {
+					if of.Sent == 0 || of.Received == 0 || of.Lost > of.Received/10 && !lostByMachine(t, row) {
 						t.Errorf("%s: %+v", class, of)
 					}
 				}
@@ -85,7 +85,7 @@ func TestRunPatternsOverBridge(t *testing.T) {
 			if (row.Classes != nil) != strings.Contains(tc.pattern, "mixedClass") {
 				t.Errorf("classes: %+v", row.Classes)
 			}
-			if row.Frames.Sent == 0 || row.Frames.Received != due-row.Frames.Lost || row.Frames.Lost > row.Frames.Received/10 {
+			if row.Frames.Sent == 0 || row.Frames.Received != due-row.Frames.Lost || row.Frames.Lost > row.Frames.Received/10 && !lostByMachine(t, row) {
 				t.Errorf("sent %d to %d receivers each, received %d, lost %d", row.Frames.Sent, tc.receivers, row.Frames.Received, row.Frames.Lost)
 			}
 			// Every receiver of groups has a latency of its own.

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/runner"
 	"nodrop.dev/nodrop/internal/runner/service"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 const podUID = "0c5f"
@@ -63,17 +63,6 @@ func (l *podLab) json(name string, v any) string {
 	return filepath.Join(l.secret("config-"+name, map[string][]byte{name: text}), name)
 }
 
-// freeAddress is a loopback address that nobody listens at.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // asker asks a runner as the operator would: it lets the runner begin with the
 // rows that are stored, and keeps the rows of its log.
 type asker struct {
@@ -97,7 +86,7 @@ func (o *asker) ask(ctx context.Context) (runner.State, error) {
 // runner starts a runner pod's process and an operator that asks it.
 func (l *podLab) runner(config runner.Config, more ...string) (*process, *asker) {
 	l.Helper()
-	address := freeAddress(l.T)
+	address := testserver.FreeAddress(l.T)
 	args := []string{
 		"runner", "--config", l.json("run.json", config), "--tls", l.secret("tls-runner", l.pki.Runner.Data()),
 		"--checkpoint", filepath.Join(l.dir, "checkpoint"), "--listen", address, "--operator", pki.OperatorName(podUID),
@@ -199,7 +188,7 @@ func TestRunnerPodSaysThatAgentsAreMissing(t *testing.T) {
 	l := newPodLab(t)
 	config := bundleConfig(t, "", "../../config/samples/sim")
 	ports := []string{"p1", "p2"}
-	config.Agents = []runner.AgentEndpoint{{Name: pki.AgentName(podUID, 0), Address: freeAddress(t), Ports: ports}}
+	config.Agents = []runner.AgentEndpoint{{Name: pki.AgentName(podUID, 0), Address: testserver.FreeAddress(t), Ports: ports}}
 	config.Bed.Spec.Engine.Sim = nil
 	config.Bed.Spec.Ports = []v1alpha1.Port{{Name: ports[0], Speed: "10G"}, {Name: ports[1], Speed: "10G"}}
 	p, client := l.runner(config, "--agent-timeout", "300ms")
@@ -215,7 +204,7 @@ func TestRunnerPodSaysThatAgentsAreMissing(t *testing.T) {
 func TestRunnerPodToldToEndBefore(t *testing.T) {
 	l := newPodLab(t)
 	config := bundleConfig(t, "", "../../config/samples/sim")
-	config.Agents = []runner.AgentEndpoint{{Name: pki.AgentName(podUID, 0), Address: freeAddress(t), Ports: []string{"p1", "p2"}}}
+	config.Agents = []runner.AgentEndpoint{{Name: pki.AgentName(podUID, 0), Address: testserver.FreeAddress(t), Ports: []string{"p1", "p2"}}}
 	config.Bed.Spec.Engine.Sim = nil
 	config.Bed.Spec.Ports = []v1alpha1.Port{{Name: "p1", Speed: "10G"}, {Name: "p2", Speed: "10G"}}
 	p, client := l.runner(config)

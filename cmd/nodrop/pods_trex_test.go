@@ -15,6 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/testserver"
 	"nodrop.dev/nodrop/internal/traffic/agent"
 	"nodrop.dev/nodrop/internal/traffic/trex/server"
 )
@@ -103,7 +104,7 @@ func TestRunSurvivesItsTRexServer(t *testing.T) {
 		}
 		owns.Ports = append(owns.Ports, port)
 	}
-	address := freeAddress(t)
+	address := testserver.FreeAddress(t)
 	owner := startWith(t, "-all", "agent", "--config", l.json("agent.json", owns), "--tls", l.secret("tls-agent", l.pki.Agents[0].Data()),
 		"--listen", address, "--controller", pki.RunnerName(podUID))
 	config.Agents = []runner.AgentEndpoint{{Name: pki.AgentName(podUID, 0), Address: address, Ports: []string{"p1", "p2"}}}

@@ -19,6 +19,7 @@ import (
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/testserver"
 	"nodrop.dev/nodrop/internal/traffic/agent"
 )
 
@@ -166,7 +167,7 @@ func TestRunSurvivesItsPods(t *testing.T) {
 		}
 		owns.Ports = append(owns.Ports, port)
 	}
-	address := freeAddress(t)
+	address := testserver.FreeAddress(t)
 	startAgent := func() *process {
 		return startConfined(t, "agent", "--config", l.json("agent.json", owns), "--tls", l.secret("tls-agent", l.pki.Agents[0].Data()),
 			"--listen", address, "--controller", pki.RunnerName(podUID))
@@ -235,7 +236,7 @@ func TestAgentGivesItsPortsBack(t *testing.T) {
 		{Name: "p2", Interface: "p2", SpeedBitsPerSecond: 1e9},
 	}}
 	p := startConfined(t, "agent", "--config", l.json("agent.json", owns), "--tls", l.secret("tls-agent", l.pki.Agents[0].Data()),
-		"--listen", freeAddress(t), "--controller", pki.RunnerName(podUID))
+		"--listen", testserver.FreeAddress(t), "--controller", pki.RunnerName(podUID))
 	awaitText(t, p, "holding all ports")
 	if during := interfaceState(t); !strings.Contains(during["p1"], "198.18.1.3/24") || !strings.Contains(during["p1"], "xdp") {
 		t.Errorf("the agent holds its ports as %v", during)

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for something that will come.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // process is a run of nodrop.
 type process struct {
@@ -98,6 +98,12 @@ func (p *process) begin() {
 // exit waits for the end of the process and returns its exit code.
 func (p *process) exit() int {
 	p.t.Helper()
+	return p.exitWithin(patience)
+}
+
+// exitWithin is exit for a process that may take longer.
+func (p *process) exitWithin(most time.Duration) int {
+	p.t.Helper()
 	ended := make(chan error, 1)
 	go func() { ended <- p.cmd.Wait() }()
 	select {
@@ -106,7 +112,7 @@ func (p *process) exit() int {
 		if err != nil && !errors.As(err, &status) {
 			p.t.Fatal(err)
 		}
-	case <-time.After(patience):
+	case <-time.After(most):
 		_ = p.cmd.Process.Kill()
 		<-ended
 		p.t.Fatalf("%s did not end\nstdout:\n%s\nstderr:\n%s", strings.Join(p.cmd.Args, " "), &p.stdout, &p.stderr)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -24,28 +25,42 @@ func newRunCommand() *cobra.Command {
 	var with benchOptions
 	var calibrationFile string
 	var resume bool
+	var write metricsFlags
+	var baselines []string
 	cmd := &cobra.Command{
 		Use:   "run -f FILE [NAME]",
 		Short: "Run a benchmark here, in one process, without a cluster",
 		Long: `Run a benchmark here, in one process, without a cluster: with the plan, the
 methods, the engine and the result of a cluster. What the benchmark refers to is
-looked for in the files given, and in the other manifests beside them.
+looked for in the files given, and in the other manifests of their directories.
 
 With the engine xdp a device of containerlab is replaced by a Linux router, or by
 a bridge when the ports have no gateways, in a network namespace that is made for
 the run and vanishes with it. This needs root. The engine trex does the same, and
 starts a TRex server in software mode, which it needs the directory of.
 
+Where the bed has BGP sessions, FRR (or BIRD, with --router) is started as that router,
+with a configuration that is made from the sessions, and the tester's speakers connect
+from the ports. Passwords are read from the directory --secrets. FRR is started as well
+where the bed says that the device routes multicast.
+
 A physical device is measured through the interfaces of this machine that the ports
 name, and so are cables that are joined in its place. The interfaces are moved into that namespace, and are back as they were when the run ends;
 after a run that was killed, nodrop clean or the next run puts them back.
 
+With --metrics rows, trials and samples of the ports are written to InfluxDB while the
+benchmark runs. No trial waits for that; what the database does not take is kept, and
+written by the next run with the same --metrics.
+
 Finished rows are kept in a file until the run has ended by itself. After Ctrl-C, a
 crash or an error the same command with --resume measures the others only.
 
-The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
-4 Aborted (also when interrupted), 5 Error, 7 Inconclusive; 1 when it could not
-begin.`,
+Gates (spec.gates) are judged at the end. What those compare with that are relative to
+a baseline is looked for in the results that --baseline gives.
+
+The exit code says how the benchmark ended: 0 Passed, 2 Failed (a gate, or the device
+forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
+7 Inconclusive; 1 when it could not begin.`,
 		Example: `  sudo nodrop run -f benchmark.yaml
   nodrop run -f config/samples/reference -o json --output-file result.json reference-multicast`,
 		Args: cobra.MaximumNArgs(1),
@@ -53,13 +68,20 @@ begin.`,
 	in.addFlags(cmd)
 	cmd.Flags().Float64Var(&with.pace, "sim-pace", 0, "with the engine sim, how many simulated seconds pass in a real one (0: a trial takes no time)")
 	cmd.Flags().StringVar(&calibrationFile, "calibration", "", "result (-o json) of a benchmark on a bed with device backToBack, which says what the tester does by itself")
+	cmd.Flags().StringArrayVar(&baselines, "baseline", nil, "file with a result (-o json), or directory of such files, that relative gates compare with; may be repeated")
 	cmd.Flags().StringVar(&with.trexDir, "trex", os.Getenv(trexDirEnv), "with the engine trex, directory of the TRex server, which holds _t-rex-64; $"+trexDirEnv+" without it")
 	cmd.Flags().BoolVar(&with.inPlace, "in-place", false, "use the interfaces of a physical device where they are, without moving them into a network namespace of the run")
 	cmd.Flags().BoolVar(&resume, "resume", false, "go on with a run that was interrupted: finished rows are not measured again")
+	with.routing.addFlags(cmd)
+	write.addFlags(cmd)
 	addStateDir(cmd, &with.stateDir)
 	out.addFlags(cmd, report.Formats())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := out.check(); err != nil {
+			return err
+		}
+		database, written, err := write.config()
+		if err != nil {
 			return err
 		}
 		stdin, err := keepStdin(cmd.InOrStdin(), in.files)
@@ -71,6 +93,10 @@ begin.`,
 			return err
 		}
 		calibration, err := readCalibration(calibrationFile)
+		if err != nil {
+			return err
+		}
+		compareWith, err := findBaselines(cmd.Context(), bundle, baselines)
 		if err != nil {
 			return err
 		}
@@ -92,6 +118,8 @@ begin.`,
 		if err != nil {
 			return err
 		}
+		bench.baselines = compareWith
+		sayMissing(cmd.ErrOrStderr(), bundle, compareWith)
 		bench.notes = append(bench.notes, in.notes()...)
 		bench.notes = append(bench.notes, calibrationNotes(&bundle.Bed, calibration)...)
 		if resume {
@@ -99,8 +127,14 @@ begin.`,
 		} else if left != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "nodrop: %s left in %s, which a run that began %s and did not end by itself measured; the first row of this run replaces them\nhint: the same command with --resume goes on with them\n", areRows(len(left.Rows)), left.Path, moment(left.Origin.Began))
 		}
+		var points *runMetrics
+		if written {
+			if points, err = openMetrics(database, bundle, kept.Origin.Exactly(), write.interval, bench.dial); err != nil {
+				return errors.Join(err, bench.close())
+			}
+		}
 		view := newRunView(cmd.ErrOrStderr())
-		document, err := measure(cmd.Context(), bundle, bench, kept, captures, view)
+		document, err := measure(cmd.Context(), bundle, bench, kept, captures, points, view)
 		if closing := bench.close(); closing != nil {
 			fmt.Fprintln(cmd.ErrOrStderr(), "nodrop: cleaning up:", closing)
 		}
@@ -108,7 +142,11 @@ begin.`,
 			return err
 		}
 		defer closeRows(kept, document.Phase, cmd.ErrOrStderr())
-		if err := out.write(cmd.OutOrStdout(), document); err != nil {
+		err = out.write(cmd.OutOrStdout(), document)
+		if points != nil {
+			fmt.Fprintln(cmd.ErrOrStderr(), "nodrop:", points.close(cmd.Context()))
+		}
+		if err != nil {
 			return err
 		}
 		return outcome(document.Phase)
@@ -126,8 +164,8 @@ func (b *bench) interruption() (interrupted context.Context, stop func()) {
 }
 
 // measure runs the benchmark to its end, or until somebody interrupts it. Rows that are
-// kept are not measured again.
-func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, kept *runner.Kept, captures *captures, view *runView) (*report.Document, error) {
+// kept are not measured again. Captures and points may be nil.
+func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, kept *runner.Kept, captures *captures, points *runMetrics, view *runView) (*report.Document, error) {
 	start := metav1.Now().Rfc3339Copy()
 	if seconds := bundle.Benchmark.Spec.ActiveDeadlineSeconds; seconds > 0 {
 		var cancel context.CancelFunc
@@ -157,9 +195,7 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, kept *runne
 		if captures != nil {
 			opts = append(opts, runner.WithCapture(captures.keep))
 		}
-		if b.pace > 0 {
-			opts = append(opts, runner.WithIntervals(time.Duration(b.pace*float64(view.every())), view.watch))
-		}
+		opts = append(append(opts, points.options(kept.Rows)...), b.intervals(view, points)...)
 		ended <- runner.RunVariants(ctx, b.variants, opts...)
 	}()
 	state := view.follow(states, ended, interrupted, func() {
@@ -185,8 +221,8 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, kept *runne
 	if b.device != "" {
 		environment.Device = b.device
 	}
-	return report.New(report.Content{
+	return report.New(judged(report.Content{
 		Benchmark: benchmark, Rows: state.Rows, Environment: environment, Notes: b.notes,
-		Profile: &bundle.Profile, Bed: &bundle.Bed, ConfigMaps: bundle.ConfigMaps,
-	}), nil
+		Profile: &bundle.Profile, Bed: &bundle.Bed, ConfigMaps: bundle.ConfigMaps, Baselines: b.baselines,
+	})), nil
 }

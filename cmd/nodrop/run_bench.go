@@ -8,8 +8,12 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/device"
+	"nodrop.dev/nodrop/internal/gate"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
+	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/metrics/sink"
+	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/runner"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
@@ -26,6 +30,11 @@ type bench struct {
 	// device describes what stood in for the bed's device; empty when it is the
 	// bed's own.
 	device string
+	// speaker has the tester's BGP sessions, and router is that of the device; nil without.
+	speaker routing.Speaker
+	router  method.Router
+	// baselines of relative gates by their names.
+	baselines map[string]gate.Baseline
 	// notes are what a reader of the result must know first.
 	notes []string
 	// broken waits until the run cannot go on, and says why, or until ctx ends. It is
@@ -40,6 +49,9 @@ type bench struct {
 	// pace is how many seconds of the generators pass in a real one; 0 where trials take
 	// no time.
 	pace float64
+	// dial connects from the network that the process came from; nil where it is still
+	// there.
+	dial sink.Dial
 	// closers are called in reverse order.
 	closers []func() error
 }
@@ -52,6 +64,8 @@ type benchOptions struct {
 	trexDir string
 	// inPlace uses the interfaces of a physical device where they are.
 	inPlace bool
+	// routing of beds with BGP sessions.
+	routing routingOptions
 	// stateDir has the notes of interfaces that were taken.
 	stateDir string
 }
@@ -97,8 +111,11 @@ func (b *bench) simulate(pace float64, tables map[v1alpha1.VariantName]manifest.
 // prepared takes a generator on a prepared device. Driver is nil when nothing can be
 // done with the device.
 func (b *bench) prepared(config runner.Config, generator traffic.Generator, driver device.Driver) {
-	b.variants = append(b.variants, runner.Prepared{Config: config, Generator: generator, Device: driver})
+	b.variants = append(b.variants, runner.Prepared{Config: config, Generator: generator, Device: driver, Speaker: b.speaker, Router: b.router})
 	b.closers = append(b.closers, generator.Close)
+	if b.speaker != nil {
+		b.closers = append(b.closers, b.speaker.Close)
+	}
 }
 
 // close removes everything that the run made.

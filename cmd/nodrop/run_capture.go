@@ -30,7 +30,7 @@ func newCaptures(outputFile string, b *v1alpha1.Benchmark) (*captures, error) {
 		return nil, nil
 	}
 	if outputFile == "" {
-		return nil, hint.With(errors.New("spec.capture: captured frames are written to files beside the result, and the result has none"), "name an --output-file")
+		return nil, hint.With(errors.New("spec.capture: captured frames are written to files next to the result, and the result has none"), "name an --output-file")
 	}
 	return &captures{dir: outputFile + ".captures", names: map[string]bool{}}, nil
 }

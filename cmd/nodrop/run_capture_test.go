@@ -29,7 +29,7 @@ spec:
     latency: {loads: [1%], trialDuration: 200ms}
 `
 
-// The frames that a benchmark asks for are in files beside the result, which names them
+// The frames that a benchmark asks for are in files next to the result, which names them
 // with their digests.
 func TestRunCaptures(t *testing.T) {
 	needsRoot(t)
@@ -78,7 +78,7 @@ func TestRunCaptures(t *testing.T) {
 func TestRunRefusesCaptures(t *testing.T) {
 	t.Parallel()
 	start(t, "run", "-f", manifests(t, capturingBenchmark, xdpManifests)).
-		wants(exitUse, "", "nodrop: spec.capture: captured frames are written to files beside the result, and the result has none\nhint: name an --output-file")
+		wants(exitUse, "", "nodrop: spec.capture: captured frames are written to files next to the result, and the result has none\nhint: name an --output-file")
 	sim := strings.Replace(simBenchmark, "  tests:\n", "  capture: {}\n  tests:\n", 1)
 	start(t, "run", "-f", manifests(t, sim, simManifests), "--output-file", filepath.Join(t.TempDir(), "r")).
 		wants(exitUse, "", `spec.capture: Forbidden: engine sim of test bed chassis keeps no frames: leave capture out, or choose a bed with engine xdp`)

@@ -17,6 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/hostdevice"
 	"nodrop.dev/nodrop/internal/plan"
+	router "nodrop.dev/nodrop/internal/routing/device"
 )
 
 // moveInterfaces moves the interfaces of a physical device into this process's own
@@ -130,7 +131,9 @@ func (o *benchOptions) cleanFirst() error {
 	}
 	done, _, err := store.Clean()
 	sayPutBack(os.Stderr, done)
-	if err != nil {
+	routers, cleaning := router.Clean(router.Dir)
+	sayRoutersGone(os.Stderr, routers)
+	if err = errors.Join(err, cleaning); err != nil {
 		explain(os.Stderr, fmt.Errorf("cleaning up after a run that was killed: %w", err))
 	}
 	return nil
@@ -150,6 +153,13 @@ func sayPutBack(w io.Writer, all []hostdevice.PutBack) {
 			what += "; not put back: " + text
 		}
 		fmt.Fprintf(w, "interface %s, which benchmark %s had when its process %d was killed, %s\n", p.Interface, p.Benchmark, p.PID, what)
+	}
+}
+
+// sayRoutersGone writes how many routers are gone that runs have left.
+func sayRoutersGone(w io.Writer, routers int) {
+	if routers > 0 {
+		fmt.Fprintf(w, "routers that runs have left when they were killed, and that are gone: %d\n", routers)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -20,7 +21,7 @@ import (
 func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 	spec := b.config.Bed.Spec.Device
 	if names := b.config.Benchmark.Spec.Variants; len(names) > 0 {
-		return nil, hint.With(fmt.Errorf("spec.variants of Benchmark %s names %s, and without a cluster a Linux router or bridge stands in for the device, which has no variants", b.config.Benchmark.Name, names[0]),
+		return nil, hint.With(fmt.Errorf("spec.variants of Benchmark %s names %s, and without a cluster a Linux router or bridge takes the place of the device, which has no variants", b.config.Benchmark.Name, names[0]),
 			"apply the manifests to the cluster, leave spec.variants out, or choose a bed with the engine sim")
 	}
 	if os.Geteuid() != 0 {
@@ -36,13 +37,19 @@ func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 		return nil, errs.ToAggregate()
 	}
 	if o.inPlace {
-		return ports, b.useInterfaces(ports, o)
+		return ports, errors.Join(forgetToken(), b.useInterfaces(ports, o))
 	}
 	origin, err := dut.Isolate()
 	if err != nil {
 		return nil, err
 	}
 	defer origin.Close()
+	if err := forgetToken(); err != nil {
+		return nil, err
+	}
+	if b.dial, err = outside(origin); err != nil {
+		return nil, err
+	}
 	if cabled(spec) {
 		return ports, b.moveInterfaces(origin, ports, o)
 	}

@@ -50,6 +50,7 @@ func rowsPath(outputFile string, files []string, benchmark *v1alpha1.Benchmark) 
 func originOf(bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, inPlace bool) (runner.Origin, error) {
 	origin := runner.Origin{Of: map[string]string{}}
 	spec := bundle.Benchmark.Spec.DeepCopy()
+	spec.Gates = nil // They are judged at the end, whatever measured the rows.
 	spec.Variants, spec.ActiveDeadlineSeconds = nil, 0
 	build, err := buildID()
 	if err != nil {
@@ -114,7 +115,7 @@ func openRows(outputFile string, files []string, bundle *manifest.Bundle, calibr
 	if err != nil {
 		return nil, nil, err
 	}
-	origin.Began = metav1.Now()
+	origin.Began, origin.Exact = metav1.Now(), time.Now().UTC()
 	return keepRows(path, origin, resume)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -12,6 +13,13 @@ import (
 // openXDP opens the engine xdp on the tester's ends of a device in a network
 // namespace, or on the interfaces that are cabled to a physical one.
 func (b *bench) openXDP(o benchOptions) error {
+	if err := routesGroups(&b.config.Profile, &b.config.Bed); err != nil {
+		return err
+	}
+	sessions, err := newSessions(&b.config.Bed, o.routing)
+	if err != nil {
+		return err
+	}
 	ports, err := b.isolate("makes network namespaces and loads BPF programs", o)
 	if err != nil {
 		return err
@@ -37,6 +45,9 @@ func (b *bench) openXDP(o benchOptions) error {
 	engine, err := xdp.New(options)
 	if err != nil {
 		return fmt.Errorf("opening the engine xdp: %w", err)
+	}
+	if err := sessions.open(b, ports); err != nil {
+		return errors.Join(err, engine.Close())
 	}
 	b.prepared(b.config, engine, b.driver)
 	return nil

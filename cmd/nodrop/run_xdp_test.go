@@ -12,6 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/result"
 )
 
 const xdpManifests = `apiVersion: nodrop.dev/v1alpha1
@@ -106,6 +107,9 @@ func measured(t *testing.T, document *report.Document, rows int) {
 		t.Fatalf("%d rows, want %d", len(document.Rows), rows)
 	}
 	for _, row := range document.Rows {
+		if nothingPassed(t, row) {
+			continue
+		}
 		if row.Frames.LineRatePPM < 5000 || row.Frames.Sent == 0 || row.Frames.Received != row.Frames.Sent-row.Frames.Lost || row.Latency == nil {
 			t.Errorf("%s %d B: %+v", row.Test, row.FrameSize, row)
 		}
@@ -113,6 +117,28 @@ func measured(t *testing.T, document *report.Document, rows int) {
 			t.Errorf("%s %d B: a throughput with %d lost frames", row.Test, row.FrameSize, row.Frames.Lost)
 		}
 	}
+}
+
+// nothingPassed says that the machine was so busy that frames were lost at the lowest load
+// of a search, as the row says.
+func nothingPassed(t *testing.T, row v1alpha1.ResultRow) bool {
+	t.Helper()
+	if row.Frames.OrZero().LineRatePPM > 0 || result.Trusted(row.Validity) {
+		return false
+	}
+	t.Logf("%s %d B found no load: %s %q", row.Test, row.FrameSize, row.Validity, row.ValidityReasons)
+	return true
+}
+
+// lostByMachine says that frames were lost while the machine was so busy that nobody knows
+// by what, as the row says.
+func lostByMachine(t *testing.T, row v1alpha1.ResultRow) bool {
+	t.Helper()
+	if row.Frames.OrZero().Lost == 0 || result.Trusted(row.Validity) {
+		return false
+	}
+	t.Logf("%s %d B lost %d frames: %s %q", row.Test, row.FrameSize, row.Frames.Lost, row.Validity, row.ValidityReasons)
+	return true
 }
 
 func TestRunRouterInNamespace(t *testing.T) {

@@ -20,6 +20,8 @@ import (
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/routing/remote"
 	"nodrop.dev/nodrop/internal/runner"
 	"nodrop.dev/nodrop/internal/runner/service"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -46,10 +48,10 @@ func newRunnerCommand() *cobra.Command {
 trial, keep finished rows in a checkpoint, and show the state to the operator over
 HTTPS with mutual TLS. It begins when the operator has given it the rows that are
 stored already. After the end it goes on showing the final state until it
-is told to end by SIGTERM.
+is stopped by SIGTERM.
 
-Exit codes: 0 when told to end after the benchmark, 1 when it could not begin or
-not be asked, 6 when told to end before.`,
+Exit codes: 0 when stopped by SIGTERM after the benchmark, 1 when it could not begin or
+not be asked, 6 when stopped before.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			signals, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
@@ -86,6 +88,16 @@ func runRunner(ctx context.Context, o runnerOptions, log *slog.Logger) error {
 	if o.ready != nil {
 		o.ready(listener.Addr())
 	}
+	points, err := openPoints(config, log)
+	if err != nil {
+		// A run does without its metrics.
+		log.Error("the points of the run are not recorded", "error", err.Error())
+	}
+	defer func() {
+		if err := points.close(); err != nil {
+			log.Error("handing over the last points", "error", err.Error())
+		}
+	}()
 	board := service.NewBoard()
 	board.Set(runner.State{Progress: v1alpha1.Progress{Summary: "waiting to begin"}})
 	server := service.NewServer(board)
@@ -98,7 +110,7 @@ func runRunner(ctx context.Context, o runnerOptions, log *slog.Logger) error {
 	defer cancel(nil)
 	finished := make(chan runner.State, 1)
 	go func() {
-		finished <- execute(ctx, o, config, bundle, board, log)
+		finished <- execute(ctx, o, config, bundle, board, points, log)
 	}()
 	for done := false; ; {
 		select {
@@ -127,7 +139,7 @@ func runRunner(ctx context.Context, o runnerOptions, log *slog.Logger) error {
 
 // execute runs the benchmark once the operator says so; like runner.Run it does not
 // fail, but ends in a state that says what went wrong.
-func execute(ctx context.Context, o runnerOptions, config runner.Config, bundle pki.Bundle, board *service.Board, log *slog.Logger) runner.State {
+func execute(ctx context.Context, o runnerOptions, config runner.Config, bundle pki.Bundle, board *service.Board, points *runnerPoints, log *slog.Logger) runner.State {
 	select {
 	case <-board.Begun():
 	case <-ctx.Done():
@@ -144,13 +156,15 @@ func execute(ctx context.Context, o runnerOptions, config runner.Config, bundle 
 		}
 		return final
 	}
-	final := runner.Run(ctx, config, gen, runner.WithCheckpoint(o.checkpoint), runner.WithRows(given), runner.WithDevice(driver), runner.WithLog(board.Append),
+	options := append(points.options(config.Bed.Spec.Engine.Kind, given),
+		runner.WithCheckpoint(o.checkpoint), runner.WithRows(given), runner.WithDevice(driver), runner.WithSpeaker(speakerOf(gen)), runner.WithLog(board.Append),
 		runner.WithObserver(func(s runner.State) {
 			// The end is shown once the ports are given back.
 			if !s.Done {
 				board.Set(s)
 			}
 		}))
+	final := runner.Run(ctx, config, gen, options...)
 	if err := gen.Close(); err != nil {
 		log.Error("giving the traffic engine up", "error", err)
 	}
@@ -186,4 +200,17 @@ func openGenerator(ctx context.Context, o runnerOptions, config runner.Config, b
 		return nil, nil, err
 	}
 	return fleet, nil, nil
+}
+
+// speakerOf joins the speakers of agents into one; nil for the engine sim, which has one.
+func speakerOf(gen traffic.Generator) routing.Speaker {
+	fleet, is := gen.(*agent.Fleet)
+	if !is {
+		return nil
+	}
+	var parts []routing.Part
+	for _, c := range fleet.Members() {
+		parts = append(parts, routing.Part{Ports: c.Ports(), Speaker: remote.New(c.Name(), c.Conn())})
+	}
+	return routing.Join(parts...)
 }

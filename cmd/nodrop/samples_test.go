@@ -117,9 +117,19 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 		// At 80 % of 10G voice is 8 % in frames of 218 bytes from both ports, video 48 % in
 		// frames of 1374 and bulk 16 % in frames of 512, with 20 bytes of gap each.
 		rates := map[string]int64{"voice": 2 * 420_168, "video": 430_416, "bulk": 375_940}
+		loads := map[string]int64{"voice": 80_000, "video": 480_000, "bulk": 160_000}
+		if got := rows[0].Frames.PortLoad; got == nil || *got != (v1alpha1.PortLoad{LowestPPM: 240_000, HighestPPM: 560_000}) {
+			t.Errorf("ports offered %+v, want 24%% and 56%% of line rate", got)
+		}
 		sum := int64(0)
 		for i, name := range []string{"voice", "video", "bulk"} {
 			f := rows[0].Flows[i]
+			if f.PortLoad == nil || *f.PortLoad != (v1alpha1.PortLoad{LowestPPM: loads[name], HighestPPM: loads[name]}) {
+				t.Errorf("flow %s offered %+v, want %d ppm", name, f.PortLoad, loads[name])
+			}
+			if l := f.Latency; l == nil || l.MinNs > l.P50Ns || l.P50Ns > l.P90Ns || l.P90Ns > l.P99Ns || l.P99Ns > l.P999Ns || l.P999Ns > l.MaxNs || l.P50Ns == 0 {
+				t.Errorf("flow %s has the latency %+v", name, l)
+			}
 			if f.Name != name || f.OfferedFramesPerSecond != rates[name] || f.ReceivedFramesPerSecond != rates[name] || f.Lost != 0 || f.Latency == nil {
 				t.Errorf("flow %+v, want %s at %d frames/s", f, name, rates[name])
 			}
@@ -234,9 +244,33 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 	},
 	"group-capacity": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		for _, r := range rows {
-			want := v1alpha1.GroupCapacitySummary{Groups: 1000, FailedGroups: 1001, SilentGroups: 1, Protocol: "IGMPv3", Receivers: 3}
+			want := v1alpha1.GroupCapacitySummary{Groups: 1000, FailedGroups: 1001, MulticastRoutes: 1000, SilentGroups: 1, Protocol: "IGMPv3", Receivers: 3}
 			if r.GroupCapacity == nil || *r.GroupCapacity != want {
 				t.Errorf("%d B: %+v %q", r.FrameSize, r.GroupCapacity, r.Message)
+			}
+		}
+	},
+	"multicast-routing": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		if len(rows) != 12 {
+			t.Fatalf("%d rows, want 12", len(rows))
+		}
+		for _, r := range rows {
+			switch d := r.GroupDelay; r.Test {
+			case "throughput":
+				// 99.994 % of 148,809,524 or 8,127,438 frames/s, at 15 ports.
+				if want := map[int32]int64{64: 2_232_008_929, 1518: 121_904_259}[r.FrameSize]; r.Frames.FramesPerSecond != want || r.Multicast.Groups != 200 || r.Multicast.Receivers != 15 {
+					t.Errorf("%d B: %d frames/s, want %d: %+v", r.FrameSize, r.Frames.FramesPerSecond, want, r.Multicast)
+				}
+			case "join", "leave":
+				want := map[string]int64{"join": 2_500_000, "leave": 150_000_000}[r.Test]
+				if d == nil || d.Groups != 200 || d.Receivers != 15 || d.Unseen != 0 || d.MinNs < want-d.ResolutionNs || d.MaxNs > want+d.ResolutionNs+2000 {
+					t.Errorf("%s %d B: %+v", r.Test, r.FrameSize, d)
+				}
+			case "capacity":
+				want := v1alpha1.GroupCapacitySummary{Groups: 200, MulticastRoutes: 1000, Protocol: "IGMPv3", Receivers: 15}
+				if r.GroupCapacity == nil || *r.GroupCapacity != want {
+					t.Errorf("%d B: %+v %q", r.FrameSize, r.GroupCapacity, r.Message)
+				}
 			}
 		}
 	},
@@ -248,7 +282,10 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 		if c == nil || c.RoutesPerSecond == nil || *c.SlowestBlockNs != 2_100_000_000 {
 			t.Fatalf("%+v %q", c, rows[0].Message)
 		}
-		if c.RoutesPerSecond, c.SlowestBlockNs = nil, nil; *c != want || rows[0].Frames != nil {
+		if m := c.Memory; m == nil || m.HeldBytes != 600*240_000 || m.BytesPerRoute != 600 || len(m.Blocks) != 6 || *m.EndBytes != 600*250_000 {
+			t.Errorf("%+v", m)
+		}
+		if c.RoutesPerSecond, c.SlowestBlockNs, c.Memory = nil, nil, nil; *c != want || rows[0].Frames != nil {
 			t.Errorf("%+v %q", c, rows[0].Message)
 		}
 	},
@@ -281,6 +318,29 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			f.FlappedLost < lost-100 || f.FlappedLost > lost+100 || f.StableLost != 0 || *f.LowestStablePPM != v1alpha1.PPM ||
 			f.LowestFlappedPPM < 899_900 || f.LowestFlappedPPM > 900_100 || f.Stable == nil || rows[0].Series == nil || rows[0].Frames.Lost != f.FlappedLost {
 			t.Errorf("%+v %q", f, rows[0].Message)
+		}
+	},
+	"route-refresh": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		const took = 2_250_000_000 // 250 ms, and 200,000 routes at 100,000/s
+		r := rows[0].RouteRefresh
+		if r == nil || r.Session != "sender" || r.Refreshes != 3 || r.Routes != 200_000 || r.Refresh == nil || *r.Refresh != (v1alpha1.TimeSpread{AvgNs: took, MinNs: took, MaxNs: took}) ||
+			*r.RoutesPerSecond != 88_889 || r.Unseen > 0 || rows[0].Frames.Lost > 0 {
+			t.Errorf("%+v %q", r, rows[0].Message)
+		}
+	},
+	"bgp-restart": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		// 3 s and 250 ms, and 200,000 routes at 20,000/s: half of that on average. What is
+		// back is looked for every 20 ms.
+		s := rows[0].BGPRestart
+		if s == nil || s.Restarts != 3 || s.Sessions != 2 || s.Routes != 200_000 || s.SessionsBack == nil || s.SessionsBack.MaxNs != 3_000_000_000 || s.RoutesBack == nil ||
+			s.RoutesBack.MaxNs < 13_250_000_000 || s.RoutesBack.MaxNs > 13_270_000_000 || s.Outage.AvgNs < 8_249_000_000 || s.Outage.AvgNs > 8_251_000_000 || s.AvgLost != rows[0].Frames.Lost {
+			t.Errorf("%+v %q", s, rows[0].Message)
+		}
+	},
+	"session-scale": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		want := v1alpha1.SessionScaleSummary{Sessions: 500, Tried: 800, Full: true, EstablishNs: 10_000_000_000, SessionsPerSecond: new(int64(50)), SoakNs: 3_600_000_000_000, Flaps: 3600, FlapsPerHour: 3600}
+		if s := rows[0].SessionScale; !reflect.DeepEqual(s, &want) || rows[0].Frames != nil {
+			t.Errorf("%+v %q", s, rows[0].Message)
 		}
 	},
 	"recovery": func(t *testing.T, rows []v1alpha1.ResultRow) {

@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"path"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +38,19 @@ need no cluster. A benchmark that still runs has the rows that are finished.`
 	sourceExamples = `
   kubectl nodrop report router-rfc2544 -n team-routing
   nodrop report "$(kubectl get benchmark router-rfc2544 -o jsonpath='{.status.results.archive.url}')"`
+)
+
+// historyArgument is what an argument that names results can be.
+const historyArgument = "NAME|FOLDER|FILE|URL"
+
+const (
+	historyHelp = `Results are given by the name of a benchmark in the cluster, whose archive has all runs of
+that name; by the URL of a folder or of a document in an archive (file:///DIRECTORY/... or
+s3://BUCKET/...); by a directory; or by files that -o json or -o yaml has written. All but
+the first need no cluster.`
+	historyExamples = `
+  kubectl nodrop history router-rfc2544 -n team-routing
+  nodrop history s3://BUCKET/PREFIX/team-routing/router-rfc2544`
 )
 
 // newSource adds the flags that lead to the cluster.
@@ -84,6 +99,49 @@ func documentOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchm
 		content.Profile = profileOf(ctx, c, benchmark)
 	}
 	return report.New(content), nil
+}
+
+// history are the results that an argument names: a file, a document or a folder of an
+// archive, or all runs of a benchmark of the cluster.
+func (s *source) history(ctx context.Context, name string) ([]string, error) {
+	place, _, _ := strings.Cut(name, "?") // of a URL, without what its server is reached with
+	if document := isFile(path.Base(place)); document || !isURL(name) && isFile(name) {
+		return []string{name}, nil
+	}
+	folder := name
+	if !isURL(name) {
+		var err error
+		if folder, err = s.archived(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	urls, err := archive.List(ctx, folder)
+	if err == nil && len(urls) == 0 {
+		err = hint.With(fmt.Errorf("%s has no results", folder), "a folder of an archive is NAMESPACE/NAME of the benchmark; an archive on a volume of the cluster is read where it is mounted (docs/archive.md#reading)")
+	}
+	return urls, err
+}
+
+// archived is the folder of a benchmark of the cluster in its archive.
+func (s *source) archived(ctx context.Context, name string) (string, error) {
+	if s.client == nil {
+		var err error
+		if s.client, s.namespace, err = s.kube.connect(); err != nil {
+			return "", err
+		}
+	}
+	b, err := getBenchmark(ctx, s.client, client.ObjectKey{Namespace: s.namespace, Name: name})
+	if err != nil {
+		return "", err
+	}
+	if b.Status.Results == nil || b.Status.Results.Archive == nil {
+		return "", hint.With(fmt.Errorf("benchmark %s is not in an archive, which a history is read from", name), "condition Archived of the benchmark says why, once it has ended")
+	}
+	folder, err := archive.Folder(b.Status.Results.Archive.URL)
+	if err != nil {
+		return "", fmt.Errorf("benchmark %s: %w", name, err)
+	}
+	return folder, nil
 }
 
 func getBenchmark(ctx context.Context, c client.Client, key client.ObjectKey) (*v1alpha1.Benchmark, error) {

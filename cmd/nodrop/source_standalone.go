@@ -22,10 +22,21 @@ compressed with zstd or not.`
 	sourceExamples = ""
 )
 
+// historyArgument is what an argument that names results can be.
+const historyArgument = "DIRECTORY|FILE"
+
+const (
+	historyHelp     = "Results are given by directories, or by files that -o json or -o yaml has written."
+	historyExamples = ""
+)
+
 // source is where finished results are: in files.
 type source struct{}
 
 func newSource(*cobra.Command) *source { return &source{} }
+
+// history is the file that an argument names.
+func (*source) history(_ context.Context, name string) ([]string, error) { return []string{name}, nil }
 
 // read returns the result in a file.
 func (*source) read(ctx context.Context, name string) (*report.Document, error) {

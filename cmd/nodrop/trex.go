@@ -21,7 +21,7 @@ import (
 func newTRexCommand() *cobra.Command {
 	trex := &cobra.Command{
 		Use:   "trex",
-		Short: "Start a TRex server beside an agent, and see to it",
+		Short: "Start and check a TRex server for an agent",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -39,12 +39,12 @@ func newTRexServeCommand() *cobra.Command {
 	var o trexServeOptions
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run a TRex server until told to end",
+		Short: "Run a TRex server until it is stopped",
 		Long: `Run a TRex server on the ports that this container was given: write its
 configuration, keep its RPC to the loopback interface, start it without its
 wrapper scripts, and pass on what it writes. SIGTERM ends it.
 
-Exit codes: 0 when told to end, 1 when the server ended by itself or did not start.`,
+Exit codes: 0 when stopped by a signal, 1 when the server ended by itself or did not start.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
@@ -71,7 +71,7 @@ func serveTRex(ctx context.Context, o trexServeOptions, w io.Writer) error {
 	})
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // told to end before it answered
+			return nil // stopped before it answered
 		}
 		return err
 	}

@@ -124,6 +124,45 @@ func TestValidateRefuses(t *testing.T) {
 	}
 }
 
+// A typo does not hide what else is wrong: values that a definition refuses, and what only
+// shows when all manifests are looked at together.
+func TestATypoHidesNothing(t *testing.T) {
+	sample, err := os.ReadFile("../../config/samples/flows/benchmark.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		replace []string
+		want    []string
+	}{
+		"a share above line rate": {[]string{"- name: voice", "- nam: voice", "share: 60%", "share: 130%"}, []string{
+			`spec.flows[0].nam: unknown field; did you mean "name"?`, "spec.flows[0].name: Required value", `spec.flows[1].share: Invalid value: `}},
+		"shares that add up to more": {[]string{"- name: voice", "- nam: voice", "share: 60%", "share: 95%"}, []string{
+			"spec.flows[0].nam: unknown field", "spec.flows[0].name: Required value", "at a load of 100% port p1 would send 105.00% of line rate", "port p2 would receive 105.00%"}},
+		"the name of the profile": {[]string{"kind: TrafficProfile\nmetadata:\n  name: flows", "kind: TrafficProfile\nmetadata:\n  nam: flows", "share: 60%", "share: 95%"}, []string{
+			"metadata.nam: unknown field", "metadata.name: Required value", "port p1 would send 105.00%", "port p2 would receive 105.00%"}},
+		"a duration": {[]string{"trialDuration: 10s", "trialDuration: 10 sec", "share: 60%", "share: 95%"}, []string{
+			"did you mean 10s?", "port p1 would send 105.00%", "port p2 would receive 105.00%"}},
+		"a field that nothing is near to": {[]string{"- name: voice", "- name: voice\n    qqqqqqqqq: 1", "share: 60%", "share: 95%"}, []string{
+			"qqqqqqqqq: unknown field", "port p1 would send 105.00%", "port p2 would receive 105.00%"}},
+		"nothing else": {[]string{"- name: voice", "- nam: voice"}, []string{"unknown field", "Required value"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			broken := strings.NewReplacer(tc.replace...).Replace(string(sample))
+			f, err := forecastOf(t, "-f", manifests(t, broken, ""))
+			if err == nil || len(f.Problems) != len(tc.want) {
+				t.Errorf("%d problems, want %d: %v", len(f.Problems), len(tc.want), err)
+			}
+			for _, want := range tc.want {
+				if err != nil && !strings.Contains(err.Error(), want) {
+					t.Errorf("no %q in\n%v", want, err)
+				}
+			}
+		})
+	}
+}
+
 func TestRecursive(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"a", "b"} {

@@ -58,7 +58,8 @@ func newCluster(t *testing.T) *cluster {
 			t.Fatal(err)
 		}
 		result.line = newCutter(t, server.Host)
-		server.Host = result.line.listener.Addr().String()
+		// The certificate is of the server's own address.
+		entry.TLSServerName, server.Host = server.Hostname(), result.line.address
 		entry.Server = server.String()
 	}
 	if err := clientcmd.WriteToFile(*config, result.kubeconfig); err != nil {
@@ -267,7 +268,7 @@ func reports(t *testing.T, c *cluster) {
 	p = c.nodrop(t, "report", "reported", "-o", "html")
 	p.wants(exitPassed, "<h1>reported</h1>", "")
 	p = c.nodrop(t, "report", "reported", "-o", "pdf")
-	p.wants(exitUse, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv or junit`)
+	p.wants(exitUse, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv, junit or github`)
 }
 
 func compares(t *testing.T, c *cluster) {
@@ -286,38 +287,47 @@ func compares(t *testing.T, c *cluster) {
 
 // cutter passes connections on to a server until they are cut.
 type cutter struct {
-	listener net.Listener
-	server   string
+	t               *testing.T
+	address, server string
 
-	mu    sync.Mutex
-	isCut bool
-	open  []net.Conn
+	mu sync.Mutex
+	// listener is nil while the line is cut.
+	listener net.Listener
+	open     []net.Conn
 }
 
+// newCutter listens at an address that no client has as its own, so that nobody takes the
+// port while the line is cut.
 func newCutter(t *testing.T, server string) *cutter {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	c := &cutter{t: t, address: "127.0.0.2:0", server: server}
+	c.join()
+	t.Cleanup(c.cut)
+	return c
+}
+
+// join takes connections from now on.
+func (c *cutter) join() {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	listener, err := net.Listen("tcp", c.address)
 	if err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	c := &cutter{listener: listener, server: server}
+	c.listener, c.address = listener, listener.Addr().String()
 	go func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			c.pass(conn)
+			c.pass(listener, conn)
 		}
 	}()
-	t.Cleanup(func() {
-		_ = listener.Close()
-		c.cut()
-	})
-	return c
 }
 
-func (c *cutter) pass(conn net.Conn) {
+func (c *cutter) pass(listener net.Listener, conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	server, err := net.Dial("tcp", c.server)
@@ -325,7 +335,7 @@ func (c *cutter) pass(conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	if c.isCut {
+	if c.listener != listener {
 		_ = conn.Close()
 		_ = server.Close()
 		return
@@ -343,15 +353,11 @@ func (c *cutter) pass(conn net.Conn) {
 func (c *cutter) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.isCut = true
+	if c.listener != nil {
+		_ = c.listener.Close()
+	}
 	for _, conn := range c.open {
 		_ = conn.Close()
 	}
-	c.open = nil
-}
-
-func (c *cutter) join() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.isCut = false
+	c.listener, c.open = nil, nil
 }

@@ -13,7 +13,9 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/agent"
 )
 
@@ -67,8 +69,12 @@ const (
 	trexFile  = "trex.json"
 )
 
+// Passwords are those of TCP MD5 by BGP session.
+type Passwords map[string]routing.Secret
+
 // AgentSecret holds the configuration of the agent, and of the TRex server in the same pod.
-func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v1alpha1.TrafficProfile) (*corev1.Secret, error) {
+// Of the passwords it has those of sessions on the agent's ports.
+func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v1alpha1.TrafficProfile, passwords Passwords) (*corev1.Secret, error) {
 	ports, problems := plan.Ports(bed)
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("configuring agent %d: %w", a.Index, problems.ToAggregate())
@@ -91,6 +97,21 @@ func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v
 		}
 		cfg.Ports = append(cfg.Ports, c)
 	}
+	sessions, problems := plan.Sessions(bed)
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("configuring agent %d: %w", a.Index, problems.ToAggregate())
+	}
+	for _, session := range sessions {
+		if _, has := interfaces[session.Port]; !has {
+			continue
+		}
+		if cfg.Speaker == nil {
+			cfg.Speaker = &agent.SpeakerConfig{}
+		}
+		if session.Password != nil {
+			traffic.Put(&cfg.Speaker.Passwords, session.Name, passwords[session.Name])
+		}
+	}
 	files := map[string]any{}
 	if trex := bed.Spec.Engine.Server(); trex != nil {
 		cfg.TRex, files[trexFile] = trexConfigs(trex, a.Ports)
@@ -103,6 +124,9 @@ func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v
 			return nil, fmt.Errorf("writing %s of agent %d: %w", name, a.Index, err)
 		}
 		data[name] = text
+	}
+	if size := sizeOf(data); size > maxFiles {
+		return nil, fmt.Errorf("the configuration of agent %d has %d KiB, and at most %d KiB are allowed: have fewer BGP sessions with passwords on the ports of node %s", a.Index, kib(size), kib(maxFiles), a.Node)
 	}
 	return secret(s, run, a.PodName(run), RoleAgent, data), nil
 }

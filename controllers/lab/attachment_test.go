@@ -68,7 +68,7 @@ func interfaces(port int) *v1alpha1.Attachment {
 // with the files of its secret as text.
 func manifests(t *testing.T, bed *v1alpha1.TestBed, a Agent) []byte {
 	t.Helper()
-	sec := must(AgentSecret(labWithTRex(), aRun(), a, bed, aProfile(1)))
+	sec := must(AgentSecret(labWithTRex(), aRun(), a, bed, aProfile(1), nil))
 	sec.StringData = map[string]string{}
 	for name, text := range sec.Data {
 		sec.StringData[name] = string(text)
@@ -160,7 +160,7 @@ func TestInterfacesOfTheAgent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bed := eightPorts(xdp, tc.attach)
-			sec := must(AgentSecret(settings(), aRun(), Agents(bed)[1], bed, aProfile(1)))
+			sec := must(AgentSecret(settings(), aRun(), Agents(bed)[1], bed, aProfile(1), nil))
 			var cfg agent.Config
 			if err := json.Unmarshal(sec.Data["agent.json"], &cfg); err != nil {
 				t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/device"
+	router "nodrop.dev/nodrop/internal/routing/device"
+	"nodrop.dev/nodrop/internal/runner"
 )
 
 // Annotations of the device's secret: what the pods that start and stop the
@@ -23,7 +25,14 @@ const (
 	// annotationPlaced is there where the device gets processors of its own: with the
 	// engine xdp, which then sends on the others.
 	annotationPlaced = "nodrop.dev/own-processors"
+	// annotationSessions names the key with the sessions of the bed; it is there where the
+	// bed has some.
+	annotationSessions = "nodrop.dev/sessions-key"
 )
+
+// sessionsFile is the key of the device's secret with the sessions of the bed, and their
+// passwords.
+const sessionsFile = "sessions.json.zst"
 
 // How long containerlab may take, a little less than the operator waits for the
 // pod, so that its own message is the one that is seen.
@@ -42,8 +51,9 @@ const (
 func DeviceSecretName(run Run) string { return run.deviceName() }
 
 // DeviceSecret is the topology of a virtual device as it was when the bed was
-// leased, with all keys of its ConfigMap. As long as it exists the device may be up.
-func DeviceSecret(s Settings, run Run, bed *v1alpha1.TestBed, topology *corev1.ConfigMap) (*corev1.Secret, error) {
+// leased, with all keys of its ConfigMap, and the sessions of the bed with their passwords,
+// from which the device is configured. As long as it exists the device may be up.
+func DeviceSecret(s Settings, run Run, bed *v1alpha1.TestBed, topology *corev1.ConfigMap, passwords Passwords) (*corev1.Secret, error) {
 	described := bed.Spec.Device.Containerlab
 	if described == nil || len(bed.Spec.Ports) == 0 {
 		return nil, fmt.Errorf("bed %s has no containerlab device with ports", bed.Name)
@@ -69,19 +79,30 @@ func DeviceSecret(s Settings, run Run, bed *v1alpha1.TestBed, topology *corev1.C
 	if bed.Spec.Engine.Kind == v1alpha1.EngineXDP {
 		sec.Annotations[annotationPlaced] = "true"
 	}
-	return sec, nil
+	return sec, addSessions(sec, bed, passwords)
+}
+
+// addSessions adds the sessions of a bed, if it has some, to the secret of its device.
+func addSessions(sec *corev1.Secret, bed *v1alpha1.TestBed, passwords Passwords) error {
+	sessions := router.NewLab(bed, passwords)
+	if sessions == nil {
+		return nil
+	}
+	data, err := runner.Compress(sessions)
+	if err != nil {
+		return fmt.Errorf("writing the sessions of bed %s: %w", bed.Name, err)
+	}
+	sec.Data[sessionsFile], sec.Annotations[annotationSessions] = data, sessionsFile
+	if size := sizeOf(sec.Data); size > maxFiles {
+		return fmt.Errorf("the topology of bed %s and its BGP sessions have %d KiB together, and at most %d KiB are allowed: remove keys that the device does not need, or put large files into its image or on its node", bed.Name, kib(size), kib(maxFiles))
+	}
+	return nil
 }
 
 // CheckTopology fails when a ConfigMap with a topology is too large to be kept for the
 // run: its keys and their values are 176 KiB at most.
 func CheckTopology(topology *corev1.ConfigMap) error {
-	size := 0
-	for key, text := range topology.Data {
-		size += len(key) + len(text)
-	}
-	for key, data := range topology.BinaryData {
-		size += len(key) + len(data)
-	}
+	size := sizeOf(topology.Data) + sizeOf(topology.BinaryData)
 	if size <= maxFiles {
 		return nil
 	}
@@ -100,6 +121,10 @@ func DeviceUpPod(s Settings, run Run, sec *corev1.Secret) (*corev1.Pod, error) {
 	if sec.Annotations[annotationPlaced] != "" {
 		c := &p.Spec.Containers[0]
 		c.Args = append(c.Args, "--placement", corev1.TerminationMessagePathDefault)
+	}
+	if key := sec.Annotations[annotationSessions]; key != "" {
+		c := &p.Spec.Containers[0]
+		c.Args = append(c.Args, "--sessions", topologyDir+"/"+key)
 	}
 	return p, nil
 }

@@ -69,10 +69,10 @@ func aTopology() *corev1.ConfigMap {
 func TestGolden(t *testing.T) {
 	run, s, bed := aRun(), settings(), aBed()
 	agents := Agents(bed)
-	device := must(DeviceSecret(s, run, bed, aTopology()))
+	device := must(DeviceSecret(s, run, bed, aTopology(), nil))
 	for name, obj := range map[string]any{
 		"agent-pod":       must(AgentPod(s, run, agents[0], bed)),
-		"agent-secret":    must(AgentSecret(s, run, agents[0], bed, aProfile(3))),
+		"agent-secret":    must(AgentSecret(s, run, agents[0], bed, aProfile(3), nil)),
 		"runner-pod":      RunnerPod(s, run, 2),
 		"runner-secret":   must(RunnerSecret(s, run, runner.Config{Agents: []runner.AgentEndpoint{agents[1].Endpoint(run, "10.0.0.7")}}, 2)),
 		"network":         must(Networks(s, run, agents[0]))[0].Object,

@@ -51,7 +51,7 @@ func TestDeviceSecretSaysWhatIsMissing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bed, topology := aBed(), aTopology()
 			tc.change(bed, topology)
-			_, err := DeviceSecret(settings(), aRun(), bed, topology)
+			_, err := DeviceSecret(settings(), aRun(), bed, topology, nil)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
 			}
@@ -60,7 +60,7 @@ func TestDeviceSecretSaysWhatIsMissing(t *testing.T) {
 }
 
 func TestDevicePodNeedsItsAnnotations(t *testing.T) {
-	sec := must(DeviceSecret(settings(), aRun(), aBed(), aTopology()))
+	sec := must(DeviceSecret(settings(), aRun(), aBed(), aTopology(), nil))
 	delete(sec.Annotations, annotationNode)
 	if _, err := DeviceDownPod(settings(), aRun(), sec); err == nil {
 		t.Error("a pod without a node was built")
@@ -156,7 +156,7 @@ func TestTopologyIsBounded(t *testing.T) {
 		t.Errorf("a topology of 176 KiB: %v", err)
 	}
 	topology.BinaryData["image"] = make([]byte, 100)
-	_, err := DeviceSecret(settings(), aRun(), aBed(), topology)
+	_, err := DeviceSecret(settings(), aRun(), aBed(), topology, nil)
 	if err == nil || !strings.Contains(err.Error(), "ConfigMap frr-router has 177 KiB in all keys, and a topology may have at most 176 KiB") {
 		t.Errorf("a larger one: %v", err)
 	}

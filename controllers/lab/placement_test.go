@@ -39,7 +39,7 @@ func TestDeviceIsPlacedForTheEngineXDP(t *testing.T) {
 	for kind, want := range map[v1alpha1.EngineKind]bool{v1alpha1.EngineXDP: true, v1alpha1.EngineTRex: false} {
 		bed := aBed()
 		bed.Spec.Engine.Kind = kind
-		up := must(DeviceUpPod(settings(), aRun(), must(DeviceSecret(settings(), aRun(), bed, aTopology()))))
+		up := must(DeviceUpPod(settings(), aRun(), must(DeviceSecret(settings(), aRun(), bed, aTopology(), nil))))
 		if got := strings.Contains(strings.Join(up.Spec.Containers[0].Args, " "), "--placement /dev/termination-log"); got != want {
 			t.Errorf("%s: args %q", kind, up.Spec.Containers[0].Args)
 		}

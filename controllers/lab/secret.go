@@ -12,6 +12,14 @@ const maxFiles = 176 << 10
 // kib is a size in KiB, rounded up.
 func kib(bytes int) int { return (bytes + 1023) >> 10 }
 
+// sizeOf is how many bytes keys and their values have.
+func sizeOf[V ~string | ~[]byte](data map[string]V) (bytes int) {
+	for key, value := range data {
+		bytes += len(key) + len(value)
+	}
+	return bytes
+}
+
 func secret(s Settings, run Run, name, role string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},

@@ -202,7 +202,7 @@ func TestConfigurationsOfTRex(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bed := eightPorts(tc.engine, tc.attach)
-			sec := must(AgentSecret(labWithTRex(), aRun(), Agents(bed)[0], bed, aProfile(1)))
+			sec := must(AgentSecret(labWithTRex(), aRun(), Agents(bed)[0], bed, aProfile(1), nil))
 			var got server.Config
 			var agentConfig agent.Config
 			for file, into := range map[string]any{"trex.json": &got, "agent.json": &agentConfig} {

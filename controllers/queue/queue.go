@@ -183,6 +183,42 @@ func (q *Queue) Entries() []Entry {
 	return all
 }
 
+// Line is what waits for a bed, or of a namespace.
+type Line struct {
+	// Length is the number of entries.
+	Length int
+	// Oldest is when the oldest of them was created.
+	Oldest time.Time
+}
+
+func (l *Line) add(n int, oldest time.Time) {
+	if l.Length == 0 || oldest.Before(l.Oldest) {
+		l.Oldest = oldest
+	}
+	l.Length += n
+}
+
+// Lines returns what waits, by the beds that it can use and by its namespace.
+func (q *Queue) Lines() (ofBeds, ofNamespaces map[string]Line) {
+	ofBeds, ofNamespaces = map[string]Line{}, map[string]Line{}
+	add := func(lines map[string]Line, name string, n int, oldest time.Time) {
+		l := lines[name]
+		l.add(n, oldest)
+		lines[name] = l
+	}
+	for _, g := range q.groups {
+		var all Line
+		for _, e := range g.entries {
+			all.add(1, e.Created)
+			add(ofNamespaces, e.Namespace, 1, e.Created)
+		}
+		for _, bed := range g.beds {
+			add(ofBeds, bed, all.Length, all.Oldest)
+		}
+	}
+	return ofBeds, ofNamespaces
+}
+
 // Waiting returns how many entries can use the bed.
 func (q *Queue) Waiting(bed string) int {
 	n := 0

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -11,7 +12,15 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/doctor/probe"
+	"nodrop.dev/nodrop/internal/metrics/recorder"
 )
+
+var waiting = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+// recording is a cluster with a recorder in a state.
+func recording(s recorder.State) func(*Facts) {
+	return func(f *Facts) { f.Recorder = Known(&Recorder{Ready: true, State: &s}) }
+}
 
 var reason = Reason{Why: "you may not read it", Advice: "ask for the right"}
 
@@ -38,6 +47,16 @@ var checkCases = []checkCase{
 	{"none", "operator", XDP, func(f *Facts) { f.Operator = Known[*Operator](nil) }, Missing, "no Deployment nodrop-operator in namespace nodrop-system", "--operator-namespace"},
 	{"not ready", "operator", XDP, func(f *Facts) { f.Operator.Value.Ready = 0 }, Missing, "0 of 1 pods are ready", "describe pods"},
 	{"forbidden", "operator", XDP, func(f *Facts) { f.Operator = Seen[*Operator]{Unknown: reason} }, Unknown, "you may not read it", ""},
+
+	{"waiting", "recorder", XDP, recording(recorder.State{Rows: 3, Series: 70, Bytes: 1300, Limit: 1 << 20, Oldest: waiting}), Good,
+		"3 rows and 70 samples and trials wait for the database, the first of 2026-11-23T12:00:00Z; 1300 of 1048576 bytes are used", ""},
+	{"empty", "recorder", Sim, recording(recorder.State{Limit: 1 << 20, Dropped: 9}), Good, "nothing waits for the database; 0 of 1048576 bytes are used; 9 samples and trials had no room", ""},
+	{"a database that is away", "recorder", XDP, recording(recorder.State{Rows: 3, Problem: "401: unauthorized", Since: waiting}), Warning,
+		"takes none since 2026-11-23T12:00:00Z: 401: unauthorized", "recorder.tokenSecret"},
+	{"refused points", "recorder", XDP, recording(recorder.State{Refused: 2}), Warning, "refused 2 points", "another type"},
+	{"not ready", "recorder", XDP, func(f *Facts) { f.Recorder = Known(&Recorder{}) }, Warning, "not ready", "describe pods -n nodrop-system"},
+	{"silent", "recorder", XDP, func(f *Facts) { f.Recorder = Known(&Recorder{Ready: true}) }, Warning, "says nothing", "log"},
+	{"forbidden", "recorder", XDP, func(f *Facts) { f.Recorder = Seen[*Recorder]{Unknown: reason} }, Warning, "you may not read it", "ask for the right"},
 
 	{"", "bed", XDP, bed(xdpEngine, hostDevice), Good, "benchmarks can lease the bed", ""},
 	{"not ready", "bed", XDP, bed(xdpEngine, hostDevice, func(f *Facts) {

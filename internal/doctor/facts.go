@@ -7,6 +7,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/doctor/probe"
+	"nodrop.dev/nodrop/internal/metrics/recorder"
 )
 
 // Seen is a value that was read, or the reason why it could not be read.
@@ -48,6 +49,8 @@ type Facts struct {
 	Kinds Seen[[]string]
 	// Operator of NoDrop; nil where there is none.
 	Operator Seen[*Operator]
+	// Recorder of metrics; nil where there is none.
+	Recorder Seen[*Recorder]
 	// Multus are DaemonSets with that name.
 	Multus Seen[[]DaemonSet]
 	// Networks are the NetworkAttachmentDefinitions of the lab's namespace.
@@ -78,6 +81,14 @@ type Operator struct {
 	Ready, Replicas int32
 	// TRexImage that it was installed with; "" for none.
 	TRexImage string
+}
+
+// Recorder of metrics.
+type Recorder struct {
+	// Ready says that its pod is.
+	Ready bool
+	// State is what it last said of its spool; nil when nothing.
+	State *recorder.State
 }
 
 // DaemonSet and how many of its pods are ready.

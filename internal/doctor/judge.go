@@ -31,6 +31,7 @@ var clusterChecks = []check[clusterCheck]{
 	{"Kubernetes", Engines, kubernetes},
 	{"NoDrop's definitions", Engines, definitions},
 	{"operator", Engines, operator},
+	{"recorder", Engines, recorderOf},
 	{"bed", Engines, bedReady},
 	{"Multus", realInterfaces, multusDefinition},
 	{"Multus on nodes", realInterfaces, multusPods},

@@ -5,10 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
+
+// patience is how long an API server may take to start, to accept definitions and to stop.
+const patience = 2 * time.Minute
 
 // Root is the directory of the repository.
 func Root(t testing.TB) string {
@@ -80,6 +84,9 @@ func Launch(assets string, change func(*envtest.Environment)) (*rest.Config, *en
 		BinaryAssetsDirectory: assets,
 		CRDDirectoryPaths:     []string{filepath.Join(dir, "config", "crd")},
 		ErrorIfCRDPathMissing: true,
+		// The defaults of 20 and 10 s are too short where several start on a busy machine.
+		ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience,
+		CRDInstallOptions: envtest.CRDInstallOptions{MaxTime: patience},
 	}
 	if change != nil {
 		change(env)

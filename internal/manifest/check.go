@@ -139,7 +139,7 @@ func (d *document) notText() []Problem {
 // into converts the checked document into its Go type.
 func (d *document) into(target any) []Problem {
 	object, problems := d.checkOurs()
-	if problems != nil {
+	if problems != nil && (!d.asMeant || d.unreadable) {
 		return problems
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, target); err != nil {

@@ -25,6 +25,11 @@ type document struct {
 	parsedNodes *yamlnode.Node
 	// overridden are the overrides of the document by path; nil before any was looked at.
 	overridden map[string]string
+	// asMeant says that this is an amended document: it is read also where its definition
+	// refuses fields, unless they make it unreadable. refused are these fields and those
+	// whose value was corrected, and incomplete are objects with unknown fields.
+	asMeant, unreadable bool
+	refused, incomplete []string
 }
 
 // parseDocuments divides a file into its documents. Empty ones are left out.
@@ -108,12 +113,17 @@ func (d *document) parse() *Problem {
 		return &problem
 	}
 	d.object = object
-	d.apiVersion, _ = object["apiVersion"].(string)
-	d.kind, _ = object["kind"].(string)
-	metadata, _ := object["metadata"].(map[string]any)
+	d.identify()
+	return nil
+}
+
+// identify reads kind and name of the object.
+func (d *document) identify() {
+	d.apiVersion, _ = d.object["apiVersion"].(string)
+	d.kind, _ = d.object["kind"].(string)
+	metadata, _ := d.object["metadata"].(map[string]any)
 	d.name, _ = metadata["name"].(string)
 	d.namespace, _ = metadata["namespace"].(string)
-	return nil
 }
 
 // problem describes what is wrong with a field of the document; an empty path

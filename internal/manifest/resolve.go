@@ -369,9 +369,15 @@ func (b *Bundle) Invalid(errs field.ErrorList) error {
 		}
 		problem := Problem{Object: fmt.Sprintf("%s %q", kind, name), Field: path, Text: err.ErrorBody()}
 		if d := map[string]*document{"Benchmark": b.benchmark, "TrafficProfile": b.profile, "TestBed": b.bed}[kind]; d != nil {
+			if d.follows(path) {
+				continue
+			}
 			problem = d.problem(path, err.ErrorBody(), "")
 		}
 		invalid.Problems = append(invalid.Problems, problem)
+	}
+	if len(invalid.Problems) == 0 {
+		return nil
 	}
 	return invalid
 }

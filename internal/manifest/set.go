@@ -42,7 +42,7 @@ func With(overrides []Override) Option { return func(s *Set) { s.overrides = ove
 // Load reads files and directories (their *.yaml, *.yml and *.json files, and those of
 // directories in them with Recursive); "-" stands for stdin. Everything given is checked;
 // siblings are checked when something refers to them.
-// It fails with *InvalidError when a manifest is not valid.
+// It fails with *InvalidError when a manifest is not valid; the set then serves Amended.
 func Load(paths []string, stdin io.Reader, options ...Option) (*Set, error) {
 	set := &Set{}
 	for _, option := range options {
@@ -78,13 +78,13 @@ func Load(paths []string, stdin io.Reader, options ...Option) (*Set, error) {
 			}
 		}
 	}
-	if problems != nil {
-		return nil, &InvalidError{Problems: problems}
-	}
 	for _, dir := range set.searched {
 		if err := set.addSiblings(dir, read); err != nil {
 			return nil, err
 		}
+	}
+	if problems != nil {
+		return set, &InvalidError{Problems: problems}
 	}
 	return set, nil
 }

@@ -60,7 +60,7 @@ func suggestField(root *schema.Structural, path string) string {
 	}
 	name := steps[len(steps)-1]
 	if name == "spec" {
-		return "spec stands beside metadata: write it at the beginning of a line"
+		return "spec is on the level of metadata: write it at the beginning of a line"
 	}
 	parent := root
 	for _, step := range steps[:len(steps)-1] {

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -26,6 +26,8 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/internal/admission"
 	"nodrop.dev/nodrop/internal/archive"
+	"nodrop.dev/nodrop/internal/opmetrics"
+	"nodrop.dev/nodrop/internal/recordercert"
 	"nodrop.dev/nodrop/internal/webhookcert"
 )
 
@@ -50,14 +52,26 @@ type Config struct {
 	Now func() time.Time
 	// WebhookHost is the address to listen on; empty means all.
 	WebhookHost string
-	// MetricsAddress serves metrics over plain HTTP; "0" does not.
+	// Counts are exported with the metrics; nil exports none.
+	Counts *opmetrics.Operator
+	// MetricsAddress serves metrics over HTTPS, with the certificate of the webhooks, to
+	// those who may get /metrics; "0" does not.
 	MetricsAddress string
 	// HealthAddress serves /healthz and /readyz; "0" does not.
 	HealthAddress string
 	// LeaderElect lets only one of several operators act.
 	LeaderElect bool
+	// Identity is the name of this operator among several, which no other one has at the
+	// same time, such as the name of its pod. An operator that was killed goes on at once
+	// under the same name. Empty is a new name at each start, which waits until the lease
+	// of the last one has ended, up to 15 s.
+	Identity string
 	// ArchiveURL is where finished results are kept; empty keeps them in the API only.
 	ArchiveURL string
+	// Recorder says that the lab has a recorder of metrics, which the chart installs, and
+	// RecorderInterval how often runners sample ports for it.
+	Recorder         bool
+	RecorderInterval time.Duration
 	// TimeToLive is how long benchmarks are kept after their end that do not say so
 	// themselves; nil is for ever.
 	TimeToLive *time.Duration
@@ -77,8 +91,11 @@ const (
 	WebhookSecret        = "nodrop-webhook-certificate"
 )
 
-// leaseName is the name of the lock among several operators.
-const leaseName = "nodrop-operator"
+// Names of the recorder's objects, as the chart has them.
+const (
+	RecorderService = "nodrop-recorder"
+	RecorderSecret  = "nodrop-recorder-certificate"
+)
 
 // Validate says what is missing, in terms of the command's flags.
 func (c Config) Validate() error {
@@ -102,6 +119,9 @@ func (c Config) Validate() error {
 	case corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
 	default:
 		problems = append(problems, fmt.Errorf("--image-pull-policy is %q: give Always, IfNotPresent or Never", c.Lab.PullPolicy))
+	}
+	if c.Recorder && (c.RecorderInterval < 100*time.Millisecond || c.RecorderInterval > 10*time.Second) {
+		problems = append(problems, fmt.Errorf("--recorder-interval is %s: give 100ms to 10s", c.RecorderInterval))
 	}
 	if c.ArchiveURL != "" {
 		if _, err := archive.Open(c.ArchiveURL); err != nil {
@@ -135,6 +155,10 @@ func NewManager(rc *rest.Config, c Config) (ctrl.Manager, error) {
 	// would let clean-ups wait for places in the queue.
 	rc = rest.CopyConfig(rc)
 	rc.QPS = -1
+	own, err := lock(rc, c)
+	if err != nil {
+		return nil, err
+	}
 	options := ctrl.Options{
 		Scheme: scheme,
 		// Who wrote which field is a third of an object, and concerns nobody here.
@@ -144,12 +168,14 @@ func NewManager(rc *rest.Config, c Config) (ctrl.Manager, error) {
 				Label:      labels.NewSelector().Add(*ofRuns),
 			},
 		}},
-		Metrics:                       server.Options{BindAddress: c.MetricsAddress},
 		HealthProbeBindAddress:        c.HealthAddress,
 		LeaderElection:                c.LeaderElect,
 		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       c.Namespace,
 		LeaderElectionReleaseOnCancel: true,
+		RenewDeadline:                 ptr(renewDeadline),
+
+		LeaderElectionResourceLockInterface: own,
 		// Several managers in one process are one operator after the other: tests.
 		Controller: config.Controller{SkipNameValidation: ptr(true)},
 	}
@@ -157,6 +183,8 @@ func NewManager(rc *rest.Config, c Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Counts.Certificate(expiration(c, keeper))
+	options.Metrics = metricsOptions(c, keeper)
 	if c.WebhookPort != 0 {
 		options.WebhookServer = webhook.NewServer(webhook.Options{
 			Host: c.WebhookHost, Port: c.WebhookPort, CertDir: c.WebhookCertDir,
@@ -206,6 +234,19 @@ func newKeeper(rc *rest.Config, scheme *runtime.Scheme, c Config) (*webhookcert.
 	}), nil
 }
 
+// newRecorderKeeper keeps the certificates of the recorder.
+func newRecorderKeeper(rc *rest.Config, scheme *runtime.Scheme, c Config) (*recordercert.Keeper, error) {
+	direct, err := client.New(rc, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the API server for the recorder's certificates: %w", err)
+	}
+	return &recordercert.Keeper{
+		Secret:   client.ObjectKey{Namespace: c.Namespace, Name: RecorderSecret},
+		Service:  client.ObjectKey{Namespace: c.Namespace, Name: RecorderService},
+		Interval: c.RecorderInterval, Reader: direct, Writer: direct, Now: time.Now,
+	}, nil
+}
+
 // addProbes makes the operator ready once it serves its webhooks and the API server
 // trusts them: before that, every manifest would be refused for want of an answer.
 func addProbes(mgr ctrl.Manager, c Config, keeper *webhookcert.Keeper) error {
@@ -237,12 +278,16 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 			return nil, fmt.Errorf("--webhook-cert-dir: %w: mount the serving certificate there, or leave the flag out: the operator then makes one", err)
 		}
 	}
+	c.Counts = opmetrics.NewOperator()
+	if err := metrics.Registry.Register(c.Counts); err != nil {
+		return nil, fmt.Errorf("registering the metrics of the operator: %w", err)
+	}
 	mgr, err := NewManager(rc, c)
 	if err != nil {
 		return nil, err
 	}
 	options := controllers.Options{
-		Lab: c.Lab, DefaultPolicy: c.DefaultPolicy, Runner: controllers.MutualTLS{}, Now: time.Now,
+		Lab: c.Lab, DefaultPolicy: c.DefaultPolicy, Runner: controllers.MutualTLS{}, Counts: c.Counts, Now: time.Now,
 		Deadlines: controllers.DefaultDeadlines(), Poll: controllers.DefaultPoll, ProgressEvery: controllers.DefaultProgressEvery,
 		Recheck: controllers.DefaultRecheck, Refresh: controllers.DefaultRefresh, TimeToLive: c.TimeToLive,
 	}
@@ -253,11 +298,21 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 		}
 		options.Archive = store
 	}
+	if c.Recorder {
+		keeper, err := newRecorderKeeper(rc, mgr.GetScheme(), c)
+		if err != nil {
+			return nil, err
+		}
+		if err := mgr.Add(keeper); err != nil {
+			return nil, fmt.Errorf("adding the keeper of the recorder's certificates: %w", err)
+		}
+		options.Metrics = keeper
+	}
 	if err := controllers.SetupWithManager(mgr, options); err != nil {
 		return nil, err
 	}
 	if c.WebhookPort != 0 {
-		if err := admission.SetupWithManager(mgr, c.DefaultPolicy); err != nil {
+		if err := admission.SetupWithManager(mgr, c.DefaultPolicy, c.Counts); err != nil {
 			return nil, err
 		}
 	}

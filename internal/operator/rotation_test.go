@@ -31,7 +31,7 @@ import (
 	"nodrop.dev/nodrop/internal/operator"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // rotation is an API server that calls the webhooks of two replicas of the operator by
 // their Service, as in a cluster. Replicas have the rights of config/rbac only.
@@ -106,7 +106,7 @@ func (r *rotation) replica(port int) {
 		Now:                 func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) },
 	})
 	r.Expect(err).NotTo(HaveOccurred())
-	r.Expect(admission.SetupWithManager(mgr, nil)).To(Succeed())
+	r.Expect(admission.SetupWithManager(mgr, nil, nil)).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
@@ -175,6 +175,7 @@ func (r *rotation) judged() error {
 // TestCertificateRotates goes through a whole rotation with a real API server, real
 // calls of the webhooks and two replicas, none of which is restarted.
 func TestCertificateRotates(t *testing.T) {
+	t.Parallel()
 	r := newRotation(t)
 	first, second := freePort(t), freePort(t)
 	r.installWebhooks(first)

@@ -73,6 +73,7 @@ func (c *Cluster) Facts(ctx context.Context, ask Ask) (doctor.Facts, error) {
 		}
 	}
 	f.Operator = c.operator(ctx)
+	f.Recorder = c.recorder(ctx)
 	f.Multus = c.multus(ctx)
 	f.Networks = c.networks(ctx)
 	f.PoolResources = c.poolResources(ctx, f)

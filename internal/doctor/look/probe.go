@@ -30,7 +30,7 @@ type Probe struct {
 const (
 	probesAtOnce   = 8
 	probePoll      = 250 * time.Millisecond
-	removalTimeout = 10 * time.Second
+	requestTimeout = 10 * time.Second // of those that an interrupt does not end
 	logLimit       = 1 << 20
 )
 
@@ -61,10 +61,16 @@ func (c *Cluster) probeNode(ctx context.Context, p Probe, node string) doctor.Se
 	if pod == nil {
 		return doctor.NotSeen[probe.Node]("the operator, whose image reads nodes, was not found", "name an image with nodrop by --probe-image")
 	}
+	if err := context.Cause(ctx); err != nil {
+		return see("create pods in namespace "+c.lab, probe.Node{}, err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	pods := c.kube.CoreV1().Pods(c.lab)
-	pod, err := pods.Create(ctx, pod, metav1.CreateOptions{})
+	// An interrupt does not cut the request short, which may have made the pod already.
+	creating, created := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	pod, err := pods.Create(creating, pod, metav1.CreateOptions{})
+	created()
 	if err != nil {
 		return see("create pods in namespace "+c.lab, probe.Node{}, err)
 	}
@@ -72,7 +78,7 @@ func (c *Cluster) probeNode(ctx context.Context, p Probe, node string) doctor.Se
 	defer func() {
 		// Also after an interrupt: nothing may be left behind. A pod that cannot be
 		// removed ends by its own deadline.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 		defer cancel()
 		_ = pods.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: new(int64(0))})
 	}()

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/report"
+)
+
+func newHistoryCommand() *cobra.Command {
+	var out output
+	cmd := &cobra.Command{
+		Use:   "history " + historyArgument + "...",
+		Short: "Show the figures of a benchmark over all its runs, and where their level changed",
+		Long: `Show the figures of a benchmark over all its runs, and where their level changed.
+Results of other tests, traffic or ports than those of the newest one are left out; the
+device may differ. Rows that can be compared with no other count as absent. There is
+nothing to set: docs/design/trends.md says how changes are found, and how often one is
+missed or wrong.
+
+` + historyHelp,
+		Example: `  nodrop history nightly/
+  nodrop history monday.json tuesday.json wednesday.json -o json` + historyExamples,
+		Args: cobra.MinimumNArgs(1),
+	}
+	from := newSource(cmd)
+	out.addFlags(cmd, report.HistoryFormats())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		if err := out.check(); err != nil {
+			return err
+		}
+		h, err := historyOf(ctx, from, args)
+		if err != nil {
+			return err
+		}
+		return out.write(cmd.OutOrStdout(), h)
+	}
+	return cmd
+}
+
+// historyOf reads the results that arguments name, one after the other.
+func historyOf(ctx context.Context, from *source, args []string) (*report.History, error) {
+	var b report.HistoryBuilder
+	if err := eachResult(ctx, from, args, b.Add); err != nil {
+		return nil, err
+	}
+	return b.History()
+}
+
+// eachResult passes the results that arguments name to a function, one after the other.
+func eachResult(ctx context.Context, from *source, args []string, do func(*report.Document) error) error {
+	for _, arg := range args {
+		names, err := documentsIn(arg)
+		if err == nil && names == nil {
+			names, err = from.history(ctx, arg)
+		}
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			d, err := from.read(ctx, name)
+			if err != nil {
+				return err
+			}
+			if err := do(d); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// documentsIn are the results in a directory; none where the argument is no directory.
+func documentsIn(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if name := filepath.Join(dir, e.Name()); !e.IsDir() && isFile(e.Name()) {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return nil, hint.With(fmt.Errorf("directory %s has no file with the ending .json, .yaml, .yml or .zst", dir), "nodrop run -o json --output-file writes one")
+	}
+	return names, nil
+}

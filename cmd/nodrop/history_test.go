@@ -1,0 +1,107 @@
+//go:build !standalone
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/internal/archive"
+	"nodrop.dev/nodrop/internal/history"
+	"nodrop.dev/nodrop/internal/report"
+)
+
+// TestHistoryFindsWhenFECWasTurnedOn makes a history of two configurations of a device: 15
+// runs of the one, and then of the other. It is read from an archive, from a directory and
+// from files.
+func TestHistoryFindsWhenFECWasTurnedOn(t *testing.T) {
+	t.Parallel()
+	off, on := results(t)
+	dir := t.TempDir()
+	store, err := archive.Open(filepath.Join(dir, "archive"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	var files []string
+	for n := range 30 {
+		file := off
+		if n >= 15 {
+			file = on
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := report.Read(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Benchmark.Namespace, d.Benchmark.Name, d.Benchmark.UID, d.TestBed = "team", "fec", fmt.Sprintf("%03d", n), "switch"
+		d.StartTime = &metav1.Time{Time: time.Date(2026, 5, 1+n, 2, 0, 0, 0, time.UTC)}
+		if _, err := store.Put(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, filepath.Join(dir, "files", fmt.Sprintf("%03d.json", n)))
+		if err := os.MkdirAll(filepath.Dir(files[n]), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		text, err = json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(files[n], text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, args := range map[string][]string{
+		"archive":   {store.URL() + "/team/fec"},
+		"directory": {filepath.Join(dir, "files")},
+		"files":     files,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := start(t, append([]string{"history", "-o", "json"}, args...)...)
+			p.wants(exitPassed, "", "")
+			var h history.History
+			if err := json.Unmarshal([]byte(p.stdout.String()), &h); err != nil {
+				t.Fatal(err)
+			}
+			worse := 0
+			for _, l := range h.Lines {
+				for _, c := range l.Changes {
+					if c.Run != 15 {
+						t.Errorf("%v %s changed with run %d, want 15", l.RowID, l.Metric, c.Run)
+					}
+				}
+				if l.Regressed() {
+					worse++
+				}
+			}
+			if len(h.Runs) != 30 || worse == 0 {
+				t.Errorf("%d runs, %d figures became worse", len(h.Runs), worse)
+			}
+		})
+	}
+	p := start(t, "history", filepath.Join(dir, "files"))
+	p.wants(exitPassed, "History of team/fec on bed switch: 30 runs from 2026-05-01 02:00 to 2026-05-30 02:00 UTC", "")
+	if !strings.Contains(p.stdout.String(), "regression") {
+		t.Errorf("no regression in\n%s", p.stdout.String())
+	}
+}
+
+func TestHistoryRefuses(t *testing.T) {
+	t.Parallel()
+	empty := t.TempDir()
+	start(t, "history").wants(exitUse, "", "requires at least 1 arg")
+	start(t, "history", empty).wants(exitUse, "", "has no file with the ending .json, .yaml, .yml or .zst")
+	start(t, "history", "file://"+empty).wants(exitUse, "", "has no results")
+	start(t, "history", filepath.Join(empty, "absent.json")).wants(exitUse, "", "no such file")
+	start(t, "history", empty, "-o", "html").wants(exitUse, "", `"html" is not an output format`)
+}

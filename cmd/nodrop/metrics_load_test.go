@@ -1,0 +1,166 @@
+//go:build !standalone
+
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/metrics"
+	"nodrop.dev/nodrop/internal/metrics/delivery"
+	"nodrop.dev/nodrop/internal/metrics/metricstest"
+	"nodrop.dev/nodrop/internal/metrics/sink"
+	"nodrop.dev/nodrop/internal/metrics/spool"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// loadEnv starts the measurements of this file: how many runs are compared.
+const loadEnv = "NODROP_METRICS_LOAD"
+
+func measuredRuns(t *testing.T) (n int) {
+	t.Helper()
+	if _, err := fmt.Sscan(os.Getenv(loadEnv), &n); err != nil {
+		t.Skipf("a measurement: set %s to the number of runs (make metrics-load)", loadEnv)
+	}
+	return n
+}
+
+// TestMeasureSink prints how many points/s go from making them through the spool into
+// InfluxDB: samples of 256 ports.
+func TestMeasureSink(t *testing.T) {
+	measuredRuns(t)
+	const ports, intervals = 256, 1000
+	config := bundleConfig(t, "small", filepath.Dir(manifests(t, smallBenchmark, smallManifests)))
+	run, err := metrics.NewRun(&config.Benchmark, &config.Profile, &config.Bed, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample := method.Interval{Length: time.Second, Gaps: true, Ordering: true}
+	for p := range ports {
+		rx := traffic.RxSample{Received: 148_809_523, Bytes: 9_523_809_472, Latency: traffic.Latency{Count: 10, MinNs: 1000, MaxNs: 3000, SumNs: 20_000, Buckets: map[uint32]uint64{traffic.BucketIndex(2000): 10}}}
+		sample.Ports = append(sample.Ports, method.PortInterval{
+			ClassAt: traffic.ClassAt{Port: fmt.Sprint("p", p), Class: "unicast"}, Sends: true, Receives: true, Intended: 148_809_523, Tx: traffic.TxSample{Sent: 148_809_523, Bytes: 9_523_809_472}, Rx: rx,
+		})
+	}
+	for name, c := range map[string]struct {
+		version metricstest.Version
+		config  sink.Config
+	}{
+		"1.6, API v1":  {metricstest.Influx16, sink.Config{API: sink.V1, Database: metricstest.Database}},
+		"1.13, API v1": {metricstest.Influx113, sink.Config{API: sink.V1, Database: metricstest.Database}},
+		"1.13, API v2": {metricstest.Influx113, sink.Config{API: sink.V2, Bucket: metricstest.Database}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := metricstest.StartInflux(t, c.version)
+			c.config.URL, c.config.Token = db.URL, metricstest.User+":"+metricstest.Password
+			to, err := sink.NewHTTP(c.config, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(t.TempDir(), "spool.db")
+			kept, err := spool.Open(path, 1<<30)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer kept.Close()
+			begin, bytes := time.Now(), 0
+			for i := range intervals {
+				var lines [][]byte
+				for _, p := range run.Interval(sample, begin.Add(time.Duration(i)*time.Second)) {
+					line, err := p.AppendLine(nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					lines, bytes = append(lines, line), bytes+len(line)
+				}
+				if err := kept.Take(t.Context(), nil, lines); err != nil {
+					t.Fatal(err)
+				}
+			}
+			taken := time.Since(begin)
+			onDisk := kept.Stats().Series.Bytes
+			begin = time.Now()
+			d := delivery.New(kept, to, slog.New(slog.DiscardHandler))
+			d.Drain(t.Context())
+			written := time.Since(begin)
+			const points = ports * intervals
+			if got := d.Stats().Written; got != points {
+				t.Fatalf("%d points written: %+v", got, d.Stats())
+			}
+			rows := db.InfluxQL("SELECT count(sent) AS count FROM nodrop_port")
+			if fmt.Sprint(rows[0]["count"]) != fmt.Sprint(points) {
+				t.Errorf("%v points are there, want %d", rows, points)
+			}
+			t.Logf("InfluxDB %s: %d points; made and kept %.0f points/s, written %.0f points/s; %d bytes each as lines, %d in the spool",
+				name, points, points/taken.Seconds(), points/written.Seconds(), bytes/points, onDisk/points)
+		})
+	}
+}
+
+// TestMeasureMetricsCost prints what metrics cost a run of the engine xdp at its highest
+// rate, with samples every 100 ms, by medians of interleaved runs.
+func TestMeasureMetricsCost(t *testing.T) {
+	n := measuredRuns(t)
+	needsRoot(t)
+	db := metricstest.StartInflux(t, metricstest.Influx113)
+	const tests = "  - name: mrr\n    soak: {load: 100%, duration: 3s}\n"
+	before, rest, _ := strings.Cut(bridgedBed, "  - {name: p3")
+	_, rest, _ = strings.Cut(rest, "  policy:")
+	bed := strings.ReplaceAll(strings.Replace(before+"  policy:"+rest, "frameSizes: [128]", "frameSizes: [64]", 1), "speed: 100M", "speed: 40G")
+	file := manifests(t, benchmarkOf(tests), withPattern(bed, "{pairs: {}}", "{ipv4: {}}"))
+	offered := map[bool][]int64{}
+	for range n {
+		for _, on := range []bool{false, true} {
+			args := []string{"run", "-f", file, "-o", "json"}
+			if on {
+				args = append(args, "--metrics", db.URL, "--metrics-bucket", metricstest.Database, "--metrics-interval", "100ms")
+			}
+			p := startWithToken(t, metricstest.User+":"+metricstest.Password, t.TempDir(), args...)
+			p.exit()
+			offered[on] = append(offered[on], resultOf(t, p).Rows[0].Frames.OfferedFramesPerSecond)
+		}
+	}
+	median := func(on bool) float64 {
+		all := offered[on]
+		slices.Sort(all)
+		return float64(all[len(all)/2])
+	}
+	share := median(true) / median(false)
+	t.Logf("xdp, 64 B, %d runs each: %.0f frames/s offered without metrics, %.0f with samples every 100 ms: %.4f", n, median(false), median(true), share)
+	t.Logf("without %v, with %v", offered[false], offered[true])
+	if share < 0.98 {
+		t.Errorf("metrics cost %.1f %% of the offered rate", 100*(1-share))
+	}
+}
+
+// TestMeasureMetricsCostOfPorts prints what samples of 256 simulated ports each second cost.
+func TestMeasureMetricsCostOfPorts(t *testing.T) {
+	n := measuredRuns(t)
+	db := metricstest.StartInflux(t, metricstest.Influx113)
+	file := manifests(t, strings.Replace(simBenchmark, "resolution: 0.0001%", "resolution: 10%, trialDuration: 10s, searchTrialDuration: 1s", 1), simManifests)
+	took := map[bool][]time.Duration{}
+	offered := map[bool][]int64{}
+	for range n {
+		for _, on := range []bool{false, true} {
+			args := []string{"run", "-f", file, "-o", "json", "--sim-pace", "10"}
+			if on {
+				args = append(args, "--metrics", db.URL, "--metrics-bucket", metricstest.Database, "--metrics-interval", "100ms")
+			}
+			p := startWithToken(t, metricstest.User+":"+metricstest.Password, t.TempDir(), args...)
+			p.exitWithin(5 * time.Minute)
+			took[on] = append(took[on], p.cmd.ProcessState.UserTime()+p.cmd.ProcessState.SystemTime())
+			offered[on] = append(offered[on], resultOf(t, p).Rows[0].Frames.OfferedFramesPerSecond)
+		}
+	}
+	for _, all := range took {
+		slices.Sort(all)
+	}
+	t.Logf("sim, 256 ports, %d runs each: CPU time %s without metrics, %s with a sample of each port per simulated second; offered %v and %v", n, took[false][n/2], took[true][n/2], offered[false], offered[true])
+}

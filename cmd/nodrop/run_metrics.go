@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/canonical"
+	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/manifest"
+	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/metrics"
+	"nodrop.dev/nodrop/internal/metrics/delivery"
+	"nodrop.dev/nodrop/internal/metrics/sink"
+	"nodrop.dev/nodrop/internal/metrics/spool"
+	"nodrop.dev/nodrop/internal/metrics/stream"
+	"nodrop.dev/nodrop/internal/netif"
+	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+const (
+	// metricsTokenEnv is the environment variable with the token of the metrics.
+	metricsTokenEnv = "NODROP_METRICS_TOKEN"
+	// runSpoolBytes bounds what waits for the database of a run.
+	runSpoolBytes = 256 << 20
+	// maxRunSpools is how many runs may write to one database side by side.
+	maxRunSpools = 16
+	// lastPoints is how long the end of a run waits for a database that takes points.
+	lastPoints = 10 * time.Second
+)
+
+// metricsFlags say where a run writes its metrics.
+type metricsFlags struct {
+	sink     sink.Config
+	interval time.Duration
+}
+
+func (f *metricsFlags) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.sink.URL, "metrics", "", "write rows, trials and samples to the InfluxDB at this URL; the token is that in --metrics-token-file or $"+metricsTokenEnv)
+	addSinkFlags(flags, "metrics-", &f.sink)
+	flags.Lookup("metrics-api").Usage += " (v2 with a bucket, v1 with a database)"
+	flags.DurationVar(&f.interval, "metrics-interval", time.Second, "how often ports are sampled, 100ms to 10s")
+}
+
+// addSinkFlags adds the flags of a database, but its URL. The API is the default of its flag.
+func addSinkFlags(flags *pflag.FlagSet, prefix string, c *sink.Config) {
+	flags.StringVar((*string)(&c.API), prefix+"api", string(c.API), "write API of the database, v1, v2 or v3")
+	flags.StringVar(&c.Database, prefix+"database", "", "database, of API v1 and v3")
+	flags.StringVar(&c.RetentionPolicy, prefix+"retention-policy", "", "retention policy, of API v1")
+	flags.StringVar(&c.Org, prefix+"org", "", "organisation, of API v2")
+	flags.StringVar(&c.Bucket, prefix+"bucket", "", "bucket, of API v2")
+	flags.StringVar(&c.TokenFile, prefix+"token-file", "", "file with the token, of API v1 USER:PASSWORD; it is read again for each request")
+	flags.StringVar(&c.CAFile, prefix+"ca-file", "", "file with the certificates of the authorities that the database's is checked with")
+}
+
+// config is where to write; false when nowhere.
+func (f *metricsFlags) config() (sink.Config, bool, error) {
+	c := f.sink
+	if c.URL == "" {
+		if c != (sink.Config{}) {
+			return c, false, hint.With(errors.New("there is no --metrics for the other flags of the metrics"), "--metrics URL")
+		}
+		return c, false, nil
+	}
+	if c.API == "" {
+		c.API = sink.V2
+		if c.Database != "" {
+			c.API = sink.V1
+		}
+	}
+	if c.TokenFile == "" {
+		c.Token = sink.Secret(os.Getenv(metricsTokenEnv))
+	}
+	if f.interval < 100*time.Millisecond || f.interval > 10*time.Second {
+		return c, false, fmt.Errorf("--metrics-interval is %s: 100ms to 10s are allowed", f.interval)
+	}
+	return c, true, c.Check()
+}
+
+// forgetToken keeps the token from the programs that this one starts. It was read before.
+func forgetToken() error { return os.Unsetenv(metricsTokenEnv) }
+
+// outside connects from the network namespace that a handle is of. The handle is kept.
+func outside(ns netns.NsHandle) (sink.Dial, error) {
+	fd, err := unix.FcntlInt(uintptr(ns), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("keeping the network namespace of the machine: %w", err)
+	}
+	kept := netns.NsHandle(fd)
+	// Without the fallback delay a dialer makes its sockets in the calling goroutine.
+	dialer := net.Dialer{FallbackDelay: -1, Timeout: lastPoints}
+	dial := func(ctx context.Context, network, address string) (conn net.Conn, err error) {
+		err = netif.In(kept, func() (err error) {
+			conn, err = dialer.DialContext(ctx, network, address)
+			return err
+		})
+		return conn, err
+	}
+	// Names are asked for from there, too: by goroutines of the resolver.
+	plain := net.Dialer{FallbackDelay: -1, Timeout: lastPoints}
+	dialer.Resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (conn net.Conn, err error) {
+		err = netif.In(kept, func() (err error) {
+			conn, err = plain.DialContext(ctx, network, address)
+			return err
+		})
+		return conn, err
+	}}
+	return dial, nil
+}
+
+// runMetrics writes the metrics of a run in this process. A nil one writes none.
+type runMetrics struct {
+	stream   *stream.Stream
+	spool    *spool.Spool
+	path     string
+	sink     sink.Sink
+	delivery *delivery.Delivery
+	interval time.Duration
+
+	end   context.CancelFunc
+	ended chan struct{}
+}
+
+// openMetrics begins to write metrics of the run that began at a time. What an earlier run
+// left for the same database is written, too. Dial may be nil.
+func openMetrics(c sink.Config, bundle *manifest.Bundle, began time.Time, interval time.Duration, dial sink.Dial) (*runMetrics, error) {
+	to, err := sink.NewHTTP(c, dial)
+	if err != nil {
+		return nil, err
+	}
+	run, err := metrics.NewRun(&bundle.Benchmark, &bundle.Profile, &bundle.Bed, began)
+	if err != nil {
+		return nil, err
+	}
+	m := &runMetrics{sink: to, interval: interval, ended: make(chan struct{})}
+	if m.spool, m.path, err = openRunSpool(to.String()); err != nil {
+		return nil, err
+	}
+	quiet := slog.New(slog.DiscardHandler) // What there is to say is said at the end.
+	m.delivery = delivery.New(m.spool, to, quiet)
+	m.stream = stream.Open(run, m.spool, quiet, time.Now)
+	m.stream.Begin(bundle.Bed.Spec.Engine.Kind)
+	ctx, end := context.WithCancel(context.Background())
+	m.end = end
+	go func() {
+		defer close(m.ended)
+		m.delivery.Run(ctx)
+	}()
+	return m, nil
+}
+
+// openRunSpool opens the first spool of a database that no other run uses.
+func openRunSpool(database string) (*spool.Spool, string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return nil, "", fmt.Errorf("finding a directory for the spool of metrics: %w", err)
+	}
+	name := canonical.Sum([]byte(database))[:12]
+	for n := range maxRunSpools {
+		path := filepath.Join(dir, "nodrop", fmt.Sprintf("metrics-%s-%d.db", name, n))
+		s, err := spool.Open(path, runSpoolBytes)
+		if !errors.Is(err, spool.ErrInUse) {
+			return s, path, err
+		}
+	}
+	return nil, "", fmt.Errorf("%d runs write metrics to %s: wait for one to end", maxRunSpools, database)
+}
+
+// options make a run write metrics; rows are those that were finished earlier.
+func (m *runMetrics) options(given []v1alpha1.ResultRow) []runner.Option {
+	if m == nil {
+		return nil
+	}
+	for _, row := range given {
+		m.stream.Row(row)
+	}
+	return []runner.Option{runner.WithLog(m.stream.Row), runner.WithEvents(m.stream.Event)}
+}
+
+// intervals is the option with which a run shows the intervals of its trials: to the view
+// as often as it says, of a bench whose trials take time, and to the metrics.
+func (b *bench) intervals(view *runView, m *runMetrics) []runner.Option {
+	switch {
+	case m == nil && b.pace == 0:
+		return nil
+	case m == nil:
+		return []runner.Option{runner.WithIntervals(time.Duration(b.pace*float64(view.every())), view.watch)}
+	}
+	every := m.interval
+	if b.pace > 0 {
+		every = time.Duration(b.pace * float64(m.interval))
+	}
+	return []runner.Option{runner.WithIntervals(every, func(i method.Interval) {
+		m.stream.Interval(i)
+		if b.pace > 0 {
+			view.watch(i)
+		}
+	})}
+}
+
+// close writes what is left, as long as the database takes it, and says what was written.
+func (m *runMetrics) close(ctx context.Context) string {
+	if m == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastPoints)
+	defer cancel()
+	queued := m.stream.Close(ctx)
+	for ctx.Err() == nil {
+		changed := m.spool.Changed()
+		if s := m.delivery.Stats(); s.Points() == 0 || s.Problem != "" {
+			break
+		}
+		select {
+		case <-changed:
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+	m.end()
+	<-m.ended
+	said := m.summary(m.delivery.Stats(), queued)
+	if err := m.spool.Close(); err != nil {
+		said += fmt.Sprintf("; closing the spool: %v", err)
+	}
+	return said
+}
+
+// summary says what became of the points.
+func (m *runMetrics) summary(s delivery.Stats, queued stream.Counts) string {
+	count := func(n int64) string { return traffic.Grouped(uint64(n)) }
+	parts := []string{fmt.Sprintf("metrics: %s points written to %s", count(s.Written), m.sink)}
+	if n := s.Points(); n > 0 {
+		parts = append(parts, fmt.Sprintf("%s wait in %s and are written by the next run with this --metrics", count(n), m.path))
+	}
+	if n := s.Refused.Points; n > 0 {
+		parts = append(parts, fmt.Sprintf("the server does not take %s, which are kept there and tried again then", count(n)))
+	}
+	if n := int64(s.Dropped); n > 0 {
+		parts = append(parts, fmt.Sprintf("%s of the oldest samples had no room there and were dropped", count(n)))
+	}
+	if n := queued.Dropped + queued.Queued; n > 0 {
+		parts = append(parts, fmt.Sprintf("%s could not be kept", count(n)))
+	}
+	if s.Problem != "" {
+		parts = append(parts, s.Problem)
+	}
+	return strings.Join(parts, "; ")
+}

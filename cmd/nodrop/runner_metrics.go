@@ -1,0 +1,75 @@
+//go:build !standalone
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/metrics"
+	"nodrop.dev/nodrop/internal/metrics/recorder"
+	"nodrop.dev/nodrop/internal/metrics/stream"
+	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/runner"
+)
+
+// recordAtEnd is how long a runner that is being stopped hands its last points over.
+const recordAtEnd = 5 * time.Second
+
+// runnerPoints hands the points of a run to the recorder. A nil one hands none.
+type runnerPoints struct {
+	client *recorder.Client
+	stream *stream.Stream
+	every  time.Duration
+	log    *slog.Logger
+}
+
+// openPoints is nil where the lab has no recorder.
+func openPoints(config runner.Config, log *slog.Logger) (*runnerPoints, error) {
+	r := config.Recorder
+	if r == nil {
+		return nil, nil
+	}
+	run, err := metrics.NewRun(&config.Benchmark, &config.Profile, &config.Bed, config.Started.Time)
+	if err != nil {
+		return nil, fmt.Errorf("making points: %w", err)
+	}
+	client, err := recorder.Dial(r.Address, pki.Bundle{CA: r.CA, Cert: r.Cert, Key: r.Key})
+	if err != nil {
+		return nil, err
+	}
+	return &runnerPoints{client: client, stream: stream.Open(run, client, log, time.Now), every: time.Duration(r.IntervalMilliseconds) * time.Millisecond, log: log}, nil
+}
+
+// options make a run hand points over. Given are the rows that were finished before, without
+// their series: points of them would have another digest than the rows in the archive.
+func (p *runnerPoints) options(engine v1alpha1.EngineKind, given []v1alpha1.ResultRow) []runner.Option {
+	if p == nil {
+		return nil
+	}
+	p.stream.Begin(engine)
+	for _, row := range given {
+		p.stream.Finished(row)
+	}
+	return []runner.Option{runner.WithLog(p.stream.Row), runner.WithEvents(p.stream.Event), runner.WithIntervals(p.every, p.stream.Interval)}
+}
+
+// close hands over what is left, for a few seconds.
+func (p *runnerPoints) close() error {
+	if p == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), recordAtEnd)
+	defer cancel()
+	counts := p.stream.Close(ctx)
+	p.log.Info("points of the run", "handed", counts.Handed, "dropped", counts.Dropped, "left", counts.Queued)
+	var err error
+	if counts.Queued > 0 {
+		err = fmt.Errorf("%d points were not handed to the recorder, which did not take them", counts.Queued)
+	}
+	return errors.Join(err, p.client.Close())
+}

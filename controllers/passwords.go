@@ -1,0 +1,82 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/routing/device"
+)
+
+// passwords reads those of a bed's BGP sessions from the Secrets that they are in. A
+// problem is something that the owner of the bed has to correct; it names no password.
+func (b *base) passwords(ctx context.Context, bed *v1alpha1.TestBed) (_ lab.Passwords, problem string, _ error) {
+	sessions, invalid := plan.Sessions(bed)
+	if len(invalid) > 0 {
+		return nil, invalid.ToAggregate().Error(), nil
+	}
+	var passwords lab.Passwords
+	secrets := map[string]*corev1.Secret{}
+	for _, s := range sessions {
+		if s.Password == nil {
+			continue
+		}
+		path := fmt.Sprintf("spec.routing.bgp.sessions[%d].passwordSecretRef", s.Index)
+		secret, read := secrets[s.Password.Name]
+		if !read {
+			secret = &corev1.Secret{}
+			err := b.live.Get(ctx, client.ObjectKey{Namespace: b.Lab.Namespace, Name: s.Password.Name}, secret)
+			if apierrors.IsNotFound(err) {
+				return nil, fmt.Sprintf("%s.name: Secret %s is not in the lab's namespace %s: create it there, or correct the name", path, s.Password.Name, b.Lab.Namespace), nil
+			}
+			if err != nil {
+				return nil, "", fmt.Errorf("reading Secret %s: %w", s.Password.Name, err)
+			}
+			secrets[s.Password.Name] = secret
+		}
+		data, has := secret.Data[s.Password.Key]
+		if !has {
+			return nil, fmt.Sprintf("%s.key: Secret %s has no key %s: add it, or correct the key", path, s.Password.Name, s.Password.Key), nil
+		}
+		password, err := device.ReadPassword(data)
+		if err != nil {
+			return nil, fmt.Sprintf("%s: key %s of Secret %s: %v", path, s.Password.Key, s.Password.Name, err), nil
+		}
+		if passwords == nil {
+			passwords = lab.Passwords{}
+		}
+		passwords[s.Name] = password
+	}
+	return passwords, "", nil
+}
+
+// passwordsExist checks for the Secrets with the passwords of BGP sessions.
+func (r *testBedReconciler) passwordsExist(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
+	_, problem, err := r.passwords(ctx, bed)
+	if err != nil || problem == "" {
+		return "", "", err
+	}
+	return v1alpha1.ReasonBedInvalid, problem, nil
+}
+
+// sessionsForDevice says that a topology wants the configuration that is made from the routing
+// of a bed which has none; empty otherwise.
+func sessionsForDevice(bed *v1alpha1.TestBed, topology *corev1.ConfigMap, key string) string {
+	if bed.Spec.Routing != nil {
+		return ""
+	}
+	for _, kind := range []string{device.FRR, device.BIRD} {
+		name := device.FileOf(kind)
+		if _, own := topology.Data[name]; !own && strings.Contains(topology.Data[key], name) {
+			return fmt.Sprintf("key %s of ConfigMap %s mentions %s, which is made from the BGP sessions and the multicast routing of the bed, and the bed has neither: add spec.routing, or name another file in the topology", key, topology.Name, name)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,257 @@
+package controllers_test
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	fakeclient "sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/internal/metrics"
+	"nodrop.dev/nodrop/internal/metrics/recorder"
+	"nodrop.dev/nodrop/internal/metrics/spool"
+	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/recordercert"
+)
+
+// labRecorder is a real recorder with its spool, and the keeper of its certificates. Its
+// Service and Secret are not in the API server of the tests, which assigns no address of
+// this machine.
+type labRecorder struct {
+	w       *world
+	keeper  *recordercert.Keeper
+	address string
+	file    string
+	server  *recorder.Server
+	spool   *spool.Spool
+	ended   chan error
+}
+
+// recording restarts the operator with a recorder that is away.
+func (w *world) recording(changes ...func(*controllers.Options)) *labRecorder {
+	w.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	w.Expect(err).NotTo(HaveOccurred())
+	address := l.Addr().(*net.TCPAddr)
+	w.Expect(l.Close()).To(Succeed())
+	meta := metav1.ObjectMeta{Namespace: operatorNamespace, Name: "recorder"}
+	api := fakeclient.NewClientBuilder().WithObjects(&corev1.Secret{ObjectMeta: meta}, &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
+		ClusterIP: address.IP.String(), Ports: []corev1.ServicePort{{Port: int32(address.Port)}},
+	}}).Build()
+	key := client.ObjectKey{Namespace: meta.Namespace, Name: meta.Name}
+	r := &labRecorder{
+		w: w, address: address.String(), file: filepath.Join(w.t.TempDir(), "metrics.db"),
+		keeper: &recordercert.Keeper{Secret: key, Service: key, Interval: time.Second, Reader: api, Writer: api, Now: time.Now},
+	}
+	w.Expect(r.keeper.Ensure(w.t.Context())).To(Succeed())
+	w.t.Cleanup(r.goesAway)
+	w.with(append(changes, func(o *controllers.Options) { o.Metrics = r.keeper })...)
+	return r
+}
+
+func (r *labRecorder) comesBack() {
+	r.w.t.Helper()
+	var err error
+	r.spool, err = spool.Open(r.file, 64<<20)
+	r.w.Expect(err).NotTo(HaveOccurred())
+	config, err := pki.RecorderConfig(func() (pki.Bundle, error) {
+		var secret corev1.Secret
+		err := r.keeper.Reader.Get(context.Background(), r.keeper.Secret, &secret)
+		b, _ := pki.FromData(secret.Data)
+		return b, err
+	})
+	r.w.Expect(err).NotTo(HaveOccurred())
+	l, err := net.Listen("tcp", r.address)
+	r.w.Expect(err).NotTo(HaveOccurred())
+	r.server, r.ended = recorder.NewServer(r.spool, config), make(chan error, 1)
+	go func() { r.ended <- r.server.Serve(l) }()
+}
+
+func (r *labRecorder) goesAway() {
+	if r.server == nil {
+		return
+	}
+	r.server.Stop()
+	r.w.Expect(<-r.ended).To(Succeed())
+	r.w.Expect(r.spool.Close()).To(Succeed())
+	r.server = nil
+}
+
+// lines are what the recorder has, each once.
+func (r *labRecorder) lines() []string {
+	r.w.t.Helper()
+	batch, err := r.spool.Next(1 << 30)
+	r.w.Expect(err).NotTo(HaveOccurred())
+	var lines []string
+	for _, line := range batch.Lines {
+		lines = append(lines, string(line))
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
+}
+
+// measuresFor runs a benchmark to its end. It returns the points that its runner, which hands
+// none over, makes of its rows.
+func (w *world) measuresFor(name string, change ...func(*v1alpha1.Benchmark)) (b *v1alpha1.Benchmark, points []string) {
+	w.t.Helper()
+	create(w.t, w.c, benchmark(name, "sim", change...))
+	b = w.reaches(name, v1alpha1.PhaseRunning)
+	cfg := w.runnerConfig(name)
+	run, err := metrics.NewRun(&cfg.Benchmark, &cfg.Profile, &cfg.Bed, cfg.Started.Time)
+	w.Expect(err).NotTo(HaveOccurred())
+	add := func(p metrics.Point, err error) {
+		w.Expect(err).NotTo(HaveOccurred())
+		line, err := p.AppendLine(nil)
+		w.Expect(err).NotTo(HaveOccurred())
+		points = append(points, string(line))
+	}
+	add(run.Point(cfg.Bed.Spec.Engine.Kind, "test"), nil)
+	rows := []v1alpha1.ResultRow{row(64), row(128)}
+	for i := range rows {
+		rows[i].ElapsedMilliseconds = 1000 + int64(i)
+		rows[i].Series = &v1alpha1.RateSeries{Samples: int32(i) + 1, PointMilliseconds: 100}
+		add(run.Row(rows[i]))
+	}
+	slices.Sort(points)
+	w.runners.report(b, measured(rows...))
+	return w.reaches(name, v1alpha1.PhasePassed), points
+}
+
+// TestRecord hands the rows of finished benchmarks to the recorder.
+func TestRecord(t *testing.T) {
+	server := startServer(t)
+	for name, tc := range map[string]func(*world){
+		"rows that no runner handed over":           recordRows,
+		"without an archive":                        recordWithoutArchive,
+		"away, and deleted meanwhile":               recordAwayDeleted,
+		"away for long, and deleted":                recordAwayDeletedLong,
+		"away when the time to live is over":        recordAwayRetention,
+		"away, and an operator without recorder":    recordNotAnyMore,
+		"a recorder that comes after the result":    recordLater,
+		"rows that the recorder refuses":            recordRefused,
+		"many that wait while the recorder is away": recordMany,
+	} {
+		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
+	}
+}
+
+func (w *world) inArchive(o *controllers.Options) { o.Archive = w.openArchive(w.t.TempDir()) }
+
+func recordRows(w *world) {
+	r := w.recording(w.inArchive)
+	r.comesBack()
+	w.modelledBed()
+	_, points := w.measuresFor("b")
+	c := w.says("b", v1alpha1.ConditionMetricsRecorded, v1alpha1.ReasonRecorded)
+	w.Expect(c.Status).To(Equal(metav1.ConditionTrue))
+	w.Expect(r.lines()).To(Equal(points))
+	w.archived("b")
+}
+
+func recordWithoutArchive(w *world) {
+	r := w.recording()
+	r.comesBack()
+	w.modelledBed()
+	_, points := w.measuresFor("b")
+	w.says("b", v1alpha1.ConditionMetricsRecorded, v1alpha1.ReasonRecorded)
+	w.Expect(r.lines()).To(Equal(points))
+}
+
+// unrecorded runs a benchmark to its end while the recorder is away.
+func (w *world) unrecorded() (r *labRecorder, b *v1alpha1.Benchmark, points []string) {
+	w.t.Helper()
+	r = w.recording(w.inArchive)
+	w.modelledBed()
+	b, points = w.measuresFor("b")
+	c := w.says("b", v1alpha1.ConditionMetricsRecorded, v1alpha1.ReasonRecorderUnavailable)
+	w.Expect(c.Status).To(Equal(metav1.ConditionFalse))
+	w.Expect(c.Message).To(ContainSubstring("connection refused"))
+	w.isKept(b)
+	return r, b, points
+}
+
+func recordAwayDeleted(w *world) {
+	r, b, points := w.unrecorded()
+	w.Expect(w.c.Delete(w.t.Context(), b)).To(Succeed())
+	w.isKept(b)
+	w.stop()
+	r.comesBack()
+	w.start()
+	w.vanishes(b)
+	w.Expect(r.lines()).To(Equal(points))
+}
+
+func recordAwayDeletedLong(w *world) {
+	_, b, _ := w.unrecorded()
+	w.Expect(w.c.Delete(w.t.Context(), b)).To(Succeed())
+	w.isKept(b)
+	w.pass(11 * time.Minute)
+	w.vanishes(b)
+}
+
+func recordAwayRetention(w *world) {
+	r, b, points := w.unrecorded()
+	w.edit(b, func(b *v1alpha1.Benchmark) { b.Spec.TTLSecondsAfterFinished = ptr(int32(0)) })
+	w.pass(24 * time.Hour)
+	w.stays(b)
+	r.comesBack()
+	w.vanishes(b)
+	w.Expect(r.lines()).To(Equal(points))
+}
+
+func recordNotAnyMore(w *world) {
+	_, b, _ := w.unrecorded()
+	w.with(w.inArchive)
+	w.archived("b")
+	w.Expect(w.c.Delete(w.t.Context(), b)).To(Succeed())
+	w.vanishes(b)
+}
+
+func recordLater(w *world) {
+	w.with(w.inArchive)
+	w.modelledBed()
+	_, points := w.measuresFor("b")
+	w.archived("b")
+	r := w.recording(w.inArchive)
+	r.comesBack()
+	w.says("b", v1alpha1.ConditionMetricsRecorded, v1alpha1.ReasonRecorded)
+	w.Expect(r.lines()).To(Equal(points))
+}
+
+func recordRefused(w *world) {
+	f := &fakeMetrics{err: status.Error(codes.InvalidArgument, "reading points: no")}
+	w.with(w.inArchive, func(o *controllers.Options) { o.Metrics = f })
+	w.modelledBed()
+	w.measures("b")
+	c := w.says("b", v1alpha1.ConditionMetricsRecorded, v1alpha1.ReasonPointsRefused)
+	w.Expect(c.Message).To(ContainSubstring("reading points: no"))
+	w.archived("b")
+}
+
+func recordMany(w *world) {
+	r := w.recording(w.inArchive)
+	w.modelledBed()
+	var points []string
+	for _, name := range []string{"a", "b", "c"} {
+		_, of := w.measuresFor(name)
+		w.says(name, v1alpha1.ConditionMetricsRecorded, v1alpha1.ReasonRecorderUnavailable)
+		points = append(points, of...)
+	}
+	r.comesBack()
+	for _, name := range []string{"a", "b", "c"} {
+		w.says(name, v1alpha1.ConditionMetricsRecorded, v1alpha1.ReasonRecorded)
+	}
+	slices.Sort(points)
+	w.Expect(r.lines()).To(Equal(points))
+}

@@ -1,0 +1,31 @@
+package operator
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// leaseName is the name of the lock among several operators.
+const leaseName = "nodrop-operator"
+
+// renewDeadline is how long the leader tries to renew its lease: the default of
+// controller-runtime, which bounds the requests of the lock as well.
+const renewDeadline = 10 * time.Second
+
+// lock is the lock of an operator that has a name, or nil. The holder of a lease is
+// recognized by its name: an operator that was killed holds the lease when it starts again,
+// and need not wait for its end.
+func lock(rc *rest.Config, c Config) (resourcelock.Interface, error) {
+	if !c.LeaderElect || c.Identity == "" {
+		return nil, nil
+	}
+	l, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, c.Namespace, leaseName,
+		resourcelock.ResourceLockConfig{Identity: c.Identity}, rc, renewDeadline)
+	if err != nil {
+		return nil, fmt.Errorf("building the lock among several operators: %w", err)
+	}
+	return l, nil
+}
