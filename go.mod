@@ -18,6 +18,7 @@ require (
 	github.com/onsi/gomega v1.39.0
 	github.com/osrg/gobgp/v4 v4.8.0
 	github.com/prometheus/procfs v0.19.2
+	github.com/robfig/cron/v3 v3.0.1
 	github.com/safchain/ethtool v0.6.2
 	github.com/spf13/cobra v1.10.2
 	github.com/vishvananda/netlink v1.3.1

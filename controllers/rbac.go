@@ -12,8 +12,11 @@ package controllers
 //go:generate cp ../config/rbac/role.yaml ../charts/nodrop/files/rbac/role.yaml
 //
 // +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarks,verbs=get;list;watch;patch
-// Benchmarks are deleted only when their time to live is over.
-// +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarks,verbs=delete
+// Benchmarks are created only by schedules of their namespace, and deleted only when their
+// time to live is over, or by the history limits of their schedule.
+// +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarks,verbs=create;delete
+// +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarkschedules,verbs=get;list;watch
+// +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarkschedules/status,verbs=patch
 // +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarks/status,verbs=patch
 // +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarkresults,verbs=list;create;update;patch
 // +kubebuilder:rbac:groups=nodrop.dev,resources=benchmarksnapshots,verbs=list;create;patch

@@ -1,6 +1,6 @@
 // Package v1alpha1 holds the resources that people write to use the lab:
-// TestBed (where), TrafficProfile (how the traffic looks) and Benchmark (what
-// to measure).
+// TestBed (where), TrafficProfile (how the traffic looks), Benchmark (what to
+// measure) and BenchmarkSchedule (when to measure it again).
 //
 // The package has almost no imports, and no floating point: loads are decimal
 // percentages with a resolution of one part per million, speeds are bit rates

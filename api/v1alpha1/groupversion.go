@@ -20,6 +20,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&TestBed{}, &TestBedList{},
 		&TrafficProfile{}, &TrafficProfileList{},
 		&Benchmark{}, &BenchmarkList{},
+		&BenchmarkSchedule{}, &BenchmarkScheduleList{},
 		&BenchmarkResult{}, &BenchmarkResultList{},
 		&BenchmarkSnapshot{}, &BenchmarkSnapshotList{},
 	)

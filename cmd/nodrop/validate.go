@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/schedule"
 )
 
 func newValidateCommand() *cobra.Command {
@@ -65,7 +68,11 @@ func validate(cmd *cobra.Command, in manifestFlags, name string) (forecast, erro
 	}
 	result.Objects = set.Len()
 	given := set.Benchmarks()
-	if name != "" {
+	schedules := set.Schedules()
+	if name != "" && slices.ContainsFunc(given, func(b manifest.Given) bool { return b.Schedule == name }) {
+		given = slices.DeleteFunc(given, func(b manifest.Given) bool { return b.Schedule != name })
+		schedules = slices.DeleteFunc(schedules, func(s *v1alpha1.BenchmarkSchedule) bool { return s.Name != name })
+	} else if name != "" {
 		bundle, err := set.Resolve(name)
 		if err == nil {
 			err = result.add(bundle, defaultPolicy)
@@ -83,7 +90,10 @@ func validate(cmd *cobra.Command, in manifestFlags, name string) (forecast, erro
 		}
 		all.add(err)
 	}
-	return result, all.join()
+	if err := all.join(); err != nil {
+		return result, err
+	}
+	return result, result.addSchedules(schedules, time.Now())
 }
 
 // complaints collects what is wrong with several benchmarks, each problem once.
@@ -132,7 +142,44 @@ type forecast struct {
 	// Objects is how many objects of NoDrop were given.
 	Objects    int                 `json:"objects"`
 	Benchmarks []benchmarkForecast `json:"benchmarks"`
+	Schedules  []scheduleForecast  `json:"schedules,omitempty"`
 	Problems   []problem           `json:"problems"`
+}
+
+// scheduleForecast is when a schedule fires next.
+type scheduleForecast struct {
+	Name       string `json:"name"`
+	Namespace  string `json:"namespace"`
+	TimeZone   string `json:"timeZone"`
+	Benchmarks int    `json:"benchmarks"`
+	// Next are the next times, with jitter.
+	Next []time.Time `json:"next"`
+}
+
+// addSchedules forecasts the next firings of schedules.
+func (f *forecast) addSchedules(schedules []*v1alpha1.BenchmarkSchedule, now time.Time) error {
+	const shown = 3
+	for _, s := range schedules {
+		timing, err := schedule.TimingOf(s)
+		if err != nil {
+			return err
+		}
+		zone, err := schedule.Zone(s.Spec.TimeZone)
+		if err != nil {
+			return err
+		}
+		next := scheduleForecast{Name: s.Name, Namespace: s.Namespace, TimeZone: s.Spec.TimeZone, Benchmarks: len(schedule.Cells(&s.Spec))}
+		for last := now; len(next.Next) < shown; {
+			firing, at := timing.Next(last, now)
+			if firing.IsZero() {
+				break
+			}
+			next.Next = append(next.Next, at.In(zone))
+			last = firing
+		}
+		f.Schedules = append(f.Schedules, next)
+	}
+	return nil
 }
 
 type benchmarkForecast struct {
@@ -236,6 +283,17 @@ func (f forecast) Write(w io.Writer, format report.Format) error {
 		if err := b.write(w); err != nil {
 			return err
 		}
+	}
+	for _, s := range f.Schedules {
+		var times []string
+		for _, t := range s.Next {
+			times = append(times, t.Format("Mon 2006-01-02 15:04:05 MST"))
+		}
+		made := "one benchmark"
+		if s.Benchmarks != 1 {
+			made = fmt.Sprintf("%d benchmarks", s.Benchmarks)
+		}
+		fmt.Fprintf(w, "\nBenchmarkSchedule %s/%s makes %s at each firing, next at\n  %s\n", s.Namespace, s.Name, made, strings.Join(times, "\n  "))
 	}
 	if len(f.Benchmarks) == 0 {
 		_, err := fmt.Fprintf(w, "valid; there is no Benchmark among the objects given (%d)\n", f.Objects)

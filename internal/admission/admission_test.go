@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,7 +42,8 @@ func TestAdmission(t *testing.T) {
 			}
 		}
 	})
-	for _, kind := range []string{"Benchmark", "TestBed"} {
+	t.Run("a schedule changes", func(t *testing.T) { scheduleChanges(s) })
+	for _, kind := range []string{"Benchmark", "BenchmarkSchedule", "TestBed"} {
 		for _, decision := range []string{opmetrics.Allowed, opmetrics.Refused} {
 			if opmetricstest.Value(t, s.counts, "nodrop_admission_duration_seconds", "kind", kind, "decision", decision) == 0 {
 				t.Errorf("no %s was counted as %s", kind, decision)
@@ -83,7 +85,7 @@ func accepted(t *testing.T, s *server, name string) {
 		objects = append(objects, s.load("config", "samples", name, filepath.Base(file))...)
 	}
 	// What others refer to goes first.
-	last := []string{"TestBed", "TrafficProfile", "Benchmark"}
+	last := []string{"TestBed", "TrafficProfile", "Benchmark", "BenchmarkSchedule"}
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
 		return slices.Index(last, a.GetKind()) - slices.Index(last, b.GetKind())
 	})
@@ -215,6 +217,33 @@ func warned(s *server) {
 		ContainSubstring("3 ports: the pattern pairs needs an even number"),
 		ContainSubstring("10.0.0.2/24 is outside the ranges kept for benchmarks"),
 	))
+}
+
+// scheduleChanges edits a schedule: its template can change, and what does not change is not
+// judged again.
+func scheduleChanges(s *server) {
+	nightly := &v1alpha1.BenchmarkSchedule{}
+	read := func() {
+		s.Expect(s.c.Get(s.t.Context(), client.ObjectKey{Namespace: "team-routing", Name: "nightly"}, nightly)).To(Succeed())
+	}
+	read()
+	s.Expect(nightly.Spec.BenchmarkTemplate.Spec.ActiveDeadlineSeconds).To(BeEquivalentTo(86400), "a template gets the defaults of a benchmark")
+	s.Expect(nightly.Spec.BenchmarkTemplate.Spec.Tests[0].Throughput.TrialDuration.Duration).To(Equal(time.Minute))
+	nightly.Spec.BenchmarkTemplate.Spec.Tests[0].Throughput.TrialDuration.Duration = 30 * time.Second
+	s.Expect(s.c.Update(s.t.Context(), nightly)).To(Succeed(), "a benchmark cannot be changed, the template of others can")
+
+	nightly.Spec.Schedule = "0 24 * * *"
+	s.Expect(s.c.Update(s.t.Context(), nightly)).To(MatchError(ContainSubstring(`spec.schedule: Invalid value: "0 24 * * *"`)))
+
+	bed := &v1alpha1.TestBed{}
+	bed.Name = "image-candidate"
+	s.Expect(s.c.Delete(s.t.Context(), bed)).To(Succeed())
+	read()
+	nightly.Spec.Suspend = true
+	s.Expect(s.c.Update(s.t.Context(), nightly)).To(Succeed(), "a schedule whose bed is gone can be suspended")
+	nightly.Spec.BenchmarkTemplate.Spec.Priority = -1
+	s.Expect(s.c.Update(s.t.Context(), nightly)).To(MatchError(ContainSubstring(
+		`spec.matrix.testBedNames[1]: Invalid value: "image-candidate": there is no TestBed of this name`)))
 }
 
 // operatorAway is what must work while nobody answers for the webhooks: nothing

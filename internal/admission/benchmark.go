@@ -74,20 +74,30 @@ func (v *Benchmarks) acceptable(ctx context.Context, b *v1alpha1.Benchmark) bool
 // problems judges a benchmark by all that the API server has, so that they name what
 // could be meant.
 func (v *Benchmarks) problems(ctx context.Context, b *v1alpha1.Benchmark) (field.ErrorList, error) {
-	in := preflight.Input{Benchmark: b, Namespace: &corev1.Namespace{}, DefaultPolicy: v.DefaultPolicy}
-	if err := v.Live.Get(ctx, client.ObjectKey{Name: b.Namespace}, in.Namespace); err != nil {
-		return nil, fmt.Errorf("reading namespace %s: %w", b.Namespace, err)
+	in, err := v.everything(ctx, b.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	in.Benchmark = b
+	return preflight.Benchmark(in).Problems, nil
+}
+
+// everything is what the API server has that a benchmark of a namespace can be judged by.
+func (v *Benchmarks) everything(ctx context.Context, namespace string) (preflight.Input, error) {
+	in := preflight.Input{Namespace: &corev1.Namespace{}, DefaultPolicy: v.DefaultPolicy}
+	if err := v.Live.Get(ctx, client.ObjectKey{Name: namespace}, in.Namespace); err != nil {
+		return in, fmt.Errorf("reading namespace %s: %w", namespace, err)
 	}
 	var profiles v1alpha1.TrafficProfileList
-	if err := v.Live.List(ctx, &profiles, client.InNamespace(b.Namespace)); err != nil {
-		return nil, fmt.Errorf("listing the traffic profiles of namespace %s: %w", b.Namespace, err)
+	if err := v.Live.List(ctx, &profiles, client.InNamespace(namespace)); err != nil {
+		return in, fmt.Errorf("listing the traffic profiles of namespace %s: %w", namespace, err)
 	}
 	var beds v1alpha1.TestBedList
 	if err := v.Live.List(ctx, &beds); err != nil {
-		return nil, fmt.Errorf("listing test beds: %w", err)
+		return in, fmt.Errorf("listing test beds: %w", err)
 	}
 	in.Profiles, in.Beds = profiles.Items, beds.Items
-	return preflight.Benchmark(in).Problems, nil
+	return in, nil
 }
 
 // ValidateUpdate lets everything pass: the schema keeps the spec from changing.

@@ -12,18 +12,27 @@ import (
 // Paths on which the webhooks are served.
 const (
 	BenchmarkPath = "/validate-nodrop-dev-v1alpha1-benchmark"
+	SchedulePath  = "/validate-nodrop-dev-v1alpha1-benchmarkschedule"
 	TestBedPath   = "/validate-nodrop-dev-v1alpha1-testbed"
 )
 
 // SetupWithManager serves the webhooks with the manager's webhook server.
 // DefaultPolicy is that of the lab, and counts count the decisions; both may be nil.
 func SetupWithManager(mgr ctrl.Manager, defaultPolicy *v1alpha1.TrafficPolicy, counts *opmetrics.Operator) error {
+	benchmarks := &Benchmarks{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), DefaultPolicy: defaultPolicy}
 	err := ctrl.NewWebhookManagedBy(mgr, &v1alpha1.Benchmark{}).
-		WithValidator(counted[*v1alpha1.Benchmark]{&Benchmarks{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), DefaultPolicy: defaultPolicy}, "Benchmark", counts}).
+		WithValidator(counted[*v1alpha1.Benchmark]{benchmarks, "Benchmark", counts}).
 		WithValidatorCustomPath(BenchmarkPath).
 		Complete()
 	if err != nil {
 		return fmt.Errorf("setting up the webhook of benchmarks: %w", err)
+	}
+	err = ctrl.NewWebhookManagedBy(mgr, &v1alpha1.BenchmarkSchedule{}).
+		WithValidator(counted[*v1alpha1.BenchmarkSchedule]{&Schedules{Benchmarks: benchmarks}, "BenchmarkSchedule", counts}).
+		WithValidatorCustomPath(SchedulePath).
+		Complete()
+	if err != nil {
+		return fmt.Errorf("setting up the webhook of schedules: %w", err)
 	}
 	err = ctrl.NewWebhookManagedBy(mgr, &v1alpha1.TestBed{}).
 		WithValidator(counted[*v1alpha1.TestBed]{&TestBeds{}, "TestBed", counts}).

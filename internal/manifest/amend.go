@@ -114,6 +114,9 @@ func (d *document) rename(kind *kindSchema, steps []string) bool {
 // of the field itself, of one in it, or of the object that it is in; or from a field that is
 // misspelt in that object.
 func (d *document) follows(path string) bool {
+	if d.schedule != nil {
+		return d.schedule.follows(d.inSchedule(path))
+	}
 	within := func(outer, inner string) bool {
 		return inner == outer || strings.HasPrefix(inner, outer+".") || strings.HasPrefix(inner, outer+"[")
 	}

@@ -9,6 +9,8 @@ import (
 	yamlnode "go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+
+	"nodrop.dev/nodrop/internal/schedule"
 )
 
 // document is one YAML document of a file.
@@ -30,6 +32,10 @@ type document struct {
 	// whose value was corrected, and incomplete are objects with unknown fields.
 	asMeant, unreadable bool
 	refused, incomplete []string
+	// schedule is what a benchmark was made from, by a cell of its matrix; nil for what is
+	// written as it is.
+	schedule *document
+	cell     *schedule.Cell
 }
 
 // parseDocuments divides a file into its documents. Empty ones are left out.
@@ -129,6 +135,9 @@ func (d *document) identify() {
 // problem describes what is wrong with a field of the document; an empty path
 // means the document as a whole.
 func (d *document) problem(path, text, suggestion string) Problem {
+	if d.schedule != nil {
+		return d.schedule.problem(d.inSchedule(path), text, suggestion)
+	}
 	p := Problem{File: d.file, Line: d.lineOf(path), Document: d.index, Documents: d.of, Field: path, Text: text, Suggestion: suggestion}
 	for set, override := range d.overridden {
 		if path == set || strings.HasPrefix(path, set+".") || strings.HasPrefix(path, set+"[") {

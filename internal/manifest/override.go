@@ -28,7 +28,7 @@ type Override struct {
 // short names in kubectl.
 var kindsOfOverrides = map[string]string{
 	"benchmark": "Benchmark", "bm": "Benchmark", "trafficprofile": "TrafficProfile", "tp": "TrafficProfile", "profile": "TrafficProfile",
-	"testbed": "TestBed", "bed": "TestBed",
+	"testbed": "TestBed", "bed": "TestBed", "benchmarkschedule": kindSchedule, "bmsched": kindSchedule, "schedule": kindSchedule,
 }
 
 // ParseOverride reads PATH=VALUE. The path begins with the kind in lower case or its short

@@ -57,7 +57,12 @@ func (s *Set) Resolve(name string) (*Bundle, error) {
 }
 
 // ResolveGiven finds what one of Benchmarks refers to.
-func (s *Set) ResolveGiven(b Given) (*Bundle, error) { return s.resolve(b.of) }
+func (s *Set) ResolveGiven(b Given) (*Bundle, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	return s.resolve(b.of)
+}
 
 func (s *Set) resolve(d *document) (*Bundle, error) {
 	bundle := &Bundle{benchmark: d}

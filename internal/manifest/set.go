@@ -237,12 +237,15 @@ func near(from *document, found []*document) []*document {
 }
 
 // Benchmarks are the names of the benchmarks that were given, in their order, each with
-// its file.
+// its file, and those that schedules make at each firing.
 func (s *Set) Benchmarks() []Given {
 	var all []Given
 	for _, d := range s.given {
-		if d.kind == "Benchmark" {
+		switch d.kind {
+		case "Benchmark":
 			all = append(all, Given{Name: d.name, File: d.file, of: d})
+		case kindSchedule:
+			all = append(all, s.scheduled(d)...)
 		}
 	}
 	return all
@@ -251,8 +254,13 @@ func (s *Set) Benchmarks() []Given {
 // Given is a benchmark that was given.
 type Given struct {
 	Name, File string
+	// Schedule is the name of the one that makes the benchmark; empty for one that is written
+	// as it is.
+	Schedule string
 
 	of *document
+	// err says why the schedule makes no benchmark.
+	err error
 }
 
 // Len is how many objects of NoDrop were given.

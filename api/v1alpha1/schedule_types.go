@@ -1,0 +1,331 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// BenchmarkSchedule makes benchmarks from a template at the times of a cron expression. It
+// is to a Benchmark what a CronJob is to a Job. Its benchmarks belong to nobody: they stay
+// when the schedule is deleted, and one of the same name goes on with them.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=bmsched,categories=nodrop
+// +kubebuilder:printcolumn:name="Schedule",type=string,JSONPath=`.spec.schedule`
+// +kubebuilder:printcolumn:name="Zone",type=string,JSONPath=`.spec.timeZone`
+// +kubebuilder:printcolumn:name="Suspend",type=boolean,JSONPath=`.spec.suspend`
+// +kubebuilder:printcolumn:name="Active",type=integer,JSONPath=`.status.activeCount`
+// +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastScheduleTime`
+// +kubebuilder:printcolumn:name="Passed",type=string,JSONPath=`.status.conditions[?(@.type=="LastRunPassed")].status`
+// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextScheduleTime`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type BenchmarkSchedule struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec says when, and which benchmarks.
+	// +required
+	Spec BenchmarkScheduleSpec `json:"spec"`
+	// status is when the schedule fired, and what became of it.
+	// +optional
+	// +kubebuilder:default={observedGeneration:-1}
+	Status BenchmarkScheduleStatus `json:"status,omitempty"`
+}
+
+// BenchmarkScheduleList is a list of schedules.
+//
+// +kubebuilder:object:root=true
+type BenchmarkScheduleList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []BenchmarkSchedule `json:"items"`
+}
+
+// BenchmarkScheduleSpec says when, and which benchmarks.
+type BenchmarkScheduleSpec struct {
+	// schedule is a cron expression of five fields, as in a CronJob: minute, hour, day of the
+	// month, month, day of the week; or @hourly, @daily, @weekly, @monthly or @yearly.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Schedule string `json:"schedule"`
+	// timeZone of the schedule by its name in the IANA database, such as Europe/Berlin. On the
+	// day on which clocks go forward, times in the hour that is left out do not come; on the
+	// day on which they go back, times in the hour that is doubled come twice.
+	// +optional
+	// +kubebuilder:default=UTC
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	TimeZone string `json:"timeZone,omitempty"`
+	// jitter spreads the schedules of a lab: every firing is late by a time below it, which
+	// follows from namespace, name and firing, so that it is always the same.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",messageExpression="'jitter is ' + self + ': give 0s to 24h, a number with one of the units s, m and h'"
+	Jitter *metav1.Duration `json:"jitter,omitempty"`
+	// startingDeadlineSeconds is how late a firing may be: one that was missed for longer, as
+	// the operator was down or earlier benchmarks were not finished, is left out. Of those
+	// within it only the latest is made up for. Without it the latest one always is.
+	// +optional
+	// +kubebuilder:validation:Minimum=10
+	// +kubebuilder:validation:Maximum=31536000
+	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
+	// concurrencyPolicy says what happens when benchmarks of the schedule are not finished
+	// when it fires. Forbid, the default, waits for them up to startingDeadlineSeconds; Allow
+	// does not care; Replace aborts them, which keeps their finished rows.
+	// +optional
+	// +kubebuilder:default=Forbid
+	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
+	// suspend stops firing. Benchmarks that exist are left alone, and what would have been
+	// fired meanwhile is not made up for.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+	// successfulHistoryLimit is how many benchmarks that passed are kept, of each cell of the
+	// matrix. Where the lab has an archive, none is deleted before its result is there. By
+	// default all are kept for as long as ttlSecondsAfterFinished or the lab says.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	SuccessfulHistoryLimit *int32 `json:"successfulHistoryLimit,omitempty"`
+	// failedHistoryLimit is the same for benchmarks that ended otherwise.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	FailedHistoryLimit *int32 `json:"failedHistoryLimit,omitempty"`
+	// matrix makes several benchmarks of each firing. Without it there is one.
+	// +optional
+	Matrix *BenchmarkMatrix `json:"matrix,omitempty"`
+	// benchmarkTemplate is what every benchmark of the schedule is made from.
+	// +required
+	BenchmarkTemplate BenchmarkTemplate `json:"benchmarkTemplate"`
+}
+
+// ConcurrencyPolicy says what happens to benchmarks of a schedule that are not finished.
+//
+// +kubebuilder:validation:Enum=Allow;Forbid;Replace
+type ConcurrencyPolicy string
+
+const (
+	// ConcurrencyAllow fires in any case.
+	ConcurrencyAllow ConcurrencyPolicy = "Allow"
+	// ConcurrencyForbid waits until earlier benchmarks are finished.
+	ConcurrencyForbid ConcurrencyPolicy = "Forbid"
+	// ConcurrencyReplace aborts earlier benchmarks.
+	ConcurrencyReplace ConcurrencyPolicy = "Replace"
+)
+
+// BenchmarkMatrix has a list for each of some fields of the template. A firing makes a
+// benchmark, a cell, for every combination.
+//
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="(has(self.testBedNames) ? size(self.testBedNames) : 1) * (has(self.trafficProfileNames) ? size(self.trafficProfileNames) : 1) * (has(self.variants) ? size(self.variants) : 1) <= 64",message="the matrix has too many cells: give lists with at most 64 combinations, or make several schedules"
+type BenchmarkMatrix struct {
+	// testBedNames are put in place of testBedName or testBedSelector, such as beds with
+	// several images of a device.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'testBedNames has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every bed once'"
+	TestBedNames []string `json:"testBedNames,omitempty"`
+	// trafficProfileNames are put in place of trafficProfileName, such as profiles with
+	// several frame sizes.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'trafficProfileNames has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every profile once'"
+	TrafficProfileNames []string `json:"trafficProfileNames,omitempty"`
+	// variants of the device, each for a benchmark of its own. A list of variants in the
+	// template makes one benchmark that compares them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'variants has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every variant once'"
+	Variants []VariantName `json:"variants,omitempty"`
+}
+
+// BenchmarkTemplate is what benchmarks are made from.
+type BenchmarkTemplate struct {
+	// metadata of the benchmarks: labels and annotations. Labels of nodrop.dev are added.
+	// +optional
+	Metadata TemplateMetadata `json:"metadata,omitzero"`
+	// spec of the benchmarks. A change concerns those that are made from then on.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="!has(self.abort) || !self.abort",message="abort in a template ends every benchmark at once: set suspend of the schedule to stop it"
+	Spec BenchmarkSpec `json:"spec"`
+}
+
+// TemplateMetadata are labels and annotations of benchmarks that are made from a template.
+type TemplateMetadata struct {
+	// labels of the benchmarks.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Labels map[string]string `json:"labels,omitempty"`
+	// annotations of the benchmarks.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// BenchmarkScheduleStatus is when the schedule fired, and what became of it. It can be lost:
+// benchmarks have their firing in their names and labels.
+type BenchmarkScheduleStatus struct {
+	// observedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// conditions are Ready and LastRunPassed, and for tools that watch any kind of object
+	// Reconciling and Stalled.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// effective is the schedule that is in force; absent while it is suspended.
+	// +optional
+	Effective *EffectiveSchedule `json:"effective,omitempty"`
+	// firing is the one in hand, until all of its benchmarks are made.
+	// +optional
+	Firing *Firing `json:"firing,omitempty"`
+	// lastScheduleTime is the time of the latest firing, by the schedule and without jitter.
+	// +optional
+	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
+	// nextScheduleTime is when the schedule fires next, with jitter.
+	// +optional
+	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
+	// lastSuccessfulTime is when a firing was finished last of which every benchmark passed.
+	// +optional
+	LastSuccessfulTime *metav1.Time `json:"lastSuccessfulTime,omitempty"`
+	// lastRun is the latest firing whose benchmarks are finished.
+	// +optional
+	LastRun *ScheduledRun `json:"lastRun,omitempty"`
+	// activeCount is how many benchmarks of the schedule are not finished.
+	// +optional
+	ActiveCount int32 `json:"activeCount"`
+	// active are the first 64 of them, in the order of their names.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Active []ActiveBenchmark `json:"active,omitempty"`
+}
+
+// EffectiveSchedule is a schedule, and since when it is in force: firings before that are
+// not made up for.
+type EffectiveSchedule struct {
+	// schedule is that of the spec.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Schedule string `json:"schedule"`
+	// timeZone is that of the spec.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	TimeZone string `json:"timeZone"`
+	// since is when the operator first saw it, or when the BenchmarkSchedule was created.
+	// +required
+	Since metav1.Time `json:"since"`
+}
+
+// Firing is one time of a schedule.
+type Firing struct {
+	// scheduleTime is its time by the schedule, without jitter.
+	// +required
+	ScheduleTime metav1.Time `json:"scheduleTime"`
+}
+
+// ScheduledRun is a firing whose benchmarks are finished.
+type ScheduledRun struct {
+	// name of the firing, the value of the label nodrop.dev/firing.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// completionTime is when the last of its benchmarks was finished.
+	// +required
+	CompletionTime metav1.Time `json:"completionTime"`
+	// benchmarks is how many it was to have.
+	// +required
+	Benchmarks int32 `json:"benchmarks"`
+	// passed is how many of them passed.
+	// +required
+	Passed int32 `json:"passed"`
+}
+
+// ActiveBenchmark is a benchmark of a schedule that is not finished.
+type ActiveBenchmark struct {
+	// name of the benchmark.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// uid of the benchmark.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	UID string `json:"uid"`
+}
+
+// Labels and annotations of the benchmarks of a schedule.
+const (
+	// LabelSchedule is the name of the schedule.
+	LabelSchedule = "nodrop.dev/schedule"
+	// LabelFiring is the name of the firing: its time in UTC.
+	LabelFiring = "nodrop.dev/firing"
+	// LabelCell is the cell of the matrix; absent without a matrix.
+	LabelCell = "nodrop.dev/cell"
+	// AnnotationFiringSize is how many benchmarks the firing makes.
+	AnnotationFiringSize = "nodrop.dev/firing-size"
+	// AnnotationTriggeredBy is "hand" on benchmarks of a firing that a person asked for.
+	AnnotationTriggeredBy = "nodrop.dev/triggered-by"
+)
+
+// Reasons of the condition Ready of a BenchmarkSchedule.
+const (
+	// ReasonScheduled means that the schedule fires at status.nextScheduleTime.
+	ReasonScheduled = "Scheduled"
+	// ReasonSuspended means that spec.suspend is set.
+	ReasonSuspended = "Suspended"
+	// ReasonWaitingForEarlier means that a firing is due and waits, by concurrencyPolicy
+	// Forbid, for benchmarks that are not finished.
+	ReasonWaitingForEarlier = "WaitingForEarlier"
+	// ReasonScheduleInvalid means that the cron expression, the time zone or the matrix cannot
+	// be used; the message says why.
+	ReasonScheduleInvalid = "ScheduleInvalid"
+	// ReasonFiringRefused means that benchmarks of the firing in hand were refused, as they
+	// fit no bed or exceed a quota. It is tried again until the starting deadline, or until
+	// the next firing.
+	ReasonFiringRefused = "FiringRefused"
+	// ReasonClockBehind means that the last firing is in the future: a clock was set back. The
+	// schedule fires again after that time.
+	ReasonClockBehind = "ClockBehind"
+)
+
+// Condition type and reasons of the last firing of a BenchmarkSchedule.
+const (
+	// ConditionLastRunPassed says whether all benchmarks of the latest finished firing
+	// passed. It is unknown while there is none.
+	ConditionLastRunPassed = "LastRunPassed"
+	// ReasonRunPassed means that all passed.
+	ReasonRunPassed = "RunPassed"
+	// ReasonRunFailed means that some did not pass, or were not made; the message says how
+	// many, and how they ended.
+	ReasonRunFailed = "RunFailed"
+	// ReasonNoRun means that no firing is finished yet.
+	ReasonNoRun = "NoRun"
+)
+
+// Reasons of events of a BenchmarkSchedule.
+const (
+	// EventFired says that benchmarks were made.
+	EventFired = "Fired"
+	// EventFiringsMissed says that firings were left out.
+	EventFiringsMissed = "FiringsMissed"
+	// EventFiringRefused says that a benchmark of a firing was refused.
+	EventFiringRefused = "FiringRefused"
+	// EventReplaced says that earlier benchmarks were aborted to make room.
+	EventReplaced = "Replaced"
+	// EventRunFailed says that benchmarks of a firing did not pass.
+	EventRunFailed = "RunFailed"
+)

@@ -1,0 +1,114 @@
+package schedule
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+func withMatrix(m v1alpha1.BenchmarkMatrix) func(*v1alpha1.BenchmarkSchedule) {
+	return func(s *v1alpha1.BenchmarkSchedule) { s.Spec.Matrix = &m }
+}
+
+func TestBenchmarksOfAFiring(t *testing.T) {
+	s := nightly(withMatrix(v1alpha1.BenchmarkMatrix{TestBedNames: []string{"new", "old"}, Variants: []v1alpha1.VariantName{"fec", "plain"}}), func(s *v1alpha1.BenchmarkSchedule) {
+		s.Spec.BenchmarkTemplate.Metadata.Labels = map[string]string{"release": "candidate"}
+		s.Spec.BenchmarkTemplate.Metadata.Annotations = map[string]string{"example.com/change": "1"}
+		s.Spec.BenchmarkTemplate.Spec.TestBedName = ""
+		s.Spec.BenchmarkTemplate.Spec.TestBedSelector = &metav1.LabelSelector{}
+	})
+	var names []string
+	for _, b := range Benchmarks(s, "20261123-0200") {
+		names = append(names, b.Name)
+		if b.Spec.TestBedSelector != nil || b.Spec.TestBedName == "" || len(b.Spec.Variants) != 1 || b.Spec.TrafficProfileName != "pairs" {
+			t.Errorf("%s has the spec %+v", b.Name, b.Spec)
+		}
+		if b.Labels["release"] != "candidate" || b.Labels[v1alpha1.LabelSchedule] != "nightly" || b.Labels[v1alpha1.LabelFiring] != "20261123-0200" ||
+			b.Labels[v1alpha1.LabelCell] != b.Spec.TestBedName+"-"+string(b.Spec.Variants[0]) || b.Annotations[v1alpha1.AnnotationFiringSize] != "4" || b.Annotations["example.com/change"] != "1" {
+			t.Errorf("%s has labels %v and annotations %v", b.Name, b.Labels, b.Annotations)
+		}
+		if b.Namespace != "team" || len(b.OwnerReferences) != 0 {
+			t.Errorf("%s is in %s and belongs to %v", b.Name, b.Namespace, b.OwnerReferences)
+		}
+	}
+	want := []string{"nightly-20261123-0200-new-fec", "nightly-20261123-0200-new-plain", "nightly-20261123-0200-old-fec", "nightly-20261123-0200-old-plain"}
+	if !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+	if s.Spec.BenchmarkTemplate.Spec.TestBedSelector == nil {
+		t.Error("the template was changed")
+	}
+	if alone := Benchmarks(nightly(), "20261123-0200"); len(alone) != 1 || alone[0].Name != "nightly-20261123-0200" || alone[0].Labels[v1alpha1.LabelCell] != "" {
+		t.Errorf("without a matrix there is %+v", alone)
+	}
+}
+
+// TestLongCells keeps names of cells within the value of a label, and distinct.
+func TestLongCells(t *testing.T) {
+	long := strings.Repeat("a", 252)
+	cells := Cells(&nightly(withMatrix(v1alpha1.BenchmarkMatrix{TestBedNames: []string{long + "b", long + "c"}})).Spec)
+	for _, c := range cells {
+		if problems := utilvalidation.IsValidLabelValue(c.Name); len(problems) > 0 {
+			t.Errorf("%q: %v", c.Name, problems)
+		}
+	}
+	if cells[0].Name == cells[1].Name {
+		t.Error("both cells have one name")
+	}
+	if again := Cells(&nightly(withMatrix(v1alpha1.BenchmarkMatrix{TestBedNames: []string{long + "c"}})).Spec); again[0].Name != cells[1].Name {
+		t.Error("the name of a cell depends on others")
+	}
+}
+
+func TestValidateTemplate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.BenchmarkSchedule)
+		want   []string
+	}{
+		"sound": {func(s *v1alpha1.BenchmarkSchedule) {}, nil},
+		"a label of NoDrop": {func(s *v1alpha1.BenchmarkSchedule) {
+			s.Spec.BenchmarkTemplate.Metadata.Labels = map[string]string{v1alpha1.LabelSchedule: "other"}
+		}, []string{"spec.benchmarkTemplate.metadata.labels[nodrop.dev/schedule]", `"other"`, "NoDrop sets these itself"}},
+		"an annotation of NoDrop": {func(s *v1alpha1.BenchmarkSchedule) {
+			s.Spec.BenchmarkTemplate.Metadata.Annotations = map[string]string{v1alpha1.AnnotationFiringSize: "9"}
+		}, []string{"spec.benchmarkTemplate.metadata.annotations[nodrop.dev/firing-size]"}},
+		"a label that is none": {func(s *v1alpha1.BenchmarkSchedule) {
+			s.Spec.BenchmarkTemplate.Metadata.Labels = map[string]string{"release": "not a value"}
+		}, []string{"spec.benchmarkTemplate.metadata.labels", "not a value"}},
+		"two cells of one name": {withMatrix(v1alpha1.BenchmarkMatrix{TestBedNames: []string{"a", "a-b"}, TrafficProfileNames: []string{"b-c", "c"}}),
+			[]string{"spec.matrix", "bed a with profile b-c and bed a-b with profile c would have the same name"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			problems := ValidateTemplate(&nightly(tc.change).Spec)
+			if len(tc.want) == 0 && len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			for _, want := range tc.want {
+				if len(problems) == 0 || !strings.Contains(problems.ToAggregate().Error(), want) {
+					t.Errorf("%v lacks %q", problems, want)
+				}
+			}
+		})
+	}
+}
+
+// TestBlame leads problems of a benchmark back to the field of the schedule.
+func TestBlame(t *testing.T) {
+	cell := Cells(&nightly(withMatrix(v1alpha1.BenchmarkMatrix{TestBedNames: []string{"a", "b"}})).Spec)[1]
+	for in, want := range map[string]string{
+		"spec.testBedName":                   "spec.matrix.testBedNames[1]",
+		"spec.trafficProfileName":            "spec.benchmarkTemplate.spec.trafficProfileName",
+		"spec.tests[0].throughput.maxLoad":   "spec.benchmarkTemplate.spec.tests[0].throughput.maxLoad",
+		"TrafficProfile/p.spec.frameSizes[]": "TrafficProfile/p.spec.frameSizes[]",
+	} {
+		if got := cell.Blame(&field.Error{Field: in}).Field; got != want {
+			t.Errorf("%s became %s, want %s", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package schedule
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// MaxMissed is how many missed firings are counted.
+const MaxMissed = 100
+
+// Timing is when a schedule fires.
+type Timing struct {
+	times  *Times
+	jitter time.Duration
+	// deadline is how late a firing may be; 0 is any time.
+	deadline time.Duration
+	// key is what the jitter follows from.
+	key string
+}
+
+// TimingOf reads when a schedule fires. It fails where Validate finds a problem of the
+// expression or the zone.
+func TimingOf(s *v1alpha1.BenchmarkSchedule) (*Timing, error) {
+	zone, err := Zone(s.Spec.TimeZone)
+	if err != nil {
+		return nil, err
+	}
+	times, err := Parse(s.Spec.Schedule, zone)
+	if err != nil {
+		return nil, err
+	}
+	t := &Timing{times: times, key: s.Namespace + "/" + s.Name}
+	if s.Spec.Jitter != nil {
+		t.jitter = s.Spec.Jitter.Duration
+	}
+	if s.Spec.StartingDeadlineSeconds != nil {
+		t.deadline = time.Duration(*s.Spec.StartingDeadlineSeconds) * time.Second
+	}
+	return t, nil
+}
+
+// At is when a firing is due: its time and its jitter, in whole seconds.
+func (t *Timing) At(firing time.Time) time.Time {
+	width := uint64(t.jitter / time.Second)
+	if width == 0 {
+		return firing
+	}
+	sum := sha256.Sum256([]byte(t.key + "@" + FiringName(firing)))
+	return firing.Add(time.Duration(binary.BigEndian.Uint64(sum[:8])%width) * time.Second)
+}
+
+// Next is the first firing after a time that is due later than another one, and when that is.
+func (t *Timing) Next(after, now time.Time) (firing, at time.Time) {
+	if earlier := now.Add(-t.jitter); earlier.After(after) {
+		after = earlier.Add(-time.Minute)
+	}
+	for firing = t.times.Next(after); !firing.IsZero(); firing = t.times.Next(firing) {
+		if at = t.At(firing); at.After(now) {
+			return firing, at
+		}
+	}
+	return time.Time{}, time.Time{}
+}
+
+// Due is what a schedule has to fire.
+type Due struct {
+	// Firing is the time of the latest firing that is due; zero when there is none.
+	Firing time.Time
+	// TooLate says that the starting deadline of that firing has passed.
+	TooLate bool
+	// Missed is how many earlier ones were missed, counted up to MaxMissed.
+	Missed int
+	// Until is when the starting deadline passes; zero without one.
+	Until time.Time
+}
+
+// Due finds the latest firing after a time that is due now.
+func (t *Timing) Due(after, now time.Time) Due {
+	firing := t.times.Latest(after, now)
+	for !firing.IsZero() && t.At(firing).After(now) {
+		firing = t.times.Latest(after, firing.Add(-time.Second))
+	}
+	if firing.IsZero() {
+		return Due{}
+	}
+	d := Due{Firing: firing, Missed: t.times.Count(after, firing, MaxMissed)}
+	if t.deadline > 0 {
+		d.Until = t.At(firing).Add(t.deadline)
+		d.TooLate = now.After(d.Until)
+	}
+	return d
+}

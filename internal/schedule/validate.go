@@ -1,0 +1,137 @@
+package schedule
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+var (
+	ofSpec     = field.NewPath("spec")
+	ofTemplate = ofSpec.Child("benchmarkTemplate")
+	ofMatrix   = ofSpec.Child("matrix")
+)
+
+// Validate says what is wrong with a schedule by itself, without the benchmarks that it makes.
+func Validate(s *v1alpha1.BenchmarkSchedule) field.ErrorList {
+	problems := append(ValidateName(s.Name), ValidateTiming(&s.Spec)...)
+	return append(problems, ValidateTemplate(&s.Spec)...)
+}
+
+// maxName is the longest name of a schedule, as of a CronJob.
+const maxName = 52
+
+// ValidateName says what is wrong with the name of a schedule: those of benchmarks have the
+// time of the firing too, and labels have at most 63 characters.
+func ValidateName(name string) field.ErrorList {
+	if len(name) <= maxName {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), name, fmt.Sprintf(
+		"it has %d characters: give at most %d, as the time of the firing is added for the names of benchmarks", len(name), maxName))}
+}
+
+// ValidateTiming says what is wrong with the times of a schedule.
+func ValidateTiming(spec *v1alpha1.BenchmarkScheduleSpec) field.ErrorList {
+	zone, err := Zone(spec.TimeZone)
+	if err != nil {
+		return field.ErrorList{field.Invalid(ofSpec.Child("timeZone"), spec.TimeZone, err.Error())}
+	}
+	times, err := Parse(spec.Schedule, zone)
+	if err != nil {
+		return field.ErrorList{field.Invalid(ofSpec.Child("schedule"), spec.Schedule, err.Error())}
+	}
+	if spec.Jitter == nil {
+		return nil
+	}
+	if shortest := times.Shortest(reference); shortest > 0 && spec.Jitter.Duration > shortest {
+		return field.ErrorList{field.Invalid(ofSpec.Child("jitter"), text(spec.Jitter.Duration), fmt.Sprintf(
+			"firings are %s apart at times: give at most that, so that they keep their order", text(shortest)))}
+	}
+	return nil
+}
+
+// text writes a duration without parts that are zero: 1h, not 1h0m0s.
+func text(d time.Duration) string {
+	out := d.String()
+	if strings.HasSuffix(out, "m0s") {
+		out = strings.TrimSuffix(out, "0s")
+	}
+	if strings.HasSuffix(out, "h0m") {
+		out = strings.TrimSuffix(out, "0m")
+	}
+	return out
+}
+
+// ValidateTemplate says what is wrong with the metadata of the template, and with names that
+// the matrix makes.
+func ValidateTemplate(spec *v1alpha1.BenchmarkScheduleSpec) field.ErrorList {
+	metadata := spec.BenchmarkTemplate.Metadata
+	at := ofTemplate.Child("metadata")
+	problems := metav1validation.ValidateLabels(metadata.Labels, at.Child("labels"))
+	problems = append(problems, apivalidation.ValidateAnnotations(metadata.Annotations, at.Child("annotations"))...)
+	for member, pairs := range map[string]map[string]string{"labels": metadata.Labels, "annotations": metadata.Annotations} {
+		for _, key := range slices.Sorted(maps.Keys(pairs)) {
+			if strings.HasPrefix(key, v1alpha1.GroupVersion.Group+"/") {
+				problems = append(problems, field.Invalid(at.Child(member).Key(key), pairs[key], "NoDrop sets these itself: give a key with another prefix, or without one"))
+			}
+		}
+	}
+	seen := map[string]Cell{}
+	for _, c := range Cells(spec) {
+		if before, taken := seen[c.Name]; taken {
+			problems = append(problems, field.Invalid(ofMatrix, c.Name, fmt.Sprintf(
+				"%s and %s would have the same name: rename a bed, a profile or a variant, or make two schedules", before.describe(spec), c.describe(spec))))
+			break
+		}
+		seen[c.Name] = c
+	}
+	return problems
+}
+
+// describe names the values of a cell.
+func (c Cell) describe(spec *v1alpha1.BenchmarkScheduleSpec) string {
+	var values []string
+	if c.bed >= 0 {
+		values = append(values, "bed "+spec.Matrix.TestBedNames[c.bed])
+	}
+	if c.profile >= 0 {
+		values = append(values, "profile "+spec.Matrix.TrafficProfileNames[c.profile])
+	}
+	if c.variant >= 0 {
+		values = append(values, "variant "+string(spec.Matrix.Variants[c.variant]))
+	}
+	return strings.Join(values, " with ")
+}
+
+// Blame turns the problem of a cell's benchmark into one of the schedule: its field is that
+// of the template, or that of the matrix where the value is from there. Fields of other
+// objects stay.
+func (c Cell) Blame(problem *field.Error) *field.Error {
+	out := *problem
+	for prefix, list := range map[string]struct {
+		name  string
+		index int
+	}{
+		"spec.testBedName":        {"testBedNames", c.bed},
+		"spec.trafficProfileName": {"trafficProfileNames", c.profile},
+		"spec.variants[0]":        {"variants", c.variant},
+	} {
+		if problem.Field == prefix && list.index >= 0 {
+			out.Field = ofMatrix.Child(list.name).Index(list.index).String()
+			return &out
+		}
+	}
+	if problem.Field == "spec" || strings.HasPrefix(problem.Field, "spec.") {
+		out.Field = ofTemplate.String() + "." + problem.Field
+	}
+	return &out
+}
