@@ -93,6 +93,11 @@ lab-sim: cluster-build ## 1,500 and 15,000 benchmarks on 200 beds without pods: 
 metrics-load: test-tools ## points per second into InfluxDB, and what metrics cost a run: five runs with and without
 	NODROP_METRICS_LOAD=5 go test ./cmd/nodrop -run '^TestMeasure(Sink|MetricsCost)' -count=1 -v -timeout 20m
 
+.PHONY: dashboards-pictures
+dashboards-pictures: ## draw the dashboards for docs/dashboards.md (needs network for npm and Debian packages)
+	@hack/influxdb/build
+	@hack/dashboards/draw
+
 .PHONY: e2e
 e2e: cluster-build ## a real cluster with a real router; taken down afterwards
 	@hack/e2e

@@ -5,22 +5,33 @@ import sdk "github.com/grafana/grafana-foundation-sdk/go/dashboard"
 // All are the dashboards.
 func All() []Dashboard { return []Dashboard{live(), results(), trends(), lab()} }
 
+// quiet is the colour of annotations that are many.
+const quiet = "rgba(150, 150, 150, 0.5)"
+
 func live() Dashboard {
 	return Dashboard{
 		Name: "live", Title: "NoDrop: live run", from: "now-15m", refresh: "5s",
 		About:     "What a bed does now: frames, loss and latency of its ports against time, and the trials.",
 		Variables: []Variable{one("bed", "Bed")},
-		Marks:     []Mark{{Title: "Trials", Query: "mark-trials", color: "blue", title: "test", text: "method", tags: "frame_size"}},
+		Marks:     []Mark{{Title: "Trials", Query: "mark-trials", color: quiet, title: "test", text: "method", tags: "frame_size"}},
 		Panels: []Panel{
-			{Title: "Newest run", Queries: []string{"run"}, kind: grid, width: 24, height: 4, About: "The run that began last on this bed."},
-			{Title: "Offered and received", Queries: []string{"offered", "received"}, unit: unitRate, width: 12, height: 9, About: "Frames per second over all ports. Multicast frames are received once per receiver."},
-			{Title: "Lost", Queries: []string{"lost"}, unit: unitRate, width: 12, height: 9, About: "Frames per second that were found missing, over all ports. Empty where the engine cannot say before the end of a trial."},
-			{Title: "Latency", Queries: []string{"latency"}, unit: unitNs, width: 12, height: 9, About: "Percentiles of the port that is worst. Percentiles of several ports cannot be averaged."},
+			{Title: "Newest run", Queries: []string{"run"}, kind: grid, width: 24, height: 3, columns: aRun(), About: "The run that began last on this bed."},
+			{Title: "Offered and received", Queries: []string{"offered", "received"}, unit: unitRate, width: 12, height: 9, columns: []column{{name: "offered", color: "blue"}, {name: "received", color: "green"}}, About: "Frames per second over all ports. Multicast frames are received once per receiver."},
+			{Title: "Lost", Queries: []string{"lost"}, unit: unitRate, width: 12, height: 9, columns: []column{{name: "lost", color: "red"}}, About: "Frames per second that were found missing, over all ports. Empty where the engine cannot say before the end of a trial."},
+			{Title: "Latency", Queries: []string{"latency"}, unit: unitNs, width: 12, height: 9, columns: []column{{name: "p50", color: "green"}, {name: "p99", color: "orange"}, {name: "p99.9", color: "red"}}, About: "Percentiles of the port that is worst. Percentiles of several ports cannot be averaged."},
 			{Title: "Median latency of the ports", Queries: []string{"heat"}, kind: heat, legend: []string{"port", "class"}, unit: unitNs, width: 12, height: 9, About: "How many ports and classes of streams had which median latency."},
-			{Title: "Search", Queries: []string{"search"}, kind: dots, unit: unitPPM, width: 12, height: 9, About: "Load of each trial in ppm of line rate, with the highest load known to pass and the lowest known to fail; 0 when none."},
-			{Title: "Trials", Queries: []string{"trials"}, kind: grid, width: 12, height: 9, About: "Trials that ended, the newest first.", units: map[string]string{"duration_ns": unitNs, "load_ppm": unitPPM}},
+			{Title: "Loads of the trials", Queries: []string{"loads", "passed", "failed"}, kind: dots, unit: unitPercent, width: 24, height: 8, columns: []column{{name: "load", color: "blue", apart: true}, {name: "passed", label: "highest that passed", color: "green"}, {name: "failed", label: "lowest that failed", color: "red"}}, About: "Load of each trial in percent of line rate, with the highest load that the search knew to pass and the lowest that it knew to fail when the trial began."},
+			{Title: "Trials", Queries: []string{"trials"}, kind: grid, width: 24, height: 9, About: "Trials that ended, the newest first.", columns: []column{
+				when, {name: "test", label: "Test"}, {name: "method", label: "Method"}, {name: "frame_size", label: "Frame size"}, {name: "load", label: "Load", unit: unitPercent}, {name: "duration_ns", label: "Duration", unit: unitNs},
+				{name: "sent", label: "Sent", unit: unitNumber}, {name: "received", label: "Received", unit: unitNumber}, {name: "lost", label: "Lost", unit: unitNumber}, {name: "passed", label: "Passed"}, {name: "generator_bound", label: "Generator-bound"},
+			}},
 		},
 	}
+}
+
+// aRun are the columns of a table of runs.
+func aRun() []column {
+	return []column{when, {name: "benchmark", label: "Benchmark"}, {name: "team", label: "Team"}, {name: "bed", label: "Bed"}, {name: "device", label: "Device"}, {name: "software", label: "Software"}, {name: "engine", label: "Engine"}, {name: "run", label: "Run"}}
 }
 
 // validity keeps rows that say something about the device apart from others: one is chosen.
@@ -30,19 +41,23 @@ func validity() Variable {
 
 func results() Dashboard {
 	run := Variable{Name: "run", Label: "Run", again: true}
-	columns := map[string]string{"frames_offeredFramesPerSecond": unitRate, "frames_lineRatePPM": unitPPM, "frames_lossPPM": unitPPM, "latency_avgNs": unitNs, "latency_p99Ns": unitNs}
+	figures := []column{
+		{name: "test", label: "Test"}, {name: "method", label: "Method"}, {name: "frame_size", label: "Frame size"}, {name: "load", label: "Load"}, {name: "offered", label: "Offered", unit: unitRate}, {name: "line_rate", label: "Of line rate", unit: unitPercent},
+		{name: "loss", label: "Loss", unit: unitPercent}, {name: "mean", label: "Mean latency", unit: unitNs}, {name: "p99", label: "99th percentile", unit: unitNs}, {name: "trials", label: "Trials"}, {name: "message", label: "Message"},
+	}
+	latency := []column{{name: "load", unit: unitPercent}, {name: "min", color: "blue"}, {name: "mean", color: "green"}, {name: "p99", color: "orange"}, {name: "max", color: "red"}}
 	return Dashboard{
 		Name: "results", Title: "NoDrop: results", from: "now-30d",
 		About:     "The rows of one run. One validity is shown at a time: only Valid rows say something about the device.",
 		Variables: []Variable{several("team", "Team"), several("bed", "Bed"), several("device", "Device"), run, validity(), one("frame_size", "Frame size")},
 		Panels: []Panel{
 			{Title: "Throughput by frame size", Queries: []string{"throughput"}, kind: bars, x: "frame_size", unit: unitRate, width: 12, height: 9, About: "Highest load without loss, over all sending ports."},
-			{Title: "Throughput in ppm of line rate", Queries: []string{"line-rate"}, kind: bars, x: "frame_size", unit: unitPPM, width: 12, height: 9, About: "The same in parts per million of line rate."},
-			{Title: "Latency by load, $frame_size", Queries: []string{"latency"}, kind: curve, x: "load", unit: unitNs, units: map[string]string{"load": unitPPM}, width: 12, height: 9, About: "Rows of latency tests at the frame size that is chosen, against the load in ppm of line rate."},
-			{Title: "Loss by load, $frame_size", Queries: []string{"loss"}, kind: curve, x: "load", unit: unitPPM, width: 12, height: 9, About: "Rows of frame loss tests at the frame size that is chosen, against the load in ppm of line rate."},
+			{Title: "Throughput in percent of line rate", Queries: []string{"line-rate"}, kind: bars, x: "frame_size", unit: unitPercent, width: 12, height: 9, About: "The same in percent of line rate."},
+			{Title: "Latency by load, frame size $frame_size", Queries: []string{"latency"}, kind: curve, x: "load", unit: unitNs, width: 12, height: 9, columns: latency, About: "Rows of latency tests at the frame size that is chosen, against the load in percent of line rate."},
+			{Title: "Loss by load, frame size $frame_size", Queries: []string{"loss"}, kind: curve, x: "load", unit: unitPercent, width: 12, height: 9, columns: []column{{name: "load"}, {name: "loss", color: "red"}}, About: "Rows of frame loss tests at the frame size that is chosen, against the load in percent of line rate."},
 			{Title: "Rows by validity", Queries: []string{"validity"}, kind: bars, x: "validity", unit: unitNumber, width: 6, height: 9, About: "How many rows the run has of each validity."},
-			{Title: "Rows", Queries: []string{"rows"}, kind: grid, units: columns, width: 18, height: 9, About: "Rows of the validity that is chosen."},
-			{Title: "Runs", Queries: []string{"runs"}, kind: grid, width: 24, height: 9, About: "Runs in the time that is shown, the newest first."},
+			{Title: "Rows", Queries: []string{"rows"}, kind: grid, columns: figures, width: 18, height: 9, About: "Rows of the validity that is chosen."},
+			{Title: "Runs", Queries: []string{"runs"}, kind: grid, columns: aRun(), width: 24, height: 9, About: "Runs in the time that is shown, the newest first."},
 		},
 	}
 }
@@ -60,9 +75,17 @@ func trends() Dashboard {
 		Panels: []Panel{
 			{Title: "Throughput", Queries: []string{"throughput"}, kind: dots, unit: unitRate, legend: series, width: 24, height: 10, About: "Highest load without loss, over all sending ports."},
 			{Title: "99th percentile of latency at the throughput", Queries: []string{"latency"}, kind: dots, unit: unitNs, legend: series, width: 24, height: 10, About: "Of the last trial of the search."},
-			{Title: "Newest against the median", Queries: []string{"shift"}, kind: grid, units: map[string]string{"shift_ppm": unitPPM, "newest": unitRate, "median": unitRate}, width: 12, height: 9, About: "Throughput of the newest run, and the median of all runs in the time that is shown. One run says little: regressions are found by nodrop history."},
-			{Title: "Regressions", Queries: []string{"regressions"}, kind: grid, width: 12, height: 9, units: map[string]string{"shift_ppm": unitPPM}, About: "Figures whose level became worse and did not change since, as the operator finds them in the archive."},
-			{Title: "Software", Queries: []string{"versions"}, kind: grid, summary: []string{"device", "software", "frame_size"}, of: []string{"throughput", "p99"}, width: 24, height: 9, About: "Throughput and 99th percentile of latency for each version of the device's software."},
+			{Title: "Newest against the median", Queries: []string{"shift"}, kind: grid, width: 24, height: 5, About: "Throughput of the newest run, and the median of all runs in the time that is shown. One run says little: regressions are found by nodrop history.", columns: []column{
+				{name: "bed", label: "Bed"}, {name: "device", label: "Device"}, {name: "frame_size", label: "Frame size"}, {name: "newest", label: "Newest", unit: unitRate}, {name: "median", label: "Median", unit: unitRate}, {name: "shift", label: "Change", unit: unitPercent},
+			}},
+			{Title: "Regressions", Queries: []string{"regressions"}, kind: grid, width: 24, height: 9, About: "Figures whose level became worse and did not change since, as the operator finds them in the archive.", columns: []column{
+				when, {name: "benchmark", label: "Benchmark"}, {name: "test", label: "Test"}, {name: "frame_size", label: "Frame size"}, {name: "load", label: "Load"}, {name: "metric", label: "Figure"}, {name: "shift", label: "Change", unit: unitPercent}, {name: "bed", label: "Bed"}, {name: "device", label: "Device"}, {name: "software", label: "Software"}, {name: "run", label: "Run"},
+			}},
+			{Title: "Software", Queries: []string{"versions"}, kind: grid, summary: []string{"device", "software", "frame_size"}, of: []string{"throughput", "p99"}, width: 24, height: 7, About: "Throughput and 99th percentile of latency for each version of the device's software.", columns: []column{
+				{name: "device", label: "Device"}, {name: "software", label: "Software"}, {name: "frame_size", label: "Frame size"},
+				{name: "throughput (min)", label: "Throughput, min", unit: unitRate}, {name: "throughput (mean)", label: "Throughput, mean", unit: unitRate}, {name: "throughput (max)", label: "Throughput, max", unit: unitRate},
+				{name: "p99 (min)", label: "p99, min", unit: unitNs}, {name: "p99 (mean)", label: "p99, mean", unit: unitNs}, {name: "p99 (max)", label: "p99, max", unit: unitNs},
+			}},
 		},
 	}
 }
@@ -74,11 +97,11 @@ func lab() Dashboard {
 		Variables: []Variable{several("team", "Team"), several("bed", "Bed"), several("device", "Device")},
 		Panels: []Panel{
 			{Title: "Runs per day", Queries: []string{"runs"}, kind: stacks, unit: unitNumber, legend: []string{"bed"}, width: 24, height: 8, About: "Runs that began, by bed."},
-			{Title: "Runs per team and bed", Queries: []string{"teams"}, kind: grid, width: 12, height: 8, About: "Runs that have a row in the time that is shown."},
+			{Title: "Runs per team and bed", Queries: []string{"teams"}, kind: grid, columns: []column{{name: "team", label: "Team"}, {name: "bed", label: "Bed"}, {name: "runs", label: "Runs"}}, width: 12, height: 8, About: "Runs that have a row in the time that is shown."},
 			{Title: "Hours per team", Queries: []string{"hours"}, kind: bars, x: "team", unit: unitHours, width: 12, height: 8, About: "How long the rows took to measure. Preparation and cleaning up are not in it. Rows of the engine sim count in simulated time."},
 			{Title: "Beds in use", Queries: []string{"busy"}, kind: bars, x: "bed", unit: unitShare, width: 12, height: 8, About: "Share of the time that is shown in which the bed measured rows."},
-			{Title: "Beds by their last run", Queries: []string{"idle"}, kind: grid, width: 12, height: 8, About: "The last run of each bed, at any time."},
-			{Title: "Rows by team and validity", Queries: []string{"validity"}, kind: grid, width: 24, height: 8, About: "Rows that are not Valid say nothing about a device: the time for them is lost."},
+			{Title: "Beds by their last run", Queries: []string{"idle"}, kind: grid, columns: []column{{name: "bed", label: "Bed"}, when, {name: "team", label: "Team"}, {name: "benchmark", label: "Benchmark"}, {name: "device", label: "Device"}}, width: 12, height: 8, About: "The last run of each bed, at any time."},
+			{Title: "Rows by team and validity", Queries: []string{"validity"}, kind: grid, columns: []column{{name: "team", label: "Team"}, {name: "validity", label: "Validity"}, {name: "rows", label: "Rows"}}, width: 24, height: 6, About: "Rows that are not Valid say nothing about a device: the time for them is lost."},
 		},
 	}
 }

@@ -62,6 +62,9 @@ func same(t *testing.T, what string, got, want []float64) {
 	}
 }
 
+// percent is what a ratio in ppm is shown as.
+func percent(ppm int64) float64 { return float64(ppm) / 10_000 }
+
 // of are figures of the rows of a method.
 func of(rows []v1alpha1.ResultRow, m v1alpha1.Method, size int32, figure func(v1alpha1.ResultRow) int64) []float64 {
 	var all []float64
@@ -111,8 +114,12 @@ func resultsThroughput(t *testing.T, f *filled, rows []metricstest.Row) {
 
 func resultsLatency(t *testing.T, f *filled, rows []metricstest.Row) {
 	last := f.last().rows
+	var loads []float64
+	for _, ppm := range of(last, v1alpha1.MethodLatency, 64, func(r v1alpha1.ResultRow) int64 { return r.Frames.LineRatePPM }) {
+		loads = append(loads, percent(int64(ppm)))
+	}
+	same(t, "load", numbers(t, rows, "load"), loads)
 	for column, figure := range map[string]func(v1alpha1.ResultRow) int64{
-		"load": func(r v1alpha1.ResultRow) int64 { return r.Frames.LineRatePPM },
 		"mean": func(r v1alpha1.ResultRow) int64 { return r.Latency.AvgNs },
 		"p99":  func(r v1alpha1.ResultRow) int64 { return r.Latency.P99Ns },
 	} {
@@ -127,14 +134,14 @@ func resultsRows(t *testing.T, f *filled, rows []metricstest.Row) {
 		if row.Frames.LossPPM != nil {
 			ppm = *row.Frames.LossPPM
 		}
-		lost = append(lost, float64(ppm))
+		lost = append(lost, percent(ppm))
 	}
 	var got []float64
 	for _, row := range rows {
-		if _, there := row["frames_lossPPM"]; !there {
-			row["frames_lossPPM"] = "0" // Rows without loss have no such member.
+		if _, there := row["loss"]; !there {
+			row["loss"] = "0" // Rows without loss have no such member.
 		}
-		got = append(got, number(t, row, "frames_lossPPM"))
+		got = append(got, number(t, row, "loss"))
 	}
 	slices.Sort(got)
 	same(t, "loss", got, lost)

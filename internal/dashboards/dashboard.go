@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/cog/variants"
@@ -104,5 +102,3 @@ func Files() (map[string][]byte, error) {
 	}
 	return files, errors.Join(errs...)
 }
-
-func sorted[V any](of map[string]V) []string { return slices.Sorted(maps.Keys(of)) }

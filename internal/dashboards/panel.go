@@ -1,7 +1,9 @@
 package dashboards
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/grafana/grafana-foundation-sdk/go/barchart"
@@ -44,19 +46,41 @@ type Panel struct {
 	x string
 	// legend are the tags that name a series; empty where columns do.
 	legend []string
-	// units of columns that have another one, by column.
-	units map[string]string
+	// columns are arranged in this order; of a table they are all that it has.
+	columns []column
 	// summary are columns that a table is grouped by, and those that are summarised.
 	summary, of []string
 }
 
+// column of an answer.
+type column struct {
+	// name in the answer.
+	name string
+	// label is what the reader sees instead; empty is the name.
+	label string
+	// unit is that of the panel where it is empty.
+	unit string
+	// width in pixels; 0 shares what the others leave.
+	width int
+	// color of a series; empty is the next one of the palette.
+	color string
+	// apart draws the values of a series without a line between them.
+	apart bool
+}
+
+// when is the column of time in a table.
+var when = column{name: "_time", label: "Time", unit: "dateTimeAsIso", width: 170}
+
+// times are what the languages and versions of Grafana call the column of time.
+var times = []string{"_time", "Time", "time"}
+
 const (
-	unitRate   = "pps"
-	unitNs     = "ns"
-	unitPPM    = "ppm"
-	unitHours  = "h"
-	unitShare  = "percentunit"
-	unitNumber = "short"
+	unitRate    = "pps"
+	unitNs      = "ns"
+	unitPercent = "percent"
+	unitHours   = "h"
+	unitShare   = "percentunit"
+	unitNumber  = "locale" // with all digits
 )
 
 // tables says that the panel shows rows, and no series.
@@ -76,7 +100,7 @@ func (p Panel) targets(dashboard string, l Language) []cog.Builder[variants.Data
 				t.ResultFormat, t.Alias = "table", ""
 			}
 			if len(p.legend) > 0 {
-				t.Alias = "$tag_" + strings.Join(p.legend, " $tag_")
+				t.Alias = "$tag_" + strings.Join(p.legend, ", $tag_")
 			}
 		}
 		all = append(all, t)
@@ -90,22 +114,21 @@ func (p Panel) displayName() string {
 	for i, tag := range p.legend {
 		names[i] = fmt.Sprintf("${__field.labels.%s}", tag)
 	}
-	return strings.Join(names, " ")
+	return strings.Join(names, ", ")
 }
 
 func transformation(id string, options any) sdk.DataTransformerConfig {
 	return sdk.DataTransformerConfig{Id: id, Options: options}
 }
 
-// transformations arrange rows. The two languages name the column of time differently.
+// transformations arrange rows. Only tables show the column of time as one.
 func (p Panel) transformations() []sdk.DataTransformerConfig {
 	var all []sdk.DataTransformerConfig
-	if p.kind == bars || p.kind == curve || len(p.summary) > 0 {
-		hidden := map[string]bool{"Time": true, "time": true, "_time": true}
-		all = append(all, transformation("organize", map[string]any{"excludeByName": hidden}))
-	}
-	if p.kind == curve {
-		all = append(all, transformation("sortBy", map[string]any{"sort": []any{map[string]any{"field": p.x}}}))
+	hidden := map[string]bool{}
+	if p.tables() && !slices.Contains(p.columns, when) {
+		for _, name := range times {
+			hidden[name] = true
+		}
 	}
 	if len(p.summary) > 0 {
 		fields := map[string]any{}
@@ -113,9 +136,51 @@ func (p Panel) transformations() []sdk.DataTransformerConfig {
 			fields[by] = map[string]any{"operation": "groupby", "aggregations": []string{}}
 		}
 		for _, of := range p.of {
-			fields[of] = map[string]any{"operation": "aggregate", "aggregations": []string{"count", "min", "mean", "max"}}
+			fields[of] = map[string]any{"operation": "aggregate", "aggregations": []string{"min", "mean", "max"}}
 		}
 		all = append(all, transformation("groupBy", map[string]any{"fields": fields}))
+	}
+	if len(hidden)+len(p.columns) > 0 {
+		all = append(all, p.organize(hidden))
+	}
+	if p.kind == curve {
+		all = append(all, transformation("sortBy", map[string]any{"sort": []any{map[string]any{"field": p.x}}}))
+	}
+	return all
+}
+
+// organize puts columns into their order, names them, and leaves hidden ones out.
+func (p Panel) organize(hidden map[string]bool) sdk.DataTransformerConfig {
+	order, labels := map[string]int{}, map[string]string{}
+	for i, c := range p.columns {
+		names := []string{c.name}
+		if c.name == when.name {
+			names = times
+		}
+		for _, name := range names {
+			order[name] = i
+			if c.label != "" && c.label != name {
+				labels[name] = c.label
+			}
+		}
+	}
+	return transformation("organize", map[string]any{"excludeByName": hidden, "indexByName": order, "renameByName": labels})
+}
+
+// overrides are what a column has for itself.
+func (c column) overrides() []sdk.DynamicConfigValue {
+	var all []sdk.DynamicConfigValue
+	if c.unit != "" {
+		all = append(all, sdk.DynamicConfigValue{Id: "unit", Value: c.unit})
+	}
+	if c.width != 0 {
+		all = append(all, sdk.DynamicConfigValue{Id: "custom.width", Value: c.width})
+	}
+	if c.color != "" {
+		all = append(all, sdk.DynamicConfigValue{Id: "color", Value: map[string]string{"mode": "fixed", "fixedColor": c.color}})
+	}
+	if c.apart {
+		all = append(all, sdk.DynamicConfigValue{Id: "custom.drawStyle", Value: common.GraphDrawStylePoints})
 	}
 	return all
 }
@@ -147,29 +212,53 @@ func describe[T general[T]](b T, p Panel, dashboard string, l Language) cog.Buil
 	if p.kind == lines || p.kind == heat {
 		b.Interval(interval)
 	}
-	for _, column := range sorted(p.units) {
-		b.OverrideByName(column, []sdk.DynamicConfigValue{{Id: "unit", Value: p.units[column]}})
+	for _, c := range p.columns {
+		if set := c.overrides(); len(set) > 0 {
+			b.OverrideByName(cmp.Or(c.label, c.name), set)
+		}
 	}
 	return b
+}
+
+// charted is what builders of charts have, too.
+type charted[T any] interface {
+	general[T]
+	Legend(cog.Builder[common.VizLegendOptions]) T
+	Tooltip(cog.Builder[common.VizTooltipOptions]) T
+}
+
+// chart describes a chart. Without a word the SDK hides legend and tooltip. A single series
+// needs no legend: the title says what it is.
+func chart[T charted[T]](b T, p Panel, dashboard string, l Language) cog.Builder[sdk.Panel] {
+	series := len(p.columns)
+	if p.kind == curve {
+		series-- // the one that it is drawn against
+	}
+	b.Legend(common.NewVizLegendOptionsBuilder().ShowLegend(p.kind != bars && series != 1))
+	b.Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderNone))
+	return describe(b, p, dashboard, l)
 }
 
 // builder makes the panel for the SDK.
 func (p Panel) builder(dashboard string, l Language) cog.Builder[sdk.Panel] {
 	switch p.kind {
 	case bars:
-		return describe(barchart.NewPanelBuilder().XField(p.x), p, dashboard, l)
+		blue := sdk.NewFieldColorBuilder().Mode("fixed").FixedColor("blue")
+		return chart(barchart.NewPanelBuilder().XField(p.x).ColorScheme(blue), p, dashboard, l)
 	case curve:
-		return describe(trend.NewPanelBuilder().XField(p.x).ShowPoints(common.VisibilityModeAlways), p, dashboard, l)
+		return chart(trend.NewPanelBuilder().XField(p.x).ShowPoints(common.VisibilityModeAlways), p, dashboard, l)
 	case grid:
 		return describe(table.NewPanelBuilder(), p, dashboard, l)
 	case heat:
-		return describe(heatmap.NewPanelBuilder().Calculate(true).YAxis(heatmap.NewYAxisConfigBuilder().Unit(p.unit)), p, dashboard, l)
+		b := heatmap.NewPanelBuilder().Calculate(true).YAxis(heatmap.NewYAxisConfigBuilder().Unit(p.unit))
+		return describe(b.Tooltip(heatmap.NewHeatmapTooltipBuilder().Mode(common.TooltipDisplayModeSingle)), p, dashboard, l)
 	case dots:
-		return describe(timeseries.NewPanelBuilder().ShowPoints(common.VisibilityModeAlways), p, dashboard, l)
+		return chart(timeseries.NewPanelBuilder().ShowPoints(common.VisibilityModeAlways), p, dashboard, l)
 	case stacks:
 		b := timeseries.NewPanelBuilder().DrawStyle(common.GraphDrawStyleBars).FillOpacity(80)
-		return describe(b.Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal)), p, dashboard, l)
+		b.Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal))
+		return chart(b.Min(0).Decimals(0), p, dashboard, l)
 	default:
-		return describe(timeseries.NewPanelBuilder(), p, dashboard, l)
+		return chart(timeseries.NewPanelBuilder().Min(0), p, dashboard, l)
 	}
 }

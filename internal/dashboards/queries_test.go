@@ -2,6 +2,7 @@ package dashboards
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"nodrop.dev/nodrop/internal/metrics/metricstest"
@@ -36,6 +37,7 @@ func TestQueries(t *testing.T) {
 						t.Errorf("%s: the query %s of %s has no answer", l, name, d.Name)
 						continue
 					}
+					checkNames(t, p, l, rows)
 					if check := checks[d.Name+"/"+name]; check != nil {
 						checked[d.Name]++
 						t.Run(fmt.Sprintf("%s %s/%s", l, d.Name, name), func(t *testing.T) { check(t, f, rows) })
@@ -76,6 +78,26 @@ func checkColumns(t *testing.T, m Mark, l Language, rows []metricstest.Row) {
 	for _, c := range columns {
 		if fmt.Sprint(rows[0][c]) == "" || rows[0][c] == nil {
 			t.Errorf("%s: annotations %s have no column %s: %v", l, m.Title, c, rows[0])
+		}
+	}
+}
+
+// checkNames finds what Grafana would show under a name that is not for a reader: columns of
+// tables that the panel does not name, and series without the labels of their name.
+func checkNames(t *testing.T, p Panel, l Language, rows []metricstest.Row) {
+	t.Helper()
+	for _, row := range rows {
+		if _, series := row["_value"]; !series && len(p.legend) > 0 && l == Flux {
+			t.Errorf("%s: %s has no _value, so that the columns of its legend are no labels: %v", l, p.Title, row)
+			return
+		}
+		for name := range row {
+			hidden := name == "" || name == "result" || name == "table" || slices.Contains(times, name)
+			named := slices.ContainsFunc(p.columns, func(c column) bool { return c.name == name })
+			if p.kind == grid && len(p.summary) == 0 && !hidden && !named {
+				t.Errorf("%s: %s has the column %s, which has no name: %v", l, p.Title, name, row)
+				return
+			}
 		}
 	}
 }

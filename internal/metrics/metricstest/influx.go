@@ -174,6 +174,17 @@ func (s *Influx) InfluxQL(query string) []Row {
 	return rows
 }
 
+// FluxTables asks a query and returns the answer as annotated CSV, as Grafana does.
+func (s *Influx) FluxTables(query string) string {
+	s.t.Helper()
+	body, err := json.Marshal(map[string]any{"query": query, "dialect": map[string]any{"annotations": []string{"datatype", "group", "default"}}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	header := map[string]string{"Content-Type": "application/json", "Accept": "application/csv", "Authorization": "Token " + User + ":" + Password}
+	return string(s.post("/api/v2/query", header, string(body)))
+}
+
 // Flux asks a query and returns the rows of all tables. All values are texts.
 func (s *Influx) Flux(query string) []Row {
 	s.t.Helper()

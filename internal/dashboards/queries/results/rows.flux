@@ -5,4 +5,13 @@ from(bucket: v.defaultBucket)
   |> filter(fn: (r) => r.run == "$run")
   |> group()
   |> sort(columns: ["_time"])
-  |> drop(columns: ["_start", "_stop", "_measurement", "inputs"])
+  |> map(fn: (r) => ({r with
+    line_rate: if exists r.frames_lineRatePPM then float(v: r.frames_lineRatePPM) / 10000.0 else 0.0,
+    loss: if exists r.frames_lossPPM then float(v: r.frames_lossPPM) / 10000.0 else 0.0,
+  }))
+  |> rename(fn: (column) =>
+    if column == "frames_offeredFramesPerSecond" then "offered"
+    else if column == "latency_avgNs" then "mean"
+    else if column == "latency_p99Ns" then "p99"
+    else column)
+  |> keep(columns: ["_time", "test", "method", "frame_size", "load", "offered", "line_rate", "loss", "mean", "p99", "trials", "message"])

@@ -1,0 +1,6 @@
+from(bucket: v.defaultBucket)
+  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_trial" and r.bed == "$bed" and r._field == "load_ppm")
+  |> group()
+  |> sort(columns: ["_time"])
+  |> map(fn: (r) => ({_time: r._time, load: float(v: r._value) / 10000.0}))

@@ -1,8 +1,0 @@
-from(bucket: v.defaultBucket)
-  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
-  |> filter(fn: (r) => r._measurement == "nodrop_trial" and r.bed == "$bed")
-  |> filter(fn: (r) => r._field == "load_ppm" or r._field == "passed_ppm" or r._field == "failed_ppm")
-  |> group()
-  |> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")
-  |> rename(columns: {load_ppm: "load", passed_ppm: "passed", failed_ppm: "failed"})
-  |> sort(columns: ["_time"])
