@@ -49,6 +49,8 @@ type allocator struct {
 	holders map[string]string
 	shown   display
 	writes  writes
+	// usesFrom is when the use of beds began to be added up.
+	usesFrom time.Time
 }
 
 var (
@@ -115,6 +117,7 @@ func (a *allocator) Start(ctx context.Context) error {
 		return err
 	}
 	defer a.writes.wait()
+	a.usesFrom = time.Now()
 	a.Counts.Lead(a)
 	defer a.Counts.Lead(nil)
 	timer := time.NewTimer(0)
@@ -151,6 +154,7 @@ func (a *allocator) cycle(ctx context.Context) time.Duration {
 
 	now := time.Now()
 	a.apply(ch, now)
+	a.use(now)
 	for _, d := range a.queue.Decide(a.snapshot(now)) {
 		a.grant(ctx, d)
 	}

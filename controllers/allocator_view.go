@@ -42,6 +42,10 @@ type bedView struct {
 	retry time.Time
 	// conflicts are the names of beds that share an interface.
 	conflicts []string
+	// used is how long benchmarks had the bed, up to usedSince, since when one has it again;
+	// that is zero while none has it.
+	used      time.Duration
+	usedSince time.Time
 	shown     shownAt
 }
 

@@ -53,16 +53,12 @@ func (r *testBedReconciler) countBed(before, after *v1alpha1.TestBed) {
 
 // State is the state of the lab for Prometheus.
 func (a *allocator) State(ctx context.Context) (opmetrics.State, error) {
-	seen := make(chan opmetrics.State, 1)
-	a.note(func(c *changes) { c.asked = append(c.asked, func(a *allocator) { seen <- a.look() }) })
-	select {
-	case state := <-seen:
-		var err error
-		state.Archive, err = a.unarchived(ctx)
+	state, err := ask(ctx, a, (*allocator).look)
+	if err != nil {
 		return state, err
-	case <-ctx.Done():
-		return opmetrics.State{}, fmt.Errorf("asking the allocator: %w", ctx.Err())
 	}
+	state.Archive, err = a.unarchived(ctx)
+	return state, err
 }
 
 // look is what the allocator knows of beds and queue.

@@ -26,6 +26,8 @@ type Options struct {
 	Runner RunnerClient
 	// Metrics is the recorder of the lab; nil where there is none.
 	Metrics Metrics
+	// BedSeries is how often the recorder gets a point of each bed. 0 is DefaultBedSeries.
+	BedSeries time.Duration
 	// Counts counts what happens, for Prometheus; nil counts nothing.
 	Counts *opmetrics.Operator
 	// Bench replaces all that happens on a leased bed; nil means real pods.
@@ -65,6 +67,8 @@ type Metrics interface {
 	// Record hands lines of rows over. When it returns nil, they are on the recorder's disk;
 	// the same lines may be given again.
 	Record(ctx context.Context, rows [][]byte) error
+	// Sample hands lines of series over, which the recorder may drop later for want of room.
+	Sample(ctx context.Context, series [][]byte) error
 }
 
 // Deadlines bound every wait.
@@ -136,6 +140,9 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	if o.Sweep == 0 {
 		o.Sweep = DefaultSweep
 	}
+	if o.BedSeries == 0 {
+		o.BedSeries = DefaultBedSeries
+	}
 	base := base{
 		Client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
@@ -151,7 +158,8 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("indexing test beds: %w", err)
 	}
-	if err := mgr.Add(newAllocator(base, mgr.GetCache())); err != nil {
+	allocator := newAllocator(base, mgr.GetCache())
+	if err := mgr.Add(allocator); err != nil {
 		return fmt.Errorf("adding the allocator: %w", err)
 	}
 	if err := (&benchmarkReconciler{base: base, poller: poller, memory: newMemory()}).setup(mgr); err != nil {
@@ -166,6 +174,9 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	if o.Metrics != nil {
 		if err := newRecordReconciler(base).setup(mgr); err != nil {
 			return fmt.Errorf("setting up the controller of metrics: %w", err)
+		}
+		if err := mgr.Add(&bedSeries{base: base, allocator: allocator}); err != nil {
+			return fmt.Errorf("adding the series of the beds: %w", err)
 		}
 	}
 	if o.Archive != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
@@ -56,7 +57,8 @@ func (w *world) recording(changes ...func(*controllers.Options)) *labRecorder {
 	}
 	w.Expect(r.keeper.Ensure(w.t.Context())).To(Succeed())
 	w.t.Cleanup(r.goesAway)
-	w.with(append(changes, func(o *controllers.Options) { o.Metrics = r.keeper })...)
+	rowsOnly := func(o *controllers.Options) { o.Metrics, o.BedSeries = r.keeper, time.Hour }
+	w.with(append([]func(*controllers.Options){rowsOnly}, changes...)...)
 	return r
 }
 
@@ -141,6 +143,7 @@ func TestRecord(t *testing.T) {
 		"a recorder that comes after the result":    recordLater,
 		"rows that the recorder refuses":            recordRefused,
 		"many that wait while the recorder is away": recordMany,
+		"the series of the beds":                    recordBeds,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
 	}
@@ -254,4 +257,30 @@ func recordMany(w *world) {
 	}
 	slices.Sort(points)
 	w.Expect(r.lines()).To(Equal(points))
+}
+
+// recordBeds follows a bed while one benchmark has it and another one waits, and while the
+// recorder is away.
+func recordBeds(w *world) {
+	r := w.recording(func(o *controllers.Options) { o.BedSeries = 50 * time.Millisecond })
+	r.comesBack()
+	w.modelledBed()
+	is := func(holder string, parts ...string) {
+		w.t.Helper()
+		all := []gomegatypes.GomegaMatcher{HavePrefix("nodrop_bed,bed=sim" + holder + " ")}
+		for _, part := range parts {
+			all = append(all, ContainSubstring(part))
+		}
+		w.Eventually(r.lines).Should(ContainElement(SatisfyAll(all...)))
+	}
+	is("", "ready=true", "waiting=0i", "utilisation_ppm=0i")
+	create(w.t, w.c, benchmark("b", "sim"))
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	create(w.t, w.c, benchmark("next", "sim"))
+	is(",team="+team, `holder="b"`, `run="`+string(b.UID)+`"`, "waiting=1i", "longest_wait_ns=", "utilisation_ppm=1000000i")
+	r.goesAway()
+	w.runners.report(b, measured(row(64), row(128)))
+	w.reaches("next", v1alpha1.PhaseRunning)
+	r.comesBack()
+	is(",team="+team, `holder="next"`, "waiting=0i")
 }

@@ -30,6 +30,7 @@ func (f *fakeMetrics) Access(_ context.Context, uid string, until time.Time) (*r
 }
 
 func (f *fakeMetrics) Record(context.Context, [][]byte) error { return f.err }
+func (f *fakeMetrics) Sample(context.Context, [][]byte) error { return f.err }
 
 // A runner gets access to the recorder, and when its run began.
 func TestRunnersGetTheRecorder(t *testing.T) {

@@ -25,6 +25,11 @@ func live() Dashboard {
 				when, {name: "test", label: "Test"}, {name: "method", label: "Method"}, {name: "frame_size", label: "Frame size"}, {name: "load", label: "Load", unit: unitPercent}, {name: "duration_ns", label: "Duration", unit: unitNs},
 				{name: "sent", label: "Sent", unit: unitNumber}, {name: "received", label: "Received", unit: unitNumber}, {name: "lost", label: "Lost", unit: unitNumber}, {name: "passed", label: "Passed"}, {name: "generator_bound", label: "Generator-bound"},
 			}},
+			{Title: "Received by the device", Queries: []string{"device-received"}, unit: unitRate, legend: []string{"port"}, width: 12, height: 8, About: "Frames per second that the interfaces of a device of software received, by the port that they are cabled to."},
+			{Title: "Dropped by the device", Queries: []string{"device-dropped"}, unit: unitRate, legend: []string{"port"}, width: 12, height: 8, About: "Frames per second that these interfaces received and dropped, as the device's kernel counts them."},
+			{Title: "Processors of the device", Queries: []string{"device-cpu"}, unit: unitPercent, width: 8, height: 8, columns: []column{{name: "busy", color: "blue"}, {name: "soft interrupts", color: "orange"}}, About: "Share of the time of the processors that a device of software has of its own which was not idle, and its part in soft interrupts."},
+			{Title: "Memory of the device's router", Queries: []string{"device-memory"}, unit: unitSize, width: 8, height: 8, columns: []column{{name: "memory", color: "blue"}}, About: "Memory of routing software that nodrop run started. Empty in a cluster."},
+			{Title: "Routes of the device", Queries: []string{"device-routes"}, unit: unitNumber, width: 8, height: 8, columns: []column{{name: "routes", color: "blue"}}, About: "Routes in the kernel of a router that nodrop run started. Empty in a cluster."},
 		},
 	}
 }
@@ -96,6 +101,13 @@ func lab() Dashboard {
 		About:     "Who measures how much, and which beds are idle.",
 		Variables: []Variable{several("team", "Team"), several("bed", "Bed"), several("device", "Device")},
 		Panels: []Panel{
+			{Title: "Beds now", Queries: []string{"beds"}, kind: grid, width: 24, height: 6, columns: []column{
+				{name: "bed", label: "Bed"}, when, {name: "team", label: "Team"}, {name: "holder", label: "Benchmark"}, {name: "waiting", label: "Waiting", unit: unitNumber},
+				{name: "longest_wait_ns", label: "Longest wait", unit: unitNs}, {name: "calibration_age_ns", label: "Age of the calibration", unit: unitNs},
+				{name: "ready", label: "Ready"}, {name: "unschedulable", label: "Closed"}, {name: "quarantined", label: "Quarantined"},
+			}, About: "The last point of each bed in the time that is shown: who has it, how many benchmarks wait for it, and how old its calibration is."},
+			{Title: "Benchmarks that wait", Queries: []string{"waiting"}, unit: unitNumber, legend: []string{"bed"}, width: 12, height: 8, About: "Benchmarks that wait and could get the bed; one that could get several counts for each."},
+			{Title: "Utilisation", Queries: []string{"utilisation"}, unit: unitPercent, legend: []string{"bed"}, width: 12, height: 8, About: "Share of the time in which a benchmark had the bed, with preparation and cleaning up."},
 			{Title: "Runs per day", Queries: []string{"runs"}, kind: stacks, unit: unitNumber, legend: []string{"bed"}, width: 24, height: 8, About: "Runs that began, by bed."},
 			{Title: "Runs per team and bed", Queries: []string{"teams"}, kind: grid, columns: []column{{name: "team", label: "Team"}, {name: "bed", label: "Bed"}, {name: "runs", label: "Runs"}}, width: 12, height: 8, About: "Runs that have a row in the time that is shown."},
 			{Title: "Hours per team", Queries: []string{"hours"}, kind: bars, x: "team", unit: unitHours, width: 12, height: 8, About: "How long the rows took to measure. Preparation and cleaning up are not in it. Rows of the engine sim count in simulated time."},

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/metrics"
 	"nodrop.dev/nodrop/internal/metrics/metricstest"
 )
 
@@ -25,6 +26,15 @@ var checks = map[string]func(t *testing.T, f *filled, rows []metricstest.Row){
 	"lab/hours":          labHours,
 	"lab/teams":          labTeams,
 	"lab/validity":       labValidity,
+	"lab/beds":           labBeds,
+	"lab/waiting":        labWaiting,
+	"lab/utilisation":    labUtilisation,
+
+	"live/device-received": liveDeviceReceived,
+	"live/device-dropped":  liveDeviceDropped,
+	"live/device-cpu":      liveDeviceCPU,
+	"live/device-memory":   liveDeviceMemory,
+	"live/device-routes":   liveDeviceRoutes,
 }
 
 // number is the first of the columns that a row has.
@@ -199,4 +209,90 @@ func labValidity(t *testing.T, f *filled, rows []metricstest.Row) {
 		got += number(t, row, "rows")
 	}
 	same(t, "rows", []float64{got}, []float64{float64(count)})
+}
+
+// What each port sent in a throughput trial is among what the device received at it.
+func liveDeviceReceived(t *testing.T, f *filled, rows []metricstest.Row) {
+	for _, port := range []string{"p1", "p2"} {
+		here := slices.DeleteFunc(slices.Clone(rows), func(r metricstest.Row) bool { return r["port"] != port })
+		want := of(f.last().rows, v1alpha1.MethodThroughput, 0, offered)
+		for i := range want {
+			want[i] /= 2
+		}
+		contains(t, numbers(t, here, "_value", "sum_sum"), want, 1e-6)
+	}
+}
+
+func liveDeviceDropped(t *testing.T, f *filled, rows []metricstest.Row) {
+	want := of(f.last().rows, v1alpha1.MethodThroughput, 0, offered)
+	for i := range want {
+		want[i] /= 200
+	}
+	contains(t, numbers(t, rows, "_value", "sum_sum"), want, 1e-3)
+}
+
+// all says that a column is a number in every row, and there are some.
+func all(t *testing.T, rows []metricstest.Row, column string, want float64) {
+	t.Helper()
+	for _, got := range numbers(t, rows, column) {
+		if got != want {
+			t.Errorf("%s is %v, want %v", column, got, want)
+		}
+	}
+}
+
+func liveDeviceCPU(t *testing.T, _ *filled, rows []metricstest.Row) {
+	all(t, rows, "busy", deviceBusy/10_000)
+	all(t, rows, "soft interrupts", deviceBusy/20_000)
+}
+
+func liveDeviceMemory(t *testing.T, _ *filled, rows []metricstest.Row) {
+	all(t, rows, "memory", deviceMemory)
+}
+
+func liveDeviceRoutes(t *testing.T, _ *filled, rows []metricstest.Row) {
+	all(t, rows, "routes", deviceRoutes)
+}
+
+// Bed one is in use at the end, and bed two is free.
+func labBeds(t *testing.T, f *filled, rows []metricstest.Row) {
+	if len(rows) != len(f.beds) {
+		t.Fatalf("%d beds, want %d: %v", len(rows), len(f.beds), rows)
+	}
+	for _, row := range rows {
+		points := f.beds[fmt.Sprint(row["bed"])]
+		last := points[len(points)-1]
+		text := func(column string) string {
+			if row[column] == nil {
+				return ""
+			}
+			return fmt.Sprint(row[column])
+		}
+		if text("holder") != last.Holder || text("team") != last.Team || text("ready") != "true" || number(t, row, "waiting") != float64(last.Waiting) {
+			t.Errorf("%v, want %+v", row, last)
+		}
+		if last.Holder != "" && number(t, row, "calibration_age_ns") < 3600e9 {
+			t.Errorf("%v, want %+v", row, last)
+		}
+	}
+}
+
+func ofBeds(f *filled, figure func(metrics.Bed) float64) []float64 {
+	var all []float64
+	for _, points := range f.beds {
+		for _, b := range points {
+			all = append(all, figure(b))
+		}
+	}
+	return all
+}
+
+func labWaiting(t *testing.T, f *filled, rows []metricstest.Row) {
+	same(t, "waiting", numbers(t, rows, "_value", "max"), ofBeds(f, func(b metrics.Bed) float64 { return float64(b.Waiting) }))
+}
+
+func labUtilisation(t *testing.T, f *filled, rows []metricstest.Row) {
+	same(t, "utilisation", numbers(t, rows, "_value", "mean"), ofBeds(f, func(b metrics.Bed) float64 {
+		return math.Floor(float64(b.Used)/float64(b.Interval)*1e6) / 1e4
+	}))
 }

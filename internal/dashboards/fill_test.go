@@ -22,6 +22,7 @@ import (
 	"nodrop.dev/nodrop/internal/metrics/spool"
 	"nodrop.dev/nodrop/internal/metrics/stream"
 	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // measurement is a run whose points are in the database.
@@ -40,6 +41,8 @@ type filled struct {
 	runs []measurement
 	// regressions are those of the history on bed one.
 	regressions []metrics.Point
+	// beds are the points of each bed, in the order of their times.
+	beds map[string][]metrics.Bed
 }
 
 const (
@@ -93,7 +96,7 @@ func fill(t *testing.T) *filled {
 	if len(f.regressions) == 0 {
 		t.Fatal("the history shows no regression")
 	}
-	lines, err := metrics.Lines(f.regressions)
+	lines, err := metrics.Lines(append(f.lab(), f.regressions...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +109,48 @@ func fill(t *testing.T) *filled {
 		t.Fatalf("not all points were written: %+v", s)
 	}
 	return f
+}
+
+// lab has the points of the beds, as the operator writes them: two in each run, and one
+// after all but the last.
+func (f *filled) lab() (points []metrics.Point) {
+	f.beds = map[string][]metrics.Bed{}
+	add := func(b metrics.Bed, at time.Time) {
+		f.beds[b.Name] = append(f.beds[b.Name], b)
+		points = append(points, b.Point(at))
+	}
+	for n, m := range f.runs {
+		busy := metrics.Bed{
+			Name: m.bed, Team: m.team, Holder: "nightly", Run: m.uid, Ready: true, Waiting: 1 + n%3, Oldest: m.began, Interval: 30 * time.Second,
+			Used: time.Duration(n) * time.Second, Calibrated: m.began.Add(-time.Hour),
+		}
+		add(busy, m.began.Add(2*time.Second))
+		busy.Used = busy.Interval
+		add(busy, m.began.Add(4*time.Second))
+		if n != nights-1 {
+			add(metrics.Bed{Name: m.bed, Ready: true, Interval: 30 * time.Second}, m.began.Add(6*time.Second))
+		}
+	}
+	return points
+}
+
+// Of the device in each interval of the runs.
+const (
+	deviceBusy   = 300_000 // ppm
+	deviceMemory = 50 << 20
+	deviceRoutes = 1007
+)
+
+// withDevice adds to an interval a device of software: it receives what the tester sends, and
+// drops a hundredth of that.
+func withDevice(i method.Interval) method.Interval {
+	i.Device.Processors = &traffic.ProcessorSample{Busy: deviceBusy, SoftInterrupts: deviceBusy / 2, Total: 1_000_000}
+	i.Device.Memory, i.Device.Routes = new(int64(deviceMemory)), new(int64(deviceRoutes))
+	for _, p := range i.Ports {
+		frames := traffic.InterfaceSample{RxFrames: p.Tx.Sent, RxDropped: p.Tx.Sent / 100}
+		i.Device.Interfaces = append(i.Device.Interfaces, method.InterfaceInterval{Port: p.Port, InterfaceSample: frames})
+	}
+	return i
 }
 
 // device is what the points say was measured.
@@ -153,7 +198,7 @@ func (f *filled) measure(t *testing.T, kept *spool.Spool, bed, team, software st
 				m.trials = append(m.trials, *e.Finished)
 			}
 		}),
-		runner.WithIntervals(time.Second, s.Interval),
+		runner.WithIntervals(time.Second, func(i method.Interval) { s.Interval(withDevice(i)) }),
 		runner.WithLog(func(row v1alpha1.ResultRow) {
 			if spoiled && row.FrameSize == 512 && row.Method == v1alpha1.MethodThroughput {
 				row.Validity = useless

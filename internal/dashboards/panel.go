@@ -81,6 +81,7 @@ const (
 	unitHours   = "h"
 	unitShare   = "percentunit"
 	unitNumber  = "locale" // with all digits
+	unitSize    = "bytes"
 )
 
 // tables says that the panel shows rows, and no series.

@@ -22,7 +22,7 @@ type Router interface {
 // MemoryReader is the routing software of a device whose memory can be read.
 type MemoryReader interface {
 	// Memory is how many bytes of memory its processes use, and whether that is known: not
-	// when one of them has ended.
+	// when one of them has ended. It may be called while other methods of the software are.
 	Memory() (bytes int64, known bool)
 }
 

@@ -23,8 +23,28 @@ type Interval struct {
 	// Ports has an entry for each port and class of streams, in the order of the ports in
 	// the bed.
 	Ports []PortInterval
+	// Device is what the device did.
+	Device DeviceInterval
 	// Gaps says that lost frames are known, and Ordering that reordered ones are.
 	Gaps, Ordering bool
+}
+
+// DeviceInterval is what a device of software did, as far as it can be seen; nothing of any
+// other device.
+type DeviceInterval struct {
+	// Interfaces in the order of the ports that they are cabled to.
+	Interfaces []InterfaceInterval
+	// Processors that the device has of its own; nil when it has none.
+	Processors *traffic.ProcessorSample
+	// Memory of its routing software in bytes, and Routes in its tables, at the end of the
+	// interval; nil when that is not known.
+	Memory, Routes *int64
+}
+
+// InterfaceInterval is what the interface at a port of the bed counted.
+type InterfaceInterval struct {
+	Port string
+	traffic.InterfaceSample
 }
 
 // PortInterval is what a port did with the streams of a class.
@@ -49,6 +69,8 @@ type watched struct {
 	show  func(Interval)
 	// caps of the engine.
 	caps traffic.Capabilities
+	// countAgain is when routes of the device may be counted again.
+	countAgain time.Time
 }
 
 // WithIntervals calls show with every interval of the trials that the lab runs, while
@@ -56,7 +78,7 @@ type watched struct {
 // the next one is longer, and the trial is not affected. A slow show makes intervals longer,
 // too. Show is called by a goroutine of the trial, and not after the trial has ended.
 func WithIntervals(every time.Duration, caps traffic.Capabilities, show func(Interval)) Option {
-	return func(l *Lab) { l.watched = &watched{every, show, caps} }
+	return func(l *Lab) { l.watched = &watched{every: every, show: show, caps: caps} }
 }
 
 // intervals is the action that follows a trial; false when nobody wants it.
@@ -121,6 +143,15 @@ func (l *Lab) between(event Event, trial traffic.Trial, before, now traffic.Samp
 	out.Ports = slices.SortedFunc(maps.Values(ports), func(a, b PortInterval) int {
 		return cmp.Or(cmp.Compare(place[a.Port], place[b.Port]), cmp.Compare(a.Class, b.Class))
 	})
+	if d := now.Device.Since(before.Device); d != nil {
+		out.Device.Processors = d.Processors
+		for _, p := range l.plan.Ports {
+			if c, seen := d.Interfaces[p.Name]; seen {
+				out.Device.Interfaces = append(out.Device.Interfaces, InterfaceInterval{p.Name, c})
+			}
+		}
+	}
+	l.look(&out.Device)
 	return out
 }
 

@@ -1,11 +1,15 @@
 package method
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/sim"
 )
 
 // watchedSoak runs a trial of a second at 50 % and returns its intervals.
@@ -66,5 +70,99 @@ func TestAnIntervalThatIsNotSampled(t *testing.T) {
 	}
 	if out.Trials != 1 || len(all) != 8 || longest != 300*time.Millisecond || sent != out.Trial.Sent {
 		t.Errorf("%d trials, %d intervals up to %v with %d of %d frames", out.Trials, len(all), longest, sent, out.Trial.Sent)
+	}
+}
+
+// countingDevice is a generator whose samples have a device, and its router.
+type countingDevice struct {
+	*sim.Engine
+	memory, routes int64
+}
+
+func (c *countingDevice) Sample(ctx context.Context, sampling traffic.Sampling, take func(traffic.Sample)) error {
+	return c.Engine.Sample(ctx, sampling, func(s traffic.Sample) {
+		n := uint64(s.Interval)
+		s.Device = &traffic.DeviceSample{
+			Interfaces: map[string]traffic.InterfaceSample{"p2": {TxFrames: 10 * n}, "p1": {RxFrames: n * n}},
+			Processors: &traffic.ProcessorSample{Busy: time.Duration(n), Total: time.Duration(4 * n)},
+		}
+		take(s)
+	})
+}
+
+func (c *countingDevice) Restart(context.Context) error { return nil }
+func (c *countingDevice) Ended() string                 { return "" }
+func (c *countingDevice) Memory() (int64, bool)         { c.memory++; return c.memory, c.memory != 2 }
+func (c *countingDevice) Routes() (int64, bool)         { c.routes += 100; return c.routes, c.routes != 300 }
+
+// What the device counted belongs to the interval in which it did, and what is not known at
+// its end is absent.
+func TestIntervalsOfADevice(t *testing.T) {
+	test := sampled(time.Second, 100*time.Millisecond)
+	test.Soak.SamplingInterval = nil
+	lab, e, step := labFor(t, test, 400*time.Millisecond, nil)
+	d := &countingDevice{Engine: e}
+	lab.gen, lab.sampler, lab.router = d, d, d
+	var all []DeviceInterval
+	WithIntervals(100*time.Millisecond, traffic.Capabilities{}, func(i Interval) { all = append(all, i.Device) })(lab)
+	mustRun(t, lab, step)
+	if len(all) != 10 {
+		t.Fatalf("%d intervals", len(all))
+	}
+	for n, got := range all {
+		want := DeviceInterval{
+			Interfaces: []InterfaceInterval{
+				{"p1", traffic.InterfaceSample{RxFrames: uint64(2*n + 1)}}, {"p2", traffic.InterfaceSample{TxFrames: 10}},
+			},
+			Processors: &traffic.ProcessorSample{Busy: 1, Total: 4},
+		}
+		if n != 1 {
+			want.Memory = new(int64(n + 1))
+		}
+		if n != 2 {
+			want.Routes = new(int64(100 * (n + 1)))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("interval %d: %s", n, diff)
+		}
+	}
+}
+
+// slowCount is a router whose routes take long to count.
+type slowCount struct {
+	countingDevice
+	clock *waitingClock
+}
+
+func (s *slowCount) Clock() traffic.Clock { return s.clock }
+func (s *slowCount) Routes() (int64, bool) {
+	s.routes++
+	s.clock.now = s.clock.now.Add(10 * time.Millisecond)
+	return s.routes, true
+}
+
+type waitingClock struct {
+	traffic.RealClock
+	now time.Time
+}
+
+func (w *waitingClock) Now() time.Time { return w.now }
+
+// Counting routes takes a hundredth of the time at most.
+func TestRoutesAreCountedRarely(t *testing.T) {
+	t.Parallel()
+	s := &slowCount{clock: &waitingClock{now: time.Unix(0, 0)}}
+	lab := &Lab{session: &session{gen: s, watched: &watched{}}}
+	lab.router = s
+	known := 0
+	for range 100 { // intervals of 100 ms
+		var d DeviceInterval
+		if lab.look(&d); d.Routes != nil {
+			known++
+		}
+		s.clock.now = s.clock.now.Add(100 * time.Millisecond)
+	}
+	if known != int(s.routes) || known < 9 || known > 11 {
+		t.Errorf("counted %d times in 10 s, with %d answers", s.routes, known)
 	}
 }

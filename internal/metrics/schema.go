@@ -10,7 +10,9 @@ const (
 	MeasurementTrial = "nodrop_trial"
 	MeasurementPort  = "nodrop_port"
 
+	MeasurementDevice     = "nodrop_device"
 	MeasurementRegression = "nodrop_regression"
+	MeasurementBed        = "nodrop_bed"
 )
 
 // Keys of the tags.
@@ -32,7 +34,7 @@ const (
 type Column struct {
 	// Name of the tag or field.
 	Name string
-	// Unit of the values: ns, unitPPM, unitFrames, unitBytes, text or bool.
+	// Unit of the values, such as ns, ppm, frames, bytes, text or bool.
 	Unit string
 	// About says what the column means, in a sentence.
 	About string
@@ -55,6 +57,9 @@ const (
 	unitNs     = "ns"
 	unitBytes  = "bytes"
 	unitBool   = "bool"
+	unitRoutes = "routes"
+
+	unitBenchmarks = "benchmarks"
 	// unitOfMetric is the unit of compare.Metric.
 	unitOfMetric = "frames/s, ns or ppb"
 )
@@ -71,7 +76,7 @@ func Schema() []Measurement {
 	team := Column{tagTeam, unitText, "namespace of the benchmark"}
 	dut := Column{tagDevice, unitText, "vendor and model of the device, or its kind"}
 	method := Column{tagMethod, unitText, "method of the test, such as Throughput"}
-	size := Column{tagFrameSize, unitText, "frame size in unitBytes, or the name of a mix; absent in tests without frames"}
+	size := Column{tagFrameSize, unitText, "frame size in bytes, or the name of a mix; absent in tests without frames"}
 	return []Measurement{
 		{
 			Name: MeasurementRun, About: "a run of a benchmark, with what was measured by what", Time: "when the run began",
@@ -118,9 +123,9 @@ func Schema() []Measurement {
 				Column{"interval_ns", unitNs, "length of the interval"},
 				Column{"intended", unitFrames, "frames that the load asked the port for in it; absent when it sends none of the class"},
 				Column{"sent", unitFrames, "frames that the port sent in it; absent when it sends none of the class"},
-				Column{"sent_bytes", unitBytes, "the same in unitBytes, with FCS"},
+				Column{"sent_bytes", unitBytes, "the same in bytes, with FCS"},
 				Column{"received", unitFrames, "frames that the port received in it; absent when it should receive none of the class"},
-				Column{"received_bytes", unitBytes, "the same in unitBytes, with FCS"},
+				Column{"received_bytes", unitBytes, "the same in bytes, with FCS"},
 				Column{"lost", unitFrames, "frames that were found missing in it; absent when the engine cannot say"},
 				Column{"reordered", unitFrames, "frames that came out of order in it (RFC 4737); absent when the engine cannot say"},
 				Column{"duplicate", unitFrames, "copies that came in it; absent when the engine cannot say"},
@@ -132,6 +137,39 @@ func Schema() []Measurement {
 				Column{"latency_p999_ns", unitNs, "99.9th percentile"},
 				Column{"jitter_avg_ns", unitNs, "mean difference of the latency of consecutive frames (RFC 4689); absent when none was measured"},
 			),
+		},
+		{
+			Name: MeasurementDevice, About: "what a device of software did in an interval of a trial: its interface at a port, or, without a port, the device as a whole", Time: "the end of the interval",
+			Tags: []Column{bed, {tagPort, unitText, "name of the port in the bed that the interface is cabled to; absent in a point of the whole device"}},
+			Fields: append(ofRun[:3:3],
+				Column{"interval_ns", unitNs, "length of the interval"},
+				Column{"rx_frames", unitFrames, "frames that the interface received in it"},
+				Column{"rx_dropped", unitFrames, "frames that it received and dropped, as its kernel counts them"},
+				Column{"rx_errors", unitFrames, "frames that it received in error"},
+				Column{"tx_frames", unitFrames, "frames that it sent in it"},
+				Column{"tx_dropped", unitFrames, "frames that it could not send, as its kernel counts them"},
+				Column{"tx_errors", unitFrames, "frames that it failed to send"},
+				Column{"cpu_ppm", unitPPM, "share of the time of the device's processors that was not idle, in ticks of 10 ms; absent when it has none of its own"},
+				Column{"softirq_ppm", unitPPM, "share of their time in soft interrupts, in which the kernel forwards frames"},
+				Column{"memory_bytes", unitBytes, "memory of the device's routing software, as in routeMemory of a row; absent where it cannot be read"},
+				Column{"routes", unitRoutes, "routes in the kernel's tables, IPv4 and IPv6, with those of its own addresses; absent where they cannot be counted"},
+			),
+		},
+		{
+			Name: MeasurementBed, About: "a bed at a moment, as the operator sees it", Time: "that moment",
+			Tags: []Column{bed, {tagTeam, unitText, "namespace of the benchmark that has the bed; absent while none has it"}},
+			Fields: []Column{
+				{"holder", unitText, "name of the benchmark that has the bed; absent while none has it"},
+				{"run", unitText, "UID of that benchmark"},
+				{"ready", unitBool, "the bed can be used"},
+				{"unschedulable", unitBool, "the bed is closed to new benchmarks"},
+				{"quarantined", unitBool, "a clean-up failed, and the bed waits for its owner"},
+				{"waiting", unitBenchmarks, "benchmarks that wait and could get the bed"},
+				{"longest_wait_ns", unitNs, "how long the one of them waits that was created first; absent when none waits"},
+				{"interval_ns", unitNs, "time since the point before, or since this operator leads"},
+				{"utilisation_ppm", unitPPM, "share of that time in which a benchmark had the bed"},
+				{"calibration_age_ns", unitNs, "how long ago the tester was calibrated for the bed; absent when it was not, or need not be"},
+			},
 		},
 		{
 			Name:  MeasurementRegression,

@@ -40,9 +40,11 @@ func TestPointsAreThoseOfTheSchema(t *testing.T) {
 	for _, i := range intervals {
 		i.Event.Step.Variant = "fec-on"
 		i.Gaps, i.Ordering = true, true
+		i.Device = forwarding()
 		points = append(points, r.Interval(i, i.Began)...)
 	}
 	points = append(points, Regressions(worse(t), "uid", cfg.Bed.Spec.Device)...)
+	points = append(points, busyBed().Point(began))
 	known, seen := map[string]Measurement{}, map[string]bool{}
 	for _, m := range Schema() {
 		known[m.Name] = m
@@ -174,11 +176,17 @@ func seriesOfABed(b labBed, random *rand.Rand, with func(*Run, []Tag) []Tag) map
 	for port := range b.ports {
 		for class := range b.classes {
 			at := method.PortInterval{ClassAt: traffic.ClassAt{Port: fmt.Sprint("p", port), Class: fmt.Sprint("class ", class)}, Sends: true}
-			for _, p := range r.Interval(method.Interval{Ports: []method.PortInterval{at}}, began) {
+			device := forwarding()
+			device.Interfaces[0].Port = at.Port
+			for _, p := range r.Interval(method.Interval{Ports: []method.PortInterval{at}, Device: device}, began) {
 				add(p)
 			}
 		}
 	}
+	for team := range labTeams {
+		add(Bed{Name: "bed", Team: fmt.Sprint("team-", team), Holder: "b"}.Point(began))
+	}
+	add(Bed{Name: "bed"}.Point(began))
 	return count
 }
 

@@ -21,8 +21,8 @@ func (r *Run) Trial(e method.Event, began time.Time) Point {
 			Field{"passed_ppm", e.Bracket.PassedPPM}, Field{"failed_ppm", e.Bracket.FailedPPM}))
 }
 
-// Interval are the points of an interval, one for each port and class, that ended at a
-// time.
+// Interval are the points of an interval that ended at a time: one for each port and class,
+// and those of the device.
 func (r *Run) Interval(i method.Interval, ended time.Time) []Point {
 	id := i.Event.Step.ID()
 	points := make([]Point, 0, len(i.Ports))
@@ -35,7 +35,7 @@ func (r *Run) Interval(i method.Interval, ended time.Time) []Point {
 		fields = received(sent(fields, p), i, p)
 		points = append(points, newPoint(MeasurementPort, ended, []Tag{{tagBed, r.bed}, {tagPort, p.Port}, {tagClass, p.Class}}, fields))
 	}
-	return points
+	return append(points, r.deviceInterval(i, ended)...)
 }
 
 // sent says what a port sent, if it sends any of the class.

@@ -118,21 +118,31 @@ func (k *Keeper) Access(ctx context.Context, uid string, until time.Time) (*runn
 
 // Record hands lines of rows to the recorder, as the operator. When it returns nil, they are
 // on its disk.
-func (k *Keeper) Record(ctx context.Context, rows [][]byte) (err error) {
+func (k *Keeper) Record(ctx context.Context, rows [][]byte) error {
+	return k.hand(ctx, rows, func(c *recorder.Client, lines [][]byte) error { return c.Take(ctx, lines, nil) })
+}
+
+// Sample hands lines of series to the recorder, as the operator.
+func (k *Keeper) Sample(ctx context.Context, series [][]byte) error {
+	return k.hand(ctx, series, func(c *recorder.Client, lines [][]byte) error { return c.Take(ctx, nil, lines) })
+}
+
+// hand hands lines over, as many at once as a request may have.
+func (k *Keeper) hand(ctx context.Context, lines [][]byte, take func(*recorder.Client, [][]byte) error) (err error) {
 	c, err := k.dial(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	for len(rows) > 0 {
+	for len(lines) > 0 {
 		n, bytes := 0, 0
-		for ; n < len(rows) && bytes < maxHanded; n++ {
-			bytes += len(rows[n])
+		for ; n < len(lines) && bytes < maxHanded; n++ {
+			bytes += len(lines[n])
 		}
-		if err := c.Take(ctx, rows[:n], nil); err != nil {
+		if err := take(c, lines[:n]); err != nil {
 			return err
 		}
-		rows = rows[n:]
+		lines = lines[n:]
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"slices"
 	"testing"
@@ -93,6 +94,11 @@ func TestARunnerReachesTheRecorder(t *testing.T) {
 	defer c.Close()
 	if err := c.Take(t.Context(), [][]byte{[]byte("nodrop_row run=\"1\" 1\n")}, nil); err != nil || target.rows != 1 {
 		t.Errorf("%d rows: %v", target.rows, err)
+	}
+	// So does the operator.
+	row, bed := []byte("nodrop_row run=\"2\" 1\n"), []byte("nodrop_bed,bed=b waiting=0i 1\n")
+	if err := errors.Join(k.Record(t.Context(), [][]byte{row}), k.Sample(t.Context(), [][]byte{bed, bed})); err != nil || target.rows != 2 || target.series != 2 {
+		t.Errorf("%d rows and %d of series: %v", target.rows, target.series, err)
 	}
 	pair, err := tls.X509KeyPair(access.Cert, access.Key)
 	if err != nil || pair.Leaf.IsCA || pair.Leaf.NotAfter.After(now.Add(26*time.Hour)) {

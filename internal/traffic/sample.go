@@ -17,6 +17,9 @@ type Sample struct {
 	Sent, Received uint64
 	// Ports is what each port has counted; nil unless the sampling asks for it.
 	Ports *PortSamples
+	// Device is what the device has counted; nil unless the sampling asks for Ports and
+	// the engine sees a device of software on its machine.
+	Device *DeviceSample
 }
 
 // Sampling says when samples of a trial are taken.
@@ -26,7 +29,8 @@ type Sampling struct {
 	// Span from the beginning of sending that is sampled. A rest that is shorter than
 	// an interval is left out.
 	Span time.Duration
-	// Ports asks for what each port has counted, by class of streams. That takes longer
+	// Ports asks for what each port has counted, by class of streams, and for what the device
+	// has. That takes longer
 	// to read: where it costs more than a hundredth of the time, intervals are left out.
 	Ports bool
 }

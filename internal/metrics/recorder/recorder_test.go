@@ -273,6 +273,7 @@ func TestARunnerAddsItsOwnPoints(t *testing.T) {
 		"another run":     points("row", "2", 0, 1),
 		"mixed":           append(points("row", uid, 0, 2), points("row", "2", 0, 1)...),
 		"no run":          {[]byte("nodrop_row f=1i 1\n")},
+		"a bed":           {[]byte("nodrop_bed,bed=b run=\"" + uid + "\" 1\n")},
 		"not NoDrop's":    {[]byte("cpu run=\"" + uid + "\" 1\n")},
 		"no line":         {[]byte("nodrop_row\n")},
 		"an open quote":   {[]byte("nodrop_row run=\"" + uid + " 1\n")},
@@ -290,7 +291,7 @@ func TestARunnerAddsItsOwnPoints(t *testing.T) {
 	}
 }
 
-// The operator adds rows of any run, and nothing else.
+// The operator adds rows of any run and beds, and nothing else.
 func TestTheOperatorAddsRows(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil)
@@ -311,8 +312,9 @@ func TestTheOperatorAddsRows(t *testing.T) {
 		}
 	}
 	take(t, c, slices.Concat(points("row", uid, 0, 2), points("row", "2", 2, 3), points("run", "2", 0, 1)), nil)
-	if got := l.spool.Stats().Rows.Points; got != 4 {
-		t.Errorf("%d points are kept, want 4", got)
+	take(t, c, nil, [][]byte{[]byte("nodrop_bed,bed=a waiting=1i 1\n"), []byte("nodrop_bed,bed=b,team=t holder=\"x\",run=\"2\" 1\n")})
+	if s := l.spool.Stats(); s.Rows.Points != 4 || s.Series.Points != 2 {
+		t.Errorf("%+v are kept, want 4 rows and 2 points of beds", s)
 	}
 }
 

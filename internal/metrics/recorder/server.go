@@ -63,7 +63,7 @@ func (s *Server) Serve(l net.Listener) error {
 func (s *Server) Stop() { s.grpc.GracefulStop() }
 
 // Take keeps points: of a runner those of its run, of the operator rows and regressions
-// of any run.
+// of any run, and beds.
 func (s *Server) Take(ctx context.Context, r *recorderpb.TakeRequest) (*recorderpb.TakeResponse, error) {
 	name, err := caller(ctx)
 	if err != nil {
@@ -100,8 +100,11 @@ func caller(ctx context.Context) (name string, err error) {
 	return name, nil
 }
 
-// ofOperator are the measurements that the operator adds points of.
+// ofOperator are the measurements of runs that the operator adds points of.
 var ofOperator = []string{metrics.MeasurementRow, metrics.MeasurementRun, metrics.MeasurementRegression}
+
+// ofLab is the measurement that the operator alone adds points of, which are of no run.
+const ofLab = metrics.MeasurementBed
 
 // mayAdd says why the caller with a name may not add lines.
 func mayAdd(caller string, lines []byte) error {
@@ -128,10 +131,12 @@ func mayAdd(caller string, lines []byte) error {
 			}
 		}
 		switch {
+		case runs && string(name) == ofLab:
+			return fmt.Errorf("a runner adds no points of %s", ofLab)
 		case runs && of != uid:
 			return fmt.Errorf("a point of %s is of run %q, and the caller runs %q", name, of, uid)
-		case !runs && (of == "" || !slices.Contains(ofOperator, string(name))):
-			return fmt.Errorf("a point of %s is of run %q, and the operator adds points of %s of runs", name, of, strings.Join(ofOperator, ", "))
+		case !runs && string(name) != ofLab && (of == "" || !slices.Contains(ofOperator, string(name))):
+			return fmt.Errorf("a point of %s is of run %q, and the operator adds points of %s of runs, and of %s", name, of, strings.Join(ofOperator, ", "), ofLab)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"sync"
 
 	"github.com/vishvananda/netns"
 )
@@ -15,7 +16,10 @@ type Router struct {
 	namespace    netns.NsHandle
 	kind, config string
 	options      []Option
-	daemons      *Daemons
+
+	mu sync.Mutex
+	// daemons is guarded by mu, and nil while the router is stopped.
+	daemons *Daemons
 }
 
 // NewRouter is a router of a kind that Start starts, with its configuration.
@@ -24,9 +28,26 @@ func NewRouter(ns netns.NsHandle, kind, config string, options ...Option) *Route
 }
 
 // Start starts the router, as the function Start does.
-func (r *Router) Start(ctx context.Context) (err error) {
-	r.daemons, err = Start(ctx, r.namespace, r.kind, r.config, r.options...)
+func (r *Router) Start(ctx context.Context) error {
+	d, err := Start(ctx, r.namespace, r.kind, r.config, r.options...)
+	r.swap(d)
 	return err
+}
+
+// swap sets the processes of the router, and returns those that it had.
+func (r *Router) swap(d *Daemons) *Daemons {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.daemons
+	r.daemons = d
+	return before
+}
+
+// running are the processes of the router; nil while it is stopped.
+func (r *Router) running() *Daemons {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.daemons
 }
 
 // Restart ends the router and starts it anew, without routes.
@@ -39,39 +60,42 @@ func (r *Router) Restart(ctx context.Context) error {
 
 // Ended says why a process of the router ended by itself; empty while all run.
 func (r *Router) Ended() string {
-	if r.daemons == nil {
+	d := r.running()
+	if d == nil {
 		return ""
 	}
-	if err := r.daemons.Err(); err != nil {
+	if err := d.Err(); err != nil {
 		return err.Error()
 	}
 	return ""
 }
 
 // Memory is how many bytes of memory the processes of the router have in RAM together, and
-// whether that is known: not when one of them has ended.
+// whether that is known: not when one of them has ended. It may be called while other
+// methods are.
 func (r *Router) Memory() (bytes int64, known bool) {
-	if r.daemons == nil {
+	d := r.running()
+	if d == nil {
 		return 0, false
 	}
-	return r.daemons.Memory()
+	return d.Memory()
 }
 
 // PID of the process that speaks BGP, that of pimd without one, and 0 when the router is stopped.
 func (r *Router) PID() int {
-	if r.daemons == nil {
+	d := r.running()
+	if d == nil {
 		return 0
 	}
-	return r.daemons.PID()
+	return d.PID()
 }
 
 // Stop ends the router. It may be called more than once.
 func (r *Router) Stop() error {
-	if r.daemons == nil {
+	d := r.swap(nil)
+	if d == nil {
 		return nil
 	}
-	d := r.daemons
-	r.daemons = nil
 	return d.Stop()
 }
 

@@ -218,11 +218,23 @@ func (e *fakeEngine) Sample(ctx context.Context, sampling traffic.Sampling, take
 		}
 		one := e.counted(interval)
 		if sampling.Ports {
-			one.Ports = e.portSamples()
+			one.Ports, one.Device = e.portSamples(), e.deviceSample()
 		}
 		take(one)
 		return 0, nil
 	})
+}
+
+// deviceSample is that of a device whose interfaces have other numbers at each port.
+func (e *fakeEngine) deviceSample() *traffic.DeviceSample {
+	d := &traffic.DeviceSample{Processors: &traffic.ProcessorSample{Busy: 3, SoftInterrupts: 2, Total: 5}}
+	for _, port := range e.ports {
+		n := uint64(port[len(port)-1])
+		traffic.Put(&d.Interfaces, port, traffic.InterfaceSample{
+			RxFrames: n, RxDropped: 3 * n, RxErrors: 4 * n, TxFrames: 5 * n, TxDropped: 7 * n, TxErrors: 8 * n,
+		})
+	}
+	return d
 }
 
 // portSamples is the sum by port, in one class each, with a latency.

@@ -27,7 +27,8 @@ func (s *Server) Sample(r *agentpb.SampleRequest, samples agentpb.Agent_SampleSe
 		defer cancel(nil)
 		return s.sampler.Sample(ctx, sampling, func(one traffic.Sample) {
 			err := samples.Send(&agentpb.SampleResponse{
-				Interval: int64(one.Interval), AtNanos: int64(one.At), Sent: one.Sent, Received: one.Received, Ports: portsToWire(one.Ports),
+				Interval: int64(one.Interval), AtNanos: int64(one.At), Sent: one.Sent, Received: one.Received,
+				Ports: portsToWire(one.Ports), Device: deviceToWire(one.Device),
 			})
 			if err != nil {
 				cancel(err)
@@ -52,7 +53,8 @@ func (c *Client) Sample(ctx context.Context, sampling traffic.Sampling, take fun
 				return err
 			}
 			take(traffic.Sample{
-				Interval: int(w.GetInterval()), At: time.Duration(w.GetAtNanos()), Sent: w.GetSent(), Received: w.GetReceived(), Ports: portsFromWire(w.GetPorts()),
+				Interval: int(w.GetInterval()), At: time.Duration(w.GetAtNanos()), Sent: w.GetSent(), Received: w.GetReceived(),
+				Ports: portsFromWire(w.GetPorts()), Device: deviceFromWire(w.GetDevice()),
 			})
 		}
 	})
@@ -104,6 +106,12 @@ func (s *sums) add(one traffic.Sample) {
 			all.Ports = traffic.NewPortSamples()
 		}
 		all.Ports.Add(one.Ports)
+	}
+	if one.Device != nil {
+		if all.Device == nil {
+			all.Device = &traffic.DeviceSample{}
+		}
+		all.Device.Add(one.Device)
 	}
 	if all.agents++; all.agents < s.agents {
 		return

@@ -25,7 +25,8 @@ func TestFleetSampleAddsUp(t *testing.T) {
 	}
 }
 
-// What the ports have counted comes from the agents that have them.
+// What the ports have counted comes from the agents that have them, and so does what the
+// device has.
 func TestFleetSamplesPorts(t *testing.T) {
 	f, engines, _ := newFleet(t, "node-a", "node-b")
 	one, two := pair(1, "p1", "p2"), pair(2, "p2", "p3")
@@ -34,14 +35,15 @@ func TestFleetSamplesPorts(t *testing.T) {
 	must(t, "starting", f.Start(t.Context(), frames(10, 1, 2)))
 	got, err := traffictest.PortsNow(t, f)
 	must(t, "sampling", err)
-	want := traffic.NewPortSamples()
+	want, device := traffic.NewPortSamples(), &traffic.DeviceSample{}
 	for _, e := range engines {
 		want.Add(e.portSamples())
+		device.Add(e.deviceSample())
 	}
 	if len(want.Tx) != 2 || len(want.Rx) != 2 || want.Rx[traffic.ClassAt{Port: "p3", Class: "multicast"}].Lost != 1 {
 		t.Fatalf("the engines have %+v", want)
 	}
-	if diff := cmp.Diff(want, got.Ports); diff != "" {
+	if diff := cmp.Diff(want, got.Ports) + cmp.Diff(device, got.Device); diff != "" || len(device.Interfaces) < 3 {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -54,6 +54,7 @@ func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traff
 			sample, err := e.sampled.read(t)
 			if err == nil && s.Ports {
 				sample.Ports, err = e.sampled.readPorts(t)
+				sample.Device = t.device.since()
 			}
 			if err == nil {
 				sample.Interval = interval

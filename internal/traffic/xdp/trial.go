@@ -26,6 +26,8 @@ type trial struct {
 	// pauses of each port when the trial began.
 	pauses []pauses
 	watch  watch
+	// device is not changed while the trial runs.
+	device seen
 	// progress is guarded by the lock of the samples.
 	progress progress
 }
@@ -119,6 +121,7 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 	if t.watch, err = e.watch(); err != nil {
 		return err
 	}
+	t.device = e.seeDevice()
 	if t.cpu, err = cpuNow(); err != nil {
 		return err
 	}

@@ -2513,7 +2513,9 @@ type SampleResponse struct {
 	// interval is the number of the interval, from 1.
 	Interval int64 `protobuf:"varint,4,opt,name=interval,proto3" json:"interval,omitempty"`
 	// ports is there when the request asks for it.
-	Ports         *PortSamples `protobuf:"bytes,5,opt,name=ports,proto3" json:"ports,omitempty"`
+	Ports *PortSamples `protobuf:"bytes,5,opt,name=ports,proto3" json:"ports,omitempty"`
+	// device is there when the request asks for ports and the agent sees the device.
+	Device        *DeviceSample `protobuf:"bytes,6,opt,name=device,proto3" json:"device,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2583,6 +2585,219 @@ func (x *SampleResponse) GetPorts() *PortSamples {
 	return nil
 }
 
+func (x *SampleResponse) GetDevice() *DeviceSample {
+	if x != nil {
+		return x.Device
+	}
+	return nil
+}
+
+type DeviceSample struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Interfaces []*InterfaceSample     `protobuf:"bytes,1,rep,name=interfaces,proto3" json:"interfaces,omitempty"`
+	// processors that the device has of its own.
+	Processors    *ProcessorSample `protobuf:"bytes,2,opt,name=processors,proto3" json:"processors,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeviceSample) Reset() {
+	*x = DeviceSample{}
+	mi := &file_agent_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeviceSample) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeviceSample) ProtoMessage() {}
+
+func (x *DeviceSample) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeviceSample.ProtoReflect.Descriptor instead.
+func (*DeviceSample) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *DeviceSample) GetInterfaces() []*InterfaceSample {
+	if x != nil {
+		return x.Interfaces
+	}
+	return nil
+}
+
+func (x *DeviceSample) GetProcessors() *ProcessorSample {
+	if x != nil {
+		return x.Processors
+	}
+	return nil
+}
+
+type InterfaceSample struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// port that the device's interface is cabled to.
+	Port          string `protobuf:"bytes,1,opt,name=port,proto3" json:"port,omitempty"`
+	RxFrames      uint64 `protobuf:"varint,2,opt,name=rx_frames,json=rxFrames,proto3" json:"rx_frames,omitempty"`
+	RxDropped     uint64 `protobuf:"varint,3,opt,name=rx_dropped,json=rxDropped,proto3" json:"rx_dropped,omitempty"`
+	RxErrors      uint64 `protobuf:"varint,4,opt,name=rx_errors,json=rxErrors,proto3" json:"rx_errors,omitempty"`
+	TxFrames      uint64 `protobuf:"varint,5,opt,name=tx_frames,json=txFrames,proto3" json:"tx_frames,omitempty"`
+	TxDropped     uint64 `protobuf:"varint,6,opt,name=tx_dropped,json=txDropped,proto3" json:"tx_dropped,omitempty"`
+	TxErrors      uint64 `protobuf:"varint,7,opt,name=tx_errors,json=txErrors,proto3" json:"tx_errors,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InterfaceSample) Reset() {
+	*x = InterfaceSample{}
+	mi := &file_agent_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InterfaceSample) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InterfaceSample) ProtoMessage() {}
+
+func (x *InterfaceSample) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InterfaceSample.ProtoReflect.Descriptor instead.
+func (*InterfaceSample) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *InterfaceSample) GetPort() string {
+	if x != nil {
+		return x.Port
+	}
+	return ""
+}
+
+func (x *InterfaceSample) GetRxFrames() uint64 {
+	if x != nil {
+		return x.RxFrames
+	}
+	return 0
+}
+
+func (x *InterfaceSample) GetRxDropped() uint64 {
+	if x != nil {
+		return x.RxDropped
+	}
+	return 0
+}
+
+func (x *InterfaceSample) GetRxErrors() uint64 {
+	if x != nil {
+		return x.RxErrors
+	}
+	return 0
+}
+
+func (x *InterfaceSample) GetTxFrames() uint64 {
+	if x != nil {
+		return x.TxFrames
+	}
+	return 0
+}
+
+func (x *InterfaceSample) GetTxDropped() uint64 {
+	if x != nil {
+		return x.TxDropped
+	}
+	return 0
+}
+
+func (x *InterfaceSample) GetTxErrors() uint64 {
+	if x != nil {
+		return x.TxErrors
+	}
+	return 0
+}
+
+type ProcessorSample struct {
+	state               protoimpl.MessageState `protogen:"open.v1"`
+	BusyNanos           int64                  `protobuf:"varint,1,opt,name=busy_nanos,json=busyNanos,proto3" json:"busy_nanos,omitempty"`
+	SoftInterruptsNanos int64                  `protobuf:"varint,2,opt,name=soft_interrupts_nanos,json=softInterruptsNanos,proto3" json:"soft_interrupts_nanos,omitempty"`
+	TotalNanos          int64                  `protobuf:"varint,3,opt,name=total_nanos,json=totalNanos,proto3" json:"total_nanos,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *ProcessorSample) Reset() {
+	*x = ProcessorSample{}
+	mi := &file_agent_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessorSample) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessorSample) ProtoMessage() {}
+
+func (x *ProcessorSample) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProcessorSample.ProtoReflect.Descriptor instead.
+func (*ProcessorSample) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ProcessorSample) GetBusyNanos() int64 {
+	if x != nil {
+		return x.BusyNanos
+	}
+	return 0
+}
+
+func (x *ProcessorSample) GetSoftInterruptsNanos() int64 {
+	if x != nil {
+		return x.SoftInterruptsNanos
+	}
+	return 0
+}
+
+func (x *ProcessorSample) GetTotalNanos() int64 {
+	if x != nil {
+		return x.TotalNanos
+	}
+	return 0
+}
+
 type PortSamples struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tx            []*TxSample            `protobuf:"bytes,1,rep,name=tx,proto3" json:"tx,omitempty"`
@@ -2593,7 +2808,7 @@ type PortSamples struct {
 
 func (x *PortSamples) Reset() {
 	*x = PortSamples{}
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2820,7 @@ func (x *PortSamples) String() string {
 func (*PortSamples) ProtoMessage() {}
 
 func (x *PortSamples) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2833,7 @@ func (x *PortSamples) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortSamples.ProtoReflect.Descriptor instead.
 func (*PortSamples) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PortSamples) GetTx() []*TxSample {
@@ -2647,7 +2862,7 @@ type TxSample struct {
 
 func (x *TxSample) Reset() {
 	*x = TxSample{}
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2659,7 +2874,7 @@ func (x *TxSample) String() string {
 func (*TxSample) ProtoMessage() {}
 
 func (x *TxSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2672,7 +2887,7 @@ func (x *TxSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxSample.ProtoReflect.Descriptor instead.
 func (*TxSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TxSample) GetPort() string {
@@ -2719,7 +2934,7 @@ type RxSample struct {
 
 func (x *RxSample) Reset() {
 	*x = RxSample{}
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2731,7 +2946,7 @@ func (x *RxSample) String() string {
 func (*RxSample) ProtoMessage() {}
 
 func (x *RxSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2744,7 +2959,7 @@ func (x *RxSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RxSample.ProtoReflect.Descriptor instead.
 func (*RxSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RxSample) GetPort() string {
@@ -2816,7 +3031,7 @@ type Membership struct {
 
 func (x *Membership) Reset() {
 	*x = Membership{}
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +3043,7 @@ func (x *Membership) String() string {
 func (*Membership) ProtoMessage() {}
 
 func (x *Membership) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +3056,7 @@ func (x *Membership) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Membership.ProtoReflect.Descriptor instead.
 func (*Membership) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Membership) GetPort() string {
@@ -2881,7 +3096,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2893,7 +3108,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2906,7 +3121,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *JoinRequest) GetMemberships() []*Membership {
@@ -2926,7 +3141,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2938,7 +3153,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2951,7 +3166,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *JoinResponse) GetMoments() map[string]uint64 {
@@ -2970,7 +3185,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2982,7 +3197,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2995,7 +3210,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *LeaveRequest) GetMemberships() []*Membership {
@@ -3015,7 +3230,7 @@ type LeaveResponse struct {
 
 func (x *LeaveResponse) Reset() {
 	*x = LeaveResponse{}
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3027,7 +3242,7 @@ func (x *LeaveResponse) String() string {
 func (*LeaveResponse) ProtoMessage() {}
 
 func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3040,7 +3255,7 @@ func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
 func (*LeaveResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *LeaveResponse) GetMoments() map[string]uint64 {
@@ -3065,7 +3280,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3077,7 +3292,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3090,7 +3305,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Failure) GetKind() isFailure_Kind {
@@ -3161,7 +3376,7 @@ type Unresolved struct {
 
 func (x *Unresolved) Reset() {
 	*x = Unresolved{}
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3173,7 +3388,7 @@ func (x *Unresolved) String() string {
 func (*Unresolved) ProtoMessage() {}
 
 func (x *Unresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3186,7 +3401,7 @@ func (x *Unresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unresolved.ProtoReflect.Descriptor instead.
 func (*Unresolved) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Unresolved) GetPort() string {
@@ -3437,13 +3652,37 @@ const file_agent_proto_rawDesc = "" +
 	"\x0einterval_nanos\x18\x01 \x01(\x03R\rintervalNanos\x12\x1d\n" +
 	"\n" +
 	"span_nanos\x18\x02 \x01(\x03R\tspanNanos\x12\x14\n" +
-	"\x05ports\x18\x03 \x01(\bR\x05ports\"\xab\x01\n" +
+	"\x05ports\x18\x03 \x01(\bR\x05ports\"\xe2\x01\n" +
 	"\x0eSampleResponse\x12\x19\n" +
 	"\bat_nanos\x18\x01 \x01(\x03R\aatNanos\x12\x12\n" +
 	"\x04sent\x18\x02 \x01(\x04R\x04sent\x12\x1a\n" +
 	"\breceived\x18\x03 \x01(\x04R\breceived\x12\x1a\n" +
 	"\binterval\x18\x04 \x01(\x03R\binterval\x122\n" +
-	"\x05ports\x18\x05 \x01(\v2\x1c.nodrop.agent.v1.PortSamplesR\x05ports\"c\n" +
+	"\x05ports\x18\x05 \x01(\v2\x1c.nodrop.agent.v1.PortSamplesR\x05ports\x125\n" +
+	"\x06device\x18\x06 \x01(\v2\x1d.nodrop.agent.v1.DeviceSampleR\x06device\"\x92\x01\n" +
+	"\fDeviceSample\x12@\n" +
+	"\n" +
+	"interfaces\x18\x01 \x03(\v2 .nodrop.agent.v1.InterfaceSampleR\n" +
+	"interfaces\x12@\n" +
+	"\n" +
+	"processors\x18\x02 \x01(\v2 .nodrop.agent.v1.ProcessorSampleR\n" +
+	"processors\"\xd7\x01\n" +
+	"\x0fInterfaceSample\x12\x12\n" +
+	"\x04port\x18\x01 \x01(\tR\x04port\x12\x1b\n" +
+	"\trx_frames\x18\x02 \x01(\x04R\brxFrames\x12\x1d\n" +
+	"\n" +
+	"rx_dropped\x18\x03 \x01(\x04R\trxDropped\x12\x1b\n" +
+	"\trx_errors\x18\x04 \x01(\x04R\brxErrors\x12\x1b\n" +
+	"\ttx_frames\x18\x05 \x01(\x04R\btxFrames\x12\x1d\n" +
+	"\n" +
+	"tx_dropped\x18\x06 \x01(\x04R\ttxDropped\x12\x1b\n" +
+	"\ttx_errors\x18\a \x01(\x04R\btxErrors\"\x85\x01\n" +
+	"\x0fProcessorSample\x12\x1d\n" +
+	"\n" +
+	"busy_nanos\x18\x01 \x01(\x03R\tbusyNanos\x122\n" +
+	"\x15soft_interrupts_nanos\x18\x02 \x01(\x03R\x13softInterruptsNanos\x12\x1f\n" +
+	"\vtotal_nanos\x18\x03 \x01(\x03R\n" +
+	"totalNanos\"c\n" +
 	"\vPortSamples\x12)\n" +
 	"\x02tx\x18\x01 \x03(\v2\x19.nodrop.agent.v1.TxSampleR\x02tx\x12)\n" +
 	"\x02rx\x18\x02 \x03(\v2\x19.nodrop.agent.v1.RxSampleR\x02rx\"^\n" +
@@ -3520,7 +3759,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),       // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),              // 1: nodrop.agent.v1.Beat
@@ -3557,25 +3796,28 @@ var file_agent_proto_goTypes = []any{
 	(*ProgressResponse)(nil),  // 32: nodrop.agent.v1.ProgressResponse
 	(*SampleRequest)(nil),     // 33: nodrop.agent.v1.SampleRequest
 	(*SampleResponse)(nil),    // 34: nodrop.agent.v1.SampleResponse
-	(*PortSamples)(nil),       // 35: nodrop.agent.v1.PortSamples
-	(*TxSample)(nil),          // 36: nodrop.agent.v1.TxSample
-	(*RxSample)(nil),          // 37: nodrop.agent.v1.RxSample
-	(*Membership)(nil),        // 38: nodrop.agent.v1.Membership
-	(*JoinRequest)(nil),       // 39: nodrop.agent.v1.JoinRequest
-	(*JoinResponse)(nil),      // 40: nodrop.agent.v1.JoinResponse
-	(*LeaveRequest)(nil),      // 41: nodrop.agent.v1.LeaveRequest
-	(*LeaveResponse)(nil),     // 42: nodrop.agent.v1.LeaveResponse
-	(*Failure)(nil),           // 43: nodrop.agent.v1.Failure
-	(*Unresolved)(nil),        // 44: nodrop.agent.v1.Unresolved
-	nil,                       // 45: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	nil,                       // 46: nodrop.agent.v1.ReadResponse.DamagedEntry
-	nil,                       // 47: nodrop.agent.v1.ReadResponse.StaleEntry
-	nil,                       // 48: nodrop.agent.v1.ReadResponse.DroppedEntry
-	nil,                       // 49: nodrop.agent.v1.ReadResponse.PacingEntry
-	nil,                       // 50: nodrop.agent.v1.Order.ExtentsEntry
-	nil,                       // 51: nodrop.agent.v1.Order.DegreesEntry
-	nil,                       // 52: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                       // 53: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	(*DeviceSample)(nil),      // 35: nodrop.agent.v1.DeviceSample
+	(*InterfaceSample)(nil),   // 36: nodrop.agent.v1.InterfaceSample
+	(*ProcessorSample)(nil),   // 37: nodrop.agent.v1.ProcessorSample
+	(*PortSamples)(nil),       // 38: nodrop.agent.v1.PortSamples
+	(*TxSample)(nil),          // 39: nodrop.agent.v1.TxSample
+	(*RxSample)(nil),          // 40: nodrop.agent.v1.RxSample
+	(*Membership)(nil),        // 41: nodrop.agent.v1.Membership
+	(*JoinRequest)(nil),       // 42: nodrop.agent.v1.JoinRequest
+	(*JoinResponse)(nil),      // 43: nodrop.agent.v1.JoinResponse
+	(*LeaveRequest)(nil),      // 44: nodrop.agent.v1.LeaveRequest
+	(*LeaveResponse)(nil),     // 45: nodrop.agent.v1.LeaveResponse
+	(*Failure)(nil),           // 46: nodrop.agent.v1.Failure
+	(*Unresolved)(nil),        // 47: nodrop.agent.v1.Unresolved
+	nil,                       // 48: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	nil,                       // 49: nodrop.agent.v1.ReadResponse.DamagedEntry
+	nil,                       // 50: nodrop.agent.v1.ReadResponse.StaleEntry
+	nil,                       // 51: nodrop.agent.v1.ReadResponse.DroppedEntry
+	nil,                       // 52: nodrop.agent.v1.ReadResponse.PacingEntry
+	nil,                       // 53: nodrop.agent.v1.Order.ExtentsEntry
+	nil,                       // 54: nodrop.agent.v1.Order.DegreesEntry
+	nil,                       // 55: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                       // 56: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
@@ -3588,57 +3830,60 @@ var file_agent_proto_depIdxs = []int32{
 	26, // 7: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
 	27, // 8: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
 	30, // 9: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
-	45, // 10: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	46, // 11: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
-	47, // 12: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
-	48, // 13: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
-	49, // 14: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
+	48, // 10: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	49, // 11: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
+	50, // 12: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
+	51, // 13: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
+	52, // 14: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
 	29, // 15: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
 	28, // 16: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
-	50, // 17: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
-	51, // 18: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
-	35, // 19: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
-	36, // 20: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
-	37, // 21: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
-	29, // 22: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
-	38, // 23: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	52, // 24: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	38, // 25: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	53, // 26: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	44, // 27: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	25, // 28: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
-	24, // 29: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
-	0,  // 30: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 31: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	7,  // 32: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	12, // 33: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	16, // 34: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
-	16, // 35: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
-	18, // 36: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	20, // 37: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	22, // 38: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	33, // 39: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	31, // 40: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
-	39, // 41: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	41, // 42: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	1,  // 43: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 44: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	8,  // 45: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	13, // 46: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	14, // 47: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	17, // 48: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	19, // 49: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	21, // 50: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	23, // 51: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	34, // 52: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	32, // 53: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
-	40, // 54: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	42, // 55: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	43, // [43:56] is the sub-list for method output_type
-	30, // [30:43] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	53, // 17: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
+	54, // 18: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
+	38, // 19: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
+	35, // 20: nodrop.agent.v1.SampleResponse.device:type_name -> nodrop.agent.v1.DeviceSample
+	36, // 21: nodrop.agent.v1.DeviceSample.interfaces:type_name -> nodrop.agent.v1.InterfaceSample
+	37, // 22: nodrop.agent.v1.DeviceSample.processors:type_name -> nodrop.agent.v1.ProcessorSample
+	39, // 23: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
+	40, // 24: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
+	29, // 25: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
+	41, // 26: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	55, // 27: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	41, // 28: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	56, // 29: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	47, // 30: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	25, // 31: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
+	24, // 32: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
+	0,  // 33: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 34: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	7,  // 35: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	12, // 36: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	16, // 37: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
+	16, // 38: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
+	18, // 39: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	20, // 40: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	22, // 41: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	33, // 42: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	31, // 43: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
+	42, // 44: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	44, // 45: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	1,  // 46: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 47: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	8,  // 48: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	13, // 49: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	14, // 50: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	17, // 51: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	19, // 52: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	21, // 53: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	23, // 54: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	34, // 55: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	32, // 56: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
+	43, // 57: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	45, // 58: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	46, // [46:59] is the sub-list for method output_type
+	33, // [33:46] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -3646,7 +3891,7 @@ func file_agent_proto_init() {
 	if File_agent_proto != nil {
 		return
 	}
-	file_agent_proto_msgTypes[43].OneofWrappers = []any{
+	file_agent_proto_msgTypes[46].OneofWrappers = []any{
 		(*Failure_Unresolved)(nil),
 		(*Failure_Busy)(nil),
 		(*Failure_NoSession)(nil),
@@ -3657,7 +3902,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   54,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,6 @@
+from(bucket: v.defaultBucket)
+  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_bed" and r.bed =~ /^${bed:regex}$/ and r._field == "utilisation_ppm")
+  |> group(columns: ["bed"])
+  |> aggregateWindow(every: v.windowPeriod, fn: mean, createEmpty: false, timeSrc: "_start")
+  |> map(fn: (r) => ({_time: r._time, bed: r.bed, _value: r._value / 10000.0}))

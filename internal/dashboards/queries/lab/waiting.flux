@@ -1,0 +1,6 @@
+from(bucket: v.defaultBucket)
+  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_bed" and r.bed =~ /^${bed:regex}$/ and r._field == "waiting")
+  |> group(columns: ["bed"])
+  |> aggregateWindow(every: v.windowPeriod, fn: max, createEmpty: false, timeSrc: "_start")
+  |> keep(columns: ["_time", "_value", "bed"])

@@ -1,0 +1,7 @@
+from(bucket: v.defaultBucket)
+  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_device" and r.bed == "$bed" and r._field == "memory_bytes")
+  |> group()
+  |> aggregateWindow(every: v.windowPeriod, fn: max, createEmpty: false, timeSrc: "_start")
+  |> keep(columns: ["_time", "_value"])
+  |> rename(columns: {_value: "memory"})

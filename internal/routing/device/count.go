@@ -1,0 +1,72 @@
+package device
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"nodrop.dev/nodrop/internal/netif"
+)
+
+// Routes is how many routes the kernel of the router has in its main tables of IPv4 and
+// IPv6 together, with those of its own addresses, and whether that is known. It may be
+// called while other methods are. It takes the longer the more there are: the kernel goes
+// through all of IPv4.
+func (r *Router) Routes() (n int64, known bool) {
+	err := netif.In(r.namespace, func() (err error) {
+		n, err = kernelRoutes()
+		return err
+	})
+	return n, err == nil
+}
+
+// kernelRoutes counts the routes in the network namespace of the calling thread.
+func kernelRoutes() (int64, error) {
+	ipv4, err := mainPrefixes("/proc/thread-self/net/fib_triestat")
+	if err != nil {
+		return 0, err
+	}
+	text, err := os.ReadFile("/proc/thread-self/net/rt6_stats")
+	if os.IsNotExist(err) {
+		return ipv4, nil // A kernel without IPv6.
+	}
+	if err != nil {
+		return 0, fmt.Errorf("counting routes: %w", err)
+	}
+	// The fourth number is how many routes the tables have; all are hexadecimal.
+	f := strings.Fields(string(text))
+	if len(f) < 4 {
+		return 0, fmt.Errorf("counting routes: rt6_stats is %q", text)
+	}
+	ipv6, err := strconv.ParseInt(f[3], 16, 64)
+	if err != nil {
+		return 0, fmt.Errorf("counting routes: %w", err)
+	}
+	return ipv4 + ipv6, nil
+}
+
+// mainPrefixes reads how many routes the main table of IPv4 has.
+func mainPrefixes(file string) (int64, error) {
+	opened, err := os.Open(file)
+	if err != nil {
+		return 0, fmt.Errorf("counting routes: %w", err)
+	}
+	defer opened.Close()
+	table := ""
+	for lines := bufio.NewScanner(opened); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		if name, is := strings.CutSuffix(line, ":"); is {
+			table = name
+		}
+		if count, is := strings.CutPrefix(line, "Prefixes:"); is && table == "Main" {
+			n, err := strconv.ParseInt(strings.TrimSpace(count), 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("counting routes: %w", err)
+			}
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("counting routes: %s has no table Main", file)
+}
