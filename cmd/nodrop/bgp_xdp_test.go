@@ -21,6 +21,7 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/mrt"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/metrics/metricstest"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/result"
 	"nodrop.dev/nodrop/internal/routing"
@@ -115,8 +116,11 @@ func TestRunOverLearntRoutes(t *testing.T) {
 			needsRouter(t, kind)
 			// On a busy machine a router sends nothing for three intervals.
 			rest = strings.Replace(rest, "asn: 65001,", "asn: 65001, bfd: {interval: 150ms, multiplier: 20},", 1)
-			document := runPeers(t, peersBenchmark(overLearnt...), rest, "--router", kind)
+			db := metricstest.StartInflux(t, metricstest.Influx16)
+			t.Setenv(metricsTokenEnv, metricstest.User+":"+metricstest.Password)
+			document := runPeers(t, peersBenchmark(overLearnt...), rest, "--router", kind, "--metrics", db.URL, "--metrics-database", metricstest.Database, "--metrics-interval", "100ms")
 			measured(t, document, 2)
+			seesRouter(t, db)
 			if !strings.Contains(document.Environment.Device, strings.ToUpper(kind)+" ") {
 				t.Errorf("device: %s", document.Environment.Device)
 			}
@@ -126,6 +130,26 @@ func TestRunOverLearntRoutes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// seesRouter looks at what the samples say of a router that learnt 16 routes.
+func seesRouter(t *testing.T, db *metricstest.Influx) {
+	t.Helper()
+	counted := 0
+	for _, p := range db.InfluxQL(`SELECT memory_bytes, routes FROM nodrop_device WHERE port = ''`) {
+		if number(t, p["memory_bytes"]) < 100<<10 {
+			t.Errorf("the router has %v", p)
+		}
+		if p["routes"] == nil {
+			continue // Counting took long.
+		}
+		if counted++; number(t, p["routes"]) < 16 || number(t, p["routes"]) > 1000 {
+			t.Errorf("the router has %v", p)
+		}
+	}
+	if counted == 0 {
+		t.Error("no sample has the routes of the router")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/internal/metrics/metricstest"
+	"nodrop.dev/nodrop/internal/processors"
 )
 
 // A run whose process is in a network namespace of its own writes to a database outside,
@@ -42,5 +43,30 @@ func TestRunXDPWritesToInfluxDB(t *testing.T) {
 	}
 	if sent := by["p1"] + by["p2"]; len(by) != 2 || sent > trials || sent < trials/2 {
 		t.Errorf("%v sent by the samples, and %d by the trials", by, trials)
+	}
+	seesDevice(t, db, by)
+}
+
+// seesDevice looks at what the samples say of the Linux router between the ports: it received
+// what they sent, with a few frames of its kernel's own.
+func seesDevice(t *testing.T, db *metricstest.Influx, sent map[any]int64) {
+	t.Helper()
+	received, busy := map[any]int64{}, 0
+	for _, p := range db.InfluxQL(`SELECT * FROM nodrop_device`) {
+		if p["port"] != nil {
+			received[p["port"]] += number(t, p["rx_frames"])
+			continue
+		}
+		if busy++; number(t, p["cpu_ppm"]) > 1_000_000 || number(t, p["softirq_ppm"]) > number(t, p["cpu_ppm"]) {
+			t.Errorf("%v", p)
+		}
+	}
+	for port, n := range sent {
+		if got := received[port]; len(received) != len(sent) || got < n*99/100 || got > n*101/100+100 {
+			t.Errorf("ports sent %v, and the device received %v", sent, received)
+		}
+	}
+	if usable, err := processors.Usable(); err != nil || len(usable) > 1 && busy == 0 {
+		t.Errorf("nothing is known of the device's own processors (%v)", err)
 	}
 }
