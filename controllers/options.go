@@ -187,6 +187,9 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	if err := mgr.Add(&straySweep{base}); err != nil {
 		return fmt.Errorf("adding the sweep of strays: %w", err)
 	}
+	if err := (&scheduleReconciler{base}).setup(mgr); err != nil {
+		return fmt.Errorf("setting up the controller of schedules: %w", err)
+	}
 	if err := (&retentionReconciler{base}).setup(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of retention: %w", err)
 	}

@@ -55,7 +55,7 @@ func (r *retentionReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 		// The clock may be changed meanwhile.
 		return ctrl.Result{RequeueAfter: min(wait, r.Sweep)}, nil
 	}
-	if r.Archive != nil && !isArchived(b) || r.Metrics != nil && awaitsRecorder(b) {
+	if r.awaited(b) {
 		return ctrl.Result{}, nil
 	}
 	// A change of the time to live that was just made takes precedence.

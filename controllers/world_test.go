@@ -295,7 +295,7 @@ func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
 func (w *world) wipe() {
 	ctx := context.Background()
 	for _, list := range []client.ObjectList{
-		&v1alpha1.BenchmarkList{}, &v1alpha1.BenchmarkResultList{}, &v1alpha1.BenchmarkSnapshotList{},
+		&v1alpha1.BenchmarkScheduleList{}, &v1alpha1.BenchmarkList{}, &v1alpha1.BenchmarkResultList{}, &v1alpha1.BenchmarkSnapshotList{},
 		&v1alpha1.TestBedList{}, &v1alpha1.TrafficProfileList{},
 		&corev1.ConfigMapList{}, &corev1.PodList{}, &corev1.SecretList{}, networks(),
 	} {

@@ -65,6 +65,14 @@ func (t *Timing) Next(after, now time.Time) (firing, at time.Time) {
 	return time.Time{}, time.Time{}
 }
 
+// Until is when the starting deadline of a firing passes; zero without one.
+func (t *Timing) Until(firing time.Time) time.Time {
+	if t.deadline == 0 {
+		return time.Time{}
+	}
+	return t.At(firing).Add(t.deadline)
+}
+
 // Due is what a schedule has to fire.
 type Due struct {
 	// Firing is the time of the latest firing that is due; zero when there is none.
@@ -86,10 +94,9 @@ func (t *Timing) Due(after, now time.Time) Due {
 	if firing.IsZero() {
 		return Due{}
 	}
-	d := Due{Firing: firing, Missed: t.times.Count(after, firing, MaxMissed)}
-	if t.deadline > 0 {
-		d.Until = t.At(firing).Add(t.deadline)
-		d.TooLate = now.After(d.Until)
+	until := t.Until(firing)
+	return Due{
+		Firing: firing, Missed: t.times.Count(after, firing, MaxMissed),
+		Until: until, TooLate: !until.IsZero() && now.After(until),
 	}
-	return d
 }
