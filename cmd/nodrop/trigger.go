@@ -1,0 +1,139 @@
+//go:build !standalone
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/schedule"
+)
+
+func newTriggerCommand() *cobra.Command {
+	var cells []string
+	var format string
+	cmd := &cobra.Command{
+		Use:   "trigger SCHEDULE",
+		Short: "Make the benchmarks of a schedule now",
+		Long: `Make the benchmarks of a BenchmarkSchedule now, from its template and its matrix, with
+your own rights: you need to get the schedule, and to create benchmarks in its
+namespace. The times of the schedule, spec.suspend and concurrencyPolicy do not matter.
+The benchmarks count as a firing of the schedule: for its history limits, for its
+condition LastRunPassed, and as earlier ones for its next firing.`,
+		Example: `  kubectl nodrop trigger nightly -n team-routing
+  kubectl nodrop watch "$(kubectl nodrop trigger nightly --cell image-candidate -o name)"`,
+		Args: cobra.ExactArgs(1),
+	}
+	k := newKube(cmd)
+	cmd.Flags().StringArrayVar(&cells, "cell", nil, "only this cell of the matrix, by its name (label "+v1alpha1.LabelCell+"); may be repeated")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "name: print the names of the benchmarks only, one in a line")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if format != "" && format != "name" {
+			return hint.With(fmt.Errorf("-o is %q: give name, or leave it out", format), "see "+cmd.CommandPath()+" --help")
+		}
+		c, namespace, err := k.connect()
+		if err != nil {
+			return err
+		}
+		s, err := getSchedule(cmd.Context(), c, client.ObjectKey{Namespace: namespace, Name: args[0]})
+		if err != nil {
+			return err
+		}
+		firing, err := byHand(s, cells, time.Now())
+		if err != nil {
+			return err
+		}
+		return createAll(cmd.Context(), c, firing, cmd.OutOrStdout(), format == "name")
+	}
+	return cmd
+}
+
+// byHand are the benchmarks of a firing by hand: of all cells, or of some.
+func byHand(s *v1alpha1.BenchmarkSchedule, names []string, now time.Time) ([]*v1alpha1.Benchmark, error) {
+	all := schedule.Cells(&s.Spec)
+	var chosen []schedule.Cell
+	var known []string
+	for _, c := range all {
+		known = append(known, c.Name)
+		if len(names) == 0 || slices.Contains(names, c.Name) {
+			chosen = append(chosen, c)
+		}
+	}
+	for _, name := range names {
+		if name == "" || !slices.Contains(known, name) {
+			err := fmt.Errorf("--cell is %q, and the schedule %s has no such cell", name, s.Name)
+			if s.Spec.Matrix == nil {
+				return nil, hint.With(err, "it has no matrix: leave --cell out")
+			}
+			return nil, hint.With(err, "its cells are "+strings.Join(known, ", "))
+		}
+	}
+	var firing []*v1alpha1.Benchmark
+	for _, c := range chosen {
+		b := c.Benchmark(s, schedule.HandName(now), len(chosen))
+		b.Annotations[v1alpha1.AnnotationTriggeredBy] = "hand"
+		firing = append(firing, b)
+	}
+	return firing, nil
+}
+
+// createAll creates the benchmarks of a firing, and says which. One that is refused does not
+// keep the others.
+func createAll(ctx context.Context, c client.Client, firing []*v1alpha1.Benchmark, out io.Writer, namesOnly bool) error {
+	var refused []error
+	for _, b := range firing {
+		err := c.Create(ctx, b)
+		switch {
+		case apierrors.IsAlreadyExists(err):
+			return hint.With(fmt.Errorf("benchmark %s exists: the schedule was triggered in this second already", b.Name), "trigger it again if that is meant")
+		case apierrors.IsInvalid(err):
+			refused = append(refused, hint.With(err, "the template or the matrix of the schedule, or the bed, has to change"))
+		case apierrors.IsForbidden(err):
+			refused = append(refused, hint.With(err, "ask for the ClusterRole edit (nodrop-edit is part of it) in this namespace"))
+		case err != nil:
+			return unreachable(err)
+		case namesOnly:
+			fmt.Fprintln(out, b.Name)
+		default:
+			fmt.Fprintf(out, "benchmark.%s/%s created\n", v1alpha1.GroupVersion.Group, b.Name)
+		}
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	return hint.With(fmt.Errorf("%d of %d benchmarks were not created: %w", len(refused), len(firing), errors.Join(refused...)), hint.Of(refused[0]))
+}
+
+// getSchedule reads a schedule; where there is none of the name, the error has those that
+// there are.
+func getSchedule(ctx context.Context, c client.Client, key client.ObjectKey) (*v1alpha1.BenchmarkSchedule, error) {
+	s := &v1alpha1.BenchmarkSchedule{}
+	err := c.Get(ctx, key, s)
+	if !apierrors.IsNotFound(err) {
+		if err != nil {
+			return nil, unreachable(err)
+		}
+		return s, nil
+	}
+	missing := fmt.Errorf("no BenchmarkSchedule %q in namespace %q", key.Name, key.Namespace)
+	var there v1alpha1.BenchmarkScheduleList
+	if listing := c.List(ctx, &there, client.InNamespace(key.Namespace)); listing != nil || len(there.Items) == 0 {
+		return nil, hint.With(missing, "kubectl get benchmarkschedules -A lists all schedules; choose the namespace with -n")
+	}
+	var names []string
+	for i := range there.Items {
+		names = append(names, there.Items[i].Name)
+	}
+	return nil, hint.With(missing, "there are "+strings.Join(names, ", ")+"; choose another namespace with -n")
+}
