@@ -29,8 +29,8 @@ import (
 type Archive interface {
 	// Put writes a document once; the same document a second time changes nothing.
 	Put(ctx context.Context, d *report.Document) (v1alpha1.ArchiveReference, error)
-	// EachOf passes the newest results of all benchmarks of a name to a function.
-	EachOf(ctx context.Context, namespace, name string, newest int, do func(*report.Document) error) error
+	// EachOf passes the newest results of a history to a function.
+	EachOf(ctx context.Context, namespace, history string, newest int, do func(*report.Document) error) error
 	// URL is where the archive is, without credentials.
 	URL() string
 }

@@ -111,7 +111,7 @@ func (r *benchmarkReconciler) baselines(ctx context.Context, b *v1alpha1.Benchma
 		}
 	}
 	if trends && r.Archive != nil {
-		if err := r.Archive.EachOf(ctx, b.Namespace, b.Name, trend.MaxValues, found.Add); err != nil {
+		if err := r.Archive.EachOf(ctx, b.Namespace, b.Spec.History(b.Name), trend.MaxValues, found.Add); err != nil {
 			try(fmt.Errorf("reading the history of the benchmark: %w", err))
 		}
 	}

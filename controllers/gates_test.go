@@ -1,6 +1,8 @@
 package controllers_test
 
 import (
+	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -23,6 +25,7 @@ func TestGates(t *testing.T) {
 		"of their own bounds":             gatesOfTheirOwn,
 		"relative to a benchmark":         gatesRelative,
 		"relative to the history":         gatesOfTheTrend,
+		"relative to a named history":     gatesOfANamedHistory,
 		"while the archive is away":       gatesWithoutArchive,
 		"of a benchmark that was aborted": gatesOfAborted,
 	} {
@@ -151,6 +154,32 @@ func gatesOfTheTrend(w *world) {
 		}
 	}
 	w.t.Error("the archive does not have the result")
+}
+
+// gatesOfANamedHistory compares with benchmarks of other names, as those of a schedule are.
+func gatesOfANamedHistory(w *world) {
+	d := w.archiving()
+	w.modelledBed()
+	in := func(b *v1alpha1.Benchmark) { b.Spec.HistoryName = "nightly-sim" }
+	for n := range 3 {
+		name := fmt.Sprint("nightly-", n)
+		b := w.ends(benchmark(name, "sim", in), v1alpha1.PhasePassed, rate(64, 1000))
+		w.archived(name)
+		w.Expect(w.c.Delete(w.t.Context(), b)).To(Succeed())
+		w.vanishes(b)
+	}
+	b := w.ends(benchmark("nightly-3", "sim", in, gated(
+		relativeGate("as-usual", v1alpha1.GateBaseline{Trend: &v1alpha1.TrendBaseline{MinRuns: 3}}),
+		relativeGate("as-the-last", v1alpha1.GateBaseline{BenchmarkName: "nightly-sim"}),
+	)), v1alpha1.PhaseFailed, rate(64, 989))
+	w.Expect(b.Status.Gates[0].Message).To(Equal("throughput 64 B: 989 frames/s is more than 1% below 1,000 frames/s of the baseline"))
+	w.Expect(b.Status.Gates[1].Verdict).To(Equal(v1alpha1.GateFailed))
+	w.archived("nightly-3")
+	w.says("nightly-3", v1alpha1.ConditionRegression, v1alpha1.ReasonNoRegression)
+	w.Expect(d.documents()).To(HaveLen(4))
+	for _, where := range d.documents() {
+		w.Expect(filepath.Base(filepath.Dir(where))).To(Equal("nightly-sim"))
+	}
 }
 
 // gatesWithoutArchive waits for the archive, with the bed released, and goes on without it

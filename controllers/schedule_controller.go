@@ -71,7 +71,7 @@ type timetable struct {
 // news is an event of a schedule.
 type news struct{ kind, reason, action, note string }
 
-func (t *timetable) tell(kind, reason, action, format string, args ...any) {
+func (t *timetable) event(kind, reason, action, format string, args ...any) {
 	t.news = append(t.news, news{kind, reason, action, fmt.Sprintf(format, args...)})
 }
 

@@ -90,7 +90,7 @@ func (t *timetable) abandon(due schedule.Due) {
 		why = "its starting deadline has passed"
 	}
 	t.Status.Firing = nil
-	t.tell(corev1.EventTypeWarning, v1alpha1.EventFiringsMissed, "Fire", "not all benchmarks of the firing at %s were made: %s", shown(firing), why)
+	t.event(corev1.EventTypeWarning, v1alpha1.EventFiringsMissed, "Fire", "not all benchmarks of the firing at %s were made: %s", shown(firing), why)
 }
 
 // begin takes the latest firing that is due in hand, unless it is too late or has to wait.
@@ -120,13 +120,13 @@ func (t *timetable) begin(due schedule.Due) bool {
 	return true
 }
 
-// missed tells that firings were left out.
+// missed reports that firings were left out.
 func (t *timetable) missed(n int, until time.Time, why string) {
 	count := fmt.Sprint(n)
 	if n >= schedule.MaxMissed {
 		count = fmt.Sprintf("%d or more", schedule.MaxMissed)
 	}
-	t.tell(corev1.EventTypeWarning, v1alpha1.EventFiringsMissed, "Fire", "firings missed up to %s: %s: %s", shown(until), count, why)
+	t.event(corev1.EventTypeWarning, v1alpha1.EventFiringsMissed, "Fire", "firings missed up to %s: %s: %s", shown(until), count, why)
 }
 
 // shown is a time in messages.

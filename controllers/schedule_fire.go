@@ -37,7 +37,7 @@ func (r *scheduleReconciler) fire(ctx context.Context, t *timetable) error {
 	if len(refused) > 0 {
 		message := fmt.Sprintf("of the firing at %s, %d of %d benchmarks were refused: %s", shown(at), len(refused), len(all), refused[0])
 		if reasonOf(t.Status.Conditions, v1alpha1.ConditionReady) != v1alpha1.ReasonFiringRefused {
-			t.tell(corev1.EventTypeWarning, v1alpha1.EventFiringRefused, "Fire", "%s", message)
+			t.event(corev1.EventTypeWarning, v1alpha1.EventFiringRefused, "Fire", "%s", message)
 		}
 		t.ready(metav1.ConditionFalse, v1alpha1.ReasonFiringRefused, message)
 		t.wakeAt(t.now.Add(r.Recheck))
@@ -45,7 +45,7 @@ func (r *scheduleReconciler) fire(ctx context.Context, t *timetable) error {
 	}
 	t.Status.Firing = nil
 	t.ready(metav1.ConditionTrue, v1alpha1.ReasonScheduled, scheduled)
-	t.tell(corev1.EventTypeNormal, v1alpha1.EventFired, "Fire", "the firing at %s made %s", shown(at), listed(all))
+	t.event(corev1.EventTypeNormal, v1alpha1.EventFired, "Fire", "the firing at %s made %s", shown(at), listed(all))
 	log.FromContext(ctx).Info("The schedule fired", "firing", shown(at), "benchmarks", len(all))
 	return nil
 }
@@ -88,7 +88,7 @@ func (r *scheduleReconciler) replace(ctx context.Context, t *timetable) error {
 		aborted = append(aborted, b)
 	}
 	if len(aborted) > 0 {
-		t.tell(corev1.EventTypeNormal, v1alpha1.EventReplaced, "Fire", "aborted to make room, by concurrencyPolicy Replace: %s", listed(aborted))
+		t.event(corev1.EventTypeNormal, v1alpha1.EventReplaced, "Fire", "aborted to make room, by concurrencyPolicy Replace: %s", listed(aborted))
 	}
 	return nil
 }

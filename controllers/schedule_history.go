@@ -136,7 +136,7 @@ func (t *timetable) recordRun(f *firing) {
 		message += ": the others do not exist"
 	}
 	t.lastRun(metav1.ConditionFalse, v1alpha1.ReasonRunFailed, message)
-	t.tell(corev1.EventTypeWarning, v1alpha1.EventRunFailed, "Fire", "%s", message)
+	t.event(corev1.EventTypeWarning, v1alpha1.EventRunFailed, "Fire", "%s", message)
 }
 
 func (t *timetable) lastRun(status metav1.ConditionStatus, reason, message string) {

@@ -183,8 +183,8 @@ func (w *world) scheduleSays(kind, reason string) *metav1.Condition {
 	return c
 }
 
-// told are the events of the schedule that is there now, with a reason.
-func (w *world) told(reason string) []string {
+// events are the events of the schedule that is there now, with a reason.
+func (w *world) events(reason string) []string {
 	var all corev1.EventList
 	w.Expect(w.c.List(w.t.Context(), &all, client.InNamespace(team))).To(Succeed())
 	uid := w.schedule().UID
@@ -213,9 +213,11 @@ func scheduleMissingHour(w *world) {
 	w.Eventually(w.next).Should(Equal("2027-03-28T01:30:00Z"), "3:30 in summer, as there is no 2:30")
 	w.fires(time.Hour, "20270328-0030", "20270328-0130")
 	w.Expect(w.schedule().Status.LastScheduleTime.UTC().Format(time.RFC3339)).To(Equal("2027-03-28T01:30:00Z"))
-	w.Eventually(func() []string { return w.told(v1alpha1.EventFired) }).Should(HaveLen(2))
-	w.Expect(w.told(v1alpha1.EventFiringsMissed)).To(BeEmpty())
-	w.Expect(w.benchmark("nightly-20270328-0030").OwnerReferences).To(BeEmpty(), "the result outlives the schedule")
+	w.Eventually(func() []string { return w.events(v1alpha1.EventFired) }).Should(HaveLen(2))
+	w.Expect(w.events(v1alpha1.EventFiringsMissed)).To(BeEmpty())
+	b := w.benchmark("nightly-20270328-0030")
+	w.Expect(b.OwnerReferences).To(BeEmpty(), "the result outlives the schedule")
+	w.Expect(b.Spec.HistoryName).To(Equal("nightly"), "all nights are one history")
 }
 
 func scheduleDoubledHour(w *world) {
@@ -240,13 +242,13 @@ func scheduleForbid(w *world) {
 	w.idle("20270101-0200")
 	w.ended("20270101-0200", v1alpha1.PhaseFailed)
 	w.fires(0, "20270101-0200", "20270103-0200")
-	w.Eventually(func() []string { return w.told(v1alpha1.EventFiringsMissed) }).Should(ConsistOf(
+	w.Eventually(func() []string { return w.events(v1alpha1.EventFiringsMissed) }).Should(ConsistOf(
 		"firings missed up to 2027-01-03T02:00:00Z: 1: only the latest is made up for"))
 
 	c = w.scheduleSays(v1alpha1.ConditionLastRunPassed, v1alpha1.ReasonRunFailed)
 	w.Expect(c.Status).To(Equal(metav1.ConditionFalse))
 	w.Expect(c.Message).To(Equal("0 of 1 benchmarks of the firing 20270101-0200 passed: nightly-20270101-0200 (Failed)"))
-	w.Eventually(func() []string { return w.told(v1alpha1.EventRunFailed) }).Should(ConsistOf(c.Message))
+	w.Eventually(func() []string { return w.events(v1alpha1.EventRunFailed) }).Should(ConsistOf(c.Message))
 	w.Expect(w.schedule().Status.LastSuccessfulTime).To(BeNil())
 	w.ended("20270103-0200", v1alpha1.PhasePassed)
 	w.Expect(w.scheduleSays(v1alpha1.ConditionLastRunPassed, v1alpha1.ReasonRunPassed).Status).To(Equal(metav1.ConditionTrue))
@@ -264,11 +266,11 @@ func scheduleForbidDeadline(w *world) {
 	w.scheduleSays(v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForEarlier)
 	w.pass(time.Hour)
 	w.scheduleSays(v1alpha1.ConditionReady, v1alpha1.ReasonScheduled)
-	w.Eventually(func() []string { return w.told(v1alpha1.EventFiringsMissed) }).Should(ConsistOf(
+	w.Eventually(func() []string { return w.events(v1alpha1.EventFiringsMissed) }).Should(ConsistOf(
 		"firings missed up to 2027-01-02T02:00:00Z: 1: it is later than startingDeadlineSeconds (3600) after the last of them"))
 	w.ended("20270101-0200", v1alpha1.PhasePassed)
 	w.idle("20270101-0200")
-	w.Expect(w.told(v1alpha1.EventFiringsMissed)).To(HaveLen(1), "it is said once")
+	w.Expect(w.events(v1alpha1.EventFiringsMissed)).To(HaveLen(1), "it is said once")
 	w.fires(23*time.Hour, "20270101-0200", "20270103-0200")
 }
 
@@ -295,7 +297,7 @@ func scheduleReplace(w *world) {
 	w.runners.report(w.reaches("nightly-20270101-0210", v1alpha1.PhaseRunning), measured(rate(64, 1000), rate(128, 1000)))
 	w.reaches("nightly-20270101-0210", v1alpha1.PhasePassed)
 	w.scheduleSays(v1alpha1.ConditionLastRunPassed, v1alpha1.ReasonRunPassed)
-	w.Eventually(func() []string { return w.told(v1alpha1.EventReplaced) }).Should(ConsistOf(ContainSubstring("aborted to make room, by concurrencyPolicy Replace: nightly-20270101-0200")))
+	w.Eventually(func() []string { return w.events(v1alpha1.EventReplaced) }).Should(ConsistOf(ContainSubstring("aborted to make room, by concurrencyPolicy Replace: nightly-20270101-0200")))
 }
 
 func scheduleAway(w *world) {
@@ -304,7 +306,7 @@ func scheduleAway(w *world) {
 	w.pass(72*time.Hour + 2*time.Minute)
 	w.start()
 	w.fires(0, "20270104-0200")
-	w.Eventually(func() []string { return w.told(v1alpha1.EventFiringsMissed) }).Should(ConsistOf(
+	w.Eventually(func() []string { return w.events(v1alpha1.EventFiringsMissed) }).Should(ConsistOf(
 		"firings missed up to 2027-01-04T02:00:00Z: 3: only the latest is made up for"))
 	w.idle("20270104-0200")
 }
@@ -314,7 +316,7 @@ func scheduleAwayTooLong(w *world) {
 	w.stop()
 	w.pass(48*time.Hour - 2*time.Minute)
 	w.start()
-	w.Eventually(func() []string { return w.told(v1alpha1.EventFiringsMissed) }).Should(ConsistOf(HavePrefix(
+	w.Eventually(func() []string { return w.events(v1alpha1.EventFiringsMissed) }).Should(ConsistOf(HavePrefix(
 		"firings missed up to 2027-01-03T01:55:00Z: 100 or more: ")))
 	w.idle()
 	w.fires(3*time.Minute, "20270103-0200")
@@ -358,7 +360,7 @@ func scheduleRefused(w *world) {
 	w.Expect(c.Status).To(Equal(metav1.ConditionFalse))
 	w.Expect(c.Message).To(HavePrefix("of the firing at 2027-01-01T02:00:00Z, 1 of 2 benchmarks were refused: a benchmark of that name is not of this schedule"))
 	w.Expect(meta.IsStatusConditionTrue(w.schedule().Status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue())
-	w.Eventually(func() []string { return w.told(v1alpha1.EventFiringRefused) }).Should(ConsistOf(c.Message))
+	w.Eventually(func() []string { return w.events(v1alpha1.EventFiringRefused) }).Should(ConsistOf(c.Message))
 	w.Expect(w.c.Delete(w.t.Context(), obstacle)).To(Succeed())
 	w.scheduleSays(v1alpha1.ConditionReady, v1alpha1.ReasonScheduled)
 	w.fires(0, "20270101-0200-a", "20270101-0200-b")
@@ -374,7 +376,7 @@ func scheduleRefused(w *world) {
 	w.ended("20270102-0200-a", v1alpha1.PhasePassed)
 	w.pass(24 * time.Hour)
 	w.scheduleSays(v1alpha1.ConditionReady, v1alpha1.ReasonScheduled)
-	w.Eventually(func() []string { return w.told(v1alpha1.EventFiringsMissed) }).Should(ConsistOf(
+	w.Eventually(func() []string { return w.events(v1alpha1.EventFiringsMissed) }).Should(ConsistOf(
 		"not all benchmarks of the firing at 2027-01-02T02:00:00Z were made: the next one is due"))
 	c = w.scheduleSays(v1alpha1.ConditionLastRunPassed, v1alpha1.ReasonRunFailed)
 	w.Expect(c.Message).To(Equal("1 of 2 benchmarks of the firing 20270102-0200 passed: the others do not exist"))
@@ -404,7 +406,7 @@ func scheduleTwoOperators(w *world) {
 		w.Eventually(func() int32 { return w.schedule().Status.ActiveCount }).Should(BeZero())
 	}
 	w.idle(want...)
-	w.Expect(w.told(v1alpha1.EventFiringsMissed)).To(BeEmpty())
+	w.Expect(w.events(v1alpha1.EventFiringsMissed)).To(BeEmpty())
 }
 
 func scheduleSuspended(w *world) {

@@ -100,7 +100,7 @@ func (r *trendReconciler) history(ctx context.Context, b *v1alpha1.Benchmark) (*
 		}
 		return builder.Add(d)
 	}
-	if err := r.Archive.EachOf(ctx, b.Namespace, b.Name, trend.MaxValues, add); err != nil {
+	if err := r.Archive.EachOf(ctx, b.Namespace, b.Spec.History(b.Name), trend.MaxValues, add); err != nil {
 		return nil, device, fmt.Errorf("reading the history: %w", err)
 	}
 	h, err := builder.History()

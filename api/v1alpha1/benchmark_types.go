@@ -28,7 +28,7 @@ type Benchmark struct {
 	// spec says what to measure.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.abort) || !oldSelf.abort || (has(self.abort) && self.abort)",message="abort cannot be taken back: apply the benchmark again under another name"
-	// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && has(self.gates) == has(oldSelf.gates) && (!has(self.gates) || self.gates == oldSelf.gates) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && has(self.capture) == has(oldSelf.capture) && (!has(self.capture) || self.capture == oldSelf.capture) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set): apply it again under another name"
+	// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && has(self.gates) == has(oldSelf.gates) && (!has(self.gates) || self.gates == oldSelf.gates) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && has(self.capture) == has(oldSelf.capture) && (!has(self.capture) || self.capture == oldSelf.capture) && has(self.historyName) == has(oldSelf.historyName) && (!has(self.historyName) || self.historyName == oldSelf.historyName) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set): apply it again under another name"
 	Spec BenchmarkSpec `json:"spec"`
 	// status is how far the benchmark is, and its result.
 	// +optional
@@ -109,6 +109,14 @@ type BenchmarkSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('300s')",messageExpression="'restTime is ' + self + ': give 0s to 300s, a number with one of the units ns, us, ms, s, m and h'"
 	RestTime *metav1.Duration `json:"restTime,omitempty"`
+	// historyName is the name under which the archive keeps the result, and compares it with
+	// others of that name. By default it is that of the benchmark; benchmarks of a schedule
+	// have the name of the schedule and of the cell of its matrix.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",messageExpression="'\"' + self + '\" is not a name of a history: use lower-case letters, digits, dashes and dots, as in the name of a Benchmark'"
+	HistoryName string `json:"historyName,omitempty"`
 	// attribution says who measures, and for whom. It is repeated in results and reports.
 	// +optional
 	Attribution *Attribution `json:"attribution,omitempty"`
@@ -160,6 +168,15 @@ func (s *BenchmarkSpec) Rest() time.Duration {
 		return 0
 	}
 	return s.RestTime.Duration
+}
+
+// History is the name under which results of a benchmark of this name are compared with
+// others.
+func (s *BenchmarkSpec) History(name string) string {
+	if s.HistoryName != "" {
+		return s.HistoryName
+	}
+	return name
 }
 
 // Test is one test of a benchmark: its name, and exactly one method.

@@ -101,7 +101,8 @@ type RelativeBound struct {
 // +kubebuilder:validation:ExactlyOneOf=benchmarkName;benchmarkSelector;trend
 type GateBaseline struct {
 	// benchmarkName is a finished Benchmark in the same namespace. When it is no longer
-	// there, the newest one of that name in the archive is taken.
+	// there, the newest one of that name in the archive is taken; or of that historyName,
+	// such as that of a schedule.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

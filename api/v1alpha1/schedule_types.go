@@ -3,7 +3,7 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // BenchmarkSchedule makes benchmarks from a template at the times of a cron expression. It
-// is to a Benchmark what a CronJob is to a Job. Its benchmarks belong to nobody: they stay
+// is to a Benchmark what a CronJob is to a Job. Its benchmarks have no owner: they stay
 // when the schedule is deleted, and one of the same name goes on with them.
 //
 // +kubebuilder:object:root=true
@@ -159,6 +159,7 @@ type BenchmarkTemplate struct {
 	// spec of the benchmarks. A change concerns those that are made from then on.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(self.abort) || !self.abort",message="abort in a template ends every benchmark at once: set suspend of the schedule to stop it"
+	// +kubebuilder:validation:XValidation:rule="!has(self.historyName) || size(self.historyName) <= 189",message="historyName is too long for a template: give at most 189 characters, as the name of a cell is added"
 	Spec BenchmarkSpec `json:"spec"`
 }
 

@@ -20,6 +20,7 @@ func immutable(t *testing.T, c client.Client) {
 		"tests":                 []any{map[string]any{"name": "a", "soak": map[string]any{}}},
 		"variants":              []any{"fec"},
 		"gates":                 []any{map[string]any{"name": "g", "test": "a", "metric": "LatencyAvg", "max": "5us"}},
+		"historyName":           "nightly",
 		"attribution":           map[string]any{"operator": "Ada"},
 		"capture":               map[string]any{"frames": int64(8)},
 		"settleTime":            "3s",

@@ -13,14 +13,15 @@ import (
 	"nodrop.dev/nodrop/internal/report"
 )
 
-// EachOf passes the results of all benchmarks of a name to a function, one after the other:
-// the newest ones, by the time at which they were written, in any order.
-func (s *Store) EachOf(ctx context.Context, namespace, name string, newest int, do func(*report.Document) error) error {
+// EachOf passes the results of a history to a function, one after the other: the newest ones,
+// by the time at which they were written, in any order. The name of a history is that of its
+// benchmarks, unless they give another one.
+func (s *Store) EachOf(ctx context.Context, namespace, history string, newest int, do func(*report.Document) error) error {
 	bucket, err := s.open(ctx)
 	if err != nil {
 		return err
 	}
-	folder := path.Join(namespace, name)
+	folder := path.Join(namespace, history)
 	all, err := documents(ctx, bucket, folder+"/")
 	if err != nil {
 		return fmt.Errorf("listing %s: %w", s.location.join(folder), err)

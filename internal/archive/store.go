@@ -99,7 +99,7 @@ func (e *DifferentError) Error() string {
 // is not written again; another one under the same key is a DifferentError. Readers
 // do not see interrupted writes.
 func (s *Store) Put(ctx context.Context, d *report.Document) (v1alpha1.ArchiveReference, error) {
-	key, err := keyOf(d.Benchmark)
+	key, err := keyOf(d.Benchmark, d.Spec.History(d.Benchmark.Name))
 	if err != nil {
 		return v1alpha1.ArchiveReference{}, err
 	}
@@ -120,14 +120,14 @@ func (s *Store) Put(ctx context.Context, d *report.Document) (v1alpha1.ArchiveRe
 	return ref, s.flush(key)
 }
 
-// keyOf is the key of a benchmark's document.
-func keyOf(b report.Identity) (string, error) {
-	for _, part := range []string{b.Namespace, b.Name, b.UID} {
+// keyOf is the key of a benchmark's document in its history.
+func keyOf(b report.Identity, history string) (string, error) {
+	for _, part := range []string{b.Namespace, history, b.UID} {
 		if part == "" || strings.HasPrefix(part, ".") || strings.ContainsAny(part, `/\`) {
 			return "", fmt.Errorf("a result of the benchmark %s/%s with the UID %q cannot be archived: namespace, name and UID are needed", b.Namespace, b.Name, b.UID)
 		}
 	}
-	return path.Join(b.Namespace, b.Name, b.UID+suffix), nil
+	return path.Join(b.Namespace, history, b.UID+suffix), nil
 }
 
 // write writes a document unless its key is taken.

@@ -100,7 +100,7 @@ func (b *Baselines) Add(d *Document) error {
 		one := &b.gates[i]
 		switch {
 		case one.history != nil:
-			if d.Benchmark.Name != b.own.Benchmark.Name {
+			if d.history() != b.own.history() {
 				continue
 			}
 			if digest == "" {
@@ -131,8 +131,12 @@ func (g *gateBaseline) wants(d *Document) bool {
 	if g.selector != nil {
 		return g.selector.Matches(labels.Set(d.Benchmark.Labels))
 	}
-	return g.gate.Relative.Baseline.BenchmarkName == d.Benchmark.Name
+	name := g.gate.Relative.Baseline.BenchmarkName
+	return name == d.Benchmark.Name || name == d.history()
 }
+
+// history is the name under which the result is compared with others.
+func (d *Document) history() string { return d.Spec.History(d.Benchmark.Name) }
 
 // baseline is a result as the baseline of the gate, unless it measured the test otherwise.
 func (g *gateBaseline) baseline(own, d *Document) gate.Baseline {

@@ -39,7 +39,7 @@ func (b *HistoryBuilder) Add(d *Document) error {
 	if d.Environment != nil {
 		info.Device = d.Environment.Device
 	}
-	b.runs = append(b.runs, history.NewRun(info, d.Benchmark.Namespace, d.Benchmark.Name, d.TestBed, digest, d.Rows))
+	b.runs = append(b.runs, history.NewRun(info, d.Benchmark.Namespace, d.history(), d.TestBed, digest, d.Rows))
 	if d.simulated() {
 		if b.simulated == nil {
 			b.simulated = map[string]bool{}

@@ -114,6 +114,16 @@ func Benchmarks(s *v1alpha1.BenchmarkSchedule, firing string) []*v1alpha1.Benchm
 	return all
 }
 
+// history is the name under which results of a cell are compared: that of the schedule, or
+// the one that the template gives, and the name of the cell.
+func (c Cell) history(s *v1alpha1.BenchmarkSchedule) string {
+	name := c.Spec.History(s.Name)
+	if c.Name != "" {
+		name += "-" + c.Name
+	}
+	return name
+}
+
 // Benchmark is that of a cell in a firing of so many.
 func (c Cell) Benchmark(s *v1alpha1.BenchmarkSchedule, firing string, size int) *v1alpha1.Benchmark {
 	name := s.Name + "-" + firing
@@ -127,8 +137,10 @@ func (c Cell) Benchmark(s *v1alpha1.BenchmarkSchedule, firing string, size int) 
 	annotations := map[string]string{}
 	maps.Copy(annotations, s.Spec.BenchmarkTemplate.Metadata.Annotations)
 	annotations[v1alpha1.AnnotationFiringSize] = strconv.Itoa(size)
-	return &v1alpha1.Benchmark{
+	b := &v1alpha1.Benchmark{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name, Labels: labels, Annotations: annotations},
-		Spec:       c.Spec,
+		Spec:       *c.Spec.DeepCopy(),
 	}
+	b.Spec.HistoryName = c.history(s)
+	return b
 }

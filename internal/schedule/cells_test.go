@@ -33,6 +33,9 @@ func TestBenchmarksOfAFiring(t *testing.T) {
 			b.Labels[v1alpha1.LabelCell] != b.Spec.TestBedName+"-"+string(b.Spec.Variants[0]) || b.Annotations[v1alpha1.AnnotationFiringSize] != "4" || b.Annotations["example.com/change"] != "1" {
 			t.Errorf("%s has labels %v and annotations %v", b.Name, b.Labels, b.Annotations)
 		}
+		if want := "nightly-" + b.Labels[v1alpha1.LabelCell]; b.Spec.HistoryName != want {
+			t.Errorf("%s is in the history %s, want %s", b.Name, b.Spec.HistoryName, want)
+		}
 		if b.Namespace != "team" || len(b.OwnerReferences) != 0 {
 			t.Errorf("%s is in %s and belongs to %v", b.Name, b.Namespace, b.OwnerReferences)
 		}
@@ -44,7 +47,7 @@ func TestBenchmarksOfAFiring(t *testing.T) {
 	if s.Spec.BenchmarkTemplate.Spec.TestBedSelector == nil {
 		t.Error("the template was changed")
 	}
-	if alone := Benchmarks(nightly(), "20261123-0200"); len(alone) != 1 || alone[0].Name != "nightly-20261123-0200" || alone[0].Labels[v1alpha1.LabelCell] != "" {
+	if alone := Benchmarks(nightly(), "20261123-0200"); len(alone) != 1 || alone[0].Name != "nightly-20261123-0200" || alone[0].Labels[v1alpha1.LabelCell] != "" || alone[0].Spec.HistoryName != "nightly" {
 		t.Errorf("without a matrix there is %+v", alone)
 	}
 }
