@@ -232,6 +232,13 @@ func scheduleChanges(s *server) {
 	nightly.Spec.BenchmarkTemplate.Spec.Tests[0].Throughput.TrialDuration.Duration = 30 * time.Second
 	s.Expect(s.c.Update(s.t.Context(), nightly)).To(Succeed(), "a benchmark cannot be changed, the template of others can")
 
+	s.warnings.texts = nil
+	nightly.Spec.Schedule = "30 2 * * *"
+	s.Expect(s.c.Update(s.t.Context(), nightly)).To(Succeed())
+	s.Expect(s.warnings.texts).To(ConsistOf(
+		MatchRegexp("spec.schedule: on [0-9]{4}-03-[0-9]{2} clocks in Europe/Berlin are set, and the firing of that day does not come"),
+		ContainSubstring("comes twice")))
+
 	nightly.Spec.Schedule = "0 24 * * *"
 	s.Expect(s.c.Update(s.t.Context(), nightly)).To(MatchError(ContainSubstring(`spec.schedule: Invalid value: "0 24 * * *"`)))
 

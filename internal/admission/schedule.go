@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +19,8 @@ import (
 // created now.
 type Schedules struct {
 	Benchmarks *Benchmarks
+	// Now is the clock that warnings begin at.
+	Now func() time.Time
 }
 
 var _ admission.Validator[*v1alpha1.BenchmarkSchedule] = (*Schedules)(nil)
@@ -28,7 +31,10 @@ func (v *Schedules) ValidateCreate(ctx context.Context, s *v1alpha1.BenchmarkSch
 	if err != nil {
 		return nil, err
 	}
-	return refuse(s, slices.Concat(schedule.ValidateName(s.Name), schedule.ValidateTiming(&s.Spec), problems))
+	if err := refuse(s, slices.Concat(schedule.ValidateName(s.Name), schedule.ValidateTiming(&s.Spec), problems)); err != nil {
+		return nil, err
+	}
+	return schedule.Warnings(&s.Spec, v.Now()), nil
 }
 
 // ValidateUpdate judges what changes. A schedule whose bed is gone can be suspended.
@@ -38,8 +44,9 @@ func (v *Schedules) ValidateUpdate(ctx context.Context, before, after *v1alpha1.
 	}
 	was, is := &before.Spec, &after.Spec
 	var problems field.ErrorList
+	var warnings admission.Warnings
 	if was.Schedule != is.Schedule || was.TimeZone != is.TimeZone || !equality.Semantic.DeepEqual(was.Jitter, is.Jitter) {
-		problems = schedule.ValidateTiming(is)
+		problems, warnings = schedule.ValidateTiming(is), schedule.Warnings(is, v.Now())
 	}
 	if !equality.Semantic.DeepEqual(was.Matrix, is.Matrix) || !equality.Semantic.DeepEqual(was.BenchmarkTemplate, is.BenchmarkTemplate) {
 		more, err := v.template(ctx, after)
@@ -48,7 +55,10 @@ func (v *Schedules) ValidateUpdate(ctx context.Context, before, after *v1alpha1.
 		}
 		problems = append(problems, more...)
 	}
-	return refuse(after, problems)
+	if err := refuse(after, problems); err != nil {
+		return nil, err
+	}
+	return warnings, nil
 }
 
 // ValidateDelete lets everything pass.
@@ -85,9 +95,10 @@ func (v *Schedules) template(ctx context.Context, s *v1alpha1.BenchmarkSchedule)
 	return problems, nil
 }
 
-func refuse(s *v1alpha1.BenchmarkSchedule, problems field.ErrorList) (admission.Warnings, error) {
+// refuse is the answer of the API server to problems; nil without any.
+func refuse(s *v1alpha1.BenchmarkSchedule, problems field.ErrorList) error {
 	if len(problems) == 0 {
-		return nil, nil
+		return nil
 	}
-	return nil, apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("BenchmarkSchedule").GroupKind(), s.Name, problems)
+	return apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("BenchmarkSchedule").GroupKind(), s.Name, problems)
 }

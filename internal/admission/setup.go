@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -28,7 +29,7 @@ func SetupWithManager(mgr ctrl.Manager, defaultPolicy *v1alpha1.TrafficPolicy, c
 		return fmt.Errorf("setting up the webhook of benchmarks: %w", err)
 	}
 	err = ctrl.NewWebhookManagedBy(mgr, &v1alpha1.BenchmarkSchedule{}).
-		WithValidator(counted[*v1alpha1.BenchmarkSchedule]{&Schedules{Benchmarks: benchmarks}, "BenchmarkSchedule", counts}).
+		WithValidator(counted[*v1alpha1.BenchmarkSchedule]{&Schedules{Benchmarks: benchmarks, Now: time.Now}, "BenchmarkSchedule", counts}).
 		WithValidatorCustomPath(SchedulePath).
 		Complete()
 	if err != nil {
