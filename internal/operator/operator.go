@@ -176,8 +176,14 @@ func NewManager(rc *rest.Config, c Config) (ctrl.Manager, error) {
 		RenewDeadline:                 ptr(renewDeadline),
 
 		LeaderElectionResourceLockInterface: own,
-		// Several managers in one process are one operator after the other: tests.
-		Controller: config.Controller{SkipNameValidation: ptr(true)},
+		Controller: config.Controller{
+			// Several managers in one process are one operator after the other: tests.
+			SkipNameValidation: ptr(true),
+			// The priority queue of controller-runtime before 0.25 can block for ever when it is
+			// shut down, so that the operator holds its lock for another 30 s
+			// (kubernetes-sigs/controller-runtime#3538).
+			UsePriorityQueue: ptr(false),
+		},
 	}
 	keeper, err := newKeeper(rc, scheme, c)
 	if err != nil {
