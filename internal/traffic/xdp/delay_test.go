@@ -89,7 +89,7 @@ func TestDelay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := uint64(monotonic())
-			m := bed.run(e, []traffic.Stream{stream(1, e), stream(2, e)}, test.trial, arrived)
+			m := bed.kept(e, []traffic.Stream{stream(1, e), stream(2, e)}, test.trial)
 			for i, want := range test.want {
 				tx, rx := m.Tx[uint16(i+1)], at(m, uint16(i+1))
 				if tx.Intended != want || tx.Sent != want || rx.Received != want || rx.Duplicate+rx.Reordered != 0 {
