@@ -15,7 +15,11 @@ func TestEveryContainerIsLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, objects := range map[string][]object{"chart": charted, "kustomization": kustomization(t, "default"), "cert-manager": kustomization(t, "cert-manager")} {
+	full, err := chart(t, bundled...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, objects := range map[string][]object{"chart": charted, "chart with InfluxDB and Grafana": full, "kustomization": kustomization(t, "default"), "cert-manager": kustomization(t, "cert-manager")} {
 		seen := 0
 		for _, o := range objects {
 			template, found, err := unstructured.NestedMap(o.Object, "spec", "template", "spec")

@@ -38,6 +38,7 @@ func TestOnAServer(t *testing.T) {
 	t.Run("operator is admitted", c.operatorIsAdmitted)
 	t.Run("who may do what", c.whoMayDoWhat)
 	t.Run("quarantine is released", c.quarantineIsReleased)
+	t.Run("InfluxDB and Grafana", c.bundle)
 }
 
 // newCluster starts an API server; the definitions come with the chart.

@@ -34,3 +34,56 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- end }}
 {{- .Values.lab.namespace }}
 {{- end }}
+
+{{/* An image of others: a tag, or a digest after @. */}}
+{{- define "nodrop.pinnedImage" -}}
+{{ .repository }}{{ ternary "" ":" (hasPrefix "@" .tag) }}{{ .tag }}
+{{- end }}
+
+{{/* The Secret with the passwords of InfluxDB, and that with Grafana's. */}}
+{{- define "nodrop.influxdbSecret" -}}
+{{ .Values.influxdb.existingSecret | default "nodrop-influxdb" }}
+{{- end }}
+
+{{- define "nodrop.grafanaSecret" -}}
+{{ .Values.grafana.existingSecret | default "nodrop-grafana" }}
+{{- end }}
+
+{{- define "nodrop.influxdbURL" -}}
+http://nodrop-influxdb.{{ .Release.Namespace }}.svc:8086
+{{- end }}
+
+{{/* Where the recorder writes: the InfluxDB of the chart, or what the values say. */}}
+{{- define "nodrop.database" -}}
+{{- $r := .Values.recorder }}
+{{- if .Values.influxdb.enabled }}
+{{- if not $r.enabled }}
+{{- fail "influxdb.enabled needs recorder.enabled=true: otherwise nothing writes to it" }}
+{{- end }}
+{{- if or $r.url $r.tokenSecret.name $r.database $r.org $r.bucket }}
+{{- fail "influxdb.enabled installs the recorder's database: leave recorder.url, database, org, bucket and tokenSecret out, or influxdb" }}
+{{- end }}
+{{- dict "url" (include "nodrop.influxdbURL" .) "api" "v2" "bucket" "nodrop/autogen" "tokenSecret" (dict "name" (include "nodrop.influxdbSecret" .) "key" "recorder-token") | toJson }}
+{{- else }}
+{{- pick $r "url" "api" "database" "retentionPolicy" "org" "bucket" "tokenSecret" "caSecret" | toJson }}
+{{- end }}
+{{- end }}
+
+{{/* A claim that stays when the chart is uninstalled. */}}
+{{- define "nodrop.claim" -}}
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels: {{- include "nodrop.labels" .root | nindent 4 }}
+  annotations:
+    helm.sh/resource-policy: keep
+spec:
+  accessModes: {{- toYaml .claim.accessModes | nindent 2 }}
+  {{- with .claim.storageClassName }}
+  storageClassName: {{ . }}
+  {{- end }}
+  resources:
+    requests: {storage: {{ .claim.size }}}
+{{- end }}
