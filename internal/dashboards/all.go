@@ -1,6 +1,10 @@
 package dashboards
 
-import sdk "github.com/grafana/grafana-foundation-sdk/go/dashboard"
+import (
+	"time"
+
+	sdk "github.com/grafana/grafana-foundation-sdk/go/dashboard"
+)
 
 // All are the dashboards.
 func All() []Dashboard { return []Dashboard{live(), results(), trends(), lab()} }
@@ -103,11 +107,11 @@ func lab() Dashboard {
 		Panels: []Panel{
 			{Title: "Beds now", Queries: []string{"beds"}, kind: grid, width: 24, height: 6, columns: []column{
 				{name: "bed", label: "Bed"}, when, {name: "team", label: "Team"}, {name: "holder", label: "Benchmark"}, {name: "waiting", label: "Waiting", unit: unitNumber},
-				{name: "longest_wait_ns", label: "Longest wait", unit: unitNs}, {name: "calibration_age_ns", label: "Age of the calibration", unit: unitNs},
+				{name: "longest_wait_ns", label: "Longest wait", unit: unitNs}, {name: "calibration_age_ns", label: "Calibrated ago", unit: unitNs},
 				{name: "ready", label: "Ready"}, {name: "unschedulable", label: "Closed"}, {name: "quarantined", label: "Quarantined"},
 			}, About: "The last point of each bed in the time that is shown: who has it, how many benchmarks wait for it, and how old its calibration is."},
-			{Title: "Benchmarks that wait", Queries: []string{"waiting"}, unit: unitNumber, legend: []string{"bed"}, width: 12, height: 8, About: "Benchmarks that wait and could get the bed; one that could get several counts for each."},
-			{Title: "Utilisation", Queries: []string{"utilisation"}, unit: unitPercent, legend: []string{"bed"}, width: 12, height: 8, About: "Share of the time in which a benchmark had the bed, with preparation and cleaning up."},
+			{Title: "Benchmarks that wait", Queries: []string{"waiting"}, unit: unitNumber, gap: 24 * time.Hour, legend: []string{"bed"}, width: 12, height: 8, About: "Benchmarks that wait and could get the bed; one that could get several counts for each."},
+			{Title: "Utilisation", Queries: []string{"utilisation"}, unit: unitPercent, gap: 24 * time.Hour, legend: []string{"bed"}, width: 12, height: 8, About: "Share of the time in which a benchmark had the bed, with preparation and cleaning up."},
 			{Title: "Runs per day", Queries: []string{"runs"}, kind: stacks, unit: unitNumber, legend: []string{"bed"}, width: 24, height: 8, About: "Runs that began, by bed."},
 			{Title: "Runs per team and bed", Queries: []string{"teams"}, kind: grid, columns: []column{{name: "team", label: "Team"}, {name: "bed", label: "Bed"}, {name: "runs", label: "Runs"}}, width: 12, height: 8, About: "Runs that have a row in the time that is shown."},
 			{Title: "Hours per team", Queries: []string{"hours"}, kind: bars, x: "team", unit: unitHours, width: 12, height: 8, About: "How long the rows took to measure. Preparation and cleaning up are not in it. Rows of the engine sim count in simulated time."},

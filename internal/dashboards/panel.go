@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/grafana/grafana-foundation-sdk/go/barchart"
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
@@ -44,6 +45,8 @@ type Panel struct {
 	width, height uint32
 	// x is the column that bars and curves are drawn against.
 	x string
+	// gap is the longest time without a value that a line bridges; 0 is any.
+	gap time.Duration
 	// legend are the tags that name a series; empty where columns do.
 	legend []string
 	// columns are arranged in this order; of a table they are all that it has.
@@ -260,6 +263,11 @@ func (p Panel) builder(dashboard string, l Language) cog.Builder[sdk.Panel] {
 		b.Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal))
 		return chart(b.Min(0).Decimals(0), p, dashboard, l)
 	default:
-		return chart(timeseries.NewPanelBuilder().Min(0), p, dashboard, l)
+		b := timeseries.NewPanelBuilder().Min(0)
+		if p.gap != 0 {
+			longest := float64(p.gap.Milliseconds())
+			b.InsertNulls(common.BoolOrFloat64{Float64: &longest})
+		}
+		return chart(b, p, dashboard, l)
 	}
 }

@@ -15,6 +15,7 @@ export function valueAxis(field, theme, side = 3) {
   return {
     ...plainAxis(theme), side, scale: 'y',
     ...(field.config.decimals === 0 ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000] } : {}),
+    ...(field.config.unit === 'bytes' ? { incrs: Array.from({ length: 50 }, (_, i) => 2 ** i) } : {}),
     values: (u, splits, axis, space, step) => splits.map((v) => text(field, v, decimals(step) || undefined)),
     size: (u, values) => {
       u.ctx.save();

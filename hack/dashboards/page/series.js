@@ -1,18 +1,26 @@
 // The panels timeseries and trend.
-import { FieldType, colorManipulator, fieldMatchers, FieldMatcherID, outerJoinDataFrames } from '@grafana/data';
+import {
+  FieldType, applyNullInsertThreshold, colorManipulator, fieldMatchers, FieldMatcherID, outerJoinDataFrames,
+} from '@grafana/data';
 import uPlot from 'uplot';
 import { colour, plainAxis, plot, timeAxis, valueAxis } from './axes.js';
 
 // joined are the numbers of all frames over one column.
 function joined(all, x) {
   const graphable = all.filter((f) => f.fields.includes(x(f)) && f.fields.some((field) => field.type === FieldType.number && field !== x(f)))
-    .map((f) => ({ ...f, fields: [x(f), ...f.fields.filter((field) => field.type === FieldType.number && field !== x(f))] }));
+    .map((f) => broken({ ...f, fields: [x(f), ...f.fields.filter((field) => field.type === FieldType.number && field !== x(f))] }));
   if (graphable.length === 0) throw new Error('no numbers to draw');
   if (graphable.length === 1) return graphable[0];
   return outerJoinDataFrames({ frames: graphable, joinBy: fieldMatchers.get(FieldMatcherID.firstTimeField).get({}), keepDisplayNames: true });
 }
 
-// timeZone, ticks and range are those of Grafana: the axis is the time that is shown.
+// broken ends lines where the panel says that the gap is too long.
+function broken(frame) {
+  const gaps = frame.fields.some((f) => f.config.custom?.insertNulls);
+  return gaps ? applyNullInsertThreshold({ frame }) : frame;
+}
+
+// timeseries is drawn over the time that is shown.
 export function timeseries(into, panel, all, { theme, from, to, marks }) {
   const frame = joined(all, (f) => f.fields.find((field) => field.type === FieldType.time));
   draw(into, panel, frame, {
