@@ -217,6 +217,7 @@ func (f *filled) measure(t *testing.T, kept *spool.Spool, bed, team, software st
 type settings struct {
 	from, to  time.Time
 	variables map[string][]string // without one, all
+	step      time.Duration       // width of a window; 0 is the finest
 }
 
 // last is the newest run of bed one.

@@ -1,6 +1,7 @@
 package dashboards
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,8 +12,8 @@ import (
 	"nodrop.dev/nodrop/internal/metrics/metricstest"
 )
 
-// step is the width of a window in the tests.
-const step = time.Second
+// finest is the width of a window in the tests: no answer is without a point that was written.
+const finest = time.Second
 
 var (
 	variable = regexp.MustCompile(`\$\{(\w+)(?::(\w+))?\}|\$(\w+)`)
@@ -24,6 +25,7 @@ var (
 // values and joins them; all, with a value of its own, is not escaped.
 func interpolate(t *testing.T, text string, l Language, d Dashboard, s settings) string {
 	t.Helper()
+	step := cmp.Or(s.step, finest)
 	text = variable.ReplaceAllStringFunc(text, func(match string) string {
 		parts := variable.FindStringSubmatch(match)
 		name, format := parts[1]+parts[3], parts[2]

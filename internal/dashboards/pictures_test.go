@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // drawing is a dashboard with the answers to its queries, for hack/dashboards.
@@ -47,6 +48,8 @@ func TestDrawings(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := f.settingsOf(d.Name)
+		// As wide as Grafana makes windows for a panel of 600 pixels.
+		s.step = max(finest, (s.to.Sub(s.from) / 600).Round(time.Second))
 		to := drawing{Dashboard: text, From: s.from.UnixMilli(), To: s.to.UnixMilli()}
 		for _, v := range d.Variables {
 			chosen := s.variables[v.Name]
