@@ -52,7 +52,7 @@ function draw(into, panel, frame, { theme, scale, factor, axis, hooks }) {
       fill: c.fillOpacity ? color + Math.round(c.fillOpacity * 2.55).toString(16).padStart(2, '0') : undefined,
       dash: c.lineStyle?.fill === 'dash' ? c.lineStyle.dash ?? [10, 10] : undefined,
       paths: bars ? uPlot.paths.bars({ size: [0.6, 200] }) : c.lineInterpolation === 'stepAfter' ? uPlot.paths.stepped({ align: 1 }) : c.drawStyle === 'points' ? () => null : uPlot.paths.linear(),
-      points: points ? { show: true, size: c.pointSize ?? 5, fill: color, stroke: color } : { show: bars ? false : undefined, size: 5, fill: color },
+      points: { show: !bars, size: c.pointSize ?? 5, fill: color, stroke: color, ...(points ? {} : { filter: () => lone(field.values) }) },
     };
   });
   // What is stacked on others is drawn behind them.
@@ -64,6 +64,15 @@ function draw(into, panel, frame, { theme, scale, factor, axis, hooks }) {
     series: [{}, ...order.map((i) => series[i])],
   }, [data[0], ...order.map((i) => data[i + 1])],
   panel.options?.legend?.showLegend === false ? [] : shown.map((f) => ({ name: f.state.displayName, color: colour(f, theme) })));
+}
+
+// lone are the places of values without a neighbour, to which no line leads.
+function lone(values) {
+  const next = (i, step) => {
+    do i += step; while (values[i] === undefined && i >= 0 && i < values.length);
+    return values[i];
+  };
+  return values.flatMap((v, i) => (v != null && next(i, -1) == null && next(i, 1) == null ? [i] : []));
 }
 
 // limits are those of the field, and otherwise leave room around the values.
