@@ -29,11 +29,13 @@ help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 20
 
 .PHONY: demo
-demo: ## cluster, operator, router, one benchmark, the result; leaves the cluster up
+demo: ## cluster, operator, router, one benchmark, the result; leaves the cluster up; METRICS=1 adds an InfluxDB
 	@hack/demo
 
 .PHONY: demo-down
-demo-down: cluster-down ## remove the demo's cluster; what was built is kept in .cache
+demo-down: ## remove the demo's cluster and its InfluxDB; what was built is kept in .cache
+	@hack/metrics down
+	@hack/cluster/down
 
 .PHONY: build
 build: $(NODROP) ## build the binary (also linked as kubectl-nodrop)
