@@ -46,9 +46,10 @@ type allocator struct {
 	namespaces map[string]*corev1.Namespace
 	classes    map[classKey]*class
 	// holders are the beds by the UID of the benchmark that has them.
-	holders map[string]string
-	shown   display
-	writes  writes
+	holders  map[string]string
+	calendar calendar
+	shown    display
+	writes   writes
 	// usesFrom is when the use of beds began to be added up.
 	usesFrom time.Time
 }
@@ -70,6 +71,7 @@ func newAllocator(b base, c cache.Cache) *allocator {
 		namespaces: map[string]*corev1.Namespace{},
 		classes:    map[classKey]*class{},
 		holders:    map[string]string{},
+		calendar:   newCalendar(),
 		shown:      newDisplay(),
 		writes:     newWrites(),
 	}
@@ -81,10 +83,11 @@ func (a *allocator) NeedLeaderElection() bool { return true }
 // changes are what happened since the last cycle: the latest version of each object,
 // nil for one that is gone. Objects belong to the cache and are only read.
 type changes struct {
-	benchmarks map[queue.Key]*v1alpha1.Benchmark
-	beds       map[string]*v1alpha1.TestBed
-	profiles   map[queue.Key]*v1alpha1.TrafficProfile
-	namespaces map[string]*corev1.Namespace
+	benchmarks   map[queue.Key]*v1alpha1.Benchmark
+	beds         map[string]*v1alpha1.TestBed
+	profiles     map[queue.Key]*v1alpha1.TrafficProfile
+	namespaces   map[string]*corev1.Namespace
+	reservations map[queue.Key]*v1alpha1.Reservation
 	// written are the results of the allocator's own writes.
 	written []written
 	// asked are questions about the view, which are answered in the next cycle.
@@ -93,10 +96,11 @@ type changes struct {
 
 func newChanges() changes {
 	return changes{
-		benchmarks: map[queue.Key]*v1alpha1.Benchmark{},
-		beds:       map[string]*v1alpha1.TestBed{},
-		profiles:   map[queue.Key]*v1alpha1.TrafficProfile{},
-		namespaces: map[string]*corev1.Namespace{},
+		benchmarks:   map[queue.Key]*v1alpha1.Benchmark{},
+		beds:         map[string]*v1alpha1.TestBed{},
+		profiles:     map[queue.Key]*v1alpha1.TrafficProfile{},
+		namespaces:   map[string]*corev1.Namespace{},
+		reservations: map[queue.Key]*v1alpha1.Reservation{},
 	}
 }
 
@@ -155,13 +159,14 @@ func (a *allocator) cycle(ctx context.Context) time.Duration {
 	now := time.Now()
 	a.apply(ch, now)
 	a.use(now)
+	a.keepCalendar(a.Now())
 	for _, d := range a.queue.Decide(a.snapshot(now)) {
 		a.grant(ctx, d)
 	}
 	for _, answer := range ch.asked {
 		answer(a)
 	}
-	return min(a.show(ctx, now), a.retryAfter(now))
+	return min(a.show(ctx, now), a.retryAfter(now), a.boundaryAfter())
 }
 
 // watch has the informers report changes, and waits until what exists was reported.
@@ -199,6 +204,17 @@ func (a *allocator) watch(ctx context.Context) error {
 				p = nil
 			}
 			a.note(func(c *changes) { c.profiles[key] = p })
+		},
+		&v1alpha1.Reservation{}: func(obj any, gone bool) {
+			r, ok := obj.(*v1alpha1.Reservation)
+			if !ok {
+				return
+			}
+			key := queueKey(r)
+			if gone {
+				r = nil
+			}
+			a.note(func(c *changes) { c.reservations[key] = r })
 		},
 		&corev1.Namespace{}: func(obj any, gone bool) {
 			ns, ok := obj.(*corev1.Namespace)

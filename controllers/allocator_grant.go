@@ -65,8 +65,9 @@ func (a *allocator) grant(ctx context.Context, d queue.Decision) {
 	w.granting, view.granting = true, &key
 	a.queue.Remove(key)
 	b, bed, queued := w.b, view.bed, int32(a.queue.Waiting(name))
+	latest := a.Now().Add(leaseMargin / 2)
 	a.begin(func() written {
-		leased, err := a.lease(ctx, b, bed, queued)
+		leased, err := a.lease(ctx, b, bed, queued, latest)
 		if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "The bed could not be leased", "benchmark", key.String(), "bed", name)
 		}
@@ -101,15 +102,22 @@ func (a *allocator) granted(key queue.Key, name string, leased *v1alpha1.TestBed
 	a.place(w)
 }
 
+// errLate means that what was decided may not hold any more: a reservation may have come
+// too near.
+var errLate = errors.New("the lease could not be written in time, and is decided again")
+
 // errNotWaiting means that a benchmark ended or got a bed that the cache does not
 // show yet.
 var errNotWaiting = errors.New("the benchmark does not wait any more")
 
 // lease writes the lease of a bed. The benchmark gets its finalizer first, so that it
-// cannot vanish while it has a bed.
-func (a *allocator) lease(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alpha1.TestBed, queued int32) (*v1alpha1.TestBed, error) {
+// cannot vanish while it has a bed. After the latest time no lease is written.
+func (a *allocator) lease(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alpha1.TestBed, queued int32, latest time.Time) (*v1alpha1.TestBed, error) {
 	if err := a.claim(ctx, b); err != nil {
 		return nil, err
+	}
+	if a.Now().After(latest) {
+		return nil, errLate
 	}
 	return a.patchBed(ctx, bed, map[string]any{
 		"lease": v1alpha1.BedLease{

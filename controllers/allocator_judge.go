@@ -177,6 +177,9 @@ func (a *allocator) problemOf(c *class) string {
 // applyNamespace judges again what depends on the labels of a namespace.
 func (a *allocator) applyNamespace(name string, ns *corev1.Namespace) {
 	before := a.namespaces[name]
+	if ns == nil || before == nil || !equality.Semantic.DeepEqual(before.Labels, ns.Labels) {
+		a.calendar.stale = true
+	}
 	if ns == nil {
 		delete(a.namespaces, name)
 	} else {

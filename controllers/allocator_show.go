@@ -227,6 +227,9 @@ func (a *allocator) explain(w *waiter, s queue.Snapshot) explanation {
 		return explanation{accepted: true, reason: v1alpha1.ReasonQueued, message: "its bed could not be leased; the operator tries again, see its log"}
 	}
 	place, _ := a.queue.Place(queueKey(w.b), s)
+	if place.Obstacle != nil {
+		return a.explainObstacle(w.b, place, s.Now)
+	}
 	return explainPlace(place, func(name string) *v1alpha1.TestBed {
 		if view := a.beds[name]; view != nil {
 			return view.bed

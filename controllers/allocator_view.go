@@ -13,8 +13,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/queue"
-	"nodrop.dev/nodrop/internal/calibration"
 	"nodrop.dev/nodrop/internal/preflight"
+	"nodrop.dev/nodrop/internal/reservation"
 )
 
 // waiter is the allocator's view of one benchmark that is not finished.
@@ -46,7 +46,9 @@ type bedView struct {
 	// that is zero while none has it.
 	used      time.Duration
 	usedSince time.Time
-	shown     shownAt
+	// reserved are the times in which the bed is kept for reservations.
+	reserved []queue.Slice
+	shown    shownAt
 }
 
 // waits says whether a benchmark waits for a bed.
@@ -78,6 +80,9 @@ func (a *allocator) apply(ch changes, now time.Time) {
 	if moved {
 		a.findConflicts()
 	}
+	for key, r := range ch.reservations {
+		a.applyReservation(key, r)
+	}
 	for key, b := range ch.benchmarks {
 		a.applyBenchmark(key, b)
 	}
@@ -94,6 +99,7 @@ func (a *allocator) apply(ch changes, now time.Time) {
 func (a *allocator) applyBed(name string, bed *v1alpha1.TestBed) (moved bool) {
 	view := a.beds[name]
 	if bed == nil {
+		a.calendar.stale = true
 		if view != nil {
 			a.setHolder(view.bed, nil)
 			delete(a.beds, name)
@@ -112,6 +118,7 @@ func (a *allocator) applyBed(name string, bed *v1alpha1.TestBed) (moved bool) {
 	a.setHolder(before, bed)
 	if before == nil || before.UID != bed.UID || before.Generation != bed.Generation || !equality.Semantic.DeepEqual(before.Labels, bed.Labels) {
 		a.judgeBed(name, bed)
+		a.calendar.stale = true
 		return true
 	}
 	return false
@@ -156,23 +163,13 @@ func (a *allocator) placeHolder(l *v1alpha1.BedLease) {
 
 // findConflicts finds the beds that share an interface.
 func (a *allocator) findConflicts() {
-	users := map[string][]string{}
+	beds := make(map[string]*v1alpha1.TestBed, len(a.beds))
 	for name, view := range a.beds {
-		view.conflicts = nil
-		for _, i := range calibration.Interfaces(view.bed) {
-			users[i] = append(users[i], name)
-		}
+		beds[name] = view.bed
 	}
+	shared := reservation.Sharing(beds)
 	for name, view := range a.beds {
-		seen := map[string]bool{name: true}
-		for _, i := range calibration.Interfaces(view.bed) {
-			for _, other := range users[i] {
-				if !seen[other] {
-					seen[other] = true
-					view.conflicts = append(view.conflicts, other)
-				}
-			}
-		}
+		view.conflicts = shared[name]
 	}
 }
 
@@ -216,15 +213,16 @@ func (a *allocator) place(w *waiter) {
 	}
 	e := entryOf(w.b)
 	e.Beds, e.Limits = w.class.beds, w.class.limits
+	e.Reservation, e.Hold = reservationOf(w.b), a.holdOf(w.b)
 	a.queue.Set(e)
 }
 
 // snapshot is what the queue decides on.
 func (a *allocator) snapshot(now time.Time) queue.Snapshot {
-	s := queue.Snapshot{Beds: make(map[string]queue.Bed, len(a.beds)), Running: map[string]int{}}
+	s := queue.Snapshot{Beds: make(map[string]queue.Bed, len(a.beds)), Running: map[string]int{}, Now: a.Now()}
 	for name, view := range a.beds {
 		s.Beds[name] = queue.Bed{
-			Name: name, Open: isOpen(view.bed), Conflicts: view.conflicts,
+			Name: name, Open: isOpen(view.bed), Conflicts: view.conflicts, Reserved: view.reserved,
 			Leased: view.bed.Status.Lease != nil || view.granting != nil || view.retry.After(now),
 		}
 		a.countRunning(s.Running, view)

@@ -18,6 +18,8 @@ type Lab struct {
 	Namespaces []corev1.Namespace
 	// DefaultPolicy of the lab; nil allows everything.
 	DefaultPolicy *v1alpha1.TrafficPolicy
+	// Now is when.
+	Now time.Time
 }
 
 // Place is where one benchmark waits.
@@ -37,7 +39,9 @@ type Place struct {
 // Lineup returns the places of all benchmarks that wait, in the order of the queue;
 // those that are not accepted come last. It is the allocator's own computation.
 func Lineup(in Lab) []Place {
-	a := newAllocator(base{Options: Options{DefaultPolicy: in.DefaultPolicy}}, nil)
+	a := newAllocator(base{Options: Options{
+		DefaultPolicy: in.DefaultPolicy, Now: func() time.Time { return in.Now }, Deadlines: DefaultDeadlines(),
+	}}, nil)
 	ch := newChanges()
 	for i := range in.Namespaces {
 		ch.namespaces[in.Namespaces[i].Name] = &in.Namespaces[i]
@@ -54,6 +58,10 @@ func Lineup(in Lab) []Place {
 		}
 	}
 	a.apply(ch, time.Time{})
+	for _, view := range a.beds {
+		// Who may not list the reservations of others can read those of beds.
+		view.reserved = publishedSlices(view.bed)
+	}
 	s := a.snapshot(time.Time{})
 	var places []Place
 	for _, w := range a.benchmarks {

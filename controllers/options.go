@@ -168,6 +168,9 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	if err := (&testBedReconciler{base}).setup(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of test beds: %w", err)
 	}
+	if err := (&reservationReconciler{base}).setup(mgr); err != nil {
+		return fmt.Errorf("setting up the controller of reservations: %w", err)
+	}
 	if err := newArchiveReconciler(base).setup(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of the archive: %w", err)
 	}

@@ -28,7 +28,7 @@ type Benchmark struct {
 	// spec says what to measure.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.abort) || !oldSelf.abort || (has(self.abort) && self.abort)",message="abort cannot be taken back: apply the benchmark again under another name"
-	// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && has(self.gates) == has(oldSelf.gates) && (!has(self.gates) || self.gates == oldSelf.gates) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && has(self.capture) == has(oldSelf.capture) && (!has(self.capture) || self.capture == oldSelf.capture) && has(self.historyName) == has(oldSelf.historyName) && (!has(self.historyName) || self.historyName == oldSelf.historyName) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set): apply it again under another name"
+	// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && has(self.gates) == has(oldSelf.gates) && (!has(self.gates) || self.gates == oldSelf.gates) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && has(self.capture) == has(oldSelf.capture) && (!has(self.capture) || self.capture == oldSelf.capture) && has(self.historyName) == has(oldSelf.historyName) && (!has(self.historyName) || self.historyName == oldSelf.historyName) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds && has(self.reservationName) == has(oldSelf.reservationName) && (!has(self.reservationName) || self.reservationName == oldSelf.reservationName)",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set): apply it again under another name"
 	Spec BenchmarkSpec `json:"spec"`
 	// status is how far the benchmark is, and its result.
 	// +optional
@@ -58,6 +58,13 @@ type BenchmarkSpec struct {
 	// testBedSelector chooses any bed with these labels that allows this namespace.
 	// +optional
 	TestBedSelector *metav1.LabelSelector `json:"testBedSelector,omitempty"`
+	// reservationName names a Reservation in the same namespace, in whose time the
+	// benchmark runs, on a bed that it reserves. The benchmark waits until it can end before
+	// the reservation does. Without it the benchmark runs outside of all reservations.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ReservationName string `json:"reservationName,omitempty"`
 	// trafficProfileName names a TrafficProfile in the same namespace.
 	// +required
 	// +kubebuilder:validation:MinLength=1

@@ -103,6 +103,10 @@ const (
 	// ReasonLimitReached means that the namespace has as many beds as it may have at
 	// once.
 	ReasonLimitReached = "LimitReached"
+	// ReasonReserved means that the benchmark would not end before a reservation of others
+	// begins, or that it waits for the reservation that it names; the message says which,
+	// from when and until when.
+	ReasonReserved = "Reserved"
 	// ReasonBedReleased means that the bed was given back.
 	ReasonBedReleased = "BedReleased"
 
@@ -180,3 +184,34 @@ const FinalizerCleanUp = "nodrop.dev/clean-up"
 // FinalizerLeased on a TestBed keeps it until it is deleted and free. Every bed that
 // an operator looked at has it.
 const FinalizerLeased = "nodrop.dev/leased"
+
+// Condition types and reasons of a Reservation. ConditionAccepted has the reasons
+// ReasonAccepted and ReasonNotAccepted: the latter means that it reserves no bed as things
+// are, and the message says why.
+const (
+	// ConditionActive says whether the reservation has a bed now.
+	ConditionActive = "Active"
+	// ReasonBegun means that an occurrence is in progress, and that its beds are free of
+	// benchmarks of others. It is also the reason of the event at the begin.
+	ReasonBegun = "Begun"
+	// ReasonBedOccupied means that an occurrence is in progress, and that a benchmark that
+	// had the bed before still has it. It is not stopped; the message says until when it can
+	// take.
+	ReasonBedOccupied = "BedOccupied"
+	// ReasonReservationScheduled means that the next occurrence is to come.
+	ReasonReservationScheduled = "Scheduled"
+	// ReasonOccurrencesEnded means that no occurrence is to come. Its event is made at the end of each.
+	ReasonOccurrencesEnded = "Ended"
+	// ReasonBeginsSoon and ReasonEndsSoon are the reasons of the events 15 minutes before an
+	// occurrence begins and ends.
+	ReasonBeginsSoon = "BeginsSoon"
+	ReasonEndsSoon   = "EndsSoon"
+
+	// ConditionConflict is true while a reservation that was created earlier has a bed at a
+	// time of this one. The message says which, and what to do.
+	ConditionConflict = "Conflict"
+	// ReasonOverlap means that there is such a time.
+	ReasonOverlap = "Overlap"
+	// ReasonNoOverlap means that there is none within 90 days.
+	ReasonNoOverlap = "NoOverlap"
+)

@@ -23,6 +23,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&BenchmarkSchedule{}, &BenchmarkScheduleList{},
 		&BenchmarkResult{}, &BenchmarkResultList{},
 		&BenchmarkSnapshot{}, &BenchmarkSnapshotList{},
+		&Reservation{}, &ReservationList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -460,10 +460,31 @@ type TestBedStatus struct {
 	// queued is the number of benchmarks that wait for the bed.
 	// +optional
 	Queued int32 `json:"queued,omitempty"`
+	// reservations are the next times in which the bed is reserved, 8 at most.
+	// +optional
+	// +listType=atomic
+	Reservations []BedReservation `json:"reservations,omitempty"`
 	// calibration is what the last benchmark that passed has found of the tester;
 	// only on a bed with device backToBack.
 	// +optional
 	Calibration *CalibrationStatus `json:"calibration,omitempty"`
+}
+
+// BedReservation is a time in which a bed is kept for a reservation.
+type BedReservation struct {
+	// reservation as namespace/name.
+	// +required
+	Reservation string `json:"reservation"`
+	// from is its begin.
+	// +required
+	From metav1.Time `json:"from"`
+	// until is its end.
+	// +required
+	Until metav1.Time `json:"until"`
+	// testBedName is the bed that is reserved where that is another one, which has an
+	// interface of this bed.
+	// +optional
+	TestBedName string `json:"testBedName,omitempty"`
 }
 
 // BedLease is the exclusive use of a bed by one benchmark.

@@ -17,6 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/reservation"
 	"nodrop.dev/nodrop/internal/schedule"
 )
 
@@ -80,7 +81,8 @@ func validate(cmd *cobra.Command, in manifestFlags, name string) (forecast, erro
 		return result, err
 	}
 	var all complaints
-	if len(given) == 0 {
+	all.add(set.Reservations(reservation.Validate))
+	if len(given) == 0 && all.join() == nil {
 		return result, set.Alone(plan.ValidateProfile, plan.ValidateBed)
 	}
 	for _, b := range given {

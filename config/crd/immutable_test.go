@@ -26,6 +26,7 @@ func immutable(t *testing.T, c client.Client) {
 		"settleTime":            "3s",
 		"restTime":              "0s",
 		"activeDeadlineSeconds": int64(3600),
+		"reservationName":       "nightly",
 	}
 	definition := definitionOf(t, "nodrop.dev_benchmarks.yaml")
 	for name := range definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties {

@@ -38,13 +38,19 @@ type checker struct {
 	pods map[string]*corev1.Pod
 	// started are the UIDs of benchmarks that had a pod.
 	started map[string]bool
+	// reserved are the reservations.
+	reserved map[string]*reserved
+	// specs are those of benchmarks, by UID.
+	specs map[string]*v1alpha1.BenchmarkSpec
+	// inReserved counts the leases within a reservation, and the others.
+	inReserved map[bool]int
 }
 
 func newChecker() *checker {
 	return &checker{
 		beds: map[string]string{}, last: map[string]*v1alpha1.Benchmark{}, parts: map[string]map[string][]int32{},
 		allowed: map[string][]v1alpha1.BenchmarkPhase{}, sick: map[string]bool{}, pods: map[string]*corev1.Pod{},
-		started: map[string]bool{},
+		started: map[string]bool{}, reserved: map[string]*reserved{}, specs: map[string]*v1alpha1.BenchmarkSpec{}, inReserved: map[bool]int{},
 	}
 }
 
@@ -81,7 +87,10 @@ func (c *checker) see(ch change) {
 		before, _ := ch.before.(*v1alpha1.TestBed)
 		c.seeBed(before, after)
 	case *v1alpha1.Benchmark:
+		c.specs[string(after.UID)] = &after.Spec
 		c.seeBenchmark(after)
+	case *v1alpha1.Reservation:
+		c.seeReservation(after, ch.what == watch.Deleted)
 	case *v1alpha1.BenchmarkResult:
 		if ch.what != watch.Deleted {
 			c.seePart(after)
@@ -111,6 +120,9 @@ func (c *checker) seeBed(before, after *v1alpha1.TestBed) {
 	}
 	if was != "" && is == "" && (c.behind || !c.started[was]) {
 		delete(c.beds, was) // It waits again, and may get another bed.
+	}
+	if is != "" && was == "" {
+		c.seeLease(after)
 	}
 	if is != "" {
 		if other := c.beds[is]; other != "" && other != after.Name {

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,7 +19,17 @@ func (w *world) happen(ctx context.Context, e event) {
 	name, bed := nameOf(e.which), bedNames[e.which%len(bedNames)]
 	switch e.kind {
 	case "benchmark is created":
-		_ = w.Create(ctx, benchmark(name, bedNames[e.much%len(bedNames)], int32(e.much%3)))
+		b := benchmark(name, bedNames[e.much%len(bedNames)], int32(e.much%3))
+		if e.much%4 == 0 {
+			r := &v1alpha1.Reservation{}
+			b.Spec.ReservationName, b.Spec.ActiveDeadlineSeconds = reservationName(e.much/4), 3600
+			if w.Get(ctx, client.ObjectKey{Namespace: team, Name: b.Spec.ReservationName}, r) != nil {
+				r = booked(b.Spec.ReservationName, b.Spec.TestBedName, always, time.Now())
+				_ = w.Create(ctx, r)
+			}
+			b.Spec.TestBedName = r.Spec.TestBedNames[0]
+		}
+		_ = w.Create(ctx, b)
 	case "operator dies":
 		l := w.operator().link
 		l.mu.Lock()
@@ -74,6 +85,14 @@ func (w *world) happen(ctx context.Context, e event) {
 		_ = w.Delete(ctx, profile())
 		time.Sleep(much / 4)
 		w.makeProfile(ctx)
+	case "bed is reserved":
+		_ = w.Create(ctx, booked(reservationName(e.which), bed, e.much, time.Now()))
+	case "reservation is extended":
+		w.changeReservation(ctx, reservationName(e.which), func(r *v1alpha1.Reservation) {
+			r.Spec.Until = metav1.NewTime(r.Spec.Until.Add(much))
+		})
+	case "reservation is released":
+		_ = w.Delete(ctx, booked(reservationName(e.which), bed, e.much, time.Now()))
 	default:
 		panic("nothing is known of " + e.kind)
 	}
@@ -122,18 +141,21 @@ func (w *world) makeProfile(ctx context.Context) {
 	_ = w.Create(ctx, profile()) // Usually it is there.
 }
 
-// changeBenchmark changes a benchmark as a user does, and retries on conflicts.
+// changeBenchmark changes a benchmark as a user does, and retries on failures. It is a patch,
+// since an update of a Go client writes durations in another form, which the API server takes
+// for a change.
 func (w *world) changeBenchmark(ctx context.Context, name string, change func(*v1alpha1.Benchmark)) {
 	for range 50 {
 		b := &v1alpha1.Benchmark{}
 		if err := w.Get(ctx, client.ObjectKey{Namespace: team, Name: name}, b); err != nil {
 			return
 		}
+		before := b.DeepCopy()
 		change(b)
 		if b.Spec.Abort {
 			w.check.allow(name, v1alpha1.PhaseAborted)
 		}
-		if err := w.Update(ctx, b); err == nil {
+		if err := w.Patch(ctx, b, client.MergeFrom(before)); err == nil {
 			return
 		}
 	}

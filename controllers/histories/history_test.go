@@ -134,6 +134,7 @@ func (w *world) becalm(ctx context.Context) {
 	w.revive()
 	w.lab.heal()
 	w.makeProfile(ctx)
+	w.release(ctx)
 	for _, name := range bedNames {
 		w.changeBed(ctx, name, func(bed *v1alpha1.TestBed) {
 			cordon(bed, false)

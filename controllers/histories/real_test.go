@@ -156,7 +156,7 @@ func follow(ctx context.Context, c client.WithWatch, kind string, list client.Ob
 func wipe(ctx context.Context, c client.Client) error {
 	for _, list := range []client.ObjectList{
 		&v1alpha1.BenchmarkList{}, &v1alpha1.BenchmarkResultList{}, &v1alpha1.BenchmarkSnapshotList{}, &v1alpha1.TestBedList{},
-		&v1alpha1.TrafficProfileList{}, &corev1.PodList{}, &corev1.SecretList{}, &corev1.ConfigMapList{},
+		&v1alpha1.ReservationList{}, &v1alpha1.TrafficProfileList{}, &corev1.PodList{}, &corev1.SecretList{}, &corev1.ConfigMapList{},
 	} {
 		if err := c.List(ctx, list); err != nil {
 			return fmt.Errorf("listing what a history left: %w", err)

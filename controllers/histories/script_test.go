@@ -17,8 +17,9 @@ type event struct {
 func (e event) String() string { return fmt.Sprintf("+%d %s(%d, %d)", e.wait, e.kind, e.which, e.much) }
 
 const (
-	benchmarks = 4
-	beds       = 3
+	benchmarks   = 4
+	beds         = 3
+	reservations = 2
 )
 
 // kinds are the events with their weights.
@@ -41,6 +42,9 @@ var kinds = map[string]int{
 	"bed is cordoned":         4,
 	"bed is uncordoned":       4,
 	"profile is made again":   4,
+	"bed is reserved":         14, // which: the reservation; much: when and for how long
+	"reservation is extended": 4,
+	"reservation is released": 4,
 }
 
 // ordered are the names of kinds in a fixed order, so that a seed always decides the

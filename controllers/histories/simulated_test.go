@@ -74,7 +74,7 @@ func seeds(t *testing.T, variable string, normally int) []uint64 {
 func TestSimulatedHistories(t *testing.T) {
 	all := seeds(t, "HISTORIES_SIMULATED", 180)
 	began := time.Now()
-	var next, writes, simulated, failed atomic.Int64
+	var next, writes, simulated, failed, inReserved atomic.Int64
 	t.Run("of", func(t *testing.T) {
 		for range runtime.GOMAXPROCS(0) {
 			t.Run("workers", func(t *testing.T) {
@@ -83,6 +83,7 @@ func TestSimulatedHistories(t *testing.T) {
 					o := explore(t, all[i-1])
 					failed.Add(int64(min(len(o.wrong), 1)))
 					writes.Add(int64(o.writes))
+					inReserved.Add(int64(o.inReserved))
 					if i%500 == 0 {
 						t.Logf("%d histories after %s", i, time.Since(began).Round(time.Second))
 					}
@@ -91,8 +92,11 @@ func TestSimulatedHistories(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d histories, %s of simulated time and %d writes, in %s",
-		len(all), time.Duration(simulated.Load()).Round(time.Minute), writes.Load(), time.Since(began).Round(time.Second))
+	t.Logf("%d histories, %s of simulated time, %d writes and %d leases within a reservation, in %s",
+		len(all), time.Duration(simulated.Load()).Round(time.Minute), writes.Load(), inReserved.Load(), time.Since(began).Round(time.Second))
+	if len(all) >= 50 && inReserved.Load() == 0 {
+		t.Error("no benchmark ran within its reservation: the histories do not show what they should")
+	}
 }
 
 // explore runs the history of a seed, and searches for a shorter one when it fails.
@@ -128,6 +132,8 @@ type outcome struct {
 	wrong  []string
 	took   time.Duration
 	writes int
+	// leases within a reservation.
+	inReserved int
 }
 
 // simulate runs one history.
@@ -137,6 +143,7 @@ func simulate(t *testing.T, seed uint64, script []event) (o outcome) {
 		began := time.Now()
 		o.wrong = w.play(context.Background(), script)
 		o.took, o.writes = time.Since(began), api.version
+		o.inReserved = w.check.inReserved[true]
 	})
 	return o
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"container/heap"
 	"maps"
+	"time"
 )
 
 // Decide returns who gets a bed now, in the order of the queue. It changes nothing:
@@ -20,11 +21,11 @@ func (q *Queue) Decide(s Snapshot) []Decision {
 	var decisions []Decision
 	for len(order) > 0 {
 		h := &order[0]
-		bed, limited := r.pick(h.group)
+		bed, barred := r.pick(h.group)
 		if bed == "" {
-			// A bed that is taken or kept stays so, and counts only grow: no later
-			// entry of the group gets one in this decision.
-			r.keep(h.group, limited)
+			// A bed that is taken, kept or reserved stays so, and counts only grow: no
+			// later entry of the group gets one in this decision.
+			r.keep(h.group, barred)
 			heap.Pop(&order)
 			continue
 		}
@@ -53,10 +54,11 @@ type round struct {
 	kept map[string]bool
 	// available is how many beds are open and not used.
 	available int
+	now       time.Time
 }
 
 func newRound(s Snapshot) *round {
-	r := &round{beds: s.Beds, running: maps.Clone(s.Running), used: make(map[string]bool, len(s.Beds)), kept: map[string]bool{}}
+	r := &round{now: s.Now, beds: s.Beds, running: maps.Clone(s.Running), used: make(map[string]bool, len(s.Beds)), kept: map[string]bool{}}
 	if r.running == nil {
 		r.running = map[string]int{}
 	}
@@ -92,25 +94,25 @@ func (r *round) exceeded(g *group, bed string) *Limit {
 }
 
 // pick returns the first bed by name that the group can have now; empty when there
-// is none. It also returns the beds that only a limit forbids.
-func (r *round) pick(g *group) (bed string, limited map[string]bool) {
+// is none. It also returns the beds that a limit or a reservation forbids.
+func (r *round) pick(g *group) (bed string, barred map[string]bool) {
 	for _, name := range g.beds {
 		b, known := r.beds[name]
 		if !known || !b.Open {
 			continue
 		}
-		if r.exceeded(g, name) != nil {
-			if limited == nil {
-				limited = map[string]bool{}
+		if r.exceeded(g, name) != nil || r.obstacle(g, &b) != nil {
+			if barred == nil {
+				barred = map[string]bool{}
 			}
-			limited[name] = true
+			barred[name] = true
 			continue
 		}
 		if !r.used[name] && !r.kept[name] && !r.blocked(b) {
-			return name, limited
+			return name, barred
 		}
 	}
-	return "", limited
+	return "", barred
 }
 
 // take counts a bed as used.
@@ -126,10 +128,10 @@ func (r *round) take(g *group, bed string) {
 
 // keep keeps the beds that conflict with those that the group waits for from later
 // entries.
-func (r *round) keep(g *group, limited map[string]bool) {
+func (r *round) keep(g *group, barred map[string]bool) {
 	for _, name := range g.beds {
 		b, known := r.beds[name]
-		if !known || !b.Open || limited[name] {
+		if !known || !b.Open || barred[name] {
 			continue
 		}
 		for _, other := range b.Conflicts {

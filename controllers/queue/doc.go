@@ -14,6 +14,9 @@
 //     entry waits is not given to a later entry. It would delay the earlier one.
 //   - Work conserving: a bed that can be given to an entry under these rules is given.
 //   - An entry over one of its limits waits, and delays no other entry.
+//   - A bed is given to an entry only if the longest time for which the entry may have it
+//     lies outside of all reservations, or in one slice of the reservation that it names.
+//     An entry that waits for that delays no other one.
 //
 // The optimistic lock under which the lease is written, and not this package, ensures
 // that a bed never has two holders.

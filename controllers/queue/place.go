@@ -12,13 +12,15 @@ type Place struct {
 	WaitsFor string
 	// Beds is how many beds the entry can use.
 	Beds int
-	// Limit that keeps the entry from every open bed; nil when none does.
-	Limit *Limit
+	// Limit that keeps the entry from open beds, and Obstacle that does: when one or the
+	// other keeps it from each, at least one of the two is there; otherwise both are nil.
+	Limit    *Limit
+	Obstacle *Obstacle
 }
 
 // Place returns where the entry with this key waits, and whether it waits at all.
-// Of the beds that it can use it waits for an open one first, then for the one where
-// the fewest come first, then for the first by name.
+// Of the beds that it can use it waits for an open one first, then for one that is not
+// reserved, then for the one where the fewest come first, then for the first by name.
 func (q *Queue) Place(k Key, s Snapshot) (Place, bool) {
 	m, found := q.of[k]
 	if !found {
@@ -38,22 +40,27 @@ func (q *Queue) Place(k Key, s Snapshot) (Place, bool) {
 	r := newRound(s)
 	open, allowed := 0, 0
 	var limit *Limit
+	obstacles := make([]*Obstacle, len(g.beds))
 	for j, bed := range g.beds {
 		b, known := s.Beds[bed]
 		if !known {
 			continue
 		}
 		p.Beds++
+		obstacles[j] = r.obstacle(g, &b)
 		if b.Open {
 			open++
-			if l := r.exceeded(g, bed); l != nil {
+			switch l := r.exceeded(g, bed); {
+			case l != nil:
 				limit = l
-			} else {
+			case obstacles[j] == nil:
 				allowed++
 			}
 		}
 		if best < 0 || cmp.Or(
 			-cmpBool(b.Open, s.Beds[g.beds[best]].Open),
+			-cmpBool(obstacles[j] == nil, obstacles[best] == nil),
+			compareBegins(obstacles[j], obstacles[best]),
 			cmp.Compare(ahead[bed], ahead[g.beds[best]])) < 0 {
 			best = j
 		}
@@ -62,9 +69,21 @@ func (q *Queue) Place(k Key, s Snapshot) (Place, bool) {
 		p.WaitsFor, p.Ahead = g.beds[best], ahead[g.beds[best]]
 	}
 	if open > 0 && allowed == 0 {
-		p.Limit = limit
+		p.Limit, p.Obstacle = limit, obstacles[best]
 	}
 	return p, true
+}
+
+// compareBegins orders obstacles of an entry that names a reservation by when it begins; one
+// without such a time comes last.
+func compareBegins(a, b *Obstacle) int {
+	switch {
+	case a == nil || b == nil:
+		return 0
+	case a.Slice == nil || b.Slice == nil:
+		return -cmpBool(a.Slice != nil, b.Slice != nil)
+	}
+	return a.Slice.From.Compare(b.Slice.From)
 }
 
 func cmpBool(a, b bool) int {

@@ -33,6 +33,12 @@ func random(r *rand.Rand) ([]Entry, Snapshot) {
 		b.Leased = r.IntN(3) == 0 && !slices.ContainsFunc(b.Conflicts, func(o string) bool { return s.Beds[o].Leased })
 		s.Beds[name] = b
 	}
+	s.Now = start.Add(time.Duration(r.IntN(60)) * time.Minute)
+	for _, name := range names {
+		b := s.Beds[name]
+		b.Reserved = randomSlices(r, names)
+		s.Beds[name] = b
+	}
 	keys := []string{"namespace/a", "namespace/b"}
 	for _, k := range keys {
 		s.Running[k] = r.IntN(3)
@@ -42,6 +48,10 @@ func random(r *rand.Rand) ([]Entry, Snapshot) {
 		e := Entry{
 			Key: Key{"team", fmt.Sprintf("e-%d", i)}, Priority: int32(r.IntN(3)),
 			Created: start.Add(time.Duration(r.IntN(10)) * time.Second),
+			Hold:    time.Duration(1+r.IntN(40)) * time.Minute,
+		}
+		if r.IntN(3) == 0 {
+			e.Reservation = reservations[r.IntN(len(reservations))]
 		}
 		for _, name := range append(names, "gone") {
 			if r.IntN(3) == 0 {
@@ -57,6 +67,49 @@ func random(r *rand.Rand) ([]Entry, Snapshot) {
 		entries = append(entries, e)
 	}
 	return entries, s
+}
+
+var reservations = []Key{{"team", "nightly"}, {"team", "bench"}, {"lab", "repair"}}
+
+// randomSlices are reserved times of a bed from start on, in whole minutes.
+func randomSlices(r *rand.Rand, names []string) []Slice {
+	var all []Slice
+	at := start
+	for range r.IntN(4) {
+		at = at.Add(time.Duration(r.IntN(40)) * time.Minute)
+		s := Slice{Reservation: reservations[r.IntN(len(reservations))], From: at}
+		s.Maintenance = s.Reservation.Namespace == "lab"
+		if r.IntN(4) == 0 {
+			s.Via = names[r.IntN(len(names))]
+		}
+		at = at.Add(time.Duration(1+r.IntN(60)) * time.Minute)
+		s.Until = at
+		all = append(all, s)
+	}
+	return all
+}
+
+// fits says minute by minute whether an entry may have a bed from now on for as long as it
+// may take: in a reserved minute only the entry that names the reservation of this bed, and
+// in another one only an entry that names none.
+func (o outcome) fits(e Entry, bed string) bool {
+	var inOne *Slice
+	for t := o.Now; t.Before(o.Now.Add(e.Hold)); t = t.Add(time.Minute) {
+		var is *Slice
+		for i, s := range o.Beds[bed].Reserved {
+			if !t.Before(s.From) && t.Before(s.Until) {
+				is = &o.Beds[bed].Reserved[i]
+			}
+		}
+		if is == nil && e.Reservation != (Key{}) || is != nil && (is.Reservation != e.Reservation || is.Via != "" || is.Maintenance) {
+			return false
+		}
+		if is != nil && inOne != nil && is != inOne {
+			return false // In one slice, not in two that follow each other.
+		}
+		inOne = is
+	}
+	return true
 }
 
 func addConflict(s Snapshot, a, b string) {
@@ -94,7 +147,7 @@ func newOutcome(entries []Entry, s Snapshot, decisions []Decision) outcome {
 // waitsFor says whether an entry without a bed waits for one that is open and that its
 // limits allow, counted by running.
 func (o outcome) waitsFor(e Entry, bed string, running map[string]int) bool {
-	return o.given[e.Key] == "" && slices.Contains(e.Beds, bed) && o.Beds[bed].Open && allowed(e, bed, running)
+	return o.given[e.Key] == "" && slices.Contains(e.Beds, bed) && o.Beds[bed].Open && o.fits(e, bed) && allowed(e, bed, running)
 }
 
 func allowed(e Entry, bed string, running map[string]int) bool {
@@ -130,6 +183,9 @@ func (o outcome) check(t *testing.T, decisions []Decision) {
 		seen[d.Bed] = d.Entry.Key
 		if !bed.Open || !slices.Contains(d.Entry.Beds, d.Bed) {
 			t.Errorf("bed %s is given to %s: it is closed, or of no use", d.Bed, d.Entry)
+		}
+		if !o.fits(d.Entry, d.Bed) {
+			t.Errorf("bed %s is given to %s, which may have it for %s from %s on: reserved are %+v", d.Bed, d.Entry, d.Entry.Hold, o.Now, bed.Reserved)
 		}
 		for _, other := range bed.Conflicts {
 			if o.used[other] {
@@ -184,6 +240,7 @@ func TestRules(t *testing.T) {
 		other := New()
 		for _, e := range shuffled {
 			changed := e
+			changed.Hold, changed.Reservation = time.Second, Key{}
 			changed.Beds = []string{"bed-0", "bed-1"}
 			other.Set(changed)
 			other.Set(Entry{Key: Key{"team", "passing"}, Beds: e.Beds})

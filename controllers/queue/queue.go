@@ -28,6 +28,10 @@ type Entry struct {
 	Beds []string
 	// Limits that the entry has to keep.
 	Limits []Limit
+	// Reservation in whose time the entry runs; without one it runs outside of all.
+	Reservation Key
+	// Hold is the longest time for which the entry has a bed.
+	Hold time.Duration
 }
 
 // Limit bounds how many benchmarks run at once under one key, such as a grant of a
@@ -52,6 +56,9 @@ type Bed struct {
 	// Conflicts are the names of beds that share an interface with this one. The
 	// relation is symmetric.
 	Conflicts []string
+	// Reserved are the times in which the bed is kept for reservations, in order; they do
+	// not overlap.
+	Reserved []Slice
 }
 
 // Snapshot is everything else that a decision depends on.
@@ -60,6 +67,8 @@ type Snapshot struct {
 	Beds map[string]Bed
 	// Running counts the benchmarks that have a bed, by the key of a limit.
 	Running map[string]int
+	// Now is the time of the snapshot.
+	Now time.Time
 }
 
 // Decision assigns a bed to an entry.
@@ -81,13 +90,16 @@ func Compare(a, b Entry) int {
 	)
 }
 
-// group is the set of entries that can use the same beds under the same limits.
+// group is the set of entries that can use the same beds under the same limits, for the
+// same time and with the same reservation.
 type group struct {
-	// name is unique for beds and limits.
+	// name is unique for all that.
 	name string
 	// beds are sorted.
-	beds   []string
-	limits []Limit
+	beds        []string
+	limits      []Limit
+	reservation Key
+	hold        time.Duration
 	// entries are sorted.
 	entries []*Entry
 }
@@ -131,7 +143,7 @@ func (q *Queue) Set(e Entry) {
 	name := groupName(e)
 	g := q.groups[name]
 	if g == nil {
-		g = &group{name: name, beds: e.Beds, limits: e.Limits}
+		g = &group{name: name, beds: e.Beds, limits: e.Limits, reservation: e.Reservation, hold: e.Hold}
 		q.groups[name] = g
 	}
 	// The entries of a group share one list of beds.
@@ -149,6 +161,7 @@ func groupName(e Entry) string {
 	for _, l := range e.Limits {
 		fmt.Fprintf(&b, "\t%q %q %d\n", l.Bed, l.Key, l.Max)
 	}
+	fmt.Fprintf(&b, "\t%q %d\n", e.Reservation, e.Hold)
 	return b.String()
 }
 

@@ -43,7 +43,8 @@ func TestAdmission(t *testing.T) {
 		}
 	})
 	t.Run("a schedule changes", func(t *testing.T) { scheduleChanges(s) })
-	for _, kind := range []string{"Benchmark", "BenchmarkSchedule", "TestBed"} {
+	t.Run("a reservation changes", func(t *testing.T) { reservationChanges(s) })
+	for _, kind := range []string{"Benchmark", "BenchmarkSchedule", "Reservation", "TestBed"} {
 		for _, decision := range []string{opmetrics.Allowed, opmetrics.Refused} {
 			if opmetricstest.Value(t, s.counts, "nodrop_admission_duration_seconds", "kind", kind, "decision", decision) == 0 {
 				t.Errorf("no %s was counted as %s", kind, decision)
@@ -85,7 +86,7 @@ func accepted(t *testing.T, s *server, name string) {
 		objects = append(objects, s.load("config", "samples", name, filepath.Base(file))...)
 	}
 	// What others refer to goes first.
-	last := []string{"TestBed", "TrafficProfile", "Benchmark", "BenchmarkSchedule"}
+	last := []string{"TestBed", "TrafficProfile", "Reservation", "Benchmark", "BenchmarkSchedule"}
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
 		return slices.Index(last, a.GetKind()) - slices.Index(last, b.GetKind())
 	})
@@ -251,6 +252,58 @@ func scheduleChanges(s *server) {
 	nightly.Spec.BenchmarkTemplate.Spec.Priority = -1
 	s.Expect(s.c.Update(s.t.Context(), nightly)).To(MatchError(ContainSubstring(
 		`spec.matrix.testBedNames[1]: Invalid value: "image-candidate": there is no TestBed of this name`)))
+}
+
+// reservationChanges makes a reservation longer, next to another one.
+func reservationChanges(s *server) {
+	now := time.Now().Truncate(time.Second)
+	made := func(name string, from, until time.Duration) *v1alpha1.Reservation {
+		r := &v1alpha1.Reservation{ObjectMeta: metav1.ObjectMeta{Namespace: "team-routing", Name: name}}
+		r.Spec = v1alpha1.ReservationSpec{TestBedNames: []string{"frr-router"}, From: metav1.NewTime(now.Add(from)), Until: metav1.NewTime(now.Add(until))}
+		return r
+	}
+	first, second := made("first", time.Hour, 2*time.Hour), made("second", 3*time.Hour, 4*time.Hour)
+	s.warnings.texts = nil
+	s.Expect(s.c.Create(s.t.Context(), first)).To(Succeed())
+	s.Expect(s.c.Create(s.t.Context(), second)).To(Succeed())
+	s.Expect(s.warnings.texts).To(BeEmpty())
+	s.Expect(s.c.Create(s.t.Context(), made("third", time.Hour, 90*time.Minute))).To(Succeed())
+	s.Expect(s.warnings.texts).To(ConsistOf(HavePrefix("reservation team-routing/first has bed frr-router from ")))
+
+	first.Spec.Until = metav1.NewTime(now.Add(3*time.Hour + time.Second))
+	s.Expect(s.c.Update(s.t.Context(), first)).To(MatchError(ContainSubstring("reservation team-routing/second has bed frr-router from ")))
+	first.Spec.Until = metav1.NewTime(now.Add(3 * time.Hour))
+	s.Expect(s.c.Update(s.t.Context(), first)).To(Succeed(), "until the next one begins")
+	first.Spec.Until = metav1.NewTime(now.Add(25*time.Hour + time.Minute))
+	s.Expect(s.c.Update(s.t.Context(), first)).To(MatchError(ContainSubstring("has the bed for at most 24h, and the reservation takes 24h1m")))
+	first.Spec.Until = metav1.NewTime(now.Add(90 * time.Minute))
+	s.Expect(s.c.Update(s.t.Context(), first)).To(Succeed(), "a reservation can end earlier")
+	first.Spec.From = metav1.NewTime(now)
+	s.Expect(s.c.Update(s.t.Context(), first)).To(MatchError(ContainSubstring("beds, from and the rule of a Reservation cannot be changed")))
+
+	s.Expect(s.c.Create(s.t.Context(), made("past", -2*time.Hour, -time.Hour))).To(MatchError(ContainSubstring("spec.until: Invalid value:")))
+	s.Expect(s.c.Create(s.t.Context(), made("far", 91*24*time.Hour, 92*24*time.Hour))).To(MatchError(ContainSubstring("a reservation begins at most 90 days ahead")))
+
+	b := s.sampleBenchmark()
+	b.ObjectMeta = metav1.ObjectMeta{Name: "inside", Namespace: "team-routing"}
+	b.Spec.Abort, b.Spec.ReservationName, b.Spec.ActiveDeadlineSeconds = false, "second", 3600
+	s.Expect(s.c.Create(s.t.Context(), b)).To(MatchError(ContainSubstring(
+		"spec.activeDeadlineSeconds: Invalid value: 3600: reservation second takes 1h, of which 5m are for the begin and the clean-up: give at most 3300, or make the reservation longer")))
+	b.Spec.ActiveDeadlineSeconds = 3300
+	s.Expect(s.c.Create(s.t.Context(), b)).To(Succeed())
+	b.Spec.ReservationName = "first"
+	s.Expect(s.c.Update(s.t.Context(), b)).To(MatchError(ContainSubstring("a Benchmark cannot be changed after it was admitted")))
+
+	// A rule that ends by itself.
+	nightly := made("nights", 26*time.Hour, 27*time.Hour)
+	nightly.Spec.Recurrence = &v1alpha1.Recurrence{Rule: "FREQ=DAILY;COUNT=3"}
+	s.Expect(s.c.Create(s.t.Context(), nightly)).To(Succeed())
+	s.Expect(nightly.Spec.Recurrence.TimeZone).To(Equal("UTC"))
+	nightly.Spec.Recurrence.Exceptions = []metav1.Time{nightly.Spec.From}
+	s.Expect(s.c.Update(s.t.Context(), nightly)).To(Succeed(), "an occurrence can be left out")
+	for _, r := range []*v1alpha1.Reservation{first, second, nightly, made("third", 0, 0)} {
+		s.Expect(s.c.Delete(s.t.Context(), r)).To(Succeed())
+	}
 }
 
 // operatorAway is what must work while nobody answers for the webhooks: nothing

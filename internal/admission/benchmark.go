@@ -13,6 +13,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/preflight"
+	"nodrop.dev/nodrop/internal/reservation"
 )
 
 // Benchmarks judges benchmarks at their creation.
@@ -23,6 +24,8 @@ type Benchmarks struct {
 	// Live reads from the API server. Only it refuses: profile, bed and benchmark are
 	// often applied within one second.
 	Live client.Reader
+	// LabNamespace is the lab's own, whose reservations are maintenance windows.
+	LabNamespace string
 	// DefaultPolicy is that of the lab, for beds that give none; it may be nil.
 	DefaultPolicy *v1alpha1.TrafficPolicy
 }
@@ -31,13 +34,18 @@ var _ admission.Validator[*v1alpha1.Benchmark] = (*Benchmarks)(nil)
 
 // ValidateCreate refuses a benchmark that can run on no bed.
 func (v *Benchmarks) ValidateCreate(ctx context.Context, b *v1alpha1.Benchmark) (admission.Warnings, error) {
-	if v.acceptable(ctx, b) {
-		return nil, nil
-	}
-	problems, err := v.problems(ctx, b)
+	problems, err := v.reservationProblems(ctx, b)
 	if err != nil {
 		return nil, err
 	}
+	if len(problems) == 0 && v.acceptable(ctx, b) {
+		return nil, nil
+	}
+	more, err := v.problems(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	problems = append(problems, more...)
 	if len(problems) > 0 {
 		return nil, apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("Benchmark").GroupKind(), b.Name, problems)
 	}
@@ -98,6 +106,28 @@ func (v *Benchmarks) everything(ctx context.Context, namespace string) (prefligh
 	}
 	in.Profiles, in.Beds = profiles.Items, beds.Items
 	return in, nil
+}
+
+// reservationProblems judges a benchmark by the reservation that it names.
+func (v *Benchmarks) reservationProblems(ctx context.Context, b *v1alpha1.Benchmark) (field.ErrorList, error) {
+	name := b.Spec.ReservationName
+	if name == "" {
+		return nil, nil
+	}
+	r := &v1alpha1.Reservation{}
+	err := v.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, r)
+	if apierrors.IsNotFound(err) {
+		return field.ErrorList{field.Invalid(field.NewPath("spec", "reservationName"), name, fmt.Sprintf(
+			"namespace %s has no Reservation of this name: apply it first, or leave reservationName out", b.Namespace))}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading reservation %s: %w", name, err)
+	}
+	if b.Namespace == v.LabNamespace {
+		return field.ErrorList{field.Forbidden(field.NewPath("spec", "reservationName"),
+			"a reservation in the lab's namespace is a maintenance window, in which no benchmark runs: reserve the bed in the namespace of a team")}, nil
+	}
+	return reservation.Benchmark(b, r), nil
 }
 
 // ValidateUpdate lets everything pass: the schema keeps the spec from changing.

@@ -76,7 +76,7 @@ func (s *server) serve(cfg *rest.Config, o envtest.WebhookInstallOptions) (stop 
 		WebhookHost: o.LocalServingHost, WebhookPort: o.LocalServingPort, WebhookCertDir: o.LocalServingCertDir,
 	})
 	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(admission.SetupWithManager(mgr, nil, s.counts)).To(Succeed())
+	s.Expect(admission.SetupWithManager(mgr, operator.DefaultLabNamespace, nil, s.counts)).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()

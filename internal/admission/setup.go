@@ -15,12 +15,15 @@ const (
 	BenchmarkPath = "/validate-nodrop-dev-v1alpha1-benchmark"
 	SchedulePath  = "/validate-nodrop-dev-v1alpha1-benchmarkschedule"
 	TestBedPath   = "/validate-nodrop-dev-v1alpha1-testbed"
+
+	ReservationPath = "/validate-nodrop-dev-v1alpha1-reservation"
 )
 
 // SetupWithManager serves the webhooks with the manager's webhook server.
-// DefaultPolicy is that of the lab, and counts count the decisions; both may be nil.
-func SetupWithManager(mgr ctrl.Manager, defaultPolicy *v1alpha1.TrafficPolicy, counts *opmetrics.Operator) error {
-	benchmarks := &Benchmarks{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), DefaultPolicy: defaultPolicy}
+// LabNamespace is the lab's own. DefaultPolicy is that of the lab, and counts count the
+// decisions; both may be nil.
+func SetupWithManager(mgr ctrl.Manager, labNamespace string, defaultPolicy *v1alpha1.TrafficPolicy, counts *opmetrics.Operator) error {
+	benchmarks := &Benchmarks{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), LabNamespace: labNamespace, DefaultPolicy: defaultPolicy}
 	err := ctrl.NewWebhookManagedBy(mgr, &v1alpha1.Benchmark{}).
 		WithValidator(counted[*v1alpha1.Benchmark]{benchmarks, "Benchmark", counts}).
 		WithValidatorCustomPath(BenchmarkPath).
@@ -41,6 +44,13 @@ func SetupWithManager(mgr ctrl.Manager, defaultPolicy *v1alpha1.TrafficPolicy, c
 		Complete()
 	if err != nil {
 		return fmt.Errorf("setting up the webhook of test beds: %w", err)
+	}
+	err = ctrl.NewWebhookManagedBy(mgr, &v1alpha1.Reservation{}).
+		WithValidator(counted[*v1alpha1.Reservation]{&Reservations{Live: mgr.GetAPIReader(), LabNamespace: labNamespace, Now: time.Now}, "Reservation", counts}).
+		WithValidatorCustomPath(ReservationPath).
+		Complete()
+	if err != nil {
+		return fmt.Errorf("setting up the webhook of reservations: %w", err)
 	}
 	return nil
 }

@@ -318,7 +318,7 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 		return nil, err
 	}
 	if c.WebhookPort != 0 {
-		if err := admission.SetupWithManager(mgr, c.DefaultPolicy, c.Counts); err != nil {
+		if err := admission.SetupWithManager(mgr, c.Lab.Namespace, c.DefaultPolicy, c.Counts); err != nil {
 			return nil, err
 		}
 	}

@@ -106,7 +106,7 @@ func (r *rotation) replica(port int) {
 		Now:                 func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) },
 	})
 	r.Expect(err).NotTo(HaveOccurred())
-	r.Expect(admission.SetupWithManager(mgr, nil, nil)).To(Succeed())
+	r.Expect(admission.SetupWithManager(mgr, operator.DefaultLabNamespace, nil, nil)).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()

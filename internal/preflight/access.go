@@ -24,7 +24,7 @@ func Wants(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) bool {
 	if b.Spec.TestBedName != "" {
 		return b.Spec.TestBedName == bed.Name
 	}
-	return selects(b.Spec.TestBedSelector, bed.Labels)
+	return Selects(b.Spec.TestBedSelector, bed.Labels)
 }
 
 // Grant returns the grant under which a benchmark may have a bed: of those that
@@ -64,9 +64,29 @@ func Limits(bed *v1alpha1.TestBed, namespace *corev1.Namespace, b *v1alpha1.Benc
 	return nil
 }
 
+// MayReserve says why a namespace may not reserve a bed for a time; empty where it may.
+// That needs a grant whose maxDuration is as long.
+func MayReserve(bed *v1alpha1.TestBed, namespace *corev1.Namespace, length time.Duration) string {
+	longest := time.Duration(-1)
+	for i := range bed.Spec.Access {
+		if g := &bed.Spec.Access[i]; grants(*g, namespace) {
+			longest = max(longest, g.MaxDuration.Duration)
+		}
+	}
+	switch {
+	case longest < 0:
+		return fmt.Sprintf("TestBed %s does not allow namespace %s: choose another, or ask the bed's owner to add this to spec.access: {names: [%s], maxDuration: %s}",
+			bed.Name, namespace.Name, namespace.Name, HumanDuration(length))
+	case length > longest:
+		return fmt.Sprintf("the grant of namespace %s on TestBed %s has the bed for at most %s, and the reservation takes %s: give an earlier until, or ask the bed's owner for a grant with maxDuration: %s",
+			namespace.Name, bed.Name, HumanDuration(longest), HumanDuration(length), HumanDuration(length))
+	}
+	return ""
+}
+
 // grants says whether a grant selects a namespace.
 func grants(g v1alpha1.AccessGrant, namespace *corev1.Namespace) bool {
-	return slices.Contains(g.Names, namespace.Name) || selects(g.Selector, namespace.Labels)
+	return slices.Contains(g.Names, namespace.Name) || Selects(g.Selector, namespace.Labels)
 }
 
 // bound is a field of a benchmark that a grant bounds.
@@ -89,7 +109,7 @@ func beyond(g *v1alpha1.AccessGrant, b *v1alpha1.Benchmark) []bound {
 	if leaseOf(b) > g.MaxDuration.Duration {
 		out = append(out, bound{
 			path: field.NewPath("spec", "activeDeadlineSeconds"), value: b.Spec.ActiveDeadlineSeconds,
-			had:   fmt.Sprintf("the bed for at most %s", humanDuration(g.MaxDuration.Duration)),
+			had:   fmt.Sprintf("the bed for at most %s", HumanDuration(g.MaxDuration.Duration)),
 			lower: fmt.Sprintf("give at most %d", int64(g.MaxDuration.Duration/time.Second)),
 		})
 	}
@@ -122,7 +142,7 @@ func neededGrant(namespace *corev1.Namespace, b *v1alpha1.Benchmark) string {
 	if b.Spec.Priority > 0 {
 		members = append(members, fmt.Sprintf("maxPriority: %d", b.Spec.Priority))
 	}
-	members = append(members, "maxDuration: "+humanDuration(leaseOf(b)))
+	members = append(members, "maxDuration: "+HumanDuration(leaseOf(b)))
 	return "{" + strings.Join(members, ", ") + "}"
 }
 
@@ -130,8 +150,8 @@ func leaseOf(b *v1alpha1.Benchmark) time.Duration {
 	return time.Duration(b.Spec.ActiveDeadlineSeconds) * time.Second
 }
 
-// humanDuration writes a duration without parts that are zero: 36h, not 36h0m0s.
-func humanDuration(d time.Duration) string {
+// HumanDuration writes a duration without parts that are zero: 36h, not 36h0m0s.
+func HumanDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
@@ -142,9 +162,9 @@ func humanDuration(d time.Duration) string {
 	return text
 }
 
-// selects is false for a selector that is absent or malformed; the form is
+// Selects says whether a selector selects these labels. It is false for a selector that is absent or malformed; the form is
 // checked where the selector is admitted.
-func selects(selector *metav1.LabelSelector, set map[string]string) bool {
+func Selects(selector *metav1.LabelSelector, set map[string]string) bool {
 	if selector == nil {
 		return false
 	}

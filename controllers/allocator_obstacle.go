@@ -1,0 +1,54 @@
+package controllers
+
+import (
+	"fmt"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/queue"
+	"nodrop.dev/nodrop/internal/preflight"
+	"nodrop.dev/nodrop/internal/reservation"
+)
+
+// explainObstacle says which reservation a benchmark waits for, and from when until when
+// that has the bed. It names the reservation, and never says what it is for.
+func (a *allocator) explainObstacle(b *v1alpha1.Benchmark, place queue.Place, now time.Time) explanation {
+	o := place.Obstacle
+	e := explanation{accepted: true, reason: v1alpha1.ReasonReserved}
+	own := reservationOf(b)
+	takes := fmt.Sprintf("it may have the bed for %s (activeDeadlineSeconds %d, and %s to start and to clean up)",
+		preflight.HumanDuration(a.holdOf(b)), b.Spec.ActiveDeadlineSeconds, preflight.HumanDuration(a.holdOf(b)-seconds(b.Spec.ActiveDeadlineSeconds)))
+	switch {
+	case o.Slice == nil && a.calendarKnows(own):
+		e.message = fmt.Sprintf("reservation %s does not have bed %s now or later: see its status, or leave reservationName out", own, o.Bed)
+	case o.Slice == nil:
+		e.message = fmt.Sprintf("waits for reservation %s, which does not have bed %s: see kubectl get reservations -n %s; apply it, or name another", own, o.Bed, own.Namespace)
+	case own == (queue.Key{}) && !o.Slice.From.After(now):
+		e.message = fmt.Sprintf("reservation %s has bed %s %s", o.Slice.Reservation, reservedBed(o), span(o.Slice))
+	case own == (queue.Key{}):
+		e.message = fmt.Sprintf("reservation %s has bed %s %s, and the benchmark would not end before: %s; a lower activeDeadlineSeconds lets it start",
+			o.Slice.Reservation, reservedBed(o), span(o.Slice), takes)
+	case o.Short:
+		e.message = fmt.Sprintf("reservation %s has bed %s %s, and the benchmark would not end before its end: %s; give a lower activeDeadlineSeconds, or extend the reservation",
+			own, o.Bed, span(o.Slice), takes)
+	default:
+		e.message = fmt.Sprintf("waits for reservation %s, which has bed %s %s", own, o.Bed, span(o.Slice))
+	}
+	if place.Beds > 1 {
+		e.message = fmt.Sprintf("waits for one of %d beds: %s", place.Beds, e.message)
+	}
+	e.message = bounded(e.message)
+	return e
+}
+
+// calendarKnows says whether there is a reservation of this name.
+func (a *allocator) calendarKnows(k queue.Key) bool { return a.calendar.objects[k] != nil }
+
+func reservedBed(o *queue.Obstacle) string {
+	if o.Slice.Via == "" {
+		return o.Bed
+	}
+	return fmt.Sprintf("%s, which shares an interface with %s,", o.Slice.Via, o.Bed)
+}
+
+func span(s *queue.Slice) string { return reservation.Span{From: s.From, Until: s.Until}.String() }

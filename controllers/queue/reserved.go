@@ -1,0 +1,57 @@
+package queue
+
+import "time"
+
+// Slice is a time in which a bed is kept for a reservation.
+type Slice struct {
+	// Reservation that has the bed.
+	Reservation Key
+	// Via is the bed that is reserved where that is another one, which shares an interface
+	// with this bed; empty where it is this bed.
+	Via string
+	// Maintenance says that no benchmark gets the bed.
+	Maintenance bool
+	// From is the begin; Until is the end, and does not belong to it.
+	From, Until time.Time
+}
+
+// usableBy says whether an entry that names a reservation can have the bed in the slice.
+func (s *Slice) usableBy(k Key) bool { return s.Reservation == k && s.Via == "" && !s.Maintenance }
+
+// Obstacle is why a reservation keeps an entry from a bed.
+type Obstacle struct {
+	// Bed that the entry could have otherwise.
+	Bed string
+	// Slice that is in the way. For an entry that names a reservation it is the slice of
+	// that reservation which the entry waits for, or which has not enough time left; nil
+	// when there is none.
+	Slice *Slice
+	// Short says that the slice is in progress, and that the entry would not end in it.
+	Short bool
+}
+
+// obstacle says why a reservation keeps the entries of a group from a bed now; nil when none
+// does.
+func (r *round) obstacle(g *group, b *Bed) *Obstacle {
+	if g.reservation == (Key{}) {
+		for i := range b.Reserved {
+			s := &b.Reserved[i]
+			if s.Until.After(r.now) && s.From.Before(r.now.Add(g.hold)) {
+				return &Obstacle{Bed: b.Name, Slice: s}
+			}
+		}
+		return nil
+	}
+	for i := range b.Reserved {
+		s := &b.Reserved[i]
+		if !s.Until.After(r.now) || !s.usableBy(g.reservation) {
+			continue
+		}
+		begun := !s.From.After(r.now)
+		if begun && !r.now.Add(g.hold).After(s.Until) {
+			return nil
+		}
+		return &Obstacle{Bed: b.Name, Slice: s, Short: begun}
+	}
+	return &Obstacle{Bed: b.Name}
+}

@@ -1,0 +1,202 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/reservation"
+)
+
+// reservationReconciler shows what reservations get: in their status, in that of their
+// beds, and as events. It decides nothing: the allocator computes the same calendar. All
+// reservations are handled at once, since each depends on the others.
+type reservationReconciler struct{ base }
+
+// maxPublished is how many reserved times the status of a bed has.
+const maxPublished = 8
+
+// settleReservations is how long changes are gathered, in parts of a second at a usual pace.
+const settleReservations = 2 // times Options.Poll
+
+func (r *reservationReconciler) setup(mgr ctrl.Manager) error {
+	gather := gathered{r.Poll * settleReservations}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("reservation").
+		Watches(&v1alpha1.Reservation{}, gather.handler(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.TestBed{}, gather.handler(), builder.WithPredicates(predicate.Or(bedMoved(), leaseMoved()))).
+		Watches(&corev1.Namespace{}, gather.handler(), builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		WithOptions(controller.Options{RateLimiter: patiently()}).
+		Complete(r)
+}
+
+// gathered requests one reconcile for all events of a while.
+type gathered struct{ while time.Duration }
+
+func (g gathered) handler() handler.EventHandler {
+	type limiting = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	later := func(q limiting) {
+		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKey{Name: "all"}}, g.while)
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q limiting) { later(q) },
+		UpdateFunc: func(_ context.Context, _ event.UpdateEvent, q limiting) { later(q) },
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q limiting) { later(q) },
+	}
+}
+
+// Reconcile brings the status of all reservations and beds up to date.
+func (r *reservationReconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	var list v1alpha1.ReservationList
+	if err := r.List(ctx, &list); err != nil {
+		return ctrl.Result{}, fmt.Errorf("listing reservations: %w", err)
+	}
+	var beds v1alpha1.TestBedList
+	if err := r.List(ctx, &beds); err != nil {
+		return ctrl.Result{}, fmt.Errorf("listing test beds: %w", err)
+	}
+	now := r.Now()
+	cal, err := r.calendar(ctx, &list, &beds, now)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	var failures []error
+	for i := range list.Items {
+		failures = append(failures, r.store(ctx, &list.Items[i], cal, now))
+	}
+	for i := range beds.Items {
+		failures = append(failures, r.publish(ctx, &beds.Items[i], cal.Of[beds.Items[i].Name]))
+	}
+	return settle(ctrl.Result{RequeueAfter: r.nextChange(cal, now)}, failures...)
+}
+
+// bookings are a calendar, and who has the beds now.
+type bookings struct {
+	reservation.Calendar
+	holders map[string]*bedHolder
+}
+
+// bedHolder is a benchmark that has a bed.
+type bedHolder struct {
+	// name is namespace/name, and reservation that of the one that it names.
+	name, reservation string
+	// until is when it has ended at the latest; zero when that is not known.
+	until time.Time
+}
+
+func (r *reservationReconciler) calendar(ctx context.Context, list *v1alpha1.ReservationList, beds *v1alpha1.TestBedList, now time.Time) (bookings, error) {
+	if len(list.Items) == 0 {
+		return bookings{}, nil
+	}
+	lab := reservation.Lab{Beds: map[string]*v1alpha1.TestBed{}, Namespaces: map[string]*corev1.Namespace{}, Namespace: r.Lab.Namespace}
+	var namespaces corev1.NamespaceList
+	if err := r.List(ctx, &namespaces); err != nil {
+		return bookings{}, fmt.Errorf("listing namespaces: %w", err)
+	}
+	for i := range namespaces.Items {
+		lab.Namespaces[namespaces.Items[i].Name] = &namespaces.Items[i]
+	}
+	for i := range beds.Items {
+		lab.Beds[beds.Items[i].Name] = &beds.Items[i]
+	}
+	for i := range list.Items {
+		lab.Reservations = append(lab.Reservations, &list.Items[i])
+	}
+	in := reservation.Span{From: now, Until: now.Add(reservation.Horizon)}
+	b := bookings{Calendar: reservation.NewCalendar(lab, in), holders: map[string]*bedHolder{}}
+	for name := range b.Of {
+		b.holders[name] = r.holderOfBed(ctx, lab.Beds[name])
+	}
+	return b, nil
+}
+
+// store writes the status of a reservation, and makes the event that it says was made: of
+// two operators only one can write it.
+func (r *reservationReconciler) store(ctx context.Context, o *v1alpha1.Reservation, cal bookings, now time.Time) error {
+	if !o.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	after := o.DeepCopy()
+	notice := showReservation(after, cal, now)
+	if equality.Semantic.DeepEqual(o.Status, after.Status) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, after, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("storing the status of reservation %s: %w", reservation.KeyOf(o), err)
+	}
+	if notice != "" {
+		r.recorder.Eventf(after, nil, corev1.EventTypeNormal, after.Status.LastReminder.Reason, "Remind", "%s", truncated(notice))
+	}
+	return nil
+}
+
+// holderOfBed is the benchmark that has a bed; nil when there is none.
+func (r *reservationReconciler) holderOfBed(ctx context.Context, bed *v1alpha1.TestBed) *bedHolder {
+	l := leaseOf(bed)
+	if l == nil {
+		return nil
+	}
+	h := &bedHolder{name: l.Holder}
+	for _, request := range requestFor(l.Holder) {
+		b := &v1alpha1.Benchmark{}
+		if err := r.Get(ctx, request.NamespacedName, b); err == nil {
+			h.reservation, h.until = reservationOf(b).String(), l.AcquireTime.Add(r.holdOf(b))
+		}
+	}
+	return h
+}
+
+// publish shows the next reserved times of a bed to all who may read beds.
+func (r *reservationReconciler) publish(ctx context.Context, bed *v1alpha1.TestBed, slices []reservation.Slice) error {
+	var next []v1alpha1.BedReservation
+	for _, s := range slices[:min(len(slices), maxPublished)] {
+		next = append(next, v1alpha1.BedReservation{
+			Reservation: s.Reservation.String(), TestBedName: s.Via, From: metav1.NewTime(s.From), Until: metav1.NewTime(s.Until),
+		})
+	}
+	if equality.Semantic.DeepEqual(bed.Status.Reservations, next) {
+		return nil
+	}
+	_, err := r.patchBed(ctx, bed, map[string]any{"reservations": next}, "")
+	return client.IgnoreNotFound(err)
+}
+
+// nextChange is when time alone changes something: a begin, an end, or a reminder.
+func (r *reservationReconciler) nextChange(cal bookings, now time.Time) time.Duration {
+	next := recalendar
+	consider := func(t time.Time) {
+		if d := t.Sub(now); d > 0 {
+			next = min(next, d)
+		}
+	}
+	for _, slices := range cal.Of {
+		for _, s := range slices {
+			consider(s.From)
+			consider(s.Until)
+		}
+	}
+	for _, claim := range cal.Claims {
+		for _, o := range claim.Occurrences {
+			for _, t := range []time.Time{o.From, o.Until} {
+				consider(t)
+				consider(t.Add(-remindBefore))
+			}
+		}
+	}
+	return next
+}
