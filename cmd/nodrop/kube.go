@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,6 +55,7 @@ func (k *kube) reach() (*rest.Config, client.WithWatch, error) {
 	if err != nil {
 		return nil, nil, hint.With(fmt.Errorf("reading the kubeconfig: %w", err), kubeconfigAdvice)
 	}
+	config.WarningHandler = rest.NewWarningWriter(os.Stderr, rest.WarningWriterOptions{Deduplicate: true})
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return nil, nil, fmt.Errorf("registering the API: %w", err)

@@ -26,10 +26,13 @@ import (
 func newQueueCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "queue [BED]",
-		Short: "Show which benchmarks wait, at which place, for what, and why",
+		Short: "Show which benchmarks wait, at which place, for what, and why, and which reservations come",
 		Long: `Show the benchmarks that wait, computed from the objects as they are now in the way
 that the operator does. The status of a benchmark has the same, but is refreshed at a
 bounded rate.
+
+Below are the reservations of the beds that are in progress and that come, as the beds
+have them in their status. A benchmark starts only if it would end before them.
 
 The place is counted on the bed where the fewest come first: 1 comes next. It is
 computed from what you may list. Who may list the benchmarks of one namespace only sees
@@ -49,7 +52,8 @@ places among those, marked with >=, and for each bed how many wait in all.`,
 		if err != nil {
 			return err
 		}
-		v := queueView{places: controllers.Lineup(lab), beds: lab.Beds, partial: partial, now: time.Now()}
+		lab.Now = time.Now()
+		v := queueView{places: controllers.Lineup(lab), beds: lab.Beds, partial: partial, now: lab.Now}
 		if len(args) > 0 {
 			v.bed = args[0]
 			if !slices.ContainsFunc(lab.Beds, func(b v1alpha1.TestBed) bool { return b.Name == v.bed }) {
@@ -151,6 +155,38 @@ func (v queueView) print(out io.Writer) error {
 	}
 	if v.partial {
 		v.printOthers(out)
+	}
+	return v.printReservations(out)
+}
+
+// printReservations shows the reservations in progress and those that come.
+func (v queueView) printReservations(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	rows := 0
+	for _, bed := range v.beds {
+		if v.bed != "" && bed.Name != v.bed {
+			continue
+		}
+		for _, r := range bed.Status.Reservations {
+			if !r.Until.After(v.now) {
+				continue
+			}
+			if rows++; rows == 1 {
+				fmt.Fprintln(table, "\nBED\tRESERVATION\tFROM\tUNTIL\tBEGINS IN")
+			}
+			begins := "now"
+			if wait := r.From.Sub(v.now); wait > 0 {
+				begins = duration.HumanDuration(wait)
+			}
+			name := r.Reservation
+			if r.TestBedName != "" {
+				name += " (of bed " + r.TestBedName + ", which shares an interface)"
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", bed.Name, name, stampOf(r.From.Time), stampOf(r.Until.Time), begins)
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("printing the reservations: %w", err)
 	}
 	return nil
 }
