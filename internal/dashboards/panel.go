@@ -67,8 +67,8 @@ type column struct {
 	width int
 	// color of a series; empty is the next one of the palette.
 	color string
-	// apart draws the values of a series without a line between them.
-	apart bool
+	// unconnected draws the values of a series without a line between them.
+	unconnected bool
 }
 
 // when is the column of time in a table.
@@ -78,7 +78,7 @@ var when = column{name: "_time", label: "Time", unit: "dateTimeAsIso", width: 17
 var times = []string{"_time", "Time", "time"}
 
 const (
-	unitRate    = "pps"
+	unitRate    = "si:frames/s"
 	unitNs      = "ns"
 	unitPercent = "percent"
 	unitHours   = "h"
@@ -183,7 +183,7 @@ func (c column) overrides() []sdk.DynamicConfigValue {
 	if c.color != "" {
 		all = append(all, sdk.DynamicConfigValue{Id: "color", Value: map[string]string{"mode": "fixed", "fixedColor": c.color}})
 	}
-	if c.apart {
+	if c.unconnected {
 		all = append(all, sdk.DynamicConfigValue{Id: "custom.drawStyle", Value: common.GraphDrawStylePoints})
 	}
 	return all
