@@ -50,13 +50,16 @@ type Influx struct {
 
 	t testing.TB
 	testserver.Process
+	// client sends the requests.
+	client http.Client
 	// anonymous sends no password, which whatever is in between knows.
 	anonymous bool
 }
 
-// Through is the same server, which is asked through a proxy that knows the password.
-func (s *Influx) Through(t testing.TB, url string) *Influx {
-	return &Influx{URL: url, t: t, anonymous: true}
+// Through is the same server, which is asked through a proxy that knows the password, by a
+// transport that knows the proxy.
+func (s *Influx) Through(t testing.TB, url string, transport http.RoundTripper) *Influx {
+	return &Influx{URL: url, t: t, client: http.Client{Transport: transport}, anonymous: true}
 }
 
 // StartInflux runs a server until the test ends. It skips the test where the server was
@@ -112,7 +115,7 @@ func (s *Influx) post(path string, header map[string]string, body string) []byte
 	for name, value := range header {
 		request.Header.Set(name, value)
 	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := s.client.Do(request)
 	if err != nil {
 		s.t.Fatal(err)
 	}
