@@ -51,7 +51,7 @@ func validity() Variable {
 func results() Dashboard {
 	run := Variable{Name: "run", Label: "Run", again: true}
 	figures := []column{
-		{name: "test", label: "Test"}, {name: "method", label: "Method"}, {name: "frame_size", label: "Frame size"}, {name: "load", label: "Load"}, {name: "offered", label: "Offered", unit: unitRate}, {name: "line_rate", label: "Of line rate", unit: unitPercent},
+		{name: "test", label: "Test"}, {name: "method", label: "Method"}, {name: "frame_size", label: "Frame size"}, {name: "load", label: "Load"}, {name: "offered", label: "Offered, frames/s", unit: unitNumber, width: 115}, {name: "line_rate", label: "Of line rate", unit: unitPercent},
 		{name: "loss", label: "Loss", unit: unitPercent}, {name: "mean", label: "Mean latency", unit: unitNs}, {name: "p99", label: "99th percentile", unit: unitNs}, {name: "trials", label: "Trials"}, {name: "message", label: "Message"},
 	}
 	latency := []column{{name: "load", unit: unitPercent}, {name: "min", color: "blue"}, {name: "mean", color: "green"}, {name: "p99", color: "orange"}, {name: "max", color: "red"}}

@@ -78,7 +78,7 @@ var when = column{name: "_time", label: "Time", unit: "dateTimeAsIso", width: 17
 var times = []string{"_time", "Time", "time"}
 
 const (
-	unitRate    = "si:frames/s"
+	unitRate    = "si: frames/s" // after the space Grafana reads no f as femto
 	unitNs      = "ns"
 	unitPercent = "percent"
 	unitHours   = "h"
