@@ -37,6 +37,8 @@ type labRecorder struct {
 	server  *recorder.Server
 	spool   *spool.Spool
 	ended   chan error
+	// handed are the lines that were read of the spool.
+	handed []string
 }
 
 // recording restarts the operator with a recorder that is away.
@@ -90,17 +92,23 @@ func (r *labRecorder) goesAway() {
 	r.server = nil
 }
 
-// lines are what the recorder has, each once.
+// lines are what the recorder was handed, each once. They leave its spool, which shows rows
+// before series.
 func (r *labRecorder) lines() []string {
 	r.w.t.Helper()
-	batch, err := r.spool.Next(1 << 30)
-	r.w.Expect(err).NotTo(HaveOccurred())
-	var lines []string
-	for _, line := range batch.Lines {
-		lines = append(lines, string(line))
+	for {
+		batch, err := r.spool.Next(1 << 30)
+		r.w.Expect(err).NotTo(HaveOccurred())
+		if len(batch.Lines) == 0 {
+			return slices.Clone(r.handed)
+		}
+		for _, line := range batch.Lines {
+			r.handed = append(r.handed, string(line))
+		}
+		slices.Sort(r.handed)
+		r.handed = slices.Compact(r.handed)
+		r.w.Expect(r.spool.Done(batch, nil)).To(Succeed())
 	}
-	slices.Sort(lines)
-	return slices.Compact(lines)
 }
 
 // measuresFor runs a benchmark to its end. It returns the points that its runner, which hands
