@@ -39,3 +39,6 @@ func bounded(message string) string {
 	}
 	return strings.ToValidUTF8(message[:maxMessage-len(cut)], "") + cut
 }
+
+// stamp is a time in messages.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -192,5 +192,3 @@ func remind(r *v1alpha1.Reservation, current, next *reservation.Span, active boo
 	r.Status.LastReminder = &due
 	return notice
 }
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

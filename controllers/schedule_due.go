@@ -48,7 +48,7 @@ func (t *timetable) due() bool {
 	if after.After(t.now.Add(clockSlack)) {
 		t.wakeAt(t.now.Add(clockSlack))
 		t.ready(metav1.ConditionFalse, v1alpha1.ReasonClockBehind, fmt.Sprintf(
-			"the last firing was at %s, and it is %s: a clock was set. The schedule fires again after that time; to begin anew, delete it and apply it again", shown(after), shown(t.now)))
+			"the last firing was at %s, and it is %s: a clock was set. The schedule fires again after that time; to begin anew, delete it and apply it again", stamp(after), stamp(t.now)))
 		return t.Status.Firing != nil
 	}
 	t.abandon(due)
@@ -90,7 +90,7 @@ func (t *timetable) abandon(due schedule.Due) {
 		why = "its starting deadline has passed"
 	}
 	t.Status.Firing = nil
-	t.event(corev1.EventTypeWarning, v1alpha1.EventFiringsMissed, "Fire", "not all benchmarks of the firing at %s were made: %s", shown(firing), why)
+	t.event(corev1.EventTypeWarning, v1alpha1.EventFiringsMissed, "Fire", "not all benchmarks of the firing at %s were made: %s", stamp(firing), why)
 }
 
 // begin takes the latest firing that is due in hand, unless it is too late or has to wait.
@@ -106,7 +106,7 @@ func (t *timetable) begin(due schedule.Due) bool {
 		return false
 	case t.Spec.ConcurrencyPolicy == v1alpha1.ConcurrencyForbid && len(t.active) > 0:
 		t.ready(metav1.ConditionTrue, v1alpha1.ReasonWaitingForEarlier, fmt.Sprintf(
-			"the firing at %s waits, by concurrencyPolicy Forbid, for %s", shown(due.Firing), listed(t.active)))
+			"the firing at %s waits, by concurrencyPolicy Forbid, for %s", stamp(due.Firing), listed(t.active)))
 		if !due.Until.IsZero() {
 			t.wakeAt(due.Until)
 		}
@@ -126,11 +126,8 @@ func (t *timetable) missed(n int, until time.Time, why string) {
 	if n >= schedule.MaxMissed {
 		count = fmt.Sprintf("%d or more", schedule.MaxMissed)
 	}
-	t.event(corev1.EventTypeWarning, v1alpha1.EventFiringsMissed, "Fire", "firings missed up to %s: %s: %s", shown(until), count, why)
+	t.event(corev1.EventTypeWarning, v1alpha1.EventFiringsMissed, "Fire", "firings missed up to %s: %s: %s", stamp(until), count, why)
 }
-
-// shown is a time in messages.
-func shown(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // listed names some of many benchmarks.
 func listed(all []*v1alpha1.Benchmark) string {

@@ -35,7 +35,7 @@ func (r *scheduleReconciler) fire(ctx context.Context, t *timetable) error {
 		}
 	}
 	if len(refused) > 0 {
-		message := fmt.Sprintf("of the firing at %s, %d of %d benchmarks were refused: %s", shown(at), len(refused), len(all), refused[0])
+		message := fmt.Sprintf("of the firing at %s, %d of %d benchmarks were refused: %s", stamp(at), len(refused), len(all), refused[0])
 		if reasonOf(t.Status.Conditions, v1alpha1.ConditionReady) != v1alpha1.ReasonFiringRefused {
 			t.event(corev1.EventTypeWarning, v1alpha1.EventFiringRefused, "Fire", "%s", message)
 		}
@@ -45,8 +45,8 @@ func (r *scheduleReconciler) fire(ctx context.Context, t *timetable) error {
 	}
 	t.Status.Firing = nil
 	t.ready(metav1.ConditionTrue, v1alpha1.ReasonScheduled, scheduled)
-	t.event(corev1.EventTypeNormal, v1alpha1.EventFired, "Fire", "the firing at %s made %s", shown(at), listed(all))
-	log.FromContext(ctx).Info("The schedule fired", "firing", shown(at), "benchmarks", len(all))
+	t.event(corev1.EventTypeNormal, v1alpha1.EventFired, "Fire", "the firing at %s made %s", stamp(at), listed(all))
+	log.FromContext(ctx).Info("The schedule fired", "firing", stamp(at), "benchmarks", len(all))
 	return nil
 }
 
