@@ -92,8 +92,8 @@ lab-sim: cluster-build ## 1,500 and 15,000 benchmarks on 200 beds without pods: 
 	NODROP_LAB_SIM=1500,15000 go test ./controllers -run '^TestMeasureLab$$' -count=1 -v -timeout 60m
 
 .PHONY: metrics-load
-metrics-load: test-tools ## points per second into InfluxDB, and what metrics cost a run: five runs with and without
-	NODROP_METRICS_LOAD=5 go test ./cmd/nodrop -run '^TestMeasure(Sink|MetricsCost)' -count=1 -v -timeout 20m
+metrics-load: test-tools ## points per second into InfluxDB, and what metrics cost a run: eleven pairs of runs
+	NODROP_METRICS_LOAD=11 go test ./cmd/nodrop -run '^TestMeasure(Sink|MetricsCost)' -count=1 -v -timeout 20m
 
 .PHONY: dashboards-pictures
 dashboards-pictures: ## draw the dashboards for docs/dashboards.md (needs network for npm and Debian packages)

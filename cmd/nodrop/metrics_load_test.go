@@ -105,11 +105,12 @@ func TestMeasureSink(t *testing.T) {
 }
 
 // TestMeasureMetricsCost prints what metrics cost a run of the engine xdp at its highest
-// rate, with samples every 100 ms, by the median of interleaved pairs of runs.
+// rate, with samples every 100 ms, by the median of interleaved pairs of runs. The database
+// has the lowest priority: it is no part of a run, and has a machine of its own in a lab.
 func TestMeasureMetricsCost(t *testing.T) {
 	n := measuredRuns(t)
 	needsRoot(t)
-	db := metricstest.StartInflux(t, metricstest.Influx113)
+	db := metricstest.StartInflux(t, metricstest.Influx113, "nice", "-n", "19")
 	const tests = "  - name: mrr\n    soak: {load: 100%, duration: 3s}\n"
 	before, rest, _ := strings.Cut(bridgedBed, "  - {name: p3")
 	_, rest, _ = strings.Cut(rest, "  policy:")

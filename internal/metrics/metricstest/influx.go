@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,15 +63,15 @@ func (s *Influx) Through(t testing.TB, url string, transport http.RoundTripper) 
 	return &Influx{URL: url, t: t, client: http.Client{Transport: transport}, anonymous: true}
 }
 
-// StartInflux runs a server until the test ends. It skips the test where the server was
-// not built.
-func StartInflux(t testing.TB, version Version) *Influx {
+// StartInflux runs a server until the test ends, by a command that runs commands, such as
+// nice, if there is one. It skips the test where the server was not built.
+func StartInflux(t testing.TB, version Version, by ...string) *Influx {
 	t.Helper()
-	return StartInfluxAt(t, version, testserver.FreeAddress(t))
+	return StartInfluxAt(t, version, testserver.FreeAddress(t), by...)
 }
 
 // StartInfluxAt is StartInflux for a server at an address.
-func StartInfluxAt(t testing.TB, version Version, address string) *Influx {
+func StartInfluxAt(t testing.TB, version Version, address string, by ...string) *Influx {
 	t.Helper()
 	binary, dir := testserver.Binary(t, string(version), "InfluxDB", "hack/influxdb/build"), t.TempDir()
 	config := fmt.Sprintf(`reporting-disabled = true
@@ -94,7 +95,7 @@ bind-address = %q
 	}
 	s := &Influx{URL: "http://" + address, t: t}
 	s.Process = testserver.Process{
-		What: "InfluxDB server", Command: []string{binary, "run", "-config", file}, Env: []string{"HOME=" + dir},
+		What: "InfluxDB server", Command: append(slices.Clone(by), binary, "run", "-config", file), Env: []string{"HOME=" + dir},
 		Health: s.URL + "/ping", Status: http.StatusNoContent,
 	}
 	s.Start(t)
