@@ -223,6 +223,7 @@ func (l *lab) killOperator(t *testing.T) {
 		g.Expect(status.RestartCount).To(BeNumerically(">", before))
 		g.Expect(status.Ready).To(BeTrue())
 	}, 3*time.Minute, poll).Should(Succeed())
+	l.admits(t)
 }
 
 // killPodProcess sends SIGKILL to the nodrop process of a pod.

@@ -86,6 +86,16 @@ func (l *lab) kubectl(t *testing.T, manifest string, args ...string) (string, er
 	return string(out), err
 }
 
+// admits waits until the operator's webhooks are called: its pod is ready a moment before its
+// Service leads to it. What the bed of the sample is refused for is then that it is there.
+func (l *lab) admits(t *testing.T) {
+	t.Helper()
+	NewWithT(t).Eventually(func() string {
+		out, _ := l.kubectl(t, "", "create", "--dry-run=server", "-f", l.path("config", "samples", "frr", "testbed.yaml"))
+		return out
+	}, time.Minute, poll).Should(ContainSubstring("already exists"))
+}
+
 // apply applies a file of the repository and fails the test when it is refused.
 func (l *lab) apply(t *testing.T, elem ...string) {
 	t.Helper()

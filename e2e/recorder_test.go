@@ -102,7 +102,8 @@ func (l *lab) installRecorder(t *testing.T, url, token string) (dir string) {
 	return dir
 }
 
-// helm changes values of the installed chart, and waits until its pods are ready.
+// helm changes values of the installed chart, and waits until its pods are ready and the
+// operator admits.
 func (l *lab) helm(t *testing.T, values string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
@@ -112,6 +113,7 @@ func (l *lab) helm(t *testing.T, values string) {
 	if err != nil {
 		t.Errorf("helm upgrade --set %s: %v\n%s", values, err, out)
 	}
+	l.admits(t)
 }
 
 // recorderPod is the pod of the recorder, once it is ready.
