@@ -47,9 +47,7 @@ func showReservation(r *v1alpha1.Reservation, cal bookings, now time.Time) (noti
 		if holds {
 			status = metav1.ConditionTrue
 		}
-		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-			Type: kind, Status: status, Reason: reason, Message: bounded(message), ObservedGeneration: r.Generation,
-		})
+		setCondition(&s.Conditions, now, r.Generation, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
 	}
 	occupied := occupiedOf(s.Beds, cal)
 	reason := v1alpha1.ReasonReservationScheduled
