@@ -80,13 +80,34 @@ type BenchmarkStatus struct {
 	// when the benchmark names none.
 	// +optional
 	Variant VariantName `json:"variant,omitempty"`
-	// startTime is when the bed was leased.
+	// startTime is when the bed was leased; where the benchmark resumed from finished rows,
+	// for the first time.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// activeSeconds is how long operators have seen the benchmark hold its bed, which
-	// spec.activeDeadlineSeconds bounds. It is stored about once a minute.
+	// spec.activeDeadlineSeconds bounds. It is stored about once a minute, and when the
+	// benchmark is preempted; it adds up all times in which it held a bed.
 	// +optional
 	ActiveSeconds int64 `json:"activeSeconds,omitempty"`
+	// preemptions is how often the bed was taken away from the benchmark in favour of
+	// another one; see spec.preemptible.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Preemptions int32 `json:"preemptions,omitempty"`
+	// preemption is in whose favour the bed is being taken away. It is there from the
+	// decision to stop until the bed was cleaned up and released.
+	// +optional
+	Preemption *Preemption `json:"preemption,omitempty"`
+	// resumption is from what the benchmark resumes; absent unless it was preempted with
+	// finished rows.
+	// +optional
+	Resumption *Resumption `json:"resumption,omitempty"`
+	// earlierRuns are the times in which the benchmark had a bed before it was preempted,
+	// the last 16 of them, oldest first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	EarlierRuns []EarlierRun `json:"earlierRuns,omitempty"`
 	// wait counts how long the benchmark waits for something that has a deadline;
 	// absent while it waits for nothing, or only for a short time.
 	// +optional

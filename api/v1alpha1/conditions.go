@@ -107,6 +107,10 @@ const (
 	// begins, or that it waits for the reservation that it names; the message says which,
 	// from when and until when.
 	ReasonReserved = "Reserved"
+	// ReasonPreempted means that the bed was taken away in favour of another benchmark, and
+	// that the benchmark waits for its turn again; the message says in whose favour, how
+	// many rows are kept, and on which bed it resumes.
+	ReasonPreempted = "Preempted"
 	// ReasonBedReleased means that the bed was given back.
 	ReasonBedReleased = "BedReleased"
 
@@ -119,6 +123,9 @@ const (
 	// ReasonVariantMeasured means that a variant of the device was measured, and is
 	// being removed to make room for the next one.
 	ReasonVariantMeasured = "VariantMeasured"
+	// ReasonNotResumable means that the benchmark begins anew: what it measures with has
+	// changed since its rows were measured, and what was started is being removed.
+	ReasonNotResumable = "NotResumable"
 	// ReasonDeviceFailed means that the device did not come up.
 	ReasonDeviceFailed = "DeviceFailed"
 

@@ -24,6 +24,11 @@ type ResultSummary struct {
 	// parts is how many objects of kind BenchmarkResult hold rows and environment.
 	// +optional
 	Parts int32 `json:"parts"`
+	// discardedParts is how many of the first parts do not count: they are of runs from
+	// which a preempted benchmark could not resume; see status.earlierRuns.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	DiscardedParts int32 `json:"discardedParts,omitempty"`
 	// digest is the SHA-256, in lower-case hexadecimal, over the digests of all parts
 	// in their order; once all are complete.
 	// +optional

@@ -498,4 +498,8 @@ type BedLease struct {
 	// acquireTime is when the lease was taken.
 	// +required
 	AcquireTime metav1.Time `json:"acquireTime"`
+	// preemption asks the benchmark to return the bed; absent while it may keep it. Only the
+	// allocator sets it, and only a benchmark with spec.preemptible heeds it.
+	// +optional
+	Preemption *Preemption `json:"preemption,omitempty"`
 }

@@ -27,6 +27,7 @@ func immutable(t *testing.T, c client.Client) {
 		"restTime":              "0s",
 		"activeDeadlineSeconds": int64(3600),
 		"reservationName":       "nightly",
+		"preemptible":           true,
 	}
 	definition := definitionOf(t, "nodrop.dev_benchmarks.yaml")
 	for name := range definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties {

@@ -61,6 +61,7 @@ func New(c Content) *Document {
 		TestBed:        status.TestBedName,
 		StartTime:      status.StartTime,
 		CompletionTime: status.CompletionTime,
+		EarlierRuns:    status.EarlierRuns,
 		Notes:          c.Notes,
 		Spec:           c.Benchmark.Spec,
 		Files:          filesOf(c.ConfigMaps),
@@ -83,6 +84,9 @@ func New(c Content) *Document {
 	d.Gates = gate.Judge(c.judged())
 	if d.Rows == nil {
 		d.Rows = []v1alpha1.ResultRow{}
+	}
+	if note := preempted(status); note != "" {
+		d.Notes = append([]string{note}, d.Notes...)
 	}
 	if d.simulated() {
 		d.Notes = append([]string{simulatedNote}, d.Notes...)
