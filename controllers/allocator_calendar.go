@@ -128,8 +128,8 @@ func reservationOf(b *v1alpha1.Benchmark) queue.Key {
 }
 
 // holdOf is the longest time for which a benchmark has a bed that it gets now, as far as
-// operators run: its deadline, which every run is held to, and the clean-up. How long a run is
+// operators run: what is left of its deadline, which all its runs together are held to, and the clean-up. How long a run is
 // expected to take is an estimate, and no bound.
 func (b *base) holdOf(bm *v1alpha1.Benchmark) time.Duration {
-	return seconds(bm.Spec.ActiveDeadlineSeconds) + b.Deadlines.CleanUp + leaseMargin
+	return seconds(max(bm.Spec.ActiveDeadlineSeconds-bm.Status.ActiveSeconds, 0)) + b.Deadlines.CleanUp + leaseMargin
 }

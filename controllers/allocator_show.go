@@ -223,19 +223,22 @@ func (a *allocator) explain(w *waiter, s queue.Snapshot) explanation {
 	if len(w.class.beds) == 0 {
 		return explanation{reason: v1alpha1.ReasonNotAccepted, message: bounded(a.problemOf(w.class))}
 	}
+	if len(bedsFor(w.b, w.class.beds)) == 0 {
+		return explanation{reason: v1alpha1.ReasonNotAccepted, message: bounded(cannotResume(w.b))}
+	}
 	if !w.retry.IsZero() {
 		return explanation{accepted: true, reason: v1alpha1.ReasonQueued, message: "its bed could not be leased; the operator tries again, see its log"}
 	}
 	place, _ := a.queue.Place(queueKey(w.b), s)
 	if place.Obstacle != nil {
-		return a.explainObstacle(w.b, place, s.Now)
+		return explainResumption(w.b, a.explainObstacle(w.b, place, s.Now))
 	}
-	return explainPlace(place, func(name string) *v1alpha1.TestBed {
+	return explainResumption(w.b, explainPlace(place, func(name string) *v1alpha1.TestBed {
 		if view := a.beds[name]; view != nil {
 			return view.bed
 		}
 		return nil
-	}, s)
+	}, s))
 }
 
 // explainPlace says for what the benchmark at a place waits.

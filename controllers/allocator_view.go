@@ -207,12 +207,12 @@ func (a *allocator) applyBenchmark(key queue.Key, b *v1alpha1.Benchmark) {
 // place puts a benchmark into the queue, or takes it out.
 func (a *allocator) place(w *waiter) {
 	key := queueKey(w.b)
-	if _, holds := a.holders[string(w.b.UID)]; w.class == nil || len(w.class.beds) == 0 || w.granting || holds || !w.retry.IsZero() {
+	if _, holds := a.holders[string(w.b.UID)]; w.class == nil || len(bedsFor(w.b, w.class.beds)) == 0 || w.granting || holds || !w.retry.IsZero() {
 		a.queue.Remove(key)
 		return
 	}
 	e := entryOf(w.b)
-	e.Beds, e.Limits = w.class.beds, w.class.limits
+	e.Beds, e.Limits = bedsFor(w.b, w.class.beds), w.class.limits
 	e.Reservation, e.Hold = reservationOf(w.b), a.holdOf(w.b)
 	a.queue.Set(e)
 }

@@ -22,9 +22,12 @@ type Bench interface {
 // clean-up is left.
 func (r *benchmarkReconciler) phases() []phase {
 	if r.Bench != nil {
-		return []phase{r.noticeEnd, r.cleanUp, r.lease, r.bench}
+		return []phase{r.noticeEnd, r.returnBed, r.cleanUp, r.lease, r.noticePreemption, r.bench}
 	}
-	return []phase{r.noticeEnd, r.closeResult, r.cleanUp, r.lease, r.keepInputs, r.variant, r.startDevice, r.startTraffic, r.measure}
+	return []phase{
+		r.noticeEnd, r.returnBed, r.closeResult, r.cleanUp, r.lease, r.noticePreemption,
+		r.keepInputs, r.variant, r.startDevice, r.startTraffic, r.measure,
+	}
 }
 
 // bench leaves everything on the bed to another Bench.

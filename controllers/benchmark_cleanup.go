@@ -95,6 +95,7 @@ func notCleanedUp(w *v1alpha1.Wait, left string) string {
 func (s *scope) finish() step {
 	s.Status.Phase = s.Status.Outcome
 	s.Status.CompletionTime = &metav1.Time{Time: s.now}
+	s.Status.Preemption = nil
 	s.concludeConditions()
 	return again(soon)
 }

@@ -73,7 +73,7 @@ const priorityClean = 50
 
 // urgent puts clean-ups before all else: others wait for the bed.
 func (r *benchmarkReconciler) urgent(b *v1alpha1.Benchmark, result ctrl.Result) ctrl.Result {
-	if b.Status.Outcome != "" {
+	if b.Status.Outcome != "" || b.Status.Preemption != nil {
 		result.Priority = ptr(priorityClean)
 	}
 	return result
@@ -146,6 +146,9 @@ func (r *base) announce(ctx context.Context, s *scope) {
 	r.count(s)
 	log.FromContext(ctx).Info("The benchmark moved on",
 		"phase", s.Status.Phase, "outcome", s.Status.Outcome, "bed", s.Status.TestBedName, "message", s.Status.Message)
+	if s.Status.Preemption != nil && s.before.Status.Preemption == nil {
+		r.recorder.Eventf(s.Benchmark, nil, corev1.EventTypeNormal, v1alpha1.ReasonPreempted, "ReturnBed", "%s", truncated(s.preemptedBy()))
+	}
 	if !s.Status.Phase.Finished() || s.Status.Phase == v1alpha1.PhasePassed {
 		return
 	}

@@ -44,7 +44,7 @@ func (s *scope) endReason() (reason, message string) {
 		return v1alpha1.ReasonAborted, "the benchmark was deleted"
 	case s.Spec.Abort:
 		return v1alpha1.ReasonAborted, "spec.abort was set"
-	case s.Status.StartTime != nil && limit > 0 && s.timers.active(s.Benchmark, s.now) >= limit:
+	case s.Status.StartTime != nil && s.Status.Preemption == nil && limit > 0 && s.timers.active(s.Benchmark, s.now) >= limit:
 		return v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
 			"the benchmark had its bed for longer than spec.activeDeadlineSeconds, %d: raise it, or ask for less", s.Spec.ActiveDeadlineSeconds)
 	}

@@ -36,7 +36,7 @@ func (r *benchmarkReconciler) snapshotProfile(ctx context.Context, s *scope) err
 func (r *benchmarkReconciler) keepInputs(ctx context.Context, s *scope) (step, error) {
 	if !hasInput(s, v1alpha1.SnapshotTestBed) || !hasInput(s, v1alpha1.SnapshotTrafficProfile) {
 		if err := r.snapshotProfile(ctx, s); apierrors.IsNotFound(err) {
-			return rest(), r.waitAgain(ctx, s)
+			return rest(), r.waitAnew(ctx, s)
 		} else if err != nil {
 			return step{}, err
 		}

@@ -49,15 +49,19 @@ func (r *benchmarkReconciler) lease(ctx context.Context, s *scope) (step, error)
 	if !hasLease(bed, s.run.UID) {
 		return rest(), nil
 	}
-	if alone, err := r.alone(ctx, bed); err != nil || !alone {
+	if alone, err := r.alone(ctx, bed); err != nil || !alone || s.returnable(bed) {
 		if err == nil {
 			err = r.release(ctx, s.run.UID, bed.Name)
 		}
 		return rest(), err
 	}
 	s.bed = bed
+	if s.Status.Resumption == nil {
+		s.Status.StartTime = bed.Status.Lease.AcquireTime.DeepCopy()
+	} else if err := r.resume(ctx, s, bed); err != nil {
+		return step{}, err
+	}
 	s.Status.TestBedName = bed.Name
-	s.Status.StartTime = bed.Status.Lease.AcquireTime.DeepCopy()
 	s.Status.Phase = v1alpha1.PhasePreparing
 	s.set(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, acceptedMessage)
 	s.set(v1alpha1.ConditionBedLeased, metav1.ConditionTrue, v1alpha1.ReasonBedLeased, "has bed "+bed.Name)
@@ -121,11 +125,14 @@ func (r *benchmarkReconciler) keepLease(ctx context.Context, s *scope) (step, er
 	return proceed(), nil
 }
 
-// waitAgain releases the bed of a benchmark for which nothing was started: what it needs
+// waitAnew releases the bed of a benchmark for which nothing was started: what it needs
 // was removed since the allocator judged it. The allocator handles it from then on.
-func (r *benchmarkReconciler) waitAgain(ctx context.Context, s *scope) error {
+func (r *benchmarkReconciler) waitAnew(ctx context.Context, s *scope) error {
 	bed := s.Status.TestBedName
-	s.Status = v1alpha1.BenchmarkStatus{Phase: v1alpha1.PhasePending, ObservedGeneration: s.Generation}
+	s.Status = v1alpha1.BenchmarkStatus{
+		Phase: v1alpha1.PhasePending, ObservedGeneration: s.Generation,
+		Preemptions: s.Status.Preemptions, EarlierRuns: s.Status.EarlierRuns, ActiveSeconds: s.Status.ActiveSeconds,
+	}
 	s.set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonNotAccepted, fmt.Sprintf(
 		"TrafficProfile %s was deleted before anything was started on bed %s: apply it again", s.Spec.TrafficProfileName, bed))
 	if err := r.patch(ctx, s, nil); err != nil {

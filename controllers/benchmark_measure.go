@@ -29,6 +29,10 @@ func (r *benchmarkReconciler) measure(ctx context.Context, s *scope) (step, erro
 			"the runner's secret was deleted during the measurement; "+rowsKept(s)), nil
 	}
 	heard, err := r.takeIn(ctx, s)
+	var other *notResumableError
+	if errors.As(err, &other) {
+		return r.refuseResumption(s, other.changed), nil
+	}
 	if apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err) {
 		return r.refuse(s, err), nil
 	}

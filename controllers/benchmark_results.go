@@ -98,6 +98,9 @@ func (r *benchmarkReconciler) takeIn(ctx context.Context, s *scope) (heard, erro
 	if err != nil {
 		return h, err
 	}
+	if err := s.sameEnvironment(l, h.state.Environment); err != nil {
+		return h, err
+	}
 	if _, err := l.Add(rows...); err != nil {
 		return h, err
 	}
@@ -128,7 +131,7 @@ func (r *benchmarkReconciler) closeResult(ctx context.Context, s *scope) (step, 
 		return proceed(), nil
 	}
 	r.poller.forget(keyOf(s.Benchmark))
-	if s.Status.StartTime == nil || s.Status.Results != nil && s.Status.Results.Digest != "" {
+	if s.Status.Results == nil && s.Status.StartTime == nil || s.Status.Results != nil && s.Status.Results.Digest != "" {
 		return proceed(), nil
 	}
 	l, err := r.ledger(ctx, s)

@@ -14,8 +14,12 @@ import (
 // the phases after this one once for each: device, traffic pods and runner are made for
 // one variant, and all of them are removed before the next one begins.
 func (r *benchmarkReconciler) variant(ctx context.Context, s *scope) (step, error) {
-	if reasonOf(s.Status.Conditions, v1alpha1.ConditionDeviceReady) == v1alpha1.ReasonVariantMeasured {
-		return r.nextVariant(ctx, s)
+	switch reasonOf(s.Status.Conditions, v1alpha1.ConditionDeviceReady) {
+	case v1alpha1.ReasonVariantMeasured:
+		next, _ := s.Spec.VariantAfter(s.Status.Variant)
+		return r.prepareAgain(ctx, s, next)
+	case v1alpha1.ReasonNotResumable:
+		return r.prepareAgain(ctx, s, s.Spec.VariantsInOrder()[0])
 	}
 	if s.Status.Variant == "" {
 		s.Status.Variant = s.Spec.VariantsInOrder()[0]
@@ -38,13 +42,20 @@ func (s *scope) leaveVariant(next v1alpha1.VariantName) step {
 	return again(soon)
 }
 
-// nextVariant removes what was made for a variant, and only then begins the next one.
+// prepareAgain removes what was made for a variant, and only then begins the next one.
 // What exists is always of the variant in the status, also after a crash in between.
-func (r *benchmarkReconciler) nextVariant(ctx context.Context, s *scope) (step, error) {
+func (r *benchmarkReconciler) prepareAgain(ctx context.Context, s *scope, next v1alpha1.VariantName) (step, error) {
+	what := "what was started"
+	if s.Status.Variant != "" {
+		what = "variant " + string(s.Status.Variant)
+	}
 	left, err := r.sweep(ctx, s.run)
 	if err == nil && left == "" {
-		s.Status.Variant, _ = s.Spec.VariantAfter(s.Status.Variant)
-		s.Status.Message = fmt.Sprintf("variant %s is being prepared", s.Status.Variant)
+		s.Status.Variant = next
+		s.Status.Message = "the device is being prepared"
+		if next != "" {
+			s.Status.Message = fmt.Sprintf("variant %s is being prepared", next)
+		}
 		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionDeviceReady)
 		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionTrafficReady)
 		return again(soon), nil
@@ -55,9 +66,9 @@ func (r *benchmarkReconciler) nextVariant(ctx context.Context, s *scope) (step, 
 	if err != nil {
 		left = firstOf(left, "failing") + ": " + err.Error()
 	}
-	s.Status.Message = fmt.Sprintf("variant %s is being removed: %s", s.Status.Variant, left)
+	s.Status.Message = fmt.Sprintf("%s is being removed: %s", what, left)
 	if next, late := s.late(v1alpha1.ConditionDeviceReady, v1alpha1.ReasonCleanUpFailed, r.Deadlines.CleanUp,
-		fmt.Sprintf("variant %s was not removed (%s; %s)", s.Status.Variant, left, rowsKept(s))); late {
+		fmt.Sprintf("%s was not removed (%s; %s)", what, left, rowsKept(s))); late {
 		return next, nil
 	}
 	return again(r.Poll), nil

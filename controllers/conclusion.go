@@ -17,6 +17,9 @@ func (s *scope) concludeConditions() {
 	bed, message := v1alpha1.ReasonBedReleased, "bed "+s.Status.TestBedName+" was released"
 	if s.Status.TestBedName == "" {
 		bed, message = v1alpha1.ReasonEnded, "the benchmark ended before it had a bed"
+		if s.Status.Preemptions > 0 {
+			message += " again"
+		}
 	}
 	removed, what := metav1.ConditionFalse, "was removed when the benchmark ended"
 	reason := v1alpha1.ReasonRemoved

@@ -27,7 +27,7 @@ func (r *base) count(s *scope) {
 	since := r.timers.enter(s.Benchmark, s.now)
 	switch {
 	case after == v1alpha1.PhasePreparing && before != v1alpha1.PhaseRunning:
-		r.Counts.Phase(string(v1alpha1.PhaseQueued), s.Status.StartTime.Sub(s.CreationTimestamp.Time))
+		r.Counts.Phase(string(v1alpha1.PhaseQueued), s.leasedAt().Sub(s.queuedAt()))
 	case !since.IsZero():
 		r.Counts.Phase(string(before), s.now.Sub(since))
 	}
@@ -38,6 +38,23 @@ func (r *base) count(s *scope) {
 	if s.Status.TestBedName != "" {
 		r.Counts.CleanedUp(s.isTrue(v1alpha1.ConditionCleanedUp))
 	}
+}
+
+// queuedAt is since when a benchmark waited that has a bed: its creation, or its last
+// preemption.
+func (s *scope) queuedAt() time.Time {
+	if n := len(s.Status.EarlierRuns); n > 0 {
+		return s.Status.EarlierRuns[n-1].Until.Time
+	}
+	return s.CreationTimestamp.Time
+}
+
+// leasedAt is when the benchmark got the bed that it has.
+func (s *scope) leasedAt() time.Time {
+	if s.bed != nil && s.bed.Status.Lease != nil {
+		return s.bed.Status.Lease.AcquireTime.Time
+	}
+	return s.Status.StartTime.Time
 }
 
 // countBed counts what ended in a bed whose benchmark is gone, once that is stored.

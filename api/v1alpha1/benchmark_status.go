@@ -80,8 +80,8 @@ type BenchmarkStatus struct {
 	// when the benchmark names none.
 	// +optional
 	Variant VariantName `json:"variant,omitempty"`
-	// startTime is when the bed was leased; where the benchmark resumed from finished rows,
-	// for the first time.
+	// startTime is when the bed was leased; of a benchmark that was preempted with
+	// finished rows, when it was for the first time.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// activeSeconds is how long operators have seen the benchmark hold its bed, which
@@ -103,10 +103,10 @@ type BenchmarkStatus struct {
 	// +optional
 	Resumption *Resumption `json:"resumption,omitempty"`
 	// earlierRuns are the times in which the benchmark had a bed before it was preempted,
-	// the last 16 of them, oldest first.
+	// the last 8 of them, oldest first.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=8
 	EarlierRuns []EarlierRun `json:"earlierRuns,omitempty"`
 	// wait counts how long the benchmark waits for something that has a deadline;
 	// absent while it waits for nothing, or only for a short time.

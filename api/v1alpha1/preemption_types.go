@@ -56,6 +56,6 @@ type EarlierRun struct {
 	// discarded says why the rows do not count; absent where they do. They stay in the
 	// objects of kind BenchmarkResult.
 	// +optional
-	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:MaxLength=256
 	Discarded string `json:"discarded,omitempty"`
 }

@@ -132,6 +132,9 @@ func (w *watcher) see(ctx context.Context, benchmark *v1alpha1.Benchmark) (finis
 		return false, errDeleted
 	}
 	status := &benchmark.Status
+	if r := status.Results; r != nil && r.Rows < w.rows {
+		w.rows = r.Rows // It begins anew, and earlier rows do not count.
+	}
 	if r := status.Results; r != nil && r.Rows > w.rows {
 		rows, err := w.stored.Read(ctx, w.client, benchmark)
 		for _, row := range rows {

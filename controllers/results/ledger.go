@@ -48,15 +48,18 @@ func Open(owner *v1alpha1.Benchmark, parts []v1alpha1.BenchmarkResult) (*Ledger,
 			return nil, fmt.Errorf("part %d of the result of benchmark %s is missing: the next one is %s", want, owner.Name, object.Name)
 		}
 		p := &part{object: object}
+		counts := stored.Counts(owner, object)
 		for _, row := range object.Spec.Rows {
 			n, err := size(row)
 			if err != nil {
 				return nil, err
 			}
 			p.bytes += n
-			l.remember(row)
+			if counts {
+				l.remember(row)
+			}
 		}
-		if object.Spec.Environment != nil {
+		if object.Spec.Environment != nil && counts {
 			l.environment = object.Spec.Environment.DeepCopy()
 		}
 		p.shrink()

@@ -69,6 +69,9 @@ func New(c Content) *Document {
 		Environment:    c.Environment,
 		Differences:    compare.Differences(c.Benchmark.Spec.Variants, c.Rows),
 	}
+	if d.TestBed == "" && status.Resumption != nil {
+		d.TestBed = status.Resumption.TestBedName // It ended before it had the bed again.
+	}
 	d.Spec.TTLSecondsAfterFinished = nil // It can change after the end, and says nothing about the result.
 	if status.Results != nil {
 		d.Inputs = status.Results.Inputs

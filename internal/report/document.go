@@ -31,13 +31,13 @@ type Document struct {
 	Message string `json:"message,omitempty"`
 	// testBed is the name of the bed that was used.
 	TestBed string `json:"testBed,omitempty"`
-	// startTime is when the bed was leased; of a benchmark that was preempted, when that of
-	// the first run from which rows are was.
+	// startTime is when the bed was leased; of a benchmark that was preempted with
+	// finished rows, when it was for the first time.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// completionTime is when the bed was free again.
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// earlierRuns are the times in which the benchmark had the bed before it was preempted,
-	// the last 16 of them; absent unless it was.
+	// the last 8 of them; absent unless it was.
 	EarlierRuns []v1alpha1.EarlierRun `json:"earlierRuns,omitempty"`
 	// notes are what a reader must know before comparing the numbers with others.
 	Notes []string `json:"notes,omitempty"`

@@ -29,7 +29,9 @@ func (f *Follower) Read(ctx context.Context, reader client.Reader, b *v1alpha1.B
 		f.open = map[int32]int{}
 	}
 	for ; f.parts < b.Status.Results.Parts; f.parts++ {
-		f.open[f.parts+1] = 0
+		if f.parts >= b.Status.Results.DiscardedParts {
+			f.open[f.parts+1] = 0
+		}
 	}
 	var rows []v1alpha1.ResultRow
 	for _, n := range slices.Sorted(maps.Keys(f.open)) {

@@ -76,14 +76,23 @@ func Read(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) (Res
 	return Join(b, parts), nil
 }
 
+// Counts says whether the rows of a part count: those of runs from which a preempted
+// benchmark could not resume do not.
+func Counts(b *v1alpha1.Benchmark, part *v1alpha1.BenchmarkResult) bool {
+	return b.Status.Results == nil || part.Spec.Part > b.Status.Results.DiscardedParts
+}
+
 // Join is the result that is in parts.
 func Join(b *v1alpha1.Benchmark, parts []v1alpha1.BenchmarkResult) Result {
 	r := Result{Complete: len(parts) > 0}
 	var digests []string
-	for _, p := range parts {
-		r.Rows = append(r.Rows, p.Spec.Rows...)
-		if p.Spec.Environment != nil {
-			r.Environment = p.Spec.Environment
+	for i := range parts {
+		p := &parts[i]
+		if Counts(b, p) {
+			r.Rows = append(r.Rows, p.Spec.Rows...)
+			if p.Spec.Environment != nil {
+				r.Environment = p.Spec.Environment
+			}
 		}
 		r.Complete = r.Complete && p.Spec.Complete
 		digests = append(digests, p.Spec.Digest)
