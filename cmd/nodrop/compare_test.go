@@ -151,5 +151,5 @@ func TestReportOfAFile(t *testing.T) {
 	} {
 		start(t, "report", off, "-o", format).wants(exitPassed, want, "")
 	}
-	start(t, "report", off, "-o", "pdf").wants(exitUse, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv, junit or github`)
+	start(t, "report", off, "-o", "pdf").wants(exitUse, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv, junit, github or sarif`)
 }

@@ -221,8 +221,12 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, kept *runne
 	if b.device != "" {
 		environment.Device = b.device
 	}
-	return report.New(judged(report.Content{
+	document := report.New(judged(report.Content{
 		Benchmark: benchmark, Rows: state.Rows, Environment: environment, Notes: b.notes,
 		Profile: &bundle.Profile, Bed: &bundle.Bed, ConfigMaps: bundle.ConfigMaps, Baselines: b.baselines,
-	})), nil
+	}))
+	if len(bundle.Files) > 0 && bundle.Files[0] != manifest.Stdin {
+		document.Manifest = bundle.Files[0]
+	}
+	return document, nil
 }

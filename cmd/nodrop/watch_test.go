@@ -268,7 +268,7 @@ func reports(t *testing.T, c *cluster) {
 	p = c.nodrop(t, "report", "reported", "-o", "html")
 	p.wants(exitPassed, "<h1>reported</h1>", "")
 	p = c.nodrop(t, "report", "reported", "-o", "pdf")
-	p.wants(exitUse, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv, junit or github`)
+	p.wants(exitUse, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv, junit, github or sarif`)
 }
 
 func compares(t *testing.T, c *cluster) {

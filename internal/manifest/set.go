@@ -29,6 +29,9 @@ type Set struct {
 	overrides []Override
 }
 
+// Stdin is the file of manifests that were read from there.
+const Stdin = "stdin"
+
 // Option changes how manifests are read.
 type Option func(*Set)
 
@@ -56,7 +59,7 @@ func Load(paths []string, stdin io.Reader, options ...Option) (*Set, error) {
 			if err != nil {
 				return nil, fmt.Errorf("reading manifests from stdin: %w", err)
 			}
-			problems = append(problems, set.add("stdin", text)...)
+			problems = append(problems, set.add(Stdin, text)...)
 			continue
 		}
 		files, err := set.expand(path)

@@ -68,6 +68,10 @@ type Document struct {
 	Differences []compare.Difference `json:"differences,omitempty"`
 	// environment says with what the result was made.
 	Environment *v1alpha1.ResultEnvironment `json:"environment,omitempty"`
+
+	// Manifest is the file of the benchmark, which SARIF points at where it is a relative
+	// path; empty where it is not known. It is not a part of the document.
+	Manifest string `json:"-"`
 }
 
 // Identity names a benchmark.
@@ -105,11 +109,13 @@ const (
 	FormatJUnit Format = "junit"
 	// FormatGitHub has one annotation per gate and row that did not pass, for GitHub Actions.
 	FormatGitHub Format = "github"
+	// FormatSARIF has one result per gate and row that did not pass (OASIS SARIF 2.1.0).
+	FormatSARIF Format = "sarif"
 )
 
 // Formats lists all formats of a Document.
 func Formats() []Format {
-	return []Format{FormatTable, FormatJSON, FormatYAML, FormatHTML, FormatMarkdown, FormatCSV, FormatJUnit, FormatGitHub}
+	return []Format{FormatTable, FormatJSON, FormatYAML, FormatHTML, FormatMarkdown, FormatCSV, FormatJUnit, FormatGitHub, FormatSARIF}
 }
 
 // Write writes the document in a format. The same document gives the same bytes.
@@ -131,6 +137,8 @@ func (d *Document) Write(w io.Writer, format Format) error {
 		text, err = d.junit()
 	case FormatGitHub:
 		text = []byte(d.github())
+	case FormatSARIF:
+		text, err = d.sarif()
 	default:
 		text = []byte(d.Text())
 	}

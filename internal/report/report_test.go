@@ -144,7 +144,7 @@ func aborted() *Document {
 }
 
 func TestGolden(t *testing.T) {
-	endings := map[Format]string{FormatTable: "txt", FormatJSON: "json", FormatYAML: "yaml", FormatHTML: "html", FormatMarkdown: "md", FormatCSV: "csv", FormatJUnit: "xml", FormatGitHub: "github"}
+	endings := map[Format]string{FormatTable: "txt", FormatJSON: "json", FormatYAML: "yaml", FormatHTML: "html", FormatMarkdown: "md", FormatCSV: "csv", FormatJUnit: "xml", FormatGitHub: "github", FormatSARIF: "sarif"}
 	for name, document := range allDocuments() {
 		for _, format := range Formats() {
 			ending := endings[format]

@@ -1,0 +1,116 @@
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+const (
+	sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+	// outcomeRule is the rule of what no gate asks for: that the device forwards frames, and
+	// that every test has a conclusive row.
+	outcomeRule = "outcome"
+)
+
+// sarif has a rule per gate, and a result per row that did not pass: of kind fail and level error where
+// it failed, and of kind open, which means too little information, where it is inconclusive.
+// A benchmark that the lab did not bring to its end is an invocation without success.
+func (d *Document) sarif() ([]byte, error) {
+	name := d.Benchmark.Namespace + "/" + d.Benchmark.Name
+	run := sarifRun{
+		Tool:              sarifTool{sarifDriver{Name: "NoDrop", Rules: []sarifRule{}}},
+		AutomationDetails: sarifAutomation{ID: d.Benchmark.Namespace + "/" + d.history() + "/" + d.Benchmark.Name, GUID: d.Benchmark.UID},
+		Invocations:       []sarifInvocation{d.sarifInvocation()},
+		ColumnKind:        "unicodeCodePoints",
+		Results:           []sarifResult{},
+		Properties:        map[string]any{"benchmark": name, "phase": string(d.Phase), "testBed": d.TestBed},
+	}
+	if d.Environment != nil {
+		run.Tool.Driver.Version = d.Environment.NoDropVersion
+		if d.Environment.Device != "" {
+			run.Properties["device"] = d.Environment.Device
+		}
+	}
+	if d.simulated() {
+		run.Properties["note"] = simulatedBanner
+	}
+	shown := map[v1alpha1.BenchmarkPhase]bool{} // by a gate
+	for i, g := range d.gates() {
+		rule := "gate/" + g.Name
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{ID: rule, Name: g.Name,
+			ShortDescription: sarifText{strings.TrimSpace(fmt.Sprintf("%s of test %s: %s", g.Metric, g.Test, d.boundOf(i)))}})
+		add := func(verdict v1alpha1.GateVerdict, row, reason, message string) *sarifResult {
+			shown[map[v1alpha1.GateVerdict]v1alpha1.BenchmarkPhase{v1alpha1.GateFailed: v1alpha1.PhaseFailed, v1alpha1.GateInconclusive: v1alpha1.PhaseInconclusive}[verdict]] = true
+			r := d.sarifResult(rule, i, verdict == v1alpha1.GateFailed, row, message)
+			r.Properties = map[string]any{"verdict": string(verdict), "reason": reason}
+			run.Results = append(run.Results, r)
+			return &run.Results[len(run.Results)-1]
+		}
+		if g.Message != "" && g.Verdict != v1alpha1.GatePassed {
+			add(g.Verdict, "", string(g.Reason), fmt.Sprintf("Gate %s %s: %s", g.Name, g.Verdict, g.Message))
+		}
+		for _, row := range g.Rows {
+			if row.Verdict == v1alpha1.GatePassed {
+				continue
+			}
+			r := add(row.Verdict, row.Name(), string(row.Reason), fmt.Sprintf("Gate %s %s: %s: %s: %s", g.Name, row.Verdict, row.Name(), g.Metric, row.Message))
+			for key, n := range map[string]*int64{"value": row.Value, "min": row.Min, "max": row.Max, "baseline": row.Baseline} {
+				if n != nil {
+					r.Properties[key] = *n
+				}
+			}
+			if g.Unit != "" {
+				r.Properties["unit"] = g.Unit
+			}
+		}
+	}
+	if failed := d.Phase == v1alpha1.PhaseFailed; (failed || d.Phase == v1alpha1.PhaseInconclusive) && !shown[d.Phase] {
+		rules := &run.Tool.Driver.Rules
+		*rules = append(*rules, sarifRule{ID: outcomeRule, ShortDescription: sarifText{"The device forwards frames, and every test has a conclusive row."}})
+		run.Results = append(run.Results, d.sarifResult(outcomeRule, len(*rules)-1, failed, "", fmt.Sprintf("Benchmark %s %s%s", name, d.Phase, after(": ", d.Message))))
+	}
+	return indented(sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}})
+}
+
+// sarifInvocation says how the benchmark ended: without success where the lab, or somebody,
+// ended it before it was measured.
+func (d *Document) sarifInvocation() sarifInvocation {
+	in := sarifInvocation{ExecutionSuccessful: d.Phase.Measured() || d.Phase == v1alpha1.PhaseFailed}
+	if d.StartTime != nil {
+		in.StartTimeUTC = d.StartTime.UTC().Format(time.RFC3339)
+	}
+	if d.CompletionTime != nil {
+		in.EndTimeUTC = d.CompletionTime.UTC().Format(time.RFC3339)
+	}
+	if !in.ExecutionSuccessful {
+		in.Notifications = []sarifNotification{{Level: "error", Message: sarifText{d.whyMissing()}}}
+	}
+	return in
+}
+
+// sarifResult is a finding on a row, or on all rows of a rule without the name of one. Its
+// fingerprint is the same in every run of a history.
+func (d *Document) sarifResult(rule string, index int, failed bool, row, message string) sarifResult {
+	path := d.Benchmark.Namespace + "/" + d.history() + "/" + rule + after("/", row)
+	digest := sha256.Sum256([]byte(path))
+	location := sarifLocation{Logical: []sarifLogical{{Name: joinNonEmpty(d.history(), row), FullyQualifiedName: path, Kind: "object"}}}
+	if d.Manifest != "" && !filepath.IsAbs(d.Manifest) {
+		uri := url.URL{Path: filepath.ToSlash(filepath.Clean(d.Manifest))}
+		location.Physical = &sarifPhysical{Artifact: sarifArtifact{URI: uri.EscapedPath(), URIBaseID: "%SRCROOT%"}, Region: &sarifRegion{StartLine: 1}}
+	}
+	r := sarifResult{
+		RuleID: rule, RuleIndex: index, Kind: "open", Level: "none", Message: sarifText{message},
+		Locations: []sarifLocation{location}, PartialFingerprints: map[string]string{"gateRow/v1": hex.EncodeToString(digest[:])},
+	}
+	if failed {
+		r.Kind, r.Level = "fail", "error"
+	}
+	return r
+}
