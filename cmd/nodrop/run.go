@@ -60,9 +60,9 @@ a baseline is looked for in the results that --baseline gives.
 
 The exit code says how the benchmark ended: 0 Passed, 2 Failed (a gate, or the device
 forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
-7 Inconclusive; 1 when it could not begin.`,
+7 Inconclusive; 1 when it could not begin.` + clusterRunHelp,
 		Example: `  sudo nodrop run -f benchmark.yaml
-  nodrop run -f config/samples/reference -o json --output-file result.json reference-multicast`,
+  nodrop run -f config/samples/reference -o json --output-file result.json reference-multicast` + clusterRunExample,
 		Args: cobra.MaximumNArgs(1),
 	}
 	in.addFlags(cmd)
@@ -76,9 +76,15 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 	write.addFlags(cmd)
 	addStateDir(cmd, &with.stateDir)
 	out.addFlags(cmd, report.Formats())
+	inCluster := newClusterRun(cmd, "filename", "recursive", "set", "output", "output-file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := out.check(); err != nil {
 			return err
+		}
+		if wanted, err := inCluster.wanted(); err != nil {
+			return err
+		} else if wanted {
+			return inCluster.run(cmd, &in, &out, nameIn(args))
 		}
 		database, written, err := write.config()
 		if err != nil {
