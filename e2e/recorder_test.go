@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -106,14 +105,7 @@ func (l *lab) installRecorder(t *testing.T, url, token string) (dir string) {
 // operator admits.
 func (l *lab) helm(t *testing.T, values string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, "helm", "upgrade", "nodrop", l.path("charts", "nodrop"), "--namespace", operatorNamespace,
-		"--reuse-values", "--set", values, "--wait", "--timeout", "3m").CombinedOutput()
-	if err != nil {
-		t.Errorf("helm upgrade --set %s: %v\n%s", values, err, out)
-	}
-	l.admits(t)
+	l.upgrade(t, l.path("charts", "nodrop"), "--set", values)
 }
 
 // recorderPod is the pod of the recorder, once it is ready.

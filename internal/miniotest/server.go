@@ -38,8 +38,14 @@ type Server struct {
 // credentials. It skips the test where the server was not built.
 func Start(t testing.TB) *Server {
 	t.Helper()
+	return StartAt(t, testserver.FreeAddress(t))
+}
+
+// StartAt is Start for a server at an address.
+func StartAt(t testing.TB, address string) *Server {
+	t.Helper()
 	binary, dir := testserver.Binary(t, "minio", "S3 server", "hack/minio/build"), t.TempDir()
-	s := &Server{Bucket: "results", t: t, Address: testserver.FreeAddress(t)}
+	s := &Server{Bucket: "results", t: t, Address: address}
 	s.Process = testserver.Process{
 		What: "S3 server",
 		Command: []string{binary, "server", "--quiet", "--address", s.Address, "--console-address", "127.0.0.1:0",

@@ -4,7 +4,7 @@
 part_packages() {
   STEP=$((STEP + 1))
   say "[$STEP/$STEPS] Debian packages"
-  need_packages nftables iproute2 util-linux mount procps ca-certificates gcc libc6-dev
+  need_packages nftables iproute2 util-linux mount procps ca-certificates gcc libc6-dev jq
 }
 
 # The routers of the tests of internal/routing. Debian starts a service as soon as it is
