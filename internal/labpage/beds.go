@@ -1,0 +1,337 @@
+package labpage
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// States of a bed, as the page names and filters them.
+const (
+	stateInUse       = "In use"
+	stateReserved    = "Reserved"
+	stateFree        = "Free"
+	stateClosed      = "Closed"
+	stateNotReady    = "Not ready"
+	stateQuarantined = "Quarantined"
+)
+
+// states in the order of the summary, with their tones.
+var states = []struct{ Name, Tone string }{
+	{stateFree, "good"}, {stateInUse, "busy"}, {stateReserved, "held"}, {stateClosed, "open"}, {stateNotReady, "open"}, {stateQuarantined, "bad"},
+}
+
+// party has a bed: a benchmark or a reservation. That of a namespace of which a person may
+// list none is "another team".
+type party struct {
+	Text string
+	// Link to its page, below the base; empty where there is none.
+	Link string
+	// Namespace is empty where it is not shown.
+	Namespace string
+}
+
+const anotherTeam = "another team"
+
+// use is a time in which somebody has a bed.
+type use struct {
+	Who  party
+	From time.Time
+	// Until is when it is expected to end, and Latest when it ends at the latest; zero where
+	// that is not known.
+	Until, Latest time.Time
+}
+
+// bedView is a bed as one person sees it.
+type bedView struct {
+	Bed         *v1alpha1.TestBed
+	State, Tone string
+	// Closing says that a bed in use takes no further benchmark.
+	Closing bool
+	// Lease is what has the bed; nil while it is free.
+	Lease *use
+	// Reserved are the next reservations, that in progress first.
+	Reserved []use
+	// Why it cannot be used, from its conditions.
+	Why string
+	Now time.Time
+}
+
+// Next is the reservation that comes next, or is in progress.
+func (v bedView) Next() *use {
+	if len(v.Reserved) == 0 {
+		return nil
+	}
+	return &v.Reserved[0]
+}
+
+// visible is what one person may see of the lab.
+type visible struct {
+	lab                                 *snapshot
+	labNamespace                        string
+	beds                                bool
+	benchmarks, reservations, schedules scope
+}
+
+// see asks what a person may see.
+func (p *Page) see(ctx context.Context, q *request) (v visible, err error) {
+	v = visible{lab: q.lab, labNamespace: p.LabNamespace}
+	if v.beds, err = q.may(ctx, "list", "testbeds", "", ""); err != nil {
+		return v, err
+	}
+	if v.benchmarks, err = q.list(ctx, "benchmarks", q.lab.namespaces); err != nil {
+		return v, err
+	}
+	if v.reservations, err = q.list(ctx, "reservations", q.lab.namespaces); err != nil {
+		return v, err
+	}
+	v.schedules, err = q.list(ctx, "benchmarkschedules", q.lab.namespaces)
+	return v, err
+}
+
+// holder is the party of a lease.
+func (v visible) holder(of string) (party, *v1alpha1.Benchmark) {
+	namespace, name, _ := strings.Cut(of, "/")
+	b := v.lab.byKey[types.NamespacedName{Namespace: namespace, Name: name}]
+	if !v.benchmarks.has(namespace) {
+		return party{Text: anotherTeam}, b
+	}
+	who := party{Text: of, Namespace: namespace}
+	if b != nil {
+		who.Link = "benchmarks/" + of
+	}
+	return who, b
+}
+
+// reserver is the party of a reservation.
+func (v visible) reserver(of string) party {
+	namespace, _, _ := strings.Cut(of, "/")
+	switch {
+	case v.reservations.has(namespace):
+		return party{Text: of, Namespace: namespace, Link: "reservations?team=" + namespace}
+	case namespace == v.labNamespace:
+		return party{Text: "maintenance"}
+	}
+	return party{Text: anotherTeam}
+}
+
+// bed is a bed as the person sees it.
+func (v visible) bed(bed *v1alpha1.TestBed) bedView {
+	view := bedView{Bed: bed, Closing: bed.Spec.Unschedulable, Now: v.lab.at}
+	for _, r := range bed.Status.Reservations {
+		if r.Until.After(v.lab.at) {
+			view.Reserved = append(view.Reserved, use{Who: v.reserver(r.Reservation), From: r.From.Time, Until: r.Until.Time})
+		}
+	}
+	slices.SortStableFunc(view.Reserved, func(a, b use) int { return a.From.Compare(b.From) })
+	if l := bed.Status.Lease; l != nil {
+		who, b := v.holder(l.Holder)
+		view.Lease = &use{Who: who, From: l.AcquireTime.Time}
+		if b != nil && string(b.UID) == l.UID {
+			view.Lease.Until, view.Lease.Latest = ends(b, v.lab.at)
+		}
+	}
+	quarantined := meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionQuarantined)
+	ready := meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case quarantined != nil && quarantined.Status == metav1.ConditionTrue:
+		view.State, view.Why = stateQuarantined, v.said(quarantined)
+	case view.Lease != nil:
+		view.State = stateInUse
+	case ready == nil || ready.Status != metav1.ConditionTrue:
+		view.State, view.Why = stateNotReady, "The operator has not checked it yet."
+		if ready != nil {
+			view.Why = v.said(ready)
+		}
+	case bed.Spec.Unschedulable:
+		view.State = stateClosed
+	case len(view.Reserved) > 0 && !view.Reserved[0].From.After(v.lab.at):
+		view.State = stateReserved
+	default:
+		view.State = stateFree
+	}
+	for _, s := range states {
+		if s.Name == view.State {
+			view.Tone = s.Tone
+		}
+	}
+	return view
+}
+
+// said is the message of a condition of a bed, or only its reason where the message names
+// what the person may not see.
+func (v visible) said(c *metav1.Condition) string {
+	if !v.benchmarks.all {
+		for _, namespace := range v.lab.namespaces {
+			if !v.benchmarks.has(namespace) && strings.Contains(c.Message, namespace+"/") {
+				return c.Reason
+			}
+		}
+	}
+	return c.Message
+}
+
+// ends is when a benchmark is expected to give its bed back, and when it does at the latest;
+// zero where that is not known.
+func ends(b *v1alpha1.Benchmark, now time.Time) (expected, latest time.Time) {
+	if left := b.Spec.ActiveDeadlineSeconds - b.Status.ActiveSeconds; b.Spec.ActiveDeadlineSeconds > 0 {
+		latest = now.Add(time.Duration(max(left, 0)) * time.Second)
+		if b.Status.ActiveSeconds == 0 && b.Status.StartTime != nil {
+			latest = b.Status.StartTime.Add(time.Duration(b.Spec.ActiveDeadlineSeconds) * time.Second)
+		}
+	}
+	if p := b.Status.Progress; p != nil && p.SecondsLeft > 0 && b.Status.Phase == v1alpha1.PhaseRunning {
+		expected = now.Add(time.Duration(p.SecondsLeft) * time.Second)
+	}
+	return expected, latest
+}
+
+// bedsSize is how many beds a page has.
+const bedsSize = 100
+
+type overviewPage struct {
+	frame
+	MayBeds bool
+	// Counts of beds by state.
+	Counts []stateCount
+	// Running and Waiting benchmarks that the person may see; Queued counts those of all
+	// teams by beds.
+	Running, Waiting int
+	Beds             []bedView
+	Pager            pager
+	Filter           filter
+	Live             []runView
+	LiveMore         int
+}
+
+type stateCount struct {
+	Name, Tone string
+	Beds       int
+}
+
+// liveSize is how many running benchmarks the overview has.
+const liveSize = 12
+
+func (p *Page) overview(ctx context.Context, q *request) (*answer, error) {
+	v, err := p.see(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	page := overviewPage{frame: p.frame(q, "beds", "Beds", 10), MayBeds: v.beds, Filter: newFilter(q, v)}
+	for _, b := range q.lab.running {
+		if !v.benchmarks.has(b.Namespace) {
+			continue
+		}
+		if page.Running++; len(page.Live) < liveSize {
+			page.Live = append(page.Live, p.run(b, q.lab.at))
+		}
+	}
+	page.LiveMore = page.Running - len(page.Live)
+	for _, b := range q.lab.waiting {
+		if v.benchmarks.has(b.Namespace) {
+			page.Waiting++
+		}
+	}
+	if v.beds {
+		var all []bedView
+		all, page.Counts = page.Filter.beds(v)
+		page.Beds, page.Pager = paged(all, q.URL.Query(), bedsSize, "bed")
+	}
+	return render("overview", page)
+}
+
+// beds are those that a filter lets through, and how many there are in each state.
+func (f filter) beds(v visible) (shown []bedView, counts []stateCount) {
+	byState := map[string]int{}
+	for i := range v.lab.beds {
+		view := v.bed(&v.lab.beds[i])
+		byState[view.State]++
+		if f.State != "" && f.State != view.State || !contains(view.Bed.Name, f.Bed) {
+			continue
+		}
+		if f.Team != "" && (view.Lease == nil || view.Lease.Who.Namespace != f.Team) &&
+			!slices.ContainsFunc(view.Reserved, func(u use) bool { return u.Who.Namespace == f.Team }) {
+			continue
+		}
+		shown = append(shown, view)
+	}
+	for _, s := range states {
+		counts = append(counts, stateCount{s.Name, s.Tone, byState[s.Name]})
+	}
+	return shown, counts
+}
+
+type bedPage struct {
+	frame
+	View    bedView
+	Device  string
+	Ports   int
+	Waiting []runView
+	// Others is about how many wait that the person may not see.
+	Others     int
+	More       int
+	Recent     []runView
+	Conditions []metav1.Condition
+}
+
+// lastSize is how many benchmarks a page of one object has at most.
+const lastSize = 20
+
+func (p *Page) bed(ctx context.Context, q *request) (*answer, error) {
+	v, err := p.see(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	bed := q.lab.bed(q.PathValue("name"))
+	if bed == nil || !v.beds {
+		return nil, errNotFound
+	}
+	page := bedPage{frame: p.frame(q, "beds", "Bed "+bed.Name, 10), View: v.bed(bed), Device: deviceOf(bed), Ports: len(bed.Spec.Ports)}
+	if sim := bed.Spec.Engine.Sim; sim != nil && sim.Ports != nil {
+		page.Ports = int(sim.Ports.Count)
+	}
+	for _, c := range bed.Status.Conditions {
+		c.Message = v.said(&c)
+		page.Conditions = append(page.Conditions, c)
+	}
+	waiting := 0
+	for _, b := range q.lab.waiting {
+		if b.Spec.TestBedName != bed.Name || !v.benchmarks.has(b.Namespace) {
+			continue
+		}
+		if waiting++; waiting <= lastSize {
+			page.Waiting = append(page.Waiting, p.run(b, q.lab.at))
+		}
+	}
+	page.More, page.Others = waiting-len(page.Waiting), max(int(bed.Status.Queued)-waiting, 0)
+	for _, b := range q.lab.finished {
+		if b.Status.TestBedName == bed.Name && v.benchmarks.has(b.Namespace) {
+			if page.Recent = append(page.Recent, p.run(b, q.lab.at)); len(page.Recent) == lastSize {
+				break
+			}
+		}
+	}
+	return render("bed", page)
+}
+
+// deviceOf describes the device of a bed in a few words.
+func deviceOf(bed *v1alpha1.TestBed) string {
+	switch d := bed.Spec.Device; {
+	case d.Physical != nil:
+		return strings.TrimSpace(d.Physical.Vendor + " " + d.Physical.Model + " " + d.Physical.Software)
+	case d.Containerlab != nil:
+		return "virtual, node " + d.Containerlab.Node + " of containerlab"
+	case d.Simulated != nil:
+		return "simulated"
+	case d.BackToBack != nil:
+		return "none: ports are joined back to back"
+	}
+	return ""
+}

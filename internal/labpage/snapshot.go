@@ -1,0 +1,143 @@
+package labpage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/queue"
+)
+
+// fresh is how long a snapshot serves requests.
+const fresh = time.Second
+
+// snapshot is the lab at one time, of which each person sees a part. Its objects belong to
+// the caches and are only read.
+type snapshot struct {
+	at           time.Time
+	beds         []v1alpha1.TestBed // by name
+	reservations []v1alpha1.Reservation
+	schedules    []v1alpha1.BenchmarkSchedule
+	benchmarks   []v1alpha1.Benchmark
+	// waiting are benchmarks without a bed in the order of the queue, running those with
+	// one by the time at which they got it, finished the newest first.
+	waiting, running, finished []*v1alpha1.Benchmark
+	byKey                      map[types.NamespacedName]*v1alpha1.Benchmark
+	// namespaces that have an object, sorted.
+	namespaces []string
+}
+
+// snapshot returns the lab as it was less than a second ago.
+func (p *Page) snapshot(ctx context.Context) (*snapshot, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.Now()
+	if s := p.last; s != nil && now.Sub(s.at) < fresh && !now.Before(s.at) {
+		return s, nil
+	}
+	s, err := read(ctx, p.Reader, now)
+	if err != nil {
+		return nil, err
+	}
+	p.last = s
+	return s, nil
+}
+
+// read takes a snapshot from caches.
+func read(ctx context.Context, caches client.Reader, now time.Time) (*snapshot, error) {
+	var beds v1alpha1.TestBedList
+	var benchmarks v1alpha1.BenchmarkList
+	var reservations v1alpha1.ReservationList
+	var schedules v1alpha1.BenchmarkScheduleList
+	for _, list := range []client.ObjectList{&beds, &benchmarks, &reservations, &schedules} {
+		if err := caches.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing %T: %w", list, err)
+		}
+	}
+	s := &snapshot{
+		at: now, beds: beds.Items, reservations: reservations.Items, schedules: schedules.Items, benchmarks: benchmarks.Items,
+		byKey: make(map[types.NamespacedName]*v1alpha1.Benchmark, len(benchmarks.Items)),
+	}
+	namespaces := map[string]bool{}
+	for i := range s.benchmarks {
+		b := &s.benchmarks[i]
+		namespaces[b.Namespace] = true
+		s.byKey[client.ObjectKeyFromObject(b)] = b
+		switch {
+		case b.Status.Phase.Finished():
+			s.finished = append(s.finished, b)
+		case b.Status.TestBedName != "":
+			s.running = append(s.running, b)
+		default:
+			s.waiting = append(s.waiting, b)
+		}
+	}
+	for i := range s.reservations {
+		namespaces[s.reservations[i].Namespace] = true
+	}
+	for i := range s.schedules {
+		namespaces[s.schedules[i].Namespace] = true
+	}
+	for name := range namespaces {
+		s.namespaces = append(s.namespaces, name)
+	}
+	slices.Sort(s.namespaces)
+	slices.SortFunc(s.beds, func(a, b v1alpha1.TestBed) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.waiting, func(a, b *v1alpha1.Benchmark) int { return queue.Compare(entryOf(a), entryOf(b)) })
+	slices.SortFunc(s.running, func(a, b *v1alpha1.Benchmark) int {
+		return cmp.Or(begin(a).Compare(begin(b)), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(s.finished, func(a, b *v1alpha1.Benchmark) int {
+		return cmp.Or(end(b).Compare(end(a)), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(s.reservations, func(a, b v1alpha1.Reservation) int {
+		return cmp.Or(occurrence(&a).From.Compare(occurrence(&b).From.Time), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(s.schedules, func(a, b v1alpha1.BenchmarkSchedule) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	return s, nil
+}
+
+func entryOf(b *v1alpha1.Benchmark) queue.Entry {
+	return queue.Entry{Key: queue.Key{Namespace: b.Namespace, Name: b.Name}, Priority: b.Spec.Priority, Created: b.CreationTimestamp.Time}
+}
+
+// begin is when a benchmark got its bed; zero before that.
+func begin(b *v1alpha1.Benchmark) time.Time {
+	if b.Status.StartTime == nil {
+		return time.Time{}
+	}
+	return b.Status.StartTime.Time
+}
+
+// end is when a benchmark was finished; zero before that.
+func end(b *v1alpha1.Benchmark) time.Time {
+	if b.Status.CompletionTime == nil {
+		return time.Time{}
+	}
+	return b.Status.CompletionTime.Time
+}
+
+// occurrence is that of the status of a reservation, or else the first one of its spec.
+func occurrence(r *v1alpha1.Reservation) v1alpha1.ReservedTime {
+	if r.Status.Occurrence != nil {
+		return *r.Status.Occurrence
+	}
+	return v1alpha1.ReservedTime{From: r.Spec.From, Until: r.Spec.Until}
+}
+
+func (s *snapshot) bed(name string) *v1alpha1.TestBed {
+	i, found := slices.BinarySearchFunc(s.beds, name, func(b v1alpha1.TestBed, name string) int { return strings.Compare(b.Name, name) })
+	if !found {
+		return nil
+	}
+	return &s.beds[i]
+}

@@ -1,0 +1,204 @@
+package labpage
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// span is a length of the timeline.
+type span struct {
+	Hours, Slots int
+	Title        string
+}
+
+var spans = []span{{6, 6, "6 hours"}, {24, 8, "24 hours"}, {72, 6, "3 days"}, {168, 7, "7 days"}}
+
+// units is the width of a lane.
+const units = 1000
+
+// lane is one bed in the timeline.
+type lane struct {
+	Bed, Tone string
+	Bars      []bar
+	// Text says the same in words.
+	Text []string
+	// Alt is the text in one line.
+	Alt string
+}
+
+// bar is a time in a lane, in units of its width.
+type bar struct {
+	X, Width int
+	Class    string
+	Title    string
+}
+
+// lanesSize is how many beds a timeline has.
+const lanesSize = 50
+
+// queuedSize is how many estimated starts a lane has at most.
+const queuedSize = 20
+
+type timelinePage struct {
+	frame
+	MayBeds    bool
+	Spans      []spanLink
+	Slots      []time.Time
+	Count      int
+	NowX       int
+	Lanes      []lane
+	Pager      pager
+	Filter     filter
+	Hours      int
+	From, To   time.Time
+	Estimates  bool
+	DaysOnAxis bool
+}
+
+type spanLink struct {
+	span
+	Link    string
+	Current bool
+}
+
+func (p *Page) timeline(ctx context.Context, q *request) (*answer, error) {
+	v, err := p.see(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	chosen := spans[1]
+	for _, s := range spans {
+		if q.URL.Query().Get("hours") == strconv.Itoa(s.Hours) {
+			chosen = s
+		}
+	}
+	slot := time.Duration(chosen.Hours) * time.Hour / time.Duration(chosen.Slots)
+	from := q.lab.at.UTC().Truncate(slot)
+	page := timelinePage{
+		frame: p.frame(q, "timeline", "Timeline", 30), MayBeds: v.beds, Filter: newFilter(q, v), Hours: chosen.Hours,
+		From: from, To: from.Add(time.Duration(chosen.Hours) * time.Hour), Count: chosen.Slots, DaysOnAxis: slot >= 12*time.Hour,
+	}
+	for i := range chosen.Slots {
+		page.Slots = append(page.Slots, from.Add(time.Duration(i)*slot))
+	}
+	for _, s := range spans {
+		other := q.URL.Query()
+		other.Del("page")
+		other.Set("hours", strconv.Itoa(s.Hours))
+		page.Spans = append(page.Spans, spanLink{s, "?" + other.Encode(), s == chosen})
+	}
+	if v.beds {
+		all, _ := page.Filter.beds(v)
+		var beds []bedView
+		beds, page.Pager = paged(all, q.URL.Query(), lanesSize, "bed")
+		d := drawing{from: page.From, to: page.To, now: q.lab.at}
+		page.NowX = d.at(q.lab.at)
+		queued, past := p.byBed(v)
+		for _, bed := range beds {
+			l := d.lane(bed, queued[bed.Bed.Name], past[bed.Bed.Name])
+			page.Estimates = page.Estimates || len(queued[bed.Bed.Name]) > 0
+			page.Lanes = append(page.Lanes, l)
+		}
+	}
+	return render("timeline", page)
+}
+
+// start is when a benchmark is expected to begin.
+type start struct {
+	name string
+	at   time.Time
+}
+
+// byBed are the estimated starts and the last runs of each bed, of what the person may see.
+func (p *Page) byBed(v visible) (queued map[string][]start, past map[string][]*v1alpha1.Benchmark) {
+	queued, past = map[string][]start{}, map[string][]*v1alpha1.Benchmark{}
+	for _, b := range v.lab.waiting {
+		bed := b.Spec.TestBedName
+		if bed == "" || !v.benchmarks.has(b.Namespace) || len(queued[bed]) == queuedSize {
+			continue
+		}
+		if at := p.starts(b); !at.IsZero() {
+			queued[bed] = append(queued[bed], start{b.Namespace + "/" + b.Name, at})
+		}
+	}
+	for _, b := range v.lab.finished {
+		if v.lab.at.Sub(end(b)) > 24*time.Hour {
+			break // They are in the order of their ends.
+		}
+		if bed := b.Status.TestBedName; bed != "" && v.benchmarks.has(b.Namespace) && b.Status.StartTime != nil {
+			past[bed] = append(past[bed], b)
+		}
+	}
+	return queued, past
+}
+
+// drawing puts times into lanes.
+type drawing struct{ from, to, now time.Time }
+
+// at is where a time is, limited to the drawing.
+func (d drawing) at(t time.Time) int {
+	return int(units * min(max(t.Sub(d.from), 0), d.to.Sub(d.from)) / d.to.Sub(d.from))
+}
+
+// bar is that from one time until another; none where it is outside of the drawing.
+func (d drawing) bar(l *lane, from, until time.Time, class, title string) {
+	if !until.After(d.from) || !from.Before(d.to) {
+		return
+	}
+	x := min(d.at(from), units-4)
+	l.Bars = append(l.Bars, bar{x, max(d.at(until)-x, 4), class, title})
+}
+
+func (d drawing) lane(v bedView, queued []start, past []*v1alpha1.Benchmark) lane {
+	l := lane{Bed: v.Bed.Name, Tone: v.Tone}
+	for _, b := range past {
+		title := fmt.Sprintf("%s/%s had it from %s until %s: %s", b.Namespace, b.Name, stamp(begin(b), d.now), stamp(end(b), d.now), b.Status.Phase)
+		d.bar(&l, begin(b), end(b), "past "+toneOf(b.Status.Phase), title)
+	}
+	if v.Lease != nil {
+		until, text := v.Lease.Until, fmt.Sprintf("%s has it since %s", v.Lease.Who.Text, stamp(v.Lease.From, d.now))
+		switch {
+		case !until.IsZero():
+			text += ", until about " + stamp(until, d.now)
+		case !v.Lease.Latest.IsZero():
+			text += ", until " + stamp(v.Lease.Latest, d.now) + " at the latest"
+			until = d.now
+		default:
+			until = d.now
+		}
+		d.bar(&l, v.Lease.From, until, "lease", text)
+		l.Text = append(l.Text, text)
+	} else {
+		text := strings.ToLower(v.State) + " now"
+		if v.State == stateReserved {
+			text = ""
+		}
+		if text != "" {
+			l.Text = append(l.Text, text)
+		}
+	}
+	for _, r := range v.Reserved {
+		text := fmt.Sprintf("reserved for %s from %s until %s", r.Who.Text, stamp(r.From, d.now), stamp(r.Until, d.now))
+		d.bar(&l, r.From, r.Until, "reserved", text)
+		if r.From.Before(d.to) {
+			l.Text = append(l.Text, text)
+		}
+	}
+	for _, s := range queued {
+		text := fmt.Sprintf("%s is expected to start at %s", s.name, stamp(s.at, d.now))
+		d.bar(&l, s.at, s.at.Add(d.to.Sub(d.from)/100), "queued", text)
+		if s.at.Before(d.to) {
+			l.Text = append(l.Text, text)
+		}
+	}
+	if n := int(v.Bed.Status.Queued); n > 0 {
+		l.Text = append(l.Text, count(n, "benchmark")+" in the queue")
+	}
+	l.Alt = strings.Join(l.Text, "; ")
+	return l
+}
