@@ -89,6 +89,8 @@ The cluster is the one that it runs in, or that KUBECONFIG names.`,
 	flags.IntVar(&cfg.WebhookPort, "webhook-port", 9443, "port of the admission webhooks; 0 serves none")
 	flags.StringVar(&cfg.WebhookCertDir, "webhook-cert-dir", "", "directory with tls.crt and tls.key of the webhooks, such as a Secret of cert-manager; empty: the operator makes and renews the certificate")
 	flags.StringVar(&cfg.MetricsAddress, "metrics-bind-address", "0", "address to serve metrics on over HTTPS, such as :8443, to those who may get /metrics; 0 serves none")
+	flags.StringVar(&cfg.PageAddress, "page-bind-address", "0", "address to serve the lab page on over HTTPS, such as :8444, to those whose token the API server knows; 0 serves none")
+	flags.StringVar(&cfg.PageCertDir, "page-cert-dir", "", "directory with tls.crt and tls.key of the lab page; empty: it has the certificate of the webhooks")
 	flags.StringVar(&cfg.HealthAddress, "health-probe-bind-address", ":8081", "address to serve /healthz and /readyz on; 0 serves none")
 	flags.StringVar(&cfg.ArchiveURL, "archive-url", "", "where results of finished benchmarks are kept: file:///DIRECTORY or s3://BUCKET/PREFIX, with credentials of S3 from the environment; empty: only in the API")
 	flags.BoolVar(&cfg.Recorder, "recorder", false, "the lab has a recorder of metrics (Service "+operator.RecorderService+"): runners hand their points to it")

@@ -57,6 +57,12 @@ type Config struct {
 	// MetricsAddress serves metrics over HTTPS, with the certificate of the webhooks, to
 	// those who may get /metrics; "0" does not.
 	MetricsAddress string
+	// PageAddress serves the lab page over HTTPS, to those whose token the API server knows;
+	// "0" and empty do not.
+	PageAddress string
+	// PageCertDir has the certificate of the lab page as tls.crt and tls.key. When it is
+	// empty, the page has that of the webhooks.
+	PageCertDir string
 	// HealthAddress serves /healthz and /readyz; "0" does not.
 	HealthAddress string
 	// LeaderElect lets only one of several operators act.
@@ -122,6 +128,9 @@ func (c Config) Validate() error {
 	}
 	if c.Recorder && (c.RecorderInterval < 100*time.Millisecond || c.RecorderInterval > 10*time.Second) {
 		problems = append(problems, fmt.Errorf("--recorder-interval is %s: give 100ms to 10s", c.RecorderInterval))
+	}
+	if c.servesPage() && c.WebhookPort == 0 && c.PageCertDir == "" {
+		problems = append(problems, errors.New("--page-bind-address is given, and --webhook-port is 0: give --page-cert-dir, since there is no certificate of the webhooks"))
 	}
 	if c.ArchiveURL != "" {
 		if _, err := archive.Open(c.ArchiveURL); err != nil {
@@ -211,6 +220,11 @@ func NewManager(rc *rest.Config, c Config) (ctrl.Manager, error) {
 			return nil, fmt.Errorf("adding the keeper of the webhooks' certificate: %w", err)
 		}
 	}
+	if c.servesPage() {
+		if err := addPage(mgr, rc, c, keeper); err != nil {
+			return nil, err
+		}
+	}
 	if err := addProbes(mgr, c, keeper); err != nil {
 		return nil, err
 	}
@@ -231,10 +245,14 @@ func newKeeper(rc *rest.Config, scheme *runtime.Scheme, c Config) (*webhookcert.
 	if now == nil {
 		now = time.Now
 	}
+	names := []string{WebhookService + "." + c.Namespace + ".svc"}
+	if c.servesPage() {
+		names = append(names, PageService+"."+c.Namespace+".svc")
+	}
 	return webhookcert.New(webhookcert.Options{
 		Secret:        client.ObjectKey{Namespace: c.Namespace, Name: WebhookSecret},
 		Configuration: WebhookConfiguration,
-		Names:         []string{WebhookService + "." + c.Namespace + ".svc"},
+		Names:         names,
 		Reader:        direct, Writer: direct,
 		Now: now, Interval: c.WebhookCertInterval,
 	}), nil
