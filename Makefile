@@ -100,6 +100,10 @@ dashboards-pictures: ## draw the dashboards for docs/dashboards.md (needs networ
 	@hack/influxdb/build
 	@hack/dashboards/draw
 
+.PHONY: page-pictures
+page-pictures: ## draw the pages for docs/lab-page.md (needs the Debian package chromium-headless-shell)
+	NODROP_PICTURES=$(CURDIR)/docs/pictures go test ./internal/labpage -run '^TestPictures$$' -count=1 -v
+
 .PHONY: e2e
 e2e: cluster-build ## a real cluster with a real router; taken down afterwards
 	@hack/e2e

@@ -15,15 +15,17 @@ import (
 )
 
 var functions = template.FuncMap{
-	"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"stamp":   stamp,
-	"away":    away,
-	"tone":    toneOf,
-	"group":   group,
-	"moment":  func(t, now time.Time) moment { return moment{t, now} },
-	"clock":   func(t time.Time) string { return t.UTC().Format("15:04") },
-	"day":     func(t time.Time) string { return t.UTC().Format("Mon 2") },
-	"int":     func(n int32) int { return int(n) },
+	"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"stamp":  stamp,
+	"away":   away,
+	"tone":   toneOf,
+	"group":  group,
+	"moment": func(t, now time.Time) moment { return moment{t, now} },
+	"clock":  func(t time.Time) string { return t.UTC().Format("15:04") },
+	"day":    func(t time.Time) string { return t.UTC().Format("Mon 2") },
+	"int":    func(n int32) int { return int(n) },
+	// share is a number of units as a part of the width.
+	"share":   func(n int) string { return fmt.Sprintf("%d.%d%%", n*100/units, n*1000/units%10) },
 	"ticks":   ticks,
 	"verdict": func(v v1alpha1.GateVerdict) v1alpha1.BenchmarkPhase { return v1alpha1.BenchmarkPhase(v) },
 	"item":    func(f framed, section, path, title string) item { return f.item(section, path, title) },

@@ -35,7 +35,8 @@ type lane struct {
 type bar struct {
 	X, Width int
 	Class    string
-	Title    string
+	// Label is drawn where it has room, Title shown when the bar is pointed at.
+	Label, Title string
 }
 
 // lanesSize is how many beds a timeline has.
@@ -79,6 +80,9 @@ func (p *Page) timeline(ctx context.Context, q *request) (*answer, error) {
 	}
 	slot := time.Duration(chosen.Hours) * time.Hour / time.Duration(chosen.Slots)
 	from := q.lab.at.UTC().Truncate(slot)
+	if q.lab.at.Sub(from) < slot/2 {
+		from = from.Add(-slot) // What was a moment ago is shown too.
+	}
 	page := timelinePage{
 		frame: p.frame(q, "timeline", "Timeline", 30), MayBeds: v.beds, Filter: newFilter(q, v), Hours: chosen.Hours,
 		From: from, To: from.Add(time.Duration(chosen.Hours) * time.Hour), Count: chosen.Slots, DaysOnAxis: slot >= 12*time.Hour,
@@ -146,19 +150,19 @@ func (d drawing) at(t time.Time) int {
 }
 
 // bar is that from one time until another; none where it is outside of the drawing.
-func (d drawing) bar(l *lane, from, until time.Time, class, title string) {
+func (d drawing) bar(l *lane, from, until time.Time, class, label, title string) {
 	if !until.After(d.from) || !from.Before(d.to) {
 		return
 	}
 	x := min(d.at(from), units-4)
-	l.Bars = append(l.Bars, bar{x, max(d.at(until)-x, 4), class, title})
+	l.Bars = append(l.Bars, bar{x, max(d.at(until)-x, 4), class, label, title})
 }
 
 func (d drawing) lane(v bedView, queued []start, past []*v1alpha1.Benchmark) lane {
 	l := lane{Bed: v.Bed.Name, Tone: v.Tone}
 	for _, b := range past {
 		title := fmt.Sprintf("%s/%s had it from %s until %s: %s", b.Namespace, b.Name, stamp(begin(b), d.now), stamp(end(b), d.now), b.Status.Phase)
-		d.bar(&l, begin(b), end(b), "past "+toneOf(b.Status.Phase), title)
+		d.bar(&l, begin(b), end(b), "past "+toneOf(b.Status.Phase), "", title)
 	}
 	if v.Lease != nil {
 		until, text := v.Lease.Until, fmt.Sprintf("%s has it since %s", v.Lease.Who.Text, stamp(v.Lease.From, d.now))
@@ -171,7 +175,7 @@ func (d drawing) lane(v bedView, queued []start, past []*v1alpha1.Benchmark) lan
 		default:
 			until = d.now
 		}
-		d.bar(&l, v.Lease.From, until, "lease", text)
+		d.bar(&l, v.Lease.From, until, "lease", v.Lease.Who.Text, text)
 		l.Text = append(l.Text, text)
 	} else {
 		text := strings.ToLower(v.State) + " now"
@@ -184,14 +188,14 @@ func (d drawing) lane(v bedView, queued []start, past []*v1alpha1.Benchmark) lan
 	}
 	for _, r := range v.Reserved {
 		text := fmt.Sprintf("reserved for %s from %s until %s", r.Who.Text, stamp(r.From, d.now), stamp(r.Until, d.now))
-		d.bar(&l, r.From, r.Until, "reserved", text)
+		d.bar(&l, r.From, r.Until, "reserved", r.Who.Text, text)
 		if r.From.Before(d.to) {
 			l.Text = append(l.Text, text)
 		}
 	}
 	for _, s := range queued {
 		text := fmt.Sprintf("%s is expected to start at %s", s.name, stamp(s.at, d.now))
-		d.bar(&l, s.at, s.at.Add(d.to.Sub(d.from)/100), "queued", text)
+		d.bar(&l, s.at, s.at.Add(d.to.Sub(d.from)/100), "queued", "", text)
 		if s.at.Before(d.to) {
 			l.Text = append(l.Text, text)
 		}

@@ -1,0 +1,224 @@
+package labpage
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// findChromium finds a browser, or skips the test.
+func findChromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium-headless-shell", "chromium", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no Chromium for this test: install the Debian package chromium-headless-shell")
+	return ""
+}
+
+// tab is a tab of a browser, which notes what goes wrong.
+type chromeTab struct {
+	context.Context
+	mu       sync.Mutex
+	problems []string
+	asked    []string
+}
+
+// openBrowser starts Chromium.
+func openBrowser(t *testing.T) *chromeTab {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(findChromium(t)), chromedp.NoSandbox, chromedp.Flag("force-device-scale-factor", "1"))
+	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel := chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {}))
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
+	t.Cleanup(cancel)
+	b := &chromeTab{Context: ctx}
+	chromedp.ListenTarget(ctx, func(event any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			b.problems = append(b.problems, e.ExceptionDetails.Error())
+		case *runtime.EventConsoleAPICalled:
+			for _, said := range e.Args {
+				b.problems = append(b.problems, "console: "+string(said.Value)+said.Description)
+			}
+		case *log.EventEntryAdded:
+			b.problems = append(b.problems, e.Entry.Text+" "+e.Entry.URL)
+		case *network.EventRequestWillBeSent:
+			b.asked = append(b.asked, e.Request.URL)
+		}
+	})
+	b.do(t, runtime.Enable(), log.Enable(), network.Enable(), accessibility.Enable())
+	return b
+}
+
+func (b *chromeTab) do(t *testing.T, actions ...chromedp.Action) {
+	t.Helper()
+	if err := chromedp.Run(b, actions...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// size sets the window and the colours.
+func (b *chromeTab) size(t *testing.T, width int64, scheme string) {
+	t.Helper()
+	b.do(t, emulation.SetDeviceMetricsOverride(width, 900, 1, width < 600),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+}
+
+// picture takes one of the whole page.
+func (b *chromeTab) picture(t *testing.T, file string) {
+	t.Helper()
+	var png []byte
+	b.do(t, chromedp.ActionFunc(func(ctx context.Context) (err error) {
+		_, _, _, _, _, content, err := page.GetLayoutMetrics().Do(ctx)
+		if err != nil {
+			return err
+		}
+		png, err = page.CaptureScreenshot().WithCaptureBeyondViewport(true).WithClip(&page.Viewport{Width: content.Width, Height: min(content.Height, 3000), Scale: 1}).Do(ctx)
+		return err
+	}))
+	if err := os.WriteFile(file, png, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBrowser opens every page in Chromium, on a phone and a desk, light and dark: no error,
+// no request to outside, nothing wider than the window, and a tree that a screen reader can
+// use.
+func TestBrowser(t *testing.T) {
+	server := serveDemo(t)
+	b := openBrowser(t)
+	for _, width := range []int64{380, 1280} {
+		for _, scheme := range []string{"light", "dark"} {
+			b.size(t, width, scheme)
+			for _, path := range demoPages {
+				var wide int64
+				b.do(t, chromedp.Navigate(server.URL+path), chromedp.WaitReady("main"),
+					chromedp.Evaluate("document.documentElement.scrollWidth", &wide))
+				if wide > width {
+					t.Errorf("%s is %d pixels wide in a window of %d", path, wide, width)
+				}
+			}
+		}
+	}
+	b.checkTree(t, server.URL)
+	b.checkUpdate(t, server.URL)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, problem := range b.problems {
+		t.Errorf("Chromium says: %s", problem)
+	}
+	for _, url := range b.asked {
+		if !strings.HasPrefix(url, server.URL+"/") {
+			t.Errorf("request to %s", url)
+		}
+	}
+}
+
+// serveDemo serves the demo to one person.
+func serveDemo(t *testing.T) *httptest.Server {
+	t.Helper()
+	p := demo(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Set("Authorization", "Bearer anna@example.com")
+		p.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// TestPictures draws the pictures of docs/lab-page.md into the directory NODROP_PICTURES;
+// with NODROP_ALL_PICTURES every page in every form.
+func TestPictures(t *testing.T) {
+	dir := os.Getenv("NODROP_PICTURES")
+	if dir == "" {
+		t.Skip("make page-pictures draws pictures")
+	}
+	server, b := serveDemo(t), openBrowser(t)
+	draw := func(path, file, scheme string, width int64) {
+		b.size(t, width, scheme)
+		b.do(t, chromedp.Navigate(server.URL+path), chromedp.WaitReady("main"))
+		b.picture(t, filepath.Join(dir, file+".png"))
+	}
+	if os.Getenv("NODROP_ALL_PICTURES") == "" {
+		draw("/", "page-beds-light", "light", 1280)
+		draw("/timeline", "page-timeline-dark", "dark", 1280)
+		draw("/benchmarks/team-routing/nightly-0411", "page-benchmark-light", "light", 1280)
+		return
+	}
+	for name, path := range demoPages {
+		for _, scheme := range []string{"light", "dark"} {
+			draw(path, name+"-380-"+scheme, scheme, 380)
+			draw(path, name+"-1280-"+scheme, scheme, 1280)
+		}
+	}
+}
+
+// checkTree checks what a screen reader is given of two pages.
+func (b *chromeTab) checkTree(t *testing.T, base string) {
+	t.Helper()
+	for path, want := range map[string][]string{
+		"/":         {"banner", "navigation Lab", "main", "contentinfo", "heading Beds", "search Filter", "table Beds with state, holder, end of use, queue and next reservation", "columnheader Used by", "rowheader access-1", "link access-1", "cell In use", "progressbar Progress of nightly-0412", "link Skip to the content"},
+		"/timeline": {"navigation Length of the timeline", "image team-routing/nightly-0412 has it since 11:30, until about 12:25", "list Legend", "rowheader access-1"},
+	} {
+		var nodes []*accessibility.Node
+		b.do(t, chromedp.Navigate(base+path), chromedp.WaitReady("main"), chromedp.ActionFunc(func(ctx context.Context) (err error) {
+			nodes, err = accessibility.GetFullAXTree().Do(ctx)
+			return err
+		}))
+		var tree []string
+		for _, n := range nodes {
+			if n.Ignored || n.Role == nil {
+				continue
+			}
+			name := ""
+			if n.Name != nil {
+				name = strings.Trim(string(n.Name.Value), `"`)
+			}
+			tree = append(tree, strings.TrimSpace(strings.Trim(string(n.Role.Value), `"`)+" "+name))
+		}
+		for _, part := range want {
+			if !slices.ContainsFunc(tree, func(line string) bool { return strings.HasPrefix(line, part) }) {
+				t.Errorf("a screen reader is not given %q on %s; it has\n%s", part, path, strings.Join(tree, "\n"))
+			}
+		}
+	}
+}
+
+// checkUpdate checks that the script shows what changed, and that the focus stays.
+func (b *chromeTab) checkUpdate(t *testing.T, base string) {
+	t.Helper()
+	var before, after, focus string
+	b.do(t, chromedp.Navigate(base+"/benchmarks"), chromedp.WaitVisible("#pause"),
+		chromedp.Evaluate(`document.querySelector("tbody a").focus(); document.querySelector("tbody").textContent`, &before),
+		// What the page was made of is another one, so that it is replaced.
+		chromedp.Evaluate(`document.querySelector("tbody").textContent = ""; document.querySelector("tbody").innerHTML = '<tr><td><a href="/x">old</a></td></tr>'; document.querySelector("#pause").click(); document.querySelector("#pause").focus(); "x"`, &after),
+		chromedp.Click("#pause"), chromedp.WaitVisible("tbody progress"),
+		chromedp.Evaluate(`document.querySelector("tbody").textContent`, &after),
+		chromedp.Evaluate(`document.activeElement.id`, &focus))
+	if before != after || focus != "pause" {
+		t.Errorf("after an update there is %q, and the focus is on %q", after, focus)
+	}
+}
