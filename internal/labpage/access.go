@@ -140,7 +140,12 @@ func (s scope) has(namespace string) bool { return s.all || s.in[namespace] }
 
 // list asks of which of these namespaces a resource may be listed.
 func (r rights) list(ctx context.Context, resource string, namespaces []string) (scope, error) {
-	all, err := r.may(ctx, "list", resource, "", "")
+	return r.scope(ctx, "list", resource, namespaces)
+}
+
+// scope asks in which of these namespaces a person may do something.
+func (r rights) scope(ctx context.Context, verb, resource string, namespaces []string) (scope, error) {
+	all, err := r.may(ctx, verb, resource, "", "")
 	if all || err != nil {
 		return scope{all: all}, err
 	}
@@ -150,7 +155,7 @@ func (r rights) list(ctx context.Context, resource string, namespaces []string) 
 	ask.SetLimit(questions)
 	for _, namespace := range namespaces {
 		ask.Go(func() error {
-			may, err := r.may(ctx, "list", resource, namespace, "")
+			may, err := r.may(ctx, verb, resource, namespace, "")
 			if may {
 				mu.Lock()
 				defer mu.Unlock()
