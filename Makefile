@@ -63,6 +63,7 @@ test-tools: cluster-build
 	@hack/influxdb/build
 	@hack/prometheus/build
 	@hack/grafana/build
+	@hack/kueue/build
 
 .PHONY: lint
 lint: test-tools ## golangci-lint over every module of ours

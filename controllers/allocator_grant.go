@@ -151,7 +151,7 @@ func (a *allocator) claim(ctx context.Context, b *v1alpha1.Benchmark) error {
 		if err := a.live.Get(ctx, client.ObjectKeyFromObject(b), live); err != nil {
 			return fmt.Errorf("reading the benchmark: %w", err)
 		}
-		if live.UID != b.UID || !waits(live) {
+		if live.UID != b.UID || !waits(live) || isHeld(live) {
 			return errNotWaiting
 		}
 		if controllerutil.ContainsFinalizer(live, v1alpha1.FinalizerCleanUp) {

@@ -196,7 +196,7 @@ func (a *allocator) applyBenchmark(key queue.Key, b *v1alpha1.Benchmark) {
 		return
 	}
 	w.b = b
-	if !waits(b) {
+	if !waits(b) || isHeld(b) {
 		a.leaveClass(w)
 	} else if w.class == nil {
 		a.joinClass(w)

@@ -42,6 +42,9 @@ func (r *benchmarkReconciler) lease(ctx context.Context, s *scope) (step, error)
 	if err != nil || len(held) == 0 {
 		return rest(), err // The allocator handles those that wait.
 	}
+	if isHeld(s.Benchmark) {
+		return rest(), r.release(ctx, s.run.UID, held[0].Name) // Kueue evicted it while the lease was written.
+	}
 	bed := &v1alpha1.TestBed{}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(&held[0]), bed); err != nil {
 		return rest(), client.IgnoreNotFound(err)

@@ -65,7 +65,11 @@ func Lineup(in Lab) []Place {
 	s := a.snapshot(time.Time{})
 	var places []Place
 	for _, w := range a.benchmarks {
-		if _, holds := a.holders[string(w.b.UID)]; w.class == nil || holds {
+		_, holds := a.holders[string(w.b.UID)]
+		if !holds && waits(w.b) && isHeld(w.b) {
+			places = append(places, Place{Benchmark: w.b, Why: firstOf(w.b.Status.Message, "waits to be let into the queue")})
+		}
+		if w.class == nil || holds {
 			continue
 		}
 		e := a.explain(w, s)

@@ -51,6 +51,9 @@ type Options struct {
 	// ArchiveRetry is the longest time between two attempts to reach an unavailable archive.
 	// 0 is a minute.
 	ArchiveRetry time.Duration
+	// Kueue says that benchmarks with the name of a queue are admitted by Kueue, whose
+	// definitions must be there. Without it that name counts for nothing.
+	Kueue bool
 	// TimeToLive is how long benchmarks are kept after their end that do not say so
 	// themselves; nil is for ever.
 	TimeToLive *time.Duration
@@ -170,6 +173,9 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	}
 	if err := (&reservationReconciler{base}).setup(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of reservations: %w", err)
+	}
+	if err := (&quotaReconciler{base}).setup(mgr); err != nil {
+		return fmt.Errorf("setting up the controller of quotas: %w", err)
 	}
 	if err := newArchiveReconciler(base).setup(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of the archive: %w", err)

@@ -112,11 +112,15 @@ func freeServer() (server, bool) {
 	return s, true
 }
 
-// launchServer starts an API server with the lab's namespaces and rights.
-func launchServer(t *testing.T) server {
+// launchServer starts an API server with the lab's namespaces and rights. Changes add to it
+// before it starts.
+func launchServer(t *testing.T, changes ...func(*envtest.Environment)) server {
 	t.Helper()
 	cfg, env, err := kubetest.Launch(kubetest.Assets(t), func(env *envtest.Environment) {
 		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join("testdata", "crds"))
+		for _, change := range changes {
+			change(env)
+		}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -196,6 +200,8 @@ type world struct {
 	recheck, refresh time.Duration
 	// defaultPolicy of the operators that are started from now on.
 	defaultPolicy *v1alpha1.TrafficPolicy
+	// kueue says that the operators that are started from now on work with Kueue.
+	kueue bool
 	// counts are those of all operators of the case.
 	counts *opmetrics.Operator
 	stop   func()
@@ -235,7 +241,7 @@ func (w *world) startOperator() (stop func()) {
 	w.t.Helper()
 	settings := labSettings()
 	mgr, err := operator.NewManager(w.server.operator, operator.Config{
-		Namespace: operatorNamespace, Lab: settings, MetricsAddress: "0", HealthAddress: "0", LeaderElect: !w.crowded,
+		Namespace: operatorNamespace, Lab: settings, MetricsAddress: "0", HealthAddress: "0", LeaderElect: !w.crowded, Kueue: w.kueue,
 	})
 	w.Expect(err).NotTo(HaveOccurred())
 	options := controllers.Options{
@@ -245,7 +251,7 @@ func (w *world) startOperator() (stop func()) {
 			return time.Now().Add(time.Duration(w.ahead.Load()))
 		},
 		Deadlines: w.deadlines, Poll: 50 * time.Millisecond, ProgressEvery: 100 * time.Millisecond,
-		Recheck: w.recheck, Refresh: w.refresh,
+		Recheck: w.recheck, Refresh: w.refresh, Kueue: w.kueue,
 	}
 	if w.change != nil {
 		w.change(&options)

@@ -28,7 +28,8 @@ type Benchmark struct {
 	// spec says what to measure.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.abort) || !oldSelf.abort || (has(self.abort) && self.abort)",message="abort cannot be taken back: apply the benchmark again under another name"
-	// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && has(self.gates) == has(oldSelf.gates) && (!has(self.gates) || self.gates == oldSelf.gates) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && has(self.capture) == has(oldSelf.capture) && (!has(self.capture) || self.capture == oldSelf.capture) && has(self.historyName) == has(oldSelf.historyName) && (!has(self.historyName) || self.historyName == oldSelf.historyName) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds && has(self.reservationName) == has(oldSelf.reservationName) && (!has(self.reservationName) || self.reservationName == oldSelf.reservationName) && (has(self.preemptible) && self.preemptible) == (has(oldSelf.preemptible) && oldSelf.preemptible)",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set): apply it again under another name"
+	// +kubebuilder:validation:XValidation:rule="!has(self.suspend) || !self.suspend || (has(oldSelf.suspend) && oldSelf.suspend)",message="a Benchmark cannot be changed after it was admitted to be suspended: give suspend when it is created; abort ends it"
+	// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && has(self.gates) == has(oldSelf.gates) && (!has(self.gates) || self.gates == oldSelf.gates) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && has(self.capture) == has(oldSelf.capture) && (!has(self.capture) || self.capture == oldSelf.capture) && has(self.historyName) == has(oldSelf.historyName) && (!has(self.historyName) || self.historyName == oldSelf.historyName) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds && has(self.reservationName) == has(oldSelf.reservationName) && (!has(self.reservationName) || self.reservationName == oldSelf.reservationName) && (has(self.preemptible) && self.preemptible) == (has(oldSelf.preemptible) && oldSelf.preemptible)",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set, and suspend be taken back): apply it again under another name"
 	Spec BenchmarkSpec `json:"spec"`
 	// status is how far the benchmark is, and its result.
 	// +optional
@@ -65,6 +66,11 @@ type BenchmarkSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ReservationName string `json:"reservationName,omitempty"`
+	// suspend keeps the benchmark out of the queue of its bed until it is set to false. Only a
+	// benchmark that is created can be suspended. A benchmark with the label
+	// kueue.x-k8s.io/queue-name waits for Kueue in the same way, without this field.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
 	// trafficProfileName names a TrafficProfile in the same namespace.
 	// +required
 	// +kubebuilder:validation:MinLength=1

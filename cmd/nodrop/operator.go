@@ -10,9 +10,11 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/operator"
 	"nodrop.dev/nodrop/internal/version"
@@ -27,7 +29,7 @@ const (
 
 func newOperatorCommand() *cobra.Command {
 	var cfg operator.Config
-	var pullPolicy, policyFile string
+	var pullPolicy, policyFile, kueueRequired string
 	var verbose bool
 	var timeToLive int64
 	cmd := &cobra.Command{
@@ -46,6 +48,12 @@ The cluster is the one that it runs in, or that KUBECONFIG names.`,
 				cfg.TimeToLive = &ttl
 			case timeToLive != keepForever:
 				return fmt.Errorf("--ttl-seconds-after-finished is %d: use 0 to %d, or -1 to keep benchmarks for ever", timeToLive, maxTimeToLive)
+			}
+			if kueueRequired != "" {
+				var err error
+				if cfg.KueueRequired, err = labels.Parse(kueueRequired); err != nil {
+					return fmt.Errorf("--kueue-required-in is %q: give a label selector, such as kueue-managed=true: %w", kueueRequired, err)
+				}
 			}
 			if err := cfg.Validate(); err != nil {
 				return err
@@ -95,6 +103,8 @@ The cluster is the one that it runs in, or that KUBECONFIG names.`,
 	flags.StringVar(&cfg.ArchiveURL, "archive-url", "", "where results of finished benchmarks are kept: file:///DIRECTORY or s3://BUCKET/PREFIX, with credentials of S3 from the environment; empty: only in the API")
 	flags.BoolVar(&cfg.Recorder, "recorder", false, "the lab has a recorder of metrics (Service "+operator.RecorderService+"): runners hand their points to it")
 	flags.DurationVar(&cfg.RecorderInterval, "recorder-interval", time.Second, "how often runners sample ports for the recorder, 100ms to 10s")
+	flags.BoolVar(&cfg.Kueue, "kueue", false, "benchmarks with the label "+v1alpha1.LabelQueueName+" are admitted by Kueue, which must be installed")
+	flags.StringVar(&kueueRequired, "kueue-required-in", "", "label selector of namespaces in which every benchmark needs that label; empty: in none")
 	flags.Int64Var(&timeToLive, "ttl-seconds-after-finished", keepForever, "delete benchmarks this many seconds after their end that do not say so themselves; -1 keeps them for ever")
 	flags.BoolVar(&cfg.LeaderElect, "leader-elect", false, "let only one of several operators act")
 	flags.StringVar(&cfg.Identity, "leader-identity", "", "name of this operator among several, such as that of its pod; one that was killed goes on at once under the same name; empty: a new name at each start, which waits until the lease of the last one has ended")

@@ -16,6 +16,7 @@ func immutable(t *testing.T, c client.Client) {
 		"testBedName":           "other",
 		"testBedSelector":       map[string]any{"matchLabels": map[string]any{"a": "b"}},
 		"trafficProfileName":    "other",
+		"suspend":               true,
 		"priority":              int64(7),
 		"tests":                 []any{map[string]any{"name": "a", "soak": map[string]any{}}},
 		"variants":              []any{"fec"},

@@ -43,6 +43,7 @@ func TestAdmission(t *testing.T) {
 		}
 	})
 	t.Run("a schedule changes", func(t *testing.T) { scheduleChanges(s) })
+	t.Run("a benchmark names a queue", func(t *testing.T) { namesAQueue(s) })
 	t.Run("a reservation changes", func(t *testing.T) { reservationChanges(s) })
 	for _, kind := range []string{"Benchmark", "BenchmarkSchedule", "Reservation", "TestBed"} {
 		for _, decision := range []string{opmetrics.Allowed, opmetrics.Refused} {
@@ -175,7 +176,7 @@ func abortOnly(s *server) {
 	b := s.sampleBenchmark()
 	b.Spec.Tests[0].Throughput.Resolution = "2%"
 	s.Expect(s.c.Update(s.t.Context(), b)).To(MatchError(ContainSubstring(
-		"a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set)")))
+		"a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set, and suspend be taken back)")))
 
 	b = s.sampleBenchmark()
 	b.Spec.Abort = true

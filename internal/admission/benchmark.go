@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -28,6 +29,10 @@ type Benchmarks struct {
 	LabNamespace string
 	// DefaultPolicy is that of the lab, for beds that give none; it may be nil.
 	DefaultPolicy *v1alpha1.TrafficPolicy
+	// Kueue says that benchmarks with the name of a queue are admitted by Kueue, and
+	// KueueRequired selects the namespaces whose benchmarks need one; nil is none.
+	Kueue         bool
+	KueueRequired labels.Selector
 }
 
 var _ admission.Validator[*v1alpha1.Benchmark] = (*Benchmarks)(nil)
@@ -38,6 +43,11 @@ func (v *Benchmarks) ValidateCreate(ctx context.Context, b *v1alpha1.Benchmark) 
 	if err != nil {
 		return nil, err
 	}
+	unqueued, err := v.queueProblems(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	problems = append(problems, unqueued...)
 	if len(problems) == 0 && v.acceptable(ctx, b) {
 		return nil, nil
 	}
@@ -130,9 +140,9 @@ func (v *Benchmarks) reservationProblems(ctx context.Context, b *v1alpha1.Benchm
 	return reservation.Benchmark(b, r), nil
 }
 
-// ValidateUpdate lets everything pass: the schema keeps the spec from changing.
-func (v *Benchmarks) ValidateUpdate(context.Context, *v1alpha1.Benchmark, *v1alpha1.Benchmark) (admission.Warnings, error) {
-	return nil, nil
+// ValidateUpdate keeps the name of the queue as it is; the schema keeps the spec from changing.
+func (v *Benchmarks) ValidateUpdate(_ context.Context, before, after *v1alpha1.Benchmark) (admission.Warnings, error) {
+	return nil, v.queueChange(before, after)
 }
 
 // ValidateDelete lets everything pass.

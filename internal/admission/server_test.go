@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,7 +77,8 @@ func (s *server) serve(cfg *rest.Config, o envtest.WebhookInstallOptions) (stop 
 		WebhookHost: o.LocalServingHost, WebhookPort: o.LocalServingPort, WebhookCertDir: o.LocalServingCertDir,
 	})
 	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(admission.SetupWithManager(mgr, operator.DefaultLabNamespace, nil, s.counts)).To(Succeed())
+	s.Expect(admission.SetupWithManager(mgr, operator.DefaultLabNamespace, nil, s.counts,
+		admission.WithKueue(true, labels.SelectorFromSet(labels.Set{"kueue-managed": "true"})))).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -19,11 +20,23 @@ const (
 	ReservationPath = "/validate-nodrop-dev-v1alpha1-reservation"
 )
 
+// Option is a setting of the lab by which benchmarks are judged.
+type Option func(*Benchmarks)
+
+// WithKueue says whether Kueue admits benchmarks, and in which namespaces they all have to
+// name a queue of it; nil is in none.
+func WithKueue(enabled bool, required labels.Selector) Option {
+	return func(v *Benchmarks) { v.Kueue, v.KueueRequired = enabled, required }
+}
+
 // SetupWithManager serves the webhooks with the manager's webhook server.
 // LabNamespace is the lab's own. DefaultPolicy is that of the lab, and counts count the
 // decisions; both may be nil.
-func SetupWithManager(mgr ctrl.Manager, labNamespace string, defaultPolicy *v1alpha1.TrafficPolicy, counts *opmetrics.Operator) error {
+func SetupWithManager(mgr ctrl.Manager, labNamespace string, defaultPolicy *v1alpha1.TrafficPolicy, counts *opmetrics.Operator, options ...Option) error {
 	benchmarks := &Benchmarks{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), LabNamespace: labNamespace, DefaultPolicy: defaultPolicy}
+	for _, option := range options {
+		option(benchmarks)
+	}
 	err := ctrl.NewWebhookManagedBy(mgr, &v1alpha1.Benchmark{}).
 		WithValidator(counted[*v1alpha1.Benchmark]{benchmarks, "Benchmark", counts}).
 		WithValidatorCustomPath(BenchmarkPath).

@@ -78,6 +78,10 @@ type Config struct {
 	// RecorderInterval how often runners sample ports for it.
 	Recorder         bool
 	RecorderInterval time.Duration
+	// Kueue says that benchmarks with the name of a queue are admitted by Kueue, and
+	// KueueRequired selects the namespaces whose benchmarks need such a name; nil is none.
+	Kueue         bool
+	KueueRequired labels.Selector
 	// TimeToLive is how long benchmarks are kept after their end that do not say so
 	// themselves; nil is for ever.
 	TimeToLive *time.Duration
@@ -137,6 +141,9 @@ func (c Config) Validate() error {
 			problems = append(problems, fmt.Errorf("--archive-url: %w", err))
 		}
 	}
+	if c.KueueRequired != nil && !c.Kueue {
+		problems = append(problems, errors.New("--kueue-required-in is given without --kueue: give both, or leave it out"))
+	}
 	return errors.Join(problems...)
 }
 
@@ -193,6 +200,10 @@ func NewManager(rc *rest.Config, c Config) (ctrl.Manager, error) {
 			// (kubernetes-sigs/controller-runtime#3538).
 			UsePriorityQueue: ptr(false),
 		},
+	}
+	if c.Kueue {
+		// Only those of benchmarks: Kueue has one for every job of the cluster.
+		options.Cache.ByObject[controllers.NewWorkload()] = cache.ByObject{Label: labels.NewSelector().Add(*ofRuns)}
 	}
 	keeper, err := newKeeper(rc, scheme, c)
 	if err != nil {
@@ -313,7 +324,7 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 	options := controllers.Options{
 		Lab: c.Lab, DefaultPolicy: c.DefaultPolicy, Runner: controllers.MutualTLS{}, Counts: c.Counts, Now: time.Now,
 		Deadlines: controllers.DefaultDeadlines(), Poll: controllers.DefaultPoll, ProgressEvery: controllers.DefaultProgressEvery,
-		Recheck: controllers.DefaultRecheck, Refresh: controllers.DefaultRefresh, TimeToLive: c.TimeToLive,
+		Recheck: controllers.DefaultRecheck, Refresh: controllers.DefaultRefresh, TimeToLive: c.TimeToLive, Kueue: c.Kueue,
 	}
 	if c.ArchiveURL != "" {
 		store, err := archive.Open(c.ArchiveURL)
@@ -336,7 +347,7 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 		return nil, err
 	}
 	if c.WebhookPort != 0 {
-		if err := admission.SetupWithManager(mgr, c.Lab.Namespace, c.DefaultPolicy, c.Counts); err != nil {
+		if err := admission.SetupWithManager(mgr, c.Lab.Namespace, c.DefaultPolicy, c.Counts, admission.WithKueue(c.Kueue, c.KueueRequired)); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,154 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// isHeld says whether a benchmark that waits is kept out of the queue of its bed: by
+// spec.suspend, or until Kueue admits it.
+func isHeld(b *v1alpha1.Benchmark) bool {
+	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionQuotaReserved)
+	switch {
+	case b.Spec.Suspend:
+		return true
+	case c == nil:
+		return queueNameOf(b) != ""
+	default:
+		// The condition also holds one whose label was removed.
+		return c.Status != metav1.ConditionTrue
+	}
+}
+
+// queueNameOf is the LocalQueue of Kueue by which a benchmark is admitted.
+func queueNameOf(b *v1alpha1.Benchmark) string { return b.Labels[v1alpha1.LabelQueueName] }
+
+// quotaReconciler lets benchmarks into the queues of beds that Kueue admits, and says of
+// suspended ones that they are. For each benchmark with a queue name it has a Workload, which
+// stands for one bed. Where the lab runs without Kueue, the name of a queue counts for nothing.
+type quotaReconciler struct{ base }
+
+func (r *quotaReconciler) setup(mgr ctrl.Manager) error {
+	c := ctrl.NewControllerManagedBy(mgr).
+		Named("quota").
+		For(&v1alpha1.Benchmark{}, builder.WithPredicates(predicate.NewPredicateFuncs(ofQuota))).
+		WithOptions(controller.Options{RateLimiter: patiently()})
+	if r.Kueue {
+		c = c.Owns(NewWorkload())
+	}
+	return c.Complete(r)
+}
+
+// ofQuota passes benchmarks that are, or were, kept out of a queue.
+func ofQuota(o client.Object) bool {
+	b, ok := o.(*v1alpha1.Benchmark)
+	return ok && (b.Spec.Suspend || queueNameOf(b) != "" || reasonOf(b.Status.Conditions, v1alpha1.ConditionQuotaReserved) != "")
+}
+
+// Reconcile asks Kueue for a benchmark, does what Kueue says, and tells Kueue when the
+// benchmark has ended.
+func (r *quotaReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	b := &v1alpha1.Benchmark{}
+	if err := r.Get(ctx, req.NamespacedName, b); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	switch {
+	case b.Status.Phase.Finished():
+		return settle(ctrl.Result{}, r.returnQuota(ctx, b))
+	case b.Status.Outcome != "" || b.Spec.Abort || !b.DeletionTimestamp.IsZero():
+		return ctrl.Result{}, nil // Its end is an event.
+	}
+	s := newScope(b.DeepCopy(), r.Now(), r.timers)
+	if s.Spec.Suspend {
+		s.hold(v1alpha1.ReasonSuspended, "spec.suspend is set: set it to false to let the benchmark wait for a bed")
+		return settle(ctrl.Result{}, r.patch(ctx, s, nil))
+	}
+	if queueNameOf(b) == "" {
+		return ctrl.Result{}, nil
+	}
+	if !r.Kueue {
+		s.letIn(v1alpha1.ReasonKueueDisabled, "the operator runs without Kueue (kueue.enabled of the chart): the label "+v1alpha1.LabelQueueName+" counts for nothing")
+		return settle(ctrl.Result{}, r.patch(ctx, s, nil))
+	}
+	w, err := r.workloadOf(ctx, b)
+	if err != nil {
+		return settle(ctrl.Result{}, err)
+	}
+	return settle(ctrl.Result{}, r.follow(ctx, s, w))
+}
+
+// follow does what Kueue says about a benchmark that is not finished. Where the benchmark has
+// to leave the queue, that is stored before Kueue gets the quota back: the optimistic locks let
+// only one happen, that it gets a bed or that it loses the quota.
+func (r *quotaReconciler) follow(ctx context.Context, s *scope, w *unstructured.Unstructured) error {
+	held, err := r.heldBeds(ctx, string(s.UID))
+	if err != nil {
+		return err
+	}
+	conditions := conditionsOf(w)
+	hasBed := s.Status.TestBedName != "" || len(held) > 0
+	evicted := meta.FindStatusCondition(conditions, workloadEvicted)
+	isEvicted := evicted != nil && evicted.Status == metav1.ConditionTrue
+	switch {
+	case hasBed && isEvicted:
+		s.letIn(v1alpha1.ReasonEvicted, fmt.Sprintf(
+			"Kueue wants the quota back (%s: %s); the benchmark keeps it with bed %s until it ends", evicted.Reason, evicted.Message, s.Status.TestBedName))
+	case hasBed:
+	case isEvicted:
+		s.hold(v1alpha1.ReasonWaitsForQuota, fmt.Sprintf("Kueue evicted the benchmark before it had a bed (%s): %s", evicted.Reason, evicted.Message))
+	case isTrue(conditions, workloadAdmitted):
+		queue, _, _ := unstructured.NestedString(w.Object, "status", "admission", "clusterQueue")
+		s.letIn(v1alpha1.ReasonQuotaReserved, "Kueue admitted the benchmark by ClusterQueue "+queue)
+	default:
+		s.hold(v1alpha1.ReasonWaitsForQuota, "waits in LocalQueue "+queueNameOf(s.Benchmark)+" of Kueue"+whyNotAdmitted(conditions))
+	}
+	if err := r.patch(ctx, s, nil); err != nil {
+		return err
+	}
+	if isEvicted && !hasBed && isTrue(conditions, workloadQuotaReserved) {
+		return r.requeue(ctx, w, evicted)
+	}
+	return nil
+}
+
+// whyNotAdmitted is what Kueue says about a workload that waits.
+func whyNotAdmitted(conditions []metav1.Condition) string {
+	for _, kind := range []string{workloadAdmitted, workloadQuotaReserved} {
+		if c := meta.FindStatusCondition(conditions, kind); c != nil && c.Status != metav1.ConditionTrue && c.Message != "" {
+			if kind == workloadQuotaReserved || isTrue(conditions, workloadQuotaReserved) {
+				return ": " + c.Message
+			}
+		}
+	}
+	return ""
+}
+
+// hold keeps a benchmark out of the queues of beds.
+func (s *scope) hold(reason, message string) {
+	s.Status.Phase = v1alpha1.PhasePending
+	if queueNameOf(s.Benchmark) != "" {
+		s.set(v1alpha1.ConditionQuotaReserved, metav1.ConditionFalse, reason, message)
+	}
+	s.set(v1alpha1.ConditionBedLeased, metav1.ConditionFalse, reason, message)
+}
+
+// letIn lets a benchmark into the queues of beds.
+func (s *scope) letIn(reason, message string) {
+	s.set(v1alpha1.ConditionQuotaReserved, metav1.ConditionTrue, reason, message)
+	switch reasonOf(s.Status.Conditions, v1alpha1.ConditionBedLeased) {
+	case v1alpha1.ReasonWaitsForQuota, v1alpha1.ReasonSuspended:
+		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionBedLeased)
+		s.Status.Message = bounded(message)
+	}
+}
