@@ -44,7 +44,7 @@ func (r *benchmarkReconciler) ledger(ctx context.Context, s *scope) (*results.Le
 	r.memory.mu.Lock()
 	known := r.memory.ledgers[s.UID]
 	r.memory.mu.Unlock()
-	if known != nil {
+	if known != nil && !known.Outdated(s.Status.Results) {
 		return known, nil
 	}
 	parts, err := stored.Parts(ctx, r.live, s.Benchmark)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -29,6 +30,14 @@ type checker struct {
 	// parts are the frame sizes that each part of a result holds, by the UID of the
 	// benchmark and the name of the part.
 	parts map[string]map[string][]int32
+	// numbers are those of parts, by name.
+	numbers map[string]int32
+	// edits counts the changes of each bed that matter to a measurement, and editsAt is how
+	// many there were when a benchmark began to measure, by UID.
+	edits   map[string]int
+	editsAt map[string]int
+	// preempted counts the decisions to return a bed, and resumed those with finished rows.
+	preempted, resumed int
 	// allowed are the phases in which a benchmark may end, by namespaced name; Passed
 	// when it is not listed.
 	allowed map[string][]v1alpha1.BenchmarkPhase
@@ -49,6 +58,7 @@ type checker struct {
 func newChecker() *checker {
 	return &checker{
 		beds: map[string]string{}, last: map[string]*v1alpha1.Benchmark{}, parts: map[string]map[string][]int32{},
+		numbers: map[string]int32{}, edits: map[string]int{}, editsAt: map[string]int{},
 		allowed: map[string][]v1alpha1.BenchmarkPhase{}, sick: map[string]bool{}, pods: map[string]*corev1.Pod{},
 		started: map[string]bool{}, reserved: map[string]*reserved{}, specs: map[string]*v1alpha1.BenchmarkSpec{}, inReserved: map[bool]int{},
 	}
@@ -118,11 +128,17 @@ func (c *checker) seeBed(before, after *v1alpha1.TestBed) {
 			}
 		}
 	}
-	if was != "" && is == "" && (c.behind || !c.started[was]) {
+	if was != "" && is == "" && (c.behind || !c.started[was] || c.returnsWithoutRows(was)) {
 		delete(c.beds, was) // It waits again, and may get another bed.
+	}
+	if before != nil && !equality.Semantic.DeepEqual(before.Spec.Ports, after.Spec.Ports) {
+		c.edits[after.Name]++
 	}
 	if is != "" && was == "" {
 		c.seeLease(after)
+		if last := c.last[is]; last == nil || last.Status.Resumption == nil {
+			c.editsAt[is] = c.edits[after.Name]
+		}
 	}
 	if is != "" {
 		if other := c.beds[is]; other != "" && other != after.Name {
@@ -147,7 +163,9 @@ func (c *checker) seeBenchmark(after *v1alpha1.Benchmark) {
 	if before.Status.Outcome != "" && before.Status.Outcome != after.Status.Outcome {
 		c.violated("benchmark %s: outcome %s became %s: %s", name, before.Status.Outcome, after.Status.Outcome, after.Status.Message)
 	}
-	waits := after.Status.TestBedName == "" && after.Status.Phase == v1alpha1.PhasePending && (c.behind || !c.started[uid])
+	c.seePreemption(before, after)
+	waits := after.Status.TestBedName == "" && (after.Status.Phase == v1alpha1.PhasePending && (c.behind || !c.started[uid]) ||
+		after.Status.Phase == v1alpha1.PhaseQueued && before.Status.Preemption != nil)
 	if before.Status.TestBedName != "" && before.Status.TestBedName != after.Status.TestBedName && !waits {
 		c.violated("benchmark %s: bed %s became %q", name, before.Status.TestBedName, after.Status.TestBedName)
 	}
@@ -211,7 +229,10 @@ func (c *checker) seePart(after *v1alpha1.BenchmarkResult) {
 	if len(now) < len(before) || !slices.Equal(before, now[:len(before)]) {
 		c.violated("part %s had rows %v and has %v", after.Name, before, now)
 	}
-	c.parts[uid][after.Name] = now
+	c.parts[uid][after.Name], c.numbers[after.Name] = now, after.Spec.Part
+	if b := c.last[uid]; c.behind && b != nil && b.Spec.Preemptible {
+		return // Which parts count may not be seen yet.
+	}
 	all := c.stored(uid)
 	if len(slices.Compact(slices.Clone(all))) != len(all) {
 		c.violated("the result of %s has a row twice: %v", uid, all)
@@ -230,11 +251,13 @@ func (c *checker) incomplete() string {
 	return ""
 }
 
-// stored are the frame sizes of the rows that are stored of a benchmark, sorted.
+// stored are the frame sizes of the rows that are stored of a benchmark and count, sorted.
 func (c *checker) stored(uid string) []int32 {
 	var all []int32
-	for _, sizes := range c.parts[uid] {
-		all = append(all, sizes...)
+	for name, sizes := range c.parts[uid] {
+		if c.numbers[name] > discarded(c.last[uid]) {
+			all = append(all, sizes...)
+		}
 	}
 	slices.Sort(all)
 	return all

@@ -20,6 +20,7 @@ func (w *world) happen(ctx context.Context, e event) {
 	switch e.kind {
 	case "benchmark is created":
 		b := benchmark(name, bedNames[e.much%len(bedNames)], int32(e.much%3))
+		b.Spec.Preemptible = e.much%5 > 0
 		if e.much%4 == 0 {
 			r := &v1alpha1.Reservation{}
 			b.Spec.ReservationName, b.Spec.ActiveDeadlineSeconds = reservationName(e.much/4), 3600
@@ -28,6 +29,8 @@ func (w *world) happen(ctx context.Context, e event) {
 				_ = w.Create(ctx, r)
 			}
 			b.Spec.TestBedName = r.Spec.TestBedNames[0]
+		} else if e.much%3 == 2 {
+			b.Spec.TestBedName, b.Spec.TestBedSelector = "", &metav1.LabelSelector{MatchLabels: anyBed}
 		}
 		_ = w.Create(ctx, b)
 	case "operator dies":
@@ -75,6 +78,11 @@ func (w *world) happen(ctx context.Context, e event) {
 		w.check.allow(name, v1alpha1.PhaseAborted)
 		w.changeBenchmark(ctx, name, func(b *v1alpha1.Benchmark) { b.Finalizers = nil })
 		_ = w.Delete(ctx, benchmark(name, "", 0))
+	case "bed is asked for":
+		if e.much%2 == 0 {
+			w.awaitRow(ctx, bed)
+		}
+		w.askFor(ctx, bed)
 	case "bed is edited":
 		w.changeBed(ctx, bed, func(b *v1alpha1.TestBed) { b.Spec.Ports[0].Addresses[0] = editedAddress(e.much) })
 	case "bed is cordoned":

@@ -42,6 +42,8 @@ type world struct {
 	current *incarnation
 	all     sync.WaitGroup
 	losses  map[string]int
+	// deaths counts the operators that died at a write.
+	deaths int
 }
 
 // newOperator starts an operator.
@@ -121,6 +123,7 @@ func (w *world) revive() {
 	dead := l.dead
 	l.mu.Unlock()
 	if dead {
+		w.deaths++
 		w.replace(time.Duration(w.rng.IntN(4)) * w.unit)
 	}
 }

@@ -54,10 +54,13 @@ func access() []v1alpha1.AccessGrant {
 	return []v1alpha1.AccessGrant{{Names: []string{team}, MaxPriority: 100, MaxDuration: metav1.Duration{Duration: 24 * time.Hour}}}
 }
 
+// anyBed are labels of every bed.
+var anyBed = map[string]string{"lab": "histories"}
+
 // modelled is a bed with the engine sim: no agents, no device to start.
 func modelled(name string) *v1alpha1.TestBed {
 	return &v1alpha1.TestBed{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: anyBed},
 		Spec: v1alpha1.TestBedSpec{
 			Device: v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{Model: v1alpha1.ModelSource{ConfigMapRef: reference("model", "model.csv")}}},
 			Engine: v1alpha1.Engine{Kind: v1alpha1.EngineSim},
@@ -79,7 +82,7 @@ func virtual(name string) *v1alpha1.TestBed {
 		}
 	}
 	return &v1alpha1.TestBed{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: anyBed},
 		Spec: v1alpha1.TestBedSpec{
 			Device: v1alpha1.Device{Containerlab: &v1alpha1.ContainerlabDevice{
 				Topology: v1alpha1.TopologySource{ConfigMapRef: reference("router", "topology.clab.yaml")}, Node: "dut",

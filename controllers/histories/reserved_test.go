@@ -88,7 +88,11 @@ func (c *checker) seeLease(bed *v1alpha1.TestBed) {
 		return
 	}
 	from := lease.AcquireTime.Time
-	until := from.Add(time.Duration(spec.ActiveDeadlineSeconds) * time.Second)
+	left := spec.ActiveDeadlineSeconds
+	if b := c.last[lease.UID]; b != nil {
+		left -= b.Status.ActiveSeconds
+	}
+	until := from.Add(time.Duration(left) * time.Second)
 	var all []*reserved
 	for _, r := range c.reserved {
 		if group(r.Spec.TestBedNames[0]) == group(bed.Name) {

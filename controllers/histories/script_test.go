@@ -24,6 +24,7 @@ const (
 
 // kinds are the events with their weights.
 var kinds = map[string]int{
+	"bed is asked for":        20, // much: at once, or when it is even after the first row
 	"operator dies":           30, // much: at which write, even before and odd after it is applied
 	"second operator":         12, // much: for how long
 	"operator stops":          6,  // much: for how long

@@ -74,7 +74,7 @@ func seeds(t *testing.T, variable string, normally int) []uint64 {
 func TestSimulatedHistories(t *testing.T) {
 	all := seeds(t, "HISTORIES_SIMULATED", 180)
 	began := time.Now()
-	var next, writes, simulated, failed, inReserved atomic.Int64
+	var next, writes, simulated, failed, inReserved, preempted, resumed atomic.Int64
 	t.Run("of", func(t *testing.T) {
 		for range runtime.GOMAXPROCS(0) {
 			t.Run("workers", func(t *testing.T) {
@@ -84,6 +84,8 @@ func TestSimulatedHistories(t *testing.T) {
 					failed.Add(int64(min(len(o.wrong), 1)))
 					writes.Add(int64(o.writes))
 					inReserved.Add(int64(o.inReserved))
+					preempted.Add(int64(o.preempted))
+					resumed.Add(int64(o.resumed))
 					if i%500 == 0 {
 						t.Logf("%d histories after %s", i, time.Since(began).Round(time.Second))
 					}
@@ -92,10 +94,10 @@ func TestSimulatedHistories(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d histories, %s of simulated time, %d writes and %d leases within a reservation, in %s",
-		len(all), time.Duration(simulated.Load()).Round(time.Minute), writes.Load(), inReserved.Load(), time.Since(began).Round(time.Second))
-	if len(all) >= 50 && inReserved.Load() == 0 {
-		t.Error("no benchmark ran within its reservation: the histories do not show what they should")
+	t.Logf("%d histories, %s of simulated time, %d writes, %d leases within a reservation and %d preemptions, %d of them with finished rows, in %s",
+		len(all), time.Duration(simulated.Load()).Round(time.Minute), writes.Load(), inReserved.Load(), preempted.Load(), resumed.Load(), time.Since(began).Round(time.Second))
+	if len(all) >= 50 && (inReserved.Load() == 0 || resumed.Load() == 0) {
+		t.Error("no benchmark ran within its reservation, or none was preempted with finished rows: the histories do not show what they should")
 	}
 }
 
@@ -134,6 +136,10 @@ type outcome struct {
 	writes int
 	// leases within a reservation.
 	inReserved int
+	// preempted counts returned beds, and resumed those of benchmarks with finished rows.
+	preempted, resumed int
+	// deaths are those of operators at a write.
+	deaths int
 }
 
 // simulate runs one history.
@@ -144,6 +150,8 @@ func simulate(t *testing.T, seed uint64, script []event) (o outcome) {
 		o.wrong = w.play(context.Background(), script)
 		o.took, o.writes = time.Since(began), api.version
 		o.inReserved = w.check.inReserved[true]
+		o.preempted, o.resumed = w.check.preempted, w.check.resumed
+		o.deaths = w.deaths
 	})
 	return o
 }

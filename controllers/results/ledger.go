@@ -188,6 +188,16 @@ func (l *Ledger) Write(write func(*v1alpha1.BenchmarkResult) error) error {
 	return nil
 }
 
+// Outdated says that another operator has written to the result since the ledger was
+// opened, as the summary in the benchmark's status shows.
+func (l *Ledger) Outdated(s *v1alpha1.ResultSummary) bool {
+	discarded := int32(0)
+	if l.owner.Status.Results != nil {
+		discarded = l.owner.Status.Results.DiscardedParts
+	}
+	return s != nil && (s.Rows > int32(len(l.rows)) || s.Parts > int32(len(l.parts)) || s.DiscardedParts != discarded)
+}
+
 // Rows are all rows, without their series, in the order in which they were added.
 func (l *Ledger) Rows() []v1alpha1.ResultRow { return l.rows }
 
