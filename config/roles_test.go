@@ -30,6 +30,7 @@ var everything = []string{
 	"nodrop.dev/benchmarks", "nodrop.dev/benchmarks/status", "nodrop.dev/benchmarkschedules", "nodrop.dev/benchmarkschedules/status", "nodrop.dev/trafficprofiles",
 	"nodrop.dev/benchmarkresults", "nodrop.dev/benchmarkresults/status", "nodrop.dev/benchmarksnapshots",
 	"nodrop.dev/reservations", "nodrop.dev/reservations/status",
+	"nodrop.dev/notificationsinks", "nodrop.dev/notificationsinks/status",
 	"nodrop.dev/testbeds", "nodrop.dev/testbeds/status",
 	"/configmaps", "/secrets", "/pods", "/pods/log", "/pods/exec", "/events", "/namespaces", "/nodes",
 	"k8s.cni.cncf.io/network-attachment-definitions", "resource.k8s.io/resourceclaimtemplates",
@@ -99,7 +100,7 @@ func (c *cluster) whoMayDoWhat(t *testing.T) {
 	r := rights{t, c.Client}
 	everybody := lines(reads, "nodrop.dev/testbeds")
 	results := lines(reads, "nodrop.dev/benchmarkresults", "nodrop.dev/benchmarksnapshots")
-	owner := slices.Concat(lines(whole, "nodrop.dev/testbeds"), lines(reads, "nodrop.dev/benchmarks", "nodrop.dev/benchmarkschedules", "nodrop.dev/trafficprofiles", "nodrop.dev/reservations"), results)
+	owner := slices.Concat(lines(whole, "nodrop.dev/testbeds"), lines(reads, "nodrop.dev/benchmarks", "nodrop.dev/benchmarkschedules", "nodrop.dev/trafficprofiles", "nodrop.dev/notificationsinks", "nodrop.dev/reservations"), results)
 	inLab := slices.Concat(owner, lines(append(slices.Clone(writes), reads...), "/configmaps", "k8s.cni.cncf.io/network-attachment-definitions", "resource.k8s.io/resourceclaimtemplates"),
 		lines(append(slices.Clone(writes), "deletecollection"), "nodrop.dev/reservations"),
 		lines(reads, "/pods", "/pods/log", "/events"))
@@ -109,8 +110,8 @@ func (c *cluster) whoMayDoWhat(t *testing.T) {
 	}{
 		"anybody":                   {"anybody", team, everybody},
 		"anybody in the lab":        {"anybody", operator.DefaultLabNamespace, everybody},
-		"viewer":                    {"viewer", team, slices.Concat(everybody, results, lines(reads, "nodrop.dev/benchmarks", "nodrop.dev/benchmarkschedules", "nodrop.dev/trafficprofiles", "nodrop.dev/reservations"))},
-		"editor":                    {"editor", team, slices.Concat(everybody, lines(whole, "nodrop.dev/benchmarks", "nodrop.dev/benchmarkschedules", "nodrop.dev/trafficprofiles", "nodrop.dev/reservations"))},
+		"viewer":                    {"viewer", team, slices.Concat(everybody, results, lines(reads, "nodrop.dev/benchmarks", "nodrop.dev/benchmarkschedules", "nodrop.dev/trafficprofiles", "nodrop.dev/notificationsinks", "nodrop.dev/reservations"))},
+		"editor":                    {"editor", team, slices.Concat(everybody, lines(whole, "nodrop.dev/benchmarks", "nodrop.dev/benchmarkschedules", "nodrop.dev/trafficprofiles", "nodrop.dev/notificationsinks", "nodrop.dev/reservations"))},
 		"editor elsewhere":          {"editor", "default", everybody},
 		"editor in the lab":         {"editor", operator.DefaultLabNamespace, everybody},
 		"owner":                     {"owner", team, owner},

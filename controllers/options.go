@@ -10,6 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/notify"
 	"nodrop.dev/nodrop/internal/opmetrics"
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/runner"
@@ -54,6 +55,8 @@ type Options struct {
 	// Kueue says that benchmarks with the name of a queue are admitted by Kueue, whose
 	// definitions must be there. Without it that name counts for nothing.
 	Kueue bool
+	// Notify sends events to the receivers of teams; nil sends nowhere.
+	Notify *notify.Sender
 	// TimeToLive is how long benchmarks are kept after their end that do not say so
 	// themselves; nil is for ever.
 	TimeToLive *time.Duration
@@ -198,6 +201,12 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	}
 	if err := (&scheduleReconciler{base}).setup(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of schedules: %w", err)
+	}
+	if err := (&sinkReconciler{base}).setup(mgr); err != nil {
+		return fmt.Errorf("setting up the controller of notification sinks: %w", err)
+	}
+	if err := (&notifyReconciler{base: base, lines: newLines()}).setup(mgr); err != nil {
+		return fmt.Errorf("setting up the controller of notifications: %w", err)
 	}
 	if err := (&retentionReconciler{base}).setup(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of retention: %w", err)

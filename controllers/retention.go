@@ -15,7 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/notify"
 )
+
+// notificationRecheck is how often retention looks whether all events were sent.
+const notificationRecheck = 5 * time.Second
 
 // retentionReconciler deletes benchmarks some time after their end; in a lab with
 // an archive or a recorder not before their result is there.
@@ -58,8 +62,15 @@ func (r *retentionReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	if r.awaited(b) {
 		return ctrl.Result{}, nil
 	}
+	sinks, err := r.sinksOf(ctx, b.Namespace)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if notificationsPending(b) || len(notify.Due(b, endedAt(b), sinks, r.Now())) > 0 {
+		return ctrl.Result{RequeueAfter: notificationRecheck}, nil // Both end with the time of the sinks.
+	}
 	// A change of the time to live that was just made takes precedence.
-	err := r.Delete(ctx, b, client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion},
+	err = r.Delete(ctx, b, client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
 	switch {
 	case apierrors.IsNotFound(err):

@@ -129,6 +129,14 @@ type BenchmarkStatus struct {
 	// BenchmarkResult.
 	// +optional
 	Results *ResultSummary `json:"results,omitempty"`
+	// notifications are the events that are sent, or were, to each NotificationSink of the
+	// namespace.
+	// +optional
+	// +listType=map
+	// +listMapKey=sink
+	// +listMapKey=event
+	// +kubebuilder:validation:MaxItems=40
+	Notifications []Notification `json:"notifications,omitempty"`
 }
 
 // Progress is how far the measurement is.

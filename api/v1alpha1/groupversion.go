@@ -24,6 +24,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&BenchmarkResult{}, &BenchmarkResultList{},
 		&BenchmarkSnapshot{}, &BenchmarkSnapshotList{},
 		&Reservation{}, &ReservationList{},
+		&NotificationSink{}, &NotificationSinkList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

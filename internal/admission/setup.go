@@ -18,15 +18,26 @@ const (
 	TestBedPath   = "/validate-nodrop-dev-v1alpha1-testbed"
 
 	ReservationPath = "/validate-nodrop-dev-v1alpha1-reservation"
+	SinkPath        = "/validate-nodrop-dev-v1alpha1-notificationsink"
 )
 
-// Option is a setting of the lab by which benchmarks are judged.
-type Option func(*Benchmarks)
+// Option is a setting of the lab by which objects are judged.
+type Option func(*settings)
+
+type settings struct {
+	benchmarks *Benchmarks
+	sinks      Sinks
+}
 
 // WithKueue says whether Kueue admits benchmarks, and in which namespaces they all have to
 // name a queue of it; nil is in none.
 func WithKueue(enabled bool, required labels.Selector) Option {
-	return func(v *Benchmarks) { v.Kueue, v.KueueRequired = enabled, required }
+	return func(s *settings) { s.benchmarks.Kueue, s.benchmarks.KueueRequired = enabled, required }
+}
+
+// WithReceivers says which receivers of notifications the lab allows; without it none.
+func WithReceivers(receivers Receivers) Option {
+	return func(s *settings) { s.sinks.Receivers = receivers }
 }
 
 // SetupWithManager serves the webhooks with the manager's webhook server.
@@ -34,8 +45,9 @@ func WithKueue(enabled bool, required labels.Selector) Option {
 // decisions; both may be nil.
 func SetupWithManager(mgr ctrl.Manager, labNamespace string, defaultPolicy *v1alpha1.TrafficPolicy, counts *opmetrics.Operator, options ...Option) error {
 	benchmarks := &Benchmarks{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), LabNamespace: labNamespace, DefaultPolicy: defaultPolicy}
+	all := settings{benchmarks: benchmarks}
 	for _, option := range options {
-		option(benchmarks)
+		option(&all)
 	}
 	err := ctrl.NewWebhookManagedBy(mgr, &v1alpha1.Benchmark{}).
 		WithValidator(counted[*v1alpha1.Benchmark]{benchmarks, "Benchmark", counts}).
@@ -64,6 +76,13 @@ func SetupWithManager(mgr ctrl.Manager, labNamespace string, defaultPolicy *v1al
 		Complete()
 	if err != nil {
 		return fmt.Errorf("setting up the webhook of reservations: %w", err)
+	}
+	err = ctrl.NewWebhookManagedBy(mgr, &v1alpha1.NotificationSink{}).
+		WithValidator(counted[*v1alpha1.NotificationSink]{&all.sinks, "NotificationSink", counts}).
+		WithValidatorCustomPath(SinkPath).
+		Complete()
+	if err != nil {
+		return fmt.Errorf("setting up the webhook of notification sinks: %w", err)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 // defaultNamespace is the namespace of objects that name none.
 const defaultNamespace = "default"
 
-var ownKinds = []string{"Benchmark", kindSchedule, kindReservation, "TestBed", "TrafficProfile"}
+var ownKinds = []string{"Benchmark", kindSchedule, "NotificationSink", kindReservation, "TestBed", "TrafficProfile"}
 
 // isOurs reports whether the document is of this API group, or was probably
 // meant to be.

@@ -82,6 +82,15 @@ type Config struct {
 	// KueueRequired selects the namespaces whose benchmarks need such a name; nil is none.
 	Kueue         bool
 	KueueRequired labels.Selector
+	// NotificationHosts are the receivers that teams may have events sent to: names, or names
+	// with a port; *.example.com is every name below. Empty allows none.
+	NotificationHosts []string
+	// NotificationNetworks are networks that receivers may be in although they are refused
+	// otherwise: loopback, link-local, and the address of the API server.
+	NotificationNetworks []string
+	// NotificationCAFile has authorities that certificates of receivers are checked with,
+	// besides those of the system.
+	NotificationCAFile string
 	// TimeToLive is how long benchmarks are kept after their end that do not say so
 	// themselves; nil is for ever.
 	TimeToLive *time.Duration
@@ -143,6 +152,9 @@ func (c Config) Validate() error {
 	}
 	if c.KueueRequired != nil && !c.Kueue {
 		problems = append(problems, errors.New("--kueue-required-in is given without --kueue: give both, or leave it out"))
+	}
+	if _, err := notifier(nil, c); err != nil {
+		problems = append(problems, err)
 	}
 	return errors.Join(problems...)
 }
@@ -343,11 +355,16 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 		}
 		options.Metrics = keeper
 	}
+	if options.Notify, err = notifier(rc, c); err != nil {
+		return nil, err
+	}
 	if err := controllers.SetupWithManager(mgr, options); err != nil {
 		return nil, err
 	}
 	if c.WebhookPort != 0 {
-		if err := admission.SetupWithManager(mgr, c.Lab.Namespace, c.DefaultPolicy, c.Counts, admission.WithKueue(c.Kueue, c.KueueRequired)); err != nil {
+		err := admission.SetupWithManager(mgr, c.Lab.Namespace, c.DefaultPolicy, c.Counts,
+			admission.WithKueue(c.Kueue, c.KueueRequired), admission.WithReceivers(options.Notify))
+		if err != nil {
 			return nil, err
 		}
 	}

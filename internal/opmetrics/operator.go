@@ -62,7 +62,7 @@ func (o *Operator) begin() {
 	for _, result := range []string{Stored, Unavailable, Conflict, Unreadable} {
 		o.archive.WithLabelValues(result)
 	}
-	for _, kind := range []string{"Benchmark", "BenchmarkSchedule", "Reservation", "TestBed"} {
+	for _, kind := range []string{"Benchmark", "BenchmarkSchedule", "NotificationSink", "Reservation", "TestBed"} {
 		for _, decision := range []string{Allowed, Refused, Failed} {
 			o.admissions.WithLabelValues(kind, decision)
 		}

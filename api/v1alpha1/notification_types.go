@@ -1,0 +1,207 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// NotificationSink is a receiver of CloudEvents about the benchmarks of its namespace. Every
+// event is signed, and sent again until the receiver takes it or the time for it is over.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=nsink,categories=nodrop
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastDelivery.time`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.lastDelivery.state`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type NotificationSink struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec says what is sent, and where.
+	// +required
+	Spec NotificationSinkSpec `json:"spec"`
+	// status is what the operator knows about the receiver.
+	// +optional
+	// +kubebuilder:default={observedGeneration:-1}
+	Status NotificationSinkStatus `json:"status,omitempty"`
+}
+
+// NotificationSinkList is a list of sinks.
+//
+// +kubebuilder:object:root=true
+type NotificationSinkList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []NotificationSink `json:"items"`
+}
+
+// NotificationSinkSpec says what is sent, and where.
+type NotificationSinkSpec struct {
+	// url of the receiver. It begins with https://, names a host that the owner of the lab
+	// allows, and has neither a user nor a fragment.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https' && url(self).getHostname() != ''",message="url is not an https:// URL with a host: give one such as https://hooks.example.com/nodrop"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[a-z]+://[^/]*@')",message="url has a user: leave it out; events are signed with the secret of secretRef"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('#')",message="url has a fragment, which is not sent: leave out what follows #"
+	URL string `json:"url"`
+	// events are what is sent.
+	// +optional
+	// +kubebuilder:default={Finished}
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Events []NotificationEvent `json:"events,omitempty"`
+	// benchmarkSelector chooses benchmarks by their labels. Without it all of the namespace
+	// are meant.
+	// +optional
+	BenchmarkSelector *metav1.LabelSelector `json:"benchmarkSelector,omitempty"`
+	// secretRef names the Secret with which events are signed (Standard Webhooks). The operator
+	// may read it only where a Role of the namespace says so.
+	// +required
+	SecretRef NotificationSecret `json:"secretRef"`
+	// retrySeconds is how long after an event it is sent again that was not taken, and for how
+	// long a benchmark that is due to be deleted waits for that. The default is one hour.
+	// +optional
+	// +kubebuilder:default=3600
+	// +kubebuilder:validation:Minimum=60
+	// +kubebuilder:validation:Maximum=86400
+	RetrySeconds int32 `json:"retrySeconds,omitempty"`
+	// suspend stops new events and further attempts. Those whose time is over meanwhile are
+	// not sent.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+}
+
+// NotificationSecret names a Secret in the same namespace.
+type NotificationSecret struct {
+	// name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// key of the value: whsec_ and base64 of 24 to 64 random bytes. Several, with spaces
+	// between them, sign each event several times, so that a receiver can change from one to
+	// the next.
+	// +optional
+	// +kubebuilder:default=secret
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key,omitempty"`
+}
+
+// NotificationEvent is something that a receiver is notified of.
+//
+// +kubebuilder:validation:Enum=Finished;GateFailed;GateInconclusive;LabFailed;Regression
+type NotificationEvent string
+
+const (
+	// NotifyFinished is the end of a benchmark, however it ended.
+	NotifyFinished NotificationEvent = "Finished"
+	// NotifyGateFailed is a gate that failed.
+	NotifyGateFailed NotificationEvent = "GateFailed"
+	// NotifyGateInconclusive is that no gate failed, and one is inconclusive.
+	NotifyGateInconclusive NotificationEvent = "GateInconclusive"
+	// NotifyLabFailed is a benchmark that ended with Error or Invalid.
+	NotifyLabFailed NotificationEvent = "LabFailed"
+	// NotifyRegression is a figure whose level became worse in the history of the benchmark.
+	NotifyRegression NotificationEvent = "Regression"
+)
+
+// NotificationState is how far the delivery of an event is.
+//
+// +kubebuilder:validation:Enum=Pending;Delivered;Failed
+type NotificationState string
+
+const (
+	// NotificationPending means that the event is sent, or sent again.
+	NotificationPending NotificationState = "Pending"
+	// NotificationDelivered means that the receiver took the event.
+	NotificationDelivered NotificationState = "Delivered"
+	// NotificationFailed means that the event is not sent any more.
+	NotificationFailed NotificationState = "Failed"
+)
+
+// Notification is an event of a benchmark for one sink.
+type Notification struct {
+	// sink is the name of the NotificationSink.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Sink string `json:"sink"`
+	// event is what happened. Its identifier is the UID of the benchmark, a slash and this.
+	// +required
+	Event NotificationEvent `json:"event"`
+	// time is when the operator decided to send the event.
+	// +required
+	Time metav1.Time `json:"time"`
+	// state is how far the delivery is.
+	// +required
+	State NotificationState `json:"state"`
+	// attempts is how often it was sent.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Attempts int32 `json:"attempts,omitempty"`
+	// nextAttempt is when it is sent again; absent unless it is pending.
+	// +optional
+	NextAttempt *metav1.Time `json:"nextAttempt,omitempty"`
+	// message says why the last attempt failed. Nothing of the answer of a receiver but its
+	// status code is shown.
+	// +optional
+	// +kubebuilder:validation:MaxLength=768
+	Message string `json:"message,omitempty"`
+}
+
+// NotificationSinkStatus is what the operator knows about a receiver.
+type NotificationSinkStatus struct {
+	// observedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// conditions are Ready and, for tools that watch any kind of object, Stalled.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// lastDelivery is the event that was sent last, or that was given up.
+	// +optional
+	LastDelivery *NotificationDelivery `json:"lastDelivery,omitempty"`
+}
+
+// NotificationDelivery is the last attempt of a sink.
+type NotificationDelivery struct {
+	// benchmark is its name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Benchmark string `json:"benchmark"`
+	// event is what happened.
+	// +required
+	Event NotificationEvent `json:"event"`
+	// time of the attempt.
+	// +required
+	Time metav1.Time `json:"time"`
+	// state is what became of it.
+	// +required
+	State NotificationState `json:"state"`
+	// message says why it failed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=768
+	Message string `json:"message,omitempty"`
+}
+
+// Reasons of the condition Ready of a NotificationSink.
+const (
+	// ReasonSinkReady means that events can be sent.
+	ReasonSinkReady = "SinkReady"
+	// ReasonHostNotAllowed means that the owner of the lab does not allow the host of the URL.
+	ReasonHostNotAllowed = "HostNotAllowed"
+	// ReasonSecretUnreadable means that the Secret is missing, that the operator may not read
+	// it, or that it has no key to sign with.
+	ReasonSecretUnreadable = "SecretUnreadable"
+	// ReasonSinkInvalid means that the sink cannot work as it is written.
+	ReasonSinkInvalid = "SinkInvalid"
+	// ReasonSinkSuspended means that spec.suspend is set.
+	ReasonSinkSuspended = "Suspended"
+)

@@ -1,0 +1,55 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// Receivers says which URLs the lab allows.
+type Receivers interface {
+	// Allows says why a URL may not be sent to; nil where it may.
+	Allows(url string) error
+}
+
+// Sinks judges notification sinks. A host that the lab does not allow is a warning: its owner
+// may allow it later, and the condition Ready of the sink says so until then.
+type Sinks struct {
+	// Receivers is nil where the lab allows none.
+	Receivers Receivers
+}
+
+var _ admission.Validator[*v1alpha1.NotificationSink] = (*Sinks)(nil)
+
+// ValidateCreate refuses a sink that can never work.
+func (v *Sinks) ValidateCreate(_ context.Context, s *v1alpha1.NotificationSink) (admission.Warnings, error) {
+	if s.Spec.BenchmarkSelector != nil {
+		if _, err := metav1.LabelSelectorAsSelector(s.Spec.BenchmarkSelector); err != nil {
+			problem := field.Invalid(field.NewPath("spec", "benchmarkSelector"), metav1.FormatLabelSelector(s.Spec.BenchmarkSelector), err.Error())
+			return nil, apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("NotificationSink").GroupKind(), s.Name, field.ErrorList{problem})
+		}
+	}
+	if v.Receivers == nil {
+		return admission.Warnings{"the lab allows notifications to no host yet: ask its owner to add that of spec.url to notifications.allowedHosts of the chart"}, nil
+	}
+	if err := v.Receivers.Allows(s.Spec.URL); err != nil {
+		return admission.Warnings{fmt.Sprintf("spec.url: %v", err)}, nil
+	}
+	return nil, nil
+}
+
+// ValidateUpdate judges as at the creation.
+func (v *Sinks) ValidateUpdate(ctx context.Context, _, s *v1alpha1.NotificationSink) (admission.Warnings, error) {
+	return v.ValidateCreate(ctx, s)
+}
+
+// ValidateDelete lets everything pass.
+func (v *Sinks) ValidateDelete(context.Context, *v1alpha1.NotificationSink) (admission.Warnings, error) {
+	return nil, nil
+}
