@@ -82,7 +82,7 @@ func bed(name string, change func(*v1alpha1.TestBed)) *v1alpha1.TestBed {
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonBedReady, LastTransitionTime: at(-60)},
 	}}}
 	b.Spec.Device.Physical = &v1alpha1.PhysicalDevice{Vendor: "cisco", Model: "N9K-C9508"}
-	b.Spec.Engine.Kind = "trex"
+	b.Spec.Engine.Kind, b.Spec.Ports = "trex", make([]v1alpha1.Port, 4)
 	if change != nil {
 		change(b)
 	}

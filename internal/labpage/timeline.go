@@ -155,6 +155,9 @@ func (d drawing) bar(l *lane, from, until time.Time, class, label, title string)
 		return
 	}
 	x := min(d.at(from), units-4)
+	if d.at(until)-x < units/25 {
+		label = "" // It would be a letter or two.
+	}
 	l.Bars = append(l.Bars, bar{x, max(d.at(until)-x, 4), class, label, title})
 }
 
