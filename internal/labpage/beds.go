@@ -47,6 +47,8 @@ type use struct {
 	// Until is when it is expected to end, and Latest when it ends at the latest; zero where
 	// that is not known.
 	Until, Latest time.Time
+	// For is the benchmark in whose favour the bed is being taken away; nil where it is not.
+	For *party
 }
 
 // bedView is a bed as one person sees it.
@@ -134,6 +136,10 @@ func (v visible) bed(bed *v1alpha1.TestBed) bedView {
 	if l := bed.Status.Lease; l != nil {
 		who, b := v.holder(l.Holder)
 		view.Lease = &use{Who: who, From: l.AcquireTime.Time}
+		if l.Preemption != nil {
+			by, _ := v.holder(l.Preemption.By)
+			view.Lease.For = &by
+		}
 		if b != nil && string(b.UID) == l.UID {
 			view.Lease.Until, view.Lease.Latest = ends(b, v.lab.at)
 		}

@@ -229,6 +229,31 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestPreemption: the page says that a bed is being returned, in whose favour where the person
+// may see that, and what became of earlier runs.
+func TestPreemption(t *testing.T) {
+	t.Parallel()
+	p := newPage(t, fakeAccess("a"), bed("b1", func(b *v1alpha1.TestBed) {
+		leased("a/run")(b)
+		b.Status.Lease.Preemption = &v1alpha1.Preemption{By: "c/urgent", Time: at(-1)}
+	}), bed("b2", func(b *v1alpha1.TestBed) {
+		leased("a/other")(b)
+		b.Status.Lease.Preemption = &v1alpha1.Preemption{By: "a/mine", Time: at(-1)}
+	}), benchmark("a", "run", v1alpha1.PhaseCleaningUp, running("b1")), benchmark("a", "again", v1alpha1.PhaseQueued, func(b *v1alpha1.Benchmark) {
+		b.Status.EarlierRuns = []v1alpha1.EarlierRun{{TestBedName: "b1", From: at(-120), Until: at(-100), Rows: 3, By: "a/mine"}}
+	}))
+	for path, want := range map[string]string{
+		"/": "makes room for another team", "/beds/b1": "in favour of another team", "/beds/b2": "in favour of a/mine", "/timeline": "a/again had it from 10:00 until 10:20: preempted",
+		"/benchmarks/a/again": "on b1, in favour of a/mine, with 3 rows",
+	} {
+		_, text, _ := get(t, p, path)
+		checkHTML(t, path, text)
+		if !strings.Contains(text, want) || strings.Contains(text, "c/urgent") {
+			t.Errorf("%s lacks %q, or has what may not be seen: %s", path, want, text)
+		}
+	}
+}
+
 // TestPager: any query leads to a page that exists.
 func TestPager(t *testing.T) {
 	t.Parallel()

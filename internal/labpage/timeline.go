@@ -118,9 +118,26 @@ type start struct {
 	at   time.Time
 }
 
+// run is a time in which a benchmark had a bed.
+type run struct {
+	b           *v1alpha1.Benchmark
+	from, until time.Time
+	ended       string
+	tone        string
+}
+
 // byBed are the estimated starts and the last runs of each bed, of what the person may see.
-func (p *Page) byBed(v visible) (queued map[string][]start, past map[string][]*v1alpha1.Benchmark) {
-	queued, past = map[string][]start{}, map[string][]*v1alpha1.Benchmark{}
+func (p *Page) byBed(v visible) (queued map[string][]start, past map[string][]run) {
+	queued, past = map[string][]start{}, map[string][]run{}
+	for i := range v.lab.benchmarks {
+		b := &v.lab.benchmarks[i]
+		if len(b.Status.EarlierRuns) == 0 || !v.benchmarks.has(b.Namespace) {
+			continue
+		}
+		for _, r := range b.Status.EarlierRuns {
+			past[r.TestBedName] = append(past[r.TestBedName], run{b, r.From.Time, r.Until.Time, "preempted", "open"})
+		}
+	}
 	for _, b := range v.lab.waiting {
 		bed := b.Spec.TestBedName
 		if bed == "" || !v.benchmarks.has(b.Namespace) || len(queued[bed]) == queuedSize {
@@ -134,8 +151,9 @@ func (p *Page) byBed(v visible) (queued map[string][]start, past map[string][]*v
 		if v.lab.at.Sub(end(b)) > 24*time.Hour {
 			break // They are in the order of their ends.
 		}
-		if bed := b.Status.TestBedName; bed != "" && v.benchmarks.has(b.Namespace) && b.Status.StartTime != nil {
-			past[bed] = append(past[bed], b)
+		// Of one that was preempted it is not known when the last run began.
+		if bed := b.Status.TestBedName; bed != "" && v.benchmarks.has(b.Namespace) && b.Status.StartTime != nil && len(b.Status.EarlierRuns) == 0 {
+			past[bed] = append(past[bed], run{b, begin(b), end(b), string(b.Status.Phase), toneOf(b.Status.Phase)})
 		}
 	}
 	return queued, past
@@ -161,11 +179,11 @@ func (d drawing) bar(l *lane, from, until time.Time, class, label, title string)
 	l.Bars = append(l.Bars, bar{x, max(d.at(until)-x, 4), class, label, title})
 }
 
-func (d drawing) lane(v bedView, queued []start, past []*v1alpha1.Benchmark) lane {
+func (d drawing) lane(v bedView, queued []start, past []run) lane {
 	l := lane{Bed: v.Bed.Name, Tone: v.Tone}
-	for _, b := range past {
-		title := fmt.Sprintf("%s/%s had it from %s until %s: %s", b.Namespace, b.Name, stamp(begin(b), d.now), stamp(end(b), d.now), b.Status.Phase)
-		d.bar(&l, begin(b), end(b), "past "+toneOf(b.Status.Phase), "", title)
+	for _, r := range past {
+		title := fmt.Sprintf("%s/%s had it from %s until %s: %s", r.b.Namespace, r.b.Name, stamp(r.from, d.now), stamp(r.until, d.now), r.ended)
+		d.bar(&l, r.from, r.until, "past "+r.tone, "", title)
 	}
 	if v.Lease != nil {
 		until, text := v.Lease.Until, fmt.Sprintf("%s has it since %s", v.Lease.Who.Text, stamp(v.Lease.From, d.now))
