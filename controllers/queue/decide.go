@@ -3,7 +3,10 @@ package queue
 import (
 	"container/heap"
 	"maps"
+	"slices"
 	"time"
+
+	"nodrop.dev/nodrop/controllers/share"
 )
 
 // Decide returns who gets a bed now, in the order of the queue. It changes nothing:
@@ -13,31 +16,62 @@ func (q *Queue) Decide(s Snapshot) []Decision {
 	if r.available == 0 {
 		return nil
 	}
+	decisions := q.promised(r)
+	given := map[Key]bool{}
+	for _, d := range decisions {
+		given[d.Entry.Key] = true
+	}
 	var order heads
 	for _, g := range q.groups {
-		order = append(order, head{group: g})
+		if !s.Spent[g.team] {
+			order = append(order, r.head(g, 0))
+		}
 	}
 	heap.Init(&order)
-	var decisions []Decision
-	for len(order) > 0 {
+	for len(order) > 0 && r.available > 0 {
 		h := &order[0]
-		bed, barred := r.pick(h.group)
-		if bed == "" {
-			// A bed that is taken, kept or reserved stays so, and counts only grow: no
-			// later entry of the group gets one in this decision.
-			r.keep(h.group, barred)
+		if h.moved(r) {
+			heap.Fix(&order, 0)
+			continue
+		}
+		if !given[h.entry().Key] {
+			bed := r.pick(h.group)
+			if bed == "" {
+				// A bed that is taken, kept or reserved stays so, and counts only grow: no
+				// later entry of the group gets one in this decision.
+				r.keep(h.group)
+				heap.Pop(&order)
+				continue
+			}
+			decisions = append(decisions, Decision{Entry: *h.entry(), Bed: bed})
+			r.take(h.group, h.entry(), bed)
+		}
+		if h.next+1 == len(h.group.entries) {
 			heap.Pop(&order)
 			continue
 		}
-		decisions = append(decisions, Decision{Entry: *h.entry(), Bed: bed})
-		r.take(h.group, bed)
-		if r.available == 0 {
-			break
+		*h = r.head(h.group, h.next+1)
+		heap.Fix(&order, 0)
+	}
+	return decisions
+}
+
+// promised gives the beds that were taken from others to those for which they were taken.
+// One that waits and cannot have its bed now keeps it free for as long as it waits.
+func (q *Queue) promised(r *round) []Decision {
+	var decisions []Decision
+	for _, name := range slices.Sorted(maps.Keys(r.beds)) {
+		b := r.beds[name]
+		m, waits := q.of[b.Promised]
+		if !waits || r.used[name] || !b.Open {
+			continue
 		}
-		if h.next++; h.next < len(h.group.entries) {
-			heap.Fix(&order, 0)
-		} else {
-			heap.Pop(&order)
+		_, can := slices.BinarySearch(m.group.beds, name)
+		if can && !r.spent[m.group.team] && r.exceeded(m.group.shape, name) == nil && r.obstacle(m.group.shape, &b) == nil && !r.blocked(b) {
+			decisions = append(decisions, Decision{Entry: *m.entry, Bed: name})
+			r.take(m.group, m.entry, name)
+		} else if can && r.blocked(b) {
+			r.kept[name] = true
 		}
 	}
 	return decisions
@@ -52,24 +86,43 @@ type round struct {
 	// kept are beds that stay free for an earlier entry, which waits for a bed that
 	// shares an interface with them.
 	kept map[string]bool
-	// available is how many beds are open and not used.
+	// available is how many beds are open and not used, and free are their names at the
+	// begin.
 	available int
+	free      []string
+	// conflicts says that any bed shares an interface with another one.
+	conflicts bool
+	// standings of teams, with what was given in this decision.
+	standings map[share.Account]Standing
+	spent     map[string]bool
+	aging     Aging
 	now       time.Time
 }
 
 func newRound(s Snapshot) *round {
-	r := &round{now: s.Now, beds: s.Beds, running: maps.Clone(s.Running), used: make(map[string]bool, len(s.Beds)), kept: map[string]bool{}}
-	if r.running == nil {
-		r.running = map[string]int{}
+	r := &round{
+		now: s.Now, beds: s.Beds, running: map[string]int{}, used: make(map[string]bool, len(s.Beds)), kept: map[string]bool{},
+		standings: make(map[share.Account]Standing, len(s.Standings)), spent: s.Spent, aging: s.Aging,
 	}
+	maps.Copy(r.running, s.Running)
+	maps.Copy(r.standings, s.Standings)
 	for name, b := range s.Beds {
 		if b.Leased {
 			r.used[name] = true
 		} else if b.Open {
 			r.available++
+			r.free = append(r.free, name)
 		}
+		r.conflicts = r.conflicts || len(b.Conflicts) > 0
 	}
+	slices.Sort(r.free)
 	return r
+}
+
+// changed replaces a bed in the round only.
+func (r *round) changed(b Bed) {
+	r.beds = maps.Clone(r.beds)
+	r.beds[b.Name] = b
 }
 
 // blocked says that a bed which shares an interface with this one is in use.
@@ -84,7 +137,7 @@ func (r *round) blocked(b Bed) bool {
 
 // exceeded returns a limit that a further entry of the group on this bed would
 // exceed, nil when there is none.
-func (r *round) exceeded(g *group, bed string) *Limit {
+func (r *round) exceeded(g *shape, bed string) *Limit {
 	for i, l := range g.limits {
 		if (l.Bed == "" || l.Bed == bed) && r.running[l.Key] >= l.Max {
 			return &g.limits[i]
@@ -94,31 +147,36 @@ func (r *round) exceeded(g *group, bed string) *Limit {
 }
 
 // pick returns the first bed by name that the group can have now; empty when there
-// is none. It also returns the beds that a limit or a reservation forbids.
-func (r *round) pick(g *group) (bed string, barred map[string]bool) {
-	for _, name := range g.beds {
-		b, known := r.beds[name]
-		if !known || !b.Open {
+// is none.
+func (r *round) pick(g *group) string {
+	candidates, in := r.free, g.beds
+	if len(g.beds) < len(r.free) {
+		candidates, in = g.beds, r.free
+	}
+	for _, name := range candidates {
+		if r.used[name] || r.kept[name] {
 			continue
 		}
-		if r.exceeded(g, name) != nil || r.obstacle(g, &b) != nil {
-			if barred == nil {
-				barred = map[string]bool{}
-			}
-			barred[name] = true
+		if _, both := slices.BinarySearch(in, name); !both {
 			continue
 		}
-		if !r.used[name] && !r.kept[name] && !r.blocked(b) {
-			return name, barred
+		if b := r.beds[name]; !r.blocked(b) && !r.barred(g.shape, &b) {
+			return name
 		}
 	}
-	return "", barred
+	return ""
+}
+
+// barred says whether a limit or a reservation forbids a bed.
+func (r *round) barred(g *shape, b *Bed) bool {
+	return r.exceeded(g, b.Name) != nil || r.obstacle(g, b) != nil
 }
 
 // take counts a bed as used.
-func (r *round) take(g *group, bed string) {
+func (r *round) take(g *group, e *Entry, bed string) {
 	r.used[bed] = true
 	r.available--
+	r.charge(e, r.beds[bed].Pool)
 	for _, l := range g.limits {
 		if l.Bed == "" || l.Bed == bed {
 			r.running[l.Key]++
@@ -128,39 +186,17 @@ func (r *round) take(g *group, bed string) {
 
 // keep keeps the beds that conflict with those that the group waits for from later
 // entries.
-func (r *round) keep(g *group, barred map[string]bool) {
+func (r *round) keep(g *group) {
+	if !r.conflicts {
+		return
+	}
 	for _, name := range g.beds {
 		b, known := r.beds[name]
-		if !known || !b.Open || barred[name] {
+		if !known || !b.Open || len(b.Conflicts) == 0 || r.barred(g.shape, &b) {
 			continue
 		}
 		for _, other := range b.Conflicts {
 			r.kept[other] = true
 		}
 	}
-}
-
-// head is the first entry of a group that has nothing yet.
-type head struct {
-	group *group
-	next  int
-}
-
-func (h head) entry() *Entry { return h.group.entries[h.next] }
-
-// heads is a heap of the groups, the one with the first entry on top.
-type heads []head
-
-func (h heads) Len() int           { return len(h) }
-func (h heads) Less(i, j int) bool { return compare(h[i].entry(), h[j].entry()) < 0 }
-func (h heads) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-
-// Push adds a head.
-func (h *heads) Push(x any) { *h = append(*h, x.(head)) }
-
-// Pop removes the last head.
-func (h *heads) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
 }

@@ -2,10 +2,13 @@ package queue
 
 import (
 	"cmp"
+	"container/heap"
 )
 
 // Place says where an entry waits.
 type Place struct {
+	// Order is the place in the whole queue: 1 comes first.
+	Order int
 	// Ahead is how many other entries come first on the bed where the fewest do.
 	Ahead int
 	// WaitsFor is that bed; empty when there is none that the entry can use.
@@ -16,62 +19,124 @@ type Place struct {
 	// other keeps it from each, at least one of the two is there; otherwise both are nil.
 	Limit    *Limit
 	Obstacle *Obstacle
+	// Spent says that its team has used up its bed-hours.
+	Spent bool
+}
+
+// Places returns where all entries wait, as if every one of them were given a bed in the
+// order of the queue. Of the beds that it can use an entry waits for an open one first, then
+// for one that is not reserved, then for the one where the fewest come first, then for the
+// first by name.
+func (q *Queue) Places(s Snapshot) map[Key]Place {
+	r := newRound(s)
+	places := make(map[Key]Place, len(q.of))
+	ahead := make(map[string]*int, len(s.Beds))
+	for name := range s.Beds {
+		ahead[name] = new(int)
+	}
+	var order heads
+	for _, g := range q.groups {
+		order = append(order, r.head(g, 0))
+	}
+	heap.Init(&order)
+	views := make(map[*group]view, len(q.groups))
+	for len(order) > 0 {
+		h := &order[0]
+		if h.moved(r) {
+			heap.Fix(&order, 0)
+			continue
+		}
+		v, seen := views[h.group]
+		if !seen {
+			v = r.view(h.group, ahead)
+			views[h.group] = v
+		}
+		p := v.place()
+		p.Order = len(places) + 1
+		places[h.entry().Key] = p
+		for _, bed := range v.beds {
+			*bed.ahead++
+		}
+		r.charge(h.entry(), s.Beds[p.WaitsFor].Pool)
+		if h.next+1 == len(h.group.entries) {
+			heap.Pop(&order)
+			continue
+		}
+		*h = r.head(h.group, h.next+1)
+		heap.Fix(&order, 0)
+	}
+	return places
 }
 
 // Place returns where the entry with this key waits, and whether it waits at all.
-// Of the beds that it can use it waits for an open one first, then for one that is not
-// reserved, then for the one where the fewest come first, then for the first by name.
 func (q *Queue) Place(k Key, s Snapshot) (Place, bool) {
-	m, found := q.of[k]
-	if !found {
-		return Place{}, false
-	}
-	g := m.group
-	ahead := make(map[string]int, len(g.beds))
-	for _, other := range q.groups {
-		if before := other.at(m.entry); before > 0 {
-			for _, bed := range other.beds {
-				ahead[bed] += before
-			}
-		}
-	}
-	var p Place
-	best := -1
-	r := newRound(s)
-	open, allowed := 0, 0
-	var limit *Limit
-	obstacles := make([]*Obstacle, len(g.beds))
-	for j, bed := range g.beds {
-		b, known := s.Beds[bed]
+	p, found := q.Places(s)[k]
+	return p, found
+}
+
+// view is what the entries of a group see of the beds that they can use.
+type view struct {
+	group *group
+	beds  []bedOfView
+	// limit is one that keeps them from a bed, and allowed says that there is an open one
+	// that nothing keeps them from.
+	limit         *Limit
+	open, allowed bool
+	spent         bool
+}
+
+type bedOfView struct {
+	name     string
+	open     bool
+	obstacle *Obstacle
+	// ahead counts the entries that come first.
+	ahead *int
+}
+
+func (r *round) view(g *group, ahead map[string]*int) view {
+	v := view{group: g, spent: r.spent[g.team]}
+	for _, name := range g.beds {
+		b, known := r.beds[name]
 		if !known {
 			continue
 		}
-		p.Beds++
-		obstacles[j] = r.obstacle(g, &b)
-		if b.Open {
-			open++
-			switch l := r.exceeded(g, bed); {
-			case l != nil:
-				limit = l
-			case obstacles[j] == nil:
-				allowed++
-			}
+		seen := bedOfView{name: name, open: b.Open, obstacle: r.obstacle(g.shape, &b), ahead: ahead[name]}
+		v.beds = append(v.beds, seen)
+		if !b.Open {
+			continue
 		}
-		if best < 0 || cmp.Or(
-			-cmpBool(b.Open, s.Beds[g.beds[best]].Open),
-			-cmpBool(obstacles[j] == nil, obstacles[best] == nil),
-			compareBegins(obstacles[j], obstacles[best]),
-			cmp.Compare(ahead[bed], ahead[g.beds[best]])) < 0 {
-			best = j
+		v.open = true
+		switch l := r.exceeded(g.shape, name); {
+		case l != nil:
+			v.limit = l
+		case seen.obstacle == nil:
+			v.allowed = true
 		}
 	}
-	if best >= 0 {
-		p.WaitsFor, p.Ahead = g.beds[best], ahead[g.beds[best]]
+	return v
+}
+
+// place is where the next entry of the group waits.
+func (v *view) place() Place {
+	p := Place{Beds: len(v.beds), Spent: v.spent}
+	if len(v.beds) == 0 {
+		return p
 	}
-	if open > 0 && allowed == 0 {
-		p.Limit, p.Obstacle = limit, obstacles[best]
+	best := &v.beds[0]
+	for i := range v.beds[1:] {
+		if b := &v.beds[i+1]; cmp.Or(
+			-cmpBool(b.open, best.open),
+			-cmpBool(b.obstacle == nil, best.obstacle == nil),
+			compareBegins(b.obstacle, best.obstacle),
+			cmp.Compare(*b.ahead, *best.ahead)) < 0 {
+			best = b
+		}
 	}
-	return p, true
+	p.WaitsFor, p.Ahead = best.name, *best.ahead
+	if v.open && !v.allowed {
+		p.Limit, p.Obstacle = v.limit, best.obstacle
+	}
+	return p
 }
 
 // compareBegins orders obstacles of an entry that names a reservation by when it begins; one

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"nodrop.dev/nodrop/controllers/share"
 )
 
 // Key identifies an entry.
@@ -20,6 +22,8 @@ func (k Key) String() string { return k.Namespace + "/" + k.Name }
 type Entry struct {
 	// Key of the benchmark.
 	Key
+	// Team for which the benchmark runs.
+	Team string
 	// Priority orders the queue, the highest first.
 	Priority int32
 	// Created orders entries of one priority, the oldest first.
@@ -30,8 +34,14 @@ type Entry struct {
 	Limits []Limit
 	// Reservation in whose time the entry runs; without one it runs outside of all.
 	Reservation Key
-	// Hold is the longest time for which the entry has a bed.
-	Hold time.Duration
+	// Hold is the longest time for which the entry has a bed, and Expected is for how long
+	// it is expected to have it; 0 where that is not known.
+	Hold, Expected time.Duration
+	// Pools are those of its beds, sorted; none means that all beds are one pool.
+	Pools []string
+	// Preempts says that the entry may have a bed that a benchmark of lower priority holds
+	// and gives back.
+	Preempts bool
 }
 
 // Limit bounds how many benchmarks run at once under one key, such as a grant of a
@@ -53,6 +63,14 @@ type Bed struct {
 	Open bool
 	// Leased says that a benchmark has the bed.
 	Leased bool
+	// Lease is what has the bed; nil where nothing has, or where a lease is only about to be
+	// written.
+	Lease *Lease
+	// Promised is the entry in whose favour the bed was taken from another one; it has no
+	// name where there is none.
+	Promised Key
+	// Pool of beds that replace each other.
+	Pool string
 	// Conflicts are the names of beds that share an interface with this one. The
 	// relation is symmetric.
 	Conflicts []string
@@ -67,6 +85,12 @@ type Snapshot struct {
 	Beds map[string]Bed
 	// Running counts the benchmarks that have a bed, by the key of a limit.
 	Running map[string]int
+	// Standings of teams in pools. A team that is not there is neither behind nor ahead.
+	Standings map[share.Account]Standing
+	// Spent are the teams that have used up their bed-hours.
+	Spent map[string]bool
+	// Aging raises the priority of those that wait long.
+	Aging Aging
 	// Now is the time of the snapshot.
 	Now time.Time
 }
@@ -90,16 +114,27 @@ func Compare(a, b Entry) int {
 	)
 }
 
-// group is the set of entries that can use the same beds under the same limits, for the
-// same time and with the same reservation.
-type group struct {
+// shape is what decides which beds an entry can have when.
+type shape struct {
 	// name is unique for all that.
 	name string
-	// beds are sorted.
-	beds        []string
+	// beds and their pools are sorted.
+	beds, pools []string
 	limits      []Limit
 	reservation Key
 	hold        time.Duration
+	// groups is how many groups have the shape.
+	groups int
+}
+
+// group is the set of entries of one team, priority and shape.
+type group struct {
+	*shape
+	// name is unique.
+	name     string
+	team     string
+	priority int32
+	preempts bool
 	// entries are sorted.
 	entries []*Entry
 }
@@ -120,13 +155,14 @@ type member struct {
 
 // Queue holds the entries that wait. It is not safe for concurrent use.
 type Queue struct {
+	shapes map[string]*shape
 	groups map[string]*group
 	of     map[Key]member
 }
 
 // New returns a queue with these entries.
 func New(entries ...Entry) *Queue {
-	q := &Queue{groups: map[string]*group{}, of: map[Key]member{}}
+	q := &Queue{shapes: map[string]*shape{}, groups: map[string]*group{}, of: map[Key]member{}}
 	for _, e := range entries {
 		q.Set(e)
 	}
@@ -140,19 +176,32 @@ func (q *Queue) Len() int { return len(q.of) }
 func (q *Queue) Set(e Entry) {
 	q.Remove(e.Key)
 	e.Beds = slices.Compact(slices.Sorted(slices.Values(e.Beds)))
-	name := groupName(e)
-	g := q.groups[name]
-	if g == nil {
-		g = &group{name: name, beds: e.Beds, limits: e.Limits, reservation: e.Reservation, hold: e.Hold}
-		q.groups[name] = g
-	}
-	// The entries of a group share one list of beds.
-	e.Beds, e.Limits = g.beds, g.limits
+	g := q.groupOf(e)
+	// The entries of a group share its lists.
+	e.Beds, e.Limits, e.Pools = g.beds, g.limits, g.pools
 	g.entries = slices.Insert(g.entries, g.at(&e), &e)
 	q.of[e.Key] = member{g, &e}
 }
 
-func groupName(e Entry) string {
+// groupOf is the group of an entry, which is made if there is none.
+func (q *Queue) groupOf(e Entry) *group {
+	like := shapeName(e)
+	name := fmt.Sprintf("%s\t%q %d %t", like, e.Team, e.Priority, e.Preempts)
+	if g := q.groups[name]; g != nil {
+		return g
+	}
+	s := q.shapes[like]
+	if s == nil {
+		s = &shape{name: like, beds: e.Beds, pools: e.Pools, limits: e.Limits, reservation: e.Reservation, hold: e.Hold}
+		q.shapes[like] = s
+	}
+	s.groups++
+	g := &group{shape: s, name: name, team: e.Team, priority: e.Priority, preempts: e.Preempts}
+	q.groups[name] = g
+	return g
+}
+
+func shapeName(e Entry) string {
 	var b strings.Builder
 	for _, bed := range e.Beds {
 		b.WriteString(bed)
@@ -161,7 +210,7 @@ func groupName(e Entry) string {
 	for _, l := range e.Limits {
 		fmt.Fprintf(&b, "\t%q %q %d\n", l.Bed, l.Key, l.Max)
 	}
-	fmt.Fprintf(&b, "\t%q %d\n", e.Reservation, e.Hold)
+	fmt.Fprintf(&b, "\t%q %d %q", e.Reservation, e.Hold, e.Pools)
 	return b.String()
 }
 
@@ -175,8 +224,12 @@ func (q *Queue) Remove(k Key) {
 	g := m.group
 	i := g.at(m.entry)
 	g.entries = slices.Delete(g.entries, i, i+1)
-	if len(g.entries) == 0 {
-		delete(q.groups, g.name)
+	if len(g.entries) > 0 {
+		return
+	}
+	delete(q.groups, g.name)
+	if g.shape.groups--; g.shape.groups == 0 {
+		delete(q.shapes, g.shape.name)
 	}
 }
 

@@ -30,9 +30,9 @@ type Obstacle struct {
 	Short bool
 }
 
-// obstacle says why a reservation keeps the entries of a group from a bed now; nil when none
+// obstacle says why a reservation keeps the entries of a shape from a bed now; nil when none
 // does.
-func (r *round) obstacle(g *group, b *Bed) *Obstacle {
+func (r *round) obstacle(g *shape, b *Bed) *Obstacle {
 	if g.reservation == (Key{}) {
 		for i := range b.Reserved {
 			s := &b.Reserved[i]

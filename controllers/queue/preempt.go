@@ -1,0 +1,109 @@
+package queue
+
+import (
+	"cmp"
+	"container/heap"
+	"time"
+)
+
+// Lease is what has a bed.
+type Lease struct {
+	// Holder of the bed.
+	Holder Key
+	// Priority that the holder has, without what it gained by waiting.
+	Priority int32
+	// Preemptible says that the holder allows to be preempted.
+	Preemptible bool
+	// Since is when it got the bed.
+	Since time.Time
+	// By is the entry in whose favour it is already being preempted; it has no name where
+	// there is none.
+	By Key
+}
+
+// Preemption takes a bed from its holder in favour of an entry.
+type Preemption struct {
+	// For is the entry that is to have the bed.
+	For Entry
+	// Bed that is taken, and Lease what has it.
+	Bed   string
+	Lease Lease
+}
+
+// Preempt returns which beds to take from their holders, for those entries in the order of
+// the queue that preempt and that no bed can be given to. A holder is preempted only if it
+// allows that and has a lower priority; of several, the one with the lowest priority, then
+// the one that has its bed for the shortest time. An entry for which a bed is being taken
+// waits for that one.
+func (q *Queue) Preempt(s Snapshot) []Preemption {
+	r := newRound(s)
+	served := map[Key]bool{}
+	victims := false
+	for _, b := range s.Beds {
+		if b.Promised != (Key{}) {
+			served[b.Promised] = true
+		}
+		if b.Lease != nil {
+			served[b.Lease.By] = true
+			victims = victims || b.Lease.Preemptible && b.Lease.By == Key{}
+		}
+	}
+	if !victims {
+		return nil
+	}
+	var order heads
+	for _, g := range q.groups {
+		if g.preempts && !s.Spent[g.team] {
+			order = append(order, r.head(g, 0))
+		}
+	}
+	heap.Init(&order)
+	var all []Preemption
+	for len(order) > 0 {
+		h := &order[0]
+		e := h.entry()
+		if !served[e.Key] {
+			name := r.victim(h.group)
+			if name == "" {
+				heap.Pop(&order)
+				continue
+			}
+			b := r.beds[name]
+			all = append(all, Preemption{For: *e, Bed: name, Lease: *b.Lease})
+			taken := *b.Lease
+			taken.By = e.Key
+			b.Lease = &taken
+			r.changed(b)
+		}
+		if h.next+1 == len(h.group.entries) {
+			heap.Pop(&order)
+			continue
+		}
+		*h = r.head(h.group, h.next+1)
+		heap.Fix(&order, 0)
+	}
+	return all
+}
+
+// victim is the bed that is taken for an entry of a group; empty when there is none.
+func (r *round) victim(g *group) string {
+	best := ""
+	for _, name := range g.beds {
+		b, known := r.beds[name]
+		if !known || !b.Open || b.Lease == nil || !b.Lease.Preemptible || b.Lease.By != (Key{}) || b.Lease.Priority >= g.priority {
+			continue
+		}
+		if r.barred(g.shape, &b) || r.blocked(b) {
+			continue
+		}
+		if best == "" {
+			best = name
+			continue
+		}
+		l, than := b.Lease, r.beds[best].Lease
+		if cmp.Or(cmp.Compare(l.Priority, than.Priority), than.Since.Compare(l.Since)) < 0 {
+			best = name
+		}
+	}
+	return best
+}

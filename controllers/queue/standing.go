@@ -1,0 +1,77 @@
+package queue
+
+import (
+	"time"
+
+	"nodrop.dev/nodrop/controllers/share"
+)
+
+// Standing is where a team stands in a pool of beds.
+type Standing struct {
+	// Behind is how much less bed time the team has had, and is about to have, than it is
+	// due.
+	Behind time.Duration
+	// Weight of the team, above 0.
+	Weight float64
+}
+
+// score orders teams: the highest is served first.
+func (s Standing) score() float64 {
+	if s.Weight <= 0 {
+		return float64(s.Behind)
+	}
+	return float64(s.Behind) / s.Weight
+}
+
+// Aging raises the priority of what waits, so that everything is served in the end.
+type Aging struct {
+	// Interval after which the priority of an entry that waits is raised; 0 means never.
+	Interval time.Duration
+	// Points by which it is raised each time.
+	Points int32
+	// Max is the highest priority to which it is raised.
+	Max int32
+}
+
+// Priority is the priority that an entry has at a time.
+func (a Aging) Priority(priority int32, created, now time.Time) int32 {
+	if a.Interval <= 0 || a.Points <= 0 || priority >= a.Max || !now.After(created) {
+		return priority
+	}
+	raised := int64(priority) + int64(now.Sub(created)/a.Interval)*int64(a.Points)
+	return int32(min(raised, int64(a.Max)))
+}
+
+// poolsOf are the pools of a group.
+func (g *group) poolsOf() []string {
+	if len(g.pools) == 0 {
+		return onePool
+	}
+	return g.pools
+}
+
+var onePool = []string{""}
+
+// score is that of a group's team in the pool where it is highest.
+func (r *round) score(g *group) float64 {
+	best := 0.0
+	for i, pool := range g.poolsOf() {
+		if s := r.standings[share.Account{Team: g.team, Pool: pool}].score(); i == 0 || s > best {
+			best = s
+		}
+	}
+	return best
+}
+
+// charge lets a team stand as if a bed had been used for as long as a round looks ahead, or
+// for as long as the entry is expected to use it if that is shorter.
+func (r *round) charge(e *Entry, pool string) {
+	a := share.Account{Team: e.Team, Pool: pool}
+	s := r.standings[a]
+	d := share.Horizon
+	if e.Expected > 0 {
+		d = min(d, e.Expected)
+	}
+	s.Behind -= d
+	r.standings[a] = s
+}

@@ -1,0 +1,162 @@
+package share
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Account is one team in one pool of beds.
+type Account struct {
+	Team, Pool string
+}
+
+// Load is how a team uses a pool at a moment.
+type Load struct {
+	// Running is how many beds the team has.
+	Running int
+	// Wants is how many it could use, with those that it has.
+	Wants int
+}
+
+// State is how all teams use the pools at a moment.
+type State struct {
+	// Loads by team and pool.
+	Loads map[Account]Load
+	// Beds is how many beds of each pool take benchmarks.
+	Beds map[string]int
+	// Weights of teams; 1 for a team that is not there.
+	Weights map[string]float64
+}
+
+// Weight of a team.
+func (s *State) Weight(team string) float64 {
+	if w := s.Weights[team]; w > 0 {
+		return w
+	}
+	return 1
+}
+
+// Due is how many beds each team is due, from weighted max-min fairness in each pool.
+func (s *State) Due() map[Account]float64 {
+	pools := map[string][]Account{}
+	for a := range s.Loads {
+		pools[a.Pool] = append(pools[a.Pool], a)
+	}
+	due := make(map[Account]float64, len(s.Loads))
+	for pool, accounts := range pools {
+		slices.SortFunc(accounts, func(x, y Account) int { return cmp.Compare(x.Team, y.Team) })
+		claims := make([]Claim, len(accounts))
+		running := 0
+		for i, a := range accounts {
+			l := s.Loads[a]
+			claims[i] = Claim{Weight: s.Weight(a.Team), Wants: float64(max(l.Wants, l.Running))}
+			running += l.Running
+		}
+		// A bed that was closed while a benchmark has it is still used.
+		for i, d := range Divide(float64(max(s.Beds[pool], running)), claims) {
+			due[accounts[i]] = d
+		}
+	}
+	return due
+}
+
+// Use is what a team was due and has had of a pool over the window.
+type Use struct {
+	Due, Had time.Duration
+}
+
+// Behind is how much less the team has had than it was due; negative where it has had
+// more.
+func (u Use) Behind() time.Duration { return u.Due - u.Had }
+
+// account is what is kept of an account.
+type account struct {
+	due, had window
+}
+
+// Book adds up what teams are due and have had over a sliding window. It is not safe for
+// concurrent use.
+type Book struct {
+	length   time.Duration
+	accounts map[Account]*account
+	// since is when the state was last brought up to date, and state and due what held
+	// from then on.
+	since time.Time
+	state State
+	due   map[Account]float64
+}
+
+// NewBook returns a book over a window of this length.
+func NewBook(length time.Duration) *Book {
+	return &Book{length: length, accounts: map[Account]*account{}}
+}
+
+// Window is the length of the window.
+func (b *Book) Window() time.Duration { return b.length }
+
+// Advance adds up the time until now, and takes the state that holds from now on.
+func (b *Book) Advance(now time.Time, s State) {
+	b.AddUp(now)
+	b.state, b.due = s, s.Due()
+}
+
+// AddUp adds up the time until now, in which the last state held. A time before the last
+// one changes nothing.
+func (b *Book) AddUp(now time.Time) {
+	from := b.since
+	if !now.After(from) {
+		return
+	}
+	b.since = now
+	if from.IsZero() {
+		return
+	}
+	for a, l := range b.state.Loads {
+		kept := b.accounts[a]
+		if kept == nil {
+			kept = &account{due: newWindow(b.length), had: newWindow(b.length)}
+			b.accounts[a] = kept
+		}
+		kept.due.add(from, now, b.due[a])
+		kept.had.add(from, now, float64(l.Running))
+	}
+	for a, kept := range b.accounts {
+		kept.due.slide(now)
+		kept.had.slide(now)
+		if _, used := b.state.Loads[a]; !used && kept.due.sum == 0 && kept.had.sum == 0 {
+			delete(b.accounts, a)
+		}
+	}
+}
+
+// Entitled is how many beds a team is due of a pool since the last state.
+func (b *Book) Entitled(a Account) float64 { return b.due[a] }
+
+// Use is what a team was due and has had in a pool.
+func (b *Book) Use(a Account) Use {
+	kept := b.accounts[a]
+	if kept == nil {
+		return Use{}
+	}
+	return Use{Due: kept.due.sum, Had: kept.had.sum}
+}
+
+// Accounts are those with any use, and those of the last state, in order.
+func (b *Book) Accounts() []Account {
+	all := maps.Clone(b.state.Loads)
+	if all == nil {
+		all = map[Account]Load{}
+	}
+	for a := range b.accounts {
+		all[a] = b.state.Loads[a]
+	}
+	return slices.SortedFunc(maps.Keys(all), func(x, y Account) int {
+		return cmp.Or(cmp.Compare(x.Team, y.Team), cmp.Compare(x.Pool, y.Pool))
+	})
+}
+
+// Horizon is how far ahead a decision looks: what a benchmark that has a bed will still use
+// counts up to this time, so that beds that become free together are divided at once.
+const Horizon = 30 * time.Minute
