@@ -48,6 +48,13 @@ type allocator struct {
 	// holders are the beds by the UID of the benchmark that has them.
 	holders  map[string]string
 	calendar calendar
+	// policy says how teams share; nil where there is none. Sharing keeps its book.
+	policy  *v1alpha1.LabPolicy
+	sharing *queue.Sharing
+	past    past
+	// promises are for whom beds are being taken from their holders, by bed.
+	promises map[string]queue.Key
+	forecast forecast
 	shown    display
 	writes   writes
 	// usesFrom is when the use of beds began to be added up.
@@ -72,6 +79,8 @@ func newAllocator(b base, c cache.Cache) *allocator {
 		classes:    map[classKey]*class{},
 		holders:    map[string]string{},
 		calendar:   newCalendar(),
+		past:       newPast(),
+		promises:   map[string]queue.Key{},
 		shown:      newDisplay(),
 		writes:     newWrites(),
 	}
@@ -88,6 +97,10 @@ type changes struct {
 	profiles     map[queue.Key]*v1alpha1.TrafficProfile
 	namespaces   map[string]*corev1.Namespace
 	reservations map[queue.Key]*v1alpha1.Reservation
+	// policies has the LabPolicy, if it changed.
+	policies map[string]*v1alpha1.LabPolicy
+	// ended are finished benchmarks.
+	ended []*v1alpha1.Benchmark
 	// written are the results of the allocator's own writes.
 	written []written
 	// asked are questions about the view, which are answered in the next cycle.
@@ -101,6 +114,7 @@ func newChanges() changes {
 		profiles:     map[queue.Key]*v1alpha1.TrafficProfile{},
 		namespaces:   map[string]*corev1.Namespace{},
 		reservations: map[queue.Key]*v1alpha1.Reservation{},
+		policies:     map[string]*v1alpha1.LabPolicy{},
 	}
 }
 
@@ -163,6 +177,7 @@ func (a *allocator) cycle(ctx context.Context) time.Duration {
 	for _, d := range a.queue.Decide(a.snapshot(now)) {
 		a.grant(ctx, d)
 	}
+	a.preempt(ctx, now)
 	for _, answer := range ch.asked {
 		answer(a)
 	}
@@ -179,7 +194,9 @@ func (a *allocator) watch(ctx context.Context) error {
 			}
 			key := queueKey(b)
 			if gone || b.Status.Phase.Finished() {
-				b = nil
+				ended := b
+				a.note(func(c *changes) { c.benchmarks[key], c.ended = nil, append(c.ended, ended) })
+				return
 			}
 			a.note(func(c *changes) { c.benchmarks[key] = b })
 		},
@@ -215,6 +232,17 @@ func (a *allocator) watch(ctx context.Context) error {
 				r = nil
 			}
 			a.note(func(c *changes) { c.reservations[key] = r })
+		},
+		&v1alpha1.LabPolicy{}: func(obj any, gone bool) {
+			p, ok := obj.(*v1alpha1.LabPolicy)
+			if !ok {
+				return
+			}
+			name := p.Name
+			if gone {
+				p = nil
+			}
+			a.note(func(c *changes) { c.policies[name] = p })
 		},
 		&corev1.Namespace{}: func(obj any, gone bool) {
 			ns, ok := obj.(*corev1.Namespace)

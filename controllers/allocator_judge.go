@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -28,6 +29,11 @@ type class struct {
 	// beds are the names of fits, sorted, and limits all of the limits.
 	beds   []string
 	limits []queue.Limit
+	// pools are those of the beds, sorted.
+	pools []string
+	// planned is about how long the tests take by their plan; 0 where no bed fits.
+	planned time.Duration
+	work    work
 	// problem says why no bed fits; empty when it was not asked for yet.
 	problem string
 	members map[queue.Key]*waiter
@@ -49,7 +55,7 @@ func (a *allocator) joinClass(w *waiter) {
 	}
 	c := a.classes[key]
 	if c == nil {
-		c = &class{key: key, sample: w.b, profile: profile, members: map[queue.Key]*waiter{}}
+		c = &class{key: key, sample: w.b, profile: profile, members: map[queue.Key]*waiter{}, work: workOf(w.b)}
 		a.classes[key] = c
 		a.judge(c)
 	}
@@ -62,6 +68,7 @@ func (a *allocator) leaveClass(w *waiter) {
 	if c == nil {
 		return
 	}
+	w.expected = a.expected(w)
 	w.class = nil
 	delete(c.members, queueKey(w.b))
 	if len(c.members) == 0 {
@@ -119,12 +126,18 @@ func (a *allocator) judged(c *class) {
 	c.problem = ""
 	accepted := len(c.beds) > 0
 	c.beds = slices.Sorted(maps.Keys(c.fits))
-	c.limits = nil
-	for _, bed := range c.beds {
+	c.limits, c.pools, c.planned = nil, nil, 0
+	for i, bed := range c.beds {
+		if i == 0 {
+			c.planned = planned(c, a.beds[bed].bed)
+		}
+		c.pools = append(c.pools, a.poolOf(a.beds[bed].bed))
 		for _, l := range c.fits[bed] {
 			c.limits = append(c.limits, queue.Limit{Bed: bed, Key: l.Key, Max: l.Max})
 		}
 	}
+	slices.Sort(c.pools)
+	c.pools = slices.Compact(c.pools)
 	for key, w := range c.members {
 		a.place(w)
 		if accepted != (len(c.beds) > 0) {
@@ -142,12 +155,12 @@ func (a *allocator) fits(c *class, bed *v1alpha1.TestBed) ([]preflight.Limit, bo
 	answer := preflight.Benchmark(preflight.Input{
 		Benchmark: c.sample, Namespace: ns,
 		Profiles: []v1alpha1.TrafficProfile{*c.profile}, Beds: []v1alpha1.TestBed{*bed},
-		DefaultPolicy: a.DefaultPolicy,
+		DefaultPolicy: a.DefaultPolicy, LabPolicy: a.policy,
 	})
 	if len(answer.Problems) > 0 {
 		return nil, false
 	}
-	return preflight.Limits(bed, ns, c.sample), true
+	return a.limits(bed, ns, c.sample), true
 }
 
 // problemOf says why no bed fits a class.
@@ -155,7 +168,7 @@ func (a *allocator) problemOf(c *class) string {
 	if c.problem != "" {
 		return c.problem
 	}
-	in := preflight.Input{Benchmark: c.sample, Namespace: a.namespaces[c.key.namespace], DefaultPolicy: a.DefaultPolicy}
+	in := preflight.Input{Benchmark: c.sample, Namespace: a.namespaces[c.key.namespace], DefaultPolicy: a.DefaultPolicy, LabPolicy: a.policy}
 	if in.Namespace == nil {
 		return "namespace " + c.key.namespace + " is not known yet"
 	}

@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -13,6 +14,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/queue"
+	"nodrop.dev/nodrop/internal/preflight"
 )
 
 // Bounds of the writes that only inform people.
@@ -42,6 +44,9 @@ type display struct {
 	next  time.Time
 	// stalls is when the next of those that wait counts as stalled; zero when none will.
 	stalls time.Time
+	places places
+	// policy is when the status of the LabPolicy was last written.
+	policy shownAt
 }
 
 // shownAt is when the status of an object was last written, and whether a write is
@@ -75,6 +80,10 @@ func (a *allocator) show(ctx context.Context, now time.Time) time.Duration {
 		}
 	}
 	s := a.snapshot(now)
+	if a.policy != nil {
+		a.showPolicy(ctx, s, now)
+	}
+	a.estimate(s, now)
 	for range showAtOnce {
 		if d.limiter.TokensAt(now) < 1 {
 			return d.pause(now, showPause)
@@ -96,13 +105,23 @@ func (a *allocator) show(ctx context.Context, now time.Time) time.Duration {
 			return d.pause(now, min(a.Refresh, time.Second))
 		default:
 			d.news = nil
-			if !d.stalls.IsZero() {
-				return d.stalls.Sub(now)
-			}
-			return time.Hour
+			return a.showAgain(now)
 		}
 	}
 	return d.pause(now, showPause)
+}
+
+// showAgain is when something is shown next even if nothing happens: shares, aging and
+// estimates change with time.
+func (a *allocator) showAgain(now time.Time) time.Duration {
+	wait := time.Hour
+	if !a.shown.stalls.IsZero() {
+		wait = min(wait, a.shown.stalls.Sub(now))
+	}
+	if a.queue.Len() > 0 || a.policy != nil {
+		wait = min(wait, max(a.Refresh, time.Second))
+	}
+	return wait
 }
 
 func (d *display) pause(now time.Time, wait time.Duration) time.Duration {
@@ -149,8 +168,14 @@ func (a *allocator) showBenchmark(ctx context.Context, w *waiter, s queue.Snapsh
 	if _, holds := a.holders[string(w.b.UID)]; holds {
 		return
 	}
-	want := a.explain(w, s)
-	if want.isShownBy(w.b) {
+	place, known := a.placeOf(queueKey(w.b), s, now)
+	if !known {
+		a.shown.stale = true // It came since the places were computed.
+		return
+	}
+	want := a.explain(w, place, s)
+	want.estimate, want.change = a.estimateOf(w.b)
+	if want.isShownBy(w.b, a.Now()) {
 		left, waits := stallsIn(w.b, a.Now())
 		if waits && left > 0 && (a.shown.stalls.IsZero() || now.Add(left).Before(a.shown.stalls)) {
 			a.shown.stalls = now.Add(left)
@@ -189,6 +214,9 @@ type explanation struct {
 	// reason of the condition Accepted when it is false, and of BedLeased otherwise.
 	reason  string
 	message string
+	// estimate is when it is expected to start, and change why that became later.
+	estimate time.Time
+	change   string
 }
 
 func (e explanation) phase() v1alpha1.BenchmarkPhase {
@@ -198,17 +226,31 @@ func (e explanation) phase() v1alpha1.BenchmarkPhase {
 	return v1alpha1.PhasePending
 }
 
-func (e explanation) isShownBy(b *v1alpha1.Benchmark) bool {
+func (e explanation) isShownBy(b *v1alpha1.Benchmark, now time.Time) bool {
 	kind := v1alpha1.ConditionBedLeased
 	if !e.accepted {
 		kind = v1alpha1.ConditionAccepted
 	}
 	c := meta.FindStatusCondition(b.Status.Conditions, kind)
-	return c != nil && c.Reason == e.reason && c.Message == e.message && b.Status.Phase == e.phase() && b.Status.ObservedGeneration == b.Generation
+	return c != nil && c.Reason == e.reason && c.Message == e.message && b.Status.Phase == e.phase() && b.Status.ObservedGeneration == b.Generation &&
+		e.estimateIsShownBy(b, now)
+}
+
+// estimateIsShownBy says whether a status has the estimate, or one that is close enough.
+func (e explanation) estimateIsShownBy(b *v1alpha1.Benchmark, now time.Time) bool {
+	shown := b.Status.EstimatedStartTime
+	if shown == nil || e.estimate.IsZero() {
+		return shown == nil && e.estimate.IsZero() && b.Status.EstimateChange == e.change
+	}
+	return e.estimate.Sub(shown.Time).Abs() <= tolerance(e.estimate, now) && b.Status.EstimateChange == e.change
 }
 
 func (e explanation) write(s *scope) {
 	s.Status.Phase = e.phase()
+	s.Status.EstimatedStartTime, s.Status.EstimateChange = nil, e.change
+	if !e.estimate.IsZero() {
+		s.Status.EstimatedStartTime = &metav1.Time{Time: e.estimate.Truncate(time.Second)}
+	}
 	if !e.accepted {
 		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionBedLeased)
 		s.set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, e.reason, e.message)
@@ -219,7 +261,7 @@ func (e explanation) write(s *scope) {
 }
 
 // explain says where and why a benchmark waits.
-func (a *allocator) explain(w *waiter, s queue.Snapshot) explanation {
+func (a *allocator) explain(w *waiter, place queue.Place, s queue.Snapshot) explanation {
 	if len(w.class.beds) == 0 {
 		return explanation{reason: v1alpha1.ReasonNotAccepted, message: bounded(a.problemOf(w.class))}
 	}
@@ -229,7 +271,12 @@ func (a *allocator) explain(w *waiter, s queue.Snapshot) explanation {
 	if !w.retry.IsZero() {
 		return explanation{accepted: true, reason: v1alpha1.ReasonQueued, message: "its bed could not be leased; the operator tries again, see its log"}
 	}
-	place, _ := a.queue.Place(queueKey(w.b), s)
+	if place.Spent {
+		t := a.teamOf(w.b.Namespace)
+		return explanation{accepted: true, reason: v1alpha1.ReasonLimitReached, message: fmt.Sprintf(
+			"its team %s has had beds for %s within the last week, and may have them for %d hours (maxBedHoursPerWeek of LabPolicy %s)",
+			t.Name, preflight.HumanDuration(a.bedHours(s.Now)[t.Name].Truncate(time.Minute)), t.MaxBedHoursPerWeek, v1alpha1.LabPolicyName)}
+	}
 	if place.Obstacle != nil {
 		return explainResumption(w.b, a.explainObstacle(w.b, place, s.Now))
 	}
@@ -254,7 +301,7 @@ func explainPlace(place queue.Place, bedOf func(string) *v1alpha1.TestBed, s que
 		what = "waits for a bed"
 	case place.Limit != nil:
 		e.reason = v1alpha1.ReasonLimitReached
-		what += fmt.Sprintf(", of which its namespace may have %d at once (spec.access.maxRunning of the bed)", place.Limit.Max)
+		what += limitReached(place.Limit)
 	case !isOpen(bed):
 		e.reason = v1alpha1.ReasonBedNotReady
 		why := "is not ready: " + notReady(bed)
@@ -283,6 +330,14 @@ func explainPlace(place queue.Place, bedOf func(string) *v1alpha1.TestBed, s que
 	}
 	e.message = bounded(what)
 	return e
+}
+
+// limitReached says which limit is reached.
+func limitReached(l *queue.Limit) string {
+	if name, of := strings.CutPrefix(l.Key, teamLimit); of {
+		return fmt.Sprintf("; its team %s may have %d beds at once (maxRunning of LabPolicy %s)", name, l.Max, v1alpha1.LabPolicyName)
+	}
+	return fmt.Sprintf(", of which its namespace may have %d at once (spec.access.maxRunning of the bed)", l.Max)
 }
 
 func notReady(bed *v1alpha1.TestBed) string {

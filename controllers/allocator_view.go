@@ -13,7 +13,6 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/queue"
-	"nodrop.dev/nodrop/internal/preflight"
 	"nodrop.dev/nodrop/internal/reservation"
 )
 
@@ -28,6 +27,8 @@ type waiter struct {
 	// retry is when a grant may be tried again that failed other than by a conflict.
 	retry    time.Time
 	failures int
+	// expected is for how long a benchmark that has a bed is expected to have it.
+	expected time.Duration
 	shown    shownAt
 }
 
@@ -48,7 +49,9 @@ type bedView struct {
 	usedSince time.Time
 	// reserved are the times in which the bed is kept for reservations.
 	reserved []queue.Slice
-	shown    shownAt
+	// preempting says that the bed is about to be taken from its holder.
+	preempting bool
+	shown      shownAt
 }
 
 // waits says whether a benchmark waits for a bed.
@@ -80,6 +83,12 @@ func (a *allocator) apply(ch changes, now time.Time) {
 	if moved {
 		a.findConflicts()
 	}
+	for name, p := range ch.policies {
+		a.applyPolicy(name, p)
+	}
+	for _, b := range ch.ended {
+		a.past.learn(b, a.Now())
+	}
 	for key, r := range ch.reservations {
 		a.applyReservation(key, r)
 	}
@@ -89,7 +98,7 @@ func (a *allocator) apply(ch changes, now time.Time) {
 	for _, settle := range ch.written {
 		settle(a, now)
 	}
-	if len(ch.benchmarks)+len(ch.beds)+len(ch.profiles)+len(ch.namespaces)+len(ch.written) > 0 {
+	if len(ch.benchmarks)+len(ch.beds)+len(ch.profiles)+len(ch.namespaces)+len(ch.policies)+len(ch.written) > 0 {
 		a.shown.stale = true
 	}
 }
@@ -211,41 +220,48 @@ func (a *allocator) place(w *waiter) {
 		a.queue.Remove(key)
 		return
 	}
-	e := entryOf(w.b)
-	e.Beds, e.Limits = bedsFor(w.b, w.class.beds), w.class.limits
-	e.Reservation, e.Hold = reservationOf(w.b), a.holdOf(w.b)
+	e := a.entryOf(w.b)
+	e.Beds, e.Limits, e.Pools = bedsFor(w.b, w.class.beds), w.class.limits, w.class.pools
+	e.Reservation, e.Hold, e.Expected = reservationOf(w.b), a.holdOf(w.b), a.expected(w)
 	a.queue.Set(e)
 }
 
 // snapshot is what the queue decides on.
 func (a *allocator) snapshot(now time.Time) queue.Snapshot {
-	s := queue.Snapshot{Beds: make(map[string]queue.Bed, len(a.beds)), Running: map[string]int{}, Now: a.Now()}
+	s := queue.Snapshot{Beds: make(map[string]queue.Bed, len(a.beds)), Running: map[string]int{}, Now: a.Now(), Aging: a.aging()}
 	for name, view := range a.beds {
 		s.Beds[name] = queue.Bed{
 			Name: name, Open: isOpen(view.bed), Conflicts: view.conflicts, Reserved: view.reserved,
 			Leased: view.bed.Status.Lease != nil || view.granting != nil || view.retry.After(now),
+			Pool:   a.poolOf(view.bed), Lease: a.preemptable(view), Promised: a.promises[name],
 		}
 		a.countRunning(s.Running, view)
 	}
+	a.stand(&s)
 	return s
+}
+
+// holder is the benchmark that has a bed or is about to have it; it has no name where there
+// is none.
+func (v *bedView) holder() queue.Key {
+	switch l := v.bed.Status.Lease; {
+	case v.granting != nil:
+		return *v.granting
+	case l != nil:
+		namespace, name, _ := strings.Cut(l.Holder, "/")
+		return queue.Key{Namespace: namespace, Name: name}
+	}
+	return queue.Key{}
 }
 
 // countRunning counts the holder of a bed under the limits that it has there.
 func (a *allocator) countRunning(running map[string]int, view *bedView) {
-	var key queue.Key
-	switch l := view.bed.Status.Lease; {
-	case view.granting != nil:
-		key = *view.granting
-	case l != nil:
-		key.Namespace, key.Name, _ = strings.Cut(l.Holder, "/")
-	default:
-		return
-	}
+	key := view.holder()
 	w, ns := a.benchmarks[key], a.namespaces[key.Namespace]
 	if w == nil || ns == nil {
 		return
 	}
-	for _, l := range preflight.Limits(view.bed, ns, w.b) {
+	for _, l := range a.limits(view.bed, ns, w.b) {
 		running[l.Key]++
 	}
 }

@@ -65,6 +65,7 @@ func (r *benchmarkReconciler) lease(ctx context.Context, s *scope) (step, error)
 		return step{}, err
 	}
 	s.Status.TestBedName = bed.Name
+	s.Status.EstimatedStartTime, s.Status.EstimateChange = nil, ""
 	s.Status.Phase = v1alpha1.PhasePreparing
 	s.set(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, acceptedMessage)
 	s.set(v1alpha1.ConditionBedLeased, metav1.ConditionTrue, v1alpha1.ReasonBedLeased, "has bed "+bed.Name)

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/queue"
+	"nodrop.dev/nodrop/controllers/share"
 )
 
 // Lab is everything that places in the queue depend on, as listed at one time.
@@ -18,6 +20,8 @@ type Lab struct {
 	Namespaces []corev1.Namespace
 	// DefaultPolicy of the lab; nil allows everything.
 	DefaultPolicy *v1alpha1.TrafficPolicy
+	// Policy says how teams share; nil where there is none, or where it cannot be read.
+	Policy *v1alpha1.LabPolicy
 	// Now is when.
 	Now time.Time
 }
@@ -57,12 +61,18 @@ func Lineup(in Lab) []Place {
 			ch.benchmarks[queueKey(b)] = b
 		}
 	}
+	if in.Policy != nil {
+		ch.policies[in.Policy.Name] = in.Policy
+	}
 	a.apply(ch, time.Time{})
 	for _, view := range a.beds {
 		// Who may not list the reservations of others can read those of beds.
 		view.reserved = publishedSlices(view.bed)
 	}
+	a.sharing = nil // Standings are those of the policy's status.
 	s := a.snapshot(time.Time{})
+	s.Standings = publishedStandings(in.Policy)
+	all := a.queue.Places(s)
 	var places []Place
 	for _, w := range a.benchmarks {
 		_, holds := a.holders[string(w.b.UID)]
@@ -72,23 +82,34 @@ func Lineup(in Lab) []Place {
 		if w.class == nil || holds {
 			continue
 		}
-		e := a.explain(w, s)
-		p := Place{Benchmark: w.b, Accepted: e.accepted, Beds: w.class.beds, Why: e.message}
-		p.Place, _ = a.queue.Place(queueKey(w.b), s)
-		places = append(places, p)
+		place := all[queueKey(w.b)]
+		e := a.explain(w, place, s)
+		places = append(places, Place{Benchmark: w.b, Accepted: e.accepted, Place: place, Beds: w.class.beds, Why: e.message})
 	}
 	slices.SortFunc(places, func(x, y Place) int {
-		if x.Accepted != y.Accepted {
-			if x.Accepted {
-				return -1
-			}
+		switch {
+		case x.Accepted != y.Accepted && x.Accepted:
+			return -1
+		case x.Accepted != y.Accepted:
 			return 1
+		case x.Place.Order != y.Place.Order:
+			return cmp.Compare(x.Place.Order, y.Place.Order)
 		}
-		return queue.Compare(entryOf(x.Benchmark), entryOf(y.Benchmark))
+		return queue.Compare(a.entryOf(x.Benchmark), a.entryOf(y.Benchmark))
 	})
 	return places
 }
 
-func entryOf(b *v1alpha1.Benchmark) queue.Entry {
-	return queue.Entry{Key: queueKey(b), Priority: b.Spec.Priority, Created: b.CreationTimestamp.Time}
+// publishedStandings are those of the policy's status.
+func publishedStandings(p *v1alpha1.LabPolicy) map[share.Account]queue.Standing {
+	all := map[share.Account]queue.Standing{}
+	if p == nil {
+		return all
+	}
+	for _, t := range p.Status.Teams {
+		for _, pool := range t.Pools {
+			all[share.Account{Team: t.Name, Pool: pool.Pool}] = queue.Standing{Behind: pool.Behind.Duration, Weight: float64(t.Weight)}
+		}
+	}
+	return all
 }

@@ -27,6 +27,8 @@ package controllers
 // +kubebuilder:rbac:groups=nodrop.dev,resources=reservations/status,verbs=patch
 // +kubebuilder:rbac:groups=nodrop.dev,resources=notificationsinks,verbs=get;list;watch
 // +kubebuilder:rbac:groups=nodrop.dev,resources=notificationsinks/status,verbs=patch
+// +kubebuilder:rbac:groups=nodrop.dev,resources=labpolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=nodrop.dev,resources=labpolicies/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=nodrop,verbs=get;patch

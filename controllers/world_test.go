@@ -302,7 +302,7 @@ func (w *world) wipe() {
 	ctx := context.Background()
 	for _, list := range []client.ObjectList{
 		&v1alpha1.BenchmarkScheduleList{}, &v1alpha1.BenchmarkList{}, &v1alpha1.BenchmarkResultList{}, &v1alpha1.BenchmarkSnapshotList{},
-		&v1alpha1.ReservationList{}, &v1alpha1.NotificationSinkList{}, &v1alpha1.TestBedList{}, &v1alpha1.TrafficProfileList{},
+		&v1alpha1.ReservationList{}, &v1alpha1.NotificationSinkList{}, &v1alpha1.LabPolicyList{}, &v1alpha1.TestBedList{}, &v1alpha1.TrafficProfileList{},
 		&corev1.ConfigMapList{}, &corev1.PodList{}, &corev1.SecretList{}, networks(),
 	} {
 		if err := w.c.List(ctx, list); err != nil {

@@ -73,6 +73,16 @@ type BenchmarkStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// estimatedStartTime is when the benchmark is expected to get a bed, from the queue as it
+	// is and from how long benchmarks of the same kind had beds before. It is there while the
+	// benchmark waits, where it can be computed, and is refreshed at a bounded rate.
+	// +optional
+	EstimatedStartTime *metav1.Time `json:"estimatedStartTime,omitempty"`
+	// estimateChange says why the last estimate became later by more than the tolerance, or
+	// why there is none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	EstimateChange string `json:"estimateChange,omitempty"`
 	// testBedName is the bed that was leased.
 	// +optional
 	TestBedName string `json:"testBedName,omitempty"`

@@ -29,7 +29,7 @@ type Benchmark struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.abort) || !oldSelf.abort || (has(self.abort) && self.abort)",message="abort cannot be taken back: apply the benchmark again under another name"
 	// +kubebuilder:validation:XValidation:rule="!has(self.suspend) || !self.suspend || (has(oldSelf.suspend) && oldSelf.suspend)",message="a Benchmark cannot be changed after it was admitted to be suspended: give suspend when it is created; abort ends it"
-	// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && has(self.gates) == has(oldSelf.gates) && (!has(self.gates) || self.gates == oldSelf.gates) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && has(self.capture) == has(oldSelf.capture) && (!has(self.capture) || self.capture == oldSelf.capture) && has(self.historyName) == has(oldSelf.historyName) && (!has(self.historyName) || self.historyName == oldSelf.historyName) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds && has(self.reservationName) == has(oldSelf.reservationName) && (!has(self.reservationName) || self.reservationName == oldSelf.reservationName) && (has(self.preemptible) && self.preemptible) == (has(oldSelf.preemptible) && oldSelf.preemptible)",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set, and suspend be taken back): apply it again under another name"
+	// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.priorityClassName) == has(oldSelf.priorityClassName) && (!has(self.priorityClassName) || self.priorityClassName == oldSelf.priorityClassName) && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && has(self.gates) == has(oldSelf.gates) && (!has(self.gates) || self.gates == oldSelf.gates) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && has(self.capture) == has(oldSelf.capture) && (!has(self.capture) || self.capture == oldSelf.capture) && has(self.historyName) == has(oldSelf.historyName) && (!has(self.historyName) || self.historyName == oldSelf.historyName) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds && has(self.reservationName) == has(oldSelf.reservationName) && (!has(self.reservationName) || self.reservationName == oldSelf.reservationName) && (has(self.preemptible) && self.preemptible) == (has(oldSelf.preemptible) && oldSelf.preemptible)",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set, and suspend be taken back): apply it again under another name"
 	Spec BenchmarkSpec `json:"spec"`
 	// status is how far the benchmark is, and its result.
 	// +optional
@@ -50,6 +50,7 @@ type BenchmarkList struct {
 // command, a path or a node: those belong to the bed.
 //
 // +kubebuilder:validation:ExactlyOneOf=testBedName;testBedSelector
+// +kubebuilder:validation:XValidation:rule="!has(self.priorityClassName) || self.priority == 0",message="priority and priorityClassName are both given: give one of them",fieldPath=".priority"
 type BenchmarkSpec struct {
 	// testBedName names the bed.
 	// +optional
@@ -76,7 +77,14 @@ type BenchmarkSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	TrafficProfileName string `json:"trafficProfileName"`
-	// priority orders the queue of a bed: higher first, then first come.
+	// priorityClassName names a priority class of the LabPolicy, which has the priority. With
+	// it priority must be left out.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+	// priority orders the benchmarks of a team: higher first, then first come. Without a
+	// LabPolicy it orders those of all teams.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=-1000

@@ -25,6 +25,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&BenchmarkSnapshot{}, &BenchmarkSnapshotList{},
 		&Reservation{}, &ReservationList{},
 		&NotificationSink{}, &NotificationSinkList{},
+		&LabPolicy{}, &LabPolicyList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -209,7 +209,7 @@ var mistakes = []struct{ name, from, to, want string }{
 	{"a List", rightManifests, "apiVersion: v1\nkind: List\nitems: []\n",
 		`m.yaml:2: List "": kind: List holds several objects in items, which is not read here; write each as a document of its own, with --- between them`},
 	{"a priority in words", "  settleTime", "  priority: high\n  settleTime",
-		`m.yaml:8 (document 1): Benchmark "router": spec.priority: Invalid value: "high": is a string, and a whole number from -1000 to 1000 is needed; priority orders the queue of a bed: higher first, then first come`},
+		`m.yaml:8 (document 1): Benchmark "router": spec.priority: Invalid value: "high": is a string, and a whole number from -1000 to 1000 is needed; priority orders the benchmarks of a team: higher first, then first come`},
 	{"a priority that is too high", "  settleTime", "  priority: 2000\n  settleTime",
 		`m.yaml:8 (document 1): Benchmark "router": spec.priority: Invalid value: 2000: spec.priority in body should be less than or equal to 1000; lower it to 1000`},
 	{"seconds as a duration", "  settleTime", "  activeDeadlineSeconds: 1h\n  settleTime",

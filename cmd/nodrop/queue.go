@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +34,10 @@ bounded rate.
 
 Below are the reservations of the beds that are in progress and that come, as the beds
 have them in their status. A benchmark starts only if it would end before them.
+
+STARTS IN is the operator's estimate, from how long benchmarks with the same tests had
+beds before. With a LabPolicy benchmarks come in the order in which their teams are behind
+their shares: see docs/sharing.md.
 
 The place is counted on the bed where the fewest come first: 1 comes next. It is
 computed from what you may list. Who may list the benchmarks of one namespace only sees
@@ -90,6 +95,13 @@ func listLab(ctx context.Context, c client.Client, namespace string) (lab contro
 		return lab, partial, unreachable(err)
 	}
 	lab = controllers.Lab{Benchmarks: benchmarks.Items, Beds: beds.Items, Profiles: profiles.Items}
+	policy := &v1alpha1.LabPolicy{}
+	switch err := c.Get(ctx, client.ObjectKey{Name: v1alpha1.LabPolicyName}, policy); {
+	case err == nil:
+		lab.Policy = policy
+	case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) && !meta.IsNoMatchError(err):
+		return lab, partial, unreachable(err)
+	}
 	names := map[string]bool{}
 	for i := range benchmarks.Items {
 		if name := benchmarks.Items[i].Namespace; !names[name] {
@@ -141,11 +153,11 @@ func (v queueView) print(out io.Writer) error {
 			continue
 		}
 		if rows++; rows == 1 {
-			fmt.Fprintln(table, "PLACE\tNAMESPACE\tBENCHMARK\tPRIORITY\tWAITS FOR\tSINCE\tWHY")
+			fmt.Fprintln(table, "PLACE\tNAMESPACE\tBENCHMARK\tPRIORITY\tWAITS FOR\tSINCE\tSTARTS IN\tWHY")
 		}
 		b := p.Benchmark
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", v.place(p), b.Namespace, b.Name, b.Spec.Priority, waitsFor(p),
-			duration.HumanDuration(v.now.Sub(b.CreationTimestamp.Time)), strings.ReplaceAll(p.Why, "\n", " "))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", v.place(p), b.Namespace, b.Name, priorityOf(b), waitsFor(p),
+			duration.HumanDuration(v.now.Sub(b.CreationTimestamp.Time)), v.startsIn(b), strings.ReplaceAll(p.Why, "\n", " "))
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("printing the queue: %w", err)
@@ -157,6 +169,25 @@ func (v queueView) print(out io.Writer) error {
 		v.printOthers(out)
 	}
 	return v.printReservations(out)
+}
+
+func priorityOf(b *v1alpha1.Benchmark) string {
+	if b.Spec.PriorityClassName != "" {
+		return b.Spec.PriorityClassName
+	}
+	return fmt.Sprint(b.Spec.Priority)
+}
+
+// startsIn is when a benchmark is expected to get a bed, as the operator estimates it.
+func (v queueView) startsIn(b *v1alpha1.Benchmark) string {
+	start := b.Status.EstimatedStartTime
+	switch {
+	case start == nil:
+		return "?"
+	case !start.After(v.now):
+		return "now"
+	}
+	return "~" + duration.HumanDuration(start.Sub(v.now))
 }
 
 // printReservations shows the reservations in progress and those that come.

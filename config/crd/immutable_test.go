@@ -28,6 +28,7 @@ func immutable(t *testing.T, c client.Client) {
 		"restTime":              "0s",
 		"activeDeadlineSeconds": int64(3600),
 		"reservationName":       "nightly",
+		"priorityClassName":     "release",
 		"preemptible":           true,
 	}
 	definition := definitionOf(t, "nodrop.dev_benchmarks.yaml")

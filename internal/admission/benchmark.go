@@ -15,6 +15,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/preflight"
 	"nodrop.dev/nodrop/internal/reservation"
+	"nodrop.dev/nodrop/internal/team"
 )
 
 // Benchmarks judges benchmarks at their creation.
@@ -48,6 +49,9 @@ func (v *Benchmarks) ValidateCreate(ctx context.Context, b *v1alpha1.Benchmark) 
 		return nil, err
 	}
 	problems = append(problems, unqueued...)
+	if full := v.full(ctx, b); full != nil {
+		problems = append(problems, full)
+	}
 	if len(problems) == 0 && v.acceptable(ctx, b) {
 		return nil, nil
 	}
@@ -66,6 +70,10 @@ func (v *Benchmarks) ValidateCreate(ctx context.Context, b *v1alpha1.Benchmark) 
 // is missing there makes it false.
 func (v *Benchmarks) acceptable(ctx context.Context, b *v1alpha1.Benchmark) bool {
 	in := preflight.Input{Benchmark: b, Namespace: &corev1.Namespace{}, Profiles: make([]v1alpha1.TrafficProfile, 1), DefaultPolicy: v.DefaultPolicy}
+	var err error
+	if in.LabPolicy, err = labPolicy(ctx, v.Cache); err != nil {
+		return false
+	}
 	if v.Cache.Get(ctx, client.ObjectKey{Name: b.Namespace}, in.Namespace) != nil ||
 		v.Cache.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.TrafficProfileName}, &in.Profiles[0]) != nil {
 		return false
@@ -103,6 +111,10 @@ func (v *Benchmarks) problems(ctx context.Context, b *v1alpha1.Benchmark) (field
 // everything is what the API server has that a benchmark of a namespace can be judged by.
 func (v *Benchmarks) everything(ctx context.Context, namespace string) (preflight.Input, error) {
 	in := preflight.Input{Namespace: &corev1.Namespace{}, DefaultPolicy: v.DefaultPolicy}
+	var err error
+	if in.LabPolicy, err = labPolicy(ctx, v.Live); err != nil {
+		return in, err
+	}
 	if err := v.Live.Get(ctx, client.ObjectKey{Name: namespace}, in.Namespace); err != nil {
 		return in, fmt.Errorf("reading namespace %s: %w", namespace, err)
 	}
@@ -116,6 +128,50 @@ func (v *Benchmarks) everything(ctx context.Context, namespace string) (prefligh
 	}
 	in.Profiles, in.Beds = profiles.Items, beds.Items
 	return in, nil
+}
+
+// labPolicy is the LabPolicy; nil where there is none.
+func labPolicy(ctx context.Context, c client.Reader) (*v1alpha1.LabPolicy, error) {
+	p := &v1alpha1.LabPolicy{}
+	err := c.Get(ctx, client.ObjectKey{Name: v1alpha1.LabPolicyName}, p)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading LabPolicy %s: %w", v1alpha1.LabPolicyName, err)
+	}
+	return p, nil
+}
+
+// full says that the team has as many benchmarks waiting as it may, by the cache: of many
+// that are created at once a few more can pass. What cannot be read refuses nothing.
+func (v *Benchmarks) full(ctx context.Context, b *v1alpha1.Benchmark) *field.Error {
+	p, err := labPolicy(ctx, v.Cache)
+	if err != nil || p == nil {
+		return nil
+	}
+	ns := &corev1.Namespace{}
+	if v.Cache.Get(ctx, client.ObjectKey{Name: b.Namespace}, ns) != nil {
+		return nil
+	}
+	t := team.Of(p, ns)
+	var all corev1.NamespaceList
+	if t.MaxQueued == 0 || v.Cache.List(ctx, &all) != nil {
+		return nil
+	}
+	waiting := 0
+	for i := range all.Items {
+		var there v1alpha1.BenchmarkList
+		if team.Of(p, &all.Items[i]).Name != t.Name || v.Cache.List(ctx, &there, client.InNamespace(all.Items[i].Name), client.UnsafeDisableDeepCopy) != nil {
+			continue
+		}
+		for j := range there.Items {
+			if s := &there.Items[j].Status; s.TestBedName == "" && s.Outcome == "" && !s.Phase.Finished() {
+				waiting++
+			}
+		}
+	}
+	return team.Full(t, b, waiting)
 }
 
 // reservationProblems judges a benchmark by the reservation that it names.

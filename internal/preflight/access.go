@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/team"
 )
 
 // Allows says whether any grant of a bed selects a namespace.
@@ -30,11 +31,11 @@ func Wants(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) bool {
 // Grant returns the grant under which a benchmark may have a bed: of those that
 // select its namespace and that it fits in, the one that allows the most to run at once.
 // It returns false when there is none.
-func Grant(bed *v1alpha1.TestBed, namespace *corev1.Namespace, b *v1alpha1.Benchmark) (v1alpha1.AccessGrant, bool) {
+func Grant(bed *v1alpha1.TestBed, namespace *corev1.Namespace, r Request) (v1alpha1.AccessGrant, bool) {
 	var best *v1alpha1.AccessGrant
 	for i := range bed.Spec.Access {
 		g := &bed.Spec.Access[i]
-		if !grants(*g, namespace) || len(beyond(g, b)) > 0 {
+		if !grants(*g, namespace) || len(beyond(g, r)) > 0 {
 			continue
 		}
 		if best == nil || (best.MaxRunning != 0 && (g.MaxRunning == 0 || g.MaxRunning > best.MaxRunning)) {
@@ -57,8 +58,8 @@ type Limit struct {
 }
 
 // Limits are the bounds of a benchmark on a bed; the allocator counts. There are none where its grant has no maxRunning, or where it has no grant.
-func Limits(bed *v1alpha1.TestBed, namespace *corev1.Namespace, b *v1alpha1.Benchmark) []Limit {
-	if g, granted := Grant(bed, namespace, b); granted && g.MaxRunning > 0 {
+func Limits(bed *v1alpha1.TestBed, namespace *corev1.Namespace, r Request) []Limit {
+	if g, granted := Grant(bed, namespace, r); granted && g.MaxRunning > 0 {
 		return []Limit{{Key: "namespace/" + namespace.Name, Max: int(g.MaxRunning)}}
 	}
 	return nil
@@ -97,18 +98,42 @@ type bound struct {
 	had, lower string
 }
 
-// beyond are the fields of a benchmark that are beyond a grant.
-func beyond(g *v1alpha1.AccessGrant, b *v1alpha1.Benchmark) []bound {
-	var out []bound
-	if b.Spec.Priority > g.MaxPriority {
-		out = append(out, bound{
-			path: field.NewPath("spec", "priority"), value: b.Spec.Priority,
-			had: fmt.Sprintf("a priority up to %d", g.MaxPriority), lower: fmt.Sprintf("give at most %d", g.MaxPriority),
-		})
+// Request is what a benchmark asks of a grant.
+type Request struct {
+	// Priority with the name of its class, if it has one.
+	Priority int32
+	Class    string
+	// Lease is for how long it may have the bed.
+	Lease time.Duration
+}
+
+// NewRequest is what a benchmark asks of a grant, with the priority that its class has. The
+// policy may be nil.
+func NewRequest(policy *v1alpha1.LabPolicy, b *v1alpha1.Benchmark) Request {
+	priority, _ := team.Priority(policy, b)
+	return Request{
+		Priority: priority, Class: b.Spec.PriorityClassName, Lease: time.Duration(b.Spec.ActiveDeadlineSeconds) * time.Second,
 	}
-	if leaseOf(b) > g.MaxDuration.Duration {
+}
+
+// beyond are the fields of a benchmark that are beyond a grant.
+func beyond(g *v1alpha1.AccessGrant, r Request) []bound {
+	var out []bound
+	if r.Priority > g.MaxPriority {
+		b := bound{
+			path: field.NewPath("spec", "priority"), value: r.Priority,
+			had: fmt.Sprintf("a priority up to %d", g.MaxPriority), lower: fmt.Sprintf("give at most %d", g.MaxPriority),
+		}
+		if r.Class != "" {
+			b.path, b.value = field.NewPath("spec", "priorityClassName"), r.Class
+			b.had += fmt.Sprintf(", and the class has %d", r.Priority)
+			b.lower = "name a lower class"
+		}
+		out = append(out, b)
+	}
+	if r.Lease > g.MaxDuration.Duration {
 		out = append(out, bound{
-			path: field.NewPath("spec", "activeDeadlineSeconds"), value: b.Spec.ActiveDeadlineSeconds,
+			path: field.NewPath("spec", "activeDeadlineSeconds"), value: int64(r.Lease / time.Second),
 			had:   fmt.Sprintf("the bed for at most %s", HumanDuration(g.MaxDuration.Duration)),
 			lower: fmt.Sprintf("give at most %d", int64(g.MaxDuration.Duration/time.Second)),
 		})
@@ -118,11 +143,11 @@ func beyond(g *v1alpha1.AccessGrant, b *v1alpha1.Benchmark) []bound {
 
 // beyondAll are problems of a benchmark whose namespace has grants on a bed, of which
 // none is enough: what is beyond the one that comes closest.
-func beyondAll(bed *v1alpha1.TestBed, namespace *corev1.Namespace, b *v1alpha1.Benchmark) field.ErrorList {
+func beyondAll(bed *v1alpha1.TestBed, namespace *corev1.Namespace, r Request) field.ErrorList {
 	var closest []bound
 	for i := range bed.Spec.Access {
 		if g := &bed.Spec.Access[i]; grants(*g, namespace) {
-			if missing := beyond(g, b); closest == nil || len(missing) < len(closest) {
+			if missing := beyond(g, r); closest == nil || len(missing) < len(closest) {
 				closest = missing
 			}
 		}
@@ -131,23 +156,19 @@ func beyondAll(bed *v1alpha1.TestBed, namespace *corev1.Namespace, b *v1alpha1.B
 	for _, m := range closest {
 		problems = append(problems, field.Invalid(m.path, m.value, fmt.Sprintf(
 			"the grant of namespace %s on TestBed %s has %s: %s, or ask the bed's owner to add this to spec.access: %s",
-			namespace.Name, bed.Name, m.had, m.lower, neededGrant(namespace, b))))
+			namespace.Name, bed.Name, m.had, m.lower, neededGrant(namespace, r))))
 	}
 	return problems
 }
 
 // neededGrant is the grant that a benchmark needs, as YAML in one line.
-func neededGrant(namespace *corev1.Namespace, b *v1alpha1.Benchmark) string {
+func neededGrant(namespace *corev1.Namespace, r Request) string {
 	members := []string{fmt.Sprintf("names: [%s]", namespace.Name)}
-	if b.Spec.Priority > 0 {
-		members = append(members, fmt.Sprintf("maxPriority: %d", b.Spec.Priority))
+	if r.Priority > 0 {
+		members = append(members, fmt.Sprintf("maxPriority: %d", r.Priority))
 	}
-	members = append(members, "maxDuration: "+HumanDuration(leaseOf(b)))
+	members = append(members, "maxDuration: "+HumanDuration(r.Lease))
 	return "{" + strings.Join(members, ", ") + "}"
-}
-
-func leaseOf(b *v1alpha1.Benchmark) time.Duration {
-	return time.Duration(b.Spec.ActiveDeadlineSeconds) * time.Second
 }
 
 // HumanDuration writes a duration without parts that are zero: 36h, not 36h0m0s.

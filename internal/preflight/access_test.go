@@ -130,7 +130,7 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := input(asking(0, tc.lease), granting(0, tc.grants...))
-			if got := Limits(&in.Beds[0], in.Namespace, in.Benchmark); !slices.Equal(got, tc.want) {
+			if got := Limits(&in.Beds[0], in.Namespace, NewRequest(nil, in.Benchmark)); !slices.Equal(got, tc.want) {
 				t.Errorf("%v, want %v", got, tc.want)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 	_ "nodrop.dev/nodrop/internal/method" // registers every method with the plan
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/policy"
+	"nodrop.dev/nodrop/internal/team"
 )
 
 // Input is everything that a benchmark is judged by.
@@ -30,7 +31,12 @@ type Input struct {
 	// DefaultPolicy says which frames may be sent on beds without a policy of their own;
 	// nil where the lab has none, so that the built-in policy applies.
 	DefaultPolicy *v1alpha1.TrafficPolicy
+	// LabPolicy has the priority classes; nil where the lab has none.
+	LabPolicy *v1alpha1.LabPolicy
 }
+
+// request is what the benchmark asks of a grant.
+func (in Input) request() Request { return NewRequest(in.LabPolicy, in.Benchmark) }
 
 // Answer is the judgement of an Input.
 type Answer struct {
@@ -49,7 +55,7 @@ type check func(in Input, a *Answer) field.ErrorList
 // checks would only repeat them. The groups are judged separately, so that one
 // answer has all problems.
 var (
-	references = [][]check{{profileExists}, {selectorIsSound, bedExists, bedIsAllowed}}
+	references = [][]check{{profileExists}, {classExists, selectorIsSound, bedExists, bedIsAllowed}}
 	together   = []check{rowsFit, testsFit}
 )
 
@@ -93,6 +99,10 @@ func profileExists(in Input, a *Answer) field.ErrorList {
 		in.Namespace.Name, has(names)))
 }
 
+func classExists(in Input, _ *Answer) field.ErrorList {
+	return team.Problems(in.LabPolicy, in.Benchmark)
+}
+
 func selectorIsSound(in Input, _ *Answer) field.ErrorList {
 	return selectorProblems(field.NewPath("spec", "testBedSelector"), in.Benchmark.Spec.TestBedSelector)
 }
@@ -121,9 +131,9 @@ func bedIsAllowed(in Input, a *Answer) field.ErrorList {
 		if !Wants(in.Benchmark, bed) || !Allows(bed, in.Namespace) {
 			continue
 		}
-		if _, granted := Grant(bed, in.Namespace, in.Benchmark); granted {
+		if _, granted := Grant(bed, in.Namespace, in.request()); granted {
 			a.Beds = append(a.Beds, *bed)
-		} else if missing := beyondAll(bed, in.Namespace, in.Benchmark); problems == nil || len(missing) < len(problems) {
+		} else if missing := beyondAll(bed, in.Namespace, in.request()); problems == nil || len(missing) < len(problems) {
 			problems = missing
 		}
 	}
@@ -142,7 +152,7 @@ func bedIsAllowed(in Input, a *Answer) field.ErrorList {
 	}
 	return problem(path, value, fmt.Sprintf(
 		"%s namespace %s (it may use: %s): use one of those, or ask the bed's owner to add this to spec.access: %s",
-		what, in.Namespace.Name, has(allowedNames(in)), neededGrant(in.Namespace, in.Benchmark)))
+		what, in.Namespace.Name, has(allowedNames(in)), neededGrant(in.Namespace, in.request())))
 }
 
 // testsFit keeps the beds on which the plan can be made, and whose policy allows the

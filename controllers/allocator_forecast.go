@@ -1,0 +1,142 @@
+package controllers
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/queue"
+	"nodrop.dev/nodrop/controllers/share"
+	"nodrop.dev/nodrop/internal/reservation"
+)
+
+// forecasts is for how many benchmarks a start is estimated at most: those that come first.
+const forecasts = 500
+
+// forecast is when benchmarks are expected to start.
+type forecast struct {
+	starts map[queue.Key]queue.Start
+	// holders of beds when it was computed, and when they were expected to end.
+	holders map[string]queue.Key
+	ends    map[string]queue.End
+	// computed is when, and computing says that the next one is under way.
+	computed  time.Time
+	computing bool
+	// changes say why an estimate became later.
+	changes map[queue.Key]string
+}
+
+// estimate computes a forecast if the last one is old enough, concurrently with the
+// allocator.
+func (a *allocator) estimate(s queue.Snapshot, now time.Time) {
+	f := &a.forecast
+	every := min(a.Refresh, time.Duration(a.queue.Len())*10*time.Millisecond)
+	if f.computing || a.queue.Len() == 0 || now.Sub(f.computed) < every {
+		return
+	}
+	f.computing = true
+	next := forecast{computed: now, holders: map[string]queue.Key{}, ends: a.ends(s.Now), changes: map[queue.Key]string{}}
+	for name, view := range a.beds {
+		next.holders[name] = view.holder()
+	}
+	due := map[share.Account]float64{}
+	if a.sharing != nil {
+		for _, account := range a.sharing.Book.Accounts() {
+			due[account] = a.sharing.Book.Entitled(account)
+		}
+	}
+	waiting := a.queue.Clone()
+	a.begin(func() written {
+		next.starts = waiting.Forecast(s, next.ends, due, forecasts)
+		return func(a *allocator, _ time.Time) { a.estimated(next, s.Now) }
+	})
+}
+
+// ends are when the beds are expected to be given back.
+func (a *allocator) ends(now time.Time) map[string]queue.End {
+	ends := map[string]queue.End{}
+	for name, view := range a.beds {
+		w := a.benchmarks[view.holder()]
+		if w == nil {
+			continue
+		}
+		expected, since := a.expected(w), now
+		if l := view.bed.Status.Lease; l != nil {
+			since = l.AcquireTime.Time
+		}
+		if expected == 0 {
+			continue
+		}
+		end := queue.End{At: since.Add(expected)}
+		if overdue := now.Sub(end.At); overdue >= 0 {
+			// It takes longer than it did before: as long again as it is late, and a minute.
+			end.At = now.Add(overdue + time.Minute)
+		}
+		if ns := a.namespaces[w.b.Namespace]; ns != nil {
+			for _, l := range a.limits(view.bed, ns, w.b) {
+				end.Keys = append(end.Keys, l.Key)
+			}
+		}
+		ends[name] = end
+	}
+	return ends
+}
+
+// estimated takes over a forecast.
+func (a *allocator) estimated(next forecast, now time.Time) {
+	last := a.forecast
+	maps.Copy(next.changes, last.changes)
+	for key := range next.changes {
+		if !a.queue.Has(key) {
+			delete(next.changes, key)
+		}
+	}
+	for key, was := range last.starts {
+		is, found := next.starts[key]
+		if !a.queue.Has(key) || found && !later(was.At, is.At, now) {
+			if found && is.At.Before(was.At) {
+				delete(next.changes, key)
+			}
+			continue
+		}
+		next.changes[key] = a.whyLater(key, was, last, now)
+	}
+	a.forecast = next
+	a.shown.stale = true
+}
+
+// later says whether an estimate became later by more than is worth a write.
+func later(was, is, now time.Time) bool { return is.Sub(was) > tolerance(was, now) }
+
+// tolerance is by how much an estimate may move without being written again: a tenth of the
+// time to it, and a minute at least.
+func tolerance(estimate, now time.Time) time.Duration {
+	return max(estimate.Sub(now)/10, time.Minute)
+}
+
+// whyLater says why a benchmark does not start when it was expected to.
+func (a *allocator) whyLater(key queue.Key, was queue.Start, last forecast, now time.Time) string {
+	before := "it was expected to start on bed " + was.Bed + " at " + was.At.UTC().Format(time.RFC3339)
+	view := a.beds[was.Bed]
+	if view == nil || !isOpen(view.bed) {
+		return fmt.Sprintf("%s, which takes no benchmarks now", before)
+	}
+	w := a.benchmarks[key]
+	for i := range view.reserved {
+		s := &view.reserved[i]
+		if w != nil && s.Reservation != reservationOf(w.b) && s.Until.After(was.At) && s.From.Before(was.At.Add(a.holdOf(w.b))) {
+			return fmt.Sprintf("%s; reservation %s has it %s", before, s.Reservation, reservation.Span{From: s.From, Until: s.Until})
+		}
+	}
+	if holder := view.holder(); holder != (queue.Key{}) && holder == last.holders[was.Bed] && !last.ends[was.Bed].At.After(now) {
+		return fmt.Sprintf("%s; %s has it for longer than such benchmarks had before", before, holder)
+	}
+	return before + "; others come first that came since, whose team is further behind, or whose priority is higher"
+}
+
+// estimateOf is when a benchmark is expected to start, and why that changed.
+func (a *allocator) estimateOf(b *v1alpha1.Benchmark) (start time.Time, change string) {
+	key := queueKey(b)
+	return a.forecast.starts[key].At, bounded(a.forecast.changes[key])
+}

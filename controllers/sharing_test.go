@@ -1,0 +1,196 @@
+package controllers_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// second is the namespace of another team.
+const second = "team-access"
+
+// TestSharing has two teams share a bed by a LabPolicy.
+func TestSharing(t *testing.T) {
+	server := startServer(t)
+	for name, tc := range map[string]func(*world){
+		"the team that is behind comes first":        behindComesFirst,
+		"a team that has as many beds as it may":     teamRunsEnough,
+		"a team that has used up its hours":          teamSpent,
+		"a priority class that there is not":         unknownClass,
+		"a class that preempts takes a bed":          preempts,
+		"a start is estimated from what others took": estimated,
+	} {
+		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
+	}
+}
+
+// share makes a bed for both teams, and the policy.
+func (w *world) share(spec v1alpha1.LabPolicySpec) {
+	bed := modelled("sim")
+	bed.Spec.Access[0].Names = []string{team, second}
+	bed.Spec.Access[0].MaxPriority = 500
+	other := profile()
+	other.Namespace = second
+	if err := w.c.Create(w.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: second}}); client.IgnoreAlreadyExists(err) != nil {
+		w.t.Fatal(err)
+	}
+	policy := &v1alpha1.LabPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.LabPolicyName}, Spec: spec}
+	create(w.t, w.c, configMap("model", "model.csv", table), bed, profile(), other, policy)
+	w.Eventually(func() bool {
+		return meta.IsStatusConditionTrue(w.bed("sim").Status.Conditions, v1alpha1.ConditionReady)
+	}).Should(BeTrue())
+}
+
+func ofSecond(b *v1alpha1.Benchmark) { b.Namespace = second }
+
+func inClass(name string) func(*v1alpha1.Benchmark) {
+	return func(b *v1alpha1.Benchmark) { b.Spec.PriorityClassName = name }
+}
+
+// says waits until a benchmark of any namespace waits for a reason, with words in the message.
+func (w *world) waitsBecause(b *v1alpha1.Benchmark, condition, reason, words string) {
+	w.t.Helper()
+	w.Eventually(func() string {
+		if err := w.c.Get(w.t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+			return err.Error()
+		}
+		c := meta.FindStatusCondition(b.Status.Conditions, condition)
+		if c == nil {
+			return ""
+		}
+		return c.Reason + ": " + c.Message
+	}).Should(And(HavePrefix(reason+": "), ContainSubstring(words)))
+}
+
+func behindComesFirst(w *world) {
+	w.share(v1alpha1.LabPolicySpec{Teams: []v1alpha1.Team{
+		{Name: "routing", Namespaces: []string{team}, TeamShare: v1alpha1.TeamShare{Weight: 1}},
+		{Name: "access", Namespaces: []string{second}, TeamShare: v1alpha1.TeamShare{Weight: 1}},
+	}})
+	create(w.t, w.c, benchmark("first", "sim"))
+	first := w.reaches("first", v1alpha1.PhaseRunning)
+	again, other := benchmark("again", "sim"), benchmark("other", "sim", ofSecond)
+	create(w.t, w.c, again)
+	w.waitsBecause(again, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "comes next")
+	create(w.t, w.c, other)
+	w.waitsBecause(other, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "comes next")
+	w.waitsBecause(again, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "1 benchmark comes first")
+	policy := &v1alpha1.LabPolicy{}
+	w.Eventually(func() []v1alpha1.TeamStanding {
+		if err := w.c.Get(w.t.Context(), client.ObjectKey{Name: v1alpha1.LabPolicyName}, policy); err != nil {
+			return nil
+		}
+		return policy.Status.Teams
+	}).Should(ConsistOf(
+		And(HaveField("Name", "access"), HaveField("Running", int32(0)), HaveField("Queued", int32(1))),
+		And(HaveField("Name", "routing"), HaveField("Running", int32(1)), HaveField("Queued", int32(1))),
+	))
+	w.runners.report(first, measured(row(64)))
+	w.Eventually(func() string { return holderOf(w.bed("sim")) }).Should(Equal(second + "/other"))
+}
+
+func holderOf(bed *v1alpha1.TestBed) string {
+	if bed.Status.Lease == nil {
+		return ""
+	}
+	return bed.Status.Lease.Holder
+}
+
+func teamRunsEnough(w *world) {
+	w.share(v1alpha1.LabPolicySpec{Teams: []v1alpha1.Team{
+		{Name: "routing", Namespaces: []string{team, second}, TeamShare: v1alpha1.TeamShare{MaxRunning: 1}},
+	}})
+	bed := modelled("free")
+	bed.Spec.Access[0].Names = []string{second}
+	create(w.t, w.c, bed, benchmark("first", "sim"))
+	first := w.reaches("first", v1alpha1.PhaseRunning)
+	other := benchmark("other", "free", ofSecond)
+	create(w.t, w.c, other)
+	w.waitsBecause(other, v1alpha1.ConditionBedLeased, v1alpha1.ReasonLimitReached,
+		"waits for bed free; its team routing may have 1 beds at once (maxRunning of LabPolicy lab); comes next")
+	w.runners.report(first, measured(row(64)))
+	w.Eventually(func() string { return holderOf(w.bed("free")) }).Should(Equal(second + "/other"))
+}
+
+func teamSpent(w *world) {
+	w.share(v1alpha1.LabPolicySpec{Others: v1alpha1.TeamShare{MaxBedHoursPerWeek: 3}})
+	create(w.t, w.c, benchmark("long", "sim", withDeadline(20000)))
+	long := w.reaches("long", v1alpha1.PhaseRunning)
+	w.pass(4 * time.Hour)
+	w.runners.report(long, measured(row(64)))
+	w.reaches("long", v1alpha1.PhasePassed)
+	next := benchmark("next", "sim")
+	create(w.t, w.c, next)
+	w.waitsBecause(next, v1alpha1.ConditionBedLeased, v1alpha1.ReasonLimitReached, "may have them for 3 hours (maxBedHoursPerWeek of LabPolicy lab)")
+	create(w.t, w.c, benchmark("other", "sim", ofSecond))
+	w.Eventually(func() string { return holderOf(w.bed("sim")) }).Should(Equal(second + "/other"))
+	w.Expect(w.c.Delete(w.t.Context(), benchmark("other", "sim", ofSecond))).To(Succeed())
+	w.pass(8 * 24 * time.Hour)
+	w.reaches("next", v1alpha1.PhaseRunning)
+}
+
+func unknownClass(w *world) {
+	w.share(v1alpha1.LabPolicySpec{PriorityClasses: []v1alpha1.PriorityClass{{Name: "release", Value: 400}, {Name: "never", Value: 600}}})
+	b := benchmark("b", "sim", inClass("relaese"))
+	create(w.t, w.c, b)
+	w.waitsBecause(b, v1alpha1.ConditionAccepted, v1alpha1.ReasonNotAccepted,
+		`spec.priorityClassName: Invalid value: "relaese": there is no priority class of this name (the lab has release (400), never (600))`)
+	high := benchmark("high", "sim", inClass("never"))
+	create(w.t, w.c, high)
+	w.waitsBecause(high, v1alpha1.ConditionAccepted, v1alpha1.ReasonNotAccepted,
+		`spec.priorityClassName: Invalid value: "never": the grant of namespace team-routing on TestBed sim has a priority up to 500, and the class has 600`)
+	ok := benchmark("ok", "sim", inClass("release"))
+	create(w.t, w.c, ok)
+	w.reaches("ok", v1alpha1.PhaseRunning)
+}
+
+func preempts(w *world) {
+	w.share(v1alpha1.LabPolicySpec{PriorityClasses: []v1alpha1.PriorityClass{{Name: "urgent", Value: 400, Preempts: true}}})
+	create(w.t, w.c, benchmark("kept", "sim"))
+	kept := w.reaches("kept", v1alpha1.PhaseRunning)
+	gives := benchmark("gives", "sim", func(b *v1alpha1.Benchmark) { b.Spec.Preemptible = true })
+	urgent := benchmark("urgent", "sim", ofSecond, inClass("urgent"))
+	create(w.t, w.c, gives, urgent)
+	w.waitsBecause(urgent, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "comes next")
+	w.waitsBecause(gives, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "1 benchmark comes first")
+	w.Expect(w.bed("sim").Status.Lease.Preemption).To(BeNil(), "the holder does not allow it")
+	w.Expect(w.c.Delete(w.t.Context(), urgent)).To(Succeed())
+	w.waitsBecause(gives, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "comes next")
+	w.runners.report(kept, measured(row(64)))
+	w.reaches("gives", v1alpha1.PhaseRunning)
+	again := benchmark("again", "sim", ofSecond, inClass("urgent"))
+	create(w.t, w.c, again)
+	w.Eventually(func() string {
+		l := w.bed("sim").Status.Lease
+		if l == nil || l.Holder != team+"/gives" || l.Preemption == nil {
+			return ""
+		}
+		return l.Preemption.By
+	}).Should(Equal(second + "/again"))
+}
+
+func estimated(w *world) {
+	w.share(v1alpha1.LabPolicySpec{})
+	create(w.t, w.c, benchmark("past", "sim"))
+	w.runners.report(w.reaches("past", v1alpha1.PhaseRunning), measured(row(64)))
+	w.reaches("past", v1alpha1.PhasePassed)
+	create(w.t, w.c, benchmark("now", "sim"))
+	w.reaches("now", v1alpha1.PhaseRunning)
+	create(w.t, w.c, benchmark("next", "sim"), benchmark("then", "sim", ofSecond))
+	for _, key := range []client.ObjectKey{{Namespace: team, Name: "next"}, {Namespace: second, Name: "then"}} {
+		b := &v1alpha1.Benchmark{}
+		w.Eventually(func() *metav1.Time {
+			if err := w.c.Get(w.t.Context(), key, b); err != nil {
+				return nil
+			}
+			return b.Status.EstimatedStartTime
+		}).ShouldNot(BeNil(), "%s has an estimate", key)
+	}
+}
