@@ -228,7 +228,7 @@ func (q *Queue) Remove(k Key) {
 		return
 	}
 	delete(q.groups, g.name)
-	if g.shape.groups--; g.shape.groups == 0 {
+	if g.groups--; g.groups == 0 {
 		delete(q.shapes, g.shape.name)
 	}
 }
