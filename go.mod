@@ -28,6 +28,7 @@ require (
 	github.com/teambition/rrule-go v1.8.2
 	github.com/vishvananda/netlink v1.3.1
 	github.com/vishvananda/netns v0.0.5
+	github.com/yuin/gopher-lua v1.1.2
 	go.etcd.io/bbolt v1.4.3
 	gocloud.dev v0.44.0
 	golang.org/x/net v0.55.0

@@ -204,6 +204,17 @@ func notifiedInOrder(w *world) {
 		w.Expect(err).NotTo(HaveOccurred())
 		w.Expect(string(text)).NotTo(ContainSubstring("whsec_"))
 	}
+	w.Eventually(func() []string {
+		var said []string
+		var events corev1.EventList
+		w.Expect(w.c.List(w.t.Context(), &events, client.InNamespace(team))).To(Succeed())
+		for _, e := range events.Items {
+			if e.InvolvedObject.Kind == "NotificationSink" {
+				said = append(said, e.Reason+" "+e.Message)
+			}
+		}
+		return said
+	}).Should(ContainElement("NotificationDelivered GateFailed of benchmark nightly: the receiver took it at attempt 1"))
 	// A benchmark that passes has no event of a gate.
 	w.ends(benchmark("fine", "sim", gated(rateGate("fast", "1"))), v1alpha1.PhasePassed, rate(64, 1000), rate(128, 2000))
 	w.Eventually(w.notified("fine")).Should(Equal([]string{"ci Finished Delivered"}))

@@ -358,26 +358,32 @@ func (r *sinkReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	s.Status.ObservedGeneration = s.Generation
-	state := metav1.ConditionTrue
-	if reason != v1alpha1.ReasonSinkReady && reason != v1alpha1.ReasonSinkSuspended {
-		state = metav1.ConditionFalse
-	}
-	all, now := &s.Status.Conditions, r.Now()
-	setCondition(all, now, s.Generation, metav1.Condition{Type: v1alpha1.ConditionReady, Status: state, Reason: reason, Message: message})
-	meta.RemoveStatusCondition(all, v1alpha1.ConditionStalled)
-	if state == metav1.ConditionFalse {
-		setCondition(all, now, s.Generation, metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: reason, Message: message})
-	}
+	ready := showSink(s, reason, message, r.Now())
 	if !equality.Semantic.DeepEqual(before.Status, s.Status) {
 		if err := r.Client.Status().Patch(ctx, s, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return settle(ctrl.Result{}, fmt.Errorf("storing the status of the sink: %w", client.IgnoreNotFound(err)))
 		}
 	}
-	if state == metav1.ConditionFalse {
+	if !ready {
 		return ctrl.Result{RequeueAfter: r.Recheck}, nil
 	}
 	return ctrl.Result{RequeueAfter: r.Sweep}, nil
+}
+
+// showSink sets the conditions of a sink. A suspended one is ready.
+func showSink(s *v1alpha1.NotificationSink, reason, message string, now time.Time) (ready bool) {
+	s.Status.ObservedGeneration = s.Generation
+	ready = reason == v1alpha1.ReasonSinkReady || reason == v1alpha1.ReasonSinkSuspended
+	state, all := metav1.ConditionTrue, &s.Status.Conditions
+	if !ready {
+		state = metav1.ConditionFalse
+	}
+	setCondition(all, now, s.Generation, metav1.Condition{Type: v1alpha1.ConditionReady, Status: state, Reason: reason, Message: message})
+	meta.RemoveStatusCondition(all, v1alpha1.ConditionStalled)
+	if !ready {
+		setCondition(all, now, s.Generation, metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: reason, Message: message})
+	}
+	return ready
 }
 
 func (r *sinkReconciler) judge(ctx context.Context, s *v1alpha1.NotificationSink) (reason, message string, _ error) {

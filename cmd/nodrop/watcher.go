@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,7 +168,7 @@ func phaseLine(benchmark *v1alpha1.Benchmark) (key, text string) {
 	if p := status.Progress; status.Phase == v1alpha1.PhaseRunning && p != nil {
 		return fmt.Sprint(p.Trial, " ", p.RowsDone, " ", p.TrialsDone), joinNonEmpty(": ", "Running", p.Summary, p.Trial)
 	}
-	text = joinNonEmpty(": ", string(status.Phase), explanation(benchmark))
+	text = joinNonEmpty(": ", string(cmp.Or(status.Phase, v1alpha1.PhasePending)), explanation(benchmark))
 	return text, text
 }
 
