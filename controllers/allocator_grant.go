@@ -85,7 +85,7 @@ func (a *allocator) granted(key queue.Key, name string, leased *v1alpha1.TestBed
 		}
 	}
 	if err == nil {
-		a.applyBed(name, leased)
+		a.applyWritten(leased)
 	}
 	if w == nil {
 		return

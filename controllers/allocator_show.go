@@ -154,7 +154,7 @@ func (a *allocator) showBed(ctx context.Context, view *bedView, now time.Time) {
 		return func(a *allocator, now time.Time) {
 			view.shown = shownAt{time: now}
 			if err == nil {
-				a.applyBed(bed.Name, after)
+				a.applyWritten(after)
 			}
 		}
 	})

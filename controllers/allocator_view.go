@@ -133,6 +133,14 @@ func (a *allocator) applyBed(name string, bed *v1alpha1.TestBed) (moved bool) {
 	return false
 }
 
+// applyWritten takes over the answer to an own write. A bed that was deleted since stays away,
+// also where another one has its name by now.
+func (a *allocator) applyWritten(bed *v1alpha1.TestBed) {
+	if view := a.beds[bed.Name]; view != nil && view.bed.UID == bed.UID {
+		a.applyBed(bed.Name, bed)
+	}
+}
+
 // older says whether a version of an object is older than another one.
 func older(a, b client.Object) bool {
 	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
