@@ -64,6 +64,9 @@ func (r *benchmarkReconciler) lease(ctx context.Context, s *scope) (step, error)
 	} else if err := r.resume(ctx, s, bed); err != nil {
 		return step{}, err
 	}
+	if s.Status.Preemptions > 0 {
+		s.Status.LeaseTime = bed.Status.Lease.AcquireTime.DeepCopy()
+	}
 	s.Status.TestBedName = bed.Name
 	s.Status.EstimatedStartTime, s.Status.EstimateChange = nil, ""
 	s.Status.Phase = v1alpha1.PhasePreparing

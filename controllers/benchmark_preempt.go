@@ -167,7 +167,7 @@ func (s *scope) keepProfileOnly() {
 // waitAgain makes the status that of a benchmark that waits, with what it resumes from.
 func (s *scope) waitAgain() {
 	s.Status.Phase, s.Status.Preemption = v1alpha1.PhaseQueued, nil
-	s.Status.TestBedName, s.Status.Variant = "", ""
+	s.Status.TestBedName, s.Status.Variant, s.Status.LeaseTime = "", "", nil
 	for _, kind := range []string{v1alpha1.ConditionDeviceReady, v1alpha1.ConditionTrafficReady, v1alpha1.ConditionMeasured, v1alpha1.ConditionCleanedUp} {
 		meta.RemoveStatusCondition(&s.Status.Conditions, kind)
 	}

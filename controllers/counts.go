@@ -27,7 +27,7 @@ func (r *base) count(s *scope) {
 	since := r.timers.enter(s.Benchmark, s.now)
 	switch {
 	case after == v1alpha1.PhasePreparing && before != v1alpha1.PhaseRunning:
-		r.Counts.Phase(string(v1alpha1.PhaseQueued), s.leasedAt().Sub(s.queuedAt()))
+		r.Counts.Phase(string(v1alpha1.PhaseQueued), s.waited())
 	case !since.IsZero():
 		r.Counts.Phase(string(before), s.now.Sub(since))
 	}
@@ -40,21 +40,14 @@ func (r *base) count(s *scope) {
 	}
 }
 
-// queuedAt is since when a benchmark waited that has a bed: its creation, or its last
+// waited is how long a benchmark that has a bed waited for it, since its creation or its last
 // preemption.
-func (s *scope) queuedAt() time.Time {
-	if n := len(s.Status.EarlierRuns); n > 0 {
-		return s.Status.EarlierRuns[n-1].Until.Time
+func (s *scope) waited() time.Duration {
+	runs := s.Status.EarlierRuns
+	if len(runs) == 0 || s.Status.LeaseTime == nil {
+		return s.Status.StartTime.Sub(s.CreationTimestamp.Time)
 	}
-	return s.CreationTimestamp.Time
-}
-
-// leasedAt is when the benchmark got the bed that it has.
-func (s *scope) leasedAt() time.Time {
-	if s.bed != nil && s.bed.Status.Lease != nil {
-		return s.bed.Status.Lease.AcquireTime.Time
-	}
-	return s.Status.StartTime.Time
+	return s.Status.LeaseTime.Sub(runs[len(runs)-1].Until.Time)
 }
 
 // countBed counts what ended in a bed whose benchmark is gone, once that is stored.

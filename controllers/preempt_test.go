@@ -119,6 +119,7 @@ func preemptedWithRows(w *world) {
 	began := b.Status.StartTime
 	b = w.resumes(1)
 	w.Expect(b.Status.StartTime).To(Equal(began))
+	w.Expect(b.Status.LeaseTime.Time).NotTo(BeTemporally("<", b.Status.EarlierRuns[0].Until.Time))
 	w.Expect(b.Status.Preemptions).To(Equal(int32(1)))
 	w.bedIsClean("frr")
 }

@@ -112,6 +112,10 @@ type BenchmarkStatus struct {
 	// finished rows.
 	// +optional
 	Resumption *Resumption `json:"resumption,omitempty"`
+	// leaseTime is when a benchmark that was preempted got the bed again; absent while it
+	// waits, and unless it was.
+	// +optional
+	LeaseTime *metav1.Time `json:"leaseTime,omitempty"`
 	// earlierRuns are the times in which the benchmark had a bed before it was preempted,
 	// the last 8 of them, oldest first.
 	// +optional

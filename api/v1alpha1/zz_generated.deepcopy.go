@@ -950,6 +950,10 @@ func (in *BenchmarkStatus) DeepCopyInto(out *BenchmarkStatus) {
 		*out = new(Resumption)
 		**out = **in
 	}
+	if in.LeaseTime != nil {
+		in, out := &in.LeaseTime, &out.LeaseTime
+		*out = (*in).DeepCopy()
+	}
 	if in.EarlierRuns != nil {
 		in, out := &in.EarlierRuns, &out.EarlierRuns
 		*out = make([]EarlierRun, len(*in))

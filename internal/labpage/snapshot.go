@@ -118,6 +118,14 @@ func begin(b *v1alpha1.Benchmark) time.Time {
 	return b.Status.StartTime.Time
 }
 
+// lastBegin is when a benchmark got the bed that it had last.
+func lastBegin(b *v1alpha1.Benchmark) time.Time {
+	if b.Status.LeaseTime != nil {
+		return b.Status.LeaseTime.Time
+	}
+	return begin(b)
+}
+
 // end is when a benchmark was finished; zero before that.
 func end(b *v1alpha1.Benchmark) time.Time {
 	if b.Status.CompletionTime == nil {

@@ -151,9 +151,8 @@ func (p *Page) byBed(v visible) (queued map[string][]start, past map[string][]ru
 		if v.lab.at.Sub(end(b)) > 24*time.Hour {
 			break // They are in the order of their ends.
 		}
-		// Of one that was preempted it is not known when the last run began.
-		if bed := b.Status.TestBedName; bed != "" && v.benchmarks.has(b.Namespace) && b.Status.StartTime != nil && len(b.Status.EarlierRuns) == 0 {
-			past[bed] = append(past[bed], run{b, begin(b), end(b), string(b.Status.Phase), toneOf(b.Status.Phase)})
+		if bed := b.Status.TestBedName; bed != "" && v.benchmarks.has(b.Namespace) && b.Status.StartTime != nil {
+			past[bed] = append(past[bed], run{b, lastBegin(b), end(b), string(b.Status.Phase), toneOf(b.Status.Phase)})
 		}
 	}
 	return queued, past

@@ -24,5 +24,8 @@ func preempted(s *v1alpha1.BenchmarkStatus) string {
 			runs[i] += " (not counted: " + run.Discarded + ")"
 		}
 	}
+	if s.LeaseTime != nil {
+		runs = append(runs, fmt.Sprintf("the rest from %s on bed %s", s.LeaseTime.UTC().Format("2006-01-02 15:04:05 UTC"), s.TestBedName))
+	}
 	return text + strings.Join(runs, "; ")
 }

@@ -25,6 +25,11 @@ func TestPreemptedNote(t *testing.T) {
 	if !slices.Equal(d.Notes, want) || d.TestBed != "frr" || len(d.EarlierRuns) != 2 {
 		t.Errorf("%q on bed %q", d.Notes, d.TestBed)
 	}
+	resumed := at(5)
+	b.Status.TestBedName, b.Status.LeaseTime = "frr", &resumed
+	if note, rest := preempted(&b.Status), "; the rest from 2027-01-02 05:00:00 UTC on bed frr"; note != want[0]+rest {
+		t.Error(note)
+	}
 	b.Status.Preemptions = 9
 	if note := preempted(&b.Status); note[:len("the benchmark was preempted 9 times: the last 2 runs before were ")] != "the benchmark was preempted 9 times: the last 2 runs before were " {
 		t.Error(note)
