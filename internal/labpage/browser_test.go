@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // findChromium finds a browser, or skips the test.
@@ -120,11 +121,17 @@ func TestBrowser(t *testing.T) {
 				if wide > width {
 					t.Errorf("%s is %d pixels wide in a window of %d", path, wide, width)
 				}
+				var faint []string
+				b.do(t, chromedp.Evaluate(faintTexts, &faint))
+				for _, text := range faint {
+					t.Errorf("%s, %s: too little contrast: %s", path, scheme, text)
+				}
 			}
 		}
 	}
 	b.checkTree(t, server.URL)
 	b.checkUpdate(t, server.URL)
+	b.checkKeys(t, server.URL)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, problem := range b.problems {
@@ -134,6 +141,42 @@ func TestBrowser(t *testing.T) {
 		if !strings.HasPrefix(url, server.URL+"/") {
 			t.Errorf("request to %s", url)
 		}
+	}
+}
+
+// faintTexts are texts whose contrast is below 4.5:1 (WCAG 2.2, 1.4.3).
+const faintTexts = `(() => {
+  const numbers = (c) => (c.match(/[0-9.]+/g) || []).map(Number);
+  const light = (c) => c.slice(0, 3).map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const back = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = numbers(getComputedStyle(e).backgroundColor);
+      if (c.length === 3 || c[3] > 0) return c;
+    }
+    return [255, 255, 255];
+  };
+  const found = new Set();
+  const walk = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const e = walk.currentNode.parentElement;
+    if (!walk.currentNode.data.trim() || e.closest("svg, .axis") || !e.checkVisibility()) continue;
+    const [a, b] = [light(numbers(getComputedStyle(e).color)), light(back(e))];
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (contrast < 4.5) found.add(e.localName + "." + e.className + " " + contrast.toFixed(2) + ": " + walk.currentNode.data.trim().slice(0, 40));
+  }
+  return [...found];
+})()`
+
+// checkKeys checks that the first key leads past the navigation.
+func (b *chromeTab) checkKeys(t *testing.T, base string) {
+	t.Helper()
+	var first, second string
+	b.do(t, chromedp.Navigate(base+"/"), chromedp.WaitReady("main"), chromedp.KeyEvent(kb.Tab),
+		chromedp.Evaluate("document.activeElement.className", &first), chromedp.KeyEvent(kb.Enter),
+		chromedp.Evaluate("document.activeElement.id", &second))
+	if first != "skip" || second != "main" {
+		t.Errorf("Tab leads to %q, and Enter from there to %q", first, second)
 	}
 }
 

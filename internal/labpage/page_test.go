@@ -2,18 +2,23 @@ package labpage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -210,6 +215,31 @@ func TestMissingRights(t *testing.T) {
 	p.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	if w.Code != http.StatusUnauthorized || w.Header().Get("WWW-Authenticate") == "" || strings.Contains(w.Body.String(), "Schedules") {
 		t.Errorf("without a token: status %d: %s", w.Code, w.Body)
+	}
+}
+
+// TestNoAnswer: where the API server does not say what somebody may see, nobody sees anything.
+func TestNoAnswer(t *testing.T) {
+	t.Parallel()
+	down := &url.Error{Op: "Post", URL: "https://10.96.0.1", Err: errors.New("connection refused")}
+	known := fakeAccess("a")
+	for name, access := range map[string]Access{
+		"who it is": {authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+			return nil, false, utilerrors.NewAggregate([]error{down})
+		}), known.Authorizer},
+		"who it is, refused": {authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+			return nil, false, apierrors.NewForbidden(schema.GroupResource{Resource: "tokenreviews"}, "", nil)
+		}), known.Authorizer},
+		"what they may": {known.Authenticator, authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+			return authorizer.DecisionNoOpinion, "", down
+		})},
+	} {
+		p := newPage(t, access, someLab("")...)
+		for _, path := range append(paths, "/results/a/done", "/history/a/done") {
+			if status, text, _ := get(t, p, path); status != http.StatusServiceUnavailable || strings.Contains(text, "b1") {
+				t.Errorf("%s, %s: status %d: %s", name, path, status, text)
+			}
+		}
 	}
 }
 

@@ -34,6 +34,9 @@ func (s *Server) NeedLeaderElection() bool { return false }
 // Start serves until the context ends.
 func (s *Server) Start(ctx context.Context) error {
 	if err := Warm(ctx, s.Caches); err != nil {
+		if ctx.Err() != nil {
+			return nil // The operator ends before it served anything.
+		}
 		return err
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Address)
