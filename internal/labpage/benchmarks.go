@@ -96,7 +96,7 @@ func (p *Page) run(b *v1alpha1.Benchmark, now time.Time) runView {
 	} else if b.Status.TestBedName != "" {
 		v.Until, v.Latest = ends(b, now)
 	} else {
-		v.Starts = p.starts(b)
+		v.Starts = starts(b)
 		for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionBedLeased} {
 			if c := meta.FindStatusCondition(b.Status.Conditions, kind); c != nil && c.Status != metav1.ConditionTrue {
 				v.Why = c.Message
@@ -114,13 +114,11 @@ func (p *Page) run(b *v1alpha1.Benchmark, now time.Time) runView {
 
 // starts is when a benchmark that waits is expected to get a bed; zero where that is not
 // known.
-func (p *Page) starts(b *v1alpha1.Benchmark) time.Time {
-	if p.EstimatedStart != nil {
-		if t := p.EstimatedStart(b); t != nil {
-			return *t
-		}
+func starts(b *v1alpha1.Benchmark) time.Time {
+	if b.Status.EstimatedStartTime == nil {
+		return time.Time{}
 	}
-	return time.Time{}
+	return b.Status.EstimatedStartTime.Time
 }
 
 // listSize is how many benchmarks a page has.

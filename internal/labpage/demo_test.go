@@ -3,7 +3,6 @@ package labpage
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,18 +20,7 @@ var demoPages = map[string]string{
 // demo is a lab of a few teams as one person sees it, who may see all but one of them.
 func demo(t testing.TB) *Page {
 	t.Helper()
-	p := newPage(t, fakeAccess("team-routing", "team-switching", "team-optics", "nodrop-lab"), demoLab()...)
-	starts := map[string]time.Time{}
-	for i := range 5 {
-		starts[fmt.Sprintf("regression-%d", i+1)] = noon.Add(25*time.Minute + time.Duration(i)*70*time.Minute)
-	}
-	p.EstimatedStart = func(b *v1alpha1.Benchmark) *time.Time {
-		if at, known := starts[b.Name]; known {
-			return &at
-		}
-		return nil
-	}
-	return p
+	return newPage(t, fakeAccess("team-routing", "team-switching", "team-optics", "nodrop-lab"), demoLab()...)
 }
 
 func demoLab() []client.Object {
@@ -91,7 +79,8 @@ func demoLab() []client.Object {
 		run("team-optics", "rfc2544-long", "edge-frr", 12, 7*3600, "throughput 64 B: 50% for 60s"), run("team-vendor", "acceptance", "core-1", 60, 3600, "soak"))
 	for i := range 5 {
 		add(benchmark("team-routing", fmt.Sprintf("regression-%d", i+1), v1alpha1.PhaseQueued, func(b *v1alpha1.Benchmark) {
-			b.Spec.TestBedName = "access-1"
+			starts := at(25 + 70*i)
+			b.Spec.TestBedName, b.Status.EstimatedStartTime = "access-1", &starts
 			b.Status.Conditions = []metav1.Condition{{Type: "BedLeased", Status: "False", Reason: "Queued", LastTransitionTime: at(-60), Message: "waits for bed access-1, which team-routing/nightly-0412 has; " + []string{"comes next", "1 benchmark comes first", "2 benchmarks come first", "3 benchmarks come first", "4 benchmarks come first"}[i]}}
 		}))
 	}

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/report"
 )
 
@@ -34,9 +33,6 @@ type Options struct {
 	Base string
 	// LabNamespace is the lab's own, whose reservations are maintenance windows.
 	LabNamespace string
-	// EstimatedStart is when a benchmark that waits is expected to get its bed; nil where
-	// nothing is known of it.
-	EstimatedStart func(*v1alpha1.Benchmark) *time.Time
 	// Now is the clock.
 	Now func() time.Time
 	// Log gets what goes wrong, never what a request holds.

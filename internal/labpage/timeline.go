@@ -143,7 +143,7 @@ func (p *Page) byBed(v visible) (queued map[string][]start, past map[string][]ru
 		if bed == "" || !v.benchmarks.has(b.Namespace) || len(queued[bed]) == queuedSize {
 			continue
 		}
-		if at := p.starts(b); !at.IsZero() {
+		if at := starts(b); !at.IsZero() {
 			queued[bed] = append(queued[bed], start{b.Namespace + "/" + b.Name, at})
 		}
 	}
