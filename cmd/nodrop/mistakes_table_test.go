@@ -85,7 +85,7 @@ var mistakes = []struct{ name, from, to, want string }{
 	{"no API version", "apiVersion: nodrop.dev/v1alpha1\nkind: Benchmark", "kind: Benchmark",
 		`m.yaml:1 (document 1): Benchmark "router": apiVersion: "" is not an API of NoDrop; write apiVersion: nodrop.dev/v1alpha1`},
 	{"no kind", "kind: Benchmark\n", "",
-		"m.yaml:1 (document 1): kind: is missing; a manifest begins with apiVersion and kind: the kinds are Benchmark, BenchmarkSchedule, Reservation, TestBed, TrafficProfile"},
+		"m.yaml:1 (document 1): kind: is missing; a manifest begins with apiVersion and kind: the kinds are Benchmark, BenchmarkSchedule, NotificationSink, Reservation, TestBed, TrafficProfile"},
 	{"a misspelt profile", "trafficProfileName: pairs", "trafficProfileName: pair",
 		`m.yaml:7 (document 1): Benchmark "router": spec.trafficProfileName: TrafficProfile "pair" not found` + "\n" +
 			`hint: did you mean "pairs"? the names of kind TrafficProfile are pairs; searched the files given and the other manifests in DIR`},
@@ -194,7 +194,7 @@ var mistakes = []struct{ name, from, to, want string }{
 	{"a document in two parts", "  name: pairs\nspec:", "  name: pairs\n---\nspec:",
 		`the manifests have 2 problems:` + "\n" +
 			`  m.yaml:20 (document 2): TrafficProfile "pairs": spec: Required value; write spec: on a line of its own, without a space before it, and indent what belongs to it` + "\n" +
-			"  m.yaml:25 (document 3): kind: is missing; a manifest begins with apiVersion and kind: the kinds are Benchmark, BenchmarkSchedule, Reservation, TestBed, TrafficProfile"},
+			"  m.yaml:25 (document 3): kind: is missing; a manifest begins with apiVersion and kind: the kinds are Benchmark, BenchmarkSchedule, NotificationSink, Reservation, TestBed, TrafficProfile"},
 	{"UTF-16", rightManifests, "\xff\xfea",
 		"m.yaml: is UTF-16, and a manifest is UTF-8; save it as UTF-8 (in PowerShell: Out-File -Encoding utf8)"},
 	{"an empty file", rightManifests, "",
