@@ -15,6 +15,10 @@ import (
 // MaxSinks bounds how many sinks of a namespace an event is sent to: the oldest ones.
 const MaxSinks = 8
 
+// maxNotifications is how many events the status of a benchmark has room for: five for each of
+// MaxSinks. More would come of sinks that take the place of others that were deleted.
+const maxNotifications = 40
+
 // Happened are the events of a benchmark, in the order in which they are sent.
 func Happened(b *v1alpha1.Benchmark) []v1alpha1.NotificationEvent {
 	if !b.Status.Phase.Finished() {
@@ -60,7 +64,8 @@ func Due(b *v1alpha1.Benchmark, ended time.Time, sinks []v1alpha1.NotificationSi
 		}
 		for _, event := range happened {
 			known := slices.ContainsFunc(b.Status.Notifications, func(n v1alpha1.Notification) bool { return n.Sink == s.Name && n.Event == event })
-			if known || !slices.Contains(s.Spec.Events, event) {
+			full := len(b.Status.Notifications)+len(due) >= maxNotifications
+			if known || full || !slices.Contains(s.Spec.Events, event) {
 				continue
 			}
 			due = append(due, v1alpha1.Notification{Sink: s.Name, Event: event, Time: metav1.NewTime(now), State: v1alpha1.NotificationPending, NextAttempt: ptr(metav1.NewTime(now))})

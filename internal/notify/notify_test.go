@@ -240,4 +240,11 @@ func TestDue(t *testing.T) {
 	if due := Due(failed(), noon, many, noon); len(due) != 2*MaxSinks {
 		t.Errorf("%d events, want those of %d sinks", len(due), MaxSinks)
 	}
+	full := failed()
+	for i := range maxNotifications - 1 {
+		full.Status.Notifications = append(full.Status.Notifications, v1alpha1.Notification{Sink: fmt.Sprint("deleted-", i), Event: v1alpha1.NotifyFinished})
+	}
+	if due := Due(full, noon, many, noon); len(due) != 1 {
+		t.Errorf("%d events, and the status has room for one", len(due))
+	}
 }
