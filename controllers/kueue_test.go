@@ -234,6 +234,11 @@ func evictedWhileItWaits(w *world) {
 
 func preemptedWhileItWaits(w *world) {
 	w.waitingAdmitted()
+	// Kueue prefers to preempt what runs on no bed.
+	w.Eventually(func() int64 {
+		priority, _, _ := unstructured.NestedInt64(w.workload("running").Object, "spec", "priority")
+		return priority
+	}).Should(BeNumerically(">", 1000))
 	create(w.t, w.c, modelled("other"))
 	w.ready("other")
 	create(w.t, w.c, benchmark("urgent", "other", byQueue, withPriority(50)))

@@ -116,8 +116,14 @@ func (r *quotaReconciler) follow(ctx context.Context, s *scope, w *unstructured.
 	if err := r.patch(ctx, s, nil); err != nil {
 		return err
 	}
-	if isEvicted && !hasBed && isTrue(conditions, workloadQuotaReserved) {
+	if err := r.rank(ctx, s.Benchmark, w, hasBed); err != nil {
+		return err
+	}
+	switch {
+	case isEvicted && !hasBed && isTrue(conditions, workloadQuotaReserved):
 		return r.requeue(ctx, w, evicted)
+	case !isEvicted && isTrue(conditions, workloadAdmitted) && !isTrue(conditions, workloadPodsReady):
+		return r.started(ctx, w)
 	}
 	return nil
 }

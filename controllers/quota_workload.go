@@ -21,11 +21,17 @@ const (
 	workloadQuotaReserved = "QuotaReserved"
 	workloadAdmitted      = "Admitted"
 	workloadEvicted       = "Evicted"
+	workloadPodsReady     = "PodsReady"
 	workloadRequeued      = "Requeued"
 	workloadFinished      = "Finished"
 
 	evictedByPreemption = "Preempted"
 )
+
+// priorityWithBed is the priority of the Workload of a benchmark that has a bed: the highest
+// that a PriorityClass of users can have. Kueue then prefers others when it preempts, which
+// give their quota back at once.
+const priorityWithBed = 1_000_000_000
 
 // labelBed is the label by which a flavor of Kueue can stand for one bed.
 const labelBed = "nodrop.dev/testbed"
@@ -113,6 +119,22 @@ func workloadFor(b *v1alpha1.Benchmark) *unstructured.Unstructured {
 	return w
 }
 
+// rank sets the priority of a Workload to that of its benchmark, or to the one of those with a
+// bed.
+func (r *quotaReconciler) rank(ctx context.Context, b *v1alpha1.Benchmark, w *unstructured.Unstructured, hasBed bool) error {
+	want := int64(b.Spec.Priority)
+	if hasBed {
+		want = priorityWithBed
+	}
+	if is, _, _ := unstructured.NestedInt64(w.Object, "spec", "priority"); is == want {
+		return nil
+	}
+	if err := r.Patch(ctx, w, mergePatch(map[string]any{"spec": map[string]any{"priority": want}})); err != nil {
+		return fmt.Errorf("setting the priority of workload %s: %w", w.GetName(), err)
+	}
+	return nil
+}
+
 // conditionsOf are the conditions of a Workload.
 func conditionsOf(w *unstructured.Unstructured) []metav1.Condition {
 	list, _, _ := unstructured.NestedSlice(w.Object, "status", "conditions")
@@ -144,6 +166,14 @@ func (r *quotaReconciler) returnQuota(ctx context.Context, b *v1alpha1.Benchmark
 	})
 }
 
+// started tells a Kueue that waits for pods (waitForPodsReady) that it need not: the benchmark
+// uses its quota from when it is admitted, whenever it gets a bed.
+func (r *quotaReconciler) started(ctx context.Context, w *unstructured.Unstructured) error {
+	return r.patchWorkload(ctx, w, func(conditions *[]metav1.Condition) {
+		r.setOf(w, conditions, workloadPodsReady, metav1.ConditionTrue, "Started", "the benchmark may wait for a bed")
+	})
+}
+
 // requeue gives the quota of an evicted workload back, as Kueue expects it of who owns the
 // workload. One that was evicted for another one is requeued at once.
 func (r *quotaReconciler) requeue(ctx context.Context, w *unstructured.Unstructured, evicted *metav1.Condition) error {
@@ -153,6 +183,7 @@ func (r *quotaReconciler) requeue(ctx context.Context, w *unstructured.Unstructu
 			again = metav1.ConditionTrue
 		}
 		r.setOf(w, conditions, workloadRequeued, again, evicted.Reason, evicted.Message)
+		r.setOf(w, conditions, workloadPodsReady, metav1.ConditionFalse, "WaitForStart", "the benchmark has no quota")
 		r.setOf(w, conditions, workloadQuotaReserved, metav1.ConditionFalse, "Pending", evicted.Message)
 		r.setOf(w, conditions, workloadAdmitted, metav1.ConditionFalse, "NoReservation", "The workload has no reservation")
 		unstructured.RemoveNestedField(w.Object, "status", "admission")

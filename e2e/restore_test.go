@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -57,10 +56,10 @@ func TestRestore(t *testing.T) {
 	lost := l.inPhase(t, key, v1alpha1.PhaseRunning, 1)
 
 	dir := t.TempDir()
-	t.Logf("backup:\n%s", l.guide(t, dir, "Back up"))
+	t.Logf("backup:\n%s", l.section(t, "operations.md", "Back up", dir))
 	l.loseEtcd(t)
 	g.Expect(l.List(t.Context(), &v1alpha1.BenchmarkList{})).NotTo(Succeed(), "the definitions are lost, too")
-	t.Logf("restore:\n%s", l.guide(t, dir, "Restore"))
+	t.Logf("restore:\n%s", l.section(t, "operations.md", "Restore", dir, "CHART="+l.path("charts", "nodrop")))
 
 	for i, args := range read {
 		g.Expect(l.nodrop(t, args...)).To(Equal(before[i]))
@@ -154,36 +153,6 @@ func (l *lab) nodrop(t *testing.T, args ...string) string {
 	}
 	return out
 }
-
-// guide runs the commands of a section of the guide for operations in a directory.
-func (l *lab) guide(t *testing.T, dir, section string) string {
-	t.Helper()
-	text, err := os.ReadFile(l.path("docs", "guides", "operations.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, found := strings.Cut(string(text), "\n## "+section+"\n")
-	rest, _, _ = strings.Cut(rest, "\n## ")
-	blocks := shellBlock.FindAllStringSubmatch(rest, -1)
-	if !found || len(blocks) == 0 {
-		t.Fatalf("the guide has no commands in a section %q", section)
-	}
-	script := "set -e -o pipefail\n"
-	for _, block := range blocks {
-		script += block[1]
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", "-c", script)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CHART="+l.path("charts", "nodrop"))
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("section %q of the guide: %v\n%s", section, err, out)
-	}
-	return string(out)
-}
-
-var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
 // loseEtcd deletes the data of etcd, and starts all daemons of Kubernetes again. It returns
 // when the node takes pods.

@@ -81,6 +81,8 @@ webhook: {host: %q, port: %d, certDir: %q}
 leaderElection: {leaderElect: false}
 internalCertManagement: {enable: false}
 integrations: {frameworks: [batch/job]}
+# Nothing is admitted while a workload that was does not say that it has started.
+waitForPodsReady: {timeout: 10m, blockAdmission: true}
 `, health, webhooks.LocalServingHost, webhooks.LocalServingPort, webhooks.LocalServingCertDir)
 	// Kueue reads the certificate of its metrics from /etc/kueue, whatever its configuration says,
 	// so that it gets an /etc of its own.
