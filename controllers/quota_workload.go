@@ -14,6 +14,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/team"
 )
 
 // Conditions and reasons of a Workload of Kueue, of version v1beta2 of its API.
@@ -50,7 +51,11 @@ func (r *quotaReconciler) workloadOf(ctx context.Context, b *v1alpha1.Benchmark)
 	if err != nil || w != nil {
 		return w, err
 	}
-	w = workloadFor(b)
+	priority, err := r.priorityOf(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	w = workloadFor(b, priority)
 	if err := r.Create(ctx, w); err != nil {
 		return nil, fmt.Errorf("creating workload %s: %w", w.GetName(), err)
 	}
@@ -85,7 +90,7 @@ func workloadName(b *v1alpha1.Benchmark) string {
 // workloadFor is the Workload with which a benchmark asks Kueue for one bed. Kueue counts it by
 // its one pod, which is never made. The node selector lets a flavor stand for a bed, or for the
 // beds with a label.
-func workloadFor(b *v1alpha1.Benchmark) *unstructured.Unstructured {
+func workloadFor(b *v1alpha1.Benchmark, priority int64) *unstructured.Unstructured {
 	w := NewWorkload()
 	w.SetNamespace(b.Namespace)
 	w.SetName(workloadName(b))
@@ -113,18 +118,35 @@ func workloadFor(b *v1alpha1.Benchmark) *unstructured.Unstructured {
 	}
 	w.Object["spec"] = map[string]any{
 		"queueName": queueNameOf(b),
-		"priority":  int64(b.Spec.Priority),
+		"priority":  priority,
 		"podSets":   []any{map[string]any{"name": "bed", "count": int64(1), "template": map[string]any{"spec": pod}}},
 	}
 	return w
 }
 
+// priorityOf is the priority of a benchmark in the lab: its own, or that of its class.
+func (r *quotaReconciler) priorityOf(ctx context.Context, b *v1alpha1.Benchmark) (int64, error) {
+	policy := &v1alpha1.LabPolicy{}
+	err := r.Get(ctx, client.ObjectKey{Name: v1alpha1.LabPolicyName}, policy)
+	if apierrors.IsNotFound(err) {
+		policy, err = nil, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading the LabPolicy: %w", err)
+	}
+	priority, _ := team.Priority(policy, b)
+	return int64(priority), nil
+}
+
 // rank sets the priority of a Workload to that of its benchmark, or to the one of those with a
 // bed.
 func (r *quotaReconciler) rank(ctx context.Context, b *v1alpha1.Benchmark, w *unstructured.Unstructured, hasBed bool) error {
-	want := int64(b.Spec.Priority)
-	if hasBed {
-		want = priorityWithBed
+	want := int64(priorityWithBed)
+	if !hasBed {
+		var err error
+		if want, err = r.priorityOf(ctx, b); err != nil {
+			return err
+		}
 	}
 	if is, _, _ := unstructured.NestedInt64(w.Object, "spec", "priority"); is == want {
 		return nil

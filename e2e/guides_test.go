@@ -27,6 +27,7 @@ func TestGuides(t *testing.T) {
 		for _, args := range [][]string{
 			{"delete", "namespace", "team-optics", "--ignore-not-found", "--timeout=2m"},
 			{"delete", "testbed", "core-switch", "--ignore-not-found", "--timeout=2m"},
+			{"delete", "labpolicy", "lab", "--ignore-not-found"},
 			{"delete", "configmap", "core-switch", "-n", labNamespace, "--ignore-not-found"},
 		} {
 			if out, err := l.kubectl(t, "", args...); err != nil {
