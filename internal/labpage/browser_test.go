@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,13 +47,23 @@ type chromeTab struct {
 // openBrowser starts Chromium.
 func openBrowser(t *testing.T) *chromeTab {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(findChromium(t)), chromedp.NoSandbox, chromedp.Flag("force-device-scale-factor", "1"))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(findChromium(t)), chromedp.NoSandbox, chromedp.Flag("force-device-scale-factor", "1"),
+		// Debian's program starts the browser as a child: the whole group is ended.
+		chromedp.ModifyCmdFunc(func(cmd *exec.Cmd) {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+		}))
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {}))
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
 	t.Cleanup(cancel)
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil { // It waits for the end of the browser.
+			t.Errorf("ending Chromium: %v", err)
+		}
+	})
 	b := &chromeTab{Context: ctx}
 	chromedp.ListenTarget(ctx, func(event any) {
 		b.mu.Lock()
