@@ -8,19 +8,19 @@ type head struct {
 	next  int
 	// priority with what the entry gained by waiting.
 	priority int32
-	// score of the team.
+	// score of the team, with the bonus of the entry.
 	score float64
 }
 
 // head is that of a group at one of its entries.
 func (r *round) head(g *group, next int) head {
 	e := g.entries[next]
-	return head{group: g, next: next, priority: r.aging.Priority(e.Priority, e.Created, r.now), score: r.score(g)}
+	return head{group: g, next: next, priority: r.aging.Priority(e.Priority, e.Created, r.now), score: r.score(g) + r.bonus(g, e)}
 }
 
 // moved brings a head up to date, and says whether it changed: its team was given a bed.
 func (h *head) moved(r *round) bool {
-	score := r.score(h.group)
+	score := r.score(h.group) + r.bonus(h.group, h.entry())
 	changed := score != h.score
 	h.score = score
 	return changed

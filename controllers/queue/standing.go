@@ -63,6 +63,26 @@ func (r *round) score(g *group) float64 {
 	return best
 }
 
+const (
+	// few is the share of the beds up to which an entry is bound to few of them.
+	few = 0.25
+	// boundAhead is by how much bed time for a weight of 1 the team of an entry that is bound
+	// to few beds may be ahead of others for it, once it has waited four times as long.
+	boundAhead = 30 * time.Minute
+)
+
+// bonus is what an entry that is bound to few beds gains by waiting. When its bed becomes
+// free, any team can use that, and the turn of its own team comes rarely: without a bonus
+// it waits that many times longer than an entry that can use every bed. The bed counts for
+// its team as every other one does, so that shares stay within the bonus. Without shares
+// there is none.
+func (r *round) bonus(g *group, e *Entry) float64 {
+	if len(r.standings) == 0 || float64(len(g.beds)) > few*float64(len(r.beds)) {
+		return 0
+	}
+	return float64(min(max(r.now.Sub(e.Created), 0)/4, boundAhead))
+}
+
 // charge lets a team stand as if a bed had been used for as long as a round looks ahead, or
 // for as long as the entry is expected to use it if that is shorter.
 func (r *round) charge(e *Entry, pool string) {
