@@ -60,15 +60,17 @@ func (q *Queue) Decide(s Snapshot) []Decision {
 // One that waits and cannot have its bed now keeps it free for as long as it waits.
 func (q *Queue) promised(r *round) []Decision {
 	var decisions []Decision
+	given := map[Key]bool{}
 	for _, name := range slices.Sorted(maps.Keys(r.beds)) {
 		b := r.beds[name]
 		m, waits := q.of[b.Promised]
-		if !waits || r.used[name] || !b.Open {
+		if !waits || given[b.Promised] || r.used[name] || !b.Open {
 			continue
 		}
 		_, can := slices.BinarySearch(m.group.beds, name)
 		if can && !r.spent[m.group.team] && r.exceeded(m.group.shape, name) == nil && r.obstacle(m.group.shape, &b) == nil && !r.blocked(b) {
 			decisions = append(decisions, Decision{Entry: *m.entry, Bed: name})
+			given[b.Promised] = true
 			r.take(m.group, m.entry, name)
 		} else if can && r.blocked(b) {
 			r.kept[name] = true
@@ -94,15 +96,17 @@ type round struct {
 	conflicts bool
 	// standings of teams, with what was given in this decision.
 	standings map[share.Account]Standing
-	spent     map[string]bool
-	aging     Aging
-	now       time.Time
+	// shared says that teams have standings.
+	shared bool
+	spent  map[string]bool
+	aging  Aging
+	now    time.Time
 }
 
 func newRound(s Snapshot) *round {
 	r := &round{
 		now: s.Now, beds: s.Beds, running: map[string]int{}, used: make(map[string]bool, len(s.Beds)), kept: map[string]bool{},
-		standings: make(map[share.Account]Standing, len(s.Standings)), spent: s.Spent, aging: s.Aging,
+		standings: make(map[share.Account]Standing, len(s.Standings)), shared: len(s.Standings) > 0, spent: s.Spent, aging: s.Aging,
 	}
 	maps.Copy(r.running, s.Running)
 	maps.Copy(r.standings, s.Standings)

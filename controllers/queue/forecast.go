@@ -39,9 +39,6 @@ func (q *Queue) Forecast(s Snapshot, ends map[string]End, due map[share.Account]
 	if f.ends == nil {
 		f.ends = map[string]End{}
 	}
-	if f.s.Standings == nil {
-		f.s.Standings = map[share.Account]Standing{}
-	}
 	boundaries := boundariesOf(s)
 	for f.queue.Len() > 0 && len(f.starts) < most {
 		f.decide()
@@ -81,11 +78,18 @@ func (f *forecast) decide() {
 		if e.Expected > 0 {
 			f.ends[d.Bed] = end
 		}
-		a := share.Account{Team: e.Team, Pool: b.Pool}
-		st := f.s.Standings[a]
-		st.Behind -= e.Expected
-		f.s.Standings[a] = st
+		f.stand(share.Account{Team: e.Team, Pool: b.Pool}, -e.Expected)
 	}
+}
+
+// stand moves a team; without shares there is nothing to move.
+func (f *forecast) stand(a share.Account, by time.Duration) {
+	if len(f.s.Standings) == 0 {
+		return
+	}
+	st := f.s.Standings[a]
+	st.Behind += by
+	f.s.Standings[a] = st
 }
 
 // next is when the next bed is given back, or a reservation begins or ends.
@@ -112,9 +116,7 @@ func (f *forecast) advance(to time.Time) {
 	passed := max(to.Sub(f.s.Now), 0)
 	f.s.Now = f.s.Now.Add(passed)
 	for a, beds := range f.due {
-		st := f.s.Standings[a]
-		st.Behind += time.Duration(beds * float64(passed))
-		f.s.Standings[a] = st
+		f.stand(a, time.Duration(beds*float64(passed)))
 	}
 	for name, end := range f.ends {
 		if end.At.After(f.s.Now) {

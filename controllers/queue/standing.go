@@ -77,7 +77,7 @@ const (
 // its team as every other one does, so that shares stay within the bonus. Without shares
 // there is none.
 func (r *round) bonus(g *group, e *Entry) float64 {
-	if len(r.standings) == 0 || float64(len(g.beds)) > few*float64(len(r.beds)) {
+	if !r.shared || float64(len(g.beds)) > few*float64(len(r.beds)) {
 		return 0
 	}
 	return float64(min(max(r.now.Sub(e.Created), 0)/4, boundAhead))
