@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -13,22 +14,21 @@ import (
 )
 
 // TestPreemption takes the router away from a benchmark that has finished rows: the urgent
-// one measures, and the other resumes on the router made anew, with every row once. The
-// router is asked for as the allocator does.
+// one measures, and the other resumes on the router made anew, with every row once. A
+// priority class of the LabPolicy asks for it.
 func TestPreemption(t *testing.T) {
 	l, g := newLab(t), NewWithT(t)
 	edits := append([]string{"  testBedName:", "  preemptible: true\n  testBedName:"}, shortTrials...)
+	policy := &v1alpha1.LabPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.LabPolicyName},
+		Spec:       v1alpha1.LabPolicySpec{PriorityClasses: []v1alpha1.PriorityClass{{Name: "urgent", Value: 10, Preempts: true}}},
+	}
+	g.Expect(l.Create(t.Context(), policy)).To(Succeed())
+	t.Cleanup(func() { g.Expect(client.IgnoreNotFound(l.Delete(context.Background(), policy))).To(Succeed()) })
 	key := l.create(t, "preempted", edits...)
 	l.inPhase(t, key, v1alpha1.PhaseRunning, 2)
-	one := append([]string{"  testBedName:", "  priority: 10\n  testBedName:", "trafficProfileName: ipv4-pairs", "trafficProfileName: " + l.oneSize(t)}, shortTrials...)
+	one := append([]string{"  testBedName:", "  priorityClassName: urgent\n  testBedName:", "trafficProfileName: ipv4-pairs", "trafficProfileName: " + l.oneSize(t)}, shortTrials...)
 	urgent := l.create(t, "urgent", one...)
-
-	bed := &v1alpha1.TestBed{}
-	g.Expect(l.Get(t.Context(), client.ObjectKey{Name: bedName}, bed)).To(Succeed())
-	g.Expect(bed.Status.Lease.Holder).To(Equal(key.String()))
-	before := bed.DeepCopy()
-	bed.Status.Lease.Preemption = &v1alpha1.Preemption{By: urgent.String(), Time: metav1.Now()}
-	g.Expect(l.Status().Patch(t.Context(), bed, client.MergeFrom(before))).To(Succeed())
 
 	l.inPhase(t, urgent, v1alpha1.PhaseRunning, 0)
 	b := l.benchmark(g, key)
