@@ -29,7 +29,7 @@ type Benchmark struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.abort) || !oldSelf.abort || (has(self.abort) && self.abort)",message="abort cannot be taken back: apply the benchmark again under another name"
 	// +kubebuilder:validation:XValidation:rule="!has(self.suspend) || !self.suspend || (has(oldSelf.suspend) && oldSelf.suspend)",message="a Benchmark cannot be changed after it was admitted to be suspended: give suspend when it is created; abort ends it"
-	// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.priorityClassName) == has(oldSelf.priorityClassName) && (!has(self.priorityClassName) || self.priorityClassName == oldSelf.priorityClassName) && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && has(self.gates) == has(oldSelf.gates) && (!has(self.gates) || self.gates == oldSelf.gates) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && has(self.capture) == has(oldSelf.capture) && (!has(self.capture) || self.capture == oldSelf.capture) && has(self.historyName) == has(oldSelf.historyName) && (!has(self.historyName) || self.historyName == oldSelf.historyName) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds && has(self.reservationName) == has(oldSelf.reservationName) && (!has(self.reservationName) || self.reservationName == oldSelf.reservationName) && (has(self.preemptible) && self.preemptible) == (has(oldSelf.preemptible) && oldSelf.preemptible)",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set, and suspend be taken back): apply it again under another name"
+	// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.priorityClassName) == has(oldSelf.priorityClassName) && (!has(self.priorityClassName) || self.priorityClassName == oldSelf.priorityClassName) && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && has(self.testBedRequirements) == has(oldSelf.testBedRequirements) && (!has(self.testBedRequirements) || self.testBedRequirements == oldSelf.testBedRequirements) && has(self.gates) == has(oldSelf.gates) && (!has(self.gates) || self.gates == oldSelf.gates) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && has(self.capture) == has(oldSelf.capture) && (!has(self.capture) || self.capture == oldSelf.capture) && has(self.historyName) == has(oldSelf.historyName) && (!has(self.historyName) || self.historyName == oldSelf.historyName) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds && has(self.reservationName) == has(oldSelf.reservationName) && (!has(self.reservationName) || self.reservationName == oldSelf.reservationName) && (has(self.preemptible) && self.preemptible) == (has(oldSelf.preemptible) && oldSelf.preemptible)",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set, and suspend be taken back): apply it again under another name"
 	Spec BenchmarkSpec `json:"spec"`
 	// status is how far the benchmark is, and its result.
 	// +optional
@@ -49,7 +49,7 @@ type BenchmarkList struct {
 // BenchmarkSpec says what to measure. Nothing in it can choose an image, a
 // command, a path or a node: those belong to the bed.
 //
-// +kubebuilder:validation:ExactlyOneOf=testBedName;testBedSelector
+// +kubebuilder:validation:ExactlyOneOf=testBedName;testBedSelector;testBedRequirements
 // +kubebuilder:validation:XValidation:rule="!has(self.priorityClassName) || self.priority == 0",message="priority and priorityClassName are both given: give one of them",fieldPath=".priority"
 type BenchmarkSpec struct {
 	// testBedName names the bed.
@@ -60,6 +60,9 @@ type BenchmarkSpec struct {
 	// testBedSelector chooses any bed with these labels that allows this namespace.
 	// +optional
 	TestBedSelector *metav1.LabelSelector `json:"testBedSelector,omitempty"`
+	// testBedRequirements chooses any bed that has all of this and allows this namespace.
+	// +optional
+	TestBedRequirements *TestBedRequirements `json:"testBedRequirements,omitempty"`
 	// reservationName names a Reservation in the same namespace, in whose time the
 	// benchmark runs, on a bed that it reserves. The benchmark waits until it can end before
 	// the reservation does. Without it the benchmark runs outside of all reservations.

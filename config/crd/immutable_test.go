@@ -15,6 +15,7 @@ func immutable(t *testing.T, c client.Client) {
 	refused := map[string]any{
 		"testBedName":           "other",
 		"testBedSelector":       map[string]any{"matchLabels": map[string]any{"a": "b"}},
+		"testBedRequirements":   map[string]any{"ports": int64(4)},
 		"trafficProfileName":    "other",
 		"suspend":               true,
 		"priority":              int64(7),
@@ -50,7 +51,7 @@ func immutable(t *testing.T, c client.Client) {
 			if !known {
 				t.Fatal("the test does not say whether this field may change")
 			}
-			if name == "testBedSelector" {
+			if name == "testBedSelector" || name == "testBedRequirements" {
 				delete(spec, "testBedName")
 			}
 			spec[name] = value

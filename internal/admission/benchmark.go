@@ -88,6 +88,9 @@ func (v *Benchmarks) acceptable(ctx context.Context, b *v1alpha1.Benchmark) bool
 		if err != nil {
 			return false
 		}
+		if b.Spec.TestBedRequirements != nil {
+			selector = labels.Everything()
+		}
 		var beds v1alpha1.TestBedList
 		if v.Cache.List(ctx, &beds, client.MatchingLabelsSelector{Selector: selector}) != nil {
 			return false

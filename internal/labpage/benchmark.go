@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/requirements"
 )
 
 type benchmarkPage struct {
@@ -66,6 +67,9 @@ func (p *Page) benchmark(ctx context.Context, q *request) (*answer, error) {
 			parts = append(parts, key+"="+value)
 		}
 		page.Selector = strings.Join(parts, ", ")
+	}
+	if r := b.Spec.TestBedRequirements; r != nil {
+		page.Selector = requirements.Format(r)
 	}
 	may, err := q.mayResults(ctx, b.Namespace)
 	if err != nil {

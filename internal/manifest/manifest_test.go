@@ -239,6 +239,10 @@ func TestRefused(t *testing.T) {
 			text: all("testBedName: bed", "testBedSelector: {matchLabels: {speed: slow}}"),
 			want: `spec.testBedSelector: no TestBed has the labels speed=slow`,
 		},
+		"no bed with what it must have": {
+			text: all("testBedName: bed", "testBedRequirements: {ports: 512}"),
+			want: `spec.testBedRequirements: no TestBed has all of this: ports: 512`,
+		},
 		"unknown model": {
 			text: all("{name: models, key", "{name: model, key"),
 			want: `TestBed "bed": spec.device.simulated.model.configMapRef.name: ConfigMap "model" not found`,

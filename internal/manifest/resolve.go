@@ -12,6 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/requirements"
 )
 
 // Tables are the texts of the tables of a modelled device; empty where it has none.
@@ -187,8 +188,11 @@ func (s *Set) resolveProfile(benchmark *document, bundle *Bundle) error {
 
 func (s *Set) resolveBed(benchmark *document, bundle *Bundle) error {
 	spec := &bundle.Benchmark.Spec
-	if spec.TestBedSelector != nil {
+	switch {
+	case spec.TestBedSelector != nil:
 		return s.selectBed(benchmark, bundle)
+	case spec.TestBedRequirements != nil:
+		return s.requireBed(benchmark, bundle)
 	}
 	found := s.find(func(d *document) bool { return d.kind == "TestBed" && d.name == spec.TestBedName })
 	if found == nil {
@@ -225,6 +229,20 @@ func (s *Set) selectBed(benchmark *document, bundle *Bundle) error {
 	})
 	if found == nil {
 		problem := benchmark.problem("spec.testBedSelector", fmt.Sprintf("no TestBed has the labels %s", selector), "")
+		return hint.With(&InvalidError{Problems: []Problem{problem}}, s.where(fmt.Sprintf("the beds found are %s", list(s.names("TestBed")))))
+	}
+	return s.takeBed(slices.MinFunc(found, func(a, b *document) int { return strings.Compare(a.name, b.name) }), bundle)
+}
+
+// requireBed takes the first bed by name that has what the benchmark asks for.
+func (s *Set) requireBed(benchmark *document, bundle *Bundle) error {
+	r := bundle.Benchmark.Spec.TestBedRequirements
+	found := s.find(func(d *document) bool {
+		bed := &v1alpha1.TestBed{}
+		return d.kind == "TestBed" && d.into(bed) == nil && len(requirements.Lacks(bed, r)) == 0
+	})
+	if found == nil {
+		problem := benchmark.problem("spec.testBedRequirements", "no TestBed has all of this: "+requirements.Format(r), "")
 		return hint.With(&InvalidError{Problems: []Problem{problem}}, s.where(fmt.Sprintf("the beds found are %s", list(s.names("TestBed")))))
 	}
 	return s.takeBed(slices.MinFunc(found, func(a, b *document) int { return strings.Compare(a.name, b.name) }), bundle)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/requirements"
 	"nodrop.dev/nodrop/internal/team"
 )
 
@@ -20,10 +21,14 @@ func Allows(bed *v1alpha1.TestBed, namespace *corev1.Namespace) bool {
 	return slices.ContainsFunc(bed.Spec.Access, func(g v1alpha1.AccessGrant) bool { return grants(g, namespace) })
 }
 
-// Wants says whether a benchmark names the bed, or selects it by its labels.
+// Wants says whether a benchmark names the bed, or selects it by its labels or by what it
+// has.
 func Wants(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) bool {
-	if b.Spec.TestBedName != "" {
+	switch {
+	case b.Spec.TestBedName != "":
 		return b.Spec.TestBedName == bed.Name
+	case b.Spec.TestBedRequirements != nil:
+		return len(requirements.Lacks(bed, b.Spec.TestBedRequirements)) == 0
 	}
 	return Selects(b.Spec.TestBedSelector, bed.Labels)
 }

@@ -15,6 +15,7 @@ import (
 	_ "nodrop.dev/nodrop/internal/method" // registers every method with the plan
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/policy"
+	"nodrop.dev/nodrop/internal/requirements"
 	"nodrop.dev/nodrop/internal/team"
 )
 
@@ -117,6 +118,11 @@ func bedExists(in Input, _ *Answer) field.ErrorList {
 			"there is no TestBed of this name (namespace %s may use: %s): name one of those, or ask the lab for the bed",
 			in.Namespace.Name, allowed))
 	}
+	if r := in.Benchmark.Spec.TestBedRequirements; r != nil {
+		return problem(field.NewPath("spec", "testBedRequirements"), requirements.Format(r), fmt.Sprintf(
+			"no TestBed has all of this (%s; namespace %s may use: %s): ask for less, or ask the lab for such a bed",
+			requirements.Closest(in.Beds, r), in.Namespace.Name, allowed))
+	}
 	return problem(field.NewPath("spec", "testBedSelector"), metav1.FormatLabelSelector(in.Benchmark.Spec.TestBedSelector), fmt.Sprintf(
 		"no TestBed has these labels (namespace %s may use: %s): see kubectl get testbeds --show-labels",
 		in.Namespace.Name, allowed))
@@ -145,7 +151,10 @@ func bedIsAllowed(in Input, a *Answer) field.ErrorList {
 	}
 	path, value := field.NewPath("spec", "testBedName"), in.Benchmark.Spec.TestBedName
 	what := "this TestBed does not allow"
-	if value == "" {
+	switch r := in.Benchmark.Spec.TestBedRequirements; {
+	case r != nil:
+		path, value, what = field.NewPath("spec", "testBedRequirements"), requirements.Format(r), "no TestBed that has all of this allows"
+	case value == "":
 		path = field.NewPath("spec", "testBedSelector")
 		value = metav1.FormatLabelSelector(in.Benchmark.Spec.TestBedSelector)
 		what = "no TestBed with these labels allows"

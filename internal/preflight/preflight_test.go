@@ -152,6 +152,28 @@ func TestBenchmark(t *testing.T) {
 			},
 			want: []string{`spec.testBedSelector: Invalid value: "device=one": no TestBed with these labels allows namespace team`},
 		},
+		"by what it must have": {
+			change: func(in *Input) {
+				in.Benchmark.Spec.TestBedName = ""
+				in.Benchmark.Spec.TestBedRequirements = &v1alpha1.TestBedRequirements{Ports: 2}
+			},
+			beds: []string{"one", "two"},
+		},
+		"what no bed has": {
+			change: func(in *Input) {
+				in.Benchmark.Spec.TestBedName = ""
+				in.Benchmark.Spec.TestBedRequirements = &v1alpha1.TestBedRequirements{Ports: 8, PortSpeed: "400G"}
+			},
+			want: []string{`spec.testBedRequirements: Invalid value: "ports: 8, portSpeed: 400G": no TestBed has all of this (closest is one: 0 of its 2 ports have 400G or more; namespace team may use: one, two): ask for less, or ask the lab for such a bed`},
+		},
+		"what only beds of others have": {
+			change: func(in *Input) {
+				in.Benchmark.Spec.TestBedName = ""
+				in.Benchmark.Spec.TestBedRequirements = &v1alpha1.TestBedRequirements{Ports: 2}
+				in.Beds[0].Spec.Access, in.Beds[1].Spec.Access = nil, nil
+			},
+			want: []string{`spec.testBedRequirements: Invalid value: "ports: 2": no TestBed that has all of this allows namespace team`},
+		},
 		"a malformed selector": {
 			change: func(in *Input) {
 				in.Benchmark.Spec.TestBedName = ""

@@ -40,7 +40,7 @@ func Cells(spec *v1alpha1.BenchmarkScheduleSpec) []Cell {
 				c := Cell{Spec: *spec.BenchmarkTemplate.Spec.DeepCopy(), bed: bed, profile: profile, variant: variant}
 				var values []string
 				if bed >= 0 {
-					c.Spec.TestBedName, c.Spec.TestBedSelector = m.TestBedNames[bed], nil
+					c.Spec.TestBedName, c.Spec.TestBedSelector, c.Spec.TestBedRequirements = m.TestBedNames[bed], nil, nil
 					values = append(values, m.TestBedNames[bed])
 				}
 				if profile >= 0 {
