@@ -33,6 +33,8 @@ import (
 func TestRestore(t *testing.T) {
 	l, g := newLab(t), NewWithT(t)
 	l.archiveInBucket(t)
+	// One that another test left is in another archive.
+	l.kubectlMust(t, "delete", "--ignore-not-found", "-f", l.path("config", "samples", "schedule", "release.yaml"))
 	l.apply(t, "config", "samples", "schedule", "lab.yaml")
 	l.apply(t, "config", "samples", "schedule", "release.yaml")
 	l.apply(t, "config", "samples", "schedule", "schedule.yaml")
