@@ -111,12 +111,17 @@ func (t *timers) over(obj client.Object, status **v1alpha1.Wait) {
 	}
 }
 
-// active returns for how long operators have seen a benchmark hold its bed.
+// active returns for how long operators have seen a benchmark hold its bed. The time in
+// which a benchmark that was preempted waits for the next bed does not count.
 func (t *timers) active(b *v1alpha1.Benchmark, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := &t.countersOf(b).active
 	before := seconds(b.Status.ActiveSeconds)
+	if b.Status.TestBedName == "" {
+		*c = counter{}
+		return before
+	}
 	c.check(now, 0, before)
 	if c.total-before >= storeActive {
 		b.Status.ActiveSeconds = int64(c.total / time.Second)

@@ -95,7 +95,7 @@ func TestTimersCountTimeOfOperatorsThatWereThere(t *testing.T) {
 // TestTimersStoreWhatTheyCount bounds how much is lost with an operator, and how
 // often the status is written.
 func TestTimersStoreWhatTheyCount(t *testing.T) {
-	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "b", UID: "1"}}
+	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "b", UID: "1"}, Status: v1alpha1.BenchmarkStatus{TestBedName: "sim"}}
 	o := newTimers()
 	now := time.Now()
 	waits, actives := map[int64]bool{}, map[int64]bool{}
@@ -120,5 +120,28 @@ func TestTimersStoreWhatTheyCount(t *testing.T) {
 	o.forget(client.ObjectKeyFromObject(b))
 	if len(o.of) != 0 {
 		t.Error("a benchmark that is gone is remembered")
+	}
+}
+
+// TestTimersCountTheTimeOnBedsOnly has a benchmark wait for its next bed, and be looked at
+// meanwhile.
+func TestTimersCountTheTimeOnBedsOnly(t *testing.T) {
+	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "b", UID: "1"}}
+	timers, now := newTimers(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, at := range []struct {
+		bed          string
+		passed, want time.Duration
+	}{
+		{"sim", 0, 0},
+		{"sim", 40 * time.Minute, 40 * time.Minute},
+		{"", time.Second, 40 * time.Minute},
+		{"", 10 * time.Hour, 40 * time.Minute},
+		{"sim", time.Second, 40 * time.Minute},
+		{"sim", 10 * time.Minute, 50 * time.Minute},
+	} {
+		b.Status.TestBedName, now = at.bed, now.Add(at.passed)
+		if got := timers.active(b, now); got != at.want {
+			t.Errorf("%s later, on bed %q: %s counted, want %s", at.passed, at.bed, got, at.want)
+		}
 	}
 }
