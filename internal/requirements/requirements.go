@@ -8,7 +8,6 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/device"
-	"nodrop.dev/nodrop/internal/plan"
 )
 
 // Lacks says what a bed lacks of what it must have; empty when it has all.
@@ -33,26 +32,20 @@ func lacksPorts(bed *v1alpha1.TestBed, r *v1alpha1.TestBedRequirements) []string
 	if r.Ports == 0 && r.PortSpeed == "" {
 		return nil
 	}
-	ports, problems := plan.Ports(bed)
-	if len(problems) > 0 {
-		return []string{"its ports cannot be read"}
-	}
-	var lowest int64
-	if r.PortSpeed != "" {
-		var err error
-		if lowest, err = r.PortSpeed.BitsPerSecond(); err != nil {
-			return []string{err.Error()}
-		}
+	speeds := speedsOf(bed)
+	lowest, err := r.PortSpeed.BitsPerSecond()
+	if err != nil && r.PortSpeed != "" {
+		return []string{err.Error()}
 	}
 	fast := 0
-	for _, p := range ports {
-		if p.BitsPerSecond >= lowest {
+	for _, speed := range speeds {
+		if has, err := speed.BitsPerSecond(); err == nil && has >= lowest {
 			fast++
 		}
 	}
 	wanted := int(r.Ports)
 	if wanted == 0 {
-		wanted = len(ports)
+		wanted = len(speeds)
 	}
 	switch {
 	case fast >= wanted:
@@ -60,7 +53,19 @@ func lacksPorts(bed *v1alpha1.TestBed, r *v1alpha1.TestBedRequirements) []string
 	case r.PortSpeed == "":
 		return []string{fmt.Sprintf("it has %d ports", fast)}
 	}
-	return []string{fmt.Sprintf("%d of its %d ports have %s or more", fast, len(ports), r.PortSpeed)}
+	return []string{fmt.Sprintf("%d of its %d ports have %s or more", fast, len(speeds), r.PortSpeed)}
+}
+
+// speedsOf lists the speed of every port of a bed.
+func speedsOf(bed *v1alpha1.TestBed) []v1alpha1.BitRate {
+	if sim := bed.Spec.Engine.Sim; len(bed.Spec.Ports) == 0 && sim != nil && sim.Ports != nil {
+		return slices.Repeat([]v1alpha1.BitRate{sim.Ports.Speed}, int(max(sim.Ports.Count, 0)))
+	}
+	var speeds []v1alpha1.BitRate
+	for _, port := range bed.Spec.Ports {
+		speeds = append(speeds, port.Speed)
+	}
+	return speeds
 }
 
 // Format writes what a bed must have in one line.
