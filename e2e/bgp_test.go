@@ -27,6 +27,8 @@ const bgpRouter = "clab-frr-bgp-dut"
 // passwords and BFD. Then a session is reset in the middle of a trial, and the router's BFD
 // falls silent in the middle of another: both rows rest on a second trial.
 func TestLearntRoutes(t *testing.T) {
+	together(t)
+	alone(t, &theRouter)
 	l := newLab(t)
 	g := NewWithT(t)
 	if out, err := l.kubectl(t, "", "apply", "-k", l.path("labs", "frr-bgp")); err != nil {

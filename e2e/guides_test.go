@@ -22,6 +22,8 @@ import (
 // TestGuides runs the commands of the guides for lab owners and teams, one section after the
 // other; those of the second as a member of the team that the first has made.
 func TestGuides(t *testing.T) {
+	together(t)
+	alone(t, &thePolicy)
 	l, g := newLab(t), NewWithT(t)
 	t.Cleanup(func() {
 		for _, args := range [][]string{

@@ -56,6 +56,7 @@ spec:
 // TestLargeResult measures more than one object of the API server can hold. The
 // benchmark passes, and rows, report and archive are complete.
 func TestLargeResult(t *testing.T) {
+	together(t)
 	const sizes = 64
 	l := newLab(t)
 	g := NewWithT(t)

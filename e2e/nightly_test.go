@@ -47,6 +47,7 @@ const clockSchedule = "by-the-clock"
 // receiver of notifications. A regression is injected: the gate relative to the release fails,
 // and condition, exit code, event, notification, database and archive say so.
 func TestNightly(t *testing.T) {
+	togetherAfterUpgrade(t)
 	l, g := newLab(t), NewWithT(t)
 	host := l.nodeAddress(t)
 	db := metricstest.StartInfluxAt(t, metricstest.Influx113, testserver.FreeAddressOf(t, host))

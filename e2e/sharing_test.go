@@ -23,6 +23,8 @@ import (
 // priority; a reserved bed is used by its holder only; a team without a grant learns
 // which one it needs. TestPreemption has the preemption.
 func TestThreeTeams(t *testing.T) {
+	together(t)
+	alone(t, &thePolicy)
 	l, g := newLab(t), NewWithT(t)
 	l.sharedBeds(t)
 	l.kubectlMust(t, "nodrop", "cordon", "shared-1")

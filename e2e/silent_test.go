@@ -15,6 +15,8 @@ import (
 // TestSilentDevice measures a router at an address that it does not have. The
 // result is a throughput of 0 that says why, not a benchmark that hangs.
 func TestSilentDevice(t *testing.T) {
+	together(t)
+	alone(t, &theRouter)
 	l := newLab(t)
 	g := NewWithT(t)
 	var bed v1alpha1.TestBed

@@ -155,9 +155,11 @@ func (l *lab) definitionHas(t *testing.T, field string) bool {
 }
 
 // upgrade upgrades the release to a chart with some values changed by flags of helm, and waits
-// until its pods are ready and the operator admits.
+// until its pods are ready and the operator admits. No test that runs at the same time is then
+// under way.
 func (l *lab) upgrade(t *testing.T, chart string, flags ...string) {
 	t.Helper()
+	defer upgrading(t)()
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	args := append([]string{"upgrade", "nodrop", chart, "--namespace", operatorNamespace, "--reset-then-reuse-values", "--wait", "--timeout", "3m"}, flags...)

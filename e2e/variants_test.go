@@ -18,6 +18,8 @@ import (
 // TestVariants measures a router as it is and with forwarding turned off: each
 // variant is another topology, and what comes back shows which one was up.
 func TestVariants(t *testing.T) {
+	together(t)
+	alone(t, &theRouter)
 	l := newLab(t)
 	g := NewWithT(t)
 	var topology corev1.ConfigMap

@@ -1,0 +1,77 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+)
+
+// Some tests run at the same time, after all others. What they share is here: one chart, one
+// router, one LabPolicy. They never depend on who is first.
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// They wait for an upgrade by one of them, and most of the time for the cluster: all at once.
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// chart is the installed chart. Who upgrades it replaces the operator, and no other test runs
+// meanwhile.
+var chart struct {
+	sync.RWMutex
+	// first are the tests that upgrade it before those begin that leave it as it is, and
+	// upgraded says by the names of such tests that they have done so.
+	first    sync.WaitGroup
+	upgraded sync.Map
+}
+
+// together lets a test run at the same time as others. It must leave the operator as it is, and
+// have beds, namespaces and names of its own.
+func together(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	chart.first.Wait()
+	chart.RLock()
+	t.Cleanup(chart.RUnlock)
+}
+
+// togetherAfterUpgrade is together for a test that begins with an upgrade of the chart: the
+// others wait for it. A further upgrade, such as the one that takes the first back, waits until
+// the others have ended.
+func togetherAfterUpgrade(t *testing.T) {
+	t.Helper()
+	chart.first.Add(1)
+	done := sync.OnceFunc(chart.first.Done)
+	chart.upgraded.Store(t.Name(), done)
+	t.Cleanup(done)
+	t.Parallel()
+}
+
+// upgrading keeps other tests from running until the returned function is called.
+func upgrading(t *testing.T) (done func()) {
+	chart.Lock()
+	return func() {
+		chart.Unlock()
+		if first, found := chart.upgraded.LoadAndDelete(t.Name()); found {
+			first.(func())()
+		}
+	}
+}
+
+// What one test has at a time.
+var theRouter, thePolicy sync.Mutex
+
+// alone keeps other tests from something until the test ends.
+func alone(t *testing.T, what *sync.Mutex) {
+	t.Helper()
+	what.Lock()
+	t.Cleanup(what.Unlock)
+}
