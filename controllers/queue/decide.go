@@ -12,7 +12,7 @@ import (
 // Decide returns who gets a bed now, in the order of the queue. It changes nothing:
 // the caller removes those entries whose lease is written.
 func (q *Queue) Decide(s Snapshot) []Decision {
-	r := newRound(s)
+	r := q.newRound(s)
 	if r.available == 0 {
 		return nil
 	}
@@ -101,6 +101,9 @@ type round struct {
 	spent  map[string]bool
 	aging  Aging
 	now    time.Time
+	// behind says since when the first entry of a lower priority waits, for groups whose team
+	// has such entries of the same shape.
+	behind map[*group]time.Time
 }
 
 func newRound(s Snapshot) *round {

@@ -28,7 +28,7 @@ type Place struct {
 // for one that is not reserved, then for the one where the fewest come first, then for the
 // first by name.
 func (q *Queue) Places(s Snapshot) map[Key]Place {
-	r := newRound(s)
+	r := q.newRound(s)
 	places := make(map[Key]Place, len(q.of))
 	ahead := make(map[string]*int, len(s.Beds))
 	for name := range s.Beds {

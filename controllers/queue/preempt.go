@@ -36,7 +36,7 @@ type Preemption struct {
 // the one that has its bed for the shortest time. An entry for which a bed is being taken
 // waits for that one.
 func (q *Queue) Preempt(s Snapshot) []Preemption {
-	r := newRound(s)
+	r := q.newRound(s)
 	served := map[Key]bool{}
 	victims := false
 	for _, b := range s.Beds {

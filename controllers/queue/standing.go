@@ -77,10 +77,48 @@ const (
 // its team as every other one does, so that shares stay within the bonus. Without shares
 // there is none.
 func (r *round) bonus(g *group, e *Entry) float64 {
-	if !r.shared || float64(len(g.beds)) > few*float64(len(r.beds)) {
+	if !r.bound(g) {
 		return 0
 	}
-	return float64(min(max(r.now.Sub(e.Created), 0)/4, boundAhead))
+	since := e.Created
+	if lower, found := r.behind[g]; found && lower.Before(since) {
+		since = lower
+	}
+	return float64(min(max(r.now.Sub(since), 0)/4, boundAhead))
+}
+
+// bound says that the entries of a group are bound to few beds.
+func (r *round) bound(g *group) bool {
+	return r.shared && float64(len(g.beds)) <= few*float64(len(r.beds))
+}
+
+// newRound is a round in which no entry gains so much by waiting that it comes before one of
+// its team with a higher priority: what a lower priority gains the higher one has, too.
+func (q *Queue) newRound(s Snapshot) *round {
+	r := newRound(s)
+	type line struct {
+		*shape
+		team string
+	}
+	lines := map[line][]*group{}
+	for _, g := range q.groups {
+		if r.bound(g) {
+			l := line{g.shape, g.team}
+			lines[l] = append(lines[l], g)
+		}
+	}
+	r.behind = map[*group]time.Time{}
+	for _, all := range lines {
+		for _, g := range all {
+			for _, lower := range all {
+				first, found := r.behind[g]
+				if created := lower.entries[0].Created; lower.priority < g.priority && (!found || created.Before(first)) {
+					r.behind[g] = created
+				}
+			}
+		}
+	}
+	return r
 }
 
 // charge lets a team stand as if a bed had been used for as long as a round looks ahead, or
