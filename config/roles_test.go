@@ -103,6 +103,7 @@ func (c *cluster) whoMayDoWhat(t *testing.T) {
 	owner := slices.Concat(lines(whole, "nodrop.dev/testbeds"), lines(reads, "nodrop.dev/benchmarks", "nodrop.dev/benchmarkschedules", "nodrop.dev/trafficprofiles", "nodrop.dev/notificationsinks", "nodrop.dev/reservations"), results)
 	inLab := slices.Concat(owner, lines(append(slices.Clone(writes), reads...), "/configmaps", "k8s.cni.cncf.io/network-attachment-definitions", "resource.k8s.io/resourceclaimtemplates"),
 		lines(append(slices.Clone(writes), "deletecollection"), "nodrop.dev/reservations"),
+		lines(append(slices.Clone(writes), "get"), "/secrets"),
 		lines(reads, "/pods", "/pods/log", "/events"))
 	for name, tc := range map[string]struct {
 		user, namespace string

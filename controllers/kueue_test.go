@@ -39,7 +39,7 @@ func TestKueue(t *testing.T) {
 	for _, o := range kubetest.Objects(t, filepath.Join(kubetest.Root(t), "config", "kueue", "queues.yaml")) {
 		create(t, admin, o)
 	}
-	create(t, admin, kueueRights(t)...)
+	create(t, admin, chartRole(t, "kueue.yaml", "nodrop-operator-kueue")...)
 	for name, tc := range map[string]func(*world){
 		"one after the other":                oneAfterTheOther,
 		"evicted while it waits for a bed":   evictedWhileItWaits,
@@ -61,18 +61,17 @@ func TestKueue(t *testing.T) {
 	}
 }
 
-// kueueRights are those that the chart gives the operator for Kueue.
-func kueueRights(t *testing.T) []client.Object {
+// chartRole binds the operator to rules that the chart has in a file.
+func chartRole(t *testing.T, file, name string) []client.Object {
 	t.Helper()
 	var rules []rbacv1.PolicyRule
-	text, err := os.ReadFile(filepath.Join(kubetest.Root(t), "charts", "nodrop", "files", "rbac", "kueue.yaml"))
+	text, err := os.ReadFile(filepath.Join(kubetest.Root(t), "charts", "nodrop", "files", "rbac", file))
 	if err == nil {
 		err = yaml.UnmarshalStrict(text, &rules)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	const name = "nodrop-operator-kueue"
 	return []client.Object{
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules},
 		&rbacv1.ClusterRoleBinding{

@@ -55,6 +55,9 @@ type Options struct {
 	// Kueue says that benchmarks with the name of a queue are admitted by Kueue, whose
 	// definitions must be there. Without it that name counts for nothing.
 	Kueue bool
+	// Connections says that connection data of beds are handed out to those who have reserved
+	// them, which needs rights on Secrets of their namespaces.
+	Connections bool
 	// Notify sends events to the receivers of teams; nil sends nowhere.
 	Notify *notify.Sender
 	// TimeToLive is how long benchmarks are kept after their end that do not say so
@@ -174,7 +177,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	if err := (&testBedReconciler{base}).setup(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of test beds: %w", err)
 	}
-	if err := (&reservationReconciler{base}).setup(mgr); err != nil {
+	if err := newReservationReconciler(base).setup(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of reservations: %w", err)
 	}
 	if err := (&quotaReconciler{base}).setup(mgr); err != nil {

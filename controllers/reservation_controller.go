@@ -23,9 +23,16 @@ import (
 )
 
 // reservationReconciler shows what reservations get: in their status, in that of their
-// beds, and as events. It decides nothing: the allocator computes the same calendar. All
+// beds, and as events, and hands out the connection data of the beds. It decides nothing: the allocator computes the same calendar. All
 // reservations are handled at once, since each depends on the others.
-type reservationReconciler struct{ base }
+type reservationReconciler struct {
+	base
+	connections *connections
+}
+
+func newReservationReconciler(b base) *reservationReconciler {
+	return &reservationReconciler{b, &connections{base: b, written: map[string]writtenConnection{}}}
+}
 
 // maxPublished is how many reserved times the status of a bed has.
 const maxPublished = 8
@@ -74,14 +81,15 @@ func (r *reservationReconciler) Reconcile(ctx context.Context, _ ctrl.Request) (
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	var failures []error
+	given, err := r.connections.handOut(ctx, list.Items, beds.Items, cal, now)
+	failures := []error{err}
 	for i := range list.Items {
-		failures = append(failures, r.store(ctx, &list.Items[i], cal, now))
+		failures = append(failures, r.store(ctx, &list.Items[i], cal, given, now))
 	}
 	for i := range beds.Items {
 		failures = append(failures, r.publish(ctx, &beds.Items[i], cal.Of[beds.Items[i].Name]))
 	}
-	return settle(ctrl.Result{RequeueAfter: r.nextChange(cal, now)}, failures...)
+	return settle(ctrl.Result{RequeueAfter: min(r.nextChange(cal, now), r.connections.again(given))}, failures...)
 }
 
 // bookings are a calendar, and who has the beds now.
@@ -126,12 +134,13 @@ func (r *reservationReconciler) calendar(ctx context.Context, list *v1alpha1.Res
 
 // store writes the status of a reservation, and makes the event that it says was made: of
 // two operators only one can write it.
-func (r *reservationReconciler) store(ctx context.Context, o *v1alpha1.Reservation, cal bookings, now time.Time) error {
+func (r *reservationReconciler) store(ctx context.Context, o *v1alpha1.Reservation, cal bookings, given outcomes, now time.Time) error {
 	if !o.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	after := o.DeepCopy()
 	notice := showReservation(after, cal, now)
+	showConnection(after, given[reservation.KeyOf(o)], now)
 	if equality.Semantic.DeepEqual(o.Status, after.Status) {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
@@ -50,11 +51,13 @@ func (m *mortal) write(apply func() error) error {
 func newMortal(t *testing.T, dieAt int, applied bool) *mortal {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
 	}
 	m := &mortal{dieAt: dieAt, applied: applied, created: map[string]int{}}
-	m.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.BenchmarkSchedule{}, &v1alpha1.Benchmark{}).
+	m.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.BenchmarkSchedule{}, &v1alpha1.Benchmark{}, &v1alpha1.Reservation{}, &v1alpha1.TestBed{}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 				return m.write(func() error {
@@ -70,6 +73,9 @@ func newMortal(t *testing.T, dieAt int, applied bool) *mortal {
 			},
 			Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 				return m.write(func() error { return c.Patch(ctx, obj, patch, opts...) })
+			},
+			Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+				return m.write(func() error { return c.Apply(ctx, obj, opts...) })
 			},
 			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 				return m.write(func() error { return c.SubResource(sub).Patch(ctx, obj, patch, opts...) })

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,6 +24,9 @@ type bedCheck func(ctx context.Context, bed *v1alpha1.TestBed) (reason, message 
 // ready judges the bed, and sets the conditions Ready, Reconciling and Stalled.
 func (r *testBedReconciler) ready(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) error {
 	if err := r.judge(ctx, bed, now); err != nil {
+		return err
+	}
+	if err := r.judgeConnection(ctx, bed, now); err != nil {
 		return err
 	}
 	// The bed is checked again after Recheck: no event has to wake it.
@@ -51,6 +55,31 @@ func (r *testBedReconciler) judge(ctx context.Context, bed *v1alpha1.TestBed, no
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonBedReady,
 		Message: "benchmarks can lease the bed",
 	})
+	return nil
+}
+
+// judgeConnection says whether the connection data of the bed can be handed out, so that its
+// owner need not wait for a reservation to know. The bed is ready without them.
+func (r *testBedReconciler) judgeConnection(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) error {
+	if bed.Spec.Connection == nil {
+		meta.RemoveStatusCondition(&bed.Status.Conditions, v1alpha1.ConditionConnectionData)
+		return nil
+	}
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionConnectionData, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConnectionReadable,
+		Message: "those who have reserved the bed get them",
+	}
+	_, problem, err := r.connectionOf(ctx, bed)
+	switch {
+	case err != nil:
+		return err
+	case !r.Connections:
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonNotHandedOut
+		c.Message = "this lab hands no connection data out: set connections.enabled of the chart (docs/reservations.md)"
+	case problem != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonConnectionUnreadable, problem
+	}
+	setCondition(&bed.Status.Conditions, now, bed.Generation, c)
 	return nil
 }
 

@@ -140,6 +140,7 @@ func launchServer(t *testing.T, changes ...func(*envtest.Environment)) server {
 			create(t, c, o)
 		}
 	}
+	create(t, c, chartRole(t, "connections.yaml", "nodrop-operator-connections")...)
 	const account = "system:serviceaccount:" + operatorNamespace
 	user, err := env.AddUser(envtest.User{
 		Name:   account + ":nodrop-operator",
@@ -202,6 +203,8 @@ type world struct {
 	defaultPolicy *v1alpha1.TrafficPolicy
 	// kueue says that the operators that are started from now on work with Kueue.
 	kueue bool
+	// connections says that they hand out connection data.
+	connections bool
 	// counts are those of all operators of the case.
 	counts *opmetrics.Operator
 	stop   func()
@@ -251,7 +254,7 @@ func (w *world) startOperator() (stop func()) {
 			return time.Now().Add(time.Duration(w.ahead.Load()))
 		},
 		Deadlines: w.deadlines, Poll: 50 * time.Millisecond, ProgressEvery: 100 * time.Millisecond,
-		Recheck: w.recheck, Refresh: w.refresh, Kueue: w.kueue,
+		Recheck: w.recheck, Refresh: w.refresh, Kueue: w.kueue, Connections: w.connections,
 	}
 	if w.change != nil {
 		w.change(&options)

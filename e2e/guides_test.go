@@ -31,6 +31,7 @@ func TestGuides(t *testing.T) {
 			{"delete", "testbed", "core-switch", "--ignore-not-found", "--timeout=2m"},
 			{"delete", "labpolicy", "lab", "--ignore-not-found"},
 			{"delete", "configmap", "core-switch", "-n", labNamespace, "--ignore-not-found"},
+			{"delete", "secret", "core-switch-access", "-n", labNamespace, "--ignore-not-found"},
 		} {
 			if out, err := l.kubectl(t, "", args...); err != nil {
 				t.Errorf("%v: %s", err, out)

@@ -221,4 +221,21 @@ const (
 	ReasonOverlap = "Overlap"
 	// ReasonNoOverlap means that there is none within 90 days.
 	ReasonNoOverlap = "NoOverlap"
+
+	// ConditionConnectionData of a reservation is true while the connection data of the beds
+	// that it has now are in the Secret of status.connectionSecretName. That of a TestBed is
+	// true while its data can be handed out. Without connection data there is no such condition.
+	ConditionConnectionData = "ConnectionData"
+	// ReasonHandedOut means that they are there.
+	ReasonHandedOut = "HandedOut"
+	// ReasonBedNotHeld means that the reservation does not have a bed now, or that a benchmark
+	// still has it.
+	ReasonBedNotHeld = "BedNotHeld"
+	// ReasonConnectionReadable means that the Secret of the owner of the lab is there.
+	ReasonConnectionReadable = "ConnectionReadable"
+	// ReasonNotHandedOut means that the lab hands no connection data out.
+	ReasonNotHandedOut = "NotHandedOut"
+	// ReasonConnectionUnreadable means that the Secret of the owner of the lab is missing, or
+	// cannot be handed out. The message says of which bed, and why.
+	ReasonConnectionUnreadable = "ConnectionUnreadable"
 )

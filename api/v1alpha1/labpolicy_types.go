@@ -132,6 +132,13 @@ type TeamShare struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	MaxBedHoursPerWeek int32 `json:"maxBedHoursPerWeek,omitempty"`
+	// maxReservedBedHoursPerWeek is for how many hours the reservations of the team may have
+	// beds within any 168 hours that come, counted over all beds. A reservation that would make
+	// it more is refused. Without it there is no limit.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	MaxReservedBedHoursPerWeek int32 `json:"maxReservedBedHoursPerWeek,omitempty"`
 }
 
 // PriorityClass is a name for a priority.

@@ -131,8 +131,8 @@ type ReservationStatus struct {
 	// message explains the phase in one sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// conditions are Accepted, Active and Conflict, and for tools that watch any kind of
-	// object Stalled.
+	// conditions are Accepted, Active and Conflict, of beds with connection data
+	// ConnectionData, and for tools that watch any kind of object Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -146,10 +146,21 @@ type ReservationStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Beds []ReservedBed `json:"beds,omitempty"`
+	// connectionSecretName is the Secret of this namespace with the connection data of the beds
+	// that the reservation has now; empty while it has none. The data of a bed are its keys
+	// that begin with the name of the bed and an underscore.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ConnectionSecretName string `json:"connectionSecretName,omitempty"`
 	// lastReminder is the last event that was made of an occurrence.
 	// +optional
 	LastReminder *Reminder `json:"lastReminder,omitempty"`
 }
+
+// ConnectionSecretName is the name of the Secret with connection data in each namespace that
+// has reserved beds. It is the same everywhere, so that the operator needs rights on Secrets of
+// this name only.
+const ConnectionSecretName = "nodrop-connections"
 
 // ReservedTime is the time from from until until, which does not belong to it.
 type ReservedTime struct {

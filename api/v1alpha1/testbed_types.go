@@ -84,6 +84,23 @@ type TestBedSpec struct {
 	// physical device are Uncalibrated.
 	// +optional
 	Calibration *CalibrationReference `json:"calibration,omitempty"`
+	// connection is how people get to the bed, such as its console and management address.
+	// Those who have reserved the bed get it, for the time in which they have it.
+	// +optional
+	Connection *BedConnection `json:"connection,omitempty"`
+}
+
+// BedConnection is how people get to a bed.
+type BedConnection struct {
+	// secretName names a Secret in the lab's namespace with keys such as console, management
+	// and user, 8 KiB in all. Where the lab hands connection data out, all of them are in the
+	// Secret nodrop-connections of the namespace that has reserved the bed, as BED_KEY, while
+	// it has the bed.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self != 'nodrop-connections'",message="nodrop-connections is the Secret that is handed out: give the one that you write it into another name"
+	SecretName string `json:"secretName"`
 }
 
 // Device is the device under test: exactly one of its kinds is given.
@@ -444,8 +461,8 @@ type TestBedStatus struct {
 	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions are Ready and Quarantined, and for tools that watch any kind of
-	// object Reconciling and Stalled.
+	// conditions are Ready and Quarantined, with spec.connection ConnectionData, and for
+	// tools that watch any kind of object Reconciling and Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

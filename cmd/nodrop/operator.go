@@ -105,6 +105,7 @@ The cluster is the one that it runs in, or that KUBECONFIG names.`,
 	flags.DurationVar(&cfg.RecorderInterval, "recorder-interval", time.Second, "how often runners sample ports for the recorder, 100ms to 10s")
 	flags.BoolVar(&cfg.Kueue, "kueue", false, "benchmarks with the label "+v1alpha1.LabelQueueName+" are admitted by Kueue, which must be installed")
 	flags.StringVar(&kueueRequired, "kueue-required-in", "", "label selector of namespaces in which every benchmark needs that label; empty: in none")
+	flags.BoolVar(&cfg.Connections, "hand-out-connections", false, "hand connection data of beds out to those who have reserved them, as Secret "+v1alpha1.ConnectionSecretName+" of their namespace; needs create, patch and delete of Secrets of that name in all namespaces")
 	flags.StringSliceVar(&cfg.NotificationHosts, "notification-hosts", nil, "hosts that teams may have notifications sent to: names, or NAME:PORT; *.example.com is every name below; none without it")
 	flags.StringSliceVar(&cfg.NotificationNetworks, "notification-networks", nil, "networks that receivers of notifications may be in although they are refused otherwise, such as 127.0.0.0/8")
 	flags.StringVar(&cfg.NotificationCAFile, "notification-ca-file", "", "file with authorities that certificates of receivers are checked with, besides those of the system")

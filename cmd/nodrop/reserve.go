@@ -3,9 +3,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,9 +15,11 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/preflight"
 	"nodrop.dev/nodrop/internal/reservation"
 )
 
@@ -64,9 +68,28 @@ Times are written as 2026-12-01T22:00:00+01:00, or as 2026-12-01T22:00 in the ti
 		if err := c.Create(cmd.Context(), r); err != nil {
 			return reservationError(err, r)
 		}
-		return printReservation(cmd.OutOrStdout(), r)
+		if err := printReservation(cmd.OutOrStdout(), r); err != nil {
+			return err
+		}
+		if connected(cmd.Context(), c, r) {
+			fmt.Fprintf(cmd.OutOrStdout(), "\nWhile it has its beds, their connection data are in a Secret, if the lab hands them out:\n"+
+				"  kubectl get secret %s -n %s -o yaml\n", v1alpha1.ConnectionSecretName, namespace)
+		}
+		return nil
 	}
 	return cmd
+}
+
+// connected says that a bed of a reservation has connection data; false where beds cannot be
+// read.
+func connected(ctx context.Context, c client.Client, r *v1alpha1.Reservation) bool {
+	var beds v1alpha1.TestBedList
+	if c.List(ctx, &beds) != nil {
+		return false
+	}
+	return slices.ContainsFunc(beds.Items, func(b v1alpha1.TestBed) bool {
+		return b.Spec.Connection != nil && (slices.Contains(r.Spec.TestBedNames, b.Name) || preflight.Selects(r.Spec.TestBedSelector, b.Labels))
+	})
 }
 
 // reservation makes the object that the flags describe.

@@ -99,6 +99,13 @@ func TestReserve(t *testing.T) {
 	}
 
 	c.nodrop(t, "release", "fans").wants(0, "Reservation fans is deleted", "")
+	before := bed.DeepCopy()
+	bed.Spec.Connection = &v1alpha1.BedConnection{SecretName: "bed-access"}
+	if err := c.client.Patch(t.Context(), bed, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	c.nodrop(t, "reserve", "bed", "--name", "console", "--for", "1h").wants(0, "kubectl get secret nodrop-connections -n default -o yaml", "")
+	c.nodrop(t, "release", "console").wants(0, "Reservation console is deleted", "")
 	c.nodrop(t, "release", "fans").wants(1, "", `no Reservation "fans"`)
 	c.nodrop(t, "reserve", "bed", "--name", "daily", "--for", "2h", "--rule", "FREQ=DAILY").wants(0, "FREQ=DAILY UTC", "")
 	c.nodrop(t, "extend", "daily", "--by", "1h").wants(1, "", "reservation daily recurs")

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/kubetest"
@@ -45,6 +46,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("a schedule changes", func(t *testing.T) { scheduleChanges(s) })
 	t.Run("a benchmark names a queue", func(t *testing.T) { namesAQueue(s) })
 	t.Run("a reservation changes", func(t *testing.T) { reservationChanges(s) })
+	t.Run("a team reserves too much", func(t *testing.T) { reservesTooMuch(s) })
 	for _, kind := range []string{"Benchmark", "BenchmarkSchedule", "Reservation", "TestBed"} {
 		for _, decision := range []string{opmetrics.Allowed, opmetrics.Refused} {
 			if opmetricstest.Value(t, s.counts, "nodrop_admission_duration_seconds", "kind", kind, "decision", decision) == 0 {
@@ -304,6 +306,47 @@ func reservationChanges(s *server) {
 	s.Expect(s.c.Update(s.t.Context(), nightly)).To(Succeed(), "an occurrence can be left out")
 	for _, r := range []*v1alpha1.Reservation{first, second, nightly, made("third", 0, 0)} {
 		s.Expect(s.c.Delete(s.t.Context(), r)).To(Succeed())
+	}
+}
+
+// reservesTooMuch reserves beyond the limit of a team.
+func reservesTooMuch(s *server) {
+	policy := &v1alpha1.LabPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.LabPolicyName}}
+	limit := func(hours int32) func() error {
+		return func() error {
+			policy.Spec.Teams = []v1alpha1.Team{{Name: "routing", Namespaces: []string{"team-routing"}, TeamShare: v1alpha1.TeamShare{MaxReservedBedHoursPerWeek: hours}}}
+			return nil
+		}
+	}
+	change := func(hours int32) {
+		_, err := controllerutil.CreateOrUpdate(s.t.Context(), s.c, policy, limit(hours))
+		s.Expect(err).NotTo(HaveOccurred())
+	}
+	change(20)
+	// Those of the samples count, too.
+	s.Expect(s.c.DeleteAllOf(s.t.Context(), &v1alpha1.Reservation{}, client.InNamespace("team-routing"))).To(Succeed())
+	now := time.Now().Truncate(time.Second)
+	made := func(namespace, name string, from, until time.Duration) *v1alpha1.Reservation {
+		r := &v1alpha1.Reservation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		r.Spec = v1alpha1.ReservationSpec{TestBedNames: []string{"frr-router"}, From: metav1.NewTime(now.Add(from)), Until: metav1.NewTime(now.Add(until))}
+		return r
+	}
+	day := 24 * time.Hour
+	first, later := made("team-routing", "first", day, day+12*time.Hour), made("team-routing", "later", 20*day, 20*day+20*time.Hour)
+	s.Expect(s.c.Create(s.t.Context(), first)).To(Succeed())
+	s.Expect(s.c.Create(s.t.Context(), made("team-routing", "much", 3*day, 3*day+9*time.Hour))).To(MatchError(And(
+		ContainSubstring("spec.until: Invalid value: "), ContainSubstring("team routing would have beds reserved for 21h within 168h from "),
+		ContainSubstring(", and may for 20h: give an earlier until or fewer beds, release another reservation, or ask the lab for a higher maxReservedBedHoursPerWeek in LabPolicy lab"))))
+	s.Expect(s.c.Create(s.t.Context(), later)).To(Succeed(), "in another week")
+	repair := made("nodrop-lab", "repair", 3*day, 3*day+100*time.Hour)
+	s.Expect(s.c.Create(s.t.Context(), repair)).To(Succeed(), "a maintenance window")
+	first.Spec.Until = metav1.NewTime(now.Add(day + 21*time.Hour))
+	s.Expect(s.c.Update(s.t.Context(), first)).To(MatchError(ContainSubstring("reserved for 21h within 168h")))
+	change(10)
+	first.Spec.Until = metav1.NewTime(now.Add(day + 11*time.Hour))
+	s.Expect(s.c.Update(s.t.Context(), first)).To(Succeed(), "shorter, under a lower limit")
+	for _, o := range []client.Object{first, later, repair, policy} {
+		s.Expect(s.c.Delete(s.t.Context(), o)).To(Succeed())
 	}
 }
 

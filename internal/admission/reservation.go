@@ -15,6 +15,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/reservation"
+	"nodrop.dev/nodrop/internal/team"
 )
 
 // Reservations judges reservations when they are created, and when their time changes.
@@ -83,7 +84,8 @@ func (v *Reservations) judge(ctx context.Context, before, r *v1alpha1.Reservatio
 	others := lab.Reservations
 	lab.Reservations = append([]*v1alpha1.Reservation{newest}, others...)
 	in := reservation.Span{From: now, Until: now.Add(2 * reservation.Horizon)}
-	claim := reservation.NewCalendar(lab, in).Claims[reservation.KeyOf(r)]
+	calendar := reservation.NewCalendar(lab, in)
+	claim := calendar.Claims[reservation.KeyOf(r)]
 	if claim.Problem != "" {
 		path, value := field.NewPath("spec", "testBedNames"), any(r.Spec.TestBedNames)
 		if r.Spec.TestBedSelector != nil {
@@ -97,6 +99,11 @@ func (v *Reservations) judge(ctx context.Context, before, r *v1alpha1.Reservatio
 			return nil, invalidReservation(r, problems)
 		}
 	}
+	if problem, err := v.beyond(ctx, lab, newest, calendar); err != nil {
+		return nil, err
+	} else if problem != nil {
+		return nil, invalidReservation(r, field.ErrorList{problem})
+	}
 	var warnings admission.Warnings
 	for i, l := range claim.Lost {
 		if i == 3 {
@@ -106,6 +113,26 @@ func (v *Reservations) judge(ctx context.Context, before, r *v1alpha1.Reservatio
 		warnings = append(warnings, fmt.Sprintf("reservation %s, which was created earlier: this reservation does not have the bed then", l))
 	}
 	return warnings, nil
+}
+
+// beyond says that the team would have more beds reserved than it may. Of several reservations
+// that are made at once, a few more can pass.
+func (v *Reservations) beyond(ctx context.Context, lab reservation.Lab, r *v1alpha1.Reservation, c reservation.Calendar) (*field.Error, error) {
+	policy, err := labPolicy(ctx, v.Live)
+	if err != nil || policy == nil || r.Namespace == v.LabNamespace {
+		return nil, err
+	}
+	teamOf := func(namespace string) team.Team {
+		ns := lab.Namespaces[namespace]
+		if ns == nil {
+			ns = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+		}
+		return team.Of(policy, ns)
+	}
+	own := teamOf(r.Namespace)
+	return reservation.Beyond(own, r, c, func(namespace string) bool {
+		return namespace != v.LabNamespace && teamOf(namespace).Name == own.Name
+	}), nil
 }
 
 func invalidReservation(r *v1alpha1.Reservation, problems field.ErrorList) error {

@@ -43,13 +43,14 @@ func (v *TestBeds) ValidateDelete(context.Context, *v1alpha1.TestBed) (admission
 	return nil, nil
 }
 
-// sameHardware compares all but who may use the bed, what may be sent on it, and what
-// calibrates it.
+// sameHardware compares all but who may use the bed, how people get to it, what may be sent
+// on it, and what calibrates it.
 func sameHardware(a, b *v1alpha1.TestBed) bool {
 	x, y := a.Spec.DeepCopy(), b.Spec.DeepCopy()
 	x.Access, y.Access = nil, nil
 	x.Policy, y.Policy = nil, nil
 	x.Calibration, y.Calibration = nil, nil
+	x.Connection, y.Connection = nil, nil
 	x.Unschedulable, y.Unschedulable = false, false
 	return equality.Semantic.DeepEqual(x, y)
 }

@@ -82,6 +82,9 @@ type Config struct {
 	// KueueRequired selects the namespaces whose benchmarks need such a name; nil is none.
 	Kueue         bool
 	KueueRequired labels.Selector
+	// Connections says that connection data of beds are handed out to those who have reserved
+	// them.
+	Connections bool
 	// NotificationHosts are the receivers that teams may have events sent to: names, or names
 	// with a port; *.example.com is every name below. Empty allows none.
 	NotificationHosts []string
@@ -337,6 +340,7 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 		Lab: c.Lab, DefaultPolicy: c.DefaultPolicy, Runner: controllers.MutualTLS{}, Counts: c.Counts, Now: time.Now,
 		Deadlines: controllers.DefaultDeadlines(), Poll: controllers.DefaultPoll, ProgressEvery: controllers.DefaultProgressEvery,
 		Recheck: controllers.DefaultRecheck, Refresh: controllers.DefaultRefresh, TimeToLive: c.TimeToLive, Kueue: c.Kueue,
+		Connections: c.Connections,
 	}
 	if c.ArchiveURL != "" {
 		store, err := archive.Open(c.ArchiveURL)

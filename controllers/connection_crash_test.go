@@ -1,0 +1,98 @@
+package controllers
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/lab"
+)
+
+// TestConnectionSurvivesEveryDeath lets an operator die at every write of two reservations,
+// once before and once after it is applied: while one has the bed its namespace has the data,
+// and after it no namespace has any.
+func TestConnectionSurvivesEveryDeath(t *testing.T) {
+	for dieAt := 1; ; dieAt++ {
+		before, after := newMortal(t, dieAt, false), newMortal(t, dieAt, true)
+		twoReservations(t, before)
+		twoReservations(t, after)
+		if before.writes < dieAt {
+			if dieAt < 12 {
+				t.Errorf("two reservations took %d writes only", before.writes)
+			}
+			return
+		}
+	}
+}
+
+func twoReservations(t *testing.T, m *mortal) {
+	t.Helper()
+	ctx := t.Context()
+	now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("dies at %d (applied %v): %v", m.dieAt, m.applied, err)
+		}
+	}
+	reserve := func(namespace string, from, until time.Duration) client.Object {
+		r := &v1alpha1.Reservation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r", UID: types.UID("uid-of-" + namespace)}}
+		r.Spec = v1alpha1.ReservationSpec{TestBedNames: []string{"leaf-1"}, From: metav1.NewTime(now.Add(from)), Until: metav1.NewTime(now.Add(until))}
+		return r
+	}
+	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "leaf-1"}}
+	bed.Spec.Connection = &v1alpha1.BedConnection{SecretName: "leaf-1-access"}
+	bed.Spec.Access = []v1alpha1.AccessGrant{{Names: []string{"team-a", "team-b"}, MaxDuration: metav1.Duration{Duration: 24 * time.Hour}}}
+	m.dieAt += 6 // These are of the test.
+	for _, o := range []client.Object{
+		bed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-b"}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "leaf-1-access"}, Data: map[string][]byte{"console": []byte("ts1:2001")}},
+		reserve("team-a", time.Hour, 2*time.Hour), reserve("team-b", 2*time.Hour, 3*time.Hour),
+	} {
+		must(m.Create(ctx, o))
+	}
+	m.dieAt, m.writes = m.dieAt-6, 0
+	holder := func() string {
+		held := ""
+		for _, namespace := range []string{"lab", "team-a", "team-b"} {
+			s := &corev1.Secret{}
+			err := m.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha1.ConnectionSecretName}, s)
+			if err == nil {
+				held += fmt.Sprintf("%s %s", namespace, s.Data["leaf-1_console"])
+			} else if !apierrors.IsNotFound(err) {
+				must(err)
+			}
+		}
+		return held
+	}
+	var r *reservationReconciler
+	for hour, want := range []string{"", "team-a ts1:2001", "team-b ts1:2001", ""} {
+		for range 4 {
+			// An operator that did not die remembers what it has written.
+			if m.dead || r == nil {
+				m.dead = false
+				r = newReservationReconciler(base{Client: m, live: m, recorder: events.NewFakeRecorder(100), Options: Options{
+					Lab: lab.Settings{Namespace: "lab"}, Connections: true, Sweep: 100 * time.Hour, Recheck: time.Minute, Poll: time.Millisecond,
+					Now: func() time.Time { return now },
+				}})
+			}
+			if _, err := r.Reconcile(ctx, ctrl.Request{}); err != nil && !errors.Is(err, errDied) {
+				must(err)
+			}
+		}
+		if got := holder(); got != want {
+			t.Fatalf("dies at %d (applied %v): after %d h the data are in %q, want %q", m.dieAt, m.applied, hour, got, want)
+		}
+		now = now.Add(time.Hour)
+	}
+}
