@@ -16,7 +16,8 @@ import (
 	"nodrop.dev/nodrop/internal/stored"
 )
 
-// snapshotProfile keeps the traffic profile as it is when the benchmark is accepted.
+// snapshotProfile keeps the traffic profile as it is when the benchmark is accepted, with the
+// frame sizes that the benchmark gives.
 // From then on the profile itself is not read, which may be deleted and made again.
 func (r *benchmarkReconciler) snapshotProfile(ctx context.Context, s *scope) error {
 	if hasInput(s, v1alpha1.SnapshotTrafficProfile) {
@@ -27,6 +28,7 @@ func (r *benchmarkReconciler) snapshotProfile(ctx context.Context, s *scope) err
 	if err := r.live.Get(ctx, key, profile); err != nil {
 		return fmt.Errorf("reading TrafficProfile %s: %w", key.Name, err)
 	}
+	profile = profile.For(&s.Spec)
 	profile.ObjectMeta = stored.Kept(profile.ObjectMeta)
 	return r.snapshot(ctx, s, v1alpha1.SnapshotTrafficProfile, profile.ObjectMeta, profile)
 }

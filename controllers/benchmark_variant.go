@@ -29,7 +29,7 @@ func (r *benchmarkReconciler) variant(ctx context.Context, s *scope) (step, erro
 		return s.end(v1alpha1.PhaseError, v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceFailed, fmt.Sprintf(
 			"the device of bed %s has no variant %s any more: the bed was changed while the benchmark had it; %s", s.bed.Name, s.Status.Variant, rowsKept(s))), nil
 	}
-	s.device = device
+	s.device = device.From(s.Spec.DeviceImage)
 	return proceed(), nil
 }
 

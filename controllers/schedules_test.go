@@ -44,6 +44,7 @@ func TestSchedules(t *testing.T) {
 		"a clock that was set back":          {"2027-01-01T01:59:00Z", scheduleClock},
 		"what cannot be read":                {"2027-01-01T01:59:00Z", scheduleUnreadable},
 		"by hand":                            {"2027-01-01T01:59:00Z", scheduleByHand},
+		"a matrix":                           {"2027-01-01T01:59:00Z", scheduleMatrix},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.run(newWorld(t, server, func(w *world) {
@@ -538,4 +539,21 @@ func scheduleByHand(w *world) {
 	w.ended("20270101-015907", v1alpha1.PhasePassed)
 	w.scheduleSays(v1alpha1.ConditionLastRunPassed, v1alpha1.ReasonRunPassed)
 	w.fires(0, "20270101-015907", "20270101-0200")
+}
+
+// scheduleMatrix makes a benchmark for each image and frame size, and each has its own history.
+func scheduleMatrix(w *world) {
+	bed := virtual("frr")
+	bed.Spec.Device.Containerlab.AllowedImages = []string{"router:*"}
+	create(w.t, w.c, bed)
+	s := nightly()
+	s.Spec.BenchmarkTemplate.Spec.TestBedName = "frr"
+	s.Spec.Matrix = &v1alpha1.BenchmarkMatrix{DeviceImages: []v1alpha1.DeviceImage{"router:1", "router:2"}, FrameSizes: []v1alpha1.FrameSize{64, 1518}}
+	w.schedules(s)
+	w.fires(time.Minute, "20270101-0200-router-1-1518", "20270101-0200-router-1-64", "20270101-0200-router-2-1518", "20270101-0200-router-2-64")
+	b := w.benchmark("nightly-20270101-0200-router-2-1518")
+	w.Expect(b.Spec.DeviceImage).To(BeEquivalentTo("router:2"))
+	w.Expect(b.Spec.FrameSizes).To(Equal([]v1alpha1.FrameSize{1518}))
+	w.Expect(b.Spec.HistoryName).To(Equal("nightly-router-2-1518"))
+	w.Expect(b.Labels).To(HaveKeyWithValue(v1alpha1.LabelCell, "router-2-1518"))
 }

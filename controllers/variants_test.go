@@ -19,6 +19,7 @@ func TestVariants(t *testing.T) {
 	for name, tc := range map[string]func(*world){
 		"every variant has its own topology":           variantsOfATopology,
 		"every variant has its own model":              variantsOfAModel,
+		"an image and frame sizes of the benchmark":    imageAndFrameSizes,
 		"a variant that forwards nothing":              variantForwardsNothing,
 		"a lab that fails in a variant":                variantFails,
 		"aborted between two variants":                 variantAborted,
@@ -61,7 +62,7 @@ func virtualInTwo() *v1alpha1.TestBed {
 	bed.Spec.Device.Variants = []v1alpha1.DeviceVariant{
 		{Name: "plain"},
 		{Name: "acl", Containerlab: &v1alpha1.ContainerlabVariant{
-			Topology: v1alpha1.TopologySource{ConfigMapRef: reference("router-acl", "acl.clab.yaml")},
+			Topology: &v1alpha1.TopologySource{ConfigMapRef: reference("router-acl", "acl.clab.yaml")},
 		}},
 	}
 	return bed
@@ -292,6 +293,30 @@ func variantTooLarge(w *world) {
 			return c.Reason + ": " + c.Message
 		}).Should(And(HavePrefix(v1alpha1.ReasonBedInvalid), ContainSubstring(message)))
 	}
+}
+
+// The device is started from the image that the benchmark chooses, and sent the frames that it
+// gives; both are in what is kept of the run.
+func imageAndFrameSizes(w *world) {
+	w.kubelet.hold("device-up")
+	bed := virtual("frr")
+	bed.Spec.Device.Containerlab.AllowedImages = []string{"router:*"}
+	create(w.t, w.c, configMap("router", "topology.clab.yaml", "topology: {nodes: {dut: {image: router:1}}}"), bed, profile(),
+		benchmark("b", "frr", func(b *v1alpha1.Benchmark) {
+			b.Spec.DeviceImage, b.Spec.FrameSizes = "router:2", []v1alpha1.FrameSize{256}
+		}))
+	w.appears("b", "device-up")
+	b := w.benchmark("b")
+	sec := &corev1.Secret{}
+	w.Expect(w.c.Get(w.t.Context(), client.ObjectKey{Namespace: labNamespace, Name: lab.DeviceSecretName(lab.RunOf(b))}, sec)).To(Succeed())
+	w.Expect(string(sec.Data["topology.clab.yaml"])).To(And(ContainSubstring("router:2"), Not(ContainSubstring("router:1"))))
+	w.succeeds("device-up")
+	w.reaches("b", v1alpha1.PhaseRunning)
+	cfg := w.runnerConfig("b")
+	w.Expect(cfg.Profile.Spec.FrameSizes).To(Equal([]int32{256}))
+	w.Expect(cfg.Benchmark.Spec.DeviceImage).To(BeEquivalentTo("router:2"))
+	w.Expect(w.c.Create(w.t.Context(), benchmark("other", "frr", func(b *v1alpha1.Benchmark) { b.Spec.DeviceImage = "no image" }))).
+		To(MatchError(ContainSubstring(`"no image" is not the reference of an image`)))
 }
 
 // The API server itself refuses what its rules refuse.

@@ -16,7 +16,8 @@ import (
 )
 
 // TestVariants measures a router as it is and with forwarding turned off: each
-// variant is another topology, and what comes back shows which one was up.
+// variant is another topology, and what comes back shows which one was up. The topology of
+// the second has an image that does not exist; the benchmark chooses one that the bed allows.
 func TestVariants(t *testing.T) {
 	together(t)
 	alone(t, &theRouter)
@@ -28,19 +29,23 @@ func TestVariants(t *testing.T) {
 	g.Expect(topology.Data[key]).To(ContainSubstring(forwards))
 	closed := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: labNamespace, Name: "frr-closed"}, Data: topology.Data}
 	closed.Data[key] = strings.Replace(closed.Data[key], forwards, "net.ipv4.ip_forward: 0", 1)
+	const image = "localhost/nodrop-frr:8.4"
+	g.Expect(closed.Data[key]).To(ContainSubstring(image))
+	closed.Data[key] = strings.Replace(closed.Data[key], image, "localhost/nodrop-frr:none", 1)
 	g.Expect(l.Create(t.Context(), closed)).To(Succeed())
 
 	var router v1alpha1.TestBed
 	g.Expect(l.Get(t.Context(), client.ObjectKey{Name: bedName}, &router)).To(Succeed())
 	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "frr-variants"}, Spec: *router.Spec.DeepCopy()}
 	bed.Spec.Device.Variants = []v1alpha1.DeviceVariant{{Name: "open"}, {Name: "closed", Containerlab: &v1alpha1.ContainerlabVariant{
-		Topology: v1alpha1.TopologySource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: closed.Name, Key: key}},
+		Topology: &v1alpha1.TopologySource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: closed.Name, Key: key}},
 	}}}
+	bed.Spec.Device.Containerlab.AllowedImages = []string{"localhost/nodrop-frr:*"}
 	g.Expect(l.Create(t.Context(), bed)).To(Succeed())
 
 	benchmark := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: "variants"}}
 	benchmark.Spec = v1alpha1.BenchmarkSpec{
-		TestBedName: bed.Name, TrafficProfileName: "ipv4-jumbo", Variants: []v1alpha1.VariantName{"open", "closed"},
+		TestBedName: bed.Name, TrafficProfileName: "ipv4-jumbo", DeviceImage: image, Variants: []v1alpha1.VariantName{"open", "closed"},
 		SettleTime: metav1.Duration{Duration: 200 * time.Millisecond}, RestTime: &metav1.Duration{},
 		Tests: []v1alpha1.Test{
 			{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{

@@ -29,7 +29,7 @@ type Benchmark struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.abort) || !oldSelf.abort || (has(self.abort) && self.abort)",message="abort cannot be taken back: apply the benchmark again under another name"
 	// +kubebuilder:validation:XValidation:rule="!has(self.suspend) || !self.suspend || (has(oldSelf.suspend) && oldSelf.suspend)",message="a Benchmark cannot be changed after it was admitted to be suspended: give suspend when it is created; abort ends it"
-	// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.priorityClassName) == has(oldSelf.priorityClassName) && (!has(self.priorityClassName) || self.priorityClassName == oldSelf.priorityClassName) && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && has(self.testBedRequirements) == has(oldSelf.testBedRequirements) && (!has(self.testBedRequirements) || self.testBedRequirements == oldSelf.testBedRequirements) && has(self.gates) == has(oldSelf.gates) && (!has(self.gates) || self.gates == oldSelf.gates) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && has(self.capture) == has(oldSelf.capture) && (!has(self.capture) || self.capture == oldSelf.capture) && has(self.historyName) == has(oldSelf.historyName) && (!has(self.historyName) || self.historyName == oldSelf.historyName) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds && has(self.reservationName) == has(oldSelf.reservationName) && (!has(self.reservationName) || self.reservationName == oldSelf.reservationName) && (has(self.preemptible) && self.preemptible) == (has(oldSelf.preemptible) && oldSelf.preemptible)",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set, and suspend be taken back): apply it again under another name"
+	// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.frameSizes) == has(oldSelf.frameSizes) && (!has(self.frameSizes) || self.frameSizes == oldSelf.frameSizes) && has(self.deviceImage) == has(oldSelf.deviceImage) && (!has(self.deviceImage) || self.deviceImage == oldSelf.deviceImage) && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.priorityClassName) == has(oldSelf.priorityClassName) && (!has(self.priorityClassName) || self.priorityClassName == oldSelf.priorityClassName) && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && has(self.testBedRequirements) == has(oldSelf.testBedRequirements) && (!has(self.testBedRequirements) || self.testBedRequirements == oldSelf.testBedRequirements) && has(self.gates) == has(oldSelf.gates) && (!has(self.gates) || self.gates == oldSelf.gates) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && has(self.capture) == has(oldSelf.capture) && (!has(self.capture) || self.capture == oldSelf.capture) && has(self.historyName) == has(oldSelf.historyName) && (!has(self.historyName) || self.historyName == oldSelf.historyName) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds && has(self.reservationName) == has(oldSelf.reservationName) && (!has(self.reservationName) || self.reservationName == oldSelf.reservationName) && (has(self.preemptible) && self.preemptible) == (has(oldSelf.preemptible) && oldSelf.preemptible)",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set, and suspend be taken back): apply it again under another name"
 	Spec BenchmarkSpec `json:"spec"`
 	// status is how far the benchmark is, and its result.
 	// +optional
@@ -46,8 +46,9 @@ type BenchmarkList struct {
 	Items           []Benchmark `json:"items"`
 }
 
-// BenchmarkSpec says what to measure. Nothing in it can choose an image, a
-// command, a path or a node: those belong to the bed.
+// BenchmarkSpec says what to measure. Nothing in it can choose a command, a path or
+// a node, nor an image that the bed does not allow for its device: those belong to
+// the bed.
 //
 // +kubebuilder:validation:ExactlyOneOf=testBedName;testBedSelector;testBedRequirements
 // +kubebuilder:validation:XValidation:rule="!has(self.priorityClassName) || self.priority == 0",message="priority and priorityClassName are both given: give one of them",fieldPath=".priority"
@@ -80,6 +81,14 @@ type BenchmarkSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	TrafficProfileName string `json:"trafficProfileName"`
+	// frameSizes are measured in place of frameSizes and frameMixes of the profile: in bytes,
+	// with the 4-byte FCS, each for itself.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'frameSizes has %d more than once: name every size once'.format([self.filter(v, !self.exists_one(w, w == v))[0]])"
+	FrameSizes []FrameSize `json:"frameSizes,omitempty"`
 	// priorityClassName names a priority class of the LabPolicy, which has the priority. With
 	// it priority must be left out.
 	// +optional
@@ -99,7 +108,7 @@ type BenchmarkSpec struct {
 	// is measured again. By default a benchmark keeps its bed until it ends.
 	// +optional
 	Preemptible bool `json:"preemptible,omitempty"`
-	// tests are run in their order, each over all frame sizes of the profile.
+	// tests are run in their order, each over all frame sizes.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -115,6 +124,11 @@ type BenchmarkSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'variants has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every variant once'"
 	Variants []VariantName `json:"variants,omitempty"`
+	// deviceImage is the container image of the bed's device, in place of the one that the bed
+	// gives. The device must be of containerlab, and its allowedImages must have the image. It
+	// cannot be given with variants that have an image of their own.
+	// +optional
+	DeviceImage DeviceImage `json:"deviceImage,omitempty"`
 	// gates are what figures of the rows must be. A benchmark that was measured ends with
 	// Failed when a gate failed, and otherwise with Inconclusive when one is inconclusive.
 	// +optional

@@ -85,6 +85,26 @@ func (s *TrafficProfileSpec) Sizes() []int32 {
 	return []int32{64, 128, 256, 512, 1024, 1280, 1518}
 }
 
+// FrameSize is the size of a frame in bytes, with the 4-byte FCS.
+//
+// +kubebuilder:validation:XValidation:rule="self >= 64",messageExpression="'a frame of %d bytes is too small: an Ethernet frame with IPv4, UDP and its signature needs at least 64 bytes with FCS: raise it to 64'.format([self])"
+// +kubebuilder:validation:XValidation:rule="self <= 9216",messageExpression="'a frame of %d bytes is too large: the largest is 9216, so lower it'.format([self])"
+type FrameSize int32
+
+// For is the profile as a benchmark sends it: with the frame sizes of the benchmark, where
+// it gives some and not every flow has a size of its own. The profile itself stays as it is.
+func (p *TrafficProfile) For(spec *BenchmarkSpec) *TrafficProfile {
+	if len(spec.FrameSizes) == 0 || p.Spec.OwnSizes() {
+		return p
+	}
+	out := p.DeepCopy()
+	out.Spec.FrameSizes, out.Spec.FrameMixes = nil, nil
+	for _, size := range spec.FrameSizes {
+		out.Spec.FrameSizes = append(out.Spec.FrameSizes, int32(size))
+	}
+	return out
+}
+
 // OwnSizes says that there are flows, and that each has a size of its own.
 func (s *TrafficProfileSpec) OwnSizes() bool {
 	return len(s.Flows) > 0 && !slices.ContainsFunc(s.Flows, TrafficFlow.FollowsRow)

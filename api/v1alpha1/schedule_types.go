@@ -119,7 +119,7 @@ const (
 // benchmark, a cell, for every combination.
 //
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="(has(self.testBedNames) ? size(self.testBedNames) : 1) * (has(self.trafficProfileNames) ? size(self.trafficProfileNames) : 1) * (has(self.variants) ? size(self.variants) : 1) <= 64",message="the matrix has too many cells: give lists with at most 64 combinations, or make several schedules"
+// +kubebuilder:validation:XValidation:rule="(has(self.testBedNames) ? size(self.testBedNames) : 1) * (has(self.trafficProfileNames) ? size(self.trafficProfileNames) : 1) * (has(self.frameSizes) ? size(self.frameSizes) : 1) * (has(self.variants) ? size(self.variants) : 1) * (has(self.deviceImages) ? size(self.deviceImages) : 1) <= 64",message="the matrix has too many cells: give lists with at most 64 combinations, or make several schedules"
 type BenchmarkMatrix struct {
 	// testBedNames are put in place of testBedName or testBedSelector, such as beds with
 	// several images of a device.
@@ -132,7 +132,7 @@ type BenchmarkMatrix struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'testBedNames has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every bed once'"
 	TestBedNames []string `json:"testBedNames,omitempty"`
 	// trafficProfileNames are put in place of trafficProfileName, such as profiles with
-	// several frame sizes.
+	// several patterns.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -141,6 +141,15 @@ type BenchmarkMatrix struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'trafficProfileNames has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every profile once'"
 	TrafficProfileNames []string `json:"trafficProfileNames,omitempty"`
+	// frameSizes in bytes, with the 4-byte FCS, each for a benchmark of its own that measures
+	// this size only. A list of frame sizes in the template or in the profile makes one
+	// benchmark of all of them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'frameSizes has %d more than once: name every size once'.format([self.filter(v, !self.exists_one(w, w == v))[0]])"
+	FrameSizes []FrameSize `json:"frameSizes,omitempty"`
 	// variants of the device, each for a benchmark of its own. A list of variants in the
 	// template makes one benchmark that compares them.
 	// +optional
@@ -149,6 +158,14 @@ type BenchmarkMatrix struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'variants has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every variant once'"
 	Variants []VariantName `json:"variants,omitempty"`
+	// deviceImages are put in place of deviceImage: container images of the bed's device that
+	// the bed allows.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'deviceImages has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every image once'"
+	DeviceImages []DeviceImage `json:"deviceImages,omitempty"`
 }
 
 // BenchmarkTemplate is what benchmarks are made from.

@@ -146,7 +146,29 @@ type ContainerlabDevice struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Node string `json:"node"`
+	// image is the container image of the node, in place of the one in the topology.
+	// +optional
+	Image DeviceImage `json:"image,omitempty"`
+	// allowedImages are images that a benchmark may choose by deviceImage, such as
+	// registry.example/router:* for all tags of a repository. A * at the end stands for any
+	// text without a slash. Without any, a benchmark gets the image of the bed. A container of
+	// the device has rights on its node: allow only repositories whose writers may have them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9][-a-zA-Z0-9._/:@]*([a-zA-Z0-9]|[-._/:@][*])$')",messageExpression="'\"' + self + '\" is not an image: give a name as in registry.example/router:1.2, or one that ends with *, after one of / : @ . - _, as in registry.example/router:*'"
+	AllowedImages []string `json:"allowedImages,omitempty"`
 }
+
+// DeviceImage is the reference of a container image: its repository with a tag or a digest.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-zA-Z0-9._/:@]*[a-zA-Z0-9])?$')",messageExpression="'\"' + self + '\" is not the reference of an image: give its repository with a tag or a digest, such as registry.example/router:1.2'"
+type DeviceImage string
 
 // TopologySource is where a containerlab topology is read from.
 type TopologySource struct {

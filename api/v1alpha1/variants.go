@@ -1,6 +1,10 @@
 package v1alpha1
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // VariantName names a configuration of a device. Its form is checked where a bed
 // gives it; elsewhere it is only repeated.
@@ -26,11 +30,18 @@ type DeviceVariant struct {
 	Simulated *SimulatedVariant `json:"simulated,omitempty"`
 }
 
-// ContainerlabVariant is another topology with the same node and the same links.
+// ContainerlabVariant is another topology with the same node and the same links, another
+// image of the node, or both.
+//
+// +kubebuilder:validation:MinProperties=1
 type ContainerlabVariant struct {
-	// topology is the containerlab topology file of the variant.
-	// +required
-	Topology TopologySource `json:"topology"`
+	// topology is the containerlab topology file of the variant; without it that of the
+	// device.
+	// +optional
+	Topology *TopologySource `json:"topology,omitempty"`
+	// image is the container image of the node in the variant; without it that of the device.
+	// +optional
+	Image DeviceImage `json:"image,omitempty"`
 }
 
 // SimulatedVariant is another model, another behaviour, or both.
@@ -59,7 +70,10 @@ func (d Device) As(name VariantName) (Device, bool) {
 	}
 	v := out.Variants[i].DeepCopy()
 	if v.Containerlab != nil && out.Containerlab != nil {
-		out.Containerlab.Topology = v.Containerlab.Topology
+		if v.Containerlab.Topology != nil {
+			out.Containerlab.Topology = *v.Containerlab.Topology
+		}
+		out.Containerlab.Image = cmp.Or(v.Containerlab.Image, out.Containerlab.Image)
 	}
 	if v.Simulated != nil && out.Simulated != nil {
 		if v.Simulated.Model != nil {
@@ -71,6 +85,25 @@ func (d Device) As(name VariantName) (Device, bool) {
 		}
 	}
 	return out, true
+}
+
+// From is the device with an image that a benchmark chose; without one it is the device
+// itself.
+func (d Device) From(image DeviceImage) Device {
+	out := *d.DeepCopy()
+	if out.Containerlab != nil {
+		out.Containerlab.Image = cmp.Or(image, out.Containerlab.Image)
+	}
+	return out
+}
+
+// Allows says whether a benchmark may choose an image of the device.
+func (d *ContainerlabDevice) Allows(image DeviceImage) bool {
+	return slices.ContainsFunc(d.AllowedImages, func(allowed string) bool {
+		prefix, any := strings.CutSuffix(allowed, "*")
+		rest, found := strings.CutPrefix(string(image), prefix)
+		return found && (rest == "" || any && !strings.Contains(rest, "/"))
+	})
 }
 
 // VariantsInOrder are the variants that the tests run for, in their order: the

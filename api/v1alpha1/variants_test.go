@@ -27,9 +27,13 @@ func TestDeviceAsAVariant(t *testing.T) {
 			{Name: "blocking", Simulated: &v1alpha1.SimulatedVariant{Behaviour: &v1alpha1.SimulatedBehaviour{HeadOfLineBlocking: &yes}}},
 		},
 	}
+	acl := topology("acl")
 	virtual := v1alpha1.Device{
 		Containerlab: &v1alpha1.ContainerlabDevice{Topology: topology("plain"), Node: "dut"},
-		Variants:     []v1alpha1.DeviceVariant{{Name: "acl", Containerlab: &v1alpha1.ContainerlabVariant{Topology: topology("acl")}}},
+		Variants: []v1alpha1.DeviceVariant{
+			{Name: "acl", Containerlab: &v1alpha1.ContainerlabVariant{Topology: &acl}},
+			{Name: "new", Containerlab: &v1alpha1.ContainerlabVariant{Image: "router:2"}},
+		},
 	}
 	for name, tc := range map[string]struct {
 		device  v1alpha1.Device
@@ -43,6 +47,7 @@ func TestDeviceAsAVariant(t *testing.T) {
 			d.Simulated.Behaviour = &v1alpha1.SimulatedBehaviour{HeadOfLineBlocking: &yes}
 		}},
 		"another topology": {virtual, "acl", func(d *v1alpha1.Device) { d.Containerlab.Topology = topology("acl") }},
+		"another image":    {virtual, "new", func(d *v1alpha1.Device) { d.Containerlab.Image = "router:2" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, want := tc.device.DeepCopy(), tc.device.DeepCopy()

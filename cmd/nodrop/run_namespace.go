@@ -24,6 +24,10 @@ func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 		return nil, hint.With(fmt.Errorf("spec.variants of Benchmark %s names %s, and without a cluster a Linux router or bridge takes the place of the device, which has no variants", b.config.Benchmark.Name, names[0]),
 			"apply the manifests to the cluster, leave spec.variants out, or choose a bed with the engine sim")
 	}
+	if image := b.config.Benchmark.Spec.DeviceImage; image != "" {
+		return nil, hint.With(fmt.Errorf("spec.deviceImage of Benchmark %s is %s, and without a cluster a Linux router or bridge takes the place of the device, which has no image", b.config.Benchmark.Name, image),
+			"apply the manifests to the cluster, or leave spec.deviceImage out")
+	}
 	if os.Geteuid() != 0 {
 		return nil, hint.With(fmt.Errorf("the engine %s %s, which only root may", b.config.Bed.Spec.Engine.Kind, does),
 			"sudo nodrop run ...; a bed with the engine sim needs no root")

@@ -21,6 +21,8 @@ func immutable(t *testing.T, c client.Client) {
 		"priority":              int64(7),
 		"tests":                 []any{map[string]any{"name": "a", "soak": map[string]any{}}},
 		"variants":              []any{"fec"},
+		"frameSizes":            []any{int64(64)},
+		"deviceImage":           "router:2",
 		"gates":                 []any{map[string]any{"name": "g", "test": "a", "metric": "LatencyAvg", "max": "5us"}},
 		"historyName":           "nightly",
 		"attribution":           map[string]any{"operator": "Ada"},

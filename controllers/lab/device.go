@@ -72,6 +72,13 @@ func DeviceSecret(s Settings, run Run, bed *v1alpha1.TestBed, topology *corev1.C
 	if _, found := files[key]; !found {
 		return nil, fmt.Errorf("ConfigMap %s has no key %q: it has %q", topology.Name, key, slices.Sorted(maps.Keys(files)))
 	}
+	if described.Image != "" {
+		text, err := withImage(files[key], described.Node, described.Image)
+		if err != nil {
+			return nil, fmt.Errorf("topology %s/%s: %w", topology.Name, key, err)
+		}
+		files[key] = text
+	}
 	sec := secret(s, run, run.deviceName(), RoleDevice, files)
 	sec.Annotations[annotationNode] = bed.Spec.Ports[0].Node
 	sec.Annotations[annotationTopology] = key

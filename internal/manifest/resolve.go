@@ -181,6 +181,7 @@ func (s *Set) resolveProfile(benchmark *document, bundle *Bundle) error {
 	if problems := d.into(&bundle.Profile); problems != nil {
 		return &InvalidError{Problems: problems}
 	}
+	bundle.Profile = *bundle.Profile.For(&bundle.Benchmark.Spec)
 	bundle.Profile.Namespace = bundle.Benchmark.Namespace
 	bundle.found(d)
 	return nil

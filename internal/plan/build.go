@@ -17,6 +17,7 @@ func Build(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 	if errs := Validate(b, profile, bed); len(errs) > 0 {
 		return Plan{}, errs.ToAggregate()
 	}
+	profile = profile.For(&b.Spec)
 	ports, errs := Ports(bed)
 	if len(errs) > 0 {
 		return Plan{}, errs.ToAggregate()

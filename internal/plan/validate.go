@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -16,6 +17,25 @@ import (
 // objects, and what the engine cannot do. Paths begin with spec for the
 // Benchmark, and with the kind and the name for the other two.
 func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed) field.ErrorList {
+	if len(b.Spec.FrameSizes) == 0 {
+		return validate(b, profile, bed)
+	}
+	if profile.Spec.OwnSizes() {
+		return field.ErrorList{field.Forbidden(field.NewPath("spec", "frameSizes"), fmt.Sprintf(
+			"every flow of TrafficProfile %s has a size of its own: leave frameSizes out, or name another profile", profile.Name))}
+	}
+	errs := validate(b, profile.For(&b.Spec), bed)
+	of := profilePath(profile).Child("frameSizes").String()
+	for _, err := range errs {
+		if index, found := strings.CutPrefix(err.Field, of); found {
+			err.Field = "spec.frameSizes" + index
+		}
+	}
+	return errs
+}
+
+// validate is Validate of a profile with the frame sizes of the benchmark.
+func validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed) field.ErrorList {
 	errs := validateTests(b)
 	errs = append(errs, ValidateProfile(profile)...)
 	errs = append(errs, ValidateBed(bed)...)
@@ -67,6 +87,7 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	errs = append(errs, validateCapture(b, bed, engine)...)
 	errs = append(errs, validateTopologies(b, profile, bed, ports, engine)...)
 	errs = append(errs, validateVariants(b, bed)...)
+	errs = append(errs, validateImage(b, bed)...)
 	errs = append(errs, validateRates(b, profile, ports)...)
 	if len(errs) == 0 {
 		errs = validateBoundsOn(b, profile, ports)

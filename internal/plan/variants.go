@@ -54,6 +54,35 @@ func validateVariants(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) field.ErrorL
 	return errs
 }
 
+// validateImage refuses an image that the device cannot have, or that the bed does not allow.
+func validateImage(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) field.ErrorList {
+	image := b.Spec.DeviceImage
+	if image == "" {
+		return nil
+	}
+	root := field.NewPath("spec", "deviceImage")
+	lab := bed.Spec.Device.Containerlab
+	if lab == nil {
+		return field.ErrorList{field.Invalid(root, image, fmt.Sprintf(
+			"the device of test bed %s is not of containerlab, and has no image: leave deviceImage out, or name another bed", bed.Name))}
+	}
+	if !lab.Allows(image) {
+		allowed := "no images"
+		if len(lab.AllowedImages) > 0 {
+			allowed = "only " + strings.Join(lab.AllowedImages, ", ")
+		}
+		return field.ErrorList{field.Invalid(root, image, fmt.Sprintf(
+			"test bed %s allows %s: give an allowed one, or ask its owner to add it to spec.device.containerlab.allowedImages", bed.Name, allowed))}
+	}
+	for _, v := range bed.Spec.Device.Variants {
+		if v.Containerlab != nil && v.Containerlab.Image != "" && slices.Contains(b.Spec.Variants, v.Name) {
+			return field.ErrorList{field.Invalid(root, image, fmt.Sprintf(
+				"variant %s of test bed %s has the image %s: leave deviceImage out, or the variant", v.Name, bed.Name, v.Containerlab.Image))}
+		}
+	}
+	return nil
+}
+
 func variantNames(bed *v1alpha1.TestBed) []string {
 	var names []string
 	for _, v := range bed.Spec.Device.Variants {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -65,5 +66,87 @@ func TestValidateVariants(t *testing.T) {
 				t.Errorf("%v, want %s", err, tc.want)
 			}
 		})
+	}
+}
+
+// withImage is a router whose bed allows some images, and a benchmark that chooses one.
+func withImage(image v1alpha1.DeviceImage, change func(*objects)) *objects {
+	return router(func(o *objects) {
+		o.bed.Spec.Device.Containerlab.AllowedImages = []string{"registry.example/router:*", "lab/*", "old:1"}
+		o.bed.Spec.Device.Variants = []v1alpha1.DeviceVariant{{Name: "plain"}, {Name: "new", Containerlab: &v1alpha1.ContainerlabVariant{Image: "router:9"}}}
+		o.benchmark.Spec.DeviceImage = image
+		if change != nil {
+			change(o)
+		}
+	})
+}
+
+func TestValidateImage(t *testing.T) {
+	of := func(names ...v1alpha1.VariantName) func(*objects) {
+		return func(o *objects) { o.benchmark.Spec.Variants = names }
+	}
+	const refused = "test bed bed allows only registry.example/router:*, lab/*, old:1: give an allowed one"
+	for name, tc := range map[string]struct {
+		o    *objects
+		want string
+	}{
+		"a tag":                        {withImage("registry.example/router:1.2", nil), ""},
+		"a tag and a digest":           {withImage("registry.example/router:1.2@sha256:00", nil), ""},
+		"a repository":                 {withImage("lab/frr:1", nil), ""},
+		"the very image":               {withImage("old:1", of("plain")), ""},
+		"a longer tag":                 {withImage("old:12", nil), refused},
+		"a digest for tags":            {withImage("registry.example/router@sha256:00", nil), refused},
+		"a repository below":           {withImage("lab/others/frr:1", nil), refused},
+		"a port in place of a tag":     {withImage("registry.example/router:5000/evil", nil), refused},
+		"another registry":             {withImage("evil.example/registry.example/router:1", nil), refused},
+		"a variant of its own":         {withImage("old:1", of("plain", "new")), "variant new of test bed bed has the image router:9: leave deviceImage out, or the variant"},
+		"of a bed that allows none":    {withImage("old:1", func(o *objects) { o.bed.Spec.Device.Containerlab.AllowedImages = nil }), "test bed bed allows no images"},
+		"of a device that is modelled": {withImage("old:1", simulated(2)), "the device of test bed bed is not of containerlab, and has no image"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Build(&tc.o.benchmark, &tc.o.profile, &tc.o.bed)
+			if tc.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), "spec.deviceImage: Invalid value") || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestFrameSizesOfTheBenchmark measures the sizes of the benchmark in place of those of the
+// profile, and says of a wrong one where it is.
+func TestFrameSizesOfTheBenchmark(t *testing.T) {
+	mixed := func(sizes ...v1alpha1.FrameSize) *objects {
+		return router(func(o *objects) {
+			o.profile.Spec.FrameMixes = []v1alpha1.FrameMix{{Name: "imix", IMIX: v1alpha1.IMIXSimple}}
+			o.benchmark.Spec.FrameSizes = sizes
+		})
+	}
+	o := mixed(512, 9000)
+	var sizes []string
+	for _, s := range mustBuild(t, o).Sizes {
+		sizes = append(sizes, fmt.Sprint(s.Bytes))
+	}
+	if got := strings.Join(sizes, ", "); got != "512, 9000" {
+		t.Errorf("sizes %s", got)
+	}
+	if len(o.profile.Spec.FrameSizes) != 2 || len(o.profile.Spec.FrameMixes) != 1 {
+		t.Error("the profile was changed")
+	}
+	o = mixed(512, 70)
+	o.profile.Spec.Packet = v1alpha1.Packet{IPv6: &v1alpha1.IPPacket{HostsPerPort: 1}}
+	if _, err := Build(&o.benchmark, &o.profile, &o.bed); err == nil || !strings.Contains(err.Error(), "spec.frameSizes[1]: Invalid value: 70: these headers need at least 86 bytes") {
+		t.Error(err)
+	}
+	size := int32(128)
+	o = router(flowing(v1alpha1.TrafficFlow{Name: "voice", FrameSize: &size}))
+	o.benchmark.Spec.FrameSizes = []v1alpha1.FrameSize{64}
+	if _, err := Build(&o.benchmark, &o.profile, &o.bed); err == nil || !strings.Contains(err.Error(), "spec.frameSizes: Forbidden: every flow of TrafficProfile profile has a size of its own") {
+		t.Error(err)
 	}
 }

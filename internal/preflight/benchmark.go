@@ -41,7 +41,7 @@ func (in Input) request() Request { return NewRequest(in.LabPolicy, in.Benchmark
 
 // Answer is the judgement of an Input.
 type Answer struct {
-	// Profile that the benchmark names.
+	// Profile that the benchmark names, with the frame sizes of the benchmark.
 	Profile *v1alpha1.TrafficProfile
 	// Beds that the benchmark can run on; empty when Problems is not.
 	Beds []v1alpha1.TestBed
@@ -88,7 +88,7 @@ func profileExists(in Input, a *Answer) field.ErrorList {
 	name := in.Benchmark.Spec.TrafficProfileName
 	i := slices.IndexFunc(in.Profiles, func(p v1alpha1.TrafficProfile) bool { return p.Name == name })
 	if i >= 0 {
-		a.Profile = &in.Profiles[i]
+		a.Profile = in.Profiles[i].For(&in.Benchmark.Spec)
 		return nil
 	}
 	var names []string
@@ -192,6 +192,7 @@ func Fit(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.
 		return field.ErrorList{field.Forbidden(field.NewPath("spec", "capture"),
 			"captured frames are files on the machine that measures, and do not leave a cluster yet: leave capture out here, and measure with nodrop run, which writes them next to its --output-file")}
 	}
+	profile = profile.For(&b.Spec)
 	if path := dumpIn(profile); path != nil {
 		return field.ErrorList{field.Forbidden(path,
 			"a dump is a file on the machine that measures, larger than what a ConfigMap holds: announce a range of routes here, and measure with nodrop run, which reads the file")}

@@ -16,13 +16,14 @@ import (
 const maxListedPorts = 64
 
 // environment says with what the result is made, in all variants.
-func environment(bed v1alpha1.TestBed, variants []v1alpha1.VariantName, p plan.Plan, info traffic.Info) *v1alpha1.ResultEnvironment {
+func environment(bed v1alpha1.TestBed, spec *v1alpha1.BenchmarkSpec, p plan.Plan, info traffic.Info) *v1alpha1.ResultEnvironment {
+	of := bed.Spec.Device.From(spec.DeviceImage)
 	env := &v1alpha1.ResultEnvironment{
 		NoDropVersion: version.String(), Engine: v1alpha1.EngineKind(info.Engine), EngineDetail: info.Detail,
-		LatencyType: info.Capabilities.LatencyType, Device: device.Describe(bed.Spec.Device), PortCount: int32(len(p.Ports)),
+		LatencyType: info.Capabilities.LatencyType, Device: device.Describe(of), PortCount: int32(len(p.Ports)),
 	}
-	for _, v := range variants {
-		d, _ := bed.Spec.Device.As(v)
+	for _, v := range spec.Variants {
+		d, _ := of.As(v)
 		env.Variants = append(env.Variants, v1alpha1.VariantEnvironment{Name: v, Device: device.Describe(d)})
 	}
 	var notes []string

@@ -308,7 +308,7 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 		}
 	}
 	r.change(func() {
-		r.state.Environment = environment(r.cfg.Bed, r.cfg.Benchmark.Spec.Variants, r.plan, r.info)
+		r.state.Environment = environment(r.cfg.Bed, &r.cfg.Benchmark.Spec, r.plan, r.info)
 		r.state.Environment.Calibration = r.cfg.Calibration.DeepCopy()
 	})
 	hops, err := method.Resolve(ctx, r.gen, r.plan, r.info, r.resolveTimeout)

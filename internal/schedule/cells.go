@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,9 +22,68 @@ type Cell struct {
 	// Spec is that of the template with the values of the cell.
 	Spec v1alpha1.BenchmarkSpec
 
-	// bed, profile and variant are the indices of the values in the lists of the matrix; -1
+	// at are the indices of the values in the lists of the matrix, in the order of axes; -1
 	// where it has no such list.
-	bed, profile, variant int
+	at []int
+}
+
+// axis is a list of the matrix.
+type axis struct {
+	// list is its name, and what that of one value.
+	list, what string
+	// field of the benchmark that gets the value.
+	field string
+	size  func(m *v1alpha1.BenchmarkMatrix) int
+	// text of a value.
+	text func(m *v1alpha1.BenchmarkMatrix, i int) string
+	set  func(spec *v1alpha1.BenchmarkSpec, m *v1alpha1.BenchmarkMatrix, i int)
+	// name of a value within the name of a cell; nil for the text.
+	name func(text string) string
+}
+
+// axes of a matrix. New ones are added at the end: the order is that of the parts of names.
+var axes = []axis{
+	{
+		list: "testBedNames", what: "bed", field: "spec.testBedName",
+		size: func(m *v1alpha1.BenchmarkMatrix) int { return len(m.TestBedNames) },
+		text: func(m *v1alpha1.BenchmarkMatrix, i int) string { return m.TestBedNames[i] },
+		set: func(spec *v1alpha1.BenchmarkSpec, m *v1alpha1.BenchmarkMatrix, i int) {
+			spec.TestBedName, spec.TestBedSelector, spec.TestBedRequirements = m.TestBedNames[i], nil, nil
+		},
+	},
+	{
+		list: "trafficProfileNames", what: "profile", field: "spec.trafficProfileName",
+		size: func(m *v1alpha1.BenchmarkMatrix) int { return len(m.TrafficProfileNames) },
+		text: func(m *v1alpha1.BenchmarkMatrix, i int) string { return m.TrafficProfileNames[i] },
+		set: func(spec *v1alpha1.BenchmarkSpec, m *v1alpha1.BenchmarkMatrix, i int) {
+			spec.TrafficProfileName = m.TrafficProfileNames[i]
+		},
+	},
+	{
+		list: "variants", what: "variant", field: "spec.variants[0]",
+		size: func(m *v1alpha1.BenchmarkMatrix) int { return len(m.Variants) },
+		text: func(m *v1alpha1.BenchmarkMatrix, i int) string { return string(m.Variants[i]) },
+		set: func(spec *v1alpha1.BenchmarkSpec, m *v1alpha1.BenchmarkMatrix, i int) {
+			spec.Variants = []v1alpha1.VariantName{m.Variants[i]}
+		},
+	},
+	{
+		list: "deviceImages", what: "image", field: "spec.deviceImage",
+		size: func(m *v1alpha1.BenchmarkMatrix) int { return len(m.DeviceImages) },
+		text: func(m *v1alpha1.BenchmarkMatrix, i int) string { return string(m.DeviceImages[i]) },
+		set: func(spec *v1alpha1.BenchmarkSpec, m *v1alpha1.BenchmarkMatrix, i int) {
+			spec.DeviceImage = m.DeviceImages[i]
+		},
+		name: imageName,
+	},
+	{
+		list: "frameSizes", what: "frame size", field: "spec.frameSizes[0]",
+		size: func(m *v1alpha1.BenchmarkMatrix) int { return len(m.FrameSizes) },
+		text: func(m *v1alpha1.BenchmarkMatrix, i int) string { return strconv.Itoa(int(m.FrameSizes[i])) },
+		set: func(spec *v1alpha1.BenchmarkSpec, m *v1alpha1.BenchmarkMatrix, i int) {
+			spec.FrameSizes = []v1alpha1.FrameSize{m.FrameSizes[i]}
+		},
+	},
 }
 
 // Cells are the combinations of the matrix of a schedule; one without a name where it has no
@@ -31,30 +91,36 @@ type Cell struct {
 func Cells(spec *v1alpha1.BenchmarkScheduleSpec) []Cell {
 	m := spec.Matrix
 	if m == nil {
-		return []Cell{{Spec: *spec.BenchmarkTemplate.Spec.DeepCopy(), bed: -1, profile: -1, variant: -1}}
+		return []Cell{{Spec: *spec.BenchmarkTemplate.Spec.DeepCopy()}}
 	}
-	var cells []Cell
-	for _, bed := range indices(len(m.TestBedNames)) {
-		for _, profile := range indices(len(m.TrafficProfileNames)) {
-			for _, variant := range indices(len(m.Variants)) {
-				c := Cell{Spec: *spec.BenchmarkTemplate.Spec.DeepCopy(), bed: bed, profile: profile, variant: variant}
-				var values []string
-				if bed >= 0 {
-					c.Spec.TestBedName, c.Spec.TestBedSelector, c.Spec.TestBedRequirements = m.TestBedNames[bed], nil, nil
-					values = append(values, m.TestBedNames[bed])
-				}
-				if profile >= 0 {
-					c.Spec.TrafficProfileName = m.TrafficProfileNames[profile]
-					values = append(values, m.TrafficProfileNames[profile])
-				}
-				if variant >= 0 {
-					c.Spec.Variants = []v1alpha1.VariantName{m.Variants[variant]}
-					values = append(values, string(m.Variants[variant]))
-				}
-				c.Name = cellName(values)
-				cells = append(cells, c)
+	places := [][]int{nil}
+	for _, a := range axes {
+		var longer [][]int
+		for _, at := range places {
+			for _, i := range indices(a.size(m)) {
+				longer = append(longer, append(slices.Clone(at), i))
 			}
 		}
+		places = longer
+	}
+	cells := make([]Cell, len(places))
+	for n, at := range places {
+		c := Cell{Spec: *spec.BenchmarkTemplate.Spec.DeepCopy(), at: at}
+		var values, names []string
+		for k, i := range at {
+			if i < 0 {
+				continue
+			}
+			a := axes[k]
+			a.set(&c.Spec, m, i)
+			text := a.text(m, i)
+			values, names = append(values, text), append(names, text)
+			if a.name != nil {
+				names[len(names)-1] = a.name(text)
+			}
+		}
+		c.Name = cellName(names, values)
+		cells[n] = c
 	}
 	return cells
 }
@@ -74,16 +140,39 @@ func indices(n int) []int {
 // maxCell is the longest name of a cell: it is the value of a label.
 const maxCell = 63
 
-// cellName joins the values of a cell. A name that would be too long is cut, and made
-// distinct by a digest.
-func cellName(values []string) string {
-	name := strings.Join(values, "-")
+// cellName joins the names of the values of a cell. A name that would be too long is cut,
+// and made distinct by a digest.
+func cellName(names, values []string) string {
+	name := strings.Join(names, "-")
 	if len(name) <= maxCell {
 		return name
 	}
 	sum := sha256.Sum256([]byte(strings.Join(values, "/")))
 	digest := hex.EncodeToString(sum[:])[:10]
 	return strings.TrimRight(name[:maxCell-len(digest)-1], "-.") + "-" + digest
+}
+
+// shownDigest is how many digits of the digest of an image are in a name.
+const shownDigest = 12
+
+// imageName is what of the reference of an image is in the name of a cell: the last part of
+// its repository, and its tag, or else the first digits of its digest.
+func imageName(reference string) string {
+	name := reference[strings.LastIndex(reference, "/")+1:]
+	if before, digest, found := strings.Cut(name, "@"); found {
+		name = before
+		if !strings.Contains(before, ":") {
+			_, digits, _ := strings.Cut(digest, ":")
+			name += "-" + digits[:min(len(digits), shownDigest)]
+		}
+	}
+	name = strings.Map(func(r rune) rune {
+		if strings.ContainsRune(":_", r) {
+			return '-'
+		}
+		return r
+	}, strings.ToLower(name))
+	return strings.Trim(name, "-.")
 }
 
 // FiringName names a firing of the schedule by its time in UTC. Times that a zone has twice

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +53,51 @@ func TestBenchmarksOfAFiring(t *testing.T) {
 	}
 }
 
+// TestCellsOfImagesAndFrameSizes gives each benchmark one image and one frame size, in place of
+// those of the template.
+func TestCellsOfImagesAndFrameSizes(t *testing.T) {
+	s := nightly(withMatrix(v1alpha1.BenchmarkMatrix{
+		Variants: []v1alpha1.VariantName{"fec"}, FrameSizes: []v1alpha1.FrameSize{64, 1518},
+		DeviceImages: []v1alpha1.DeviceImage{"registry.example:5000/lab/router:1.2_RC", "router@sha256:0123456789abcdef0123"},
+	}), func(s *v1alpha1.BenchmarkSchedule) {
+		s.Spec.BenchmarkTemplate.Spec.FrameSizes = []v1alpha1.FrameSize{128, 256}
+		s.Spec.BenchmarkTemplate.Spec.DeviceImage = "router:1"
+	})
+	var got []string
+	for _, c := range Cells(&s.Spec) {
+		got = append(got, fmt.Sprint(c.Name, " ", c.Spec.DeviceImage, " ", c.Spec.FrameSizes, " ", c.Spec.Variants))
+	}
+	want := []string{
+		"fec-router-1.2-rc-64 registry.example:5000/lab/router:1.2_RC [64] [fec]",
+		"fec-router-1.2-rc-1518 registry.example:5000/lab/router:1.2_RC [1518] [fec]",
+		"fec-router-0123456789ab-64 router@sha256:0123456789abcdef0123 [64] [fec]",
+		"fec-router-0123456789ab-1518 router@sha256:0123456789abcdef0123 [1518] [fec]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if b := Benchmarks(s, "20261123-0200")[1]; b.Name != "nightly-20261123-0200-fec-router-1.2-rc-1518" || b.Spec.HistoryName != "nightly-fec-router-1.2-rc-1518" {
+		t.Errorf("%s with the history %s", b.Name, b.Spec.HistoryName)
+	}
+}
+
+// TestNamesOfImages makes a name of every reference that the schema allows.
+func TestNamesOfImages(t *testing.T) {
+	for image, want := range map[string]string{
+		"router":                          "router",
+		"ghcr.io/team/router:10.2.1":      "router-10.2.1",
+		"router:1.2@sha256:0123456789abc": "router-1.2",
+		"registry.example/a/B_c:V1":       "b-c-v1",
+		"router@sha256:0123456789abcdef":  "router-0123456789ab",
+		"a/b:-.x":                         "b--.x",
+	} {
+		got := imageName(image)
+		if got != want || len(utilvalidation.IsValidLabelValue(got)) > 0 {
+			t.Errorf("%s became %q, want %q", image, got, want)
+		}
+	}
+}
+
 // TestLongCells keeps names of cells within the value of a label, and distinct.
 func TestLongCells(t *testing.T) {
 	long := strings.Repeat("a", 252)
@@ -86,6 +132,8 @@ func TestValidateTemplate(t *testing.T) {
 		}, []string{"spec.benchmarkTemplate.metadata.labels", "not a value"}},
 		"two cells of one name": {withMatrix(v1alpha1.BenchmarkMatrix{TestBedNames: []string{"a", "a-b"}, TrafficProfileNames: []string{"b-c", "c"}}),
 			[]string{"spec.matrix", "bed a with profile b-c and bed a-b with profile c would have the same name"}},
+		"two images of one name": {withMatrix(v1alpha1.BenchmarkMatrix{DeviceImages: []v1alpha1.DeviceImage{"a/router:1", "b/router:1"}}),
+			[]string{"spec.matrix", "image a/router:1 and image b/router:1 would have the same name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			problems := ValidateTemplate(&nightly(tc.change).Spec)
@@ -109,6 +157,16 @@ func TestBlame(t *testing.T) {
 		"spec.trafficProfileName":            "spec.benchmarkTemplate.spec.trafficProfileName",
 		"spec.tests[0].throughput.maxLoad":   "spec.benchmarkTemplate.spec.tests[0].throughput.maxLoad",
 		"TrafficProfile/p.spec.frameSizes[]": "TrafficProfile/p.spec.frameSizes[]",
+	} {
+		if got := cell.Blame(&field.Error{Field: in}).Field; got != want {
+			t.Errorf("%s became %s, want %s", in, got, want)
+		}
+	}
+	cell = Cells(&nightly(withMatrix(v1alpha1.BenchmarkMatrix{DeviceImages: []v1alpha1.DeviceImage{"a:1", "a:2"}, FrameSizes: []v1alpha1.FrameSize{64, 128}})).Spec)[3]
+	for in, want := range map[string]string{
+		"spec.testBedName":   "spec.benchmarkTemplate.spec.testBedName",
+		"spec.deviceImage":   "spec.matrix.deviceImages[1]",
+		"spec.frameSizes[0]": "spec.matrix.frameSizes[1]",
 	} {
 		if got := cell.Blame(&field.Error{Field: in}).Field; got != want {
 			t.Errorf("%s became %s, want %s", in, got, want)

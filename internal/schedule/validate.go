@@ -89,7 +89,7 @@ func ValidateTemplate(spec *v1alpha1.BenchmarkScheduleSpec) field.ErrorList {
 	for _, c := range Cells(spec) {
 		if before, taken := seen[c.Name]; taken {
 			problems = append(problems, field.Invalid(ofMatrix, c.Name, fmt.Sprintf(
-				"%s and %s would have the same name: rename a bed, a profile or a variant, or make two schedules", before.describe(spec), c.describe(spec))))
+				"%s and %s would have the same name: rename a bed, a profile or a variant, give an image another tag, or make two schedules", before.describe(spec), c.describe(spec))))
 			break
 		}
 		seen[c.Name] = c
@@ -100,14 +100,10 @@ func ValidateTemplate(spec *v1alpha1.BenchmarkScheduleSpec) field.ErrorList {
 // describe names the values of a cell.
 func (c Cell) describe(spec *v1alpha1.BenchmarkScheduleSpec) string {
 	var values []string
-	if c.bed >= 0 {
-		values = append(values, "bed "+spec.Matrix.TestBedNames[c.bed])
-	}
-	if c.profile >= 0 {
-		values = append(values, "profile "+spec.Matrix.TrafficProfileNames[c.profile])
-	}
-	if c.variant >= 0 {
-		values = append(values, "variant "+string(spec.Matrix.Variants[c.variant]))
+	for k, i := range c.at {
+		if i >= 0 {
+			values = append(values, axes[k].what+" "+axes[k].text(spec.Matrix, i))
+		}
 	}
 	return strings.Join(values, " with ")
 }
@@ -117,16 +113,9 @@ func (c Cell) describe(spec *v1alpha1.BenchmarkScheduleSpec) string {
 // objects stay.
 func (c Cell) Blame(problem *field.Error) *field.Error {
 	out := *problem
-	for prefix, list := range map[string]struct {
-		name  string
-		index int
-	}{
-		"spec.testBedName":        {"testBedNames", c.bed},
-		"spec.trafficProfileName": {"trafficProfileNames", c.profile},
-		"spec.variants[0]":        {"variants", c.variant},
-	} {
-		if problem.Field == prefix && list.index >= 0 {
-			out.Field = ofMatrix.Child(list.name).Index(list.index).String()
+	for k, i := range c.at {
+		if i >= 0 && problem.Field == axes[k].field {
+			out.Field = ofMatrix.Child(axes[k].list).Index(i).String()
 			return &out
 		}
 	}

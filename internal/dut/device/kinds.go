@@ -51,7 +51,11 @@ var kinds = []kind{
 		given:        func(d v1alpha1.Device) bool { return d.Containerlab != nil },
 		describe: func(d v1alpha1.Device) string {
 			ref := d.Containerlab.Topology.ConfigMapRef
-			return fmt.Sprintf("containerlab node %s of topology %s/%s", d.Containerlab.Node, ref.Name, ref.Key)
+			text := fmt.Sprintf("containerlab node %s of topology %s/%s", d.Containerlab.Node, ref.Name, ref.Key)
+			if d.Containerlab.Image != "" {
+				text += " with image " + string(d.Containerlab.Image)
+			}
+			return text
 		},
 		files: func(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
 			return []v1alpha1.ConfigMapKeyReference{d.Containerlab.Topology.ConfigMapRef}

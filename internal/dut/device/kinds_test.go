@@ -52,9 +52,10 @@ func TestFilesOfAllVariants(t *testing.T) {
 	ref := func(name string) v1alpha1.TopologySource {
 		return v1alpha1.TopologySource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: name, Key: "topology"}}
 	}
+	fec := ref("fec")
 	d := v1alpha1.Device{
 		Containerlab: &v1alpha1.ContainerlabDevice{Topology: ref("own"), Node: "dut"},
-		Variants:     []v1alpha1.DeviceVariant{{Name: "same"}, {Name: "fec", Containerlab: &v1alpha1.ContainerlabVariant{Topology: ref("fec")}}},
+		Variants:     []v1alpha1.DeviceVariant{{Name: "same"}, {Name: "fec", Containerlab: &v1alpha1.ContainerlabVariant{Topology: &fec}}},
 	}
 	var names []string
 	for _, r := range Files(d) {
