@@ -43,25 +43,31 @@ import (
 // clockSchedule is a schedule that fires every minute.
 const clockSchedule = "by-the-clock"
 
-// TestNightly lets a schedule fire by its clock, with the real InfluxDB, an archive and a
-// receiver of notifications. A regression is injected: the gate relative to the release fails,
-// and condition, exit code, event, notification, database and archive say so.
+// TestNightly triggers a schedule, injects a regression, and lets the schedule fire by its clock,
+// with the real InfluxDB, an archive and a receiver of notifications. The gate relative to the
+// release fails, and condition, exit code, event, notification, lab page, database and archive
+// say so.
 func TestNightly(t *testing.T) {
 	togetherAfterUpgrade(t)
 	l, g := newLab(t), NewWithT(t)
 	host := l.nodeAddress(t)
 	db := metricstest.StartInfluxAt(t, metricstest.Influx113, testserver.FreeAddressOf(t, host))
-	l.installRecorder(t, db.URL, metricstest.User+":"+metricstest.Password)
-	hook := l.installHook(t, host)
+	hook, values := l.startHook(t, host)
+	l.installRecorder(t, db.URL, metricstest.User+":"+metricstest.Password, values+",labPage.enabled=true",
+		"notifications.allowedHosts=null,notifications.allowedNetworks=null,notifications.caConfigMap=,networkPolicy.operatorEgress=null,labPage.enabled=false")
+	l.installSink(t, hook)
+	routing, others := l.visitor(t, "nightly-routing", teamNamespace), l.visitor(t, "nightly-others", "default")
 	lab := l.text(t, "config", "samples", "schedule", "lab.yaml")
 	l.applyText(t, strings.Replace(lab, "64,62.5,", "64,69.6875,", 1)) // The candidate is as the release.
 	l.apply(t, "config", "samples", "schedule", "release.yaml")
 	release := l.finish(t, client.ObjectKey{Namespace: teamNamespace, Name: "nightly-release"})
 	g.Expect(release.Status.Phase).To(Equal(v1alpha1.PhasePassed), release.Status.Message)
 
-	begin := time.Now()
 	text := l.text(t, "config", "samples", "schedule", "schedule.yaml")
-	for _, edit := range [][2]string{{"name: nightly\n", "name: " + clockSchedule + "\n"}, {`"30 1 * * *"`, `"* * * * *"`}, {"  jitter: 10m\n", ""}, {"[image-release, image-candidate]", "[image-candidate]"}} {
+	for _, edit := range [][2]string{
+		{"name: nightly\n", "name: " + clockSchedule + "\n"}, {`"30 1 * * *"`, `"* * * * *"`}, {"  jitter: 10m\n", "  suspend: true\n"},
+		{"[image-release, image-candidate]", "[image-candidate]"},
+	} {
 		g.Expect(text).To(ContainSubstring(edit[0]))
 		text = strings.Replace(text, edit[0], edit[1], 1)
 	}
@@ -72,19 +78,22 @@ func TestNightly(t *testing.T) {
 			t.Error(err, out)
 		}
 	})
-	good := l.fired(t, v1alpha1.PhasePassed)
-	firing, err := time.Parse("20060102-1504", good.Labels[v1alpha1.LabelFiring])
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(firing).To(BeTemporally(">", begin.Add(-time.Minute)))
-	g.Expect(good.CreationTimestamp.Time).To(BeTemporally(">=", firing), "made at its time, and not by hand")
-	g.Expect(good.Annotations).NotTo(HaveKey(v1alpha1.AnnotationTriggeredBy))
+	good := l.finish(t, l.trigger(t, clockSchedule, "image-candidate"))
+	g.Expect(good.Status.Phase).To(Equal(v1alpha1.PhasePassed), good.Status.Message)
 	g.Eventually(hook.events, time.Minute, poll).Should(ContainElement(string(good.UID) + "/Finished"))
 
 	if out, err := l.kubectl(t, lab, "apply", "-f", "-"); err != nil { // The new image is slower with small frames.
 		t.Fatal(err, out)
 	}
+	begin := time.Now()
+	l.suspend(t, schedule, false)
 	b := l.fired(t, v1alpha1.PhaseFailed)
-	g.Expect(l.Patch(t.Context(), schedule, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":true}}`)))).To(Succeed())
+	l.suspend(t, schedule, true)
+	firing, err := time.Parse("20060102-1504", b.Labels[v1alpha1.LabelFiring])
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(firing).To(BeTemporally(">", begin.Add(-time.Minute)))
+	g.Expect(b.CreationTimestamp.Time).To(BeTemporally(">=", firing), "made at its time, and not by hand")
+	g.Expect(b.Annotations).NotTo(HaveKey(v1alpha1.AnnotationTriggeredBy))
 	t.Logf("the gate of %s failed: %s", b.Name, b.Status.Message)
 
 	// Condition, event and exit code.
@@ -125,6 +134,8 @@ func TestNightly(t *testing.T) {
 		}, runTimeout, poll).Should(HaveLen(len(rows)))
 	}
 
+	l.expectOnPage(t, routing, others, b, "2 runs from")
+
 	// Plain CI: apply, wait, report, exit code.
 	l.expectPipeline(t, text)
 
@@ -136,6 +147,51 @@ func TestNightly(t *testing.T) {
 	document := l.archived(t, b)
 	g.Expect(document.Gates).NotTo(BeNil())
 	g.Expect(document.Gates.Verdict).To(Equal(v1alpha1.GateFailed))
+	status, history, err := routing.open(ofHistory(b))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(status).To(Equal(http.StatusOK))
+	g.Expect(history).To(And(ContainSubstring("2 runs from"), ContainSubstring(b.Name)), "the page has it from the archive")
+}
+
+func (l *lab) suspend(t *testing.T, s *v1alpha1.BenchmarkSchedule, suspend bool) {
+	t.Helper()
+	if err := l.Patch(t.Context(), s, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspend))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expectOnPage says that the lab page shows the failed gate of a benchmark and its history to a
+// member of the team, and nothing of it to others.
+func (l *lab) expectOnPage(t *testing.T, member, other visitor, b *v1alpha1.Benchmark, history string) {
+	t.Helper()
+	g := NewWithT(t)
+	key := client.ObjectKeyFromObject(b).String()
+	for path, want := range map[string][]string{
+		"/benchmarks/" + key:        {"Failed", "as-the-release", "37,202,381 frames/s is more than 0.5% below 41,428,571 frames/s"},
+		"/benchmarks?view=finished": {b.Name, v1alpha1.ReasonGateFailed},
+		"/results/" + key:           {"Gates", "as-the-release", "at most 0.5% below nightly-release"},
+		ofHistory(b):                {history, b.Name, "Failed"},
+	} {
+		g.Eventually(func(g Gomega) { // The page and the API server's authorizer learn of changes a moment later.
+			status, text, err := member.open(path)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(status).To(Equal(http.StatusOK))
+			for _, each := range want {
+				g.Expect(text).To(ContainSubstring(each))
+			}
+		}, time.Minute, poll).Should(Succeed(), path)
+		status, text, err := other.open(path)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(text).NotTo(ContainSubstring(b.Name), path)
+		if !strings.Contains(path, "?") {
+			g.Expect(status).To(Equal(http.StatusNotFound), path)
+		}
+	}
+}
+
+// ofHistory is the path of the page with the history of a benchmark.
+func ofHistory(b *v1alpha1.Benchmark) string {
+	return "/history/" + b.Namespace + "/" + b.Spec.History(b.Name)
 }
 
 // fired waits for a benchmark of the schedule that has ended in a phase.
@@ -213,9 +269,9 @@ type received struct {
 	body   []byte
 }
 
-// installHook starts a receiver at an address of the node, which the lab allows, and makes the
-// sink of the team with its Secret.
-func (l *lab) installHook(t *testing.T, host string) *hook {
+// startHook starts a receiver at an address of the node, and returns it with the values of the
+// chart that allow it.
+func (l *lab) startHook(t *testing.T, host string) (_ *hook, values string) {
 	t.Helper()
 	g := NewWithT(t)
 	h := &hook{secret: "whsec_" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32))}
@@ -238,12 +294,15 @@ func (l *lab) installHook(t *testing.T, host string) *hook {
 
 	roots := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: "hook-authority"}, Data: map[string]string{"ca.crt": authority}}
 	g.Expect(l.Create(t.Context(), roots)).To(Succeed())
-	t.Cleanup(func() {
-		l.helm(t, "notifications.allowedHosts=null,notifications.allowedNetworks=null,notifications.caConfigMap=,networkPolicy.operatorEgress=null")
-		g.Expect(l.Delete(context.Background(), roots)).To(Succeed())
-	})
-	l.helm(t, "notifications.allowedHosts={"+address+"},notifications.allowedNetworks={"+host+"/32},notifications.caConfigMap=hook-authority,"+
-		"networkPolicy.operatorEgress[0].ports[0].port="+port+",networkPolicy.operatorEgress[0].ports[0].protocol=TCP")
+	t.Cleanup(func() { g.Expect(l.Delete(context.Background(), roots)).To(Succeed()) })
+	return h, "notifications.allowedHosts={" + address + "},notifications.allowedNetworks={" + host + "/32},notifications.caConfigMap=hook-authority," +
+		"networkPolicy.operatorEgress[0].ports[0].port=" + port + ",networkPolicy.operatorEgress[0].ports[0].protocol=TCP"
+}
+
+// installSink makes the sink of the team with its Secret.
+func (l *lab) installSink(t *testing.T, h *hook) {
+	t.Helper()
+	g := NewWithT(t)
 	manifest := fmt.Sprintf(`
 apiVersion: v1
 kind: Secret
@@ -278,7 +337,6 @@ spec:
 		g.Expect(l.Get(t.Context(), client.ObjectKey{Namespace: teamNamespace, Name: "nightly"}, &s)).To(Succeed())
 		g.Expect(meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)).To(HaveField("Reason", v1alpha1.ReasonSinkReady))
 	}, time.Minute, poll).Should(Succeed())
-	return h
 }
 
 // events are the identifiers of what came.

@@ -44,7 +44,7 @@ func TestRecorder(t *testing.T) {
 	host := node.Status.Addresses[slices.IndexFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP })].Address
 	db := metricstest.StartInfluxAt(t, metricstest.Influx113, testserver.FreeAddressOf(t, host))
 	token := metricstest.User + ":" + metricstest.Password
-	dir := l.installRecorder(t, db.URL, token)
+	dir := l.installRecorder(t, db.URL, token, "", "")
 
 	key := l.create(t, "recorded", append([]string{"trafficProfileName: ipv4-pairs", "trafficProfileName: " + l.oneSize(t)}, shortTrials...)...)
 	b := l.inPhase(t, key, v1alpha1.PhaseRunning, 1)
@@ -72,8 +72,8 @@ func TestRecorder(t *testing.T) {
 }
 
 // installRecorder upgrades the chart with a recorder whose spool is in a directory of the
-// node, and takes it away at the end.
-func (l *lab) installRecorder(t *testing.T, url, token string) (dir string) {
+// node, and takes it away at the end. More values go on and off in the same upgrades.
+func (l *lab) installRecorder(t *testing.T, url, token, on, off string) (dir string) {
 	t.Helper()
 	g := NewWithT(t)
 	dir, err := os.MkdirTemp("", "spool")
@@ -90,14 +90,14 @@ func (l *lab) installRecorder(t *testing.T, url, token string) (dir string) {
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
-		l.helm(t, "recorder.enabled=false")
+		l.helm(t, strings.Trim("recorder.enabled=false,"+off, ","))
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: recorderName}}
 		for _, o := range []client.Object{claim, volume, secret} {
 			g.Expect(l.Delete(context.Background(), o)).To(Succeed())
 		}
 		g.Expect(os.RemoveAll(dir)).To(Succeed())
 	})
-	l.helm(t, "recorder.enabled=true,recorder.interval=100ms,recorder.url="+url+",recorder.bucket="+metricstest.Database+",recorder.tokenSecret.name=influxdb,recorder.ports={"+port+"}")
+	l.helm(t, strings.Trim("recorder.enabled=true,recorder.interval=100ms,recorder.url="+url+",recorder.bucket="+metricstest.Database+",recorder.tokenSecret.name=influxdb,recorder.ports={"+port+"},"+on, ","))
 	return dir
 }
 
