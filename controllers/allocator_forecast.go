@@ -92,9 +92,16 @@ func (a *allocator) estimated(next forecast, now time.Time) {
 			delete(next.changes, key)
 		}
 	}
-	for key, was := range last.starts {
+	for key, w := range a.benchmarks {
+		shown := w.b.Status.EstimatedStartTime
+		if shown == nil || !a.queue.Has(key) {
+			continue
+		}
+		// Against what people see: it may have become later little by little, or be of an
+		// operator before.
+		was := queue.Start{At: shown.Time, Bed: last.starts[key].Bed}
 		is, found := next.starts[key]
-		if !a.queue.Has(key) || found && !later(was.At, is.At, now) {
+		if found && !later(was.At, is.At, now) {
 			if found && is.At.Before(was.At) {
 				delete(next.changes, key)
 			}
@@ -117,7 +124,11 @@ func tolerance(estimate, now time.Time) time.Duration {
 
 // whyLater says why a benchmark does not start when it was expected to.
 func (a *allocator) whyLater(key queue.Key, was queue.Start, last forecast, now time.Time) string {
-	before := "it was expected to start on bed " + was.Bed + " at " + was.At.UTC().Format(time.RFC3339)
+	at := was.At.UTC().Format(time.RFC3339)
+	if was.Bed == "" {
+		return "it was expected to start at " + at + "; the operator started anew since, and estimates it from what is there now"
+	}
+	before := "it was expected to start on bed " + was.Bed + " at " + at
 	view := a.beds[was.Bed]
 	if view == nil || !isOpen(view.bed) {
 		return fmt.Sprintf("%s, which takes no benchmarks now", before)
@@ -137,6 +148,13 @@ func (a *allocator) whyLater(key queue.Key, was queue.Start, last forecast, now 
 
 // estimateOf is when a benchmark is expected to start, and why that changed.
 func (a *allocator) estimateOf(b *v1alpha1.Benchmark) (start time.Time, change string) {
+	if a.forecast.computed.IsZero() {
+		// What an operator before has promised stays until there is a forecast.
+		if shown := b.Status.EstimatedStartTime; shown != nil {
+			start = shown.Time
+		}
+		return start, b.Status.EstimateChange
+	}
 	key := queueKey(b)
 	return a.forecast.starts[key].At, bounded(a.forecast.changes[key])
 }
