@@ -55,6 +55,7 @@ test: test-tools ## everything that must pass; what takes long is repeated less 
 .PHONY: test-long
 test-long: test-tools ## the tests of make test in full length, and those that it leaves out
 	$(MAKE) --no-print-directory -j1 SHORT= logic frames
+	$(MAKE) --no-print-directory -j1 histories
 
 .PHONY: test-tools
 test-tools: cluster-build

@@ -53,6 +53,13 @@ type checker struct {
 	specs map[string]*v1alpha1.BenchmarkSpec
 	// inReserved counts the leases within a reservation, and the others.
 	inReserved map[bool]int
+	// askedFor counts the beds that the allocator took for a benchmark.
+	askedFor int
+	// clocksAgree says that estimates of all operators mean the same, and promises counts them.
+	clocksAgree bool
+	promises    promises
+	faults      []fault
+	two         bool
 }
 
 func newChecker() *checker {
@@ -134,8 +141,10 @@ func (c *checker) seeBed(before, after *v1alpha1.TestBed) {
 	if before != nil && !equality.Semantic.DeepEqual(before.Spec.Ports, after.Spec.Ports) {
 		c.edits[after.Name]++
 	}
+	c.seeAsking(before, after)
 	if is != "" && was == "" {
 		c.seeLease(after)
+		c.seeStart(is)
 		if last := c.last[is]; last == nil || last.Status.Resumption == nil {
 			c.editsAt[is] = c.edits[after.Name]
 		}
@@ -164,6 +173,7 @@ func (c *checker) seeBenchmark(after *v1alpha1.Benchmark) {
 		c.violated("benchmark %s: outcome %s became %s: %s", name, before.Status.Outcome, after.Status.Outcome, after.Status.Message)
 	}
 	c.seePreemption(before, after)
+	c.seeEstimate(before, after)
 	waits := after.Status.TestBedName == "" && (after.Status.Phase == v1alpha1.PhasePending && (c.behind || !c.started[uid]) ||
 		after.Status.Phase == v1alpha1.PhaseQueued && before.Status.Preemption != nil)
 	if before.Status.TestBedName != "" && before.Status.TestBedName != after.Status.TestBedName && !waits {

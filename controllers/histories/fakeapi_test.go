@@ -10,7 +10,6 @@ import (
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,8 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-
-	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
 // fakeAPI keeps objects in memory as the API server does: versions, generations,
@@ -191,36 +188,22 @@ func (f *fakeAPI) replace(kind string, key types.NamespacedName, before, after, 
 	return nil
 }
 
-// setStatus copies the status of another object, nil for none, if its status is a
-// resource of its own.
+// setStatus copies the status of another object, nil for none, if objects of the type have one.
 func setStatus(obj, of client.Object) {
-	switch o := obj.(type) {
-	case *v1alpha1.Benchmark:
-		o.Status = v1alpha1.BenchmarkStatus{}
-		if of != nil {
-			of.(*v1alpha1.Benchmark).Status.DeepCopyInto(&o.Status)
-		}
-	case *v1alpha1.TestBed:
-		o.Status = v1alpha1.TestBedStatus{}
-		if of != nil {
-			of.(*v1alpha1.TestBed).Status.DeepCopyInto(&o.Status)
-		}
-	case *corev1.Pod:
-		o.Status = corev1.PodStatus{}
-		if of != nil {
-			of.(*corev1.Pod).Status.DeepCopyInto(&o.Status)
-		}
+	field := reflect.ValueOf(obj).Elem().FieldByName("Status")
+	switch {
+	case !field.IsValid():
+	case of == nil:
+		field.SetZero()
+	default:
+		field.Set(reflect.ValueOf(of.DeepCopyObject()).Elem().FieldByName("Status"))
 	}
 }
 
+// specChanged says whether a version has another generation than the one before.
 func specChanged(before, after client.Object) bool {
-	switch b := before.(type) {
-	case *v1alpha1.Benchmark:
-		return !equality.Semantic.DeepEqual(b.Spec, after.(*v1alpha1.Benchmark).Spec)
-	case *v1alpha1.TestBed:
-		return !equality.Semantic.DeepEqual(b.Spec, after.(*v1alpha1.TestBed).Spec)
-	}
-	return false
+	is := reflect.ValueOf(after).Elem().FieldByName("Spec")
+	return is.IsValid() && !equality.Semantic.DeepEqual(reflect.ValueOf(before).Elem().FieldByName("Spec").Interface(), is.Interface())
 }
 
 func (f *fakeAPI) delete(obj client.Object, uid *types.UID) error {

@@ -43,7 +43,7 @@ var _ cache.Cache = (*fakeCache)(nil)
 
 func newFakeCache(api *fakeAPI, lag time.Duration, rng *rand.Rand) *fakeCache {
 	kinds := map[string]bool{}
-	for _, kind := range []string{"Benchmark", "BenchmarkSchedule", "TestBed", "TrafficProfile", "Namespace", "Pod", "BenchmarkResult", "BenchmarkSnapshot", "Reservation"} {
+	for _, kind := range []string{"Benchmark", "BenchmarkSchedule", "TestBed", "TrafficProfile", "Namespace", "Pod", "BenchmarkResult", "BenchmarkSnapshot", "Reservation", "LabPolicy"} {
 		kinds[kind] = true
 	}
 	c := &fakeCache{

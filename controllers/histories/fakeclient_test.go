@@ -31,6 +31,7 @@ type link struct {
 	after         bool
 	died          func()
 	dead          bool
+	deadSince     time.Time
 }
 
 var errDead = errors.New("the operator is dead")
@@ -86,7 +87,7 @@ func (l *link) send(ctx context.Context, write bool, apply func() error) error {
 // die ends the operator. The caller holds the lock.
 func (l *link) die() {
 	if !l.dead {
-		l.dead = true
+		l.dead, l.deadSince = true, time.Now()
 		go l.died()
 	}
 }
@@ -162,7 +163,8 @@ func (c *fakeClient) SubResource(string) client.SubResourceClient { return nil }
 func (c *fakeClient) Scheme() *runtime.Scheme                     { return c.api.scheme }
 func (c *fakeClient) RESTMapper() meta.RESTMapper                 { return nil }
 func (c *fakeClient) IsObjectNamespaced(obj runtime.Object) (bool, error) {
-	return c.api.gvk(obj).Kind != "TestBed", nil
+	kind := c.api.gvk(obj).Kind
+	return kind != "TestBed" && kind != "LabPolicy", nil
 }
 func (c *fakeClient) GroupVersionKindFor(obj runtime.Object) (schema.GroupVersionKind, error) {
 	return c.api.gvk(obj), nil

@@ -21,17 +21,20 @@ func (w *world) happen(ctx context.Context, e event) {
 	case "benchmark is created":
 		b := benchmark(name, bedNames[e.much%len(bedNames)], int32(e.much%3))
 		b.Spec.Preemptible = e.much%5 > 0
+		b.Spec.PriorityClassName = classOf(e)
 		if e.much%4 == 0 {
 			r := &v1alpha1.Reservation{}
-			b.Spec.ReservationName, b.Spec.ActiveDeadlineSeconds = reservationName(e.much/4), 3600
-			if w.Get(ctx, client.ObjectKey{Namespace: team, Name: b.Spec.ReservationName}, r) != nil {
-				r = booked(b.Spec.ReservationName, b.Spec.TestBedName, always, time.Now())
+			b.Spec.ReservationName, b.Spec.ActiveDeadlineSeconds = reservationName(e.which), 3600
+			if w.Get(ctx, reservationKey(e.which), r) != nil {
+				r = booked(e.which, b.Spec.TestBedName, always, time.Now())
 				_ = w.Create(ctx, r)
 			}
 			b.Spec.TestBedName = r.Spec.TestBedNames[0]
 		} else if e.much%3 == 2 {
 			b.Spec.TestBedName, b.Spec.TestBedSelector = "", &metav1.LabelSelector{MatchLabels: anyBed}
 		}
+		// A benchmark of several beds at once (a gang) belongs here: a further case of much.
+		// Then checker.seeBed judges that it has all of its beds, or none.
 		_ = w.Create(ctx, b)
 	case "operator dies":
 		l := w.operator().link
@@ -41,13 +44,19 @@ func (w *world) happen(ctx context.Context, e event) {
 	case "operator stops":
 		w.replace(10 * much)
 	case "second operator":
+		since := time.Now()
+		w.check.twoLead(true)
 		second := w.newOperator()
 		time.Sleep(much)
 		second.stop()
+		w.check.twoLead(false)
+		w.check.faulty(since)
 	case "API server fails":
+		since := time.Now()
 		w.setErrors(20)
 		time.Sleep(much)
 		w.setErrors(0)
+		w.check.faulty(since)
 	case "runner's pod is deleted":
 		w.losePod(ctx, name, "runner", e, false)
 	case "runner's pod fails":
@@ -90,17 +99,19 @@ func (w *world) happen(ctx context.Context, e event) {
 	case "bed is uncordoned":
 		w.changeBed(ctx, bed, func(b *v1alpha1.TestBed) { cordon(b, false) })
 	case "profile is made again":
-		_ = w.Delete(ctx, profile())
+		_ = w.Delete(ctx, profileOf(namespaceOf(name)))
 		time.Sleep(much / 4)
 		w.makeProfile(ctx)
 	case "bed is reserved":
-		_ = w.Create(ctx, booked(reservationName(e.which), bed, e.much, time.Now()))
+		_ = w.Create(ctx, booked(e.which, bed, e.much, time.Now()))
 	case "reservation is extended":
-		w.changeReservation(ctx, reservationName(e.which), func(r *v1alpha1.Reservation) {
+		w.changeReservation(ctx, e.which, func(r *v1alpha1.Reservation) {
 			r.Spec.Until = metav1.NewTime(r.Spec.Until.Add(much))
 		})
 	case "reservation is released":
-		_ = w.Delete(ctx, booked(reservationName(e.which), bed, e.much, time.Now()))
+		_ = w.Delete(ctx, booked(e.which, bed, e.much, time.Now()))
+	case "policy is changed":
+		w.changePolicy(ctx, e.much)
 	default:
 		panic("nothing is known of " + e.kind)
 	}
@@ -139,14 +150,16 @@ func (w *world) losePod(ctx context.Context, name, role string, e event, fail bo
 
 func (w *world) uidOf(ctx context.Context, name string) types.UID {
 	b := &v1alpha1.Benchmark{}
-	if err := w.Get(ctx, client.ObjectKey{Namespace: team, Name: name}, b); err != nil {
+	if err := w.Get(ctx, keyOf(name), b); err != nil {
 		return ""
 	}
 	return b.UID
 }
 
 func (w *world) makeProfile(ctx context.Context) {
-	_ = w.Create(ctx, profile()) // Usually it is there.
+	for _, namespace := range teams {
+		_ = w.Create(ctx, profileOf(namespace)) // Usually it is there.
+	}
 }
 
 // changeBenchmark changes a benchmark as a user does, and retries on failures. It is a patch,
@@ -155,7 +168,7 @@ func (w *world) makeProfile(ctx context.Context) {
 func (w *world) changeBenchmark(ctx context.Context, name string, change func(*v1alpha1.Benchmark)) {
 	for range 50 {
 		b := &v1alpha1.Benchmark{}
-		if err := w.Get(ctx, client.ObjectKey{Namespace: team, Name: name}, b); err != nil {
+		if err := w.Get(ctx, keyOf(name), b); err != nil {
 			return
 		}
 		before := b.DeepCopy()

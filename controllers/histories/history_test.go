@@ -35,6 +35,8 @@ type world struct {
 	rng   *rand.Rand
 	check *checker
 	lab   *fakeLab
+	// clocksAgree says that the clocks of all operators are right.
+	clocksAgree bool
 	// run starts an operator whose clock differs; it returns when its context ends.
 	run func(ctx context.Context, skew time.Duration, l *link)
 
@@ -51,6 +53,9 @@ func (w *world) newOperator() *incarnation {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.mu.Lock()
 	skew := time.Duration(w.rng.IntN(7)-3) * time.Hour
+	if w.clocksAgree {
+		skew = 0
+	}
 	l := &link{rng: rand.New(rand.NewPCG(w.rng.Uint64(), 2)), latency: w.unit / 20}
 	w.mu.Unlock()
 	ended := make(chan struct{})
@@ -67,8 +72,15 @@ func (w *world) replace(gone time.Duration) {
 	w.mu.Lock()
 	old := w.current
 	w.mu.Unlock()
+	old.link.mu.Lock()
+	since := old.link.deadSince
+	old.link.mu.Unlock()
+	if since.IsZero() {
+		since = time.Now()
+	}
 	old.stop()
 	time.Sleep(gone)
+	w.check.faulty(since)
 	next := w.newOperator()
 	w.mu.Lock()
 	w.current = next
@@ -137,6 +149,7 @@ func (w *world) becalm(ctx context.Context) {
 	w.revive()
 	w.lab.heal()
 	w.makeProfile(ctx)
+	w.changePolicy(ctx, 0)
 	w.release(ctx)
 	for _, name := range bedNames {
 		w.changeBed(ctx, name, func(bed *v1alpha1.TestBed) {

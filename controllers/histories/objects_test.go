@@ -14,9 +14,11 @@ func settings() lab.Settings {
 	return lab.Settings{Namespace: labNamespace, Image: "nodrop:test", DeviceImage: "nodrop-device:test", PullPolicy: corev1.PullNever}
 }
 
-func profile() *v1alpha1.TrafficProfile {
+func profile() *v1alpha1.TrafficProfile { return profileOf(team) }
+
+func profileOf(namespace string) *v1alpha1.TrafficProfile {
 	return &v1alpha1.TrafficProfile{
-		ObjectMeta: metav1.ObjectMeta{Name: "ipv4-pairs", Namespace: team},
+		ObjectMeta: metav1.ObjectMeta{Name: "ipv4-pairs", Namespace: namespace},
 		Spec: v1alpha1.TrafficProfileSpec{
 			FrameSizes: sizes,
 			Pattern:    v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}},
@@ -25,13 +27,17 @@ func profile() *v1alpha1.TrafficProfile {
 	}
 }
 
+// benchmark takes about as long by its plan as the runners of a history take.
 func benchmark(name, bed string, priority int32) *v1alpha1.Benchmark {
+	trial := metav1.Duration{Duration: 200 * time.Millisecond}
 	return &v1alpha1.Benchmark{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: team},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespaceOf(name)},
 		Spec: v1alpha1.BenchmarkSpec{
 			TestBedName: bed, TrafficProfileName: "ipv4-pairs", Priority: priority,
 			ActiveDeadlineSeconds: 36000,
-			Tests:                 []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}},
+			Tests: []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
+				Resolution: "1%", MaxLoad: "100%", TrialDuration: trial, SearchTrialDuration: trial,
+			}}},
 		},
 	}
 }
@@ -51,7 +57,7 @@ func reference(name, key string) v1alpha1.ConfigMapKeyReference {
 }
 
 func access() []v1alpha1.AccessGrant {
-	return []v1alpha1.AccessGrant{{Names: []string{team}, MaxPriority: 100, MaxDuration: metav1.Duration{Duration: 24 * time.Hour}}}
+	return []v1alpha1.AccessGrant{{Names: teams, MaxPriority: 100, MaxDuration: metav1.Duration{Duration: 24 * time.Hour}}}
 }
 
 // anyBed are labels of every bed.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -156,7 +157,7 @@ func follow(ctx context.Context, c client.WithWatch, kind string, list client.Ob
 func wipe(ctx context.Context, c client.Client) error {
 	for _, list := range []client.ObjectList{
 		&v1alpha1.BenchmarkList{}, &v1alpha1.BenchmarkResultList{}, &v1alpha1.BenchmarkSnapshotList{}, &v1alpha1.TestBedList{},
-		&v1alpha1.ReservationList{}, &v1alpha1.TrafficProfileList{}, &corev1.PodList{}, &corev1.SecretList{}, &corev1.ConfigMapList{},
+		&v1alpha1.ReservationList{}, &v1alpha1.LabPolicyList{}, &v1alpha1.TrafficProfileList{}, &corev1.PodList{}, &corev1.SecretList{}, &corev1.ConfigMapList{},
 	} {
 		if err := c.List(ctx, list); err != nil {
 			return fmt.Errorf("listing what a history left: %w", err)
@@ -167,7 +168,7 @@ func wipe(ctx context.Context, c client.Client) error {
 		}
 		for _, item := range items {
 			obj, ok := item.(client.Object)
-			if !ok || obj.GetNamespace() != "" && obj.GetNamespace() != labNamespace && obj.GetNamespace() != team {
+			if !ok || obj.GetNamespace() != "" && obj.GetNamespace() != labNamespace && !slices.Contains(teams, obj.GetNamespace()) {
 				continue
 			}
 			if len(obj.GetFinalizers()) > 0 {

@@ -15,27 +15,33 @@ import (
 
 func reservationName(i int) string { return fmt.Sprintf("r%d", i%reservations) }
 
+// reservationKey is that of the reservation of the team whose benchmark has the number.
+func reservationKey(i int) client.ObjectKey {
+	return client.ObjectKey{Namespace: teams[i%len(teams)], Name: reservationName(i)}
+}
+
 // always is for a reservation that is in progress for all operators.
 const always = 3
 
 // booked reserves a bed. The clocks of operators differ by up to three hours: a third of the
 // reservations is in progress for all of them, and the others are shorter, at a time that
 // one of them believes to be near.
-func booked(name, bed string, much int, now time.Time) *v1alpha1.Reservation {
+func booked(which int, bed string, much int, now time.Time) *v1alpha1.Reservation {
 	from := now.Add(time.Duration(much%7-3)*time.Hour + time.Duration(much)*time.Second)
 	until := from.Add(time.Duration(20*much) * time.Second)
 	if much%always == 0 {
 		from, until = now.Add(-4*time.Hour), now.Add(5*time.Hour)
 	}
-	r := &v1alpha1.Reservation{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: team}}
+	key := reservationKey(which)
+	r := &v1alpha1.Reservation{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}}
 	r.Spec = v1alpha1.ReservationSpec{TestBedNames: []string{bed}, From: metav1.NewTime(from), Until: metav1.NewTime(until)}
 	return r
 }
 
-func (w *world) changeReservation(ctx context.Context, name string, change func(*v1alpha1.Reservation)) {
+func (w *world) changeReservation(ctx context.Context, which int, change func(*v1alpha1.Reservation)) {
 	for range 50 {
 		r := &v1alpha1.Reservation{}
-		if err := w.Get(ctx, client.ObjectKey{Namespace: team, Name: name}, r); err != nil {
+		if err := w.Get(ctx, reservationKey(which), r); err != nil {
 			return
 		}
 		change(r)
@@ -48,11 +54,11 @@ func (w *world) changeReservation(ctx context.Context, name string, change func(
 // release ends all reservations, and aborts the benchmarks that would wait for them.
 func (w *world) release(ctx context.Context) {
 	for i := range reservations {
-		_ = w.Delete(ctx, booked(reservationName(i), "", 0, time.Now()))
+		_ = w.Delete(ctx, booked(i, "", 0, time.Now()))
 	}
 	for i := range benchmarks {
 		b := &v1alpha1.Benchmark{}
-		err := w.Get(ctx, client.ObjectKey{Namespace: team, Name: nameOf(i)}, b)
+		err := w.Get(ctx, keyOf(nameOf(i)), b)
 		if err == nil && b.Spec.ReservationName != "" && !b.Spec.Abort && !b.Status.Phase.Finished() {
 			w.changeBenchmark(ctx, nameOf(i), func(b *v1alpha1.Benchmark) { b.Spec.Abort = true })
 		}
@@ -100,7 +106,7 @@ func (c *checker) seeLease(bed *v1alpha1.TestBed) {
 		}
 	}
 	slices.SortFunc(all, func(a, b *reserved) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	own := false
 	for _, r := range all {

@@ -17,9 +17,9 @@ type event struct {
 func (e event) String() string { return fmt.Sprintf("+%d %s(%d, %d)", e.wait, e.kind, e.which, e.much) }
 
 const (
-	benchmarks   = 4
-	beds         = 3
-	reservations = 2
+	benchmarks = 6
+	// reservations are one of each team.
+	reservations = 3
 )
 
 // kinds are the events with their weights.
@@ -46,14 +46,15 @@ var kinds = map[string]int{
 	"bed is reserved":         14, // which: the reservation; much: when and for how long
 	"reservation is extended": 4,
 	"reservation is released": 4,
+	"policy is changed":       10, // much: to which of policies
 }
 
 // ordered are the names of kinds in a fixed order, so that a seed always decides the
 // same.
 var ordered = sortedKeys(kinds)
 
-// newScript makes a history of a seed: benchmarks are created one after the other, and
-// in between anything happens.
+// newScript makes a history of a seed: benchmarks of three teams are created one after the
+// other, and in between anything happens.
 func newScript(seed uint64) []event {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var script []event
@@ -62,7 +63,7 @@ func newScript(seed uint64) []event {
 		total += weight
 	}
 	next := 0
-	for n := 8 + rng.IntN(14); n > 0 || next < benchmarks; n-- {
+	for n := 10 + rng.IntN(16); n > 0 || next < benchmarks; n-- {
 		e := event{wait: rng.IntN(9), which: rng.IntN(benchmarks), much: 1 + rng.IntN(24)}
 		if next < benchmarks && rng.IntN(3) == 0 || n <= 0 {
 			e.kind, e.which = "benchmark is created", next
