@@ -45,6 +45,7 @@ func TestKueue(t *testing.T) {
 		"evicted while it waits for a bed":   evictedWhileItWaits,
 		"preempted while it waits for a bed": preemptedWhileItWaits,
 		"evicted while it runs":              evictedWhileItRuns,
+		"a priority class of the lab":        classOfTheLab,
 		"suspended at first":                 suspendedAtFirst,
 		"aborted and deleted while it waits": leavesTheQueue,
 		"an operator without Kueue":          withoutKueue,
@@ -55,6 +56,7 @@ func TestKueue(t *testing.T) {
 			w := newWorld(t, server, func(w *world) {
 				w.kueue = true
 				w.t.Cleanup(w.wipeQueues)
+				w.t.Cleanup(w.showWorkloads)
 			})
 			tc(w)
 		})
@@ -162,6 +164,17 @@ func (w *world) quota(beds int64) {
 	}).Should(Succeed())
 }
 
+// showWorkloads logs what Kueue knows when a case failed.
+func (w *world) showWorkloads() {
+	if !w.t.Failed() {
+		return
+	}
+	for _, wl := range w.workloads() {
+		text, err := yaml.Marshal(map[string]any{"priority": wl.Object["spec"].(map[string]any)["priority"], "status": wl.Object["status"]})
+		w.t.Logf("workload %s: %v\n%s", wl.GetName(), err, text)
+	}
+}
+
 // wipeQueues removes what a case left in Kueue; there is no garbage collector.
 func (w *world) wipeQueues() {
 	for _, wl := range w.workloads() {
@@ -234,10 +247,7 @@ func evictedWhileItWaits(w *world) {
 func preemptedWhileItWaits(w *world) {
 	w.waitingAdmitted()
 	// Kueue prefers to preempt what runs on no bed.
-	w.Eventually(func() int64 {
-		priority, _, _ := unstructured.NestedInt64(w.workload("running").Object, "spec", "priority")
-		return priority
-	}).Should(BeNumerically(">", 1000))
+	w.Eventually(func() int64 { return w.priority("running") }).Should(BeNumerically(">", 1000))
 	create(w.t, w.c, modelled("other"))
 	w.ready("other")
 	create(w.t, w.c, benchmark("urgent", "other", byQueue, withPriority(50)))
@@ -246,6 +256,44 @@ func preemptedWhileItWaits(w *world) {
 	w.Expect(w.benchmark("running").Status.Phase).To(Equal(v1alpha1.PhaseRunning))
 
 	// It is admitted again by itself when there is quota.
+	w.finishes("urgent")
+	w.says("waiting", v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued)
+	w.finishes("running")
+	w.finishes("waiting")
+}
+
+// priority is that of the Workload of a benchmark.
+func (w *world) priority(name string) int64 {
+	priority, _, _ := unstructured.NestedInt64(w.workload(name).Object, "spec", "priority")
+	return priority
+}
+
+// classOfTheLab has Kueue preempt by a class of the LabPolicy, and follow its value.
+func classOfTheLab(w *world) {
+	policy := &v1alpha1.LabPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.LabPolicyName}}
+	policy.Spec.PriorityClasses = []v1alpha1.PriorityClass{{Name: "release", Value: 50}, {Name: "idle", Value: -10}}
+	create(w.t, w.c, policy)
+	w.quota(2)
+	w.modelledBed()
+	create(w.t, w.c, benchmark("running", "sim", byQueue))
+	w.reaches("running", v1alpha1.PhaseRunning)
+	w.Eventually(func() int64 { return w.priority("running") }).Should(BeNumerically(">", 1000))
+	create(w.t, w.c, benchmark("waiting", "sim", byQueue, inClass("idle")))
+	w.says("waiting", v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued)
+	w.Eventually(func() int64 { return w.priority("waiting") }).Should(BeEquivalentTo(-10))
+
+	create(w.t, w.c, modelled("other"))
+	w.ready("other")
+	create(w.t, w.c, benchmark("urgent", "other", byQueue, inClass("release")))
+	w.reaches("urgent", v1alpha1.PhaseRunning)
+	w.Eventually(func() string { return w.quotaOf("waiting") }).Should(ContainSubstring("Kueue evicted the benchmark before it had a bed (Preempted)"))
+	w.Expect(w.benchmark("running").Status.Phase).To(Equal(v1alpha1.PhaseRunning))
+
+	before := policy.DeepCopy()
+	policy.Spec.PriorityClasses[0].Value, policy.Spec.PriorityClasses[1].Value = 80, 70
+	w.Expect(w.c.Patch(w.t.Context(), policy, client.MergeFrom(before))).To(Succeed())
+	w.Eventually(func() int64 { return w.priority("waiting") }).Should(BeEquivalentTo(70), "the Workload follows its class")
+	w.Expect(w.priority("urgent")).To(BeNumerically(">", 1000), "it has a bed")
 	w.finishes("urgent")
 	w.says("waiting", v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued)
 	w.finishes("running")

@@ -11,7 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
@@ -45,9 +48,28 @@ func (r *quotaReconciler) setup(mgr ctrl.Manager) error {
 		For(&v1alpha1.Benchmark{}, builder.WithPredicates(predicate.NewPredicateFuncs(ofQuota))).
 		WithOptions(controller.Options{RateLimiter: patiently()})
 	if r.Kueue {
-		c = c.Owns(NewWorkload())
+		c = c.Owns(NewWorkload()).
+			Watches(&v1alpha1.LabPolicy{}, handler.EnqueueRequestsFromMapFunc(r.ofClasses), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 	}
 	return c.Complete(r)
+}
+
+// ofClasses names the benchmarks whose Workloads have the priority of a class. A class can
+// change, and the cache can have the LabPolicy later than the benchmark that names its class.
+func (r *quotaReconciler) ofClasses(ctx context.Context, _ client.Object) []reconcile.Request {
+	var all v1alpha1.BenchmarkList
+	if err := r.List(ctx, &all); err != nil {
+		log.FromContext(ctx).Error(err, "Listing the benchmarks of priority classes")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range all.Items {
+		b := &all.Items[i]
+		if queueNameOf(b) != "" && b.Spec.PriorityClassName != "" && !b.Status.Phase.Finished() {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+		}
+	}
+	return requests
 }
 
 // ofQuota passes benchmarks that are, or were, kept out of a queue.

@@ -96,7 +96,9 @@ func documentOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchm
 		content.Notes = append(content.Notes, note)
 	}
 	if content.Profile == nil { // The benchmark was not accepted yet.
-		content.Profile = profileOf(ctx, c, benchmark)
+		if profile := profileOf(ctx, c, benchmark); profile != nil {
+			content.Profile = profile.For(&benchmark.Spec)
+		}
 	}
 	return report.New(content), nil
 }

@@ -165,7 +165,7 @@ func (p *Page) document(ctx context.Context, b *v1alpha1.Benchmark) (*report.Doc
 	if content.Profile == nil { // The benchmark was not accepted yet.
 		var profile v1alpha1.TrafficProfile
 		if err := p.Reader.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.TrafficProfileName}, &profile); err == nil {
-			content.Profile = &profile
+			content.Profile = profile.For(&b.Spec)
 		}
 	}
 	d := report.New(content)
