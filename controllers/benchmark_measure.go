@@ -28,6 +28,9 @@ func (r *benchmarkReconciler) measure(ctx context.Context, s *scope) (step, erro
 		return s.end(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonRunnerFailed,
 			"the runner's secret was deleted during the measurement; "+rowsKept(s)), nil
 	}
+	if err := r.noteSharing(ctx, s); err != nil {
+		return step{}, err
+	}
 	heard, err := r.takeIn(ctx, s)
 	var other *notResumableError
 	if errors.As(err, &other) {

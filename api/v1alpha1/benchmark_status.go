@@ -86,6 +86,14 @@ type BenchmarkStatus struct {
 	// testBedName is the bed that was leased.
 	// +optional
 	TestBedName string `json:"testBedName,omitempty"`
+	// sharedWith are benchmarks that had other port groups of the device while this one was
+	// measured, as namespace/name in the order in which they were seen, the first 16; see
+	// spec.portGroup of the TestBed.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=317
+	SharedWith []string `json:"sharedWith,omitempty"`
 	// variant of the device that is in hand: prepared, measured or removed. Absent
 	// when the benchmark names none.
 	// +optional

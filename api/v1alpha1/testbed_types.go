@@ -46,10 +46,18 @@ type TestBedList struct {
 // +kubebuilder:validation:XValidation:rule="(has(self.ports) && size(self.ports) > 0) != (has(self.engine.sim) && has(self.engine.sim.ports))",message="give the bed its ports either one by one in ports, or by number in engine.sim.ports (engine sim only)"
 // +kubebuilder:validation:XValidation:rule="!has(self.calibration) || !has(self.device.backToBack)",message="calibration is given, but a bed with device backToBack is what calibrates others: remove calibration, and name this bed in calibration.testBedName of the bed with the device"
 // +kubebuilder:validation:XValidation:rule="self.engine.kind == 'sim' || !has(self.ports) || self.ports.all(p, has(p.attachment) && has(p.node))",message="every port of a bed with real interfaces needs node and attachment"
+// +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || has(self.device.physical)",message="portGroup is given, and the device is not physical: NoDrop starts and models other devices for one benchmark alone; remove portGroup, or give device.physical"
 type TestBedSpec struct {
 	// device is the device under test.
 	// +required
 	Device Device `json:"device"`
+	// portGroup says that the ports of this bed are some of those of the device, and that
+	// other beds have others, on which benchmarks run at the same time. Tests that act on the
+	// whole device, or measure what it has once, are refused on such a bed. A bed without
+	// portGroup that has the same interfaces, and all others of the device, has the device
+	// alone.
+	// +optional
+	PortGroup *PortGroup `json:"portGroup,omitempty"`
 	// engine sends and receives the test frames.
 	// +required
 	Engine Engine `json:"engine"`
@@ -88,6 +96,17 @@ type TestBedSpec struct {
 	// Those who have reserved the bed get it, for the time in which they have it.
 	// +optional
 	Connection *BedConnection `json:"connection,omitempty"`
+}
+
+// PortGroup is a part of the ports of a device.
+type PortGroup struct {
+	// device is the name of the device in the lab, the same in all beds that are port groups of
+	// it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'\"' + self + '\" is not a name of a device: use lower-case letters, digits and dashes, such as leaf-1'"
+	Device string `json:"device"`
 }
 
 // BedConnection is how people get to a bed.

@@ -17,8 +17,9 @@ func init() {
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodAddressCaching, Member: "addressCaching", Ethernet: true, Topology: addressTopology,
-			Given:    func(t v1alpha1.Test) bool { return t.AddressCaching != nil },
-			Validate: validateAddressCaching,
+			WholeDevice: "fills the address table of the device",
+			Given:       func(t v1alpha1.Test) bool { return t.AddressCaching != nil },
+			Validate:    validateAddressCaching,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				t := test.AddressCaching
 				n := iterations(int64(t.MaxAddresses), int64(t.Resolution))

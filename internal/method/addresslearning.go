@@ -17,8 +17,9 @@ func init() {
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodAddressLearning, Member: "addressLearning", Ethernet: true, Topology: addressTopology,
-			Given:    func(t v1alpha1.Test) bool { return t.AddressLearning != nil },
-			Validate: validateAddressLearning,
+			WholeDevice: "fills the address table of the device",
+			Given:       func(t v1alpha1.Test) bool { return t.AddressLearning != nil },
+			Validate:    validateAddressLearning,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				t := test.AddressLearning
 				most := int64(1e6) // about: line rate is not known here

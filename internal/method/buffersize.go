@@ -23,9 +23,10 @@ func init() {
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodBufferSize, Member: "bufferSize",
-			Topology: &plan.Topology{Ports: 3, Flows: fanInFlows, OneSpeed: true},
-			Given:    func(t v1alpha1.Test) bool { return t.BufferSize != nil },
-			OneSize:  "how many frames a buffer takes depends on their size",
+			WholeDevice: "fills the buffer of the device",
+			Topology:    &plan.Topology{Ports: 3, Flows: fanInFlows, OneSpeed: true},
+			Given:       func(t v1alpha1.Test) bool { return t.BufferSize != nil },
+			OneSize:     "how many frames a buffer takes depends on their size",
 			Validate: func(test v1alpha1.Test, path *field.Path) field.ErrorList {
 				if _, err := test.BufferSize.Oversubscription.PPM(); err != nil {
 					return field.ErrorList{field.Invalid(path.Child("oversubscription"), test.BufferSize.Oversubscription, err.Error())}

@@ -17,8 +17,9 @@ func init() {
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodConvergence, Member: "convergence",
-			Given: func(t v1alpha1.Test) bool { return t.Convergence != nil },
-			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.Convergence.Load} },
+			WholeDevice: "times the control plane of the device",
+			Given:       func(t v1alpha1.Test) bool { return t.Convergence != nil },
+			Loads:       func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.Convergence.Load} },
 			Validate: func(test v1alpha1.Test, path *field.Path) field.ErrorList {
 				t := test.Convergence
 				return validateSampling(t.SamplingInterval.Duration, convergenceTime(t), path, t.LeadTime.Duration, t.AnnouncedTime.Duration, t.WithdrawnTime.Duration)

@@ -17,9 +17,10 @@ func init() {
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodGroupCapacity, Member: "groupCapacity",
-			Given: func(t v1alpha1.Test) bool { return t.GroupCapacity != nil },
-			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.GroupCapacity.Load} },
-			Fits:  fitsGroupCapacity,
+			WholeDevice: "fills the table of groups of the device",
+			Given:       func(t v1alpha1.Test) bool { return t.GroupCapacity != nil },
+			Loads:       func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.GroupCapacity.Load} },
+			Fits:        fitsGroupCapacity,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				t := test.GroupCapacity
 				step := plan.AtLoad(test.GroupCapacity.Load, t.TrialDuration.Duration)

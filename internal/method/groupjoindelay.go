@@ -16,9 +16,10 @@ func init() {
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodGroupJoinDelay, Member: "groupJoinDelay", ArrivalTimes: true,
-			Given: func(t v1alpha1.Test) bool { return t.GroupJoinDelay != nil },
-			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.GroupJoinDelay.Load} },
-			Fits:  fitsGroupJoinDelay,
+			WholeDevice: "times the control plane of the device",
+			Given:       func(t v1alpha1.Test) bool { return t.GroupJoinDelay != nil },
+			Loads:       func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.GroupJoinDelay.Load} },
+			Fits:        fitsGroupJoinDelay,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				t := test.GroupJoinDelay
 				lead, wait := joinTimes(t)

@@ -14,9 +14,10 @@ func init() {
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodGroupLeaveDelay, Member: "groupLeaveDelay", ArrivalTimes: true,
-			Given: func(t v1alpha1.Test) bool { return t.GroupLeaveDelay != nil },
-			Loads: func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.GroupLeaveDelay.Load} },
-			Fits:  needsMulticast,
+			WholeDevice: "times the control plane of the device",
+			Given:       func(t v1alpha1.Test) bool { return t.GroupLeaveDelay != nil },
+			Loads:       func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.GroupLeaveDelay.Load} },
+			Fits:        needsMulticast,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				lead, wait := leaveTimes(test.GroupLeaveDelay)
 				step := plan.AtLoad(test.GroupLeaveDelay.Load, lead+wait)

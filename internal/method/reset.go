@@ -20,10 +20,11 @@ func init() {
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodReset, Member: "reset", Gaps: true,
-			Given:    func(t v1alpha1.Test) bool { return t.Reset != nil },
-			Loads:    func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.Reset.Load} },
-			Validate: validateReset,
-			Fits:     fitsReset,
+			WholeDevice: "resets the device",
+			Given:       func(t v1alpha1.Test) bool { return t.Reset != nil },
+			Loads:       func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.Reset.Load} },
+			Validate:    validateReset,
+			Fits:        fitsReset,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				_, d := resetTimes(test.Reset)
 				step := plan.AtLoad(test.Reset.Load, d)

@@ -18,8 +18,9 @@ func init() {
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodRouteCapacity, Member: "routeCapacity", Mixes: true, Frameless: true,
-			Given: func(t v1alpha1.Test) bool { return t.RouteCapacity != nil },
-			Fits:  fitsRouteCapacity,
+			WholeDevice: "fills the table of routes of the device",
+			Given:       func(t v1alpha1.Test) bool { return t.RouteCapacity != nil },
+			Fits:        fitsRouteCapacity,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				// How many blocks it takes is not known.
 				return []plan.Step{{Trials: 1, Duration: 2 * test.RouteCapacity.WaitTime.Duration}}

@@ -20,8 +20,9 @@ func init() {
 	define(Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodSessionScale, Member: "sessionScale", Mixes: true, Frameless: true,
-			Given: func(t v1alpha1.Test) bool { return t.SessionScale != nil },
-			Fits:  fitsSessionScale,
+			WholeDevice: "opens as many sessions as the device holds",
+			Given:       func(t v1alpha1.Test) bool { return t.SessionScale != nil },
+			Fits:        fitsSessionScale,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				// How many numbers are tried is not known.
 				t := test.SessionScale

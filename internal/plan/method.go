@@ -64,6 +64,10 @@ type Method struct {
 	// Topology is what the method needs of the bed when its streams are its own; nil
 	// when they are those of the profile's pattern.
 	Topology *Topology
+	// WholeDevice says what the method does to the device as a whole, or with what it has
+	// once, so that it is refused on a bed that is a port group of it: "resets the device".
+	// Empty where other ports of the device do not matter, as far as forwarding shows.
+	WholeDevice string
 	// Fits reports why the test cannot be run in a setting; path is that of the
 	// member. It may be nil.
 	Fits func(test v1alpha1.Test, in Setting, path *field.Path) field.ErrorList

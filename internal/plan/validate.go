@@ -88,6 +88,7 @@ func validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	errs = append(errs, validateTopologies(b, profile, bed, ports, engine)...)
 	errs = append(errs, validateVariants(b, bed)...)
 	errs = append(errs, validateImage(b, bed)...)
+	errs = append(errs, PortGroup(b, bed, "")...)
 	errs = append(errs, validateRates(b, profile, ports)...)
 	if len(errs) == 0 {
 		errs = validateBoundsOn(b, profile, ports)

@@ -171,7 +171,10 @@ func testsFit(in Input, a *Answer) field.ErrorList {
 	var fitting []v1alpha1.TestBed
 	var problemsOfFirst field.ErrorList
 	for i := range a.Beds {
-		problems := Fit(in.Benchmark, a.Profile, &a.Beds[i], in.DefaultPolicy)
+		problems := portGroupProblems(in, &a.Beds[i])
+		if len(problems) == 0 {
+			problems = Fit(in.Benchmark, a.Profile, &a.Beds[i], in.DefaultPolicy)
+		}
 		if len(problems) == 0 {
 			fitting = append(fitting, a.Beds[i])
 		} else if problemsOfFirst == nil {

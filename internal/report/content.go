@@ -82,11 +82,14 @@ func New(c Content) *Document {
 	}
 	if c.Bed != nil {
 		d.Bed = c.Bed.Spec.DeepCopy()
-		d.Bed.Access = nil
+		d.Bed.Access, d.Bed.Connection = nil, nil
 	}
 	d.Gates = gate.Judge(c.judged())
 	if d.Rows == nil {
 		d.Rows = []v1alpha1.ResultRow{}
+	}
+	if note := shared(status, c.Bed); note != "" {
+		d.Notes = append([]string{note}, d.Notes...)
 	}
 	if note := preempted(status); note != "" {
 		d.Notes = append([]string{note}, d.Notes...)

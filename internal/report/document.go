@@ -52,8 +52,8 @@ type Document struct {
 	// profile is how the traffic looked; absent when it could not be read.
 	Profile *v1alpha1.TrafficProfileSpec `json:"profile,omitempty"`
 	// bed is device, engine and ports as they were when the bed was leased: the spec
-	// of the TestBed as kubectl explain testbed.spec describes it, without access, which
-	// says nothing about the measurement. Absent when it could not be read.
+	// of the TestBed as kubectl explain testbed.spec describes it, without access and
+	// connection, which say nothing about the measurement. Absent when it could not be read.
 	Bed *v1alpha1.TestBedSpec `json:"bed,omitempty"`
 	// files of the device, as they were when the bed was leased: a topology with its
 	// device configurations, or the tables of a modelled device. In the order of their
