@@ -17,6 +17,8 @@ const forecasts = 500
 // forecast is when benchmarks are expected to start.
 type forecast struct {
 	starts map[queue.Key]queue.Start
+	// of is the queue that it was computed for; nil before the first one.
+	of *queue.Queue
 	// holders of beds when it was computed, and when they were expected to end.
 	holders map[string]queue.Key
 	ends    map[string]queue.End
@@ -47,6 +49,7 @@ func (a *allocator) estimate(s queue.Snapshot, now time.Time) {
 		}
 	}
 	waiting := a.queue.Clone()
+	next.of = waiting
 	a.begin(func() written {
 		next.starts = waiting.Forecast(s, next.ends, due, forecasts)
 		return func(a *allocator, _ time.Time) { a.estimated(next, s.Now) }
@@ -94,7 +97,7 @@ func (a *allocator) estimated(next forecast, now time.Time) {
 	}
 	for key, w := range a.benchmarks {
 		shown := w.b.Status.EstimatedStartTime
-		if shown == nil || !a.queue.Has(key) {
+		if shown == nil || !a.queue.Has(key) || !next.of.Has(key) {
 			continue
 		}
 		// Against what people see: it may have become later little by little, or be of an
@@ -148,13 +151,13 @@ func (a *allocator) whyLater(key queue.Key, was queue.Start, last forecast, now 
 
 // estimateOf is when a benchmark is expected to start, and why that changed.
 func (a *allocator) estimateOf(b *v1alpha1.Benchmark) (start time.Time, change string) {
-	if a.forecast.computed.IsZero() {
-		// What an operator before has promised stays until there is a forecast.
+	key := queueKey(b)
+	if of := a.forecast.of; a.queue.Has(key) && (of == nil || !of.Has(key)) {
+		// No forecast was made with it since it waits: what was promised before stays.
 		if shown := b.Status.EstimatedStartTime; shown != nil {
 			start = shown.Time
 		}
 		return start, b.Status.EstimateChange
 	}
-	key := queueKey(b)
 	return a.forecast.starts[key].At, bounded(a.forecast.changes[key])
 }
