@@ -119,7 +119,7 @@ const (
 // benchmark, a cell, for every combination.
 //
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="(has(self.testBedNames) ? size(self.testBedNames) : 1) * (has(self.trafficProfileNames) ? size(self.trafficProfileNames) : 1) * (has(self.frameSizes) ? size(self.frameSizes) : 1) * (has(self.variants) ? size(self.variants) : 1) * (has(self.deviceImages) ? size(self.deviceImages) : 1) <= 64",message="the matrix has too many cells: give lists with at most 64 combinations, or make several schedules"
+// +kubebuilder:validation:XValidation:rule="(has(self.testBedNames) ? size(self.testBedNames) : 1) * (has(self.trafficProfileNames) ? size(self.trafficProfileNames) : 1) * (has(self.frameSizes) ? size(self.frameSizes) : 1) * (has(self.variants) ? size(self.variants) : 1) * (has(self.deviceImages) ? size(self.deviceImages) : 1) * (has(self.testNames) ? size(self.testNames) : 1) <= 64",message="the matrix has too many cells: give lists with at most 64 combinations, or make several schedules"
 type BenchmarkMatrix struct {
 	// testBedNames are put in place of testBedName or testBedSelector, such as beds with
 	// several images of a device.
@@ -166,6 +166,16 @@ type BenchmarkMatrix struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'deviceImages has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every image once'"
 	DeviceImages []DeviceImage `json:"deviceImages,omitempty"`
+	// testNames are names of tests of the template, each for a benchmark of its own that runs
+	// only this test, with the gates on it. Tests that are not named are not run.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'testNames has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every test once'"
+	TestNames []string `json:"testNames,omitempty"`
 }
 
 // BenchmarkTemplate is what benchmarks are made from.

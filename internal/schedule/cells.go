@@ -25,13 +25,16 @@ type Cell struct {
 	// at are the indices of the values in the lists of the matrix, in the order of axes; -1
 	// where it has no such list.
 	at []int
+	// tests and gates are the indices in the template of those of the cell; nil where the
+	// cell has all.
+	tests, gates []int
 }
 
 // axis is a list of the matrix.
 type axis struct {
 	// list is its name, and what that of one value.
 	list, what string
-	// field of the benchmark that gets the value.
+	// field of the benchmark that gets the value; empty where the value only chooses.
 	field string
 	size  func(m *v1alpha1.BenchmarkMatrix) int
 	// text of a value.
@@ -84,6 +87,41 @@ var axes = []axis{
 			spec.FrameSizes = []v1alpha1.FrameSize{m.FrameSizes[i]}
 		},
 	},
+	{
+		list: "testNames", what: "test",
+		size: func(m *v1alpha1.BenchmarkMatrix) int { return len(m.TestNames) },
+		text: func(m *v1alpha1.BenchmarkMatrix, i int) string { return m.TestNames[i] },
+		set: func(spec *v1alpha1.BenchmarkSpec, m *v1alpha1.BenchmarkMatrix, i int) {
+			tests, gates := ofTest(spec, m.TestNames[i])
+			if len(tests) > 0 { // A name that the template does not have is refused.
+				spec.Tests, spec.Gates = chosen(spec.Tests, tests), chosen(spec.Gates, gates)
+			}
+		},
+	},
+}
+
+// ofTest are the indices of a test and of the gates on it.
+func ofTest(spec *v1alpha1.BenchmarkSpec, name string) (tests, gates []int) {
+	for i, t := range spec.Tests {
+		if t.Name == name {
+			tests = append(tests, i)
+		}
+	}
+	for i, g := range spec.Gates {
+		if g.Test == name {
+			gates = append(gates, i)
+		}
+	}
+	return tests, gates
+}
+
+// chosen are the items of a list at some indices.
+func chosen[T any](all []T, indices []int) []T {
+	var some []T
+	for _, i := range indices {
+		some = append(some, all[i])
+	}
+	return some
 }
 
 // Cells are the combinations of the matrix of a schedule; one without a name where it has no
@@ -112,6 +150,9 @@ func Cells(spec *v1alpha1.BenchmarkScheduleSpec) []Cell {
 				continue
 			}
 			a := axes[k]
+			if a.list == "testNames" {
+				c.tests, c.gates = ofTest(&c.Spec, m.TestNames[i])
+			}
 			a.set(&c.Spec, m, i)
 			text := a.text(m, i)
 			values, names = append(values, text), append(names, text)

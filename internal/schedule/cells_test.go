@@ -81,6 +81,49 @@ func TestCellsOfImagesAndFrameSizes(t *testing.T) {
 	}
 }
 
+// TestCellsOfTests gives each benchmark one test and its gates, and leads problems back to the
+// template.
+func TestCellsOfTests(t *testing.T) {
+	s := nightly(withMatrix(v1alpha1.BenchmarkMatrix{TestNames: []string{"c", "b"}}), func(s *v1alpha1.BenchmarkSchedule) {
+		spec := &s.Spec.BenchmarkTemplate.Spec
+		spec.Tests = []v1alpha1.Test{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+		spec.Gates = []v1alpha1.Gate{{Name: "a1", Test: "a"}, {Name: "c1", Test: "c"}, {Name: "b1", Test: "b"}, {Name: "c2", Test: "c"}}
+	})
+	cells := Cells(&s.Spec)
+	var got []string
+	for _, c := range cells {
+		text := c.Name
+		for _, test := range c.Spec.Tests {
+			text += " " + test.Name
+		}
+		for _, g := range c.Spec.Gates {
+			text += " " + g.Name
+		}
+		got = append(got, text)
+	}
+	if want := []string{"c c c1 c2", "b b b1"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for in, want := range map[string]string{
+		"spec.tests[0].soak":      "spec.benchmarkTemplate.spec.tests[2].soak",
+		"spec.gates[1].metric":    "spec.benchmarkTemplate.spec.gates[3].metric",
+		"spec.tests":              "spec.benchmarkTemplate.spec.tests",
+		"spec.trafficProfileName": "spec.benchmarkTemplate.spec.trafficProfileName",
+	} {
+		if is := cells[0].Blame(&field.Error{Field: in}).Field; is != want {
+			t.Errorf("%s became %s, want %s", in, is, want)
+		}
+	}
+	if len(s.Spec.BenchmarkTemplate.Spec.Tests) != 3 || len(ValidateTemplate(&s.Spec)) > 0 {
+		t.Error("the template was changed, or is refused")
+	}
+	s.Spec.Matrix.TestNames = []string{"c", "d"}
+	if problems := ValidateTemplate(&s.Spec); len(problems) != 1 ||
+		!strings.Contains(problems[0].Error(), `spec.matrix.testNames[1]: Invalid value: "d": the template has no test of this name, only a, b, c`) {
+		t.Error(problems)
+	}
+}
+
 // TestNamesOfImages makes a name of every reference that the schema allows.
 func TestNamesOfImages(t *testing.T) {
 	for image, want := range map[string]string{

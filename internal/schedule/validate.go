@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -85,6 +86,7 @@ func ValidateTemplate(spec *v1alpha1.BenchmarkScheduleSpec) field.ErrorList {
 			}
 		}
 	}
+	problems = append(problems, validateTestNames(spec)...)
 	seen := map[string]Cell{}
 	for _, c := range Cells(spec) {
 		if before, taken := seen[c.Name]; taken {
@@ -93,6 +95,25 @@ func ValidateTemplate(spec *v1alpha1.BenchmarkScheduleSpec) field.ErrorList {
 			break
 		}
 		seen[c.Name] = c
+	}
+	return problems
+}
+
+// validateTestNames refuses names that are not of tests of the template.
+func validateTestNames(spec *v1alpha1.BenchmarkScheduleSpec) field.ErrorList {
+	if spec.Matrix == nil {
+		return nil
+	}
+	var has []string
+	for _, t := range spec.BenchmarkTemplate.Spec.Tests {
+		has = append(has, t.Name)
+	}
+	var problems field.ErrorList
+	for i, name := range spec.Matrix.TestNames {
+		if !slices.Contains(has, name) {
+			problems = append(problems, field.Invalid(ofMatrix.Child("testNames").Index(i), name, fmt.Sprintf(
+				"the template has no test of this name, only %s: name one of those, or add the test to the template", strings.Join(has, ", "))))
+		}
 	}
 	return problems
 }
@@ -114,13 +135,24 @@ func (c Cell) describe(spec *v1alpha1.BenchmarkScheduleSpec) string {
 func (c Cell) Blame(problem *field.Error) *field.Error {
 	out := *problem
 	for k, i := range c.at {
-		if i >= 0 && problem.Field == axes[k].field {
+		if i >= 0 && axes[k].field != "" && problem.Field == axes[k].field {
 			out.Field = ofMatrix.Child(axes[k].list).Index(i).String()
 			return &out
 		}
 	}
 	if problem.Field == "spec" || strings.HasPrefix(problem.Field, "spec.") {
-		out.Field = ofTemplate.String() + "." + problem.Field
+		out.Field = ofTemplate.String() + "." + c.inTemplate(problem.Field)
 	}
 	return &out
+}
+
+// inTemplate is the path in the template of a field of the cell's benchmark.
+func (c Cell) inTemplate(path string) string {
+	for list, of := range map[string][]int{"spec.tests[": c.tests, "spec.gates[": c.gates} {
+		index, rest, _ := strings.Cut(strings.TrimPrefix(path, list), "]")
+		if i, err := strconv.Atoi(index); err == nil && strings.HasPrefix(path, list) && i < len(of) {
+			return list + strconv.Itoa(of[i]) + "]" + rest
+		}
+	}
+	return path
 }
