@@ -17,9 +17,11 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 NODROP    := $(NODROP_CACHE)/bin/nodrop
 TOOLS     := $(NODROP_CACHE)/tools
 GOTESTSUM := $(TOOLS)/gotestsum --format testname --hide-summary output --
+# What go vet finds make lint finds, and no test reads debugging information.
+GOTEST_BUILD := -vet=off -ldflags=-w
 # Tests that repeat what is rare do so less often with -short; make test-long does not.
 SHORT     := -short
-# These send real frames and share two cores with the device: one at a time.
+# These send real frames and share two processors with the device: one at a time.
 REAL_FRAMES := ./internal/traffic/xdp/... ./internal/traffic/agent/... ./internal/dut/... ./cmd/...
 
 include hack/cluster/cluster.mk
@@ -46,11 +48,11 @@ $(NODROP):
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X nodrop.dev/nodrop/internal/version.Version=$(VERSION)" -o $@ ./cmd/nodrop
 	@ln -sf nodrop $(dir $@)kubectl-nodrop
 
+# Frames and e2e wait for trials most of the time, each with its own interfaces.
 .PHONY: test
 test: test-tools ## everything that must pass; what takes long is repeated less often
 	$(MAKE) --no-print-directory -j2 lint logic
-	$(MAKE) --no-print-directory -j1 frames
-	$(MAKE) --no-print-directory -j1 e2e
+	$(MAKE) --no-print-directory -j2 frames e2e
 
 .PHONY: test-long
 test-long: test-tools ## the tests of make test in full length, and those that it leaves out
@@ -77,13 +79,13 @@ unit: logic frames ## all tests but those of make e2e
 # Most of these wait for an API server: four at a time keep two processors busy.
 .PHONY: logic
 logic: test-tools ## logic, and controllers against a real API server
-	$(GOTESTSUM) $(SHORT) -timeout 20m -parallel 4 $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES)))
-	cd hack && $(GOTESTSUM) -timeout 10m ./...
+	$(GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -parallel 4 $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES)))
+	cd hack && $(GOTESTSUM) $(GOTEST_BUILD) -timeout 10m ./...
 
 # Those of them that run next to each other send no frames, and wait for an API server.
 .PHONY: frames
 frames: test-tools ## engines, devices and commands on real interfaces
-	$(GOTESTSUM) $(SHORT) -timeout 20m -p 1 -parallel 4 $(REAL_FRAMES)
+	$(GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 1 -parallel 4 $(REAL_FRAMES)
 
 .PHONY: histories
 histories: cluster-build ## 10,000 random histories of the operator in simulated time, 200 on a real API server
