@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -18,7 +19,8 @@ func TestRouter(t *testing.T) {
 	l := newLab(t)
 	first := l.create(t, "router-first", shortTrials...)
 	l.running(t, first)
-	second := l.create(t, "router-second", append([]string{"trafficProfileName: ipv4-pairs", "trafficProfileName: " + l.oneSize(t)}, shortTrials...)...)
+	one := append([]string{"trafficProfileName: ipv4-pairs", "trafficProfileName: " + l.oneSize(t)}, shortTrials...)
+	second := l.create(t, "router-second", one...)
 
 	g := NewWithT(t)
 	g.Eventually(func(g Gomega) {
@@ -32,13 +34,45 @@ func TestRouter(t *testing.T) {
 	b := l.finish(t, first)
 	expectAllMeasured(g, b)
 	var sizes []int32
-	conclusive := 0
 	for _, row := range l.rows(t, b) {
-		t.Logf("%+v latency=%+v", row, row.Latency)
-		g.Expect(row.Validity).NotTo(Equal(v1alpha1.ValidityValid), "a virtual device cannot give Valid rows")
 		if row.Method == v1alpha1.MethodThroughput {
 			sizes = append(sizes, row.FrameSize)
 		}
+	}
+	g.Expect(sizes).To(Equal([]int32{64, 512, 1518}))
+	g.Expect(l.environment(t, b)).NotTo(BeNil())
+	g.Expect(l.environment(t, b).Hosts).To(HaveLen(1))
+	host := l.environment(t, b).Hosts[0]
+	t.Logf("tester on %q, device on %q %s", host.TesterCPUs, host.DeviceCPUs, host.Together)
+	g.Expect(host.TesterCPUs).NotTo(BeEmpty())
+	if host.CPUs > 1 {
+		g.Expect(host.DeviceCPUs).NotTo(Or(BeEmpty(), Equal(host.TesterCPUs)), "the router has processors of its own: %s", host.Together)
+	}
+	l.expectClean(t, b)
+
+	next := l.finish(t, second)
+	expectAllMeasured(g, next)
+	g.Expect(next.Status.StartTime.Time).NotTo(BeTemporally("<", b.Status.CompletionTime.Time))
+	l.expectClean(t, next)
+
+	// While others use the tester's processors no row may be conclusive: it measures again.
+	conclusive := expectRouterRows(t, l.rows(t, b)) + expectRouterRows(t, l.rows(t, next))
+	for i := 0; conclusive == 0 && i < 5; i++ {
+		again := l.finish(t, l.create(t, fmt.Sprintf("router-again-%d", i), one...))
+		expectAllMeasured(g, again)
+		conclusive = expectRouterRows(t, l.rows(t, again))
+	}
+	g.Expect(conclusive).To(BeNumerically(">", 0), "the tester was the limit in every row")
+}
+
+// expectRouterRows checks what was measured over the router, and returns how many rows are conclusive.
+func expectRouterRows(t *testing.T, rows []v1alpha1.ResultRow) int {
+	t.Helper()
+	g := NewWithT(t)
+	conclusive := 0
+	for _, row := range rows {
+		t.Logf("%+v latency=%+v", row, row.Latency)
+		g.Expect(row.Validity).NotTo(Equal(v1alpha1.ValidityValid), "a virtual device cannot give Valid rows")
 		if row.Validity != v1alpha1.ValidityVirtual {
 			// Others used the tester's processors: it says so, next to that the device is software.
 			g.Expect(len(row.ValidityReasons)).To(BeNumerically(">", 1), "the reasons of %s: %q", row.Validity, row.ValidityReasons)
@@ -55,20 +89,5 @@ func TestRouter(t *testing.T) {
 			g.Expect(row.Frames.Received).To(Equal(row.Frames.Sent))
 		}
 	}
-	g.Expect(sizes).To(Equal([]int32{64, 512, 1518}))
-	g.Expect(conclusive).To(BeNumerically(">", 0), "the tester was the limit in every row")
-	g.Expect(l.environment(t, b)).NotTo(BeNil())
-	g.Expect(l.environment(t, b).Hosts).To(HaveLen(1))
-	host := l.environment(t, b).Hosts[0]
-	t.Logf("tester on %q, device on %q %s", host.TesterCPUs, host.DeviceCPUs, host.Together)
-	g.Expect(host.TesterCPUs).NotTo(BeEmpty())
-	if host.CPUs > 1 {
-		g.Expect(host.DeviceCPUs).NotTo(Or(BeEmpty(), Equal(host.TesterCPUs)), "the router has processors of its own: %s", host.Together)
-	}
-	l.expectClean(t, b)
-
-	next := l.finish(t, second)
-	expectAllMeasured(g, next)
-	g.Expect(next.Status.StartTime.Time).NotTo(BeTemporally("<", b.Status.CompletionTime.Time))
-	l.expectClean(t, next)
+	return conclusive
 }
