@@ -191,7 +191,7 @@ func TestSetRefuses(t *testing.T) {
 	file := manifests(t, simBenchmark, simManifests)
 	for set, want := range map[string]struct{ text, hint string }{
 		"benchmark.spec.test[0].name=a":                    {`benchmark.spec has no field "test"`, "did you mean benchmark.spec.tests?"},
-		"benchmark.spec.frameSizes=[64]":                   {`benchmark.spec has no field "frameSizes"`, "did you mean profile.spec.frameSizes?"},
+		"benchmark.spec.pattern={pairs: {}}":               {`benchmark.spec has no field "pattern"`, "did you mean profile.spec.pattern?"},
 		"profile.frameSizes=[64]":                          {`profile has no field "frameSizes"`, "did you mean profile.spec.frameSizes?"},
 		"benchmark.spec.tests[2].name=a":                   {"benchmark.spec.tests has no item [2]: give [throughput], [latency], or an index from 0 to 1", ""},
 		"benchmark.spec.tests[thruput].name=a":             {"has no item [thruput]: give [throughput], [latency]", ""},
