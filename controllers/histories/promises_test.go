@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"strings"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -61,6 +62,8 @@ func (c *checker) seeEstimate(before, after *v1alpha1.Benchmark) {
 		return
 	}
 	switch {
+	case is == nil && strings.HasPrefix(after.Status.Message, "its bed could not be leased"):
+		// That is the reason.
 	case is == nil && after.Status.Phase == v1alpha1.PhaseQueued:
 		c.violated("benchmark %s was to start at %s, and has no estimate any more: %s", after.Name, was.UTC(), after.Status.Message)
 	case is != nil && is.Sub(was.Time) > tolerance(was.Time)+rounding:
