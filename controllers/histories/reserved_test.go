@@ -27,6 +27,7 @@ const always = 3
 // reservations is in progress for all of them, and the others are shorter, at a time that
 // one of them believes to be near.
 func booked(which int, bed string, much int, now time.Time) *v1alpha1.Reservation {
+	now = now.Truncate(time.Second) // As the API server stores times, and those of a lease.
 	from := now.Add(time.Duration(much%7-3)*time.Hour + time.Duration(much)*time.Second)
 	until := from.Add(time.Duration(20*much) * time.Second)
 	if much%always == 0 {
