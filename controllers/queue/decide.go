@@ -34,6 +34,11 @@ func (q *Queue) Decide(s Snapshot) []Decision {
 			heap.Fix(&order, 0)
 			continue
 		}
+		if gang := h.group.gang; gang != (Key{}) {
+			decisions = append(decisions, q.together(r, gang)...)
+			heap.Pop(&order) // All entries of the gang were looked at.
+			continue
+		}
 		if !given[h.entry().Key] {
 			bed := r.pick(h.group)
 			if bed == "" {
@@ -64,7 +69,7 @@ func (q *Queue) promised(r *round) []Decision {
 	for _, name := range slices.Sorted(maps.Keys(r.beds)) {
 		b := r.beds[name]
 		m, waits := q.of[b.Promised]
-		if !waits || given[b.Promised] || r.used[name] || !b.Open {
+		if !waits || m.group.gang != (Key{}) || given[b.Promised] || r.used[name] || !b.Open {
 			continue
 		}
 		_, can := slices.BinarySearch(m.group.beds, name)
@@ -86,8 +91,10 @@ type round struct {
 	// used are beds that are leased, or were given in this decision.
 	used map[string]bool
 	// kept are beds that stay free for an earlier entry, which waits for a bed that
-	// shares an interface with them.
+	// shares an interface with them, or for those of its gang.
 	kept map[string]bool
+	// gangs are those that were looked at.
+	gangs map[Key]bool
 	// available is how many beds are open and not used, and free are their names at the
 	// begin.
 	available int
@@ -108,7 +115,7 @@ type round struct {
 
 func newRound(s Snapshot) *round {
 	r := &round{
-		now: s.Now, beds: s.Beds, running: map[string]int{}, used: make(map[string]bool, len(s.Beds)), kept: map[string]bool{},
+		now: s.Now, beds: s.Beds, running: map[string]int{}, used: make(map[string]bool, len(s.Beds)), kept: map[string]bool{}, gangs: map[Key]bool{},
 		standings: make(map[share.Account]Standing, len(s.Standings)), shared: len(s.Standings) > 0, spent: s.Spent, aging: s.Aging,
 	}
 	maps.Copy(r.running, s.Running)
@@ -184,11 +191,7 @@ func (r *round) take(g *group, e *Entry, bed string) {
 	r.used[bed] = true
 	r.available--
 	r.charge(e, r.beds[bed].Pool)
-	for _, l := range g.limits {
-		if l.Bed == "" || l.Bed == bed {
-			r.running[l.Key]++
-		}
-	}
+	r.count(g, bed, 1)
 }
 
 // keep keeps the beds that conflict with those that the group waits for from later

@@ -17,6 +17,9 @@
 //   - A bed is given to an entry only if the longest time for which the entry may have it
 //     lies outside of all reservations, or in one slice of the reservation that it names.
 //     An entry that waits for that delays no other one.
+//   - The entries of a gang get their beds together, all or none, when the first of them
+//     comes next. Until there is a bed for each of them, those that are free are kept for
+//     the gang, and so is what is left of its limits.
 //
 // The optimistic lock under which the lease is written, and not this package, ensures
 // that a bed never has two holders.

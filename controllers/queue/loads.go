@@ -15,7 +15,7 @@ func (q *Queue) Loads(s Snapshot, running map[share.Account]int) map[share.Accou
 	usable := q.usable(r)
 	wanted := map[share.Account]*wants{}
 	for _, g := range q.groups {
-		if s.Spent[g.team] {
+		if s.Spent[g.team] || !q.complete(g) {
 			continue
 		}
 		for pool, beds := range usable[g.shape] {

@@ -33,7 +33,7 @@ type Preemption struct {
 // Preempt returns which beds to take from their holders, for those entries in the order of
 // the queue that preempt and that no bed can be given to. A holder is preempted only if it
 // allows that and has a lower priority; of several, the one with the lowest priority, then
-// the one that has its bed for the shortest time. An entry for which a bed is being taken
+// the one that has its bed for the shortest time. Nothing is preempted for a gang. An entry for which a bed is being taken
 // waits for that one.
 func (q *Queue) Preempt(s Snapshot) []Preemption {
 	r := q.newRound(s)
@@ -53,7 +53,7 @@ func (q *Queue) Preempt(s Snapshot) []Preemption {
 	}
 	var order heads
 	for _, g := range q.groups {
-		if g.preempts && !s.Spent[g.team] {
+		if g.preempts && g.gang == (Key{}) && !s.Spent[g.team] {
 			order = append(order, r.head(g, 0))
 		}
 	}

@@ -42,6 +42,10 @@ type Entry struct {
 	// Preempts says that the entry may have a bed that a benchmark of lower priority holds
 	// and gives back.
 	Preempts bool
+	// Gang to which the entry belongs: its entries get their beds together. It has no name
+	// where there is none. Missing is how many of the gang have no bed yet.
+	Gang    Key
+	Missing int
 }
 
 // Limit bounds how many benchmarks run at once under one key, such as a grant of a
@@ -135,6 +139,9 @@ type group struct {
 	team     string
 	priority int32
 	preempts bool
+	// gang of all entries; missing is how many of it have no bed yet.
+	gang    Key
+	missing int
 	// entries are sorted.
 	entries []*Entry
 }
@@ -158,11 +165,13 @@ type Queue struct {
 	shapes map[string]*shape
 	groups map[string]*group
 	of     map[Key]member
+	// gangs counts the entries of each gang.
+	gangs map[Key]int
 }
 
 // New returns a queue with these entries.
 func New(entries ...Entry) *Queue {
-	q := &Queue{shapes: map[string]*shape{}, groups: map[string]*group{}, of: map[Key]member{}}
+	q := &Queue{shapes: map[string]*shape{}, groups: map[string]*group{}, of: map[Key]member{}, gangs: map[Key]int{}}
 	for _, e := range entries {
 		q.Set(e)
 	}
@@ -181,12 +190,15 @@ func (q *Queue) Set(e Entry) {
 	e.Beds, e.Limits, e.Pools = g.beds, g.limits, g.pools
 	g.entries = slices.Insert(g.entries, g.at(&e), &e)
 	q.of[e.Key] = member{g, &e}
+	if g.gang != (Key{}) {
+		q.gangs[g.gang]++
+	}
 }
 
 // groupOf is the group of an entry, which is made if there is none.
 func (q *Queue) groupOf(e Entry) *group {
 	like := shapeName(e)
-	name := fmt.Sprintf("%s\t%q %d %t", like, e.Team, e.Priority, e.Preempts)
+	name := fmt.Sprintf("%s\t%q %d %t %q %d", like, e.Team, e.Priority, e.Preempts, e.Gang, e.Missing)
 	if g := q.groups[name]; g != nil {
 		return g
 	}
@@ -196,7 +208,7 @@ func (q *Queue) groupOf(e Entry) *group {
 		q.shapes[like] = s
 	}
 	s.groups++
-	g := &group{shape: s, name: name, team: e.Team, priority: e.Priority, preempts: e.Preempts}
+	g := &group{shape: s, name: name, team: e.Team, priority: e.Priority, preempts: e.Preempts, gang: e.Gang, missing: e.Missing}
 	q.groups[name] = g
 	return g
 }
@@ -224,6 +236,11 @@ func (q *Queue) Remove(k Key) {
 	g := m.group
 	i := g.at(m.entry)
 	g.entries = slices.Delete(g.entries, i, i+1)
+	if g.gang != (Key{}) {
+		if q.gangs[g.gang]--; q.gangs[g.gang] == 0 {
+			delete(q.gangs, g.gang)
+		}
+	}
 	if len(g.entries) > 0 {
 		return
 	}
