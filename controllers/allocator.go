@@ -45,6 +45,7 @@ type allocator struct {
 	profiles   map[queue.Key]*v1alpha1.TrafficProfile
 	namespaces map[string]*corev1.Namespace
 	classes    map[classKey]*class
+	gangs      map[queue.Key]*gang
 	// holders are the beds by the UID of the benchmark that has them.
 	holders  map[string]string
 	calendar calendar
@@ -77,6 +78,7 @@ func newAllocator(b base, c cache.Cache) *allocator {
 		profiles:   map[queue.Key]*v1alpha1.TrafficProfile{},
 		namespaces: map[string]*corev1.Namespace{},
 		classes:    map[classKey]*class{},
+		gangs:      map[queue.Key]*gang{},
 		holders:    map[string]string{},
 		calendar:   newCalendar(),
 		past:       newPast(),
@@ -178,10 +180,11 @@ func (a *allocator) cycle(ctx context.Context) time.Duration {
 		a.grant(ctx, d)
 	}
 	a.preempt(ctx, now)
+	parts := a.returnParts(ctx, now)
 	for _, answer := range ch.asked {
 		answer(a)
 	}
-	return min(a.show(ctx, now), a.retryAfter(now), a.boundaryAfter())
+	return min(a.show(ctx, now), a.retryAfter(now), a.boundaryAfter(), parts)
 }
 
 // watch has the informers report changes, and waits until what exists was reported.

@@ -278,14 +278,14 @@ func (a *allocator) explain(w *waiter, place queue.Place, s queue.Snapshot) expl
 			t.Name, preflight.HumanDuration(a.bedHours(s.Now)[t.Name].Truncate(time.Minute)), t.MaxBedHoursPerWeek, v1alpha1.LabPolicyName)}
 	}
 	if place.Obstacle != nil {
-		return explainResumption(w.b, a.explainObstacle(w.b, place, s.Now))
+		return a.explainGang(w, explainResumption(w.b, a.explainObstacle(w.b, place, s.Now)))
 	}
-	return explainResumption(w.b, explainPlace(place, func(name string) *v1alpha1.TestBed {
+	return a.explainGang(w, explainResumption(w.b, explainPlace(place, func(name string) *v1alpha1.TestBed {
 		if view := a.beds[name]; view != nil {
 			return view.bed
 		}
 		return nil
-	}, s))
+	}, s)))
 }
 
 // explainPlace says for what the benchmark at a place waits.

@@ -88,6 +88,7 @@ func (a *allocator) apply(ch changes, now time.Time) {
 	}
 	for _, b := range ch.ended {
 		a.past.learn(b, a.Now())
+		a.endInGang(b)
 	}
 	for key, r := range ch.reservations {
 		a.applyReservation(key, r)
@@ -198,6 +199,7 @@ func (a *allocator) applyBenchmark(key queue.Key, b *v1alpha1.Benchmark) {
 			a.leaveClass(w)
 			a.queue.Remove(key)
 			delete(a.benchmarks, key)
+			a.leaveGang(w)
 		}
 		return
 	}
@@ -208,11 +210,13 @@ func (a *allocator) applyBenchmark(key queue.Key, b *v1alpha1.Benchmark) {
 		a.shown.news = append(a.shown.news, key)
 	case w.b.UID != b.UID:
 		a.leaveClass(w)
+		a.leaveGang(w)
 		*w = waiter{b: b, granting: w.granting}
 	case older(b, w.b):
 		return
 	}
 	w.b = b
+	a.joinGang(w)
 	if !waits(b) || isHeld(b) {
 		a.leaveClass(w)
 	} else if w.class == nil {
@@ -221,8 +225,21 @@ func (a *allocator) applyBenchmark(key queue.Key, b *v1alpha1.Benchmark) {
 	a.place(w)
 }
 
-// place puts a benchmark into the queue, or takes it out.
+// place puts a benchmark into the queue, or takes it out, and does so with the members of its
+// gang.
 func (a *allocator) place(w *waiter) {
+	a.placeOne(w)
+	if w.b.Spec.Gang == nil {
+		return
+	}
+	for _, other := range a.gangNamed(gangOf(w.b)).members {
+		if other != w {
+			a.placeOne(other)
+		}
+	}
+}
+
+func (a *allocator) placeOne(w *waiter) {
 	key := queueKey(w.b)
 	if _, holds := a.holders[string(w.b.UID)]; w.class == nil || len(bedsFor(w.b, w.class.beds)) == 0 || w.granting || holds || !w.retry.IsZero() {
 		a.queue.Remove(key)
@@ -231,6 +248,10 @@ func (a *allocator) place(w *waiter) {
 	e := a.entryOf(w.b)
 	e.Beds, e.Limits, e.Pools = bedsFor(w.b, w.class.beds), w.class.limits, w.class.pools
 	e.Reservation, e.Hold, e.Expected = reservationOf(w.b), a.holdOf(w.b), a.expected(w)
+	if !a.inGang(w, &e) {
+		a.queue.Remove(key)
+		return
+	}
 	a.queue.Set(e)
 }
 

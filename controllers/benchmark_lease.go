@@ -58,6 +58,9 @@ func (r *benchmarkReconciler) lease(ctx context.Context, s *scope) (step, error)
 		}
 		return rest(), err
 	}
+	if whole, err := r.wholeGang(ctx, s); err != nil || !whole {
+		return again(r.Poll), err
+	}
 	s.bed = bed
 	if s.Status.Resumption == nil {
 		s.Status.StartTime = bed.Status.Lease.AcquireTime.DeepCopy()

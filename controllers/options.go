@@ -167,6 +167,9 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("indexing test beds: %w", err)
 	}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Benchmark{}, indexGang, gangName); err != nil {
+		return fmt.Errorf("indexing benchmarks: %w", err)
+	}
 	allocator := newAllocator(base, mgr.GetCache())
 	if err := mgr.Add(allocator); err != nil {
 		return fmt.Errorf("adding the allocator: %w", err)

@@ -103,6 +103,9 @@ const (
 	// ReasonLimitReached means that the namespace has as many beds as it may have at
 	// once.
 	ReasonLimitReached = "LimitReached"
+	// ReasonGangIncomplete means that other members of the gang are not there, or cannot
+	// start.
+	ReasonGangIncomplete = "GangIncomplete"
 	// ReasonReserved means that the benchmark would not end before a reservation of others
 	// begins, or that it waits for the reservation that it names; the message says which,
 	// from when and until when.

@@ -33,6 +33,7 @@ func immutable(t *testing.T, c client.Client) {
 		"reservationName":       "nightly",
 		"priorityClassName":     "release",
 		"preemptible":           true,
+		"gang":                  map[string]any{"name": "ring", "role": "left", "members": int64(2)},
 	}
 	definition := definitionOf(t, "nodrop.dev_benchmarks.yaml")
 	for name := range definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties {

@@ -38,6 +38,9 @@ type checker struct {
 	editsAt map[string]int
 	// preempted counts the decisions to return a bed, and resumed those with finished rows.
 	preempted, resumed int
+	// begun are the UIDs of the members of gangs that have begun, and inGangs counts them.
+	begun   map[string]bool
+	inGangs int
 	// allowed are the phases in which a benchmark may end, by namespaced name; Passed
 	// when it is not listed.
 	allowed map[string][]v1alpha1.BenchmarkPhase
@@ -67,7 +70,7 @@ func newChecker() *checker {
 		beds: map[string]string{}, last: map[string]*v1alpha1.Benchmark{}, parts: map[string]map[string][]int32{},
 		numbers: map[string]int32{}, edits: map[string]int{}, editsAt: map[string]int{},
 		allowed: map[string][]v1alpha1.BenchmarkPhase{}, sick: map[string]bool{}, pods: map[string]*corev1.Pod{},
-		started: map[string]bool{}, reserved: map[string]*reserved{}, specs: map[string]*v1alpha1.BenchmarkSpec{}, inReserved: map[bool]int{},
+		begun: map[string]bool{}, started: map[string]bool{}, reserved: map[string]*reserved{}, specs: map[string]*v1alpha1.BenchmarkSpec{}, inReserved: map[bool]int{},
 	}
 }
 
@@ -174,6 +177,7 @@ func (c *checker) seeBenchmark(after *v1alpha1.Benchmark) {
 	}
 	c.seePreemption(before, after)
 	c.seeEstimate(before, after)
+	c.seeGang(before, after)
 	waits := after.Status.TestBedName == "" && (after.Status.Phase == v1alpha1.PhasePending && (c.behind || !c.started[uid]) ||
 		after.Status.Phase == v1alpha1.PhaseQueued && before.Status.Preemption != nil)
 	if before.Status.TestBedName != "" && before.Status.TestBedName != after.Status.TestBedName && !waits {

@@ -36,6 +36,18 @@ func (w *world) happen(ctx context.Context, e event) {
 		// A benchmark of several beds at once (a gang) belongs here: a further case of much.
 		// Then checker.seeBed judges that it has all of its beds, or none.
 		_ = w.Create(ctx, b)
+	case "member of a gang is created":
+		_ = w.Create(ctx, member(e.which, roles[e.much%len(roles)]))
+	case "gang is created":
+		for _, role := range roles {
+			_ = w.Create(ctx, member(e.which, role))
+		}
+	case "member of a gang is aborted":
+		w.changeBenchmark(ctx, memberName(e.which, roles[e.much%len(roles)]), func(b *v1alpha1.Benchmark) { b.Spec.Abort = true })
+	case "member of a gang is deleted":
+		name := memberName(e.which, roles[e.much%len(roles)])
+		w.check.allow(name, v1alpha1.PhaseAborted)
+		_ = w.Delete(ctx, benchmark(name, "", 0))
 	case "operator dies":
 		l := w.operator().link
 		l.mu.Lock()

@@ -151,6 +151,7 @@ func (w *world) becalm(ctx context.Context) {
 	w.makeProfile(ctx)
 	w.changePolicy(ctx, 0)
 	w.release(ctx)
+	w.endParts(ctx)
 	for _, name := range bedNames {
 		w.changeBed(ctx, name, func(bed *v1alpha1.TestBed) {
 			cordon(bed, false)

@@ -72,8 +72,8 @@ func seeds(t *testing.T, variable string, normally int) []uint64 {
 
 // TestSimulatedHistories runs histories in simulated time: three teams share the lab by a
 // LabPolicy that changes, with weights, limits, aging and a class that preempts, with
-// reservations, and with operators that die. In each no bed is held twice, no reservation is
-// overrun, no row of a preempted benchmark is lost, and every estimated start is kept or
+// reservations and gangs, and with operators that die. In each no bed is held twice, no
+// reservation is overrun, gangs get their beds together, no row of a preempted benchmark is lost, and every estimated start is kept or
 // explained. Estimates are judged in every second history, in which the clocks of operators
 // agree; what two operators that lead at once write over each other is not judged.
 //
@@ -82,7 +82,7 @@ func seeds(t *testing.T, variable string, normally int) []uint64 {
 func TestSimulatedHistories(t *testing.T) {
 	all := seeds(t, "HISTORIES_SIMULATED", 600)
 	began := time.Now()
-	var next, writes, simulated, failed, inReserved, preempted, resumed, askedFor, kept, explained atomic.Int64
+	var next, writes, simulated, failed, inReserved, preempted, resumed, askedFor, kept, explained, inGangs atomic.Int64
 	t.Run("of", func(t *testing.T) {
 		for range runtime.GOMAXPROCS(0) {
 			t.Run("workers", func(t *testing.T) {
@@ -97,6 +97,7 @@ func TestSimulatedHistories(t *testing.T) {
 					askedFor.Add(int64(o.askedFor))
 					kept.Add(int64(o.promises.kept))
 					explained.Add(int64(o.promises.explained))
+					inGangs.Add(int64(o.inGangs))
 					if i%500 == 0 {
 						t.Logf("%d histories after %s", i, time.Since(began).Round(time.Second))
 					}
@@ -107,10 +108,12 @@ func TestSimulatedHistories(t *testing.T) {
 	})
 	t.Logf("%d histories, %s of simulated time, %d writes, %d leases within a reservation and %d preemptions, %d of them with finished rows, in %s",
 		len(all), time.Duration(simulated.Load()).Round(time.Minute), writes.Load(), inReserved.Load(), preempted.Load(), resumed.Load(), time.Since(began).Round(time.Second))
-	t.Logf("%d beds were taken for a class that preempts; of the estimated starts %d were kept and %d explained", askedFor.Load(), kept.Load(), explained.Load())
+	t.Logf("%d beds were taken for a class that preempts; of the estimated starts %d were kept and %d explained; %d members of gangs began",
+		askedFor.Load(), kept.Load(), explained.Load(), inGangs.Load())
 	for what, n := range map[string]int64{
 		"a lease within a reservation": inReserved.Load(), "a preemption with finished rows": resumed.Load(),
 		"a bed taken for a class that preempts": askedFor.Load(), "a promise that was kept": kept.Load(), "a promise that was explained": explained.Load(),
+		"a gang that began": inGangs.Load(),
 	} {
 		if len(all) >= 100 && n == 0 {
 			t.Errorf("the histories do not show %s", what)
@@ -155,6 +158,8 @@ type outcome struct {
 	inReserved int
 	// preempted counts returned beds, and resumed those of benchmarks with finished rows.
 	preempted, resumed int
+	// inGangs counts the members of gangs that began.
+	inGangs int
 	// deaths are those of operators at a write.
 	deaths int
 	// askedFor counts the beds that the allocator took for a benchmark that preempts.
@@ -171,7 +176,7 @@ func simulate(t *testing.T, seed uint64, script []event) (o outcome) {
 		o.took, o.writes = time.Since(began), api.version
 		o.inReserved = w.check.inReserved[true]
 		o.preempted, o.resumed = w.check.preempted, w.check.resumed
-		o.deaths, o.askedFor, o.promises = w.deaths, w.check.askedFor, w.check.promises
+		o.deaths, o.askedFor, o.promises, o.inGangs = w.deaths, w.check.askedFor, w.check.promises, w.check.inGangs
 	})
 	return o
 }

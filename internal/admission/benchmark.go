@@ -49,6 +49,7 @@ func (v *Benchmarks) ValidateCreate(ctx context.Context, b *v1alpha1.Benchmark) 
 		return nil, err
 	}
 	problems = append(problems, unqueued...)
+	problems = append(problems, v.gangProblems(ctx, b)...)
 	if full := v.full(ctx, b); full != nil {
 		problems = append(problems, full)
 	}

@@ -28,7 +28,7 @@ func TestSameMessagesAsTheServer(t *testing.T) {
 		"routes-of-ethernet", "routes-of-no-network", "routes-with-a-bad-community",
 		"two-attachments", "sriov-set-up-twice", "sriov-without-a-vendor", "capture-too-many-frames",
 		"schedule-that-aborts", "schedule-of-100-cells",
-		"reservation-ends-before-it-begins", "reservation-of-two-months",
+		"reservation-ends-before-it-begins", "reservation-of-two-months", "gang-preemptible",
 	} {
 		t.Run(name, func(t *testing.T) {
 			files, err := filepath.Glob(filepath.Join(samples, "broken", name+".yaml"))

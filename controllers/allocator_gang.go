@@ -1,0 +1,244 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/queue"
+)
+
+// partGrace is how long some members of a gang have beds while others get none, before those
+// beds are returned. Only a lease that could not be written, or an operator that ended, makes
+// such a part.
+const partGrace = 2 * time.Second
+
+// gang is what the allocator knows of the members of a gang.
+type gang struct {
+	// members that are not finished.
+	members map[queue.Key]*waiter
+	// began is when members that are finished had got their beds, by role.
+	began map[string]time.Time
+	// part is since when some of the members have beds, and others get none; zero while that
+	// is not so.
+	part time.Time
+	// returning says that the beds of a part are being returned.
+	returning bool
+}
+
+// gangOf names the gang of a benchmark; it has no name where there is none.
+func gangOf(b *v1alpha1.Benchmark) queue.Key {
+	if b.Spec.Gang == nil {
+		return queue.Key{}
+	}
+	return queue.Key{Namespace: b.Namespace, Name: b.Spec.Gang.Name}
+}
+
+// gangNamed is the gang of this name, which is made if there is none.
+func (a *allocator) gangNamed(key queue.Key) *gang {
+	g := a.gangs[key]
+	if g == nil {
+		g = &gang{members: map[queue.Key]*waiter{}, began: map[string]time.Time{}}
+		a.gangs[key] = g
+	}
+	return g
+}
+
+// joinGang counts a benchmark among the members of its gang.
+func (a *allocator) joinGang(w *waiter) {
+	if w.b.Spec.Gang != nil {
+		a.gangNamed(gangOf(w.b)).members[queueKey(w.b)] = w
+	}
+}
+
+// leaveGang ends that, and places the others again.
+func (a *allocator) leaveGang(w *waiter) {
+	if w.b.Spec.Gang == nil {
+		return
+	}
+	g := a.gangNamed(gangOf(w.b))
+	delete(g.members, queueKey(w.b))
+	for _, other := range g.members {
+		a.placeOne(other)
+	}
+}
+
+// endInGang remembers that a member had a bed: those that are left need not wait for it.
+func (a *allocator) endInGang(b *v1alpha1.Benchmark) {
+	if b.Spec.Gang == nil || b.Status.StartTime == nil {
+		return
+	}
+	g := a.gangNamed(gangOf(b))
+	if t := b.Status.StartTime.Time; t.After(g.began[b.Spec.Gang.Role]) {
+		g.began[b.Spec.Gang.Role] = t
+	}
+}
+
+// begun says that a benchmark got its bed, and all of its gang did.
+func begun(b *v1alpha1.Benchmark) bool {
+	return b.Status.TestBedName != "" || b.Status.StartTime != nil
+}
+
+// hasBegun says that the gang of a benchmark has started since the benchmark was created.
+func (g *gang) hasBegun(b *v1alpha1.Benchmark) bool {
+	for _, w := range g.members {
+		if begun(w.b) {
+			return true
+		}
+	}
+	for role, at := range g.began {
+		if role != b.Spec.Gang.Role && !at.Before(b.CreationTimestamp.Time) {
+			return true
+		}
+	}
+	return false
+}
+
+// holding are the members that have a bed, or are about to have it.
+func (a *allocator) holding(g *gang) (all []*waiter, granting bool) {
+	for _, w := range g.members {
+		if _, holds := a.holders[string(w.b.UID)]; holds || w.granting {
+			all = append(all, w)
+		}
+		granting = granting || w.granting
+	}
+	return all, granting
+}
+
+// inGang completes an entry with its gang. It is false while the entry must not get a bed.
+func (a *allocator) inGang(w *waiter, e *queue.Entry) bool {
+	if w.b.Spec.Gang == nil {
+		return true
+	}
+	g := a.gangNamed(gangOf(w.b))
+	if g.hasBegun(w.b) {
+		return true // It comes late, and gets a bed for itself.
+	}
+	held, _ := a.holding(g)
+	e.Gang, e.Missing = gangOf(w.b), int(w.b.Spec.Gang.Members)-len(held)
+	return !g.returning && e.Missing > 0
+}
+
+// returnParts returns the beds of gangs of which some members have beds and others get none,
+// and says when to look again.
+func (a *allocator) returnParts(ctx context.Context, now time.Time) time.Duration {
+	next := time.Hour
+	for key, g := range a.gangs {
+		if len(g.members) == 0 {
+			delete(a.gangs, key)
+			continue
+		}
+		held, granting := a.holding(g)
+		if len(held) == 0 || granting || g.returning || len(held) >= int(held[0].b.Spec.Gang.Members) || g.hasBegun(held[0].b) {
+			g.part = time.Time{}
+			continue
+		}
+		if g.part.IsZero() {
+			g.part = now
+		}
+		if left := g.part.Add(partGrace).Sub(now); left > 0 {
+			next = min(next, left)
+			continue
+		}
+		a.returnPart(ctx, key, g, held)
+	}
+	return next
+}
+
+// returnPart returns beds of a gang. Meanwhile no member gets one.
+func (a *allocator) returnPart(ctx context.Context, key queue.Key, g *gang, held []*waiter) {
+	g.returning, g.part = true, time.Time{}
+	var members []*v1alpha1.Benchmark
+	for _, w := range g.members {
+		members = append(members, w.b)
+		a.placeOne(w)
+	}
+	size := int(held[0].b.Spec.Gang.Members)
+	a.begin(func() written {
+		err := a.releasePart(ctx, members, size)
+		if err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "The beds of a gang of which others got none could not be returned", "gang", key.String())
+		}
+		return func(a *allocator, _ time.Time) {
+			g.returning = false
+			for _, w := range g.members {
+				a.placeOne(w)
+			}
+		}
+	})
+}
+
+// releasePart releases the beds of members unless all have one by now, or one has begun. No
+// lease of the gang is being written meanwhile, so that what is missing stays so.
+func (a *allocator) releasePart(ctx context.Context, members []*v1alpha1.Benchmark, size int) error {
+	var beds v1alpha1.TestBedList
+	if err := a.live.List(ctx, &beds); err != nil {
+		return fmt.Errorf("listing test beds: %w", err)
+	}
+	has := map[string]string{}
+	for i := range beds.Items {
+		if l := beds.Items[i].Status.Lease; l != nil {
+			has[l.UID] = beds.Items[i].Name
+		}
+	}
+	held := map[string]string{}
+	for _, b := range members {
+		live := &v1alpha1.Benchmark{}
+		err := a.live.Get(ctx, client.ObjectKeyFromObject(b), live)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading benchmark %s/%s: %w", b.Namespace, b.Name, err)
+		}
+		if err == nil && live.UID == b.UID && begun(live) {
+			return nil
+		}
+		if bed := has[string(b.UID)]; bed != "" {
+			held[string(b.UID)] = bed
+		}
+	}
+	if len(held) >= size {
+		return nil
+	}
+	for uid, bed := range held {
+		if err := a.releaseBed(ctx, uid, bed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// explainGang says what a member waits for together with others.
+func (a *allocator) explainGang(w *waiter, e explanation) explanation {
+	if w.b.Spec.Gang == nil || e.reason == v1alpha1.ReasonPreempted {
+		return e
+	}
+	g := a.gangNamed(gangOf(w.b))
+	if g.hasBegun(w.b) {
+		return e
+	}
+	gang := w.b.Spec.Gang
+	held, _ := a.holding(g)
+	ready := map[string]bool{}
+	for _, other := range held {
+		ready[other.b.Spec.Gang.Role] = true
+	}
+	for key, other := range g.members {
+		if a.queue.Has(key) {
+			ready[other.b.Spec.Gang.Role] = true
+		}
+	}
+	if n := len(ready); n < int(gang.Members) {
+		e.reason = v1alpha1.ReasonGangIncomplete
+		e.message = bounded(fmt.Sprintf("gang %s has %d of its %d members ready to start (%s): create the others, and see the status of those that are not ready",
+			gang.Name, n, gang.Members, strings.Join(slices.Sorted(maps.Keys(ready)), ", ")))
+		return e
+	}
+	e.message = bounded(fmt.Sprintf("gang %s gets its %d beds at once; this member %s", gang.Name, gang.Members, e.message))
+	return e
+}

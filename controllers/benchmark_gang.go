@@ -1,0 +1,69 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// indexGang is the index of benchmarks by their gang.
+const indexGang = "spec.gang.name"
+
+func gangName(o client.Object) []string {
+	if b, ok := o.(*v1alpha1.Benchmark); ok && b.Spec.Gang != nil {
+		return []string{b.Spec.Gang.Name}
+	}
+	return nil
+}
+
+// wholeGang says that all members of the benchmark's gang have their beds, or had them since
+// the benchmark was created: it may begin.
+func (r *benchmarkReconciler) wholeGang(ctx context.Context, s *scope) (bool, error) {
+	gang := s.Spec.Gang
+	if gang == nil || begun(s.Benchmark) {
+		return true, nil
+	}
+	var all v1alpha1.BenchmarkList
+	if err := r.List(ctx, &all, client.InNamespace(s.Namespace), client.MatchingFields{indexGang: gang.Name}); err != nil {
+		return false, fmt.Errorf("listing the members of gang %s: %w", gang.Name, err)
+	}
+	there := map[string]bool{gang.Role: true}
+	for i := range all.Items {
+		b := &all.Items[i]
+		if b.UID == s.UID || there[b.Spec.Gang.Role] {
+			continue
+		}
+		has := begun(b) && (!b.Status.Phase.Finished() || b.Status.StartTime != nil && !b.Status.StartTime.Before(&s.CreationTimestamp))
+		if !has && !b.Status.Phase.Finished() {
+			var err error
+			if has, err = r.hasBed(ctx, b.UID); err != nil {
+				return false, err
+			}
+		}
+		there[b.Spec.Gang.Role] = has
+	}
+	n := 0
+	for _, has := range there {
+		if has {
+			n++
+		}
+	}
+	return n >= int(gang.Members), nil
+}
+
+// hasBed says that the API server has a lease of a benchmark.
+func (r *benchmarkReconciler) hasBed(ctx context.Context, uid types.UID) (bool, error) {
+	held, err := r.heldBeds(ctx, string(uid))
+	if err != nil || len(held) == 0 {
+		return false, err
+	}
+	bed := &v1alpha1.TestBed{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(&held[0]), bed); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return hasLease(bed, string(uid)), nil
+}
