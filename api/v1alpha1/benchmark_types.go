@@ -52,7 +52,7 @@ type BenchmarkList struct {
 //
 // +kubebuilder:validation:ExactlyOneOf=testBedName;testBedSelector;testBedRequirements
 // +kubebuilder:validation:XValidation:rule="!has(self.priorityClassName) || self.priority == 0",message="priority and priorityClassName are both given: give one of them",fieldPath=".priority"
-// +kubebuilder:validation:XValidation:rule="!has(self.gang) || !has(self.preemptible) || !self.preemptible",message="preemptible and gang are both given: the members of a gang keep their beds, leave one of them out",fieldPath=".preemptible"
+// +kubebuilder:validation:XValidation:rule="!has(self.gang) || !has(self.preemptible) || !self.preemptible",message="preemptible and gang are both given: the members of a gang keep their beds: leave one of them out",fieldPath=".preemptible"
 type BenchmarkSpec struct {
 	// testBedName names the bed.
 	// +optional
