@@ -96,13 +96,15 @@ func (a *allocator) estimated(next forecast, now time.Time) {
 		}
 	}
 	for key, w := range a.benchmarks {
-		shown := w.b.Status.EstimatedStartTime
-		if shown == nil || !a.queue.Has(key) || !next.of.Has(key) {
+		// Against what people see, or are about to see: it may have become later little by
+		// little, or be of an operator before.
+		was := queue.Start{At: w.promise, Bed: last.starts[key].Bed}
+		if shown := w.b.Status.EstimatedStartTime; was.At.IsZero() && shown != nil {
+			was.At = shown.Time
+		}
+		if was.At.IsZero() || !a.queue.Has(key) || !next.of.Has(key) {
 			continue
 		}
-		// Against what people see: it may have become later little by little, or be of an
-		// operator before.
-		was := queue.Start{At: shown.Time, Bed: last.starts[key].Bed}
 		is, found := next.starts[key]
 		if found && !later(was.At, is.At, now) {
 			if found && is.At.Before(was.At) {

@@ -28,7 +28,7 @@ type work struct {
 // workOf is the work of a benchmark.
 func workOf(b *v1alpha1.Benchmark) work {
 	text, err := json.Marshal([]any{
-		b.Spec.TrafficProfileName, b.Spec.Tests, b.Spec.Variants, b.Spec.TestBedName, b.Spec.TestBedSelector, b.Spec.TestBedRequirements, b.Spec.SettleTime, b.Spec.RestTime,
+		b.Spec.TrafficProfileName, b.Spec.Tests, b.Spec.FrameSizes, b.Spec.Variants, b.Spec.DeviceImage, b.Spec.TestBedName, b.Spec.TestBedSelector, b.Spec.TestBedRequirements, b.Spec.SettleTime, b.Spec.RestTime,
 	})
 	if err != nil {
 		panic(err) // The types have nothing that cannot be marshalled.

@@ -174,7 +174,9 @@ func (a *allocator) showBenchmark(ctx context.Context, w *waiter, s queue.Snapsh
 		return
 	}
 	want := a.explain(w, place, s)
-	want.estimate, want.change = a.estimateOf(w.b)
+	if want.accepted { // What is not accepted starts at no time.
+		want.estimate, want.change = a.estimateOf(w.b)
+	}
 	if want.isShownBy(w.b, a.Now()) {
 		left, waits := stallsIn(w.b, a.Now())
 		if waits && left > 0 && (a.shown.stalls.IsZero() || now.Add(left).Before(a.shown.stalls)) {
@@ -188,7 +190,7 @@ func (a *allocator) showBenchmark(ctx context.Context, w *waiter, s queue.Snapsh
 		return
 	}
 	a.shown.limiter.AllowN(now, 1)
-	w.shown.writing = true
+	w.shown.writing, w.promise = true, want.estimate
 	key, b := queueKey(w.b), w.b.DeepCopy()
 	a.begin(func() written {
 		sc := newScope(b, a.Now(), a.timers)
@@ -199,7 +201,7 @@ func (a *allocator) showBenchmark(ctx context.Context, w *waiter, s queue.Snapsh
 		}
 		return func(a *allocator, now time.Time) {
 			if w := a.benchmarks[key]; w != nil && w.b.UID == b.UID {
-				w.shown = shownAt{time: now}
+				w.shown, w.promise = shownAt{time: now}, time.Time{}
 				if err == nil {
 					a.applyBenchmark(key, sc.Benchmark)
 				}

@@ -30,6 +30,8 @@ type waiter struct {
 	// expected is for how long a benchmark that has a bed is expected to have it.
 	expected time.Duration
 	shown    shownAt
+	// promise is the estimated start that is being written; zero where none is.
+	promise time.Time
 }
 
 // bedView is the allocator's view of one bed.
