@@ -36,11 +36,11 @@ func TestMain(m *testing.M) {
 }
 
 // seeds are those of this run: one, or as many as asked for, or a number that is a
-// third in short.
+// sixth in short.
 func seeds(t *testing.T, variable string, normally int) []uint64 {
 	t.Helper()
 	if testing.Short() {
-		normally /= 3
+		normally /= 6
 	}
 	if s := os.Getenv("HISTORY_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)

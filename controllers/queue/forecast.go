@@ -146,7 +146,7 @@ func boundariesOf(s Snapshot) []time.Time {
 
 // Clone returns a queue with the same entries, which another goroutine can use.
 func (q *Queue) Clone() *Queue {
-	c := &Queue{shapes: maps.Clone(q.shapes), groups: make(map[string]*group, len(q.groups)), of: make(map[Key]member, len(q.of)), gangs: maps.Clone(q.gangs)}
+	c := &Queue{shapes: maps.Clone(q.shapes), groups: make(map[string]*group, len(q.groups)), of: make(map[Key]member, len(q.of)), gangs: make(map[Key]map[Key]member, len(q.gangs))}
 	for name, s := range c.shapes {
 		copied := *s
 		c.shapes[name] = &copied
@@ -158,6 +158,7 @@ func (q *Queue) Clone() *Queue {
 		c.groups[name] = &copied
 		for _, e := range copied.entries {
 			c.of[e.Key] = member{&copied, e}
+			c.joinGang(e.Key)
 		}
 	}
 	return c

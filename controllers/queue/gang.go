@@ -9,25 +9,35 @@ import (
 // or limits with each other.
 const attempts = 1000
 
+// joinGang counts an entry among those of its gang, if it has one.
+func (q *Queue) joinGang(k Key) {
+	m := q.of[k]
+	if m.group.gang == (Key{}) {
+		return
+	}
+	if q.gangs[m.group.gang] == nil {
+		q.gangs[m.group.gang] = map[Key]member{}
+	}
+	q.gangs[m.group.gang][k] = m
+}
+
+// leaveGang ends that.
+func (q *Queue) leaveGang(gang, k Key) {
+	delete(q.gangs[gang], k)
+	if len(q.gangs[gang]) == 0 {
+		delete(q.gangs, gang)
+	}
+}
+
 // complete says whether the entries of a group wait for beds: those of a gang do when all of
 // them are there.
 func (q *Queue) complete(g *group) bool {
-	return g.gang == (Key{}) || q.gangs[g.gang] >= g.missing
+	return g.gang == (Key{}) || len(q.gangs[g.gang]) >= g.missing
 }
 
 // members are the entries of a gang, in order.
 func (q *Queue) members(gang Key) []member {
-	var all []member
-	for _, g := range q.groups {
-		if g.gang != gang {
-			continue
-		}
-		for _, e := range g.entries {
-			all = append(all, member{g, e})
-		}
-	}
-	slices.SortFunc(all, func(a, b member) int { return compare(a.entry, b.entry) })
-	return all
+	return slices.SortedFunc(maps.Values(q.gangs[gang]), func(a, b member) int { return compare(a.entry, b.entry) })
 }
 
 // together gives a bed to every entry of a gang that has none yet, or to none of them. Where

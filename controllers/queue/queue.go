@@ -165,13 +165,13 @@ type Queue struct {
 	shapes map[string]*shape
 	groups map[string]*group
 	of     map[Key]member
-	// gangs counts the entries of each gang.
-	gangs map[Key]int
+	// gangs are the entries of each gang.
+	gangs map[Key]map[Key]member
 }
 
 // New returns a queue with these entries.
 func New(entries ...Entry) *Queue {
-	q := &Queue{shapes: map[string]*shape{}, groups: map[string]*group{}, of: map[Key]member{}, gangs: map[Key]int{}}
+	q := &Queue{shapes: map[string]*shape{}, groups: map[string]*group{}, of: map[Key]member{}, gangs: map[Key]map[Key]member{}}
 	for _, e := range entries {
 		q.Set(e)
 	}
@@ -190,9 +190,7 @@ func (q *Queue) Set(e Entry) {
 	e.Beds, e.Limits, e.Pools = g.beds, g.limits, g.pools
 	g.entries = slices.Insert(g.entries, g.at(&e), &e)
 	q.of[e.Key] = member{g, &e}
-	if g.gang != (Key{}) {
-		q.gangs[g.gang]++
-	}
+	q.joinGang(e.Key)
 }
 
 // groupOf is the group of an entry, which is made if there is none.
@@ -236,11 +234,7 @@ func (q *Queue) Remove(k Key) {
 	g := m.group
 	i := g.at(m.entry)
 	g.entries = slices.Delete(g.entries, i, i+1)
-	if g.gang != (Key{}) {
-		if q.gangs[g.gang]--; q.gangs[g.gang] == 0 {
-			delete(q.gangs, g.gang)
-		}
-	}
+	q.leaveGang(g.gang, k)
 	if len(g.entries) > 0 {
 		return
 	}

@@ -177,6 +177,10 @@ func TestValidateTemplate(t *testing.T) {
 			[]string{"spec.matrix", "bed a with profile b-c and bed a-b with profile c would have the same name"}},
 		"two images of one name": {withMatrix(v1alpha1.BenchmarkMatrix{DeviceImages: []v1alpha1.DeviceImage{"a/router:1", "b/router:1"}}),
 			[]string{"spec.matrix", "image a/router:1 and image b/router:1 would have the same name"}},
+		"a role of two benchmarks": {func(s *v1alpha1.BenchmarkSchedule) {
+			withMatrix(v1alpha1.BenchmarkMatrix{TestBedNames: []string{"a", "b"}})(s)
+			s.Spec.BenchmarkTemplate.Spec.Gang = &v1alpha1.Gang{Name: "pair", Role: "east", Members: 2}
+		}, []string{"spec.benchmarkTemplate.spec.gang.role", "the matrix makes 2 benchmarks at once"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			problems := ValidateTemplate(&nightly(tc.change).Spec)

@@ -96,6 +96,10 @@ func ValidateTemplate(spec *v1alpha1.BenchmarkScheduleSpec) field.ErrorList {
 		}
 		seen[c.Name] = c
 	}
+	if gang := spec.BenchmarkTemplate.Spec.Gang; gang != nil && len(seen) > 1 {
+		problems = append(problems, field.Invalid(ofTemplate.Child("spec", "gang", "role"), gang.Role, fmt.Sprintf(
+			"the matrix makes %d benchmarks at once, and a role is that of one: leave gang or matrix out, or make a schedule for each role", len(seen))))
+	}
 	return problems
 }
 
