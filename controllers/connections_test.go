@@ -186,8 +186,9 @@ func connectionsMissing(w *world) {
 	create(w.t, w.c, configMap("model", "model.csv", table), connected("sim"), booked(w, team, "now", 0, time.Hour))
 	const why = "spec.connection.secretName: Secret sim-access is not in the lab's namespace nodrop-lab"
 	w.connectionMessage("now", "False ConnectionUnreadable: bed sim: "+why)
-	c := meta.FindStatusCondition(w.bed("sim").Status.Conditions, v1alpha1.ConditionConnectionData)
-	w.Expect(c.Reason + " " + c.Message).To(HavePrefix("ConnectionUnreadable " + why))
+	w.Eventually(func() *metav1.Condition {
+		return meta.FindStatusCondition(w.bed("sim").Status.Conditions, v1alpha1.ConditionConnectionData)
+	}).Should(And(HaveField("Reason", "ConnectionUnreadable"), HaveField("Message", HavePrefix(why))))
 	w.Expect(meta.IsStatusConditionTrue(w.bed("sim").Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
 	w.Expect(w.handedOut(team)).To(BeNil())
 	long := accessTo("sim", string(make([]byte, 9000)))
@@ -222,8 +223,9 @@ func connectionsOff(w *world) {
 	w.connectionMessage("now", "False NotHandedOut: this lab hands no connection data out: ask its owner for them, or to set connections.enabled of the chart")
 	w.Expect(w.reservation("now").Status.ConnectionSecretName).To(BeEmpty())
 	w.Expect(w.handedOut(team)).To(BeNil())
-	c := meta.FindStatusCondition(w.bed("sim").Status.Conditions, v1alpha1.ConditionConnectionData)
-	w.Expect(c.Reason).To(Equal(v1alpha1.ReasonNotHandedOut))
+	w.Eventually(func() *metav1.Condition {
+		return meta.FindStatusCondition(w.bed("sim").Status.Conditions, v1alpha1.ConditionConnectionData)
+	}).Should(HaveField("Reason", v1alpha1.ReasonNotHandedOut))
 }
 
 // The name in the rights bounds creation, too.
