@@ -262,6 +262,8 @@ func (b *base) connectionOf(ctx context.Context, bed *v1alpha1.TestBed) (_ map[s
 		return nil, fmt.Sprintf("%sSecret %s is not in the lab's namespace %s: its owner has to create it there, or to correct the name", path, name, b.Lab.Namespace), nil
 	case err != nil:
 		return nil, "", fmt.Errorf("reading Secret %s: %w", name, err)
+	case secret.Type != v1alpha1.ConnectionSecretType:
+		return nil, fmt.Sprintf("%sSecret %s has type %s, and only Secrets of type %s are handed out: create it again with that type", path, name, secret.Type, v1alpha1.ConnectionSecretType), nil
 	case len(secret.Data) == 0:
 		return nil, fmt.Sprintf("%sSecret %s is empty: add keys such as console and management", path, name), nil
 	}

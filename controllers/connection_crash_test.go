@@ -56,7 +56,7 @@ func twoReservations(t *testing.T, m *mortal) {
 	m.dieAt += 6 // These are of the test.
 	for _, o := range []client.Object{
 		bed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-b"}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "leaf-1-access"}, Data: map[string][]byte{"console": []byte("ts1:2001")}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "leaf-1-access"}, Type: v1alpha1.ConnectionSecretType, Data: map[string][]byte{"console": []byte("ts1:2001")}},
 		reserve("team-a", time.Hour, 2*time.Hour), reserve("team-b", 2*time.Hour, 3*time.Hour),
 	} {
 		must(m.Create(ctx, o))

@@ -28,6 +28,7 @@ func TestConnections(t *testing.T) {
 		"a maintenance window":            connectionsOfTheLab,
 		"a Secret of somebody else":       connectionsOfAnother,
 		"a lab that does not":             connectionsOff,
+		"a Secret of another kind":        connectionsOfAnotherType,
 		"rights on Secrets of teams":      connectionRights,
 		"an operator that was not there":  connectionsLate,
 		"a grant that is withdrawn":       connectionsWithoutGrant,
@@ -50,7 +51,7 @@ func connected(name string) *v1alpha1.TestBed {
 }
 
 func accessTo(bed, console string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: labNamespace, Name: bed + "-access"}, StringData: map[string]string{"console": console, "user": "admin"}}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: labNamespace, Name: bed + "-access"}, Type: v1alpha1.ConnectionSecretType, StringData: map[string]string{"console": console, "user": "admin"}}
 }
 
 // handedOut is what the Secret of a namespace has; nil when there is none.
@@ -216,6 +217,15 @@ func connectionsOfAnother(w *world) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: v1alpha1.ConnectionSecretName}, Immutable: &immutable, StringData: map[string]string{"mine": "1"},
 	}, connected("sim"), accessTo("sim", consoleOfSim), booked(w, team, "now", 0, time.Hour))
 	w.handsOut(team, ofSim)
+}
+
+// What the owner of a bed names must be meant to be handed out.
+func connectionsOfAnotherType(w *world) {
+	other := accessTo("sim", consoleOfSim)
+	other.Type = corev1.SecretTypeOpaque
+	create(w.t, w.c, configMap("model", "model.csv", table), connected("sim"), other, booked(w, team, "now", 0, time.Hour))
+	w.connectionMessage("now", "False ConnectionUnreadable: bed sim: spec.connection.secretName: Secret sim-access has type Opaque, and only Secrets of type nodrop.dev/connection are handed out: create it again with that type")
+	w.Expect(w.handedOut(team)).To(BeNil())
 }
 
 func connectionsOff(w *world) {

@@ -111,8 +111,8 @@ type PortGroup struct {
 
 // BedConnection is how people get to a bed.
 type BedConnection struct {
-	// secretName names a Secret in the lab's namespace with keys such as console, management
-	// and user, 8 KiB in all. Where the lab hands connection data out, all of them are in the
+	// secretName names a Secret in the lab's namespace, of type nodrop.dev/connection, with keys
+	// such as console, management and user, 8 KiB in all. Where the lab hands connection data out, all of them are in the
 	// Secret nodrop-connections of the namespace that has reserved the bed, as BED_KEY, while
 	// it has the bed.
 	// +required
