@@ -107,7 +107,7 @@ func (a *allocator) estimated(next forecast, now time.Time) {
 		}
 		is, found := next.starts[key]
 		if found && !later(was.At, is.At, now) {
-			if found && is.At.Before(was.At) {
+			if is.At.Before(was.At) {
 				delete(next.changes, key)
 			}
 			continue

@@ -40,12 +40,7 @@ func (a *allocator) entryOf(b *v1alpha1.Benchmark) queue.Entry {
 
 // teamOf is the team of a namespace, also of one that is not known yet.
 func (a *allocator) teamOf(namespace string) team.Team {
-	ns := a.namespaces[namespace]
-	if ns == nil {
-		ns = &corev1.Namespace{}
-		ns.Name = namespace
-	}
-	return team.Of(a.policy, ns)
+	return team.OfName(a.policy, a.namespaces, namespace)
 }
 
 // limits of a benchmark on a bed: that of its grant, and that of its team.

@@ -22,29 +22,13 @@ import (
 // once before and once after it is applied: while one has the bed its namespace has the data,
 // and after it no namespace has any.
 func TestConnectionSurvivesEveryDeath(t *testing.T) {
-	for dieAt := 1; ; dieAt++ {
-		before, after := newMortal(t, dieAt, false), newMortal(t, dieAt, true)
-		twoReservations(t, before)
-		twoReservations(t, after)
-		if before.writes < dieAt {
-			if dieAt < 12 {
-				t.Errorf("two reservations took %d writes only", before.writes)
-			}
-			return
-		}
-	}
+	everyDeath(t, 12, "two reservations", twoReservations)
 }
 
 func twoReservations(t *testing.T, m *mortal) {
 	t.Helper()
 	ctx := t.Context()
 	now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatalf("dies at %d (applied %v): %v", m.dieAt, m.applied, err)
-		}
-	}
 	reserve := func(namespace string, from, until time.Duration) client.Object {
 		r := &v1alpha1.Reservation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r", UID: types.UID("uid-of-" + namespace)}}
 		r.Spec = v1alpha1.ReservationSpec{TestBedNames: []string{"leaf-1"}, From: metav1.NewTime(now.Add(from)), Until: metav1.NewTime(now.Add(until))}
@@ -59,7 +43,7 @@ func twoReservations(t *testing.T, m *mortal) {
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "leaf-1-access"}, Type: v1alpha1.ConnectionSecretType, Data: map[string][]byte{"console": []byte("ts1:2001")}},
 		reserve("team-a", time.Hour, 2*time.Hour), reserve("team-b", 2*time.Hour, 3*time.Hour),
 	} {
-		must(m.Create(ctx, o))
+		m.must(t, m.Create(ctx, o))
 	}
 	m.dieAt, m.writes = m.dieAt-6, 0
 	holder := func() string {
@@ -70,7 +54,7 @@ func twoReservations(t *testing.T, m *mortal) {
 			if err == nil {
 				held += fmt.Sprintf("%s %s", namespace, s.Data["leaf-1_console"])
 			} else if !apierrors.IsNotFound(err) {
-				must(err)
+				m.must(t, err)
 			}
 		}
 		return held
@@ -87,7 +71,7 @@ func twoReservations(t *testing.T, m *mortal) {
 				}})
 			}
 			if _, err := r.Reconcile(ctx, ctrl.Request{}); err != nil && !errors.Is(err, errDied) {
-				must(err)
+				m.must(t, err)
 			}
 		}
 		if got := holder(); got != want {

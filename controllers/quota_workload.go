@@ -126,13 +126,9 @@ func workloadFor(b *v1alpha1.Benchmark, priority int64) *unstructured.Unstructur
 
 // priorityOf is the priority of a benchmark in the lab: its own, or that of its class.
 func (r *quotaReconciler) priorityOf(ctx context.Context, b *v1alpha1.Benchmark) (int64, error) {
-	policy := &v1alpha1.LabPolicy{}
-	err := r.Get(ctx, client.ObjectKey{Name: v1alpha1.LabPolicyName}, policy)
-	if apierrors.IsNotFound(err) {
-		policy, err = nil, nil
-	}
+	policy, err := team.Policy(ctx, r)
 	if err != nil {
-		return 0, fmt.Errorf("reading the LabPolicy: %w", err)
+		return 0, err //nolint:wrapcheck // It says what was read.
 	}
 	priority, _ := team.Priority(policy, b)
 	return int64(priority), nil

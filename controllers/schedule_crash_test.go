@@ -84,20 +84,35 @@ func newMortal(t *testing.T, dieAt int, applied bool) *mortal {
 	return m
 }
 
-// TestScheduleSurvivesEveryDeath lets an operator die at every write of three firings, once
-// before and once after it is applied: every benchmark is made, and none twice.
-func TestScheduleSurvivesEveryDeath(t *testing.T) {
+// everyDeath lets an operator die at every write of what happens, once before and once after it
+// is applied, and checks that there are enough of them.
+func everyDeath(t *testing.T, atLeast int, what string, happens func(*testing.T, *mortal)) {
+	t.Helper()
 	for dieAt := 1; ; dieAt++ {
 		before, after := newMortal(t, dieAt, false), newMortal(t, dieAt, true)
-		threeFirings(t, before)
-		threeFirings(t, after)
+		happens(t, before)
+		happens(t, after)
 		if before.writes < dieAt {
-			if dieAt < 20 {
-				t.Errorf("three firings of three benchmarks took %d writes only", before.writes)
+			if dieAt < atLeast {
+				t.Errorf("%s took %d writes only", what, before.writes)
 			}
 			return
 		}
 	}
+}
+
+// must ends the test when something failed that has to work.
+func (m *mortal) must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("dies at %d (applied %v): %v", m.dieAt, m.applied, err)
+	}
+}
+
+// TestScheduleSurvivesEveryDeath lets an operator die at every write of three firings, once
+// before and once after it is applied: every benchmark is made, and none twice.
+func TestScheduleSurvivesEveryDeath(t *testing.T) {
+	everyDeath(t, 20, "three firings of three benchmarks", threeFirings)
 }
 
 func threeFirings(t *testing.T, m *mortal) {
@@ -111,15 +126,9 @@ func threeFirings(t *testing.T, m *mortal) {
 		SuccessfulHistoryLimit: &one, FailedHistoryLimit: &one, Matrix: &v1alpha1.BenchmarkMatrix{TestBedNames: []string{"a", "b", "c"}},
 	}
 	direct := m.WithWatch
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatalf("dies at %d (applied %v): %v", m.dieAt, m.applied, err)
-		}
-	}
 	// The first write is that of the test, which does not die.
 	m.writes--
-	must(direct.Create(ctx, s))
+	m.must(t, direct.Create(ctx, s))
 	clear(m.created)
 	look := func() {
 		t.Helper()
@@ -129,7 +138,7 @@ func threeFirings(t *testing.T, m *mortal) {
 				Now: func() time.Time { return now }, Sweep: time.Minute, Recheck: time.Second,
 			}}}
 			if _, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s)}); err != nil && !errors.Is(err, errDied) {
-				must(err)
+				m.must(t, err)
 			}
 		}
 	}
@@ -146,19 +155,19 @@ func threeFirings(t *testing.T, m *mortal) {
 		}
 		// Two of the three end, and the limits delete what is older.
 		var all v1alpha1.BenchmarkList
-		must(direct.List(ctx, &all))
+		m.must(t, direct.List(ctx, &all))
 		for i := range all.Items {
 			b := &all.Items[i]
 			if b.Labels[v1alpha1.LabelCell] == "c" || b.Status.Phase.Finished() {
 				continue
 			}
 			b.Status.Phase = v1alpha1.PhasePassed
-			must(direct.Status().Update(ctx, b))
+			m.must(t, direct.Status().Update(ctx, b))
 		}
 		now = now.Add(24*time.Hour - time.Minute)
 		look()
 	}
-	must(direct.Get(ctx, client.ObjectKeyFromObject(s), s))
+	m.must(t, direct.Get(ctx, client.ObjectKeyFromObject(s), s))
 	if s.Status.Firing != nil || s.Status.ActiveCount != 3 || s.Status.LastScheduleTime.Day() != 3 {
 		t.Errorf("dies at %d (applied %v): the status is %+v", m.dieAt, m.applied, s.Status)
 	}

@@ -69,14 +69,12 @@ func (r *testBedReconciler) judgeConnection(ctx context.Context, bed *v1alpha1.T
 		Type: v1alpha1.ConditionConnectionData, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConnectionReadable,
 		Message: "those who have reserved the bed get them",
 	}
-	_, problem, err := r.connectionOf(ctx, bed)
-	switch {
-	case err != nil:
-		return err
-	case !r.Connections:
+	if !r.Connections {
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonNotHandedOut
 		c.Message = "this lab hands no connection data out: set connections.enabled of the chart (docs/reservations.md)"
-	case problem != "":
+	} else if _, problem, err := r.connectionOf(ctx, bed); err != nil {
+		return err
+	} else if problem != "" {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonConnectionUnreadable, problem
 	}
 	setCondition(&bed.Status.Conditions, now, bed.Generation, c)

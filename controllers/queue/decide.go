@@ -168,17 +168,20 @@ func (r *round) pick(g *group) string {
 		candidates, in = g.beds, r.free
 	}
 	for _, name := range candidates {
-		if r.used[name] || r.kept[name] {
-			continue
-		}
-		if _, both := slices.BinarySearch(in, name); !both {
-			continue
-		}
-		if b := r.beds[name]; !r.blocked(b) && !r.barred(g.shape, &b) {
+		if _, both := slices.BinarySearch(in, name); both && r.gives(g, name) {
 			return name
 		}
 	}
 	return ""
+}
+
+// gives says that a group can have a bed now.
+func (r *round) gives(g *group, bed string) bool {
+	if r.used[bed] || r.kept[bed] {
+		return false
+	}
+	b, known := r.beds[bed]
+	return known && b.Open && !r.blocked(b) && !r.barred(g.shape, &b)
 }
 
 // barred says whether a limit or a reservation forbids a bed.
@@ -205,8 +208,13 @@ func (r *round) keep(g *group) {
 		if !known || !b.Open || len(b.Conflicts) == 0 || r.barred(g.shape, &b) {
 			continue
 		}
-		for _, other := range b.Conflicts {
-			r.kept[other] = true
-		}
+		r.keepConflicts(&b)
+	}
+}
+
+// keepConflicts keeps the beds that share an interface with one from later entries.
+func (r *round) keepConflicts(b *Bed) {
+	for _, other := range b.Conflicts {
+		r.kept[other] = true
 	}
 }

@@ -86,9 +86,8 @@ func (q *Queue) together(r *round, gang Key) []Decision {
 // keepFor keeps a bed, and those that share an interface with it, from later entries.
 func (r *round) keepFor(bed string) {
 	r.kept[bed] = true
-	for _, other := range r.beds[bed].Conflicts {
-		r.kept[other] = true
-	}
+	b := r.beds[bed]
+	r.keepConflicts(&b)
 }
 
 // count counts a bed under the limits of a group.
@@ -138,12 +137,6 @@ func (s *seating) seat(i int, seen map[string]bool) bool {
 		}
 	}
 	return false
-}
-
-// gives says that a group can have a bed now.
-func (r *round) gives(g *group, bed string) bool {
-	b, known := r.beds[bed]
-	return known && b.Open && !r.used[bed] && !r.kept[bed] && !r.blocked(b) && !r.barred(g.shape, &b)
 }
 
 // choose returns a bed for every entry, of which no two share an interface or exceed a limit

@@ -1,10 +1,6 @@
 package queue
 
-import (
-	"testing"
-
-	"github.com/google/go-cmp/cmp"
-)
+import "testing"
 
 func ofGang(e Entry, missing int) Entry {
 	e.Gang, e.Missing = Key{"team", "gang"}, missing
@@ -14,12 +10,7 @@ func ofGang(e Entry, missing int) Entry {
 func TestGang(t *testing.T) {
 	one := Limit{Key: "namespace/team", Max: 1}
 	two := Limit{Key: "namespace/team", Max: 2}
-	for name, tc := range map[string]struct {
-		entries []Entry
-		beds    []Bed
-		running map[string]int
-		want    map[string]string
-	}{
+	for name, tc := range map[string]decision{
 		"all get their beds": {
 			entries: []Entry{ofGang(entry("left", 0, 0, "x", "y"), 2), ofGang(entry("right", 0, 1, "x"), 2)},
 			beds:    []Bed{free("x"), free("y")},
@@ -70,18 +61,6 @@ func TestGang(t *testing.T) {
 			want:    map[string]string{"other": "y"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := snapshot(tc.beds...)
-			for key, n := range tc.running {
-				s.Running[key] = n
-			}
-			got := map[string]string{}
-			for _, d := range New(tc.entries...).Decide(s) {
-				got[d.Entry.Name] = d.Bed
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("who gets which bed (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, tc.check)
 	}
 }

@@ -235,8 +235,7 @@ func TestRules(t *testing.T) {
 		newOutcome(entries, s, decisions).check(t, decisions)
 
 		// A queue with a history decides like a new one.
-		shuffled := slices.Clone(entries)
-		r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		shuffled := shuffled(r, entries)
 		other := New()
 		for _, e := range shuffled {
 			changed := e

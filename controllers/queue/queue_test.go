@@ -41,14 +41,33 @@ func snapshot(beds ...Bed) Snapshot {
 	return s
 }
 
+// decision is a queue, the beds, and who gets which bed.
+type decision struct {
+	entries []Entry
+	beds    []Bed
+	running map[string]int
+	want    map[string]string
+}
+
+func (tc decision) check(t *testing.T) {
+	t.Helper()
+	s := snapshot(tc.beds...)
+	s.Running = tc.running
+	var got map[string]string
+	for _, d := range New(tc.entries...).Decide(s) {
+		if got == nil {
+			got = map[string]string{}
+		}
+		got[d.Entry.Name] = d.Bed
+	}
+	if diff := cmp.Diff(tc.want, got); diff != "" {
+		t.Errorf("decisions (-want +got):\n%s", diff)
+	}
+}
+
 func TestDecide(t *testing.T) {
 	two := Limit{Key: "namespace/team", Max: 2}
-	for name, tc := range map[string]struct {
-		entries []Entry
-		beds    []Bed
-		running map[string]int
-		want    map[string]string
-	}{
+	for name, tc := range map[string]decision{
 		"the only one gets the bed": {
 			entries: []Entry{entry("a", 0, 0, "x")},
 			beds:    []Bed{free("x")},
@@ -122,20 +141,7 @@ func TestDecide(t *testing.T) {
 			want:    map[string]string{"b": "z"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := snapshot(tc.beds...)
-			s.Running = tc.running
-			var got map[string]string
-			for _, d := range New(tc.entries...).Decide(s) {
-				if got == nil {
-					got = map[string]string{}
-				}
-				got[d.Entry.Name] = d.Bed
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("decisions (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, tc.check)
 	}
 }
 

@@ -72,7 +72,7 @@ func (v *Benchmarks) ValidateCreate(ctx context.Context, b *v1alpha1.Benchmark) 
 func (v *Benchmarks) acceptable(ctx context.Context, b *v1alpha1.Benchmark) bool {
 	in := preflight.Input{Benchmark: b, Namespace: &corev1.Namespace{}, Profiles: make([]v1alpha1.TrafficProfile, 1), DefaultPolicy: v.DefaultPolicy}
 	var err error
-	if in.LabPolicy, err = labPolicy(ctx, v.Cache); err != nil {
+	if in.LabPolicy, err = team.Policy(ctx, v.Cache); err != nil {
 		return false
 	}
 	if v.Cache.Get(ctx, client.ObjectKey{Name: b.Namespace}, in.Namespace) != nil ||
@@ -116,7 +116,7 @@ func (v *Benchmarks) problems(ctx context.Context, b *v1alpha1.Benchmark) (field
 func (v *Benchmarks) everything(ctx context.Context, namespace string) (preflight.Input, error) {
 	in := preflight.Input{Namespace: &corev1.Namespace{}, DefaultPolicy: v.DefaultPolicy}
 	var err error
-	if in.LabPolicy, err = labPolicy(ctx, v.Live); err != nil {
+	if in.LabPolicy, err = team.Policy(ctx, v.Live); err != nil {
 		return in, err
 	}
 	if err := v.Live.Get(ctx, client.ObjectKey{Name: namespace}, in.Namespace); err != nil {
@@ -134,23 +134,10 @@ func (v *Benchmarks) everything(ctx context.Context, namespace string) (prefligh
 	return in, nil
 }
 
-// labPolicy is the LabPolicy; nil where there is none.
-func labPolicy(ctx context.Context, c client.Reader) (*v1alpha1.LabPolicy, error) {
-	p := &v1alpha1.LabPolicy{}
-	err := c.Get(ctx, client.ObjectKey{Name: v1alpha1.LabPolicyName}, p)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading LabPolicy %s: %w", v1alpha1.LabPolicyName, err)
-	}
-	return p, nil
-}
-
 // full says that the team has as many benchmarks waiting as it may, by the cache: of many
 // that are created at once a few more can pass. What cannot be read refuses nothing.
 func (v *Benchmarks) full(ctx context.Context, b *v1alpha1.Benchmark) *field.Error {
-	p, err := labPolicy(ctx, v.Cache)
+	p, err := team.Policy(ctx, v.Cache)
 	if err != nil || p == nil {
 		return nil
 	}

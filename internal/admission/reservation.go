@@ -118,17 +118,11 @@ func (v *Reservations) judge(ctx context.Context, before, r *v1alpha1.Reservatio
 // beyond says that the team would have more beds reserved than it may. Of several reservations
 // that are made at once, a few more can pass.
 func (v *Reservations) beyond(ctx context.Context, lab reservation.Lab, r *v1alpha1.Reservation, c reservation.Calendar) (*field.Error, error) {
-	policy, err := labPolicy(ctx, v.Live)
+	policy, err := team.Policy(ctx, v.Live)
 	if err != nil || policy == nil || r.Namespace == v.LabNamespace {
 		return nil, err
 	}
-	teamOf := func(namespace string) team.Team {
-		ns := lab.Namespaces[namespace]
-		if ns == nil {
-			ns = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-		}
-		return team.Of(policy, ns)
-	}
+	teamOf := func(namespace string) team.Team { return team.OfName(policy, lab.Namespaces, namespace) }
 	own := teamOf(r.Namespace)
 	return reservation.Beyond(own, r, c, func(namespace string) bool {
 		return namespace != v.LabNamespace && teamOf(namespace).Name == own.Name

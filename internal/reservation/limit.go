@@ -6,7 +6,6 @@ import (
 	"sort"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -26,13 +25,13 @@ func Beyond(t team.Team, r *v1alpha1.Reservation, c Calendar, own func(namespace
 		return nil
 	}
 	var all, added []Span
-	for _, slices := range c.Of {
-		for _, s := range slices {
+	for _, booked := range c.Of {
+		for _, s := range booked {
 			if s.Via != "" || !own(s.Reservation.Namespace) {
 				continue
 			}
 			all = append(all, s.Span)
-			if s.Reservation == (types.NamespacedName{Namespace: r.Namespace, Name: r.Name}) {
+			if s.Reservation == KeyOf(r) {
 				added = append(added, s.Span)
 			}
 		}

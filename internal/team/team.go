@@ -1,5 +1,5 @@
 // Package team says to which team a namespace belongs, and what priority a benchmark has, by
-// the LabPolicy. It is pure.
+// the LabPolicy. All but reading that is pure.
 package team
 
 import (
@@ -37,6 +37,15 @@ func Of(policy *v1alpha1.LabPolicy, namespace *corev1.Namespace) Team {
 	share := policy.Spec.Others
 	share.Weight = max(share.Weight, 1)
 	return Team{Name: "namespace/" + namespace.Name, TeamShare: share}
+}
+
+// OfName returns the team of a namespace by its name, also of one that is not known yet.
+func OfName(policy *v1alpha1.LabPolicy, namespaces map[string]*corev1.Namespace, name string) Team {
+	ns := namespaces[name]
+	if ns == nil {
+		ns = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+	return Of(policy, ns)
 }
 
 func selects(selector *metav1.LabelSelector, set map[string]string) bool {
