@@ -176,7 +176,8 @@ func (a *allocator) returnPart(ctx context.Context, key queue.Key, g *gang, held
 }
 
 // releasePart releases the beds of members unless all have one by now, or one has begun. No
-// lease of the gang is being written meanwhile, so that what is missing stays so.
+// lease of the gang is being written meanwhile, so that what is missing stays so. The attempts
+// of all are ended before the first bed is released, so that none begins.
 func (a *allocator) releasePart(ctx context.Context, members []*v1alpha1.Benchmark, size int) error {
 	var beds v1alpha1.TestBedList
 	if err := a.live.List(ctx, &beds); err != nil {
@@ -188,25 +189,37 @@ func (a *allocator) releasePart(ctx context.Context, members []*v1alpha1.Benchma
 			has[l.UID] = beds.Items[i].Name
 		}
 	}
-	held := map[string]string{}
+	held := map[string]*v1alpha1.Benchmark{}
 	for _, b := range members {
 		live := &v1alpha1.Benchmark{}
 		err := a.live.Get(ctx, client.ObjectKeyFromObject(b), live)
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("reading benchmark %s/%s: %w", b.Namespace, b.Name, err)
 		}
-		if err == nil && live.UID == b.UID && begun(live) {
+		if err != nil || live.UID != b.UID {
+			continue
+		}
+		if begun(live) {
 			return nil
 		}
 		if bed := has[string(b.UID)]; bed != "" {
-			held[string(b.UID)] = bed
+			held[bed] = live
 		}
 	}
 	if len(held) >= size {
 		return nil
 	}
-	for uid, bed := range held {
-		if err := a.releaseBed(ctx, uid, bed); err != nil {
+	for _, b := range held {
+		body := map[string]any{
+			"metadata": map[string]any{"resourceVersion": b.ResourceVersion},
+			"status":   map[string]any{"attempt": b.Status.Attempt + 1},
+		}
+		if err := a.Client.Status().Patch(ctx, named(&v1alpha1.Benchmark{}, b), mergePatch(body)); err != nil {
+			return fmt.Errorf("ending the attempt of benchmark %s/%s: %w", b.Namespace, b.Name, err)
+		}
+	}
+	for bed, b := range held {
+		if err := a.releaseBed(ctx, bed, string(b.UID), b.Status.Attempt); err != nil {
 			return err
 		}
 	}

@@ -113,7 +113,8 @@ var errNotWaiting = errors.New("the benchmark does not wait any more")
 // lease writes the lease of a bed. The benchmark gets its finalizer first, so that it
 // cannot vanish while it has a bed. After the latest time no lease is written.
 func (a *allocator) lease(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alpha1.TestBed, queued int32, latest time.Time) (*v1alpha1.TestBed, error) {
-	if err := a.claim(ctx, b); err != nil {
+	attempt, err := a.claim(ctx, b)
+	if err != nil {
 		return nil, err
 	}
 	if a.Now().After(latest) {
@@ -121,16 +122,16 @@ func (a *allocator) lease(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alp
 	}
 	return a.patchBed(ctx, bed, map[string]any{
 		"lease": v1alpha1.BedLease{
-			Holder: b.Namespace + "/" + b.Name, UID: string(b.UID), AcquireTime: metav1.NewTime(a.Now()),
+			Holder: b.Namespace + "/" + b.Name, UID: string(b.UID), AcquireTime: metav1.NewTime(a.Now()), Attempt: attempt,
 		},
 		"queued": queued,
 	}, bed.ResourceVersion)
 }
 
-// claim adds the finalizer to a benchmark that waits. The optimistic lock makes sure
-// that it still does; where the finalizer is left over from an earlier attempt, the
-// API server is asked.
-func (a *allocator) claim(ctx context.Context, b *v1alpha1.Benchmark) error {
+// claim adds the finalizer to a benchmark that waits, and returns the number of its attempt.
+// The optimistic lock makes sure that it still waits; where the finalizer is left over from an
+// earlier attempt, the API server is asked.
+func (a *allocator) claim(ctx context.Context, b *v1alpha1.Benchmark) (attempt int32, _ error) {
 	var conflict error
 	for range 2 {
 		if !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) {
@@ -140,26 +141,26 @@ func (a *allocator) claim(ctx context.Context, b *v1alpha1.Benchmark) error {
 			}}
 			err := a.Patch(ctx, named(&v1alpha1.Benchmark{}, b), mergePatch(body))
 			if err == nil {
-				return nil
+				return b.Status.Attempt, nil
 			}
 			if !apierrors.IsConflict(err) {
-				return fmt.Errorf("adding the finalizer: %w", err)
+				return 0, fmt.Errorf("adding the finalizer: %w", err)
 			}
 			conflict = err
 		}
 		live := &v1alpha1.Benchmark{}
 		if err := a.live.Get(ctx, client.ObjectKeyFromObject(b), live); err != nil {
-			return fmt.Errorf("reading the benchmark: %w", err)
+			return 0, fmt.Errorf("reading the benchmark: %w", err)
 		}
 		if live.UID != b.UID || !waits(live) || isHeld(live) {
-			return errNotWaiting
+			return 0, errNotWaiting
 		}
 		if controllerutil.ContainsFinalizer(live, v1alpha1.FinalizerCleanUp) {
-			return nil
+			return live.Status.Attempt, nil
 		}
 		b = live
 	}
-	return conflict
+	return 0, conflict
 }
 
 // patchBed patches the status of a bed, and returns the bed as it is then. With a

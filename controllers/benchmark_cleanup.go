@@ -24,7 +24,7 @@ func (r *benchmarkReconciler) cleanUp(ctx context.Context, s *scope) (step, erro
 		if err := r.calibrate(ctx, s); err != nil {
 			return step{}, err
 		}
-		if err := r.release(ctx, s.run.UID, s.Status.TestBedName); err != nil {
+		if err := r.releaseAll(ctx, s); err != nil {
 			return step{}, err
 		}
 		s.cleaned(metav1.ConditionTrue, v1alpha1.ReasonCleanedUp, "nothing of the benchmark is left in the lab")

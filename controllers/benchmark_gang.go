@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -40,7 +39,7 @@ func (r *benchmarkReconciler) wholeGang(ctx context.Context, s *scope) (bool, er
 		has := begun(b) && (!b.Status.Phase.Finished() || b.Status.StartTime != nil && !b.Status.StartTime.Before(&s.CreationTimestamp))
 		if !has && !b.Status.Phase.Finished() {
 			var err error
-			if has, err = r.hasBed(ctx, b.UID); err != nil {
+			if has, err = r.hasBed(ctx, b); err != nil {
 				return false, err
 			}
 		}
@@ -56,8 +55,8 @@ func (r *benchmarkReconciler) wholeGang(ctx context.Context, s *scope) (bool, er
 }
 
 // hasBed says that the API server has a lease of a benchmark.
-func (r *benchmarkReconciler) hasBed(ctx context.Context, uid types.UID) (bool, error) {
-	held, err := r.heldBeds(ctx, string(uid))
+func (r *benchmarkReconciler) hasBed(ctx context.Context, b *v1alpha1.Benchmark) (bool, error) {
+	held, err := r.heldBeds(ctx, string(b.UID))
 	if err != nil || len(held) == 0 {
 		return false, err
 	}
@@ -65,5 +64,5 @@ func (r *benchmarkReconciler) hasBed(ctx context.Context, uid types.UID) (bool, 
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(&held[0]), bed); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	return hasLease(bed, string(uid)), nil
+	return holds(b, bed), nil
 }

@@ -42,21 +42,20 @@ func (r *benchmarkReconciler) lease(ctx context.Context, s *scope) (step, error)
 	if err != nil || len(held) == 0 {
 		return rest(), err // The allocator handles those that wait.
 	}
-	if isHeld(s.Benchmark) {
-		return rest(), r.release(ctx, s.run.UID, held[0].Name) // Kueue evicted it while the lease was written.
-	}
 	bed := &v1alpha1.TestBed{}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(&held[0]), bed); err != nil {
 		return rest(), client.IgnoreNotFound(err)
 	}
-	if !hasLease(bed, s.run.UID) {
-		return rest(), nil
+	if !holds(s.Benchmark, bed) {
+		return rest(), r.releaseEarlier(ctx, s.Benchmark, bed)
 	}
-	if alone, err := r.alone(ctx, bed); err != nil || !alone || s.returnable(bed) {
-		if err == nil {
-			err = r.release(ctx, s.run.UID, bed.Name)
-		}
+	alone, err := r.alone(ctx, bed)
+	if err != nil {
 		return rest(), err
+	}
+	// Kueue may have evicted it while the lease was written.
+	if !alone || isHeld(s.Benchmark) || s.returnable(bed) {
+		return rest(), r.handBack(ctx, s, bed.Name)
 	}
 	if whole, err := r.wholeGang(ctx, s); err != nil || !whole {
 		return again(r.Poll), err
@@ -111,8 +110,33 @@ func (r *benchmarkReconciler) alone(ctx context.Context, bed *v1alpha1.TestBed) 
 	return true, nil
 }
 
-func hasLease(bed *v1alpha1.TestBed, uid string) bool {
-	return bed.Status.Lease != nil && bed.Status.Lease.UID == uid
+// holds says that the present attempt of a benchmark has a bed.
+func holds(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) bool {
+	l := bed.Status.Lease
+	return l != nil && l.UID == string(b.UID) && l.Attempt == b.Status.Attempt
+}
+
+// handBack returns a bed on which nothing was started. The end of the attempt is stored first:
+// the optimistic lock lets only one happen, that the benchmark takes the lease over or that the
+// lease goes.
+func (r *benchmarkReconciler) handBack(ctx context.Context, s *scope, bed string) error {
+	attempt := s.Status.Attempt
+	s.Status.Attempt++
+	if err := r.patch(ctx, s, nil); err != nil {
+		return err
+	}
+	s.before = s.DeepCopy()
+	return r.releaseBed(ctx, bed, s.run.UID, attempt)
+}
+
+// releaseEarlier removes the lease of an attempt that has ended: who ended it may not live any
+// more. A lease of a later attempt stays; the benchmark was read before it.
+func (r *benchmarkReconciler) releaseEarlier(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) error {
+	l := bed.Status.Lease
+	if l == nil || l.UID != string(b.UID) || l.Attempt > b.Status.Attempt {
+		return nil
+	}
+	return r.releaseBed(ctx, bed.Name, l.UID, l.Attempt)
 }
 
 // keepLease makes sure that the benchmark still has the bed. When the cache does not show
@@ -120,7 +144,7 @@ func hasLease(bed *v1alpha1.TestBed, uid string) bool {
 func (r *benchmarkReconciler) keepLease(ctx context.Context, s *scope) (step, error) {
 	s.bed = &v1alpha1.TestBed{}
 	key := client.ObjectKey{Name: s.Status.TestBedName}
-	if err := r.Get(ctx, key, s.bed); err == nil && hasLease(s.bed, s.run.UID) {
+	if err := r.Get(ctx, key, s.bed); err == nil && holds(s.Benchmark, s.bed) {
 		return proceed(), nil
 	}
 	s.bed = &v1alpha1.TestBed{}
@@ -128,7 +152,7 @@ func (r *benchmarkReconciler) keepLease(ctx context.Context, s *scope) (step, er
 	if client.IgnoreNotFound(err) != nil {
 		return step{}, fmt.Errorf("reading test bed %s: %w", s.Status.TestBedName, err)
 	}
-	if err != nil || !hasLease(s.bed, s.run.UID) {
+	if err != nil || !holds(s.Benchmark, s.bed) {
 		return s.end(v1alpha1.PhaseError, v1alpha1.ConditionBedLeased, v1alpha1.ReasonLeaseLost, fmt.Sprintf(
 			"bed %s was taken away while the benchmark had it: the bed or its lease was removed by force", s.Status.TestBedName)), nil
 	}
@@ -140,45 +164,42 @@ func (r *benchmarkReconciler) keepLease(ctx context.Context, s *scope) (step, er
 func (r *benchmarkReconciler) waitAnew(ctx context.Context, s *scope) error {
 	bed := s.Status.TestBedName
 	s.Status = v1alpha1.BenchmarkStatus{
-		Phase: v1alpha1.PhasePending, ObservedGeneration: s.Generation,
+		Phase: v1alpha1.PhasePending, ObservedGeneration: s.Generation, Attempt: s.Status.Attempt,
 		Preemptions: s.Status.Preemptions, EarlierRuns: s.Status.EarlierRuns, ActiveSeconds: s.Status.ActiveSeconds,
 	}
 	s.set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonNotAccepted, fmt.Sprintf(
 		"TrafficProfile %s was deleted before anything was started on bed %s: apply it again", s.Spec.TrafficProfileName, bed))
-	if err := r.patch(ctx, s, nil); err != nil {
-		return err
-	}
-	s.before = s.DeepCopy()
-	return r.release(ctx, s.run.UID, bed)
+	return r.handBack(ctx, s, bed)
 }
 
-// release releases the named bed, and every other one that the benchmark has in the
-// cache; normally there is one or none.
-func (b *base) release(ctx context.Context, uid string, name string) error {
-	held, err := b.heldBeds(ctx, uid)
+// releaseAll releases the bed that a benchmark had when it ended, and every other one that the
+// cache knows; normally there is none.
+func (r *benchmarkReconciler) releaseAll(ctx context.Context, s *scope) error {
+	held, err := r.heldBeds(ctx, s.run.UID)
 	if err != nil {
 		return err
 	}
-	names := map[string]bool{}
-	if name != "" {
-		names[name] = true
-	}
+	attempts := map[string]int32{}
 	for i := range held {
-		names[held[i].Name] = true
+		attempts[held[i].Name] = held[i].Status.Lease.Attempt
 	}
-	for name := range names {
-		if err := b.releaseBed(ctx, uid, name); err != nil {
+	if s.Status.TestBedName != "" {
+		attempts[s.Status.TestBedName] = s.attempt()
+	}
+	for bed, attempt := range attempts {
+		if err := r.releaseBed(ctx, bed, s.run.UID, attempt); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// releaseBed removes the lease of a bed if the benchmark has it. The patch tests that,
-// so that it needs no earlier read, and no lock that others could break.
-func (b *base) releaseBed(ctx context.Context, uid, name string) error {
-	patch, err := json.Marshal([]map[string]string{
+// releaseBed removes the lease of a bed if it is that of this attempt of the benchmark. The
+// patch tests that, so that it needs no earlier read, and no lock that others could break.
+func (b *base) releaseBed(ctx context.Context, name, uid string, attempt int32) error {
+	patch, err := json.Marshal([]map[string]any{
 		{"op": "test", "path": "/status/lease/uid", "value": uid},
+		{"op": "test", "path": "/status/lease/attempt", "value": numberOrAbsent(attempt)},
 		{"op": "remove", "path": "/status/lease"},
 	})
 	if err != nil {
@@ -191,9 +212,18 @@ func (b *base) releaseBed(ctx context.Context, uid, name string) error {
 	}
 	if apierrors.IsInvalid(err) {
 		// Most likely the test failed: another operator released it.
-		if reading := b.live.Get(ctx, client.ObjectKey{Name: name}, bed); reading == nil && !hasLease(bed, uid) {
+		reading := b.live.Get(ctx, client.ObjectKey{Name: name}, bed)
+		if l := bed.Status.Lease; reading == nil && (l == nil || l.UID != uid || l.Attempt != attempt) {
 			return nil
 		}
 	}
 	return fmt.Errorf("releasing test bed %s: %w", name, err)
+}
+
+// numberOrAbsent is what a JSON patch finds in a field that is left out where it is 0.
+func numberOrAbsent(n int32) any {
+	if n == 0 {
+		return nil
+	}
+	return n
 }

@@ -107,6 +107,11 @@ type BenchmarkStatus struct {
 	// benchmark is preempted; it adds up all times in which it held a bed.
 	// +optional
 	ActiveSeconds int64 `json:"activeSeconds,omitempty"`
+	// attempt is the number of the attempt that waits for a bed, or has one: how many beds the
+	// benchmark has returned, when it was preempted or before anything was started on them.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Attempt int32 `json:"attempt,omitempty"`
 	// preemptions is how often the bed was taken away from the benchmark in favour of
 	// another one; see spec.preemptible.
 	// +optional

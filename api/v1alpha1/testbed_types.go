@@ -556,6 +556,11 @@ type BedLease struct {
 	// acquireTime is when the lease was taken.
 	// +required
 	AcquireTime metav1.Time `json:"acquireTime"`
+	// attempt of the benchmark that the lease is for, by its number (status.attempt of the
+	// benchmark). A lease of an earlier attempt is not used any more, and is removed.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Attempt int32 `json:"attempt,omitempty"`
 	// preemption asks the benchmark to return the bed; absent while it may keep it. Only the
 	// allocator sets it, and only a benchmark with spec.preemptible heeds it.
 	// +optional

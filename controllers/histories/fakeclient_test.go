@@ -84,6 +84,13 @@ func (l *link) send(ctx context.Context, write bool, apply func() error) error {
 	return err
 }
 
+// slow bounds how long a request takes from now on.
+func (l *link) slow(latency time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.latency = latency
+}
+
 // die ends the operator. The caller holds the lock.
 func (l *link) die() {
 	if !l.dead {

@@ -59,6 +59,7 @@ func (w *world) happen(ctx context.Context, e event) {
 		since := time.Now()
 		w.check.twoLead(true)
 		second := w.newOperator()
+		second.link.slow(w.unit / 20 << (2 * (e.which % 3))) // What it has decided is written late.
 		time.Sleep(much)
 		second.stop()
 		w.check.twoLead(false)

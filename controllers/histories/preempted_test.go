@@ -113,3 +113,18 @@ func TestPreemptionSurvivesEveryDeath(t *testing.T) {
 		}
 	}
 }
+
+// TestPreemptionByTwoLeaders lets two operators, of which one is slow, return the bed of the
+// same benchmark: the late one leaves the next lease as it is.
+func TestPreemptionByTwoLeaders(t *testing.T) {
+	script := []event{
+		{kind: "benchmark is created", which: 0, much: 1},
+		{wait: 6, kind: "bed is asked for", which: 1, much: 1},
+		{kind: "second operator", which: 2, much: 20},
+	}
+	for seed := range uint64(100) {
+		if o := simulate(t, seed, script); len(o.wrong) > 0 || o.preempted != 1 {
+			t.Errorf("seed %d: %d preemptions: %s", seed, o.preempted, strings.Join(o.wrong, "; "))
+		}
+	}
+}
