@@ -95,7 +95,7 @@ histories: cluster-build ## 10,000 random histories of the operator in simulated
 	HISTORIES_SIMULATED=10000 HISTORIES_REAL=200 GOGC=400 go test -v -count=1 -timeout 6h ./controllers/histories
 
 .PHONY: lab-sim
-lab-sim: cluster-build ## 1,500 and 15,000 benchmarks on 200 beds without pods: admissions per second, memory, requests
+lab-sim: cluster-build ## 1,500 and 15,000 benchmarks on 200 beds without pods, with and without a LabPolicy: admissions per second, memory, requests
 	NODROP_LAB_SIM=1500,15000 go test ./controllers -run '^TestMeasureLab$$' -count=1 -v -timeout 60m
 
 .PHONY: metrics-load

@@ -36,6 +36,8 @@ import (
 // labSize is the size of a simulated lab.
 type labSize struct {
 	benchmarks, beds, namespaces int
+	// policy says that there is a LabPolicy: a team for each namespace, with weights of 1 to 4.
+	policy bool
 	// run is how long a benchmark has its bed.
 	run time.Duration
 }
@@ -266,6 +268,9 @@ func (size labSize) fill(t *testing.T, cfg *rest.Config) {
 		})
 	}
 	create(t, c, configMap("model", "model.csv", table))
+	if size.policy {
+		create(t, c, size.labPolicy())
+	}
 	for i := range size.namespaces {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("sim-team-%02d", i), Labels: map[string]string{"lab": "sim"}}}
 		if err := c.Create(t.Context(), ns); client.IgnoreAlreadyExists(err) != nil {
@@ -302,6 +307,16 @@ func (size labSize) fill(t *testing.T, cfg *rest.Config) {
 	}
 }
 
+func (size labSize) labPolicy() *v1alpha1.LabPolicy {
+	policy := &v1alpha1.LabPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.LabPolicyName}}
+	for i := range size.namespaces {
+		policy.Spec.Teams = append(policy.Spec.Teams, v1alpha1.Team{
+			Name: fmt.Sprintf("team-%02d", i), Namespaces: []string{fmt.Sprintf("sim-team-%02d", i)}, TeamShare: v1alpha1.TeamShare{Weight: int32(1 + i%4)},
+		})
+	}
+	return policy
+}
+
 func (r labReport) writes() int {
 	n := 0
 	for kind, count := range r.Requests {
@@ -317,7 +332,7 @@ func TestLabSim(t *testing.T) {
 	s := startServer(t)
 	w := &world{WithT: NewWithT(t), t: t, server: s, c: newClient(t, s.admin)}
 	t.Cleanup(w.wipe)
-	size := labSize{benchmarks: 300, beds: 20, namespaces: 4}
+	size := labSize{benchmarks: 300, beds: 20, namespaces: 4, policy: true}
 	size.fill(t, s.admin)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
 	defer cancel()
@@ -333,8 +348,8 @@ func TestLabSim(t *testing.T) {
 }
 
 // TestMeasureLab measures labs of the sizes that NODROP_LAB_SIM lists, such as
-// 1500,15000, each with an API server and an operator in processes of their own. It is
-// run by make lab-sim; without the variable there is nothing to measure.
+// 1500,15000, each without and with a LabPolicy, and with an API server and an operator in
+// processes of their own. It is run by make lab-sim; without the variable there is nothing to measure.
 func TestMeasureLab(t *testing.T) {
 	list := os.Getenv("NODROP_LAB_SIM")
 	if list == "" {
@@ -347,9 +362,11 @@ func TestMeasureLab(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		size := labSize{benchmarks: n, beds: 200, namespaces: 40, run: 200 * time.Millisecond}
-		sizes, reports = append(sizes, size), append(reports, measureLab(t, size))
-		t.Log("\n" + labTable(sizes, reports))
+		for _, policy := range []bool{false, true} {
+			size := labSize{benchmarks: n, beds: 200, namespaces: 40, policy: policy, run: 200 * time.Millisecond}
+			sizes, reports = append(sizes, size), append(reports, measureLab(t, size))
+			t.Log("\n" + labTable(sizes, reports))
+		}
 	}
 	for i, r := range reports {
 		if r.Passed != sizes[i].benchmarks || r.Quarantined > 0 {
@@ -470,6 +487,7 @@ func labTable(sizes []labSize, reports []labReport) string {
 		}
 	}
 	line("benchmarks", func(i int) string { return fmt.Sprint(sizes[i].benchmarks) })
+	line("LabPolicy", func(i int) string { return fmt.Sprint(sizes[i].policy) })
 	line("beds", func(i int) string { return fmt.Sprint(sizes[i].beds) })
 	line("passed", func(i int) string { return fmt.Sprint(reports[i].Passed) })
 	line("namespaces", func(i int) string { return fmt.Sprint(sizes[i].namespaces) })
