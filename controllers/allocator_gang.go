@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/controllers/queue"
 )
 
@@ -183,12 +184,6 @@ func (a *allocator) releasePart(ctx context.Context, members []*v1alpha1.Benchma
 	if err := a.live.List(ctx, &beds); err != nil {
 		return fmt.Errorf("listing test beds: %w", err)
 	}
-	has := map[string]string{}
-	for i := range beds.Items {
-		if l := beds.Items[i].Status.Lease; l != nil {
-			has[l.UID] = beds.Items[i].Name
-		}
-	}
 	held := map[string]*v1alpha1.Benchmark{}
 	for _, b := range members {
 		live := &v1alpha1.Benchmark{}
@@ -202,24 +197,22 @@ func (a *allocator) releasePart(ctx context.Context, members []*v1alpha1.Benchma
 		if begun(live) {
 			return nil
 		}
-		if bed := has[string(b.UID)]; bed != "" {
-			held[bed] = live
+		for i := range beds.Items {
+			if holds(live, &beds.Items[i]) {
+				held[beds.Items[i].Name] = live
+			}
 		}
 	}
 	if len(held) >= size {
 		return nil
 	}
 	for _, b := range held {
-		body := map[string]any{
-			"metadata": map[string]any{"resourceVersion": b.ResourceVersion},
-			"status":   map[string]any{"attempt": b.Status.Attempt + 1},
-		}
-		if err := a.Client.Status().Patch(ctx, named(&v1alpha1.Benchmark{}, b), mergePatch(body)); err != nil {
-			return fmt.Errorf("ending the attempt of benchmark %s/%s: %w", b.Namespace, b.Name, err)
+		if _, err := a.nextAttempt(ctx, b); err != nil {
+			return err
 		}
 	}
 	for bed, b := range held {
-		if err := a.releaseBed(ctx, bed, string(b.UID), b.Status.Attempt); err != nil {
+		if err := a.releaseBed(ctx, bed, lab.RunOf(b)); err != nil {
 			return err
 		}
 	}

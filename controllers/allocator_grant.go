@@ -129,8 +129,9 @@ func (a *allocator) lease(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alp
 }
 
 // claim adds the finalizer to a benchmark that waits, and returns the number of its attempt.
-// The optimistic lock makes sure that it still waits; where the finalizer is left over from an
-// earlier attempt, the API server is asked.
+// Where the finalizer is left over from an earlier attempt, a new one begins. Each is written
+// under the optimistic lock, which makes sure that the benchmark still waits, and that of two
+// operators that lease beds for it only one writes the lease that counts.
 func (a *allocator) claim(ctx context.Context, b *v1alpha1.Benchmark) (attempt int32, _ error) {
 	var conflict error
 	for range 2 {
@@ -156,11 +157,25 @@ func (a *allocator) claim(ctx context.Context, b *v1alpha1.Benchmark) (attempt i
 			return 0, errNotWaiting
 		}
 		if controllerutil.ContainsFinalizer(live, v1alpha1.FinalizerCleanUp) {
-			return live.Status.Attempt, nil
+			return a.nextAttempt(ctx, live)
 		}
 		b = live
 	}
 	return 0, conflict
+}
+
+// nextAttempt ends the attempt of a benchmark, unless it was written since it was read, and
+// returns the number of the next one.
+func (a *allocator) nextAttempt(ctx context.Context, b *v1alpha1.Benchmark) (int32, error) {
+	next := b.Status.Attempt + 1
+	body := map[string]any{
+		"metadata": map[string]any{"resourceVersion": b.ResourceVersion},
+		"status":   map[string]any{"attempt": next},
+	}
+	if err := a.Client.Status().Patch(ctx, named(&v1alpha1.Benchmark{}, b), mergePatch(body)); err != nil {
+		return 0, fmt.Errorf("beginning another attempt of benchmark %s/%s: %w", b.Namespace, b.Name, err)
+	}
+	return next, nil
 }
 
 // patchBed patches the status of a bed, and returns the bed as it is then. With a

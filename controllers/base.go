@@ -71,8 +71,8 @@ func (b *base) ensure(ctx context.Context, run lab.Run, obj client.Object) error
 	if err != nil {
 		return fmt.Errorf("making %s: %w", key, err)
 	}
-	if owner := obj.GetLabels()[lab.LabelUID]; owner != run.UID {
-		return fmt.Errorf("making %s: it exists and belongs to %q: delete it", key, owner)
+	if owner := obj.GetLabels(); !run.Has(owner) {
+		return fmt.Errorf("making %s: it exists and belongs to %q: delete it", key, owner[lab.LabelUID])
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/lab"
 )
 
 // indexLease is the index of beds by the UID of the benchmark that has them.
@@ -38,16 +39,9 @@ func (r *benchmarkReconciler) lease(ctx context.Context, s *scope) (step, error)
 	if s.Status.TestBedName != "" {
 		return r.keepLease(ctx, s)
 	}
-	held, err := r.heldBeds(ctx, s.run.UID)
-	if err != nil || len(held) == 0 {
+	bed, err := r.leased(ctx, s.Benchmark)
+	if err != nil || bed == nil {
 		return rest(), err // The allocator handles those that wait.
-	}
-	bed := &v1alpha1.TestBed{}
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(&held[0]), bed); err != nil {
-		return rest(), client.IgnoreNotFound(err)
-	}
-	if !holds(s.Benchmark, bed) {
-		return rest(), r.releaseEarlier(ctx, s.Benchmark, bed)
 	}
 	alone, err := r.alone(ctx, bed)
 	if err != nil {
@@ -116,27 +110,42 @@ func holds(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) bool {
 	return l != nil && l.UID == string(b.UID) && l.Attempt == b.Status.Attempt
 }
 
+// leased is the bed that the present attempt of a benchmark has; nil when it has none. Leases of
+// earlier attempts are removed: who ended those may not live any more.
+func (r *benchmarkReconciler) leased(ctx context.Context, b *v1alpha1.Benchmark) (*v1alpha1.TestBed, error) {
+	held, err := r.heldBeds(ctx, string(b.UID))
+	if err != nil {
+		return nil, err
+	}
+	for i := range held {
+		bed := &v1alpha1.TestBed{}
+		err := r.live.Get(ctx, client.ObjectKeyFromObject(&held[i]), bed)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("reading test bed %s: %w", held[i].Name, err)
+		}
+		if holds(b, bed) {
+			return bed, nil
+		}
+		// One of a later attempt stays: the benchmark was read before it.
+		if l := bed.Status.Lease; l != nil && l.UID == string(b.UID) && l.Attempt < b.Status.Attempt {
+			if err := r.releaseBed(ctx, bed.Name, lab.Run{UID: l.UID, Attempt: l.Attempt}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, nil
+}
+
 // handBack returns a bed on which nothing was started. The end of the attempt is stored first:
 // the optimistic lock lets only one happen, that the benchmark takes the lease over or that the
 // lease goes.
 func (r *benchmarkReconciler) handBack(ctx context.Context, s *scope, bed string) error {
-	attempt := s.Status.Attempt
 	s.Status.Attempt++
 	if err := r.patch(ctx, s, nil); err != nil {
 		return err
 	}
 	s.before = s.DeepCopy()
-	return r.releaseBed(ctx, bed, s.run.UID, attempt)
-}
-
-// releaseEarlier removes the lease of an attempt that has ended: who ended it may not live any
-// more. A lease of a later attempt stays; the benchmark was read before it.
-func (r *benchmarkReconciler) releaseEarlier(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) error {
-	l := bed.Status.Lease
-	if l == nil || l.UID != string(b.UID) || l.Attempt > b.Status.Attempt {
-		return nil
-	}
-	return r.releaseBed(ctx, bed.Name, l.UID, l.Attempt)
+	return r.releaseBed(ctx, bed, s.run)
 }
 
 // keepLease makes sure that the benchmark still has the bed. When the cache does not show
@@ -179,27 +188,27 @@ func (r *benchmarkReconciler) releaseAll(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	attempts := map[string]int32{}
+	runs := map[string]lab.Run{}
 	for i := range held {
-		attempts[held[i].Name] = held[i].Status.Lease.Attempt
+		runs[held[i].Name] = lab.Run{UID: s.run.UID, Attempt: held[i].Status.Lease.Attempt}
 	}
 	if s.Status.TestBedName != "" {
-		attempts[s.Status.TestBedName] = s.attempt()
+		runs[s.Status.TestBedName] = s.run
 	}
-	for bed, attempt := range attempts {
-		if err := r.releaseBed(ctx, bed, s.run.UID, attempt); err != nil {
+	for bed, run := range runs {
+		if err := r.releaseBed(ctx, bed, run); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// releaseBed removes the lease of a bed if it is that of this attempt of the benchmark. The
-// patch tests that, so that it needs no earlier read, and no lock that others could break.
-func (b *base) releaseBed(ctx context.Context, name, uid string, attempt int32) error {
+// releaseBed removes the lease of a bed if it is that of the run. The patch tests that, so that
+// it needs no earlier read, and no lock that others could break.
+func (b *base) releaseBed(ctx context.Context, name string, run lab.Run) error {
 	patch, err := json.Marshal([]map[string]any{
-		{"op": "test", "path": "/status/lease/uid", "value": uid},
-		{"op": "test", "path": "/status/lease/attempt", "value": numberOrAbsent(attempt)},
+		{"op": "test", "path": "/status/lease/uid", "value": run.UID},
+		{"op": "test", "path": "/status/lease/attempt", "value": numberOrAbsent(run.Attempt)},
 		{"op": "remove", "path": "/status/lease"},
 	})
 	if err != nil {
@@ -213,7 +222,7 @@ func (b *base) releaseBed(ctx context.Context, name, uid string, attempt int32) 
 	if apierrors.IsInvalid(err) {
 		// Most likely the test failed: another operator released it.
 		reading := b.live.Get(ctx, client.ObjectKey{Name: name}, bed)
-		if l := bed.Status.Lease; reading == nil && (l == nil || l.UID != uid || l.Attempt != attempt) {
+		if l := bed.Status.Lease; reading == nil && (l == nil || l.UID != run.UID || l.Attempt != run.Attempt) {
 			return nil
 		}
 	}

@@ -130,7 +130,7 @@ func (r *benchmarkReconciler) returnBed(ctx context.Context, s *scope) (step, er
 	r.poller.forget(keyOf(s.Benchmark))
 	left, err := r.sweep(ctx, s.run)
 	if err == nil && left == "" {
-		if err := r.releaseBed(ctx, s.Status.TestBedName, s.run.UID, s.attempt()); err != nil {
+		if err := r.releaseBed(ctx, s.Status.TestBedName, s.run); err != nil {
 			return step{}, err
 		}
 		s.waitAgain()
@@ -154,15 +154,6 @@ func (r *benchmarkReconciler) returnBed(ctx context.Context, s *scope) (step, er
 		return next, nil
 	}
 	return again(r.Poll), nil
-}
-
-// attempt is the number of the attempt that the bed in the status was leased for. While a bed
-// is being returned, that attempt has ended.
-func (s *scope) attempt() int32 {
-	if s.Status.Preemption != nil {
-		return s.Status.Attempt - 1
-	}
-	return s.Status.Attempt
 }
 
 // keepProfileOnly drops the inputs that belong to a bed.

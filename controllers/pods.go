@@ -20,7 +20,9 @@ func (b *base) pods(ctx context.Context, run lab.Run) (map[string]*corev1.Pod, e
 	}
 	pods := make(map[string]*corev1.Pod, len(list.Items))
 	for i := range list.Items {
-		pods[list.Items[i].Name] = &list.Items[i]
+		if pod := &list.Items[i]; run.Has(pod.Labels) {
+			pods[pod.Name] = pod
+		}
 	}
 	return pods, nil
 }

@@ -5,10 +5,13 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/internal/runner"
 )
 
@@ -32,9 +35,33 @@ func TestPreemption(t *testing.T) {
 		"the environment is another one":                    environmentChanged,
 		"the bed does not fit any more":                     bedDoesNotFit,
 		"the deadline adds up the runs":                     deadlineOfAllRuns,
+		"late objects of the first run":                     lateObjects,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
 	}
+}
+
+// lateObjects has an operator that was replaced ask for a pod of the first run after the second
+// has begun: the pod is removed, and the second run goes on.
+func lateObjects(w *world) {
+	w.with()
+	w.modelledBed()
+	create(w.t, w.c, benchmark("b", "sim", preemptible))
+	first := lab.Run{UID: string(w.preemptedAt("sim").UID)}
+	w.urgentEnds()
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	w.beginsWith(b, 1)
+	late := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: labNamespace, Name: first.RunnerName(), Labels: first.Selector()},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "late", Image: "localhost/late:1"}}},
+	}
+	create(w.t, w.c, late)
+	w.Eventually(func() bool {
+		return apierrors.IsNotFound(w.c.Get(w.t.Context(), client.ObjectKeyFromObject(late), late))
+	}).Should(BeTrue(), "pod %s was not removed", late.Name)
+	w.runners.report(b, measured(row(64), row(128)))
+	w.reaches("b", v1alpha1.PhasePassed)
+	w.bedIsClean("sim")
 }
 
 func preemptible(b *v1alpha1.Benchmark) { b.Spec.Preemptible = true }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,31 +46,32 @@ func (s *straySweep) Start(ctx context.Context) error {
 
 // sweepAll sweeps after all strays once, and says whether something is still there.
 func (s *straySweep) sweepAll(ctx context.Context) (left bool, _ error) {
-	uids, err := s.strays(ctx)
+	strays, err := s.strays(ctx)
 	if err != nil {
 		return false, err
 	}
 	var errs []error
-	for uid := range uids {
-		still, err := s.sweep(ctx, lab.Run{UID: uid})
-		log.FromContext(ctx).Info("Removed what was left of a run without a bed", "benchmarkUID", uid, "left", still)
+	for run := range strays {
+		still, err := s.sweep(ctx, run)
+		log.FromContext(ctx).Info("Removed what was left of a run without a bed", "benchmarkUID", run.UID, "attempt", run.Attempt, "left", still)
 		errs = append(errs, err)
 		left = left || still != ""
 	}
 	return left, errors.Join(errs...)
 }
 
-// strays are the UIDs of benchmarks that have objects in the lab, and neither a bed nor
-// a chance to get one. The order matters: a run has its lease before its first object,
-// so that an object without a lease, listed earlier, was left behind.
-func (s *straySweep) strays(ctx context.Context) (map[string]bool, error) {
+// strays are the runs that have objects in the lab, and neither a bed nor a chance to get
+// one. The order matters: a run has its lease before its first object, so that an object
+// without a lease, listed earlier, was left behind.
+func (s *straySweep) strays(ctx context.Context) (map[lab.Run]bool, error) {
 	objects, err := s.objectsOf(ctx, client.HasLabels{lab.LabelUID})
 	if err != nil || len(objects) == 0 {
 		return nil, err
 	}
-	uids := map[string]bool{}
+	runs := map[lab.Run]bool{}
 	for i := range objects {
-		uids[objects[i].Labels[lab.LabelUID]] = true
+		labels := objects[i].Labels
+		runs[lab.Run{UID: labels[lab.LabelUID], Attempt: lab.AttemptOf(labels)}] = true
 	}
 	var beds v1alpha1.TestBedList
 	if err := s.live.List(ctx, &beds); err != nil {
@@ -77,21 +79,26 @@ func (s *straySweep) strays(ctx context.Context) (map[string]bool, error) {
 	}
 	for i := range beds.Items {
 		if lease := beds.Items[i].Status.Lease; lease != nil {
-			delete(uids, lease.UID)
+			delete(runs, lab.Run{UID: lease.UID, Attempt: lease.Attempt})
 		}
 	}
-	if len(uids) == 0 {
+	if len(runs) == 0 {
 		return nil, nil
 	}
-	// A benchmark that gave its bed back and waits again may get another one at any time.
+	// A benchmark that waits may get a bed at any time; an attempt that has ended does not.
 	var benchmarks v1alpha1.BenchmarkList
 	if err := s.List(ctx, &benchmarks); err != nil {
 		return nil, fmt.Errorf("listing benchmarks: %w", err)
 	}
+	now := map[string]int32{}
 	for i := range benchmarks.Items {
 		if b := &benchmarks.Items[i]; !b.Status.Phase.Finished() {
-			delete(uids, string(b.UID))
+			now[string(b.UID)] = lab.RunOf(b).Attempt
 		}
 	}
-	return uids, nil
+	maps.DeleteFunc(runs, func(run lab.Run, _ bool) bool {
+		attempt, known := now[run.UID]
+		return known && run.Attempt >= attempt
+	})
+	return runs, nil
 }

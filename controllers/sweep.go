@@ -102,6 +102,7 @@ func (b *base) removeRest(ctx context.Context, run lab.Run) (left string, _ erro
 	if err != nil {
 		return "", err
 	}
+	objects = slices.DeleteFunc(objects, func(o metav1.PartialObjectMetadata) bool { return !run.Has(o.Labels) })
 	if len(objects) == 0 {
 		return "", nil
 	}

@@ -44,7 +44,7 @@ func (r *testBedReconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, n
 		setRecovering(bed, now, fmt.Sprintf("benchmark %s, which has the bed, does not exist any more; cleaning up after it", bed.Status.Lease.Holder))
 	}
 	namespace, name, _ := strings.Cut(bed.Status.Lease.Holder, "/")
-	left, err := r.sweep(ctx, lab.Run{Namespace: namespace, Name: name, UID: bed.Status.Lease.UID})
+	left, err := r.sweep(ctx, lab.Run{Namespace: namespace, Name: name, UID: bed.Status.Lease.UID, Attempt: bed.Status.Lease.Attempt})
 	if err == nil && left == "" {
 		bed.Status.Lease = nil
 		r.timers.over(bed, &bed.Status.Wait)

@@ -107,8 +107,9 @@ type BenchmarkStatus struct {
 	// benchmark is preempted; it adds up all times in which it held a bed.
 	// +optional
 	ActiveSeconds int64 `json:"activeSeconds,omitempty"`
-	// attempt is the number of the attempt that waits for a bed, or has one: how many beds the
-	// benchmark has returned, when it was preempted or before anything was started on them.
+	// attempt is the number of the attempt that waits for a bed, or has one, from 0. A further
+	// one begins when a bed is returned: because the benchmark was preempted, or before
+	// anything was started on it.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Attempt int32 `json:"attempt,omitempty"`

@@ -23,8 +23,10 @@ type checker struct {
 	behind bool
 	// wrong are the violations, in their order.
 	wrong []string
-	// beds are the beds by the UIDs of the benchmarks that had them.
-	beds map[string]string
+	// beds are the beds by the UIDs of the benchmarks that had them, and attempts those for
+	// which they had them. Leases of earlier attempts do not count.
+	beds     map[string]string
+	attempts map[string]int32
 	// last is the last version of each benchmark, by UID.
 	last map[string]*v1alpha1.Benchmark
 	// parts are the frame sizes that each part of a result holds, by the UID of the
@@ -67,7 +69,7 @@ type checker struct {
 
 func newChecker() *checker {
 	return &checker{
-		beds: map[string]string{}, last: map[string]*v1alpha1.Benchmark{}, parts: map[string]map[string][]int32{},
+		beds: map[string]string{}, attempts: map[string]int32{}, last: map[string]*v1alpha1.Benchmark{}, parts: map[string]map[string][]int32{},
 		numbers: map[string]int32{}, edits: map[string]int{}, editsAt: map[string]int{},
 		allowed: map[string][]v1alpha1.BenchmarkPhase{}, sick: map[string]bool{}, pods: map[string]*corev1.Pod{},
 		begun: map[string]bool{}, started: map[string]bool{}, reserved: map[string]*reserved{}, specs: map[string]*v1alpha1.BenchmarkSpec{}, inReserved: map[bool]int{},
@@ -121,47 +123,52 @@ func (c *checker) see(ch change) {
 }
 
 func (c *checker) seeBed(before, after *v1alpha1.TestBed) {
-	var was, is string
+	was, is := v1alpha1.BedLease{}, v1alpha1.BedLease{}
 	if before != nil && before.UID == after.UID && before.Status.Lease != nil {
-		was = before.Status.Lease.UID
+		was = *before.Status.Lease
 	}
 	if after.Status.Lease != nil {
-		is = after.Status.Lease.UID
+		is = *after.Status.Lease
 	}
-	if was != "" && is != "" && was != is {
-		c.violated("bed %s went from %s to %s without being free", after.Name, was, is)
+	if was.UID != "" && is.UID != "" && (was.UID != is.UID || was.Attempt != is.Attempt) {
+		c.violated("bed %s went from %s to %s without being free", after.Name, was.UID, is.UID)
 	}
-	if was != "" && is == "" && !c.behind {
-		for _, pod := range c.pods {
-			if pod.Labels[lab.LabelUID] == was {
-				c.violated("bed %s was given back while pod %s is there", after.Name, pod.Name)
-			}
-		}
-	}
-	if was != "" && is == "" && (c.behind || !c.started[was] || c.returnsWithoutRows(was)) {
-		delete(c.beds, was) // It waits again, and may get another bed.
+	if was.UID != "" && is.UID == "" && c.beds[was.UID] == after.Name && c.attempts[was.UID] == was.Attempt {
+		c.seeRelease(after.Name, was.UID)
 	}
 	if before != nil && !equality.Semantic.DeepEqual(before.Spec.Ports, after.Spec.Ports) {
 		c.edits[after.Name]++
 	}
 	c.seeAsking(before, after)
-	if is != "" && was == "" {
+	if is.UID != "" && was.UID == "" {
 		c.seeLease(after)
-		c.seeStart(is)
-		if last := c.last[is]; last == nil || last.Status.Resumption == nil {
-			c.editsAt[is] = c.edits[after.Name]
+		c.seeStart(is.UID)
+		if last := c.last[is.UID]; last == nil || last.Status.Resumption == nil {
+			c.editsAt[is.UID] = c.edits[after.Name]
 		}
 	}
-	if is != "" {
-		if other := c.beds[is]; other != "" && other != after.Name {
-			c.violated("benchmark %s has beds %s and %s", is, other, after.Name)
+	if other := c.beds[is.UID]; is.UID != "" && (other == "" || is.Attempt >= c.attempts[is.UID]) {
+		if other != "" && other != after.Name && is.Attempt == c.attempts[is.UID] {
+			c.violated("benchmark %s has beds %s and %s", is.UID, other, after.Name)
 		}
-		c.beds[is] = after.Name
+		c.beds[is.UID], c.attempts[is.UID] = after.Name, is.Attempt
 	}
-	if meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionQuarantined) && !c.sick[is] {
-		c.violated("bed %s is quarantined after %s, whose clean-up could not fail: %s", after.Name, is,
+	if meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionQuarantined) && !c.sick[is.UID] {
+		c.violated("bed %s is quarantined after %s, whose clean-up could not fail: %s", after.Name, is.UID,
 			meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionQuarantined).Message)
-		c.sick[is] = true
+		c.sick[is.UID] = true
+	}
+}
+
+// seeRelease judges that nothing of a benchmark is left on its bed. The caller holds the lock.
+func (c *checker) seeRelease(bed, uid string) {
+	for _, pod := range c.pods {
+		if pod.Labels[lab.LabelUID] == uid && lab.AttemptOf(pod.Labels) == c.attempts[uid] && !c.behind {
+			c.violated("bed %s was given back while pod %s is there", bed, pod.Name)
+		}
+	}
+	if c.behind || !c.started[uid] || c.returnsWithoutRows(uid) {
+		delete(c.beds, uid) // It waits again, and may get another bed.
 	}
 }
 
@@ -214,19 +221,24 @@ func (c *checker) seePod(pod *corev1.Pod, gone bool) {
 		delete(c.pods, pod.Name)
 		return
 	}
-	_, known := c.pods[pod.Name]
+	before := c.pods[pod.Name]
 	c.pods[pod.Name] = pod
-	if known {
-		return
-	}
 	uid := pod.Labels[lab.LabelUID]
 	c.started[uid] = true
+	if !runs(pod) || before != nil && runs(before) {
+		return
+	}
 	for _, other := range c.pods {
 		o := other.Labels[lab.LabelUID]
-		if o != uid && c.beds[o] != "" && group(c.beds[o]) == group(c.beds[uid]) {
-			c.violated("pod %s of a run on bed %s was made while pod %s of a run on bed %s is there", pod.Name, c.beds[uid], other.Name, c.beds[o])
+		if o != uid && runs(other) && c.beds[o] != "" && group(c.beds[o]) == group(c.beds[uid]) {
+			c.violated("pod %s of a run on bed %s was started while pod %s of a run on bed %s is there", pod.Name, c.beds[uid], other.Name, c.beds[o])
 		}
 	}
+}
+
+// runs says that a pod was started: it may have changed something on its node.
+func runs(pod *corev1.Pod) bool {
+	return pod.Status.Phase != "" && pod.Status.Phase != corev1.PodPending
 }
 
 // seePart judges a part of a result: rows only come, and each comes once.

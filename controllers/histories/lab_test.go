@@ -100,7 +100,7 @@ func (l *fakeLab) play(ctx context.Context, pod *corev1.Pod) {
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || since(l.born) < l.delay(pod, "start") {
 		return
 	}
-	if pod.Status.Phase == corev1.PodRunning {
+	if pod.Status.Phase == corev1.PodRunning || !l.hasSecrets(ctx, pod) {
 		return
 	}
 	l.mu.Lock()
@@ -117,6 +117,16 @@ func (l *fakeLab) play(ctx context.Context, pod *corev1.Pod) {
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	}
 	_ = l.Status().Update(ctx, pod) // A conflict is tried again at the next reconcile.
+}
+
+// hasSecrets says that the secrets are there that a pod mounts: without them no container starts.
+func (l *fakeLab) hasSecrets(ctx context.Context, pod *corev1.Pod) bool {
+	for i := range pod.Spec.Volumes {
+		if s := pod.Spec.Volumes[i].Secret; s != nil && l.Get(ctx, client.ObjectKey{Namespace: labNamespace, Name: s.SecretName}, &corev1.Secret{}) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // finalize removes the finalizer of a pod whose process has ended.

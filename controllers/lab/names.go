@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -12,6 +13,8 @@ import (
 const (
 	// LabelUID holds the UID of the benchmark.
 	LabelUID = "nodrop.dev/benchmark-uid"
+	// LabelAttempt holds the number of the benchmark's attempt; without it that is 0.
+	LabelAttempt = "nodrop.dev/attempt"
 	// LabelRole says what the object is for: one of the roles below.
 	LabelRole = "nodrop.dev/role"
 	// AnnotationBenchmark names the benchmark as namespace/name, for people.
@@ -28,17 +31,30 @@ const (
 	RoleDevice = "device"
 )
 
-// Run identifies one benchmark in the lab's namespace.
+// Run identifies one attempt of a benchmark in the lab's namespace. No two attempts share an
+// object, so that an operator that is late with the clean-up of one does not harm the next.
 type Run struct {
 	// Namespace and Name of the benchmark.
 	Namespace, Name string
 	// UID of the benchmark.
 	UID string
+	// Attempt is its number.
+	Attempt int32
 }
 
-// RunOf returns the run of a benchmark.
+// RunOf returns the run of a benchmark that waits for a bed, has one or is returning it.
 func RunOf(b *v1alpha1.Benchmark) Run {
-	return Run{Namespace: b.Namespace, Name: b.Name, UID: string(b.UID)}
+	run := Run{Namespace: b.Namespace, Name: b.Name, UID: string(b.UID), Attempt: b.Status.Attempt}
+	if b.Status.Preemption != nil && run.Attempt > 0 {
+		run.Attempt-- // That attempt has ended, and is being removed.
+	}
+	return run
+}
+
+// AttemptOf is the number of the attempt that an object with these labels belongs to.
+func AttemptOf(labels map[string]string) int32 {
+	n, _ := strconv.ParseInt(labels[LabelAttempt], 10, 32)
+	return int32(n)
 }
 
 // prefixLength is how much of the UID is in names: 40 bits distinguish the few runs that
@@ -48,7 +64,11 @@ const prefixLength = 10
 // Prefix begins the name of every object of the run.
 func (r Run) Prefix() string {
 	id := strings.ReplaceAll(r.UID, "-", "")
-	return "nd-" + id[:min(prefixLength, len(id))]
+	prefix := "nd-" + id[:min(prefixLength, len(id))]
+	if r.Attempt > 0 {
+		prefix += fmt.Sprintf("r%d", r.Attempt)
+	}
+	return prefix
 }
 
 // Names of the run's objects.
@@ -64,6 +84,9 @@ func (r Run) labels(role string) map[string]string {
 		"app.kubernetes.io/name":       "nodrop",
 		"app.kubernetes.io/managed-by": "nodrop-operator",
 		LabelUID:                       r.UID,
+	}
+	if r.Attempt > 0 {
+		labels[LabelAttempt] = strconv.Itoa(int(r.Attempt))
 	}
 	if role != "" {
 		labels["app.kubernetes.io/component"] = role
@@ -81,5 +104,10 @@ func (r Run) RunnerHost() string { return pki.RunnerName(r.UID) }
 // OperatorHost is the name in the certificate with which the operator calls the runner.
 func (r Run) OperatorHost() string { return pki.OperatorName(r.UID) }
 
-// Selector selects everything of the run.
+// Selector selects everything of the benchmark; Has says what of that belongs to the run.
 func (r Run) Selector() map[string]string { return map[string]string{LabelUID: r.UID} }
+
+// Has says that an object with these labels belongs to the run.
+func (r Run) Has(labels map[string]string) bool {
+	return labels[LabelUID] == r.UID && AttemptOf(labels) == r.Attempt
+}
