@@ -98,6 +98,10 @@ histories: cluster-build ## 10,000 random histories of the operator in simulated
 lab-sim: cluster-build ## 1,500 and 15,000 benchmarks on 200 beds without pods, with and without a LabPolicy: admissions per second, memory, requests
 	NODROP_LAB_SIM=1500,15000 go test ./controllers -run '^TestMeasureLab$$' -count=1 -v -timeout 60m
 
+.PHONY: kueue-sim
+kueue-sim: test-tools ## the real Kueue with its fair sharing and our model of it on the same trace, in simulated time
+	NODROP_KUEUE_SIM='24 6 2500' go test ./internal/labsim -run '^TestMeasureKueue$$' -count=1 -v -timeout 60m
+
 .PHONY: metrics-load
 metrics-load: test-tools ## points per second into InfluxDB, and what metrics cost a run: eleven pairs of runs
 	NODROP_METRICS_LOAD=11 go test ./cmd/nodrop -run '^TestMeasure(Sink|MetricsCost)' -count=1 -v -timeout 20m

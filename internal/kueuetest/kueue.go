@@ -20,6 +20,10 @@ import (
 
 // Kueue is Kueue for one API server. Stop kills its manager, and Resume starts it again.
 type Kueue struct {
+	// Policy is the part of its configuration that says how it admits. By default nothing is
+	// admitted while a workload that was does not say that it has started.
+	Policy string
+
 	binary, manifests string
 	env               *envtest.Environment
 	testserver.Process
@@ -29,7 +33,7 @@ type Kueue struct {
 func New(t testing.TB) *Kueue {
 	t.Helper()
 	binary := testserver.Binary(t, "kueue", "Kueue", "hack/kueue/build")
-	return &Kueue{binary: binary, manifests: filepath.Join(filepath.Dir(binary), "kueue-config")}
+	return &Kueue{Policy: "waitForPodsReady: {timeout: 10m, blockAdmission: true}", binary: binary, manifests: filepath.Join(filepath.Dir(binary), "kueue-config")}
 }
 
 // Install adds Kueue's definitions, and the webhooks for its own kinds, to an API server that
@@ -81,9 +85,8 @@ webhook: {host: %q, port: %d, certDir: %q}
 leaderElection: {leaderElect: false}
 internalCertManagement: {enable: false}
 integrations: {frameworks: [batch/job]}
-# Nothing is admitted while a workload that was does not say that it has started.
-waitForPodsReady: {timeout: 10m, blockAdmission: true}
-`, health, webhooks.LocalServingHost, webhooks.LocalServingPort, webhooks.LocalServingCertDir)
+%s
+`, health, webhooks.LocalServingHost, webhooks.LocalServingPort, webhooks.LocalServingCertDir, k.Policy)
 	// Kueue reads the certificate of its metrics from /etc/kueue, whatever its configuration says,
 	// so that it gets an /etc of its own.
 	etc := filepath.Join(dir, "etc")

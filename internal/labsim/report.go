@@ -37,6 +37,11 @@ type Report struct {
 // Simulate runs a policy on the trace of a configuration.
 func Simulate(p Policy, c Config) Report {
 	l := run(p, c)
+	return l.report(p)
+}
+
+// report is what a policy did in a lab, once every benchmark has ended.
+func (l *lab) report(p Policy) Report {
 	r := Report{Policy: p, Benchmarks: len(l.trace.jobs), Length: l.now}
 	var waits []time.Duration
 	var used, lastStart time.Duration
@@ -50,7 +55,7 @@ func Simulate(p Policy, c Config) Report {
 	for _, j := range l.trace.jobs {
 		used -= max(j.end-lastStart, 0)
 	}
-	r.Utilization = float64(used) / (float64(lastStart) * float64(c.Beds))
+	r.Utilization = float64(used) / (float64(lastStart) * float64(len(l.trace.beds)))
 	all := l.watch.deviations()
 	r.Windows = len(all)
 	size := make([]float64, len(all))

@@ -26,16 +26,28 @@ type lab struct {
 	spent []time.Duration
 }
 
-// run simulates a policy on a trace until every benchmark has ended.
-func run(p Policy, c Config) *lab {
+// newLab is a lab at the begin of a trace.
+func newLab(c Config, t *trace, d decider) *lab {
 	l := &lab{
-		trace: newTrace(c), queue: queue.New(), jobs: map[queue.Key]*job{}, running: map[string]*job{}, waiting: map[queue.Key]*job{},
+		trace: t, queue: queue.New(), decider: d, watch: newWatch(c, t),
+		jobs: map[queue.Key]*job{}, running: map[string]*job{}, waiting: map[queue.Key]*job{},
 	}
-	l.decider = newDecider(p, c, l.trace.weights)
-	l.watch = newWatch(c, l.trace)
 	for _, j := range l.trace.jobs {
 		l.jobs[j.Key] = j
 	}
+	return l
+}
+
+// run simulates a policy on the trace of a configuration.
+func run(p Policy, c Config) *lab {
+	t := newTrace(c)
+	l := newLab(c, t, newDecider(p, c, t.weights))
+	l.run()
+	return l
+}
+
+// run lets time pass until every benchmark has ended.
+func (l *lab) run() {
 	boundaries := l.trace.boundaries()
 	arrivals := l.trace.jobs
 	for len(arrivals) > 0 || l.queue.Len() > 0 || len(l.running) > 0 {
@@ -55,7 +67,6 @@ func run(p Policy, c Config) *lab {
 		}
 		l.decide()
 	}
-	return l
 }
 
 // next is when the next thing happens.
