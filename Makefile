@@ -99,8 +99,8 @@ lab-sim: cluster-build ## 1,500 and 15,000 benchmarks on 200 beds without pods, 
 	NODROP_LAB_SIM=1500,15000 go test ./controllers -run '^TestMeasureLab$$' -count=1 -v -timeout 60m
 
 .PHONY: kueue-sim
-kueue-sim: test-tools ## the real Kueue with its fair sharing and our model of it on the same trace, in simulated time
-	NODROP_KUEUE_SIM='24 6 2500' go test ./internal/labsim -run '^TestMeasureKueue$$' -count=1 -v -timeout 60m
+kueue-sim: test-tools ## the real Kueue with its fair sharing and our model of it on the same trace, in simulated time (10 min)
+	NODROP_KUEUE_SIM='24 6 1500' go test ./internal/labsim -run '^TestMeasureKueue$$' -count=1 -v -timeout 60m
 
 .PHONY: metrics-load
 metrics-load: test-tools ## points per second into InfluxDB, and what metrics cost a run: eleven pairs of runs

@@ -131,7 +131,7 @@ func tolerance(estimate, now time.Time) time.Duration {
 func (a *allocator) whyLater(key queue.Key, was queue.Start, last forecast, now time.Time) string {
 	at := was.At.UTC().Format(time.RFC3339)
 	if was.Bed == "" {
-		return "it was expected to start at " + at + "; the operator started anew since, and estimates it from what is there now"
+		return "it was expected to start at " + at + "; the operator was replaced since, and it is estimated from what is there now"
 	}
 	before := "it was expected to start on bed " + was.Bed + " at " + at
 	view := a.beds[was.Bed]
@@ -161,5 +161,11 @@ func (a *allocator) estimateOf(b *v1alpha1.Benchmark) (start time.Time, change s
 		}
 		return start, b.Status.EstimateChange
 	}
-	return a.forecast.starts[key].At, bounded(a.forecast.changes[key])
+	start = a.forecast.starts[key].At
+	if shown := b.Status.EstimatedStartTime; shown != nil && a.queue.Has(key) && a.benchmarks[key].promise.IsZero() &&
+		a.forecast.changes[key] == "" && (start.IsZero() || later(shown.Time, start, a.Now())) {
+		// Another operator that leads, or did, has estimated that since the forecast was made.
+		a.forecast.changes[key] = a.whyLater(key, queue.Start{At: shown.Time}, a.forecast, a.Now())
+	}
+	return start, bounded(a.forecast.changes[key])
 }
