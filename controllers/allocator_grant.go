@@ -110,10 +110,14 @@ var errLate = errors.New("the lease could not be written in time, and is decided
 // show yet.
 var errNotWaiting = errors.New("the benchmark does not wait any more")
 
+// errOtherOperator means that another operator leases a bed for a benchmark, or that the cache
+// does not show yet what this one did.
+var errOtherOperator = errors.New("another operator leases a bed for it")
+
 // lease writes the lease of a bed. The benchmark gets its finalizer first, so that it
 // cannot vanish while it has a bed. After the latest time no lease is written.
 func (a *allocator) lease(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alpha1.TestBed, queued int32, latest time.Time) (*v1alpha1.TestBed, error) {
-	attempt, err := a.claim(ctx, b)
+	attempt, err := a.claim(ctx, b, bed)
 	if err != nil {
 		return nil, err
 	}
@@ -131,9 +135,12 @@ func (a *allocator) lease(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alp
 // claim adds the finalizer to a benchmark that waits, and returns the number of its attempt.
 // Where the finalizer is left over from an earlier attempt, a new one begins. Each is written
 // under the optimistic lock, which makes sure that the benchmark still waits, and that of two
-// operators that lease beds for it only one writes the lease that counts.
-func (a *allocator) claim(ctx context.Context, b *v1alpha1.Benchmark) (attempt int32, _ error) {
-	var conflict error
+// operators that lease beds for it only one writes the lease that counts: the other gets a
+// conflict. A new attempt would make a lease void that another operator has just written, so
+// that it begins only if the bed is as the cache knows it.
+func (a *allocator) claim(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) (attempt int32, _ error) {
+	known, leftOver := b.Status.Attempt, controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp)
+	conflict := apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("benchmarks").GroupResource(), b.Name, errOtherOperator)
 	for range 2 {
 		if !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) {
 			body := map[string]any{"metadata": map[string]any{
@@ -147,7 +154,6 @@ func (a *allocator) claim(ctx context.Context, b *v1alpha1.Benchmark) (attempt i
 			if !apierrors.IsConflict(err) {
 				return 0, fmt.Errorf("adding the finalizer: %w", err)
 			}
-			conflict = err
 		}
 		live := &v1alpha1.Benchmark{}
 		if err := a.live.Get(ctx, client.ObjectKeyFromObject(b), live); err != nil {
@@ -157,6 +163,16 @@ func (a *allocator) claim(ctx context.Context, b *v1alpha1.Benchmark) (attempt i
 			return 0, errNotWaiting
 		}
 		if controllerutil.ContainsFinalizer(live, v1alpha1.FinalizerCleanUp) {
+			if !leftOver || live.Status.Attempt != known {
+				return 0, conflict
+			}
+			now := &v1alpha1.TestBed{}
+			if err := a.live.Get(ctx, client.ObjectKeyFromObject(bed), now); err != nil {
+				return 0, fmt.Errorf("reading the bed: %w", err)
+			}
+			if now.ResourceVersion != bed.ResourceVersion {
+				return 0, conflict
+			}
 			return a.nextAttempt(ctx, live)
 		}
 		b = live
