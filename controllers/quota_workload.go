@@ -15,6 +15,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/internal/team"
+	"nodrop.dev/nodrop/internal/team/labpolicy"
 )
 
 // Conditions and reasons of a Workload of Kueue, of version v1beta2 of its API.
@@ -126,7 +127,7 @@ func workloadFor(b *v1alpha1.Benchmark, priority int64) *unstructured.Unstructur
 
 // priorityOf is the priority of a benchmark in the lab: its own, or that of its class.
 func (r *quotaReconciler) priorityOf(ctx context.Context, b *v1alpha1.Benchmark) (int64, error) {
-	policy, err := team.Policy(ctx, r)
+	policy, err := labpolicy.Read(ctx, r)
 	if err != nil {
 		return 0, err //nolint:wrapcheck // It says what was read.
 	}

@@ -16,6 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/preflight"
 	"nodrop.dev/nodrop/internal/reservation"
 	"nodrop.dev/nodrop/internal/team"
+	"nodrop.dev/nodrop/internal/team/labpolicy"
 )
 
 // Benchmarks judges benchmarks at their creation.
@@ -72,7 +73,7 @@ func (v *Benchmarks) ValidateCreate(ctx context.Context, b *v1alpha1.Benchmark) 
 func (v *Benchmarks) acceptable(ctx context.Context, b *v1alpha1.Benchmark) bool {
 	in := preflight.Input{Benchmark: b, Namespace: &corev1.Namespace{}, Profiles: make([]v1alpha1.TrafficProfile, 1), DefaultPolicy: v.DefaultPolicy}
 	var err error
-	if in.LabPolicy, err = team.Policy(ctx, v.Cache); err != nil {
+	if in.LabPolicy, err = labpolicy.Read(ctx, v.Cache); err != nil {
 		return false
 	}
 	if v.Cache.Get(ctx, client.ObjectKey{Name: b.Namespace}, in.Namespace) != nil ||
@@ -116,7 +117,7 @@ func (v *Benchmarks) problems(ctx context.Context, b *v1alpha1.Benchmark) (field
 func (v *Benchmarks) everything(ctx context.Context, namespace string) (preflight.Input, error) {
 	in := preflight.Input{Namespace: &corev1.Namespace{}, DefaultPolicy: v.DefaultPolicy}
 	var err error
-	if in.LabPolicy, err = team.Policy(ctx, v.Live); err != nil {
+	if in.LabPolicy, err = labpolicy.Read(ctx, v.Live); err != nil {
 		return in, err
 	}
 	if err := v.Live.Get(ctx, client.ObjectKey{Name: namespace}, in.Namespace); err != nil {
@@ -137,7 +138,7 @@ func (v *Benchmarks) everything(ctx context.Context, namespace string) (prefligh
 // full says that the team has as many benchmarks waiting as it may, by the cache: of many
 // that are created at once a few more can pass. What cannot be read refuses nothing.
 func (v *Benchmarks) full(ctx context.Context, b *v1alpha1.Benchmark) *field.Error {
-	p, err := team.Policy(ctx, v.Cache)
+	p, err := labpolicy.Read(ctx, v.Cache)
 	if err != nil || p == nil {
 		return nil
 	}

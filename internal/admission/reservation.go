@@ -16,6 +16,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/reservation"
 	"nodrop.dev/nodrop/internal/team"
+	"nodrop.dev/nodrop/internal/team/labpolicy"
 )
 
 // Reservations judges reservations when they are created, and when their time changes.
@@ -118,7 +119,7 @@ func (v *Reservations) judge(ctx context.Context, before, r *v1alpha1.Reservatio
 // beyond says that the team would have more beds reserved than it may. Of several reservations
 // that are made at once, a few more can pass.
 func (v *Reservations) beyond(ctx context.Context, lab reservation.Lab, r *v1alpha1.Reservation, c reservation.Calendar) (*field.Error, error) {
-	policy, err := team.Policy(ctx, v.Live)
+	policy, err := labpolicy.Read(ctx, v.Live)
 	if err != nil || policy == nil || r.Namespace == v.LabNamespace {
 		return nil, err
 	}

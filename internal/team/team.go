@@ -1,5 +1,5 @@
 // Package team says to which team a namespace belongs, and what priority a benchmark has, by
-// the LabPolicy. All but reading that is pure.
+// the LabPolicy. It is pure.
 package team
 
 import (

@@ -1,4 +1,6 @@
-package team
+// Package labpolicy reads the LabPolicy. It is not in package team, which programs without a
+// cluster use, too.
+package labpolicy
 
 import (
 	"context"
@@ -10,8 +12,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// Policy reads the LabPolicy; nil where there is none.
-func Policy(ctx context.Context, c client.Reader) (*v1alpha1.LabPolicy, error) {
+// Read reads the LabPolicy; nil where there is none.
+func Read(ctx context.Context, c client.Reader) (*v1alpha1.LabPolicy, error) {
 	p := &v1alpha1.LabPolicy{}
 	err := c.Get(ctx, client.ObjectKey{Name: v1alpha1.LabPolicyName}, p)
 	if apierrors.IsNotFound(err) {
