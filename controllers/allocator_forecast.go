@@ -105,8 +105,8 @@ func (a *allocator) estimated(next forecast, now time.Time) {
 		if was.At.IsZero() || !a.queue.Has(key) || !next.of.Has(key) {
 			continue
 		}
-		is, found := next.starts[key]
-		if found && !later(was.At, is.At, now) {
+		is := next.starts[key]
+		if !missed(was.At, is.At, now) {
 			if is.At.Before(was.At) {
 				delete(next.changes, key)
 			}
@@ -120,6 +120,9 @@ func (a *allocator) estimated(next forecast, now time.Time) {
 
 // later says whether an estimate became later by more than is worth a write.
 func later(was, is, now time.Time) bool { return is.Sub(was) > tolerance(was, now) }
+
+// missed says whether an estimate became later, or there is none any more.
+func missed(was, is, now time.Time) bool { return is.IsZero() || later(was, is, now) }
 
 // tolerance is by how much an estimate may move without being written again: a tenth of the
 // time to it, and a minute at least.
@@ -163,7 +166,7 @@ func (a *allocator) estimateOf(b *v1alpha1.Benchmark) (start time.Time, change s
 	}
 	start = a.forecast.starts[key].At
 	if shown := b.Status.EstimatedStartTime; shown != nil && a.queue.Has(key) && a.benchmarks[key].promise.IsZero() &&
-		a.forecast.changes[key] == "" && (start.IsZero() || later(shown.Time, start, a.Now())) {
+		a.forecast.changes[key] == "" && missed(shown.Time, start, a.Now()) {
 		// Another operator that leads, or did, has estimated that since the forecast was made.
 		a.forecast.changes[key] = a.whyLater(key, queue.Start{At: shown.Time}, a.forecast, a.Now())
 	}

@@ -198,7 +198,7 @@ func (a *allocator) releasePart(ctx context.Context, members []*v1alpha1.Benchma
 			return nil
 		}
 		for i := range beds.Items {
-			if holds(live, &beds.Items[i]) {
+			if hasLease(&beds.Items[i], lab.RunOf(live)) {
 				held[beds.Items[i].Name] = live
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/lab"
 )
 
 // indexGang is the index of benchmarks by their gang.
@@ -64,5 +65,5 @@ func (r *benchmarkReconciler) hasBed(ctx context.Context, b *v1alpha1.Benchmark)
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(&held[0]), bed); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	return holds(b, bed), nil
+	return hasLease(bed, lab.RunOf(b)), nil
 }

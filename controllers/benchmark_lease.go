@@ -104,11 +104,13 @@ func (r *benchmarkReconciler) alone(ctx context.Context, bed *v1alpha1.TestBed) 
 	return true, nil
 }
 
-// holds says that the present attempt of a benchmark has a bed.
-func holds(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) bool {
-	l := bed.Status.Lease
-	return l != nil && l.UID == string(b.UID) && l.Attempt == b.Status.Attempt
+// hasLease says that a bed is leased to a run.
+func hasLease(bed *v1alpha1.TestBed, run lab.Run) bool {
+	return bed.Status.Lease != nil && runOf(bed.Status.Lease) == (lab.Run{UID: run.UID, Attempt: run.Attempt})
 }
+
+// runOf is the run that a lease is for, without the name of the benchmark.
+func runOf(l *v1alpha1.BedLease) lab.Run { return lab.Run{UID: l.UID, Attempt: l.Attempt} }
 
 // leased is the bed that the present attempt of a benchmark has; nil when it has none. Leases of
 // earlier attempts are removed: who ended those may not live any more.
@@ -123,12 +125,12 @@ func (r *benchmarkReconciler) leased(ctx context.Context, b *v1alpha1.Benchmark)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("reading test bed %s: %w", held[i].Name, err)
 		}
-		if holds(b, bed) {
+		if hasLease(bed, lab.RunOf(b)) {
 			return bed, nil
 		}
 		// One of a later attempt stays: the benchmark was read before it.
 		if l := bed.Status.Lease; l != nil && l.UID == string(b.UID) && l.Attempt < b.Status.Attempt {
-			if err := r.releaseBed(ctx, bed.Name, lab.Run{UID: l.UID, Attempt: l.Attempt}); err != nil {
+			if err := r.releaseBed(ctx, bed.Name, runOf(l)); err != nil {
 				return nil, err
 			}
 		}
@@ -153,7 +155,7 @@ func (r *benchmarkReconciler) handBack(ctx context.Context, s *scope, bed string
 func (r *benchmarkReconciler) keepLease(ctx context.Context, s *scope) (step, error) {
 	s.bed = &v1alpha1.TestBed{}
 	key := client.ObjectKey{Name: s.Status.TestBedName}
-	if err := r.Get(ctx, key, s.bed); err == nil && holds(s.Benchmark, s.bed) {
+	if err := r.Get(ctx, key, s.bed); err == nil && hasLease(s.bed, s.run) {
 		return proceed(), nil
 	}
 	s.bed = &v1alpha1.TestBed{}
@@ -161,7 +163,7 @@ func (r *benchmarkReconciler) keepLease(ctx context.Context, s *scope) (step, er
 	if client.IgnoreNotFound(err) != nil {
 		return step{}, fmt.Errorf("reading test bed %s: %w", s.Status.TestBedName, err)
 	}
-	if err != nil || !holds(s.Benchmark, s.bed) {
+	if err != nil || !hasLease(s.bed, s.run) {
 		return s.end(v1alpha1.PhaseError, v1alpha1.ConditionBedLeased, v1alpha1.ReasonLeaseLost, fmt.Sprintf(
 			"bed %s was taken away while the benchmark had it: the bed or its lease was removed by force", s.Status.TestBedName)), nil
 	}
@@ -190,7 +192,7 @@ func (r *benchmarkReconciler) releaseAll(ctx context.Context, s *scope) error {
 	}
 	runs := map[string]lab.Run{}
 	for i := range held {
-		runs[held[i].Name] = lab.Run{UID: s.run.UID, Attempt: held[i].Status.Lease.Attempt}
+		runs[held[i].Name] = runOf(held[i].Status.Lease)
 	}
 	if s.Status.TestBedName != "" {
 		runs[s.Status.TestBedName] = s.run
@@ -221,8 +223,7 @@ func (b *base) releaseBed(ctx context.Context, name string, run lab.Run) error {
 	}
 	if apierrors.IsInvalid(err) {
 		// Most likely the test failed: another operator released it.
-		reading := b.live.Get(ctx, client.ObjectKey{Name: name}, bed)
-		if l := bed.Status.Lease; reading == nil && (l == nil || l.UID != run.UID || l.Attempt != run.Attempt) {
+		if reading := b.live.Get(ctx, client.ObjectKey{Name: name}, bed); reading == nil && !hasLease(bed, run) {
 			return nil
 		}
 	}

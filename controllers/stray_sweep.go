@@ -79,7 +79,7 @@ func (s *straySweep) strays(ctx context.Context) (map[lab.Run]bool, error) {
 	}
 	for i := range beds.Items {
 		if lease := beds.Items[i].Status.Lease; lease != nil {
-			delete(runs, lab.Run{UID: lease.UID, Attempt: lease.Attempt})
+			delete(runs, runOf(lease))
 		}
 	}
 	if len(runs) == 0 {

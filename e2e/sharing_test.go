@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -175,9 +174,7 @@ spec:
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sharing-a"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sharing-b"}},
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sharing-c"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sharing-d"}},
 		} {
-			if err := l.Delete(context.Background(), o); client.IgnoreNotFound(err) != nil {
-				t.Error(err)
-			}
+			l.discard(t, o)
 		}
 	})
 	g := NewWithT(t)

@@ -15,14 +15,7 @@ import (
 // TestEstimateOfAnotherOperator writes estimated starts, as an operator does that leads at the
 // same time, to a benchmark whose bed is closed and whose place changes: each goes with a reason.
 func TestEstimateOfAnotherOperator(t *testing.T) {
-	inBubble(t, 2, func(w *world, _ *fakeAPI) {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer w.all.Wait()
-		defer cancel()
-		w.current = w.newOperator()
-		defer w.current.stop()
-		w.all.Go(func() { w.lab.work(ctx) })
-		time.Sleep(10 * time.Second)
+	inLab(t, 2, func(ctx context.Context, w *world) {
 		w.changeBed(ctx, "sim", func(b *v1alpha1.TestBed) { cordon(b, true) })
 		if err := w.Create(ctx, benchmark("b", "sim", 0)); err != nil {
 			t.Fatal(err)

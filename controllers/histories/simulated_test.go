@@ -214,6 +214,21 @@ func inBubble(t *testing.T, seed uint64, f func(*world, *fakeAPI)) {
 	})
 }
 
+// inLab is inBubble with an operator that runs for a while already.
+func inLab(t *testing.T, seed uint64, f func(context.Context, *world)) {
+	t.Helper()
+	inBubble(t, seed, func(w *world, _ *fakeAPI) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer w.all.Wait()
+		defer cancel()
+		w.current = w.newOperator()
+		defer w.current.stop()
+		w.all.Go(func() { w.lab.work(ctx) })
+		time.Sleep(10 * time.Second)
+		f(ctx, w)
+	})
+}
+
 // options of an operator, with everything at the pace of the history.
 func options(w *world, unit, skew time.Duration) controllers.Options {
 	return controllers.Options{

@@ -32,14 +32,7 @@ func TestWaitingStalls(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, 1, func(w *world, _ *fakeAPI) {
-				ctx, cancel := context.WithCancel(context.Background())
-				defer w.all.Wait()
-				defer cancel()
-				w.current = w.newOperator()
-				defer w.current.stop()
-				w.all.Go(func() { w.lab.work(ctx) })
-				time.Sleep(10 * time.Second)
+			inLab(t, 1, func(ctx context.Context, w *world) {
 				tc.prepare(ctx, w)
 				if err := w.Create(ctx, benchmark("b", "sim", 0)); err != nil {
 					t.Fatal(err)

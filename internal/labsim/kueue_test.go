@@ -12,12 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers"
 	"nodrop.dev/nodrop/controllers/queue"
 	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/kueuetest"
@@ -148,7 +149,7 @@ func (k *realKueue) create(manifest string) {
 // watch reports each benchmark once it is admitted.
 func (k *realKueue) watch() <-chan queue.Key {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(workloads.GroupVersion().WithKind("WorkloadList"))
+	list.SetGroupVersionKind(controllers.NewWorkload().GroupVersionKind())
 	w, err := k.client.Watch(k.t.Context(), list)
 	if err != nil {
 		k.t.Fatal(err)
@@ -189,7 +190,7 @@ func (k *realKueue) arrive(e queue.Entry) {
 			"restartPolicy": "Never",
 			"containers": []any{map[string]any{
 				"name": "bed", "image": "none",
-				"resources": map[string]any{"requests": map[string]any{"nodrop.dev/bed": "1"}},
+				"resources": map[string]any{"requests": map[string]any{v1alpha1.ResourceBed: "1"}},
 			}},
 		}}}},
 	}
@@ -245,11 +246,8 @@ func (k *realKueue) finish(key queue.Key) {
 }
 
 func workload(key queue.Key) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(workloads)
+	o := controllers.NewWorkload()
 	o.SetNamespace(key.Namespace)
 	o.SetName(key.Name)
 	return o
 }
-
-var workloads = schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "Workload"}
