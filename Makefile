@@ -53,7 +53,7 @@ $(NODROP):
 .PHONY: test
 test: test-tools ## everything that must pass; what takes long is repeated less often
 	$(MAKE) --no-print-directory -j2 lint logic
-	$(MAKE) --no-print-directory -j1 frames
+	$(MAKE) --no-print-directory -j1 kernels-load frames
 	$(MAKE) --no-print-directory -j1 e2e E2E='-test.skip ^TestRouter$$'
 	$(MAKE) --no-print-directory -j1 e2e E2E='-test.run ^TestRouter$$'
 
@@ -70,6 +70,8 @@ test-tools: cluster-build
 	@hack/prometheus/build
 	@hack/grafana/build
 	@hack/kueue/build
+	@hack/vm/install
+	@hack/vm/prepare $(OLD_KERNELS)
 
 .PHONY: lint
 lint: test-tools ## golangci-lint over every module of ours
@@ -89,6 +91,16 @@ logic: test-tools ## logic, and controllers against a real API server
 .PHONY: frames
 frames: test-tools ## engines, devices and commands on real interfaces
 	$(GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 1 -parallel 4 $(REAL_FRAMES)
+
+# Kernels that every test run loads the BPF programs on, in emulated machines.
+OLD_KERNELS := debian12 debian13
+
+.PHONY: kernels-load
+kernels-load: test-tools ## load the BPF programs on the kernels of Debian 12 and 13, in emulated machines
+	@mkdir -p $(NODROP_CACHE)/vm
+	CGO_ENABLED=0 go test -c $(GOTEST_BUILD) -o $(NODROP_CACHE)/vm/xdp.test ./internal/traffic/xdp
+	@for kernel in $(OLD_KERNELS); do VM_CARD=none hack/vm/run $$kernel \
+	  $(NODROP_CACHE)/vm/xdp.test -test.run '^TestProgramsLoad$$' -test.v || exit 1; done
 
 .PHONY: histories
 histories: cluster-build ## 10,000 random histories of the operator in simulated time, 200 on a real API server

@@ -1,33 +1,89 @@
 package xdp
 
 import (
+	"io"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// The verifier follows paths, and a few branches in a row can multiply them: what it looks
-// at is what opening a port waits for. The kernel refuses above a million instructions.
-func TestInstructions(t *testing.T) {
-	newBed(t)
-	p, err := loadPrograms(1, 1, room{ports: 2}.rounded(), true, traffic.Capture{})
-	if err != nil {
+// loadable returns functions that load each set of BPF programs, by name.
+func loadable() map[string]func() (io.Closer, map[string]*ebpf.Program, error) {
+	port := func(frags bool, capture traffic.Capture) func() (io.Closer, map[string]*ebpf.Program, error) {
+		return func() (io.Closer, map[string]*ebpf.Program, error) {
+			p, err := loadPrograms(1, 1, room{ports: 2}.rounded(), frags, capture)
+			if err != nil {
+				return nil, nil, err
+			}
+			return closer(p.close), map[string]*ebpf.Program{"port": p.Port, "tx_done": p.TxDone, "tx_refused": p.TxRefused}, nil
+		}
+	}
+	return map[string]func() (io.Closer, map[string]*ebpf.Program, error){
+		"several buffers": port(true, traffic.Capture{}),
+		"one buffer":      port(false, traffic.Capture{}),
+		"capture":         port(true, traffic.Capture{Frames: 10, Bytes: 2048}),
+		"tags": func() (io.Closer, map[string]*ebpf.Program, error) {
+			var o tagObjects
+			err := loadTagObjects(&o, nil)
+			return &o, map[string]*ebpf.Program{"tag": o.Tag, "untag": o.Untag}, err
+		},
+		"device under test": func() (io.Closer, map[string]*ebpf.Program, error) {
+			var o dutObjects
+			err := loadDutObjects(&o, nil)
+			return &o, programsOf(&o.dutPrograms), err
+		},
+	}
+}
+
+// closer is a function that implements io.Closer.
+type closer func() error
+
+func (c closer) Close() error { return c() }
+
+// programsOf returns the fields of a struct of programs by name.
+func programsOf(programs any) map[string]*ebpf.Program {
+	all := map[string]*ebpf.Program{}
+	v := reflect.ValueOf(programs).Elem()
+	for i := range v.NumField() {
+		all[v.Type().Field(i).Name] = v.Field(i).Interface().(*ebpf.Program)
+	}
+	return all
+}
+
+// All programs load on this kernel. The verifier follows paths, and a few branches in a
+// row can multiply them, which makes opening a port slow. The kernel refuses programs
+// above a million instructions.
+func TestProgramsLoad(t *testing.T) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
 		t.Fatal(err)
 	}
-	defer p.close()
 	const most = 100_000
-	for name, program := range map[string]*ebpf.Program{"port": p.Port, "tx_done": p.TxDone, "tx_refused": p.TxRefused} {
-		info, err := program.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n, ok := info.VerifiedInstructions(); !ok || n > most {
-			t.Errorf("the verifier looks at %d instructions of %s (known: %v), want at most %d: find the branches that multiply its paths", n, name, ok, most)
-		}
+	for name, load := range loadable() {
+		t.Run(name, func(t *testing.T) {
+			c, programs, err := load()
+			if err != nil {
+				t.Fatalf("%+v", err)
+			}
+			defer c.Close()
+			for name, program := range programs {
+				info, err := program.Info()
+				if err != nil {
+					t.Fatal(err)
+				}
+				n, ok := info.VerifiedInstructions()
+				if !ok || n > most {
+					t.Errorf("the verifier follows %d instructions of %s (known: %v), want at most %d: find the branches that multiply its paths", n, name, ok, most)
+				}
+				t.Logf("Linux %s: %s: %d instructions verified", unix.ByteSliceToString(u.Release[:]), name, n)
+			}
+		})
 	}
 }
 

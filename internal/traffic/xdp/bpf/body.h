@@ -26,27 +26,36 @@ struct comparison {
 	__u32 at; /* in the body */
 };
 
+/* Masks for the bytes of a part: those from PART_SIZE - n on select its first n bytes. */
+static const volatile __u8 covered[2 * PART_SIZE] = {[0 ... PART_SIZE - 1] = 0xff};
+
 static long compare_part(__u64 i, struct comparison *c)
 {
 	__u64 part[PART_SIZE / 8] = {};
-	__u32 left = c->to - c->from, at = c->at;
-	struct body *body = bpf_map_lookup_elem(&bodies, &c->body);
+	__u32 key = c->body; /* Linux 6.1 takes no key from the context */
+	__u64 last = less_one(c->to - c->from), at = c->at, skip;
+	struct body *body = bpf_map_lookup_elem(&bodies, &key);
+	const volatile __u64 *mask;
+	__u64 *sent;
 
-	if (!left || left > FRAME_MAX || at > FRAME_MAX || !body)
+	barrier_var(at);
+	if (last >= FRAME_MAX || at > FRAME_MAX || !body)
 		return 1;
-	if (left > sizeof(part))
-		left = sizeof(part);
-	if (bpf_xdp_load_bytes(c->ctx, c->from, part, left))
+	if (last >= PART_SIZE)
+		last = PART_SIZE - 1;
+	sent = (void *)body->bytes + at;
+	skip = PART_SIZE - 1 - last;
+	barrier_var(skip); /* a subtraction from a pointer has no bounds */
+	mask = (void *)covered + skip;
+	barrier_var(sent); /* Linux 6.1 forgets the bounds of a number on the stack, */
+	barrier_var(mask); /* but not those of a pointer */
+	if (bpf_xdp_load_bytes(c->ctx, c->from, part, last + 1))
 		return 1;
-	for (int n = 0; n < PART_SIZE / 8; n++) {
-		__u64 other = part[n] ^ *(__u64 *)(body->bytes + at + 8 * n);
-
-		if (left < 8 * (n + 1))
-			other = left > 8 * n ? other << (64 - 8 * (left - 8 * n)) : 0;
-		c->differs |= other;
-	}
-	c->from += left;
-	c->at += left;
+#pragma unroll
+	for (int n = 0; n < PART_SIZE / 8; n++)
+		c->differs |= (part[n] ^ sent[n]) & mask[n];
+	c->from += last + 1;
+	c->at += last + 1;
 	return 0;
 }
 
@@ -64,9 +73,9 @@ __attribute__((noinline)) int differs(struct xdp_md *ctx, __u32 from, __u32 to, 
 static __always_inline int write_body(struct xdp_md *ctx, __u32 key, __u32 at, __u32 end)
 {
 	struct body *body = bpf_map_lookup_elem(&bodies, &key);
-	__u32 left = end - at;
+	__u64 last = less_one(end - at);
 
-	if (!body || !left || left > FRAME_MAX)
+	if (!body || last >= FRAME_MAX)
 		return 0;
-	return !bpf_xdp_store_bytes(ctx, at, body->bytes, left);
+	return !bpf_xdp_store_bytes(ctx, at, body->bytes, last + 1);
 }

@@ -77,7 +77,8 @@ static __always_inline struct captured *capture_place(__u32 kind)
 
 static __always_inline void capture_into(struct xdp_md *ctx, struct test_frame *f, struct captured *to, int verdict)
 {
-	__u32 length = bpf_xdp_get_buff_len(ctx), kept = length < capture_bytes ? length : capture_bytes;
+	__u32 length = bpf_xdp_get_buff_len(ctx);
+	__u64 last = less_one(length < capture_bytes ? length : capture_bytes);
 
 	to->time = bpf_ktime_get_ns();
 	to->sequence = f->sequence;
@@ -86,9 +87,10 @@ static __always_inline void capture_into(struct xdp_md *ctx, struct test_frame *
 	to->stream = f->stream;
 	to->epoch = f->epoch;
 	to->verdict = verdict;
-	if (kept < 1 || kept > CAPTURE_MAX || bpf_xdp_load_bytes(ctx, 0, to->data, kept))
-		kept = 0;
-	to->kept = kept;
+	if (last >= CAPTURE_MAX || bpf_xdp_load_bytes(ctx, 0, to->data, last + 1))
+		to->kept = 0;
+	else
+		to->kept = last + 1;
 }
 
 /* Keeps a frame that is not as it was sent. A function of its own, so that the verifier

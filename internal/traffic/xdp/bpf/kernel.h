@@ -82,6 +82,18 @@ struct bpf_prog {
 #define IPV4_FRAGMENT 0x3fff /* more fragments, or the offset of one */
 #define IPV6_FRAGMENT_SIZE 8
 
+/* less_one returns a length less one, and a huge number for 0. One comparison with the
+ * highest length then gives the verifier both bounds of the length. Linux 6.1 learns no
+ * lower bound from a comparison with 0, and 6.12 loses one where the compiler compares 32
+ * bits of a register: the barrier keeps all 64. */
+static __always_inline __u64 less_one(__u32 length)
+{
+	__u64 n = (__u64)length - 1;
+
+	barrier_var(n);
+	return n;
+}
+
 /* log2_64 returns the place of the highest bit of a value below 2^63. Without branches,
  * whose paths the verifier would follow one by one. */
 static __always_inline __u32 log2_64(__u64 v)

@@ -308,16 +308,16 @@ struct behind {
 static long look_behind(__u64 i, struct behind *b)
 {
 	__u64 part[16] = {};
-	__u32 left = b->to - b->from;
+	__u64 last = less_one(b->to - b->from);
 
-	if (!left || left > FRAME_MAX)
+	if (last >= FRAME_MAX)
 		return 1;
-	if (left > sizeof(part))
-		left = sizeof(part);
-	if (bpf_xdp_load_bytes(b->ctx, b->from, part, left))
+	if (last >= sizeof(part))
+		last = sizeof(part) - 1;
+	if (bpf_xdp_load_bytes(b->ctx, b->from, part, last + 1))
 		part[0] = 1;
 	b->any |= any_of_64(part) | any_of_64(part + 8);
-	b->from += left;
+	b->from += last + 1;
 	return 0;
 }
 

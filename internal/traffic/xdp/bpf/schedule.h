@@ -248,10 +248,12 @@ static __always_inline int take_retry(struct tx_port *p, struct tx_frame *f)
 __noinline int refuse(struct tx_port *p, struct tx_frame *f)
 {
 	struct tx_stream *s;
+	__u32 slot;
 
 	if (!p || !f)
 		return 0;
-	s = bpf_map_lookup_elem(&tx_streams, &f->slot);
+	slot = f->slot; /* Linux 6.1 takes no key from the argument of a function */
+	s = bpf_map_lookup_elem(&tx_streams, &slot);
 	if (s)
 		take_back(s);
 	p->refused++;
