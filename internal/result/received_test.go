@@ -17,7 +17,7 @@ func TestRowCountsWhatIsNotReceived(t *testing.T) {
 	trial := &method.Trial{
 		Intended: 10, Sent: 10, Received: 3, Lost: 7, Late: 1,
 		Damaged: traffic.Damage{Truncated: 2, Corrupted: 3, Fragmented: 1},
-		Notes:   []traffic.Note{{Kind: traffic.NoteDamaged, Text: "6 frames came back damaged"}, {Kind: traffic.NoteLate, Text: "1 frame was late"}},
+		Notes:   []traffic.Note{{Kind: traffic.NoteDamaged, Text: "6 frames came back damaged"}, {Kind: traffic.NoteLate, Text: "1 frame was late"}, {Kind: traffic.NoteFallback, Text: "by a packet socket"}},
 	}
 	in := Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Trial: trial, Stale: 4, Settle: 2 * time.Second}}
 	in.Info.Capabilities = traffic.Capabilities{Ordering: true, FrameChecks: true}
@@ -30,7 +30,7 @@ func TestRowCountsWhatIsNotReceived(t *testing.T) {
 			t.Errorf("want %s, got %v", name, got)
 		}
 	}
-	if row.Message != "6 frames came back damaged; 1 frame was late" {
+	if row.Message != "6 frames came back damaged; 1 frame was late; by a packet socket" {
 		t.Errorf("message %q", row.Message)
 	}
 	in.Info.Capabilities = traffic.Capabilities{}

@@ -69,7 +69,7 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 		setPortLoads(&row, p, out)
 		for _, n := range t.Notes {
 			switch n.Kind {
-			case traffic.NoteModel, traffic.NoteMisdelivered, traffic.NoteDamaged, traffic.NoteLate:
+			case traffic.NoteModel, traffic.NoteMisdelivered, traffic.NoteDamaged, traffic.NoteLate, traffic.NoteFallback:
 				messages = append(messages, n.Text)
 			}
 		}

@@ -123,6 +123,10 @@ const (
 	// NoteDeviceDropped says what the counters of the device's own interfaces dropped. It
 	// speaks against no validity; the row's message carries it where frames were lost.
 	NoteDeviceDropped NoteKind = "DeviceDropped"
+	// NoteFallback means that a port did not use the XDP of its driver: it received by
+	// generic XDP, or sent through a packet socket. It speaks against no validity; the
+	// row's message carries it.
+	NoteFallback NoteKind = "Fallback"
 	// NoteModel says what of a modelled device was not in its model. It speaks
 	// against no validity; the row's message carries it.
 	NoteModel NoteKind = "Model"

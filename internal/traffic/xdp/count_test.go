@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -281,6 +282,15 @@ func TestJumbo(t *testing.T) {
 			}
 			if got := *e.port("p1").fallback.Load() == ""; got != byXDP {
 				t.Errorf("sent by XDP: %v, want %v", got, byXDP)
+			}
+			notes := notesOf(m, traffic.NoteFallback)
+			if byXDP && len(notes) > 0 {
+				t.Errorf("notes %q, want none", notes)
+			}
+			if clump := m.Pacing["p1"].MaxClump; !byXDP && (len(notes) != 1 || clump < 2 ||
+				!strings.Contains(notes[0], "frames of p1 were sent through a packet socket, which is slower than XDP, because frames above 3304 bytes") ||
+				!strings.Contains(notes[0], fmt.Sprintf("in bursts of up to %d frames", clump))) {
+				t.Errorf("notes %q, want the packet socket and bursts of %d frames", notes, clump)
 			}
 		})
 	}

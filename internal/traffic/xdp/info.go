@@ -72,7 +72,7 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 		info.Capabilities.MaxFrameSize = min(info.Capabilities.MaxFrameSize, p.mtu+18)
 		notes := slices.Clone(p.notes)
 		if why := *p.fallback.Load(); why != "" {
-			notes = append(notes, "frames are sent through a packet socket, which is slower than XDP, because "+why)
+			notes = append(notes, "frames are sent "+throughPacketSocket(why))
 			info.Detail += fmt.Sprintf("; %s sends through a packet socket", p.Name)
 		}
 		info.Ports = append(info.Ports, traffic.PortInfo{

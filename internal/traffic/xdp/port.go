@@ -37,6 +37,9 @@ type port struct {
 	member *member
 	// promiscuous is the socket that makes the port hear all addresses; 0 for none.
 	promiscuous int
+	// generic describes how the port receives by generic XDP; empty where the driver runs
+	// the program.
+	generic string
 	// fallback says why the port sends through a packet socket; empty when it
 	// sends by XDP. The sender's thread may set it in the middle of a trial.
 	fallback atomic.Pointer[string]
@@ -96,7 +99,8 @@ func (p *port) attach() error {
 		if err == nil {
 			p.attached = l
 			if way.flags == link.XDPGenericMode {
-				p.notes = append(p.notes, fmt.Sprintf("frames are received by generic XDP, which is slower, because the driver %s refused native XDP: %v", p.driver, first))
+				p.generic = byGenericXDP(p.driver, first)
+				p.notes = append(p.notes, "frames are received "+p.generic)
 			}
 			return nil
 		}

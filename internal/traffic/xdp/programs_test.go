@@ -110,6 +110,16 @@ func TestGenericReceive(t *testing.T) {
 	if sent(m) != 1000 || received(m) != 1000 {
 		t.Errorf("sent %d, received %d, want 1000", sent(m), received(m))
 	}
+	want := []string{"p1 were sent through a packet socket", "p2 were received by generic XDP, which is slower, because the driver macvlan refused native XDP: "}
+	notes := notesOf(m, traffic.NoteFallback)
+	if len(notes) != len(want) {
+		t.Fatalf("notes %q, want %q", notes, want)
+	}
+	for i, n := range notes {
+		if !strings.Contains(n, want[i]) {
+			t.Errorf("note %q, want %q in it", n, want[i])
+		}
+	}
 	// Streams that need more room replace the programs of a port.
 	var streams []traffic.Stream
 	for id := range uint16(20) {

@@ -250,6 +250,7 @@ func (e *Engine) observe(m *traffic.Measurement) (err error) {
 		if p.counted, err = p.receivedIn(e.number); err != nil {
 			return err
 		}
+		m.Notes = append(m.Notes, e.trial.fallbacks(p)...)
 		if err := p.addLosses(m, e.netlink, e.trial.losses[i]); err != nil {
 			return err
 		}
