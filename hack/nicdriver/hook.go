@@ -160,7 +160,7 @@ func takeBack(folder string) error {
 // move moves an interface into another network namespace, under another name. It
 // is down there.
 func move(name string, from netns.NsHandle, newName string, to netns.NsHandle) error {
-	old, err := netlink.NewHandleAt(from)
+	old, err := netlink.NewHandleAt(from, unix.NETLINK_ROUTE)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func move(name string, from netns.NsHandle, newName string, to netns.NsHandle) e
 	if err := old.LinkSetNsFd(link, int(to)); err != nil {
 		return fmt.Errorf("moving interface %s: %w", name, err)
 	}
-	there, err := netlink.NewHandleAt(to)
+	there, err := netlink.NewHandleAt(to, unix.NETLINK_ROUTE)
 	if err != nil {
 		return err
 	}

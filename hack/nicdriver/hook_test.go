@@ -80,7 +80,7 @@ func (n *node) attach(t *testing.T, pod *pod, name string) {
 	handle, err := netns.GetFromPid(pod.process.Process.Pid)
 	must(t, err)
 	defer handle.Close()
-	there, err := netlink.NewHandleAt(handle)
+	there, err := netlink.NewHandleAt(handle, unix.NETLINK_ROUTE)
 	must(t, err)
 	defer there.Close()
 	if links := names(t, there.LinkList); !slices.Contains(links, name) {

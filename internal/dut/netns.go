@@ -121,7 +121,7 @@ func (n *Netns) Restore(context.Context) error {
 	if n.tester.IsOpen() {
 		// Closing the namespace removes the links as well, but only when the kernel
 		// gets around to it; whoever comes next may want the same names at once.
-		if h, err := netlink.NewHandleAt(n.tester); err == nil {
+		if h, err := netlink.NewHandleAt(n.tester, unix.NETLINK_ROUTE); err == nil {
 			for _, p := range n.ports {
 				if link, err := h.LinkByName(p.Name); err == nil && link.Type() == "veth" {
 					if err := h.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
@@ -150,12 +150,12 @@ func (n *Netns) start(ctx context.Context) error {
 	if n.device, err = newNamespace(); err != nil {
 		return fmt.Errorf("%w: run it as root (sudo)", err)
 	}
-	near, err := netlink.NewHandleAt(n.tester)
+	near, err := netlink.NewHandleAt(n.tester, unix.NETLINK_ROUTE)
 	if err != nil {
 		return fmt.Errorf("talking to the own namespace: %w", err)
 	}
 	defer near.Close()
-	far, err := netlink.NewHandleAt(n.device)
+	far, err := netlink.NewHandleAt(n.device, unix.NETLINK_ROUTE)
 	if err != nil {
 		return fmt.Errorf("talking to the new namespace: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/netif"
@@ -129,13 +130,13 @@ func newTester(t *testing.T) *tester {
 func (x *tester) plug(ports []v1alpha1.Port) {
 	x.t.Helper()
 	for i, ns := range []netns.NsHandle{x.own, x.other} {
-		h, err := netlink.NewHandleAt(x.own)
+		h, err := netlink.NewHandleAt(x.own, unix.NETLINK_ROUTE)
 		x.must(err)
 		link, err := h.LinkByName(ports[i].Name)
 		x.must(err)
 		x.must(h.LinkSetNsFd(link, int(ns)))
 		h.Close()
-		h, err = netlink.NewHandleAt(ns)
+		h, err = netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
 		x.must(err)
 		link, err = h.LinkByName(ports[i].Name)
 		x.must(err)

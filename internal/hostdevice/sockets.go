@@ -1,9 +1,13 @@
 package hostdevice
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"net/netip"
 
+	"github.com/prometheus/procfs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -24,26 +28,40 @@ func (s socket) String() string {
 	return fmt.Sprintf("a %s connection from %v to %v is open", s.protocol, s.local, s.remote)
 }
 
-// boundSockets are those of the calling thread's network namespace that use one address.
+// boundSockets returns the sockets of the calling thread's network namespace that are
+// bound to an address. It reads /proc: the kernel's socket diagnosis needs modules
+// (tcp_diag, udp_diag), which a minimal system does not load.
 func boundSockets() ([]socket, error) {
+	proc, err := procfs.NewFS("/proc/thread-self")
+	if err != nil {
+		return nil, fmt.Errorf("opening /proc/thread-self: %w", err)
+	}
 	var all []socket
-	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		for _, kind := range []struct {
-			protocol string
-			list     func(uint8) ([]*netlink.Socket, error)
-		}{{"TCP", netlink.SocketDiagTCP}, {"UDP", netlink.SocketDiagUDP}} {
-			sockets, err := kind.list(family)
-			if err != nil {
-				return nil, fmt.Errorf("listing the %s sockets: %w", kind.protocol, err)
-			}
-			for _, s := range sockets {
-				local, _ := netip.AddrFromSlice(s.ID.Source)
-				remote, _ := netip.AddrFromSlice(s.ID.Destination)
-				if local = local.Unmap(); !local.IsValid() || local.IsUnspecified() || s.State == tcpTimeWait {
-					continue
-				}
-				all = append(all, socket{kind.protocol, netip.AddrPortFrom(local, s.ID.SourcePort), netip.AddrPortFrom(remote.Unmap(), s.ID.DestinationPort)})
-			}
+	add := func(protocol string, local net.IP, port uint64, remote net.IP, remotePort, state uint64) {
+		from, _ := netip.AddrFromSlice(local)
+		to, _ := netip.AddrFromSlice(remote)
+		if from = from.Unmap(); from.IsValid() && !from.IsUnspecified() && state != tcpTimeWait {
+			all = append(all, socket{protocol, netip.AddrPortFrom(from, uint16(port)), netip.AddrPortFrom(to.Unmap(), uint16(remotePort))})
+		}
+	}
+	//nolint:staticcheck // The replacement is the socket diagnosis.
+	for _, list := range []func() (procfs.NetTCP, error){proc.NetTCP, proc.NetTCP6} {
+		sockets, err := list()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without IPv6 has no tcp6
+			return nil, fmt.Errorf("listing the TCP sockets: %w", err)
+		}
+		for _, s := range sockets {
+			add("TCP", s.LocalAddr, s.LocalPort, s.RemAddr, s.RemPort, s.St)
+		}
+	}
+	//nolint:staticcheck // The replacement is the socket diagnosis.
+	for _, list := range []func() (procfs.NetUDP, error){proc.NetUDP, proc.NetUDP6} {
+		sockets, err := list()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("listing the UDP sockets: %w", err)
+		}
+		for _, s := range sockets {
+			add("UDP", s.LocalAddr, s.LocalPort, s.RemAddr, s.RemPort, s.St)
 		}
 	}
 	return all, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
 
 // inNamespace runs a test in a network namespace of its own.
@@ -47,7 +48,7 @@ func addVeth(t *testing.T, h *netlink.Handle, name, peer string) {
 
 func TestWaitSeesWhatAppears(t *testing.T) {
 	inNamespace(t)
-	h, err := netlink.NewHandle()
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestWaitSeesWhatAppears(t *testing.T) {
 
 func TestWaitNamesWhatIsMissing(t *testing.T) {
 	inNamespace(t)
-	h, err := netlink.NewHandle()
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
 
 // The routes of a namespace are counted, of both versions, and those that are added exactly.
@@ -22,7 +23,7 @@ func TestRoutesAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ns.Close()
-	handle, err := netlink.NewHandleAt(ns)
+	handle, err := netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -83,7 +84,7 @@ func (b *bed) in(ns netns.NsHandle, f func()) {
 
 func (b *bed) handle(ns netns.NsHandle) *netlink.Handle {
 	b.Helper()
-	nl, err := netlink.NewHandleAt(ns)
+	nl, err := netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -96,7 +97,7 @@ func New(o Options) (_ *Engine, err error) {
 		return nil, err
 	}
 	return e, e.netns.do(func() error {
-		if e.netlink, err = netlink.NewHandle(); err != nil {
+		if e.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
 			return fmt.Errorf("opening netlink: %w", err)
 		}
 		for i, c := range o.Ports {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/nftables/expr"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
 
 const guardedPort = 4501
@@ -116,7 +117,7 @@ func peer(t *testing.T, here, there []string) other {
 	if err := netlink.LinkSetNsFd(l, int(ns)); err != nil {
 		t.Fatal(err)
 	}
-	handle, err := netlink.NewHandleAt(ns)
+	handle, err := netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
 	if err != nil {
 		t.Fatal(err)
 	}
