@@ -1,6 +1,7 @@
 package xdp
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"os"
@@ -155,9 +156,16 @@ func (b *bed) up(nl *netlink.Handle, name string) netlink.Link {
 	return l
 }
 
+// transmitVariable names the transmit path of the ports of all tests that do not choose
+// one themselves.
+const transmitVariable = "NODROP_XDP_TRANSMIT"
+
 // open opens an engine that is closed with the test.
 func (b *bed) open(ports ...Port) *Engine {
 	b.Helper()
+	for i := range ports {
+		ports[i].Transmit = cmp.Or(ports[i].Transmit, Transmit(os.Getenv(transmitVariable)))
+	}
 	e, err := New(Options{Host: "test", Ports: ports})
 	if err != nil {
 		b.Fatal(err)
@@ -179,6 +187,13 @@ func (b *bed) backToBack() *Engine {
 		Port{Name: "p1", Interface: "v1", Addresses: []netip.Prefix{netip.MustParsePrefix("198.18.0.1/24")}},
 		Port{Name: "p2", Interface: "v2", Addresses: []netip.Prefix{netip.MustParsePrefix("198.18.0.2/24")}},
 	)
+}
+
+// both is backToBack with a transmit path.
+func (b *bed) both(transmit Transmit) *Engine {
+	b.Helper()
+	b.veth("v1", "v2", b.tester)
+	return b.open(Port{Name: "p1", Interface: "v1", Transmit: transmit}, Port{Name: "p2", Interface: "v2", Transmit: transmit})
 }
 
 // run configures the streams and does a whole trial.

@@ -169,6 +169,7 @@ func TestWhereTheLastLossWas(t *testing.T) {
 // A device that takes no XDP frames gets the same frames through a packet
 // socket, and the report says so; when it takes them, XDP is used.
 func TestFallback(t *testing.T) {
+	t.Setenv(transmitVariable, "")
 	bed := newBed(t)
 	d := bed.device()
 	d.bridge()
@@ -211,6 +212,7 @@ func TestFallback(t *testing.T) {
 // A device that stops taking XDP frames in the middle of a trial gets the rest
 // through a packet socket, and none is lost or sent twice.
 func TestFallbackInTheMiddle(t *testing.T) {
+	t.Setenv(transmitVariable, "")
 	bed := newBed(t)
 	d := bed.device()
 	d.bridge()
@@ -260,6 +262,7 @@ func TestFallbackInTheMiddle(t *testing.T) {
 // Frames that do not fit into a live frame go through a packet socket, and the
 // receive program counts them in several buffers.
 func TestJumbo(t *testing.T) {
+	t.Setenv(transmitVariable, "")
 	for size, byXDP := range map[int]bool{maxLiveFrame + 4: true, maxLiveFrame + 5: false, 9018: false} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			bed := newBed(t)

@@ -129,6 +129,23 @@ func (d *device) answers() {
 	})
 }
 
+// passes attaches a program to an interface of the device that passes all frames on.
+func (d *device) passes(l netlink.Link) {
+	d.Helper()
+	pass, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 2), asm.Return()}})
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.Cleanup(func() { pass.Close() })
+	d.in(d.ns, func() {
+		l, err := link.AttachXDP(link.XDPOptions{Program: pass, Interface: l.Attrs().Index, Flags: link.XDPDriverMode})
+		if err != nil {
+			d.Fatal(err)
+		}
+		d.Cleanup(func() { l.Close() })
+	})
+}
+
 // faults are what the device did so far.
 func (d *device) faults() dutFaults {
 	d.Helper()

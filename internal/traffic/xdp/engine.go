@@ -48,6 +48,9 @@ type Port struct {
 	// one. ARP, neighbour discovery and membership reports have them, and what comes back
 	// is taken with them only.
 	VLANs frame.VLANs
+	// Transmit forces a transmit path. Without it the port sends live frames where it can,
+	// and through a packet socket elsewhere.
+	Transmit Transmit
 }
 
 // Engine implements traffic.Generator on interfaces of this machine.
@@ -105,6 +108,9 @@ func New(o Options) (_ *Engine, err error) {
 				if c.Name == other.Name || c.Interface == other.Interface {
 					return fmt.Errorf("port %s (%s) and port %s (%s): names and interfaces must differ", other.Name, other.Interface, c.Name, c.Interface)
 				}
+			}
+			if err := c.Transmit.check(); err != nil {
+				return fmt.Errorf("port %s (%s): %w", c.Name, c.Interface, err)
 			}
 			p := &port{Port: c, engine: e}
 			e.ports = append(e.ports, p)
@@ -167,6 +173,9 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 		for i, p := range e.ports {
 			if err := p.configure(tx[i], rx[i], sending); err != nil {
 				return fmt.Errorf("configuring port %s (%s): %w", p.Name, p.Interface, err)
+			}
+			if err := e.openSocket(i); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -16,9 +16,10 @@ func (t *trial) fallbacks(p *port) []traffic.Note {
 	}
 	for _, s := range t.senders {
 		for _, l := range s.lanes {
-			if l.port == p && l.packet != nil {
+			if _, zeroCopy := l.user.(*zeroCopySender); l.port == p && l.user != nil && !zeroCopy {
+				way, _ := p.userPath()
 				note("frames of %s were sent %s, in bursts of up to %s frames and up to %v behind their schedule", p.Name,
-					throughPacketSocket(*p.fallback.Load()), traffic.Grouped(l.tx.Clump), time.Duration(l.tx.Lag).Round(time.Microsecond))
+					way, traffic.Grouped(l.tx.Clump), time.Duration(l.tx.Lag).Round(time.Microsecond))
 			}
 		}
 	}

@@ -71,9 +71,9 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 	for _, p := range e.ports {
 		info.Capabilities.MaxFrameSize = min(info.Capabilities.MaxFrameSize, p.mtu+18)
 		notes := slices.Clone(p.notes)
-		if why := *p.fallback.Load(); why != "" {
-			notes = append(notes, "frames are sent "+throughPacketSocket(why))
-			info.Detail += fmt.Sprintf("; %s sends through a packet socket", p.Name)
+		if way, short := p.userPath(); way != "" {
+			notes = append(notes, "frames are sent "+way)
+			info.Detail += fmt.Sprintf("; %s sends through %s", p.Name, short)
 		}
 		info.Ports = append(info.Ports, traffic.PortInfo{
 			Name: p.Name, Interface: p.Interface, Driver: p.driver, MAC: p.mac, Notes: notes,

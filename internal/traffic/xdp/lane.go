@@ -20,8 +20,11 @@ type lane struct {
 	streams []portTxStream
 	// slots are those of the port's streams; -1 for one that sends nothing.
 	slots []int
-	// packet sends what the transmit program cannot; nil otherwise.
-	packet *packetSender
+	// user sends the frames from user space; nil where the transmit program sends them.
+	user userSender
+	// begin of the trial on the monotonic clock, and the bodies by their number, for user.
+	begin  int64
+	bodies [][]byte
 }
 
 // take hands out a frame that is due at now, in ns since the beginning.

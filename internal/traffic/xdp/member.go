@@ -110,7 +110,7 @@ func (m *member) send(ctx context.Context, reports [][]byte) error {
 			if !errors.Is(err, unix.ENOBUFS) {
 				return fmt.Errorf("sending a membership report: %w", err)
 			}
-			if err := (traffic.RealClock{}).Sleep(ctx, packetPause); err != nil {
+			if err := (traffic.RealClock{}).Sleep(ctx, fullPause); err != nil {
 				return fmt.Errorf("sending a membership report: the port's ring is full: %w", err)
 			}
 		}

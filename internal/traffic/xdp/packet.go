@@ -9,17 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// packetBatch is how many frames one system call gives to a packet socket: a quarter
-	// of a veth's ring of 256.
-	packetBatch = 64
-	// packetQuantum is the shortest time between two wake-ups of a sender through a
-	// packet socket: frames that are due within it go together.
-	packetQuantum = 100 * time.Microsecond
-	// packetPause is how long a sender through a packet socket waits for a device whose
-	// ring is full.
-	packetPause = 50 * time.Microsecond
-)
+// packetQuantum is the shortest time between two wake-ups of a sender through a packet
+// socket.
+const packetQuantum = 100 * time.Microsecond
 
 // packetSender sends through a packet socket, past the queueing discipline. It
 // writes the same frames as the transmit program, and keeps the same counters.
@@ -30,8 +22,6 @@ type packetSender struct {
 	buffers [][]byte
 	vectors []unix.Iovec
 	headers []mmsghdr
-	// bodies by their number.
-	bodies [][]byte
 }
 
 // mmsghdr is struct mmsghdr of sendmmsg(2).
@@ -55,12 +45,10 @@ func newPacketSender(l *lane) (*packetSender, error) {
 		s.close()
 		return nil, fmt.Errorf("binding a packet socket: %w", err)
 	}
-	for _, b := range l.port.engine.bodies {
-		s.bodies = append(s.bodies, b.bytes())
-	}
-	s.buffers = make([][]byte, packetBatch)
-	s.vectors = make([]unix.Iovec, packetBatch)
-	s.headers = make([]mmsghdr, packetBatch)
+	l.makeBodies()
+	s.buffers = make([][]byte, userBatch)
+	s.vectors = make([]unix.Iovec, userBatch)
+	s.headers = make([]mmsghdr, userBatch)
 	for i := range s.buffers {
 		s.buffers[i] = make([]byte, l.port.longest())
 		s.vectors[i].Base = &s.buffers[i][0]
@@ -70,62 +58,37 @@ func newPacketSender(l *lane) (*packetSender, error) {
 	return s, nil
 }
 
-func (s *packetSender) close() error { return unix.Close(s.fd) }
-
-// sendPackets sends the frames of a lane through its packet socket until all are
-// sent, the deadline has passed or the sender is stopped.
-func (s *sender) sendPackets(l *lane) error {
-	// A quarter of the ring of frames that wait for others.
-	const most = len(portTxPort{}.Retry)
-	frames := make([]portTxFrame, 0, min(packetBatch, most))
-	var last int64
-	for !s.stopping.Load() {
-		now := monotonic() - s.begin
-		if now >= s.deadline() {
-			return nil
-		}
-		frames = frames[:0]
-		for now >= 0 && len(frames) < cap(frames) {
-			f, ok := l.take(uint64(now))
-			if !ok {
-				break
-			}
-			frames = append(frames, f)
-		}
-		if len(frames) > 0 {
-			last = now
-			sent, err := l.packet.send(frames)
-			l.left(frames[:sent], uint64(monotonic()-s.begin))
-			for _, f := range frames[sent:] {
-				l.refuse(f)
-			}
-			if err != nil {
-				return l.failed(err)
-			}
-			if sent == 0 {
-				time.Sleep(packetPause)
-			}
-			continue
-		}
-		due, more := l.next()
-		if !more {
-			return nil
-		}
-		s.sleepUntil(min(max(int64(min(due, 1<<62)), last+int64(packetQuantum)), s.deadline()))
+func (s *packetSender) close() error {
+	if err := unix.Close(s.fd); err != nil {
+		return fmt.Errorf("closing the packet socket: %w", err)
 	}
 	return nil
 }
 
-// send writes and sends frames, and returns how many the device took. Those behind
+func (s *packetSender) quantum() time.Duration { return packetQuantum }
+
+// room: every call of send empties the buffers.
+func (s *packetSender) room() (int, error) { return userBatch, nil }
+
+func (s *packetSender) finish() error { return nil }
+
+func (s *packetSender) send(frames []portTxFrame) error {
+	sent, err := s.sendFirst(frames)
+	s.lane.left(frames[:sent], uint64(monotonic()-s.lane.begin))
+	for _, f := range frames[sent:] {
+		s.lane.refuse(f)
+	}
+	if err == nil && sent == 0 {
+		time.Sleep(fullPause)
+	}
+	return err
+}
+
+// sendFirst writes and sends frames, and returns how many the device took. Those behind
 // one that it refused it does not get.
-func (s *packetSender) send(frames []portTxFrame) (int, error) {
+func (s *packetSender) sendFirst(frames []portTxFrame) (int, error) {
 	for i, f := range frames {
-		t := &s.lane.streams[f.Slot]
-		s.vectors[i].SetLen(int(t.Len))
-		if t.BodyAt > 0 {
-			copy(s.buffers[i][t.BodyAt:t.Len], s.bodies[t.Body])
-		}
-		t.write(s.buffers[i][:t.Len], uint64(monotonic()))
+		s.vectors[i].SetLen(s.lane.writeFrame(f, s.buffers[i]))
 	}
 	sent := 0
 	for tries := 0; sent < len(frames); {
@@ -140,7 +103,7 @@ func (s *packetSender) send(frames []portTxFrame) (int, error) {
 			if tries++; tries > 3 {
 				return sent, nil
 			}
-			time.Sleep(packetPause)
+			time.Sleep(fullPause)
 		default:
 			return sent, fmt.Errorf("sending through a packet socket: %w", errno)
 		}

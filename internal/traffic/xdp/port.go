@@ -43,6 +43,10 @@ type port struct {
 	// fallback says why the port sends through a packet socket; empty when it
 	// sends by XDP. The sender's thread may set it in the middle of a trial.
 	fallback atomic.Pointer[string]
+	// sockets are the port's AF_XDP sockets by queue. noZeroCopy is the reason why the last
+	// one that was opened copies frames.
+	sockets    map[int]*xsk
+	noZeroCopy error
 }
 
 // open takes the interface: it sets it up and attaches the receive program.
@@ -129,7 +133,7 @@ func (p *port) reload(frags bool) error {
 // close gives everything back.
 func (p *port) close() error {
 	var errs []error
-	errs = append(errs, p.hearOwn(), p.leaveAll())
+	errs = append(errs, p.hearOwn(), p.leaveAll(), p.closeSockets())
 	for i := len(p.undo) - 1; i >= 0; i-- {
 		errs = append(errs, p.undo[i]())
 	}
@@ -193,20 +197,6 @@ const portsMost = 64
 
 // lanes is how many ports the programs of this one may send on.
 func (p *port) lanes() int { return min(len(p.engine.options.Ports), portsMost) }
-
-// choose decides how the port sends.
-func (p *port) choose() error {
-	why := ""
-	if longest := p.longest(); longest > maxLiveFrame {
-		why = fmt.Sprintf("frames above %d bytes do not fit into the kernel's buffer for live frames", maxLiveFrame+4)
-	} else if takes, err := takesFrames(p.index); err != nil {
-		return fmt.Errorf("port %s (%s): %w", p.Name, p.Interface, err)
-	} else if !takes {
-		why = refused(p)
-	}
-	p.fallback.Store(&why)
-	return nil
-}
 
 // refused says why a device takes no XDP frames.
 func refused(p *port) string {

@@ -114,9 +114,10 @@ func labelled(h *traffic.Headers) {
 
 func etherOnly(h *traffic.Headers) { h.SrcIP, h.DstIP = netip.Addr{}, netip.Addr{} }
 
-// Every range walks on its own, by XDP and through a packet socket alike, and
+// Every range walks on its own, by XDP and through packet and AF_XDP sockets alike, and
 // every frame is well formed, also beside one of other headers.
 func TestRanges(t *testing.T) {
+	t.Setenv(transmitVariable, "")
 	type headers = func(*traffic.Headers)
 	same := func(*traffic.Headers) {}
 	tagged := func(h *traffic.Headers) { h.VLANs = frame.VLANs{{ID: 7}}; h.SrcMACCount, h.DstMACCount = 5, 1 }
@@ -149,12 +150,15 @@ func TestRanges(t *testing.T) {
 		"IPv6 beyond a half":     {"2001:2::1", "2001:2:0:ff:ffff:ffff::1", 86, networks(80, 300), networks(75, 3)},
 		"IPv4 with payloads":     {"198.18.0.1", "198.18.0.2", 301, payload(frame.Random), payload(frame.Zeros)},
 	}
-	for way, xdp := range map[string]bool{"by XDP": true, "by packet socket": false} {
+	for way, transmit := range map[string]Transmit{"by XDP": LiveFrames, "by packet socket": "", "by AF_XDP": AFXDP} {
+		xdp := transmit != ""
 		bed := newBed(t)
 		d := bed.device()
 		d.gro("d1", xdp)
 		fd := d.listen("d1")
-		e := bed.open(d.ports(nil, nil)...)
+		ports := d.ports(nil, nil)
+		ports[0].Transmit = transmit
+		e := bed.open(ports...)
 		for name, test := range tests {
 			t.Run(name+" "+way, func(t *testing.T) {
 				bed := bed.part(t)

@@ -122,10 +122,8 @@ func newSender(ports []*port, t traffic.Trial, epoch uint16, processor int) (*se
 		schedule.place(l, uint32(slot), uint32(group))
 		perNano += schedule.perNano
 		slot, group = slot+len(schedule.order), group+len(schedule.groups)
-		if why := *l.port.fallback.Load(); why != "" {
-			if err := l.fallBack(why); err != nil {
-				return nil, errors.Join(err, s.close())
-			}
+		if err := l.chooseSender(processor); err != nil {
+			return nil, errors.Join(err, s.close())
 		}
 	}
 	s.live = &liveSender{
@@ -180,15 +178,15 @@ func (s *sender) run(ready func(), start <-chan int64) {
 	s.err = errors.Join(err, s.close())
 }
 
-// close closes the packet sockets of the lanes that have one.
+// close closes the sockets of the lanes that have one.
 func (s *sender) close() error {
 	var errs []error
 	for _, l := range s.lanes {
-		if l.packet == nil {
+		if l.user == nil {
 			continue
 		}
-		if err := l.packet.close(); err != nil {
-			errs = append(errs, l.failed(fmt.Errorf("closing the packet socket: %w", err)))
+		if err := l.user.close(); err != nil {
+			errs = append(errs, l.failed(err))
 		}
 	}
 	return errors.Join(errs...)
@@ -214,23 +212,23 @@ func (s *sender) settle() error {
 func (s *sender) loop() error {
 	errs := make(chan error, len(s.lanes))
 	running := 0
-	sendPackets := func(l *lane) {
+	sendFrames := func(l *lane) {
 		running++
 		go func() {
 			errs <- l.port.engine.netns.do(func() error {
 				if err := s.settle(); err != nil {
 					return err
 				}
-				return s.sendPackets(l)
+				return s.sendFrames(l)
 			})
 		}()
 	}
 	for _, l := range s.lanes {
-		if l.packet != nil {
-			sendPackets(l)
+		if l.user != nil {
+			sendFrames(l)
 		}
 	}
-	err := s.runLive(sendPackets)
+	err := s.runLive(sendFrames)
 	if err != nil {
 		s.stop()
 	}
@@ -252,7 +250,7 @@ func (s *sender) runLive(fellBack func(*lane)) error {
 	for {
 		running := 0
 		for _, l := range s.lanes {
-			if l.packet == nil {
+			if l.user == nil {
 				running++
 			}
 		}
@@ -264,7 +262,7 @@ func (s *sender) runLive(fellBack func(*lane)) error {
 			return s.lanes[0].failed(err)
 		}
 		for _, l := range s.lanes {
-			if open := l.tx.PendingHead - l.tx.PendingTail; open != 0 && l.packet == nil {
+			if open := l.tx.PendingHead - l.tx.PendingTail; open != 0 && l.user == nil {
 				return l.failed(fmt.Errorf("the kernel did not report %d frames", open))
 			}
 		}
@@ -296,7 +294,7 @@ func (s *sender) wake() int64 {
 // full ring.
 func (s *sender) refused(fellBack func(*lane)) error {
 	for _, l := range s.lanes {
-		if l.packet != nil || l.tx.Error == 0 {
+		if l.user != nil || l.tx.Error == 0 {
 			continue
 		}
 		if errno := unix.Errno(-l.tx.Error); errno != unix.ENXIO && errno != unix.EOPNOTSUPP {
@@ -312,11 +310,17 @@ func (s *sender) refused(fellBack func(*lane)) error {
 
 // fallBack sends the lane's frames through a packet socket from now on.
 func (l *lane) fallBack(why string) error {
+	if l.port.Transmit == LiveFrames {
+		return l.port.cannot(errors.New(why), "leave transmit out, so that the engine goes on through a packet socket")
+	}
 	l.tx.User = 1
 	l.port.fallback.Store(&why)
-	var err error
-	l.packet, err = newPacketSender(l)
-	return err
+	packet, err := newPacketSender(l)
+	if err != nil {
+		return err
+	}
+	l.user = packet
+	return nil
 }
 
 func (l *lane) failed(err error) error {

@@ -1,0 +1,262 @@
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// afxdpQuantum is the shortest time between two wake-ups of a sender through an
+	// AF_XDP socket.
+	afxdpQuantum = 20 * time.Microsecond
+	// copyBatch is the number of frames that are sent at once where the kernel copies
+	// them: what it sends in one system call (TX_BATCH_SIZE).
+	copyBatch = 32
+	// completionWait is how long a sender waits after the last frame for the device to
+	// report that it has sent all.
+	completionWait = time.Second
+)
+
+// newAFXDPSender makes a sender on an open socket.
+func newAFXDPSender(l *lane, socket *xsk) userSender {
+	l.makeBodies()
+	socket.reset()
+	if socket.zeroCopy {
+		return &zeroCopySender{lane: l, socket: socket, flown: *socket.transmit.producer}
+	}
+	s := &copySender{lane: l, socket: socket, places: make([]int, xskFrames)}
+	for i := range s.places {
+		s.places[i] = -1
+	}
+	return s
+}
+
+// put writes a frame into a free chunk and the chunk into the ring.
+func (l *lane) put(socket *xsk, position uint32, f portTxFrame) (chunk uint64) {
+	chunk = socket.allocate()
+	n := l.writeFrame(f, socket.bytes(chunk))
+	*socket.transmit.at(position) = unix.XDPDesc{Addr: chunk, Len: uint32(n)}
+	return chunk
+}
+
+// giveBack takes the number of a frame back that did not leave.
+func (l *lane) giveBack(f portTxFrame) {
+	l.streams[f.Slot].takeBack()
+	l.tx.Left++
+}
+
+// zeroCopySender sends through a socket whose ring the device reads. A frame in the ring
+// is sent sooner or later, in the order of the ring, so that a full ring holds back frames
+// that have no number yet. The device reports frames that it has sent in the same order.
+type zeroCopySender struct {
+	lane   *lane
+	socket *xsk
+	// flying are the frames in the ring or the device by their position, from flown to the
+	// producer of the ring.
+	flying [xskFrames]portTxFrame
+	flown  uint32
+}
+
+func (s *zeroCopySender) quantum() time.Duration { return afxdpQuantum }
+
+func (s *zeroCopySender) room() (int, error) {
+	s.socket.reap(func(uint64) { s.flown++ })
+	if len(s.socket.free) == 0 {
+		return 0, s.wake()
+	}
+	return len(s.socket.free), nil
+}
+
+func (s *zeroCopySender) send(frames []portTxFrame) error {
+	ring := &s.socket.transmit
+	at := *ring.producer
+	for _, f := range frames {
+		s.lane.put(s.socket, at, f)
+		s.flying[at%xskFrames] = f
+		at++
+	}
+	atomic.StoreUint32(ring.producer, at)
+	err := s.wake()
+	s.lane.left(frames, uint64(monotonic()-s.lane.begin))
+	return err
+}
+
+// wake ignores what says that the device is busy, and is tried again.
+func (s *zeroCopySender) wake() error {
+	err := s.socket.wake()
+	if err == nil || busy(err) {
+		return nil
+	}
+	return fmt.Errorf("sending through an AF_XDP socket: %w", err)
+}
+
+// finish waits until the device has sent all frames. The newest ones that it has not sent
+// within completionWait, as without a link, do not count as sent.
+func (s *zeroCopySender) finish() error {
+	var err error
+	for end := time.Now().Add(completionWait); err == nil; time.Sleep(fullPause) {
+		s.socket.reap(func(uint64) { s.flown++ })
+		if len(s.socket.free) == xskFrames || time.Now().After(end) {
+			break
+		}
+		err = s.wake()
+	}
+	for at := *s.socket.transmit.producer; at != s.flown; at-- {
+		s.lane.giveBack(s.flying[(at-1)%xskFrames])
+		atomic.AddUint64(&s.lane.tx.Sent, ^uint64(0))
+	}
+	return err
+}
+
+// close leaves the socket to the port.
+func (s *zeroCopySender) close() error { return nil }
+
+// copySender sends through a socket whose frames the kernel copies and gives to the
+// device one by one, in the system call. So a frame leaves in that call, or waits in the
+// ring for the next one, or was refused.
+//
+// Kernels before 6.17 do not tell how far a call got that ended before the end of the
+// ring. But such a call ends at a refused frame (EBUSY), whose chunk it returns at once,
+// and chunks behind it are not returned.
+type copySender struct {
+	lane   *lane
+	socket *xsk
+	// waiting are the frames in the ring from the position first on, with their chunks.
+	waiting []portTxFrame
+	chunks  []uint64
+	first   uint32
+	// places has the place in waiting of each chunk there, by its number, or -1.
+	places []int
+}
+
+func (s *copySender) quantum() time.Duration { return afxdpQuantum }
+
+// room: there is at most one batch in the ring, so that frames do not become old there.
+func (s *copySender) room() (int, error) {
+	if len(s.waiting) > 0 {
+		if err := s.push(); err != nil || len(s.waiting) > 0 {
+			return 0, err
+		}
+	}
+	s.reap()
+	return min(copyBatch, len(s.socket.free)), nil
+}
+
+func (s *copySender) send(frames []portTxFrame) error {
+	s.first = *s.socket.transmit.producer
+	for i, f := range frames {
+		chunk := s.lane.put(s.socket, s.first+uint32(i), f)
+		s.places[s.socket.number(chunk)] = i
+		s.waiting, s.chunks = append(s.waiting, f), append(s.chunks, chunk)
+	}
+	atomic.StoreUint32(s.socket.transmit.producer, s.first+uint32(len(frames)))
+	return s.push()
+}
+
+// reap takes back chunks. It returns how many of the waiting frames have certainly been
+// taken by the kernel.
+func (s *copySender) reap() (taken int) {
+	s.socket.reap(func(chunk uint64) { taken = max(taken, s.places[s.socket.number(chunk)]+1) })
+	return taken
+}
+
+// push lets the kernel send what is waiting.
+func (s *copySender) push() error {
+	err := s.socket.wake()
+	if err != nil && !busy(err) {
+		return fmt.Errorf("sending through an AF_XDP socket: %w", err)
+	}
+	taken := max(s.reap(), int(int32(atomic.LoadUint32(s.socket.transmit.consumer)-s.first)))
+	if !errors.Is(err, unix.EBUSY) {
+		s.leave(taken)
+		return nil
+	}
+	if taken == 0 {
+		return errors.New("sending through an AF_XDP socket: the kernel refused a frame and did not return it")
+	}
+	s.leave(taken - 1)
+	s.repeat()
+	return nil
+}
+
+// leave counts the first n waiting frames as sent.
+func (s *copySender) leave(n int) {
+	s.lane.left(s.waiting[:n], uint64(monotonic()-s.lane.begin))
+	for _, chunk := range s.chunks[:n] {
+		s.places[s.socket.number(chunk)] = -1
+	}
+	s.waiting, s.chunks = append(s.waiting[:0], s.waiting[n:]...), append(s.chunks[:0], s.chunks[n:]...)
+	s.first += uint32(n)
+	for i, chunk := range s.chunks {
+		s.places[s.socket.number(chunk)] = i
+	}
+}
+
+// repeat puts the first waiting frame, which the device refused, into the ring again, in
+// front of those that are there. The kernel reads the ring only while it sends.
+func (s *copySender) repeat() {
+	s.lane.tx.Refused++
+	s.lane.streams[s.waiting[0].Slot].Refused++
+	refused := s.chunks[0]
+	chunk := s.socket.allocate() // there is one: that of the refused frame
+	if chunk != refused {
+		copy(s.socket.bytes(chunk), s.socket.bytes(refused))
+	}
+	s.places[s.socket.number(refused)] = -1
+	s.chunks[0], s.places[s.socket.number(chunk)] = chunk, 0
+	s.first++
+	for i, chunk := range s.chunks {
+		*s.socket.transmit.at(s.first + uint32(i)) = unix.XDPDesc{Addr: chunk, Len: uint32(s.lane.streams[s.waiting[i].Slot].Len)}
+	}
+	atomic.StoreUint32(s.socket.transmit.producer, s.first+uint32(len(s.chunks)))
+}
+
+// finish withdraws what is waiting: it makes its entries in the ring invalid. The kernel
+// skips and counts those that it has not sent before.
+func (s *copySender) finish() error {
+	if len(s.waiting) == 0 {
+		return nil
+	}
+	before, err := s.socket.invalid()
+	if err != nil {
+		return err
+	}
+	ring := &s.socket.transmit
+	for i := range s.waiting {
+		ring.at(s.first + uint32(i)).Len = uint32(s.socket.chunk) + 1
+	}
+	for range 2*len(s.waiting) + 2 { // some kernels skip one in each call
+		if err = s.socket.wake(); err != nil && !busy(err) {
+			err = fmt.Errorf("withdrawing frames from an AF_XDP socket: %w", err)
+			break
+		}
+		err = nil
+	}
+	taken := s.reap()
+	if atomic.LoadUint32(ring.consumer) == *ring.producer {
+		after, invalidErr := s.socket.invalid()
+		if invalidErr != nil {
+			return errors.Join(err, invalidErr)
+		}
+		taken = len(s.waiting) - int(min(after-before, uint64(len(s.waiting))))
+	}
+	s.leave(taken)
+	for i, f := range s.waiting {
+		s.lane.giveBack(f)
+		s.socket.release(s.chunks[i]) // some kernels return it in the ring
+	}
+	return err
+}
+
+// close leaves the socket to the port.
+func (s *copySender) close() error { return nil }
+
+// busy reports whether an error says that the device or the kernel takes no more frames at
+// the moment.
+func busy(err error) bool {
+	return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.EINTR)
+}

@@ -1,0 +1,210 @@
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/safchain/ethtool"
+	"golang.org/x/sys/unix"
+)
+
+// Transmit names a transmit path.
+type Transmit string
+
+// The transmit paths. Without one a port sends live frames where it can, and through a
+// packet socket elsewhere.
+const (
+	// LiveFrames are written by the transmit program and sent by the kernel.
+	LiveFrames Transmit = "LiveFrames"
+	// AFXDP are frames that user space writes and the driver sends, with zero copy where
+	// the driver has it, through an AF_XDP socket.
+	AFXDP Transmit = "AFXDP"
+	// PacketSocket are frames that user space writes and the kernel copies.
+	PacketSocket Transmit = "PacketSocket"
+)
+
+// maxAFXDPFrame is the longest frame without FCS that an AF_XDP socket sends: the largest
+// chunk is a page.
+const maxAFXDPFrame = 4096
+
+func (t Transmit) check() error {
+	switch t {
+	case "", LiveFrames, AFXDP, PacketSocket:
+		return nil
+	}
+	return fmt.Errorf("transmit is %q: allowed are %s, %s and %s, or none, which sends live frames where the port can", t, LiveFrames, AFXDP, PacketSocket)
+}
+
+// choose decides how the port sends.
+func (p *port) choose() error {
+	why := ""
+	switch p.Transmit {
+	case PacketSocket:
+		why = "transmit is PacketSocket"
+	case AFXDP:
+		if longest := p.longest(); longest > maxAFXDPFrame {
+			return p.cannot(fmt.Errorf("a frame of %d bytes does not fit into its largest buffer", longest+4),
+				fmt.Sprintf("send frames of at most %d bytes, or leave transmit out", maxAFXDPFrame+4))
+		}
+	default:
+		var err error
+		if why, err = p.noLiveFrames(); err != nil {
+			return fmt.Errorf("port %s (%s): %w", p.Name, p.Interface, err)
+		}
+		if why != "" && p.Transmit == LiveFrames && len(p.tx) > 0 {
+			return p.cannot(errors.New(why), "leave transmit out, so that the engine uses a packet socket, or give AFXDP")
+		}
+	}
+	p.fallback.Store(&why)
+	return nil
+}
+
+// noLiveFrames returns the reason why the port cannot send live frames; empty if it can.
+func (p *port) noLiveFrames() (string, error) {
+	if longest := p.longest(); longest > maxLiveFrame {
+		return fmt.Sprintf("frames above %d bytes do not fit into the kernel's buffer for live frames", maxLiveFrame+4), nil
+	}
+	takes, err := takesFrames(p.index)
+	if err != nil || takes {
+		return "", err
+	}
+	return refused(p), nil
+}
+
+// cannot returns the error that a port cannot send as transmit demands.
+func (p *port) cannot(why error, remedy string) error {
+	return fmt.Errorf("port %s (%s, driver %s) cannot send by transmit %s: %w: %s", p.Name, p.Interface, p.driver, p.Transmit, why, remedy)
+}
+
+// chooseSender lets user space send the frames of the lane where the port does not send
+// live frames.
+func (l *lane) chooseSender(processor int) error {
+	if l.port.Transmit == AFXDP {
+		socket, err := l.port.socket(processor)
+		if err != nil {
+			return err
+		}
+		l.tx.User = 1
+		l.user = newAFXDPSender(l, socket)
+		return nil
+	}
+	if why := *l.port.fallback.Load(); why != "" {
+		return l.fallBack(why)
+	}
+	return nil
+}
+
+// socket returns the port's AF_XDP socket for a processor. It stays open until the port is
+// closed, or needs larger buffers: with zero copy a driver stops the queue for a moment
+// when a socket is opened.
+func (p *port) socket(processor int) (*xsk, error) {
+	channels, received := p.queues()
+	queue, chunk := processor%channels, 2048
+	if longest := max(p.longest(), p.mtu+18+256); longest > chunk {
+		chunk = maxAFXDPFrame
+	}
+	if s := p.sockets[queue]; s != nil {
+		if s.idle() && s.chunk >= chunk {
+			return s, nil
+		}
+		delete(p.sockets, queue)
+		if err := s.close(); err != nil {
+			return nil, err
+		}
+	}
+	o := xskOptions{ifindex: p.index, queue: queue, chunk: chunk, received: received, zeroCopy: true}
+	s, err := newXSK(o)
+	noZeroCopy := err
+	if err != nil {
+		o.zeroCopy, o.received = false, 0
+		s, err = newXSK(o)
+	}
+	if err != nil {
+		return nil, p.cannot(err, remedyXSK(err))
+	}
+	if p.sockets == nil {
+		p.sockets = map[int]*xsk{}
+	}
+	p.sockets[queue], p.noZeroCopy = s, noZeroCopy
+	return s, nil
+}
+
+// remedyXSK returns what helps against an error from opening an AF_XDP socket.
+func remedyXSK(err error) string {
+	switch {
+	case errors.Is(err, unix.EAFNOSUPPORT):
+		return "use a kernel with CONFIG_XDP_SOCKETS, or leave transmit out"
+	case errors.Is(err, unix.ENOBUFS):
+		return "give the process CAP_IPC_LOCK or a RLIMIT_MEMLOCK of 16 MiB, or leave transmit out"
+	case errors.Is(err, unix.EBUSY):
+		return "close the other AF_XDP socket on this queue, or leave transmit out"
+	case errors.Is(err, unix.EPERM):
+		return "give the process CAP_NET_RAW, or leave transmit out"
+	}
+	return "leave transmit out, so that the engine sends live frames or uses a packet socket"
+}
+
+// queues returns the number of the port's queues that can send and receive, at least 1,
+// and the number of buffers that a queue needs for received frames: twice its ring.
+func (p *port) queues() (channels, received int) {
+	channels, received = 1, 1024
+	e, err := ethtool.NewEthtool()
+	if err != nil {
+		return channels, received
+	}
+	defer e.Close()
+	if c, err := e.GetChannels(p.Interface); err == nil {
+		channels = max(1, int(c.CombinedCount+min(c.RxCount, c.TxCount)))
+	}
+	if r, err := e.GetRing(p.Interface); err == nil && r.RxPending > 0 {
+		received = 2 << bits.Len(uint(r.RxPending-1))
+	}
+	return channels, received
+}
+
+// closeSockets gives the queues back.
+func (p *port) closeSockets() error {
+	var errs []error
+	for _, s := range p.sockets {
+		errs = append(errs, s.close())
+	}
+	p.sockets = nil
+	return errors.Join(errs...)
+}
+
+// userPath describes how user space sends the frames of the port, in a sentence and in a
+// list of ports; both are empty where the port sends live frames.
+func (p *port) userPath() (way, short string) {
+	if p.Transmit == AFXDP {
+		for _, s := range p.sockets {
+			if s.zeroCopy {
+				return "through an AF_XDP socket with zero copy", "an AF_XDP socket with zero copy"
+			}
+			return fmt.Sprintf("through an AF_XDP socket that copies them, which is slower, because the driver %s refused zero copy: %v", p.driver, p.noZeroCopy), "an AF_XDP socket that copies"
+		}
+		return "through an AF_XDP socket", "an AF_XDP socket"
+	}
+	if why := *p.fallback.Load(); why != "" {
+		return throughPacketSocket(why), "a packet socket"
+	}
+	return "", ""
+}
+
+// openSocket opens the AF_XDP socket of a port that sends through one, so that a driver
+// stops the queue for it before the trials, and not in one.
+func (e *Engine) openSocket(number int) error {
+	p := e.ports[number]
+	if p.Transmit != AFXDP || len(p.tx) == 0 {
+		return nil
+	}
+	if err := p.choose(); err != nil {
+		return err
+	}
+	processors, err := e.processors()
+	if err != nil {
+		return err
+	}
+	_, err = p.socket(processors[number%len(processors)])
+	return err
+}
