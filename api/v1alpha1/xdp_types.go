@@ -11,6 +11,36 @@ type XDPEngine struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	CPUs *int32 `json:"cpus,omitempty"`
+	// transmit is the transmit path of all ports. LiveFrames are written in the kernel,
+	// AFXDP writes them in user space and sends them through AF_XDP sockets, with zero copy
+	// where the driver has it, and PacketSocket sends them through packet sockets. A path
+	// that a port cannot use is an error. Without it a port sends live frames where it can,
+	// and through a packet socket elsewhere.
+	// +optional
+	Transmit XDPTransmit `json:"transmit,omitempty"`
+}
+
+// XDPTransmit names a transmit path of the engine xdp.
+//
+// +kubebuilder:validation:Enum=LiveFrames;AFXDP;PacketSocket
+type XDPTransmit string
+
+const (
+	// XDPLiveFrames are written in the kernel and sent by the driver.
+	XDPLiveFrames XDPTransmit = "LiveFrames"
+	// XDPSockets are AF_XDP sockets.
+	XDPSockets XDPTransmit = "AFXDP"
+	// XDPPacketSocket is a packet socket per port.
+	XDPPacketSocket XDPTransmit = "PacketSocket"
+)
+
+// TransmitPath returns the transmit path that the engine xdp is forced to use, or an empty
+// one.
+func (e *Engine) TransmitPath() XDPTransmit {
+	if e.Kind != EngineXDP || e.XDP == nil {
+		return ""
+	}
+	return e.XDP.Transmit
 }
 
 // OwnCPUs is what each traffic pod of the engine xdp requests, and is limited to, of a

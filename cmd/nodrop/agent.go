@@ -121,6 +121,7 @@ func openPorts(ctx context.Context, config agent.Config, timeout time.Duration) 
 		}
 		options.Ports = append(options.Ports, xdp.Port{
 			Name: p.Name, Interface: p.Interface, SpeedBitsPerSecond: p.SpeedBitsPerSecond, Addresses: prefixes, VLANs: p.VLANs,
+			Transmit: xdp.Transmit(config.Transmit),
 		})
 		names = append(names, p.Interface)
 	}

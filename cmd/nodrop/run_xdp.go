@@ -33,6 +33,7 @@ func (b *bench) openXDP(o benchOptions) error {
 		options.Ports = append(options.Ports, xdp.Port{
 			Name: p.Name, Interface: p.Interface, SpeedBitsPerSecond: p.BitsPerSecond,
 			Addresses: p.HostAddresses(&b.config.Profile), VLANs: p.VLANsUnder(&b.config.Profile),
+			Transmit: xdp.Transmit(b.config.Bed.Spec.Engine.TransmitPath()),
 		})
 	}
 	if placed, ok := b.driver.(device.Placed); ok {

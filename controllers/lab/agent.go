@@ -83,7 +83,7 @@ func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v
 	for _, p := range a.Ports {
 		interfaces[p.Name] = podInterface(p)
 	}
-	cfg := agent.Config{Node: a.Node, DeviceProcessors: a.Device.Device, Together: a.Device.Together}
+	cfg := agent.Config{Node: a.Node, DeviceProcessors: a.Device.Device, Together: a.Device.Together, Transmit: string(bed.Spec.Engine.TransmitPath())}
 	for _, p := range ports {
 		if p.Node != a.Node {
 			continue

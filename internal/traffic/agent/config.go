@@ -23,6 +23,9 @@ type Config struct {
 	// Together says why a virtual device on this node has no processors of its own; absent
 	// when it has, or when there is none.
 	Together string `json:"together,omitempty"`
+	// Transmit is the transmit path of the engine xdp on all ports; absent when the engine
+	// chooses.
+	Transmit string `json:"transmit,omitempty"`
 }
 
 // SpeakerConfig is what an agent has to know of the BGP sessions of its ports before they
