@@ -108,6 +108,8 @@ func kindOf(a *v1alpha1.Attachment) string {
 	switch {
 	case a == nil:
 		return ""
+	case a.HostDevice != nil:
+		return "hostDevice"
 	case a.SRIOV != nil:
 		return "sriov"
 	}

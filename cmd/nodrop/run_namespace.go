@@ -40,7 +40,7 @@ func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
-	if o.inPlace {
+	if o.inPlace && !onCards(&b.config.Bed) {
 		return ports, errors.Join(forgetToken(), b.useInterfaces(ports, o))
 	}
 	origin, err := dut.Isolate()
@@ -53,6 +53,9 @@ func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 	}
 	if b.dial, err = outside(origin); err != nil {
 		return nil, err
+	}
+	if onCards(&b.config.Bed) {
+		return ports, nil // The kernel has no interfaces of these cards.
 	}
 	if cabled(spec) {
 		return ports, b.moveInterfaces(origin, ports, o)

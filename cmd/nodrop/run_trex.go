@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/traffic/trex"
 	"nodrop.dev/nodrop/internal/traffic/trex/server"
@@ -24,20 +25,19 @@ const (
 	trexStartTimeout = time.Minute
 )
 
-// openTRex starts a TRex server in software mode on the tester's ends of a device
-// in a network namespace, or on the interfaces that are cabled to a physical one, and
-// opens the engine trex on it.
+// openTRex starts a TRex server and opens the engine trex on it. The server runs in software
+// mode, on the tester's ends of a device in a network namespace or on the interfaces that
+// are cabled to a physical one, or with hugePages on cards that are bound to vfio-pci.
 func (b *bench) openTRex(o benchOptions) error {
 	bed := &b.config.Bed
-	if bed.Spec.Engine.Server().HugePages != nil {
-		return hint.With(fmt.Errorf("engine.trex.hugePages of TestBed %s is for DPDK on the network cards of a cluster's nodes", bed.Name),
-			"apply the manifests to the cluster, or give engine: {kind: trex, trex: {software: {}}}, which sends through packet sockets")
+	if err := b.cardsUsable(); err != nil {
+		return err
 	}
 	dir, err := trexDir(o.trexDir)
 	if err != nil {
 		return err
 	}
-	ports, err := b.isolate("makes network namespaces and opens packet sockets", o)
+	ports, err := b.isolate("makes network namespaces and opens packet sockets or cards", o)
 	if err != nil {
 		return err
 	}
@@ -47,11 +47,20 @@ func (b *bench) openTRex(o benchOptions) error {
 	ctx, cancel := context.WithTimeoutCause(interrupted, trexStartTimeout, fmt.Errorf("it took longer than %s", trexStartTimeout))
 	defer cancel()
 	settings := bed.Spec.Engine.Server()
-	c := server.Config{Dir: dir, RPCPort: trexRPCPort, Software: &server.Software{RingFrames: settings.Software.Ring()}}
+	c := server.Config{Dir: dir, RPCPort: trexRPCPort, Shared: true}
+	if pages := settings.HugePages; pages != nil {
+		c.HugePagesMiB = int(pages.Total.Value() >> 20)
+	} else {
+		c.Software = &server.Software{RingFrames: settings.Software.Ring()}
+	}
 	options := trex.Options{TimedFramesPerSecond: settings.TimedRate()}
 	options.Host, _ = os.Hostname()
 	for i, p := range ports {
-		c.Ports = append(c.Ports, server.Port{Name: p.Name, Interface: p.Interface})
+		port := server.Port{Name: p.Name, Interface: p.Interface}
+		if a := bed.Spec.Ports[i].Attachment; c.Software == nil {
+			port.Resource = a.SRIOV.ResourceName
+		}
+		c.Ports = append(c.Ports, port)
 		options.Ports = append(options.Ports, trex.Port{Name: p.Name, Index: i, Interface: p.Interface, Addresses: p.HostAddresses(&b.config.Profile), VLANs: p.VLANsUnder(&b.config.Profile)})
 	}
 	s, err := server.Start(ctx, c, server.Options{})
@@ -70,6 +79,36 @@ func (b *bench) openTRex(o benchOptions) error {
 		return fmt.Errorf("opening the engine trex: %w", err)
 	}
 	b.prepared(b.config, engine, b.driver)
+	return nil
+}
+
+// onCards reports whether the ports of the bed are cards that TRex takes from the kernel.
+func onCards(bed *v1alpha1.TestBed) bool {
+	return bed.Spec.Engine.Kind == v1alpha1.EngineTRex && bed.Spec.Engine.Server().HugePages != nil
+}
+
+// cardsUsable fails when a bed with cards cannot be run without a cluster: cards are cabled
+// to a physical device or to each other, and their PCI addresses are in the environment, as
+// a device plugin passes them to a pod.
+func (b *bench) cardsUsable() error {
+	bed := &b.config.Bed
+	if !onCards(bed) {
+		return nil
+	}
+	const software = "apply the manifests to the cluster, or give engine: {kind: trex, trex: {software: {}}}, which sends through packet sockets"
+	if !cabled(bed.Spec.Device) {
+		return hint.With(fmt.Errorf("engine.trex.hugePages of TestBed %s is for network cards, and no card is cabled to the device of this run: give device.physical, or device.backToBack with joinedBy: Cables", bed.Name), software)
+	}
+	for i, p := range bed.Spec.Ports {
+		if p.Attachment == nil || p.Attachment.SRIOV == nil {
+			return hint.With(fmt.Errorf("%s is %q, and engine.trex.hugePages takes cards: give sriov.resourceName, such as lab/%s", attachmentPath(bed, i), kindOf(p.Attachment), p.Name), software)
+		}
+		name := server.Variable(p.Attachment.SRIOV.ResourceName)
+		if os.Getenv(name) == "" {
+			return hint.With(fmt.Errorf("the environment variable %s is empty: it must contain the PCI address of the card of port %s", name, p.Name),
+				fmt.Sprintf("bind the card to vfio-pci and name it: sudo %s=0000:3b:00.0 nodrop run ...; several ports of one resource take its addresses, separated by commas, in turn", name))
+		}
+	}
 	return nil
 }
 

@@ -101,6 +101,9 @@ var nics = []NIC{
 		wrongSpeed,
 	}},
 	{Driver: "net_e1000_igb", Models: "Intel I350, I210, 82576", Counters: 255},
+	{Driver: "net_e1000_igb_vf", Models: "virtual functions of Intel 82576, I350", Drawbacks: []Drawback{
+		{"TRex has no driver for these functions and ends when it starts: use the physical functions, or the engine xdp", "register_driver in src/drivers/trex_driver_base.cpp of cisco-system-traffic-generator/trex-core v3.08", ""},
+	}},
 	{Driver: "net_igc", Models: "Intel I225, I226", Drawbacks: []Drawback{countsNothing}},
 	{Driver: "net_bnxt", Models: "Broadcom NetXtreme-E (BCM57xxx)", Drawbacks: []Drawback{countsNothing}},
 	{Driver: "net_enic", Models: "Cisco VIC", Counters: 1023},

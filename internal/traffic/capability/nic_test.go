@@ -14,18 +14,19 @@ func TestNICOf(t *testing.T) {
 		models   string
 		drawback string
 	}{
-		"net_ice":        {127, "E810", "timed frames, and those counted per stream, did not come back"},
-		"net_ice_dcf":    {127, "E810", "counters of the port ran backwards"},
-		"net_mlx5":       {127, "ConnectX", "counters of the port were wrong in v3.04"},
-		"net_i40e":       {127, "XXV710", "with firmware 9.5 timed frames arrive as errors"},
-		"net_i40e_vf":    {1023, "virtual functions", "with processors"},
-		"net_iavf":       {1023, "virtual functions", "with processors"},
-		"net_ixgbe":      {127, "82599", "takes the link for slower than it is"},
-		"net_ixgbe_vf":   {1023, "virtual functions", "with processors"},
-		"net_e1000_igb":  {255, "I350", ""},
-		"net_bnxt":       {0, "Broadcom", "no counters per stream"},
-		"net_af_packet":  {1023, "any interface", "every link for one of 10 Gbit/s"},
-		"net_af_packet0": {1023, "any interface", "packet socket"},
+		"net_ice":          {127, "E810", "timed frames, and those counted per stream, did not come back"},
+		"net_ice_dcf":      {127, "E810", "counters of the port ran backwards"},
+		"net_mlx5":         {127, "ConnectX", "counters of the port were wrong in v3.04"},
+		"net_i40e":         {127, "XXV710", "with firmware 9.5 timed frames arrive as errors"},
+		"net_i40e_vf":      {1023, "virtual functions", "with processors"},
+		"net_iavf":         {1023, "virtual functions", "with processors"},
+		"net_ixgbe":        {127, "82599", "takes the link for slower than it is"},
+		"net_ixgbe_vf":     {1023, "virtual functions", "with processors"},
+		"net_e1000_igb":    {255, "I350", ""},
+		"net_e1000_igb_vf": {0, "virtual functions", "no driver"},
+		"net_bnxt":         {0, "Broadcom", "no counters per stream"},
+		"net_af_packet":    {1023, "any interface", "every link for one of 10 Gbit/s"},
+		"net_af_packet0":   {1023, "any interface", "packet socket"},
 	} {
 		nic, known := NICOf(driver)
 		var all []string
@@ -45,7 +46,7 @@ func TestNICOf(t *testing.T) {
 
 // Every drawback has its source, in a form that can be looked up.
 func TestDrawbacksHaveSources(t *testing.T) {
-	source := regexp.MustCompile(`^([A-Za-z]+[A-Za-z-]*/[a-z-]+#\d+|TRex stateless manual, |seen with TRex v3\.08 on veth pairs$|get_rx_stat_capabilities in )`)
+	source := regexp.MustCompile(`^([A-Za-z]+[A-Za-z-]*/[a-z-]+#\d+|TRex stateless manual, |seen with TRex v3\.08 on veth pairs$|get_rx_stat_capabilities in |register_driver in )`)
 	seen := map[string]bool{}
 	for _, n := range nics {
 		if seen[n.Driver] || n.Models == "" || n.Counters == 0 && len(n.Drawbacks) == 0 {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -14,7 +15,44 @@ func (c Config) interfaces(env func(string) string, m Machine) ([]string, error)
 	if c.Software != nil {
 		return c.sockets(m)
 	}
-	return c.cards(env)
+	addresses, err := c.cards(env)
+	if err != nil {
+		return nil, err
+	}
+	return addresses, c.driven(addresses, m)
+}
+
+// forDPDK are the drivers of the kernel that a card may have when TRex takes it: those that
+// leave it to a process, and those of cards that DPDK drives next to the kernel.
+var forDPDK = []string{"vfio-pci", "uio_pci_generic", "igb_uio", "mlx5_core", "mlx4_core"}
+
+// undriven are cards, by vendor and device, for which DPDK has a driver and TRex has none.
+var undriven = map[string]string{
+	"8086:10ca": "a virtual function of an Intel 82576",
+	"8086:152d": "a virtual function of an Intel 82576",
+	"8086:1520": "a virtual function of an Intel I350",
+	"8086:152f": "a virtual function of an Intel I350",
+}
+
+// driven fails when TRex has no driver for a card, or the card has a driver of the kernel
+// that does not leave it to TRex. DPDK leaves out such a card, and TRex then ends with the
+// number of ports that it lacks.
+func (c Config) driven(addresses []string, m Machine) error {
+	for i, address := range addresses {
+		card, ok := m.Cards[address]
+		if what := undriven[card.ID]; what != "" {
+			return fmt.Errorf("card %s of port %s is %s, for which TRex has no driver: use the physical function, the engine xdp, or engine.trex.software: {} with the interface of the function", address, c.Ports[i].Name, what)
+		}
+		if !ok || slices.Contains(forDPDK, card.Driver) {
+			continue
+		}
+		driver := "no driver"
+		if card.Driver != "" {
+			driver = "the driver " + card.Driver
+		}
+		return fmt.Errorf("card %s of port %s has %s of the kernel, which does not leave it to TRex: bind it to vfio-pci (driverctl set-override %s vfio-pci), and let the device plugin offer cards with this driver alone", address, c.Ports[i].Name, driver, address)
+	}
+	return nil
 }
 
 // sockets returns packet sockets.

@@ -12,6 +12,10 @@ type Config struct {
 	// HugePagesMiB is how much memory in huge pages the server may take, in MiB; 0 with
 	// Software.
 	HugePagesMiB int `json:"hugePagesMiB,omitempty"`
+	// Shared reports whether the server shares its processors with other programs, as in a
+	// run without a cluster: all its threads then share one processor where there is not
+	// one for each, and its watchdog is off.
+	Shared bool `json:"shared,omitempty"`
 	// RPCPort is where the server answers, on loopback only; the port below it is
 	// where it publishes.
 	RPCPort int `json:"rpcPort"`

@@ -73,7 +73,8 @@ func Configure(c Config, prefix string, env func(string) string, m Machine) (Lau
 		RPCPort:     c.RPCPort,
 		PublishPort: c.RPCPort - 1,
 	}
-	sending, err := f.place(c, nodes, m)
+	filters := c.Software == nil && m.filtersInSoftware(interfaces)
+	sending, err := f.place(c, nodes, m, filters)
 	if err != nil {
 		return Launch{}, err
 	}
@@ -84,21 +85,26 @@ func Configure(c Config, prefix string, env func(string) string, m Machine) (Lau
 	// TRex writes its output line by line only in its silent mode. Its own
 	// latency histogram is coarse, and HDR histograms are not.
 	args := []string{"-i", "-c", strconv.Itoa(sending), "--no-key", "--no-termio", "--iom", "0", "--hdrh"}
-	if c.Software != nil {
+	if c.Software != nil || filters {
+		args = append(args, "--software")
+	}
+	if c.Software != nil || c.Shared {
 		// The watchdog aborts a server of which a thread got no processor for a second,
 		// which happens where processors are shared.
-		args = append(args, "--software", "--no-watchdog")
+		args = append(args, "--no-watchdog")
 	}
 	return Launch{File: text, Args: append(args, m.loading(interfaces)...), Warnings: warnings}, nil
 }
 
 // place says which processors and how much memory the server takes, and returns how
-// many processors send for each pair of ports.
-func (f *file) place(c Config, nodes []int, m Machine) (int, error) {
+// many processors send for each pair of ports. With filters, TRex uses one queue of each
+// card, as it does of packet sockets.
+func (f *file) place(c Config, nodes []int, m Machine, filters bool) (int, error) {
 	limit := len(m.Processors)
-	if c.Software != nil {
-		limit = 1 // a packet socket of TRex has one queue
-	} else {
+	if c.Software != nil || filters {
+		limit = 1
+	}
+	if c.Software == nil {
 		each, err := c.memory(nodes, m)
 		if err != nil {
 			return 0, err
@@ -110,7 +116,7 @@ func (f *file) place(c Config, nodes []int, m Machine) (int, error) {
 	case ok:
 		f.Platform = &platform{Master: l.master, Latency: l.latency, Pairs: l.pairs}
 		return len(l.pairs[0].Threads), nil
-	case c.Software != nil:
+	case c.Software != nil || c.Shared:
 		// All threads of the server share one processor, and sleep when they have
 		// nothing to do, so that the other is free for the device.
 		f.LowEnd = true
@@ -164,6 +170,18 @@ func (m Machine) pairNodes(ports []Port, interfaces []string) (nodes []int, warn
 // drivers are drivers that TRex loads only with an argument, by the driver of the
 // kernel, which stays bound to these cards.
 var drivers = map[string]string{"mlx5_core": "--mlx5-so", "mlx4_core": "--mlx4-so"}
+
+// unfiltered are cards, by vendor and device, that do not have the filters by which TRex
+// makes a card sort the frames that it counts: the driver net_e1000_igb writes the
+// filters of an I350, which queue frames by their bytes. An 82576, which is also the card
+// that QEMU emulates as igb, has them for waking up a machine alone. TRex then sorts all
+// frames itself (--software).
+var unfiltered = map[string]bool{"8086:10c9": true}
+
+// filtersInSoftware reports whether TRex has to sort received frames itself.
+func (m Machine) filtersInSoftware(interfaces []string) bool {
+	return slices.ContainsFunc(interfaces, func(address string) bool { return unfiltered[m.Cards[address].ID] })
+}
 
 // loading returns the arguments that load the drivers of the ports' cards.
 func (m Machine) loading(interfaces []string) []string {

@@ -78,6 +78,30 @@ func TestConfigure(t *testing.T) {
 				HugePageMiB: 2,
 			},
 		},
+		"dpdk-shared-two-processors": {
+			config: shared(Config{
+				Ports:        []Port{{Name: "left", Resource: "intel.com/left"}, {Name: "right", Resource: "intel.com/right"}},
+				HugePagesMiB: 600,
+				RPCPort:      4501,
+			}),
+			env: map[string]string{
+				"PCIDEVICE_INTEL_COM_LEFT":  "0000:01:00.0",
+				"PCIDEVICE_INTEL_COM_RIGHT": "0000:02:00.0",
+			},
+			machine: emulated(2),
+		},
+		"dpdk-filters-in-software": {
+			config: Config{
+				Ports:        []Port{{Name: "left", Resource: "intel.com/left"}, {Name: "right", Resource: "intel.com/right"}},
+				HugePagesMiB: 600,
+				RPCPort:      4501,
+			},
+			env: map[string]string{
+				"PCIDEVICE_INTEL_COM_LEFT":  "0000:01:00.0",
+				"PCIDEVICE_INTEL_COM_RIGHT": "0000:02:00.0",
+			},
+			machine: emulated(8),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			launch, err := Configure(c.config, "nodrop-test", func(n string) string { return c.env[n] }, c.machine)
@@ -131,6 +155,9 @@ func TestConfigureErrors(t *testing.T) {
 		"two processors":  {dpdk(func(*Config) {}), without(twoSockets(), func(m *Machine) { m.Processors = []int{0, 1} }), []string{"2 processors", "[0 1]", "needs 3", "engine.trex.cpus to 3"}},
 		"wrong node":      {dpdk(func(*Config) {}), without(twoSockets(), func(m *Machine) { m.Processors = []int{8, 9, 10, 11} }), []string{"[8 9 10 11]", "0 of them at NUMA node 0", "1 pairs", "topologyManagerPolicy"}},
 		"high processors": {dpdk(func(*Config) {}), without(laptop(8), func(m *Machine) { m.Processors, m.HugePageMiB = []int{118, 119, 120, 121}, 2 }), []string{"2 processors", "above 119"}},
+		"kernel's driver": {dpdk(func(*Config) {}), without(twoSockets(), func(m *Machine) { m.Cards["0000:3b:02.1"] = Card{Driver: "igb"} }), []string{"port1", "0000:3b:02.1", "driver igb", "vfio-pci", "driverctl set-override 0000:3b:02.1 vfio-pci"}},
+		"igb's function":  {dpdk(func(*Config) {}), without(twoSockets(), func(m *Machine) { m.Cards["0000:3b:02.1"] = Card{Driver: "vfio-pci", ID: "8086:10ca"} }), []string{"port1", "0000:3b:02.1", "virtual function of an Intel 82576", "TRex has no driver", "software: {}"}},
+		"no driver":       {dpdk(func(*Config) {}), without(twoSockets(), func(m *Machine) { m.Cards["0000:3b:02.1"] = Card{} }), []string{"port1", "0000:3b:02.1", "no driver", "vfio-pci"}},
 		"no processor":    {software(512, "p1", "p2"), without(laptop(8), func(m *Machine) { m.Processors = nil }), []string{"no processor"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -185,6 +212,24 @@ func twoSockets() Machine {
 		for _, function := range []string{"0", "1", "2", "3"} {
 			m.Cards["0000:"+bus+":02."+function] = Card{Node: node, Driver: "vfio-pci"}
 		}
+	}
+	return m
+}
+
+// shared is a server that shares its processors.
+func shared(c Config) Config {
+	c.Shared = true
+	return c
+}
+
+// emulated is a machine of QEMU with two cards of the type igb.
+func emulated(processors int) Machine {
+	m := Machine{HugePageMiB: 2, Cards: map[string]Card{}}
+	for p := range processors {
+		m.Processors = append(m.Processors, p)
+	}
+	for _, address := range []string{"0000:01:00.0", "0000:02:00.0"} {
+		m.Cards[address] = Card{Node: -1, Driver: "vfio-pci", ID: "8086:10c9"}
 	}
 	return m
 }

@@ -34,6 +34,8 @@ type Card struct {
 	Node int
 	// Driver of the kernel that it is bound to, such as vfio-pci; empty for none.
 	Driver string
+	// ID is its vendor and device, such as 8086:10c9; empty where they cannot be read.
+	ID string
 }
 
 // ThisMachine reads what Machine holds from proc and sys, which are the root
@@ -101,7 +103,7 @@ func (m *Machine) readNodes(dir string) error {
 	return nil
 }
 
-// readCards reads NUMA node and driver of the PCI devices.
+// readCards reads NUMA node, driver and ID of the PCI devices.
 func (m *Machine) readCards(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,9 +123,23 @@ func (m *Machine) readCards(dir string) error {
 		if driver, err := os.Readlink(filepath.Join(dir, e.Name(), "driver")); err == nil {
 			card.Driver = filepath.Base(driver)
 		}
+		vendor, device := identifier(filepath.Join(dir, e.Name(), "vendor")), identifier(filepath.Join(dir, e.Name(), "device"))
+		if vendor != "" && device != "" {
+			card.ID = vendor + ":" + device
+		}
 		m.Cards[e.Name()] = card
 	}
 	return nil
+}
+
+// identifier reads a file of a PCI device with a number such as 0x8086; it is empty where
+// the file cannot be read.
+func identifier(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(strings.TrimSpace(string(text)), "0x")
 }
 
 // hugePage reads the page size of the first hugetlbfs that is mounted, in MiB.

@@ -22,6 +22,8 @@ func TestThisMachine(t *testing.T) {
 		"devices/system/node/possible":                  "0-1\n",
 		"bus/pci/devices/0000:3b:02.0/numa_node":        "0\n",
 		"bus/pci/devices/0000:3b:02.0/driver/module":    "",
+		"bus/pci/devices/0000:3b:02.0/vendor":           "0x8086\n",
+		"bus/pci/devices/0000:3b:02.0/device":           "0x10c9\n",
 		"bus/pci/devices/0000:d8:02.0/numa_node":        "1\n",
 		"bus/pci/devices/0000:00:1f.0/numa_node":        "-1\n",
 		"bus/pci/devices/0000:00:1f.0/driver_override":  "",
@@ -46,7 +48,7 @@ func TestThisMachine(t *testing.T) {
 		Processors: []int{0, 1, 3, 8, 9},
 		Nodes:      map[int]int{0: 0, 1: 0, 2: 0, 3: 0, 8: 1, 9: 1, 10: 1, 11: 1},
 		Cards: map[string]Card{
-			"0000:3b:02.0": {Node: 0},
+			"0000:3b:02.0": {Node: 0, ID: "8086:10c9"},
 			"0000:d8:02.0": {Node: 1, Driver: "vfio-pci"},
 			"0000:00:1f.0": {Node: -1},
 			"0000:ff:1f.0": {Node: -1},
