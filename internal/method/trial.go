@@ -43,6 +43,9 @@ type Trial struct {
 	// Excess frames were received beyond those sent: the counters contradict each
 	// other, and the trial proves nothing.
 	Excess uint64
+	// CardUnsent are the frames that the tester counted as sent and its cards did not send:
+	// they are not among those Sent.
+	CardUnsent uint64
 	// Flooded frames arrived at ports that only watch their streams.
 	Flooded uint64
 	// Elsewhere are the received frames that came by a further path.
@@ -85,6 +88,8 @@ func newTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 		Size: size, LoadPPM: ppm, Duration: d, TxTime: m.TxTime, Notes: m.Notes, tolerance: lateTolerance(d), exact: lateTolerance(d),
 		lostAt: map[string]uint64{}, measurement: m, streams: streams, ports: p.Ports,
 	}
+	t.takeBackUnsent()
+	m = t.measurement
 	heard, expected := make([]bool, len(p.Ports)), make([]bool, len(p.Ports))
 	for _, s := range streams {
 		tx := m.Tx[s.ID]

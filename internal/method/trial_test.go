@@ -77,6 +77,14 @@ func TestTrialVerdicts(t *testing.T) {
 			}},
 		"the tester caught up, and nothing was lost": {m: measurement(100, 100, 100, 100), passed: true,
 			change: func(m *traffic.Measurement) { m.Pacing = map[string]traffic.Pacing{"p1": {MaxBurst: 90, CaughtUp: 90}} }},
+		"a card did not send a frame": {m: measurement(100, 99, 100, 100), unsent: true, generator: true,
+			change: func(m *traffic.Measurement) { m.Unsent = map[string]uint64{"p1": 1} }},
+		"a card did not send fewer than were lost": {m: measurement(100, 97, 100, 100), unsent: true, lost: 2,
+			change: func(m *traffic.Measurement) { m.Unsent = map[string]uint64{"p1": 1} }},
+		"another port's card did not send frames": {m: measurement(100, 97, 100, 100), lost: 3,
+			change: func(m *traffic.Measurement) { m.Unsent = map[string]uint64{"p2": 3} }},
+		"a card counted wrong": {m: measurement(100, 100, 100, 100), passed: true,
+			change: func(m *traffic.Measurement) { m.Unsent = map[string]uint64{"p1": 3} }},
 		"frames at the wrong port": {m: measurement(100, 0, 100, 100), lost: 100, silent: "p2",
 			change: func(m *traffic.Measurement) {
 				m.Rx[traffic.RxKey{Stream: 0, Port: "p1"}] = traffic.RxCount{Received: 100}
@@ -217,5 +225,28 @@ func TestAForeignFrameDoesNotEndASearch(t *testing.T) {
 	out := mustRun(t, open(t, gen, p, nil), p.Steps[0])
 	if out.Limit != nil || out.Failed == nil || out.LoadPPM >= 333_333 {
 		t.Errorf("found %d ppm with the limit %+v, want the device's own", out.LoadPPM, out.Limit)
+	}
+}
+
+// Lost frames that arrived damaged at a card disturb a trial: the cable may be bad. Damaged
+// frames do not matter where none is lost.
+func TestWireErrorsDisturbATrial(t *testing.T) {
+	for name, tc := range map[string]struct {
+		received uint64
+		port     string
+		want     bool
+	}{
+		"lost there":     {98, "p2", true},
+		"lost elsewhere": {98, "p1", false},
+		"nothing lost":   {100, "p2", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := measurement(100, tc.received, 100, 100)
+			m.WireErrors = map[string]uint64{tc.port: 2}
+			trial := newTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, m)
+			if got := trial.Disturbed(); got != tc.want || (trial.void() != "") != tc.want {
+				t.Errorf("disturbed %v, void %q, want %v", got, trial.void(), tc.want)
+			}
+		})
 	}
 }

@@ -126,9 +126,12 @@ func (t *Trial) HeldBack() bool { return t.has(traffic.NoteHeldBack) }
 // Contended says that others used the processors of the tester during the trial.
 func (t *Trial) Contended() bool { return t.has(traffic.NoteForeignLoad) }
 
-// Disturbed says that a link, a BGP session or a router went down or a counter ran backwards
-// during the trial: what was lost then says nothing about the device.
-func (t *Trial) Disturbed() bool { return t.has(traffic.NoteCounter) || t.Unrouted() }
+// Disturbed reports whether a link, a BGP session or a router went down, a counter ran
+// backwards or lost frames arrived damaged at the tester's cards during the trial: the loss
+// says nothing about the device.
+func (t *Trial) Disturbed() bool {
+	return t.has(traffic.NoteCounter) || len(t.WireErrors()) > 0 || t.Unrouted()
+}
 
 // Unrouted says that a BGP session of the tester, or the routing software of the device, was
 // down during the trial.
@@ -141,25 +144,6 @@ func (t *Trial) doubtful() bool { return t.GeneratorBound() || t.Disturbed() || 
 // its counters contradict each other.
 func (t *Trial) TesterLost() bool {
 	return t.Excess > 0 || t.has(traffic.NoteReceiver) || len(t.Dropped()) > 0
-}
-
-// Dropped are the frames that the tester's own ports dropped, by their names, when
-// they can be the lost ones and matter: without them a search finds another verdict, or
-// the loss is another figure. What a port drops without a frame being lost there is
-// none of the test, such as a frame of LLDP.
-func (t *Trial) Dropped() map[string]uint64 {
-	dropped := map[string]uint64{}
-	var explained uint64
-	for port, n := range t.measurement.Dropped {
-		if lost := t.lostAt[port]; n > 0 && lost > 0 {
-			dropped[port] = n
-			explained += min(n, lost)
-		}
-	}
-	if t.allowed != nil && !t.decides(explained) || t.allowed == nil && explained < t.Lost/droppedShare {
-		return nil
-	}
-	return dropped
 }
 
 // harmlessBurst is how many frames in a row a port may send to catch up without that

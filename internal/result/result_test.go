@@ -122,7 +122,10 @@ func TestValidity(t *testing.T) {
 		"the clock was set above":   {simulated, "", whole(), whole(stepped), v1alpha1.ValiditySimulated, []string{model}},
 		"frames at the wrong port":  {simulated, "", whole(flooded), nil, v1alpha1.ValiditySimulated, []string{model}},
 		"too many came back":        {simulated, "", &method.Trial{Sent: 1, Excess: 2}, nil, v1alpha1.ValidityGeneratorBound, []string{"2 more frames were received than sent", model}},
-		"nothing ran":               {simulated, "", nil, nil, v1alpha1.ValiditySimulated, []string{model}},
+		"another process sent":      {back, "igb", whole(traffic.Note{Kind: traffic.NoteMiscount, Text: "the card sent 900 others"}), nil, v1alpha1.ValidityContended, []string{"the card sent 900 others"}},
+		"a card did not send": {back, "igb", &method.Trial{Intended: 2, Sent: 1, CardUnsent: 1, Received: 1, Duration: time.Second, Notes: []traffic.Note{{Kind: traffic.NoteCardUnsent, Text: "the card did not send 1 frame"}}}, nil,
+			v1alpha1.ValidityGeneratorBound, []string{"the card did not send 1 frame"}},
+		"nothing ran": {simulated, "", nil, nil, v1alpha1.ValiditySimulated, []string{model}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

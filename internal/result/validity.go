@@ -115,6 +115,9 @@ func (in Input) ofTrials(say func(*method.Trial) []string) []string {
 func testerLostFrames(in Input) []string {
 	return in.ofTrials(func(t *method.Trial) []string {
 		reasons := notes(t, traffic.NoteReceiver)
+		if t.CardUnsent > 0 {
+			reasons = append(reasons, notes(t, traffic.NoteCardUnsent)...)
+		}
 		dropped := t.Dropped()
 		if len(dropped) > 0 {
 			reasons = append(reasons, notes(t, traffic.NoteDropped)...)
@@ -145,9 +148,10 @@ func othersUsedTheTester(in Input) []string {
 	return in.ofTrials(func(t *method.Trial) []string { return notes(t, traffic.NoteForeignLoad) })
 }
 
-// testerWasDisturbed: a clock was set or a machine slept while the trial ran, or a
-// link went down or a counter backwards, also in the trial that ended a search. A
-// device that was reset takes its links down: that is no disturbance.
+// testerWasDisturbed: a clock was set or a machine slept while the trial ran, or a link went
+// down, a counter ran backwards, others sent through a card or lost frames arrived damaged,
+// also in the trial that ended a search. A device that was reset takes its links down: that
+// is no disturbance.
 func testerWasDisturbed(in Input) []string {
 	var reasons []string
 	if t := in.Outcome.Trial; t != nil {
@@ -156,6 +160,12 @@ func testerWasDisturbed(in Input) []string {
 	for _, t := range []*method.Trial{in.Outcome.Trial, in.Outcome.Limit} {
 		if t != nil && !in.Outcome.DeviceReset {
 			reasons = append(reasons, notes(t, traffic.NoteCounter)...)
+		}
+		if t != nil {
+			reasons = append(reasons, notes(t, traffic.NoteMiscount)...)
+		}
+		if t != nil && len(t.WireErrors()) > 0 {
+			reasons = append(reasons, notes(t, traffic.NoteWire)...)
 		}
 	}
 	return reasons

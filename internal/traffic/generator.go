@@ -92,6 +92,12 @@ type PortInfo struct {
 	Interface, Driver string
 	// MAC is the port's hardware address.
 	MAC MAC
+	// Hypervisor describes the hypervisor of the machine that has the port; empty on bare
+	// metal, and where the engine does not report it.
+	Hypervisor string
+	// Emulated names the emulator of the port's card, such as QEMU; empty where the card
+	// shows none.
+	Emulated string
 	// Notes say what the port cannot do, and what is used instead.
 	Notes []string
 }

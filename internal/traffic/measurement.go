@@ -17,6 +17,12 @@ type Measurement struct {
 	// could be counted, by the name of the port; ports without any are absent. Frames of
 	// others may be among them, such as those of a protocol that the port does not know.
 	Dropped map[string]uint64
+	// Unsent counts frames that are among those Sent and that the port's card did not send,
+	// by the name of the port; ports without any are absent.
+	Unsent map[string]uint64
+	// WireErrors counts frames that the port's card dropped because they arrived damaged,
+	// by the name of the port; ports without any are absent.
+	WireErrors map[string]uint64
 	// Pacing says how constant the load of each sending port was, by its name; ports of
 	// which the engine does not know it are absent.
 	Pacing map[string]Pacing
@@ -93,6 +99,14 @@ const (
 	// NoteDropped explains the Dropped frames of a port. It speaks against a row only
 	// when those can be among the lost frames.
 	NoteDropped NoteKind = "Dropped"
+	// NoteCardUnsent explains the Unsent frames of a port.
+	NoteCardUnsent NoteKind = "CardUnsent"
+	// NoteWire explains the WireErrors of a port. It speaks against a row only when those
+	// can be among the lost frames.
+	NoteWire NoteKind = "Wire"
+	// NoteMiscount means that a card sent more frames than the engine: others use the
+	// interface.
+	NoteMiscount NoteKind = "Miscount"
 	// NoteHeldBack means that the device held a port of the tester back, by pause
 	// frames or by making its link busy (RFC 2285 section 3.7.1): what the port sent
 	// less than intended is the device's doing. An engine that cannot tell gives no

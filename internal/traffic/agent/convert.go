@@ -58,7 +58,7 @@ func infoToWire(i traffic.Info) *agentpb.InfoResponse {
 		w.Hosts = append(w.Hosts, &agentpb.Host{Name: h.Name, Kernel: h.Kernel, Cpu: h.CPU, Cpus: int64(h.CPUs), TesterCpus: integers[int64](h.TesterCPUs), DeviceCpus: integers[int64](h.DeviceCPUs), Together: h.Together})
 	}
 	for _, p := range i.Ports {
-		w.Ports = append(w.Ports, &agentpb.Port{Name: p.Name, Interface: p.Interface, Driver: p.Driver, Mac: p.MAC[:], Notes: p.Notes})
+		w.Ports = append(w.Ports, &agentpb.Port{Name: p.Name, Interface: p.Interface, Driver: p.Driver, Mac: p.MAC[:], Hypervisor: p.Hypervisor, Emulated: p.Emulated, Notes: p.Notes})
 	}
 	return w
 }
@@ -101,7 +101,7 @@ func infoFromWire(w *agentpb.InfoResponse) (traffic.Info, error) {
 		if err != nil {
 			return traffic.Info{}, fmt.Errorf("reading port %s: %w", p.GetName(), err)
 		}
-		i.Ports = append(i.Ports, traffic.PortInfo{Name: p.GetName(), Interface: p.GetInterface(), Driver: p.GetDriver(), MAC: mac, Notes: p.GetNotes()})
+		i.Ports = append(i.Ports, traffic.PortInfo{Name: p.GetName(), Interface: p.GetInterface(), Driver: p.GetDriver(), MAC: mac, Hypervisor: p.GetHypervisor(), Emulated: p.GetEmulated(), Notes: p.GetNotes()})
 	}
 	return i, nil
 }
@@ -293,6 +293,7 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 		}
 	}
 	part.TxTimeNanos, part.Misdelivered, part.Dropped, part.Stale = int64(m.TxTime), m.Misdelivered, m.Dropped, m.Stale
+	part.Unsent, part.WireErrors = m.Unsent, m.WireErrors
 	for port, d := range m.Damaged {
 		traffic.Put(&part.Damaged, port, &agentpb.Damage{Truncated: d.Truncated, Corrupted: d.Corrupted, Fragmented: d.Fragmented})
 	}
@@ -330,6 +331,12 @@ func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 	}
 	if len(w.GetDropped()) > 0 {
 		m.Dropped = w.GetDropped() // The last part has them all.
+	}
+	if len(w.GetUnsent()) > 0 {
+		m.Unsent = w.GetUnsent()
+	}
+	if len(w.GetWireErrors()) > 0 {
+		m.WireErrors = w.GetWireErrors()
 	}
 	for port, p := range w.GetPacing() {
 		traffic.Put(&m.Pacing, port, traffic.Pacing{MaxLag: time.Duration(p.GetMaxLagNanos()), MaxBurst: p.GetMaxBurst(), CaughtUp: p.GetCaughtUp(), MaxClump: p.GetMaxClump(), SpacingError: time.Duration(p.GetSpacingErrorNanos())})

@@ -97,7 +97,7 @@ func (e *fakeEngine) Info(context.Context) (traffic.Info, error) {
 		},
 	}
 	for i, p := range e.ports {
-		info.Ports = append(info.Ports, traffic.PortInfo{Name: p, Interface: "eth-" + p, Driver: "fake", MAC: traffic.MAC{2, 0, 0, 0, 0, byte(i)}, Notes: []string{"slow"}})
+		info.Ports = append(info.Ports, traffic.PortInfo{Name: p, Interface: "eth-" + p, Driver: "fake", Hypervisor: "QEMU Standard PC", Emulated: "QEMU", MAC: traffic.MAC{2, 0, 0, 0, 0, byte(i)}, Notes: []string{"slow"}})
 	}
 	if e.info != nil {
 		e.info(&info)

@@ -302,6 +302,8 @@ func (f *Fleet) Read(ctx context.Context) (traffic.Measurement, error) {
 			// Every port has one agent.
 			all.Misdelivered = merged(all.Misdelivered, part.Misdelivered)
 			all.Dropped = merged(all.Dropped, part.Dropped)
+			all.Unsent = merged(all.Unsent, part.Unsent)
+			all.WireErrors = merged(all.WireErrors, part.WireErrors)
 			all.Pacing = merged(all.Pacing, part.Pacing)
 			all.Damaged = merged(all.Damaged, part.Damaged)
 			all.Stale = merged(all.Stale, part.Stale)

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"os"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/hypervisor"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -136,13 +138,21 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 		Hosts:        []traffic.Host{{Name: cmp.Or(e.options.Host, e.system.Hostname), CPU: e.system.CoreType, CPUs: e.system.Cores}},
 		Capabilities: capabilities(e.ports, e.options.TimedFramesPerSecond),
 	}
+	machine, err := hypervisor.Name(os.DirFS("/"))
+	if err != nil {
+		return traffic.Info{}, err
+	}
 	for _, p := range e.ports {
+		emulated, err := hypervisor.Emulated(os.DirFS("/"), p.PCI)
+		if err != nil {
+			return traffic.Info{}, err
+		}
 		name := cmp.Or(p.Interface, p.PCI)
 		if p.Virtual {
 			name = cmp.Or(p.Interface, p.Description)
 		}
 		info.Ports = append(info.Ports, traffic.PortInfo{
-			Name: p.Name, Interface: name, Driver: p.Driver, MAC: p.mac, Notes: p.notes(e.options.TimedFramesPerSecond > 0),
+			Name: p.Name, Interface: name, Driver: p.Driver, MAC: p.mac, Hypervisor: machine, Emulated: emulated, Notes: p.notes(e.options.TimedFramesPerSecond > 0),
 		})
 	}
 	return info, nil

@@ -19,6 +19,8 @@ type losses struct {
 	// device counts those that the other end of a veth received and dropped, for want of
 	// room in its ring or in the queue of the processor that takes them.
 	device uint64
+	// card has the counters of the driver's table; nil for a veth.
+	card counterValues
 }
 
 // losses reads the counters of both ends.
@@ -42,11 +44,8 @@ func (p *port) losses(handle *netlink.Handle) (losses, error) {
 		}
 		return losses{tester: s.TxDropped, device: s.RxDropped}, nil
 	}
-	s := attrs.Statistics
-	if s == nil {
-		return losses{}, nil
-	}
-	return losses{tester: s.RxDropped + s.RxMissedErrors + s.RxFifoErrors}, nil
+	card, err := p.cardCounts(p.engine.card, l)
+	return losses{card: card}, err
 }
 
 // hidden are the errors of a kernel that shows no counters of the other namespace,
@@ -77,12 +76,12 @@ func (p *port) cabledTo(handle *netlink.Handle) (*port, error) {
 	return p.engine.ports[i], nil
 }
 
-// addLosses adds the frames that were lost at the two ends since there were so many, to
-// a measurement. What a port of the engine was refused, it sent again.
-func (p *port) addLosses(m *traffic.Measurement, handle *netlink.Handle, before losses) error {
-	now, err := p.losses(handle)
-	if err != nil {
-		return err
+// addLosses adds the frames that were lost at the two ends between two readings to a
+// measurement. What a port of the engine was refused, it sent again.
+func (p *port) addLosses(m *traffic.Measurement, handle *netlink.Handle, before, now losses) error {
+	if now.card != nil {
+		p.addCard(m, before.card, now.card, p.engine.trial.rejected(p))
+		return nil
 	}
 	sender, err := p.cabledTo(handle)
 	if err != nil {
@@ -116,6 +115,19 @@ func (t *trial) refused(p *port) (n uint64) {
 		}
 	}
 	return n
+}
+
+// rejected returns how often the driver rejected a frame of the port in the trial. The
+// kernel counts each as dropped, and the engine sends it again.
+func (t *trial) rejected(p *port) (n uint64) {
+	for _, s := range t.senders {
+		for _, l := range s.lanes {
+			if packet, is := l.user.(*packetSender); is && l.port == p {
+				n += packet.rejected
+			}
+		}
+	}
+	return n + t.refused(p)
 }
 
 // statistics are the counters of an interface. It is in the namespace that has this

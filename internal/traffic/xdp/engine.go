@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -58,7 +59,9 @@ type Engine struct {
 	options Options
 	netns   *namespace
 	netlink *netlink.Handle
-	ports   []*port
+	// card reads the counters of the ports' cards.
+	card  cardReader
+	ports []*port
 	// bodies of the configured streams.
 	bodies bodies
 	epoch  uint16
@@ -66,6 +69,8 @@ type Engine struct {
 	number uint64
 	armed  bool
 	trial  *trial
+	// lastSent is when the sending of the trial before this one ended.
+	lastSent int64
 	// sampled is the trial that samples are taken of.
 	sampled sampled
 }
@@ -103,6 +108,11 @@ func New(o Options) (_ *Engine, err error) {
 		if e.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
 			return fmt.Errorf("opening netlink: %w", err)
 		}
+		card, err := ethtool.NewEthtool()
+		if err != nil {
+			return fmt.Errorf("opening ethtool: %w", err)
+		}
+		e.card = card
 		for i, c := range o.Ports {
 			for _, other := range o.Ports[:i] {
 				if c.Name == other.Name || c.Interface == other.Interface {
@@ -200,6 +210,10 @@ func (e *Engine) Close() error {
 	if e.netlink != nil {
 		e.netlink.Close()
 		e.netlink = nil
+	}
+	if e.card != nil {
+		e.card.Close()
+		e.card = nil
 	}
 	errs = append(errs, e.netns.close())
 	e.netns = nil

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/hypervisor"
 	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -68,6 +69,10 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 			LatencyType:     latencyType,
 		},
 	}
+	machine, err := hypervisor.Name(os.DirFS("/"))
+	if err != nil {
+		return traffic.Info{}, err
+	}
 	for _, p := range e.ports {
 		info.Capabilities.MaxFrameSize = min(info.Capabilities.MaxFrameSize, p.mtu+18)
 		notes := slices.Clone(p.notes)
@@ -76,7 +81,7 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 			info.Detail += fmt.Sprintf("; %s sends through %s", p.Name, short)
 		}
 		info.Ports = append(info.Ports, traffic.PortInfo{
-			Name: p.Name, Interface: p.Interface, Driver: p.driver, MAC: p.mac, Notes: notes,
+			Name: p.Name, Interface: p.Interface, Driver: p.driver, MAC: p.mac, Hypervisor: machine, Emulated: p.emulated, Notes: notes,
 		})
 	}
 	return info, nil

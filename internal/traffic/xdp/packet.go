@@ -22,6 +22,8 @@ type packetSender struct {
 	buffers [][]byte
 	vectors []unix.Iovec
 	headers []mmsghdr
+	// rejected counts the frames that the device had no room for, once for each try.
+	rejected uint64
 }
 
 // mmsghdr is struct mmsghdr of sendmmsg(2).
@@ -99,6 +101,9 @@ func (s *packetSender) sendFirst(frames []portTxFrame) (int, error) {
 			sent += int(r)
 		case errno == unix.EINTR:
 		case errors.Is(errno, unix.ENOBUFS) || errors.Is(errno, unix.EAGAIN):
+			if errno == unix.ENOBUFS {
+				s.rejected++
+			}
 			// The device's ring is full; let it drain, but do not hold the frames long.
 			if tries++; tries > 3 {
 				return sent, nil

@@ -3,12 +3,14 @@ package xdp
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"nodrop.dev/nodrop/internal/hypervisor"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -37,6 +39,8 @@ type port struct {
 	member *member
 	// promiscuous is the socket that makes the port hear all addresses; 0 for none.
 	promiscuous int
+	// emulated names the emulator of the card; empty where the card shows none.
+	emulated string
 	// generic describes how the port receives by generic XDP; empty where the driver runs
 	// the program.
 	generic string
@@ -64,6 +68,16 @@ func (p *port) open(nl *netlink.Handle) error {
 	copy(p.mac[:], attrs.HardwareAddr)
 	if err := p.setUp(nl, l); err != nil {
 		return err
+	}
+	address, err := p.engine.card.BusInfo(p.Interface)
+	if err != nil {
+		return fmt.Errorf("asking for the card's address: %w", err)
+	}
+	if p.emulated, err = hypervisor.Emulated(os.DirFS("/"), address); err != nil {
+		return err
+	}
+	if t, _ := tableOf(p.driver); t.blind != "" {
+		p.notes = append(p.notes, t.blind)
 	}
 	p.programs, err = p.load(room{ports: p.lanes()}.rounded(), true)
 	if err != nil {

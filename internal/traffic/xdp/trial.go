@@ -81,6 +81,9 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 			return err
 		}
 	}
+	if e.trial != nil {
+		e.lastSent = e.trial.end()
+	}
 	e.armed, e.trial = false, nil
 	e.sampled.set(nil, 0, nil)
 	next := &trial{Trial: t}
@@ -105,18 +108,17 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 				return err
 			}
 		}
-		lost, err := p.losses(e.netlink)
-		if err != nil {
-			return err
-		}
 		paused, err := pausesOf(p.index)
 		if err != nil {
 			return err
 		}
-		t.losses, t.pauses = append(t.losses, lost), append(t.pauses, paused)
+		t.pauses = append(t.pauses, paused)
 		if err := p.choose(); err != nil {
 			return err
 		}
+	}
+	if t.losses, err = e.settled(ctx, e.lastSent); err != nil {
+		return err
 	}
 	if t.watch, err = e.watch(); err != nil {
 		return err
@@ -148,6 +150,14 @@ func (e *Engine) addSenders(t *trial, processors []int) error {
 		}
 	}
 	return nil
+}
+
+// end returns when the last sender ended, which all have.
+func (t *trial) end() (at int64) {
+	for _, s := range t.senders {
+		at = max(at, s.end)
+	}
+	return at
 }
 
 // start lets all senders begin at the same time.
@@ -238,11 +248,15 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 		s.read(e.trial.Trial, &m)
 	}
 	m.Notes = append(m.Notes, e.trial.foreign(e.options.Host)...)
-	return m, e.netns.do(func() error { return e.observe(&m) })
+	return m, e.netns.do(func() error { return e.observe(ctx, &m) })
 }
 
 // observe adds what was received, and what bears on validity.
-func (e *Engine) observe(m *traffic.Measurement) (err error) {
+func (e *Engine) observe(ctx context.Context, m *traffic.Measurement) (err error) {
+	lost, err := e.settled(ctx, e.trial.end())
+	if err != nil {
+		return err
+	}
 	for i, p := range e.ports {
 		if err := p.read(m); err != nil {
 			return err
@@ -251,7 +265,7 @@ func (e *Engine) observe(m *traffic.Measurement) (err error) {
 			return err
 		}
 		m.Notes = append(m.Notes, e.trial.fallbacks(p)...)
-		if err := p.addLosses(m, e.netlink, e.trial.losses[i]); err != nil {
+		if err := p.addLosses(m, e.netlink, e.trial.losses[i], lost[i]); err != nil {
 			return err
 		}
 		paused, err := pausesOf(p.index)

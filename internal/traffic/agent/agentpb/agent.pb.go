@@ -334,6 +334,8 @@ type Port struct {
 	Driver        string                 `protobuf:"bytes,3,opt,name=driver,proto3" json:"driver,omitempty"`
 	Mac           []byte                 `protobuf:"bytes,4,opt,name=mac,proto3" json:"mac,omitempty"`
 	Notes         []string               `protobuf:"bytes,5,rep,name=notes,proto3" json:"notes,omitempty"`
+	Hypervisor    string                 `protobuf:"bytes,20,opt,name=hypervisor,proto3" json:"hypervisor,omitempty"`
+	Emulated      string                 `protobuf:"bytes,21,opt,name=emulated,proto3" json:"emulated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -401,6 +403,20 @@ func (x *Port) GetNotes() []string {
 		return x.Notes
 	}
 	return nil
+}
+
+func (x *Port) GetHypervisor() string {
+	if x != nil {
+		return x.Hypervisor
+	}
+	return ""
+}
+
+func (x *Port) GetEmulated() string {
+	if x != nil {
+		return x.Emulated
+	}
+	return ""
 }
 
 type Capabilities struct {
@@ -1609,10 +1625,13 @@ type ReadResponse struct {
 	Misdelivered map[string]uint64 `protobuf:"bytes,5,rep,name=misdelivered,proto3" json:"misdelivered,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// damaged, stale and dropped frames and pacing by the name of the port, in the
 	// last part.
-	Damaged       map[string]*Damage `protobuf:"bytes,10,rep,name=damaged,proto3" json:"damaged,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Stale         map[string]uint64  `protobuf:"bytes,11,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	Dropped       map[string]uint64  `protobuf:"bytes,12,rep,name=dropped,proto3" json:"dropped,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	Pacing        map[string]*Pacing `protobuf:"bytes,13,rep,name=pacing,proto3" json:"pacing,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Damaged map[string]*Damage `protobuf:"bytes,10,rep,name=damaged,proto3" json:"damaged,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Stale   map[string]uint64  `protobuf:"bytes,11,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Dropped map[string]uint64  `protobuf:"bytes,12,rep,name=dropped,proto3" json:"dropped,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Pacing  map[string]*Pacing `protobuf:"bytes,13,rep,name=pacing,proto3" json:"pacing,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// unsent frames and wire errors by the name of the port, in the last part.
+	Unsent        map[string]uint64 `protobuf:"bytes,14,rep,name=unsent,proto3" json:"unsent,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	WireErrors    map[string]uint64 `protobuf:"bytes,15,rep,name=wire_errors,json=wireErrors,proto3" json:"wire_errors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1706,6 +1725,20 @@ func (x *ReadResponse) GetDropped() map[string]uint64 {
 func (x *ReadResponse) GetPacing() map[string]*Pacing {
 	if x != nil {
 		return x.Pacing
+	}
+	return nil
+}
+
+func (x *ReadResponse) GetUnsent() map[string]uint64 {
+	if x != nil {
+		return x.Unsent
+	}
+	return nil
+}
+
+func (x *ReadResponse) GetWireErrors() map[string]uint64 {
+	if x != nil {
+		return x.WireErrors
 	}
 	return nil
 }
@@ -3444,13 +3477,17 @@ const file_agent_proto_rawDesc = "" +
 	"testerCpus\x12\x1f\n" +
 	"\vdevice_cpus\x18\x06 \x03(\x03R\n" +
 	"deviceCpus\x12\x1a\n" +
-	"\btogether\x18\a \x01(\tR\btogether\"x\n" +
+	"\btogether\x18\a \x01(\tR\btogether\"\xb4\x01\n" +
 	"\x04Port\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\x12\x16\n" +
 	"\x06driver\x18\x03 \x01(\tR\x06driver\x12\x10\n" +
 	"\x03mac\x18\x04 \x01(\fR\x03mac\x12\x14\n" +
-	"\x05notes\x18\x05 \x03(\tR\x05notes\"\x9e\x06\n" +
+	"\x05notes\x18\x05 \x03(\tR\x05notes\x12\x1e\n" +
+	"\n" +
+	"hypervisor\x18\x14 \x01(\tR\n" +
+	"hypervisor\x12\x1a\n" +
+	"\bemulated\x18\x15 \x01(\tR\bemulated\"\x9e\x06\n" +
 	"\fCapabilities\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x03R\n" +
 	"maxStreams\x12$\n" +
@@ -3548,7 +3585,7 @@ const file_agent_proto_rawDesc = "" +
 	"\fWaitResponse\"\r\n" +
 	"\vStopRequest\"\x0e\n" +
 	"\fStopResponse\"\r\n" +
-	"\vReadRequest\"\xf7\x06\n" +
+	"\vReadRequest\"\x84\t\n" +
 	"\fReadResponse\x12(\n" +
 	"\x02tx\x18\x01 \x03(\v2\x18.nodrop.agent.v1.TxCountR\x02tx\x12(\n" +
 	"\x02rx\x18\x02 \x03(\v2\x18.nodrop.agent.v1.RxCountR\x02rx\x12\"\n" +
@@ -3559,7 +3596,10 @@ const file_agent_proto_rawDesc = "" +
 	" \x03(\v2*.nodrop.agent.v1.ReadResponse.DamagedEntryR\adamaged\x12>\n" +
 	"\x05stale\x18\v \x03(\v2(.nodrop.agent.v1.ReadResponse.StaleEntryR\x05stale\x12D\n" +
 	"\adropped\x18\f \x03(\v2*.nodrop.agent.v1.ReadResponse.DroppedEntryR\adropped\x12A\n" +
-	"\x06pacing\x18\r \x03(\v2).nodrop.agent.v1.ReadResponse.PacingEntryR\x06pacing\x1a?\n" +
+	"\x06pacing\x18\r \x03(\v2).nodrop.agent.v1.ReadResponse.PacingEntryR\x06pacing\x12A\n" +
+	"\x06unsent\x18\x0e \x03(\v2).nodrop.agent.v1.ReadResponse.UnsentEntryR\x06unsent\x12N\n" +
+	"\vwire_errors\x18\x0f \x03(\v2-.nodrop.agent.v1.ReadResponse.WireErrorsEntryR\n" +
+	"wireErrors\x1a?\n" +
 	"\x11MisdeliveredEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1aS\n" +
@@ -3575,7 +3615,13 @@ const file_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1aR\n" +
 	"\vPacingEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
-	"\x05value\x18\x02 \x01(\v2\x17.nodrop.agent.v1.PacingR\x05value:\x028\x01\"\xb3\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x17.nodrop.agent.v1.PacingR\x05value:\x028\x01\x1a9\n" +
+	"\vUnsentEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a=\n" +
+	"\x0fWireErrorsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\xb3\x01\n" +
 	"\x06Pacing\x12\"\n" +
 	"\rmax_lag_nanos\x18\x01 \x01(\x03R\vmaxLagNanos\x12\x1b\n" +
 	"\tmax_burst\x18\x02 \x01(\x04R\bmaxBurst\x12\x1b\n" +
@@ -3759,7 +3805,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),       // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),              // 1: nodrop.agent.v1.Beat
@@ -3814,10 +3860,12 @@ var file_agent_proto_goTypes = []any{
 	nil,                       // 50: nodrop.agent.v1.ReadResponse.StaleEntry
 	nil,                       // 51: nodrop.agent.v1.ReadResponse.DroppedEntry
 	nil,                       // 52: nodrop.agent.v1.ReadResponse.PacingEntry
-	nil,                       // 53: nodrop.agent.v1.Order.ExtentsEntry
-	nil,                       // 54: nodrop.agent.v1.Order.DegreesEntry
-	nil,                       // 55: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                       // 56: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	nil,                       // 53: nodrop.agent.v1.ReadResponse.UnsentEntry
+	nil,                       // 54: nodrop.agent.v1.ReadResponse.WireErrorsEntry
+	nil,                       // 55: nodrop.agent.v1.Order.ExtentsEntry
+	nil,                       // 56: nodrop.agent.v1.Order.DegreesEntry
+	nil,                       // 57: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                       // 58: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
@@ -3835,55 +3883,57 @@ var file_agent_proto_depIdxs = []int32{
 	50, // 12: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
 	51, // 13: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
 	52, // 14: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
-	29, // 15: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
-	28, // 16: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
-	53, // 17: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
-	54, // 18: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
-	38, // 19: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
-	35, // 20: nodrop.agent.v1.SampleResponse.device:type_name -> nodrop.agent.v1.DeviceSample
-	36, // 21: nodrop.agent.v1.DeviceSample.interfaces:type_name -> nodrop.agent.v1.InterfaceSample
-	37, // 22: nodrop.agent.v1.DeviceSample.processors:type_name -> nodrop.agent.v1.ProcessorSample
-	39, // 23: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
-	40, // 24: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
-	29, // 25: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
-	41, // 26: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	55, // 27: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	41, // 28: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	56, // 29: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	47, // 30: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	25, // 31: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
-	24, // 32: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
-	0,  // 33: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 34: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	7,  // 35: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	12, // 36: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	16, // 37: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
-	16, // 38: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
-	18, // 39: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	20, // 40: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	22, // 41: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	33, // 42: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	31, // 43: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
-	42, // 44: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	44, // 45: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	1,  // 46: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 47: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	8,  // 48: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	13, // 49: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	14, // 50: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	17, // 51: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	19, // 52: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	21, // 53: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	23, // 54: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	34, // 55: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	32, // 56: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
-	43, // 57: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	45, // 58: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	46, // [46:59] is the sub-list for method output_type
-	33, // [33:46] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	53, // 15: nodrop.agent.v1.ReadResponse.unsent:type_name -> nodrop.agent.v1.ReadResponse.UnsentEntry
+	54, // 16: nodrop.agent.v1.ReadResponse.wire_errors:type_name -> nodrop.agent.v1.ReadResponse.WireErrorsEntry
+	29, // 17: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
+	28, // 18: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
+	55, // 19: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
+	56, // 20: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
+	38, // 21: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
+	35, // 22: nodrop.agent.v1.SampleResponse.device:type_name -> nodrop.agent.v1.DeviceSample
+	36, // 23: nodrop.agent.v1.DeviceSample.interfaces:type_name -> nodrop.agent.v1.InterfaceSample
+	37, // 24: nodrop.agent.v1.DeviceSample.processors:type_name -> nodrop.agent.v1.ProcessorSample
+	39, // 25: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
+	40, // 26: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
+	29, // 27: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
+	41, // 28: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	57, // 29: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	41, // 30: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	58, // 31: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	47, // 32: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	25, // 33: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
+	24, // 34: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
+	0,  // 35: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 36: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	7,  // 37: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	12, // 38: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	16, // 39: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
+	16, // 40: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
+	18, // 41: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	20, // 42: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	22, // 43: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	33, // 44: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	31, // 45: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
+	42, // 46: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	44, // 47: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	1,  // 48: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 49: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	8,  // 50: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	13, // 51: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	14, // 52: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	17, // 53: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	19, // 54: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	21, // 55: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	23, // 56: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	34, // 57: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	32, // 58: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
+	43, // 59: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	45, // 60: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	48, // [48:61] is the sub-list for method output_type
+	35, // [35:48] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -3902,7 +3952,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   57,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,216 @@
+package xdp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+const (
+	// counterPoll is the time between two readings of counters that have to settle. No event
+	// announces that a card has updated its counters.
+	counterPoll = 20 * time.Millisecond
+	// counterWait is how long counters may go on changing after they should be complete.
+	counterWait = 500 * time.Millisecond
+	// othersMost is the number of frames that the kernel may send on a port during a trial,
+	// such as ARP and membership reports, in addition to one in unsentShare.
+	othersMost = 100
+)
+
+// cardReader reads the counters of a card, as `ethtool -S` shows them.
+type cardReader interface {
+	Stats(intf string) (map[string]uint64, error)
+	// BusInfo returns the address of the card on its bus.
+	BusInfo(intf string) (string, error)
+	Close()
+}
+
+// counterValues are the values of a card's counters, by the names of the driver's table.
+type counterValues map[string]uint64
+
+// countsOf reads the counters of a table.
+func (t counterTable) countsOf(card, link map[string]uint64) counterValues {
+	c := counterValues{}
+	for _, pattern := range t.names() {
+		if name, ok := strings.CutPrefix(pattern, "link."); ok {
+			if n, has := link[name]; has {
+				c[pattern] = n
+			}
+			continue
+		}
+		if n, has := card[pattern]; has {
+			c[pattern] = n
+			continue
+		}
+		for name, n := range card {
+			if matches(pattern, name) {
+				c[pattern] += n
+			}
+		}
+	}
+	return c
+}
+
+// rise is how much a group of counters rose.
+type rise struct {
+	frames uint64
+	// text names the counters that rose, and by how much.
+	text string
+}
+
+// cardChange describes what a card counted between two moments.
+type cardChange struct {
+	missed, damaged, unsent rise
+	// sent frames of all kinds, where the card counts them.
+	sent     uint64
+	reports  bool
+	backward []string
+}
+
+// change compares two readings. Refused frames are those that the driver counted as dropped
+// and the engine sent again.
+func (t counterTable) change(before, now counterValues, refused uint64) cardChange {
+	var c cardChange
+	rose := func(name string) uint64 {
+		n, is := now[name]
+		if was := before[name]; is && n < was {
+			if !slices.Contains(c.backward, name) {
+				c.backward = append(c.backward, name)
+			}
+			return 0
+		}
+		return n - min(n, before[name])
+	}
+	sum := func(names []string, less uint64) rise {
+		var r rise
+		var texts []string
+		for _, name := range names {
+			n := rose(name)
+			if name == "link.tx_dropped" {
+				n -= min(n, less)
+			}
+			if r.frames += n; n > 0 {
+				texts = append(texts, fmt.Sprintf("%s %s", strings.TrimSpace(strings.TrimPrefix(name, "link.")), traffic.Grouped(n)))
+			}
+		}
+		r.text = strings.Join(texts, ", ")
+		return r
+	}
+	c.missed, c.damaged, c.unsent = sum(t.missed, 0), sum(t.damaged, 0), sum(t.unsent, refused)
+	if other := sum(t.notMissed, 0); other.frames > 0 {
+		c.missed.frames -= min(c.missed.frames, other.frames)
+		c.missed.text += fmt.Sprintf(" (without %s)", other.text)
+	}
+	for _, name := range t.sent {
+		if _, has := now[name]; has {
+			c.sent, c.reports = c.sent+rose(name), true
+		}
+	}
+	return c
+}
+
+// cardCounts reads the counters of the port's card and link.
+func (p *port) cardCounts(card cardReader, l netlink.Link) (counterValues, error) {
+	var all map[string]uint64
+	if _, known := tableOf(p.driver); known {
+		var err error
+		if all, err = card.Stats(p.Interface); err != nil {
+			return nil, fmt.Errorf("reading the card's counters of %s (ethtool -S): %w", p.Interface, err)
+		}
+	}
+	table, _ := tableOf(p.driver)
+	return table.countsOf(all, linkCounts(l.Attrs().Statistics)), nil
+}
+
+// linkCounts returns the kernel's counters of a link by their names.
+func linkCounts(s *netlink.LinkStatistics) map[string]uint64 {
+	if s == nil {
+		return nil
+	}
+	return map[string]uint64{
+		"rx_dropped": s.RxDropped, "rx_missed_errors": s.RxMissedErrors, "rx_fifo_errors": s.RxFifoErrors,
+		"rx_over_errors": s.RxOverErrors, "rx_errors": s.RxErrors, "rx_length_errors": s.RxLengthErrors,
+		"rx_crc_errors": s.RxCrcErrors, "rx_frame_errors": s.RxFrameErrors,
+		"tx_packets": s.TxPackets, "tx_dropped": s.TxDropped, "tx_errors": s.TxErrors,
+	}
+}
+
+// settled reads the counters of all ports until those of cards are complete: the slowest
+// driver has had the time to refresh them since a moment, and two readings are equal. It
+// returns the last readings when they still change after counterWait.
+func (e *Engine) settled(ctx context.Context, since int64) ([]losses, error) {
+	late, cards := time.Duration(0), false
+	for _, p := range e.ports {
+		if t, known := tableOf(p.driver); known && len(p.tx)+len(p.rx) > 0 {
+			late, cards = max(late, t.late), true
+		}
+	}
+	ready := since + int64(late)
+	var before []losses
+	for {
+		var now []losses
+		for _, p := range e.ports {
+			l, err := p.losses(e.netlink)
+			if err != nil {
+				return nil, err
+			}
+			now = append(now, l)
+		}
+		at := monotonic()
+		same := before != nil && slices.EqualFunc(before, now, func(a, b losses) bool { return maps.Equal(a.card, b.card) })
+		if !cards || at >= ready && same || at >= ready+int64(counterWait) {
+			return now, nil
+		}
+		before = now
+		wait := max(counterPoll, time.Duration(ready-at))
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// addCard adds what the port's card counted in the trial to a measurement.
+func (p *port) addCard(m *traffic.Measurement, before, now counterValues, refused uint64) {
+	table, known := tableOf(p.driver)
+	c := table.change(before, now, refused)
+	note := func(kind traffic.NoteKind, format string, args ...any) {
+		m.Notes = append(m.Notes, traffic.Note{Kind: kind, Text: fmt.Sprintf("%s (%s): ", p.Name, p.Interface) + fmt.Sprintf(format, args...)})
+	}
+	if c.missed.frames > 0 {
+		traffic.Put(&m.Dropped, p.Name, c.missed.frames)
+		note(traffic.NoteDropped, "the driver %s counted received frames that it dropped: %s", p.driver, c.missed.text)
+	}
+	if c.damaged.frames > 0 {
+		traffic.Put(&m.WireErrors, p.Name, c.damaged.frames)
+		note(traffic.NoteWire, "the card dropped frames that arrived damaged (%s): check the cable, the transceivers and the device's port", c.damaged.text)
+	}
+	if len(c.backward) > 0 {
+		note(traffic.NoteCounter, "the counter %s ran backwards during the trial: its driver or card was reset", c.backward[0])
+		return
+	}
+	var sent uint64
+	for _, s := range p.tx {
+		sent += m.Tx[s.ID].Sent
+	}
+	unsent, text := c.unsent.frames, c.unsent.text
+	if known && c.reports && sent > c.sent && sent-c.sent > unsent {
+		unsent = sent - c.sent
+		text = fmt.Sprintf("it counted %s sent frames of the %s that it accepted", traffic.Grouped(c.sent), traffic.Grouped(sent))
+	}
+	if unsent = min(unsent, sent); unsent > 0 {
+		traffic.Put(&m.Unsent, p.Name, unsent)
+		note(traffic.NoteCardUnsent, "the card did not send %s frames that it had accepted: %s", traffic.Grouped(unsent), text)
+	}
+	if others := c.sent - min(c.sent, sent); c.reports && others > othersMost+sent/unsentShare {
+		note(traffic.NoteMiscount, "the card sent %s frames that are not test frames: another process or another function of the card uses the port", traffic.Grouped(others))
+	}
+}
