@@ -495,6 +495,13 @@ type Port struct {
 	// that a network card adds (attachment.sriov.vlan) is not named here.
 	// +optional
 	VLAN *VLANTag `json:"vlan,omitempty"`
+	// passedThrough states that the port's node is a virtual machine, and that its
+	// hypervisor passes the card, or a virtual function of one, through to it (VFIO). Rows of
+	// a port without passedThrough in a virtual machine are Virtual, since an emulated card
+	// looks like a physical one there. It has no effect on a card that shows its emulator, as
+	// those of QEMU and VMware do.
+	// +optional
+	PassedThrough bool `json:"passedThrough,omitempty"`
 }
 
 // TestBedStatus is what the operator knows about a bed.

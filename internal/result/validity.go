@@ -247,11 +247,17 @@ func deviceIsSoftware(in Input) []string {
 		return []string{"the device is software on processors that it shares with the tester: the result shows that it works, not what hardware does"}
 	}
 	for _, p := range in.Info.Ports {
-		if what := capability.Virtual(p.Driver); what != "" {
-			return []string{fmt.Sprintf("port %s is %s: the result shows that everything works, not what hardware does", p.Name, what)}
+		if reason := capability.VirtualReason(p, in.passedThrough(p.Name)); reason != "" {
+			return []string{reason}
 		}
 	}
 	return nil
+}
+
+// passedThrough reports whether the lab states that the hypervisor passes the card of a
+// port through.
+func (in Input) passedThrough(port string) bool {
+	return slices.ContainsFunc(in.Bed.Spec.Ports, func(p v1alpha1.Port) bool { return p.Name == port && p.PassedThrough })
 }
 
 func notes(t *method.Trial, kind traffic.NoteKind) []string {

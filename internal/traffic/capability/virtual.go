@@ -1,5 +1,11 @@
 package capability
 
+import (
+	"fmt"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
 // virtual describes the interfaces behind which there is no network card of their
 // own, by the driver's name in the kernel or in DPDK.
 var virtual = map[string]string{
@@ -31,6 +37,19 @@ var virtual = map[string]string{
 	"net_vhost":           "a virtual card of a hypervisor (vhost)",
 }
 
-// Virtual says in words what an interface is that is no network card, by its driver's
-// name; empty for one that is.
-func Virtual(driver string) string { return virtual[driver] }
+// VirtualReason describes why a port is not a physical card, for the reader of a row; empty
+// for one that is. The lab may state that the hypervisor passes the card through to the
+// machine, which only counts where nothing shows that it is emulated.
+func VirtualReason(p traffic.PortInfo, passedThrough bool) string {
+	const meaning = "the result shows that everything works, not what hardware does"
+	switch what := virtual[p.Driver]; {
+	case what != "":
+		return fmt.Sprintf("port %s is %s: %s", p.Name, what, meaning)
+	case p.Emulated != "":
+		return fmt.Sprintf("port %s is a card that %s emulates: %s", p.Name, p.Emulated, meaning)
+	case p.Hypervisor != "" && !passedThrough:
+		return fmt.Sprintf("port %s is a card of a virtual machine (%s), where an emulated card looks like a physical one: %s; if the hypervisor passes the card through, set passedThrough of port %s in the TestBed",
+			p.Name, p.Hypervisor, meaning, p.Name)
+	}
+	return ""
+}
