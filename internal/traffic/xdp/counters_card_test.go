@@ -113,10 +113,19 @@ func TestCardsCountWhatTheEngineSends(t *testing.T) {
 	}
 }
 
+// skipIfNotCounted skips tests of losses that an emulated card does not count.
+func skipIfNotCounted(t *testing.T, e *Engine) {
+	t.Helper()
+	if p := e.port("p2"); p.emulated == "QEMU" && (p.driver == "igb" || p.driver == "virtio_net") {
+		t.Skipf("skipped: QEMU drops frames of an emulated card with the driver %s and counts none (hw/net/igb_core.c)", p.driver)
+	}
+}
+
 // Frames that are too long for the receiving card are lost at the tester's card, which
 // counts them, and not in the device.
 func TestCardCountsFramesThatAreTooLong(t *testing.T) {
 	e := cabledCards(t, [2]int{3000, 1500})
+	skipIfNotCounted(t, e)
 	m, changes := cardTrial(t, e, 2500, traffic.Load{Rate: traffic.Rate{Frames: 1000, PerNanos: 1e9}, Frames: 200})
 	if lost, counted := sent(m)-received(m), changes[1].damaged.frames+changes[1].missed.frames; counted < lost {
 		t.Errorf("lost %d frames, of which the card counted %d", lost, counted)
@@ -126,6 +135,7 @@ func TestCardCountsFramesThatAreTooLong(t *testing.T) {
 // A receiver that is too slow loses frames in its card, which counts them.
 func TestOverloadedCardCountsItsLosses(t *testing.T) {
 	e := cabledCards(t, [2]int{1500, 1500})
+	skipIfNotCounted(t, e)
 	m, changes := cardTrial(t, e, frame.EthernetMinSize, traffic.Load{Max: true, Frames: 100_000})
 	lost := sent(m) - received(m)
 	if counted := changes[1].missed.frames; lost > 0 && counted < lost {
