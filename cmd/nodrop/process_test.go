@@ -29,8 +29,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// patience is how long a test waits for something that will come.
-const patience = 2 * time.Minute
+// patience is how long a test waits for something that will come. An emulated machine
+// needs more.
+var patience = func() time.Duration {
+	if os.Getenv("NODROP_TEST_EMULATED") != "" {
+		return 20 * time.Minute
+	}
+	return 2 * time.Minute
+}()
 
 // process is a run of nodrop.
 type process struct {

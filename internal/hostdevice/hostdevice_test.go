@@ -296,6 +296,31 @@ func TestAHardwareAddressThatWasChangedComesBack(t *testing.T) {
 	}
 }
 
+// The filters of a port in a VLAN outlive a run in place that was killed.
+func TestFiltersOfAKilledRunAreRemoved(t *testing.T) {
+	m := newMachine(t)
+	taken, err := m.store.Take(Request{Benchmark: "b", Origin: m.own, To: netns.None(), Ports: []Port{{Name: "p1", Path: field.NewPath("ports"), Interface: "n1"}}})
+	m.must(err)
+	m.die(taken)
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "MIT", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 2), asm.Return()}})
+	m.must(err)
+	defer program.Close()
+	nl, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	m.must(err)
+	defer nl.Close()
+	n1 := m.link("n1")
+	m.must(netif.AttachClsact(nl, n1.Attrs().Index, program.FD(), program.FD()))
+	_, _, err = m.store.Clean()
+	m.must(err)
+	qdiscs, err := netlink.QdiscList(n1)
+	m.must(err)
+	for _, q := range qdiscs {
+		if q.Type() == "clsact" {
+			t.Error("the queueing discipline clsact is left")
+		}
+	}
+}
+
 // noted is the first interface of the note.
 func (m *machine) noted(t *Taken) Interface {
 	m.t.Helper()

@@ -156,6 +156,7 @@ func (r *restoration) all() error {
 		{"setting its queue length", r.queueLength, true},
 		{"setting its offloads", r.features, true},
 		{"setting its sysctls", r.sysctls, true},
+		{"removing the filters of the run", r.filters, false},
 		{"setting its flags", r.flags, false},
 		{"removing the addresses of the run", r.removeAdded, false},
 		{"giving it its addresses", r.addresses, false},
@@ -215,6 +216,20 @@ func (r *restoration) mtu() error {
 		r.changed("MTU %d", r.MTU)
 	}
 	return nil
+}
+
+// filters removes those for a port in a VLAN, which outlive a run that was killed.
+func (r *restoration) filters() error {
+	nl, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return fmt.Errorf("opening netlink: %w", err)
+	}
+	defer nl.Close()
+	removed, err := netif.DetachClsact(nl, r.link.Attrs().Index)
+	if removed {
+		r.changed("filters removed")
+	}
+	return err
 }
 
 func (r *restoration) queueLength() error {

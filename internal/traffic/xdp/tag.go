@@ -6,6 +6,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+
+	"nodrop.dev/nodrop/internal/netif"
 )
 
 // tagFeatures are those of a NIC that drop tagged frames, and that put tags into frames
@@ -36,18 +38,39 @@ func (p *port) enterVLAN() error {
 		return fmt.Errorf("loading the BPF programs for tags: %w", err)
 	}
 	p.undo = append(p.undo, objects.Close)
+	err = p.attachTCX(&objects)
+	if errors.Is(err, ebpf.ErrNotSupported) {
+		return p.attachClsact(&objects)
+	}
+	return err
+}
+
+// attachTCX attaches the programs for tags by links, which end with the process.
+func (p *port) attachTCX(o *tagObjects) error {
 	for _, a := range []struct {
 		program *ebpf.Program
 		where   ebpf.AttachType
-	}{{objects.Untag, ebpf.AttachTCXIngress}, {objects.Tag, ebpf.AttachTCXEgress}} {
-		l, err := link.AttachTCX(link.TCXOptions{Program: a.program, Interface: p.index, Attach: a.where})
-		if errors.Is(err, ebpf.ErrNotSupported) {
-			return fmt.Errorf("the kernel cannot tag what it sends on a port in %v, such as ARP: that takes Linux 6.6 or later: %w", p.VLANs, err)
-		}
+	}{{o.Untag, ebpf.AttachTCXIngress}, {o.Tag, ebpf.AttachTCXEgress}} {
+		l, err := attachTCX(link.TCXOptions{Program: a.program, Interface: p.index, Attach: a.where})
 		if err != nil {
 			return fmt.Errorf("attaching the BPF programs for tags: %w", err)
 		}
 		p.undo = append(p.undo, l.Close)
 	}
+	return nil
+}
+
+// attachTCX is a variable for tests of kernels before 6.6.
+var attachTCX = link.AttachTCX
+
+// attachClsact attaches the programs for tags by filters, on kernels before 6.6.
+func (p *port) attachClsact(o *tagObjects) error {
+	if err := netif.AttachClsact(p.engine.netlink, p.index, o.Untag.FD(), o.Tag.FD()); err != nil {
+		return fmt.Errorf("the port is in %v, and Linux %s cannot tag what it sends there, such as ARP: that takes Linux 6.6 (TCX), or the modules sch_ingress and cls_bpf (modprobe -a sch_ingress cls_bpf): %w", p.VLANs, netif.KernelRelease(), err)
+	}
+	p.undo = append(p.undo, func() error {
+		_, err := netif.DetachClsact(p.engine.netlink, p.index)
+		return err
+	})
 	return nil
 }

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/netif"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -24,7 +28,55 @@ func tagsOf(p gopacket.Packet) (tags frame.VLANs) {
 }
 
 // What a port asks and reports has the tags of its VLAN, as seen on the wire.
-func TestAsksInVLAN(t *testing.T) {
+func TestAsksInVLAN(t *testing.T) { asksInVLAN(t) }
+
+// The same on a kernel without TCX, and nothing is left on the interface, also of a run
+// that was killed.
+func TestAsksInVLANWithoutTCX(t *testing.T) {
+	attachTCX = func(link.TCXOptions) (link.Link, error) { return nil, ebpf.ErrNotSupported }
+	t.Cleanup(func() { attachTCX = link.AttachTCX })
+	asksInVLAN(t)
+
+	bed := newBed(t)
+	bed.veth("v1", "v2", bed.tester)
+	v1 := bed.up(bed.nl, "v1")
+	qdiscs := func() (kinds []string) {
+		all, err := bed.nl.QdiscList(v1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range all {
+			kinds = append(kinds, q.Type())
+		}
+		return kinds
+	}
+	before := qdiscs()
+	var o tagObjects
+	if err := loadTagObjects(&o, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	// As left behind by a process that was killed.
+	if err := netif.AttachClsact(bed.nl, v1.Attrs().Index, o.Untag.FD(), o.Tag.FD()); err != nil {
+		t.Fatal(err)
+	}
+	e, err := New(Options{Host: "test", Ports: []Port{{Name: "p1", Interface: "v1", Addresses: prefixes("198.18.1.2/24"), VLANs: frame.VLANs{{ID: 100}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if during := qdiscs(); !slices.Contains(during, "clsact") {
+		t.Errorf("queueing disciplines of an open port: %v", during)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if after := qdiscs(); !slices.Equal(before, after) {
+		t.Errorf("queueing disciplines %v before, %v after", before, after)
+	}
+}
+
+func asksInVLAN(t *testing.T) {
+	t.Helper()
 	for name, vlans := range map[string]frame.VLANs{
 		"VLAN":         {{ID: 100, Priority: 5}},
 		"service VLAN": {{ID: 1000, Priority: 1}, {ID: 100}},
