@@ -143,9 +143,9 @@ func linkCounts(s *netlink.LinkStatistics) map[string]uint64 {
 }
 
 // settled reads the counters of all ports until those of cards are complete: the slowest
-// driver has had the time to refresh them since a moment, and two readings are equal. It
-// returns the last readings when they still change after counterWait.
-func (e *Engine) settled(ctx context.Context, since int64) ([]losses, error) {
+// driver has had the time to refresh them since a moment, two readings are equal, and each
+// port is complete. It returns the last readings when that takes longer than counterWait.
+func (e *Engine) settled(ctx context.Context, since int64, complete func(port int, now losses) bool) ([]losses, error) {
 	late, cards := time.Duration(0), false
 	for _, p := range e.ports {
 		if t, known := tableOf(p.driver); known && len(p.tx)+len(p.rx) > 0 {
@@ -164,8 +164,11 @@ func (e *Engine) settled(ctx context.Context, since int64) ([]losses, error) {
 			now = append(now, l)
 		}
 		at := monotonic()
-		same := before != nil && slices.EqualFunc(before, now, func(a, b losses) bool { return maps.Equal(a.card, b.card) })
-		if !cards || at >= ready && same || at >= ready+int64(counterWait) {
+		settled := before != nil && slices.EqualFunc(before, now, func(a, b losses) bool { return maps.Equal(a.card, b.card) })
+		for i, l := range now {
+			settled = settled && complete(i, l)
+		}
+		if !cards || at >= ready && settled || at >= ready+int64(counterWait) {
 			return now, nil
 		}
 		before = now
@@ -176,6 +179,22 @@ func (e *Engine) settled(ctx context.Context, since int64) ([]losses, error) {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// countsAll reports whether a port's card counts at least the frames that the engine sent
+// since an earlier reading, or does not count what it sends.
+func (p *port) countsAll(m *traffic.Measurement, before, now counterValues) bool {
+	table, _ := tableOf(p.driver)
+	c := table.change(before, now, 0)
+	return !c.reports || c.sent >= p.sentIn(m)
+}
+
+// sentIn returns the number of frames that the engine sent on the port.
+func (p *port) sentIn(m *traffic.Measurement) (sent uint64) {
+	for _, s := range p.tx {
+		sent += m.Tx[s.ID].Sent
+	}
+	return sent
 }
 
 // addCard adds what the port's card counted in the trial to a measurement.
@@ -197,10 +216,7 @@ func (p *port) addCard(m *traffic.Measurement, before, now counterValues, refuse
 		note(traffic.NoteCounter, "the counter %s ran backwards during the trial: its driver or card was reset", c.backward[0])
 		return
 	}
-	var sent uint64
-	for _, s := range p.tx {
-		sent += m.Tx[s.ID].Sent
-	}
+	sent := p.sentIn(m)
 	unsent, text := c.unsent.frames, c.unsent.text
 	if known && c.reports && sent > c.sent && sent-c.sent > unsent {
 		unsent = sent - c.sent

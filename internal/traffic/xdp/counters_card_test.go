@@ -68,7 +68,7 @@ func cardTrial(t *testing.T, e *Engine, size int, load traffic.Load) (traffic.Me
 	})
 	var changes [2]cardChange
 	if err := e.netns.do(func() error {
-		now, err := e.settled(t.Context(), e.trial.end())
+		now, err := e.settled(t.Context(), e.trial.end(), func(int, losses) bool { return true })
 		for i, p := range e.ports {
 			if err == nil {
 				table, _ := tableOf(p.driver)

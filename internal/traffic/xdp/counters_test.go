@@ -2,7 +2,6 @@ package xdp
 
 import (
 	"bufio"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -152,23 +151,41 @@ func TestCounterOfTheCardRunsBackwards(t *testing.T) {
 	}
 }
 
-// Counters that a card updates late are read until they are complete.
+// Counters that a card updates late are read until they are complete: those of a driver that
+// refreshes them once per second, and those of sent frames until they have all of them.
 func TestCountersAreReadUntilTheySettle(t *testing.T) {
 	bed := newBed(t)
 	e := bed.backToBack()
 	p := e.port("p1")
-	driver := p.driver
-	defer func() { p.driver = driver }()
-	p.driver, p.tx = "mlx5_core", []traffic.Stream{{ID: 1}}
-	e.card = &fakeCard{counters: map[string]uint64{"rx_discards_phy": 1}, late: map[string]uint64{"rx_discards_phy": 12}, after: 2}
-	if err := e.netns.do(func() error {
-		now, err := e.settled(t.Context(), monotonic())
-		if err == nil && now[0].card["rx_discards_phy"] != 12 {
-			err = fmt.Errorf("read %v: want the late 12", now[0].card)
-		}
-		return err
-	}); err != nil {
-		t.Error(err)
+	driver, card := p.driver, e.card
+	defer func() { p.driver, p.tx, e.card = driver, nil, card }()
+	m := traffic.Measurement{Tx: map[uint16]traffic.TxCount{1: {Sent: 100}}}
+	for driver, tc := range map[string]struct {
+		early, late map[string]uint64
+		after       int
+	}{
+		"mlx5_core": {map[string]uint64{"rx_discards_phy": 1, "tx_vport_unicast_packets": 100}, map[string]uint64{"rx_discards_phy": 12, "tx_vport_unicast_packets": 100}, 2},
+		"ixgbe":     {map[string]uint64{"rx_missed_errors": 0, "tx_pkts_nic": 90}, map[string]uint64{"rx_missed_errors": 0, "tx_pkts_nic": 100}, 5},
+	} {
+		t.Run(driver, func(t *testing.T) {
+			p.driver, p.tx = driver, []traffic.Stream{{ID: 1}}
+			e.card = &fakeCard{counters: tc.early, late: tc.late, after: tc.after}
+			var now []losses
+			err := e.netns.do(func() (err error) {
+				now, err = e.settled(t.Context(), monotonic(), func(i int, l losses) bool {
+					return e.ports[i] != p || p.countsAll(&m, counterValues{}, l.card)
+				})
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, want := range tc.late {
+				if got := now[0].card[name]; got != want {
+					t.Errorf("%s is %d, want the late %d", name, got, want)
+				}
+			}
+		})
 	}
 }
 

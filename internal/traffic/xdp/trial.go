@@ -117,7 +117,7 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 			return err
 		}
 	}
-	if t.losses, err = e.settled(ctx, e.lastSent); err != nil {
+	if t.losses, err = e.settled(ctx, e.lastSent, func(int, losses) bool { return true }); err != nil {
 		return err
 	}
 	if t.watch, err = e.watch(); err != nil {
@@ -253,7 +253,9 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 
 // observe adds what was received, and what bears on validity.
 func (e *Engine) observe(ctx context.Context, m *traffic.Measurement) (err error) {
-	lost, err := e.settled(ctx, e.trial.end())
+	lost, err := e.settled(ctx, e.trial.end(), func(i int, now losses) bool {
+		return e.ports[i].countsAll(m, e.trial.losses[i].card, now.card)
+	})
 	if err != nil {
 		return err
 	}
