@@ -210,7 +210,7 @@ func (p *port) addCard(m *traffic.Measurement, before, now counterValues, refuse
 	}
 	if c.damaged.frames > 0 {
 		traffic.Put(&m.WireErrors, p.Name, c.damaged.frames)
-		note(traffic.NoteWire, "the card dropped frames that arrived damaged (%s): check the cable, the transceivers and the device's port", c.damaged.text)
+		note(traffic.NoteWire, "the card dropped frames that arrived damaged (%s): check the cable, the transceivers, the device's port and the MTU of both ends", c.damaged.text)
 	}
 	if len(c.backward) > 0 {
 		note(traffic.NoteCounter, "the counter %s ran backwards during the trial: its driver or card was reset", c.backward[0])
