@@ -56,13 +56,21 @@ func (b *bed) lab(e *Engine, test v1alpha1.Test, observe func(method.Event)) (*m
 
 // A device that lets 0.51 % of the frames change places with the next is reported
 // as such by an ordering test with real frames: 0.51 % reordered, and 1.53 % out of
-// sequence in the older count.
+// sequence in the older count. The row is the same by every transmit path.
 func TestOrderingOverAReorderer(t *testing.T) {
+	for _, transmit := range []Transmit{LiveFrames, AFXDP, PacketSocket} {
+		t.Run(string(transmit), func(t *testing.T) { orderingOverAReorderer(t, transmit) })
+	}
+}
+
+func orderingOverAReorderer(t *testing.T, transmit Transmit) {
 	bed := newBed(t)
 	d := bed.device()
 	d.disturb(settings{"swaps_per_10000": uint32(51)})
 	d.answers()
-	e := bed.open(d.ports([]netip.Prefix{netip.MustParsePrefix("198.18.1.2/24")}, []netip.Prefix{netip.MustParsePrefix("198.18.1.3/24")})...)
+	ports := d.ports([]netip.Prefix{netip.MustParsePrefix("198.18.1.2/24")}, []netip.Prefix{netip.MustParsePrefix("198.18.1.3/24")})
+	ports[0].Transmit = transmit
+	e := bed.open(ports...)
 
 	// 100M and 512 bytes are 23,496.2 frames/s: half of it for 1.7022 s is 20,000 frames,
 	// which hold 102 changes of places.
