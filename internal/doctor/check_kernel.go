@@ -11,6 +11,8 @@ func kernelBPF(_ Facts, n Node, _ Engine) verdict {
 	switch {
 	case !p.BPF:
 		return missing("no BPF (there is no /sys/fs/bpf)", "use a kernel with CONFIG_BPF_SYSCALL: those of distributions have it")
+	case p.NoBTF:
+		return missing("BPF without BTF (there is no /sys/kernel/btf/vmlinux)", "use a kernel with CONFIG_DEBUG_INFO_BTF: those of distributions have it")
 	case p.Config != nil && p.Config["CONFIG_BPF_JIT"] == "":
 		return warning("BPF without its compiler", "use a kernel with CONFIG_BPF_JIT: programs run several times as fast")
 	case p.Config == nil:

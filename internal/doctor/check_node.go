@@ -61,7 +61,7 @@ func kernelRelease(_ Facts, n Node, _ Engine) verdict {
 	case err != nil:
 		return unknown(Reason{Why: fmt.Sprintf("kernel release %q", release), Advice: "check that it is Linux 5.18 or later"})
 	case v.LessThan(oldestXDP):
-		return missing("Linux "+release, "update to Linux 5.18 or later, which sends live frames through XDP")
+		return missing("Linux "+release, "update to Linux 5.18 or later, which sends live frames through XDP; tested from 6.1 on")
 	}
 	return good("Linux " + release)
 }

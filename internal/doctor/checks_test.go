@@ -117,6 +117,7 @@ var checkCases = []checkCase{
 
 	{"", "kernel features", XDP, nil, Good, "BPF", ""},
 	{"no BPF", "kernel features", XDP, probed(func(p *probe.Node) { p.BPF = false }), Missing, "no BPF", "CONFIG_BPF_SYSCALL"},
+	{"no BTF", "kernel features", XDP, probed(func(p *probe.Node) { p.NoBTF = true }), Missing, "/sys/kernel/btf/vmlinux", "CONFIG_DEBUG_INFO_BTF"},
 	{"interpreted", "kernel features", XDP, probed(func(p *probe.Node) { p.Config = map[string]string{"CONFIG_BPF_SYSCALL": "y"} }), Warning, "without its compiler", "CONFIG_BPF_JIT"},
 	{"not probed", "kernel features", XDP, node(func(n *Node) { n.Probe = Seen[probe.Node]{Unknown: reason} }), Unknown, "you may not read it", ""},
 

@@ -18,6 +18,8 @@ type Node struct {
 	VFIO bool `json:"vfio,omitempty"`
 	// BPF says that the kernel has BPF: the mount point of its file system is there.
 	BPF bool `json:"bpf,omitempty"`
+	// NoBTF reports that the kernel does not describe its own types, which BPF programs need.
+	NoBTF bool `json:"noBTF,omitempty"`
 	// PacketSockets says that the kernel has them.
 	PacketSockets bool `json:"packetSockets,omitempty"`
 	// Config are those of OptionsOfInterest that the kernel's configuration has, with

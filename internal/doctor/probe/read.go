@@ -34,6 +34,7 @@ func Read(root fs.FS) (Node, error) {
 	n.CommandLine = parameters(text(root, "proc/cmdline"))
 	n.VFIO = exists(root, "sys/bus/pci/drivers/vfio-pci")
 	n.BPF = exists(root, "sys/fs/bpf")
+	n.NoBTF = n.BPF && !exists(root, "sys/kernel/btf/vmlinux")
 	n.Config = config(root)
 	n.Cards = cards(root)
 	return n, nil

@@ -32,10 +32,11 @@ func TestRead(t *testing.T) {
 		return &fstest.MapFile{Mode: fs.ModeSymlink, Data: []byte(to)}
 	}
 	root := fstest.MapFS{
-		"proc/cpuinfo":   file("processor\t: 0\nflags\t\t: fpu sse4_2 constant_tsc avx\n\nprocessor\t: 1\nflags\t\t: fpu\n"),
-		"proc/cmdline":   file("root=/dev/sda1 intel_iommu=on secret=1 hugepagesz=1G hugepages=8\n"),
-		"proc/config.gz": gzipped(t, "CONFIG_BPF_SYSCALL=y\nCONFIG_VFIO_PCI=m\n# CONFIG_PACKET is not set\nCONFIG_OTHER=y\n"),
-		"sys/fs/bpf":     dir,
+		"proc/cpuinfo":         file("processor\t: 0\nflags\t\t: fpu sse4_2 constant_tsc avx\n\nprocessor\t: 1\nflags\t\t: fpu\n"),
+		"proc/cmdline":         file("root=/dev/sda1 intel_iommu=on secret=1 hugepagesz=1G hugepages=8\n"),
+		"proc/config.gz":       gzipped(t, "CONFIG_BPF_SYSCALL=y\nCONFIG_VFIO_PCI=m\n# CONFIG_PACKET is not set\nCONFIG_OTHER=y\n"),
+		"sys/fs/bpf":           dir,
+		"sys/kernel/btf/other": file(""),
 		"sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages":    file("0\n"),
 		"sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages": file("8\n"),
 		"sys/kernel/iommu_groups/0":                                dir,
@@ -59,7 +60,7 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Node{
-		CPUFlags: []string{"sse4_2", "constant_tsc"}, NUMANodes: 2, IOMMUGroups: 2, VFIO: true, BPF: true,
+		CPUFlags: []string{"sse4_2", "constant_tsc"}, NUMANodes: 2, IOMMUGroups: 2, VFIO: true, BPF: true, NoBTF: true,
 		HugePages:   []HugePages{{2 << 20, 0}, {1 << 30, 8}},
 		CommandLine: []string{"intel_iommu=on", "hugepagesz=1G", "hugepages=8"},
 		Config:      map[string]string{"CONFIG_BPF_SYSCALL": "y", "CONFIG_VFIO_PCI": "m"},

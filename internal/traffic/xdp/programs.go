@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"nodrop.dev/nodrop/internal/netif"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -100,7 +101,7 @@ func loadPrograms(ifindex int, netns uint32, room room, frags bool, capture traf
 
 	p := &programs{room: room, frags: frags}
 	if err := spec.LoadAndAssign(&p.portObjects, nil); err != nil {
-		return nil, fmt.Errorf("loading the BPF programs (needs CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON and kernel BTF): %w", err)
+		return nil, explainLoad(netif.KernelRelease(), err)
 	}
 	p.closers = append(p.closers, &p.portObjects)
 	defer func() {
