@@ -102,6 +102,11 @@ kernels-load: test-tools ## load the BPF programs on the kernels of Debian 12 an
 	@for kernel in $(OLD_KERNELS); do VM_CARD=none hack/vm/run $$kernel \
 	  $(NODROP_CACHE)/vm/xdp.test -test.run '^TestProgramsLoad$$' -test.v || exit 1; done
 
+.PHONY: test-kernels
+test-kernels: cluster-build ## NoDrop on the kernels and emulated cards of docs/kernels.md, and its tables (hours); MATRIX has arguments, as -kernels debian12 -checks vlan
+	@hack/vm/install
+	cd hack && go run ./vm/matrix -write $(CURDIR)/docs/kernels.md $(MATRIX)
+
 .PHONY: histories
 histories: cluster-build ## 10,000 random histories of the operator in simulated time, 200 on a real API server
 	HISTORIES_SIMULATED=10000 HISTORIES_REAL=200 GOGC=400 go test -v -count=1 -timeout 6h ./controllers/histories

@@ -1,0 +1,48 @@
+package main
+
+// kernel is one that machines are started with.
+type kernel struct {
+	// name that hack/vm/run knows it by.
+	name string
+	// title in the table.
+	title string
+}
+
+var kernels = []kernel{
+	{"debian12", "Debian 12"},
+	{"debian13", "Debian 13"},
+	{"backports", "Debian 13 backports"},
+}
+
+// card is an emulated network card, with two ports on one cable.
+type card struct {
+	name string
+	// device that QEMU emulates.
+	device string
+	// setUp makes the interfaces of the card, and prints their two names.
+	setUp string
+}
+
+var cards = []card{
+	{name: "igb", device: "igb"},
+	{name: "igbvf", device: "igb", setUp: functions},
+	{name: "e1000e", device: "e1000e"},
+	{name: "vmxnet3", device: "vmxnet3"},
+	{name: "virtio-net", device: "virtio-net-pci"},
+}
+
+// functions makes one VF of each port, and names them vf0 and vf1. The ports pass frames
+// to their VFs only while they are up.
+const functions = `
+modprobe igbvf
+for i in 0 1; do
+  ip link set dev eth$i up
+  echo 1 > /sys/class/net/eth$i/device/sriov_numvfs
+  ip link set dev eth$i vf 0 mac 02:00:00:00:01:0$i spoofchk off trust on
+done
+for i in 0 1; do
+  until vf=$(ls /sys/class/net/eth$i/device/virtfn0/net 2>/dev/null) && [ -n "$vf" ]; do read -rt 0.2 <> <(:) || true; done
+  ip link set dev "$vf" down; ip link set dev "$vf" name vf$i
+done
+a=vf0 b=vf1
+`
