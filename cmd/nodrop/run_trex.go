@@ -21,8 +21,11 @@ const (
 	trexDirEnv = "NODROP_TREX_DIR"
 	// trexRPCPort is where the server answers, in the namespace of the run.
 	trexRPCPort = 4501
-	// trexStartTimeout bounds the start of the server, which takes some seconds.
-	trexStartTimeout = time.Minute
+	// trexStartTimeout bounds the start of the server on packet sockets, which takes some
+	// seconds, and trexCardsStartTimeout on cards: there TRex waits for links, of an igb for
+	// 7 s and more. In an emulated machine all of it takes minutes.
+	trexStartTimeout      = time.Minute
+	trexCardsStartTimeout = 5 * time.Minute
 )
 
 // openTRex starts a TRex server and opens the engine trex on it. The server runs in software
@@ -44,7 +47,11 @@ func (b *bench) openTRex(o benchOptions) error {
 	// An interruption must not leave the server behind, which is a process of its own.
 	interrupted, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithTimeoutCause(interrupted, trexStartTimeout, fmt.Errorf("it took longer than %s", trexStartTimeout))
+	patience := trexStartTimeout
+	if onCards(bed) {
+		patience = trexCardsStartTimeout
+	}
+	ctx, cancel := context.WithTimeoutCause(interrupted, patience, fmt.Errorf("it took longer than %s", patience))
 	defer cancel()
 	settings := bed.Spec.Engine.Server()
 	c := server.Config{Dir: dir, RPCPort: trexRPCPort, Shared: true}

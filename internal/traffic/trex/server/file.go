@@ -173,8 +173,8 @@ var drivers = map[string]string{"mlx5_core": "--mlx5-so", "mlx4_core": "--mlx4-s
 
 // unfiltered are cards, by vendor and device, that do not have the filters by which TRex
 // makes a card sort the frames that it counts: the driver net_e1000_igb writes the
-// filters of an I350, which queue frames by their bytes. An 82576, which is also the card
-// that QEMU emulates as igb, has them for waking up a machine alone. TRex then sorts all
+// filters of an I350, which queue frames by their bytes. On an 82576, which is also the card
+// that QEMU emulates as igb, such filters are for waking up a machine. TRex then sorts all
 // frames itself (--software).
 var unfiltered = map[string]bool{"8086:10c9": true}
 
