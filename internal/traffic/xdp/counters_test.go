@@ -101,10 +101,11 @@ func TestCardCounters(t *testing.T) {
 			want{dropped: 7, unsent: 1, kinds: []traffic.NoteKind{traffic.NoteDropped, traffic.NoteCardUnsent}, text: "rx_dropped 2, pps_allowance_exceeded 5"}},
 		"virtio, whose drops contain those of the receive program": {"virtio_net", map[string]uint64{"rx0_xdp_drops": 900, "rx0_drops": 901}, map[string]uint64{"rx_dropped": 901},
 			want{dropped: 1, kinds: []traffic.NoteKind{traffic.NoteDropped}, text: "rx_dropped 901 (without rx*_xdp_drops 900)"}},
-		"vmxnet3":                        {"vmxnet3", map[string]uint64{"  pkts rx OOB": 5}, map[string]uint64{"tx_packets": sent, "rx_errors": 1}, want{dropped: 5, wire: 1, kinds: []traffic.NoteKind{traffic.NoteDropped, traffic.NoteWire}, text: "pkts rx OOB 5"}},
-		"a driver without a table":       {"8139cp", nil, map[string]uint64{"rx_missed_errors": 5, "tx_dropped": 2, "tx_packets": 7}, want{dropped: 5, unsent: 2, kinds: []traffic.NoteKind{traffic.NoteDropped, traffic.NoteCardUnsent}, text: "rx_missed_errors 5"}},
-		"another process sends":          {"igb", map[string]uint64{"tx_packets": sent + 5000}, nil, want{kinds: []traffic.NoteKind{traffic.NoteMiscount}, text: "5,000 frames that are not test frames"}},
-		"nothing lost, and ARP was sent": {"igb", map[string]uint64{"tx_packets": sent + 4}, nil, want{}},
+		"vmxnet3":                               {"vmxnet3", map[string]uint64{"  pkts rx OOB": 5}, map[string]uint64{"tx_packets": sent, "rx_errors": 1}, want{dropped: 5, wire: 1, kinds: []traffic.NoteKind{traffic.NoteDropped, traffic.NoteWire}, text: "pkts rx OOB 5"}},
+		"vmxnet3 with a frame that is too long": {"vmxnet3", map[string]uint64{"     err": 4}, map[string]uint64{"rx_errors": 4, "rx_dropped": 4, "tx_packets": sent}, want{wire: 4, kinds: []traffic.NoteKind{traffic.NoteWire}, text: "rx_errors 4"}},
+		"a driver without a table":              {"8139cp", nil, map[string]uint64{"rx_missed_errors": 5, "tx_dropped": 2, "tx_packets": 7}, want{dropped: 5, unsent: 2, kinds: []traffic.NoteKind{traffic.NoteDropped, traffic.NoteCardUnsent}, text: "rx_missed_errors 5"}},
+		"another process sends":                 {"igb", map[string]uint64{"tx_packets": sent + 5000}, nil, want{kinds: []traffic.NoteKind{traffic.NoteMiscount}, text: "5,000 frames that are not test frames"}},
+		"nothing lost, and ARP was sent":        {"igb", map[string]uint64{"tx_packets": sent + 4}, nil, want{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			card, link := recorded(t, tc.driver)
