@@ -2,31 +2,70 @@ package xdp
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// fallbacks returns a note for each way in which a port did not use the XDP of its driver
-// in the trial.
-func (t *trial) fallbacks(p *port) []traffic.Note {
-	var notes []traffic.Note
-	note := func(format string, args ...any) {
-		notes = append(notes, traffic.Note{Kind: traffic.NoteFallback, Text: fmt.Sprintf(format, args...)})
-	}
-	for _, s := range t.senders {
-		for _, l := range s.lanes {
-			if _, zeroCopy := l.user.(*zeroCopySender); l.port == p && l.user != nil && !zeroCopy {
-				way, _ := p.userPath()
-				note("frames of %s were sent %s, in bursts of up to %s frames and up to %v behind their schedule", p.Name,
-					way, traffic.Grouped(l.tx.Clump), time.Duration(l.tx.Lag).Round(time.Microsecond))
+// fallback is a way in which ports sent or received without the XDP of their drivers.
+type fallback struct {
+	way   string
+	ports []string
+	// clump and lag are the largest of the ports that sent this way.
+	clump uint64
+	lag   time.Duration
+}
+
+// fallbacks returns a note for each way in which ports did not use the XDP of their drivers
+// in the trial. Ports with the same way share a note, since a row's message is bounded.
+func (t *trial) fallbacks(ports []*port) []traffic.Note {
+	var sent, received []fallback
+	for _, p := range ports {
+		for _, s := range t.senders {
+			for _, l := range s.lanes {
+				if _, zeroCopy := l.user.(*zeroCopySender); l.port == p && l.user != nil && !zeroCopy {
+					way, _ := p.userPath()
+					f := addFallback(&sent, way, p.Name)
+					f.clump, f.lag = max(f.clump, l.tx.Clump), max(f.lag, time.Duration(l.tx.Lag))
+				}
 			}
 		}
+		if p.generic != "" && len(p.rx) > 0 {
+			addFallback(&received, p.generic, p.Name)
+		}
 	}
-	if p.generic != "" && len(p.rx) > 0 {
-		note("frames of %s were received %s", p.Name, p.generic)
+	var notes []traffic.Note
+	for _, f := range sent {
+		notes = append(notes, traffic.Note{Kind: traffic.NoteFallback, Text: fmt.Sprintf(
+			"frames of %s were sent %s, in bursts of up to %s frames and up to %v behind their schedule",
+			portList(f.ports), f.way, traffic.Grouped(f.clump), f.lag.Round(time.Microsecond))})
+	}
+	for _, f := range received {
+		notes = append(notes, traffic.Note{Kind: traffic.NoteFallback, Text: fmt.Sprintf("frames of %s were received %s", portList(f.ports), f.way)})
 	}
 	return notes
+}
+
+// addFallback adds a port to the fallback with a way, and returns it.
+func addFallback(to *[]fallback, way, port string) *fallback {
+	i := slices.IndexFunc(*to, func(f fallback) bool { return f.way == way })
+	if i < 0 {
+		i = len(*to)
+		*to = append(*to, fallback{way: way})
+	}
+	(*to)[i].ports = append((*to)[i].ports, port)
+	return &(*to)[i]
+}
+
+// portList names ports, and counts those beyond the eighth.
+func portList(names []string) string {
+	const most = 8
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more ports", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // throughPacketSocket describes how a port sends that cannot send by XDP.

@@ -266,7 +266,6 @@ func (e *Engine) observe(ctx context.Context, m *traffic.Measurement) (err error
 		if p.counted, err = p.receivedIn(e.number); err != nil {
 			return err
 		}
-		m.Notes = append(m.Notes, e.trial.fallbacks(p)...)
 		if err := p.addLosses(m, e.netlink, e.trial.losses[i], lost[i]); err != nil {
 			return err
 		}
@@ -276,6 +275,7 @@ func (e *Engine) observe(ctx context.Context, m *traffic.Measurement) (err error
 		}
 		m.Notes = append(m.Notes, p.heldBack(m, e.trial.pauses[i], paused)...)
 	}
+	m.Notes = append(m.Notes, e.trial.fallbacks(e.ports)...)
 	return e.changes(m)
 }
 
