@@ -13,12 +13,17 @@ import (
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/netif/card"
 )
 
 // capture reads the state of an interface of the calling thread's network namespace. Adds
 // are the addresses that a run gives it.
 func capture(link netlink.Link, adds []netip.Prefix) (Interface, error) {
 	a := link.Attrs()
+	if _, err := card.Recover(link); err != nil {
+		return Interface{}, err
+	}
 	i := Interface{
 		Name: a.Name, Index: a.Index, Kind: link.Type(),
 		HardwareAddress: a.HardwareAddr.String(), PermanentAddress: a.PermHWAddr.String(),
@@ -27,6 +32,15 @@ func capture(link netlink.Link, adds []netip.Prefix) (Interface, error) {
 	}
 	var err error
 	if i.Features, err = features(a.Name); err != nil {
+		return i, err
+	}
+	if i.Card, err = card.Read(a.Name); err != nil {
+		return i, err
+	}
+	if !i.Up {
+		i.Card.Spread = nil // some drivers make the table when the interface is first brought up
+	}
+	if i.Alias, err = alias(a.Index); err != nil {
 		return i, err
 	}
 	if i.Sysctls, err = sysctls(a.Name); err != nil {
@@ -53,6 +67,15 @@ func capture(link netlink.Link, adds []netip.Prefix) (Interface, error) {
 		}
 	}
 	return i, nil
+}
+
+// alias reads the alias of an interface, which has no record of changed settings any more.
+func alias(index int) (string, error) {
+	link, err := netlink.LinkByIndex(index)
+	if err != nil {
+		return "", fmt.Errorf("reading the alias: %w", err)
+	}
+	return link.Attrs().Alias, nil
 }
 
 // features are those of an interface that can be changed.

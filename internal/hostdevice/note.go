@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+
+	"nodrop.dev/nodrop/internal/netif/card"
 )
 
 // Note says which interfaces a run has taken, and how they were before.
@@ -46,6 +48,10 @@ type Interface struct {
 	AllMulticast     bool   `json:"allMulticast,omitempty"`
 	// Features are those that can be changed (ethtool -K).
 	Features map[string]bool `json:"features,omitempty"`
+	// Card has the pause frames, channels, rings, coalescing and receive queues.
+	Card card.Settings `json:"card,omitzero"`
+	// Alias of the interface.
+	Alias string `json:"alias,omitempty"`
 	// Sysctls are the settings of the interface below /proc/sys/net.
 	Sysctls map[string]string `json:"sysctls,omitempty"`
 	// Addresses, Neighbours (permanent ones) and Routes through the interface.

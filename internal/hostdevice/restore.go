@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/netif"
+	"nodrop.dev/nodrop/internal/netif/card"
 )
 
 // putBack brings the interface to the namespace that it came from, and gives it the state
@@ -154,7 +155,10 @@ func (r *restoration) all() error {
 		{"giving it its hardware address", r.hardwareAddress, false},
 		{"setting its MTU", r.mtu, false},
 		{"setting its queue length", r.queueLength, true},
+		{"restoring what an engine has changed", r.recover, true},
 		{"setting its offloads", r.features, true},
+		{"setting its pause frames, queues and rings", r.card, true},
+		{"setting its alias", r.alias, true},
 		{"setting its sysctls", r.sysctls, true},
 		{"removing the filters of the run", r.filters, false},
 		{"setting its flags", r.flags, false},
@@ -266,6 +270,32 @@ func (r *restoration) features() error {
 	}
 	r.changed("%d of its offloads", len(other))
 	return nil
+}
+
+// recover restores what an engine that was killed has recorded at the interface.
+func (r *restoration) recover() error {
+	link, err := netlink.LinkByName(r.Name)
+	if err != nil {
+		return err
+	}
+	changed, err := card.Recover(link)
+	r.changes = append(r.changes, changed...)
+	return err
+}
+
+func (r *restoration) card() error {
+	changed, err := r.Card.Restore(r.Name)
+	r.changes = append(r.changes, changed...)
+	return err
+}
+
+func (r *restoration) alias() error {
+	is, err := alias(r.link.Attrs().Index)
+	if err != nil || is == r.Alias {
+		return err
+	}
+	r.changed("alias %q", r.Alias)
+	return netlink.LinkSetAlias(r.link, r.Alias)
 }
 
 func (r *restoration) sysctls() error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,8 +46,12 @@ func between(p plan.Plan, flows [][2]int) []plan.Stream {
 }
 
 // congest runs a trial of these streams at a load, once the device has learnt where
-// senders and receivers are.
+// senders and receivers are. The senders obey pause frames: back pressure is a result.
 func congest(ctx context.Context, lab *Lab, step plan.Step, streams []plan.Stream) (t *Trial, rate *big.Rat, err error) {
+	streams = slices.Clone(streams)
+	for i := range streams {
+		streams[i].ObeysPause = true
+	}
 	err = lab.withStreams(ctx, step, streams, func(lab *Lab) error {
 		if err := lab.learn(ctx); err != nil {
 			return err

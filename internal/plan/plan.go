@@ -67,6 +67,8 @@ type Stream struct {
 	Gateway netip.Addr
 	// InClass is the class of the stream in samples; empty for that of its destination.
 	InClass string
+	// ObeysPause lets the device hold the sending port back by pause frames.
+	ObeysPause bool
 	// Networks that the frames go to in turn; nil for the address of the receiver.
 	Networks *Networks
 	// Size in bytes with FCS, and weight, of a component of a mix; 0 where all
@@ -231,7 +233,7 @@ func (p Plan) Traffic(size Size, macs map[string]traffic.MAC, nextHop map[uint16
 		if i == 0 || !sameReceivers(at[i-1], s) {
 			receivers = p.receivers(s)
 		}
-		streams[i] = traffic.Stream{ID: s.ID, TxPort: p.Ports[s.Tx].Name, RxPorts: receivers, FrameSize: cmp.Or(s.Size, size.Bytes), Class: s.Class(), Headers: h}
+		streams[i] = traffic.Stream{ID: s.ID, TxPort: p.Ports[s.Tx].Name, RxPorts: receivers, FrameSize: cmp.Or(s.Size, size.Bytes), Class: s.Class(), ObeysPause: s.ObeysPause, Headers: h}
 	}
 	return streams
 }

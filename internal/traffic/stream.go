@@ -43,6 +43,9 @@ type Stream struct {
 	FrameSize int
 	// Class of the stream in samples, one of few.
 	Class string
+	// ObeysPause lets the device hold TxPort back by pause frames, which an engine keeps
+	// its ports from obeying otherwise, where it can.
+	ObeysPause bool
 	// Headers of the frames.
 	Headers Headers
 }

@@ -127,7 +127,7 @@ func streamToWire(s traffic.Stream) *agentpb.Stream {
 		DstIpStride: h.DstIPStride, DstIpBits: uint32(h.DstIPBits),
 		SrcPort: uint32(h.SrcPort), DstPort: uint32(h.DstPort),
 		SrcPortCount: h.SrcPortCount, DstPortCount: h.DstPortCount,
-		Ttl: uint32(h.TTL), Payload: string(h.Payload), Custom: h.Custom, Class: s.Class,
+		Ttl: uint32(h.TTL), Payload: string(h.Payload), Custom: h.Custom, Class: s.Class, ObeysPause: s.ObeysPause,
 	}
 }
 
@@ -147,7 +147,7 @@ func streamFromWire(w *agentpb.Stream) (traffic.Stream, error) {
 		return traffic.Stream{}, fmt.Errorf("reading stream %d: %w", w.GetId(), err)
 	}
 	return traffic.Stream{
-		ID: uint16(w.GetId()), TxPort: w.GetTxPort(), RxPorts: w.GetRxPorts(), FrameSize: int(w.GetFrameSize()), Class: w.GetClass(),
+		ID: uint16(w.GetId()), TxPort: w.GetTxPort(), RxPorts: w.GetRxPorts(), FrameSize: int(w.GetFrameSize()), Class: w.GetClass(), ObeysPause: w.GetObeysPause(),
 		Headers: traffic.Headers{
 			SrcMAC: src, DstMAC: dst,
 			SrcMACCount: w.GetSrcMacCount(), DstMACCount: w.GetDstMacCount(),

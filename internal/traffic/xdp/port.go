@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/hypervisor"
+	"nodrop.dev/nodrop/internal/netif/card"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -22,6 +23,8 @@ type port struct {
 	mac      traffic.MAC
 	mtu      int
 	driver   string
+	// card has the settings of the interface that the engine changes.
+	card     *card.Held
 	attached link.Link
 	programs *programs
 	// notes for the report.
@@ -44,6 +47,8 @@ type port struct {
 	// generic describes how the port receives by generic XDP; empty where the driver runs
 	// the program.
 	generic string
+	// obeysPause means that the interface uses pause frames as it did before.
+	obeysPause bool
 	// fallback says why the port sends through a packet socket; empty when it
 	// sends by XDP. The sender's thread may set it in the middle of a trial.
 	fallback atomic.Pointer[string]
@@ -66,6 +71,13 @@ func (p *port) open(nl *netlink.Handle) error {
 		return errors.New("the interface has no Ethernet address")
 	}
 	copy(p.mac[:], attrs.HardwareAddr)
+	if card.InUse(l) {
+		return p.inUse(unix.EBUSY)
+	}
+	if p.card, err = card.Hold(p.Interface); err != nil {
+		return err
+	}
+	p.undo = append(p.undo, p.card.Restore)
 	if err := p.setUp(nl, l); err != nil {
 		return err
 	}
@@ -88,6 +100,10 @@ func (p *port) open(nl *netlink.Handle) error {
 		return err
 	}
 	p.undo = append(p.undo, func() error { return p.attached.Close() })
+	if err := p.steer(); err != nil {
+		return err
+	}
+	p.turnPauseOff()
 	return p.enterVLAN()
 }
 
@@ -123,13 +139,18 @@ func (p *port) attach() error {
 			return nil
 		}
 		if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EEXIST) {
-			return fmt.Errorf("the interface has an XDP program already: close the other engine or process that uses it, or detach the program by `ip link set dev %s xdp off`: %w", p.Interface, err)
+			return p.inUse(err)
 		}
 		if first == nil {
 			first = err
 		}
 	}
 	return fmt.Errorf("attaching the receive program: %w", first)
+}
+
+// inUse is the error that another program is on the interface.
+func (p *port) inUse(err error) error {
+	return fmt.Errorf("the interface has an XDP program already: close the other engine or process that uses it, or detach the program by `ip link set dev %s xdp off`: %w", p.Interface, err)
 }
 
 // reload puts programs that take frames in several buffers, or do not, in place of those
@@ -162,6 +183,9 @@ func (p *port) close() error {
 // sending a number of streams of all ports.
 func (p *port) configure(tx, rx []traffic.Stream, sending int) error {
 	if err := p.hear(rx); err != nil {
+		return err
+	}
+	if err := p.usePause(tx); err != nil {
 		return err
 	}
 	p.tx, p.rx = tx, rx

@@ -76,31 +76,10 @@ func (p *port) setFeatures() error {
 	if settings, err := e.CmdGetMapped(p.Interface); err == nil { // not every device has a speed
 		p.noteSpeed(settings["speed"])
 	}
-	have, err := e.FeaturesWithState(p.Interface)
-	if err != nil {
-		return fmt.Errorf("reading the offloads: %w", err)
-	}
-	unwanted := merging
 	if len(p.VLANs) > 0 {
-		unwanted = slices.Concat(merging, tagFeatures)
+		return p.card.TurnOff(slices.Concat(merging, tagFeatures)...)
 	}
-	for _, name := range unwanted {
-		if f, ok := have[name]; !ok || !f.Active || f.NeverChanged {
-			continue
-		}
-		if err := e.Change(p.Interface, map[string]bool{name: false}); err != nil {
-			return fmt.Errorf("turning off %s: %w", name, err)
-		}
-		p.undo = append(p.undo, func() error {
-			e, err := ethtool.NewEthtool()
-			if err != nil {
-				return fmt.Errorf("opening ethtool: %w", err)
-			}
-			defer e.Close()
-			return unlessGone(e.Change(p.Interface, map[string]bool{name: true}))
-		})
-	}
-	return nil
+	return p.card.TurnOff(merging...)
 }
 
 // unlessGone drops the error that there is nothing left to give back, because the

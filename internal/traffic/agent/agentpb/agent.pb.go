@@ -781,6 +781,7 @@ type Stream struct {
 	// Pattern behind the signature; empty for zeros.
 	Payload     string `protobuf:"bytes,23,opt,name=payload,proto3" json:"payload,omitempty"`
 	Class       string `protobuf:"bytes,30,opt,name=class,proto3" json:"class,omitempty"`
+	ObeysPause  bool   `protobuf:"varint,31,opt,name=obeys_pause,json=obeysPause,proto3" json:"obeys_pause,omitempty"`
 	DstIpStride uint32 `protobuf:"varint,32,opt,name=dst_ip_stride,json=dstIpStride,proto3" json:"dst_ip_stride,omitempty"`
 	DstIpBits   uint32 `protobuf:"varint,33,opt,name=dst_ip_bits,json=dstIpBits,proto3" json:"dst_ip_bits,omitempty"`
 	// From the EtherType on; empty for none.
@@ -978,6 +979,13 @@ func (x *Stream) GetClass() string {
 		return x.Class
 	}
 	return ""
+}
+
+func (x *Stream) GetObeysPause() bool {
+	if x != nil {
+		return x.ObeysPause
+	}
+	return false
 }
 
 func (x *Stream) GetDstIpStride() uint32 {
@@ -3521,7 +3529,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x04addr\x18\x02 \x01(\fR\x04addr\x12#\n" +
 	"\rtimeout_nanos\x18\x03 \x01(\x03R\ftimeoutNanos\"#\n" +
 	"\x0fResolveResponse\x12\x10\n" +
-	"\x03mac\x18\x01 \x01(\fR\x03mac\"\x92\x06\n" +
+	"\x03mac\x18\x01 \x01(\fR\x03mac\"\xb3\x06\n" +
 	"\x06Stream\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x17\n" +
 	"\atx_port\x18\x02 \x01(\tR\x06txPort\x12\x19\n" +
@@ -3549,7 +3557,9 @@ const file_agent_proto_rawDesc = "" +
 	"\rtraffic_class\x18\x15 \x01(\rR\ftrafficClass\x12/\n" +
 	"\x06tunnel\x18\x16 \x01(\v2\x17.nodrop.agent.v1.TunnelR\x06tunnel\x12\x18\n" +
 	"\apayload\x18\x17 \x01(\tR\apayload\x12\x14\n" +
-	"\x05class\x18\x1e \x01(\tR\x05class\x12\"\n" +
+	"\x05class\x18\x1e \x01(\tR\x05class\x12\x1f\n" +
+	"\vobeys_pause\x18\x1f \x01(\bR\n" +
+	"obeysPause\x12\"\n" +
 	"\rdst_ip_stride\x18  \x01(\rR\vdstIpStride\x12\x1e\n" +
 	"\vdst_ip_bits\x18! \x01(\rR\tdstIpBits\x12\x16\n" +
 	"\x06custom\x18\x18 \x01(\fR\x06custom\"\x82\x01\n" +
