@@ -85,6 +85,9 @@ func TestValidity(t *testing.T) {
 	flapped := traffic.Note{Kind: traffic.NoteCounter, Text: "the link of port p1 came or went 2 times"}
 	stepped := traffic.Note{Kind: traffic.NoteClock, Text: "the clock of lab-1 was set back by 1s"}
 	flooded := traffic.Note{Kind: traffic.NoteMisdelivered, Text: "3 test frames arrived at p3"}
+	overtaken := traffic.Note{Kind: traffic.NoteOvertaken, Text: "7 reordered frames came into p2 by another receive queue"}
+	reordered := whole(overtaken)
+	reordered.Reordered = 9
 	above := whole(dropped)
 	above.LoadPPM = 500_000
 	virtual := v1alpha1.Device{Containerlab: &v1alpha1.ContainerlabDevice{}}
@@ -125,7 +128,8 @@ func TestValidity(t *testing.T) {
 		"another process sent":      {back, "igb", whole(traffic.Note{Kind: traffic.NoteMiscount, Text: "the card sent 900 others"}), nil, v1alpha1.ValidityContended, []string{"the card sent 900 others"}},
 		"a card did not send": {back, "igb", &method.Trial{Intended: 2, Sent: 1, CardUnsent: 1, Received: 1, Duration: time.Second, Notes: []traffic.Note{{Kind: traffic.NoteCardUnsent, Text: "the card did not send 1 frame"}}}, nil,
 			v1alpha1.ValidityGeneratorBound, []string{"the card did not send 1 frame"}},
-		"nothing ran": {simulated, "", nil, nil, v1alpha1.ValiditySimulated, []string{model}},
+		"reordered by its queues": {back, "igb", reordered, nil, v1alpha1.ValidityGeneratorBound, []string{"7 reordered frames came into p2"}},
+		"nothing ran":             {simulated, "", nil, nil, v1alpha1.ValiditySimulated, []string{model}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -43,6 +43,7 @@ var policies = []policy{
 	{v1alpha1.ValidityGeneratorBound, testerWasTheLimit},
 	{v1alpha1.ValidityGeneratorBound, testerLostFrames},
 	{v1alpha1.ValidityGeneratorBound, testerFellBehind},
+	{v1alpha1.ValidityGeneratorBound, testerMayHaveReordered},
 	{v1alpha1.ValidityGeneratorBound, testerIsKnownToBeTheLimit},
 	{v1alpha1.ValidityContended, othersUsedTheTester},
 	{v1alpha1.ValidityContended, testerWasDisturbed},
@@ -140,6 +141,16 @@ func testerFellBehind(in Input) []string {
 		return nil
 	}
 	return in.ofTrials((*method.Trial).Stalls)
+}
+
+// testerMayHaveReordered: frames of a stream overtook each other, and the tester received
+// them in several queues or on several processors.
+func testerMayHaveReordered(in Input) []string {
+	t := in.Outcome.Trial
+	if t == nil || t.Reordered == 0 {
+		return nil
+	}
+	return notes(t, traffic.NoteOvertaken)
 }
 
 // othersUsedTheTester: of the trial that ended a search only when it failed for that,

@@ -124,6 +124,10 @@ const (
 	// NoteRouter means that the routing software of the device, which the lab had started,
 	// ended during the trial.
 	NoteRouter NoteKind = "Router"
+	// NoteOvertaken means that frames which count as reordered came into the tester by
+	// another receive queue or processor than the frames before them: the tester may have
+	// changed their order.
+	NoteOvertaken NoteKind = "Overtaken"
 	// NoteMisdelivered means that test frames arrived where nobody expected them. It
 	// speaks against no validity; the row's message carries it.
 	NoteMisdelivered NoteKind = "Misdelivered"

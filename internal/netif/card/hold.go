@@ -60,36 +60,30 @@ func (h *Held) TurnOff(features ...string) error {
 // TurnPauseOff lets the interface neither send pause frames nor obey them. It returns the
 // reason where the driver does not let it.
 func (h *Held) TurnPauseOff() error {
-	is, err := Read(h.name)
-	if err != nil {
+	is, err := readPause(h.name)
+	if err != nil || is == nil || is.RxPause == 0 && is.TxPause == 0 {
 		return err
 	}
-	if is.Pause == nil || is.Pause.RxPause == 0 && is.Pause.TxPause == 0 && is.Pause.Autoneg == 0 {
-		return nil
-	}
 	if h.record.pause == nil {
-		h.record.pause = is.Pause
+		h.record.pause = is
 		if err := h.record.keep(h.name); err != nil {
 			h.record.pause = nil
 			return err
 		}
 	}
 	refused := setPause(h.name, ethtool.Pause{})
-	if refused != nil && is.Pause.Autoneg != 0 {
+	if refused != nil && is.Autoneg != 0 {
 		// Some drivers have no autonegotiation for pause alone.
-		refused = setPause(h.name, ethtool.Pause{Autoneg: is.Pause.Autoneg})
+		refused = setPause(h.name, ethtool.Pause{Autoneg: is.Autoneg})
 	}
 	if refused != nil {
 		return refused
 	}
-	now, err := Read(h.name)
-	if err != nil {
-		return err
+	now, err := readPause(h.name)
+	if err == nil && now != nil && (now.RxPause != 0 || now.TxPause != 0) {
+		err = fmt.Errorf("the driver keeps them on (autonegotiation %s, receive %s, send %s)", onOff(now.Autoneg != 0), onOff(now.RxPause != 0), onOff(now.TxPause != 0))
 	}
-	if p := now.Pause; p != nil && (p.RxPause != 0 || p.TxPause != 0) {
-		return fmt.Errorf("the driver keeps them on (autonegotiation %s, receive %s, send %s)", onOff(p.Autoneg != 0), onOff(p.RxPause != 0), onOff(p.TxPause != 0))
-	}
-	return nil
+	return err
 }
 
 // RestorePause lets the interface use pause frames as it did before.

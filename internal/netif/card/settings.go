@@ -97,6 +97,16 @@ func (s Settings) Restore(name string) (changed []string, err error) {
 // differ reports whether both are known, and are not the same.
 func differ[T comparable](is, want *T) bool { return is != nil && want != nil && *is != *want }
 
+// readPause reads the use of pause frames; nil where the driver has none.
+func readPause(name string) (p *ethtool.Pause, err error) {
+	return p, withTool(func(tool *ethtool.Ethtool) error {
+		if p = setting(tool.GetPause(name)); p != nil {
+			p.Cmd = 0
+		}
+		return nil
+	})
+}
+
 func setPause(name string, p ethtool.Pause) error {
 	return withTool(func(tool *ethtool.Ethtool) error {
 		_, err := tool.SetPause(name, p)

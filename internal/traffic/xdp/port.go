@@ -18,11 +18,11 @@ import (
 // port is an interface that the engine owns.
 type port struct {
 	Port
-	engine   *Engine
-	index    int
-	mac      traffic.MAC
-	mtu      int
-	driver   string
+	engine *Engine
+	index  int
+	mac    traffic.MAC
+	mtu    int
+	driver string
 	// card has the settings of the interface that the engine changes.
 	card     *card.Held
 	attached link.Link
@@ -103,7 +103,6 @@ func (p *port) open(nl *netlink.Handle) error {
 	if err := p.steer(); err != nil {
 		return err
 	}
-	p.turnPauseOff()
 	return p.enterVLAN()
 }
 

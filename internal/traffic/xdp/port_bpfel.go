@@ -65,6 +65,9 @@ type portRxFlow struct {
 	Duplicate     uint64
 	Reordered     uint64
 	OutOfSequence uint64
+	Overtaken     uint64
+	Way           uint32
+	Pad           uint32
 	Late          uint64
 	FirstNs       uint64
 	LastNs        uint64

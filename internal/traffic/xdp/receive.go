@@ -30,15 +30,19 @@ func (p *port) clear(epoch uint16) error {
 // read adds the port's received flows to a measurement.
 func (p *port) read(m *traffic.Measurement) error {
 	var flow portRxFlow
-	var late uint64
+	var late, overtaken uint64
 	for i, s := range p.rx {
 		if err := p.programs.RxFlows.LookupWithFlags(uint32(i), &flow, ebpf.LookupLock); err != nil {
 			return fmt.Errorf("reading the counters of stream %d on port %s: %w", s.ID, p.Name, err)
 		}
-		late += flow.Late
+		late, overtaken = late+flow.Late, overtaken+flow.Overtaken
 		m.Rx[traffic.RxKey{Stream: s.ID, Port: p.Name}] = flow.count()
 	}
 	p.readCaptured(m)
+	if overtaken > 0 {
+		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteOvertaken, Text: fmt.Sprintf(
+			"%s reordered frames came into %s (%s) by another receive queue or processor than the frames before them: the tester may have changed their order", traffic.Grouped(overtaken), p.Name, p.Interface)})
+	}
 	if late > 0 {
 		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteLate, Text: fmt.Sprintf(
 			"%s frames came back on %s more than %v after later frames of their stream: whether they are copies is not known, and they do not count as received", traffic.Grouped(late), p.Name, reorderTime)})

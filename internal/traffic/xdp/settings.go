@@ -40,6 +40,14 @@ func (p *port) turnPauseOff() {
 	}
 }
 
+// keepPauseOff turns pause frames off again where a driver has turned them on with the link,
+// as igb does after it was told to obey them before.
+func (p *port) keepPauseOff() {
+	if !p.obeysPause {
+		p.turnPauseOff()
+	}
+}
+
 // usePause lets the interface use pause frames while it sends streams that obey them.
 func (p *port) usePause(tx []traffic.Stream) error {
 	obeys := slices.ContainsFunc(tx, func(s traffic.Stream) bool { return s.ObeysPause })

@@ -122,12 +122,11 @@ func TestCardsUsePauseOnlyWhereAMethodNeedsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
+	b := &bed{T: t}
 	for _, obeys := range []bool{false, true, false} {
 		s := manyHosts(e)
 		s.ObeysPause = obeys
-		if err := e.Configure(t.Context(), []traffic.Stream{s}); err != nil {
-			t.Fatal(err)
-		}
+		b.run(e, []traffic.Stream{s}, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1000, PerNanos: 1e9}, Frames: 10}}}, func(traffic.Measurement) bool { return true })
 		want := ethtool.Pause{}
 		if obeys {
 			want = *before

@@ -17,6 +17,7 @@ func (p *port) setUp(nl *netlink.Handle, l netlink.Link) error {
 	if err := p.setFeatures(); err != nil {
 		return err
 	}
+	p.turnPauseOff() // before the link is negotiated anew
 	if l.Attrs().Flags&net.FlagUp == 0 {
 		if err := nl.LinkSetUp(l); err != nil {
 			return fmt.Errorf("bringing the interface up: %w", err)

@@ -108,6 +108,7 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 				return err
 			}
 		}
+		p.keepPauseOff()
 		paused, err := pausesOf(p.index)
 		if err != nil {
 			return err

@@ -24,6 +24,9 @@ struct rx_flow {
 	__u64 sequel; /* one above the last sequence number received */
 	__u64 gap_end; /* the frame before which numbers were skipped last; 0: none */
 	__u64 received, duplicate, reordered, out_of_sequence;
+	__u64 overtaken; /* reordered ones behind a frame that came in by another way */
+	__u32 way;       /* the queue and the CPU of the highest number seen */
+	__u32 pad;
 	__u64 late; /* older than the window: received or duplicate, unknown */
 	__u64 first_ns, last_ns; /* when the first and the last frame arrived */
 	__u64 silent_from, silent_to; /* two arrivals with the longest time between */
@@ -167,7 +170,7 @@ static __always_inline int mark_seen(struct place *at, int fresh)
  * its number does not follow that of the frame before, which also is so after a
  * loss. Copies take no part. */
 static __always_inline void count_frame(struct rx_flow *f, __u64 seq, __u64 blocks, struct place *at,
-					__u64 now, __u64 latency, __u32 bucket)
+					__u64 now, __u64 latency, __u32 bucket, __u32 way)
 {
 	__u64 block = seq / 32, newest = f->next ? (f->next - 1) / 32 : 0;
 
@@ -184,6 +187,8 @@ static __always_inline void count_frame(struct rx_flow *f, __u64 seq, __u64 bloc
 	f->sequel = seq + 1;
 	if (seq < f->next) {
 		f->reordered++;
+		if (f->way != way)
+			f->overtaken++;
 		count_reordered(&f->order, seq, f->received, now);
 	} else {
 		if (seq > f->next) {
@@ -191,6 +196,7 @@ static __always_inline void count_frame(struct rx_flow *f, __u64 seq, __u64 bloc
 			count_skip(&f->order, seq, f->received, now);
 		}
 		f->next = seq + 1;
+		f->way = way;
 	}
 	if (f->timed)
 		count_latency(f, latency, bucket);
@@ -218,10 +224,17 @@ static __always_inline int find_place(struct rx_stream *s, struct test_frame *fr
 	return to->entry != 0;
 }
 
+/* The way of a frame into the tester: its receive queue, and the CPU that took it from
+ * there. Frames of different ways may overtake each other in the tester. */
+static __always_inline __u32 way_of(struct xdp_md *ctx)
+{
+	return ctx->rx_queue_index << 16 | (__u16)bpf_get_smp_processor_id();
+}
+
 /* Counts a frame that is whole, and returns the number of the trial in which it was
  * received, or 0. */
 static __always_inline __u64 count_whole(struct rx_port *port, struct rx_flow *f, struct rx_stream *s,
-					 struct test_frame *frame)
+					 struct test_frame *frame, __u32 way)
 {
 	__u64 now = bpf_ktime_get_ns(), latency = (now - frame->time) & MASK48, trial = 0, before;
 	__u32 bucket, stale;
@@ -236,7 +249,7 @@ static __always_inline __u64 count_whole(struct rx_port *port, struct rx_flow *f
 	stale = f->epoch != frame->epoch;
 	if (!stale) {
 		before = f->received;
-		count_frame(f, frame->sequence, (__u64)s->mask + 1, &at, now, latency, bucket);
+		count_frame(f, frame->sequence, (__u64)s->mask + 1, &at, now, latency, bucket, way);
 		if (f->received != before)
 			trial = f->trial;
 	}
@@ -307,7 +320,7 @@ static __always_inline int count(struct xdp_md *ctx, struct test_frame *frame, i
 			return count_damaged(ctx, frame, port, verdict);
 	}
 	expected = f->next;
-	trial = count_whole(port, f, s, frame);
+	trial = count_whole(port, f, s, frame, way_of(ctx));
 	if (!trial)
 		return XDP_DROP;
 	if (capture_frames)
