@@ -108,7 +108,9 @@ func largestEnvironment() *v1alpha1.ResultEnvironment {
 	}
 	for i := range 64 {
 		e.Ports = append(e.Ports, v1alpha1.PortEnvironment{Name: fmt.Sprintf("ethernet-1-%d", i), Interface: "enp129s0f0np1", Driver: "mlx5_core", MAC: "02:00:00:00:00:00",
-			Addresses: []string{"198.18.1.2/24", "2001:2:0:1::2/64"}})
+			Addresses: []string{"198.18.1.2/24", "2001:2:0:1::2/64"},
+			Card: &v1alpha1.CardEnvironment{DriverVersion: "6.18.0-generic", Firmware: "28.43.1014 (MT_0000000838)", PCIe: "16.0 GT/s PCIe x16", NUMANode: new(int32(1)), InterruptCPUs: "0-31,64-95",
+				ReceiveRing: 8192, TransmitRing: 8192, Coalescing: "receive adaptive, transmit 16 µs or 32 frames", ReceiveQueues: 64, TestQueue: new(int32(63)), Pause: "receive and send"}})
 	}
 	return e
 }

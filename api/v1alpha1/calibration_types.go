@@ -94,4 +94,9 @@ type CalibratedFrameSize struct {
 	// of line rate.
 	// +optional
 	LatencyLoadPPM int64 `json:"latencyLoadPPM,omitempty"`
+	// reorderedPPM is the greatest share of frames, in parts per million, that arrived
+	// reordered without a device: what the tester reorders by itself. Absent when the
+	// engine did not count reordered frames.
+	// +optional
+	ReorderedPPM *int64 `json:"reorderedPPM,omitempty"`
 }

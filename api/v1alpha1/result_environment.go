@@ -101,4 +101,48 @@ type PortEnvironment struct {
 	// VLAN 2000; absent where they were untagged.
 	// +optional
 	VLAN string `json:"vlan,omitempty"`
+	// card behind the port, with its settings; absent where there is none.
+	// +optional
+	Card *CardEnvironment `json:"card,omitempty"`
+}
+
+// CardEnvironment describes a network card, with the settings that it had while it was used
+// for test frames. What was not known is absent.
+type CardEnvironment struct {
+	// driverVersion as the driver reported it.
+	// +optional
+	DriverVersion string `json:"driverVersion,omitempty"`
+	// firmware is the version of the card's firmware.
+	// +optional
+	Firmware string `json:"firmware,omitempty"`
+	// pcie is the speed and the width of the card's link to the processor, such as
+	// 16.0 GT/s PCIe x8.
+	// +optional
+	PCIe string `json:"pcie,omitempty"`
+	// numaNode that the card was attached to.
+	// +optional
+	NUMANode *int32 `json:"numaNode,omitempty"`
+	// interruptCPUs are the processors that served the card's interrupts: "0", or "0-1,4".
+	// +optional
+	InterruptCPUs string `json:"interruptCPUs,omitempty"`
+	// receiveRing is the number of descriptors of a receive queue.
+	// +optional
+	ReceiveRing int32 `json:"receiveRing,omitempty"`
+	// transmitRing is the number of descriptors of a transmit queue.
+	// +optional
+	TransmitRing int32 `json:"transmitRing,omitempty"`
+	// coalescing of interrupts, such as receive 3 µs, transmit 3 µs.
+	// +optional
+	Coalescing string `json:"coalescing,omitempty"`
+	// receiveQueues is the number of receive queues.
+	// +optional
+	ReceiveQueues int32 `json:"receiveQueues,omitempty"`
+	// testQueue is the receive queue of all test frames; absent where they were spread over
+	// the queues, which can change their order.
+	// +optional
+	TestQueue *int32 `json:"testQueue,omitempty"`
+	// pause is the use of pause frames: off, receive, send, or receive and send. Tests of
+	// back pressure use them as the card was set before.
+	// +optional
+	Pause string `json:"pause,omitempty"`
 }

@@ -84,6 +84,47 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// TestReorderingFloor checks that a calibration has the greatest share of frames that the
+// tester reordered by itself, and that a device's reordering is compared with it.
+func TestReorderingFloor(t *testing.T) {
+	with := func(reordered, received int64, validity v1alpha1.Validity) v1alpha1.ResultRow {
+		return row(v1alpha1.MethodThroughput, 64, 400_000, 900, func(r *v1alpha1.ResultRow) {
+			r.Frames.Reordered, r.Frames.Received, r.Validity = &reordered, received, validity
+		})
+	}
+	for name, tc := range map[string]struct {
+		rows []v1alpha1.ResultRow
+		want *int64
+	}{
+		"not counted":       {[]v1alpha1.ResultRow{row(v1alpha1.MethodThroughput, 64, 400_000, 900)}, nil},
+		"none":              {[]v1alpha1.ResultRow{with(0, 1000, v1alpha1.ValidityValid)}, new(int64(0))},
+		"one of a billion":  {[]v1alpha1.ResultRow{with(1, 1e9, v1alpha1.ValidityValid)}, new(int64(1))},
+		"the greatest":      {[]v1alpha1.ResultRow{with(1, 1000, v1alpha1.ValidityValid), with(5, 1000, v1alpha1.ValidityGeneratorBound)}, new(int64(5000))},
+		"others were there": {[]v1alpha1.ResultRow{with(1, 1000, v1alpha1.ValidityValid), with(5, 1000, v1alpha1.ValidityContended)}, new(int64(1000))},
+	} {
+		got := Of(loops(), "team/calibrate", noon, "v0.3.1", tc.rows)
+		if diff := cmp.Diff(tc.want, got.FrameSizes[0].ReorderedPPM); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	c := Of(loops(), "team/calibrate", noon, "v0.3.1", []v1alpha1.ResultRow{with(5, 1000, v1alpha1.ValidityValid)})
+	for name, tc := range map[string]struct {
+		sizes               []int32
+		reordered, received int64
+		mostly              bool
+	}{
+		"as many":      {[]int32{64}, 5, 1000, true},
+		"twice":        {[]int32{64}, 10, 1000, true},
+		"three times":  {[]int32{64}, 15, 1000, false},
+		"none":         {[]int32{64}, 0, 1000, false},
+		"another size": {[]int32{128}, 5, 1000, false},
+	} {
+		if got := OrderFloor(c, tc.sizes, tc.reordered, tc.received); (got != "") != tc.mostly {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 // What a device plugin or a driver hands out is named too, and a pool once.
 func TestInterfacesOfCards(t *testing.T) {
 	b := loops()

@@ -6,8 +6,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// ownShare is up to how many times the tester's own latency a latency is said to be
-// mostly the tester's.
+// ownShare is up to how many times the tester's own latency, or share of reordered frames,
+// one is said to be mostly the tester's.
 const ownShare = 2
 
 // Ceiling says that the tester alone did not pass a load, in parts per million of line
@@ -37,6 +37,22 @@ func Floor(c *v1alpha1.CalibrationStatus, sizes []int32, avgNs int64) string {
 	}
 	return fmt.Sprintf("the latency is mostly the tester's own: without the device it is %d.%03d us on average, by the calibration of test bed %s",
 		floor/1000, floor%1000, c.TestBedName)
+}
+
+// OrderFloor explains that the tester alone reorders as many frames of one size as a row
+// has, reordered of received ones, or half of them; empty when it does not, or when that is
+// not known.
+func OrderFloor(c *v1alpha1.CalibrationStatus, sizes []int32, reordered, received int64) string {
+	known := ofSizes(c, sizes)
+	if len(known) != 1 || known[0].ReorderedPPM == nil || reordered <= 0 || received <= 0 {
+		return ""
+	}
+	floor := *known[0].ReorderedPPM
+	if ReorderedPPM(reordered, received) > ownShare*floor {
+		return ""
+	}
+	return fmt.Sprintf("the reordering is mostly the tester's own: without the device up to %s of the frames are reordered, by the calibration of test bed %s",
+		v1alpha1.FormatPPM(floor), c.TestBedName)
 }
 
 // ofSizes are what is known of frame sizes.

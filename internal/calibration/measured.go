@@ -88,6 +88,7 @@ func frameSizes(rows []v1alpha1.ResultRow) []v1alpha1.CalibratedFrameSize {
 			found.Latency, found.LatencyLoadPPM = row.Latency.DeepCopy(), frames.LineRatePPM
 		}
 	}
+	addReordered(sizes, rows)
 	for i := range sizes {
 		// A load that another trial passed is no bound.
 		if found := &sizes[i]; found.UpperBoundPPM <= found.LineRatePPM {
@@ -95,6 +96,28 @@ func frameSizes(rows []v1alpha1.ResultRow) []v1alpha1.CalibratedFrameSize {
 		}
 	}
 	return sizes
+}
+
+// addReordered adds the greatest share of reordered frames to each frame size. Rows count in
+// which the tester may have changed the order: that is what is looked for.
+func addReordered(sizes []v1alpha1.CalibratedFrameSize, rows []v1alpha1.ResultRow) {
+	for i := range rows {
+		row := &rows[i]
+		at := slices.IndexFunc(sizes, func(s v1alpha1.CalibratedFrameSize) bool { return s.FrameSize == row.FrameSize })
+		frames := row.Frames.OrZero()
+		if at < 0 || frames.Reordered == nil || frames.Received <= 0 || row.Validity == v1alpha1.ValidityContended || row.Validity == v1alpha1.ValidityInvalid {
+			continue
+		}
+		if share := ReorderedPPM(*frames.Reordered, frames.Received); sizes[at].ReorderedPPM == nil || share > *sizes[at].ReorderedPPM {
+			sizes[at].ReorderedPPM = &share
+		}
+	}
+}
+
+// ReorderedPPM is the share of reordered frames in parts per million, rounded up, so that it
+// is 0 only without any.
+func ReorderedPPM(reordered, received int64) int64 {
+	return (reordered*v1alpha1.PPM + received - 1) / received
 }
 
 // usable says that a row shows a load that the tester sent and received whole.

@@ -44,6 +44,9 @@ func (d *Document) appendix() *entries {
 	for _, port := range portLines(env.Ports, int(env.PortCount)) {
 		a.add("Ports", port)
 	}
+	for _, card := range cardLines(env.Ports) {
+		a.add("Cards", card)
+	}
 	for _, host := range env.Hosts {
 		a.add("Hosts", hostLine(host))
 		a.add("Processors", processorsLine(host))

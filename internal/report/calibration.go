@@ -43,6 +43,9 @@ func (d *Document) calibrated() []string {
 				line += fmt.Sprintf(", jitter %s / %s µs (avg / max)", jitterCell(l.JitterAvgNs), jitterCell(l.JitterMaxNs))
 			}
 		}
+		if r := f.ReorderedPPM; r != nil && *r > 0 {
+			line += fmt.Sprintf("; up to %s of the frames reordered", v1alpha1.FormatPPM(*r))
+		}
 		lines = append(lines, line)
 	}
 	return lines

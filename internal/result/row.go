@@ -87,6 +87,9 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	if floor := nearTheFloor(in, row.Latency); floor != "" {
 		messages = append(messages, floor)
 	}
+	if floor := nearTheOrderFloor(in, frames); floor != "" {
+		messages = append(messages, floor)
+	}
 	row.Message = strings.Join(messages, "; ")
 	row.Validity, row.ValidityReasons = Judge(in)
 	return row
@@ -108,6 +111,15 @@ func nearTheFloor(in Input, l *v1alpha1.LatencySummary) string {
 		return ""
 	}
 	return calibration.Floor(in.Calibration, in.sizes, l.AvgNs)
+}
+
+// nearTheOrderFloor explains that most of the reordering is the tester's own; empty when it
+// is not, or when that is not known.
+func nearTheOrderFloor(in Input, frames *v1alpha1.FrameSection) string {
+	if frames.Reordered == nil || !in.calibrated() {
+		return ""
+	}
+	return calibration.OrderFloor(in.Calibration, in.sizes, *frames.Reordered, frames.Received)
 }
 
 // Summary rounds a latency to whole nanoseconds, of so many received frames; nil

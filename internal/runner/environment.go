@@ -65,8 +65,28 @@ func environment(bed v1alpha1.TestBed, spec *v1alpha1.BenchmarkSpec, p plan.Plan
 			o := info.Ports[j]
 			listed.Interface, listed.Driver = o.Interface, o.Driver
 			listed.MAC = o.MAC.String()
+			listed.Card = cardEnvironment(o.Card)
 		}
 		env.Ports = append(env.Ports, listed)
 	}
 	return env
+}
+
+// cardEnvironment describes a card in the terms of a result; nil for none.
+func cardEnvironment(c *traffic.Card) *v1alpha1.CardEnvironment {
+	if c == nil {
+		return nil
+	}
+	e := &v1alpha1.CardEnvironment{
+		DriverVersion: c.DriverVersion, Firmware: c.Firmware, PCIe: c.PCIe, InterruptCPUs: traffic.CPUList(c.InterruptCPUs),
+		ReceiveRing: int32(c.ReceiveRing), TransmitRing: int32(c.TransmitRing), Coalescing: c.Coalescing,
+		ReceiveQueues: int32(c.ReceiveQueues), Pause: c.Pause,
+	}
+	if c.NUMANode != nil {
+		e.NUMANode = new(int32(*c.NUMANode))
+	}
+	if c.TestQueue != nil {
+		e.TestQueue = new(int32(*c.TestQueue))
+	}
+	return e
 }

@@ -98,6 +98,8 @@ type PortInfo struct {
 	// Emulated names the emulator of the port's card, such as QEMU; empty where the card
 	// shows none.
 	Emulated string
+	// Card behind the port; nil where it is none.
+	Card *Card
 	// Notes say what the port cannot do, and what is used instead.
 	Notes []string
 }

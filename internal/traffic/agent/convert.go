@@ -58,7 +58,7 @@ func infoToWire(i traffic.Info) *agentpb.InfoResponse {
 		w.Hosts = append(w.Hosts, &agentpb.Host{Name: h.Name, Kernel: h.Kernel, Cpu: h.CPU, Cpus: int64(h.CPUs), TesterCpus: integers[int64](h.TesterCPUs), DeviceCpus: integers[int64](h.DeviceCPUs), Together: h.Together})
 	}
 	for _, p := range i.Ports {
-		w.Ports = append(w.Ports, &agentpb.Port{Name: p.Name, Interface: p.Interface, Driver: p.Driver, Mac: p.MAC[:], Hypervisor: p.Hypervisor, Emulated: p.Emulated, Notes: p.Notes})
+		w.Ports = append(w.Ports, &agentpb.Port{Name: p.Name, Interface: p.Interface, Driver: p.Driver, Mac: p.MAC[:], Hypervisor: p.Hypervisor, Emulated: p.Emulated, Card: cardToWire(p.Card), Notes: p.Notes})
 	}
 	return w
 }
@@ -101,7 +101,7 @@ func infoFromWire(w *agentpb.InfoResponse) (traffic.Info, error) {
 		if err != nil {
 			return traffic.Info{}, fmt.Errorf("reading port %s: %w", p.GetName(), err)
 		}
-		i.Ports = append(i.Ports, traffic.PortInfo{Name: p.GetName(), Interface: p.GetInterface(), Driver: p.GetDriver(), MAC: mac, Hypervisor: p.GetHypervisor(), Emulated: p.GetEmulated(), Notes: p.GetNotes()})
+		i.Ports = append(i.Ports, traffic.PortInfo{Name: p.GetName(), Interface: p.GetInterface(), Driver: p.GetDriver(), MAC: mac, Hypervisor: p.GetHypervisor(), Emulated: p.GetEmulated(), Card: cardFromWire(p.GetCard()), Notes: p.GetNotes()})
 	}
 	return i, nil
 }

@@ -97,7 +97,9 @@ func (e *fakeEngine) Info(context.Context) (traffic.Info, error) {
 		},
 	}
 	for i, p := range e.ports {
-		info.Ports = append(info.Ports, traffic.PortInfo{Name: p, Interface: "eth-" + p, Driver: "fake", Hypervisor: "QEMU Standard PC", Emulated: "QEMU", MAC: traffic.MAC{2, 0, 0, 0, 0, byte(i)}, Notes: []string{"slow"}})
+		info.Ports = append(info.Ports, traffic.PortInfo{Name: p, Interface: "eth-" + p, Driver: "fake", Hypervisor: "QEMU Standard PC", Emulated: "QEMU", MAC: traffic.MAC{2, 0, 0, 0, 0, byte(i)}, Notes: []string{"slow"},
+			Card: &traffic.Card{DriverVersion: "7.3", Firmware: "2.1.0", PCIe: "2.5 GT/s PCIe x1", NUMANode: new(int), InterruptCPUs: []int{0, 3}, ReceiveRing: 256, TransmitRing: 512,
+				Coalescing: "receive 3 µs", ReceiveQueues: 2, TestQueue: new(1), Pause: "off"}})
 	}
 	if e.info != nil {
 		e.info(&info)

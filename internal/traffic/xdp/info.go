@@ -73,7 +73,11 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 	if err != nil {
 		return traffic.Info{}, err
 	}
-	for _, p := range e.ports {
+	cards, err := e.cards()
+	if err != nil {
+		return traffic.Info{}, err
+	}
+	for i, p := range e.ports {
 		info.Capabilities.MaxFrameSize = min(info.Capabilities.MaxFrameSize, p.mtu+18)
 		notes := slices.Clone(p.notes)
 		if way, short := p.userPath(); way != "" {
@@ -81,10 +85,23 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 			info.Detail += fmt.Sprintf("; %s sends through %s", p.Name, short)
 		}
 		info.Ports = append(info.Ports, traffic.PortInfo{
-			Name: p.Name, Interface: p.Interface, Driver: p.driver, MAC: p.mac, Hypervisor: machine, Emulated: p.emulated, Notes: notes,
+			Name: p.Name, Interface: p.Interface, Driver: p.driver, MAC: p.mac, Hypervisor: machine, Emulated: p.emulated, Card: cards[i], Notes: notes,
 		})
 	}
 	return info, nil
+}
+
+// cards describes the card of every port.
+func (e *Engine) cards() ([]*traffic.Card, error) {
+	all := make([]*traffic.Card, len(e.ports))
+	return all, e.netns.do(func() (err error) {
+		for i, p := range e.ports {
+			if all[i], err = describeCard(p.Interface); err != nil {
+				return fmt.Errorf("port %s: %w", p.Name, err)
+			}
+		}
+		return nil
+	})
 }
 
 // choose decides for every port how it sends.

@@ -328,14 +328,16 @@ func (x *Host) GetTogether() string {
 }
 
 type Port struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Interface     string                 `protobuf:"bytes,2,opt,name=interface,proto3" json:"interface,omitempty"`
-	Driver        string                 `protobuf:"bytes,3,opt,name=driver,proto3" json:"driver,omitempty"`
-	Mac           []byte                 `protobuf:"bytes,4,opt,name=mac,proto3" json:"mac,omitempty"`
-	Notes         []string               `protobuf:"bytes,5,rep,name=notes,proto3" json:"notes,omitempty"`
-	Hypervisor    string                 `protobuf:"bytes,20,opt,name=hypervisor,proto3" json:"hypervisor,omitempty"`
-	Emulated      string                 `protobuf:"bytes,21,opt,name=emulated,proto3" json:"emulated,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Name       string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Interface  string                 `protobuf:"bytes,2,opt,name=interface,proto3" json:"interface,omitempty"`
+	Driver     string                 `protobuf:"bytes,3,opt,name=driver,proto3" json:"driver,omitempty"`
+	Mac        []byte                 `protobuf:"bytes,4,opt,name=mac,proto3" json:"mac,omitempty"`
+	Notes      []string               `protobuf:"bytes,5,rep,name=notes,proto3" json:"notes,omitempty"`
+	Hypervisor string                 `protobuf:"bytes,20,opt,name=hypervisor,proto3" json:"hypervisor,omitempty"`
+	Emulated   string                 `protobuf:"bytes,21,opt,name=emulated,proto3" json:"emulated,omitempty"`
+	// card is absent where there is none.
+	Card          *Card `protobuf:"bytes,6,opt,name=card,proto3" json:"card,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -419,6 +421,138 @@ func (x *Port) GetEmulated() string {
 	return ""
 }
 
+func (x *Port) GetCard() *Card {
+	if x != nil {
+		return x.Card
+	}
+	return nil
+}
+
+// Card is traffic.Card.
+type Card struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	DriverVersion string                 `protobuf:"bytes,1,opt,name=driver_version,json=driverVersion,proto3" json:"driver_version,omitempty"`
+	Firmware      string                 `protobuf:"bytes,2,opt,name=firmware,proto3" json:"firmware,omitempty"`
+	Pcie          string                 `protobuf:"bytes,3,opt,name=pcie,proto3" json:"pcie,omitempty"`
+	NumaNode      *int64                 `protobuf:"varint,4,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
+	InterruptCpus []int64                `protobuf:"varint,5,rep,packed,name=interrupt_cpus,json=interruptCpus,proto3" json:"interrupt_cpus,omitempty"`
+	ReceiveRing   int64                  `protobuf:"varint,6,opt,name=receive_ring,json=receiveRing,proto3" json:"receive_ring,omitempty"`
+	TransmitRing  int64                  `protobuf:"varint,7,opt,name=transmit_ring,json=transmitRing,proto3" json:"transmit_ring,omitempty"`
+	Coalescing    string                 `protobuf:"bytes,8,opt,name=coalescing,proto3" json:"coalescing,omitempty"`
+	ReceiveQueues int64                  `protobuf:"varint,9,opt,name=receive_queues,json=receiveQueues,proto3" json:"receive_queues,omitempty"`
+	TestQueue     *int64                 `protobuf:"varint,10,opt,name=test_queue,json=testQueue,proto3,oneof" json:"test_queue,omitempty"`
+	Pause         string                 `protobuf:"bytes,11,opt,name=pause,proto3" json:"pause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Card) Reset() {
+	*x = Card{}
+	mi := &file_agent_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Card) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Card) ProtoMessage() {}
+
+func (x *Card) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Card.ProtoReflect.Descriptor instead.
+func (*Card) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Card) GetDriverVersion() string {
+	if x != nil {
+		return x.DriverVersion
+	}
+	return ""
+}
+
+func (x *Card) GetFirmware() string {
+	if x != nil {
+		return x.Firmware
+	}
+	return ""
+}
+
+func (x *Card) GetPcie() string {
+	if x != nil {
+		return x.Pcie
+	}
+	return ""
+}
+
+func (x *Card) GetNumaNode() int64 {
+	if x != nil && x.NumaNode != nil {
+		return *x.NumaNode
+	}
+	return 0
+}
+
+func (x *Card) GetInterruptCpus() []int64 {
+	if x != nil {
+		return x.InterruptCpus
+	}
+	return nil
+}
+
+func (x *Card) GetReceiveRing() int64 {
+	if x != nil {
+		return x.ReceiveRing
+	}
+	return 0
+}
+
+func (x *Card) GetTransmitRing() int64 {
+	if x != nil {
+		return x.TransmitRing
+	}
+	return 0
+}
+
+func (x *Card) GetCoalescing() string {
+	if x != nil {
+		return x.Coalescing
+	}
+	return ""
+}
+
+func (x *Card) GetReceiveQueues() int64 {
+	if x != nil {
+		return x.ReceiveQueues
+	}
+	return 0
+}
+
+func (x *Card) GetTestQueue() int64 {
+	if x != nil && x.TestQueue != nil {
+		return *x.TestQueue
+	}
+	return 0
+}
+
+func (x *Card) GetPause() string {
+	if x != nil {
+		return x.Pause
+	}
+	return ""
+}
+
 type Capabilities struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	MaxStreams       int64                  `protobuf:"varint,1,opt,name=max_streams,json=maxStreams,proto3" json:"max_streams,omitempty"`
@@ -451,7 +585,7 @@ type Capabilities struct {
 
 func (x *Capabilities) Reset() {
 	*x = Capabilities{}
-	mi := &file_agent_proto_msgTypes[6]
+	mi := &file_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -463,7 +597,7 @@ func (x *Capabilities) String() string {
 func (*Capabilities) ProtoMessage() {}
 
 func (x *Capabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[6]
+	mi := &file_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -476,7 +610,7 @@ func (x *Capabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capabilities.ProtoReflect.Descriptor instead.
 func (*Capabilities) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{6}
+	return file_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Capabilities) GetMaxStreams() int64 {
@@ -661,7 +795,7 @@ type ResolveRequest struct {
 
 func (x *ResolveRequest) Reset() {
 	*x = ResolveRequest{}
-	mi := &file_agent_proto_msgTypes[7]
+	mi := &file_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +807,7 @@ func (x *ResolveRequest) String() string {
 func (*ResolveRequest) ProtoMessage() {}
 
 func (x *ResolveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[7]
+	mi := &file_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +820,7 @@ func (x *ResolveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveRequest.ProtoReflect.Descriptor instead.
 func (*ResolveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{7}
+	return file_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ResolveRequest) GetPort() string {
@@ -719,7 +853,7 @@ type ResolveResponse struct {
 
 func (x *ResolveResponse) Reset() {
 	*x = ResolveResponse{}
-	mi := &file_agent_proto_msgTypes[8]
+	mi := &file_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -731,7 +865,7 @@ func (x *ResolveResponse) String() string {
 func (*ResolveResponse) ProtoMessage() {}
 
 func (x *ResolveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[8]
+	mi := &file_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -744,7 +878,7 @@ func (x *ResolveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveResponse.ProtoReflect.Descriptor instead.
 func (*ResolveResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{8}
+	return file_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ResolveResponse) GetMac() []byte {
@@ -792,7 +926,7 @@ type Stream struct {
 
 func (x *Stream) Reset() {
 	*x = Stream{}
-	mi := &file_agent_proto_msgTypes[9]
+	mi := &file_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +938,7 @@ func (x *Stream) String() string {
 func (*Stream) ProtoMessage() {}
 
 func (x *Stream) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[9]
+	mi := &file_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +951,7 @@ func (x *Stream) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stream.ProtoReflect.Descriptor instead.
 func (*Stream) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{9}
+	return file_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Stream) GetId() uint32 {
@@ -1023,7 +1157,7 @@ type Tunnel struct {
 
 func (x *Tunnel) Reset() {
 	*x = Tunnel{}
-	mi := &file_agent_proto_msgTypes[10]
+	mi := &file_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1035,7 +1169,7 @@ func (x *Tunnel) String() string {
 func (*Tunnel) ProtoMessage() {}
 
 func (x *Tunnel) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[10]
+	mi := &file_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1048,7 +1182,7 @@ func (x *Tunnel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tunnel.ProtoReflect.Descriptor instead.
 func (*Tunnel) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{10}
+	return file_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Tunnel) GetKind() string {
@@ -1103,7 +1237,7 @@ type Vlan struct {
 
 func (x *Vlan) Reset() {
 	*x = Vlan{}
-	mi := &file_agent_proto_msgTypes[11]
+	mi := &file_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1115,7 +1249,7 @@ func (x *Vlan) String() string {
 func (*Vlan) ProtoMessage() {}
 
 func (x *Vlan) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[11]
+	mi := &file_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1128,7 +1262,7 @@ func (x *Vlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vlan.ProtoReflect.Descriptor instead.
 func (*Vlan) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{11}
+	return file_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Vlan) GetId() uint32 {
@@ -1154,7 +1288,7 @@ type ConfigureRequest struct {
 
 func (x *ConfigureRequest) Reset() {
 	*x = ConfigureRequest{}
-	mi := &file_agent_proto_msgTypes[12]
+	mi := &file_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1166,7 +1300,7 @@ func (x *ConfigureRequest) String() string {
 func (*ConfigureRequest) ProtoMessage() {}
 
 func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[12]
+	mi := &file_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1179,7 +1313,7 @@ func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{12}
+	return file_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ConfigureRequest) GetStreams() []*Stream {
@@ -1197,7 +1331,7 @@ type ConfigureResponse struct {
 
 func (x *ConfigureResponse) Reset() {
 	*x = ConfigureResponse{}
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1209,7 +1343,7 @@ func (x *ConfigureResponse) String() string {
 func (*ConfigureResponse) ProtoMessage() {}
 
 func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1222,7 +1356,7 @@ func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureResponse.ProtoReflect.Descriptor instead.
 func (*ConfigureResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_proto_rawDescGZIP(), []int{14}
 }
 
 type ArmResponse struct {
@@ -1233,7 +1367,7 @@ type ArmResponse struct {
 
 func (x *ArmResponse) Reset() {
 	*x = ArmResponse{}
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1245,7 +1379,7 @@ func (x *ArmResponse) String() string {
 func (*ArmResponse) ProtoMessage() {}
 
 func (x *ArmResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1258,7 +1392,7 @@ func (x *ArmResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArmResponse.ProtoReflect.Descriptor instead.
 func (*ArmResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_proto_rawDescGZIP(), []int{15}
 }
 
 type Load struct {
@@ -1275,7 +1409,7 @@ type Load struct {
 
 func (x *Load) Reset() {
 	*x = Load{}
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1287,7 +1421,7 @@ func (x *Load) String() string {
 func (*Load) ProtoMessage() {}
 
 func (x *Load) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1300,7 +1434,7 @@ func (x *Load) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Load.ProtoReflect.Descriptor instead.
 func (*Load) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{15}
+	return file_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Load) GetStream() uint32 {
@@ -1357,7 +1491,7 @@ type TrialPart struct {
 
 func (x *TrialPart) Reset() {
 	*x = TrialPart{}
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1503,7 @@ func (x *TrialPart) String() string {
 func (*TrialPart) ProtoMessage() {}
 
 func (x *TrialPart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1516,7 @@ func (x *TrialPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrialPart.ProtoReflect.Descriptor instead.
 func (*TrialPart) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TrialPart) GetLoads() []*Load {
@@ -1414,7 +1548,7 @@ type StartResponse struct {
 
 func (x *StartResponse) Reset() {
 	*x = StartResponse{}
-	mi := &file_agent_proto_msgTypes[17]
+	mi := &file_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1560,7 @@ func (x *StartResponse) String() string {
 func (*StartResponse) ProtoMessage() {}
 
 func (x *StartResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[17]
+	mi := &file_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1573,7 @@ func (x *StartResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartResponse.ProtoReflect.Descriptor instead.
 func (*StartResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_proto_rawDescGZIP(), []int{18}
 }
 
 type WaitRequest struct {
@@ -1450,7 +1584,7 @@ type WaitRequest struct {
 
 func (x *WaitRequest) Reset() {
 	*x = WaitRequest{}
-	mi := &file_agent_proto_msgTypes[18]
+	mi := &file_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1462,7 +1596,7 @@ func (x *WaitRequest) String() string {
 func (*WaitRequest) ProtoMessage() {}
 
 func (x *WaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[18]
+	mi := &file_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1475,7 +1609,7 @@ func (x *WaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
 func (*WaitRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_proto_rawDescGZIP(), []int{19}
 }
 
 type WaitResponse struct {
@@ -1486,7 +1620,7 @@ type WaitResponse struct {
 
 func (x *WaitResponse) Reset() {
 	*x = WaitResponse{}
-	mi := &file_agent_proto_msgTypes[19]
+	mi := &file_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1498,7 +1632,7 @@ func (x *WaitResponse) String() string {
 func (*WaitResponse) ProtoMessage() {}
 
 func (x *WaitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[19]
+	mi := &file_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1511,7 +1645,7 @@ func (x *WaitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitResponse.ProtoReflect.Descriptor instead.
 func (*WaitResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_proto_rawDescGZIP(), []int{20}
 }
 
 type StopRequest struct {
@@ -1522,7 +1656,7 @@ type StopRequest struct {
 
 func (x *StopRequest) Reset() {
 	*x = StopRequest{}
-	mi := &file_agent_proto_msgTypes[20]
+	mi := &file_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1534,7 +1668,7 @@ func (x *StopRequest) String() string {
 func (*StopRequest) ProtoMessage() {}
 
 func (x *StopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[20]
+	mi := &file_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1547,7 +1681,7 @@ func (x *StopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRequest.ProtoReflect.Descriptor instead.
 func (*StopRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_proto_rawDescGZIP(), []int{21}
 }
 
 type StopResponse struct {
@@ -1558,7 +1692,7 @@ type StopResponse struct {
 
 func (x *StopResponse) Reset() {
 	*x = StopResponse{}
-	mi := &file_agent_proto_msgTypes[21]
+	mi := &file_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1570,7 +1704,7 @@ func (x *StopResponse) String() string {
 func (*StopResponse) ProtoMessage() {}
 
 func (x *StopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[21]
+	mi := &file_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1583,7 +1717,7 @@ func (x *StopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopResponse.ProtoReflect.Descriptor instead.
 func (*StopResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_proto_rawDescGZIP(), []int{22}
 }
 
 type ReadRequest struct {
@@ -1594,7 +1728,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_agent_proto_msgTypes[22]
+	mi := &file_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1740,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[22]
+	mi := &file_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1753,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_proto_rawDescGZIP(), []int{23}
 }
 
 type ReadResponse struct {
@@ -1646,7 +1780,7 @@ type ReadResponse struct {
 
 func (x *ReadResponse) Reset() {
 	*x = ReadResponse{}
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1658,7 +1792,7 @@ func (x *ReadResponse) String() string {
 func (*ReadResponse) ProtoMessage() {}
 
 func (x *ReadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1671,7 +1805,7 @@ func (x *ReadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadResponse.ProtoReflect.Descriptor instead.
 func (*ReadResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReadResponse) GetTx() []*TxCount {
@@ -1764,7 +1898,7 @@ type Pacing struct {
 
 func (x *Pacing) Reset() {
 	*x = Pacing{}
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1776,7 +1910,7 @@ func (x *Pacing) String() string {
 func (*Pacing) ProtoMessage() {}
 
 func (x *Pacing) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1789,7 +1923,7 @@ func (x *Pacing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pacing.ProtoReflect.Descriptor instead.
 func (*Pacing) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Pacing) GetMaxLagNanos() int64 {
@@ -1838,7 +1972,7 @@ type Damage struct {
 
 func (x *Damage) Reset() {
 	*x = Damage{}
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1850,7 +1984,7 @@ func (x *Damage) String() string {
 func (*Damage) ProtoMessage() {}
 
 func (x *Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1863,7 +1997,7 @@ func (x *Damage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damage.ProtoReflect.Descriptor instead.
 func (*Damage) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Damage) GetTruncated() uint64 {
@@ -1899,7 +2033,7 @@ type TxCount struct {
 
 func (x *TxCount) Reset() {
 	*x = TxCount{}
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +2045,7 @@ func (x *TxCount) String() string {
 func (*TxCount) ProtoMessage() {}
 
 func (x *TxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +2058,7 @@ func (x *TxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxCount.ProtoReflect.Descriptor instead.
 func (*TxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TxCount) GetStream() uint32 {
@@ -1978,7 +2112,7 @@ type RxCount struct {
 
 func (x *RxCount) Reset() {
 	*x = RxCount{}
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1990,7 +2124,7 @@ func (x *RxCount) String() string {
 func (*RxCount) ProtoMessage() {}
 
 func (x *RxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2003,7 +2137,7 @@ func (x *RxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RxCount.ProtoReflect.Descriptor instead.
 func (*RxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RxCount) GetStream() uint32 {
@@ -2130,7 +2264,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2142,7 +2276,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2155,7 +2289,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Order) GetExtentMax() uint64 {
@@ -2239,7 +2373,7 @@ type Latency struct {
 
 func (x *Latency) Reset() {
 	*x = Latency{}
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2251,7 +2385,7 @@ func (x *Latency) String() string {
 func (*Latency) ProtoMessage() {}
 
 func (x *Latency) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2264,7 +2398,7 @@ func (x *Latency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latency.ProtoReflect.Descriptor instead.
 func (*Latency) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Latency) GetCount() uint64 {
@@ -2340,7 +2474,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2352,7 +2486,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2365,7 +2499,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Note) GetKind() string {
@@ -2391,7 +2525,7 @@ type ProgressRequest struct {
 
 func (x *ProgressRequest) Reset() {
 	*x = ProgressRequest{}
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2403,7 +2537,7 @@ func (x *ProgressRequest) String() string {
 func (*ProgressRequest) ProtoMessage() {}
 
 func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2416,7 +2550,7 @@ func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressRequest.ProtoReflect.Descriptor instead.
 func (*ProgressRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ProgressRequest) GetAgeNanos() int64 {
@@ -2437,7 +2571,7 @@ type ProgressResponse struct {
 
 func (x *ProgressResponse) Reset() {
 	*x = ProgressResponse{}
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2449,7 +2583,7 @@ func (x *ProgressResponse) String() string {
 func (*ProgressResponse) ProtoMessage() {}
 
 func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2462,7 +2596,7 @@ func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressResponse.ProtoReflect.Descriptor instead.
 func (*ProgressResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ProgressResponse) GetExpected() uint64 {
@@ -2497,7 +2631,7 @@ type SampleRequest struct {
 
 func (x *SampleRequest) Reset() {
 	*x = SampleRequest{}
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2509,7 +2643,7 @@ func (x *SampleRequest) String() string {
 func (*SampleRequest) ProtoMessage() {}
 
 func (x *SampleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2522,7 +2656,7 @@ func (x *SampleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleRequest.ProtoReflect.Descriptor instead.
 func (*SampleRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SampleRequest) GetIntervalNanos() int64 {
@@ -2563,7 +2697,7 @@ type SampleResponse struct {
 
 func (x *SampleResponse) Reset() {
 	*x = SampleResponse{}
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2575,7 +2709,7 @@ func (x *SampleResponse) String() string {
 func (*SampleResponse) ProtoMessage() {}
 
 func (x *SampleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2588,7 +2722,7 @@ func (x *SampleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleResponse.ProtoReflect.Descriptor instead.
 func (*SampleResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SampleResponse) GetAtNanos() int64 {
@@ -2644,7 +2778,7 @@ type DeviceSample struct {
 
 func (x *DeviceSample) Reset() {
 	*x = DeviceSample{}
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2656,7 +2790,7 @@ func (x *DeviceSample) String() string {
 func (*DeviceSample) ProtoMessage() {}
 
 func (x *DeviceSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2669,7 +2803,7 @@ func (x *DeviceSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceSample.ProtoReflect.Descriptor instead.
 func (*DeviceSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DeviceSample) GetInterfaces() []*InterfaceSample {
@@ -2702,7 +2836,7 @@ type InterfaceSample struct {
 
 func (x *InterfaceSample) Reset() {
 	*x = InterfaceSample{}
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2714,7 +2848,7 @@ func (x *InterfaceSample) String() string {
 func (*InterfaceSample) ProtoMessage() {}
 
 func (x *InterfaceSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2727,7 +2861,7 @@ func (x *InterfaceSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterfaceSample.ProtoReflect.Descriptor instead.
 func (*InterfaceSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *InterfaceSample) GetPort() string {
@@ -2790,7 +2924,7 @@ type ProcessorSample struct {
 
 func (x *ProcessorSample) Reset() {
 	*x = ProcessorSample{}
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2802,7 +2936,7 @@ func (x *ProcessorSample) String() string {
 func (*ProcessorSample) ProtoMessage() {}
 
 func (x *ProcessorSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2815,7 +2949,7 @@ func (x *ProcessorSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessorSample.ProtoReflect.Descriptor instead.
 func (*ProcessorSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ProcessorSample) GetBusyNanos() int64 {
@@ -2849,7 +2983,7 @@ type PortSamples struct {
 
 func (x *PortSamples) Reset() {
 	*x = PortSamples{}
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2861,7 +2995,7 @@ func (x *PortSamples) String() string {
 func (*PortSamples) ProtoMessage() {}
 
 func (x *PortSamples) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2874,7 +3008,7 @@ func (x *PortSamples) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortSamples.ProtoReflect.Descriptor instead.
 func (*PortSamples) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PortSamples) GetTx() []*TxSample {
@@ -2903,7 +3037,7 @@ type TxSample struct {
 
 func (x *TxSample) Reset() {
 	*x = TxSample{}
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2915,7 +3049,7 @@ func (x *TxSample) String() string {
 func (*TxSample) ProtoMessage() {}
 
 func (x *TxSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2928,7 +3062,7 @@ func (x *TxSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxSample.ProtoReflect.Descriptor instead.
 func (*TxSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TxSample) GetPort() string {
@@ -2975,7 +3109,7 @@ type RxSample struct {
 
 func (x *RxSample) Reset() {
 	*x = RxSample{}
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2987,7 +3121,7 @@ func (x *RxSample) String() string {
 func (*RxSample) ProtoMessage() {}
 
 func (x *RxSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3000,7 +3134,7 @@ func (x *RxSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RxSample.ProtoReflect.Descriptor instead.
 func (*RxSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RxSample) GetPort() string {
@@ -3072,7 +3206,7 @@ type Membership struct {
 
 func (x *Membership) Reset() {
 	*x = Membership{}
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3084,7 +3218,7 @@ func (x *Membership) String() string {
 func (*Membership) ProtoMessage() {}
 
 func (x *Membership) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3097,7 +3231,7 @@ func (x *Membership) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Membership.ProtoReflect.Descriptor instead.
 func (*Membership) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Membership) GetPort() string {
@@ -3137,7 +3271,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3149,7 +3283,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3162,7 +3296,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *JoinRequest) GetMemberships() []*Membership {
@@ -3182,7 +3316,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3194,7 +3328,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3207,7 +3341,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *JoinResponse) GetMoments() map[string]uint64 {
@@ -3226,7 +3360,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3238,7 +3372,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3251,7 +3385,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *LeaveRequest) GetMemberships() []*Membership {
@@ -3271,7 +3405,7 @@ type LeaveResponse struct {
 
 func (x *LeaveResponse) Reset() {
 	*x = LeaveResponse{}
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3283,7 +3417,7 @@ func (x *LeaveResponse) String() string {
 func (*LeaveResponse) ProtoMessage() {}
 
 func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3296,7 +3430,7 @@ func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
 func (*LeaveResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *LeaveResponse) GetMoments() map[string]uint64 {
@@ -3321,7 +3455,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3333,7 +3467,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3346,7 +3480,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Failure) GetKind() isFailure_Kind {
@@ -3417,7 +3551,7 @@ type Unresolved struct {
 
 func (x *Unresolved) Reset() {
 	*x = Unresolved{}
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3429,7 +3563,7 @@ func (x *Unresolved) String() string {
 func (*Unresolved) ProtoMessage() {}
 
 func (x *Unresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3442,7 +3576,7 @@ func (x *Unresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unresolved.ProtoReflect.Descriptor instead.
 func (*Unresolved) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Unresolved) GetPort() string {
@@ -3485,7 +3619,7 @@ const file_agent_proto_rawDesc = "" +
 	"testerCpus\x12\x1f\n" +
 	"\vdevice_cpus\x18\x06 \x03(\x03R\n" +
 	"deviceCpus\x12\x1a\n" +
-	"\btogether\x18\a \x01(\tR\btogether\"\xb4\x01\n" +
+	"\btogether\x18\a \x01(\tR\btogether\"\xdf\x01\n" +
 	"\x04Port\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\x12\x16\n" +
@@ -3495,7 +3629,27 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"hypervisor\x18\x14 \x01(\tR\n" +
 	"hypervisor\x12\x1a\n" +
-	"\bemulated\x18\x15 \x01(\tR\bemulated\"\x9e\x06\n" +
+	"\bemulated\x18\x15 \x01(\tR\bemulated\x12)\n" +
+	"\x04card\x18\x06 \x01(\v2\x15.nodrop.agent.v1.CardR\x04card\"\x8c\x03\n" +
+	"\x04Card\x12%\n" +
+	"\x0edriver_version\x18\x01 \x01(\tR\rdriverVersion\x12\x1a\n" +
+	"\bfirmware\x18\x02 \x01(\tR\bfirmware\x12\x12\n" +
+	"\x04pcie\x18\x03 \x01(\tR\x04pcie\x12 \n" +
+	"\tnuma_node\x18\x04 \x01(\x03H\x00R\bnumaNode\x88\x01\x01\x12%\n" +
+	"\x0einterrupt_cpus\x18\x05 \x03(\x03R\rinterruptCpus\x12!\n" +
+	"\freceive_ring\x18\x06 \x01(\x03R\vreceiveRing\x12#\n" +
+	"\rtransmit_ring\x18\a \x01(\x03R\ftransmitRing\x12\x1e\n" +
+	"\n" +
+	"coalescing\x18\b \x01(\tR\n" +
+	"coalescing\x12%\n" +
+	"\x0ereceive_queues\x18\t \x01(\x03R\rreceiveQueues\x12\"\n" +
+	"\n" +
+	"test_queue\x18\n" +
+	" \x01(\x03H\x01R\ttestQueue\x88\x01\x01\x12\x14\n" +
+	"\x05pause\x18\v \x01(\tR\x05pauseB\f\n" +
+	"\n" +
+	"_numa_nodeB\r\n" +
+	"\v_test_queue\"\x9e\x06\n" +
 	"\fCapabilities\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x03R\n" +
 	"maxStreams\x12$\n" +
@@ -3815,7 +3969,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),       // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),              // 1: nodrop.agent.v1.Beat
@@ -3823,127 +3977,129 @@ var file_agent_proto_goTypes = []any{
 	(*InfoResponse)(nil),      // 3: nodrop.agent.v1.InfoResponse
 	(*Host)(nil),              // 4: nodrop.agent.v1.Host
 	(*Port)(nil),              // 5: nodrop.agent.v1.Port
-	(*Capabilities)(nil),      // 6: nodrop.agent.v1.Capabilities
-	(*ResolveRequest)(nil),    // 7: nodrop.agent.v1.ResolveRequest
-	(*ResolveResponse)(nil),   // 8: nodrop.agent.v1.ResolveResponse
-	(*Stream)(nil),            // 9: nodrop.agent.v1.Stream
-	(*Tunnel)(nil),            // 10: nodrop.agent.v1.Tunnel
-	(*Vlan)(nil),              // 11: nodrop.agent.v1.Vlan
-	(*ConfigureRequest)(nil),  // 12: nodrop.agent.v1.ConfigureRequest
-	(*ConfigureResponse)(nil), // 13: nodrop.agent.v1.ConfigureResponse
-	(*ArmResponse)(nil),       // 14: nodrop.agent.v1.ArmResponse
-	(*Load)(nil),              // 15: nodrop.agent.v1.Load
-	(*TrialPart)(nil),         // 16: nodrop.agent.v1.TrialPart
-	(*StartResponse)(nil),     // 17: nodrop.agent.v1.StartResponse
-	(*WaitRequest)(nil),       // 18: nodrop.agent.v1.WaitRequest
-	(*WaitResponse)(nil),      // 19: nodrop.agent.v1.WaitResponse
-	(*StopRequest)(nil),       // 20: nodrop.agent.v1.StopRequest
-	(*StopResponse)(nil),      // 21: nodrop.agent.v1.StopResponse
-	(*ReadRequest)(nil),       // 22: nodrop.agent.v1.ReadRequest
-	(*ReadResponse)(nil),      // 23: nodrop.agent.v1.ReadResponse
-	(*Pacing)(nil),            // 24: nodrop.agent.v1.Pacing
-	(*Damage)(nil),            // 25: nodrop.agent.v1.Damage
-	(*TxCount)(nil),           // 26: nodrop.agent.v1.TxCount
-	(*RxCount)(nil),           // 27: nodrop.agent.v1.RxCount
-	(*Order)(nil),             // 28: nodrop.agent.v1.Order
-	(*Latency)(nil),           // 29: nodrop.agent.v1.Latency
-	(*Note)(nil),              // 30: nodrop.agent.v1.Note
-	(*ProgressRequest)(nil),   // 31: nodrop.agent.v1.ProgressRequest
-	(*ProgressResponse)(nil),  // 32: nodrop.agent.v1.ProgressResponse
-	(*SampleRequest)(nil),     // 33: nodrop.agent.v1.SampleRequest
-	(*SampleResponse)(nil),    // 34: nodrop.agent.v1.SampleResponse
-	(*DeviceSample)(nil),      // 35: nodrop.agent.v1.DeviceSample
-	(*InterfaceSample)(nil),   // 36: nodrop.agent.v1.InterfaceSample
-	(*ProcessorSample)(nil),   // 37: nodrop.agent.v1.ProcessorSample
-	(*PortSamples)(nil),       // 38: nodrop.agent.v1.PortSamples
-	(*TxSample)(nil),          // 39: nodrop.agent.v1.TxSample
-	(*RxSample)(nil),          // 40: nodrop.agent.v1.RxSample
-	(*Membership)(nil),        // 41: nodrop.agent.v1.Membership
-	(*JoinRequest)(nil),       // 42: nodrop.agent.v1.JoinRequest
-	(*JoinResponse)(nil),      // 43: nodrop.agent.v1.JoinResponse
-	(*LeaveRequest)(nil),      // 44: nodrop.agent.v1.LeaveRequest
-	(*LeaveResponse)(nil),     // 45: nodrop.agent.v1.LeaveResponse
-	(*Failure)(nil),           // 46: nodrop.agent.v1.Failure
-	(*Unresolved)(nil),        // 47: nodrop.agent.v1.Unresolved
-	nil,                       // 48: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	nil,                       // 49: nodrop.agent.v1.ReadResponse.DamagedEntry
-	nil,                       // 50: nodrop.agent.v1.ReadResponse.StaleEntry
-	nil,                       // 51: nodrop.agent.v1.ReadResponse.DroppedEntry
-	nil,                       // 52: nodrop.agent.v1.ReadResponse.PacingEntry
-	nil,                       // 53: nodrop.agent.v1.ReadResponse.UnsentEntry
-	nil,                       // 54: nodrop.agent.v1.ReadResponse.WireErrorsEntry
-	nil,                       // 55: nodrop.agent.v1.Order.ExtentsEntry
-	nil,                       // 56: nodrop.agent.v1.Order.DegreesEntry
-	nil,                       // 57: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                       // 58: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	(*Card)(nil),              // 6: nodrop.agent.v1.Card
+	(*Capabilities)(nil),      // 7: nodrop.agent.v1.Capabilities
+	(*ResolveRequest)(nil),    // 8: nodrop.agent.v1.ResolveRequest
+	(*ResolveResponse)(nil),   // 9: nodrop.agent.v1.ResolveResponse
+	(*Stream)(nil),            // 10: nodrop.agent.v1.Stream
+	(*Tunnel)(nil),            // 11: nodrop.agent.v1.Tunnel
+	(*Vlan)(nil),              // 12: nodrop.agent.v1.Vlan
+	(*ConfigureRequest)(nil),  // 13: nodrop.agent.v1.ConfigureRequest
+	(*ConfigureResponse)(nil), // 14: nodrop.agent.v1.ConfigureResponse
+	(*ArmResponse)(nil),       // 15: nodrop.agent.v1.ArmResponse
+	(*Load)(nil),              // 16: nodrop.agent.v1.Load
+	(*TrialPart)(nil),         // 17: nodrop.agent.v1.TrialPart
+	(*StartResponse)(nil),     // 18: nodrop.agent.v1.StartResponse
+	(*WaitRequest)(nil),       // 19: nodrop.agent.v1.WaitRequest
+	(*WaitResponse)(nil),      // 20: nodrop.agent.v1.WaitResponse
+	(*StopRequest)(nil),       // 21: nodrop.agent.v1.StopRequest
+	(*StopResponse)(nil),      // 22: nodrop.agent.v1.StopResponse
+	(*ReadRequest)(nil),       // 23: nodrop.agent.v1.ReadRequest
+	(*ReadResponse)(nil),      // 24: nodrop.agent.v1.ReadResponse
+	(*Pacing)(nil),            // 25: nodrop.agent.v1.Pacing
+	(*Damage)(nil),            // 26: nodrop.agent.v1.Damage
+	(*TxCount)(nil),           // 27: nodrop.agent.v1.TxCount
+	(*RxCount)(nil),           // 28: nodrop.agent.v1.RxCount
+	(*Order)(nil),             // 29: nodrop.agent.v1.Order
+	(*Latency)(nil),           // 30: nodrop.agent.v1.Latency
+	(*Note)(nil),              // 31: nodrop.agent.v1.Note
+	(*ProgressRequest)(nil),   // 32: nodrop.agent.v1.ProgressRequest
+	(*ProgressResponse)(nil),  // 33: nodrop.agent.v1.ProgressResponse
+	(*SampleRequest)(nil),     // 34: nodrop.agent.v1.SampleRequest
+	(*SampleResponse)(nil),    // 35: nodrop.agent.v1.SampleResponse
+	(*DeviceSample)(nil),      // 36: nodrop.agent.v1.DeviceSample
+	(*InterfaceSample)(nil),   // 37: nodrop.agent.v1.InterfaceSample
+	(*ProcessorSample)(nil),   // 38: nodrop.agent.v1.ProcessorSample
+	(*PortSamples)(nil),       // 39: nodrop.agent.v1.PortSamples
+	(*TxSample)(nil),          // 40: nodrop.agent.v1.TxSample
+	(*RxSample)(nil),          // 41: nodrop.agent.v1.RxSample
+	(*Membership)(nil),        // 42: nodrop.agent.v1.Membership
+	(*JoinRequest)(nil),       // 43: nodrop.agent.v1.JoinRequest
+	(*JoinResponse)(nil),      // 44: nodrop.agent.v1.JoinResponse
+	(*LeaveRequest)(nil),      // 45: nodrop.agent.v1.LeaveRequest
+	(*LeaveResponse)(nil),     // 46: nodrop.agent.v1.LeaveResponse
+	(*Failure)(nil),           // 47: nodrop.agent.v1.Failure
+	(*Unresolved)(nil),        // 48: nodrop.agent.v1.Unresolved
+	nil,                       // 49: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	nil,                       // 50: nodrop.agent.v1.ReadResponse.DamagedEntry
+	nil,                       // 51: nodrop.agent.v1.ReadResponse.StaleEntry
+	nil,                       // 52: nodrop.agent.v1.ReadResponse.DroppedEntry
+	nil,                       // 53: nodrop.agent.v1.ReadResponse.PacingEntry
+	nil,                       // 54: nodrop.agent.v1.ReadResponse.UnsentEntry
+	nil,                       // 55: nodrop.agent.v1.ReadResponse.WireErrorsEntry
+	nil,                       // 56: nodrop.agent.v1.Order.ExtentsEntry
+	nil,                       // 57: nodrop.agent.v1.Order.DegreesEntry
+	nil,                       // 58: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                       // 59: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
 	5,  // 1: nodrop.agent.v1.InfoResponse.ports:type_name -> nodrop.agent.v1.Port
-	6,  // 2: nodrop.agent.v1.InfoResponse.capabilities:type_name -> nodrop.agent.v1.Capabilities
-	11, // 3: nodrop.agent.v1.Stream.vlans:type_name -> nodrop.agent.v1.Vlan
-	10, // 4: nodrop.agent.v1.Stream.tunnel:type_name -> nodrop.agent.v1.Tunnel
-	9,  // 5: nodrop.agent.v1.ConfigureRequest.streams:type_name -> nodrop.agent.v1.Stream
-	15, // 6: nodrop.agent.v1.TrialPart.loads:type_name -> nodrop.agent.v1.Load
-	26, // 7: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
-	27, // 8: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
-	30, // 9: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
-	48, // 10: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	49, // 11: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
-	50, // 12: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
-	51, // 13: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
-	52, // 14: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
-	53, // 15: nodrop.agent.v1.ReadResponse.unsent:type_name -> nodrop.agent.v1.ReadResponse.UnsentEntry
-	54, // 16: nodrop.agent.v1.ReadResponse.wire_errors:type_name -> nodrop.agent.v1.ReadResponse.WireErrorsEntry
-	29, // 17: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
-	28, // 18: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
-	55, // 19: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
-	56, // 20: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
-	38, // 21: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
-	35, // 22: nodrop.agent.v1.SampleResponse.device:type_name -> nodrop.agent.v1.DeviceSample
-	36, // 23: nodrop.agent.v1.DeviceSample.interfaces:type_name -> nodrop.agent.v1.InterfaceSample
-	37, // 24: nodrop.agent.v1.DeviceSample.processors:type_name -> nodrop.agent.v1.ProcessorSample
-	39, // 25: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
-	40, // 26: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
-	29, // 27: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
-	41, // 28: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	57, // 29: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	41, // 30: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	58, // 31: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	47, // 32: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	25, // 33: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
-	24, // 34: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
-	0,  // 35: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 36: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	7,  // 37: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	12, // 38: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	16, // 39: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
-	16, // 40: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
-	18, // 41: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	20, // 42: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	22, // 43: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	33, // 44: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	31, // 45: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
-	42, // 46: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	44, // 47: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	1,  // 48: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 49: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	8,  // 50: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	13, // 51: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	14, // 52: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	17, // 53: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	19, // 54: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	21, // 55: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	23, // 56: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	34, // 57: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	32, // 58: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
-	43, // 59: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	45, // 60: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	48, // [48:61] is the sub-list for method output_type
-	35, // [35:48] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	7,  // 2: nodrop.agent.v1.InfoResponse.capabilities:type_name -> nodrop.agent.v1.Capabilities
+	6,  // 3: nodrop.agent.v1.Port.card:type_name -> nodrop.agent.v1.Card
+	12, // 4: nodrop.agent.v1.Stream.vlans:type_name -> nodrop.agent.v1.Vlan
+	11, // 5: nodrop.agent.v1.Stream.tunnel:type_name -> nodrop.agent.v1.Tunnel
+	10, // 6: nodrop.agent.v1.ConfigureRequest.streams:type_name -> nodrop.agent.v1.Stream
+	16, // 7: nodrop.agent.v1.TrialPart.loads:type_name -> nodrop.agent.v1.Load
+	27, // 8: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
+	28, // 9: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
+	31, // 10: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
+	49, // 11: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	50, // 12: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
+	51, // 13: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
+	52, // 14: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
+	53, // 15: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
+	54, // 16: nodrop.agent.v1.ReadResponse.unsent:type_name -> nodrop.agent.v1.ReadResponse.UnsentEntry
+	55, // 17: nodrop.agent.v1.ReadResponse.wire_errors:type_name -> nodrop.agent.v1.ReadResponse.WireErrorsEntry
+	30, // 18: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
+	29, // 19: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
+	56, // 20: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
+	57, // 21: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
+	39, // 22: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
+	36, // 23: nodrop.agent.v1.SampleResponse.device:type_name -> nodrop.agent.v1.DeviceSample
+	37, // 24: nodrop.agent.v1.DeviceSample.interfaces:type_name -> nodrop.agent.v1.InterfaceSample
+	38, // 25: nodrop.agent.v1.DeviceSample.processors:type_name -> nodrop.agent.v1.ProcessorSample
+	40, // 26: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
+	41, // 27: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
+	30, // 28: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
+	42, // 29: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	58, // 30: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	42, // 31: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	59, // 32: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	48, // 33: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	26, // 34: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
+	25, // 35: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
+	0,  // 36: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 37: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	8,  // 38: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	13, // 39: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	17, // 40: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
+	17, // 41: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
+	19, // 42: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	21, // 43: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	23, // 44: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	34, // 45: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	32, // 46: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
+	43, // 47: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	45, // 48: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	1,  // 49: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 50: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	9,  // 51: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	14, // 52: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	15, // 53: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	18, // 54: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	20, // 55: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	22, // 56: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	24, // 57: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	35, // 58: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	33, // 59: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
+	44, // 60: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	46, // 61: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	49, // [49:62] is the sub-list for method output_type
+	36, // [36:49] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -3951,7 +4107,8 @@ func file_agent_proto_init() {
 	if File_agent_proto != nil {
 		return
 	}
-	file_agent_proto_msgTypes[46].OneofWrappers = []any{
+	file_agent_proto_msgTypes[6].OneofWrappers = []any{}
+	file_agent_proto_msgTypes[47].OneofWrappers = []any{
 		(*Failure_Unresolved)(nil),
 		(*Failure_Busy)(nil),
 		(*Failure_NoSession)(nil),
@@ -3962,7 +4119,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   59,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
