@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+)
+
+// cardsVariable names the two ends of a cable between network cards, such as "eth0 eth1".
+// Their tests run in the emulated machines of hack/vm.
+const cardsVariable = "NODROP_TEST_CARDS"
+
+// cardNames returns the names of the cards, or skips the test.
+func cardNames(t *testing.T) []string {
+	t.Helper()
+	names := strings.Fields(os.Getenv(cardsVariable))
+	if len(names) != 2 {
+		t.Skipf("skipped: %s does not name two network cards on one cable, see hack/vm", cardsVariable)
+	}
+	return names
+}
+
+// TestCardsAreBackAfterTenKills kills ten runs on network cards, moved and in place in turn,
+// and compares everything that ip and ethtool show of the cards with what they had before.
+func TestCardsAreBackAfterTenKills(t *testing.T) {
+	names := cardNames(t)
+	m := &machine{t: t, state: filepath.Join(t.TempDir(), "state")}
+	for i, name := range names {
+		link := m.link(name)
+		address, err := netlink.ParseAddr(fmt.Sprintf("198.18.9.%d/24", i+1))
+		m.must(err)
+		m.must(netlink.AddrReplace(link, address))
+		m.must(netlink.LinkSetMTU(link, 1450))
+		m.must(netlink.LinkSetAlias(link, "cable "+name))
+		m.must(netlink.LinkSetUp(link))
+		// Settings that the driver does not have are left as they are.
+		for _, args := range [][]string{{"-G", name, "rx", "512"}, {"-C", name, "rx-usecs", "20"}, {"-K", name, "gro", "off"}} {
+			if out, err := exec.Command("ethtool", args...).CombinedOutput(); err != nil {
+				t.Logf("ethtool %s: %s", strings.Join(args, " "), out)
+			}
+		}
+	}
+	m.must(netlink.SetPromiscOn(m.link(names[0])))
+	m.eventually("the links", func() bool { return m.running(names[0]) && m.running(names[1]) })
+	before := settingsOf(m, names)
+	bed := strings.NewReplacer("nd-p1", names[0], "nd-p2", names[1]).Replace(physicalBed)
+	for i := range 10 {
+		flags := [][]string{nil, {"--in-place"}}[i%2]
+		p := m.run(longBenchmark, bed, flags...)
+		p.says("latency 128 B: 5% for 24h0m0s")
+		if i < 2 {
+			t.Logf("while a run has the cards (%v):\n%s", flags, difference(before, settingsOf(m, names)))
+		}
+		m.must(p.cmd.Process.Kill())
+		p.exit()
+	}
+	clean := start(t, "clean", "--state-dir", m.state)
+	clean.wants(exitPassed, "", "")
+	t.Logf("nodrop clean: %s", &clean.stdout)
+	m.eventually("the links", func() bool { return m.running(names[0]) && m.running(names[1]) })
+	if after := settingsOf(m, names); after != before {
+		t.Errorf("the cards differ after ten kills:\n%s", difference(before, after))
+	}
+	if dirs := m.notes(); len(dirs) > 0 {
+		t.Errorf("%v are left over", dirs)
+	}
+}
+
+func (m *machine) running(name string) bool {
+	return m.has(name) && m.link(name).Attrs().OperState == netlink.OperUp
+}
+
+// changing is what ip shows that changes by itself: link-local addresses appear some time
+// after the interface is up.
+var changing = regexp.MustCompile(`(?m)^.*inet6 fe80.*\n.*\n`)
+
+// settingsOf is what ip and ethtool show of cards.
+func settingsOf(m *machine, names []string) string {
+	m.t.Helper()
+	var all strings.Builder
+	for _, name := range names {
+		commands := [][]string{{"ip", "-d", "link", "show", "dev", name}, {"ip", "-d", "addr", "show", "dev", name}}
+		for _, option := range []string{"-a", "-c", "-g", "-k", "-x", "-l"} {
+			commands = append(commands, []string{"ethtool", option, name})
+		}
+		for _, c := range commands {
+			out, _ := exec.Command(c[0], c[1:]...).CombinedOutput() // a setting that is not there is an error
+			for _, line := range strings.Split(changing.ReplaceAllString(string(out), ""), "\n") {
+				fmt.Fprintf(&all, "%s: %s\n", strings.Join(c, " "), line)
+			}
+		}
+	}
+	return all.String()
+}
