@@ -3,12 +3,17 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/hostdevice"
+	"nodrop.dev/nodrop/internal/netif/card"
 	router "nodrop.dev/nodrop/internal/routing/device"
 )
 
@@ -19,7 +24,8 @@ func newCleanCommand() *cobra.Command {
 		Short: "Put back the interfaces of runs that were killed, and end their routers",
 		Long: `Put back the interfaces that nodrop run had on this machine when it was killed, as
 they were: in the network namespace that they came from, with their names, addresses
-and settings. Routers that such runs started are ended, and their files removed. The
+and settings. Settings that an agent which was killed has changed are restored too, as
+the alias of the interface says. Routers that such runs started are ended, and their files removed. The
 next nodrop run does the same before it begins. Interfaces of a run
 that goes on are left alone. It needs root.
 
@@ -39,16 +45,25 @@ Exit codes: 0 when nothing is left to put back, 1 otherwise.`,
 		sayPutBack(cmd.OutOrStdout(), done)
 		routers, cleaning := router.Clean(router.Dir)
 		sayRoutersGone(cmd.OutOrStdout(), routers)
-		err = errors.Join(err, cleaning)
+		settings, recovering := card.RecoverAll()
+		saySettingsRestored(cmd.OutOrStdout(), settings)
+		err = errors.Join(err, cleaning, recovering)
 		switch {
 		case living > 0:
 			fmt.Fprintf(cmd.OutOrStdout(), "runs that go on, with their interfaces: %d\n", living)
-		case len(done) == 0 && routers == 0 && err == nil:
+		case len(done) == 0 && routers == 0 && len(settings) == 0 && err == nil:
 			fmt.Fprintln(cmd.OutOrStdout(), "nothing is to be put back")
 		}
 		return err
 	}
 	return cmd
+}
+
+// saySettingsRestored writes a line for each interface with restored settings.
+func saySettingsRestored(w io.Writer, all map[string][]string) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(w, "interface %s, whose settings a process that was killed had changed, has them back: %s\n", name, strings.Join(all[name], ", "))
+	}
 }
 
 // addStateDir adds the flag that says where notes of interfaces are.

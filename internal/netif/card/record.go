@@ -190,6 +190,27 @@ func Recover(link netlink.Link) (changed []string, err error) {
 	return r.restore(a.Name)
 }
 
+// RecoverAll restores the settings of all interfaces that processes which were killed have
+// changed. It returns the names of the restored settings by interface.
+func RecoverAll() (map[string][]string, error) {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return nil, fmt.Errorf("listing the interfaces: %w", err)
+	}
+	restored := map[string][]string{}
+	var errs []error
+	for _, l := range links {
+		changed, err := Recover(l)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if len(changed) > 0 {
+			restored[l.Attrs().Name] = changed
+		}
+	}
+	return restored, errors.Join(errs...)
+}
+
 // InUse reports whether an interface has an XDP program: that of a tester ends with its
 // process.
 func InUse(link netlink.Link) bool {
