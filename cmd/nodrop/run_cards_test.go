@@ -8,18 +8,19 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 )
 
-// cardsVariable names the two ends of a cable between network cards, such as "eth0 eth1".
+// cardsVariable names the two ends of a cable between network cards, such as "eth0,eth1".
 // Their tests run in the emulated machines of hack/vm.
 const cardsVariable = "NODROP_TEST_CARDS"
 
 // cardNames returns the names of the cards, or skips the test.
 func cardNames(t *testing.T) []string {
 	t.Helper()
-	names := strings.Fields(os.Getenv(cardsVariable))
+	names := strings.Split(os.Getenv(cardsVariable), ",")
 	if len(names) != 2 {
 		t.Skipf("skipped: %s does not name two network cards on one cable, see hack/vm", cardsVariable)
 	}
@@ -53,7 +54,7 @@ func TestCardsAreBackAfterTenKills(t *testing.T) {
 	for i := range 10 {
 		flags := [][]string{nil, {"--in-place"}}[i%2]
 		p := m.run(longBenchmark, bed, flags...)
-		p.says("latency 128 B: 5% for 24h0m0s")
+		awaitTrial(t, p)
 		if i < 2 {
 			t.Logf("while a run has the cards (%v):\n%s", flags, difference(before, settingsOf(m, names)))
 		}
@@ -69,6 +70,25 @@ func TestCardsAreBackAfterTenKills(t *testing.T) {
 	}
 	if dirs := m.notes(); len(dirs) > 0 {
 		t.Errorf("%v are left over", dirs)
+	}
+}
+
+// slowPatience is how long a run may take to begin in an emulated machine, which is up to 50
+// times slower than this one.
+const slowPatience = 10 * time.Minute
+
+// awaitTrial waits until a run has begun its trial.
+func awaitTrial(t *testing.T, p *process) {
+	t.Helper()
+	deadline := time.After(slowPatience)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !strings.Contains(p.stderr.String(), "latency 128 B: 5% for 24h0m0s") {
+		select {
+		case <-deadline:
+			t.Fatalf("no trial within %s:\n%s", slowPatience, &p.stderr)
+		case <-tick.C:
+		}
 	}
 }
 
