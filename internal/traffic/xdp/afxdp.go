@@ -43,10 +43,23 @@ func (l *lane) put(socket *xsk, position uint32, f portTxFrame) (chunk uint64) {
 	return chunk
 }
 
-// giveBack takes the number of a frame back that did not leave.
+// submit counts frames as sent that are about to enter the ring, so that no sample has
+// received more than it has sent.
+func (l *lane) submit(frames int) { atomic.AddUint64(&l.tx.Sent, uint64(frames)) }
+
+// recordAll records when frames left that left together.
+func (l *lane) recordAll(frames []portTxFrame, now uint64) {
+	l.tx.Clump = max(l.tx.Clump, uint64(len(frames)))
+	for _, f := range frames {
+		l.record(f.Due, now)
+	}
+}
+
+// giveBack takes the number of a frame back that was in the ring and did not leave.
 func (l *lane) giveBack(f portTxFrame) {
 	l.streams[f.Slot].takeBack()
 	l.tx.Left++
+	atomic.AddUint64(&l.tx.Sent, ^uint64(0))
 }
 
 // zeroCopySender sends through a socket whose ring the device reads. A frame in the ring
@@ -79,9 +92,10 @@ func (s *zeroCopySender) send(frames []portTxFrame) error {
 		s.flying[at%xskFrames] = f
 		at++
 	}
+	s.lane.submit(len(frames))
 	atomic.StoreUint32(ring.producer, at)
 	err := s.wake()
-	s.lane.left(frames, uint64(monotonic()-s.lane.begin))
+	s.lane.recordAll(frames, uint64(monotonic()-s.lane.begin))
 	return err
 }
 
@@ -107,7 +121,6 @@ func (s *zeroCopySender) finish() error {
 	}
 	for at := *s.socket.transmit.producer; at != s.flown; at-- {
 		s.lane.giveBack(s.flying[(at-1)%xskFrames])
-		atomic.AddUint64(&s.lane.tx.Sent, ^uint64(0))
 	}
 	return err
 }
@@ -153,6 +166,7 @@ func (s *copySender) send(frames []portTxFrame) error {
 		s.places[s.socket.number(chunk)] = i
 		s.waiting, s.chunks = append(s.waiting, f), append(s.chunks, chunk)
 	}
+	s.lane.submit(len(frames))
 	atomic.StoreUint32(s.socket.transmit.producer, s.first+uint32(len(frames)))
 	return s.push()
 }
@@ -183,9 +197,9 @@ func (s *copySender) push() error {
 	return nil
 }
 
-// leave counts the first n waiting frames as sent.
+// leave removes the first n waiting frames, which have left.
 func (s *copySender) leave(n int) {
-	s.lane.left(s.waiting[:n], uint64(monotonic()-s.lane.begin))
+	s.lane.recordAll(s.waiting[:n], uint64(monotonic()-s.lane.begin))
 	for _, chunk := range s.chunks[:n] {
 		s.places[s.socket.number(chunk)] = -1
 	}

@@ -24,7 +24,7 @@ func TestPayloads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e := bed.open(Port{Name: "p1", Interface: "v1"}, Port{Name: "p2", Interface: "v2"})
+	e := bed.open(Port{Name: "p1", Interface: "v1"}, Port{Name: "p2", Interface: "v2", Transmit: PacketSocket})
 	const frames = 5000
 	var streams []traffic.Stream
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}

@@ -10,6 +10,7 @@ import (
 // A low rate is sent frame by frame, unless the sender falls behind its schedule: it
 // catches up in batches.
 func TestConstantLoad(t *testing.T) {
+	t.Setenv(transmitVariable, "") // user space has batches of its own
 	perSecond := func(n int64) traffic.Rate { return traffic.Rate{Frames: n, PerNanos: 1e9} }
 	for name, test := range map[string]struct {
 		streams int

@@ -13,6 +13,7 @@ const xdpRedirect = 4
 // After a frame that was late, the next waits until it is 1.5 µs less late, and none waits
 // for longer than 18.5 µs.
 func TestALateSenderCatchesUpStepByStep(t *testing.T) {
+	t.Setenv(transmitVariable, "") // of the transmit program
 	bed := newBed(t)
 	e := bed.backToBack()
 	if err := e.Configure(t.Context(), []traffic.Stream{stream(1, e)}); err != nil {

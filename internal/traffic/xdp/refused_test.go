@@ -1,11 +1,13 @@
 package xdp
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/netif/netiftest"
 	"nodrop.dev/nodrop/internal/processors"
@@ -17,7 +19,11 @@ import (
 func (d *device) threaded(name string, processor int) {
 	d.Helper()
 	d.in(d.ns, func() {
-		if err := netiftest.Thread(name, processor); err != nil {
+		err := netiftest.Thread(name, processor)
+		if errors.Is(err, unix.ENOENT) { // before Linux 6.8
+			err = threadByName(name, processor)
+		}
+		if err != nil {
 			d.Fatal(err)
 		}
 	})
