@@ -60,6 +60,7 @@ test: test-tools ## everything that must pass; what takes long is repeated less 
 .PHONY: test-long
 test-long: test-tools ## the tests of make test in full length, and those that it leaves out
 	$(MAKE) --no-print-directory -j1 SHORT= logic frames
+	$(MAKE) --no-print-directory -j1 frames-afxdp
 	$(MAKE) --no-print-directory -j1 histories
 
 .PHONY: test-tools
@@ -91,6 +92,10 @@ logic: test-tools ## logic, and controllers against a real API server
 .PHONY: frames
 frames: test-tools ## engines, devices and commands on real interfaces
 	$(GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 1 -parallel 4 $(REAL_FRAMES)
+
+.PHONY: frames-afxdp
+frames-afxdp: test-tools ## the tests of the engine xdp through AF_XDP sockets
+	NODROP_XDP_TRANSMIT=AFXDP $(GOTESTSUM) $(GOTEST_BUILD) -short -timeout 20m -p 1 -parallel 4 ./internal/traffic/xdp
 
 # Kernels that every test run loads the BPF programs on, in emulated machines.
 OLD_KERNELS := debian12 debian13

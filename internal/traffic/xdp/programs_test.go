@@ -90,6 +90,7 @@ func TestProgramsLoad(t *testing.T) {
 // A driver without native XDP, as that of a macvlan, gets other programs, and everything
 // that is sent is received.
 func TestGenericReceive(t *testing.T) {
+	t.Setenv(transmitVariable, "")
 	bed := newBed(t)
 	bed.veth("v1", "v2", bed.tester)
 	parent := bed.up(bed.nl, "v1")
