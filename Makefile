@@ -141,6 +141,10 @@ page-pictures: ## draw the pages for docs/lab-page.md (needs the Debian package 
 e2e: cluster-build ## a real cluster with a real router; taken down afterwards; E2E has arguments of the tests
 	@hack/e2e $(E2E)
 
+.PHONY: test-sriov
+test-sriov: ## pods with virtual functions, on a node in an emulated machine (about 20 min)
+	@hack/vm/test-sriov
+
 .PHONY: generate
 generate: ## CRDs, deep copies, protobuf and BPF objects (needs clang, libbpf-dev, protobuf-compiler)
 	go generate ./...

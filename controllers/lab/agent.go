@@ -135,13 +135,9 @@ func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v
 // so that address and interfaces stay. With the engine trex a TRex server in the same
 // pod has the ports.
 func AgentPod(s Settings, run Run, a Agent, bed *v1alpha1.TestBed) (*corev1.Pod, error) {
-	networks, err := networksAnnotation(run, a.Ports)
-	if err != nil {
-		return nil, err
-	}
 	pod := pod(s, run, a.PodName(run), RoleAgent)
-	if networks != "" {
-		pod.Annotations[annotationNetworks] = networks
+	if err := requestNetworks(pod, run, a.Ports); err != nil {
+		return nil, err
 	}
 	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	pod.Spec.Affinity = onNode(a.Node)
@@ -150,6 +146,7 @@ func AgentPod(s Settings, run Run, a Agent, bed *v1alpha1.TestBed) (*corev1.Pod,
 		certificateVolume(cmp.Or(a.certificates, run.certificatesName()), ownerAgent(a.Index)),
 	}
 	pod.Spec.Containers = []corev1.Container{agentContainer(s, run)}
+	var err error
 	if trex := bed.Spec.Engine.Server(); trex != nil {
 		err = addTRex(s, pod, a, trex)
 	} else {

@@ -139,7 +139,7 @@ func TestNetworkOfAVirtualFunction(t *testing.T) {
 			if err := json.Unmarshal([]byte(text), &got); err != nil {
 				t.Fatal(err)
 			}
-			tc.want["cniVersion"], tc.want["name"], tc.want["type"] = "1.0.0", n.GetName(), "sriov"
+			tc.want["cniVersion"], tc.want["name"], tc.want["type"] = "0.3.1", n.GetName(), "sriov"
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("configuration (-want +got):\n%s", diff)
 			}

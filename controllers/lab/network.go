@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,6 +19,8 @@ var NetworkGVK = schema.GroupVersionKind{Group: "k8s.cni.cncf.io", Version: "v1"
 const (
 	// annotationNetworks lists the networks of a pod.
 	annotationNetworks = "k8s.v1.cni.cncf.io/networks"
+	// AnnotationStatus lists the interfaces that Multus has given to a pod.
+	AnnotationStatus = "k8s.v1.cni.cncf.io/network-status"
 	// AnnotationResource of a network names the resource of which the pod has a device
 	// for it. Multus writes the device's address into the plugin's configuration; of
 	// several devices each network of the pod gets the next.
@@ -31,6 +34,10 @@ type hostDeviceConfig struct {
 	Type       string `json:"type"`
 	Device     string `json:"device"`
 }
+
+// sriovCNIVersion is the version of CNI that every release of the SR-IOV CNI knows; the earliest
+// know no later one.
+const sriovCNIVersion = "0.3.1"
 
 // sriovConfig is for the CNI plugin sriov. It moves a virtual function that is
 // bound to the kernel's driver into the pod; of one that is bound to vfio-pci it
@@ -78,7 +85,7 @@ func newSRIOVConfig(name string, a *v1alpha1.SRIOVAttachment) sriovConfig {
 	trust := a.Trust == nil || *a.Trust
 	check := a.SpoofCheck != nil && *a.SpoofCheck
 	return sriovConfig{
-		CNIVersion: "1.0.0", Name: name, Type: "sriov",
+		CNIVersion: sriovCNIVersion, Name: name, Type: "sriov",
 		VLAN: a.VLAN, Trust: onOff(trust), SpoofCheck: onOff(check),
 	}
 }
@@ -116,6 +123,28 @@ func network(s Settings, run Run, port string, config any, annotations map[strin
 type networkSelection struct {
 	Name      string `json:"name"`
 	Interface string `json:"interface"`
+}
+
+// Attach lets a pod request the interfaces of an agent's ports, as the agent's pod does: by
+// Multus, with devices and claims for the pod's first container.
+func Attach(pod *corev1.Pod, run Run, a Agent) error {
+	if err := requestNetworks(pod, run, a.Ports); err != nil {
+		return err
+	}
+	return addDevices(&pod.Spec, &pod.Spec.Containers[0], a.Ports)
+}
+
+// requestNetworks annotates a pod with the networks of ports.
+func requestNetworks(pod *corev1.Pod, run Run, ports []v1alpha1.Port) error {
+	networks, err := networksAnnotation(run, ports)
+	if err != nil || networks == "" {
+		return err
+	}
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[annotationNetworks] = networks
+	return nil
 }
 
 // networksAnnotation requests the ports from Multus; inside the pod an interface has

@@ -190,6 +190,20 @@ var checkCases = []checkCase{
 	{"none", "resource claims", TRex, bed(trexEngine, claim), Missing, "no driver offers devices here", "install a driver"},
 	{"forbidden", "resource claims", TRex, bed(trexEngine, claim, node(func(n *Node) { n.Drivers = Seen[[]string]{Unknown: reason} })), Unknown, "you may not read it", ""},
 
+	{"", "virtual functions", XDP, bed(xdpEngine, sriov, probed(func(p *probe.Node) {
+		p.Cards = append(p.Cards, probe.Card{Address: "0000:3b:01.0", Driver: "iavf", VirtualFunction: true})
+	})), Good, "1 on PCI", ""},
+	{"none", "virtual functions", XDP, bed(xdpEngine, sriov, node(func(n *Node) { delete(n.Allocatable, "intel.com/sriov_p") })),
+		Missing, "no card has any: 0000:3b:00.0 (ice, up to 64)", "echo 1 > /sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs"},
+
+	{"", "interfaces in pods", XDP, bed(xdpEngine, sriov, attached(Known(""))), Good, "a pod had the interfaces", ""},
+	{"no CNI plugin", "interfaces in pods", XDP, bed(xdpEngine, sriov, attached(Known(`failed to find plugin "sriov" in path [/opt/cni/bin]`))),
+		Missing, `failed to find plugin "sriov"`, "install the CNI plugin"},
+	{"no Multus", "interfaces in pods", XDP, bed(xdpEngine, sriov, attached(Known("Multus did not handle the pod: ports p1 have no interface"))),
+		Missing, "ports p1", "/etc/cni/net.d"},
+	{"another problem", "interfaces in pods", XDP, bed(xdpEngine, sriov, attached(Known("no such device"))), Missing, "no such device", "log of Multus"},
+	{"leased", "interfaces in pods", XDP, bed(xdpEngine, sriov, attached(Seen[string]{Unknown: reason})), Unknown, "you may not read it", ""},
+
 	{"", "network cards", TRex, nil, Good, "0000:3b:00.0 (ice, up to 64 functions)", ""},
 	{"virtual ones", "network cards", TRex, probed(func(p *probe.Node) { p.Cards[0].VirtualFunctions = 0 }), Warning, "1 on PCI, none with SR-IOV", "whole cards"},
 
@@ -266,6 +280,8 @@ func TestChecksThatDoNotMatter(t *testing.T) {
 		"processors that are shared":  {XDP, bed(xdpEngine, hostDevice), "processors"},
 		"whole ones that none wants":  {XDP, bed(xdpEngine, hostDevice), "CPU manager policy"},
 		"no bed":                      {XDP, nil, "bed"},
+		"functions, for whole cards":  {XDP, bed(xdpEngine, sriov), "virtual functions"},
+		"interfaces without a probe":  {XDP, bed(xdpEngine, sriov), "interfaces in pods"},
 		"a soft taint": {XDP, node(func(n *Node) {
 			n.Taints = []corev1.Taint{{Key: "slow", Effect: corev1.TaintEffectPreferNoSchedule}}
 		}), "taints"},

@@ -125,6 +125,9 @@ type Node struct {
 	Kubelet Seen[Kubelet]
 	// Probe is what was read on the node.
 	Probe Seen[probe.Node]
+	// Attached is why a pod cannot have the interfaces of the bed's ports on the node, "" if
+	// it can; nil if no pod tried.
+	Attached *Seen[string]
 }
 
 // Kubelet is the part of a kubelet's configuration that engines depend on.

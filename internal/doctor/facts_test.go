@@ -93,3 +93,8 @@ var (
 	sriovNamed = v1alpha1.Attachment{SRIOV: &v1alpha1.SRIOVAttachment{ResourceName: "intel.com/sriov_p", NetworkName: "dut"}}
 	claim      = v1alpha1.Attachment{ResourceClaim: &v1alpha1.ResourceClaimAttachment{TemplateName: "dut-card"}}
 )
+
+// attached is a node on which a pod tried to have the interfaces of the bed.
+func attached(result Seen[string]) func(*Facts) {
+	return node(func(n *Node) { n.Attached = &result })
+}

@@ -58,6 +58,8 @@ var nodeChecks = []check[nodeCheck]{
 	{"topology manager", lineRate, topologyManager},
 	{"device plugin", realInterfaces, devicePlugin},
 	{"resource claims", realInterfaces, resourceClaims},
+	{"virtual functions", realInterfaces, virtualFunctions},
+	{"interfaces in pods", realInterfaces, interfacesInPods},
 	{"network cards", lineRate, networkCards},
 	{"IOMMU", lineRate, iommu},
 	{"VFIO", lineRate, vfio},

@@ -91,6 +91,7 @@ func (c *Cluster) Facts(ctx context.Context, ask Ask) (doctor.Facts, error) {
 		return f, err
 	}
 	c.probe(ctx, ask.Probe, f.Nodes)
+	c.attach(ctx, ask.Probe, f.Bed, f.Nodes)
 	if err := ctx.Err(); err != nil {
 		return f, fmt.Errorf("reading the cluster: %w", err)
 	}
