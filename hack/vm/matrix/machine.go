@@ -39,7 +39,7 @@ func (m machine) run(p places, checks []check) error {
 	}
 	for left := checks; len(left) > 0; {
 		for _, c := range left {
-			for _, kind := range []string{"code", "log", "json"} {
+			for _, kind := range []string{"code", "log", "json", "json.rows"} {
 				if err := os.Remove(filepath.Join(out, c.name+"."+kind)); err != nil && !os.IsNotExist(err) {
 					return err
 				}
