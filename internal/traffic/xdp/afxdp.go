@@ -57,7 +57,7 @@ func (l *lane) recordAll(frames []portTxFrame, now uint64) {
 
 // giveBack takes the number of a frame back that was in the ring and did not leave.
 func (l *lane) giveBack(f portTxFrame) {
-	l.streams[f.Slot].takeBack()
+	l.streams[f.Slot].takeBack(f)
 	l.tx.Left++
 	atomic.AddUint64(&l.tx.Sent, ^uint64(0))
 }

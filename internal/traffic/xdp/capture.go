@@ -68,6 +68,7 @@ func (p *port) readCaptured(m *traffic.Measurement) {
 			}
 			if name == traffic.CaptureAfterGap {
 				f.Missing = c.Sequence - c.Expected
+				f.Missing -= p.engine.holes.below(c.Stream, c.Sequence) - p.engine.holes.below(c.Stream, c.Expected)
 			}
 			// The program reads the clock for each reason anew.
 			id := identity{sequence: c.Sequence, stream: c.Stream}

@@ -131,7 +131,7 @@ func readBack(t *testing.T, frames []traffic.CapturedFrame) {
 func TestCaptureIsLeftOutOfPrograms(t *testing.T) {
 	newBed(t)
 	instructions := func(c traffic.Capture) (n int, verified uint32) {
-		p, err := loadPrograms(1, 1, room{ports: 2}.rounded(), true, c)
+		p, err := loadPrograms(1, 1, room{ports: 2}.rounded(), true, c, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

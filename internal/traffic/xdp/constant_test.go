@@ -24,7 +24,8 @@ func TestConstantLoad(t *testing.T) {
 			return traffic.Load{Rate: traffic.Rate{Frames: 1, PerNanos: 1e9 + int64(i)}, Frames: 1, Delay: time.Millisecond}
 		}, batch},
 		"above what goes frame by frame": {1, func(int) traffic.Load { return traffic.Load{Rate: perSecond(300_000), Frames: 20_000} }, batch},
-		"as fast as it can":              {1, func(int) traffic.Load { return traffic.Load{Max: true, Frames: 20_000} }, batch},
+		"as fast as it can":              {1, func(int) traffic.Load { return traffic.Load{Max: true, Frames: 20_000} }, longBatch},
+		"faster than it can":             {1, func(int) traffic.Load { return traffic.Load{Rate: perSecond(100_000_000), Frames: 20_000} }, longBatch},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bed := newBed(t)

@@ -73,6 +73,8 @@ type Engine struct {
 	lastSent int64
 	// sampled is the trial that samples are taken of.
 	sampled sampled
+	// holes are the numbers that the trial in hand never sent.
+	holes *holes
 }
 
 var (
@@ -102,6 +104,9 @@ func New(o Options) (_ *Engine, err error) {
 		}
 	}()
 	if e.netns, err = currentNamespace(); err != nil {
+		return nil, err
+	}
+	if e.holes, err = newHoles(); err != nil {
 		return nil, err
 	}
 	return e, e.netns.do(func() error {
@@ -207,6 +212,10 @@ func (e *Engine) Close() error {
 		return errors.Join(errs...)
 	}))
 	e.ports = nil
+	if e.holes != nil {
+		errs = append(errs, e.holes.close())
+		e.holes = nil
+	}
 	if e.netlink != nil {
 		e.netlink.Close()
 		e.netlink = nil

@@ -126,11 +126,26 @@ func (l *lane) next() (uint64, bool) {
 // refuse takes back a frame that the device had no room for.
 func (l *lane) refuse(f portTxFrame) {
 	p := l.tx
-	l.streams[f.Slot].takeBack()
+	l.streams[f.Slot].takeBack(f)
 	p.Refused++
 	p.Left++
 	p.Retry[p.RetryHead%uint32(len(p.Retry))] = f
 	p.RetryHead++
+}
+
+// write writes a frame into b. A frame that was in a hole has its places in ranges from
+// before.
+func (l *lane) write(f portTxFrame, b []byte, nanos uint64) {
+	t := &l.streams[f.Slot]
+	if f.Replay > 0 {
+		t.moveBack(f.Replay)
+		defer func() {
+			for range f.Replay - 1 {
+				t.moveOn()
+			}
+		}()
+	}
+	t.write(b, nanos)
 }
 
 // left counts frames that left together.

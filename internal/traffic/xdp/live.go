@@ -13,10 +13,16 @@ import (
 
 const (
 	// batch is how many turns of the program the kernel makes before it hands what was
-	// sent to the device. At most the size of its bulk queue (DEV_MAP_BULK_SIZE): with
-	// more, a full queue is handed over when the next frame is written and has its
-	// number already, which then could not be given to a refused one.
+	// sent to the device. It is the size of the device's bulk queue (DEV_MAP_BULK_SIZE):
+	// with more, a full queue is handed over when the next frame is written and has its
+	// number already, which then cannot be given to a refused one.
 	batch = 16
+	// longBatch is how many turns are a batch above longBatchRate, in frames per
+	// nanosecond, and where a stream sends as fast as it can. A frame costs some
+	// nanoseconds less then. Below that rate turns without a frame would hold up the
+	// frames before them.
+	longBatch     = 64
+	longBatchRate = 8_000_000 / 1e9
 	// Up to constantRate, in frames per nanosecond, a batch is one turn, so that no frame
 	// waits for the turns behind it. A frame costs more than twice as much then, by the
 	// passing on and the device's work for a single one, as measured. So a sender that

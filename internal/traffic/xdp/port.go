@@ -108,7 +108,7 @@ func (p *port) open(nl *netlink.Handle) error {
 
 // load loads programs for the port.
 func (p *port) load(room room, frags bool) (*programs, error) {
-	return loadPrograms(p.index, uint32(p.engine.netns.inode), room, frags, p.engine.options.Capture)
+	return loadPrograms(p.index, uint32(p.engine.netns.inode), room, frags, p.engine.options.Capture, p.engine.holes)
 }
 
 // attach attaches the receive program in the driver, as one that takes frames in several

@@ -47,7 +47,14 @@ const (
 	portEndingENDED_GAP      portEnding = 4
 	portEndingENDED_BEHIND   portEnding = 5
 	portEndingENDED_ERROR    portEnding = 6
+	portEndingENDED_HOLE     portEnding = 7
 )
+
+type portHole struct {
+	_    structs.HostLayout
+	From uint64
+	To   uint64
+}
 
 type portRxFlow struct {
 	_    structs.HostLayout
@@ -153,10 +160,10 @@ type portTxDue struct {
 }
 
 type portTxFrame struct {
-	_    structs.HostLayout
-	Due  uint64
-	Slot uint32
-	Pad  uint32
+	_      structs.HostLayout
+	Due    uint64
+	Slot   uint32
+	Replay uint32
 }
 
 type portTxGroup struct {
@@ -205,6 +212,10 @@ type portTxPort struct {
 	RetryHead   uint32
 	RetryTail   uint32
 	Catching    uint32
+	Groups      uint32
+	OpenHole    uint32
+	Holes       uint32
+	Single      uint32
 	Pad         uint32
 	Pending     [64]portTxFrame
 	Retry       [64]portTxFrame
@@ -221,18 +232,20 @@ type portTxSender struct {
 	Rest     uint64
 	Resting  uint64
 	Next     uint64
+	InTime   uint64
 	Clock    uint64
 	Ports    uint32
 	Turn     uint32
-	Cpu      uint32
 	Stop     uint32
 	Ended    portEnding
+	Cpu      uint32
 	Pad      uint32
 }
 
 type portTxStream struct {
 	_          structs.HostLayout
 	Seq        uint64
+	Unsent     uint64
 	Refused    uint64
 	Left       uint64
 	Begin      uint64
@@ -267,6 +280,10 @@ type portTxStream struct {
 	Body       uint8
 	DstAt      uint8
 	BodyAt     uint16
+	Id         uint16
+	Plain      uint8
+	Pad        [3]uint8
+	_          [2]byte
 	Head       [22]uint64
 }
 
@@ -324,6 +341,7 @@ type portMapSpecs struct {
 	Bodies         *ebpf.MapSpec `ebpf:"bodies"`
 	CaptureCounts  *ebpf.MapSpec `ebpf:"capture_counts"`
 	CapturedFrames *ebpf.MapSpec `ebpf:"captured_frames"`
+	Holes          *ebpf.MapSpec `ebpf:"holes"`
 	LastFrames     *ebpf.MapSpec `ebpf:"last_frames"`
 	RxFlows        *ebpf.MapSpec `ebpf:"rx_flows"`
 	RxIndex        *ebpf.MapSpec `ebpf:"rx_index"`
@@ -333,6 +351,7 @@ type portMapSpecs struct {
 	RxWindow       *ebpf.MapSpec `ebpf:"rx_window"`
 	TxGroups       *ebpf.MapSpec `ebpf:"tx_groups"`
 	TxHeap         *ebpf.MapSpec `ebpf:"tx_heap"`
+	TxInterfaces   *ebpf.MapSpec `ebpf:"tx_interfaces"`
 	TxPorts        *ebpf.MapSpec `ebpf:"tx_ports"`
 	TxSenders      *ebpf.MapSpec `ebpf:"tx_senders"`
 	TxStreams      *ebpf.MapSpec `ebpf:"tx_streams"`
@@ -371,6 +390,7 @@ type portMaps struct {
 	Bodies         *ebpf.Map `ebpf:"bodies"`
 	CaptureCounts  *ebpf.Map `ebpf:"capture_counts"`
 	CapturedFrames *ebpf.Map `ebpf:"captured_frames"`
+	Holes          *ebpf.Map `ebpf:"holes"`
 	LastFrames     *ebpf.Map `ebpf:"last_frames"`
 	RxFlows        *ebpf.Map `ebpf:"rx_flows"`
 	RxIndex        *ebpf.Map `ebpf:"rx_index"`
@@ -380,6 +400,7 @@ type portMaps struct {
 	RxWindow       *ebpf.Map `ebpf:"rx_window"`
 	TxGroups       *ebpf.Map `ebpf:"tx_groups"`
 	TxHeap         *ebpf.Map `ebpf:"tx_heap"`
+	TxInterfaces   *ebpf.Map `ebpf:"tx_interfaces"`
 	TxPorts        *ebpf.Map `ebpf:"tx_ports"`
 	TxSenders      *ebpf.Map `ebpf:"tx_senders"`
 	TxStreams      *ebpf.Map `ebpf:"tx_streams"`
@@ -390,6 +411,7 @@ func (m *portMaps) Close() error {
 		m.Bodies,
 		m.CaptureCounts,
 		m.CapturedFrames,
+		m.Holes,
 		m.LastFrames,
 		m.RxFlows,
 		m.RxIndex,
@@ -399,6 +421,7 @@ func (m *portMaps) Close() error {
 		m.RxWindow,
 		m.TxGroups,
 		m.TxHeap,
+		m.TxInterfaces,
 		m.TxPorts,
 		m.TxSenders,
 		m.TxStreams,

@@ -71,8 +71,9 @@ func (r room) rounded() room {
 func capacity(n int) int { return max(16, 1<<bits.Len(uint(n-1))) }
 
 // loadPrograms loads the programs for an interface. Frags says that the receive program
-// is for drivers that hand over frames in several buffers.
-func loadPrograms(ifindex int, netns uint32, room room, frags bool, capture traffic.Capture) (_ *programs, err error) {
+// is for drivers that hand over frames in several buffers. Programs without holes have a map
+// of their own.
+func loadPrograms(ifindex int, netns uint32, room room, frags bool, capture traffic.Capture, holes *holes) (_ *programs, err error) {
 	spec, err := loadPort()
 	if err != nil {
 		return nil, fmt.Errorf("reading the BPF programs: %w", err)
@@ -86,6 +87,7 @@ func loadPrograms(ifindex int, netns uint32, room room, frags bool, capture traf
 		spec.Maps[name].MaxEntries = uint32(room.streams)
 	}
 	spec.Maps["tx_ports"].MaxEntries = uint32(room.ports)
+	spec.Maps["tx_interfaces"].MaxEntries = uint32(room.ports)
 	spec.Maps["rx_flows"].MaxEntries = uint32(room.flows)
 	spec.Maps["rx_streams"].MaxEntries = uint32(room.flows)
 	spec.Maps["rx_window"].MaxEntries = uint32(room.blocks)
@@ -100,7 +102,11 @@ func loadPrograms(ifindex int, netns uint32, room room, frags bool, capture traf
 	}
 
 	p := &programs{room: room, frags: frags}
-	if err := spec.LoadAndAssign(&p.portObjects, nil); err != nil {
+	shared := &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{}}
+	if holes != nil {
+		shared.MapReplacements["holes"] = holes.of
+	}
+	if err := spec.LoadAndAssign(&p.portObjects, shared); err != nil {
 		return nil, explainLoad(netif.KernelRelease(), err)
 	}
 	p.closers = append(p.closers, &p.portObjects)
@@ -170,14 +176,23 @@ func (p *programs) follow() error {
 
 // mapped maps a map's n values into this process.
 func mapped[T any](p *programs, m *ebpf.Map, n int) ([]T, error) {
+	values, b, err := mapValues[T](m, n)
+	if err != nil {
+		return nil, err
+	}
+	p.mapped = append(p.mapped, b)
+	return values, nil
+}
+
+// mapValues maps a map's n values into this process, and returns the memory as well.
+func mapValues[T any](m *ebpf.Map, n int) ([]T, []byte, error) {
 	size := n * int(unsafe.Sizeof(*new(T)))
 	page := unix.Getpagesize()
 	b, err := unix.Mmap(m.FD(), 0, (size+page-1)/page*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("mapping the BPF map %v: %w", m, err)
+		return nil, nil, fmt.Errorf("mapping the BPF map %v: %w", m, err)
 	}
-	p.mapped = append(p.mapped, b)
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n), b, nil
 }
 
 func (p *programs) close() error {

@@ -17,7 +17,7 @@ import (
 func loadable() map[string]func() (io.Closer, map[string]*ebpf.Program, error) {
 	port := func(frags bool, capture traffic.Capture) func() (io.Closer, map[string]*ebpf.Program, error) {
 		return func() (io.Closer, map[string]*ebpf.Program, error) {
-			p, err := loadPrograms(1, 1, room{ports: 2}.rounded(), frags, capture)
+			p, err := loadPrograms(1, 1, room{ports: 2}.rounded(), frags, capture, nil)
 			if err != nil {
 				return nil, nil, err
 			}

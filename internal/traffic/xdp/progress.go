@@ -99,7 +99,7 @@ func (s *sender) expected() (n uint64) {
 	for _, l := range s.lanes {
 		for i, stream := range l.port.tx {
 			if l.slots[i] >= 0 {
-				n += atomic.LoadUint64(&l.streams[l.slots[i]].Seq) * uint64(len(stream.RxPorts))
+				n += l.streams[l.slots[i]].sent() * uint64(len(stream.RxPorts))
 			}
 		}
 	}
@@ -141,6 +141,7 @@ func (p *port) gaps(i int, overtaken uint64) (next, missing uint64, err error) {
 	}
 	// A frame below first.Next that came meanwhile may have been seen or not.
 	arrived := first.Received - min(inside, first.Received) + last.Reordered - first.Reordered
+	arrived += p.engine.holes.below(p.rx[i].ID, begin) // never sent
 	return first.Next, begin - min(arrived, begin), nil
 }
 

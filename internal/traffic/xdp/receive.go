@@ -36,7 +36,7 @@ func (p *port) read(m *traffic.Measurement) error {
 			return fmt.Errorf("reading the counters of stream %d on port %s: %w", s.ID, p.Name, err)
 		}
 		late, overtaken = late+flow.Late, overtaken+flow.Overtaken
-		m.Rx[traffic.RxKey{Stream: s.ID, Port: p.Name}] = flow.count()
+		m.Rx[traffic.RxKey{Stream: s.ID, Port: p.Name}] = p.count(i, &flow)
 	}
 	p.readCaptured(m)
 	if overtaken > 0 {
@@ -50,7 +50,16 @@ func (p *port) read(m *traffic.Measurement) error {
 	return nil
 }
 
-// count is the flow in the terms of a measurement.
+// count returns the flow i of the port in the terms of a measurement, as if the numbers that
+// were never sent did not exist.
+func (p *port) count(i int, flow *portRxFlow) traffic.RxCount {
+	c, id := flow.count(), p.rx[i].ID
+	c.Next -= p.engine.holes.below(id, c.Next)
+	c.GapEnd -= p.engine.holes.below(id, c.GapEnd)
+	return c
+}
+
+// count is the flow in the terms of a measurement, by the numbers of its frames.
 func (f *portRxFlow) count() traffic.RxCount {
 	c := traffic.RxCount{
 		Received: f.Received, Duplicate: f.Duplicate, Reordered: f.Reordered, OutOfSequence: f.OutOfSequence, Late: f.Late,

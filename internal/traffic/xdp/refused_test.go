@@ -3,6 +3,7 @@ package xdp
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/gopacket/gopacket"
@@ -31,33 +32,37 @@ func (d *device) threaded(name string, processor int) {
 
 // A device that refuses many frames, for working on the sender's processor or for being
 // slower than it on another, gets streams without holes: every frame has the number
-// and the addresses of its place.
+// and the addresses of its place. Where all receivers know the holes, a stream may have
+// one. Every frame has the addresses of its place also then.
 func TestRefusedFramesLeaveNoHoles(t *testing.T) {
 	usable, err := processors.Usable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	type device struct {
+	first, last := usable[0], usable[len(usable)-1]
+	for name, test := range map[string]struct {
 		processor int
+		receiver  string
 		transmit  Transmit
-	}
-	for name, slow := range map[string]device{
-		"on the sender's processor":         {processor: usable[0]},
-		"on another":                        {processor: usable[len(usable)-1]},
-		"on the sender's processor, AF_XDP": {usable[0], AFXDP},
-		"on another, AF_XDP":                {usable[len(usable)-1], AFXDP},
+	}{
+		"on the sender's processor": {processor: first, receiver: "elsewhere"},
+		"on another":                {processor: last, receiver: "elsewhere"},
+		"on the sender's processor, in longer batches": {processor: first, receiver: "p2"},
+		"on another, in longer batches":                {processor: last, receiver: "p2"},
+		"on the sender's processor, AF_XDP":            {first, "p2", AFXDP},
+		"on another, AF_XDP":                           {last, "p2", AFXDP},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bed := newBed(t)
 			d := bed.device()
 			d.gro("d1", true)
-			if slow.transmit == AFXDP {
+			if test.transmit == AFXDP {
 				d.passes(d.d1) // the veth has a ring for copied frames only with a program
 			}
-			d.threaded("d1", slow.processor)
+			d.threaded("d1", test.processor)
 			fd := d.listen("d1")
 			ports := d.ports(nil, nil)
-			ports[0].Transmit = slow.transmit
+			ports[0].Transmit = test.transmit
 			e := bed.open(ports...)
 			const frames = 8000
 			s, other := stream(1, e), stream(2, e)
@@ -65,11 +70,15 @@ func TestRefusedFramesLeaveNoHoles(t *testing.T) {
 			s.Headers.SrcMACCount = 11
 			s.Headers.DstIP, s.Headers.DstIPCount, s.Headers.SrcPortCount = netip.MustParseAddr("198.18.7.1"), 250, 7
 			other.Headers.DstMAC = s.Headers.DstMAC
+			s.RxPorts, other.RxPorts = []string{test.receiver}, []string{test.receiver}
 			streams := []traffic.Stream{s, other}
 			load := traffic.Load{Max: true, Frames: frames}
 			m := bed.run(e, streams, traffic.Trial{Loads: map[uint16]traffic.Load{1: load, 2: load}}, func(traffic.Measurement) bool { return true })
 			refused := e.trial.senders[0].lanes[0].tx.Refused
-			t.Logf("%d frames were refused", refused)
+			t.Logf("%d frames were refused, holes %+v", refused, e.holes.at[1:3])
+			if own := e.owns(test.receiver); !own && e.holes.at[1] != e.holes.at[2] {
+				t.Errorf("the receivers are elsewhere, and there are holes: %+v", e.holes.at[1:3])
+			}
 			if refused == 0 {
 				t.Fatal("no frame was refused: nothing was tested")
 			}
@@ -83,7 +92,11 @@ func TestRefusedFramesLeaveNoHoles(t *testing.T) {
 					t.Fatal(err)
 				}
 				sig, _ := signatureIn(gopacket.NewPacket(got, layers.LayerTypeEthernet, gopacket.Default))
-				want, err := nthFrame(streams[sig.Stream-1], uint32(sig.Sequence)).Build(sig)
+				hole := e.holes.at[sig.Stream]
+				if next[sig.Stream] == hole.From {
+					next[sig.Stream] = max(hole.From, hole.To)
+				}
+				want, err := nthFrame(streams[sig.Stream-1], uint32(place(hole, sig.Sequence))).Build(sig)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -94,6 +107,19 @@ func TestRefusedFramesLeaveNoHoles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// place returns which frame of its stream has a number: those of the hole come after the
+// one behind it.
+func place(hole portHole, number uint64) uint64 {
+	size := hole.To - hole.From
+	switch {
+	case size == 0 || number <= hole.To:
+		return number
+	case number <= hole.To+size:
+		return number - size - 1
+	}
+	return number - size
 }
 
 // Taking a frame back undoes writing it, wherever the ranges stand.
@@ -119,7 +145,7 @@ func TestTakeBack(t *testing.T) {
 			before := stream
 			stream.write(b, 1)
 			after := stream
-			stream.takeBack()
+			stream.takeBack(portTxFrame{})
 			before.Refused = stream.Refused
 			if stream != before {
 				t.Fatalf("%s: taken back %+v, want %+v", name, stream, before)
@@ -127,4 +153,52 @@ func TestTakeBack(t *testing.T) {
 			stream = after
 		}
 	}
+}
+
+// A hole is no loss, no gap and no disorder to the receiver.
+func TestHoleIsNoLoss(t *testing.T) {
+	usable, err := processors.Usable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(usable) < 2 {
+		t.Skip("skipped: needs two processors, for a device that takes frames while the engine sends")
+	}
+	bed := newBed(t)
+	d := bed.device()
+	d.gro("d1", true)
+	d.threaded("d1", usable[len(usable)-1])
+	d.inXDP(settings{})
+	e := bed.openCapturing(traffic.Capture{Frames: 10, Bytes: 64}, d.ports(nil, nil)...)
+	const frames = 20_000
+	key := traffic.RxKey{Stream: 1, Port: "p2"}
+	trial := traffic.Trial{Loads: map[uint16]traffic.Load{1: {Max: true, Frames: frames}}}
+	if err := e.Configure(t.Context(), []traffic.Stream{stream(1, e)}); err != nil {
+		t.Fatal(err)
+	}
+	holes := 0
+	for try := 0; try < 50 && holes < 3; try++ {
+		before := d.lost()
+		m := bed.again(e, trial, func(m traffic.Measurement) bool { return received(m)+d.lost()-before == frames })
+		rx, hole := m.Rx[key], e.holes.at[1]
+		if m.Tx[1].Sent != frames || m.Tx[1].Intended != frames || rx.Received != frames-(d.lost()-before) || rx.Reordered+rx.Duplicate+rx.Late != 0 || len(m.Damaged) > 0 {
+			t.Fatalf("hole %+v: sent %+v, the device lost %d: %+v, damaged %v", hole, m.Tx[1], d.lost()-before, rx, m.Damaged)
+		}
+		if hole.To == 0 || d.lost() > before {
+			continue
+		}
+		holes++
+		if rx.OutOfSequence != 0 || rx.GapEnd != 0 || rx.Next != frames {
+			t.Fatalf("hole %+v: %+v", hole, rx)
+		}
+		for _, c := range m.Captured {
+			if !slices.Equal(c.Kinds, []traffic.CaptureKind{traffic.CaptureFirst}) {
+				t.Fatalf("hole %+v: a frame was kept as %v", hole, c.Kinds)
+			}
+		}
+	}
+	if holes == 0 {
+		t.Skip("skipped: in no trial the device refused frames and took the next one, without losing any")
+	}
+	t.Logf("%d trials with a hole", holes)
 }

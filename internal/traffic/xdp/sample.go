@@ -120,7 +120,7 @@ func (s *sampled) readPorts(t *trial) (*traffic.PortSamples, error) {
 		for _, l := range sender.lanes {
 			for i := range l.port.tx {
 				if l.slots[i] >= 0 {
-					all.Sent(&l.port.tx[i], atomic.LoadUint64(&l.streams[l.slots[i]].Seq))
+					all.Sent(&l.port.tx[i], l.streams[l.slots[i]].sent())
 				}
 			}
 		}
@@ -141,7 +141,7 @@ func (s *sampled) readFlows(t *trial, p *port, first int, all *traffic.PortSampl
 		if err := p.programs.RxFlows.LookupWithFlags(uint32(i), &flow, ebpf.LookupLock); err != nil {
 			return false, fmt.Errorf("reading the counters of stream %d on port %s: %w", p.rx[i].ID, p.Name, err)
 		}
-		all.Received(&p.rx[i], p.Name, flow.count())
+		all.Received(&p.rx[i], p.Name, p.count(i, &flow))
 	}
 	return end < len(p.rx), nil
 }

@@ -106,6 +106,7 @@ func gcd(a, b uint64) uint64 {
 // groups begin at these numbers.
 func (s *schedule) place(l *lane, slot, group uint32) {
 	p := l.tx
+	p.Groups = uint32(len(s.groups))
 	p.Heap, p.Paced, p.Eager, p.EagerFirst = group, uint32(len(s.heap)), uint32(len(s.eager)), slot+uint32(len(s.order)-len(s.eager))
 	for i, g := range s.groups {
 		g.First += slot

@@ -103,7 +103,7 @@ func newSender(ports []*port, t traffic.Trial, epoch uint16, processor int) (*se
 	}
 	*s.programs.sender = portTxSender{
 		Deadline: uint64(s.deadline()), Gap: uint64(gap), Pause: uint64(ringPause),
-		HeldUp: uint64(heldUp), Rest: uint64(restTime), Ports: uint32(len(s.lanes)), Cpu: uint32(processor),
+		HeldUp: uint64(heldUp), Rest: uint64(restTime), InTime: uint64(behind), Ports: uint32(len(s.lanes)), Cpu: uint32(processor),
 	}
 	slot, group, perNano := 0, 0, 0.0
 	for i, l := range s.lanes {
@@ -118,6 +118,9 @@ func newSender(ports []*port, t traffic.Trial, epoch uint16, processor int) (*se
 			}
 			l.streams[slot+i], l.slots[stream] = tx, slot+i
 		}
+		if err := s.programs.TxInterfaces.Put(uint32(i), uint32(l.port.index)); err != nil {
+			return nil, l.failed(fmt.Errorf("preparing redirects to the port: %w", err))
+		}
 		l.spaceOut(schedule)
 		schedule.place(l, uint32(slot), uint32(group))
 		perNano += schedule.perNano
@@ -126,8 +129,12 @@ func newSender(ports []*port, t traffic.Trial, epoch uint16, processor int) (*se
 			return nil, errors.Join(err, s.close())
 		}
 	}
+	turns := uint32(batch)
+	if s.greedy || perNano > longBatchRate {
+		turns = lead.engine.batchMost(s.lanes)
+	}
 	s.live = &liveSender{
-		sender: s.programs.sender, program: s.programs.Port, batch: batch,
+		sender: s.programs.sender, program: s.programs.Port, batch: turns,
 		template: make([]byte, min(longest, maxLiveFrame)+spare),
 	}
 	if !s.greedy && perNano <= constantRate {
@@ -265,12 +272,16 @@ func (s *sender) runLive(fellBack func(*lane)) error {
 			if open := l.tx.PendingHead - l.tx.PendingTail; open != 0 && l.user == nil {
 				return l.failed(fmt.Errorf("the kernel did not report %d frames", open))
 			}
+			if l.tx.Holes > 0 {
+				s.live.batch = min(s.live.batch, batch) // a stream may have one hole only
+			}
 		}
 		switch why {
 		case portEndingENDED_GAP:
 			s.sleepUntil(min(s.wake(), s.deadline()))
 		case portEndingENDED_BEHIND:
 			s.live.batch = batch
+		case portEndingENDED_HOLE:
 		case portEndingENDED_ERROR:
 			if err := s.refused(fellBack); err != nil {
 				return err

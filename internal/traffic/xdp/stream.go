@@ -72,7 +72,7 @@ func newTxStream(s traffic.Stream, epoch uint16, extent int, bodies bodies) (por
 		SrcCount: h.SrcIPCount, DstCount: h.DstIPCount,
 		Sport: h.SrcPort, Dport: h.DstPort, SportCount: h.SrcPortCount, DportCount: h.DstPortCount,
 		Smac: low24(h.SrcMAC), SmacCount: max(1, h.SrcMACCount), Dmac: low24(h.DstMAC), DmacCount: max(1, h.DstMACCount),
-		Len: uint16(len(b)), Net: uint8(p.NetworkOffset()),
+		Len: uint16(len(b)), Net: uint8(p.NetworkOffset()), Id: s.ID,
 	}
 	if h.SrcMACCount > 1 || h.DstMACCount > 1 {
 		t.Macs = 1
@@ -140,6 +140,9 @@ func (t *portTxStream) custom(p frame.Packet, b []byte, body uint8) {
 // fix puts the addresses and ports, which do not change, into the head and the
 // checksums. B is a frame.
 func (t *portTxStream) fix(b []byte) {
+	if t.Layer == layerIPv4 && t.Net == 14 && t.Words == headLeast && t.Mixed == 0 && t.BodyAt == 0 && t.Macs == 0 {
+		t.Plain = 1
+	}
 	first := *t
 	first.write(b, 0)
 	copy(t.headBytes(), b)
@@ -233,28 +236,49 @@ func step(pos *uint32, count uint32) uint32 {
 	return now
 }
 
-// stepBack undoes the last step.
-func stepBack(pos *uint32, count uint32) {
-	if *pos == 0 {
-		*pos = count
+// stepBack undoes the last steps.
+func stepBack(pos *uint32, count, steps uint32) {
+	if count > 0 {
+		*pos = (*pos + count - steps%count) % count
 	}
-	*pos--
 }
 
-// takeBack gives a refused frame's number and places to the next frame. The frame
-// is the newest of the stream.
-func (t *portTxStream) takeBack() {
+// takeBack gives a refused frame's number and places in ranges to the next frame. The
+// frame is the newest of the stream.
+func (t *portTxStream) takeBack(f portTxFrame) {
 	t.Seq--
 	t.Refused++
+	if f.Replay == 0 {
+		t.moveBack(1)
+	}
+}
+
+// moveBack moves the places of the stream in its ranges back by some frames.
+func (t *portTxStream) moveBack(frames uint32) {
 	if t.Macs != 0 {
-		stepBack(&t.DmacPos, t.DmacCount)
-		stepBack(&t.SmacPos, t.SmacCount)
+		stepBack(&t.DmacPos, t.DmacCount, frames)
+		stepBack(&t.SmacPos, t.SmacCount, frames)
 	}
 	if t.Ranges == 0 {
 		return
 	}
-	stepBack(&t.SrcPos, t.SrcCount)
-	stepBack(&t.DstPos, t.DstCount)
-	stepBack(&t.SportPos, t.SportCount)
-	stepBack(&t.DportPos, t.DportCount)
+	stepBack(&t.SrcPos, t.SrcCount, frames)
+	stepBack(&t.DstPos, t.DstCount, frames)
+	stepBack(&t.SportPos, t.SportCount, frames)
+	stepBack(&t.DportPos, t.DportCount, frames)
+}
+
+// moveOn moves the places of the stream in its ranges on by a frame.
+func (t *portTxStream) moveOn() {
+	if t.Macs != 0 {
+		step(&t.DmacPos, t.DmacCount)
+		step(&t.SmacPos, t.SmacCount)
+	}
+	if t.Ranges == 0 {
+		return
+	}
+	step(&t.SrcPos, t.SrcCount)
+	step(&t.DstPos, t.DstCount)
+	step(&t.SportPos, t.SportCount)
+	step(&t.DportPos, t.DportCount)
 }

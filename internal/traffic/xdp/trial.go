@@ -45,6 +45,7 @@ func (e *Engine) Arm(ctx context.Context, t traffic.Trial) error {
 		if err := p.findStragglers(e.number); err != nil {
 			return err
 		}
+		e.holes.forget(p.rx)
 	}
 	e.number++
 	err := e.netns.do(func() error {
@@ -296,8 +297,8 @@ func (l *lane) read(t traffic.Trial, took time.Duration, m *traffic.Measurement)
 			continue
 		}
 		load := t.Loads[stream.ID]
-		c := l.streams[l.slots[i]]
-		count := traffic.TxCount{Intended: max(intended(load, t.Duration), c.Seq), Sent: c.Seq, Duration: max(0, took-load.Delay)}
+		c := &l.streams[l.slots[i]]
+		count := traffic.TxCount{Intended: max(intended(load, t.Duration), c.sent()), Sent: c.sent(), Duration: max(0, took-load.Delay)}
 		if load.Max && t.Duration > 0 || count.Intended == unlimited {
 			count.Intended = count.Sent // as fast as it can: what it can is what was asked for
 		}

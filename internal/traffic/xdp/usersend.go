@@ -92,6 +92,6 @@ func (l *lane) writeFrame(f portTxFrame, b []byte) int {
 	if t.BodyAt > 0 {
 		copy(b[t.BodyAt:t.Len], l.bodies[t.Body])
 	}
-	t.write(b[:t.Len], uint64(monotonic()))
+	l.write(f, b[:t.Len], uint64(monotonic()))
 	return int(t.Len)
 }

@@ -2,6 +2,7 @@
  * the kernel, so that ARP, ND and routing daemons work on the port. */
 #pragma once
 #include "capture.h"
+#include "hole.h"
 #include "kernel.h"
 #include "order.h"
 #include "rxframe.h"
@@ -38,7 +39,7 @@ struct rx_flow {
 
 /* What is expected of a stream in a trial. User space writes it. */
 struct rx_stream {
-	__u64 intended; /* frames: no sequence number reaches it */
+	__u64 intended; /* frames: no sequence number reaches it, without those of a hole */
 	__u32 window;   /* where the stream's part of rx_window begins */
 	__u32 mask;     /* blocks in it less one, a power of two less one */
 	__u16 shift;    /* blocks in it, as a power of two */
@@ -168,8 +169,8 @@ static __always_inline int mark_seen(struct place *at, int fresh)
 /* Called with the flow locked. RFC 4737: a frame is reordered when its number
  * is below the highest seen before. In the older count it is out of sequence when
  * its number does not follow that of the frame before, which also is so after a
- * loss. Copies take no part. */
-static __always_inline void count_frame(struct rx_flow *f, __u64 seq, __u64 blocks, struct place *at,
+ * loss. Copies take no part. Numbers of a hole are not skipped. */
+static __always_inline void count_frame(struct rx_flow *f, struct hole *hole, __u64 seq, __u64 blocks, struct place *at,
 					__u64 now, __u64 latency, __u32 bucket, __u32 way)
 {
 	__u64 block = seq / 32, newest = f->next ? (f->next - 1) / 32 : 0;
@@ -182,7 +183,7 @@ static __always_inline void count_frame(struct rx_flow *f, __u64 seq, __u64 bloc
 		f->duplicate++;
 		return;
 	}
-	if (seq != f->sequel)
+	if (!follows(hole, seq, f->sequel))
 		f->out_of_sequence++;
 	f->sequel = seq + 1;
 	if (seq < f->next) {
@@ -191,7 +192,7 @@ static __always_inline void count_frame(struct rx_flow *f, __u64 seq, __u64 bloc
 			f->overtaken++;
 		count_reordered(&f->order, seq, f->received, now);
 	} else {
-		if (seq > f->next) {
+		if (!follows(hole, seq, f->next)) {
 			f->gap_end = seq;
 			count_skip(&f->order, seq, f->received, now);
 		}
@@ -234,7 +235,7 @@ static __always_inline __u32 way_of(struct xdp_md *ctx)
 /* Counts a frame that is whole, and returns the number of the trial in which it was
  * received, or 0. */
 static __always_inline __u64 count_whole(struct rx_port *port, struct rx_flow *f, struct rx_stream *s,
-					 struct test_frame *frame, __u32 way)
+					 struct hole *hole, struct test_frame *frame, __u32 way)
 {
 	__u64 now = bpf_ktime_get_ns(), latency = (now - frame->time) & MASK48, trial = 0, before;
 	__u32 bucket, stale;
@@ -249,7 +250,7 @@ static __always_inline __u64 count_whole(struct rx_port *port, struct rx_flow *f
 	stale = f->epoch != frame->epoch;
 	if (!stale) {
 		before = f->received;
-		count_frame(f, frame->sequence, (__u64)s->mask + 1, &at, now, latency, bucket, way);
+		count_frame(f, hole, frame->sequence, (__u64)s->mask + 1, &at, now, latency, bucket, way);
 		if (f->received != before)
 			trial = f->trial;
 	}
@@ -299,6 +300,7 @@ static __always_inline int count(struct xdp_md *ctx, struct test_frame *frame, i
 	__u32 slot = slot_of(frame->stream);
 	struct rx_stream *s;
 	struct rx_flow *f;
+	struct hole *hole;
 	__u64 trial, expected;
 
 	if (!port)
@@ -308,23 +310,24 @@ static __always_inline int count(struct xdp_md *ctx, struct test_frame *frame, i
 	slot--;
 	s = bpf_map_lookup_elem(&rx_streams, &slot);
 	f = bpf_map_lookup_elem(&rx_flows, &slot);
-	if (!s || !f) {
+	hole = hole_of(frame->stream);
+	if (!s || !f || !hole) {
 		port->unknown++;
 		return XDP_DROP;
 	}
 	if (f->epoch == frame->epoch) { /* earlier trials may have had other sizes */
 		verdict = check_payload(ctx, frame, &s->payload);
-		if (verdict == FRAME_WHOLE && frame->sequence >= s->intended)
+		if (verdict == FRAME_WHOLE && place_of(hole, frame->sequence) >= s->intended)
 			verdict = FRAME_CORRUPTED;
 		if (verdict != FRAME_WHOLE)
 			return count_damaged(ctx, frame, port, verdict);
 	}
 	expected = f->next;
-	trial = count_whole(port, f, s, frame, way_of(ctx));
+	trial = count_whole(port, f, s, hole, frame, way_of(ctx));
 	if (!trial)
 		return XDP_DROP;
 	if (capture_frames)
-		capture_whole(ctx, frame, slot, expected);
+		capture_whole(ctx, frame, slot, follows(hole, frame->sequence, expected) ? frame->sequence : expected);
 	if (port->trial != trial) {
 		port->trial = trial;
 		port->received = 0;

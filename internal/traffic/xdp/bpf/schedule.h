@@ -9,7 +9,8 @@
 #include "tx.h"
 
 #define PORTS_MAX 64   /* of one sender */
-#define PENDING_MAX 64 /* above the kernel's bulk queue, which holds 16 */
+#define BULK_MAX 16    /* frames in the kernel's bulk queue of a device, DEV_MAP_BULK_SIZE */
+#define PENDING_MAX 64 /* above BULK_MAX */
 #define RETRY_MAX 64   /* a refused bulk, and what is left of one before */
 /* A port that is late catches up with CATCH_UP ns less between two frames than the
  * schedule has, once it is no more than HOLD_MOST ns late: a hiccup of the machine then
@@ -39,7 +40,9 @@ struct tx_due {
 struct tx_frame {
 	__u64 due; /* NEVER_DUE: as fast as it can */
 	__u32 slot;
-	__u32 pad;
+	/* Not 0: the frame was refused, and its number is in a hole. It gets a new number, but
+	 * has the places in ranges of the frame so many before the stream's next one. */
+	__u32 replay;
 };
 
 #define NEVER_DUE (~0ULL)
@@ -71,13 +74,21 @@ struct tx_port {
 	__u32 pending_head, pending_tail;
 	__u32 retry_head, retry_tail;
 	__u32 catching; /* resume is that of catch_up */
+	__u32 groups;   /* in the heap when the trial began */
+	/* Frames of a hole. While the frame behind it is in the bulk queue, alone, the hole may
+	 * close again, and no other frame is written. */
+	__u32 open_hole;
+	__u32 holes; /* that did not close */
+	/* The port is the sender's only one, with one group or one stream that sends as fast as
+	 * it can, and nothing was refused that is not sent yet. */
+	__u32 single;
 	__u32 pad;
 	struct tx_frame pending[PENDING_MAX]; /* in the kernel's bulk queue */
 	struct tx_frame retry[RETRY_MAX];
 };
 
 /* Why a run ended. */
-enum ending { GOES_ON, ENDED_DONE, ENDED_DEADLINE, ENDED_STOP, ENDED_GAP, ENDED_BEHIND, ENDED_ERROR };
+enum ending { GOES_ON, ENDED_DONE, ENDED_DEADLINE, ENDED_STOP, ENDED_GAP, ENDED_BEHIND, ENDED_ERROR, ENDED_HOLE };
 
 struct tx_sender {
 	__u64 begin;    /* of the trial */
@@ -89,12 +100,13 @@ struct tx_sender {
 	__u64 rest;     /* for so long the sender sleeps between frames after that, */
 	__u64 resting;  /* until then */
 	__u64 next;     /* when the next frame is due, at an end by GAP */
+	__u64 in_time;  /* frames no later than this do not show that the sender is held up */
 	__u64 clock;    /* as read for the frame before, while others are due too; else 0 */
 	__u32 ports;
 	__u32 turn;     /* of the port whose fast streams come next */
-	__u32 cpu;
-	__u32 stop;     /* by user space */
+	__u32 stop;     /* by user space; read together with ended, so it is at a multiple of 8 */
 	enum ending ended;
+	__u32 cpu;
 	__u32 pad;
 };
 
@@ -111,6 +123,15 @@ TX_MAP(tx_senders, struct tx_sender);
 TX_MAP(tx_ports, struct tx_port);
 TX_MAP(tx_groups, struct tx_group);
 TX_MAP(tx_heap, struct tx_due);
+
+/* The interfaces of the ports. A redirect by number costs less than one by the interface's
+ * index, which the kernel has to look up for every frame. */
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} tx_interfaces SEC(".maps");
 
 static __always_inline struct tx_port *sender_port(__u32 n)
 {
@@ -172,33 +193,56 @@ static __always_inline __u64 next_due(struct tx_port *p)
 	return p->paced && top ? top->due + p->hold : NEVER_DUE;
 }
 
+/* take_of hands out the next frame of the group that is due first. */
+static __always_inline void take_of(struct tx_port *p, struct tx_due *top, struct tx_group *g, struct tx_frame *f, __u64 now)
+{
+	__u64 lag = now - top->due;
+
+	f->due = top->due;
+	if (lag > HOLD_MOST)
+		lag = HOLD_MOST;
+	p->hold = lag > CATCH_UP ? lag - CATCH_UP : 0;
+	f->slot = g->first + g->turn;
+	g->turn = g->turn + 1 < g->streams ? g->turn + 1 : 0;
+	g->left--;
+	p->left--;
+	top->due += g->whole;
+	g->gathered += g->part;
+	if (g->gathered >= g->parts) {
+		g->gathered -= g->parts;
+		top->due++;
+	}
+}
+
+/* take_in_time hands out the next frame of a port with one group, if it is due and no later
+ * than a time, and is not the last one. */
+static __always_inline int take_in_time(struct tx_port *p, __u64 in_time, struct tx_frame *f, __u64 now)
+{
+	struct tx_due *top = heap_at(p, 0);
+	struct tx_group *g;
+
+	if (!top || top->due + p->hold > now || now - top->due > in_time)
+		return 0;
+	g = bpf_map_lookup_elem(&tx_groups, &top->group);
+	if (!g || g->left < 2)
+		return 0;
+	take_of(p, top, g, f, now);
+	return 1;
+}
+
 /* take_paced hands out the frame of a port that is due first. */
 static __always_inline int take_paced(struct tx_port *p, __u32 number, struct tx_frame *f, __u64 now)
 {
 	struct tx_due *top = heap_at(p, 0), *last;
 	struct tx_group *g;
-	__u64 lag;
 
 	if (!top)
 		return 0;
 	g = bpf_map_lookup_elem(&tx_groups, &top->group);
 	if (!g)
 		return 0;
-	f->due = top->due;
-	lag = now - top->due;
-	if (lag > HOLD_MOST)
-		lag = HOLD_MOST;
-	p->hold = lag > CATCH_UP ? lag - CATCH_UP : 0;
-	f->slot = g->first + g->turn;
-	g->turn = g->turn + 1 < g->streams ? g->turn + 1 : 0;
-	if (--g->left) {
-		top->due += g->whole;
-		g->gathered += g->part;
-		if (g->gathered >= g->parts) {
-			g->gathered -= g->parts;
-			top->due++;
-		}
-	} else {
+	take_of(p, top, g, f, now);
+	if (!g->left) {
 		p->paced--;
 		last = heap_at(p, p->paced);
 		if (last)
@@ -206,6 +250,16 @@ static __always_inline int take_paced(struct tx_port *p, __u32 number, struct tx
 	}
 	if (p->paced > 1)
 		sift_down(number);
+	return 1;
+}
+
+/* take_from hands out a frame of a stream that sends as fast as it can. */
+static __always_inline int take_from(struct tx_port *p, struct tx_stream *s, __u64 now)
+{
+	if (!s || !s->left || s->begin > now)
+		return 0;
+	s->left--;
+	p->eager_left--;
 	p->left--;
 	return 1;
 }
@@ -219,16 +273,10 @@ __noinline int take_eager(__u32 number, struct tx_frame *f, __u64 now)
 		return 0;
 	for (int i = 0; i < EAGER_TRIES; i++) {
 		__u32 slot = p->eager_first + p->eager_turn;
-		struct tx_stream *s = bpf_map_lookup_elem(&tx_streams, &slot);
 
 		p->eager_turn = p->eager_turn + 1 < p->eager ? p->eager_turn + 1 : 0;
-		if (!s)
-			return 0;
-		if (!s->left || s->begin > now)
+		if (!take_from(p, bpf_map_lookup_elem(&tx_streams, &slot), now))
 			continue;
-		s->left--;
-		p->eager_left--;
-		p->left--;
 		f->slot = slot;
 		f->due = NEVER_DUE;
 		return 1;
@@ -244,18 +292,47 @@ static __always_inline int take_retry(struct tx_port *p, struct tx_frame *f)
 	return 1;
 }
 
-/* refuse takes back a frame that the device had no room for. */
-__noinline int refuse(struct tx_port *p, struct tx_frame *f)
+/* move moves the places of a stream in its ranges back by some frames, and forward by
+ * others. */
+__noinline int move(__u32 slot, __u32 back, __u32 forward)
+{
+	struct tx_stream *s = bpf_map_lookup_elem(&tx_streams, &slot);
+
+	if (!s)
+		return 0;
+	if (back)
+		move_back(s, back);
+	for (__u32 i = 0; i < PENDING_MAX && i < forward; i++)
+		move_on(s);
+	return 0;
+}
+
+/* take_back gives a frame's number and places in ranges to the next frame. The refused
+ * frames are the newest of their streams. */
+__noinline int take_back(struct tx_frame *f)
 {
 	struct tx_stream *s;
 	__u32 slot;
 
-	if (!p || !f)
+	if (!f)
 		return 0;
 	slot = f->slot; /* Linux 6.1 takes no key from the argument of a function */
 	s = bpf_map_lookup_elem(&tx_streams, &slot);
-	if (s)
-		take_back(s);
+	if (!s)
+		return 0;
+	s->seq--;
+	s->refused++;
+	if (!f->replay)
+		move_back(s, 1);
+	return 0;
+}
+
+/* refuse takes back a frame that the device had no room for. */
+__noinline int refuse(struct tx_port *p, struct tx_frame *f)
+{
+	if (!p || !f)
+		return 0;
+	take_back(f);
 	p->refused++;
 	p->left++;
 	p->retry[p->retry_head++ % RETRY_MAX] = *f;
@@ -290,11 +367,20 @@ static __always_inline __u32 pace_bucket(__u64 ns)
 	return i < PACE_BUCKETS ? i : PACE_BUCKETS - 1;
 }
 
+/* count_spacing counts frames of which the spacing was wrong by a time. */
+static __always_inline void count_spacing(struct tx_port *p, __u64 ns, __u64 frames)
+{
+	__u32 bucket = pace_bucket(ns);
+
+	barrier_var(bucket); /* or the compiler drops the check that the verifier needs */
+	if (bucket < PACE_BUCKETS)
+		p->paces[bucket] += frames;
+}
+
 /* record says when a frame left. */
 __noinline int record(struct tx_port *p, __u64 due, __u64 now)
 {
 	__u64 lag = now > due ? now - due : 0;
-	__u32 bucket;
 
 	if (!p || due == NEVER_DUE)
 		return 0;
@@ -308,12 +394,8 @@ __noinline int record(struct tx_port *p, __u64 due, __u64 now)
 	} else {
 		p->row = 0;
 	}
-	if (p->last_due != NEVER_DUE) {
-		bucket = pace_bucket(lag > p->last_lag ? lag - p->last_lag : p->last_lag - lag);
-		barrier_var(bucket); /* or the compiler drops the check that the verifier needs */
-		if (bucket < PACE_BUCKETS)
-			p->paces[bucket]++;
-	}
+	if (p->last_due != NEVER_DUE)
+		count_spacing(p, lag > p->last_lag ? lag - p->last_lag : p->last_lag - lag, 1);
 	p->last_due = due;
 	p->last_lag = lag;
 	return 0;

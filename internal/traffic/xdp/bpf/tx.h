@@ -2,6 +2,7 @@
  * that the device refused. */
 #pragma once
 #include "body.h"
+#include "hole.h"
 #include "kernel.h"
 #include "signature.h"
 
@@ -16,10 +17,11 @@
 
 enum layer { LAYER_NONE, LAYER_IPV4, LAYER_IPV6, LAYER_CUSTOM };
 
-/* One sending stream. User space writes everything but seq, refused and the
- * positions; those it resets between trials. */
+/* One sending stream. User space writes everything but seq, unsent, refused and
+ * the positions; those it resets between trials. */
 struct tx_stream {
-	__u64 seq;     /* of the next frame: frames that the device took or holds */
+	__u64 seq;     /* of the next frame */
+	__u64 unsent;  /* numbers below it that were never sent; the others the device took or holds */
 	__u64 refused; /* frames that the device did not take */
 	/* Of a stream that sends as fast as it can: frames not handed out yet, and when
 	 * it begins. Others have a group. */
@@ -46,6 +48,9 @@ struct tx_stream {
 	__u8 body;   /* of the payload */
 	__u8 dst_at; /* where in an IPv6 address 8 bytes count up: 0, 2, 4, 6 or 8 */
 	__u16 body_at; /* where it is written; 0: every frame has it already, or has none */
+	__u16 id;      /* of the stream */
+	__u8 plain;    /* IPv4 without tags, and nothing but the signature changes from frame to frame */
+	__u8 pad[3];
 	__u64 head[HEAD_WORDS]; /* the beginning of the frame */
 };
 
@@ -64,11 +69,10 @@ static __always_inline __u32 fold64(__u64 v)
 	return v;
 }
 
-/* checksum returns the Internet checksum (RFC 1071) of a sum of 16 bit words. */
+/* checksum returns the Internet checksum (RFC 1071) of a sum of 16 bit words below 2^48. */
 static __always_inline __u16 checksum(__u64 sum)
 {
-	sum = (sum >> 32) + (sum & 0xffffffff);
-	sum = (sum >> 16) + (sum & 0xffff);
+	sum = (sum >> 32) + (__u16)(sum >> 16) + (__u16)sum;
 	sum = (sum >> 16) + (sum & 0xffff);
 	sum = (sum >> 16) + (sum & 0xffff);
 	return ~sum;
@@ -81,12 +85,6 @@ static __always_inline __u32 step(__u32 *pos, __u32 count)
 
 	*pos = next < count ? next : 0;
 	return now;
-}
-
-/* step_back undoes the last step. */
-static __always_inline void step_back(__u32 *pos, __u32 count)
-{
-	*pos = (*pos ? *pos : count) - 1;
 }
 
 #define AT(type, off) (*(type *)(data + (off)))
@@ -102,7 +100,7 @@ static __always_inline void write_signature(void *data, __u64 mark, __u64 time)
  * the addresses and ports that change. */
 static __always_inline void write_udp(void *data, struct tx_stream *s, __u64 sum, __u64 mark, __u64 time)
 {
-	__u16 check = checksum((__u64)s->udp_sum + sum + fold64(mark) + (__u32)time);
+	__u16 check = checksum((__u64)s->udp_sum + sum + (mark >> 32) + (__u32)mark + (__u32)time);
 
 	AT(__be16, 6) = bpf_htons(check ? check : 0xffff); /* 0 would mean none */
 	write_signature(data + UDP_SIZE, mark, time);
@@ -210,6 +208,21 @@ static __always_inline int write_custom(void *data, void *end, struct tx_stream 
 	return 1;
 }
 
+/* Writes the stream's next frame at a time, if nothing but the signature changes from frame
+ * to frame. */
+static __always_inline int write_plain(void *data, void *end, struct tx_stream *s, __u64 now)
+{
+	__u64 time = now & MASK48, mark = s->seq << 16 | time >> 32;
+
+	if (data + ETH_SIZE + IPV4_SIZE + UDP_SIZE + SIGNATURE_SIZE > end)
+		return 0;
+	for (int i = 0; i < HEAD_LEAST; i++)
+		AT(__u64, i * 8) = s->head[i];
+	write_udp(data + ETH_SIZE + IPV4_SIZE, s, 0, mark, time);
+	s->seq++;
+	return 1;
+}
+
 /* Writes the stream's next frame at a time, except for its body, and says whether it had
  * room. The signature overwrites a part of the head. */
 static __always_inline int write_frame(void *data, void *end, struct tx_stream *s, __u64 now)
@@ -261,20 +274,40 @@ static __always_inline int write_frame(void *data, void *end, struct tx_stream *
 	return 1;
 }
 
-/* take_back gives a refused frame's number and places to the next frame. The
- * refused frames are the newest of their streams. */
-static __always_inline void take_back(struct tx_stream *s)
+/* step_back undoes the last steps. */
+static __always_inline void step_back(__u32 *pos, __u32 count, __u32 steps)
 {
-	s->seq--;
-	s->refused++;
+	if (steps >= count)
+		steps %= count;
+	*pos = *pos >= steps ? *pos - steps : *pos + count - steps;
+}
+
+/* move_on moves the places of a stream in its ranges on by a frame. */
+static __always_inline void move_on(struct tx_stream *s)
+{
 	if (s->macs) {
-		step_back(&s->dmac_pos, s->dmac_count);
-		step_back(&s->smac_pos, s->smac_count);
+		step(&s->dmac_pos, s->dmac_count);
+		step(&s->smac_pos, s->smac_count);
 	}
 	if (!s->ranges)
 		return;
-	step_back(&s->src_pos, s->src_count);
-	step_back(&s->dst_pos, s->dst_count);
-	step_back(&s->sport_pos, s->sport_count);
-	step_back(&s->dport_pos, s->dport_count);
+	step(&s->src_pos, s->src_count);
+	step(&s->dst_pos, s->dst_count);
+	step(&s->sport_pos, s->sport_count);
+	step(&s->dport_pos, s->dport_count);
+}
+
+/* move_back moves the places of a stream in its ranges back by some frames. */
+static __always_inline void move_back(struct tx_stream *s, __u32 frames)
+{
+	if (s->macs) {
+		step_back(&s->dmac_pos, s->dmac_count, frames);
+		step_back(&s->smac_pos, s->smac_count, frames);
+	}
+	if (!s->ranges)
+		return;
+	step_back(&s->src_pos, s->src_count, frames);
+	step_back(&s->dst_pos, s->dst_count, frames);
+	step_back(&s->sport_pos, s->sport_count, frames);
+	step_back(&s->dport_pos, s->dport_count, frames);
 }

@@ -69,8 +69,8 @@ type sending struct {
 
 var cases = []sending{
 	{name: "bare loop", bare: &bareLoop{batch: 64}, counted: true},
+	{name: "bare loop, written", bare: &bareLoop{batch: 64, writes: true}, counted: true},
 	{name: "bare, 16 at once", bare: &bareLoop{batch: 16}, counted: true},
-	{name: "bare, 16 at once, written", bare: &bareLoop{batch: 16, writes: true}, counted: true},
 	{name: "send", counted: true},
 	{name: "send and receive"},
 	{name: "through a bridge", device: bridge},
