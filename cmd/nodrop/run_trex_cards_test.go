@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// cardsVariable names two cards that are bound to vfio-pci by their PCI addresses,
+	// trexCardsVariable names two cards that are bound to vfio-pci by their PCI addresses,
 	// separated by a comma. hack/vm/trex sets it in an emulated machine.
-	cardsVariable = "NODROP_TREX_CARDS"
+	trexCardsVariable = "NODROP_TREX_CARDS"
 	// peersVariable names the two interfaces at the other ends of their cables.
 	peersVariable = "NODROP_TREX_PEERS"
 	// dropEvery is how many frames there are to one that the device of the test drops.
@@ -107,7 +107,7 @@ func bridged(t *testing.T) (namespace string) {
 func onCardsRun(t *testing.T, tests string) []v1alpha1.ResultRow {
 	t.Helper()
 	needsTRex(t)
-	cards := pairOf(t, cardsVariable, "two cards that are bound to vfio-pci")
+	cards := pairOf(t, trexCardsVariable, "two cards that are bound to vfio-pci")
 	t.Setenv("PCIDEVICE_LAB_EXAMPLE_P1", cards[0])
 	t.Setenv("PCIDEVICE_LAB_EXAMPLE_P2", cards[1])
 	rows := onTRex(t, "-f", manifests(t, fmt.Sprintf(cardsBenchmark, tests), cardsManifests)).Rows
@@ -123,7 +123,7 @@ func onCardsRun(t *testing.T, tests string) []v1alpha1.ResultRow {
 // TRex measures throughput and latency of a bridge between two cards, which it has taken
 // from the kernel.
 func TestRunTRexOnCards(t *testing.T) {
-	pairOf(t, cardsVariable, "two cards that are bound to vfio-pci")
+	pairOf(t, trexCardsVariable, "two cards that are bound to vfio-pci")
 	bridged(t)
 	rows := onCardsRun(t, `- name: throughput
     throughput: {resolution: 5%, minLoad: 0.5%, maxLoad: 50%, trialDuration: 10s, searchTrialDuration: 5s}
@@ -144,7 +144,7 @@ func TestRunTRexOnCards(t *testing.T) {
 
 // A device that drops every 20th frame loses 5 %.
 func TestRunTRexOnCardsFindsLoss(t *testing.T) {
-	pairOf(t, cardsVariable, "two cards that are bound to vfio-pci")
+	pairOf(t, trexCardsVariable, "two cards that are bound to vfio-pci")
 	namespace := bridged(t)
 	mustRun(t, "ip", "netns", "exec", namespace, "nft",
 		fmt.Sprintf("table bridge dropper { chain forward { type filter hook forward priority 0; ether type ip ip protocol udp numgen inc mod %d 0 drop; }; }", dropEvery))

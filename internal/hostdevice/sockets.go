@@ -44,7 +44,6 @@ func boundSockets() ([]socket, error) {
 			all = append(all, socket{protocol, netip.AddrPortFrom(from, uint16(port)), netip.AddrPortFrom(to.Unmap(), uint16(remotePort))})
 		}
 	}
-	//nolint:staticcheck // The replacement is the socket diagnosis.
 	for _, list := range []func() (procfs.NetTCP, error){proc.NetTCP, proc.NetTCP6} {
 		sockets, err := list()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without IPv6 has no tcp6
@@ -54,7 +53,6 @@ func boundSockets() ([]socket, error) {
 			add("TCP", s.LocalAddr, s.LocalPort, s.RemAddr, s.RemPort, s.St)
 		}
 	}
-	//nolint:staticcheck // The replacement is the socket diagnosis.
 	for _, list := range []func() (procfs.NetUDP, error){proc.NetUDP, proc.NetUDP6} {
 		sockets, err := list()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

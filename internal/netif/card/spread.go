@@ -1,6 +1,7 @@
 package card
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -164,7 +165,7 @@ func ethtoolCall(name string, data unsafe.Pointer) error {
 
 // unlessUnknown drops the error that the driver does not have a setting.
 func unlessUnknown(err error) error {
-	if err == unix.EOPNOTSUPP || err == unix.EINVAL {
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) {
 		return nil
 	}
 	return err

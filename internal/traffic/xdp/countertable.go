@@ -45,8 +45,8 @@ var (
 const (
 	// perSecond is how often drivers refresh what the card or its firmware counts.
 	perSecond = 1200 * time.Millisecond
-	// perTwoSeconds is the period of the watchdogs of Intel's virtual functions.
-	perTwoSeconds = 2200 * time.Millisecond
+	// perWatchdog is the period of the watchdogs of Intel's virtual functions.
+	perWatchdog = 2200 * time.Millisecond
 	// vfBlind describes virtual functions, of which only the physical one counts losses.
 	vfBlind = "a virtual function does not count the frames that it loses before the driver: they count as lost by the device"
 )
@@ -86,7 +86,7 @@ var counterTables = map[string]counterTable{
 		missed: []string{"rx_discards"},
 		unsent: []string{"tx_errors", "tx_discards"},
 		sent:   byAddress,
-		late:   perTwoSeconds, // asked from the physical function
+		late:   perWatchdog, // asked from the physical function
 	},
 	"ixgbe": {
 		source:  "drivers/net/ethernet/intel/ixgbe/ixgbe_ethtool.c, ixgbe_main.c",
@@ -99,7 +99,7 @@ var counterTables = map[string]counterTable{
 		source: "drivers/net/ethernet/intel/ixgbevf/ethtool.c",
 		missed: []string{"link.rx_dropped"},
 		unsent: []string{"link.tx_dropped"},
-		late:   perTwoSeconds,
+		late:   perWatchdog,
 		blind:  vfBlind,
 	},
 	"igb": {
@@ -116,7 +116,7 @@ var counterTables = map[string]counterTable{
 		missed: []string{"link.rx_dropped"},
 		unsent: []string{"link.tx_dropped"},
 		sent:   []string{"tx_packets"},
-		late:   perTwoSeconds,
+		late:   perWatchdog,
 		blind:  vfBlind,
 	},
 	"e1000e": {
@@ -182,8 +182,9 @@ func matches(pattern, name string) bool {
 	if !queues {
 		return pattern == name
 	}
-	number, ok := strings.CutPrefix(name, before)
-	if number, ok = strings.CutSuffix(number, after); !ok || number == "" || !strings.HasPrefix(name, before) {
+	number, begins := strings.CutPrefix(name, before)
+	number, ends := strings.CutSuffix(number, after)
+	if !begins || !ends || number == "" {
 		return false
 	}
 	return strings.Trim(number, "0123456789") == ""
