@@ -96,11 +96,11 @@ func (m *machine) running(name string) bool {
 	return m.has(name) && m.link(name).Attrs().OperState == netlink.OperUp
 }
 
-// changing is what ip shows that changes by itself: link-local addresses appear some time
+// changing matches output of ip that changes by itself: link-local addresses appear some time
 // after the interface is up.
 var changing = regexp.MustCompile(`(?m)^.*inet6 fe80.*\n.*\n`)
 
-// settingsOf is what ip and ethtool show of cards.
+// settingsOf returns the output of ip and ethtool for cards.
 func settingsOf(m *machine, names []string) string {
 	m.t.Helper()
 	var all strings.Builder

@@ -99,7 +99,7 @@ func frameSizes(rows []v1alpha1.ResultRow) []v1alpha1.CalibratedFrameSize {
 }
 
 // addReordered adds the greatest share of reordered frames to each frame size. Rows count in
-// which the tester may have changed the order: that is what is looked for.
+// which the tester may have changed the order: the calibration looks for them.
 func addReordered(sizes []v1alpha1.CalibratedFrameSize, rows []v1alpha1.ResultRow) {
 	for i := range rows {
 		row := &rows[i]

@@ -46,7 +46,7 @@ func Name(root fs.FS) (string, error) {
 	return "", nil
 }
 
-// flagged reports whether the processor says that a hypervisor runs it (CPUID leaf 1, bit
+// flagged reports whether the processor has the flag of a hypervisor (CPUID leaf 1, bit
 // 31 of ECX).
 func flagged(root fs.FS) (bool, error) {
 	data, err := fs.ReadFile(root, "proc/cpuinfo")

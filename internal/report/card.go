@@ -37,7 +37,7 @@ func cardLine(c *v1alpha1.CardEnvironment) string {
 	return strings.Join(parts, ", ")
 }
 
-// cardLines describes the cards of the ports, those of the same description together.
+// cardLines describes the cards of the ports. Ports with the same description share a line.
 func cardLines(ports []v1alpha1.PortEnvironment) []string {
 	if len(ports) > maxPortsListed {
 		return nil

@@ -4,6 +4,6 @@
 //
 //	matrix [-kernels debian12,debian13] [-cards igb,e1000e] [-checks multicast,vlan] [-write]
 //
-// The machines are those of hack/vm/run. What they run is compiled here. All checks of one
+// It starts the machines by hack/vm/run. What they run is compiled here. All checks of one
 // kernel, or of one card, run in one machine after each other.
 package main

@@ -7,7 +7,7 @@ import (
 
 // table has a line per kernel or card, and a column per check.
 type table struct {
-	// of is what the lines are: kernels or cards.
+	// of names the kind of the lines: kernels or cards.
 	of     string
 	checks []check
 	lines  []line
@@ -16,7 +16,7 @@ type table struct {
 // line of a table.
 type line struct {
 	title string
-	// cells by the name of the check; those of checks that did not run are missing.
+	// cells by the name of the check; checks that did not run have none.
 	cells map[string]cell
 }
 

@@ -163,7 +163,7 @@ func (c *Cluster) sandboxProblem(ctx context.Context, pod string) string {
 }
 
 // cause shortens what the kubelet reports: the container runtime puts its own words before
-// those of the plugin.
+// the words of the plugin.
 func cause(message string) string {
 	if _, after, found := strings.Cut(message, "plugin type="); found {
 		message = "plugin type=" + after

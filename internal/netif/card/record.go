@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// record is what an interface had before the first change.
+// record contains the settings of an interface before the first change.
 type record struct {
 	pause    *ethtool.Pause
 	spread   Spread

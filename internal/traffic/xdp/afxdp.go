@@ -99,7 +99,7 @@ func (s *zeroCopySender) send(frames []portTxFrame) error {
 	return err
 }
 
-// wake ignores what says that the device is busy, and is tried again.
+// wake ignores errors of a busy device: the sender tries again.
 func (s *zeroCopySender) wake() error {
 	err := s.socket.wake()
 	if err == nil || busy(err) {
@@ -269,7 +269,7 @@ func (s *copySender) finish() error {
 // close leaves the socket to the port.
 func (s *copySender) close() error { return nil }
 
-// busy reports whether an error says that the device or the kernel takes no more frames at
+// busy reports whether an error means that the device or the kernel takes no more frames at
 // the moment.
 func busy(err error) bool {
 	return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.EINTR)

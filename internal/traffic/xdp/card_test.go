@@ -15,7 +15,7 @@ import (
 
 const (
 	// cardsVariable names two network cards of this namespace with a cable between them,
-	// separated by a comma, as those of an emulated machine (hack/vm).
+	// separated by a comma, as in an emulated machine (hack/vm).
 	cardsVariable = "NODROP_TEST_CARDS"
 	// cardFramesVariable is the number of frames that TestExactOnCards sends.
 	cardFramesVariable = "NODROP_TEST_CARD_FRAMES"

@@ -57,7 +57,7 @@ func describeCard(name string) (*traffic.Card, error) {
 // have none, or name something else.
 func onBus(bus string) bool { return bus != "" && strings.ContainsAny(bus, ":.") }
 
-// reported is what a driver reports, unless that is nothing.
+// reported returns the text of a driver, or an empty one for texts without meaning.
 func reported(text string) string {
 	if text == "N/A" {
 		return ""

@@ -142,7 +142,7 @@ func linkCounts(s *netlink.LinkStatistics) map[string]uint64 {
 	}
 }
 
-// settled reads the counters of all ports until those of cards are complete: the slowest
+// settled reads the counters of all ports until the cards have updated theirs: the slowest
 // driver has had the time to refresh them since a moment, two readings are equal, and each
 // port is complete. It returns the last readings when that takes longer than counterWait.
 func (e *Engine) settled(ctx context.Context, since int64, complete func(port int, now losses) bool) ([]losses, error) {

@@ -33,11 +33,11 @@ type counterTable struct {
 
 // Counters that several drivers have under the same names.
 var (
-	// intelDamaged are those of the MAC of Intel's 1G and 10G cards.
+	// intelDamaged lists the counters of the MAC of Intel's 1G and 10G cards.
 	intelDamaged = []string{"rx_crc_errors", "rx_align_errors", "rx_long_length_errors", "rx_short_length_errors"}
-	// nicDamaged are those of Intel's ice, which has them of the whole port.
+	// nicDamaged lists the counters of Intel's ice, which cover the whole port.
 	nicDamaged = []string{"rx_crc_errors.nic", "illegal_bytes.nic", "rx_length_errors.nic", "rx_undersize.nic", "rx_fragments.nic", "rx_oversize.nic", "rx_jabber.nic"}
-	// portDamaged are those of Intel's i40e.
+	// portDamaged lists the counters of Intel's i40e.
 	portDamaged = []string{"port.rx_crc_errors", "port.illegal_bytes", "port.rx_length_errors", "port.rx_undersize", "port.rx_fragments", "port.rx_oversize", "port.rx_jabber"}
 	byAddress   = []string{"tx_unicast", "tx_multicast", "tx_broadcast"}
 )

@@ -109,7 +109,7 @@ func TestRefusedFramesLeaveNoHoles(t *testing.T) {
 	}
 }
 
-// place returns which frame of its stream has a number: those of the hole come after the
+// place returns which frame of its stream has a number: the frames of the hole come after the
 // one behind it.
 func place(hole portHole, number uint64) uint64 {
 	size := hole.To - hole.From

@@ -41,7 +41,7 @@ func (p *port) turnPauseOff() {
 }
 
 // keepPauseOff turns pause frames off again where a driver has turned them on with the link,
-// as igb does after it was told to obey them before.
+// as igb does if it was set to obey them before.
 func (p *port) keepPauseOff() {
 	if !p.obeysPause {
 		p.turnPauseOff()

@@ -49,7 +49,7 @@ func cardPorts(names []string) []Port {
 	return ports
 }
 
-// ethtoolShows is what ethtool shows of the cards: pause, coalescing, rings, offloads,
+// ethtoolShows returns the output of ethtool for the cards: pause, coalescing, rings, offloads,
 // receive queues and channels, and the state and the alias of the link.
 func ethtoolShows(t *testing.T, names []string) string {
 	t.Helper()
@@ -69,7 +69,7 @@ func ethtoolShows(t *testing.T, names []string) string {
 	return all.String()
 }
 
-// manyHosts is a stream whose addresses differ from frame to frame, as those of 100 hosts.
+// manyHosts returns a stream whose addresses differ from frame to frame, as if 100 hosts sent it.
 func manyHosts(e *Engine) traffic.Stream {
 	return traffic.Stream{
 		ID: 1, TxPort: "p1", RxPorts: []string{"p2"}, FrameSize: frame.EthernetMinSize,

@@ -44,7 +44,7 @@ type xskOptions struct {
 type xsk struct {
 	xskOptions
 	fd int
-	// memory holds the chunks: first those of frames to send, then those for received
+	// memory holds the chunks: first the chunks of frames to send, then the chunks for received
 	// frames. A chunk is named by the offset of its first byte.
 	memory []byte
 	// free are the chunks for frames that neither the ring nor the device has; held marks

@@ -23,7 +23,7 @@ func (c Config) interfaces(env func(string) string, m Machine) ([]string, error)
 }
 
 // forDPDK are the drivers of the kernel that a card may have when TRex takes it: those that
-// leave it to a process, and those of cards that DPDK drives next to the kernel.
+// leave it to a process, and the drivers of cards that DPDK drives next to the kernel.
 var forDPDK = []string{"vfio-pci", "uio_pci_generic", "igb_uio", "mlx5_core", "mlx4_core"}
 
 // undriven are cards, by vendor and device, for which DPDK has a driver and TRex has none.
