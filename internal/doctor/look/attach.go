@@ -3,7 +3,6 @@ package look
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -94,20 +93,9 @@ func (c *Cluster) runAttached(ctx context.Context, p Probe, pod *corev1.Pod, age
 	name, uid := pod.Name, pod.UID
 	defer c.removePod(context.WithoutCancel(ctx), p, name, uid)
 	var problem string
-	err = wait.PollUntilContextCancel(ctx, probePoll, true, func(ctx context.Context) (bool, error) {
-		latest, err := pods.Get(ctx, name, metav1.GetOptions{})
-		var refused apierrors.APIStatus
-		if errors.As(err, &refused) {
-			return false, err
-		}
-		if err != nil {
-			return false, nil
-		}
-		pod = latest
-		if problem = c.sandboxProblem(ctx, name); problem != "" {
-			return true, nil
-		}
-		return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed, nil
+	pod, err = c.waitForEnd(ctx, pod, func(ctx context.Context) bool {
+		problem = c.sandboxProblem(ctx, name)
+		return problem != ""
 	})
 	switch {
 	case problem != "":

@@ -56,6 +56,25 @@ func (c *Cluster) probe(ctx context.Context, p *Probe, nodes []doctor.Node) {
 	_ = group.Wait()
 }
 
+// waitForEnd waits until a pod has ended, or enough reports true. It returns the pod as it was
+// read last.
+func (c *Cluster) waitForEnd(ctx context.Context, pod *corev1.Pod, enough func(context.Context) bool) (*corev1.Pod, error) {
+	err := wait.PollUntilContextCancel(ctx, probePoll, true, func(ctx context.Context) (bool, error) {
+		latest, err := c.kube.CoreV1().Pods(c.lab).Get(ctx, pod.Name, metav1.GetOptions{})
+		var refused apierrors.APIStatus
+		if errors.As(err, &refused) {
+			return false, err
+		}
+		if err != nil {
+			// The line, or the client when the time is nearly up: the deadline decides.
+			return false, nil
+		}
+		pod = latest
+		return enough(ctx) || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed, nil
+	})
+	return pod, err
+}
+
 func (c *Cluster) probeNode(ctx context.Context, p Probe, node string) doctor.Seen[probe.Node] {
 	pod := c.probePod(p, node)
 	if pod == nil {
@@ -82,19 +101,7 @@ func (c *Cluster) probeNode(ctx context.Context, p Probe, node string) doctor.Se
 		defer cancel()
 		_ = pods.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: new(int64(0))})
 	}()
-	err = wait.PollUntilContextCancel(ctx, probePoll, true, func(ctx context.Context) (bool, error) {
-		latest, err := pods.Get(ctx, name, metav1.GetOptions{})
-		var refused apierrors.APIStatus
-		if errors.As(err, &refused) {
-			return false, err
-		}
-		if err != nil {
-			// The line, or the client when the time is nearly up: the deadline decides.
-			return false, nil
-		}
-		pod = latest
-		return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed, nil
-	})
+	pod, err = c.waitForEnd(ctx, pod, func(context.Context) bool { return false })
 	if err != nil && ctx.Err() != nil {
 		return doctor.NotSeen[probe.Node](fmt.Sprintf("the pod that reads the node did not end within %s (%s)", p.Timeout, state(pod)), "correct what keeps it from running, or set a longer --probe-timeout")
 	}
