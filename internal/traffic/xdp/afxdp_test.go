@@ -9,6 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/traffictest"
 )
 
 // A trial that is stopped while the ring of the device is full has sent exactly what the
@@ -23,7 +24,10 @@ func TestStopAFXDPWithFullRing(t *testing.T) {
 	d := bed.device()
 	// Without NAPI at its other end, p1 would be served in the sender's time.
 	d.gro("d1", true)
-	d.threaded("d1", usable[len(usable)-1])
+	// The device has little time, so that its ring fills.
+	device := usable[len(usable)-1]
+	d.threaded("d1", device)
+	traffictest.Occupy(t, device)
 	d.dropper(0)
 	ports := d.ports(nil, nil)
 	ports[0].Transmit = AFXDP
@@ -33,13 +37,14 @@ func TestStopAFXDPWithFullRing(t *testing.T) {
 	}
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{1: {Max: true, Frames: 1 << 40}}}
 	var refused, waited uint64
-	for run := range 20 {
+	begin := time.Now()
+	for run := 0; run < 20 || (refused == 0 || waited == 0) && time.Since(begin) < patience; run++ {
 		before := d.faults()
 		if err := e.Start(t.Context(), trial); err != nil {
 			t.Fatal(err)
 		}
 		l := e.trial.senders[0].lanes[0]
-		for begin := time.Now(); atomic.LoadUint64(&l.tx.Sent) < uint64(500*(run+1)) && time.Since(begin) < patience; runtime.Gosched() {
+		for begin := time.Now(); atomic.LoadUint64(&l.tx.Sent) < uint64(500*(run%20+1)) && time.Since(begin) < patience; runtime.Gosched() {
 		}
 		if err := e.Stop(t.Context()); err != nil {
 			t.Fatal(err)
