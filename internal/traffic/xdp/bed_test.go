@@ -263,6 +263,15 @@ var patience = func() time.Duration {
 	return 20 * time.Second
 }()
 
+// pace multiplies the times of devices and the distances between frames. An emulated
+// machine takes longer to answer.
+var pace = func() time.Duration {
+	if os.Getenv("NODROP_TEST_EMULATED") != "" {
+		return 10
+	}
+	return 1
+}()
+
 // arrived says that every frame that was sent was received.
 func arrived(m traffic.Measurement) bool { return received(m) == sent(m) }
 

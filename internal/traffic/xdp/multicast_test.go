@@ -60,10 +60,10 @@ func (d *device) snooper(igmp, mld byte) {
 	}
 	d.set(map[int][]byte{
 		nl.IFLA_BR_MCAST_SNOOPING: {1}, nl.IFLA_BR_MCAST_HASH_MAX: nl.Uint32Attr(16384), nl.IFLA_BR_MCAST_IGMP_VERSION: {igmp}, nl.IFLA_BR_MCAST_MLD_VERSION: {mld},
-		nl.IFLA_BR_MCAST_LAST_MEMBER_CNT: nl.Uint32Attr(2), nl.IFLA_BR_MCAST_LAST_MEMBER_INTVL: hundredths(20 * time.Millisecond),
-		nl.IFLA_BR_MCAST_MEMBERSHIP_INTVL: hundredths(3 * time.Second), nl.IFLA_BR_MCAST_QUERY_INTVL: hundredths(time.Second),
-		nl.IFLA_BR_MCAST_STARTUP_QUERY_INTVL:  hundredths(time.Second),
-		nl.IFLA_BR_MCAST_QUERY_RESPONSE_INTVL: hundredths(10 * time.Millisecond),
+		nl.IFLA_BR_MCAST_LAST_MEMBER_CNT: nl.Uint32Attr(2), nl.IFLA_BR_MCAST_LAST_MEMBER_INTVL: hundredths(20 * time.Millisecond * pace),
+		nl.IFLA_BR_MCAST_MEMBERSHIP_INTVL: hundredths(3 * time.Second * pace), nl.IFLA_BR_MCAST_QUERY_INTVL: hundredths(time.Second * pace),
+		nl.IFLA_BR_MCAST_STARTUP_QUERY_INTVL:  hundredths(time.Second * pace),
+		nl.IFLA_BR_MCAST_QUERY_RESPONSE_INTVL: hundredths(10 * time.Millisecond * pace),
 	})
 	// A querier asks from its own address.
 	br, err := d.nl.LinkByName("br")
@@ -116,7 +116,7 @@ const marker = 1000
 func (b *bed) sendAll(e *Engine, streams []traffic.Stream, n uint64) (traffic.Measurement, bool) {
 	b.Helper()
 	before := b.dropped()
-	const gap = 100 * time.Microsecond
+	gap := 100 * time.Microsecond * pace
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{
 		marker: {Rate: traffic.Rate{Frames: 1, PerNanos: 1}, Frames: 1, Delay: time.Duration(n) * gap},
 	}}
@@ -257,7 +257,7 @@ func TestJoinInATrial(t *testing.T) {
 			if err := e.Configure(t.Context(), []traffic.Stream{s}); err != nil {
 				t.Fatal(err)
 			}
-			if err := e.Start(t.Context(), traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1, PerNanos: 1e5}, Frames: frames}}}); err != nil {
+			if err := e.Start(t.Context(), traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1, PerNanos: int64(1e5 * pace)}, Frames: frames}}}); err != nil {
 				t.Fatal(err)
 			}
 			for begin := time.Now(); ; runtime.Gosched() {
