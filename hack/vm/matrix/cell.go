@@ -43,6 +43,15 @@ func judge(code string, log []byte) cell {
 	lines := strings.Split(strings.TrimSpace(string(bytes.ToValidUTF8(log, nil))), "\n")
 	switch code {
 	case "0":
+		for _, line := range lines {
+			if name, ok := strings.CutPrefix(line, "--- SKIP: "); ok {
+				name, _, _ = strings.Cut(name, " ")
+				return cell{message: name + " was skipped"}
+			}
+			if strings.HasPrefix(line, "testing: warning: no tests to run") {
+				return cell{message: "no test ran"}
+			}
+		}
 		return cell{outcome: passed}
 	case "":
 		return cell{message: "the machine ended early"}

@@ -31,6 +31,10 @@ $bin/nodrop compare "one flow=one.json" "1000 flows=many.json"
 		what: "Frames to four groups reach the port that joined them.", script: onCard(manifest{pattern: "{fanOut: {groups: 4}}", tests: []string{latencyTest}})},
 	{name: "vlan", title: "VLAN", limit: 15 * time.Minute,
 		what: "Ports in VLAN 100 resolve their gateways and lose no frame.", script: onCard(manifest{port: ", vlan: {id: 100}", frames: "[128]", policy: "{vlans: [{first: 100}]}", tests: []string{latencyTest}})},
+	// The last, since it changes settings of the ports.
+	{name: "kills", title: "ten kills", limit: 30 * time.Minute,
+		what:   "Ten runs are killed (SIGKILL) while they have the ports. Afterwards `nodrop clean` restores them: names, addresses, MTU, offloads, rings, coalescing, pause frames, receive hash, queues, VLAN filters, promiscuity.",
+		script: `export NODROP_TEST_CARDS="$a $b"` + "\n" + commandTest("^TestCardsAreBackAfterTenKills$")},
 }
 
 // ports of the card, whose names the machine knows.

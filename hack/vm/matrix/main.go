@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -22,6 +23,7 @@ func main() {
 func run() error {
 	var page, exactFile string
 	var noBuild bool
+	var jobs int
 	pick := func(name string, names []string, usage string) *string {
 		return flag.String(name, strings.Join(names, ","), usage+", separated by commas; empty for none")
 	}
@@ -31,6 +33,7 @@ func run() error {
 	only := flag.String("checks", "", "checks to run, separated by commas; empty for all")
 	flag.StringVar(&page, "write", "", "page to write the tables into, such as docs/kernels.md")
 	flag.StringVar(&exactFile, "exact", "", "only check that this result lost and reordered no frame")
+	flag.IntVar(&jobs, "jobs", 1, "machines that run at a time")
 	flag.BoolVar(&noBuild, "no-build", false, "use what was compiled before")
 	flag.Parse()
 	if exactFile != "" {
@@ -61,33 +64,40 @@ func run() error {
 	}
 
 	began := time.Now()
-	kernelTable, cardTable := table{of: "kernel", checks: kernelChecks}, table{of: "card", checks: cardChecks}
-	var errs []error
-	collect := func(t *table, title string, m machine, run bool) {
-		checks := wanted(t.checks)
-		if run && len(checks) > 0 {
-			if err := m.run(p, checks); err != nil {
-				errs = append(errs, err)
-			}
-		}
-		cells := stored(p, m, t.checks)
-		t.lines = append(t.lines, line{title, cells})
-		for _, c := range checks {
-			cell, ran := cells[c.name]
-			if !run || !ran {
-				continue
-			}
-			fmt.Printf("%s: %s: %v\n", m.label, c.name, cell)
-			if cell.outcome == failed {
-				errs = append(errs, fmt.Errorf("%s: %s failed: see %s", m.label, c.name, filepath.Join(p.results, m.label, c.name+".log")))
-			}
-		}
+	type group struct {
+		title   string
+		machine machine
+		table   *table
+		run     bool
 	}
+	kernelTable, cardTable := table{of: "kernel", checks: kernelChecks}, table{of: "card", checks: cardChecks}
+	var groups []group
 	for _, k := range kernels {
-		collect(&kernelTable, k.title+" ("+release(cache, k.name)+")", machine{kernel: k.name, label: k.name}, slices.Contains(split(*onKernels), k.name))
+		groups = append(groups, group{k.title + " (" + release(cache, k.name) + ")", machine{kernel: k.name, label: k.name}, &kernelTable, slices.Contains(split(*onKernels), k.name)})
 	}
 	for _, c := range cards {
-		collect(&cardTable, c.name, machine{kernel: *cardKernel, device: c.device, setUp: c.setUp, label: c.name}, slices.Contains(split(*onCards), c.name))
+		groups = append(groups, group{c.name, machine{kernel: *cardKernel, device: c.device, setUp: c.setUp, label: c.name}, &cardTable, slices.Contains(split(*onCards), c.name)})
+	}
+	var work []func() error
+	for _, g := range groups {
+		if checks := wanted(g.table.checks); g.run && len(checks) > 0 {
+			work = append(work, func() error { return g.machine.run(p, checks) })
+		}
+	}
+	errs := inParallel(jobs, work)
+	for _, g := range groups {
+		cells := stored(p, g.machine, g.table.checks)
+		g.table.lines = append(g.table.lines, line{g.title, cells})
+		for _, c := range wanted(g.table.checks) {
+			cell, ran := cells[c.name]
+			if !g.run || !ran {
+				continue
+			}
+			fmt.Printf("%s: %s: %v\n", g.machine.label, c.name, cell)
+			if cell.outcome == failed {
+				errs = append(errs, fmt.Errorf("%s: %s failed: see %s", g.machine.label, c.name, filepath.Join(p.results, g.machine.label, c.name+".log")))
+			}
+		}
 	}
 	tables := "### Kernels\n\n" + kernelTable.markdown() + "\n" + explained(kernelChecks) +
 		"\n### Cards\n\nOn the kernel of " + *cardKernel + " (" + release(cache, *cardKernel) + "), two ports on one cable:\n\n" + cardTable.markdown() + "\n" + explained(cardChecks)
@@ -98,6 +108,22 @@ func run() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// inParallel calls the functions, at most so many at a time, and returns their errors.
+func inParallel(most int, work []func() error) []error {
+	errs := make([]error, len(work))
+	var running sync.WaitGroup
+	slots := make(chan struct{}, max(most, 1))
+	for i, f := range work {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = f()
+		})
+	}
+	running.Wait()
+	return errs
 }
 
 // rewrite puts the tables into the page.

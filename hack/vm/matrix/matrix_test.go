@@ -15,6 +15,9 @@ func TestJudge(t *testing.T) {
 		"program":    {"2", "a\nnodrop: no such interface\n", "failed: nodrop: no such interface"},
 		"too long":   {"124", "a\n", "failed: it took too long"},
 		"no machine": {"", "a\n", "failed: the machine ended early"},
+		"skipped":    {"0", "--- SKIP: TestA (0.00s)\nPASS\n", "failed: TestA was skipped"},
+		"part left":  {"0", "--- PASS: TestA (0.00s)\n    --- SKIP: TestA/b (0.00s)\nPASS\n", "passed"},
+		"no test":    {"0", "testing: warning: no tests to run\nPASS\n", "failed: no test ran"},
 		// A refusal is one only if the check fails, and an early end is never one.
 		"not refused": {"0", "refused: x\n", "passed"},
 	} {
