@@ -1,24 +1,42 @@
-// Package processors says which processors of this machine a process may use.
 package processors
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// Usable are the numbers of the processors that this process may use, in ascending
-// order.
-func Usable() (all []int, err error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(os.Getpid(), &set); err != nil {
-		return nil, fmt.Errorf("asking for the usable processors: %w", err)
+// Usable returns the numbers of the processors that this process may use, in ascending
+// order: those of any of its threads. Single threads are pinned to one, and the first thread
+// of a process stays so when its work has ended.
+func Usable() ([]int, error) {
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return nil, fmt.Errorf("listing the threads of the process: %w", err)
 	}
-	for n := 0; len(all) < set.Count(); n++ {
-		if set.IsSet(n) {
-			all = append(all, n)
+	var all []int
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		if err != nil {
+			continue
+		}
+		var set unix.CPUSet
+		if err := unix.SchedGetaffinity(id, &set); errors.Is(err, unix.ESRCH) {
+			continue // it has ended
+		} else if err != nil {
+			return nil, fmt.Errorf("asking for the usable processors: %w", err)
+		}
+		for n, left := 0, set.Count(); left > 0; n++ {
+			if set.IsSet(n) {
+				all = append(all, n)
+				left--
+			}
 		}
 	}
-	return all, nil
+	slices.Sort(all)
+	return slices.Compact(all), nil
 }
