@@ -3,6 +3,8 @@ package v1alpha1
 import "k8s.io/apimachinery/pkg/api/resource"
 
 // XDPEngine holds the settings of the engine xdp.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.cpus) || !has(self.sendersPerPort) || self.sendersPerPort <= self.cpus",messageExpression="'sendersPerPort is ' + string(self.sendersPerPort) + ', and a traffic pod has ' + string(self.cpus) + ' CPUs: each sender of a port has a CPU of its own, so raise cpus or lower sendersPerPort'",fieldPath=".sendersPerPort"
 type XDPEngine struct {
 	// cpus is how many processors each traffic pod has for itself, 1 to 256. Each sends
 	// on some of the ports. Without it the pod shares the processors of the node with
@@ -18,6 +20,16 @@ type XDPEngine struct {
 	// and through a packet socket elsewhere.
 	// +optional
 	Transmit XDPTransmit `json:"transmit,omitempty"`
+	// sendersPerPort is the number of CPUs that send on each port at the same time, 1 to
+	// 16. Each sends some of the port's streams, in a transmit queue of its own where the
+	// driver has one per CPU. Use it where one CPU does not reach the rate of the port, with
+	// at least as many streams per port, such as by hostsPerPort of the profile. A port has
+	// fewer senders, with a note in the result, where it has fewer streams, or the tester
+	// may use fewer CPUs. 1 without it.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	SendersPerPort *int32 `json:"sendersPerPort,omitempty"`
 }
 
 // XDPTransmit names a transmit path of the engine xdp.
@@ -41,6 +53,14 @@ func (e *Engine) TransmitPath() XDPTransmit {
 		return ""
 	}
 	return e.XDP.Transmit
+}
+
+// SendersPerPort returns the number of senders of each port of the engine xdp, at least 1.
+func (e *Engine) SendersPerPort() int {
+	if e.Kind != EngineXDP || e.XDP == nil || e.XDP.SendersPerPort == nil {
+		return 1
+	}
+	return int(*e.XDP.SendersPerPort)
 }
 
 // OwnCPUs is what each traffic pod of the engine xdp requests, and is limited to, of a

@@ -121,7 +121,7 @@ func openPorts(ctx context.Context, config agent.Config, timeout time.Duration) 
 		}
 		options.Ports = append(options.Ports, xdp.Port{
 			Name: p.Name, Interface: p.Interface, SpeedBitsPerSecond: p.SpeedBitsPerSecond, Addresses: prefixes, VLANs: p.VLANs,
-			Transmit: xdp.Transmit(config.Transmit),
+			Transmit: xdp.Transmit(config.Transmit), Senders: config.SendersPerPort,
 		})
 		names = append(names, p.Interface)
 	}

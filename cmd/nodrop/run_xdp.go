@@ -34,6 +34,7 @@ func (b *bench) openXDP(o benchOptions) error {
 			Name: p.Name, Interface: p.Interface, SpeedBitsPerSecond: p.BitsPerSecond,
 			Addresses: p.HostAddresses(&b.config.Profile), VLANs: p.VLANsUnder(&b.config.Profile),
 			Transmit: xdp.Transmit(b.config.Bed.Spec.Engine.TransmitPath()),
+			Senders:  b.config.Bed.Spec.Engine.SendersPerPort(),
 		})
 	}
 	if placed, ok := b.driver.(device.Placed); ok {

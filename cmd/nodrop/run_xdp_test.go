@@ -165,6 +165,23 @@ func TestRunRouterIPv6(t *testing.T) {
 	measured(t, document, 4)
 }
 
+// Two senders share the streams of a port, or the result says why there is one.
+func TestRunWithTwoSenders(t *testing.T) {
+	rest := strings.NewReplacer("ipv4: {}", "ipv4: {hostsPerPort: 4}", "engine: {kind: xdp}", "engine: {kind: xdp, xdp: {sendersPerPort: 2}}").Replace(xdpManifests)
+	document := runHere(t, xdpBenchmark, rest)
+	measured(t, document, 4)
+	cpus, detail := document.Environment.Hosts[0].TesterCPUs, document.Environment.EngineDetail
+	for _, port := range []string{"p1", "p2"} {
+		if where := port + " sends on CPUs "; !strings.Contains(detail, where) {
+			t.Errorf("engine %q, want %q in it", detail, where)
+		}
+	}
+	const fewer = "1 of 2 senders send, because the tester may use no other CPUs"
+	if one := !strings.ContainsAny(cpus, ",-"); strings.Contains(detail, fewer) != one {
+		t.Errorf("engine %q, and the tester has the CPUs %s", detail, cpus)
+	}
+}
+
 func TestRunBridgeInNamespace(t *testing.T) {
 	rest := strings.NewReplacer(`    gateways: [198.18.1.1, "2001:2:0:1::1"]`+"\n", "", `    gateways: [198.18.2.1, "2001:2:0:2::1"]`+"\n", "",
 		"198.18.2.2/24", "198.18.1.3/24", "2001:2:0:2::2/64", "2001:2:0:1::3/64").Replace(xdpManifests)

@@ -84,6 +84,9 @@ func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v
 		interfaces[p.Name] = podInterface(p)
 	}
 	cfg := agent.Config{Node: a.Node, DeviceProcessors: a.Device.Device, Together: a.Device.Together, Transmit: string(bed.Spec.Engine.TransmitPath())}
+	if n := bed.Spec.Engine.SendersPerPort(); n > 1 {
+		cfg.SendersPerPort = n
+	}
 	for _, p := range ports {
 		if p.Node != a.Node {
 			continue

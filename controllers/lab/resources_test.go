@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/traffic/agent"
 	"nodrop.dev/nodrop/internal/traffic/capability"
 )
 
@@ -86,6 +88,25 @@ func TestAgentHoldsAllStreams(t *testing.T) {
 	limit := resource.MustParse(agentMemoryLimit)
 	if streams := limit.Value() / 4 / perStream; !known || streams < int64(engine.MaxStreams) {
 		t.Errorf("%s hold %d streams, and the engine takes %d", agentMemoryLimit, streams, engine.MaxStreams)
+	}
+}
+
+// The agent learns how many senders a port has. Beds that leave the number out have the same
+// configuration as before.
+func TestAgentHasItsSenders(t *testing.T) {
+	for _, want := range []int{0, 4} {
+		bed := aBed()
+		if want > 0 {
+			bed.Spec.Engine.XDP = &v1alpha1.XDPEngine{SendersPerPort: ptr(int32(want))}
+		}
+		secret := must(AgentSecret(settings(), aRun(), Agents(bed)[0], bed, aProfile(1), nil))
+		var got agent.Config
+		if err := json.Unmarshal(secret.Data["agent.json"], &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.SendersPerPort != want {
+			t.Errorf("%d senders per port, want %d", got.SendersPerPort, want)
+		}
 	}
 }
 

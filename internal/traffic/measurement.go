@@ -67,6 +67,15 @@ type Pacing struct {
 	SpacingError time.Duration
 }
 
+// With returns the pacing of a port with two senders, of which p and other are the pacing of
+// one each.
+func (p Pacing) With(other Pacing) Pacing {
+	return Pacing{
+		MaxLag: max(p.MaxLag, other.MaxLag), MaxBurst: max(p.MaxBurst, other.MaxBurst), CaughtUp: p.CaughtUp + other.CaughtUp,
+		MaxClump: max(p.MaxClump, other.MaxClump), SpacingError: max(p.SpacingError, other.SpacingError),
+	}
+}
+
 // Damage counts test frames by what became of them on their way. Of a frame with
 // several faults the first one counts.
 type Damage struct {

@@ -26,6 +26,9 @@ type Config struct {
 	// Transmit is the transmit path of the engine xdp on all ports; absent when the engine
 	// chooses.
 	Transmit string `json:"transmit,omitempty"`
+	// SendersPerPort is the number of CPUs that the engine xdp uses to send on each port;
+	// absent for 1.
+	SendersPerPort int `json:"sendersPerPort,omitempty"`
 }
 
 // SpeakerConfig is what an agent has to know of the BGP sessions of its ports before they

@@ -52,6 +52,11 @@ type Port struct {
 	// Transmit forces a transmit path. Without it the port sends live frames where it can,
 	// and through a packet socket elsewhere.
 	Transmit Transmit
+	// Senders is the number of CPUs that send on the port at the same time, at most
+	// MaxSenders; 0 means 1. Each sends some of the port's streams, in a transmit queue of
+	// its own where the driver has one per CPU. The port has fewer senders than that where
+	// it has fewer streams or transmit queues, or where the tester may use fewer CPUs.
+	Senders int
 }
 
 // Engine implements traffic.Generator on interfaces of this machine.
@@ -127,13 +132,16 @@ func New(o Options) (_ *Engine, err error) {
 			if err := c.Transmit.check(); err != nil {
 				return fmt.Errorf("port %s (%s): %w", c.Name, c.Interface, err)
 			}
+			if c.Senders < 0 || c.Senders > MaxSenders {
+				return fmt.Errorf("port %s (%s): %d senders: allowed are 1 to %d", c.Name, c.Interface, c.Senders, MaxSenders)
+			}
 			p := &port{Port: c, engine: e}
 			e.ports = append(e.ports, p)
 			if err := p.open(e.netlink); err != nil {
 				return fmt.Errorf("opening port %s (%s): %w", c.Name, c.Interface, err)
 			}
 		}
-		return nil
+		return e.place()
 	})
 }
 
@@ -185,11 +193,14 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 		return err
 	}
 	return e.netns.do(func() error {
+		if err := e.place(); err != nil {
+			return err
+		}
 		for i, p := range e.ports {
 			if err := p.configure(tx[i], rx[i], sending); err != nil {
 				return fmt.Errorf("configuring port %s (%s): %w", p.Name, p.Interface, err)
 			}
-			if err := e.openSocket(i); err != nil {
+			if err := p.openSockets(); err != nil {
 				return err
 			}
 		}

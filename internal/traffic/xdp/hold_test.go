@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -25,14 +26,23 @@ func TestALateSenderCatchesUpStepByStep(t *testing.T) {
 	if err := p1.choose(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSender([]*port{p1}, trial, 1, 0)
+	processor := p1.cpus[0]
+	var usable unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &usable); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.SchedSetaffinity(0, &usable)
+	if err := pin(processor); err != nil { // the program looks for the sender of its processor
+		t.Fatal(err)
+	}
+	s, err := newSender([]share{{port: p1, of: 1}}, trial, 1, processor)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const second = 1_000_000_000
-	s.programs.sender.Begin = uint64(monotonic() - second/2)
-	s.programs.sender.Behind = 0
-	s.programs.sender.Gap = 1 << 60
+	s.tx.Begin = uint64(monotonic() - second/2)
+	s.tx.Behind = 0
+	s.tx.Gap = 1 << 60
 	tx := s.lanes[0].tx
 	turn := func() uint32 {
 		t.Helper()
@@ -49,7 +59,7 @@ func TestALateSenderCatchesUpStepByStep(t *testing.T) {
 	if action := turn(); action != xdpDrop {
 		t.Fatalf("a frame that is not due: action %d, want %d", action, xdpDrop)
 	}
-	s.programs.sender.Begin -= second
+	s.tx.Begin -= second
 	tx.Hold = 1 << 60
 	if action := turn(); action != xdpDrop {
 		t.Errorf("a frame that is due and waits: action %d, want %d", action, xdpDrop)

@@ -80,6 +80,13 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 	for i, p := range e.ports {
 		info.Capabilities.MaxFrameSize = min(info.Capabilities.MaxFrameSize, p.mtu+18)
 		notes := slices.Clone(p.notes)
+		where, note := p.describeSenders()
+		if where != "" {
+			info.Detail += "; " + where
+		}
+		if note != "" {
+			notes = append(notes, note)
+		}
 		if way, short := p.userPath(); way != "" {
 			notes = append(notes, "frames are sent "+way)
 			info.Detail += fmt.Sprintf("; %s sends through %s", p.Name, short)

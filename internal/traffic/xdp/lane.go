@@ -8,17 +8,20 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// lane is one port of a sender, in the memory that is shared with the transmit
+// lane is a share of a port's streams in its sender, in the memory that is shared with the transmit
 // program. Its methods do what the program does (bpf/schedule.h), for a port that
 // user space sends on.
 type lane struct {
 	port *port
-	tx   *portTxPort
+	// share is the number of the share.
+	share int
+	tx    *portTxPort
 	// heap, groups and streams are those of all ports of the sender.
 	heap    []portTxDue
 	groups  []portTxGroup
 	streams []portTxStream
-	// slots are those of the port's streams; -1 for one that sends nothing.
+	// slots are those of the port's streams; -1 for one that sends nothing or belongs to
+	// another lane.
 	slots []int
 	// user sends the frames from user space; nil where the transmit program sends them.
 	user userSender

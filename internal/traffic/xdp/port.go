@@ -47,6 +47,9 @@ type port struct {
 	// generic describes how the port receives by generic XDP; empty where the driver runs
 	// the program.
 	generic string
+	// near are the CPUs on the NUMA node of the card; none where all are alike. cpus are
+	// those of the port's senders, at least one.
+	near, cpus []int
 	// obeysPause means that the interface uses pause frames as it did before.
 	obeysPause bool
 	// fallback says why the port sends through a packet socket; empty when it
@@ -86,6 +89,9 @@ func (p *port) open(nl *netlink.Handle) error {
 		return fmt.Errorf("asking for the card's address: %w", err)
 	}
 	if p.emulated, err = hypervisor.Emulated(os.DirFS("/"), address); err != nil {
+		return err
+	}
+	if p.near, err = nearCPUs("/", address); err != nil {
 		return err
 	}
 	if t, _ := tableOf(p.driver); t.blind != "" {
@@ -189,7 +195,7 @@ func (p *port) configure(tx, rx []traffic.Stream, sending int) error {
 	}
 	p.tx, p.rx = tx, rx
 	p.counted, p.stragglers = 0, 0
-	if err := p.makeRoom(room{streams: sending, flows: len(rx)}); err != nil {
+	if err := p.makeRoom(room{streams: sending + ownLines*p.lanes(), flows: len(rx)}); err != nil {
 		return err
 	}
 	if err := p.useStreams(); err != nil {
@@ -229,11 +235,17 @@ func (p *port) makeRoom(want room) error {
 	return errors.Join(p.useStreams(), old.close())
 }
 
-// portsMost is PORTS_MAX: how many ports one processor sends on.
+// portsMost is PORTS_MAX: the highest number of ports of one sender.
 const portsMost = 64
 
-// lanes is how many ports the programs of this one may send on.
-func (p *port) lanes() int { return min(len(p.engine.options.Ports), portsMost) }
+// lanes returns the highest number of lanes of all senders that run the programs of this
+// port.
+func (p *port) lanes() (n int) {
+	for _, c := range p.engine.options.Ports {
+		n += max(1, c.Senders)
+	}
+	return n
+}
 
 // refused says why a device takes no XDP frames.
 func refused(p *port) string {

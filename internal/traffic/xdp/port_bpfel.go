@@ -238,8 +238,9 @@ type portTxSender struct {
 	Turn     uint32
 	Stop     uint32
 	Ended    portEnding
-	Cpu      uint32
+	First    uint32
 	Pad      uint32
+	Line     [2]uint64
 }
 
 type portTxStream struct {

@@ -25,7 +25,9 @@ type programs struct {
 	groups  []portTxGroup
 	heap    []portTxDue
 	ports   []portTxPort
-	sender  *portTxSender
+	// senders are by processor, of which each has one sender at most.
+	senders []portTxSender
+	used    used
 	index   []uint64
 	// expected and trial say what is received in the trial in hand.
 	expected []portRxStream
@@ -43,6 +45,23 @@ type programs struct {
 
 	closers []io.Closer
 	mapped  [][]byte
+}
+
+// used counts lanes, slots of streams and groups that the senders of a trial have in the
+// memory of the programs.
+type used struct{ lanes, slots, groups int }
+
+// ownLines is the number of slots, or of groups, that begin and end with a cache line. Those
+// of two senders share none.
+const ownLines = 8
+
+// next returns a number above n at which the slots or groups of another sender may begin.
+func next(n int) int { return (n + ownLines - 1) / ownLines * ownLines }
+
+// forget removes the senders of the trial before.
+func (p *programs) forget() {
+	clear(p.senders)
+	p.used = used{}
 }
 
 // room is how many sending ports and streams, received flows and blocks of sequence
@@ -86,6 +105,11 @@ func loadPrograms(ifindex int, netns uint32, room room, frags bool, capture traf
 	for _, name := range []string{"tx_streams", "tx_groups", "tx_heap"} {
 		spec.Maps[name].MaxEntries = uint32(room.streams)
 	}
+	processors, err := ebpf.PossibleCPU()
+	if err != nil {
+		return nil, fmt.Errorf("counting the processors: %w", err)
+	}
+	spec.Maps["tx_senders"].MaxEntries = uint32(processors)
 	spec.Maps["tx_ports"].MaxEntries = uint32(room.ports)
 	spec.Maps["tx_interfaces"].MaxEntries = uint32(room.ports)
 	spec.Maps["rx_flows"].MaxEntries = uint32(room.flows)
@@ -127,11 +151,9 @@ func loadPrograms(ifindex int, netns uint32, room room, frags bool, capture traf
 	if p.ports, err = mapped[portTxPort](p, p.TxPorts, room.ports); err != nil {
 		return nil, err
 	}
-	senders, err := mapped[portTxSender](p, p.TxSenders, 1)
-	if err != nil {
+	if p.senders, err = mapped[portTxSender](p, p.TxSenders, processors); err != nil {
 		return nil, err
 	}
-	p.sender = &senders[0]
 	if p.expected, err = mapped[portRxStream](p, p.RxStreams, room.flows); err != nil {
 		return nil, err
 	}

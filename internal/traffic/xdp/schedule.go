@@ -41,16 +41,16 @@ type schedule struct {
 // eager is a stream that sends as fast as it can.
 type eager struct{ left, begin uint64 }
 
-// newSchedule makes the schedule of streams, given as numbers of the port's
-// streams with the load of each.
-func newSchedule(streams []int, loads []traffic.Load, d time.Duration) *schedule {
+// newSchedule returns the schedule of a share of a port's streams.
+func newSchedule(streams []dealt, d time.Duration) *schedule {
 	s := &schedule{}
-	members := map[traffic.Load][]int{}
+	members := map[traffic.Load][]dealt{}
 	var order []traffic.Load
 	var last []int
-	for i, load := range loads {
+	for _, dealt := range streams {
+		load := dealt.load
 		if load.Max {
-			last = append(last, streams[i])
+			last = append(last, dealt.stream)
 			s.eager = append(s.eager, eager{left: min(intended(load, d), manyFrames), begin: uint64(load.Delay)})
 			continue
 		}
@@ -58,16 +58,18 @@ func newSchedule(streams []int, loads []traffic.Load, d time.Duration) *schedule
 		if members[load] == nil {
 			order = append(order, load)
 		}
-		members[load] = append(members[load], streams[i])
+		members[load] = append(members[load], dealt)
 	}
 	for _, load := range order {
 		m := members[load]
 		if g := newGroup(load, uint64(len(m)), d); g.Left > 0 {
 			g.First = uint32(len(s.order))
-			s.heap = append(s.heap, portTxDue{Due: uint64(load.Delay), Group: uint32(len(s.groups))})
+			s.heap = append(s.heap, portTxDue{Due: uint64(load.Delay) + m[0].phase, Group: uint32(len(s.groups))})
 			s.groups = append(s.groups, g)
 		}
-		s.order = append(s.order, m...)
+		for _, dealt := range m {
+			s.order = append(s.order, dealt.stream)
+		}
 	}
 	// What is sorted is a heap.
 	slices.SortStableFunc(s.heap, func(a, b portTxDue) int { return cmp.Compare(a.Due, b.Due) })
@@ -111,7 +113,7 @@ func (s *schedule) place(l *lane, slot, group uint32) {
 	for i, g := range s.groups {
 		g.First += slot
 		l.groups[group+uint32(i)] = g
-		p.Left += g.Left
+		p.Left = min(p.Left+g.Left, manyFrames)
 	}
 	for i, due := range s.heap {
 		due.Group += group
@@ -120,10 +122,9 @@ func (s *schedule) place(l *lane, slot, group uint32) {
 	for i, e := range s.eager {
 		stream := &l.streams[p.EagerFirst+uint32(i)]
 		stream.Left, stream.Begin = e.left, e.begin
-		p.EagerLeft += e.left
+		p.EagerLeft = min(p.EagerLeft+e.left, manyFrames)
 	}
-	p.EagerLeft = min(p.EagerLeft, manyFrames)
-	p.Left = min(p.Left, manyFrames) + p.EagerLeft
+	p.Left += p.EagerLeft
 	p.Bound = uint64(lateBound)
 	if s.perNano > 0 {
 		p.Bound = max(p.Bound, uint64(1/s.perNano))

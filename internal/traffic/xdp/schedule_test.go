@@ -16,11 +16,13 @@ func paced(frames, perNanos int64) traffic.Load {
 
 // newLane is a lane in memory of its own, whose slots begin at 3 and groups at 2.
 func newLane(loads []traffic.Load, d time.Duration) *lane {
-	streams := make([]int, len(loads))
-	for i := range streams {
-		streams[i] = i
+	var streams []traffic.Stream
+	byID := map[uint16]traffic.Load{}
+	for i, load := range loads {
+		streams = append(streams, traffic.Stream{ID: uint16(i)})
+		byID[uint16(i)] = load
 	}
-	s := newSchedule(streams, loads, d)
+	s := newSchedule(deal(streams, byID, 1)[0], d)
 	l := &lane{
 		tx: &portTxPort{}, slots: make([]int, len(loads)),
 		heap: make([]portTxDue, len(loads)+2), groups: make([]portTxGroup, len(loads)+2), streams: make([]portTxStream, len(loads)+3),
@@ -30,6 +32,23 @@ func newLane(loads []traffic.Load, d time.Duration) *lane {
 	}
 	s.place(l, 3, 2)
 	return l
+}
+
+// What streams without a limit have left in all is a number that fits.
+func TestScheduleOfManyUnlimitedStreams(t *testing.T) {
+	for streams := range 10 {
+		var fast, slow []traffic.Load
+		for i := range streams + 1 {
+			fast = append(fast, traffic.Load{Max: true})
+			slow = append(slow, traffic.Load{Rate: traffic.Rate{Frames: int64(i + 1), PerNanos: 1e9}, Frames: unlimited})
+		}
+		if l := newLane(fast, time.Second); l.tx.EagerLeft < manyFrames || l.tx.Left < manyFrames {
+			t.Errorf("%d streams as fast as they can: %d frames left, %d of them fast", streams+1, l.tx.Left, l.tx.EagerLeft)
+		}
+		if l := newLane(slow, 0); l.tx.Left < manyFrames {
+			t.Errorf("%d paced streams: %d frames left", streams+1, l.tx.Left)
+		}
+	}
 }
 
 // takeAll hands out all frames that are due, and returns the number of the stream of

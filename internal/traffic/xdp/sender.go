@@ -41,12 +41,14 @@ const (
 	lateLeast = 10 * time.Millisecond
 )
 
-// sender sends the frames of all ports of one processor in one trial.
+// sender sends on one processor in one trial: a share of the streams of each of some ports.
 type sender struct {
 	lanes []*lane
 	// live runs the programs of the first port for all of them.
 	live     *liveSender
 	programs *programs
+	// tx is shared with the programs.
+	tx       *portTxSender
 	duration time.Duration
 	// hold says that the trial lasts for the duration, also when the last frame
 	// in it has been sent.
@@ -64,30 +66,26 @@ type sender struct {
 	err        error
 }
 
-// newSender lays out the streams of some ports that have loads in a trial. It
+// newSender lays out the streams of some shares that have loads in a trial. It
 // returns nil where there are none.
-func newSender(ports []*port, t traffic.Trial, epoch uint16, processor int) (*sender, error) {
+func newSender(shares []share, t traffic.Trial, epoch uint16, processor int) (*sender, error) {
 	s := &sender{
 		duration: t.Duration, processor: processor, stopped: make(chan struct{}), done: make(chan struct{}),
 	}
-	schedules := map[*port]*schedule{}
+	schedules := map[*lane]*schedule{}
 	extent, longest := 0, 0
-	for _, p := range ports {
-		var streams []int
-		var loads []traffic.Load
-		for i, stream := range p.tx {
-			load, ok := t.Loads[stream.ID]
-			if !ok {
-				continue
-			}
-			streams, loads = append(streams, i), append(loads, load)
+	for _, of := range shares {
+		streams := deal(of.port.tx, t.Loads, of.of)[of.number]
+		for _, dealt := range streams {
+			stream, load := of.port.tx[dealt.stream], dealt.load
 			extent, longest = max(extent, packet(stream).PayloadOffset()), max(longest, stream.FrameSize-4)
 			s.hold = s.hold || t.Duration > 0 && load.Frames == 0
 			s.greedy = s.greedy || load.Max
 		}
 		if len(streams) > 0 {
-			schedules[p] = newSchedule(streams, loads, t.Duration)
-			s.lanes = append(s.lanes, &lane{port: p})
+			l := &lane{port: of.port, share: of.number}
+			schedules[l] = newSchedule(streams, t.Duration)
+			s.lanes = append(s.lanes, l)
 		}
 	}
 	if len(s.lanes) == 0 {
@@ -98,17 +96,19 @@ func newSender(ports []*port, t traffic.Trial, epoch uint16, processor int) (*se
 	if err := s.programs.follow(); err != nil {
 		return nil, err
 	}
-	if len(s.lanes) > len(s.programs.ports) {
-		return nil, fmt.Errorf("%d ports send on processor %d: the most is %d", len(s.lanes), processor, len(s.programs.ports))
+	if len(s.lanes) > portsMost {
+		return nil, fmt.Errorf("%d ports send on processor %d: the most is %d", len(s.lanes), processor, portsMost)
 	}
-	*s.programs.sender = portTxSender{
+	at := s.programs.used
+	s.tx = &s.programs.senders[processor]
+	*s.tx = portTxSender{
 		Deadline: uint64(s.deadline()), Gap: uint64(gap), Pause: uint64(ringPause),
-		HeldUp: uint64(heldUp), Rest: uint64(restTime), InTime: uint64(behind), Ports: uint32(len(s.lanes)), Cpu: uint32(processor),
+		HeldUp: uint64(heldUp), Rest: uint64(restTime), InTime: uint64(behind), Ports: uint32(len(s.lanes)), First: uint32(at.lanes),
 	}
-	slot, group, perNano := 0, 0, 0.0
-	for i, l := range s.lanes {
-		schedule := schedules[l.port]
-		l.tx, l.heap, l.groups, l.streams = &s.programs.ports[i], s.programs.heap, s.programs.groups, s.programs.streams
+	perNano := 0.0
+	for _, l := range s.lanes {
+		schedule := schedules[l]
+		l.tx, l.heap, l.groups, l.streams = &s.programs.ports[at.lanes], s.programs.heap, s.programs.groups, s.programs.streams
 		l.slots = slices.Repeat([]int{-1}, len(l.port.tx))
 		*l.tx = portTxPort{Ifindex: uint32(l.port.index)}
 		for i, stream := range schedule.order {
@@ -116,29 +116,30 @@ func newSender(ports []*port, t traffic.Trial, epoch uint16, processor int) (*se
 			if err != nil {
 				return nil, err
 			}
-			l.streams[slot+i], l.slots[stream] = tx, slot+i
+			l.streams[at.slots+i], l.slots[stream] = tx, at.slots+i
 		}
-		if err := s.programs.TxInterfaces.Put(uint32(i), uint32(l.port.index)); err != nil {
+		if err := s.programs.TxInterfaces.Put(uint32(at.lanes), uint32(l.port.index)); err != nil {
 			return nil, l.failed(fmt.Errorf("preparing redirects to the port: %w", err))
 		}
 		l.spaceOut(schedule)
-		schedule.place(l, uint32(slot), uint32(group))
+		schedule.place(l, uint32(at.slots), uint32(at.groups))
 		perNano += schedule.perNano
-		slot, group = slot+len(schedule.order), group+len(schedule.groups)
-		if err := l.chooseSender(processor); err != nil {
+		at = used{at.lanes + 1, at.slots + len(schedule.order), at.groups + len(schedule.groups)}
+		if err := l.chooseSender(); err != nil {
 			return nil, errors.Join(err, s.close())
 		}
 	}
+	s.programs.used = used{at.lanes, next(at.slots), next(at.groups)}
 	turns := uint32(batch)
 	if s.greedy || perNano > longBatchRate {
 		turns = lead.engine.batchMost(s.lanes)
 	}
 	s.live = &liveSender{
-		sender: s.programs.sender, program: s.programs.Port, batch: turns,
+		sender: s.tx, program: s.programs.Port, batch: turns,
 		template: make([]byte, min(longest, maxLiveFrame)+spare),
 	}
 	if !s.greedy && perNano <= constantRate {
-		s.live.batch, s.programs.sender.Behind = 1, uint64(behind)
+		s.live.batch, s.tx.Behind = 1, uint64(behind)
 	}
 	return s, nil
 }
@@ -158,7 +159,7 @@ func (s *sender) deadline() int64 {
 func (s *sender) stop() {
 	if s.stopping.CompareAndSwap(false, true) {
 		close(s.stopped)
-		atomic.StoreUint32(&s.programs.sender.Stop, 1)
+		atomic.StoreUint32(&s.tx.Stop, 1)
 	}
 }
 
@@ -173,7 +174,7 @@ func (s *sender) run(ready func(), start <-chan int64) {
 			return err
 		}
 		s.begin = <-start
-		s.programs.sender.Begin = uint64(s.begin)
+		s.tx.Begin = uint64(s.begin)
 		err = s.loop()
 		s.end = monotonic()
 		if err != nil {
@@ -294,8 +295,8 @@ func (s *sender) runLive(fellBack func(*lane)) error {
 
 // wake is when the sender goes on after a run that ended before the next frame.
 func (s *sender) wake() int64 {
-	now, next := monotonic()-s.begin, int64(s.programs.sender.Next)
-	if now < int64(s.programs.sender.Resting) {
+	now, next := monotonic()-s.begin, int64(s.tx.Next)
+	if now < int64(s.tx.Resting) {
 		return max(next, now+int64(restQuantum))
 	}
 	return next - int64(wakeLead)

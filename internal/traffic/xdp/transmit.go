@@ -79,9 +79,9 @@ func (p *port) cannot(why error, remedy string) error {
 
 // chooseSender lets user space send the frames of the lane where the port does not send
 // live frames.
-func (l *lane) chooseSender(processor int) error {
+func (l *lane) chooseSender() error {
 	if l.port.Transmit == AFXDP {
-		socket, err := l.port.socket(processor)
+		socket, err := l.port.socket(l.share)
 		if err != nil {
 			return err
 		}
@@ -95,12 +95,13 @@ func (l *lane) chooseSender(processor int) error {
 	return nil
 }
 
-// socket returns the port's AF_XDP socket for a processor. It stays open until the port is
+// socket returns the port's AF_XDP socket for a share of its streams. Each share has a queue
+// of its own: a socket has one sender. It stays open until the port is
 // closed, or needs larger buffers: with zero copy a driver stops the queue for a moment
 // when a socket is opened.
-func (p *port) socket(processor int) (*xsk, error) {
+func (p *port) socket(share int) (*xsk, error) {
 	channels, received := p.queues()
-	queue, chunk := processor%channels, 2048
+	queue, chunk := (p.cpus[0]+share)%channels, 2048
 	if longest := max(p.longest(), p.mtu+18+256); longest > chunk {
 		chunk = maxAFXDPFrame
 	}
@@ -191,20 +192,19 @@ func (p *port) userPath() (way, short string) {
 	return "", ""
 }
 
-// openSocket opens the AF_XDP socket of a port that sends through one, so that a driver
-// stops the queue for it before the trials, and not in one.
-func (e *Engine) openSocket(number int) error {
-	p := e.ports[number]
+// openSockets opens the AF_XDP sockets of a port that sends through some, so that a driver
+// stops the queues for them before the trials, and not in one.
+func (p *port) openSockets() error {
 	if p.Transmit != AFXDP || len(p.tx) == 0 {
 		return nil
 	}
 	if err := p.choose(); err != nil {
 		return err
 	}
-	processors, err := e.processors()
-	if err != nil {
-		return err
+	for share := range p.cpus {
+		if _, err := p.socket(share); err != nil {
+			return err
+		}
 	}
-	_, err = p.socket(processors[number%len(processors)])
-	return err
+	return nil
 }

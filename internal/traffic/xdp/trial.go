@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
@@ -99,8 +101,7 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 
 // prepare makes the ports and senders ready.
 func (e *Engine) prepare(ctx context.Context, t *trial) error {
-	usable, err := e.processors()
-	if err != nil {
+	if err := e.place(); err != nil {
 		return err
 	}
 	for _, p := range e.ports {
@@ -119,6 +120,7 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 			return err
 		}
 	}
+	var err error
 	if t.losses, err = e.settled(ctx, e.lastSent, func(int, losses) bool { return true }); err != nil {
 		return err
 	}
@@ -129,18 +131,20 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 	if t.cpu, err = cpuNow(); err != nil {
 		return err
 	}
-	return e.addSenders(t, usable)
+	return e.addSenders(t)
 }
 
-// addSenders makes one sender per processor that has ports: port i is sent on by
-// processor i mod n.
-func (e *Engine) addSenders(t *trial, processors []int) error {
-	for i, processor := range processors {
-		var ports []*port
-		for n := i; n < len(e.ports); n += len(processors) {
-			ports = append(ports, e.ports[n])
+// addSenders makes one sender per processor that sends on ports.
+func (e *Engine) addSenders(t *trial) error {
+	shares := map[int][]share{}
+	for _, p := range e.ports {
+		p.programs.forget()
+		for i, cpu := range p.cpus {
+			shares[cpu] = append(shares[cpu], share{port: p, number: i, of: len(p.cpus)})
 		}
-		s, err := newSender(ports, t.Trial, e.epoch, processor)
+	}
+	for _, cpu := range slices.Sorted(maps.Keys(shares)) {
+		s, err := newSender(shares[cpu], t.Trial, e.epoch, cpu)
 		if err != nil {
 			for _, s := range t.senders {
 				err = errors.Join(err, s.close())
@@ -247,8 +251,8 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 		default:
 			return m, fmt.Errorf("port %s is still sending: counters are read when sending has ended", s.lanes[0].port.Name)
 		}
-		s.read(e.trial.Trial, &m)
 	}
+	e.trial.readSent(e.ports, &m)
 	m.Notes = append(m.Notes, e.trial.foreign(e.options.Host)...)
 	return m, e.netns.do(func() error { return e.observe(ctx, &m) })
 }
@@ -281,17 +285,32 @@ func (e *Engine) observe(ctx context.Context, m *traffic.Measurement) (err error
 	return e.changes(m)
 }
 
-// read adds what the sender sent to a measurement.
-func (s *sender) read(t traffic.Trial, m *traffic.Measurement) {
-	took := max(0, time.Duration(s.end-s.begin))
-	m.TxTime = max(m.TxTime, took)
-	for _, l := range s.lanes {
-		l.read(t, took, m)
+// readSent adds what was sent to a measurement.
+func (t *trial) readSent(ports []*port, m *traffic.Measurement) {
+	for _, p := range ports {
+		var intends, sent, refused uint64
+		for _, s := range t.senders {
+			took := max(0, time.Duration(s.end-s.begin))
+			m.TxTime = max(m.TxTime, took)
+			for _, l := range s.lanes {
+				if l.port != p {
+					continue
+				}
+				i, n := l.read(t.Trial, took, m)
+				intends, sent, refused = intends+i, sent+n, refused+l.tx.Refused
+				traffic.Put(&m.Pacing, p.Name, m.Pacing[p.Name].With(l.pacing()))
+			}
+		}
+		if short := intends - sent; short*unsentShare > intends {
+			m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteUnsent, Text: fmt.Sprintf(
+				"port %s (%s) sent %d frames of %d intended, %d less; %d were refused by the device and tried again", p.Name, p.Interface, sent, intends, short, refused)})
+		}
 	}
 }
 
-func (l *lane) read(t traffic.Trial, took time.Duration, m *traffic.Measurement) {
-	var intends, sent uint64
+// read adds what the lane sent in a time to a measurement, and returns the sums of intended
+// and sent frames.
+func (l *lane) read(t traffic.Trial, took time.Duration, m *traffic.Measurement) (intends, sent uint64) {
 	for i, stream := range l.port.tx {
 		if l.slots[i] < 0 {
 			continue
@@ -305,11 +324,7 @@ func (l *lane) read(t traffic.Trial, took time.Duration, m *traffic.Measurement)
 		m.Tx[stream.ID] = count
 		intends, sent = intends+count.Intended, sent+count.Sent
 	}
-	traffic.Put(&m.Pacing, l.port.Name, l.pacing())
-	if short := intends - sent; short*unsentShare > intends {
-		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteUnsent, Text: fmt.Sprintf(
-			"port %s (%s) sent %d frames of %d intended, %d less; %d were refused by the device and tried again", l.port.Name, l.port.Interface, sent, intends, short, l.tx.Refused)})
-	}
+	return intends, sent
 }
 
 // foreign returns the notes about other load, while the trial was sent, on processors

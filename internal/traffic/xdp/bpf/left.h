@@ -15,24 +15,25 @@ const volatile __u32 port_netns;
 
 #define NO_PORT (~0U)
 
+/* this_sender returns the sender of this processor. */
 static __always_inline struct tx_sender *this_sender(void)
 {
-	__u32 zero = 0;
+	__u32 cpu = bpf_get_smp_processor_id();
 
-	return bpf_map_lookup_elem(&tx_senders, &zero);
+	return bpf_map_lookup_elem(&tx_senders, &cpu);
 }
 
-/* The sender whose run this processor is in, or none. */
+/* running_sender returns the sender whose run this processor is in, or none. */
 static __always_inline struct tx_sender *running_sender(void)
 {
 	struct tx_sender *sender = this_sender();
 
-	if (!sender || !sender->ports || sender->cpu != bpf_get_smp_processor_id())
+	if (!sender || !sender->ports)
 		return 0;
 	return sender;
 }
 
-/* port_of returns the number of the port that an interface is, or NO_PORT. */
+/* port_of returns the number of the sender's port that an interface is, or NO_PORT. */
 __noinline int port_of(__u32 ifindex)
 {
 	struct tx_sender *sender = this_sender();
@@ -44,9 +45,9 @@ __noinline int port_of(__u32 ifindex)
 
 		if (i >= sender->ports)
 			break;
-		p = sender_port(i);
+		p = sender_port(sender->first + i);
 		if (p && p->ifindex == ifindex)
-			return i;
+			return sender->first + i;
 	}
 	return NO_PORT;
 }
@@ -218,12 +219,13 @@ int tx_done(__u64 *args)
 	int sent = args[2], drops = args[3], error = args[4];
 	struct tx_sender *sender = running_sender();
 	struct tx_port *p;
-	__u32 number = 0;
+	__u32 number;
 	__u64 now = 0;
 
 	if (!sender || !is_ours(to))
 		return 0;
-	p = sender_port(0);
+	number = sender->first;
+	p = sender_port(number);
 	if (!p || p->ifindex != to->ifindex) {
 		number = port_of(to->ifindex);
 		p = sender_port(number);

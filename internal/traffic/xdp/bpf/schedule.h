@@ -102,12 +102,13 @@ struct tx_sender {
 	__u64 next;     /* when the next frame is due, at an end by GAP */
 	__u64 in_time;  /* frames no later than this do not show that the sender is held up */
 	__u64 clock;    /* as read for the frame before, while others are due too; else 0 */
-	__u32 ports;
-	__u32 turn;     /* of the port whose fast streams come next */
+	__u32 ports;    /* 0: nothing is sent on this processor */
+	__u32 turn;     /* of the port whose fast streams come next, from first on */
 	__u32 stop;     /* by user space; read together with ended, so it is at a multiple of 8 */
 	enum ending ended;
-	__u32 cpu;
+	__u32 first;    /* of its ports in tx_ports */
 	__u32 pad;
+	__u64 line[2];  /* senders share no cache line */
 };
 
 #define TX_MAP(name, type_) \
@@ -119,7 +120,7 @@ struct tx_sender {
 		__type(value, type_); \
 	} name SEC(".maps")
 
-TX_MAP(tx_senders, struct tx_sender);
+TX_MAP(tx_senders, struct tx_sender); /* by processor */
 TX_MAP(tx_ports, struct tx_port);
 TX_MAP(tx_groups, struct tx_group);
 TX_MAP(tx_heap, struct tx_due);

@@ -72,6 +72,7 @@ __noinline int consider_all(struct choice *c)
 			break;
 		if (n >= sender->ports)
 			n -= sender->ports;
+		n += sender->first;
 		p = sender_port(n);
 		if (!p)
 			break;
@@ -174,13 +175,14 @@ __noinline int take_next(struct tx_frame *f, __u64 time)
 {
 	struct choice c = {.due = NEVER_DUE, .next = NEVER_DUE, .paced = NO_PORT, .eager = NO_PORT};
 	struct tx_sender *sender = this_sender();
-	struct tx_port *p = sender_port(0);
+	struct tx_port *p;
 
 	if (!sender || !f)
 		return NOTHING_DUE;
 	c.now = time - sender->begin;
+	p = sender_port(sender->first);
 	if (p && sender->ports == 1) {
-		consider(&c, 0, p);
+		consider(&c, sender->first, p);
 		p->single = p->groups + p->eager == 1 && p->retry_head == p->retry_tail && !p->open_hole && !p->user && !c.full;
 	} else {
 		consider_all(&c);
@@ -205,7 +207,9 @@ __noinline int take_next(struct tx_frame *f, __u64 time)
 		return c.paced;
 	}
 	if (c.eager != NO_PORT) {
-		sender->turn = c.eager + 1 < sender->ports ? c.eager + 1 : 0;
+		sender->turn = c.eager - sender->first + 1;
+		if (sender->turn >= sender->ports)
+			sender->turn = 0;
 		return take_eager(c.eager, f, c.now) ? (int)c.eager : NOTHING_DUE;
 	}
 	if (!c.open) {
@@ -229,7 +233,7 @@ static __always_inline int transmit(struct xdp_md *ctx)
 	struct tx_stream *s;
 	struct tx_port *p;
 	__u64 time, now;
-	int number = 0;
+	int number;
 
 	if (!sender)
 		return XDP_DROP;
@@ -245,7 +249,8 @@ static __always_inline int transmit(struct xdp_md *ctx)
 		sender->clock = 0;
 		return XDP_DROP;
 	}
-	p = sender_port(0);
+	number = sender->first;
+	p = sender_port(number);
 	s = p && p->single ? take_single(sender, p, &f, now) : 0;
 	if (!s) {
 		number = take_next(&f, time);

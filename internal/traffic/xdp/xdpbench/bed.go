@@ -21,8 +21,8 @@ type bed struct {
 }
 
 // newBed makes a bed and enters the tester's namespace. Without a device, v1 and v2
-// are the two ends of one cable.
-func newBed(device string) (_ *bed, err error) {
+// are the two ends of one cable, with so many queues.
+func newBed(device string, queues int) (_ *bed, err error) {
 	runtime.LockOSThread()
 	b := &bed{tester: netns.None(), device: netns.None()}
 	if b.before, err = netns.Get(); err != nil {
@@ -46,13 +46,13 @@ func newBed(device string) (_ *bed, err error) {
 		return nil, fmt.Errorf("making a network namespace: %w", err)
 	}
 	if device == "" {
-		if err := cable("v1", "v2", b.tester); err != nil {
+		if err := cable("v1", "v2", b.tester, queues); err != nil {
 			return nil, err
 		}
 		return b, up("v2")
 	}
 	for _, n := range []string{"1", "2"} {
-		if err := cable("v"+n, "d"+n, b.device); err != nil {
+		if err := cable("v"+n, "d"+n, b.device, 1); err != nil {
 			return nil, err
 		}
 	}
@@ -85,9 +85,11 @@ func (b *bed) close() error {
 	return err
 }
 
-// cable makes a veth pair whose far end is in a namespace.
-func cable(near, far string, at netns.NsHandle) error {
-	v := netlink.NewVeth(netlink.LinkAttrs{Name: near})
+// cable makes a veth pair with so many queues from the near end to the far one, which is in a
+// namespace.
+func cable(near, far string, at netns.NsHandle, queues int) error {
+	v := netlink.NewVeth(netlink.LinkAttrs{Name: near, NumTxQueues: queues, NumRxQueues: 1})
+	v.PeerNumTxQueues, v.PeerNumRxQueues = 1, uint32(queues)
 	v.PeerName, v.PeerNamespace = far, netlink.NsFd(at)
 	if err := netlink.LinkAdd(v); err != nil {
 		return fmt.Errorf("making the cable %s to %s: %w", near, far, err)

@@ -65,6 +65,9 @@ type sending struct {
 	name, device string
 	bare         *bareLoop
 	counted      bool
+	// streams of the port, 1 if 0, on so many senders, 1 if 0, over a cable with as many
+	// queues.
+	streams, senders int
 }
 
 var cases = []sending{
@@ -72,6 +75,8 @@ var cases = []sending{
 	{name: "bare loop, written", bare: &bareLoop{batch: 64, writes: true}, counted: true},
 	{name: "bare, 16 at once", bare: &bareLoop{batch: 16}, counted: true},
 	{name: "send", counted: true},
+	{name: "send, 4 streams", counted: true, streams: 4},
+	{name: "send, 4 streams, 2 senders on 2 queues", counted: true, streams: 4, senders: 2},
 	{name: "send and receive"},
 	{name: "through a bridge", device: bridge},
 	{name: "through a router", device: router},
@@ -132,7 +137,7 @@ func medianOf[T float64 | uint64 | time.Duration](all []Spacing, of func(Spacing
 
 // rate does one case on a bed of its own.
 func (c sending) rate(ctx context.Context, d time.Duration) (sent, received float64, err error) {
-	b, err := newBed(c.device)
+	b, err := newBed(c.device, max(1, c.senders))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -144,7 +149,11 @@ func (c sending) rate(ctx context.Context, d time.Duration) (sent, received floa
 	if err != nil {
 		return 0, 0, err
 	}
-	return float64(m.Tx[1].Sent) / seconds, float64(m.Rx[key].Received) / seconds, nil
+	for id := range m.Tx {
+		sent += float64(m.Tx[id].Sent)
+		received += float64(m.Rx[traffic.RxKey{Stream: id, Port: "p2"}].Received)
+	}
+	return sent / seconds, received / seconds, nil
 }
 
 // bareRate sends on v1 and counts on v2, as the engine does.
@@ -207,7 +216,7 @@ func raisePriority() (func() error, error) {
 
 // space sends a share of 1 Gbit/s from one end of a cable to the other.
 func space(ctx context.Context, percent int64, d time.Duration) (_ Spacing, err error) {
-	b, err := newBed("")
+	b, err := newBed("", 1)
 	if err != nil {
 		return Spacing{}, err
 	}
@@ -220,12 +229,10 @@ func space(ctx context.Context, percent int64, d time.Duration) (_ Spacing, err 
 	return Spacing{Percent: percent, Pacing: m.Pacing["p1"], Sent: float64(m.Tx[1].Sent) / float64(m.Tx[1].Intended)}, nil
 }
 
-var key = traffic.RxKey{Stream: 1, Port: "p2"}
-
-// trial sends one stream from v1 to v2, and returns what was counted and how many
+// trial sends the case's streams from v1 to v2, and returns what was counted and how many
 // seconds it took.
 func (c sending) trial(ctx context.Context, load traffic.Load, d time.Duration) (m traffic.Measurement, seconds float64, err error) {
-	ports := []xdp.Port{{Name: "p1", Interface: "v1", Addresses: []netip.Prefix{netip.MustParsePrefix("198.18.1.2/24")}}}
+	ports := []xdp.Port{{Name: "p1", Interface: "v1", Addresses: []netip.Prefix{netip.MustParsePrefix("198.18.1.2/24")}, Senders: c.senders}}
 	to := netip.MustParseAddr("198.18.1.3")
 	if c.device == router {
 		to = netip.MustParseAddr("198.18.2.2")
@@ -248,7 +255,12 @@ func (c sending) trial(ctx context.Context, load traffic.Load, d time.Duration) 
 	if err != nil {
 		return m, 0, err
 	}
-	if err := e.Configure(ctx, []traffic.Stream{s}); err != nil {
+	streams, loads := []traffic.Stream{s}, map[uint16]traffic.Load{1: load}
+	for id := uint16(2); int(id) <= c.streams; id++ {
+		s.ID, s.Headers.SrcPort = id, s.Headers.SrcPort+1
+		streams, loads[id] = append(streams, s), load
+	}
+	if err := e.Configure(ctx, streams); err != nil {
 		return m, 0, err
 	}
 	if c.device != "" { // learns addresses
@@ -257,7 +269,7 @@ func (c sending) trial(ctx context.Context, load traffic.Load, d time.Duration) 
 			return m, 0, err
 		}
 	}
-	m, err = once(ctx, e, traffic.Trial{Duration: d, Loads: map[uint16]traffic.Load{1: load}})
+	m, err = once(ctx, e, traffic.Trial{Duration: d, Loads: loads})
 	return m, m.TxTime.Seconds(), err
 }
 
@@ -304,7 +316,7 @@ func once(ctx context.Context, e *xdp.Engine, t traffic.Trial) (traffic.Measurem
 // Print prints a result as two tables.
 func (r Result) Print(to io.Writer) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "64 bytes, one stream\tsent frames/s\treceived frames/s\tns per frame\tof the bare loop\t")
+	fmt.Fprintln(w, "64 bytes\tsent frames/s\treceived frames/s\tns per frame\tof the bare loop\t")
 	for _, c := range r.Rates {
 		received := "not counted"
 		if c.Received > 0 {

@@ -1,0 +1,159 @@
+package xdp
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"k8s.io/utils/cpuset"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// MaxSenders is the highest number of senders of a port.
+const MaxSenders = 16
+
+// share is the part of a port's streams that one sender sends.
+type share struct {
+	port *port
+	// number of the share, from 0, of so many shares of the port.
+	number, of int
+}
+
+// demand is how many senders a port wants, at least 1, and the CPUs that are near its
+// card; none where all are alike.
+type demand struct {
+	senders int
+	near    []int
+}
+
+// placeSenders returns the CPUs of each port's senders, out of those that senders may use.
+// Each sender of a port has a CPU of its own, so a port has at most as many senders as
+// there are CPUs near its card, or in all where none is near. The least used CPU comes
+// first. So ports with one sender use the CPUs in turn.
+func placeSenders(ports []demand, cpus []int) [][]int {
+	used := map[int]int{}
+	placed := make([][]int, len(ports))
+	for i, want := range ports {
+		from := slices.DeleteFunc(slices.Clone(cpus), func(cpu int) bool { return !slices.Contains(want.near, cpu) })
+		if len(from) == 0 {
+			from = slices.Clone(cpus)
+		}
+		slices.SortStableFunc(from, func(a, b int) int { return used[a] - used[b] })
+		placed[i] = from[:min(max(1, want.senders), len(from))]
+		for _, cpu := range placed[i] {
+			used[cpu]++
+		}
+	}
+	return placed
+}
+
+// place chooses the CPUs of the senders of all ports.
+func (e *Engine) place() error {
+	cpus, err := e.processors()
+	if err != nil {
+		return err
+	}
+	var wants []demand
+	for _, p := range e.ports {
+		wants = append(wants, demand{senders: p.wantedSenders(), near: p.near})
+	}
+	for i, placed := range placeSenders(wants, cpus) {
+		e.ports[i].cpus = placed
+	}
+	return nil
+}
+
+// wantedSenders returns the number of senders of the port that its transmit path allows.
+func (p *port) wantedSenders() int {
+	n := max(1, p.Senders)
+	if p.Transmit == AFXDP {
+		channels, _ := p.queues()
+		n = min(n, channels) // a socket has one queue, and one sender
+	}
+	return n
+}
+
+// describeSenders returns where the senders of a port that is to have several send, and a
+// note if there are fewer than that. Both are empty for a port that is to have one.
+func (p *port) describeSenders() (where, note string) {
+	if p.Senders < 2 {
+		return "", ""
+	}
+	where = fmt.Sprintf("%s sends on CPUs %s", p.Name, traffic.CPUList(p.cpus))
+	has := fmt.Sprintf("%d of %d senders send, because ", len(p.cpus), p.Senders)
+	switch wanted := p.wantedSenders(); {
+	case len(p.cpus) == p.Senders:
+		return where, ""
+	case wanted < p.Senders && len(p.cpus) == wanted:
+		return where, fmt.Sprintf("%sthe interface has %d transmit queues for AF_XDP sockets", has, wanted)
+	case len(p.near) > 0:
+		return where, has + "the tester may use no other CPUs on the NUMA node of the card"
+	}
+	return where, has + "the tester may use no other CPUs"
+}
+
+// nearCPUs returns the CPUs on the NUMA node of a card by its address on the PCI bus; none
+// where the machine has one node, or the card is on no bus. The directories are below
+// root.
+func nearCPUs(root, bus string) ([]int, error) {
+	if !onBus(bus) {
+		return nil, nil
+	}
+	node, err := strconv.Atoi(line(root, "sys/bus/pci/devices", bus, "numa_node"))
+	if err != nil || node < 0 {
+		return nil, nil // the firmware does not tell
+	}
+	nodes, err := filepath.Glob(filepath.Join(root, "sys/devices/system/node/node[0-9]*"))
+	if err != nil || len(nodes) < 2 {
+		return nil, err
+	}
+	cpus, err := cpuset.Parse(line(root, "sys/devices/system/node", fmt.Sprintf("node%d", node), "cpulist"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the CPUs of NUMA node %d: %w", node, err)
+	}
+	return cpus.List(), nil
+}
+
+// dealt is a stream in a share.
+type dealt struct {
+	// stream is its number among the port's streams.
+	stream int
+	load   traffic.Load
+	// phase is how long after the first frame of all streams of the port with this load
+	// the first frame of this stream is due, in ns.
+	phase uint64
+}
+
+// deal distributes the streams that have loads over shares. Streams with the same load are
+// dealt in turn, so that the shares of a load are due in turn as well.
+func deal(streams []traffic.Stream, loads map[uint16]traffic.Load, of int) [][]dealt {
+	shares := make([][]dealt, of)
+	members := map[traffic.Load][]int{}
+	var order []traffic.Load
+	for i, s := range streams {
+		load, ok := loads[s.ID]
+		if !ok {
+			continue
+		}
+		if members[load] == nil {
+			order = append(order, load)
+		}
+		members[load] = append(members[load], i)
+	}
+	next := 0
+	for _, load := range order {
+		n := len(members[load])
+		for i, stream := range members[load] {
+			d := dealt{stream: stream, load: load}
+			if !load.Max {
+				d.phase = mulDiv(uint64(i), uint64(load.Rate.PerNanos), uint64(n), uint64(load.Rate.Frames))
+			}
+			to := &shares[next%of]
+			*to = append(*to, d)
+			next++
+		}
+	}
+	return shares
+}
