@@ -38,8 +38,9 @@ func (c cell) String() string {
 const refusal = "refused: "
 
 // judge returns the cell of a check from its exit code and what it printed. An empty code
-// means that the machine ended before the check did.
-func judge(code string, log []byte) cell {
+// means that the machine ended before the check did. If NoDrop is to refuse, expected is a
+// part of its last line.
+func judge(code string, log []byte, expected string) cell {
 	lines := strings.Split(strings.TrimSpace(string(bytes.ToValidUTF8(log, nil))), "\n")
 	switch code {
 	case "0":
@@ -58,6 +59,9 @@ func judge(code string, log []byte) cell {
 	case "124":
 		return cell{message: "it took too long"}
 	}
+	if last := lines[len(lines)-1]; expected != "" && strings.Contains(last, expected) {
+		return cell{refused, last}
+	}
 	for i := len(lines) - 1; i >= 0; i-- {
 		if message, ok := strings.CutPrefix(lines[i], refusal); ok {
 			return cell{refused, message}
@@ -73,7 +77,7 @@ func judge(code string, log []byte) cell {
 }
 
 // read returns the cell of a check from the folder that its machine wrote to.
-func read(out string, c check) cell {
+func read(out string, c check, expected string) cell {
 	code, err := os.ReadFile(filepath.Join(out, c.name+".code"))
 	if err != nil {
 		code = nil
@@ -82,5 +86,5 @@ func read(out string, c check) cell {
 	if err != nil {
 		return cell{message: fmt.Sprintf("the machine did not begin it: %v", err)}
 	}
-	return judge(strings.TrimSpace(string(code)), log)
+	return judge(strings.TrimSpace(string(code)), log, expected)
 }

@@ -34,7 +34,7 @@ $bin/nodrop compare "one flow=one.json" "1000 flows=many.json"
 	// The last, since it changes settings of the ports.
 	{name: "kills", title: "ten kills", limit: 30 * time.Minute,
 		what:   "Ten runs are killed (SIGKILL) while they have the ports. Afterwards `nodrop clean` restores them: names, addresses, MTU, offloads, rings, coalescing, pause frames, receive hash, queues, VLAN filters, promiscuity.",
-		script: `export NODROP_TEST_CARDS="$a $b"` + "\n" + commandTest("^TestCardsAreBackAfterTenKills$")},
+		script: `export NODROP_TEST_CARDS="$a,$b"` + "\n" + commandTest("^TestCardsAreBackAfterTenKills$")},
 }
 
 // ports of the card, whose names the machine knows.

@@ -21,11 +21,13 @@ type card struct {
 	device string
 	// setUp prepares the interfaces of the card, and sets a and b to their names.
 	setUp string
+	// refuses has a part of the message by which NoDrop refuses a check.
+	refuses map[string]string
 }
 
 var cards = []card{
 	{name: "igb", device: "igb"},
-	{name: "igbvf", device: "igb", setUp: functions},
+	{name: "igbvf", device: "igb", setUp: functions, refuses: map[string]string{"vlan": "the driver igbvf drops frames of VLANs"}},
 	{name: "e1000e", device: "e1000e", setUp: longRings},
 	{name: "vmxnet3", device: "vmxnet3"},
 	{name: "virtio-net", device: "virtio-net-pci"},

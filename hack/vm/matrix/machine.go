@@ -26,6 +26,8 @@ type machine struct {
 	device string
 	// setUp sets the names of the interfaces, a and b.
 	setUp string
+	// refuses has a part of the message by which NoDrop refuses a check.
+	refuses map[string]string
 	// label of its results.
 	label string
 }
@@ -82,7 +84,7 @@ func stored(p places, m machine, checks []check) map[string]cell {
 	out := filepath.Join(p.results, m.label)
 	for _, c := range checks {
 		if _, err := os.Stat(filepath.Join(out, c.name+".log")); err == nil {
-			cells[c.name] = read(out, c)
+			cells[c.name] = read(out, c, m.refuses[c.name])
 		}
 	}
 	return cells

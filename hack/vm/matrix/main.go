@@ -76,7 +76,7 @@ func run() error {
 		groups = append(groups, group{k.title + " (" + release(cache, k.name) + ")", machine{kernel: k.name, label: k.name}, &kernelTable, slices.Contains(split(*onKernels), k.name)})
 	}
 	for _, c := range cards {
-		groups = append(groups, group{c.name, machine{kernel: *cardKernel, device: c.device, setUp: c.setUp, label: c.name}, &cardTable, slices.Contains(split(*onCards), c.name)})
+		groups = append(groups, group{c.name, machine{kernel: *cardKernel, device: c.device, setUp: c.setUp, refuses: c.refuses, label: c.name}, &cardTable, slices.Contains(split(*onCards), c.name)})
 	}
 	var work []func() error
 	for _, g := range groups {

@@ -11,6 +11,8 @@ func TestJudge(t *testing.T) {
 	}{
 		"passed":     {"0", "ok\n", "passed"},
 		"refused":    {"1", "one\nrefused: Linux 5.4 has no live frames\n", "refused: Linux 5.4 has no live frames"},
+		"expected":   {"1", "one\nnodrop: p1 cannot be in VLANs", "refused: nodrop: p1 cannot be in VLANs"},
+		"not last":   {"1", "p1 cannot be in VLANs\nnodrop: no", "failed: nodrop: no"},
 		"test":       {"1", "=== RUN   TestA\n--- FAIL: TestA (0.1s)\n    --- FAIL: TestA/b (0.1s)\nFAIL\n", "failed: TestA"},
 		"program":    {"2", "a\nnodrop: no such interface\n", "failed: nodrop: no such interface"},
 		"too long":   {"124", "a\n", "failed: it took too long"},
@@ -22,7 +24,7 @@ func TestJudge(t *testing.T) {
 		"not refused": {"0", "refused: x\n", "passed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := judge(tc.code, []byte(tc.log)).String(); got != tc.want {
+			if got := judge(tc.code, []byte(tc.log), "cannot be in VLANs").String(); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})

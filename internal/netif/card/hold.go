@@ -27,6 +27,22 @@ func Hold(name string) (*Held, error) {
 	return h, nil
 }
 
+// On returns those of the offloads that are on.
+func (h *Held) On(features ...string) (on []string, err error) {
+	return on, withTool(func(tool *ethtool.Ethtool) error {
+		have, err := tool.Features(h.name)
+		if err != nil {
+			return fmt.Errorf("reading the offloads: %w", err)
+		}
+		for _, name := range features {
+			if have[name] {
+				on = append(on, name)
+			}
+		}
+		return nil
+	})
+}
+
 // TurnOff turns offloads off that are on and can be changed.
 func (h *Held) TurnOff(features ...string) error {
 	off := map[string]bool{}

@@ -42,6 +42,9 @@ type port struct {
 	member *member
 	// promiscuous is the socket that makes the port hear all addresses; 0 for none.
 	promiscuous int
+	// filtersVLANs means that the NIC drops frames of the port's VLAN unless it is
+	// promiscuous.
+	filtersVLANs bool
 	// emulated names the emulator of the card; empty where the card shows none.
 	emulated string
 	// generic describes how the port receives by generic XDP; empty where the driver runs

@@ -24,11 +24,12 @@ func (p *port) strange(s traffic.Stream) bool {
 
 var broadcast = traffic.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
-// hear makes the port receive frames to all addresses while a stream needs that.
+// hear makes the port receive frames to all addresses while a stream or the VLAN of the
+// port needs that.
 // The kernel counts who wants it, and gives it back when the socket closes, also
 // by the death of this process.
 func (p *port) hear(streams []traffic.Stream) error {
-	needed := false
+	needed := p.filtersVLANs
 	for _, s := range streams {
 		needed = needed || p.strange(s)
 	}
@@ -45,7 +46,7 @@ func (p *port) hear(streams []traffic.Stream) error {
 	m := unix.PacketMreq{Ifindex: int32(p.index), Type: unix.PACKET_MR_PROMISC}
 	if err := unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &m); err != nil {
 		unix.Close(fd)
-		return fmt.Errorf("making the port promiscuous, for frames to addresses that are not its own: %w", err)
+		return fmt.Errorf("making the port promiscuous, for frames to addresses or in VLANs that are not its own: %w", err)
 	}
 	p.promiscuous = fd
 	return nil

@@ -24,6 +24,9 @@ func (p *port) setUp(nl *netlink.Handle, l netlink.Link) error {
 		}
 		p.undo = append(p.undo, func() error { return unlessGone(nl.LinkSetDown(l)) })
 	}
+	if err := p.hear(nil); err != nil {
+		return err
+	}
 	for _, prefix := range p.Addresses {
 		a := &netlink.Addr{IPNet: &net.IPNet{
 			IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), prefix.Addr().BitLen()),
@@ -78,7 +81,10 @@ func (p *port) setFeatures() error {
 		p.noteSpeed(settings["speed"])
 	}
 	if len(p.VLANs) > 0 {
-		return p.card.TurnOff(slices.Concat(merging, tagFeatures)...)
+		if err := p.card.TurnOff(slices.Concat(merging, tagFeatures)...); err != nil {
+			return err
+		}
+		return p.passVLANFilter()
 	}
 	return p.card.TurnOff(merging...)
 }
