@@ -27,8 +27,8 @@ func cardNames(t *testing.T) []string {
 	return names
 }
 
-// TestCardsAreBackAfterTenKills kills ten runs on network cards, moved and in place in turn,
-// and compares everything that ip and ethtool show of the cards with what they had before.
+// TestCardsAreBackAfterTenKills kills ten runs on network cards, moved and in place in turn
+// and the last four in a VLAN, and compares everything that ip and ethtool show of the cards with what they had before.
 func TestCardsAreBackAfterTenKills(t *testing.T) {
 	names := cardNames(t)
 	if _, err := exec.LookPath("ethtool"); err != nil {
@@ -54,12 +54,21 @@ func TestCardsAreBackAfterTenKills(t *testing.T) {
 	m.eventually("the links", func() bool { return m.running(names[0]) && m.running(names[1]) })
 	before := settingsOf(m, names)
 	bed := strings.NewReplacer("nd-p1", names[0], "nd-p2", names[1]).Replace(physicalBed)
+	tagged := strings.ReplaceAll(bed, `/64"]}`, `/64"], vlan: {id: 100}}`)
+	if driver, err := os.Readlink("/sys/class/net/" + names[0] + "/device/driver"); err != nil || filepath.Base(driver) == "igbvf" {
+		tagged = bed // it cannot be in a VLAN
+	} else if tagged == bed {
+		t.Fatal("the ports are not in a VLAN")
+	}
 	for i := range 10 {
+		if i == 6 {
+			bed = tagged
+		}
 		flags := [][]string{nil, {"--in-place"}}[i%2]
 		p := m.run(longBenchmark, bed, flags...)
 		awaitTrial(t, p)
-		if i < 2 {
-			t.Logf("while a run has the cards (%v):\n%s", flags, difference(before, settingsOf(m, names)))
+		if i < 2 || i == 7 {
+			t.Logf("while run %d has the cards (%v):\n%s", i, flags, difference(before, settingsOf(m, names)))
 		}
 		m.must(p.cmd.Process.Kill())
 		p.exit()
