@@ -9,7 +9,6 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -21,9 +20,7 @@ func init() {
 			OneSize: "how many frames of a burst fit into the buffer depends on which sizes come first",
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				longest := test.BackToBack.MaxBurstDuration.Duration
-				// About 25 halvings of some million frames; a repetition begins where the
-				// one before ended.
-				trials := 25 + 4*(int(test.BackToBack.Repetitions)-1)
+				trials := burstTrials(test.BackToBack.Repetitions)
 				return []plan.Step{{TrialDuration: longest, Trials: trials, Duration: 2 * longest}}
 			},
 		},
@@ -32,11 +29,11 @@ func init() {
 		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.BackToBackSummary { return row.BackToBack },
 			func(s *v1alpha1.BackToBackSummary) Figure { return countFigure(s.AvgFrames, "frames", false) }),
 		Columns: []Column{
-			{Heading: "burst, frames", Name: "avg", Value: burst(func(s *v1alpha1.BackToBackSummary) int64 { return s.AvgFrames })},
-			{Heading: "burst, frames", Name: "min", Value: burst(func(s *v1alpha1.BackToBackSummary) int64 { return s.MinFrames })},
-			{Heading: "burst, frames", Name: "max", Value: burst(func(s *v1alpha1.BackToBackSummary) int64 { return s.MaxFrames })},
-			{Heading: "burst, frames", Name: "stddev", Value: burst(func(s *v1alpha1.BackToBackSummary) int64 { return s.StddevFrames })},
-			{Heading: "buffer time, us", Name: "implied", Unit: Nanoseconds, Value: burst(func(s *v1alpha1.BackToBackSummary) int64 { return s.BufferNs })},
+			{Heading: "burst, frames", Name: "avg", Value: burstColumn(func(s *v1alpha1.BackToBackSummary) int64 { return s.AvgFrames })},
+			{Heading: "burst, frames", Name: "min", Value: burstColumn(func(s *v1alpha1.BackToBackSummary) int64 { return s.MinFrames })},
+			{Heading: "burst, frames", Name: "max", Value: burstColumn(func(s *v1alpha1.BackToBackSummary) int64 { return s.MaxFrames })},
+			{Heading: "burst, frames", Name: "stddev", Value: burstColumn(func(s *v1alpha1.BackToBackSummary) int64 { return s.StddevFrames })},
+			{Heading: "buffer time, us", Name: "implied", Unit: Nanoseconds, Value: burstColumn(func(s *v1alpha1.BackToBackSummary) int64 { return s.BufferNs })},
 			{Heading: "buffer time, us", Name: "corrected", Unit: Nanoseconds, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
 				if row.BackToBack == nil {
 					return 0, false
@@ -55,7 +52,7 @@ func init() {
 	})
 }
 
-var burst = number(func(row *v1alpha1.ResultRow) *v1alpha1.BackToBackSummary { return row.BackToBack })
+var burstColumn = number(func(row *v1alpha1.ResultRow) *v1alpha1.BackToBackSummary { return row.BackToBack })
 
 // backToBack searches the longest burst at line rate that loses nothing, again
 // and again, and takes the average (RFC 9004). A device that forwards at line
@@ -67,29 +64,23 @@ func backToBack(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 		return Outcome{Message: fmt.Sprintf("not measured: the throughput at %s is line rate, so that no burst fills the buffer", step.Size.InWords())}, nil
 	}
 	t := step.Test.BackToBack
-	b := &bursts{lab: lab, step: step}
 	most, line := lab.plan.BurstFrames(step.Size, step.TrialDuration)
 	out := Outcome{LoadPPM: v1alpha1.PPM}
-	var found []int64
-	for start := int64(0); len(found) < int(t.Repetitions); {
-		n, err := search.Longest(ctx, max(most, 1), start, t.ResolutionFrames, b.try)
+	found, err := longestBursts(ctx, max(most, 1), t.ResolutionFrames, t.Repetitions, func(ctx context.Context, n int64) (*Trial, error) {
+		loads, took, err := lab.plan.Burst(step.Size, v1alpha1.PPM, n)
 		if err != nil {
-			return Outcome{}, err
+			return nil, err
 		}
-		found, start = append(found, n), n
-		out.Trial = b.passed
-		if n == 0 {
-			out.Trial = b.failed
-		}
-		if out.Trial.testerLimited() {
-			out.Limit = out.Trial
-		}
-		if n == 0 || n == most {
-			break
-		}
+		event := Event{Step: step, LoadPPM: v1alpha1.PPM, Duration: took}
+		return lab.twice(ctx, event, traffic.Trial{Loads: loads}, burstTolerance(took))
+	})
+	if err != nil {
+		return Outcome{}, err
 	}
-	summary := summarize(found, line)
-	switch longest := found[len(found)-1]; {
+	last := found[len(found)-1]
+	out.Trial, out.Limit = last.decisive(), limitOf(found)
+	summary := summarize(framesOf(found), line)
+	switch longest := last.frames; {
 	case longest == 0 && out.Trial.Received == 0:
 		out.Message = lab.silence(out.Trial)
 	case longest == 0:
@@ -104,33 +95,6 @@ func backToBack(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 	}
 	out.Fill = func(row *v1alpha1.ResultRow) { row.BackToBack = &summary }
 	return out, nil
-}
-
-// bursts runs the trials of a search, and keeps the last that passed and the last
-// that did not.
-type bursts struct {
-	lab            *Lab
-	step           plan.Step
-	passed, failed *Trial
-}
-
-// try sends one burst of n frames from every port.
-func (b *bursts) try(ctx context.Context, n int64) (bool, error) {
-	loads, took, err := b.lab.plan.Burst(b.step.Size, v1alpha1.PPM, n)
-	if err != nil {
-		return false, err
-	}
-	event := Event{Step: b.step, LoadPPM: v1alpha1.PPM, Duration: took}
-	t, err := b.lab.twice(ctx, event, traffic.Trial{Loads: loads}, burstTolerance(took))
-	if err != nil {
-		return false, err
-	}
-	if t.Lost > 0 || t.Excess > 0 {
-		b.failed = t
-		return false, nil
-	}
-	b.passed = t
-	return true, nil
 }
 
 // burstTolerance is how much longer than at line rate a burst may take: a

@@ -1,7 +1,6 @@
 package method
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/big"
@@ -12,7 +11,6 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -35,8 +33,7 @@ func init() {
 			},
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				t := test.BufferSize
-				// About 20 halvings; a repetition begins where the one before ended.
-				trials := 20 + 4*(int(t.Repetitions)-1)
+				trials := burstTrials(t.Repetitions)
 				return []plan.Step{{TrialDuration: t.MaxDuration.Duration, Trials: trials, Duration: 2 * t.MaxDuration.Duration}}
 			},
 		},
@@ -77,24 +74,15 @@ func bufferSize(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 		f := &fanIn{lab: lab, step: step, overPPM: over}
 		line := lab.plan.Rate(lab.plan.Streams[0], step.Size, plan.Share(v1alpha1.PPM))
 		most := max(1, wholeFrames(t.MaxDuration.Duration, line, f.overPPM))
-		var found []int64
-		for start := int64(0); len(found) < int(t.Repetitions); {
-			n, err := search.Longest(ctx, most, start, t.ResolutionFrames, f.try)
-			if err != nil {
-				return err
-			}
-			found, start = append(found, n), n
-			out.Trial = cmp.Or(f.passed, f.failed)
-			if out.Trial.testerLimited() {
-				out.Limit = out.Trial
-			}
-			if n == 0 || n == most {
-				break
-			}
+		found, err := longestBursts(ctx, most, t.ResolutionFrames, t.Repetitions, f.try)
+		if err != nil {
+			return err
 		}
-		summary := f.summarize(found)
+		last := found[len(found)-1]
+		out.Trial, out.Limit = last.decisive(), limitOf(found)
+		summary := f.summarize(framesOf(found))
 		out.FramesPerSecond = line.Mul(line, big.NewRat(v1alpha1.PPM+f.overPPM, v1alpha1.PPM))
-		switch longest := found[len(found)-1]; {
+		switch longest := last.frames; {
 		case longest == 0 && out.Trial.Received == 0:
 			out.Message = lab.silence(out.Trial)
 		case longest == 0:
@@ -118,13 +106,11 @@ func wholeFrames(d time.Duration, rate *big.Rat, ppm int64) int64 {
 	return new(big.Int).Quo(n.Num(), n.Denom()).Int64()
 }
 
-// fanIn runs the trials of a search, and keeps the last that passed, and the last that
-// did not.
+// fanIn runs the trials of a search.
 type fanIn struct {
-	lab            *Lab
-	step           plan.Step
-	overPPM        int64
-	passed, failed *Trial
+	lab     *Lab
+	step    plan.Step
+	overPPM int64
 }
 
 // atLine is how many frames leave at line rate while n leave beyond it.
@@ -135,7 +121,7 @@ func (f *fanIn) atLine(n int64) int64 {
 }
 
 // try sends n frames beyond line rate.
-func (f *fanIn) try(ctx context.Context, n int64) (bool, error) {
+func (f *fanIn) try(ctx context.Context, n int64) (*Trial, error) {
 	loads, took := map[uint16]traffic.Load{}, time.Duration(0)
 	for i, s := range f.lab.plan.Streams {
 		ppm, frames := v1alpha1.PPM, f.atLine(n)
@@ -145,22 +131,13 @@ func (f *fanIn) try(ctx context.Context, n int64) (bool, error) {
 		exact := f.lab.plan.Rate(s, f.step.Size, plan.Share(ppm))
 		rate, err := traffic.RateOf(exact)
 		if err != nil {
-			return false, fmt.Errorf("computing the load of %s: %w", f.lab.plan.Ports[s.Tx].Name, err)
+			return nil, fmt.Errorf("computing the load of %s: %w", f.lab.plan.Ports[s.Tx].Name, err)
 		}
 		loads[s.ID] = traffic.Load{Rate: rate, Frames: uint64(frames)}
 		lasts := new(big.Rat).Quo(big.NewRat(frames, 1), exact)
 		took = max(took, time.Duration(frame.Round(lasts.Mul(lasts, big.NewRat(int64(time.Second), 1)))))
 	}
-	t, err := f.lab.twice(ctx, Event{Step: f.step, LoadPPM: v1alpha1.PPM, Duration: took}, traffic.Trial{Loads: loads}, burstTolerance(took))
-	if err != nil {
-		return false, err
-	}
-	if t.Lost > 0 || t.Excess > 0 {
-		f.failed = t
-		return false, nil
-	}
-	f.passed = t
-	return true, nil
+	return f.lab.twice(ctx, Event{Step: f.step, LoadPPM: v1alpha1.PPM, Duration: took}, traffic.Trial{Loads: loads}, burstTolerance(took))
 }
 
 // summarize is the result of repetitions.
