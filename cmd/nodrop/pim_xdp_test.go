@@ -49,7 +49,7 @@ func TestRunRoutesMulticast(t *testing.T) {
 	needsRouter(t, device.FRR)
 	document := runHere(t, pimBenchmark("{name: latency, latency: {loads: [1%], trialDuration: 1s}}",
 		"{name: throughput, throughput: {resolution: 5%, minLoad: 0.5%, maxLoad: 10%, trialDuration: 500ms, searchTrialDuration: 200ms}}",
-		"{name: capacity, groupCapacity: {initialGroups: 50, groupIncrement: 150, load: 1%, joinTime: 100ms, trialDuration: 500ms}}"), pimManifests)
+		fmt.Sprintf("{name: capacity, groupCapacity: {initialGroups: 50, groupIncrement: 150, load: 1%%, joinTime: 100ms, trialDuration: %v}}", 500*time.Millisecond*pace)), pimManifests)
 	if len(document.Rows) != 3 {
 		t.Fatalf("%d rows", len(document.Rows))
 	}

@@ -38,6 +38,15 @@ var patience = func() time.Duration {
 	return 2 * time.Minute
 }()
 
+// pace multiplies the times in which frames are sent. An emulated machine is late for
+// short ones.
+var pace = func() time.Duration {
+	if os.Getenv("NODROP_TEST_EMULATED") != "" {
+		return 10
+	}
+	return 1
+}()
+
 // process is a run of nodrop.
 type process struct {
 	t              *testing.T

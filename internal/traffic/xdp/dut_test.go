@@ -1,6 +1,7 @@
 package xdp
 
 import (
+	"errors"
 	"maps"
 	"net"
 	"net/netip"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/netif"
 )
 
 // device is a device under test in a namespace of its own: d1 and d2 are joined
@@ -231,11 +233,17 @@ func (d *device) inVLAN(l netlink.Link, vlans frame.VLANs) {
 	d.insertTags(l.Attrs().Name)
 	d.in(d.ns, func() {
 		for attach, program := range map[ebpf.AttachType]*ebpf.Program{ebpf.AttachTCXIngress: objects.SubinterfaceIn, ebpf.AttachTCXEgress: objects.SubinterfaceOut} {
-			l, err := link.AttachTCX(link.TCXOptions{Program: program, Interface: l.Attrs().Index, Attach: attach})
+			attached, err := link.AttachTCX(link.TCXOptions{Program: program, Interface: l.Attrs().Index, Attach: attach})
+			if errors.Is(err, ebpf.ErrNotSupported) { // before Linux 6.6
+				if err := netif.AttachClsact(d.nl, l.Attrs().Index, objects.SubinterfaceIn.FD(), objects.SubinterfaceOut.FD()); err != nil {
+					d.Fatal(err)
+				}
+				return
+			}
 			if err != nil {
 				d.Fatal(err)
 			}
-			d.Cleanup(func() { l.Close() })
+			d.Cleanup(func() { attached.Close() })
 		}
 	})
 }
