@@ -11,11 +11,12 @@ import (
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // lab makes a lab for one test with frames of 512 bytes from p1 to p2, which are
 // ports of 100M in one network, and the test's first step.
-func (b *bed) lab(e *Engine, test v1alpha1.Test, observe func(method.Event)) (*method.Lab, plan.Step) {
+func (b *bed) lab(e traffic.Generator, test v1alpha1.Test, observe func(method.Event)) (*method.Lab, plan.Step) {
 	b.Helper()
 	var benchmark v1alpha1.Benchmark
 	benchmark.Spec.Tests = []v1alpha1.Test{test}
