@@ -40,13 +40,17 @@ for i in $a $b; do ethtool -G $i rx 4096; done
 `
 
 // functions makes one VF of each port, and names them vf0 and vf1. The ports pass frames
-// to their VFs only while they are up.
+// to their VFs only while they are up. The driver finds a VF after that has its address:
+// otherwise it takes a random one, whose frames the port drops.
 const functions = `
 modprobe igbvf
 for i in 0 1; do
   ip link set dev eth$i up
+  echo 0 > /sys/class/net/eth$i/device/sriov_drivers_autoprobe
   echo 1 > /sys/class/net/eth$i/device/sriov_numvfs
   ip link set dev eth$i vf 0 mac 02:00:00:00:01:0$i spoofchk off trust on
+  echo 1 > /sys/class/net/eth$i/device/sriov_drivers_autoprobe
+  basename "$(readlink /sys/class/net/eth$i/device/virtfn0)" > /sys/bus/pci/drivers_probe
 done
 for i in 0 1; do
   until vf=$(ls /sys/class/net/eth$i/device/virtfn0/net 2>/dev/null) && [ -n "$vf" ]; do read -rt 0.2 <> <(:) || true; done
