@@ -160,6 +160,10 @@ func convergence(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error)
 		sum.Routes += int64(lab.plan.Announcements[i].Count)
 	}
 	out := Outcome{LoadPPM: lab.plan.PPM(step.Size, load), ByTime: true}
+	gaps, err := lab.reportsGaps(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
 	var announce, withdraw eventTimes
 	var series *v1alpha1.RateSeries
 	lead, up, whole := test.LeadTime.Duration, test.AnnouncedTime.Duration, convergenceTime(test)
@@ -168,8 +172,16 @@ func convergence(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error)
 		if out.Coarse, err = l.coarse(step, load, "", test.SamplingInterval.Duration); err != nil {
 			return err
 		}
+		turn, err := l.turn(step, load, "")
+		if err != nil {
+			return err
+		}
+		loads, err := l.plan.Loads(step.Size, load)
+		if err != nil {
+			return err
+		}
 		for range step.Trials {
-			s := sampler{interval: test.SamplingInterval.Duration}
+			s := sampler{interval: test.SamplingInterval.Duration, ports: true}
 			sampling, err := s.action(l, whole)
 			if err != nil {
 				return err
@@ -178,7 +190,7 @@ func convergence(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error)
 			t, err := l.at(ctx, step, load, whole, noBracket, sampling,
 				finished(func(t *Trial) {
 					announced, withdrawn := t.stamp(EventAnnounce, 0).Began, t.stamp(EventWithdraw, 0).Began
-					seen = rated(s.samples, t.highest())
+					seen = rated(readings(s.samples, gaps), t.flight())
 					t.Unreachable = seen.unreachable(0, announced, withdrawn) + seen.unreachable(withdrawn, math.MaxInt64, math.MaxInt64)
 				}),
 				timed(EventAnnounce, lead, l.changes(which, true)).after(func(ctx context.Context, again bool) error {
@@ -193,8 +205,14 @@ func convergence(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error)
 			}
 			announced, withdrawn := t.stamp(EventAnnounce, 0), t.stamp(EventWithdraw, 0)
 			longest := announce.longest()
-			announce.add(seen.until(announced.Began, withdrawn.Began, whollyForwarded), seen.missing(announced.Began, withdrawn.Began))
-			withdraw.add(seen.until(withdrawn.Began, whole, notForwarded), seen.still(withdrawn.Began, whole))
+			one := event{turn: turn, networks: sum.Routes, gradual: true}
+			one.kind, one.ending, one.derived = EventAnnounce, seen.until(announced.Began, withdrawn.Began, whollyForwarded), seen.missing(announced.Began, withdrawn.Began)
+			announce.add(one)
+			one.kind, one.ending, one.derived = EventWithdraw, seen.until(withdrawn.Began, whole, notForwarded), seen.still(withdrawn.Began, whole)
+			if last := t.lastForwarded(loads); gaps && last > withdrawn.Began {
+				one.ending = one.notBefore(last-withdrawn.Began, last+turn+one.within >= whole)
+			}
+			withdraw.add(one)
 			if out.Trial == nil || announce.longest() > longest {
 				out.Trial, series = t, s.series(maxPoints)
 			}
@@ -215,6 +233,7 @@ func convergence(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error)
 	}
 	sum.Announce, sum.Withdraw = announce.summary(), withdraw.summary()
 	sum.ResolutionNs = int64(max(test.SamplingInterval.Duration, announce.within, withdraw.within))
+	out.Invalid = contradictions(announce, withdraw)
 	if out.Message == "" {
 		out.Message = unsampledEvents(announce, withdraw)
 	}
@@ -233,4 +252,40 @@ func (l *Lab) changes(which []int, announce bool) func(context.Context) (traffic
 		}
 		return nil, l.withdraw(ctx, which)
 	}
+}
+
+// reportsGaps reports whether the engine knows where in a stream frames were lost.
+func (l *Lab) reportsGaps(ctx context.Context) (bool, error) {
+	info, err := l.gen.Info(ctx)
+	if err != nil {
+		return false, fmt.Errorf("asking the generator for what it counts: %w", err)
+	}
+	return info.Capabilities.Gaps, nil
+}
+
+// lastForwarded returns when, from the beginning of the trial, the last frame was sent that
+// was received; 0 when none was, and where frames are sent as fast as the engine can.
+func (t *Trial) lastForwarded(loads map[uint16]traffic.Load) time.Duration {
+	last := time.Duration(0)
+	for _, s := range t.streams {
+		load := loads[s.ID]
+		if load.Max || load.Rate.Frames <= 0 {
+			continue
+		}
+		for _, port := range s.Rx {
+			if next := t.at(s, port).Next; next > 0 {
+				last = max(last, load.Delay+sentAt(next-1, load.Rate))
+			}
+		}
+	}
+	return last
+}
+
+// notBefore returns the ending where frames show that the event was not over before a time,
+// or not at all.
+func (e ending) notBefore(took time.Duration, never bool) ending {
+	if e.sampled && e.seen && took > e.took {
+		e.took, e.seen = took, !never
+	}
+	return e
 }

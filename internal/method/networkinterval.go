@@ -13,9 +13,19 @@ import (
 // empty where frames come as often as samples, or as fast as the engine can send them. An
 // empty class is all streams.
 func (l *Lab) coarse(step plan.Step, load plan.Amount, class string, sampling time.Duration) (string, error) {
+	longest, err := l.turn(step, load, class)
+	if err != nil || longest <= sampling {
+		return "", err
+	}
+	return fmt.Sprintf("each network gets a frame every %s: times are no finer than that", TimeText(int64(longest))), nil
+}
+
+// turn returns how often each network of a class of streams gets a frame; 0 where they are
+// sent as fast as the engine can. An empty class is all streams.
+func (l *Lab) turn(step plan.Step, load plan.Amount, class string) (time.Duration, error) {
 	loads, err := l.plan.Loads(step.Size, load)
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	type networks struct {
 		first         netip.Prefix
@@ -28,7 +38,7 @@ func (l *Lab) coarse(step plan.Step, load plan.Amount, class string, sampling ti
 		}
 		rate := loads[s.ID].Rate
 		if loads[s.ID].Max || rate.Frames <= 0 || rate.PerNanos <= 0 {
-			return "", nil
+			return 0, nil
 		}
 		n := networks{s.Networks.First, s.Networks.Count, s.Networks.Stride}
 		perNano[n] += float64(rate.Frames) / float64(rate.PerNanos) / float64(n.count)
@@ -37,8 +47,5 @@ func (l *Lab) coarse(step plan.Step, load plan.Amount, class string, sampling ti
 	for _, rate := range perNano {
 		longest = max(longest, 1/rate)
 	}
-	if longest <= float64(sampling) {
-		return "", nil
-	}
-	return fmt.Sprintf("each network gets a frame every %s: times are no finer than that", TimeText(int64(longest))), nil
+	return time.Duration(longest), nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -19,53 +20,153 @@ var noBracket search.Bracket
 const forwardedShare = 1000
 
 // flyingShare is the part of the frames of an interval, one in so many, that may be in
-// flight at its end at most.
+// flight at its end at most, where the engine does not report gaps.
 const flyingShare = 10
 
+// reading contains the counters of some streams at a moment of a trial.
+type reading struct {
+	at             time.Duration
+	sent, received uint64
+	// passed counts the frames of each stream up to the last that arrived. Gaps reports
+	// whether the engine knows it.
+	passed uint64
+	gaps   bool
+}
+
+// readings contains the counters of all streams in each sample.
+func readings(samples []traffic.Sample, gaps bool) []reading {
+	all := make([]reading, 0, len(samples))
+	for _, s := range samples {
+		r := reading{at: s.At, sent: s.Sent, received: s.Received}
+		if s.Ports != nil {
+			r.sent, r.received, r.gaps = 0, 0, gaps
+			for _, tx := range s.Ports.Tx {
+				r.sent += tx.Sent
+			}
+			for _, rx := range s.Ports.Rx {
+				r.received += rx.Received
+				r.passed += rx.Received + rx.Lost
+			}
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// lost counts the frames that are missing although later ones of their stream arrived.
+func (r reading) lost() uint64 { return min(r.passed, r.sent) - min(r.received, r.passed, r.sent) }
+
+// pending counts the frames that were sent after the last of their stream that arrived: they
+// are in flight, or nothing of their stream is forwarded.
+func (r reading) pending() uint64 { return r.sent - min(r.passed, r.sent) }
+
 // tally is what was sent between two samples, and what of it was received then or later.
-// Flying frames may have been in flight at the end.
 type tally struct {
-	from, to               time.Duration
-	sent, received, flying uint64
+	from, to       time.Duration
+	sent, received uint64
+	// flying is the highest number of frames that may have been in flight at the end.
+	flying uint64
+	// overtaken frames are missing although later ones of their stream arrived in the
+	// interval. Pending frames were sent, at its end, after the last of their stream that
+	// had arrived. Both are known where gaps is set.
+	overtaken, pending uint64
+	gaps               bool
 }
 
 // intervals of a trial, in their order.
 type intervals []tally
 
-// rated are the intervals between samples. A frame that was in flight at a sample arrives
-// before a later one, so that frames are lost by then that are missing in all later samples,
-// too. Before frames are lost in a row the last of them cannot be told from those: as many
-// are taken for flying as are sent in the highest latency of the trial.
-func rated(samples []traffic.Sample, highest time.Duration) intervals {
-	lost := make([]uint64, len(samples))
-	settled := uint64(math.MaxUint64)
+// rated returns the intervals between samples. A frame that was in flight at a sample
+// arrives before a later one, so that frames are lost by then that are missing in all later
+// samples, too.
+func rated(samples []reading, flight inFlight) intervals {
+	type known struct{ lost, overtaken uint64 }
+	settled := make([]known, len(samples))
+	k := known{math.MaxUint64, math.MaxUint64}
 	for i, s := range slices.Backward(samples) {
-		settled = min(settled, s.Sent-min(s.Sent, s.Received))
-		lost[i] = settled
+		k = known{min(k.lost, s.sent-min(s.sent, s.received)), min(k.overtaken, s.lost())}
+		settled[i] = k
 	}
 	var out intervals
-	var last traffic.Sample
-	var before uint64
+	var last reading
+	var before known
 	for i, s := range samples {
-		if s.At > last.At {
-			sent := s.Sent - min(s.Sent, last.Sent)
-			flying := min(sent/flyingShare, uint64(float64(sent)*float64(highest)/float64(s.At-last.At)))
-			out = append(out, tally{last.At, s.At, sent, sent - min(sent, lost[i]-before), flying})
-			last, before = s, lost[i]
+		if s.at > last.at {
+			sent, now := s.sent-min(s.sent, last.sent), settled[i]
+			one := tally{from: last.at, to: s.at, sent: sent, received: sent - min(sent, now.lost-before.lost), flying: flight.most(sent, s.at-last.at)}
+			if one.gaps = s.gaps && flight.known; one.gaps {
+				one.overtaken, one.pending = now.overtaken-before.overtaken, s.pending()
+			} else {
+				one.flying = min(one.flying, sent/flyingShare)
+			}
+			out = append(out, one)
+			last, before = s, now
 		}
 	}
 	return out
 }
 
-// highest is the highest latency of the trial, 0 where it is not measured.
-func (t *Trial) highest() time.Duration { return time.Duration(t.Latency().MaxNs) }
+// inFlight bounds the number of frames in flight by the latency of a trial.
+type inFlight struct {
+	// longer counts, for each latency in nanoseconds, the frames that took longer.
+	longer []latencyCount
+	// known reports whether the latency of all frames was measured.
+	known bool
+}
 
-// whollyForwarded says that all frames were received, and notForwarded that none was.
-func whollyForwarded(i tally) bool { return i.received+i.tolerance() >= i.sent }
-func notForwarded(i tally) bool    { return i.received <= i.tolerance() }
+type latencyCount struct{ latency, frames uint64 }
 
-// tolerance is how many frames say nothing about an interval.
-func (i tally) tolerance() uint64 { return max(i.sent/forwardedShare, i.flying) }
+// flight returns the bound for the frames of a trial.
+func (t *Trial) flight() inFlight {
+	l := t.Latency()
+	f := inFlight{known: l.Count > 0 && l.Count >= t.Received}
+	longer := uint64(0)
+	for bucket, frames := range slices.Backward(l.Buckets) {
+		if frames == 0 {
+			continue
+		}
+		_, high := traffic.BucketBounds(uint32(bucket))
+		f.longer = append(f.longer, latencyCount{min(high, l.MaxNs), longer})
+		longer += frames
+	}
+	return f
+}
+
+// most returns the highest number of frames in flight at a moment, of so many that were sent
+// in a time. For each latency these are at most the frames that are sent in it, and those of
+// the trial that took longer.
+func (f inFlight) most(sent uint64, in time.Duration) uint64 {
+	if len(f.longer) == 0 {
+		return 0
+	}
+	most := uint64(math.MaxUint64)
+	for _, l := range f.longer {
+		most = min(most, uint64(math.Ceil(float64(sent)*float64(l.latency)/float64(in)))+l.frames)
+	}
+	return most
+}
+
+// judgment tells the intervals after the end of an event from those before it.
+type judgment struct {
+	// against counts the frames of an interval that speak against the end. Allowed of
+	// them were in flight.
+	against func(tally) (frames, allowed uint64)
+	// once allows for frames in flight in one interval only.
+	once bool
+}
+
+var (
+	// whollyForwarded judges whether all frames are received.
+	whollyForwarded = judgment{against: func(i tally) (uint64, uint64) {
+		if i.gaps {
+			return max(i.overtaken, i.pending-min(i.pending, i.flying)), 0
+		}
+		return i.sent - min(i.sent, i.received), i.flying
+	}}
+	// notForwarded judges whether no frame is received. Those that were in flight at the
+	// end arrive in the next interval.
+	notForwarded = judgment{against: func(i tally) (uint64, uint64) { return i.received, i.flying }, once: true}
+)
 
 // between are the intervals of a part of the trial: those that end after its beginning, and
 // not after its end.
@@ -87,19 +188,39 @@ type ending struct {
 	seen, sampled bool
 }
 
-// until is how long after the beginning of a part of the trial it takes until done holds
-// for all further intervals. It is not seen when done does not hold in the last one.
-func (all intervals) until(from, to time.Duration, done func(tally) bool) ending {
-	part := all.between(from, to)
+// until is how long after the beginning of a part of the trial it takes until the event is
+// over in all further intervals. It is not seen when it is not over in the last one. Frames
+// in flight at the end of the part are allowed for once, and not in every interval.
+func (all intervals) until(from, to time.Duration, over judgment) ending {
+	part := slices.Clone(all.between(from, to))
 	if len(part) == 0 {
 		return ending{}
 	}
-	e := ending{sampled: true, seen: done(part[len(part)-1])}
-	for _, i := range slices.Backward(part) {
-		if !e.seen || !done(i) {
-			e.took, e.within = i.to-from, i.to-max(from, i.from)
-			break
+	last := len(part) - 1
+	// A frame that is in flight at a sample arrives before a later one. The counters of the
+	// last sample may have been read at two moments.
+	for i := last; i > 0; i-- {
+		part[i-1].pending = min(part[i-1].pending, part[i].pending)
+	}
+	if last > 0 {
+		part[last].pending = part[last-1].pending
+	}
+	e := ending{sampled: true, seen: true}
+	_, flying := over.against(part[last])
+	for n, i := range slices.Backward(part) {
+		frames, allowed := over.against(i)
+		switch {
+		case frames <= i.sent/forwardedShare:
+			continue
+		case over.once && frames <= min(flying, allowed):
+			flying = 0
+			continue
+		case !over.once && frames <= flying:
+			flying -= frames
+			continue
 		}
+		e.took, e.within, e.seen = i.to-from, i.to-max(from, i.from), n < last
+		break
 	}
 	return e
 }
@@ -156,20 +277,67 @@ type eventTimes struct {
 	within time.Duration
 	// unseen events did not end in time, and unsampled ones had no sample.
 	unseen, unsampled int32
+	// doubts describe the events whose two times contradict each other.
+	doubts []string
 }
 
-// add adds an event, with its time by frames.
-func (e *eventTimes) add(end ending, derived time.Duration) {
+// event describes an event whose time is known by samples and by frames.
+type event struct {
+	kind EventKind
+	ending
+	// derived is the time by frames: the mean over the networks of the time in which each
+	// was not as it should be.
+	derived time.Duration
+	// turn is how often each of so many networks gets a frame.
+	turn     time.Duration
+	networks int64
+	// gradual reports whether each network changes once, so that the last of them counts
+	// for its part in the mean.
+	gradual bool
+}
+
+// contradiction describes, for a person, how the two times contradict each other beyond what
+// sampling explains; it is empty when they do not. The mean over the networks is not longer
+// than the time of the last one, and not shorter than the part of the last one.
+func (e event) contradiction() string {
+	unsure := 2*e.within + 2*e.turn
 	switch {
-	case !end.sampled:
+	case !e.sampled || !e.seen:
+		return ""
+	case e.derived > e.took+unsure:
+	case e.gradual && e.networks > 0 && e.derived+unsure < (e.took-unsure)/time.Duration(e.networks):
+	default:
+		return ""
+	}
+	return fmt.Sprintf("the two times of the event %s contradict each other: %s by the samples, and %s by the frames of %s networks, which sampling does not explain",
+		e.kind, TimeText(int64(e.took)), TimeText(int64(e.derived)), traffic.Grouped(e.networks))
+}
+
+// add adds an event.
+func (e *eventTimes) add(one event) {
+	if doubt := one.contradiction(); doubt != "" {
+		e.doubts = append(e.doubts, doubt)
+	}
+	switch {
+	case !one.sampled:
 		e.unsampled++
-	case !end.seen:
+	case !one.seen:
 		e.unseen++
 	default:
-		e.times.add(int64(end.took))
-		e.derived.add(int64(derived))
-		e.within = max(e.within, end.within)
+		e.times.add(int64(one.took))
+		e.derived.add(int64(one.derived))
+		e.within = max(e.within, one.within)
 	}
+}
+
+// contradictions describes the events whose two times contradict each other; it is empty when
+// there are none.
+func contradictions(all ...eventTimes) string {
+	var texts []string
+	for _, e := range all {
+		texts = append(texts, e.doubts...)
+	}
+	return strings.Join(texts, "; ")
 }
 
 // unsampledEvents says how many events of a row had no sample; empty when all had.

@@ -198,26 +198,43 @@ func (f flapping) change(l *Lab, announce bool) func(context.Context) (traffic.M
 	}
 }
 
-// of are the samples of a class: what was received at any port, or at those alone that
-// announce the set.
-func (f flapping) of(samples []traffic.Sample, class string, primary bool) []traffic.Sample {
-	var out []traffic.Sample
+// readings returns the counters of a class: what was received at any port, or only at those
+// that announce the set.
+func (f flapping) readings(samples []traffic.Sample, class string, primary, gaps bool) []reading {
+	var out []reading
 	for _, s := range samples {
 		if s.Ports == nil {
 			continue
 		}
-		one := traffic.Sample{Interval: s.Interval, At: s.At}
+		one := reading{at: s.At, gaps: gaps}
 		for at, tx := range s.Ports.Tx {
 			if at.Class == class {
-				one.Sent += tx.Sent
+				one.sent += tx.Sent
 			}
 		}
+		var elsewhere uint64 // as passed, at the ports with further paths
 		for at, rx := range s.Ports.Rx {
-			if at.Class == class && (!primary || f.primary[at.Port]) {
-				one.Received += rx.Received
+			switch home := f.primary[at.Port]; {
+			case at.Class != class || primary && !home:
+				continue
+			case home:
+				one.passed += rx.Received + rx.Lost
+			default:
+				elsewhere += rx.Received + rx.Lost
 			}
+			one.received += rx.Received
 		}
+		one.passed = max(one.passed, elsewhere, one.received)
 		out = append(out, one)
+	}
+	return out
+}
+
+// samples returns readings as samples of a series.
+func samplesOf(all []reading) []traffic.Sample {
+	var out []traffic.Sample
+	for _, r := range all {
+		out = append(out, traffic.Sample{At: r.at, Sent: r.sent, Received: r.received})
 	}
 	return out
 }
@@ -250,10 +267,18 @@ func routeFlap(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	whole := flapTime(test)
 	s := sampler{interval: test.SamplingInterval.Duration, ports: true}
 	var home intervals
+	gaps, err := lab.reportsGaps(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	var turn time.Duration
 	out := Outcome{LoadPPM: lab.plan.PPM(step.Size, load), ByTime: true}
 	err = lab.withStreams(ctx, step, f.streams, func(l *Lab) error {
 		out.FramesPerSecond = l.plan.FramesPerSecond(step.Size, load)
 		if out.Coarse, err = l.coarse(step, load, classFlapped, s.interval); err != nil {
+			return err
+		}
+		if turn, err = l.turn(step, load, classFlapped); err != nil {
 			return err
 		}
 		sampling, err := s.action(l, whole)
@@ -269,7 +294,7 @@ func routeFlap(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 			}
 			return l.installed(ctx)
 		}), finished(func(t *Trial) {
-			home = rated(f.of(s.samples, classFlapped, true), t.highest())
+			home = rated(f.readings(s.samples, classFlapped, true, gaps), t.flight())
 			t.Unreachable = f.unreachable(t, home)
 		})}
 		for _, m := range flapMoments(test) {
@@ -292,17 +317,21 @@ func routeFlap(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		out.Message = missing
 	}
 	sum := v1alpha1.RouteFlapSummary{Flaps: test.Flaps, Routes: f.total, Flapped: int64(test.Flapped), Elsewhere: int64(t.Elsewhere)}
-	anywhere, highest := f.of(s.samples, classFlapped, false), t.highest()
-	flapped := rated(anywhere, highest)
+	anywhere, flight := f.readings(s.samples, classFlapped, false, gaps), t.flight()
+	flapped := rated(anywhere, flight)
 	var withdraw, announce eventTimes
 	for i := range int(test.Flaps) {
 		gone, back, end := t.stamp(EventWithdraw, i).Began, t.stamp(EventAnnounce, i).Began, whole
 		if i+1 < int(test.Flaps) {
 			end = t.stamp(EventWithdraw, i+1).Began
 		}
-		withdraw.add(flapped.until(gone, back, whollyForwarded), flapped.missing(gone, back))
-		announce.add(home.until(back, end, whollyForwarded), flapped.missing(back, end))
+		one := event{turn: turn, networks: sum.Flapped}
+		one.kind, one.ending, one.derived = EventWithdraw, flapped.until(gone, back, whollyForwarded), flapped.missing(gone, back)
+		withdraw.add(one)
+		one.kind, one.ending, one.derived = EventAnnounce, home.until(back, end, whollyForwarded), flapped.missing(back, end)
+		announce.add(one)
 	}
+	out.Invalid = contradictions(withdraw, announce)
 	sum.Withdraw, sum.Announce = withdraw.summary(), announce.summary()
 	sum.ResolutionNs = int64(max(s.interval, withdraw.within, announce.within))
 	if out.Message == "" {
@@ -318,11 +347,11 @@ func routeFlap(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 			sum.FlappedLost += lost
 		}
 	}
-	if stable := f.of(s.samples, classStable, false); f.total > sum.Flapped {
-		sum.LowestStablePPM = new(rated(stable, highest).lowest())
-		sum.Stable = (&sampler{interval: s.interval, samples: stable}).series(maxPoints)
+	if stable := f.readings(s.samples, classStable, false, gaps); f.total > sum.Flapped {
+		sum.LowestStablePPM = new(rated(stable, flight).lowest())
+		sum.Stable = (&sampler{interval: s.interval, samples: samplesOf(stable)}).series(maxPoints)
 	}
-	series := (&sampler{interval: s.interval, samples: anywhere}).series(maxPoints)
+	series := (&sampler{interval: s.interval, samples: samplesOf(anywhere)}).series(maxPoints)
 	out.Fill = func(row *v1alpha1.ResultRow) {
 		row.RouteFlap, row.Series = &sum, series
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -20,7 +21,7 @@ const sampleAgain = 100 * time.Millisecond
 // sampler reads a series while a trial runs.
 type sampler struct {
 	interval time.Duration
-	// ports asks for samples by ports and classes.
+	// ports asks for samples by ports and classes, without latency.
 	ports   bool
 	samples []traffic.Sample
 	// failure is why samples are missing; nil when none failed.
@@ -39,7 +40,7 @@ func (s *sampler) action(l *Lab, d time.Duration) (action, error) {
 	})
 	a.alongside = func(ctx context.Context, _ func()) {
 		for {
-			err := l.sampler.Sample(ctx, traffic.Sampling{Interval: s.interval, Span: d, Ports: s.ports}, func(one traffic.Sample) { s.samples = append(s.samples, one) })
+			err := l.sampler.Sample(ctx, traffic.Sampling{Interval: s.interval, Span: d, Ports: s.ports}, func(one traffic.Sample) { s.samples = append(s.samples, withoutLatency(one)) })
 			if err == nil || ctx.Err() != nil {
 				return
 			}
@@ -52,6 +53,21 @@ func (s *sampler) action(l *Lab, d time.Duration) (action, error) {
 		}
 	}
 	return a, nil
+}
+
+// withoutLatency returns a sample without latency, whose buckets take most of its memory.
+func withoutLatency(one traffic.Sample) traffic.Sample {
+	if one.Ports == nil {
+		return one
+	}
+	ports := *one.Ports
+	ports.Rx = maps.Clone(ports.Rx)
+	for at, rx := range ports.Rx {
+		rx.Latency = traffic.Latency{}
+		ports.Rx[at] = rx
+	}
+	one.Ports = &ports
+	return one
 }
 
 // missing says, for a person, what a series lacks since samples failed; it is empty

@@ -129,3 +129,18 @@ func TestSeededDevicesOfRoutes(t *testing.T) {
 		})
 	}
 }
+
+// One frame in a million that takes 10 ms hides no route: the last of them follow 20 s after
+// the announcement and the withdrawal.
+func TestAnOutlierOfLatencyHidesNoRoute(t *testing.T) {
+	t.Parallel()
+	const interval, change = 100 * time.Millisecond, 20 * time.Second
+	rate := int64(50)
+	cfg := routed(v1alpha1.SimulatedBehaviour{RouteInstallRate: &rate, RouteWithdrawRate: &rate}, 1000, false, v1alpha1.Test{Convergence: &v1alpha1.ConvergenceTest{
+		LeadTime: *duration(time.Second), AnnouncedTime: *duration(30 * time.Second), WithdrawnTime: *duration(30 * time.Second), Cycles: 1,
+	}})
+	cfg.Model = header + ",delayed_ppm,delay_us\n64,100,1,2,3,0.1,0.2,1,10000\n"
+	v := rowOf(t, cfg).Convergence
+	within(t, "convergence", v.Announce.AvgNs, int64(change), unseen(interval, change), int64(interval))
+	within(t, "withdrawal", v.Withdraw.AvgNs, int64(change), unseen(interval, change), int64(interval))
+}

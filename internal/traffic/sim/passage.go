@@ -77,13 +77,17 @@ func (a *passage) part(i int, at time.Duration) uint64 {
 // end is one above the number of the last frame that comes.
 func (a *passage) end() uint64 {
 	end := uint64(0)
-	for _, w := range a.windows {
-		if from, to := a.left(w.from), a.left(w.to); from < to {
-			end = to
+	for i, w := range a.windows {
+		if a.comes(i) {
+			end = a.left(w.to)
 		}
 	}
 	return end
 }
+
+// comes reports whether any frame comes in a window. In a piece that begins or ends with a
+// rounded share of the networks none may.
+func (a *passage) comes(i int) bool { return a.part(i, a.windows[i].to) > 0 }
 
 // number is that of the n-th frame that comes, counting from 0.
 func (a *passage) number(n uint64) uint64 {
@@ -102,9 +106,9 @@ func (a *passage) number(n uint64) uint64 {
 // first one, and the number of the frame after the last time.
 func (a *passage) skips() (count, end uint64) {
 	var next uint64
-	for _, w := range a.windows {
+	for i, w := range a.windows {
 		from, to := a.left(w.from), a.left(w.to)
-		if from == to {
+		if !a.comes(i) {
 			continue
 		}
 		if from > next {
@@ -122,9 +126,9 @@ func (a *passage) silence() (before, after uint64) {
 	var last uint64
 	var longest time.Duration
 	seen := false
-	for _, w := range a.windows {
+	for i, w := range a.windows {
 		from, to := a.left(w.from), a.left(w.to)
-		if from == to {
+		if !a.comes(i) {
 			continue
 		}
 		if pause := a.leaves(from) - a.leaves(last); seen && pause > longest {
