@@ -2,10 +2,19 @@ package trex
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"nodrop.dev/nodrop/internal/traffic"
 )
+
+// CardsVariable names two network cards that are bound to vfio-pci, by their PCI addresses,
+// separated by a comma. The real server that the tests start then has cards for its ports,
+// in place of packet sockets. hack/vm/trex sets it in an emulated machine.
+const CardsVariable = "NODROP_TREX_CARDS"
+
+// OnCards reports whether the real server of the tests has network cards.
+func OnCards() bool { return os.Getenv(CardsVariable) != "" }
 
 // RealServer is a server that the test binary started. It is filled in from outside
 // the package: what starts servers imports it.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -26,12 +27,19 @@ const (
 	dirVariable = "NODROP_TREX_DIR"
 	// insideVariable says that this process is in a network namespace of its own.
 	insideVariable = "NODROP_TREX_INSIDE"
-	// patience is above what the start of a server takes on a busy machine.
-	patience = time.Minute
 	// ringFrames is so large that the rings drop nothing at the rates of the suite.
 	ringFrames = 16384
 	rpcPort    = 4501
 )
+
+// patience is above what the start of a server takes on a busy machine. On cards it waits
+// for their links, and emulated ones take minutes.
+var patience = func() time.Duration {
+	if trex.OnCards() {
+		return 5 * time.Minute
+	}
+	return time.Minute
+}()
 
 // TestMain runs the tests in a process whose network namespace is its own, when
 // they start servers: no frame leaves it, and nothing of it is left.
@@ -82,7 +90,8 @@ type real struct {
 }
 
 // namespace makes the interfaces: c0 and c1 are a cable, l0 and l1 are joined by a
-// bridge that drops frames.
+// bridge that drops frames. On cards both pairs are there, and the bridge gets the
+// interfaces at the other ends of the second.
 func (r *real) namespace() error {
 	// The kernel sends nothing of its own, except as the device.
 	if err := sysctl("default/disable_ipv6", "1"); err != nil {
@@ -107,16 +116,18 @@ func (r *real) namespace() error {
 			return fmt.Errorf("giving the device %s: %w", address, err)
 		}
 	}
-	for near, far := range map[string]string{"c0": "c1", "l0": "d0", "l1": "d1"} {
-		veth := netlink.NewVeth(netlink.LinkAttrs{Name: near, MTU: 1500})
-		veth.PeerName = far
-		if err := netlink.LinkAdd(veth); err != nil {
-			return fmt.Errorf("making %s and %s: %w", near, far, err)
-		}
+	ends, err := []string{"d0", "d1"}, error(nil)
+	if trex.OnCards() {
+		ends, err = takePeers()
+	} else {
+		err = makeCables()
 	}
-	for _, name := range []string{"lo", "device", "c0", "c1", "l0", "l1", "d0", "d1"} {
+	if err != nil {
+		return err
+	}
+	for _, name := range append([]string{"lo", "device"}, ends...) {
 		link, err := netlink.LinkByName(name)
-		if err == nil && name[0] == 'd' && link.Type() == "veth" {
+		if err == nil && slices.Contains(ends, name) {
 			err = netlink.LinkSetMaster(link, bridge)
 		}
 		if err == nil {
@@ -126,7 +137,32 @@ func (r *real) namespace() error {
 			return fmt.Errorf("setting up %s: %w", name, err)
 		}
 	}
+	if err := linked(ends); err != nil {
+		return err
+	}
 	return dropSome()
+}
+
+// makeCables makes the pairs of interfaces for packet sockets.
+func makeCables() error {
+	for near, far := range map[string]string{"c0": "c1", "l0": "d0", "l1": "d1"} {
+		veth := netlink.NewVeth(netlink.LinkAttrs{Name: near, MTU: 1500})
+		veth.PeerName = far
+		err := netlink.LinkAdd(veth)
+		if err != nil {
+			return fmt.Errorf("making %s and %s: %w", near, far, err)
+		}
+		for _, name := range []string{near, far} {
+			link, err := netlink.LinkByName(name)
+			if err == nil {
+				err = netlink.LinkSetUp(link)
+			}
+			if err != nil {
+				return fmt.Errorf("setting up %s: %w", name, err)
+			}
+		}
+	}
+	return nil
 }
 
 func sysctl(name, value string) error {
@@ -154,19 +190,28 @@ func (r *real) begin(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	ports := []server.Port{{Name: "left", Interface: "c0"}, {Name: "right", Interface: "c1"}}
-	if r.lossy {
-		ports[0].Interface, ports[1].Interface = "l0", "l1"
-	}
 	dir, err := filepath.Abs(os.Getenv(dirVariable))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.server, err = server.Start(ctx, server.Config{
-		Dir: dir, Ports: ports, Software: &server.Software{RingFrames: ringFrames}, RPCPort: rpcPort,
-	}, server.Options{})
+	c := server.Config{Dir: dir, RPCPort: rpcPort}
+	if trex.OnCards() {
+		r.cards(t, &c)
+	} else {
+		r.sockets(&c)
+	}
+	r.server, err = server.Start(ctx, c, server.Options{})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// sockets gives the server packet sockets.
+func (r *real) sockets(c *server.Config) {
+	c.Software = &server.Software{RingFrames: ringFrames}
+	c.Ports = []server.Port{{Name: "left", Interface: "c0"}, {Name: "right", Interface: "c1"}}
+	if r.lossy {
+		c.Ports[0].Interface, c.Ports[1].Interface = "l0", "l1"
 	}
 }
 

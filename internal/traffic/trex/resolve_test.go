@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
-	"time"
 
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -97,7 +96,7 @@ func TestResolveOnTheWire(t *testing.T) {
 		defer e.Close()
 		for range 2 {
 			for _, to := range []string{NeighbourIPv4, NeighbourIPv6} {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				ctx, cancel := context.WithTimeout(t.Context(), trialPatience)
 				got, err := e.Resolve(ctx, "left", addr(to))
 				cancel()
 				if err != nil || got != s.neighbour {

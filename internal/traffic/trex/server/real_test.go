@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -15,8 +17,40 @@ import (
 // dirVariable names the environment variable that says where a real TRex server is.
 const dirVariable = "NODROP_TREX_DIR"
 
-// patience is far above what anything here takes.
-const patience = 30 * time.Second
+// cableVariable names two network cards that are bound to vfio-pci, by their PCI addresses,
+// separated by a comma, and joined by a cable. The tests with a real server then run on them
+// in place of packet sockets. hack/vm/trex sets it in an emulated machine.
+const cableVariable = "NODROP_TREX_CABLE"
+
+// patience is far above what anything here takes. Emulated cards take minutes.
+var patience = func() time.Duration {
+	if os.Getenv(cableVariable) != "" {
+		return 5 * time.Minute
+	}
+	return 30 * time.Second
+}()
+
+// cardsMiB is how much memory in huge pages a server on cards gets.
+const cardsMiB = 512
+
+// joined are the ports p1 and p2 of a real server, joined by a cable: two cards, or
+// interfaces with this MTU.
+func joined(t *testing.T, dir string, mtu int) Config {
+	t.Helper()
+	c := Config{Dir: dir, Ports: []Port{{Name: "p1"}, {Name: "p2"}}, RPCPort: 4501}
+	cards := os.Getenv(cableVariable)
+	if cards == "" {
+		cable(t, "p1", "p2", mtu)
+		c.Software = &Software{RingFrames: 512}
+		c.Ports[0].Interface, c.Ports[1].Interface = "p1", "p2"
+		return c
+	}
+	const resource = "lab.example/cards"
+	t.Setenv(Variable(resource), cards)
+	c.Ports[0].Resource, c.Ports[1].Resource = resource, resource
+	c.Shared, c.HugePagesMiB = true, cardsMiB
+	return c
+}
 
 // realDir is the directory of a real server.
 func realDir(t *testing.T) string {
@@ -28,26 +62,47 @@ func realDir(t *testing.T) string {
 	return dir
 }
 
-// TestRealServer starts a real server on two packet sockets, twice in a row, and
-// finds nothing of it afterwards.
+// hugePageMiB is the size of the huge pages of hack/vm/trex.
+const hugePageMiB = 2
+
+// freeHugePages is how many huge pages of the usual size are free on this machine.
+func freeHugePages(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if count, ok := strings.CutPrefix(line, "HugePages_Free:"); ok {
+			free, err := strconv.Atoi(strings.TrimSpace(count))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return free
+		}
+	}
+	return 0
+}
+
+// TestRealServer starts a real server on two packet sockets or cards, twice in a
+// row, and finds nothing of it afterwards.
 func TestRealServer(t *testing.T) {
 	dir := realDir(t)
 	if !alone(t) {
 		return
 	}
-	cable(t, "p1", "p2", 1500)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	c := joined(t, dir, 1500)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
 	state := t.TempDir()
+	free := freeHugePages(t)
 	for range 2 {
-		s, err := Start(ctx, Config{
-			Dir:      dir,
-			Ports:    []Port{{Name: "p1", Interface: "p1"}, {Name: "p2", Interface: "p2"}},
-			Software: &Software{RingFrames: 512},
-			RPCPort:  4501,
-		}, Options{StateDir: state, Output: func(line string) { t.Log(line) }})
+		s, err := Start(ctx, c, Options{StateDir: state, Output: func(line string) { t.Log(line) }})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if taken := free - freeHugePages(t); taken > c.HugePagesMiB/hugePageMiB {
+			t.Errorf("the server took %d huge pages of %d MiB, want no more than the %d MiB that it may take", taken, hugePageMiB, c.HugePagesMiB)
 		}
 		if got := s.Version(); got != "v3.08" {
 			t.Errorf("the server is %s, want v3.08", got)
@@ -60,6 +115,9 @@ func TestRealServer(t *testing.T) {
 		}
 		if err := s.Err(); err != nil {
 			t.Errorf("after Close, Err() = %v", err)
+		}
+		if left := freeHugePages(t); left != free {
+			t.Errorf("%d huge pages were free, and %d are now", free, left)
 		}
 		if left, err := filepath.Glob(filepath.Join(state, "*")); err != nil || len(left) > 0 {
 			t.Errorf("%v are left, %v", left, err)
@@ -77,13 +135,7 @@ func TestPausedServer(t *testing.T) {
 	if !alone(t) {
 		return
 	}
-	cable(t, "p1", "p2", 1500)
-	s, err := Start(bounded(t), Config{
-		Dir:      dir,
-		Ports:    []Port{{Name: "p1", Interface: "p1"}, {Name: "p2", Interface: "p2"}},
-		Software: &Software{RingFrames: 512},
-		RPCPort:  4501,
-	}, Options{})
+	s, err := Start(bounded(t), joined(t, dir, 1500), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,13 +168,9 @@ func TestOddNumberOfPorts(t *testing.T) {
 	if !alone(t) {
 		return
 	}
-	cable(t, "p1", "p2", 1500)
-	s, err := Start(bounded(t), Config{
-		Dir:      dir,
-		Ports:    []Port{{Name: "p1", Interface: "p1"}},
-		Software: &Software{RingFrames: 512},
-		RPCPort:  4501,
-	}, Options{})
+	c := joined(t, dir, 1500)
+	c.Ports = c.Ports[:1]
+	s, err := Start(bounded(t), c, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
