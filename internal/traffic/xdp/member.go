@@ -27,6 +27,8 @@ type member struct {
 
 	mu     sync.Mutex
 	groups membership.Groups
+	// heard are the addresses of groups that the NIC has, where it needs them.
+	heard map[traffic.MAC]bool
 }
 
 // reportTimeout bounds the sending of all reports of one call: a port whose ring
@@ -42,7 +44,7 @@ func (p *port) beMember(ctx context.Context, nl *netlink.Handle) error {
 	if p.member != nil {
 		return nil
 	}
-	m := &member{host: membership.Host{MAC: p.mac, MTU: p.mtu, VLANs: p.VLANs}, done: make(chan struct{})}
+	m := &member{host: membership.Host{MAC: p.mac, MTU: p.mtu, VLANs: p.VLANs}, done: make(chan struct{}), heard: map[traffic.MAC]bool{}}
 	for _, prefix := range p.Addresses {
 		if prefix.Addr().Is4() && !m.host.IPv4.IsValid() {
 			m.host.IPv4 = prefix.Addr()

@@ -15,18 +15,22 @@ const maxGroups = 1 << 16
 // Join implements traffic.GroupMember. The moment of a port is just before its
 // first report leaves, so that no frame that a report brought was earlier.
 func (e *Engine) Join(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
-	return e.tell(ctx, "joining", memberships, (*membership.Groups).Join)
+	return e.tell(ctx, true, memberships, (*membership.Groups).Join)
 }
 
 // Leave implements traffic.GroupMember. Leaving what was not joined is reported to
 // the device too, and does no harm.
 func (e *Engine) Leave(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
-	return e.tell(ctx, "leaving", memberships, (*membership.Groups).Leave)
+	return e.tell(ctx, false, memberships, (*membership.Groups).Leave)
 }
 
 // tell changes memberships, and sends the reports of all ports one after the
 // other. They are all made before, so that little time passes between them.
-func (e *Engine) tell(ctx context.Context, doing string, memberships []traffic.Membership, change func(*membership.Groups, netip.Addr, netip.Addr) membership.Record) (traffic.Moments, error) {
+func (e *Engine) tell(ctx context.Context, joining bool, memberships []traffic.Membership, change func(*membership.Groups, netip.Addr, netip.Addr) membership.Record) (traffic.Moments, error) {
+	doing := "leaving"
+	if joining {
+		doing = "joining"
+	}
 	for _, m := range memberships {
 		if err := e.checkMembership(m); err != nil {
 			return nil, fmt.Errorf("%s: %w", doing, err)
@@ -45,6 +49,9 @@ func (e *Engine) tell(ctx context.Context, doing string, memberships []traffic.M
 		}
 		if err := e.netns.do(func() error { return p.beMember(ctx, e.netlink) }); err != nil {
 			return nil, err
+		}
+		if err := p.listen(own, joining); err != nil {
+			return nil, fmt.Errorf("port %s (%s): %w", p.Name, p.Interface, err)
 		}
 		reports[i] = p.member.change(own, change)
 	}
