@@ -31,7 +31,7 @@ func (r *benchmarkReconciler) noticeEnd(ctx context.Context, s *scope) (step, er
 	}
 	outcome := v1alpha1.PhaseAborted
 	if reason == v1alpha1.ReasonDeadlineExceeded {
-		outcome = v1alpha1.PhaseError
+		outcome = v1alpha1.PhaseInvalid // The benchmark set the limit: the lab did not fail.
 	}
 	return s.end(outcome, v1alpha1.ConditionMeasured, reason, fmt.Sprintf("%s; %s", message, rowsKept(s))), nil
 }
@@ -46,7 +46,7 @@ func (s *scope) endReason() (reason, message string) {
 		return v1alpha1.ReasonAborted, "spec.abort was set"
 	case s.Status.StartTime != nil && s.Status.Preemption == nil && limit > 0 && s.timers.active(s.Benchmark, s.now) >= limit:
 		return v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
-			"the benchmark had its bed for longer than spec.activeDeadlineSeconds, %d: raise it, or ask for less", s.Spec.ActiveDeadlineSeconds)
+			"the benchmark had its bed for the whole of spec.activeDeadlineSeconds, %d, and was not over: raise it, or ask for less", s.Spec.ActiveDeadlineSeconds)
 	}
 	return "", ""
 }

@@ -207,7 +207,7 @@ func TestConditionsAfterTheEnd(t *testing.T) {
 		"nothing forwarded":     {runs, v1alpha1.PhaseFailed, measured, v1alpha1.ReasonNothingForwarded, false, removed("True NothingForwarded")},
 		"tester too slow":       {runs, v1alpha1.PhaseInvalid, measured, v1alpha1.ReasonGeneratorBound, false, removed("False GeneratorBound")},
 		"aborted":               {runs, v1alpha1.PhaseAborted, measured, v1alpha1.ReasonAborted, false, removed("False Aborted")},
-		"too long":              {runs, v1alpha1.PhaseError, measured, v1alpha1.ReasonDeadlineExceeded, false, removed("False DeadlineExceeded")},
+		"too long":              {runs, v1alpha1.PhaseInvalid, measured, v1alpha1.ReasonDeadlineExceeded, false, removed("False DeadlineExceeded")},
 		"agent lost":            {runs, v1alpha1.PhaseError, measured, v1alpha1.ReasonAgentLost, false, removed("False AgentLost")},
 		"lease lost":            {runs, v1alpha1.PhaseError, leased, v1alpha1.ReasonLeaseLost, false, removed("False Ended", leased, "False LeaseLost")},
 		"device failed":         {starts, v1alpha1.PhaseError, device, v1alpha1.ReasonDeviceFailed, false, removed("False Ended", device, "False DeviceFailed", traffic, "")},

@@ -29,7 +29,8 @@ const (
 	// PhaseFailed means that a test was measured and failed: the device forwarded nothing,
 	// or a figure is beyond the bound of a gate.
 	PhaseFailed BenchmarkPhase = "Failed"
-	// PhaseInvalid means that the tester could not measure what was asked.
+	// PhaseInvalid means that the tester could not measure what was asked, or not in the time
+	// that spec.activeDeadlineSeconds allows.
 	PhaseInvalid BenchmarkPhase = "Invalid"
 	// PhaseAborted means that somebody set spec.abort.
 	PhaseAborted BenchmarkPhase = "Aborted"

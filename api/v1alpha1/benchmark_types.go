@@ -172,8 +172,8 @@ type BenchmarkSpec struct {
 	// the result. Only nodrop run does, with the engine xdp.
 	// +optional
 	Capture *Capture `json:"capture,omitempty"`
-	// activeDeadlineSeconds ends the benchmark with Error when it holds the bed
-	// for longer. Where it was preempted, the times in which it held a bed are added up. The
+	// activeDeadlineSeconds ends the benchmark with Invalid when it holds the bed
+	// for longer. It is refused where the tests certainly send for longer. Where it was preempted, the times in which it held a bed are added up. The
 	// default is one day.
 	// +optional
 	// +kubebuilder:default=86400

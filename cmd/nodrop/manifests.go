@@ -13,6 +13,7 @@ import (
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/policy"
+	"nodrop.dev/nodrop/internal/preflight"
 )
 
 // manifestFlags say which manifests a command reads, and what is changed in them.
@@ -95,12 +96,16 @@ func (m *manifestFlags) read(cmd *cobra.Command, stdin io.Reader, name string) (
 	return bundle, fits(bundle, defaultPolicy)
 }
 
-// fits refuses a benchmark that its profile, its bed or the policy do not allow.
+// fits refuses a benchmark that its profile, its bed, the model of the device or the policy
+// do not allow.
 func fits(bundle *manifest.Bundle, defaultPolicy *v1alpha1.TrafficPolicy) error {
 	if err := bundle.Invalid(readDumps(&bundle.Profile)); err != nil {
 		return err
 	}
 	if err := bundle.Invalid(plan.Validate(&bundle.Benchmark, &bundle.Profile, &bundle.Bed)); err != nil {
+		return err
+	}
+	if err := bundle.Invalid(preflight.ModelFits(&bundle.Benchmark, &bundle.Profile, &bundle.Bed, bundle.Model)); err != nil {
 		return err
 	}
 	if err := bundle.Invalid(gate.Validate(&bundle.Benchmark, &bundle.Profile)); err != nil {

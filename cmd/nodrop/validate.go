@@ -317,7 +317,7 @@ func (b benchmarkForecast) write(w io.Writer) error {
 		return err
 	}
 	if b.DeadlineSecs > 0 && b.Seconds > b.DeadlineSecs {
-		_, err := fmt.Fprintf(w, "\n  spec.activeDeadlineSeconds is %d, which ends it with Error before: raise it to more than %d\n", b.DeadlineSecs, b.Seconds)
+		_, err := fmt.Fprintf(w, "\n  spec.activeDeadlineSeconds is %d, which ends it with Invalid before: raise it to more than %d\n", b.DeadlineSecs, b.Seconds)
 		return err
 	}
 	return nil

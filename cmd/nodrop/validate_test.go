@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/kubetest"
 )
 
 // command runs nodrop in this process, and returns what it wrote to stdout.
@@ -261,5 +262,26 @@ func TestOutputIsCheckedBefore(t *testing.T) {
 	}
 	if _, err := os.Stat(fresh); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a run that did not begin made its file: %v", err)
+	}
+}
+
+// TestValidateRefusesWhatCannotBeMeasured checks samples that only their bed shows to be
+// broken.
+func TestValidateRefusesWhatCannotBeMeasured(t *testing.T) {
+	const samples = "../../config/samples/"
+	for _, name := range []string{"model-without-this-size", "deadline-shorter-than-the-soak"} {
+		t.Run(name, func(t *testing.T) {
+			file := samples + "broken/" + name + ".yaml"
+			f, err := forecastOf(t, "-f", file, "-f", samples+"broken/given/short-model.yaml", "-f", samples+"broken/given/two-nodes.yaml", "-f", samples+"frr/trafficprofile.yaml")
+			if err == nil || f.Valid || len(f.Problems) != 1 {
+				t.Fatalf("%+v, %v", f, err)
+			}
+			text := f.Problems[0].Field + ": " + f.Problems[0].Message
+			for _, want := range kubetest.Expectations(t, file) {
+				if !strings.Contains(text, want) {
+					t.Errorf("%s\nwant in it: %s", text, want)
+				}
+			}
+		})
 	}
 }

@@ -71,7 +71,7 @@ func (v *Benchmarks) ValidateCreate(ctx context.Context, b *v1alpha1.Benchmark) 
 // acceptable judges a benchmark by the cache, with no more than what it names. Whatever
 // is missing there makes it false.
 func (v *Benchmarks) acceptable(ctx context.Context, b *v1alpha1.Benchmark) bool {
-	in := preflight.Input{Benchmark: b, Namespace: &corev1.Namespace{}, Profiles: make([]v1alpha1.TrafficProfile, 1), DefaultPolicy: v.DefaultPolicy}
+	in := preflight.Input{Benchmark: b, Namespace: &corev1.Namespace{}, Profiles: make([]v1alpha1.TrafficProfile, 1), DefaultPolicy: v.DefaultPolicy, Models: v.models(ctx)}
 	var err error
 	if in.LabPolicy, err = labpolicy.Read(ctx, v.Cache); err != nil {
 		return false
@@ -113,9 +113,30 @@ func (v *Benchmarks) problems(ctx context.Context, b *v1alpha1.Benchmark) (field
 	return preflight.Benchmark(in).Problems, nil
 }
 
+// models reads the models of simulated devices from the lab's namespace, each once. The
+// operator may read ConfigMaps, and not watch them: the cache has none.
+func (v *Benchmarks) models(ctx context.Context) preflight.Models {
+	read := map[string]*corev1.ConfigMap{}
+	return func(ref v1alpha1.ConfigMapKeyReference) (string, bool) {
+		config, asked := read[ref.Name]
+		if !asked {
+			config = &corev1.ConfigMap{}
+			if v.Live.Get(ctx, client.ObjectKey{Namespace: v.LabNamespace, Name: ref.Name}, config) != nil {
+				config = nil
+			}
+			read[ref.Name] = config
+		}
+		if config == nil {
+			return "", false
+		}
+		text, known := config.Data[ref.Key]
+		return text, known
+	}
+}
+
 // everything is what the API server has that a benchmark of a namespace can be judged by.
 func (v *Benchmarks) everything(ctx context.Context, namespace string) (preflight.Input, error) {
-	in := preflight.Input{Namespace: &corev1.Namespace{}, DefaultPolicy: v.DefaultPolicy}
+	in := preflight.Input{Namespace: &corev1.Namespace{}, DefaultPolicy: v.DefaultPolicy, Models: v.models(ctx)}
 	var err error
 	if in.LabPolicy, err = labpolicy.Read(ctx, v.Live); err != nil {
 		return in, err

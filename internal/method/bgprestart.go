@@ -38,8 +38,7 @@ func init() {
 			Fits:        fitsBGPRestart,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				step := plan.AtLoad(test.BGPRestart.Load, restartTime(test.BGPRestart))
-				step.Trials = int(test.BGPRestart.Restarts)
-				return []plan.Step{step}
+				return []plan.Step{step.Repeated(int(test.BGPRestart.Restarts))}
 			},
 		},
 		Run:     bgpRestart,

@@ -66,7 +66,7 @@ func congest(ctx context.Context, lab *Lab, step plan.Step, streams []plan.Strea
 // congestionStep is the step of a congestion, whose load stands in no row's name.
 func congestionStep(load v1alpha1.LoadAmount, at plan.Scale, d time.Duration, trials int) plan.Step {
 	amount, _ := plan.AmountOf(v1alpha1.Load(load)) // what is no load was refused
-	return plan.Step{Amount: amount, LoadPPM: at.PPM(load), TrialDuration: d, Trials: trials}
+	return plan.Step{Amount: amount, LoadPPM: at.PPM(load), TrialDuration: d, Trials: trials}.Sure(trials)
 }
 
 // congestionTrials describes the trials for the report.

@@ -29,8 +29,7 @@ func init() {
 			},
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				step := plan.AtLoad(test.Convergence.Load, convergenceTime(test.Convergence))
-				step.Trials = int(test.Convergence.Cycles)
-				return []plan.Step{step}
+				return []plan.Step{step.Repeated(int(test.Convergence.Cycles))}
 			},
 		},
 		Run:       convergence,

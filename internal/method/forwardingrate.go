@@ -24,7 +24,8 @@ func init() {
 			},
 			Steps: func(test v1alpha1.Test, at plan.Scale) []plan.Step {
 				t := test.ForwardingRate
-				return []plan.Step{{Trials: len(forwardingLoads(t, at)), TrialDuration: t.TrialDuration.Duration}}
+				step := plan.Step{Trials: len(forwardingLoads(t, at)), TrialDuration: t.TrialDuration.Duration}
+				return []plan.Step{step.Sure(1)}
 			},
 		},
 		Run:     forwardingRate,

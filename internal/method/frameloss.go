@@ -23,8 +23,12 @@ func init() {
 				t := test.FrameLoss
 				d := t.TrialDuration.Duration
 				var steps []plan.Step
-				for _, load := range plan.Falling(t.MaxLoad, t.Step, at) {
-					steps = append(steps, plan.AtLoad(load, d))
+				for i, load := range plan.Falling(t.MaxLoad, t.Step, at) {
+					step := plan.AtLoad(load, d)
+					if i >= 2 { // Two loads without loss end the test.
+						step = step.Sure(0)
+					}
+					steps = append(steps, step)
 				}
 				return steps
 			},

@@ -24,8 +24,7 @@ func init() {
 				t := test.GroupJoinDelay
 				lead, wait := joinTimes(t)
 				step := plan.AtLoad(test.GroupJoinDelay.Load, lead+wait)
-				step.Trials = int(t.Repetitions)
-				return []plan.Step{step}
+				return []plan.Step{step.Repeated(int(t.Repetitions))}
 			},
 		},
 		Run:       groupJoinDelay,

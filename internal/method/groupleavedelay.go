@@ -21,8 +21,7 @@ func init() {
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				lead, wait := leaveTimes(test.GroupLeaveDelay)
 				step := plan.AtLoad(test.GroupLeaveDelay.Load, lead+wait)
-				step.Trials = int(test.GroupLeaveDelay.Repetitions)
-				return []plan.Step{step}
+				return []plan.Step{step.Repeated(int(test.GroupLeaveDelay.Repetitions))}
 			},
 		},
 		Run:       groupLeaveDelay,

@@ -28,8 +28,7 @@ func init() {
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				_, d := resetTimes(test.Reset)
 				step := plan.AtLoad(test.Reset.Load, d)
-				step.Trials = int(test.Reset.Repetitions)
-				return []plan.Step{step}
+				return []plan.Step{step.Repeated(int(test.Reset.Repetitions))}
 			},
 		},
 		Run:     reset,

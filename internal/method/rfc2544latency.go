@@ -23,8 +23,7 @@ func init() {
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				t := test.RFC2544Latency
 				step := plan.AtLoad(t.Load, t.TrialDuration.Duration)
-				step.Trials = int(t.Repetitions)
-				return []plan.Step{step}
+				return []plan.Step{step.Repeated(int(t.Repetitions))}
 			},
 		},
 		Run:     rfc2544Latency,

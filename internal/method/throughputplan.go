@@ -21,14 +21,24 @@ func throughputSteps(test v1alpha1.Test, at plan.Scale) []plan.Step {
 	goals, _ := searchGoals(*test.Throughput)
 	trials, sending := estimate(test.Throughput.Search, cfg, goals)
 	step := plan.Step{Search: cfg, Goals: goals, TrialDuration: cfg.TrialDuration, Trials: trials, Duration: sending}
+	step.Certain = shortest(test.Throughput.Search, cfg)
 	steps := []plan.Step{step}
 	for _, goal := range goals[min(1, len(goals)):] {
 		other := step
 		other.Method, other.LossRatioPPM = v1alpha1.MethodPartialDropRate, goal.LossRatioPPM
-		other.Goals, other.Trials, other.Duration = []search.Goal{goal}, 0, 0
+		other.Goals, other.Trials, other.Duration, other.Certain = []search.Goal{goal}, 0, 0, 0
 		steps = append(steps, other)
 	}
 	return steps
+}
+
+// shortest is how long a search sends at least. A binary search without a time limit tries
+// the highest load once; the other searches choose the times of their trials.
+func shortest(method v1alpha1.SearchMethod, cfg search.Config) time.Duration {
+	if method == v1alpha1.SearchMLRsearch || method == v1alpha1.SearchInformed || cfg.TimeCap > 0 {
+		return 0
+	}
+	return min(cfg.SearchTrialDuration, cfg.TrialDuration)
 }
 
 func estimate(method v1alpha1.SearchMethod, cfg search.Config, goals []search.Goal) (trials int, sending time.Duration) {

@@ -137,12 +137,14 @@ func (m Method) validate(test v1alpha1.Test, throughputBefore bool, path *field.
 	return errs
 }
 
-// AtLoad makes a step of one trial at a load.
+// AtLoad makes a step of one trial at a load. The trial is certain where the load is: none
+// is run at a throughput of 0.
 func AtLoad(load v1alpha1.Load, d time.Duration) Step {
 	s := Step{Load: load, TrialDuration: d, Trials: 1}
 	if load != v1alpha1.LoadThroughput {
 		s.Amount, _ = AmountOf(load)
 		s.LoadPPM = s.Amount.PPM
+		s.Certain = d
 	}
 	return s
 }

@@ -148,6 +148,10 @@ type Step struct {
 	// take, with settling and rest.
 	Trials   int
 	Duration time.Duration
+	// Certain is the part of the sending time of Duration that no result shortens: 0 where
+	// what was measured before decides whether a trial is run. Admission refuses a deadline
+	// below the sum.
+	Certain time.Duration
 }
 
 // Name names the step for a person: "throughput 64 B", "latency 64 B at 50%".

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -24,14 +23,7 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 		return field.ErrorList{field.Forbidden(field.NewPath("spec", "frameSizes"), fmt.Sprintf(
 			"every flow of TrafficProfile %s has a size of its own: leave frameSizes out, or name another profile", profile.Name))}
 	}
-	errs := validate(b, profile.For(&b.Spec), bed)
-	of := profilePath(profile).Child("frameSizes").String()
-	for _, err := range errs {
-		if index, found := strings.CutPrefix(err.Field, of); found {
-			err.Field = "spec.frameSizes" + index
-		}
-	}
-	return errs
+	return inBenchmark(b, profile, validate(b, profile.For(&b.Spec), bed))
 }
 
 // validate is Validate of a profile with the frame sizes of the benchmark.
@@ -90,6 +82,7 @@ func validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	errs = append(errs, validateImage(b, bed)...)
 	errs = append(errs, PortGroup(b, bed, "")...)
 	errs = append(errs, validateRates(b, profile, ports)...)
+	errs = append(errs, validateDeadline(b, profile, bed)...)
 	if len(errs) == 0 {
 		errs = validateBoundsOn(b, profile, ports)
 	}

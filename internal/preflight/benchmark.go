@@ -34,6 +34,8 @@ type Input struct {
 	DefaultPolicy *v1alpha1.TrafficPolicy
 	// LabPolicy has the priority classes; nil where the lab has none.
 	LabPolicy *v1alpha1.LabPolicy
+	// Models of simulated devices; nil where they cannot be read.
+	Models Models
 }
 
 // request is what the benchmark asks of a grant.
@@ -173,7 +175,7 @@ func testsFit(in Input, a *Answer) field.ErrorList {
 	for i := range a.Beds {
 		problems := portGroupProblems(in, &a.Beds[i])
 		if len(problems) == 0 {
-			problems = Fit(in.Benchmark, a.Profile, &a.Beds[i], in.DefaultPolicy)
+			problems = Fit(in.Benchmark, a.Profile, &a.Beds[i], in.DefaultPolicy, in.Models)
 		}
 		if len(problems) == 0 {
 			fitting = append(fitting, a.Beds[i])
@@ -188,9 +190,9 @@ func testsFit(in Input, a *Answer) field.ErrorList {
 }
 
 // Fit says why a benchmark cannot run with a profile on a bed: why no plan can be made,
-// or which of its frames the policy in force there does not allow. DefaultPolicy may be
-// nil.
-func Fit(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, defaultPolicy *v1alpha1.TrafficPolicy) field.ErrorList {
+// which of its frames the model of the device lacks, or which of them the policy in force
+// there does not allow. DefaultPolicy and models may be nil.
+func Fit(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, defaultPolicy *v1alpha1.TrafficPolicy, models Models) field.ErrorList {
 	if b.Spec.Capture != nil {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec", "capture"),
 			"captured frames are files on the machine that measures, and do not leave a cluster yet: leave capture out here, and measure with nodrop run, which writes them next to its --output-file")}
@@ -201,6 +203,9 @@ func Fit(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.
 			"a dump is a file on the machine that measures, larger than what a ConfigMap holds: announce a range of routes here, and measure with nodrop run, which reads the file")}
 	}
 	if problems := plan.Validate(b, profile, bed); len(problems) > 0 {
+		return problems
+	}
+	if problems := ModelFits(b, profile, bed, models); len(problems) > 0 {
 		return problems
 	}
 	if problems := gate.Validate(b, profile); len(problems) > 0 {

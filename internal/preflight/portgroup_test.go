@@ -54,7 +54,7 @@ func TestPortGroup(t *testing.T) {
 			if tc.want == "" && len(a.Beds) != 1 {
 				t.Errorf("fits on %d beds", len(a.Beds))
 			}
-			if err := Fit(in.Benchmark, &in.Profiles[0], &in.Beds[0], nil); tc.want != "" && len(err) == 0 {
+			if err := Fit(in.Benchmark, &in.Profiles[0], &in.Beds[0], nil, nil); tc.want != "" && len(err) == 0 {
 				t.Error("fits without the other beds")
 			}
 		})

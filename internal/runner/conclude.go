@@ -29,7 +29,7 @@ func conclude(ctx context.Context, device v1alpha1.Device, rows []v1alpha1.Resul
 		case errors.Is(cause, ErrAborted):
 			return v1alpha1.PhaseAborted, v1alpha1.ReasonAborted, "the benchmark was aborted" + kept
 		case errors.Is(cause, context.DeadlineExceeded):
-			return v1alpha1.PhaseError, v1alpha1.ReasonDeadlineExceeded, "the time for the benchmark was over" + kept
+			return v1alpha1.PhaseInvalid, v1alpha1.ReasonDeadlineExceeded, "the time for the benchmark was over: raise spec.activeDeadlineSeconds, or ask for less" + kept
 		case cause != nil:
 			return v1alpha1.PhaseError, v1alpha1.ReasonRunnerFailed, fmt.Sprintf("the run was stopped: %v%s", cause, kept)
 		case errors.Is(err, traffic.ErrLost):

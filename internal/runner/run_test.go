@@ -243,7 +243,7 @@ func TestHowARunEndsWithoutAResult(t *testing.T) {
 		message string
 	}{
 		"aborted":      {cause: ErrAborted, outcome: v1alpha1.PhaseAborted, reason: v1alpha1.ReasonAborted, message: "the benchmark was aborted (1 finished row is kept)"},
-		"over time":    {cause: context.DeadlineExceeded, outcome: v1alpha1.PhaseError, reason: v1alpha1.ReasonDeadlineExceeded, message: "time for the benchmark was over"},
+		"over time":    {cause: context.DeadlineExceeded, outcome: v1alpha1.PhaseInvalid, reason: v1alpha1.ReasonDeadlineExceeded, message: "time for the benchmark was over"},
 		"terminated":   {cause: errors.New("terminated"), outcome: v1alpha1.PhaseError, reason: v1alpha1.ReasonRunnerFailed, message: "the run was stopped: terminated"},
 		"agent lost":   {fail: traffic.ErrLost, outcome: v1alpha1.PhaseError, reason: v1alpha1.ReasonAgentLost, message: "the agent is lost"},
 		"agent broken": {fail: errors.New("no such device"), outcome: v1alpha1.PhaseError, reason: v1alpha1.ReasonRunnerFailed, message: "running throughput 128 B: the generator failed 3 times: starting to send: no such device (1 finished row is kept)"},

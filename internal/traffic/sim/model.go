@@ -185,6 +185,16 @@ func readRow(record []string, byIndex []column, line int) (row, error) {
 	return r, nil
 }
 
+// Sizes are the lowest and the highest frame size of the model, in bytes with FCS.
+func (m *Model) Sizes() (lowest, highest int) { return m.rows[0].size, m.rows[len(m.rows)-1].size }
+
+// Covers reports whether the model has a behaviour at a frame size: its own row, or rows
+// on both sides.
+func (m *Model) Covers(size int) bool {
+	lowest, highest := m.Sizes()
+	return lowest <= size && size <= highest
+}
+
 // at is the behaviour at a frame size. Between two rows it is made of both: no
 // more frames/s than the next smaller size, no larger share of line rate than
 // the next larger one, and everything else in proportion to the size. Outside
@@ -194,9 +204,10 @@ func (m *Model) at(size int) (row, error) {
 	if found {
 		return m.rows[i], nil
 	}
-	if i == 0 || i == len(m.rows) {
+	if !m.Covers(size) {
+		lowest, highest := m.Sizes()
 		return row{}, fmt.Errorf("the device model has frame sizes of %d to %d bytes and says nothing about %d: change the frame size, or add a row to the model: %w",
-			m.rows[0].size, m.rows[len(m.rows)-1].size, size, traffic.ErrUnsupported)
+			lowest, highest, size, traffic.ErrUnsupported)
 	}
 	a, b := m.rows[i-1], m.rows[i]
 	mix := func(x, y int64) int64 {
