@@ -79,7 +79,7 @@ func forwardingRate(ctx context.Context, lab *Lab, step plan.Step) (Outcome, err
 			summary.Max, summary.MaxLoadPPM = rate, found.Trial.OfferedPPM()
 		}
 	}
-	loss := sharePPM(out.Trial.Lost, out.Trial.Sent)
+	loss := sharePPM(out.Trial.Lost, out.Trial.Expected)
 	out.Fill = func(row *v1alpha1.ResultRow) { row.ForwardingRate, row.Frames.LossPPM = &summary, &loss }
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package method
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"slices"
@@ -34,7 +35,7 @@ func fanOut(t *testing.T, groups int, tests ...v1alpha1.Test) plan.Plan {
 			t.Fatalf("%s is no method", test.Name)
 		}
 		for _, s := range d.Steps(test, p.Scale(plan.Bytes(64))) {
-			s.Test, s.Method, s.Size = test, d.Name, plan.Bytes(64)
+			s.Test, s.Method, s.Size = test, cmp.Or(s.Method, d.Name), plan.Bytes(64)
 			p.Steps = append(p.Steps, s)
 		}
 	}

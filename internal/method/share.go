@@ -9,14 +9,18 @@ import (
 	"nodrop.dev/nodrop/internal/frame"
 )
 
-// sharePPM is part of whole in parts per million, rounded half up; what is above
-// 0 never becomes 0. It is 0 when the whole is.
+// sharePPM returns part of whole in parts per million, rounded half up. A part above 0 never
+// becomes 0, and a part below the whole never becomes the whole. It is 0 when the whole is.
 func sharePPM(part, whole uint64) int64 {
 	if part == 0 || whole == 0 {
 		return 0
 	}
 	share := new(big.Rat).SetFrac(new(big.Int).SetUint64(part), new(big.Int).SetUint64(whole))
-	return max(1, frame.Round(share.Mul(share, big.NewRat(v1alpha1.PPM, 1))))
+	ppm := max(1, frame.Round(share.Mul(share, big.NewRat(v1alpha1.PPM, 1))))
+	if part < whole {
+		ppm = min(ppm, v1alpha1.PPM-1)
+	}
+	return ppm
 }
 
 // per is a number of frames or events over a time, in one unit of time; 0 over none.
@@ -76,7 +80,7 @@ func deviation(sample []int64) int64 {
 }
 
 // receivedRate is the forwarding rate of a trial in frames/s: what was received
-// over the time that sending took.
+// over the time that sending took, at all receivers together.
 func receivedRate(t *Trial) int64 { return t.perSecond(int64(t.Received)) }
 
 // lossColumn is the loss ratio of a row.

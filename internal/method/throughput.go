@@ -132,7 +132,7 @@ func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) 
 	}
 	v := search.Verdict{
 		Passed: t.Passed(), GeneratorBound: t.GeneratorBound(), TesterLoss: t.TesterLost() && t.Excess == 0 || t.Stalled(), NothingReceived: t.Sent > 0 && t.Received == 0,
-		Intended: t.Intended, Sent: t.Sent, Lost: t.Lost, Repeated: max(s.lab.trials-trials-1, 0),
+		Intended: t.Intended, Sent: t.Sent, Lost: t.Lost, Expected: t.Expected, Repeated: max(s.lab.trials-trials-1, 0),
 		Sending: s.lab.sent - sending, SaturatedPPM: ppm * t.saturated / v1alpha1.PPM,
 	}
 	if d >= s.step.TrialDuration || ppm == s.step.Search.MinPPM {

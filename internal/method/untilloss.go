@@ -49,7 +49,7 @@ func (l *Lab) watchLoss(step plan.Step, ppm int64, d time.Duration) *lossWatch {
 // allowedLoss is how many frames all receivers together may lose in a trial of d at
 // a loss ratio.
 func (l *Lab) allowedLoss(size plan.Size, ppm, ratioPPM int64, d time.Duration) uint64 {
-	frames := l.plan.FramesPerSecond(size, plan.Share(ppm))
+	frames := l.plan.FramesPerSecond(size, plan.Share(ppm)) // at all receivers
 	frames.Mul(frames, big.NewRat(int64(d), int64(time.Second)))
 	frames.Mul(frames, big.NewRat(ratioPPM, v1alpha1.PPM))
 	return new(big.Int).Quo(frames.Num(), frames.Denom()).Uint64()

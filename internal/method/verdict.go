@@ -33,7 +33,7 @@ func allowedBy(step plan.Step) []int64 {
 // decides says that a search finds another verdict without n of the lost frames.
 func (t *Trial) decides(n uint64) bool {
 	return slices.ContainsFunc(t.allowed, func(ratio int64) bool {
-		return search.Exceeds(t.Lost, t.Sent, ratio) && !search.Exceeds(t.Lost-min(n, t.Lost), t.Sent, ratio)
+		return search.Exceeds(t.Lost, t.Expected, ratio) && !search.Exceeds(t.Lost-min(n, t.Lost), t.Expected, ratio)
 	})
 }
 

@@ -195,12 +195,16 @@ func (t target) conditional(ppm int64, trials []Trial) *big.Rat {
 // lossRatio is the Trial Loss Ratio. Of a tester that sent less than intended it
 // counts what was not sent as lost, so that the load is not overrated.
 func lossRatio(v Verdict) *big.Rat {
-	if v.Intended == 0 || v.Lost > v.Sent {
+	if v.Intended == 0 || v.Lost > v.due() {
 		if v.Passed {
 			return new(big.Rat)
 		}
 		return big.NewRat(1, 1)
 	}
-	arrived := min(v.Sent-v.Lost, v.Intended)
-	return new(big.Rat).SetFrac(new(big.Int).SetUint64(v.Intended-arrived), new(big.Int).SetUint64(v.Intended))
+	share := v.arrived()
+	share.Quo(share, new(big.Rat).SetInt(new(big.Int).SetUint64(v.Intended)))
+	if ratio := share.Sub(big.NewRat(1, 1), share); ratio.Sign() > 0 {
+		return ratio
+	}
+	return new(big.Rat) // more was sent than intended
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"math/bits"
 	"time"
 )
@@ -60,6 +61,10 @@ type Verdict struct {
 	// Intended, Sent and Lost frames. Binary does not need them; the others take
 	// the loss ratio and the forwarding rate from them.
 	Intended, Sent, Lost uint64
+	// Expected is the number of frames that should have arrived, where a sent frame has
+	// several receivers. Lost are those of them that did not. 0 means that each sent frame
+	// has one receiver.
+	Expected uint64
 	// Repeated is how many further trials of the same length at the same load ran
 	// before this one, which did not count because the tester fell short.
 	Repeated int
@@ -78,25 +83,46 @@ func (v Verdict) exceeds(ratio int64) bool {
 	if ratio == 0 || v.GeneratorBound && !v.TesterLoss || v.Sent == 0 || v.Sent < v.Intended {
 		return !v.Passed
 	}
-	return Exceeds(v.Lost, v.Sent, ratio)
+	return Exceeds(v.Lost, v.due(), ratio)
 }
 
-// Exceeds says that more than ratio parts per million of the sent frames were lost.
-func Exceeds(lost, sent uint64, ratio int64) bool {
+// due returns the number of frames that should have arrived.
+func (v Verdict) due() uint64 {
+	if v.Expected > 0 {
+		return v.Expected
+	}
+	return v.Sent
+}
+
+// Exceeds reports whether more than ratio parts per million of the frames that should have
+// arrived were lost.
+func Exceeds(lost, due uint64, ratio int64) bool {
 	lostHigh, lostLow := bits.Mul64(lost, million)
-	allowedHigh, allowedLow := bits.Mul64(sent, uint64(ratio))
+	allowedHigh, allowedLow := bits.Mul64(due, uint64(ratio))
 	return lostHigh > allowedHigh || lostHigh == allowedHigh && lostLow > allowedLow
 }
 
 // forwarded is the part of a load that arrived, rounded down: the forwarding
 // rate of RFC 2285 in parts per million of line rate. 0 when it is not known.
 func (v Verdict) forwarded(ppm int64) int64 {
-	if v.Intended == 0 || v.Lost > v.Sent || v.Sent > v.Intended {
+	if v.Intended == 0 || v.Lost > v.due() || v.Sent > v.Intended {
 		return 0
 	}
-	high, low := bits.Mul64(v.Sent-v.Lost, uint64(ppm))
-	quotient, _ := bits.Div64(high, low, v.Intended)
-	return int64(quotient)
+	share := v.arrived()
+	share.Mul(share, big.NewRat(ppm, 1))
+	share.Quo(share, new(big.Rat).SetInt(new(big.Int).SetUint64(v.Intended)))
+	return new(big.Int).Quo(share.Num(), share.Denom()).Int64()
+}
+
+// arrived returns the number of sent frames that arrived; with several receivers, on
+// average at each. Something was sent, and not more lost than was due.
+func (v Verdict) arrived() *big.Rat {
+	if v.Sent == 0 {
+		return new(big.Rat)
+	}
+	of := func(n uint64) *big.Int { return new(big.Int).SetUint64(n) }
+	share := new(big.Rat).SetFrac(of(v.due()-v.Lost), of(v.due()))
+	return share.Mul(share, new(big.Rat).SetInt(of(v.Sent)))
 }
 
 const million = 1_000_000

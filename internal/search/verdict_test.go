@@ -19,6 +19,8 @@ func TestExceeds(t *testing.T) {
 		"the tester may have lost more":       {Verdict{Intended: 100, Sent: 100, Lost: 2, GeneratorBound: true, TesterLoss: true}, ratio, true},
 		"the tester's counters contradict":    {Verdict{Intended: 100, Sent: 100, Lost: 1, GeneratorBound: true}, ratio, true},
 		"the tester sent less":                {Verdict{Intended: 100, Sent: 99, GeneratorBound: true}, ratio, true},
+		"several receivers lost as much":      {Verdict{Intended: 100, Sent: 100, Expected: 300, Lost: 3}, ratio, false},
+		"several receivers lost more":         {Verdict{Intended: 100, Sent: 100, Expected: 300, Lost: 4}, ratio, true},
 		"less was sent, and as much was lost": {Verdict{Intended: 100, Sent: 99, Lost: 1}, ratio, true},
 	} {
 		if got := tc.v.exceeds(tc.ratio); got != tc.want {
