@@ -215,7 +215,15 @@ func (l *Lab) atLoad(ctx context.Context, step plan.Step, acts ...action) (Outco
 // that nothing came back, that the device held the tester back, or that the tester was
 // the limit.
 func (l *Lab) fixed(ctx context.Context, step plan.Step, load plan.Amount, acts ...action) (Outcome, error) {
-	t, err := l.at(ctx, step, load, step.TrialDuration, search.Bracket{}, acts...)
+	loads, err := l.plan.Loads(step.Size, load)
+	if err != nil {
+		return Outcome{}, err
+	}
+	looks, err := l.stallTimes(ctx, loads, step.TrialDuration)
+	if err != nil {
+		return Outcome{}, err
+	}
+	t, err := l.at(ctx, step, load, step.TrialDuration, search.Bracket{}, slices.Concat(acts, looks)...)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -63,6 +63,9 @@ type Trial struct {
 	// tolerance is how much longer sending may take than Duration, and exact up to which
 	// of that the offered load is taken for the intended one.
 	tolerance, exact time.Duration
+	// inStalls counts the lost frames that were lost when the tester was late; nil when that
+	// is not known.
+	inStalls *uint64
 	// allowed are the loss ratios that a search allows, in parts per million; none where
 	// the loss itself is what the trial is for.
 	allowed []int64

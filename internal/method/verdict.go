@@ -154,7 +154,8 @@ const harmlessBurst = 64
 // Stalled says that the tester fell behind its schedule, and that frames were lost
 // that may be due to the bursts by which it caught up. Of a loss of more frames than
 // it sent in such bursts the device lost some of a constant load: more than a search
-// allows, or any at all.
+// allows, or any at all. In a long trial only those bursts count that it sent when frames were
+// lost.
 func (t *Trial) Stalled() bool {
 	caughtUp := t.caughtUp()
 	if t.allowed != nil {
@@ -163,12 +164,16 @@ func (t *Trial) Stalled() bool {
 	return 0 < t.Lost && t.Lost <= caughtUp
 }
 
-// caughtUp is how many frames the tester sent in bursts that a loss can be due to.
+// caughtUp is how many frames the tester sent in bursts that a loss can be due to, as far as
+// frames were lost at that time.
 func (t *Trial) caughtUp() (n uint64) {
 	for _, p := range t.measurement.Pacing {
 		if p.MaxBurst > harmlessBurst {
 			n += p.CaughtUp
 		}
+	}
+	if t.inStalls != nil {
+		n = min(n, *t.inStalls)
 	}
 	return n
 }

@@ -19,6 +19,9 @@ type PortSamples struct {
 	Tx map[ClassAt]TxSample
 	// Rx has an entry for each class that a port should receive.
 	Rx map[ClassAt]RxSample
+	// CaughtUp counts the frames of each sending port that left late, as in Pacing, by the
+	// name of the port; nil when the engine does not report them while a trial runs.
+	CaughtUp map[string]uint64
 }
 
 // TxSample is what a port has sent of a class.
@@ -78,6 +81,9 @@ func (p *PortSamples) Add(other *PortSamples) {
 	}
 	for at, c := range other.Rx {
 		p.Rx[at] = c
+	}
+	for port, frames := range other.CaughtUp {
+		Put(&p.CaughtUp, port, frames)
 	}
 }
 

@@ -247,6 +247,7 @@ func (e *fakeEngine) portSamples() *traffic.PortSamples {
 	for _, s := range e.streams {
 		if slices.Contains(e.ports, s.TxPort) {
 			all.Sent(&s, e.m.Tx[s.ID].Sent)
+			traffic.Put(&all.CaughtUp, s.TxPort, 9)
 		}
 		for _, port := range s.RxPorts {
 			if rx, here := e.m.Rx[traffic.RxKey{Stream: s.ID, Port: port}]; here {

@@ -129,7 +129,7 @@ func portsToWire(p *traffic.PortSamples) *agentpb.PortSamples {
 	if p == nil {
 		return nil
 	}
-	w := &agentpb.PortSamples{}
+	w := &agentpb.PortSamples{CaughtUp: p.CaughtUp}
 	for at, c := range p.Tx {
 		w.Tx = append(w.Tx, &agentpb.TxSample{Port: at.Port, Class: at.Class, Sent: c.Sent, Bytes: c.Bytes})
 	}
@@ -147,6 +147,9 @@ func portsFromWire(w *agentpb.PortSamples) *traffic.PortSamples {
 		return nil
 	}
 	p := traffic.NewPortSamples()
+	for port, frames := range w.GetCaughtUp() {
+		traffic.Put(&p.CaughtUp, port, frames)
+	}
 	for _, c := range w.GetTx() {
 		p.Tx[traffic.ClassAt{Port: c.GetPort(), Class: c.GetClass()}] = traffic.TxSample{Sent: c.GetSent(), Bytes: c.GetBytes()}
 	}

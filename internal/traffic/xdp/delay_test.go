@@ -166,6 +166,7 @@ func TestSample(t *testing.T) {
 		want := traffic.NewPortSamples()
 		want.Sent(&one, frames)
 		want.Received(&one, "p2", m.Rx[traffic.RxKey{Stream: 1, Port: "p2"}])
+		want.CaughtUp = map[string]uint64{"p1": m.Pacing["p1"].CaughtUp}
 		if s, err := traffictest.PortsNow(t, e); err != nil || cmp.Diff(want, s.Ports) != "" || s.Ports.Rx[traffic.ClassAt{Port: "p2", Class: "gold"}].Duplicate != frames/5 {
 			t.Errorf("trial %d: %v, samples of the ports (-want +got):\n%s", trial, err, cmp.Diff(want, s.Ports))
 		}

@@ -169,7 +169,7 @@ func (l *lane) record(due, now uint64) {
 	p, lag := l.tx, max(now, due)-due
 	p.Lag = max(p.Lag, lag)
 	if lag > p.Bound {
-		p.Late++
+		atomic.AddUint64(&p.Late, 1) // samples read it
 		p.Row++
 		p.RowMost = max(p.RowMost, p.Row)
 	} else {

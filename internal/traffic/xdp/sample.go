@@ -118,6 +118,8 @@ func (s *sampled) readPorts(t *trial) (*traffic.PortSamples, error) {
 	}
 	for _, sender := range t.senders {
 		for _, l := range sender.lanes {
+			name := l.port.Name
+			traffic.Put(&all.CaughtUp, name, all.CaughtUp[name]+atomic.LoadUint64(&l.tx.Late))
 			for i := range l.port.tx {
 				if l.slots[i] >= 0 {
 					all.Sent(&l.port.tx[i], l.streams[l.slots[i]].sent())

@@ -2974,9 +2974,12 @@ func (x *ProcessorSample) GetTotalNanos() int64 {
 }
 
 type PortSamples struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tx            []*TxSample            `protobuf:"bytes,1,rep,name=tx,proto3" json:"tx,omitempty"`
-	Rx            []*RxSample            `protobuf:"bytes,2,rep,name=rx,proto3" json:"rx,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Tx    []*TxSample            `protobuf:"bytes,1,rep,name=tx,proto3" json:"tx,omitempty"`
+	Rx    []*RxSample            `protobuf:"bytes,2,rep,name=rx,proto3" json:"rx,omitempty"`
+	// caught_up counts the frames that left late by port; empty when the engine does not
+	// report them.
+	CaughtUp      map[string]uint64 `protobuf:"bytes,3,rep,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3021,6 +3024,13 @@ func (x *PortSamples) GetTx() []*TxSample {
 func (x *PortSamples) GetRx() []*RxSample {
 	if x != nil {
 		return x.Rx
+	}
+	return nil
+}
+
+func (x *PortSamples) GetCaughtUp() map[string]uint64 {
+	if x != nil {
+		return x.CaughtUp
 	}
 	return nil
 }
@@ -3892,10 +3902,14 @@ const file_agent_proto_rawDesc = "" +
 	"busy_nanos\x18\x01 \x01(\x03R\tbusyNanos\x122\n" +
 	"\x15soft_interrupts_nanos\x18\x02 \x01(\x03R\x13softInterruptsNanos\x12\x1f\n" +
 	"\vtotal_nanos\x18\x03 \x01(\x03R\n" +
-	"totalNanos\"c\n" +
+	"totalNanos\"\xe9\x01\n" +
 	"\vPortSamples\x12)\n" +
 	"\x02tx\x18\x01 \x03(\v2\x19.nodrop.agent.v1.TxSampleR\x02tx\x12)\n" +
-	"\x02rx\x18\x02 \x03(\v2\x19.nodrop.agent.v1.RxSampleR\x02rx\"^\n" +
+	"\x02rx\x18\x02 \x03(\v2\x19.nodrop.agent.v1.RxSampleR\x02rx\x12G\n" +
+	"\tcaught_up\x18\x03 \x03(\v2*.nodrop.agent.v1.PortSamples.CaughtUpEntryR\bcaughtUp\x1a;\n" +
+	"\rCaughtUpEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"^\n" +
 	"\bTxSample\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\tR\x05class\x12\x12\n" +
@@ -3969,7 +3983,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),       // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),              // 1: nodrop.agent.v1.Beat
@@ -4029,8 +4043,9 @@ var file_agent_proto_goTypes = []any{
 	nil,                       // 55: nodrop.agent.v1.ReadResponse.WireErrorsEntry
 	nil,                       // 56: nodrop.agent.v1.Order.ExtentsEntry
 	nil,                       // 57: nodrop.agent.v1.Order.DegreesEntry
-	nil,                       // 58: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                       // 59: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	nil,                       // 58: nodrop.agent.v1.PortSamples.CaughtUpEntry
+	nil,                       // 59: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                       // 60: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
@@ -4061,45 +4076,46 @@ var file_agent_proto_depIdxs = []int32{
 	38, // 25: nodrop.agent.v1.DeviceSample.processors:type_name -> nodrop.agent.v1.ProcessorSample
 	40, // 26: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
 	41, // 27: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
-	30, // 28: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
-	42, // 29: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	58, // 30: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	42, // 31: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	59, // 32: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	48, // 33: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	26, // 34: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
-	25, // 35: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
-	0,  // 36: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 37: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	8,  // 38: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	13, // 39: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	17, // 40: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
-	17, // 41: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
-	19, // 42: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	21, // 43: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	23, // 44: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	34, // 45: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	32, // 46: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
-	43, // 47: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	45, // 48: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	1,  // 49: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 50: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	9,  // 51: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	14, // 52: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	15, // 53: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	18, // 54: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	20, // 55: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	22, // 56: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	24, // 57: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	35, // 58: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	33, // 59: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
-	44, // 60: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	46, // 61: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	49, // [49:62] is the sub-list for method output_type
-	36, // [36:49] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	58, // 28: nodrop.agent.v1.PortSamples.caught_up:type_name -> nodrop.agent.v1.PortSamples.CaughtUpEntry
+	30, // 29: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
+	42, // 30: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	59, // 31: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	42, // 32: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	60, // 33: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	48, // 34: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	26, // 35: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
+	25, // 36: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
+	0,  // 37: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 38: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	8,  // 39: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	13, // 40: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	17, // 41: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
+	17, // 42: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
+	19, // 43: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	21, // 44: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	23, // 45: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	34, // 46: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	32, // 47: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
+	43, // 48: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	45, // 49: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	1,  // 50: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 51: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	9,  // 52: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	14, // 53: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	15, // 54: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	18, // 55: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	20, // 56: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	22, // 57: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	24, // 58: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	35, // 59: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	33, // 60: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
+	44, // 61: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	46, // 62: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	50, // [50:63] is the sub-list for method output_type
+	37, // [37:50] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -4119,7 +4135,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   60,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
