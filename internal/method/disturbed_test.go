@@ -107,6 +107,44 @@ func TestASearchThatADoubtEnded(t *testing.T) {
 	}
 }
 
+// Where goals with several loss ratios end at one load, each is explained by a trial that
+// lost more than it allows.
+func TestATrialThatFailedTheGoal(t *testing.T) {
+	p := testPlan(t)
+	// 5 % of the first trial at half of line rate are lost, and a few frames of the second.
+	gen := &shaken{Generator: simulate(t, ideal, p), when: func(int, uint64) bool { return true }}
+	gen.change = func(m *traffic.Measurement) {
+		n := m.Tx[0].Sent / 1500
+		if gen.trials == 1 {
+			n = m.Tx[0].Sent / 20
+		}
+		lose(n, traffic.NoteDeviceDropped, "the device counted them")(m)
+	}
+	lab := open(t, gen, p, nil)
+	if err := lab.configure(t.Context(), p.Steps[0]); err != nil {
+		t.Fatal(err)
+	}
+	for _, order := range [][]int{{1, 2}, {2, 1}} {
+		m := newSearchTrials(lab, p.Steps[0])
+		for _, trial := range order {
+			gen.trials = trial - 1
+			if _, err := m.Measure(t.Context(), 500_000, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for ratio, want := range map[int64]bool{0: false, 5000: true} {
+			out := m.outcome(search.Result{}, search.GoalResult{Goal: search.Goal{LossRatioPPM: ratio}, LowerPPM: 333_333, UpperPPM: 500_000}, nil)
+			if out.Failed == nil || want && !search.Exceeds(out.Failed.Lost, out.Failed.Expected, ratio) {
+				t.Errorf("trials %v: the goal of %d ppm is explained by a trial that does not fail it, or by none", order, ratio)
+			}
+		}
+		out := m.outcome(search.Result{}, search.GoalResult{Goal: search.Goal{LossRatioPPM: 100_000}, LowerPPM: 333_333, UpperPPM: 500_000}, nil)
+		if out.Failed != nil {
+			t.Errorf("trials %v: no trial lost a tenth, and %d lost frames explain it", order, out.Failed.Lost)
+		}
+	}
+}
+
 // A trial without a doubt at the load that ended the search settles what another one
 // there left in doubt, whichever came first.
 func TestATrialThatSettlesADoubt(t *testing.T) {
@@ -122,7 +160,7 @@ func TestATrialThatSettlesADoubt(t *testing.T) {
 			if err := lab.configure(t.Context(), p.Steps[0]); err != nil {
 				t.Fatal(err)
 			}
-			m := &searchTrials{lab: lab, step: p.Steps[0], kept: map[int]*Trial{}, failed: map[int64]*Trial{}}
+			m := newSearchTrials(lab, p.Steps[0])
 			for range 2 {
 				if _, err := m.Measure(t.Context(), 500_000, time.Minute); err != nil {
 					t.Fatal(err)

@@ -112,15 +112,14 @@ type searchTrials struct {
 	n       int
 	kept    map[int]*Trial
 	short   *Trial
-	// failed has of the trials that did not pass one for every load: one without a doubt
-	// where there is one.
-	failed map[int64]*Trial
+	// failed are the trials that did not pass, by load.
+	failed map[int64][]*Trial
 	// wrong says that a trial was ended for frames that came back after all.
 	wrong bool
 }
 
 func newSearchTrials(lab *Lab, step plan.Step) *searchTrials {
-	return &searchTrials{lab: lab, step: step, kept: map[int]*Trial{}, failed: map[int64]*Trial{}}
+	return &searchTrials{lab: lab, step: step, kept: map[int]*Trial{}, failed: map[int64][]*Trial{}}
 }
 
 // Measure runs one trial and judges it.
@@ -151,10 +150,8 @@ func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) 
 		}
 		return v, nil
 	}
-	if known := s.failed[ppm]; known == nil || known.doubtful() && !t.doubtful() {
-		t.forget()
-		s.failed[ppm] = t
-	}
+	t.forget()
+	s.failed[ppm] = append(s.failed[ppm], t)
 	s.bracket.FailedPPM = ppm
 	if ppm <= s.bracket.PassedPPM {
 		s.bracket.PassedPPM = 0
@@ -189,6 +186,21 @@ func (s *searchTrials) trial(ctx context.Context, ppm int64, d time.Duration) (*
 	return s.lab.Trial(ctx, s.step, ppm, d, s.bracket)
 }
 
+// failedGoal returns a trial at the upper bound of a goal that lost more than the goal
+// allows, one without a doubt where there is one; nil where there is none.
+func (s *searchTrials) failedGoal(found search.GoalResult) (failed *Trial) {
+	for _, t := range s.failed[found.UpperPPM] {
+		allowed := found.Goal.LossRatioPPM
+		if allowed > 0 && !t.doubtful() && !search.Exceeds(t.Lost, t.Expected, allowed) {
+			continue
+		}
+		if failed == nil || failed.doubtful() && !t.doubtful() {
+			failed = t
+		}
+	}
+	return failed
+}
+
 // outcome is what a search found for one loss ratio.
 func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v1alpha1.GoalResult) Outcome {
 	method := v1alpha1.SearchBinary
@@ -205,7 +217,7 @@ func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v
 	}
 	if found.GeneratorBound {
 		out.Limit = s.short
-	} else if failed := s.failed[found.UpperPPM]; failed != nil {
+	} else if failed := s.failedGoal(found); failed != nil {
 		out.Failed = failed
 		if failed.Disturbed() || failed.Contended() {
 			out.Limit = failed
