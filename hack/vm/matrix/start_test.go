@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -69,7 +70,7 @@ func TestInParallel(t *testing.T) {
 		func() error { meet <- true; return nil },
 		func() error { <-meet; return os.ErrExist },
 	})
-	if len(errs) != 2 || errs[0] != nil || errs[1] != os.ErrExist {
+	if len(errs) != 2 || errs[0] != nil || !errors.Is(errs[1], os.ErrExist) {
 		t.Errorf("%v", errs)
 	}
 }
