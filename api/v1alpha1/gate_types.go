@@ -111,20 +111,61 @@ type GateBaseline struct {
 	// namespace, such as the last release.
 	// +optional
 	BenchmarkSelector *metav1.LabelSelector `json:"benchmarkSelector,omitempty"`
-	// trend is the level in the history of this benchmark: the median of each figure since its
-	// last change. It needs an archive.
+	// trend is the level in the history of this benchmark: the median of each figure in its
+	// first runs. It stays until another level is accepted. It needs an archive.
 	// +optional
 	Trend *TrendBaseline `json:"trend,omitempty"`
 }
 
 // TrendBaseline is the level of a figure in the history of the benchmark.
 type TrendBaseline struct {
-	// minRuns is how many runs must be at the level of a figure.
+	// minRuns is how many runs make the baseline: the first ones, or the last ones before the
+	// level was accepted.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=250
 	MinRuns int32 `json:"minRuns,omitempty"`
+	// accepted makes the last minRuns runs before its time the baseline, whatever gates said
+	// of them. The latest acceptance in the history is in force, also in runs that do not
+	// repeat it.
+	// +optional
+	Accepted *BaselineAcceptance `json:"accepted,omitempty"`
+}
+
+// BaselineAcceptance says who accepted a level as the baseline of a trend, when and why.
+type BaselineAcceptance struct {
+	// user who accepts, as the API server names it: see kubectl auth whoami. Admission
+	// refuses another name than that of the request.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	User string `json:"user"`
+	// time of the acceptance. Admission refuses one that is more than 10 minutes from the
+	// request.
+	// +required
+	Time metav1.Time `json:"time"`
+	// reason why the level is accepted.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason"`
+}
+
+// Same reports whether two acceptances are one; without any they are.
+func (a *BaselineAcceptance) Same(b *BaselineAcceptance) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return a.User == b.User && a.Reason == b.Reason && a.Time.Equal(&b.Time)
+}
+
+// Acceptance returns the acceptance of a gate of a trend; nil without any.
+func (g *Gate) Acceptance() *BaselineAcceptance {
+	if g.Relative == nil || g.Relative.Baseline.Trend == nil {
+		return nil
+	}
+	return g.Relative.Baseline.Trend.Accepted
 }
 
 // Tolerance is a share of a baseline's figure in human form, such as "2.5%": 0% to 999%, with
@@ -186,6 +227,10 @@ type GateStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=160
 	Message string `json:"message,omitempty"`
+	// accepted says who accepted the level that the gate compared with; absent where no one
+	// had to.
+	// +optional
+	Accepted *BaselineAcceptance `json:"accepted,omitempty"`
 }
 
 // Condition type and reasons of a Benchmark with gates.

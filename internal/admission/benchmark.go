@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,6 +36,9 @@ type Benchmarks struct {
 	// KueueRequired selects the namespaces whose benchmarks need one; nil is none.
 	Kueue         bool
 	KueueRequired labels.Selector
+	// Now is the clock that acceptances of baselines are judged by; nil is that of the
+	// machine.
+	Now func() time.Time
 }
 
 var _ admission.Validator[*v1alpha1.Benchmark] = (*Benchmarks)(nil)
@@ -50,6 +54,11 @@ func (v *Benchmarks) ValidateCreate(ctx context.Context, b *v1alpha1.Benchmark) 
 		return nil, err
 	}
 	problems = append(problems, unqueued...)
+	accepted, err := v.acceptanceProblems(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	problems = append(problems, accepted...)
 	problems = append(problems, v.gangProblems(ctx, b)...)
 	if full := v.full(ctx, b); full != nil {
 		problems = append(problems, full)

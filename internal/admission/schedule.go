@@ -31,6 +31,11 @@ func (v *Schedules) ValidateCreate(ctx context.Context, s *v1alpha1.BenchmarkSch
 	if err != nil {
 		return nil, err
 	}
+	accepted, err := v.acceptances(ctx, s, nil)
+	if err != nil {
+		return nil, err
+	}
+	problems = append(problems, accepted...)
 	if err := refuse(s, slices.Concat(schedule.ValidateName(s.Name), schedule.ValidateTiming(&s.Spec), problems)); err != nil {
 		return nil, err
 	}
@@ -55,6 +60,11 @@ func (v *Schedules) ValidateUpdate(ctx context.Context, before, after *v1alpha1.
 		}
 		problems = append(problems, more...)
 	}
+	accepted, err := v.acceptances(ctx, after, was.BenchmarkTemplate.Spec.Gates)
+	if err != nil {
+		return nil, err
+	}
+	problems = append(problems, accepted...)
 	if err := refuse(after, problems); err != nil {
 		return nil, err
 	}
@@ -64,6 +74,11 @@ func (v *Schedules) ValidateUpdate(ctx context.Context, before, after *v1alpha1.
 // ValidateDelete lets everything pass.
 func (v *Schedules) ValidateDelete(context.Context, *v1alpha1.BenchmarkSchedule) (admission.Warnings, error) {
 	return nil, nil
+}
+
+// acceptances judges those that a schedule did not have before.
+func (v *Schedules) acceptances(ctx context.Context, s *v1alpha1.BenchmarkSchedule, known []v1alpha1.Gate) (field.ErrorList, error) {
+	return newAcceptances(ctx, s.Spec.BenchmarkTemplate.Spec.Gates, known, v.Now(), field.NewPath("spec", "benchmarkTemplate", "spec", "gates"))
 }
 
 // template judges the benchmarks of a firing, one for each cell of the matrix. As with

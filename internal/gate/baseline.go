@@ -1,16 +1,13 @@
 package gate
 
 import (
-	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/result"
-	"nodrop.dev/nodrop/internal/trend"
 )
 
 // Baseline is what a gate compares with, as it was when the gate was judged: an input of the
@@ -30,14 +27,20 @@ type BaselineIdentity struct {
 	Benchmark string `json:"benchmark"`
 	// uid of the benchmark; absent when it ran without a cluster, and for a trend.
 	UID string `json:"uid,omitempty"`
-	// time at which the run began; of a trend, its newest run.
+	// time at which the run began; of a trend, the newest run of the baseline.
 	Time *metav1.Time `json:"time,omitempty"`
 	// testBed that was used.
 	TestBed string `json:"testBed,omitempty"`
 	// device describes the device under test.
 	Device string `json:"device,omitempty"`
-	// runs of the history of a trend; absent for a single result.
+	// runs of the history that make the baseline of a trend; absent for a single result.
 	Runs int32 `json:"runs,omitempty"`
+	// from is the time at which the oldest of the runs of a trend began. Results with it
+	// have a baseline that only an acceptance changes.
+	From *metav1.Time `json:"from,omitempty"`
+	// accepted says who accepted the level of a trend, when and why; absent where the first
+	// runs of the history are the baseline.
+	Accepted *v1alpha1.BaselineAcceptance `json:"accepted,omitempty"`
 }
 
 // BaselineFigure is the figure of a row.
@@ -56,6 +59,9 @@ type Run struct {
 	Of     BaselineIdentity
 	Device v1alpha1.Device
 	Rows   []v1alpha1.ResultRow
+	// Gates of the result as they were written, and as they were judged.
+	Gates  []v1alpha1.Gate
+	Judged []JudgedGate
 }
 
 // FromRun is the baseline of a gate that is one result.
@@ -83,85 +89,6 @@ func figures(g *v1alpha1.Gate, test *v1alpha1.Test, run Run) []BaselineFigure {
 		all = append(all, f)
 	}
 	return all
-}
-
-// History collects the figures of a gate over many runs.
-type History struct {
-	gate *v1alpha1.Gate
-	test *v1alpha1.Test
-	runs []historyRun
-}
-
-type historyRun struct {
-	of      BaselineIdentity
-	figures []BaselineFigure
-}
-
-// NewHistory begins the history of a gate.
-func NewHistory(g *v1alpha1.Gate, test *v1alpha1.Test) *History { return &History{gate: g, test: test} }
-
-// Add adds a run, in any order. It keeps the figures only.
-func (h *History) Add(run Run) {
-	h.runs = append(h.runs, historyRun{run.Of, figures(h.gate, h.test, run)})
-}
-
-// Baseline is the level of each figure: the median of its values since the last change.
-func (h *History) Baseline() Baseline {
-	if len(h.runs) == 0 {
-		return Baseline{Missing: "the history has no run that measured the same"}
-	}
-	began := func(r historyRun) int64 {
-		if r.of.Time == nil {
-			return 0
-		}
-		return r.of.Time.Unix()
-	}
-	slices.SortStableFunc(h.runs, func(a, b historyRun) int {
-		return cmp.Or(cmp.Compare(began(a), began(b)), cmp.Compare(a.of.UID, b.of.UID))
-	})
-	b := Baseline{Of: h.runs[len(h.runs)-1].of}
-	b.Of.UID, b.Of.Runs = "", int32(len(h.runs))
-	type series struct {
-		values []float64
-		newest BaselineFigure
-	}
-	var order []v1alpha1.RowID
-	all := map[v1alpha1.RowID]*series{}
-	for _, r := range h.runs {
-		for _, f := range r.figures {
-			s := all[f.RowID]
-			if s == nil {
-				s = &series{}
-				all[f.RowID] = s
-				order = append(order, f.RowID)
-			}
-			switch {
-			case f.Unusable != "" && len(s.values) > 0:
-				continue
-			case f.Validity != s.newest.Validity:
-				s.values = nil // What was measured otherwise is no history of this.
-			}
-			s.newest = f
-			if f.Unusable == "" {
-				s.values = append(s.values, float64(f.Value))
-			}
-		}
-	}
-	least := int(h.gate.Relative.Baseline.Trend.MinRuns)
-	for _, id := range order {
-		f := all[id].newest
-		if values := all[id].values; len(values) > 0 {
-			if changes := trend.Changes(values); len(changes) > 0 {
-				values = values[changes[len(changes)-1]:]
-			}
-			f.Value = int64(math.Round(trend.Median(values)))
-			if n := len(values); n < least {
-				f.Unusable = fmt.Sprintf("the history has %d of %d runs at this level (minRuns)", n, least)
-			}
-		}
-		b.Figures = append(b.Figures, f)
-	}
-	return b
 }
 
 // figure of a row in the baseline.

@@ -251,7 +251,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestTrend finds the level since the last change.
+// TestTrend finds the level of the first runs.
 func TestTrend(t *testing.T) {
 	g := within("1%", "")
 	g.Relative.Baseline = v1alpha1.GateBaseline{Trend: &v1alpha1.TrendBaseline{MinRuns: 3}}
@@ -264,7 +264,7 @@ func TestTrend(t *testing.T) {
 		unusable string
 	}{
 		"a level":      {func(h *History) { run(h, 1000, "Valid"); run(h, 1001, "Valid"); run(h, 1005, "Valid") }, 1001, ""},
-		"too few runs": {func(h *History) { run(h, 1000, "Valid"); run(h, 1001, "Valid") }, 1001, "the history has 2 of 3 runs"},
+		"too few runs": {func(h *History) { run(h, 1000, "Valid"); run(h, 1001, "Valid") }, 1001, "the history has 2 of the 3 runs"},
 		"rows in doubt are absent": {func(h *History) {
 			run(h, 1000, "Valid")
 			run(h, 1, "Contended")
@@ -273,10 +273,11 @@ func TestTrend(t *testing.T) {
 		}, 1001, ""},
 		"none that is conclusive": {func(h *History) { run(h, 1, "Contended") }, 1, "it is Contended"},
 		"simulated before": {func(h *History) {
-			run(h, 1, "Simulated")
-			run(h, 1000, "Valid")
-			run(h, 1000, "Valid")
-			run(h, 1000, "Valid")
+			run(h, 1000, "Simulated")
+			run(h, 1, "Valid")
+			run(h, 1, "Valid")
+			run(h, 1000, "Simulated")
+			run(h, 1001, "Simulated")
 		}, 1000, ""},
 		"a change": {func(h *History) {
 			for i := range int64(15) {
@@ -285,7 +286,7 @@ func TestTrend(t *testing.T) {
 			for i := range int64(15) {
 				run(h, 1000+i%5, "Valid")
 			}
-		}, 1002, ""},
+		}, 2001, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := NewHistory(&g, &specOf().Tests[0])

@@ -123,11 +123,15 @@ func (j *Judgement) Status() []v1alpha1.GateStatus {
 	var all []v1alpha1.GateStatus
 	for i := range j.Gates {
 		r := &j.Gates[i]
-		all = append(all, v1alpha1.GateStatus{
+		s := v1alpha1.GateStatus{
 			Name: r.Name, Verdict: r.Verdict,
 			Passed: int32(r.Count(v1alpha1.GatePassed)), Failed: int32(r.Count(v1alpha1.GateFailed)), Inconclusive: int32(r.Count(v1alpha1.GateInconclusive)),
 			Message: cut(r.Explanation()),
-		})
+		}
+		if r.Baseline != nil {
+			s.Accepted = r.Baseline.Accepted
+		}
+		all = append(all, s)
 	}
 	return all
 }

@@ -146,7 +146,7 @@ func someLab(hostile string) []client.Object {
 			b.Status.TestBedName, b.Status.StartTime, b.Status.CompletionTime, b.Status.Message = "b1", &began, &ended, hostile
 			b.Status.Results = &v1alpha1.ResultSummary{Rows: 1, Headlines: []v1alpha1.Headline{{Test: "throughput", Text: hostile}}}
 			b.Spec.Gates = []v1alpha1.Gate{{Name: "floor"}}
-			b.Status.Gates = []v1alpha1.GateStatus{{Name: "floor", Verdict: v1alpha1.GateFailed, Failed: 1, Message: hostile}}
+			b.Status.Gates = []v1alpha1.GateStatus{{Name: "floor", Verdict: v1alpha1.GateFailed, Failed: 1, Message: hostile, Accepted: &v1alpha1.BaselineAcceptance{User: "alice@example.com", Time: at(-600), Reason: hostile}}}
 		}),
 		&v1alpha1.Reservation{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "demo"}, Spec: v1alpha1.ReservationSpec{TestBedNames: []string{"b4"}, From: at(-10), Until: at(50), Purpose: hostile}, Status: v1alpha1.ReservationStatus{Phase: v1alpha1.ReservationActive}},
 		&v1alpha1.Reservation{ObjectMeta: metav1.ObjectMeta{Namespace: "c", Name: "secret-r"}, Spec: v1alpha1.ReservationSpec{TestBedNames: []string{"b4"}, From: at(90), Until: at(150), Purpose: "secret-purpose"}},
@@ -181,6 +181,9 @@ func TestPages(t *testing.T) {
 	}
 	if shown < 8 {
 		t.Errorf("hostile texts are shown %d times", shown)
+	}
+	if _, text, _ := get(t, p, "/benchmarks/a/done"); !strings.Contains(text, "The baseline of gate floor was accepted by alice@example.com on ") {
+		t.Error("the page of a benchmark does not say who accepted a baseline")
 	}
 	_, text, _ := get(t, p, "/")
 	for _, part := range []string{"another team", "a/run", "about <time datetime=\"2026-11-23T12:25:00Z\">12:25</time>", "1 to 5 of 5 beds"} {

@@ -175,12 +175,15 @@ func same(a, b any) bool {
 }
 
 func runOf(d *Document) gate.Run {
-	run := gate.Run{Rows: d.Rows, Of: gate.BaselineIdentity{Benchmark: d.Benchmark.Name, UID: d.Benchmark.UID, Time: d.StartTime, TestBed: d.TestBed}}
+	run := gate.Run{Rows: d.Rows, Gates: d.Spec.Gates, Of: gate.BaselineIdentity{Benchmark: d.Benchmark.Name, UID: d.Benchmark.UID, Time: d.StartTime, TestBed: d.TestBed}}
 	if d.Environment != nil {
 		run.Of.Device = d.Environment.Device
 	}
 	if d.Bed != nil {
 		run.Device = d.Bed.Device
+	}
+	if d.Gates != nil {
+		run.Judged = d.Gates.Gates
 	}
 	return run
 }

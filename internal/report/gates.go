@@ -92,6 +92,9 @@ func comparedWith(of *gate.BaselineIdentity) string {
 	}
 	add("bed ", of.TestBed)
 	add("", of.Device)
+	if a := of.Accepted; a != nil {
+		parts = append(parts, fmt.Sprintf("accepted by %s on %s: %s", a.User, day(a.Time), a.Reason))
+	}
 	return strings.Join(parts, ", ")
 }
 
