@@ -107,8 +107,8 @@ func replacedAfterLease(w *world) {
 	leased.Status.Lease = &v1alpha1.BedLease{Holder: team + "/b", UID: string(b.UID), AcquireTime: metav1.Now()}
 	w.Expect(w.c.Status().Update(w.t.Context(), leased)).To(Succeed())
 	w.start()
-	b = w.reaches("b", v1alpha1.PhaseError)
-	w.Expect(b.Status.Message).To(And(ContainSubstring("replaced after the benchmark was accepted"), ContainSubstring("spec.packet.vlan.id: Invalid value: 100")))
+	b = w.reaches("b", v1alpha1.PhaseInvalid)
+	w.Expect(b.Status.Message).To(And(ContainSubstring("changed after the benchmark was accepted"), ContainSubstring("spec.packet.vlan.id: Invalid value: 100")))
 	w.bedIsClean("frr")
 }
 

@@ -137,7 +137,7 @@ func deadlineExceeded(w *world) {
 	w.beginsWith(b, 0)
 	w.runners.report(b, measuring(row(64)))
 	w.pass(10 * time.Minute)
-	b = w.reaches("b", v1alpha1.PhaseError)
+	b = w.reaches("b", v1alpha1.PhaseInvalid)
 	w.Expect(b.Status.Message).To(And(ContainSubstring("activeDeadlineSeconds, 600"), ContainSubstring("1 finished row is kept")))
 	w.Expect(w.rows(b)).To(HaveLen(1))
 	w.bedIsClean("sim")

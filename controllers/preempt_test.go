@@ -378,7 +378,7 @@ func deadlineOfAllRuns(w *world) {
 	b = w.reaches("b", v1alpha1.PhaseRunning)
 	w.beginsWith(b, 1)
 	w.pass(30 * time.Minute)
-	b = w.reaches("b", v1alpha1.PhaseError)
+	b = w.reaches("b", v1alpha1.PhaseInvalid)
 	w.Expect(b.Status.Message).To(ContainSubstring("spec.activeDeadlineSeconds, 3600"))
 	w.Expect(w.stored(b).Rows).To(HaveLen(1))
 	w.bedIsClean("sim")

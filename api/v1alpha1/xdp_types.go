@@ -4,7 +4,7 @@ import "k8s.io/apimachinery/pkg/api/resource"
 
 // XDPEngine holds the settings of the engine xdp.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.cpus) || !has(self.sendersPerPort) || self.sendersPerPort <= self.cpus",messageExpression="'sendersPerPort is ' + string(self.sendersPerPort) + ', and a traffic pod has ' + string(self.cpus) + ' CPUs: each sender of a port has a CPU of its own, so raise cpus or lower sendersPerPort'",fieldPath=".sendersPerPort"
+// +kubebuilder:validation:XValidation:rule="!has(self.cpus) || !has(self.sendersPerPort) || self.sendersPerPort <= self.cpus",message="sendersPerPort is above cpus, the number of CPUs of a traffic pod: each sender of a port has a CPU of its own, so raise cpus or lower sendersPerPort",fieldPath=".sendersPerPort"
 type XDPEngine struct {
 	// cpus is how many processors each traffic pod has for itself, 1 to 256. Each sends
 	// on some of the ports. Without it the pod shares the processors of the node with
