@@ -44,13 +44,16 @@ func device(calibratedBy string) *v1alpha1.TestBed {
 	return bed
 }
 
+// conditionsOfLoops are those of every run here.
+var conditionsOfLoops = []v1alpha1.CalibrationCondition{{Name: "kernel", Value: "6.12.1"}}
+
 // found is the state of a runner that has measured the tester.
 func found(bed *v1alpha1.TestBed, by string) runner.State {
 	s := measured(row(64), row(128))
 	for i := range s.Rows {
 		s.Rows[i].Frames.Sent, s.Rows[i].Frames.Received = 100, 100
 	}
-	s.Environment.Calibration = calibration.Of(bed, by, time.Now().Truncate(time.Second), "v0.1.0", s.Rows)
+	s.Environment.Calibration = calibration.Of(bed, by, time.Now().Truncate(time.Second), "v0.1.0", s.Rows, conditionsOfLoops)
 	return s
 }
 
@@ -85,7 +88,7 @@ func calibrates(w *world) {
 	cfg := w.runnerConfig("after")
 	w.Expect(cfg.Calibration).To(Equal(got))
 	w.Expect(calibration.Doubt(calibration.Use{
-		Bed: &cfg.Bed, Calibration: cfg.Calibration, Time: time.Now(), Version: "v0.1.7", FrameSizes: []int32{64, 128},
+		Bed: &cfg.Bed, Calibration: cfg.Calibration, Time: time.Now(), Version: "v0.1.7", FrameSizes: []int32{64, 128}, Conditions: conditionsOfLoops,
 	})).To(BeEmpty())
 	w.runners.report(b, measured(row(64)))
 	w.reaches("after", v1alpha1.PhasePassed)

@@ -64,11 +64,31 @@ type CalibrationStatus struct {
 	// +optional
 	// +listType=set
 	Interfaces []string `json:"interfaces,omitempty"`
+	// conditions are what traffic and tester had in common in all trials. A result that
+	// differs in one of them does not rest on the calibration.
+	// +optional
+	// +listType=atomic
+	Conditions []CalibrationCondition `json:"conditions,omitempty"`
 	// frameSizes has what was found for each frame size.
 	// +required
 	// +listType=map
 	// +listMapKey=frameSize
 	FrameSizes []CalibratedFrameSize `json:"frameSizes"`
+}
+
+// CalibrationCondition is a property of the traffic or of the tester during a calibration.
+type CalibrationCondition struct {
+	// name of the condition: a field of the packet or of the engine, such as
+	// packet.ipv4.hostsPerPort, or streams sent, kernel or receiveRing.
+	// +required
+	Name string `json:"name"`
+	// of is the node, or the interface as node/interface; absent where the value is the same
+	// for all.
+	// +optional
+	Of string `json:"of,omitempty"`
+	// value of the condition.
+	// +required
+	Value string `json:"value"`
 }
 
 // CalibratedFrameSize is what the tester does at one frame size.

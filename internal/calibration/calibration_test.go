@@ -39,6 +39,18 @@ func row(method v1alpha1.Method, size int32, ppm int64, avg int64, change ...fun
 	return r
 }
 
+// someConditions are conditions of traffic and tester.
+func someConditions(change ...func([]v1alpha1.CalibrationCondition)) []v1alpha1.CalibrationCondition {
+	all := []v1alpha1.CalibrationCondition{
+		{Name: "network layer", Value: "IPv4"}, {Name: "engine.kind", Value: "xdp"}, {Name: "kernel", Of: "lab-1", Value: "6.12.1"},
+		{Name: "receiveRing", Of: "lab-1/nd-p1", Value: "512"}, {Name: "receiveRing", Of: "lab-1/nd-p2", Value: "4096"},
+	}
+	for _, c := range change {
+		c(all)
+	}
+	return all
+}
+
 func TestOf(t *testing.T) {
 	is := func(v v1alpha1.Validity) func(*v1alpha1.ResultRow) {
 		return func(r *v1alpha1.ResultRow) { r.Validity = v }
@@ -60,10 +72,14 @@ func TestOf(t *testing.T) {
 		// No latency was measured here.
 		row(v1alpha1.MethodThroughput, 1518, 1_000_000, 0, func(r *v1alpha1.ResultRow) { r.Latency = nil }),
 	}
-	got := Of(loops(), "team/calibrate", noon, "v0.3.1", rows)
+	got := Of(loops(), "team/calibrate", noon, "v0.3.1", rows, someConditions())
 	want := &v1alpha1.CalibrationStatus{
 		Time: metav1.NewTime(noon), Benchmark: "team/calibrate", TestBedName: "loops", JoinedBy: v1alpha1.JoinedByLoops,
 		Engine: v1alpha1.EngineXDP, NoDropVersion: "v0.3.1", Interfaces: []string{"lab-1/nd-p1", "lab-1/nd-p2"},
+		Conditions: []v1alpha1.CalibrationCondition{
+			{Name: "network layer", Value: "IPv4"}, {Name: "engine.kind", Value: "xdp"}, {Name: "kernel", Value: "6.12.1"},
+			{Name: "receiveRing", Of: "lab-1/nd-p1", Value: "512"}, {Name: "receiveRing", Of: "lab-1/nd-p2", Value: "4096"},
+		},
 		FrameSizes: []v1alpha1.CalibratedFrameSize{
 			{FrameSize: 64, LineRatePPM: 400_000, UpperBoundPPM: 405_000, FramesPerSecond: 4_000_000, LatencyLoadPPM: 40_000, Latency: &v1alpha1.LatencySummary{MinNs: 499, AvgNs: 500, MaxNs: 501}},
 			{FrameSize: 1518, LineRatePPM: 1_000_000, FramesPerSecond: 10_000_000},
@@ -73,13 +89,13 @@ func TestOf(t *testing.T) {
 		t.Error(diff)
 	}
 	cables := bed("cables", v1alpha1.Device{BackToBack: &v1alpha1.BackToBackDevice{JoinedBy: v1alpha1.JoinedByCables}})
-	if got := Of(cables, "team/calibrate", noon, "v0.3.1", rows); got.JoinedBy != v1alpha1.JoinedByCables {
+	if got := Of(cables, "team/calibrate", noon, "v0.3.1", rows, someConditions()); got.JoinedBy != v1alpha1.JoinedByCables {
 		t.Errorf("joined by %s", got.JoinedBy)
 	}
-	if got := Of(cables, "team/calibrate", noon, "v0.3.1", rows[3:9]); got != nil {
+	if got := Of(cables, "team/calibrate", noon, "v0.3.1", rows[3:9], nil); got != nil {
 		t.Errorf("%+v of rows that say nothing", got)
 	}
-	if got := Of(bed("switch", v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{}}), "team/calibrate", noon, "v0.3.1", rows); got != nil {
+	if got := Of(bed("switch", v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{}}), "team/calibrate", noon, "v0.3.1", rows, someConditions()); got != nil {
 		t.Errorf("%+v of a bed with a device", got)
 	}
 }
@@ -102,12 +118,12 @@ func TestReorderingFloor(t *testing.T) {
 		"the greatest":      {[]v1alpha1.ResultRow{with(1, 1000, v1alpha1.ValidityValid), with(5, 1000, v1alpha1.ValidityGeneratorBound)}, new(int64(5000))},
 		"others were there": {[]v1alpha1.ResultRow{with(1, 1000, v1alpha1.ValidityValid), with(5, 1000, v1alpha1.ValidityContended)}, new(int64(1000))},
 	} {
-		got := Of(loops(), "team/calibrate", noon, "v0.3.1", tc.rows)
+		got := Of(loops(), "team/calibrate", noon, "v0.3.1", tc.rows, nil)
 		if diff := cmp.Diff(tc.want, got.FrameSizes[0].ReorderedPPM); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	c := Of(loops(), "team/calibrate", noon, "v0.3.1", []v1alpha1.ResultRow{with(5, 1000, v1alpha1.ValidityValid)})
+	c := Of(loops(), "team/calibrate", noon, "v0.3.1", []v1alpha1.ResultRow{with(5, 1000, v1alpha1.ValidityValid)}, someConditions())
 	for name, tc := range map[string]struct {
 		sizes               []int32
 		reordered, received int64
@@ -170,7 +186,7 @@ func TestDoubt(t *testing.T) {
 			loops := loops()
 			loops.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}}
 			u.Bed.Spec.Engine = loops.Spec.Engine
-			u.Calibration = Of(loops, "team/calibrate", noon, "v0.3.1", []v1alpha1.ResultRow{row(v1alpha1.MethodThroughput, 64, 1, 1)})
+			u.Calibration = Of(loops, "team/calibrate", noon, "v0.3.1", []v1alpha1.ResultRow{row(v1alpha1.MethodThroughput, 64, 1, 1)}, someConditions())
 		}, ""},
 		"a mode that nobody told": {func(u *Use) {
 			u.Calibration.Engine = v1alpha1.EngineTRex
@@ -179,13 +195,23 @@ func TestDoubt(t *testing.T) {
 		"another version":    {func(u *Use) { u.Version = "v0.4.0" }, "with NoDrop v0.3.1, and this is v0.4.0"},
 		"an unknown version": {func(u *Use) { u.Version = "devel" }, "this is devel"},
 		"another frame size": {func(u *Use) { u.FrameSizes = append(u.FrameSizes, 9000) }, "has no frames of 9000 bytes"},
+		"another kernel": {func(u *Use) { u.Conditions[2].Value = "6.12.9" },
+			"test bed loops was calibrated with kernel of lab-1: 6.12.1, and this run has 6.12.9: set it as it was, or calibrate again"},
+		"another ring":   {func(u *Use) { u.Conditions[4].Value = "512" }, "with receiveRing of lab-1/nd-p2: 4096, and this run has 512"},
+		"another family": {func(u *Use) { u.Conditions[0].Value = "IPv6" }, "with network layer: IPv4, and this run has IPv6: calibrate again with a profile that sends the same packets"},
+		"what is new": {func(u *Use) {
+			u.Conditions = append(u.Conditions, v1alpha1.CalibrationCondition{Name: "packet.tunnel.gre", Value: "{}"})
+		}, "with packet.tunnel.gre: none, and this run has {}"},
+		"what is gone":       {func(u *Use) { u.Conditions = u.Conditions[1:] }, "with network layer: IPv4, and this run has none"},
+		"an old calibration": {func(u *Use) { u.Calibration.Conditions = nil }, "does not say for which traffic and tester it holds: calibrate again"},
+		"one port of two":    {func(u *Use) { u.Conditions = u.Conditions[:4] }, ""},
 		"other ports":        {func(u *Use) { u.Bed.Spec.Ports[1].Attachment.HostDevice.Interface = "eth7" }, "without lab-1/eth7, the interface of port p2"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			u := Use{
-				Bed: bed("switch", v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{}}), Time: noon, Version: "v0.3.0", FrameSizes: []int32{64},
-				Calibration: Of(loops(), "team/calibrate", noon, "v0.3.1", []v1alpha1.ResultRow{row(v1alpha1.MethodThroughput, 64, 1, 1)}),
+				Bed: bed("switch", v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{}}), Time: noon, Version: "v0.3.0", FrameSizes: []int32{64}, Conditions: someConditions(),
+				Calibration: Of(loops(), "team/calibrate", noon, "v0.3.1", []v1alpha1.ResultRow{row(v1alpha1.MethodThroughput, 64, 1, 1)}, someConditions()),
 			}
 			u.Bed.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: "loops"}
 			tc.change(&u)

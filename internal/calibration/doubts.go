@@ -21,6 +21,8 @@ type Use struct {
 	Version string
 	// FrameSizes of the result, in bytes with FCS: more than one for a mix.
 	FrameSizes []int32
+	// Conditions of the traffic and the tester (Conditions).
+	Conditions []v1alpha1.CalibrationCondition
 }
 
 // doubt is a reason not to rely on a calibration, with what to do about it; ""
@@ -28,7 +30,7 @@ type Use struct {
 type doubt func(Use) string
 
 // doubts in their order: each may rely on those before it.
-var doubts = []doubt{notAskedFor, notThere, ofOtherPorts, tooOld, ofAnotherEngine, ofAnotherVersion, withoutThisSize}
+var doubts = []doubt{notAskedFor, notThere, ofOtherPorts, tooOld, ofAnotherEngine, ofAnotherVersion, withoutThisSize, ofOtherConditions}
 
 // Doubt is the first reason not to rely on the calibration for a result, with what
 // to do about it; "" when there is none.

@@ -10,8 +10,9 @@ import (
 )
 
 // Of sums up what a benchmark on a bed without a device has found of the tester;
-// nil when no row can be used. By names the benchmark, as namespace/name.
-func Of(bed *v1alpha1.TestBed, by string, at time.Time, version string, rows []v1alpha1.ResultRow) *v1alpha1.CalibrationStatus {
+// nil when no row can be used. By names the benchmark, as namespace/name; conditions are those
+// under which it measured (Conditions).
+func Of(bed *v1alpha1.TestBed, by string, at time.Time, version string, rows []v1alpha1.ResultRow, conditions []v1alpha1.CalibrationCondition) *v1alpha1.CalibrationStatus {
 	device := bed.Spec.Device.BackToBack
 	if device == nil {
 		return nil
@@ -23,6 +24,7 @@ func Of(bed *v1alpha1.TestBed, by string, at time.Time, version string, rows []v
 	c := &v1alpha1.CalibrationStatus{
 		Time: metav1.NewTime(at), Benchmark: by, TestBedName: bed.Name, JoinedBy: device.JoinedBy,
 		Engine: bed.Spec.Engine.Kind, EngineMode: bed.Spec.Engine.TRexMode(), NoDropVersion: version, FrameSizes: sizes,
+		Conditions: merged(conditions),
 	}
 	if c.JoinedBy == "" {
 		c.JoinedBy = v1alpha1.JoinedByLoops

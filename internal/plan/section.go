@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -60,6 +61,20 @@ func (s Section) mixPath(i int) *field.Path {
 		return s.Path.Child("frameMix")
 	}
 	return profilePath(s.TrafficProfile).Child("frameMixes").Index(i)
+}
+
+// Packets are the packets that a plan sends, each once.
+func (p Plan) Packets() []v1alpha1.Packet {
+	if p.profile == nil {
+		return nil
+	}
+	var all []v1alpha1.Packet
+	for _, s := range Sections(p.profile) {
+		if !slices.ContainsFunc(all, func(known v1alpha1.Packet) bool { return equality.Semantic.DeepEqual(known, s.Spec.Packet) }) {
+			all = append(all, s.Spec.Packet)
+		}
+	}
+	return all
 }
 
 // streams of the section, without IDs.

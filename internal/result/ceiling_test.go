@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/calibration"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/version"
@@ -31,6 +32,7 @@ func calibrated(out method.Outcome) Input {
 	in.Bed.Spec.Device.Physical = &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "one"}
 	in.Bed.Spec.Engine.Kind = v1alpha1.EngineXDP
 	in.Bed.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: "loops"}
+	in.Calibration.Conditions = calibration.Conditions(onePort, in.Bed, in.Info)
 	return in
 }
 

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/calibration"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -195,6 +196,7 @@ func TestACalibratedBed(t *testing.T) {
 	in.Bed.Spec.Device.Physical = &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "one"}
 	in.Bed.Spec.Engine.Kind = v1alpha1.EngineXDP
 	in.Bed.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: "loops"}
+	in.Calibration.Conditions = calibration.Conditions(plan.Plan{}, in.Bed, in.Info)
 	if row := Row(plan.Plan{}, in); row.Validity != v1alpha1.ValidityValid || row.ValidityReasons != nil {
 		t.Errorf("%s %q", row.Validity, row.ValidityReasons)
 	}

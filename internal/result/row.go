@@ -84,6 +84,9 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	for _, size := range out.Step.Size.All() {
 		in.sizes = append(in.sizes, int32(size))
 	}
+	if in.Calibration != nil {
+		in.conditions = calibration.Conditions(p, in.Bed, in.Info)
+	}
 	if floor := nearTheFloor(in, row.Latency); floor != "" {
 		messages = append(messages, floor)
 	}

@@ -27,6 +27,8 @@ type Input struct {
 
 	// sizes of the frames in bytes: those of a mix, where the row is of one.
 	sizes []int32
+	// conditions under which the row was measured.
+	conditions []v1alpha1.CalibrationCondition
 }
 
 // policy speaks against a row for one reason; it returns no reasons when it has
@@ -208,7 +210,7 @@ func bedWasNotCalibrated(in Input) []string {
 func (in Input) use() calibration.Use {
 	return calibration.Use{
 		Bed: in.Bed, Calibration: in.Calibration, Time: in.Time, Version: version.String(),
-		FrameSizes: in.sizes,
+		FrameSizes: in.sizes, Conditions: in.conditions,
 	}
 }
 

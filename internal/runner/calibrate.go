@@ -16,7 +16,7 @@ func (r *run) calibrate() {
 	}
 	b := &r.cfg.Benchmark
 	r.state.Environment.Calibration = calibration.Of(
-		&r.cfg.Bed, b.Namespace+"/"+b.Name, r.gen.Clock().Now(), version.String(), r.state.Rows)
+		&r.cfg.Bed, b.Namespace+"/"+b.Name, r.gen.Clock().Now(), version.String(), r.state.Rows, calibration.Conditions(r.plan, &r.cfg.Bed, r.info))
 }
 
 // ceiling is what the tester passes by itself, as hints, where a search has found

@@ -55,7 +55,7 @@ func (s search) bed() *v1alpha1.TestBed {
 }
 
 // on searches on a server, and returns the row of the result and all trials.
-func (s search) on(t *testing.T, at suite) (v1alpha1.ResultRow, []*method.Trial) {
+func (s search) on(t *testing.T, at suite) (v1alpha1.ResultRow, []*method.Trial, []v1alpha1.CalibrationCondition) {
 	t.Helper()
 	e, err := New(t.Context(), Options{Endpoint: at.endpoint, Force: true, TimedFramesPerSecond: s.timed, Ports: []Port{
 		{Name: "left", Index: 0, Addresses: prefixes("198.18.0.2/24")}, {Name: "right", Index: 1, Addresses: prefixes("198.18.0.3/24")},
@@ -118,7 +118,7 @@ func (s search) on(t *testing.T, at suite) (v1alpha1.ResultRow, []*method.Trial)
 		t.Logf("%d ppm: sent %d of %d in %s, lost %d, ended early after %s", one.LoadPPM, one.Sent, one.Intended, one.TxTime, one.Lost, one.Ended)
 	}
 	t.Logf("%d ppm, %d of %d offered frames/s, %s %q %q", row.Frames.LineRatePPM, row.Frames.OfferedFramesPerSecond, row.Frames.FramesPerSecond, row.Validity, row.ValidityReasons, row.Message)
-	return row, trials
+	return row, trials, calibration.Conditions(p, bed, info)
 }
 
 // slowCards skips a test on cards that were too slow for every load, as emulated ones may be
@@ -134,8 +134,8 @@ func slowCards(t *testing.T, row v1alpha1.ResultRow) {
 func (s search) calibrate(t *testing.T, at suite) *v1alpha1.CalibrationStatus {
 	t.Helper()
 	s.device = backToBack
-	row, _ := s.on(t, at)
-	c := calibration.Of(s.bed(), "bench", time.Now(), build.String(), []v1alpha1.ResultRow{row})
+	row, _, conditions := s.on(t, at)
+	c := calibration.Of(s.bed(), "bench", time.Now(), build.String(), []v1alpha1.ResultRow{row}, conditions)
 	if c == nil {
 		slowCards(t, row)
 		t.Fatalf("no load is passed by the tester itself: %s %q", row.Validity, row.ValidityReasons)
@@ -194,7 +194,7 @@ func TestSearchesWithinTheCalibratedRate(t *testing.T) {
 				}
 				s := bench
 				s.port = tc.port
-				row, trials := s.on(t, device)
+				row, trials, _ := s.on(t, device)
 				slowCards(t, row)
 				if !result.Trusted(row.Validity) {
 					t.Errorf("%s %q, want Virtual, or Valid of a server on cards", row.Validity, row.ValidityReasons)
@@ -223,7 +223,7 @@ func TestSearchWithShortTrials(t *testing.T) {
 		if OnCards() {
 			speed = "1M"
 		}
-		row, _ := search{speed: speed, resolution: "0.1%", port: portOfAll, device: backToBack}.on(t, s)
+		row, _, _ := search{speed: speed, resolution: "0.1%", port: portOfAll, device: backToBack}.on(t, s)
 		slowCards(t, row)
 		if !result.Trusted(row.Validity) {
 			t.Errorf("%s %q, want Virtual, or Valid of a server on cards", row.Validity, row.ValidityReasons)
@@ -243,7 +243,7 @@ func TestSearchBeyondTheReachOfTheServer(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.capacity = 14_881.0 / 2
-	row, _ := search{speed: "10M", resolution: "5%", port: portOfAll, device: backToBack}.on(t, suite{endpoint: f.endpoint, fake: f})
+	row, _, _ := search{speed: "10M", resolution: "5%", port: portOfAll, device: backToBack}.on(t, suite{endpoint: f.endpoint, fake: f})
 	if row.Validity != v1alpha1.ValidityGeneratorBound || row.Frames.LineRatePPM > 501_000 || row.Frames.LineRatePPM < 400_000 {
 		t.Errorf("%d ppm, %s %q, want half of line rate at most, and GeneratorBound", row.Frames.LineRatePPM, row.Validity, row.ValidityReasons)
 	}
