@@ -2,8 +2,8 @@ package v1alpha1
 
 // RouteCapacitySummary is how many routes a device holds.
 type RouteCapacitySummary struct {
-	// routes is how many routes the witness had received of full blocks: so many the device
-	// holds at least.
+	// routes is how many routes the witness had received of full blocks, to which frames
+	// arrived where any were sent: so many the device holds at least.
 	// +required
 	Routes int64 `json:"routes"`
 	// announced is how many routes had been announced with the last block.

@@ -3,9 +3,9 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // RouteCapacityTest announces routes block by block, and after each waits until another
-// session has received all of them from the device, until it does not. No test frames are
-// sent, so that it makes one row. It needs a traffic profile with routes, and a bed with a
-// session that announces none of the set.
+// session has received all of them from the device, until it does not. Then a frame to each
+// route must arrive, where frames of the profile go to the routes. It makes one row. It needs
+// a traffic profile with routes, and a bed with a session that announces none of the set.
 type RouteCapacityTest struct {
 	// routes is the name of the set of routes of the traffic profile that the test is
 	// about; the first one without it.

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/traffic/sim"
 )
 
 // routed is a bed of three ports with a session on each. The second announces routes, and
@@ -143,4 +145,29 @@ func TestAnOutlierOfLatencyHidesNoRoute(t *testing.T) {
 	v := rowOf(t, cfg).Convergence
 	within(t, "convergence", v.Announce.AvgNs, int64(change), unseen(interval, change), int64(interval))
 	within(t, "withdrawal", v.Withdraw.AvgNs, int64(change), unseen(interval, change), int64(interval))
+}
+
+// A device that takes and advertises more routes than it forwards to does not hold them.
+func TestRoutesThatAreNotForwardedAreNotHeld(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		forwards int64
+		routes   int64
+		message  string
+	}{
+		"a block less":    {700, 600, "session peer-p1 received all 800 announced routes, but of 400 frames, one to each route of the last block and of the first, 100 did not arrive, and no further for 2s: the device advertises routes that it does not forward to"},
+		"one route less":  {999, 800, "but of 400 frames, one to each route of the last block and of the first, 1 did not arrive"},
+		"none":            {0, 0, "but of 200 frames, one to each route of the last block and of the first, 200 did not arrive"},
+		"as many as held": {1000, 1000, "all 1,000 routes of the traffic profile were held: the device holds at least that many"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := routed(v1alpha1.SimulatedBehaviour{}, 1000, false, v1alpha1.Test{RouteCapacity: &v1alpha1.RouteCapacityTest{Block: 200, WaitTime: *duration(2 * time.Second)}})
+			row := withDevice(t, cfg, sim.WithForwardingCapacity(tc.forwards))
+			c := row.RouteCapacity
+			if c == nil || c.Routes != tc.routes || c.Full != (tc.routes < 1000) || !strings.Contains(row.Message, tc.message) {
+				t.Errorf("%+v: %s", c, row.Message)
+			}
+		})
+	}
 }

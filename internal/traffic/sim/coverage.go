@@ -46,6 +46,9 @@ func networksTo(s *traffic.Stream) routing.Routes {
 func (r *rib) ramps(s *traffic.Stream, port string) []ramp {
 	var all []ramp
 	of := func(b *block, lo, hi uint32) {
+		if b.unforwarded {
+			return
+		}
 		for i, c := range b.changes {
 			n := float64(hi - lo)
 			begin := c.at + (float64(lo)-1)*c.every

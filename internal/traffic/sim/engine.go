@@ -32,6 +32,8 @@ type Engine struct {
 	mute  bool
 	// behaviour of the device beyond forwarding.
 	behaviour v1alpha1.SimulatedBehaviour
+	// forwards is to how many routes the device forwards; nil for all that it holds.
+	forwards *int64
 	// jitterAvg and jitterMax by load; nil when the model alone says it.
 	jitterAvg, jitterMax *JitterTable
 	// table of the addresses that the device has learnt.
@@ -89,6 +91,12 @@ func WithBehaviour(b v1alpha1.SimulatedBehaviour) Option {
 	return func(e *Engine) { e.behaviour = b }
 }
 
+// WithForwardingCapacity makes the device forward to so many routes at most. It takes and
+// advertises further ones, and drops the frames to them.
+func WithForwardingCapacity(routes int64) Option {
+	return func(e *Engine) { e.forwards = &routes }
+}
+
 // epoch is where simulated time begins; any fixed moment makes runs repeatable.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -111,7 +119,7 @@ func New(model string, ports []Port, opts ...Option) (*Engine, error) {
 	for _, o := range opts {
 		o(e)
 	}
-	e.rib, e.speaker = newRIB(e.behaviour), &speaker{e: e}
+	e.rib, e.speaker = newRIB(e.behaviour, e.forwards), &speaker{e: e}
 	return e, nil
 }
 

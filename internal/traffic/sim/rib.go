@@ -20,6 +20,10 @@ type rib struct {
 	// device handles routes.
 	held int64
 	busy float64
+	// forwards is how many prefixes frames are forwarded to at most; nil for all. Forwarded
+	// is how many are.
+	forwards  *int64
+	forwarded int64
 }
 
 // networks are a range of prefixes.
@@ -40,6 +44,8 @@ type block struct {
 	paths []*path
 	// changes of the way of frames, in their order.
 	changes []change
+	// unforwarded prefixes found no place in the table that frames are forwarded by.
+	unforwarded bool
 	// known is a digest of the first prefixes, which is asked for again and again while
 	// their number grows.
 	known struct {
@@ -87,8 +93,8 @@ type change struct {
 	to *path
 }
 
-func newRIB(limits v1alpha1.SimulatedBehaviour) *rib {
-	return &rib{limits: limits, by: map[networks]*block{}}
+func newRIB(limits v1alpha1.SimulatedBehaviour, forwards *int64) *rib {
+	return &rib{limits: limits, forwards: forwards, by: map[networks]*block{}}
 }
 
 // perRoute is how long the device takes for a route, in nanoseconds.
@@ -128,7 +134,27 @@ func (r *rib) announce(at time.Duration, set routing.Routes, p *path) {
 		b.paths = append(b.paths, p)
 		slices.SortStableFunc(b.paths, func(x, y *path) int { return x.asLength - y.asLength })
 		r.turn(b, before)
+		if before == nil {
+			r.place(b)
+		}
 	})
+}
+
+// place takes as many new prefixes of a block as have a place into the table that frames are
+// forwarded by. The others become a block of their own.
+func (r *rib) place(b *block) {
+	b.unforwarded = false
+	if r.forwards == nil {
+		return
+	}
+	room := uint32(max(0, min(int64(b.Count), *r.forwards-r.forwarded)))
+	r.forwarded += int64(room)
+	switch {
+	case room == 0:
+		b.unforwarded = true
+	case room < b.Count:
+		r.split(b, room).unforwarded = true
+	}
 }
 
 // withdraw takes the path of a session to the prefixes of a set back, by its identifier.
@@ -143,6 +169,9 @@ func (r *rib) drop(at time.Duration, set routing.Routes, gone func(*path) bool) 
 		b.paths = slices.DeleteFunc(b.paths, gone)
 		if before != nil && b.best() == nil {
 			r.held -= int64(b.Count)
+			if !b.unforwarded {
+				r.forwarded -= int64(b.Count)
+			}
 		}
 		r.turn(b, before)
 	})
@@ -302,7 +331,7 @@ func overlap(a, b routing.Routes) (lo, hi uint32, ok bool) {
 
 // split cuts a block before a prefix, and returns the second part.
 func (r *rib) split(b *block, at uint32) *block {
-	rest := &block{Routes: part(b.Routes, at, b.Count-at), paths: slices.Clone(b.paths), changes: slices.Clone(b.changes)}
+	rest := &block{Routes: part(b.Routes, at, b.Count-at), paths: slices.Clone(b.paths), changes: slices.Clone(b.changes), unforwarded: b.unforwarded}
 	for i := range rest.changes {
 		rest.changes[i].at += float64(at) * rest.changes[i].every
 	}

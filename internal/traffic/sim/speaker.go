@@ -101,7 +101,7 @@ func (p *speaker) Open(ctx context.Context, sessions []routing.Session) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	p.e.rib = newRIB(p.e.behaviour)
+	p.e.rib = newRIB(p.e.behaviour, p.e.forwards)
 	p.sessions = nil
 	for _, s := range sessions {
 		if _, ok := p.e.ports[s.Port]; !ok {
@@ -222,7 +222,7 @@ func (p *speaker) States(ctx context.Context) ([]routing.State, error) {
 
 // Close implements routing.Speaker.
 func (p *speaker) Close() error {
-	p.sessions, p.e.rib = nil, newRIB(p.e.behaviour)
+	p.sessions, p.e.rib = nil, newRIB(p.e.behaviour, p.e.forwards)
 	return nil
 }
 

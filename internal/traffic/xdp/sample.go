@@ -97,20 +97,26 @@ func (s *sampled) read(t *trial) (traffic.Sample, error) {
 const flowsAtOnce = 64
 
 // readPorts reads what each port has counted, flow by flow. A frame of the flow that is
-// read waits for some microseconds, in the ring of the port.
+// read waits for some microseconds, in the ring of the port. What left is read first: frames
+// that are sent while the flows are read do not look as if nothing of their stream arrived.
 func (s *sampled) readPorts(t *trial) (*traffic.PortSamples, error) {
 	all := traffic.NewPortSamples()
-	s.mu.Lock()
-	ports := s.ports
-	s.mu.Unlock()
+	ports, err := s.readSent(t, all)
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range ports {
 		for first, more := 0, true; more; first += flowsAtOnce {
-			var err error
 			if more, err = s.readFlows(t, p, first, all); err != nil {
 				return nil, err
 			}
 		}
 	}
+	return all, nil
+}
+
+// readSent reads what the ports have sent, and returns those that receive.
+func (s *sampled) readSent(t *trial, all *traffic.PortSamples) ([]*port, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.trial != t {
@@ -127,7 +133,7 @@ func (s *sampled) readPorts(t *trial) (*traffic.PortSamples, error) {
 			}
 		}
 	}
-	return all, nil
+	return s.ports, nil
 }
 
 // readFlows reads some of the flows of a port, and says whether there are more.
