@@ -186,6 +186,8 @@ type ending struct {
 	took, within time.Duration
 	// seen says that it ended, and sampled that there were samples to see it in.
 	seen, sampled bool
+	// over is the longest time for which it seemed to be over before.
+	over time.Duration
 }
 
 // until is how long after the beginning of a part of the trial it takes until the event is
@@ -220,9 +222,26 @@ func (all intervals) until(from, to time.Duration, over judgment) ending {
 			continue
 		}
 		e.took, e.within, e.seen = i.to-from, i.to-max(from, i.from), n < last
+		// Here pending frames count that arrive later: their streams are dead.
+		e.over = all.between(from, to)[:n].longest(func(i tally) bool {
+			frames, _ := over.against(i)
+			return frames <= i.sent/forwardedShare && (over.once || i.sent-min(i.sent, i.received) <= max(i.sent/forwardedShare, i.flying))
+		})
 		break
 	}
 	return e
+}
+
+// longest returns the longest time in a row for which all intervals have a property.
+func (all intervals) longest(is func(tally) bool) time.Duration {
+	var longest, now time.Duration
+	for _, i := range all {
+		if now += i.to - i.from; !is(i) {
+			now = 0
+		}
+		longest = max(longest, now)
+	}
+	return longest
 }
 
 // missing is how long the frames of a part that were not received take to send; still is
@@ -305,6 +324,9 @@ func (e event) contradiction() string {
 	case !e.sampled || !e.seen:
 		return ""
 	case e.derived > e.took+unsure:
+	case e.gradual && e.over > unsure:
+		return fmt.Sprintf("the event %s took %s by the samples, but for %s before it seemed to be over, and each of %s networks gets a frame every %s: frames were lost or forwarded again afterwards, and by the frames the networks took %s on average",
+			e.kind, TimeText(int64(e.took)), TimeText(int64(e.over)), traffic.Grouped(e.networks), TimeText(int64(e.turn)), TimeText(int64(e.derived)))
 	case e.gradual && e.networks > 0 && e.derived+unsure < (e.took-unsure)/time.Duration(e.networks):
 	default:
 		return ""

@@ -194,6 +194,7 @@ func TestContradictingTimes(t *testing.T) {
 		"one network, gone once":      {event{ending: seen(20 * time.Second), derived: 20 * time.Second, networks: 1, gradual: true}, ""},
 		"one network, gone twice":     {event{kind: EventWithdraw, ending: seen(20 * time.Second), derived: 2 * time.Second, networks: 1, gradual: true}, "the two times of the event Withdraw contradict each other"},
 		"one network that dips":       {event{ending: seen(20 * time.Second), derived: 2 * time.Second, networks: 1}, ""},
+		"over, and not any more":      {event{kind: EventAnnounce, ending: ending{took: 20 * time.Second, within: 100 * time.Millisecond, over: 15 * time.Second, seen: true, sampled: true}, derived: time.Second, networks: 1000, gradual: true}, "the event Announce took 20.000 s by the samples, but for 15.000 s before it seemed to be over"},
 		"unseen":                      {event{ending: ending{sampled: true}, derived: time.Hour, networks: 1}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -203,6 +204,29 @@ func TestContradictingTimes(t *testing.T) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// A loss long after all frames were forwarded is told from routes that are late.
+func TestALossAfterTheEndIsNoLateRoute(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		missing []uint64
+		over    time.Duration
+	}{
+		"late routes":       {[]uint64{100, 100, 50, 50, 0, 0, 0, 0}, 0},
+		"lost once more":    {[]uint64{100, 50, 0, 0, 0, 0, 0, 3, 0, 0}, 5 * time.Second},
+		"twice once more":   {[]uint64{100, 0, 0, 0, 0, 3, 0, 3, 0}, 4 * time.Second},
+		"at the beginning":  {[]uint64{0, 0, 0}, 0},
+		"all at once, late": {[]uint64{100, 100, 100, 0}, 0},
+	} {
+		var all intervals
+		for n, missing := range tc.missing {
+			all = append(all, tally{from: time.Duration(n) * time.Second, to: time.Duration(n+1) * time.Second, sent: 100, received: 100 - missing, overtaken: missing, gaps: true})
+		}
+		if e := all.until(0, time.Minute, whollyForwarded); e.over != tc.over || !e.seen {
+			t.Errorf("%s: over for %v (%v), want %v", name, e.over, e.seen, tc.over)
+		}
 	}
 }
 
