@@ -65,7 +65,7 @@ func configMap(name, key, text string) *corev1.ConfigMap {
 }
 
 // table is a model that can be read.
-const table = "frame_size_bytes,line_rate_percent,latency_min_us,latency_avg_us,latency_max_us\n64,50,1,2,3\n"
+const table = "frame_size_bytes,line_rate_percent,latency_min_us,latency_avg_us,latency_max_us\n64,50,1,2,3\n9216,50,1,2,3\n"
 
 // modelled is a bed with the engine sim: no agents, no device to start.
 func modelled(name string) *v1alpha1.TestBed {

@@ -50,7 +50,7 @@ func configMap(name, key, text string) *corev1.ConfigMap {
 }
 
 // table is a model that can be read.
-const table = "frame_size_bytes,line_rate_percent,latency_min_us,latency_avg_us,latency_max_us\n64,50,1,2,3\n"
+const table = "frame_size_bytes,line_rate_percent,latency_min_us,latency_avg_us,latency_max_us\n64,50,1,2,3\n9216,50,1,2,3\n"
 
 func reference(name, key string) v1alpha1.ConfigMapKeyReference {
 	return v1alpha1.ConfigMapKeyReference{Name: name, Key: key}
