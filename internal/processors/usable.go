@@ -1,3 +1,4 @@
+// Package processors finds the processors of this machine that a process may use.
 package processors
 
 import (
