@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"net/netip"
 	"slices"
 	"time"
@@ -84,7 +85,8 @@ func (e *Engine) pieces(s *traffic.Stream, port string, d time.Duration) []piece
 	}
 	knots := []time.Duration{start, start + d}
 	for _, r := range ramps {
-		for _, t := range []time.Duration{time.Duration(r.from), time.Duration(r.to)} {
+		// Rounded outwards, so that none or all of the networks change outside.
+		for _, t := range []time.Duration{time.Duration(math.Floor(r.from)), time.Duration(math.Ceil(r.to))} {
 			if start < t && t < start+d {
 				knots = append(knots, t)
 			}
