@@ -214,9 +214,9 @@ func archiveOthers(w *world) {
 	create(w.t, w.c, benchmark("late", "sim", withDeadline(60)))
 	w.reaches("late", v1alpha1.PhaseRunning)
 	w.pass(2 * time.Minute)
-	w.reaches("late", v1alpha1.PhaseError)
+	w.reaches("late", v1alpha1.PhaseInvalid)
 	w.archived("late")
-	w.Expect(d.read("late").Phase).To(Equal(v1alpha1.PhaseError))
+	w.Expect(d.read("late").Phase).To(Equal(v1alpha1.PhaseInvalid))
 }
 
 // outOfReach runs a benchmark to its end while the archive is unavailable.
