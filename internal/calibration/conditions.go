@@ -138,12 +138,19 @@ func (c *conditions) fields(path string, object any) {
 	}
 }
 
+// first is the field with the first value of a range, such as of UDP ports. The tester sends
+// all values alike; only the number of values is compared.
+const first = "first"
+
 // longest is how many bytes of a value are kept.
 const longest = 128
 
 func (c *conditions) flatten(path string, value any) {
 	if members, isObject := value.(map[string]any); isObject && len(members) > 0 {
 		for _, name := range slices.Sorted(maps.Keys(members)) {
+			if name == first {
+				continue
+			}
 			c.flatten(path+"."+name, members[name])
 		}
 		return
