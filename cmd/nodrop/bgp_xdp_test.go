@@ -356,7 +356,7 @@ func TestRunRouteCapacityOfALimitedRouter(t *testing.T) {
 func TestRunRefreshesAndRestarts(t *testing.T) {
 	needsRouter(t, device.FRR)
 	document := runPeers(t, peersBenchmark(
-		"{name: refresh, routeRefresh: {load: 5%, leadTime: 300ms, interval: 1s, refreshes: 2}}",
+		"{name: refresh, routeRefresh: {load: 5%, leadTime: 300ms, interval: 3s, refreshes: 2}}",
 		"{name: restart, bgpRestart: {load: 5%, leadTime: 300ms, recoveryTime: 8s, restarts: 1}}"),
 		overIPv6(peers(`{name: networks, sessions: [peer-p2], first: "2001:2:0:1000::/80", count: 2000}`)))
 	if len(document.Rows) != 2 {
