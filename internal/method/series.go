@@ -22,7 +22,11 @@ const sampleAgain = 100 * time.Millisecond
 type sampler struct {
 	interval time.Duration
 	// ports asks for samples by ports and classes, without latency.
-	ports   bool
+	ports bool
+	// take takes each sample instead of samples, and returns whether further ones are of use.
+	// forget drops what it took, before a trial is repeated. Both may be nil.
+	take    func(traffic.Sample) (more bool)
+	forget  func()
 	samples []traffic.Sample
 	// failure is why samples are missing; nil when none failed.
 	failure error
@@ -36,11 +40,23 @@ func (s *sampler) action(l *Lab, d time.Duration) (action, error) {
 	}
 	a := prepared(func(context.Context, bool) error {
 		s.samples, s.failure = s.samples[:0], nil
+		if s.forget != nil {
+			s.forget()
+		}
 		return nil
 	})
 	a.alongside = func(ctx context.Context, _ func()) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		take := func(one traffic.Sample) {
+			if s.take == nil {
+				s.samples = append(s.samples, withoutLatency(one))
+			} else if !s.take(one) {
+				cancel()
+			}
+		}
 		for {
-			err := l.sampler.Sample(ctx, traffic.Sampling{Interval: s.interval, Span: d, Ports: s.ports}, func(one traffic.Sample) { s.samples = append(s.samples, withoutLatency(one)) })
+			err := l.sampler.Sample(ctx, traffic.Sampling{Interval: s.interval, Span: d, Ports: s.ports}, take)
 			if err == nil || ctx.Err() != nil {
 				return
 			}

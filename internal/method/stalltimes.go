@@ -27,23 +27,24 @@ func (l *Lab) stallTimes(ctx context.Context, loads map[uint16]traffic.Load, d t
 	if gaps, err := l.reportsGaps(ctx); err != nil || !gaps {
 		return nil, err
 	}
-	s := sampler{interval: max(lookForStalls, d/stallSamples), ports: true}
+	var moments []moment
+	s := sampler{interval: max(lookForStalls, d/stallSamples), ports: true, forget: func() { moments = nil }}
+	s.take = func(one traffic.Sample) bool {
+		if one.Ports == nil || one.Ports.CaughtUp == nil {
+			return false // The engine does not report late frames.
+		}
+		m := moment{at: one.At, late: one.Ports.CaughtUp}
+		for _, rx := range l.withFurther(one.Ports.Rx) {
+			m.lost += rx.Lost
+		}
+		moments = append(moments, m)
+		return true
+	}
 	a, err := s.action(l, d)
 	if err != nil {
 		return nil, err
 	}
 	a.finish = func(t *Trial) {
-		moments := make([]moment, 0, len(s.samples)+1)
-		for _, one := range s.samples {
-			if one.Ports == nil {
-				continue
-			}
-			m := moment{at: one.At, late: one.Ports.CaughtUp}
-			for _, rx := range l.withFurther(one.Ports.Rx) {
-				m.lost += rx.Lost
-			}
-			moments = append(moments, m)
-		}
 		t.inStalls = t.lossInStalls(moments, widestGap(loads)+time.Duration(t.Latency().MaxNs))
 	}
 	return []action{a}, nil
