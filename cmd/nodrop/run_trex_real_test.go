@@ -244,7 +244,7 @@ spec:
   trafficProfileName: pairs
   tests:
   - name: latency
-    latency: {loads: [1%], trialDuration: 24h}
+    latency: {loads: [1%], trialDuration: 4h}
 `
 
 // inTrialOnTRex is a run in its trial, and the process of its server.
