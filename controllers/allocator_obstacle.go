@@ -6,7 +6,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/queue"
-	"nodrop.dev/nodrop/internal/preflight"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/reservation"
 )
 
@@ -17,7 +17,7 @@ func (a *allocator) explainObstacle(b *v1alpha1.Benchmark, place queue.Place, no
 	e := explanation{accepted: true, reason: v1alpha1.ReasonReserved}
 	own := reservationOf(b)
 	takes := fmt.Sprintf("it may have the bed for %s (activeDeadlineSeconds %d, and %s to start and to clean up)",
-		preflight.HumanDuration(a.holdOf(b)), b.Spec.ActiveDeadlineSeconds, preflight.HumanDuration(a.Deadlines.CleanUp+leaseMargin))
+		human.Duration(a.holdOf(b)), b.Spec.ActiveDeadlineSeconds, human.Duration(a.Deadlines.CleanUp+leaseMargin))
 	switch {
 	case o.Slice == nil && a.calendarKnows(own):
 		e.message = fmt.Sprintf("reservation %s does not have bed %s now or later: see its status, or leave reservationName out", own, o.Bed)

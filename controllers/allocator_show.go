@@ -14,7 +14,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/queue"
-	"nodrop.dev/nodrop/internal/preflight"
+	"nodrop.dev/nodrop/internal/human"
 )
 
 // Bounds of the writes that only inform people.
@@ -277,7 +277,7 @@ func (a *allocator) explain(w *waiter, place queue.Place, s queue.Snapshot) expl
 		t := a.teamOf(w.b.Namespace)
 		return explanation{accepted: true, reason: v1alpha1.ReasonLimitReached, message: fmt.Sprintf(
 			"its team %s has had beds for %s within the last week, and may have them for %d hours (maxBedHoursPerWeek of LabPolicy %s)",
-			t.Name, preflight.HumanDuration(a.bedHours(s.Now)[t.Name].Truncate(time.Minute)), t.MaxBedHoursPerWeek, v1alpha1.LabPolicyName)}
+			t.Name, human.Duration(a.bedHours(s.Now)[t.Name].Truncate(time.Minute)), t.MaxBedHoursPerWeek, v1alpha1.LabPolicyName)}
 	}
 	if place.Obstacle != nil {
 		return a.explainGang(w, explainResumption(w.b, a.explainObstacle(w.b, place, s.Now)))

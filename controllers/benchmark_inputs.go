@@ -55,7 +55,7 @@ func (r *benchmarkReconciler) keepInputs(ctx context.Context, s *scope) (step, e
 		}
 		// The profile that was judged may have been deleted and made again since, and the
 		// model of the device replaced. The lab is in order all the same.
-		if problems := preflight.Fit(s.Benchmark, in.Profile, in.Bed, r.DefaultPolicy, modelsIn(in.ConfigMaps)); len(problems) > 0 {
+		if problems := preflight.Fit(s.Benchmark, in.Profile, in.Bed, r.DefaultPolicy, preflight.ModelsIn(in.ConfigMaps)); len(problems) > 0 {
 			return s.end(v1alpha1.PhaseInvalid, v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficFailed, fmt.Sprintf(
 				"profile %s or bed %s was changed after the benchmark was accepted, so that it cannot be measured: %v", in.Profile.Name, in.Bed.Name, problems.ToAggregate())), nil
 		}
@@ -70,18 +70,6 @@ func (r *benchmarkReconciler) keepInputs(ctx context.Context, s *scope) (step, e
 	s.bed, s.profile, s.configMaps = in.Bed.DeepCopy(), in.Profile, in.ConfigMaps
 	s.bed.Status = status
 	return proceed(), nil
-}
-
-// modelsIn finds models among ConfigMaps by name.
-func modelsIn(all map[string]*corev1.ConfigMap) preflight.Models {
-	return func(ref v1alpha1.ConfigMapKeyReference) (string, bool) {
-		config := all[ref.Name]
-		if config == nil {
-			return "", false
-		}
-		text, known := config.Data[ref.Key]
-		return text, known
-	}
 }
 
 // snapshotBed keeps the bed, and every ConfigMap that its device refers to in any

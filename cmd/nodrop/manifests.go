@@ -105,7 +105,7 @@ func fits(bundle *manifest.Bundle, defaultPolicy *v1alpha1.TrafficPolicy) error 
 	if err := bundle.Invalid(plan.Validate(&bundle.Benchmark, &bundle.Profile, &bundle.Bed)); err != nil {
 		return err
 	}
-	if err := bundle.Invalid(preflight.ModelFits(&bundle.Benchmark, &bundle.Profile, &bundle.Bed, bundle.Model)); err != nil {
+	if err := bundle.Invalid(preflight.ModelFits(&bundle.Benchmark, &bundle.Profile, &bundle.Bed, preflight.ModelsIn(bundle.ConfigMaps))); err != nil {
 		return err
 	}
 	if err := bundle.Invalid(gate.Validate(&bundle.Benchmark, &bundle.Profile)); err != nil {

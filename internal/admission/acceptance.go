@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,12 +47,7 @@ func newAcceptances(ctx context.Context, gates, known []v1alpha1.Gate, now time.
 }
 
 func isKnown(a *v1alpha1.BaselineAcceptance, gates []v1alpha1.Gate) bool {
-	for i := range gates {
-		if a.Same(gates[i].Acceptance()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(gates, func(g v1alpha1.Gate) bool { return a.Same(g.Acceptance()) })
 }
 
 // acceptanceProblems judges the acceptances of a benchmark.
@@ -69,12 +65,7 @@ func (v *Benchmarks) acceptanceProblems(ctx context.Context, b *v1alpha1.Benchma
 }
 
 func hasAcceptance(gates []v1alpha1.Gate) bool {
-	for i := range gates {
-		if gates[i].Acceptance() != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(gates, func(g v1alpha1.Gate) bool { return g.Acceptance() != nil })
 }
 
 // now is the time by the clock of the webhooks.

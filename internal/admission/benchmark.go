@@ -127,19 +127,14 @@ func (v *Benchmarks) problems(ctx context.Context, b *v1alpha1.Benchmark) (field
 func (v *Benchmarks) models(ctx context.Context) preflight.Models {
 	read := map[string]*corev1.ConfigMap{}
 	return func(ref v1alpha1.ConfigMapKeyReference) (string, bool) {
-		config, asked := read[ref.Name]
-		if !asked {
-			config = &corev1.ConfigMap{}
+		if _, asked := read[ref.Name]; !asked {
+			config := &corev1.ConfigMap{}
 			if v.Live.Get(ctx, client.ObjectKey{Namespace: v.LabNamespace, Name: ref.Name}, config) != nil {
 				config = nil
 			}
 			read[ref.Name] = config
 		}
-		if config == nil {
-			return "", false
-		}
-		text, known := config.Data[ref.Key]
-		return text, known
+		return preflight.ModelsIn(read)(ref)
 	}
 }
 

@@ -44,17 +44,6 @@ type Bundle struct {
 	benchmark, profile, bed *document
 }
 
-// Model returns the text of a model of the device, and whether the device or a variant that
-// the benchmark names has it.
-func (b *Bundle) Model(ref v1alpha1.ConfigMapKeyReference) (text string, known bool) {
-	config := b.ConfigMaps[ref.Name]
-	if config == nil {
-		return "", false
-	}
-	text, known = config.Data[ref.Key]
-	return text, known
-}
-
 // Resolve finds a benchmark and what it refers to. Without a name it takes the
 // only benchmark of the files that were given.
 //

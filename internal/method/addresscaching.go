@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -42,7 +43,7 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.AddressCaching
-			return fmt.Sprintf("frames without a network layer from up to %s addresses on the first port at %s frames/s, tested from the second and watched on the third, after %s of silence each time", traffic.Grouped(t.MaxAddresses), traffic.Grouped(t.LearningRate), span(t.AgingTime.Duration))
+			return fmt.Sprintf("frames without a network layer from up to %s addresses on the first port at %s frames/s, tested from the second and watched on the third, after %s of silence each time", traffic.Grouped(t.MaxAddresses), traffic.Grouped(t.LearningRate), human.Duration(t.AgingTime.Duration))
 		},
 	})
 }

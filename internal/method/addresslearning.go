@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -45,7 +46,7 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.AddressLearning
-			return fmt.Sprintf("frames without a network layer from %s addresses on the first port at every rate, tested from the second and watched on the third, after %s of silence each time; the rate is searched to %s addresses/s", traffic.Grouped(t.Addresses), span(t.AgingTime.Duration), traffic.Grouped(t.Resolution))
+			return fmt.Sprintf("frames without a network layer from %s addresses on the first port at every rate, tested from the second and watched on the third, after %s of silence each time; the rate is searched to %s addresses/s", traffic.Grouped(t.Addresses), human.Duration(t.AgingTime.Duration), traffic.Grouped(t.Resolution))
 		},
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -47,7 +48,7 @@ func init() {
 			if t.ResolutionFrames > 1 {
 				exactly = fmt.Sprintf("to %d frames", t.ResolutionFrames)
 			}
-			return fmt.Sprintf("bursts of up to %s, searched %s, %d times", span(t.MaxBurstDuration.Duration), exactly, t.Repetitions)
+			return fmt.Sprintf("bursts of up to %s, searched %s, %d times", human.Duration(t.MaxBurstDuration.Duration), exactly, t.Repetitions)
 		},
 	})
 }
@@ -86,7 +87,7 @@ func backToBack(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 	case longest == 0:
 		out.Message = "a burst of one frame per port was lost"
 	case longest == most:
-		out.Message = fmt.Sprintf("bursts of %s, %d frames, passed: the buffer holds at least that, and longer ones were not tried", span(step.TrialDuration), most)
+		out.Message = fmt.Sprintf("bursts of %s, %d frames, passed: the buffer holds at least that, and longer ones were not tried", human.Duration(step.TrialDuration), most)
 	case known:
 		corrected := correct(summary.BufferNs, throughput)
 		summary.CorrectedBufferNs, summary.ThroughputPPM = &corrected, throughput

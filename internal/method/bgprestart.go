@@ -10,6 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/device"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -51,7 +52,7 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.BGPRestart
-			return fmt.Sprintf("BGP of the device restarted by the lab %s after the beginning, trials of %s, %s", span(t.LeadTime.Duration), span(restartTime(t)), often(t.Restarts))
+			return fmt.Sprintf("BGP of the device restarted by the lab %s after the beginning, trials of %s, %s", human.Duration(t.LeadTime.Duration), human.Duration(restartTime(t)), often(t.Restarts))
 		},
 	})
 }
@@ -123,7 +124,7 @@ func bgpRestart(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 		case t.Received == 0:
 			out.Message = lab.silence(t)
 		case o.toTheEnd:
-			out.Invalid = fmt.Sprintf("frames were lost to the end of the trial of %s: the device did not forward again in time: raise recoveryTime", span(step.TrialDuration))
+			out.Invalid = fmt.Sprintf("frames were lost to the end of the trial of %s: the device did not forward again in time: raise recoveryTime", human.Duration(step.TrialDuration))
 		}
 		if t.testerLimited() {
 			out.Limit = t
@@ -135,7 +136,7 @@ func bgpRestart(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 	sum.Outage, sum.SessionsBack, sum.RoutesBack, sum.AvgLost = *outage.times(), sessions.times(), routes.times(), lost.average()
 	switch {
 	case sum.Unseen > 0:
-		out.Message = fmt.Sprintf("after %d of %d restarts not all sessions and routes came back within %s: raise recoveryTime", sum.Unseen, sum.Restarts, span(test.RecoveryTime.Duration))
+		out.Message = fmt.Sprintf("after %d of %d restarts not all sessions and routes came back within %s: raise recoveryTime", sum.Unseen, sum.Restarts, human.Duration(test.RecoveryTime.Duration))
 	case sum.AvgLost == 0:
 		out.Message = "no loss: the device forwarded every frame while its BGP restarted"
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -54,7 +55,7 @@ func init() {
 		Trials: func(test v1alpha1.Test) string {
 			t := test.Broadcast
 			return fmt.Sprintf("first port to all others; binary search %s, resolution %s, trials of %s, confirmed for %s; %s at %s; one frame for the latency",
-				fromTo(t.MinLoad, t.MaxLoad), t.Resolution, span(t.SearchTrialDuration.Duration), span(t.TrialDuration.Duration), span(t.TrialDuration.Duration), t.MaxLoad)
+				fromTo(t.MinLoad, t.MaxLoad), t.Resolution, human.Duration(t.SearchTrialDuration.Duration), human.Duration(t.TrialDuration.Duration), human.Duration(t.TrialDuration.Duration), t.MaxLoad)
 		},
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -51,7 +52,7 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.BufferSize
-			return fmt.Sprintf("first port to second at line rate, third to second at %s of it, for up to %s, %d times", t.Oversubscription, span(t.MaxDuration.Duration), t.Repetitions)
+			return fmt.Sprintf("first port to second at line rate, third to second at %s of it, for up to %s, %d times", t.Oversubscription, human.Duration(t.MaxDuration.Duration), t.Repetitions)
 		},
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -71,7 +72,7 @@ func congestionStep(load v1alpha1.LoadAmount, at plan.Scale, d time.Duration, tr
 
 // congestionTrials describes the trials for the report.
 func congestionTrials(load v1alpha1.LoadAmount, d time.Duration) string {
-	return fmt.Sprintf("first port to third and fourth in turn, second to fourth, each at %s for %s", ofLineRate(load), span(d))
+	return fmt.Sprintf("first port to third and fourth in turn, second to fourth, each at %s for %s", ofLineRate(load), human.Duration(d))
 }
 
 // congests refuses loads of which one and a half congest nothing.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -56,7 +57,7 @@ func init() {
 		Trials: func(test v1alpha1.Test) string {
 			t := test.Convergence
 			return fmt.Sprintf("routes announced %s after the beginning and withdrawn %s later, trials of %s, %s; rates read every %s",
-				span(t.LeadTime.Duration), span(t.AnnouncedTime.Duration), span(convergenceTime(t)), often(t.Cycles), span(t.SamplingInterval.Duration))
+				human.Duration(t.LeadTime.Duration), human.Duration(t.AnnouncedTime.Duration), human.Duration(convergenceTime(t)), often(t.Cycles), human.Duration(t.SamplingInterval.Duration))
 		},
 	})
 }
@@ -102,11 +103,11 @@ func validateSampling(interval, whole time.Duration, path *field.Path, parts ...
 	at := path.Child("samplingInterval")
 	for _, part := range parts {
 		if interval > part {
-			return field.ErrorList{field.Invalid(at, interval.String(), fmt.Sprintf("a part of the trial takes %s: lower samplingInterval", span(part)))}
+			return field.ErrorList{field.Invalid(at, interval.String(), fmt.Sprintf("a part of the trial takes %s: lower samplingInterval", human.Duration(part)))}
 		}
 	}
 	if whole/interval > maxSamples {
-		return field.ErrorList{field.Invalid(at, interval.String(), fmt.Sprintf("a trial of %s would have more than %d intervals: raise samplingInterval", span(whole), maxSamples))}
+		return field.ErrorList{field.Invalid(at, interval.String(), fmt.Sprintf("a trial of %s would have more than %d intervals: raise samplingInterval", human.Duration(whole), maxSamples))}
 	}
 	return nil
 }

@@ -215,11 +215,7 @@ func (l *Lab) atLoad(ctx context.Context, step plan.Step, acts ...action) (Outco
 // that nothing came back, that the device held the tester back, or that the tester was
 // the limit.
 func (l *Lab) fixed(ctx context.Context, step plan.Step, load plan.Amount, acts ...action) (Outcome, error) {
-	loads, err := l.plan.Loads(step.Size, load)
-	if err != nil {
-		return Outcome{}, err
-	}
-	looks, err := l.stallTimes(ctx, loads, step.TrialDuration)
+	looks, err := l.stallTimes(ctx, step, load)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 )
 
@@ -40,7 +41,7 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.ForwardingRate
-			return fmt.Sprintf("from %s down by %s, trials of %s", ofLineRate(t.MaxLoad), t.Step, span(t.TrialDuration.Duration))
+			return fmt.Sprintf("from %s down by %s, trials of %s", ofLineRate(t.MaxLoad), t.Step, human.Duration(t.TrialDuration.Duration))
 		},
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -49,7 +50,7 @@ func init() {
 		Trials: func(test v1alpha1.Test) string {
 			t := test.GroupCapacity
 			return fmt.Sprintf("%s groups joined first, then %s more each time, then halved; trials of %s, %s after joining",
-				traffic.Grouped(t.InitialGroups), traffic.Grouped(t.GroupIncrement), span(t.TrialDuration.Duration), span(joinTime(t)))
+				traffic.Grouped(t.InitialGroups), traffic.Grouped(t.GroupIncrement), human.Duration(t.TrialDuration.Duration), human.Duration(joinTime(t)))
 		},
 	})
 }

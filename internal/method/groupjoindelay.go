@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -36,7 +37,7 @@ func init() {
 		Trials: func(test v1alpha1.Test) string {
 			t := test.GroupJoinDelay
 			lead, wait := joinTimes(t)
-			return fmt.Sprintf("method %s of RFC 3918: ports join %s after the beginning, trials of %s, %s", t.Method, span(lead), span(lead+wait), often(t.Repetitions))
+			return fmt.Sprintf("method %s of RFC 3918: ports join %s after the beginning, trials of %s, %s", t.Method, human.Duration(lead), human.Duration(lead+wait), often(t.Repetitions))
 		},
 	})
 }
@@ -80,7 +81,7 @@ func groupJoinDelay(ctx context.Context, lab *Lab, step plan.Step) (Outcome, err
 	lead, wait := joinTimes(step.Test.GroupJoinDelay)
 	d := groupDelay{
 		lead: lead, wait: wait, measured: measured,
-		unseen: fmt.Sprintf("got no frame within %s of joining (raise waitTime, or join fewer groups)", span(wait)),
+		unseen: fmt.Sprintf("got no frame within %s of joining (raise waitTime, or join fewer groups)", human.Duration(wait)),
 		before: func(ctx context.Context) error {
 			_, err := lab.join(ctx, members)
 			return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -33,7 +34,7 @@ func init() {
 		Trials: func(test v1alpha1.Test) string {
 			t := test.GroupLeaveDelay
 			lead, wait := leaveTimes(t)
-			return fmt.Sprintf("ports leave %s after the beginning, trials of %s, %s", span(lead), span(lead+wait), often(t.Repetitions))
+			return fmt.Sprintf("ports leave %s after the beginning, trials of %s, %s", human.Duration(lead), human.Duration(lead+wait), often(t.Repetitions))
 		},
 	})
 }
@@ -50,7 +51,7 @@ func groupLeaveDelay(ctx context.Context, lab *Lab, step plan.Step) (Outcome, er
 	lead, wait := leaveTimes(step.Test.GroupLeaveDelay)
 	d := groupDelay{
 		lead: lead, wait: wait, measured: groups,
-		unseen: fmt.Sprintf("still got frames %s after leaving (raise waitTime, or see whether the device floods groups)", span(wait)),
+		unseen: fmt.Sprintf("still got frames %s after leaving (raise waitTime, or see whether the device floods groups)", human.Duration(wait)),
 		before: func(ctx context.Context) error {
 			_, err := lab.join(ctx, groups)
 			return err
@@ -60,7 +61,7 @@ func groupLeaveDelay(ctx context.Context, lab *Lab, step plan.Step) (Outcome, er
 		read: func(tx traffic.TxCount, rx traffic.RxCount, moment uint64) (int64, bool, string) {
 			switch {
 			case rx.Received == 0 || rx.FirstNs >= moment:
-				return 0, false, fmt.Sprintf("no frame came in the %s before the port left, so that it cannot be said when the last one did: raise leadTime, or see whether the device forwards the group", span(lead))
+				return 0, false, fmt.Sprintf("no frame came in the %s before the port left, so that it cannot be said when the last one did: raise leadTime, or see whether the device forwards the group", human.Duration(lead))
 			case rx.Next >= tx.Sent:
 				return 0, false, ""
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -35,7 +36,7 @@ func init() {
 			f.Text += atLoad(row)
 			return f, true
 		},
-		Trials: func(t v1alpha1.Test) string { return "trials of " + span(t.Latency.TrialDuration.Duration) },
+		Trials: func(t v1alpha1.Test) string { return "trials of " + human.Duration(t.Latency.TrialDuration.Duration) },
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 )
@@ -52,7 +53,7 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.Ordering
-			return fmt.Sprintf("trials of %s; the onset is searched to %s", span(t.TrialDuration.Duration), ofLineRate(t.Resolution))
+			return fmt.Sprintf("trials of %s; the onset is searched to %s", human.Duration(t.TrialDuration.Duration), ofLineRate(t.Resolution))
 		},
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -33,7 +34,7 @@ func init() {
 		},
 		Trials: func(t v1alpha1.Test) string {
 			overload, reduced := recoveryTimes(t.Recovery)
-			return fmt.Sprintf("%s of overload, then %s of half of it, %d times", span(overload), span(reduced), t.Recovery.Repetitions)
+			return fmt.Sprintf("%s of overload, then %s of half of it, %d times", human.Duration(overload), human.Duration(reduced), t.Recovery.Repetitions)
 		},
 	})
 }
@@ -109,7 +110,7 @@ func recovery(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	case out.Trial.Lost == 0:
 		out.Message = fmt.Sprintf("nothing was lost at %s of line rate: there was no overload to recover from", percent(ppm))
 	case longest >= reduced*99/100:
-		out.Message = fmt.Sprintf("frames were lost to the end of the trial: the device did not recover in %s", span(reduced))
+		out.Message = fmt.Sprintf("frames were lost to the end of the trial: the device did not recover in %s", human.Duration(reduced))
 	}
 	summary := v1alpha1.RecoverySummary{
 		Repetitions: int32(times.count), OverloadPPM: ppm, ReducedPPM: ppm / 2,

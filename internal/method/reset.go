@@ -12,6 +12,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -52,12 +53,12 @@ func init() {
 			}
 			kinds := map[v1alpha1.ResetKind]string{v1alpha1.ResetHardware: "hardware reset", v1alpha1.ResetPower: "power interruption"}
 			text := fmt.Sprintf("%s %s %s after the beginning, trials of %s, %s",
-				kinds[t.Kind], who, span(lead), span(d), often(t.Repetitions))
+				kinds[t.Kind], who, human.Duration(lead), human.Duration(d), often(t.Repetitions))
 			if t.Method == v1alpha1.ResetByTimestamp {
 				text += "; reset time by time stamps"
 			}
 			if off := powerOff(t); off > 0 {
-				text += fmt.Sprintf("; %s in which the power was off are taken from the times", span(off))
+				text += fmt.Sprintf("; %s in which the power was off are taken from the times", human.Duration(off))
 			}
 			return text
 		},
@@ -153,11 +154,11 @@ func reset(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		case t.Received == 0:
 			out.Message = lab.silence(t)
 		case !o.happened(byTime) && trigger == v1alpha1.ResetExternal:
-			out.Invalid = fmt.Sprintf("no frame was lost in %s: the device was not reset, or it forwards during a reset of this kind", span(step.TrialDuration))
+			out.Invalid = fmt.Sprintf("no frame was lost in %s: the device was not reset, or it forwards during a reset of this kind", human.Duration(step.TrialDuration))
 		case o.happened(byTime) && took < off:
-			out.Invalid = fmt.Sprintf("the device did not forward for %s, which is less than the powerOffTime %s: keep the power off for that long, or set powerOffTime", took.Round(time.Millisecond), span(off))
+			out.Invalid = fmt.Sprintf("the device did not forward for %s, which is less than the powerOffTime %s: keep the power off for that long, or set powerOffTime", took.Round(time.Millisecond), human.Duration(off))
 		case o.toTheEnd:
-			out.Invalid = fmt.Sprintf("frames were lost to the end of the trial of %s: the device did not forward again in time: raise trialDuration", span(step.TrialDuration))
+			out.Invalid = fmt.Sprintf("frames were lost to the end of the trial of %s: the device did not forward again in time: raise trialDuration", human.Duration(step.TrialDuration))
 		}
 		times.add(int64(max(took-off, 0)))
 		byLoss.add(int64(max(o.byLoss-off, 0)))

@@ -9,6 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -40,7 +41,7 @@ func init() {
 		Trials: func(test v1alpha1.Test) string {
 			t := test.RFC2544Latency
 			kinds := map[v1alpha1.LatencyDefinition]string{v1alpha1.LatencyStoreAndForward: "store-and-forward", v1alpha1.LatencyBitForwarding: "bit-forwarding"}
-			return fmt.Sprintf("%d trials of %s at %s, averaged; latency of %s devices (RFC 1242 section 3.8)", t.Repetitions, span(t.TrialDuration.Duration), t.Load, kinds[t.Definition])
+			return fmt.Sprintf("%d trials of %s at %s, averaged; latency of %s devices (RFC 1242 section 3.8)", t.Repetitions, human.Duration(t.TrialDuration.Duration), t.Load, kinds[t.Definition])
 		},
 	})
 }

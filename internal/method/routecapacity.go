@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -44,7 +45,7 @@ func init() {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.RouteCapacity
-			return fmt.Sprintf("blocks of %s routes, until the witness receives nothing further for %s", traffic.Grouped(t.Block), span(t.WaitTime.Duration))
+			return fmt.Sprintf("blocks of %s routes, until the witness receives nothing further for %s", traffic.Grouped(t.Block), human.Duration(t.WaitTime.Duration))
 		},
 	})
 }
@@ -188,7 +189,7 @@ func routeCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 		case learnt.Table != want:
 			sum.Full, lab.full = true, true
 			out.Message = fmt.Sprintf("of %s announced routes session %s received %s, and nothing further for %s",
-				traffic.Grouped(sum.Announced), witness.Name, traffic.Grouped(sum.Received), span(test.WaitTime.Duration)) + lab.routerEnded(ctx)
+				traffic.Grouped(sum.Announced), witness.Name, traffic.Grouped(sum.Received), human.Duration(test.WaitTime.Duration)) + lab.routerEnded(ctx)
 			return out, nil
 		}
 		parts := slices.Clone(b.parts)
@@ -202,7 +203,7 @@ func routeCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 		case frames.missing > 0:
 			sum.Full, lab.full = true, true
 			out.Message = fmt.Sprintf("session %s received all %s announced routes, but of %s frames, one to each route of the last block and of the first, %s did not arrive, and no further for %s: the device advertises routes that it does not forward to",
-				witness.Name, traffic.Grouped(sum.Announced), traffic.Grouped(frames.sent), traffic.Grouped(frames.missing), span(test.WaitTime.Duration)) + lab.routerEnded(ctx)
+				witness.Name, traffic.Grouped(sum.Announced), traffic.Grouped(frames.sent), traffic.Grouped(frames.missing), human.Duration(test.WaitTime.Duration)) + lab.routerEnded(ctx)
 			return out, nil
 		}
 		checked += frames.sent

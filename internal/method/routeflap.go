@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -65,7 +66,7 @@ func init() {
 		Trials: func(test v1alpha1.Test) string {
 			t := test.RouteFlap
 			return fmt.Sprintf("one trial of %s at %s: %s routes withdrawn %s after the beginning and announced again %s later, %s with %s in between; rates read every %s",
-				span(flapTime(t)), t.Load, traffic.Grouped(t.Flapped), span(t.LeadTime.Duration), span(t.WithdrawnTime.Duration), often(t.Flaps), span(t.AnnouncedTime.Duration), span(t.SamplingInterval.Duration))
+				human.Duration(flapTime(t)), t.Load, traffic.Grouped(t.Flapped), human.Duration(t.LeadTime.Duration), human.Duration(t.WithdrawnTime.Duration), often(t.Flaps), human.Duration(t.AnnouncedTime.Duration), human.Duration(t.SamplingInterval.Duration))
 		},
 	})
 }

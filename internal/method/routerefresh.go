@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -49,7 +50,7 @@ func init() {
 		Trials: func(test v1alpha1.Test) string {
 			t := test.RouteRefresh
 			return fmt.Sprintf("one trial of %s at %s: all routes asked for again %s after the beginning, %s, every %s",
-				span(refreshTime(t)), t.Load, span(t.LeadTime.Duration), often(t.Refreshes), span(t.Interval.Duration))
+				human.Duration(refreshTime(t)), t.Load, human.Duration(t.LeadTime.Duration), often(t.Refreshes), human.Duration(t.Interval.Duration))
 		},
 	})
 }
@@ -161,7 +162,7 @@ func routeRefresh(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error
 	switch {
 	case out.Message != "":
 	case sum.Unseen > 0:
-		out.Message = fmt.Sprintf("after %d of %d requests not all routes came again within %s: raise interval", sum.Unseen, sum.Refreshes, span(test.Interval.Duration))
+		out.Message = fmt.Sprintf("after %d of %d requests not all routes came again within %s: raise interval", sum.Unseen, sum.Refreshes, human.Duration(test.Interval.Duration))
 	case out.Trial.Lost > 0:
 		out.Message = fmt.Sprintf("%s frames were lost, and a refresh of routes should cost none", traffic.Grouped(int64(out.Trial.Lost)))
 	}

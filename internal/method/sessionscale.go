@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -48,7 +49,7 @@ func init() {
 		Trials: func(test v1alpha1.Test) string {
 			t := test.SessionScale
 			return fmt.Sprintf("sessions established within %s, doubled from %d on; watched for %s with routes of one session withdrawn and announced again every %s",
-				span(t.WaitTime.Duration), t.First, span(soakTime(t)), span(t.FlapInterval.Duration))
+				human.Duration(t.WaitTime.Duration), t.First, human.Duration(soakTime(t)), human.Duration(t.FlapInterval.Duration))
 		},
 	})
 }
@@ -86,7 +87,7 @@ func sessionScale(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error
 			return Outcome{}, err
 		}
 		if why != "" {
-			high, sum.Full, out.Message = n, true, fmt.Sprintf("of %d sessions not all were established within %s: %s", n, span(test.WaitTime.Duration), why)
+			high, sum.Full, out.Message = n, true, fmt.Sprintf("of %d sessions not all were established within %s: %s", n, human.Duration(test.WaitTime.Duration), why)
 			continue
 		}
 		low, took = n, spent

@@ -127,17 +127,6 @@ func pointed(n *int64) (int64, bool) {
 	return *n, true
 }
 
-// span writes a duration as people do: 1m, not 1m0s.
-func span(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []struct{ long, short string }{{"m0s", "m"}, {"h0m", "h"}} {
-		if n := len(text) - len(zero.long); n > 0 && text[n:] == zero.long {
-			text = text[:n] + zero.short
-		}
-	}
-	return text
-}
-
 // often says how many times something is done.
 func often(n int32) string {
 	if n == 1 {

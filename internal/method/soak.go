@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 )
 
@@ -28,9 +29,9 @@ func init() {
 		Headline: lossFigure,
 		Columns:  []Column{receivedColumn, lossColumn},
 		Trials: func(t v1alpha1.Test) string {
-			text := fmt.Sprintf("one trial of %s at %s", span(t.Soak.Duration.Duration), t.Soak.Load)
+			text := fmt.Sprintf("one trial of %s at %s", human.Duration(t.Soak.Duration.Duration), t.Soak.Load)
 			if t.Soak.SamplingInterval != nil {
-				text += ", its rates read every " + span(t.Soak.SamplingInterval.Duration)
+				text += ", its rates read every " + human.Duration(t.Soak.SamplingInterval.Duration)
 			}
 			return text
 		},
@@ -50,10 +51,10 @@ func validateSoak(test v1alpha1.Test, path *field.Path) field.ErrorList {
 	case interval < 10*time.Millisecond:
 		return field.ErrorList{field.Invalid(at, interval.String(), "give 10ms to 1h")}
 	case interval > d:
-		return field.ErrorList{field.Invalid(at, interval.String(), fmt.Sprintf("the trial takes %s: lower samplingInterval", span(d)))}
+		return field.ErrorList{field.Invalid(at, interval.String(), fmt.Sprintf("the trial takes %s: lower samplingInterval", human.Duration(d)))}
 	case d/interval > maxSamples:
 		least := (d/maxSamples + time.Millisecond - 1).Truncate(time.Millisecond)
-		return field.ErrorList{field.Invalid(at, interval.String(), fmt.Sprintf("a trial of %s would have more than %d intervals: raise samplingInterval to %s, or lower duration", span(d), maxSamples, least))}
+		return field.ErrorList{field.Invalid(at, interval.String(), fmt.Sprintf("a trial of %s would have more than %d intervals: raise samplingInterval to %s, or lower duration", human.Duration(d), maxSamples, least))}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -18,13 +19,18 @@ const (
 	stallSamples  = 10_000
 )
 
-// stallTimes returns the actions that sample a long trial for the times of losses and of late
+// stallTimes returns the actions that sample a long trial at a load for the times of losses and of late
 // frames; none where the trial is short, or the engine does not report them.
-func (l *Lab) stallTimes(ctx context.Context, loads map[uint16]traffic.Load, d time.Duration) ([]action, error) {
+func (l *Lab) stallTimes(ctx context.Context, step plan.Step, load plan.Amount) ([]action, error) {
+	d := step.TrialDuration
 	if d <= longTrial || l.sampler == nil {
 		return nil, nil
 	}
 	if gaps, err := l.reportsGaps(ctx); err != nil || !gaps {
+		return nil, err
+	}
+	loads, err := l.plan.Loads(step.Size, load)
+	if err != nil {
 		return nil, err
 	}
 	var moments []moment

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 )
@@ -179,12 +180,12 @@ func throughputLoads(test v1alpha1.Test, at plan.Scale, path *field.Path) field.
 // throughputTrials describes the trials for the report.
 func throughputTrials(test v1alpha1.Test) string {
 	t := test.Throughput
-	short := "trials of " + span(t.SearchTrialDuration.Duration)
+	short := "trials of " + human.Duration(t.SearchTrialDuration.Duration)
 	if t.Search == v1alpha1.SearchMLRsearch || t.Search == v1alpha1.SearchInformed {
 		short = "shorter trials first"
 	}
 	return fmt.Sprintf("%s %s, resolution %s, %s, confirmed for %s",
-		searchName(t.Search), fromTo(t.MinLoad, t.MaxLoad), t.Resolution, short, span(t.TrialDuration.Duration))
+		searchName(t.Search), fromTo(t.MinLoad, t.MaxLoad), t.Resolution, short, human.Duration(t.TrialDuration.Duration))
 }
 
 // searchName names a search for a person.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 )
 
 // maxDeadline is the greatest spec.activeDeadlineSeconds of the schema.
@@ -64,29 +66,17 @@ func validateDeadline(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, b
 	if all <= limit {
 		return nil
 	}
-	slices.SortStableFunc(parts, func(x, y part) int { return int((y.d - x.d).Seconds()) })
+	slices.SortStableFunc(parts, func(x, y part) int { return cmp.Compare(y.d, x.d) })
 	var longest []string
 	for _, p := range parts[:min(3, len(parts))] {
-		longest = append(longest, p.name+" "+inHours(p.d))
+		longest = append(longest, p.name+" "+human.Duration(p.d))
 	}
 	remedy := fmt.Sprintf("give more than %d, up to %d, or ask for fewer or shorter trials", (all+time.Second-1)/time.Second, maxDeadline/time.Second)
 	if all >= maxDeadline {
 		remedy = fmt.Sprintf("at most %d is allowed: ask for fewer or shorter trials, or divide tests, sizes or variants among several benchmarks", maxDeadline/time.Second)
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("spec", "activeDeadlineSeconds"), b.Spec.ActiveDeadlineSeconds, fmt.Sprintf(
-		"the tests send frames for at least %s (%s), and the benchmark would end before: %s", inHours(all), strings.Join(longest, ", "), remedy))}
-}
-
-// inHours writes a time without zeros at its end: "16h", "1h30m".
-func inHours(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+		"the tests send frames for at least %s (%s), and the benchmark would end before: %s", human.Duration(all), strings.Join(longest, ", "), remedy))}
 }
 
 // ValidateSizes reports the sizes of frames that covers refuses, such as those that the

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/requirements"
 	"nodrop.dev/nodrop/internal/team"
 )
@@ -82,10 +83,10 @@ func MayReserve(bed *v1alpha1.TestBed, namespace *corev1.Namespace, length time.
 	switch {
 	case longest < 0:
 		return fmt.Sprintf("TestBed %s does not allow namespace %s: choose another, or ask the bed's owner to add this to spec.access: {names: [%s], maxDuration: %s}",
-			bed.Name, namespace.Name, namespace.Name, HumanDuration(length))
+			bed.Name, namespace.Name, namespace.Name, human.Duration(length))
 	case length > longest:
 		return fmt.Sprintf("the grant of namespace %s on TestBed %s has the bed for at most %s, and the reservation takes %s: give an earlier until, or ask the bed's owner for a grant with maxDuration: %s",
-			namespace.Name, bed.Name, HumanDuration(longest), HumanDuration(length), HumanDuration(length))
+			namespace.Name, bed.Name, human.Duration(longest), human.Duration(length), human.Duration(length))
 	}
 	return ""
 }
@@ -139,7 +140,7 @@ func beyond(g *v1alpha1.AccessGrant, r Request) []bound {
 	if r.Lease > g.MaxDuration.Duration {
 		out = append(out, bound{
 			path: field.NewPath("spec", "activeDeadlineSeconds"), value: int64(r.Lease / time.Second),
-			had:   fmt.Sprintf("the bed for at most %s", HumanDuration(g.MaxDuration.Duration)),
+			had:   fmt.Sprintf("the bed for at most %s", human.Duration(g.MaxDuration.Duration)),
 			lower: fmt.Sprintf("give at most %d", int64(g.MaxDuration.Duration/time.Second)),
 		})
 	}
@@ -172,20 +173,8 @@ func neededGrant(namespace *corev1.Namespace, r Request) string {
 	if r.Priority > 0 {
 		members = append(members, fmt.Sprintf("maxPriority: %d", r.Priority))
 	}
-	members = append(members, "maxDuration: "+HumanDuration(r.Lease))
+	members = append(members, "maxDuration: "+human.Duration(r.Lease))
 	return "{" + strings.Join(members, ", ") + "}"
-}
-
-// HumanDuration writes a duration without parts that are zero: 36h, not 36h0m0s.
-func HumanDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
 
 // Selects says whether a selector selects these labels. It is false for a selector that is absent or malformed; the form is

@@ -3,6 +3,7 @@ package preflight
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -13,6 +14,18 @@ import (
 // Models returns the text of the model of a simulated device, and whether it could be
 // read.
 type Models func(v1alpha1.ConfigMapKeyReference) (text string, known bool)
+
+// ModelsIn returns the models in ConfigMaps by name. One that is nil or absent has none.
+func ModelsIn(all map[string]*corev1.ConfigMap) Models {
+	return func(ref v1alpha1.ConfigMapKeyReference) (string, bool) {
+		config := all[ref.Name]
+		if config == nil {
+			return "", false
+		}
+		text, known := config.Data[ref.Key]
+		return text, known
+	}
+}
 
 // ModelFits reports the frame sizes that the model of a simulated device lacks, in any
 // variant that the benchmark measures. A model that cannot be read reports nothing: the

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -79,15 +80,8 @@ func unitFor(highest int64) bitUnit {
 
 // span writes a duration as people do: 1h2m3s without parts that are zero.
 func span(d time.Duration) string {
-	text := d.Round(time.Millisecond).String()
 	if d >= time.Minute {
-		text = d.Round(time.Second).String()
+		return human.Duration(d.Round(time.Second))
 	}
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+	return human.Duration(d.Round(time.Millisecond))
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/preflight"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/team"
 )
 
@@ -42,7 +42,7 @@ func Beyond(t team.Team, r *v1alpha1.Reservation, c Calendar, own func(namespace
 	}
 	return field.Invalid(field.NewPath("spec", "until"), r.Spec.Until.UTC().Format(time.RFC3339), fmt.Sprintf(
 		"team %s would have beds reserved for %s within 168h from %s on, and may for %s: give an earlier until or fewer beds, release another reservation, or ask the lab for a higher maxReservedBedHoursPerWeek in LabPolicy %s",
-		t.Name, preflight.HumanDuration(most), from.UTC().Format(time.RFC3339), preflight.HumanDuration(limit), v1alpha1.LabPolicyName))
+		t.Name, human.Duration(most), from.UTC().Format(time.RFC3339), human.Duration(limit), v1alpha1.LabPolicyName))
 }
 
 // fullestWeek returns the week with the most bed time among those that touch an added span. The

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/preflight"
+	"nodrop.dev/nodrop/internal/human"
 )
 
 // Validate says what is wrong with a reservation by itself, beyond what its schema says.
@@ -67,7 +67,7 @@ func Benchmark(b *v1alpha1.Benchmark, r *v1alpha1.Reservation) field.ErrorList {
 			advice = "make the reservation longer"
 		}
 		problems = append(problems, field.Invalid(field.NewPath("spec", "activeDeadlineSeconds"), b.Spec.ActiveDeadlineSeconds, fmt.Sprintf(
-			"reservation %s takes %s, of which %s are for the begin and the clean-up: %s", r.Name, preflight.HumanDuration(length), preflight.HumanDuration(Margin), advice)))
+			"reservation %s takes %s, of which %s are for the begin and the clean-up: %s", r.Name, human.Duration(length), human.Duration(Margin), advice)))
 	}
 	if name := b.Spec.TestBedName; name != "" && r.Spec.TestBedSelector == nil && !slices.Contains(r.Spec.TestBedNames, name) {
 		problems = append(problems, field.Invalid(field.NewPath("spec", "testBedName"), name, fmt.Sprintf(

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 )
 
 var (
@@ -54,22 +54,10 @@ func ValidateTiming(spec *v1alpha1.BenchmarkScheduleSpec) field.ErrorList {
 		return nil
 	}
 	if shortest := times.Shortest(reference); shortest > 0 && spec.Jitter.Duration > shortest {
-		return field.ErrorList{field.Invalid(ofSpec.Child("jitter"), text(spec.Jitter.Duration), fmt.Sprintf(
-			"firings are %s apart at times: give at most that, so that they keep their order", text(shortest)))}
+		return field.ErrorList{field.Invalid(ofSpec.Child("jitter"), human.Duration(spec.Jitter.Duration), fmt.Sprintf(
+			"firings are %s apart at times: give at most that, so that they keep their order", human.Duration(shortest)))}
 	}
 	return nil
-}
-
-// text writes a duration without parts that are zero: 1h, not 1h0m0s.
-func text(d time.Duration) string {
-	out := d.String()
-	if strings.HasSuffix(out, "m0s") {
-		out = strings.TrimSuffix(out, "0s")
-	}
-	if strings.HasSuffix(out, "h0m") {
-		out = strings.TrimSuffix(out, "0m")
-	}
-	return out
 }
 
 // ValidateTemplate says what is wrong with the metadata of the template, and with names that

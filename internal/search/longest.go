@@ -5,7 +5,49 @@ import (
 	"errors"
 )
 
-var errNothingToSearch = errors.New("the longest burst is searched among at least 1 frame, to at least 1 frame")
+// burstTry sends a burst of n frames, and returns whether it passed.
+type burstTry func(ctx context.Context, n int64) (bool, error)
+
+// burstBracket contains the boundary between bursts that pass and longer ones: the longest
+// that passed, 0 for none, and the shortest that failed, most+1 for none.
+type burstBracket struct {
+	try                  burstTry
+	most, passed, failed int64
+}
+
+func newBurstBracket(most, resolution int64, try burstTry) (*burstBracket, error) {
+	if most < 1 || resolution < 1 {
+		return nil, errors.New("the longest burst is searched among at least 1 frame, to at least 1 frame")
+	}
+	return &burstBracket{try: try, most: most, failed: most + 1}, nil
+}
+
+// narrow tries a burst, and moves the end of the bracket that it shows.
+func (b *burstBracket) narrow(ctx context.Context, n int64) error {
+	ok, err := b.try(ctx, n)
+	if err != nil {
+		return err
+	}
+	if ok {
+		b.passed = n
+	} else {
+		b.failed = n
+	}
+	return nil
+}
+
+// atAnEnd reports whether the longest burst passed, or a single frame failed.
+func (b *burstBracket) atAnEnd() bool { return b.passed == b.most || b.failed == 1 }
+
+// halve halves the bracket down to the resolution, and returns the longest burst that passed.
+func (b *burstBracket) halve(ctx context.Context, resolution int64) (int64, error) {
+	for b.failed-b.passed > resolution || b.passed == 0 && b.failed > 1 {
+		if err := b.narrow(ctx, b.passed+(b.failed-b.passed)/2); err != nil {
+			return 0, err
+		}
+	}
+	return b.passed, nil
+}
 
 // Longest finds the longest burst that passes: the greatest number from 1 to most
 // for which try says yes, known to the resolution. It begins with start, a number
@@ -13,34 +55,28 @@ var errNothingToSearch = errors.New("the longest burst is searched among at leas
 // one passed and one did not; without it, 0, it begins with most. Then the interval
 // is halved. Longest returns 0 when not even 1 passes, and most when that passes.
 // Every number returned above 0 passed.
-func Longest(ctx context.Context, most, start, resolution int64, try func(ctx context.Context, n int64) (bool, error)) (int64, error) {
-	if most < 1 || resolution < 1 {
-		return 0, errNothingToSearch
+func Longest(ctx context.Context, most, start, resolution int64, try burstTry) (int64, error) {
+	b, err := newBurstBracket(most, resolution, try)
+	if err != nil {
+		return 0, err
 	}
-	passed, failed := int64(0), most+1 // most+1 was not tried
 	next := most
 	if start > 0 {
 		next = min(start, most)
 	}
 	for step := resolution; ; step *= 2 {
-		ok, err := try(ctx, next)
-		if err != nil {
+		if err := b.narrow(ctx, next); err != nil {
 			return 0, err
 		}
-		if ok {
-			passed = next
-		} else {
-			failed = next
-		}
 		switch {
-		case passed == most, failed == 1:
-			return passed, nil
-		case passed > 0 && failed <= most, start == 0:
-			return halveBurst(ctx, passed, failed, resolution, try)
-		case ok:
-			next = min(most, passed+step)
+		case b.atAnEnd():
+			return b.passed, nil
+		case b.passed > 0 && b.failed <= most, start == 0:
+			return b.halve(ctx, resolution)
+		case b.passed == next:
+			next = min(most, b.passed+step)
 		default:
-			next = max(1, failed-step)
+			next = max(1, b.failed-step)
 		}
 	}
 }
@@ -49,51 +85,23 @@ func Longest(ctx context.Context, most, start, resolution int64, try func(ctx co
 // likely between low and high. It tries both, and goes on by halves of low and doubles of
 // high until one passed and one did not. What it finds does not depend on an earlier result
 // as long as low and high are far from the boundary.
-func LongestBetween(ctx context.Context, low, high, most, resolution int64, try func(ctx context.Context, n int64) (bool, error)) (int64, error) {
-	if most < 1 || resolution < 1 {
-		return 0, errNothingToSearch
+func LongestBetween(ctx context.Context, low, high, most, resolution int64, try burstTry) (int64, error) {
+	b, err := newBurstBracket(most, resolution, try)
+	if err != nil {
+		return 0, err
 	}
-	passed, failed := int64(0), most+1 // most+1 was not tried
-	for next := min(max(1, low), most); passed == 0 && failed > 1; next = max(1, next/2) {
-		ok, err := try(ctx, next)
-		if err != nil {
+	for next := min(max(1, low), most); b.passed == 0 && b.failed > 1; next = max(1, next/2) {
+		if err := b.narrow(ctx, next); err != nil {
 			return 0, err
 		}
-		if ok {
-			passed = next
-		} else {
-			failed = next
-		}
 	}
-	for next := min(max(passed+1, high), most); failed > most && passed < most; next = min(next*2, most) {
-		ok, err := try(ctx, next)
-		if err != nil {
+	for next := min(max(b.passed+1, high), most); b.failed > most && b.passed < most; next = min(next*2, most) {
+		if err := b.narrow(ctx, next); err != nil {
 			return 0, err
 		}
-		if ok {
-			passed = next
-		} else {
-			failed = next
-		}
 	}
-	if passed == most || failed == 1 {
-		return passed, nil
+	if b.atAnEnd() {
+		return b.passed, nil
 	}
-	return halveBurst(ctx, passed, failed, resolution, try)
-}
-
-func halveBurst(ctx context.Context, passed, failed, resolution int64, try func(ctx context.Context, n int64) (bool, error)) (int64, error) {
-	for failed-passed > resolution || passed == 0 && failed > 1 {
-		middle := passed + (failed-passed)/2
-		ok, err := try(ctx, middle)
-		if err != nil {
-			return 0, err
-		}
-		if ok {
-			passed = middle
-		} else {
-			failed = middle
-		}
-	}
-	return passed, nil
+	return b.halve(ctx, resolution)
 }

@@ -35,7 +35,7 @@ func TestALateSenderCatchesUpStepByStep(t *testing.T) {
 	if err := pin(processor); err != nil { // the program looks for the sender of its processor
 		t.Fatal(err)
 	}
-	s, err := newSender([]share{{port: p1, of: 1}}, trial, 1, processor)
+	s, err := newSender([]share{{port: p1, streams: deal(p1.tx, trial.Loads, 1)[0]}}, trial, 1, processor)
 	if err != nil {
 		t.Fatal(err)
 	}

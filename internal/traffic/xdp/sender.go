@@ -75,16 +75,15 @@ func newSender(shares []share, t traffic.Trial, epoch uint16, processor int) (*s
 	schedules := map[*lane]*schedule{}
 	extent, longest := 0, 0
 	for _, of := range shares {
-		streams := deal(of.port.tx, t.Loads, of.of)[of.number]
-		for _, dealt := range streams {
+		for _, dealt := range of.streams {
 			stream, load := of.port.tx[dealt.stream], dealt.load
 			extent, longest = max(extent, packet(stream).PayloadOffset()), max(longest, stream.FrameSize-4)
 			s.hold = s.hold || t.Duration > 0 && load.Frames == 0
 			s.greedy = s.greedy || load.Max
 		}
-		if len(streams) > 0 {
+		if len(of.streams) > 0 {
 			l := &lane{port: of.port, share: of.number}
-			schedules[l] = newSchedule(streams, t.Duration)
+			schedules[l] = newSchedule(of.streams, t.Duration)
 			s.lanes = append(s.lanes, l)
 		}
 	}

@@ -17,8 +17,9 @@ const MaxSenders = 16
 // share is the part of a port's streams that one sender sends.
 type share struct {
 	port *port
-	// number of the share, from 0, of so many shares of the port.
-	number, of int
+	// number of the share among those of the port, from 0.
+	number  int
+	streams []dealt
 }
 
 // demand is how many senders a port wants, at least 1, and the CPUs that are near its

@@ -139,8 +139,9 @@ func (e *Engine) addSenders(t *trial) error {
 	shares := map[int][]share{}
 	for _, p := range e.ports {
 		p.programs.forget()
+		streams := deal(p.tx, t.Loads, max(1, len(p.cpus)))
 		for i, cpu := range p.cpus {
-			shares[cpu] = append(shares[cpu], share{port: p, number: i, of: len(p.cpus)})
+			shares[cpu] = append(shares[cpu], share{port: p, number: i, streams: streams[i]})
 		}
 	}
 	for _, cpu := range slices.Sorted(maps.Keys(shares)) {
