@@ -44,7 +44,7 @@ func device(calibratedBy string) *v1alpha1.TestBed {
 	return bed
 }
 
-// conditionsOfLoops are those of every run here.
+// conditionsOfLoops contains the conditions of every run here.
 var conditionsOfLoops = []v1alpha1.CalibrationCondition{{Name: "kernel", Value: "6.12.1"}}
 
 // found is the state of a runner that has measured the tester.

@@ -64,8 +64,8 @@ type CalibrationStatus struct {
 	// +optional
 	// +listType=set
 	Interfaces []string `json:"interfaces,omitempty"`
-	// conditions are what traffic and tester had in common in all trials. A result that
-	// differs in one of them does not rest on the calibration.
+	// conditions are the properties that traffic and tester had in all trials. The
+	// calibration does not apply to a result that differs in one of them.
 	// +optional
 	// +listType=atomic
 	Conditions []CalibrationCondition `json:"conditions,omitempty"`

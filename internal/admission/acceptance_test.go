@@ -17,8 +17,8 @@ import (
 	"nodrop.dev/nodrop/internal/operator"
 )
 
-// TestAcceptancesAreNotForged lets a user accept a level in the own name and now, and a
-// schedule hand on what was accepted there.
+// TestAcceptancesAreNotForged checks that a user accepts a level in the own name and at the
+// present time only, and that a schedule hands its acceptance on.
 func TestAcceptancesAreNotForged(t *testing.T) {
 	scheme, err := operator.Scheme()
 	if err != nil {

@@ -23,8 +23,8 @@ type History struct {
 type historyRun struct {
 	of      BaselineIdentity
 	figures []BaselineFigure
-	// judged are the figures that the run was compared with, and baseline is what they are
-	// of; empty where that run had no fixed baseline.
+	// judged contains the figures that the run was compared with, and baseline identifies
+	// their runs. Both are empty where the run had no fixed baseline.
 	judged   []BaselineFigure
 	baseline BaselineIdentity
 }

@@ -46,7 +46,7 @@ func (l *Lab) probe(ctx context.Context, step plan.Step, parts []blockPart, pati
 			if err != nil {
 				return err
 			}
-			o.introduced = true // Frames that come later are not those of a trial.
+			o.introduced = true // A later trial does not count frames of this one.
 			now := o.arrivedOf(m, step.Size)
 			if now.missing < best.missing {
 				best, since = now, clock.Now()

@@ -132,9 +132,9 @@ func (t *Trial) flight() inFlight {
 	return f
 }
 
-// most returns the highest number of frames in flight at a moment, of so many that were sent
-// in a time. For each latency these are at most the frames that are sent in it, and those of
-// the trial that took longer.
+// most returns the highest number of frames in flight at a moment, of the frames that were
+// sent in a time. For each latency, at most the frames that are sent in that latency can be in
+// flight, and the frames of the trial that took longer.
 func (f inFlight) most(sent uint64, in time.Duration) uint64 {
 	if len(f.longer) == 0 {
 		return 0

@@ -207,7 +207,7 @@ func TestContradictingTimes(t *testing.T) {
 	}
 }
 
-// A loss long after all frames were forwarded is told from routes that are late.
+// A loss long after all frames were forwarded does not count as a late route.
 func TestALossAfterTheEndIsNoLateRoute(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

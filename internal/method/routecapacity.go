@@ -156,7 +156,7 @@ func blocks(p plan.Plan, which []int, size uint32) []routeBlock {
 }
 
 // routeCapacity announces block after block until the witness does not receive one as a
-// whole, or until frames to its routes, or to those of the first block, do not arrive.
+// whole, or until frames to its routes, or to the routes of the first block, do not arrive.
 func routeCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	test := step.Test.RouteCapacity
 	which := announcing(lab.plan.Announcements, test.Routes)

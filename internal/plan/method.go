@@ -56,7 +56,7 @@ type Method struct {
 	// are refused for all others, for the reason OneSize where there is one.
 	Mixes   bool
 	OneSize string
-	// Frameless says that the method measures no test frames: a test makes its rows once, and
+	// Frameless means that the method measures no test frames: a test makes its rows once, and
 	// not for each size.
 	Frameless bool
 	// Copies is how many streams the method makes of each at once; 0 means 1.

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Usable returns the numbers of the processors that this process may use, in ascending
-// order: those of any of its threads. Single threads are pinned to one, and the first thread
-// of a process stays so when its work has ended.
+// Usable returns the numbers of the processors that any thread of this process may use, in
+// ascending order. Senders pin their threads to one processor, and the first thread of a
+// process stays pinned when its sender has ended.
 func Usable() ([]int, error) {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {

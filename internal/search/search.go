@@ -62,8 +62,8 @@ type Verdict struct {
 	// the loss ratio and the forwarding rate from them.
 	Intended, Sent, Lost uint64
 	// Expected is the number of frames that should have arrived, where a sent frame has
-	// several receivers. Lost are those of them that did not. 0 means that each sent frame
-	// has one receiver.
+	// several receivers. Lost counts the frames of these that did not arrive. 0 means that each
+	// sent frame has one receiver.
 	Expected uint64
 	// Repeated is how many further trials of the same length at the same load ran
 	// before this one, which did not count because the tester fell short.

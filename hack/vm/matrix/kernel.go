@@ -33,7 +33,7 @@ var cards = []card{
 	{name: "virtio-net", device: "virtio-net-pci,rx_queue_size=1024"},
 }
 
-// longRings gives each port the longest receive ring. QEMU lets frames overtake others
+// longRings gives each port the longest receive ring. QEMU can deliver frames out of order
 // after the ring was full.
 const longRings = `
 for i in $a $b; do ethtool -G $i rx 4096; done

@@ -27,7 +27,7 @@ func Hold(name string) (*Held, error) {
 	return h, nil
 }
 
-// On returns those of the offloads that are on.
+// On returns the offloads that are on, out of the given ones.
 func (h *Held) On(features ...string) (on []string, err error) {
 	return on, withTool(func(tool *ethtool.Ethtool) error {
 		have, err := tool.Features(h.name)

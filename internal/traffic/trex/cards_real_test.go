@@ -149,7 +149,7 @@ func routed(t *testing.T, device []v1alpha1.Port) {
 			address, err := netlink.ParseAddr(netip.PrefixFrom(netip.MustParseAddr(gateway), network.Bits()).String())
 			must(err)
 			must(netlink.AddrAdd(link, address))
-			if network.Addr().Is4() { // those of IPv6 go with disable_ipv6
+			if network.Addr().Is4() { // disable_ipv6 removes IPv6 addresses
 				t.Cleanup(func() { must(netlink.AddrDel(link, address)) })
 			}
 		}

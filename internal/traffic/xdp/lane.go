@@ -8,8 +8,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// lane is a share of a port's streams in its sender, in the memory that is shared with the transmit
-// program. Its methods do what the program does (bpf/schedule.h), for a port that
+// lane is a share of a port's streams in its sender, in the memory that is shared with the
+// transmit program. Its methods do the same as the program (bpf/schedule.h), for a port that
 // user space sends on.
 type lane struct {
 	port *port
@@ -20,8 +20,8 @@ type lane struct {
 	heap    []portTxDue
 	groups  []portTxGroup
 	streams []portTxStream
-	// slots are those of the port's streams; -1 for one that sends nothing or belongs to
-	// another lane.
+	// slots has the slot of each stream of the port; -1 for a stream that sends nothing or
+	// belongs to another lane.
 	slots []int
 	// user sends the frames from user space; nil where the transmit program sends them.
 	user userSender

@@ -50,8 +50,8 @@ type port struct {
 	// generic describes how the port receives by generic XDP; empty where the driver runs
 	// the program.
 	generic string
-	// near are the CPUs on the NUMA node of the card; none where all are alike. cpus are
-	// those of the port's senders, at least one.
+	// near contains the CPUs on the NUMA node of the card; it is empty where all CPUs are
+	// alike. cpus contains the CPUs of the port's senders, at least one.
 	near, cpus []int
 	// obeysPause means that the interface uses pause frames as it did before.
 	obeysPause bool

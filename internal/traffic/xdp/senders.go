@@ -22,8 +22,8 @@ type share struct {
 	streams []dealt
 }
 
-// demand is how many senders a port wants, at least 1, and the CPUs that are near its
-// card; none where all are alike.
+// demand is the number of senders that a port wants, at least 1, and the CPUs near its card;
+// none where all are alike.
 type demand struct {
 	senders int
 	near    []int

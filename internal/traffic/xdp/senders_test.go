@@ -13,8 +13,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Ports with one senders use the CPUs in turn; further senders use those that are used least, near
-// the card.
+// Ports with one sender use the CPUs in turn. Further senders use the least used CPUs near the
+// card.
 func TestPlaceSenders(t *testing.T) {
 	one := demand{senders: 1}
 	for name, test := range map[string]struct {

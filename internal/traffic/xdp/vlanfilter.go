@@ -25,7 +25,7 @@ func vlanRefusal(driver string, vlans frame.VLANs) error {
 	return fmt.Errorf("the port is in %v, and a NIC with the driver %s drops frames of VLANs that the kernel has not registered, also in promiscuous mode: %s", vlans, driver, remedy)
 }
 
-// passVLANFilter finds out whether the NIC filters VLANs and cannot be told not to.
+// passVLANFilter finds out whether the NIC has a filter of VLANs that cannot be turned off.
 // Drivers turn such a filter off while the interface is promiscuous.
 func (p *port) passVLANFilter() error {
 	on, err := p.card.On(vlanFilters...)

@@ -21,7 +21,7 @@ type bed struct {
 }
 
 // newBed makes a bed and enters the tester's namespace. Without a device, v1 and v2
-// are the two ends of one cable, with so many queues.
+// are the two ends of one cable with this number of queues.
 func newBed(device string, queues int) (_ *bed, err error) {
 	runtime.LockOSThread()
 	b := &bed{tester: netns.None(), device: netns.None()}
@@ -85,8 +85,8 @@ func (b *bed) close() error {
 	return err
 }
 
-// cable makes a veth pair with so many queues from the near end to the far one, which is in a
-// namespace.
+// cable makes a veth pair, with this number of queues from the near end to the far end, which
+// is in a namespace.
 func cable(near, far string, at netns.NsHandle, queues int) error {
 	v := netlink.NewVeth(netlink.LinkAttrs{Name: near, NumTxQueues: queues, NumRxQueues: 1})
 	v.PeerNumTxQueues, v.PeerNumRxQueues = 1, uint32(queues)
