@@ -31,13 +31,6 @@ func (a *allocator) applyPolicy(name string, p *v1alpha1.LabPolicy) {
 	}
 }
 
-// entryOf is what the queue orders a benchmark by.
-func (a *allocator) entryOf(b *v1alpha1.Benchmark) queue.Entry {
-	e := queue.Entry{Key: queueKey(b), Created: b.CreationTimestamp.Time, Team: a.teamOf(b.Namespace).Name}
-	e.Priority, e.Preempts = team.Priority(a.policy, b)
-	return e
-}
-
 // teamOf is the team of a namespace, also of one that is not known yet.
 func (a *allocator) teamOf(namespace string) team.Team {
 	return team.OfName(a.policy, a.namespaces, namespace)

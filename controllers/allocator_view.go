@@ -247,7 +247,7 @@ func (a *allocator) placeOne(w *waiter) {
 		a.queue.Remove(key)
 		return
 	}
-	e := a.entryOf(w.b)
+	e := queue.EntryOf(a.policy, a.namespaces, w.b)
 	e.Beds, e.Limits, e.Pools = bedsFor(w.b, w.class.beds), w.class.limits, w.class.pools
 	e.Reservation, e.Hold, e.Expected = reservationOf(w.b), a.holdOf(w.b), a.expected(w)
 	if !a.inGang(w, &e) {

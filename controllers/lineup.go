@@ -95,9 +95,36 @@ func Lineup(in Lab) []Place {
 		case x.Place.Order != y.Place.Order:
 			return cmp.Compare(x.Place.Order, y.Place.Order)
 		}
-		return queue.Compare(a.entryOf(x.Benchmark), a.entryOf(y.Benchmark))
+		return queue.Compare(queue.EntryOf(a.policy, a.namespaces, x.Benchmark), queue.EntryOf(a.policy, a.namespaces, y.Benchmark))
 	})
 	return places
+}
+
+// Order returns the benchmarks that wait for a bed, in the order of the queue: those of Lineup
+// first, then those that are not in the queue yet.
+func Order(in Lab) []*v1alpha1.Benchmark {
+	var waiting []*v1alpha1.Benchmark
+	queued := map[*v1alpha1.Benchmark]bool{}
+	for _, p := range Lineup(in) {
+		if p.Benchmark.Status.TestBedName == "" {
+			waiting = append(waiting, p.Benchmark)
+			queued[p.Benchmark] = true
+		}
+	}
+	namespaces := map[string]*corev1.Namespace{}
+	for i := range in.Namespaces {
+		namespaces[in.Namespaces[i].Name] = &in.Namespaces[i]
+	}
+	first := len(waiting)
+	for i := range in.Benchmarks {
+		if b := &in.Benchmarks[i]; !b.Status.Phase.Finished() && b.Status.TestBedName == "" && !queued[b] {
+			waiting = append(waiting, b)
+		}
+	}
+	slices.SortFunc(waiting[first:], func(x, y *v1alpha1.Benchmark) int {
+		return queue.Compare(queue.EntryOf(in.Policy, namespaces, x), queue.EntryOf(in.Policy, namespaces, y))
+	})
+	return waiting
 }
 
 // publishedStandings are those of the policy's status.

@@ -1,16 +1,28 @@
 package controllers_test
 
 import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/internal/labpage"
 )
 
 // second is the namespace of another team.
@@ -20,12 +32,13 @@ const second = "team-access"
 func TestSharing(t *testing.T) {
 	server := startServer(t)
 	for name, tc := range map[string]func(*world){
-		"the team that is behind comes first":        behindComesFirst,
-		"a team that has as many beds as it may":     teamRunsEnough,
-		"a team that has used up its hours":          teamSpent,
-		"a priority class that there is not":         unknownClass,
-		"a class that preempts takes a bed":          preempts,
-		"a start is estimated from what others took": estimated,
+		"the team that is behind comes first":         behindComesFirst,
+		"a team that has as many beds as it may":      teamRunsEnough,
+		"a team that has used up its hours":           teamSpent,
+		"a priority class that there is not":          unknownClass,
+		"a class that preempts takes a bed":           preempts,
+		"a start is estimated from what others took":  estimated,
+		"the lineup and the page have the same order": ordersAlike,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
 	}
@@ -134,6 +147,52 @@ func teamSpent(w *world) {
 	w.Expect(w.c.Delete(w.t.Context(), benchmark("other", "sim", ofSecond))).To(Succeed())
 	w.pass(8 * 24 * time.Hour)
 	w.reaches("next", v1alpha1.PhaseRunning)
+}
+
+// ordersAlike compares the order that the operator writes into the status with those of the
+// command queue and of the lab page. Priority and age alone give another one.
+func ordersAlike(w *world) {
+	w.share(v1alpha1.LabPolicySpec{PriorityClasses: []v1alpha1.PriorityClass{{Name: "nightly", Value: 10}, {Name: "release", Value: 400}}})
+	create(w.t, w.c, benchmark("first", "sim"))
+	w.reaches("first", v1alpha1.PhaseRunning)
+	nightly, plain, release := benchmark("nightly", "sim", inClass("nightly")), benchmark("plain", "sim"), benchmark("release", "sim", ofSecond, inClass("release"))
+	plain.Spec.Priority = 200
+	create(w.t, w.c, nightly)
+	w.waitsBecause(nightly, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "comes next")
+	create(w.t, w.c, plain, release)
+	w.waitsBecause(release, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "comes next")
+	w.waitsBecause(plain, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "1 benchmark comes first")
+	w.waitsBecause(nightly, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "2 benchmarks come first")
+
+	now := func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+	var beds v1alpha1.TestBedList
+	var benchmarks v1alpha1.BenchmarkList
+	w.Expect(w.c.List(w.t.Context(), &beds)).To(Succeed())
+	w.Expect(w.c.List(w.t.Context(), &benchmarks)).To(Succeed())
+	lab, err := controllers.ReadLab(w.t.Context(), w.c, beds.Items, benchmarks.Items)
+	w.Expect(err).NotTo(HaveOccurred())
+	lab.Now = now()
+	var lineup []string
+	for _, p := range controllers.Lineup(lab) {
+		lineup = append(lineup, p.Benchmark.Name)
+	}
+	w.Expect(lineup).To(Equal([]string{"release", "plain", "nightly"}))
+
+	everybody := labpage.Access{Authenticator: authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+		return &authenticator.Response{User: &user.DefaultInfo{Name: "somebody"}}, true, nil
+	}), Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		return authorizer.DecisionAllow, "", nil
+	})}
+	page := labpage.New(labpage.Options{
+		Reader: w.c, Results: w.c, Access: everybody, Now: now, Order: controllers.OrderFrom(w.c, nil, now), Log: logr.Discard(),
+	})
+	answer := httptest.NewRecorder()
+	page.ServeHTTP(answer, httptest.NewRequestWithContext(w.t.Context(), http.MethodGet, "/benchmarks?view=waiting", nil))
+	text := answer.Body.String()
+	slices.SortFunc(lineup, func(a, b string) int {
+		return cmp.Compare(strings.Index(text, "/"+a+"\""), strings.Index(text, "/"+b+"\""))
+	})
+	w.Expect(lineup).To(Equal([]string{"release", "plain", "nightly"}), text)
 }
 
 func unknownClass(w *world) {

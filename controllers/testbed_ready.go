@@ -37,7 +37,7 @@ func (r *testBedReconciler) ready(ctx context.Context, bed *v1alpha1.TestBed, no
 // judge sets the condition Ready by the first check that fails.
 func (r *testBedReconciler) judge(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) error {
 	for _, check := range []bedCheck{
-		notDeleted, notQuarantined, describedWell, r.referencesExist, r.passwordsExist, r.tablesAreSound,
+		notQuarantined, notDeleted, describedWell, r.referencesExist, r.passwordsExist, r.tablesAreSound,
 		r.nodesExist, r.networksExist, r.nodesOffer, r.claimsExist, r.trexHasImage,
 	} {
 		reason, message, err := check(ctx, bed)

@@ -12,16 +12,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers"
 	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/team"
 )
 
 func newQueueCommand() *cobra.Command {
@@ -81,51 +79,19 @@ func listLab(ctx context.Context, c client.Client, namespace string) (lab contro
 		return lab, false, unreachable(err)
 	}
 	var benchmarks v1alpha1.BenchmarkList
-	var profiles v1alpha1.TrafficProfileList
-	var within []client.ListOption
 	err := c.List(ctx, &benchmarks)
 	if apierrors.IsForbidden(err) {
-		partial, within = true, []client.ListOption{client.InNamespace(namespace)}
-		err = c.List(ctx, &benchmarks, within...)
-	}
-	if err == nil {
-		err = c.List(ctx, &profiles, within...)
+		partial = true
+		err = c.List(ctx, &benchmarks, client.InNamespace(namespace))
 	}
 	if err != nil {
 		return lab, partial, unreachable(err)
 	}
-	lab = controllers.Lab{Benchmarks: benchmarks.Items, Beds: beds.Items, Profiles: profiles.Items}
-	policy := &v1alpha1.LabPolicy{}
-	switch err := c.Get(ctx, client.ObjectKey{Name: v1alpha1.LabPolicyName}, policy); {
-	case err == nil:
-		lab.Policy = policy
-	case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) && !meta.IsNoMatchError(err):
+	lab, err = controllers.ReadLab(ctx, c, beds.Items, benchmarks.Items)
+	if err != nil {
 		return lab, partial, unreachable(err)
 	}
-	names := map[string]bool{}
-	for i := range benchmarks.Items {
-		if name := benchmarks.Items[i].Namespace; !names[name] {
-			names[name] = true
-			ns, err := readNamespace(ctx, c, name)
-			if err != nil {
-				return lab, partial, unreachable(err)
-			}
-			lab.Namespaces = append(lab.Namespaces, *ns)
-		}
-	}
 	return lab, partial, nil
-}
-
-// readNamespace reads a namespace, whose labels decide on access. Who may not read it
-// sees access by name only.
-func readNamespace(ctx context.Context, c client.Client, name string) (*corev1.Namespace, error) {
-	ns := &corev1.Namespace{}
-	err := c.Get(ctx, client.ObjectKey{Name: name}, ns)
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		labels := map[string]string{corev1.LabelMetadataName: name}
-		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, nil
-	}
-	return ns, err
 }
 
 // queueView is what is printed.
@@ -156,7 +122,7 @@ func (v queueView) print(out io.Writer) error {
 			fmt.Fprintln(table, "PLACE\tNAMESPACE\tBENCHMARK\tPRIORITY\tWAITS FOR\tSINCE\tSTARTS IN\tWHY")
 		}
 		b := p.Benchmark
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", v.place(p), b.Namespace, b.Name, priorityOf(b), waitsFor(p),
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", v.place(p), b.Namespace, b.Name, team.PriorityName(b), waitsFor(p),
 			duration.HumanDuration(v.now.Sub(b.CreationTimestamp.Time)), v.startsIn(b), strings.ReplaceAll(p.Why, "\n", " "))
 	}
 	if err := table.Flush(); err != nil {
@@ -169,13 +135,6 @@ func (v queueView) print(out io.Writer) error {
 		v.printOthers(out)
 	}
 	return v.printReservations(out)
-}
-
-func priorityOf(b *v1alpha1.Benchmark) string {
-	if b.Spec.PriorityClassName != "" {
-		return b.Spec.PriorityClassName
-	}
-	return fmt.Sprint(b.Spec.Priority)
 }
 
 // startsIn is when a benchmark is expected to get a bed, as the operator estimates it.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/team"
 )
 
 // filter is what a person looks for.
@@ -62,8 +63,9 @@ type runView struct {
 	Phase           v1alpha1.BenchmarkPhase
 	Bed             string
 	// AnyBed says that the benchmark asks for a bed by its labels.
-	AnyBed   bool
-	Priority int32
+	AnyBed bool
+	// Priority is the name of its priority class, or else a number.
+	Priority string
 	Created  time.Time
 	Began    time.Time
 	Ended    time.Time
@@ -82,7 +84,7 @@ type runView struct {
 // run is a benchmark in a list.
 func (p *Page) run(b *v1alpha1.Benchmark, now time.Time) runView {
 	v := runView{
-		Namespace: b.Namespace, Name: b.Name, Phase: b.Status.Phase, Bed: b.Status.TestBedName, Priority: b.Spec.Priority,
+		Namespace: b.Namespace, Name: b.Name, Phase: b.Status.Phase, Bed: b.Status.TestBedName, Priority: team.PriorityName(b),
 		Created: b.CreationTimestamp.Time, Began: begin(b), Ended: end(b), Progress: b.Status.Progress, Why: b.Status.Message, Now: now,
 	}
 	if v.Phase == "" {

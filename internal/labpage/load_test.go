@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers"
 )
 
 // fakeCaches are lists in memory, which are copied as caches copy them where they need not
@@ -19,6 +22,10 @@ import (
 type fakeCaches struct {
 	client.Reader
 	lists map[reflect.Type]client.ObjectList
+}
+
+func (c fakeCaches) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
 func (c fakeCaches) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
@@ -75,7 +82,8 @@ func BenchmarkPage(b *testing.B) {
 		teams = append(teams, fmt.Sprintf("team-%02d", 2*i))
 	}
 	clock := noon
-	p := New(Options{Reader: caches, Results: caches, Access: fakeAccess(teams...), Now: func() time.Time { clock = clock.Add(2 * fresh); return clock }, Log: logr.Discard()})
+	p := New(Options{Reader: caches, Results: caches, Access: fakeAccess(teams...), Now: func() time.Time { clock = clock.Add(time.Hour); return clock }, Log: logr.Discard(),
+		Order: controllers.OrderFrom(caches, nil, func() time.Time { return clock })})
 	for name, path := range map[string]string{"beds": "/", "timeline": "/timeline", "waiting": "/benchmarks?view=waiting", "last": "/benchmarks?view=waiting&page=75", "bed": "/beds/bed-000", "finished": "/benchmarks?view=finished"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/report"
 )
 
@@ -25,6 +26,9 @@ type Options struct {
 	Reader client.Reader
 	// Results has the rows of results, which are in no cache.
 	Results client.Reader
+	// Order returns the benchmarks that wait for a bed in the order of the queue. It only
+	// reads what it gets.
+	Order func(ctx context.Context, beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) ([]*v1alpha1.Benchmark, error)
 	// Archive has results of earlier runs; nil where the lab has none.
 	Archive Archive
 	// Access says who may see what.

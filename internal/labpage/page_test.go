@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers"
 )
 
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -52,8 +54,10 @@ func fakeAccess(namespaces ...string) Access {
 func caches(t testing.TB, objects ...client.Object) client.Reader {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource().Build()
 }
@@ -61,7 +65,8 @@ func caches(t testing.TB, objects ...client.Object) client.Reader {
 func newPage(t testing.TB, access Access, objects ...client.Object) *Page {
 	t.Helper()
 	c := caches(t, objects...)
-	return New(Options{Reader: c, Results: c, Access: access, LabNamespace: "nodrop-lab", Now: func() time.Time { return noon }, Log: logr.Discard()})
+	return New(Options{Reader: c, Results: c, Access: access, LabNamespace: "nodrop-lab", Now: func() time.Time { return noon }, Log: logr.Discard(),
+		Order: controllers.OrderFrom(c, nil, func() time.Time { return noon })})
 }
 
 // get asks for a path as somebody.

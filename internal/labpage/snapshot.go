@@ -12,16 +12,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/queue"
 )
 
-// fresh is how long a snapshot serves requests.
-const fresh = time.Second
+// fresh is how long a snapshot serves requests at least. One that took long to make serves
+// for share times as long, so that a large lab's page does not occupy a processor.
+const (
+	fresh = time.Second
+	share = 5
+)
 
 // snapshot is the lab at one time, of which each person sees a part. Its objects belong to
 // the caches and are only read.
 type snapshot struct {
-	at           time.Time
+	at time.Time
+	// took is how long the snapshot took to make.
+	took         time.Duration
 	beds         []v1alpha1.TestBed // by name
 	reservations []v1alpha1.Reservation
 	schedules    []v1alpha1.BenchmarkSchedule
@@ -34,30 +39,32 @@ type snapshot struct {
 	namespaces []string
 }
 
-// snapshot returns the lab as it was less than a second ago.
+// snapshot returns the lab as it was a moment ago: see fresh.
 func (p *Page) snapshot(ctx context.Context) (*snapshot, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.Now()
-	if s := p.last; s != nil && now.Sub(s.at) < fresh && !now.Before(s.at) {
+	if s := p.last; s != nil && now.Sub(s.at) < max(fresh, share*s.took) && !now.Before(s.at) {
 		return s, nil
 	}
-	s, err := read(ctx, p.Reader, now)
+	begun := time.Now()
+	s, err := p.read(ctx, now)
 	if err != nil {
 		return nil, err
 	}
+	s.took = time.Since(begun)
 	p.last = s
 	return s, nil
 }
 
-// read takes a snapshot from caches.
-func read(ctx context.Context, caches client.Reader, now time.Time) (*snapshot, error) {
+// read takes a snapshot from the caches.
+func (p *Page) read(ctx context.Context, now time.Time) (*snapshot, error) {
 	var beds v1alpha1.TestBedList
 	var benchmarks v1alpha1.BenchmarkList
 	var reservations v1alpha1.ReservationList
 	var schedules v1alpha1.BenchmarkScheduleList
 	for _, list := range []client.ObjectList{&beds, &benchmarks, &reservations, &schedules} {
-		if err := caches.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		if err := p.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("listing %T: %w", list, err)
 		}
 	}
@@ -75,9 +82,11 @@ func read(ctx context.Context, caches client.Reader, now time.Time) (*snapshot, 
 			s.finished = append(s.finished, b)
 		case b.Status.TestBedName != "":
 			s.running = append(s.running, b)
-		default:
-			s.waiting = append(s.waiting, b)
 		}
+	}
+	var err error
+	if s.waiting, err = p.Order(ctx, s.beds, s.benchmarks); err != nil {
+		return nil, fmt.Errorf("ordering the queue: %w", err)
 	}
 	for i := range s.reservations {
 		namespaces[s.reservations[i].Namespace] = true
@@ -90,7 +99,6 @@ func read(ctx context.Context, caches client.Reader, now time.Time) (*snapshot, 
 	}
 	slices.Sort(s.namespaces)
 	slices.SortFunc(s.beds, func(a, b v1alpha1.TestBed) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(s.waiting, func(a, b *v1alpha1.Benchmark) int { return queue.Compare(entryOf(a), entryOf(b)) })
 	slices.SortFunc(s.running, func(a, b *v1alpha1.Benchmark) int {
 		return cmp.Or(begin(a).Compare(begin(b)), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
@@ -104,10 +112,6 @@ func read(ctx context.Context, caches client.Reader, now time.Time) (*snapshot, 
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	return s, nil
-}
-
-func entryOf(b *v1alpha1.Benchmark) queue.Entry {
-	return queue.Entry{Key: queue.Key{Namespace: b.Namespace, Name: b.Name}, Priority: b.Spec.Priority, Created: b.CreationTimestamp.Time}
 }
 
 // begin is when a benchmark got its bed; zero before that.

@@ -65,6 +65,14 @@ func Priority(policy *v1alpha1.LabPolicy, b *v1alpha1.Benchmark) (priority int32
 	return b.Spec.Priority, false
 }
 
+// PriorityName returns the name of the priority class of a benchmark, or else its priority.
+func PriorityName(b *v1alpha1.Benchmark) string {
+	if b.Spec.PriorityClassName != "" {
+		return b.Spec.PriorityClassName
+	}
+	return fmt.Sprint(b.Spec.Priority)
+}
+
 func class(policy *v1alpha1.LabPolicy, name string) *v1alpha1.PriorityClass {
 	if policy == nil || name == "" {
 		return nil
