@@ -88,7 +88,7 @@ func TestMeasureSink(t *testing.T) {
 			onDisk := kept.Stats().Series.Bytes
 			begin = time.Now()
 			d := delivery.New(kept, to, slog.New(slog.DiscardHandler))
-			d.Drain(t.Context())
+			metricstest.Drain(t.Context(), d.Run, func() int64 { return d.Stats().Points() })
 			written := time.Since(begin)
 			const points = ports * intervals
 			if got := d.Stats().Written; got != points {

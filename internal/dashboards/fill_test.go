@@ -104,7 +104,7 @@ func fill(t *testing.T) *filled {
 		t.Fatal(err)
 	}
 	d := delivery.New(kept, to, slog.New(slog.DiscardHandler))
-	d.Drain(t.Context())
+	metricstest.Drain(t.Context(), d.Run, func() int64 { return d.Stats().Points() })
 	if s := d.Stats(); s.Points() != 0 || s.Refused.Points != 0 {
 		t.Fatalf("not all points were written: %+v", s)
 	}

@@ -24,8 +24,8 @@ import (
 // the outcome is Aborted then, and not Error.
 var ErrAborted = errors.New("aborted")
 
-// defaultResolveTimeout is how long a neighbour is given to answer.
-const defaultResolveTimeout = 3 * time.Second
+// resolveTimeout is how long a neighbour is given to answer.
+const resolveTimeout = 3 * time.Second
 
 // Option changes a run.
 type Option func(*run)
@@ -78,9 +78,6 @@ func WithSpeaker(s routing.Speaker) Option { return func(r *run) { r.speaker = s
 // WithRouter lets the run start the routing software of the device anew.
 func WithRouter(router method.Router) Option { return func(r *run) { r.router = router } }
 
-// WithResolveTimeout sets how long a neighbour is given to answer.
-func WithResolveTimeout(d time.Duration) Option { return func(r *run) { r.resolveTimeout = d } }
-
 // run is one run in hand.
 type run struct {
 	cfg            Config
@@ -92,7 +89,6 @@ type run struct {
 	given          []v1alpha1.ResultRow
 	logs           []func(v1alpha1.ResultRow)
 	observers      []func(State)
-	resolveTimeout time.Duration
 	// interval is called every so often while trials run; nil when nobody wants it.
 	interval func(method.Interval)
 	every    time.Duration
@@ -116,7 +112,7 @@ type run struct {
 // does not fail: what goes wrong is the outcome, with everything that was
 // measured before. The generator stays open.
 func Run(ctx context.Context, cfg Config, gen traffic.Generator, opts ...Option) State {
-	r := &run{cfg: cfg, gen: gen, resolveTimeout: defaultResolveTimeout}
+	r := &run{cfg: cfg, gen: gen}
 	for _, o := range opts {
 		o(r)
 	}
@@ -311,7 +307,7 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 		r.state.Environment = environment(r.cfg.Bed, &r.cfg.Benchmark.Spec, r.plan, r.info)
 		r.state.Environment.Calibration = r.cfg.Calibration.DeepCopy()
 	})
-	hops, err := method.Resolve(ctx, r.gen, r.plan, r.info, r.resolveTimeout)
+	hops, err := method.Resolve(ctx, r.gen, r.plan, r.info, resolveTimeout)
 	if err != nil {
 		return nil, err
 	}

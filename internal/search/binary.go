@@ -14,7 +14,7 @@ import (
 // are no longer believed: the search goes on downwards from there, in steps
 // that double, with trials of full length only, and halves again once one
 // passed. So every throughput above 0 passed a trial of full length, and the
-// number of trials is bounded (MaxTrials).
+// number of trials is bounded.
 func Binary(ctx context.Context, cfg Config, m Measurer) (Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return Result{}, err
@@ -147,13 +147,6 @@ func Estimate(cfg Config) (trials int, sending time.Duration) {
 		return short, time.Duration(short) * cfg.TrialDuration
 	}
 	return short + 1, time.Duration(short)*cfg.SearchTrialDuration + cfg.TrialDuration
-}
-
-// MaxTrials is the largest number of trials that a binary search can take.
-func MaxTrials(cfg Config) int {
-	// Short: the highest and the lowest load, and the halvings. Full: the
-	// confirmation, a descent, the halvings.
-	return 2 + halvings(cfg) + 1 + (halvings(cfg) + 1) + halvings(cfg) + 1
 }
 
 // halvings is how often the multiples of the resolution between the bounds can be

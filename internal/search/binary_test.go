@@ -32,8 +32,8 @@ func mustSearch(t *testing.T, cfg Config, m Measurer) Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(r.Trials); n > MaxTrials(cfg) {
-		t.Fatalf("%d trials, at most %d are possible", n, MaxTrials(cfg))
+	if n := len(r.Trials); n > maxTrials(cfg) {
+		t.Fatalf("%d trials, at most %d are possible", n, maxTrials(cfg))
 	}
 	return r
 }
@@ -225,4 +225,11 @@ func TestEstimateIsCloseToWhatASearchTakes(t *testing.T) {
 			t.Errorf("%+v took %d trials, estimated %d", cfg, len(r.Trials), n)
 		}
 	}
+}
+
+// maxTrials returns the largest number of trials that a binary search can take.
+func maxTrials(cfg Config) int {
+	// Short: the highest and the lowest load, and the halvings. Full: the
+	// confirmation, a descent, the halvings.
+	return 2 + halvings(cfg) + 1 + (halvings(cfg) + 1) + halvings(cfg) + 1
 }

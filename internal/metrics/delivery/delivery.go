@@ -88,20 +88,12 @@ func (d *Delivery) Stats() Stats {
 }
 
 // Run writes until ctx ends.
-func (d *Delivery) Run(ctx context.Context) { d.run(ctx, false) }
-
-// Drain writes until nothing waits or ctx ends.
-func (d *Delivery) Drain(ctx context.Context) { d.run(ctx, true) }
-
-func (d *Delivery) run(ctx context.Context, once bool) {
+func (d *Delivery) Run(ctx context.Context) {
 	failed := 0
 	for ctx.Err() == nil {
 		changed := d.spool.Changed()
 		batch, err := d.spool.Next(batchBytes)
 		if err == nil && len(batch.Lines) == 0 {
-			if once {
-				return
-			}
 			select {
 			case <-changed:
 			case <-ctx.Done():

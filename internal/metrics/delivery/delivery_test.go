@@ -306,7 +306,7 @@ func TestAnAbsentSink(t *testing.T) {
 		}
 		return 0
 	}
-	l.Drain(ctx)
+	l.Run(ctx)
 	if s := l.Stats(); tried != 3 || s.Written != 0 || s.Rows.Points != 10 || s.Problem == "" || s.Since.IsZero() {
 		t.Errorf("%d attempts, %+v", tried, s)
 	}
