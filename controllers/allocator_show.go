@@ -27,9 +27,6 @@ const (
 	showPause = 100 * time.Millisecond
 )
 
-// DefaultRefresh is how often the place of one benchmark is written at most.
-const DefaultRefresh = 30 * time.Second
-
 // display keeps the status of those that wait, and the counts of beds, up to date at
 // a bounded rate.
 type display struct {

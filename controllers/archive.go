@@ -40,10 +40,9 @@ const (
 	archiveWorkers = 2
 	// archiveTimeout bounds one attempt to write a result.
 	archiveTimeout = 5 * time.Minute
-	// archiveBackoff and maxArchiveBackoff are the shortest and the longest time
-	// between two attempts.
-	archiveBackoff    = time.Second
-	maxArchiveBackoff = time.Minute
+	// archiveBackoff is the shortest time between two attempts; the longest is the option
+	// ArchiveRetry.
+	archiveBackoff = time.Second
 )
 
 // archiveReconciler writes the result of every finished benchmark to the archive.

@@ -12,9 +12,6 @@ import (
 	"nodrop.dev/nodrop/internal/metrics"
 )
 
-// DefaultBedSeries is 400 points a minute in a lab of 200 beds, in two requests.
-const DefaultBedSeries = 30 * time.Second
-
 // bedSeriesTimeout bounds one attempt to look at the beds and to hand their points over.
 const bedSeriesTimeout = 10 * time.Second
 

@@ -165,8 +165,6 @@ func simulateOperator(ctx context.Context, cfg *rest.Config, size labSize) (labR
 	}
 	err = controllers.SetupWithManager(mgr, controllers.Options{
 		Lab: labSettings(), Runner: newFakeRunners(), Bench: &fakeBench{run: size.run}, Now: time.Now,
-		Deadlines: controllers.DefaultDeadlines(), Poll: controllers.DefaultPoll, ProgressEvery: controllers.DefaultProgressEvery,
-		Recheck: controllers.DefaultRecheck, Refresh: controllers.DefaultRefresh,
 	})
 	if err != nil {
 		return labReport{}, err

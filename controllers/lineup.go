@@ -20,6 +20,8 @@ type Lab struct {
 	Namespaces []corev1.Namespace
 	// DefaultPolicy of the lab; nil allows everything.
 	DefaultPolicy *v1alpha1.TrafficPolicy
+	// Deadlines of the operator; the zero value has the defaults.
+	Deadlines Deadlines
 	// Policy says how teams share; nil where there is none, or where it cannot be read.
 	Policy *v1alpha1.LabPolicy
 	// Now is when.
@@ -43,9 +45,8 @@ type Place struct {
 // Lineup returns the places of all benchmarks that wait, in the order of the queue;
 // those that are not accepted come last. It is the allocator's own computation.
 func Lineup(in Lab) []Place {
-	a := newAllocator(base{Options: Options{
-		DefaultPolicy: in.DefaultPolicy, Now: func() time.Time { return in.Now }, Deadlines: DefaultDeadlines(),
-	}}, nil)
+	options := Options{DefaultPolicy: in.DefaultPolicy, Now: func() time.Time { return in.Now }, Deadlines: in.Deadlines}
+	a := newAllocator(base{Options: options.withDefaults()}, nil)
 	ch := newChanges()
 	for i := range in.Namespaces {
 		ch.namespaces[in.Namespaces[i].Name] = &in.Namespaces[i]

@@ -89,15 +89,15 @@ func readProfiles(ctx context.Context, c client.Reader, namespaces []string) ([]
 	return profiles, nil
 }
 
-// OrderFrom returns a function that orders waiting benchmarks as Order does, with the other
-// objects of the lab as the reader has them.
-func OrderFrom(c client.Reader, fallback *v1alpha1.TrafficPolicy, now func() time.Time) func(context.Context, []v1alpha1.TestBed, []v1alpha1.Benchmark) ([]*v1alpha1.Benchmark, error) {
+// OrderFrom returns a function that orders waiting benchmarks as Order does. It has the other
+// objects of the lab from the reader, and DefaultPolicy and Deadlines from set.
+func OrderFrom(c client.Reader, set Lab, now func() time.Time) func(context.Context, []v1alpha1.TestBed, []v1alpha1.Benchmark) ([]*v1alpha1.Benchmark, error) {
 	return func(ctx context.Context, beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) ([]*v1alpha1.Benchmark, error) {
 		lab, err := ReadLab(ctx, c, beds, benchmarks)
 		if err != nil {
 			return nil, err
 		}
-		lab.DefaultPolicy, lab.Now = fallback, now()
+		lab.DefaultPolicy, lab.Deadlines, lab.Now = set.DefaultPolicy, set.Deadlines, now()
 		return Order(lab), nil
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/runner"
 )
 
-// Options of the operator.
+// Options of the operator. Times that are 0 have the defaults of defaults.go.
 type Options struct {
 	// Lab is where and with which images runs take place.
 	Lab lab.Settings
@@ -27,7 +27,7 @@ type Options struct {
 	Runner RunnerClient
 	// Metrics is the recorder of the lab; nil where there is none.
 	Metrics Metrics
-	// BedSeries is how often the recorder gets a point of each bed. 0 is DefaultBedSeries.
+	// BedSeries is how often the recorder gets a point of each bed.
 	BedSeries time.Duration
 	// Counts counts what happens, for Prometheus; nil counts nothing.
 	Counts *opmetrics.Operator
@@ -50,7 +50,6 @@ type Options struct {
 	// deleted before it is in the archive.
 	Archive Archive
 	// ArchiveRetry is the longest time between two attempts to reach an unavailable archive.
-	// 0 is a minute.
 	ArchiveRetry time.Duration
 	// Kueue says that benchmarks with the name of a queue are admitted by Kueue, whose
 	// definitions must be there. Without it that name counts for nothing.
@@ -65,7 +64,7 @@ type Options struct {
 	TimeToLive *time.Duration
 	// Sweep is how often the operator searches for what no event reports: what is left of
 	// benchmarks that were removed by force, pods that appeared after a clean-up, and
-	// clocks that were set. 0 is DefaultSweep.
+	// clocks that were set.
 	Sweep time.Duration
 }
 
@@ -94,31 +93,6 @@ type Deadlines struct {
 	Baseline time.Duration
 }
 
-// DefaultDeadlines are the deadlines without other settings.
-func DefaultDeadlines() Deadlines {
-	return Deadlines{
-		Device:  3 * time.Minute,
-		Traffic: 3 * time.Minute,
-		Runner:  time.Minute,
-		CleanUp: 2 * time.Minute,
-
-		Baseline: 10 * time.Minute,
-	}
-}
-
-// DefaultPoll is how long a finished row waits at most before it is stored.
-const DefaultPoll = time.Second
-
-// DefaultProgressEvery keeps a watching person up to date without filling etcd.
-const DefaultProgressEvery = 5 * time.Second
-
-// DefaultRecheck is how long a person waits at most for a bed whose ConfigMap was
-// applied after it.
-const DefaultRecheck = 15 * time.Second
-
-// DefaultSweep costs the API server a few short lists.
-const DefaultSweep = 10 * time.Minute
-
 // RunnerClient calls runners. A call ends when its context does, and fails when the
 // runner does not answer or does not authenticate.
 type RunnerClient interface {
@@ -143,15 +117,7 @@ type RunnerTarget struct {
 
 // SetupWithManager adds all controllers to a manager.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
-	if o.ArchiveRetry == 0 {
-		o.ArchiveRetry = maxArchiveBackoff
-	}
-	if o.Sweep == 0 {
-		o.Sweep = DefaultSweep
-	}
-	if o.BedSeries == 0 {
-		o.BedSeries = DefaultBedSeries
-	}
+	o = o.withDefaults()
 	base := base{
 		Client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),

@@ -184,7 +184,7 @@ func ordersAlike(w *world) {
 		return authorizer.DecisionAllow, "", nil
 	})}
 	page := labpage.New(labpage.Options{
-		Reader: w.c, Results: w.c, Access: everybody, Now: now, Order: controllers.OrderFrom(w.c, nil, now), Log: logr.Discard(),
+		Reader: w.c, Results: w.c, Access: everybody, Now: now, Order: controllers.OrderFrom(w.c, controllers.Lab{}, now), Log: logr.Discard(),
 	})
 	answer := httptest.NewRecorder()
 	page.ServeHTTP(answer, httptest.NewRequestWithContext(w.t.Context(), http.MethodGet, "/benchmarks?view=waiting", nil))

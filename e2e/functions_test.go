@@ -102,9 +102,16 @@ func (l *lab) applyFolder(t *testing.T, elem ...string) {
 		t.Fatalf("kubectl apply -k: %v\n%s", err, out)
 	}
 	t.Cleanup(func() {
-		if out, err := l.kubectl(t, "", "delete", "-k", l.path(elem...)); err != nil {
+		if out, err := l.kubectl(t, "", "delete", "--wait=false", "-k", l.path(elem...)); err != nil {
 			t.Errorf("kubectl delete -k: %v\n%s", err, out)
 		}
+		NewWithT(t).Eventually(func() string {
+			out, err := l.kubectl(t, "", "get", "--ignore-not-found", "-o", "name", "-k", l.path(elem...))
+			if err != nil {
+				return err.Error()
+			}
+			return out
+		}, runTimeout, poll).Should(BeEmpty(), "what was applied is still there")
 	})
 }
 

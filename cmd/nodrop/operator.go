@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/operator"
 	"nodrop.dev/nodrop/internal/version"
@@ -28,7 +29,7 @@ const (
 )
 
 func newOperatorCommand() *cobra.Command {
-	var cfg operator.Config
+	cfg := operator.Config{Deadlines: controllers.DefaultDeadlines()}
 	var pullPolicy, policyFile, kueueRequired string
 	var verbose bool
 	var timeToLive int64
@@ -109,6 +110,10 @@ The cluster is the one that it runs in, or that KUBECONFIG names.`,
 	flags.StringSliceVar(&cfg.NotificationHosts, "notification-hosts", nil, "hosts that teams may have notifications sent to: names, or NAME:PORT; *.example.com is every name below; none without it")
 	flags.StringSliceVar(&cfg.NotificationNetworks, "notification-networks", nil, "networks that receivers of notifications may be in although they are refused otherwise, such as 127.0.0.0/8")
 	flags.StringVar(&cfg.NotificationCAFile, "notification-ca-file", "", "file with authorities that certificates of receivers are checked with, besides those of the system")
+	flags.DurationVar(&cfg.Deadlines.Device, "device-deadline", cfg.Deadlines.Device, "how long a virtual device may take to come up, 10s to 2h; images of whole machines need more than containers")
+	flags.DurationVar(&cfg.Deadlines.Traffic, "traffic-deadline", cfg.Deadlines.Traffic, "how long the traffic pods and the runner may take to become ready, 10s to 2h")
+	flags.DurationVar(&cfg.Deadlines.Runner, "runner-deadline", cfg.Deadlines.Runner, "how long a runner may not answer before its pod is replaced, 10s to 2h")
+	flags.DurationVar(&cfg.Deadlines.CleanUp, "clean-up-deadline", cfg.Deadlines.CleanUp, "how long the clean-up after a benchmark may take before the bed is quarantined, 10s to 2h")
 	flags.Int64Var(&timeToLive, "ttl-seconds-after-finished", keepForever, "delete benchmarks this many seconds after their end that do not say so themselves; -1 keeps them for ever")
 	flags.BoolVar(&cfg.LeaderElect, "leader-elect", false, "let only one of several operators act")
 	flags.StringVar(&cfg.Identity, "leader-identity", "", "name of this operator among several, such as that of its pod; one that was killed goes on at once under the same name; empty: a new name at each start, which waits until the lease of the last one has ended")

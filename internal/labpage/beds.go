@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 )
 
 // States of a bed, as the page names and filters them.
@@ -299,7 +300,7 @@ func (p *Page) bed(ctx context.Context, q *request) (*answer, error) {
 	if bed == nil || !v.beds {
 		return nil, errNotFound
 	}
-	page := bedPage{frame: p.frame(q, "beds", "Bed "+bed.Name, 10), View: v.bed(bed), Device: deviceOf(bed), Ports: len(bed.Spec.Ports)}
+	page := bedPage{frame: p.frame(q, "beds", "Bed "+bed.Name, 10), View: v.bed(bed), Device: device.Describe(bed.Spec.Device), Ports: len(bed.Spec.Ports)}
 	if sim := bed.Spec.Engine.Sim; sim != nil && sim.Ports != nil {
 		page.Ports = int(sim.Ports.Count)
 	}
@@ -325,19 +326,4 @@ func (p *Page) bed(ctx context.Context, q *request) (*answer, error) {
 		}
 	}
 	return render("bed", page)
-}
-
-// deviceOf describes the device of a bed in a few words.
-func deviceOf(bed *v1alpha1.TestBed) string {
-	switch d := bed.Spec.Device; {
-	case d.Physical != nil:
-		return strings.TrimSpace(d.Physical.Vendor + " " + d.Physical.Model + " " + d.Physical.Software)
-	case d.Containerlab != nil:
-		return "virtual, node " + d.Containerlab.Node + " of containerlab"
-	case d.Simulated != nil:
-		return "simulated"
-	case d.BackToBack != nil:
-		return "none: ports are joined back to back"
-	}
-	return ""
 }

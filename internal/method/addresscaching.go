@@ -14,8 +14,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
-	define(Definition{
+func describeAddressCaching() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodAddressCaching, Member: "addressCaching", Ethernet: true, Topology: addressTopology,
 			WholeDevice: "fills the address table of the device",
@@ -45,7 +45,7 @@ func init() {
 			t := test.AddressCaching
 			return fmt.Sprintf("frames without a network layer from up to %s addresses on the first port at %s frames/s, tested from the second and watched on the third, after %s of silence each time", traffic.Grouped(t.MaxAddresses), traffic.Grouped(t.LearningRate), human.Duration(t.AgingTime.Duration))
 		},
-	})
+	}
 }
 
 var caching = number(func(row *v1alpha1.ResultRow) *v1alpha1.AddressCachingSummary { return row.AddressCaching })

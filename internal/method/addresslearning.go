@@ -14,8 +14,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
-	define(Definition{
+func describeAddressLearning() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodAddressLearning, Member: "addressLearning", Ethernet: true, Topology: addressTopology,
 			WholeDevice: "fills the address table of the device",
@@ -48,7 +48,7 @@ func init() {
 			t := test.AddressLearning
 			return fmt.Sprintf("frames without a network layer from %s addresses on the first port at every rate, tested from the second and watched on the third, after %s of silence each time; the rate is searched to %s addresses/s", traffic.Grouped(t.Addresses), human.Duration(t.AgingTime.Duration), traffic.Grouped(t.Resolution))
 		},
-	})
+	}
 }
 
 var learnt = number(func(row *v1alpha1.ResultRow) *v1alpha1.AddressLearningSummary { return row.AddressLearning })

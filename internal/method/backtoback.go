@@ -13,8 +13,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
-	define(Definition{
+func describeBackToBack() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodBackToBack, Member: "backToBack",
 			Given:   func(t v1alpha1.Test) bool { return t.BackToBack != nil },
@@ -50,7 +50,7 @@ func init() {
 			}
 			return fmt.Sprintf("bursts of up to %s, searched %s, %d times", human.Duration(t.MaxBurstDuration.Duration), exactly, t.Repetitions)
 		},
-	})
+	}
 }
 
 var burstColumn = number(func(row *v1alpha1.ResultRow) *v1alpha1.BackToBackSummary { return row.BackToBack })

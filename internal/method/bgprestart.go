@@ -16,7 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
+func describeBGPRestart() Definition {
 	restarts := number(func(row *v1alpha1.ResultRow) *v1alpha1.BGPRestartSummary { return row.BGPRestart })
 	of := func(times func(*v1alpha1.BGPRestartSummary) *v1alpha1.TimeSpread) func(*v1alpha1.ResultRow) *v1alpha1.TimeSpread {
 		return func(row *v1alpha1.ResultRow) *v1alpha1.TimeSpread {
@@ -30,7 +30,7 @@ func init() {
 	columns = append(columns, spreadColumns("outage, ms", of(func(s *v1alpha1.BGPRestartSummary) *v1alpha1.TimeSpread { return &s.Outage }))...)
 	columns = append(columns, spreadColumns("sessions back, ms", of(func(s *v1alpha1.BGPRestartSummary) *v1alpha1.TimeSpread { return s.SessionsBack }))...)
 	columns = append(columns, spreadColumns("routes back, ms", of(func(s *v1alpha1.BGPRestartSummary) *v1alpha1.TimeSpread { return s.RoutesBack }))...)
-	define(Definition{
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodBGPRestart, Member: "bgpRestart",
 			WholeDevice: "restarts the BGP of the device",
@@ -54,7 +54,7 @@ func init() {
 			t := test.BGPRestart
 			return fmt.Sprintf("BGP of the device restarted by the lab %s after the beginning, trials of %s, %s", human.Duration(t.LeadTime.Duration), human.Duration(restartTime(t)), often(t.Restarts))
 		},
-	})
+	}
 }
 
 func restartTime(t *v1alpha1.BGPRestartTest) time.Duration {

@@ -16,8 +16,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
-	define(Definition{
+func describeBroadcast() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodBroadcast, Member: "broadcast", Topology: &plan.Topology{Ports: 2, Flows: [][2]int{{0, 1}}, OneNetwork: true},
 			Given: func(t v1alpha1.Test) bool { return t.Broadcast != nil },
@@ -57,7 +57,7 @@ func init() {
 			return fmt.Sprintf("first port to all others; binary search %s, resolution %s, trials of %s, confirmed for %s; %s at %s; one frame for the latency",
 				fromTo(t.MinLoad, t.MaxLoad), t.Resolution, human.Duration(t.SearchTrialDuration.Duration), human.Duration(t.TrialDuration.Duration), human.Duration(t.TrialDuration.Duration), t.MaxLoad)
 		},
-	})
+	}
 }
 
 var broadcasted = number(func(row *v1alpha1.ResultRow) *v1alpha1.BroadcastSummary { return row.Broadcast })

@@ -18,8 +18,8 @@ import (
 // fanInFlows fill the port in the middle: the first sends at line rate, the third more.
 var fanInFlows = [][2]int{{0, 1}, {2, 1}}
 
-func init() {
-	define(Definition{
+func describeBufferSize() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodBufferSize, Member: "bufferSize",
 			WholeDevice: "fills the buffer of the device",
@@ -54,7 +54,7 @@ func init() {
 			t := test.BufferSize
 			return fmt.Sprintf("first port to second at line rate, third to second at %s of it, for up to %s, %d times", t.Oversubscription, human.Duration(t.MaxDuration.Duration), t.Repetitions)
 		},
-	})
+	}
 }
 
 var heldBy = number(func(row *v1alpha1.ResultRow) *v1alpha1.BufferSizeSummary { return row.BufferSize })

@@ -9,8 +9,8 @@ import (
 	"nodrop.dev/nodrop/internal/plan"
 )
 
-func init() {
-	define(Definition{
+func describeCongestionControl() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodCongestionControl, Member: "congestionControl", Topology: congestionTopology,
 			Given: func(t v1alpha1.Test) bool { return t.CongestionControl != nil },
@@ -52,7 +52,7 @@ func init() {
 			t := test.CongestionControl
 			return congestionTrials(t.Load, t.TrialDuration.Duration)
 		},
-	})
+	}
 }
 
 var congestionOf = number(func(row *v1alpha1.ResultRow) *v1alpha1.CongestionControlSummary { return row.CongestionControl })

@@ -14,8 +14,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
-	define(Definition{
+func describeConvergence() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodConvergence, Member: "convergence",
 			WholeDevice: "times the control plane of the device",
@@ -59,7 +59,7 @@ func init() {
 			return fmt.Sprintf("routes announced %s after the beginning and withdrawn %s later, trials of %s, %s; rates read every %s",
 				human.Duration(t.LeadTime.Duration), human.Duration(t.AnnouncedTime.Duration), human.Duration(convergenceTime(t)), often(t.Cycles), human.Duration(t.SamplingInterval.Duration))
 		},
-	})
+	}
 }
 
 // cycles are how often routes were announced and withdrawn for a row.

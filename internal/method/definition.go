@@ -14,7 +14,7 @@ import (
 )
 
 // Definition is all that the program has to know about a method: how a test is
-// planned, run and reported. Each method's file defines its own.
+// planned, run and reported. Each method's file describes its own, and list.go has them all.
 type Definition struct {
 	// Method is what the plan has to know.
 	plan.Method
@@ -115,18 +115,6 @@ func (d Definition) EventColumns() (kinds []string, by map[string][]Column) {
 		by[c.Event] = append(by[c.Event], c)
 	}
 	return kinds, by
-}
-
-// definitions by the names of their rows.
-var definitions = map[v1alpha1.Method]Definition{}
-
-// define makes a method known to the plan, the lab and the reports. It panics when the
-// method is known already.
-func define(d Definition) {
-	plan.Register(d.Method)
-	for _, name := range append([]v1alpha1.Method{d.Name}, d.Further...) {
-		definitions[name] = d
-	}
 }
 
 // Describe returns the definition of the method that makes rows of a name.

@@ -12,8 +12,8 @@ import (
 	"nodrop.dev/nodrop/internal/plan"
 )
 
-func init() {
-	define(Definition{
+func describeForwardingRate() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodForwardingRate, Member: "forwardingRate", Mixes: true,
 			Given: func(t v1alpha1.Test) bool { return t.ForwardingRate != nil },
@@ -43,7 +43,7 @@ func init() {
 			t := test.ForwardingRate
 			return fmt.Sprintf("from %s down by %s, trials of %s", ofLineRate(t.MaxLoad), t.Step, human.Duration(t.TrialDuration.Duration))
 		},
-	})
+	}
 }
 
 var forwarding = number(func(row *v1alpha1.ResultRow) *v1alpha1.ForwardingRateSummary { return row.ForwardingRate })

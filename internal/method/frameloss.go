@@ -11,8 +11,8 @@ import (
 	"nodrop.dev/nodrop/internal/plan"
 )
 
-func init() {
-	define(Definition{
+func describeFrameLoss() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodFrameLoss, Member: "frameLoss", Mixes: true,
 			Given: func(t v1alpha1.Test) bool { return t.FrameLoss != nil },
@@ -43,7 +43,7 @@ func init() {
 			t := test.FrameLoss
 			return fmt.Sprintf("from %s down by %s, trials of %s", ofLineRate(t.MaxLoad), t.Step, human.Duration(t.TrialDuration.Duration))
 		},
-	})
+	}
 }
 
 // The step of RFC 2544 section 26.3 is at most 10 %; below 1 % a result would

@@ -14,8 +14,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
-	define(Definition{
+func describeGroupCapacity() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodGroupCapacity, Member: "groupCapacity",
 			WholeDevice: "fills the table of groups of the device",
@@ -52,7 +52,7 @@ func init() {
 			return fmt.Sprintf("%s groups joined first, then %s more each time, then halved; trials of %s, %s after joining",
 				traffic.Grouped(t.InitialGroups), traffic.Grouped(t.GroupIncrement), human.Duration(t.TrialDuration.Duration), human.Duration(joinTime(t)))
 		},
-	})
+	}
 }
 
 var capacity = number(func(row *v1alpha1.ResultRow) *v1alpha1.GroupCapacitySummary { return row.GroupCapacity })

@@ -13,8 +13,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
-	define(Definition{
+func describeGroupJoinDelay() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodGroupJoinDelay, Member: "groupJoinDelay", ArrivalTimes: true,
 			WholeDevice: "times the control plane of the device",
@@ -39,7 +39,7 @@ func init() {
 			lead, wait := joinTimes(t)
 			return fmt.Sprintf("method %s of RFC 3918: ports join %s after the beginning, trials of %s, %s", t.Method, human.Duration(lead), human.Duration(lead+wait), often(t.Repetitions))
 		},
-	})
+	}
 }
 
 func joinTimes(t *v1alpha1.GroupJoinDelayTest) (lead, wait time.Duration) {

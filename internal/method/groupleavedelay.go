@@ -11,8 +11,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
-	define(Definition{
+func describeGroupLeaveDelay() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodGroupLeaveDelay, Member: "groupLeaveDelay", ArrivalTimes: true,
 			WholeDevice: "times the control plane of the device",
@@ -36,7 +36,7 @@ func init() {
 			lead, wait := leaveTimes(t)
 			return fmt.Sprintf("ports leave %s after the beginning, trials of %s, %s", human.Duration(lead), human.Duration(lead+wait), often(t.Repetitions))
 		},
-	})
+	}
 }
 
 func leaveTimes(t *v1alpha1.GroupLeaveDelayTest) (lead, wait time.Duration) {

@@ -10,8 +10,8 @@ import (
 	"nodrop.dev/nodrop/internal/plan"
 )
 
-func init() {
-	define(Definition{
+func describeHeadOfLineBlocking() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodHeadOfLineBlocking, Member: "headOfLineBlocking", Topology: congestionTopology,
 			Given: func(t v1alpha1.Test) bool { return t.HeadOfLineBlocking != nil },
@@ -46,7 +46,7 @@ func init() {
 			t := test.HeadOfLineBlocking
 			return congestionTrials(t.Load, t.TrialDuration.Duration) + ", after the frames to the third alone"
 		},
-	})
+	}
 }
 
 var headOfLineOf = number(func(row *v1alpha1.ResultRow) *v1alpha1.HeadOfLineBlockingSummary { return row.HeadOfLineBlocking })

@@ -10,8 +10,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
-	define(Definition{
+func describeLatency() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodLatency, Member: "latency", Mixes: true, Latency: true,
 			Given: func(t v1alpha1.Test) bool { return t.Latency != nil },
@@ -37,7 +37,7 @@ func init() {
 			return f, true
 		},
 		Trials: func(t v1alpha1.Test) string { return "trials of " + human.Duration(t.Latency.TrialDuration.Duration) },
-	})
+	}
 }
 
 // latency measures latency and jitter of every frame at one load (RFC 2544

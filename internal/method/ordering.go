@@ -10,8 +10,8 @@ import (
 	"nodrop.dev/nodrop/internal/search"
 )
 
-func init() {
-	define(Definition{
+func describeOrdering() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodOrdering, Member: "ordering", Ordering: true, Rising: true,
 			OneSize: "every size of a mix is a stream of its own, so that frames which overtake those of another size would not be seen",
@@ -55,7 +55,7 @@ func init() {
 			t := test.Ordering
 			return fmt.Sprintf("trials of %s; the onset is searched to %s", human.Duration(t.TrialDuration.Duration), ofLineRate(t.Resolution))
 		},
-	})
+	}
 }
 
 var order = number(func(row *v1alpha1.ResultRow) *v1alpha1.OrderingSummary { return row.Ordering })

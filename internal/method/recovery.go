@@ -12,8 +12,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
-	define(Definition{
+func describeRecovery() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodRecovery, Member: "recovery", Gaps: true, AfterThroughput: true, Mixes: true, Copies: 2,
 			Given: func(t v1alpha1.Test) bool { return t.Recovery != nil },
@@ -36,7 +36,7 @@ func init() {
 			overload, reduced := recoveryTimes(t.Recovery)
 			return fmt.Sprintf("%s of overload, then %s of half of it, %d times", human.Duration(overload), human.Duration(reduced), t.Recovery.Repetitions)
 		},
-	})
+	}
 }
 
 var recovered = number(func(row *v1alpha1.ResultRow) *v1alpha1.RecoverySummary { return row.Recovery })

@@ -17,8 +17,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
-	define(Definition{
+func describeReset() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodReset, Member: "reset", Gaps: true,
 			WholeDevice: "resets the device",
@@ -62,7 +62,7 @@ func init() {
 			}
 			return text
 		},
-	})
+	}
 }
 
 var wasReset = number(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset })

@@ -14,8 +14,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
-	define(Definition{
+func describeRFC2544Latency() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodRFC2544Latency, Member: "rfc2544Latency", Latency: true,
 			Given:   func(t v1alpha1.Test) bool { return t.RFC2544Latency != nil },
@@ -43,7 +43,7 @@ func init() {
 			kinds := map[v1alpha1.LatencyDefinition]string{v1alpha1.LatencyStoreAndForward: "store-and-forward", v1alpha1.LatencyBitForwarding: "bit-forwarding"}
 			return fmt.Sprintf("%d trials of %s at %s, averaged; latency of %s devices (RFC 1242 section 3.8)", t.Repetitions, human.Duration(t.TrialDuration.Duration), t.Load, kinds[t.Definition])
 		},
-	})
+	}
 }
 
 var repeated = number(func(row *v1alpha1.ResultRow) *v1alpha1.RFC2544LatencySummary { return row.RFC2544Latency })

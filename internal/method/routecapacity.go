@@ -16,8 +16,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
-	define(Definition{
+func describeRouteCapacity() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodRouteCapacity, Member: "routeCapacity", Mixes: true, Frameless: true,
 			WholeDevice: "fills the table of routes of the device",
@@ -47,7 +47,7 @@ func init() {
 			t := test.RouteCapacity
 			return fmt.Sprintf("blocks of %s routes, until the witness receives nothing further for %s", traffic.Grouped(t.Block), human.Duration(t.WaitTime.Duration))
 		},
-	})
+	}
 }
 
 var (

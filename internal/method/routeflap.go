@@ -16,8 +16,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
-	define(Definition{
+func describeRouteFlap() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodRouteFlap, Member: "routeFlap",
 			WholeDevice: "loads the control plane of the device",
@@ -68,7 +68,7 @@ func init() {
 			return fmt.Sprintf("one trial of %s at %s: %s routes withdrawn %s after the beginning and announced again %s later, %s with %s in between; rates read every %s",
 				human.Duration(flapTime(t)), t.Load, traffic.Grouped(t.Flapped), human.Duration(t.LeadTime.Duration), human.Duration(t.WithdrawnTime.Duration), often(t.Flaps), human.Duration(t.AnnouncedTime.Duration), human.Duration(t.SamplingInterval.Duration))
 		},
-	})
+	}
 }
 
 var (

@@ -15,8 +15,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
-	define(Definition{
+func describeRouteRefresh() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodRouteRefresh, Member: "routeRefresh",
 			WholeDevice: "times the control plane of the device",
@@ -52,7 +52,7 @@ func init() {
 			return fmt.Sprintf("one trial of %s at %s: all routes asked for again %s after the beginning, %s, every %s",
 				human.Duration(refreshTime(t)), t.Load, human.Duration(t.LeadTime.Duration), often(t.Refreshes), human.Duration(t.Interval.Duration))
 		},
-	})
+	}
 }
 
 var (

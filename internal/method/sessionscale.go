@@ -15,10 +15,10 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
+func describeSessionScale() Definition {
 	held := number(func(row *v1alpha1.ResultRow) *v1alpha1.SessionScaleSummary { return row.SessionScale })
 	heldIf := optionalNumber(func(row *v1alpha1.ResultRow) *v1alpha1.SessionScaleSummary { return row.SessionScale })
-	define(Definition{
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodSessionScale, Member: "sessionScale", Mixes: true, Frameless: true,
 			WholeDevice: "opens as many sessions as the device holds",
@@ -51,7 +51,7 @@ func init() {
 			return fmt.Sprintf("sessions established within %s, doubled from %d on; watched for %s with routes of one session withdrawn and announced again every %s",
 				human.Duration(t.WaitTime.Duration), t.First, human.Duration(soakTime(t)), human.Duration(t.FlapInterval.Duration))
 		},
-	})
+	}
 }
 
 func soakTime(t *v1alpha1.SessionScaleTest) time.Duration {

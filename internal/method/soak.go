@@ -12,8 +12,8 @@ import (
 	"nodrop.dev/nodrop/internal/plan"
 )
 
-func init() {
-	define(Definition{
+func describeSoak() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodSoak, Member: "soak", Mixes: true,
 			Given:    func(t v1alpha1.Test) bool { return t.Soak != nil },
@@ -35,7 +35,7 @@ func init() {
 			}
 			return text
 		},
-	})
+	}
 }
 
 // maxSamples that a trial is sampled for.

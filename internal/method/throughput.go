@@ -16,8 +16,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func init() {
-	define(Definition{
+func describeThroughput() Definition {
+	return Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodThroughput, Further: []v1alpha1.Method{v1alpha1.MethodPartialDropRate}, Member: "throughput",
 			Mixes: true, FindsThroughput: true,
@@ -40,7 +40,7 @@ func init() {
 		Headline:   LoadFigure,
 		Trials:     throughputTrials,
 		Resolution: func(t v1alpha1.Test) v1alpha1.LoadAmount { return t.Throughput.Resolution },
-	})
+	}
 }
 
 // searches by their name in the API; the empty name is its default.

@@ -4,15 +4,16 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/history"
 )
 
 // Regressions are the figures of a history whose level became worse and did not change
 // since. The same change is the same point, whichever later run shows it: its time is when
 // the first run at the new level began. Run is the UID of the benchmark that shows it, and
-// device that of its bed.
-func Regressions(h *history.History, run string, device v1alpha1.Device) []Point {
-	name, software := deviceOf(device)
+// of is the device of its bed.
+func Regressions(h *history.History, run string, of v1alpha1.Device) []Point {
+	name, software := device.Name(of)
 	var points []Point
 	for i := range h.Lines {
 		l := &h.Lines[i]

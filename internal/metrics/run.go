@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/history"
 	"nodrop.dev/nodrop/internal/plan"
 )
@@ -44,23 +45,8 @@ func NewRun(benchmark *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed
 	for i, step := range p.Steps {
 		r.order[step.ID()] = i
 	}
-	r.device, r.software = deviceOf(bed.Spec.Device)
+	r.device, r.software = device.Name(bed.Spec.Device)
 	return r, nil
-}
-
-// deviceOf names the device in a few words, and the version that it runs.
-func deviceOf(d v1alpha1.Device) (name, software string) {
-	switch {
-	case d.Physical != nil:
-		return d.Physical.Vendor + " " + d.Physical.Model, d.Physical.Software
-	case d.Containerlab != nil:
-		return "containerlab", ""
-	case d.Simulated != nil:
-		return "simulated", ""
-	case d.BackToBack != nil:
-		return "back to back", ""
-	}
-	return "", ""
 }
 
 // Point describes the run. Engine sends and receives, and version is that of NoDrop.

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -94,6 +95,9 @@ type Config struct {
 	// NotificationCAFile has authorities that certificates of receivers are checked with,
 	// besides those of the system.
 	NotificationCAFile string
+	// Deadlines of what the operator waits for, from 10 s to 2 h each; the zero value has the
+	// defaults.
+	Deadlines controllers.Deadlines
 	// TimeToLive is how long benchmarks are kept after their end that do not say so
 	// themselves; nil is for ever.
 	TimeToLive *time.Duration
@@ -145,6 +149,7 @@ func (c Config) Validate() error {
 	if c.Recorder && (c.RecorderInterval < 100*time.Millisecond || c.RecorderInterval > 10*time.Second) {
 		problems = append(problems, fmt.Errorf("--recorder-interval is %s: give 100ms to 10s", c.RecorderInterval))
 	}
+	problems = append(problems, c.checkDeadlines()...)
 	if c.servesPage() && c.WebhookPort == 0 && c.PageCertDir == "" {
 		problems = append(problems, errors.New("--page-bind-address is given, and --webhook-port is 0: give --page-cert-dir, since there is no certificate of the webhooks"))
 	}
@@ -160,6 +165,31 @@ func (c Config) Validate() error {
 		problems = append(problems, err)
 	}
 	return errors.Join(problems...)
+}
+
+// Bounds of a deadline. Less ends runs that only had to wait for a busy API server.
+const (
+	minDeadline = 10 * time.Second
+	maxDeadline = 2 * time.Hour
+)
+
+// deadlines returns the deadlines of the configuration, or the defaults.
+func (c Config) deadlines() controllers.Deadlines {
+	return cmp.Or(c.Deadlines, controllers.DefaultDeadlines())
+}
+
+// checkDeadlines reports deadlines that are out of bounds.
+func (c Config) checkDeadlines() (problems []error) {
+	d := c.deadlines()
+	for _, deadline := range []struct {
+		flag string
+		time.Duration
+	}{{"device", d.Device}, {"traffic", d.Traffic}, {"runner", d.Runner}, {"clean-up", d.CleanUp}} {
+		if deadline.Duration < minDeadline || deadline.Duration > maxDeadline {
+			problems = append(problems, fmt.Errorf("--%s-deadline is %s: give 10s to 2h", deadline.flag, deadline.Duration))
+		}
+	}
+	return problems
 }
 
 // Scheme knows every type that the operator works with.
@@ -338,9 +368,7 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 	}
 	options := controllers.Options{
 		Lab: c.Lab, DefaultPolicy: c.DefaultPolicy, Runner: controllers.MutualTLS{}, Counts: c.Counts, Now: time.Now,
-		Deadlines: controllers.DefaultDeadlines(), Poll: controllers.DefaultPoll, ProgressEvery: controllers.DefaultProgressEvery,
-		Recheck: controllers.DefaultRecheck, Refresh: controllers.DefaultRefresh, TimeToLive: c.TimeToLive, Kueue: c.Kueue,
-		Connections: c.Connections,
+		Deadlines: c.Deadlines, TimeToLive: c.TimeToLive, Kueue: c.Kueue, Connections: c.Connections,
 	}
 	if c.ArchiveURL != "" {
 		store, err := archive.Open(c.ArchiveURL)

@@ -75,9 +75,9 @@ type Method struct {
 
 var methods []Method
 
-// Register makes a method known. It is called by the method's file before main
-// begins; a program that plans must import package method. It panics when the method
-// or its member is known already.
+// Register makes a method known. Package method calls it for each method of its list before
+// main begins; a program that plans must import that package. It panics if the name or the
+// member is known already.
 func Register(m Method) {
 	for _, name := range append([]v1alpha1.Method{m.Name}, m.Further...) {
 		for _, known := range methods {

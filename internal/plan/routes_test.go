@@ -241,12 +241,12 @@ func TestNetworksWithoutStrides(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
-	all := streams(&o.profile, routed(&o.profile, &o.bed, ports, traffic.Capabilities{MaxStreams: 100}))
+	all := streams(&o.profile, routed(&o.profile, &o.bed, ports, traffic.Capabilities{Limits: traffic.Limits{MaxStreams: 100}}))
 	if len(all) != 4*8 || all[1].Headers.DstIP != netip.MustParseAddr("20.0.137.1") || all[1].Headers.DstIPCount != 1 || all[1].Headers.DstIPBits != 24 || all[1].Part != 8 {
 		t.Errorf("%d streams, the second %+v", len(all), all[1])
 	}
 	o.profile.Spec.Routing.Routes[0].First = "198.200.0.0/32"
-	all = streams(&o.profile, routed(&o.profile, &o.bed, ports, traffic.Capabilities{MaxStreams: 100}))
+	all = streams(&o.profile, routed(&o.profile, &o.bed, ports, traffic.Capabilities{Limits: traffic.Limits{MaxStreams: 100}}))
 	if len(all) != 4 || all[0].Headers.DstIPCount != 8 || all[0].Headers.DstIPBits != 32 {
 		t.Errorf("%d streams, the first %+v", len(all), all[0])
 	}

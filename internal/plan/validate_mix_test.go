@@ -86,7 +86,7 @@ func TestValidateRefusesMixesThatTheEngineDoesNotSend(t *testing.T) {
 	o := router(mixed(simple))
 	simulated(256)(o)
 	ports, _ := Ports(&o.bed)
-	errs := validateMixesOn(&o.benchmark, Sections(&o.profile)[0], &o.bed, ports, traffic.Capabilities{MaxStreams: 767, MinFrameSize: 64, MaxFrameSize: 1514})
+	errs := validateMixesOn(&o.benchmark, Sections(&o.profile)[0], &o.bed, ports, traffic.Capabilities{Limits: traffic.Limits{MaxStreams: 767, MaxFrameSize: 1514}, MinFrameSize: 64})
 	want := []string{
 		"the mix has frames of 1518 bytes, and engine sim of test bed bed sends 64 to 1514: change the mix",
 		"the 3 sizes of the mix make 768 streams on the 256 ports of test bed bed, and engine sim takes at most 767: use fewer sizes, or a bed with fewer ports",
@@ -99,7 +99,7 @@ func TestValidateRefusesMixesThatTheEngineDoesNotSend(t *testing.T) {
 			t.Errorf("error %q has no %q", e, want[i])
 		}
 	}
-	if errs := validateMixesOn(&o.benchmark, Sections(&o.profile)[0], &o.bed, ports, traffic.Capabilities{MaxStreams: 768, MinFrameSize: 64, MaxFrameSize: 1518}); len(errs) > 0 {
+	if errs := validateMixesOn(&o.benchmark, Sections(&o.profile)[0], &o.bed, ports, traffic.Capabilities{Limits: traffic.Limits{MaxStreams: 768, MaxFrameSize: 1518}, MinFrameSize: 64}); len(errs) > 0 {
 		t.Errorf("errors %v", errs)
 	}
 }
@@ -136,7 +136,7 @@ func TestValidateCountsTheCopiesOfAMethod(t *testing.T) {
 	Register(Method{Member: "recovery", Mixes: true, Copies: 2, Given: func(t v1alpha1.Test) bool { return t.Recovery != nil }})
 	o := router(mixed(simple))
 	ports, _ := Ports(&o.bed)
-	engine := traffic.Capabilities{MaxStreams: 11, MinFrameSize: 64, MaxFrameSize: 1518}
+	engine := traffic.Capabilities{Limits: traffic.Limits{MaxStreams: 11, MaxFrameSize: 1518}, MinFrameSize: 64}
 	if errs := validateMixesOn(&o.benchmark, Sections(&o.profile)[0], &o.bed, ports, engine); len(errs) > 0 {
 		t.Errorf("6 streams: %v", errs)
 	}

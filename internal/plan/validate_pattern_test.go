@@ -233,7 +233,7 @@ func TestValidateAcceptsPackets(t *testing.T) {
 func TestValidateRefusesWhatTheEngineCannot(t *testing.T) {
 	o := pattern(4, v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{}})
 	ports, _ := Ports(&o.bed)
-	engine := traffic.Capabilities{MaxStreams: 65536}
+	engine := traffic.Capabilities{Limits: traffic.Limits{MaxStreams: 65536}}
 	errs := validatePattern(Sections(&o.profile)[0], &o.bed, ports, engine)
 	if len(errs) != 1 || !strings.Contains(errs[0].Error(), `TrafficProfile/profile.spec.pattern.fanOut: Invalid value: "sim": engine sim of test bed bed cannot join multicast groups: choose a bed with another engine, or another pattern`) {
 		t.Errorf("groups: %v", errs)

@@ -122,18 +122,18 @@ func TestValidateRefuses(t *testing.T) {
 func TestValidateRefusesMoreStreamsThanTheEngineTakes(t *testing.T) {
 	o := router(simulated(256))
 	ports, _ := Ports(&o.bed)
-	errs := validatePattern(Sections(&o.profile)[0], &o.bed, ports, traffic.Capabilities{MaxStreams: 255})
+	errs := validatePattern(Sections(&o.profile)[0], &o.bed, ports, traffic.Capabilities{Limits: traffic.Limits{MaxStreams: 255}})
 	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "Invalid value: 256: the pattern makes 256 streams on the 256 ports of test bed bed, and engine sim takes at most 255") {
 		t.Errorf("errors %v", errs)
 	}
-	if errs := validatePattern(Sections(&o.profile)[0], &o.bed, ports, traffic.Capabilities{MaxStreams: 256}); len(errs) > 0 {
+	if errs := validatePattern(Sections(&o.profile)[0], &o.bed, ports, traffic.Capabilities{Limits: traffic.Limits{MaxStreams: 256}}); len(errs) > 0 {
 		t.Errorf("errors %v", errs)
 	}
 }
 
 func TestValidateRefusesFramesThatTheEngineDoesNotSend(t *testing.T) {
 	o := router(nil)
-	errs := validateSizes(Sections(&o.profile)[0], &o.bed, traffic.Capabilities{MinFrameSize: 68, MaxFrameSize: 1514})
+	errs := validateSizes(Sections(&o.profile)[0], &o.bed, traffic.Capabilities{Limits: traffic.Limits{MaxFrameSize: 1514}, MinFrameSize: 68})
 	if len(errs) != 2 || !strings.Contains(errs[1].Error(), "TrafficProfile/profile.spec.frameSizes[1]: Invalid value: 1518: engine xdp of test bed bed sends frames of 68 to 1514 bytes: change the frame size, or choose a bed with another engine") {
 		t.Errorf("errors %v", errs)
 	}

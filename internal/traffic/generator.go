@@ -108,18 +108,33 @@ type PortInfo struct {
 // section 3.8.
 const FILO = "first bit in to last bit out (FILO), which exceeds the latency of RFC 1242 by the time of one frame on the wire for bit-forwarding devices, and of two for store-and-forward devices"
 
-// Capabilities says what an engine can measure; what it cannot is refused at
-// admission.
-type Capabilities struct {
+// Limits are the capabilities that depend on the ports and the options of an engine, so that
+// only an open engine knows them. Package capability declares the most of each kind.
+type Limits struct {
 	// MaxStreams of a bed, on all its hosts together: each counts those of the others.
 	MaxStreams int
-	// MinFrameSize and MaxFrameSize in bytes with FCS.
-	MinFrameSize, MaxFrameSize int
-	// PerFrameLatency says that the latency of every frame is measured.
-	PerFrameLatency bool
+	// MaxFrameSize in bytes with FCS.
+	MaxFrameSize int
 	// SampledLatency says that the latency of a share of each stream's frames is
 	// measured, which travel among the others.
 	SampledLatency bool
+	// Lateness is how much later than asked for the engine may end a trial by itself,
+	// at any load: 0 when it ends in time. A trial that it ended later than the
+	// resolution of a search allows counts with its offered load.
+	Lateness time.Duration
+	// LatencyType says between which two points latency is measured.
+	LatencyType string
+}
+
+// Capabilities says what an engine can measure; what it cannot is refused at
+// admission. Package capability declares them for each kind, and an open engine reports its
+// Limits.
+type Capabilities struct {
+	Limits
+	// MinFrameSize in bytes with FCS.
+	MinFrameSize int
+	// PerFrameLatency says that the latency of every frame is measured.
+	PerFrameLatency bool
 	// TimedStreams is how many streams of a bed are timed at once; 0 means all.
 	TimedStreams int
 	// CrossHostLatency says that latency between ports of different hosts is
@@ -160,10 +175,4 @@ type Capabilities struct {
 	// CustomBytes says that frames whose headers are given byte by byte are sent and
 	// counted.
 	CustomBytes bool
-	// Lateness is how much later than asked for the engine may end a trial by itself,
-	// at any load: 0 when it ends in time. A trial that it ended later than the
-	// resolution of a search allows counts with its offered load.
-	Lateness time.Duration
-	// LatencyType says between which two points latency is measured.
-	LatencyType string
 }

@@ -40,6 +40,9 @@ type kind struct {
 	Capabilities
 	given    func(v1alpha1.Device) bool
 	describe func(v1alpha1.Device) string
+	// name is the name of the device in a few words, and the version of its software if the
+	// bed gives one; nil where the kind is the name.
+	name func(v1alpha1.Device) (name, software string)
 	// files are the keys of ConfigMaps that the device is made from; nil for none.
 	files func(v1alpha1.Device) []v1alpha1.ConfigMapKeyReference
 }
@@ -66,6 +69,9 @@ var kinds = []kind{
 		given:        func(d v1alpha1.Device) bool { return d.Physical != nil },
 		describe: func(d v1alpha1.Device) string {
 			return strings.TrimSpace(strings.Join([]string{d.Physical.Vendor, d.Physical.Model, d.Physical.Software}, " "))
+		},
+		name: func(d v1alpha1.Device) (string, string) {
+			return d.Physical.Vendor + " " + d.Physical.Model, d.Physical.Software
 		},
 	},
 	{
@@ -98,6 +104,7 @@ var kinds = []kind{
 			}
 			return "none: the ports are joined at the tester"
 		},
+		name: func(v1alpha1.Device) (string, string) { return "back to back", "" },
 	},
 }
 
@@ -123,6 +130,16 @@ func Describe(d v1alpha1.Device) string {
 		return ""
 	}
 	return k.describe(d)
+}
+
+// Name returns the name of the device of a bed in a few words, for series of metrics, and the
+// version of its software; both are empty where the bed does not say.
+func Name(d v1alpha1.Device) (name, software string) {
+	k, known := kindOf(d)
+	if !known || k.name == nil {
+		return k.Kind, ""
+	}
+	return k.name(d)
 }
 
 // Files are the keys of ConfigMaps that a device refers to in any variant, each once,

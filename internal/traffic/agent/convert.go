@@ -11,6 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/capability"
 	"nodrop.dev/nodrop/internal/traffic/agent/agentpb"
 )
 
@@ -25,33 +26,16 @@ const (
 )
 
 func infoToWire(i traffic.Info) *agentpb.InfoResponse {
-	c := i.Capabilities
+	l := i.Capabilities.Limits
 	w := &agentpb.InfoResponse{
 		Engine: i.Engine,
 		Detail: i.Detail,
-		Capabilities: &agentpb.Capabilities{
-			MaxStreams:       int64(c.MaxStreams),
-			MinFrameSize:     int64(c.MinFrameSize),
-			MaxFrameSize:     int64(c.MaxFrameSize),
-			PerFrameLatency:  c.PerFrameLatency,
-			CrossHostLatency: c.CrossHostLatency,
-			Ordering:         c.Ordering,
-			FrameChecks:      c.FrameChecks,
-			Multicast:        c.Multicast,
-			Mpls:             c.MPLS,
-			ServiceVlans:     c.ServiceVLANs, Tunnels: c.Tunnels, CustomBytes: c.CustomBytes,
-			SampledLatency: c.SampledLatency,
-			TimedStreams:   int64(c.TimedStreams),
-			CrossHost:      c.CrossHost,
-			ArrivalTimes:   c.ArrivalTimes,
-			Gaps:           c.Gaps,
-			Ethernet:       c.Ethernet,
-			LatencyType:    c.LatencyType,
-			LatenessNanos:  int64(c.Lateness),
-			Sampling:       c.Sampling,
-			Capture:        c.Capture,
-			Routing:        c.Routing,
-			Strides:        c.Strides,
+		Limits: &agentpb.Limits{
+			MaxStreams:     int64(l.MaxStreams),
+			MaxFrameSize:   int64(l.MaxFrameSize),
+			SampledLatency: l.SampledLatency,
+			LatenessNanos:  int64(l.Lateness),
+			LatencyType:    l.LatencyType,
 		},
 	}
 	for _, h := range i.Hosts {
@@ -64,34 +48,17 @@ func infoToWire(i traffic.Info) *agentpb.InfoResponse {
 }
 
 func infoFromWire(w *agentpb.InfoResponse) (traffic.Info, error) {
-	c := w.GetCapabilities()
+	l := w.GetLimits()
 	i := traffic.Info{
 		Engine: w.GetEngine(),
 		Detail: w.GetDetail(),
-		Capabilities: traffic.Capabilities{
-			MaxStreams:       int(c.GetMaxStreams()),
-			MinFrameSize:     int(c.GetMinFrameSize()),
-			MaxFrameSize:     int(c.GetMaxFrameSize()),
-			PerFrameLatency:  c.GetPerFrameLatency(),
-			CrossHostLatency: c.GetCrossHostLatency(),
-			Ordering:         c.GetOrdering(),
-			FrameChecks:      c.GetFrameChecks(),
-			Multicast:        c.GetMulticast(),
-			MPLS:             c.GetMpls(),
-			ServiceVLANs:     c.GetServiceVlans(), Tunnels: c.GetTunnels(), CustomBytes: c.GetCustomBytes(),
-			SampledLatency: c.GetSampledLatency(),
-			TimedStreams:   int(c.GetTimedStreams()),
-			CrossHost:      c.GetCrossHost(),
-			ArrivalTimes:   c.GetArrivalTimes(),
-			Gaps:           c.GetGaps(),
-			Ethernet:       c.GetEthernet(),
-			LatencyType:    c.GetLatencyType(),
-			Lateness:       time.Duration(c.GetLatenessNanos()),
-			Sampling:       c.GetSampling(),
-			Capture:        c.GetCapture(),
-			Routing:        c.GetRouting(),
-			Strides:        c.GetStrides(),
-		},
+		Capabilities: capability.Running(w.GetEngine(), traffic.Limits{
+			MaxStreams:     int(l.GetMaxStreams()),
+			MaxFrameSize:   int(l.GetMaxFrameSize()),
+			SampledLatency: l.GetSampledLatency(),
+			Lateness:       time.Duration(l.GetLatenessNanos()),
+			LatencyType:    l.GetLatencyType(),
+		}),
 	}
 	for _, h := range w.GetHosts() {
 		i.Hosts = append(i.Hosts, traffic.Host{Name: h.GetName(), Kernel: h.GetKernel(), CPU: h.GetCpu(), CPUs: int(h.GetCpus()), TesterCPUs: integers[int](h.GetTesterCpus()), DeviceCPUs: integers[int](h.GetDeviceCpus()), Together: h.GetTogether()})

@@ -55,7 +55,7 @@ func TestFieldsComeOverTheWire(t *testing.T) {
 		t.Errorf("got  %+v\nsent %+v", got, load)
 	}
 	var info traffic.Info
-	number(reflect.ValueOf(&info.Capabilities).Elem(), &next)
+	number(reflect.ValueOf(&info.Capabilities.Limits).Elem(), &next)
 	if got, err := infoFromWire(infoToWire(info)); err != nil || got.Capabilities != info.Capabilities {
 		t.Errorf("%v\ngot  %+v\nsent %+v", err, got.Capabilities, info.Capabilities)
 	}

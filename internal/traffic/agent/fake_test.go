@@ -16,6 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/capability"
 )
 
 const uid = "0c5f"
@@ -89,12 +90,9 @@ func (e *fakeEngine) use(what string, other int32) func() {
 func (e *fakeEngine) Info(context.Context) (traffic.Info, error) {
 	defer e.enter("info")()
 	info := traffic.Info{
-		Engine: "fake", Detail: "fake on " + e.host,
+		Engine: "xdp", Detail: "fake on " + e.host,
 		Hosts: []traffic.Host{{Name: e.host, Kernel: "6.0", CPU: "abacus", CPUs: 2}},
-		Capabilities: traffic.Capabilities{
-			MaxStreams: 65536, MinFrameSize: 64, MaxFrameSize: 9216,
-			PerFrameLatency: true, Ordering: true, LatencyType: "first bit to first bit",
-		},
+		Capabilities: capability.Running("xdp", traffic.Limits{MaxStreams: 65536, MaxFrameSize: 9216, LatencyType: "first bit to first bit"}),
 	}
 	for i, p := range e.ports {
 		info.Ports = append(info.Ports, traffic.PortInfo{Name: p, Interface: "eth-" + p, Driver: "fake", Hypervisor: "QEMU Standard PC", Emulated: "QEMU", MAC: traffic.MAC{2, 0, 0, 0, 0, byte(i)}, Notes: []string{"slow"},

@@ -126,26 +126,11 @@ func mergeInfo(infos []traffic.Info, order []string) (traffic.Info, error) {
 		}
 		all.Hosts = append(all.Hosts, info.Hosts...)
 		all.Ports = append(all.Ports, info.Ports...)
-		c, other := &all.Capabilities, info.Capabilities
-		c.MaxStreams = min(c.MaxStreams, other.MaxStreams)
-		c.MinFrameSize = max(c.MinFrameSize, other.MinFrameSize)
-		c.MaxFrameSize = min(c.MaxFrameSize, other.MaxFrameSize)
-		c.PerFrameLatency = c.PerFrameLatency && other.PerFrameLatency
-		c.SampledLatency = c.SampledLatency && other.SampledLatency
-		c.TimedStreams = fewer(c.TimedStreams, other.TimedStreams)
-		c.CrossHostLatency = c.CrossHostLatency && other.CrossHostLatency
-		c.CrossHost = c.CrossHost && other.CrossHost
-		c.Ordering = c.Ordering && other.Ordering
-		c.ArrivalTimes = c.ArrivalTimes && other.ArrivalTimes
-		c.Gaps = c.Gaps && other.Gaps
-		c.Ethernet = c.Ethernet && other.Ethernet
-		c.Multicast = c.Multicast && other.Multicast
-		c.Sampling = c.Sampling && other.Sampling
-		c.MPLS = c.MPLS && other.MPLS
-		c.ServiceVLANs = c.ServiceVLANs && other.ServiceVLANs
-		c.Tunnels = c.Tunnels && other.Tunnels
-		c.CustomBytes = c.CustomBytes && other.CustomBytes
-		c.Lateness = max(c.Lateness, other.Lateness)
+		l, other := &all.Capabilities.Limits, info.Capabilities.Limits
+		l.MaxStreams = min(l.MaxStreams, other.MaxStreams)
+		l.MaxFrameSize = min(l.MaxFrameSize, other.MaxFrameSize)
+		l.SampledLatency = l.SampledLatency && other.SampledLatency
+		l.Lateness = max(l.Lateness, other.Lateness)
 	}
 	all.Detail = strings.Join(details, "; ")
 	all.Capabilities.LatencyType = strings.Join(latencyTypes, "; ")
@@ -153,14 +138,6 @@ func mergeInfo(infos []traffic.Info, order []string) (traffic.Info, error) {
 		return slices.Index(order, a.Name) - slices.Index(order, b.Name)
 	})
 	return all, nil
-}
-
-// fewer is the lower of two limits, of which 0 is none.
-func fewer(a, b int) int {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
 }
 
 // Resolve implements Generator.

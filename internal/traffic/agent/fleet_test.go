@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/capability"
 )
 
 // newFleet has p1 and p3 at the first agent, p2 and p4 at the second.
@@ -97,13 +99,9 @@ func TestLatencyBetweenHostsIsLeftOut(t *testing.T) {
 
 func TestFleetInfo(t *testing.T) {
 	f, engines, _ := newFleet(t, "node-a", "node-b")
+	engines[0].info = func(i *traffic.Info) { i.Capabilities.SampledLatency = true }
 	engines[1].info = func(i *traffic.Info) {
-		i.Capabilities.MaxStreams, i.Capabilities.MinFrameSize, i.Capabilities.MaxFrameSize = 1024, 68, 1518
-		i.Capabilities.Ordering, i.Capabilities.Gaps, i.Capabilities.Ethernet = false, true, true
-		i.Capabilities.CrossHost, i.Capabilities.ArrivalTimes, i.Capabilities.TimedStreams = true, true, 128
-	}
-	engines[0].info = func(i *traffic.Info) {
-		i.Capabilities.CrossHost, i.Capabilities.ArrivalTimes = true, true
+		i.Capabilities.MaxStreams, i.Capabilities.MaxFrameSize, i.Capabilities.Lateness = 1024, 1518, time.Second
 	}
 	info, err := f.Info(t.Context())
 	must(t, "info", err)
@@ -117,7 +115,7 @@ func TestFleetInfo(t *testing.T) {
 	if !slices.Equal(ports, []string{"p1", "p2", "p3", "p4"}) || !slices.Equal(hosts, []string{"node-a", "node-b"}) {
 		t.Errorf("ports %v, hosts %v", ports, hosts)
 	}
-	want := traffic.Capabilities{MaxStreams: 1024, MinFrameSize: 68, MaxFrameSize: 1518, PerFrameLatency: true, CrossHost: true, ArrivalTimes: true, TimedStreams: 128, LatencyType: "first bit to first bit"}
+	want := capability.Running("xdp", traffic.Limits{MaxStreams: 1024, MaxFrameSize: 1518, Lateness: time.Second, LatencyType: "first bit to first bit"})
 	if diff := cmp.Diff(want, info.Capabilities); diff != "" {
 		t.Errorf("capabilities (-want +got):\n%s", diff)
 	}

@@ -1,12 +1,14 @@
 // Package capability declares what each kind of engine can measure, so that a
 // benchmark can be refused at admission without opening an engine. An engine
-// that is open may report less in its Info, as its ports allow.
+// that is open reports its own Limits, as its ports and options allow. A new capability is a
+// member of traffic.Capabilities and a line here for each engine that has it.
 package capability
 
 import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -17,9 +19,11 @@ const trexTimedStreams = 128
 
 var byKind = map[string]traffic.Capabilities{
 	"xdp": {
-		MaxStreams:      65536,
-		MinFrameSize:    64,
-		MaxFrameSize:    9216,
+		Limits: traffic.Limits{
+			MaxStreams: 65536, MaxFrameSize: frame.MaxSize,
+			LatencyType: "from the transmit program, which writes the frame, to the receive program on the XDP hook (kernel timestamps of one clock): " + traffic.FILO,
+		},
+		MinFrameSize:    frame.EthernetMinSize,
 		PerFrameLatency: true,
 		CrossHost:       true,
 		Ordering:        true,
@@ -36,24 +40,26 @@ var byKind = map[string]traffic.Capabilities{
 		Strides:         true,
 		Routing:         true,
 		CustomBytes:     true,
-		LatencyType:     "from the transmit program, which writes the frame, to the receive program on the XDP hook (kernel timestamps of one clock): " + traffic.FILO,
 	},
 	"trex": {
-		// What every card counts: see For.
-		MaxStreams:     fewestCounters(),
-		MinFrameSize:   64,
-		MaxFrameSize:   9216,
-		SampledLatency: true,
-		CrossHost:      true,
-		Sampling:       true,
-		TimedStreams:   trexTimedStreams,
-		Lateness:       100 * time.Millisecond,
-		LatencyType:    "from the transmit core of TRex, which writes the time into the frame, to its receive core (the processor's clock, of one server), of timed frames that travel among the others: " + traffic.FILO,
+		Limits: traffic.Limits{
+			// What every card counts: see For.
+			MaxStreams: fewestCounters(), MaxFrameSize: frame.MaxSize,
+			SampledLatency: true,
+			Lateness:       100 * time.Millisecond,
+			LatencyType:    "from the transmit core of TRex, which writes the time into the frame, to its receive core (the processor's clock, of one server), of timed frames that travel among the others: " + traffic.FILO,
+		},
+		MinFrameSize: frame.EthernetMinSize,
+		CrossHost:    true,
+		Sampling:     true,
+		TimedStreams: trexTimedStreams,
 	},
 	"sim": {
-		MaxStreams:       65536,
-		MinFrameSize:     64,
-		MaxFrameSize:     9216,
+		Limits: traffic.Limits{
+			MaxStreams: 65536, MaxFrameSize: frame.MaxSize,
+			LatencyType: "of the type of RFC 1242 that the source of the device model has",
+		},
+		MinFrameSize:     frame.EthernetMinSize,
 		PerFrameLatency:  true,
 		CrossHostLatency: true,
 		CrossHost:        true,
@@ -70,7 +76,6 @@ var byKind = map[string]traffic.Capabilities{
 		Strides:          true,
 		Routing:          true,
 		CustomBytes:      true,
-		LatencyType:      "of the type of RFC 1242 that the source of the device model has",
 	},
 }
 
@@ -78,6 +83,14 @@ var byKind = map[string]traffic.Capabilities{
 func Of(kind string) (traffic.Capabilities, bool) {
 	c, ok := byKind[kind]
 	return c, ok
+}
+
+// Running returns the capabilities of an open engine: those of its kind, with the limits that
+// it reports.
+func Running(kind string, l traffic.Limits) traffic.Capabilities {
+	c, _ := Of(kind)
+	c.Limits = l
+	return c
 }
 
 // For returns the capabilities of a bed's engine, and whether its kind exists. They

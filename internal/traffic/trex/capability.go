@@ -3,7 +3,6 @@ package trex
 import (
 	"fmt"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/capability"
 )
@@ -18,29 +17,12 @@ const latencyType = "of %s frames per second of each stream, or all where it has
 // capabilities of an engine with these ports, of whose streams so many frames per
 // second are timed.
 func capabilities(ports []*port, timed int) traffic.Capabilities {
-	c := traffic.Capabilities{
-		MaxStreams:     maxStreams(ports),
-		MinFrameSize:   frame.EthernetMinSize,
-		MaxFrameSize:   frame.MaxSize,
-		SampledLatency: timed > 0,
-		TimedStreams:   maxLatencyStreams,
-		LatencyType:    "not measured",
-		// Only of frames that are timed is the order known.
-		PerFrameLatency: false,
-		Ordering:        false,
-		// Each server has a clock of its own.
-		CrossHostLatency: false,
-		CrossHost:        true,
-		// The grace of Wait for a late port.
-		Lateness:  graceBase,
-		Multicast: false,
-		Sampling:  true,
-		MPLS:      false,
-		// Its mark is searched for behind one tag, in the outermost packet.
-		ServiceVLANs: false,
-		Tunnels:      false,
-		CustomBytes:  false,
-	}
+	c, _ := capability.Of("trex")
+	c.MaxStreams = maxStreams(ports)
+	c.SampledLatency = timed > 0
+	// The grace of Wait for a late port.
+	c.Lateness = graceBase
+	c.LatencyType = "not measured"
 	if timed > 0 {
 		c.LatencyType = fmt.Sprintf(latencyType, traffic.Grouped(timed))
 	}

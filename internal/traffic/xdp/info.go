@@ -14,16 +14,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/hypervisor"
 	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/capability"
 )
 
 const detail = "frames are written in the kernel by BPF_PROG_RUN with live frames and counted by an XDP program on the receiving port"
-
-// latencyType says between which points latency is measured.
-const latencyType = "from the transmit program, which writes the frame, to the receive program on the XDP hook (kernel timestamps of one clock): " + traffic.FILO
 
 // Info implements traffic.Generator.
 func (e *Engine) Info(context.Context) (traffic.Info, error) {
@@ -42,32 +39,14 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 		}
 		host.DeviceCPUs, host.Together = e.options.DeviceProcessors, e.options.Together
 	}
-	streams, err := maxStreams()
-	if err != nil {
+	caps, _ := capability.Of("xdp")
+	if caps.MaxStreams, err = maxStreams(caps.MaxStreams); err != nil {
 		return traffic.Info{}, err
 	}
 	info := traffic.Info{
 		Engine: "xdp",
 		Detail: detail,
 		Hosts:  []traffic.Host{host},
-		Capabilities: traffic.Capabilities{
-			MaxStreams:      streams,
-			MinFrameSize:    frame.EthernetMinSize,
-			MaxFrameSize:    frame.MaxSize,
-			PerFrameLatency: true,
-			CrossHost:       true,
-			Ordering:        true,
-			FrameChecks:     true,
-			ArrivalTimes:    true,
-			Gaps:            true,
-			Ethernet:        true,
-			Multicast:       true,
-			MPLS:            true,
-			ServiceVLANs:    true,
-			Tunnels:         true,
-			CustomBytes:     true,
-			LatencyType:     latencyType,
-		},
 	}
 	machine, err := hypervisor.Name(os.DirFS("/"))
 	if err != nil {
@@ -78,7 +57,7 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 		return traffic.Info{}, err
 	}
 	for i, p := range e.ports {
-		info.Capabilities.MaxFrameSize = min(info.Capabilities.MaxFrameSize, p.mtu+18)
+		caps.MaxFrameSize = min(caps.MaxFrameSize, p.mtu+18)
 		notes := slices.Clone(p.notes)
 		where, note := p.describeSenders()
 		if where != "" {
@@ -95,6 +74,7 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 			Name: p.Name, Interface: p.Interface, Driver: p.driver, MAC: p.mac, Hypervisor: machine, Emulated: p.emulated, Card: cards[i], Notes: notes,
 		})
 	}
+	info.Capabilities = caps
 	return info, nil
 }
 
@@ -144,10 +124,10 @@ func describeHost(name string) (traffic.Host, error) {
 	return h, err
 }
 
-// maxStreams is how many streams the counters may be kept of in a quarter of the
+// maxStreams returns the number of streams, at most most, whose counters fit into a quarter of the
 // free memory, or of the memory limit of the container where that is less: each is sent
 // by one port and received by one or more.
-func maxStreams() (int, error) {
+func maxStreams(most int) (int, error) {
 	var free uint64
 	err := eachLine("/proc/meminfo", func(line string) bool {
 		_, err := fmt.Sscanf(line, "MemAvailable: %d kB", &free)
@@ -157,7 +137,7 @@ func maxStreams() (int, error) {
 		return 0, err
 	}
 	each := uint64(unsafe.Sizeof(portTxStream{}) + unsafe.Sizeof(portRxFlow{}))
-	return int(min(1<<16, min(free<<10, memoryLimit("/sys/fs/cgroup"))/4/each)), nil
+	return int(min(uint64(most), min(free<<10, memoryLimit("/sys/fs/cgroup"))/4/each)), nil
 }
 
 // memoryLimit is the memory limit of this process's cgroup in bytes, by the files below

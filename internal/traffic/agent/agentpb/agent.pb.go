@@ -165,7 +165,7 @@ type InfoResponse struct {
 	Detail        string                 `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
 	Hosts         []*Host                `protobuf:"bytes,3,rep,name=hosts,proto3" json:"hosts,omitempty"`
 	Ports         []*Port                `protobuf:"bytes,4,rep,name=ports,proto3" json:"ports,omitempty"`
-	Capabilities  *Capabilities          `protobuf:"bytes,5,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
+	Limits        *Limits                `protobuf:"bytes,5,opt,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -228,9 +228,9 @@ func (x *InfoResponse) GetPorts() []*Port {
 	return nil
 }
 
-func (x *InfoResponse) GetCapabilities() *Capabilities {
+func (x *InfoResponse) GetLimits() *Limits {
 	if x != nil {
-		return x.Capabilities
+		return x.Limits
 	}
 	return nil
 }
@@ -553,50 +553,32 @@ func (x *Card) GetPause() string {
 	return ""
 }
 
-type Capabilities struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	MaxStreams       int64                  `protobuf:"varint,1,opt,name=max_streams,json=maxStreams,proto3" json:"max_streams,omitempty"`
-	MinFrameSize     int64                  `protobuf:"varint,2,opt,name=min_frame_size,json=minFrameSize,proto3" json:"min_frame_size,omitempty"`
-	MaxFrameSize     int64                  `protobuf:"varint,3,opt,name=max_frame_size,json=maxFrameSize,proto3" json:"max_frame_size,omitempty"`
-	PerFrameLatency  bool                   `protobuf:"varint,4,opt,name=per_frame_latency,json=perFrameLatency,proto3" json:"per_frame_latency,omitempty"`
-	CrossHostLatency bool                   `protobuf:"varint,5,opt,name=cross_host_latency,json=crossHostLatency,proto3" json:"cross_host_latency,omitempty"`
-	Ordering         bool                   `protobuf:"varint,6,opt,name=ordering,proto3" json:"ordering,omitempty"`
-	LatencyType      string                 `protobuf:"bytes,7,opt,name=latency_type,json=latencyType,proto3" json:"latency_type,omitempty"`
-	Sampling         bool                   `protobuf:"varint,8,opt,name=sampling,proto3" json:"sampling,omitempty"`
-	Multicast        bool                   `protobuf:"varint,9,opt,name=multicast,proto3" json:"multicast,omitempty"`
-	Mpls             bool                   `protobuf:"varint,10,opt,name=mpls,proto3" json:"mpls,omitempty"`
-	SampledLatency   bool                   `protobuf:"varint,11,opt,name=sampled_latency,json=sampledLatency,proto3" json:"sampled_latency,omitempty"`
-	TimedStreams     int64                  `protobuf:"varint,12,opt,name=timed_streams,json=timedStreams,proto3" json:"timed_streams,omitempty"`
-	CrossHost        bool                   `protobuf:"varint,13,opt,name=cross_host,json=crossHost,proto3" json:"cross_host,omitempty"`
-	ArrivalTimes     bool                   `protobuf:"varint,14,opt,name=arrival_times,json=arrivalTimes,proto3" json:"arrival_times,omitempty"`
-	Gaps             bool                   `protobuf:"varint,15,opt,name=gaps,proto3" json:"gaps,omitempty"`
-	Ethernet         bool                   `protobuf:"varint,16,opt,name=ethernet,proto3" json:"ethernet,omitempty"`
-	LatenessNanos    int64                  `protobuf:"varint,21,opt,name=lateness_nanos,json=latenessNanos,proto3" json:"lateness_nanos,omitempty"`
-	FrameChecks      bool                   `protobuf:"varint,20,opt,name=frame_checks,json=frameChecks,proto3" json:"frame_checks,omitempty"`
-	ServiceVlans     bool                   `protobuf:"varint,22,opt,name=service_vlans,json=serviceVlans,proto3" json:"service_vlans,omitempty"`
-	Tunnels          bool                   `protobuf:"varint,23,opt,name=tunnels,proto3" json:"tunnels,omitempty"`
-	Capture          bool                   `protobuf:"varint,40,opt,name=capture,proto3" json:"capture,omitempty"`
-	Routing          bool                   `protobuf:"varint,30,opt,name=routing,proto3" json:"routing,omitempty"`
-	Strides          bool                   `protobuf:"varint,31,opt,name=strides,proto3" json:"strides,omitempty"`
-	CustomBytes      bool                   `protobuf:"varint,24,opt,name=custom_bytes,json=customBytes,proto3" json:"custom_bytes,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+// Limits is traffic.Limits: what an open engine knows beyond the capabilities of its kind.
+type Limits struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	MaxStreams     int64                  `protobuf:"varint,1,opt,name=max_streams,json=maxStreams,proto3" json:"max_streams,omitempty"`
+	MaxFrameSize   int64                  `protobuf:"varint,2,opt,name=max_frame_size,json=maxFrameSize,proto3" json:"max_frame_size,omitempty"`
+	SampledLatency bool                   `protobuf:"varint,3,opt,name=sampled_latency,json=sampledLatency,proto3" json:"sampled_latency,omitempty"`
+	LatenessNanos  int64                  `protobuf:"varint,4,opt,name=lateness_nanos,json=latenessNanos,proto3" json:"lateness_nanos,omitempty"`
+	LatencyType    string                 `protobuf:"bytes,5,opt,name=latency_type,json=latencyType,proto3" json:"latency_type,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
-func (x *Capabilities) Reset() {
-	*x = Capabilities{}
+func (x *Limits) Reset() {
+	*x = Limits{}
 	mi := &file_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Capabilities) String() string {
+func (x *Limits) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Capabilities) ProtoMessage() {}
+func (*Limits) ProtoMessage() {}
 
-func (x *Capabilities) ProtoReflect() protoreflect.Message {
+func (x *Limits) ProtoReflect() protoreflect.Message {
 	mi := &file_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -608,177 +590,44 @@ func (x *Capabilities) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Capabilities.ProtoReflect.Descriptor instead.
-func (*Capabilities) Descriptor() ([]byte, []int) {
+// Deprecated: Use Limits.ProtoReflect.Descriptor instead.
+func (*Limits) Descriptor() ([]byte, []int) {
 	return file_agent_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *Capabilities) GetMaxStreams() int64 {
+func (x *Limits) GetMaxStreams() int64 {
 	if x != nil {
 		return x.MaxStreams
 	}
 	return 0
 }
 
-func (x *Capabilities) GetMinFrameSize() int64 {
-	if x != nil {
-		return x.MinFrameSize
-	}
-	return 0
-}
-
-func (x *Capabilities) GetMaxFrameSize() int64 {
+func (x *Limits) GetMaxFrameSize() int64 {
 	if x != nil {
 		return x.MaxFrameSize
 	}
 	return 0
 }
 
-func (x *Capabilities) GetPerFrameLatency() bool {
-	if x != nil {
-		return x.PerFrameLatency
-	}
-	return false
-}
-
-func (x *Capabilities) GetCrossHostLatency() bool {
-	if x != nil {
-		return x.CrossHostLatency
-	}
-	return false
-}
-
-func (x *Capabilities) GetOrdering() bool {
-	if x != nil {
-		return x.Ordering
-	}
-	return false
-}
-
-func (x *Capabilities) GetLatencyType() string {
-	if x != nil {
-		return x.LatencyType
-	}
-	return ""
-}
-
-func (x *Capabilities) GetSampling() bool {
-	if x != nil {
-		return x.Sampling
-	}
-	return false
-}
-
-func (x *Capabilities) GetMulticast() bool {
-	if x != nil {
-		return x.Multicast
-	}
-	return false
-}
-
-func (x *Capabilities) GetMpls() bool {
-	if x != nil {
-		return x.Mpls
-	}
-	return false
-}
-
-func (x *Capabilities) GetSampledLatency() bool {
+func (x *Limits) GetSampledLatency() bool {
 	if x != nil {
 		return x.SampledLatency
 	}
 	return false
 }
 
-func (x *Capabilities) GetTimedStreams() int64 {
-	if x != nil {
-		return x.TimedStreams
-	}
-	return 0
-}
-
-func (x *Capabilities) GetCrossHost() bool {
-	if x != nil {
-		return x.CrossHost
-	}
-	return false
-}
-
-func (x *Capabilities) GetArrivalTimes() bool {
-	if x != nil {
-		return x.ArrivalTimes
-	}
-	return false
-}
-
-func (x *Capabilities) GetGaps() bool {
-	if x != nil {
-		return x.Gaps
-	}
-	return false
-}
-
-func (x *Capabilities) GetEthernet() bool {
-	if x != nil {
-		return x.Ethernet
-	}
-	return false
-}
-
-func (x *Capabilities) GetLatenessNanos() int64 {
+func (x *Limits) GetLatenessNanos() int64 {
 	if x != nil {
 		return x.LatenessNanos
 	}
 	return 0
 }
 
-func (x *Capabilities) GetFrameChecks() bool {
+func (x *Limits) GetLatencyType() string {
 	if x != nil {
-		return x.FrameChecks
+		return x.LatencyType
 	}
-	return false
-}
-
-func (x *Capabilities) GetServiceVlans() bool {
-	if x != nil {
-		return x.ServiceVlans
-	}
-	return false
-}
-
-func (x *Capabilities) GetTunnels() bool {
-	if x != nil {
-		return x.Tunnels
-	}
-	return false
-}
-
-func (x *Capabilities) GetCapture() bool {
-	if x != nil {
-		return x.Capture
-	}
-	return false
-}
-
-func (x *Capabilities) GetRouting() bool {
-	if x != nil {
-		return x.Routing
-	}
-	return false
-}
-
-func (x *Capabilities) GetStrides() bool {
-	if x != nil {
-		return x.Strides
-	}
-	return false
-}
-
-func (x *Capabilities) GetCustomBytes() bool {
-	if x != nil {
-		return x.CustomBytes
-	}
-	return false
+	return ""
 }
 
 type ResolveRequest struct {
@@ -3613,13 +3462,13 @@ const file_agent_proto_rawDesc = "" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\tR\binstance\x12\x1c\n" +
 	"\tabilities\x18\x03 \x03(\tR\tabilities\"\r\n" +
-	"\vInfoRequest\"\xdb\x01\n" +
+	"\vInfoRequest\"\xc9\x01\n" +
 	"\fInfoResponse\x12\x16\n" +
 	"\x06engine\x18\x01 \x01(\tR\x06engine\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12+\n" +
 	"\x05hosts\x18\x03 \x03(\v2\x15.nodrop.agent.v1.HostR\x05hosts\x12+\n" +
-	"\x05ports\x18\x04 \x03(\v2\x15.nodrop.agent.v1.PortR\x05ports\x12A\n" +
-	"\fcapabilities\x18\x05 \x01(\v2\x1d.nodrop.agent.v1.CapabilitiesR\fcapabilities\"\xb6\x01\n" +
+	"\x05ports\x18\x04 \x03(\v2\x15.nodrop.agent.v1.PortR\x05ports\x12/\n" +
+	"\x06limits\x18\x05 \x01(\v2\x17.nodrop.agent.v1.LimitsR\x06limits\"\xb6\x01\n" +
 	"\x04Host\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06kernel\x18\x02 \x01(\tR\x06kernel\x12\x10\n" +
@@ -3659,35 +3508,14 @@ const file_agent_proto_rawDesc = "" +
 	"\x05pause\x18\v \x01(\tR\x05pauseB\f\n" +
 	"\n" +
 	"_numa_nodeB\r\n" +
-	"\v_test_queue\"\x9e\x06\n" +
-	"\fCapabilities\x12\x1f\n" +
+	"\v_test_queue\"\xc2\x01\n" +
+	"\x06Limits\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x03R\n" +
 	"maxStreams\x12$\n" +
-	"\x0emin_frame_size\x18\x02 \x01(\x03R\fminFrameSize\x12$\n" +
-	"\x0emax_frame_size\x18\x03 \x01(\x03R\fmaxFrameSize\x12*\n" +
-	"\x11per_frame_latency\x18\x04 \x01(\bR\x0fperFrameLatency\x12,\n" +
-	"\x12cross_host_latency\x18\x05 \x01(\bR\x10crossHostLatency\x12\x1a\n" +
-	"\bordering\x18\x06 \x01(\bR\bordering\x12!\n" +
-	"\flatency_type\x18\a \x01(\tR\vlatencyType\x12\x1a\n" +
-	"\bsampling\x18\b \x01(\bR\bsampling\x12\x1c\n" +
-	"\tmulticast\x18\t \x01(\bR\tmulticast\x12\x12\n" +
-	"\x04mpls\x18\n" +
-	" \x01(\bR\x04mpls\x12'\n" +
-	"\x0fsampled_latency\x18\v \x01(\bR\x0esampledLatency\x12#\n" +
-	"\rtimed_streams\x18\f \x01(\x03R\ftimedStreams\x12\x1d\n" +
-	"\n" +
-	"cross_host\x18\r \x01(\bR\tcrossHost\x12#\n" +
-	"\rarrival_times\x18\x0e \x01(\bR\farrivalTimes\x12\x12\n" +
-	"\x04gaps\x18\x0f \x01(\bR\x04gaps\x12\x1a\n" +
-	"\bethernet\x18\x10 \x01(\bR\bethernet\x12%\n" +
-	"\x0elateness_nanos\x18\x15 \x01(\x03R\rlatenessNanos\x12!\n" +
-	"\fframe_checks\x18\x14 \x01(\bR\vframeChecks\x12#\n" +
-	"\rservice_vlans\x18\x16 \x01(\bR\fserviceVlans\x12\x18\n" +
-	"\atunnels\x18\x17 \x01(\bR\atunnels\x12\x18\n" +
-	"\acapture\x18( \x01(\bR\acapture\x12\x18\n" +
-	"\arouting\x18\x1e \x01(\bR\arouting\x12\x18\n" +
-	"\astrides\x18\x1f \x01(\bR\astrides\x12!\n" +
-	"\fcustom_bytes\x18\x18 \x01(\bR\vcustomBytes\"]\n" +
+	"\x0emax_frame_size\x18\x02 \x01(\x03R\fmaxFrameSize\x12'\n" +
+	"\x0fsampled_latency\x18\x03 \x01(\bR\x0esampledLatency\x12%\n" +
+	"\x0elateness_nanos\x18\x04 \x01(\x03R\rlatenessNanos\x12!\n" +
+	"\flatency_type\x18\x05 \x01(\tR\vlatencyType\"]\n" +
 	"\x0eResolveRequest\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\fR\x04addr\x12#\n" +
@@ -3992,7 +3820,7 @@ var file_agent_proto_goTypes = []any{
 	(*Host)(nil),              // 4: nodrop.agent.v1.Host
 	(*Port)(nil),              // 5: nodrop.agent.v1.Port
 	(*Card)(nil),              // 6: nodrop.agent.v1.Card
-	(*Capabilities)(nil),      // 7: nodrop.agent.v1.Capabilities
+	(*Limits)(nil),            // 7: nodrop.agent.v1.Limits
 	(*ResolveRequest)(nil),    // 8: nodrop.agent.v1.ResolveRequest
 	(*ResolveResponse)(nil),   // 9: nodrop.agent.v1.ResolveResponse
 	(*Stream)(nil),            // 10: nodrop.agent.v1.Stream
@@ -4050,7 +3878,7 @@ var file_agent_proto_goTypes = []any{
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
 	5,  // 1: nodrop.agent.v1.InfoResponse.ports:type_name -> nodrop.agent.v1.Port
-	7,  // 2: nodrop.agent.v1.InfoResponse.capabilities:type_name -> nodrop.agent.v1.Capabilities
+	7,  // 2: nodrop.agent.v1.InfoResponse.limits:type_name -> nodrop.agent.v1.Limits
 	6,  // 3: nodrop.agent.v1.Port.card:type_name -> nodrop.agent.v1.Card
 	12, // 4: nodrop.agent.v1.Stream.vlans:type_name -> nodrop.agent.v1.Vlan
 	11, // 5: nodrop.agent.v1.Stream.tunnel:type_name -> nodrop.agent.v1.Tunnel
