@@ -1,6 +1,10 @@
-// Package v1alpha1 holds the resources that people write to use the lab:
-// TestBed (where), TrafficProfile (how the traffic looks), Benchmark (what to
-// measure) and BenchmarkSchedule (when to measure it again).
+// Package v1alpha1 holds the resources of the lab.
+//
+// Teams write Benchmark (what to measure), TrafficProfile (how the traffic looks),
+// BenchmarkSchedule (when to measure it again), Reservation (when a bed is kept for them) and
+// NotificationSink (who is told). The lab writes TestBed (where) and LabPolicy (how teams
+// share). The operator writes BenchmarkResult (rows) and BenchmarkSnapshot (the inputs of a
+// run).
 //
 // The package has almost no imports, and no floating point: loads are decimal
 // percentages with a resolution of one part per million, speeds are bit rates

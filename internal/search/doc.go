@@ -4,6 +4,7 @@
 // next and for how long; a Measurer runs the trial, so that a search is a pure
 // function of the verdicts it gets.
 //
-// A search is a value of type Func: the binary search stands here, MLRsearch
-// (RFC 9971) can stand next to it with the same Config, Measurer and Result.
+// There are three searches with one Config, Measurer and Result: Binary, MLRsearch (RFC 9971)
+// and Informed, which starts from the result of an earlier run. Longest finds the longest
+// burst without loss (RFC 2544 section 26.4).
 package search
