@@ -14,7 +14,7 @@ func TestArchive(t *testing.T) {
 		values []string
 		// url is the argument of the operator, if it has one.
 		url string
-		// claimed says that the chart makes a claim; volume is the operator's.
+		// claimed reports whether the chart makes a claim; volume is the operator's.
 		claimed bool
 		volume  string
 		secret  string

@@ -54,7 +54,7 @@ func policiesOf(t *testing.T, objects []object) policies {
 	return all
 }
 
-// allow says whether one peer can connect to a TCP port of another.
+// allow reports whether one peer can connect to a TCP port of another.
 func (all policies) allow(from, to peer, port int32) bool {
 	out := all.side(from, networkingv1.PolicyTypeEgress, func(p networkingv1.NetworkPolicy) bool {
 		return slices.ContainsFunc(p.Spec.Egress, func(r networkingv1.NetworkPolicyEgressRule) bool {
@@ -69,7 +69,7 @@ func (all policies) allow(from, to peer, port int32) bool {
 	return out && in
 }
 
-// side says whether the policies that select a pod allow it: some rule does, or no
+// side reports whether the policies that select a pod allow it: some rule does, or no
 // policy of this direction selects the pod.
 func (all policies) side(pod peer, direction networkingv1.PolicyType, allows func(networkingv1.NetworkPolicy) bool) bool {
 	selected := false

@@ -88,7 +88,7 @@ func newAllocator(b base, c cache.Cache) *allocator {
 	}
 }
 
-// NeedLeaderElection says that only the leader allocates.
+// NeedLeaderElection reports whether only the leader allocates.
 func (a *allocator) NeedLeaderElection() bool { return true }
 
 // changes are what happened since the last cycle: the latest version of each object,

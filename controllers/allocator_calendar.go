@@ -24,7 +24,7 @@ const leaseMargin = time.Minute
 // calendar is what the allocator knows of reservations.
 type calendar struct {
 	objects map[queue.Key]*v1alpha1.Reservation
-	// stale says that something changed on which the slices of beds depend.
+	// stale reports whether something changed on which the slices of beds depend.
 	stale bool
 	// computed is when they were computed, by the operator's clock.
 	computed time.Time

@@ -118,10 +118,10 @@ func (a *allocator) estimated(next forecast, now time.Time) {
 	a.shown.stale = true
 }
 
-// later says whether an estimate became later by more than is worth a write.
+// later reports whether an estimate became later by more than is worth a write.
 func later(was, is, now time.Time) bool { return is.Sub(was) > tolerance(was, now) }
 
-// missed says whether an estimate became later, or there is none any more.
+// missed reports whether an estimate became later, or there is none any more.
 func missed(was, is, now time.Time) bool { return is.IsZero() || later(was, is, now) }
 
 // tolerance is by how much an estimate may move without being written again: a tenth of the

@@ -30,7 +30,7 @@ type gang struct {
 	// part is since when some of the members have beds, and others get none; zero while that
 	// is not so.
 	part time.Time
-	// returning says that the beds of a part are being returned.
+	// returning reports whether the beds of a part are being returned.
 	returning bool
 }
 
@@ -82,12 +82,12 @@ func (a *allocator) endInGang(b *v1alpha1.Benchmark) {
 	}
 }
 
-// begun says that a benchmark got its bed, and all of its gang did.
+// begun reports whether a benchmark got its bed, and all of its gang did.
 func begun(b *v1alpha1.Benchmark) bool {
 	return b.Status.TestBedName != "" || b.Status.StartTime != nil
 }
 
-// hasBegun says that the gang of a benchmark has started since the benchmark was created.
+// hasBegun reports whether the gang of a benchmark has started since the benchmark was created.
 func (g *gang) hasBegun(b *v1alpha1.Benchmark) bool {
 	for _, w := range g.members {
 		if begun(w.b) {

@@ -41,7 +41,7 @@ func (a *allocator) explainObstacle(b *v1alpha1.Benchmark, place queue.Place, no
 	return e
 }
 
-// calendarKnows says whether there is a reservation of this name.
+// calendarKnows reports whether there is a reservation of this name.
 func (a *allocator) calendarKnows(k queue.Key) bool { return a.calendar.objects[k] != nil }
 
 func reservedBed(o *queue.Obstacle) string {

@@ -36,7 +36,7 @@ type display struct {
 	// pass and bedPass are what is left of the current pass over all.
 	pass    []queue.Key
 	bedPass []string
-	// stale says that something changed since the current pass began.
+	// stale reports whether something changed since the current pass began.
 	stale bool
 	next  time.Time
 	// stalls is when the next of those that wait counts as stalled; zero when none will.
@@ -126,7 +126,7 @@ func (d *display) pause(now time.Time, wait time.Duration) time.Duration {
 	return wait
 }
 
-// due says whether an object may be written now; if not it is checked again later.
+// due reports whether an object may be written now; if not it is checked again later.
 func (d *display) due(at shownAt, now time.Time, refresh time.Duration, news bool) bool {
 	if at.writing || (!news && now.Sub(at.time) < refresh) {
 		d.stale = true
@@ -235,7 +235,7 @@ func (e explanation) isShownBy(b *v1alpha1.Benchmark, now time.Time) bool {
 		e.estimateIsShownBy(b, now)
 }
 
-// estimateIsShownBy says whether a status has the estimate, or one that is close enough.
+// estimateIsShownBy reports whether a status has the estimate, or one that is close enough.
 func (e explanation) estimateIsShownBy(b *v1alpha1.Benchmark, now time.Time) bool {
 	shown := b.Status.EstimatedStartTime
 	if shown == nil || e.estimate.IsZero() {

@@ -22,7 +22,7 @@ type waiter struct {
 	b *v1alpha1.Benchmark
 	// class is what the benchmark is judged with; nil unless it waits.
 	class *class
-	// granting says that a lease is being written.
+	// granting reports whether a lease is being written.
 	granting bool
 	// retry is when a grant may be tried again that failed other than by a conflict.
 	retry    time.Time
@@ -51,18 +51,18 @@ type bedView struct {
 	usedSince time.Time
 	// reserved are the times in which the bed is kept for reservations.
 	reserved []queue.Slice
-	// preempting says that the bed is about to be taken from its holder.
+	// preempting reports whether the bed is about to be taken from its holder.
 	preempting bool
 	shown      shownAt
 }
 
-// waits says whether a benchmark waits for a bed.
+// waits reports whether a benchmark waits for a bed.
 func waits(b *v1alpha1.Benchmark) bool {
 	return b.DeletionTimestamp.IsZero() && !b.Spec.Abort && b.Status.Outcome == "" && b.Status.TestBedName == "" &&
 		!b.Status.Phase.Finished()
 }
 
-// isOpen says whether a bed takes benchmarks, whether or not one has it now.
+// isOpen reports whether a bed takes benchmarks, whether or not one has it now.
 func isOpen(bed *v1alpha1.TestBed) bool {
 	ready := meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionReady)
 	return !bed.Spec.Unschedulable && bed.DeletionTimestamp.IsZero() &&
@@ -144,7 +144,7 @@ func (a *allocator) applyWritten(bed *v1alpha1.TestBed) {
 	}
 }
 
-// older says whether a version of an object is older than another one.
+// older reports whether a version of an object is older than another one.
 func older(a, b client.Object) bool {
 	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
 	return err == nil && order < 0

@@ -90,7 +90,7 @@ func archiveMoved() predicate.Predicate {
 	}
 }
 
-// isArchived says that the result is in the archive.
+// isArchived reports whether the result is in the archive.
 func isArchived(b *v1alpha1.Benchmark) bool {
 	return b.Status.Results != nil && b.Status.Results.Archive != nil
 }

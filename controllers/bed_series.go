@@ -20,7 +20,7 @@ const bedSeriesTimeout = 10 * time.Second
 type bedSeries struct {
 	base
 	allocator *allocator
-	// failing says that the recorder took nothing the last time.
+	// failing reports whether the recorder took nothing the last time.
 	failing bool
 }
 
@@ -29,7 +29,7 @@ var (
 	_ manager.LeaderElectionRunnable = (*bedSeries)(nil)
 )
 
-// NeedLeaderElection says that only the leader knows the beds.
+// NeedLeaderElection reports whether only the leader knows the beds.
 func (s *bedSeries) NeedLeaderElection() bool { return true }
 
 // Start hands points over until ctx ends.

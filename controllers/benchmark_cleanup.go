@@ -52,7 +52,7 @@ func (r *benchmarkReconciler) cleanUp(ctx context.Context, s *scope) (step, erro
 	return s.finish(), nil
 }
 
-// noAnswer says that a failure is about reaching the API server: it does not show
+// noAnswer reports whether a failure is about reaching the API server: it does not show
 // whether anything is left in the lab, and does not count as an attempt to clean up.
 func noAnswer(err error) bool {
 	if err == nil {

@@ -81,7 +81,7 @@ func (r *benchmarkReconciler) urgent(b *v1alpha1.Benchmark, result ctrl.Result) 
 
 func ptr[T any](v T) *T { return &v }
 
-// isOver says that nothing is left to do for good. The cache is enough to know this, so
+// isOver reports whether nothing is left to do for good. The cache is enough to know this, so
 // that thousands of old benchmarks cost a starting operator nothing.
 func isOver(b *v1alpha1.Benchmark) bool {
 	return b.Status.Phase.Finished() && !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) &&

@@ -20,7 +20,7 @@ func gangName(o client.Object) []string {
 	return nil
 }
 
-// wholeGang says that all members of the benchmark's gang have their beds, or had them since
+// wholeGang reports whether all members of the benchmark's gang have their beds, or had them since
 // the benchmark was created: it may begin.
 func (r *benchmarkReconciler) wholeGang(ctx context.Context, s *scope) (bool, error) {
 	gang := s.Spec.Gang
@@ -55,7 +55,7 @@ func (r *benchmarkReconciler) wholeGang(ctx context.Context, s *scope) (bool, er
 	return n >= int(gang.Members), nil
 }
 
-// hasBed says that the API server has a lease of a benchmark.
+// hasBed reports whether the API server has a lease of a benchmark.
 func (r *benchmarkReconciler) hasBed(ctx context.Context, b *v1alpha1.Benchmark) (bool, error) {
 	held, err := r.heldBeds(ctx, string(b.UID))
 	if err != nil || len(held) == 0 {

@@ -109,7 +109,7 @@ func hints(bed *v1alpha1.TestBed, variant v1alpha1.VariantName, before []earlier
 	return found
 }
 
-// sameShape says that two profiles differ only in their frame sizes.
+// sameShape reports whether two profiles differ only in their frame sizes.
 func sameShape(a, b *v1alpha1.TrafficProfile) bool {
 	one, other := a.Spec.DeepCopy(), b.Spec.DeepCopy()
 	one.FrameSizes, other.FrameSizes = nil, nil

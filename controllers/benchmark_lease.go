@@ -79,7 +79,7 @@ func (r *benchmarkReconciler) lease(ctx context.Context, s *scope) (step, error)
 // acceptedMessage is the message of the condition Accepted.
 const acceptedMessage = "profile, bed and tests fit together"
 
-// alone says whether no bed is leased that shares an interface with a bed whose lease
+// alone reports whether no bed is leased that shares an interface with a bed whose lease
 // was just written. The API server guards each bed for itself. Of two operators that
 // both believe to lead and lease such beds, each writes before it reads, so that at
 // least one of them sees the other's lease.
@@ -104,7 +104,7 @@ func (r *benchmarkReconciler) alone(ctx context.Context, bed *v1alpha1.TestBed) 
 	return true, nil
 }
 
-// hasLease says that a bed is leased to a run.
+// hasLease reports whether a bed is leased to a run.
 func hasLease(bed *v1alpha1.TestBed, run lab.Run) bool {
 	return bed.Status.Lease != nil && runOf(bed.Status.Lease) == (lab.Run{UID: run.UID, Attempt: run.Attempt})
 }

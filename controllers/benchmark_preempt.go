@@ -47,7 +47,7 @@ func (r *benchmarkReconciler) noticePreemption(ctx context.Context, s *scope) (s
 	return again(soon), nil
 }
 
-// notStoredNow says that the API server did not take rows now, and may do so soon.
+// notStoredNow reports whether the API server did not take rows now, and may do so soon.
 func notStoredNow(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
 		apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err)

@@ -116,7 +116,7 @@ func (r *benchmarkReconciler) takeIn(ctx context.Context, s *scope) (heard, erro
 	return h, nil
 }
 
-// refusedForGood says that the API server will answer the same to another attempt: the
+// refusedForGood reports whether the API server will answer the same to another attempt: the
 // content does not fit the schema, is too large, or its namespace is gone.
 func refusedForGood(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsBadRequest(err) ||

@@ -46,7 +46,7 @@ func explainResumption(b *v1alpha1.Benchmark, e explanation) explanation {
 	return e
 }
 
-// returnable says that a lease that was just found need not be taken over: the lab asks for
+// returnable reports whether a lease that was just found need not be taken over: the lab asks for
 // the bed already, or it is not the one on which the benchmark resumes.
 func (s *scope) returnable(bed *v1alpha1.TestBed) bool {
 	return bed.Status.Lease.Preemption != nil && s.Spec.Preemptible ||

@@ -28,7 +28,7 @@ type scope struct {
 	device v1alpha1.Device
 	now    time.Time
 	timers *timers
-	// waiting says that this reconcile counted a wait.
+	// waiting reports whether this reconcile counted a wait.
 	waiting bool
 }
 
@@ -78,7 +78,7 @@ func (s *scope) end(outcome v1alpha1.BenchmarkPhase, kind, reason, message strin
 	return again(soon)
 }
 
-// ending says that the outcome is decided.
+// ending reports whether the outcome is decided.
 func (s *scope) ending() bool { return s.Status.Outcome != "" }
 
 // late ends the benchmark when what a condition waits for takes too long. Every check

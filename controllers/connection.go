@@ -53,10 +53,10 @@ type heldBed struct {
 
 // outcome is what a reservation says of its connection data.
 type outcome struct {
-	// relevant says that it has a bed with connection data, held that it has one now, and
+	// relevant reports whether it has a bed with connection data, held that it has one now, and
 	// given that those of one are in the Secret.
 	relevant, held, given bool
-	// unknown says that the API server did not answer.
+	// unknown reports whether the API server did not answer.
 	unknown bool
 	// problem says why it does not have those of a bed that it has, and reason which it is.
 	problem, reason string

@@ -127,7 +127,7 @@ func (w *world) workload(name string) *unstructured.Unstructured {
 	return found
 }
 
-// isSo says whether a condition of the Workload of a benchmark is true.
+// isSo reports whether a condition of the Workload of a benchmark is true.
 func (w *world) isSo(name, kind string) bool {
 	w.t.Helper()
 	conditions, _, _ := unstructured.NestedSlice(w.workload(name).Object, "status", "conditions")

@@ -36,7 +36,7 @@ import (
 // labSize is the size of a simulated lab.
 type labSize struct {
 	benchmarks, beds, namespaces int
-	// policy says that there is a LabPolicy: a team for each namespace, with weights of 1 to 4.
+	// policy reports whether there is a LabPolicy: a team for each namespace, with weights of 1 to 4.
 	policy bool
 	// run is how long a benchmark has its bed.
 	run time.Duration

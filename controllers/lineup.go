@@ -32,7 +32,7 @@ type Lab struct {
 type Place struct {
 	// Benchmark that waits.
 	Benchmark *v1alpha1.Benchmark
-	// Accepted says whether it can run as things are.
+	// Accepted reports whether it can run as things are.
 	Accepted bool
 	// Place is where it waits, while it is accepted.
 	Place queue.Place

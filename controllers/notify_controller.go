@@ -298,7 +298,7 @@ func (b *base) keys(ctx context.Context, s *v1alpha1.NotificationSink) (_ []noti
 	return keys, "", nil
 }
 
-// notificationsPending says that an event of a benchmark is still to be sent.
+// notificationsPending reports whether an event of a benchmark is still to be sent.
 func notificationsPending(b *v1alpha1.Benchmark) bool {
 	return slices.ContainsFunc(b.Status.Notifications, func(n v1alpha1.Notification) bool { return n.State == v1alpha1.NotificationPending })
 }

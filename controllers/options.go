@@ -51,10 +51,10 @@ type Options struct {
 	Archive Archive
 	// ArchiveRetry is the longest time between two attempts to reach an unavailable archive.
 	ArchiveRetry time.Duration
-	// Kueue says that benchmarks with the name of a queue are admitted by Kueue, whose
+	// Kueue reports whether benchmarks with the name of a queue are admitted by Kueue, whose
 	// definitions must be there. Without it that name counts for nothing.
 	Kueue bool
-	// Connections says that connection data of beds are handed out to those who have reserved
+	// Connections reports whether connection data of beds are handed out to those who have reserved
 	// them, which needs rights on Secrets of their namespaces.
 	Connections bool
 	// Notify sends events to the receivers of teams; nil sends nowhere.

@@ -27,7 +27,7 @@ func (b *base) pods(ctx context.Context, run lab.Run) (map[string]*corev1.Pod, e
 	return pods, nil
 }
 
-// isReady says whether a pod's containers are ready to serve.
+// isReady reports whether a pod's containers are ready to serve.
 func isReady(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {
@@ -37,7 +37,7 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// isLost says whether a pod that is needed will not come back.
+// isLost reports whether a pod that is needed will not come back.
 func isLost(pod *corev1.Pod) bool {
 	return pod == nil || !pod.DeletionTimestamp.IsZero() ||
 		pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
@@ -108,12 +108,12 @@ func (b *base) waitsFor(ctx context.Context, pod *corev1.Pod) string {
 	return fmt.Sprintf("pod %s: %s: %s", pod.Name, latest.Reason, lastLines(latest.Message))
 }
 
-// isStarting says that a container waits only for its start.
+// isStarting reports whether a container waits only for its start.
 func isStarting(reason string) bool {
 	return reason == "" || reason == "ContainerCreating" || reason == "PodInitializing"
 }
 
-// starts says that a warning is only about a program that does not listen yet: a
+// starts reports whether a warning is only about a program that does not listen yet: a
 // probe finds that once or twice of any program that starts.
 func starts(e *corev1.Event) bool { return e.Reason == "Unhealthy" && e.Count < 3 }
 

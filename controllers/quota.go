@@ -19,7 +19,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// isHeld says whether a benchmark that waits is kept out of the queue of its bed: by
+// isHeld reports whether a benchmark that waits is kept out of the queue of its bed: by
 // spec.suspend, or until Kueue admits it.
 func isHeld(b *v1alpha1.Benchmark) bool {
 	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionQuotaReserved)

@@ -49,18 +49,18 @@ func (r *recordReconciler) setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// wants says that the rows of a benchmark are to be handed over.
+// wants reports whether the rows of a benchmark are to be handed over.
 func (r *recordReconciler) wants(object client.Object) bool {
 	b, is := object.(*v1alpha1.Benchmark)
 	return is && hasRows(b) && (r.Archive == nil || isArchived(b)) && !isTrue(b.Status.Conditions, v1alpha1.ConditionMetricsRecorded)
 }
 
-// hasRows says that a benchmark is finished, with rows.
+// hasRows reports whether a benchmark is finished, with rows.
 func hasRows(b *v1alpha1.Benchmark) bool {
 	return b.Status.Phase.Finished() && b.Status.Results != nil && b.Status.Results.Rows > 0 && b.Status.StartTime != nil
 }
 
-// awaitsRecorder says that the recorder of a lab that has one may still get rows of a
+// awaitsRecorder reports whether the recorder of a lab that has one may still get rows of a
 // benchmark.
 func awaitsRecorder(b *v1alpha1.Benchmark) bool {
 	return hasRows(b) && !isTrue(b.Status.Conditions, v1alpha1.ConditionMetricsRecorded) &&

@@ -105,7 +105,7 @@ func occupiedOf(beds []v1alpha1.ReservedBed, cal bookings) string {
 	return ""
 }
 
-// ended says whether no occurrence is to come, also not after those that are known.
+// ended reports whether no occurrence is to come, also not after those that are known.
 func ended(r *v1alpha1.Reservation, now time.Time) bool {
 	if r.Spec.Recurrence == nil {
 		return !now.Before(r.Spec.Until.Time)

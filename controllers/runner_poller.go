@@ -85,27 +85,27 @@ type followed struct {
 	rows []v1alpha1.ResultRow
 	// begin has the stored rows to pass to the runner; nil when it is not to begin.
 	begin *[]v1alpha1.ResultRow
-	// poll says that a reconcile waits for the answer to the next request.
+	// poll reports whether a reconcile waits for the answer to the next request.
 	poll bool
 }
 
 // heard is the latest state of a runner.
 type heard struct {
-	// answered says that there is an answer, or an error.
+	// answered reports whether there is an answer, or an error.
 	answered bool
 	state    runner.State
 	begun    bool
-	// more says that the log has rows that were not read yet.
+	// more reports whether the log has rows that were not read yet.
 	more bool
 	// err is why the last request was not answered.
 	err error
 	// refused is why the runner's answers are no longer accepted.
 	refused error
-	// polled says that a requested poll has its answer, or will not get one.
+	// polled reports whether a requested poll has its answer, or will not get one.
 	polled bool
 }
 
-// following says whether the runner in a pod is polled already.
+// following reports whether the runner in a pod is polled already.
 func (p *poller) following(key types.NamespacedName, pod types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

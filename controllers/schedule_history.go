@@ -59,7 +59,7 @@ func firings(made []*v1alpha1.Benchmark) []*firing {
 	return slices.SortedFunc(maps.Values(byName), func(a, b *firing) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.name, b.name)) })
 }
 
-// finished says that all benchmarks are.
+// finished reports whether all benchmarks are.
 func (f *firing) finished() bool {
 	return !slices.ContainsFunc(f.made, func(b *v1alpha1.Benchmark) bool { return !b.Status.Phase.Finished() })
 }
@@ -171,7 +171,7 @@ func (r *scheduleReconciler) trim(ctx context.Context, t *timetable) error {
 	return errors.Join(errs...)
 }
 
-// awaited says that the result of a finished benchmark is not yet where it is kept.
+// awaited reports whether the result of a finished benchmark is not yet where it is kept.
 func (b *base) awaited(of *v1alpha1.Benchmark) bool {
 	return b.Archive != nil && !isArchived(of) || b.Metrics != nil && awaitsRecorder(of)
 }

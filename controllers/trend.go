@@ -36,7 +36,7 @@ func (r *trendReconciler) setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// wantsTrend says that a benchmark was measured and archived, and its history was not
+// wantsTrend reports whether a benchmark was measured and archived, and its history was not
 // looked at yet.
 func wantsTrend(object client.Object) bool {
 	b, ok := object.(*v1alpha1.Benchmark)
@@ -47,7 +47,7 @@ func wantsTrend(object client.Object) bool {
 	return c == nil || c.Status == metav1.ConditionUnknown
 }
 
-// wasMeasured says that every row of a finished benchmark was measured, and the device
+// wasMeasured reports whether every row of a finished benchmark was measured, and the device
 // forwarded frames, whatever its gates say.
 func wasMeasured(b *v1alpha1.Benchmark) bool {
 	return b.Status.Phase.Measured() ||

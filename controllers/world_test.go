@@ -201,9 +201,9 @@ type world struct {
 	recheck, refresh time.Duration
 	// defaultPolicy of the operators that are started from now on.
 	defaultPolicy *v1alpha1.TrafficPolicy
-	// kueue says that the operators that are started from now on work with Kueue.
+	// kueue reports whether the operators that are started from now on work with Kueue.
 	kueue bool
-	// connections says that they hand out connection data.
+	// connections reports whether they hand out connection data.
 	connections bool
 	// counts are those of all operators of the case.
 	counts *opmetrics.Operator

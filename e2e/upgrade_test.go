@@ -143,7 +143,7 @@ func statusFields(t *testing.T, definition map[string]any) map[string]any {
 	return at
 }
 
-// definitionHas says whether the cluster's definition of Benchmark has a field of the status.
+// definitionHas reports whether the cluster's definition of Benchmark has a field of the status.
 func (l *lab) definitionHas(t *testing.T, field string) bool {
 	t.Helper()
 	definition := &unstructured.Unstructured{}

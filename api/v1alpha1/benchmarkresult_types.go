@@ -62,7 +62,7 @@ type BenchmarkResultSpec struct {
 	// variant of the device that the rows are of; absent when the benchmark names none.
 	// +optional
 	Variant VariantName `json:"variant,omitempty"`
-	// complete says that the part has all its rows and will not be changed.
+	// complete reports whether the part has all its rows and will not be changed.
 	// +optional
 	Complete bool `json:"complete,omitempty"`
 	// digest is the SHA-256 of the content in lower-case hexadecimal, once complete.

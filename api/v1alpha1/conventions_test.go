@@ -111,7 +111,7 @@ func TestFieldConventions(t *testing.T) {
 	})
 }
 
-// isBytes says that a field is []byte, which is a text in the API.
+// isBytes reports whether a field is []byte, which is a text in the API.
 func isBytes(kind *ast.ArrayType) bool {
 	element, ok := kind.Elt.(*ast.Ident)
 	return ok && element.Name == "byte"

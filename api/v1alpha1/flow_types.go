@@ -76,5 +76,5 @@ type FlowLatency struct {
 // its own.
 const FlowsSize = "flows"
 
-// FollowsRow says whether the flow has the size that a row is about.
+// FollowsRow reports whether the flow has the size that a row is about.
 func (f TrafficFlow) FollowsRow() bool { return f.FrameSize == nil && f.FrameMix == nil }

@@ -105,7 +105,7 @@ func (p *TrafficProfile) For(spec *BenchmarkSpec) *TrafficProfile {
 	return out
 }
 
-// OwnSizes says that there are flows, and that each has a size of its own.
+// OwnSizes reports whether there are flows, and that each has a size of its own.
 func (s *TrafficProfileSpec) OwnSizes() bool {
 	return len(s.Flows) > 0 && !slices.ContainsFunc(s.Flows, TrafficFlow.FollowsRow)
 }

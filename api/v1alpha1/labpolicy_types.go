@@ -154,7 +154,7 @@ type PriorityClass struct {
 	// +kubebuilder:validation:Minimum=-1000
 	// +kubebuilder:validation:Maximum=1000
 	Value int32 `json:"value"`
-	// preempts says that its benchmarks come before those of all classes that do not, of
+	// preempts reports whether its benchmarks come before those of all classes that do not, of
 	// all teams, and that the lab takes a bed for them from a preemptible benchmark of
 	// lower priority where none is free. What they use counts in the share of their team.
 	// +optional

@@ -39,13 +39,13 @@ type TrafficPolicy struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	DestinationAddresses []AddressPrefix `json:"destinationAddresses,omitzero"`
-	// ethernet says whether frames may be sent that devices forward by hardware addresses
+	// ethernet reports whether frames may be sent that devices forward by hardware addresses
 	// which no station has, or flood: those of profiles with packet ethernet, and of the tests
 	// addressCaching, addressLearning and broadcast. The built-in policy allows them, as
 	// they do not leave the network that the ports are on.
 	// +optional
 	Ethernet *bool `json:"ethernet,omitempty"`
-	// tunnels says whether packets may be sent in tunnels (tunnel of a profile). The
+	// tunnels reports whether packets may be sent in tunnels (tunnel of a profile). The
 	// built-in policy allows none, as the identifier in a tunnel chooses another network
 	// where the device ends it.
 	// +optional
@@ -55,7 +55,7 @@ type TrafficPolicy struct {
 	// 2001:2::/48.
 	// +optional
 	Routes *RoutePolicy `json:"routes,omitempty"`
-	// customBytes says whether frames may be sent whose headers a profile gives byte by
+	// customBytes reports whether frames may be sent whose headers a profile gives byte by
 	// byte (custom). The built-in policy allows none, as no other rule judges what is in
 	// them.
 	// +optional

@@ -96,7 +96,7 @@ type BroadcastSummary struct {
 // congested (RFC 2285 section 3.7.3). Shares are of the frames sent to the port, in
 // parts per million, rounded half up but never to 0.
 type HeadOfLineBlockingSummary struct {
-	// blocking says whether the uncongested port lost frames that it does not lose
+	// blocking reports whether the uncongested port lost frames that it does not lose
 	// alone; absent when no port was congested.
 	// +optional
 	Blocking *bool `json:"blocking,omitempty"`
@@ -126,12 +126,12 @@ type HeadOfLineBlockingSummary struct {
 // rounded half up but never to 0. What the senders intended and offered stands in
 // the row.
 type CongestionControlSummary struct {
-	// backPressure says whether the device held the senders back (RFC 2285 section
+	// backPressure reports whether the device held the senders back (RFC 2285 section
 	// 3.7.1); absent when it is not known, since the tester cannot tell that from
 	// falling short itself, or since no port was congested.
 	// +optional
 	BackPressure *bool `json:"backPressure,omitempty"`
-	// headOfLineBlocking says whether frames were lost at the uncongested port; absent
+	// headOfLineBlocking reports whether frames were lost at the uncongested port; absent
 	// when no port was congested.
 	// +optional
 	HeadOfLineBlocking *bool `json:"headOfLineBlocking,omitempty"`

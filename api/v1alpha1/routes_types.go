@@ -58,11 +58,11 @@ type RouteSet struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	Stride int32 `json:"stride,omitempty"`
-	// shared says that every session announces the same prefixes: further paths to them.
+	// shared reports whether every session announces the same prefixes: further paths to them.
 	// Otherwise those of the next session follow.
 	// +optional
 	Shared *bool `json:"shared,omitempty"`
-	// traffic says whether frames are sent to the networks. Sets without traffic fill the
+	// traffic reports whether frames are sent to the networks. Sets without traffic fill the
 	// tables of the device, such as shorter prefixes that cover those of another set.
 	// +optional
 	// +kubebuilder:default=true

@@ -12,7 +12,7 @@ type RouteCapacitySummary struct {
 	// received is how many of them the witness had received in the end.
 	// +required
 	Received int64 `json:"received"`
-	// full says that a block was not held; otherwise all routes of the set were.
+	// full reports whether a block was not held; otherwise all routes of the set were.
 	// +optional
 	Full bool `json:"full"`
 	// block is how many routes were announced at once.

@@ -19,7 +19,7 @@ type SearchSummary struct {
 	// search serves all loss ratios of a test.
 	// +optional
 	TrialMilliseconds int64 `json:"trialMilliseconds"`
-	// capped says that timeLimit ended the search: the load passed, but the upper
+	// capped reports whether timeLimit ended the search: the load passed, but the upper
 	// bound may be further away than resolution.
 	// +optional
 	Capped bool `json:"capped,omitempty"`
@@ -40,7 +40,7 @@ type GoalResult struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// regular says that the Relevant Lower Bound and the Relevant Upper Bound both
+	// regular reports whether the Relevant Lower Bound and the Relevant Upper Bound both
 	// exist and are as close as asked for.
 	// +optional
 	Regular bool `json:"regular"`

@@ -78,7 +78,7 @@ type SessionScaleSummary struct {
 	// tried is the largest number that was tried.
 	// +required
 	Tried int32 `json:"tried"`
-	// full says that a larger number was not established; otherwise all sessions of the bed
+	// full reports whether a larger number was not established; otherwise all sessions of the bed
 	// were.
 	// +optional
 	Full bool `json:"full"`

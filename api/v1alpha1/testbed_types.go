@@ -275,11 +275,11 @@ type SimulatedBehaviour struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2000000000
 	LearningRate *int32 `json:"learningRate,omitempty"`
-	// headOfLineBlocking says that a congested port also holds up frames from the
+	// headOfLineBlocking reports whether a congested port also holds up frames from the
 	// same sender to ports that are not congested.
 	// +optional
 	HeadOfLineBlocking *bool `json:"headOfLineBlocking,omitempty"`
-	// backPressure says that the device slows down senders to a congested port, and
+	// backPressure reports whether the device slows down senders to a congested port, and
 	// loses nothing.
 	// +optional
 	BackPressure *bool `json:"backPressure,omitempty"`

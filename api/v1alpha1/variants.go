@@ -97,7 +97,7 @@ func (d Device) From(image DeviceImage) Device {
 	return out
 }
 
-// Allows says whether a benchmark may choose an image of the device.
+// Allows reports whether a benchmark may choose an image of the device.
 func (d *ContainerlabDevice) Allows(image DeviceImage) bool {
 	return slices.ContainsFunc(d.AllowedImages, func(allowed string) bool {
 		prefix, any := strings.CutSuffix(allowed, "*")

@@ -212,7 +212,7 @@ func consoleOf(t *testing.T, folder string) io.Writer {
 	return console
 }
 
-// agrees says whether a time of a row is that which a capture shows: it is at most the
+// agrees reports whether a time of a row is that which a capture shows: it is at most the
 // resolution of the row longer. A capture has a frame some milliseconds late on a busy
 // machine.
 func agrees(row int64, captured, within time.Duration) bool {

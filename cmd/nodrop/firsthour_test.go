@@ -185,7 +185,7 @@ func normalOf(command string) func(string) string {
 	return normal
 }
 
-// matches says whether what was printed has all lines of the document in their order. A
+// matches reports whether what was printed has all lines of the document in their order. A
 // line "..." stands for any others.
 func matches(document, printed string, normal func(string) string) bool {
 	want, got := strings.Split(strings.TrimSpace(document), "\n"), strings.Split(strings.TrimSpace(printed), "\n")

@@ -80,7 +80,7 @@ Times are written as 2026-12-01T22:00:00+01:00, or as 2026-12-01T22:00 in the ti
 	return cmd
 }
 
-// connected says that a bed of a reservation has connection data; false where beds cannot be
+// connected reports whether a bed of a reservation has connection data; false where beds cannot be
 // read.
 func connected(ctx context.Context, c client.Client, r *v1alpha1.Reservation) bool {
 	var beds v1alpha1.TestBedList

@@ -71,7 +71,7 @@ func newClusterRun(cmd *cobra.Command, shared ...string) *clusterRun {
 	return r
 }
 
-// wanted says that the benchmarks are to run in the cluster. It refuses flags of the other kind of run.
+// wanted reports whether the benchmarks are to run in the cluster. It refuses flags of the other kind of run.
 func (r *clusterRun) wanted() (bool, error) {
 	others, advice := r.here, "leave it out, or run in the cluster with --wait"
 	if r.wait {
@@ -230,7 +230,7 @@ func worst(ended []*v1alpha1.Benchmark) error {
 	return nil
 }
 
-// asked says that the namespace was given on the command line.
+// asked reports whether the namespace was given on the command line.
 func (k *kube) asked() bool { return k.overrides.Context.Namespace != "" }
 
 // makeReportDir makes the directory of reports before anything runs; nothing without one.

@@ -48,7 +48,7 @@ func findBaselines(ctx context.Context, bundle *manifest.Bundle, args []string) 
 	return found.Found(), nil
 }
 
-// isEmpty says that a directory has no results.
+// isEmpty reports whether a directory has no results.
 func isEmpty(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() && isFile(e.Name()) })

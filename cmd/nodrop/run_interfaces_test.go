@@ -237,7 +237,7 @@ func (m *machine) prepare(benchmark, rest string, flags ...string) *process {
 	return prepare(m.t, "nodrop", append([]string{"run", "--state-dir", m.state, "-f", manifests(m.t, benchmark, rest)}, flags...)...)
 }
 
-// has says whether the machine has an interface.
+// has reports whether the machine has an interface.
 func (m *machine) has(name string) bool {
 	_, err := netlink.LinkByName(name)
 	return err == nil

@@ -69,7 +69,7 @@ func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 	return ports, b.makeDevice(spec)
 }
 
-// cabled says whether the ports of a device are interfaces of this machine. They are also
+// cabled reports whether the ports of a device are interfaces of this machine. They are also
 // where the cables of a device are joined, which measures them and the interfaces.
 func cabled(d v1alpha1.Device) bool {
 	return device.Of(d).Cabled || d.BackToBack != nil && d.BackToBack.JoinedBy == v1alpha1.JoinedByCables

@@ -59,7 +59,7 @@ func (o *routingOptions) bytes() (int64, error) {
 // sessions are the tester's BGP sessions, with the router that is the device.
 type sessions struct {
 	all []plan.Session
-	// pim says that the router routes multicast.
+	// pim reports whether the router routes multicast.
 	pim     bool
 	options routingOptions
 	memory  int64

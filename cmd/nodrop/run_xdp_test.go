@@ -119,7 +119,7 @@ func measured(t *testing.T, document *report.Document, rows int) {
 	}
 }
 
-// nothingPassed says that the machine was so busy that frames were lost at the lowest load
+// nothingPassed reports whether the machine was so busy that frames were lost at the lowest load
 // of a search, as the row says.
 func nothingPassed(t *testing.T, row v1alpha1.ResultRow) bool {
 	t.Helper()
@@ -130,7 +130,7 @@ func nothingPassed(t *testing.T, row v1alpha1.ResultRow) bool {
 	return true
 }
 
-// lostByMachine says that frames were lost while the machine was so busy that nobody knows
+// lostByMachine reports whether frames were lost while the machine was so busy that nobody knows
 // by what, as the row says.
 func lostByMachine(t *testing.T, row v1alpha1.ResultRow) bool {
 	t.Helper()

@@ -18,7 +18,7 @@ import (
 // checker checks every version of every object against the invariants.
 type checker struct {
 	mu sync.Mutex
-	// behind says that changes of different kinds are not seen in the order of their
+	// behind reports whether changes of different kinds are not seen in the order of their
 	// writes.
 	behind bool
 	// wrong are the violations, in their order.
@@ -60,7 +60,7 @@ type checker struct {
 	inReserved map[bool]int
 	// askedFor counts the beds that the allocator took for a benchmark.
 	askedFor int
-	// clocksAgree says that estimates of all operators mean the same, and promises counts them.
+	// clocksAgree reports whether estimates of all operators mean the same, and promises counts them.
 	clocksAgree bool
 	promises    promises
 	faults      []fault
@@ -236,7 +236,7 @@ func (c *checker) seePod(pod *corev1.Pod, gone bool) {
 	}
 }
 
-// runs says that a pod was started: it may have changed something on its node.
+// runs reports whether a pod was started: it may have changed something on its node.
 func runs(pod *corev1.Pod) bool {
 	return pod.Status.Phase != "" && pod.Status.Phase != corev1.PodPending
 }

@@ -200,7 +200,7 @@ func setStatus(obj, of client.Object) {
 	}
 }
 
-// specChanged says whether a version has another generation than the one before.
+// specChanged reports whether a version has another generation than the one before.
 func specChanged(before, after client.Object) bool {
 	is := reflect.ValueOf(after).Elem().FieldByName("Spec")
 	return is.IsValid() && !equality.Semantic.DeepEqual(reflect.ValueOf(before).Elem().FieldByName("Spec").Interface(), is.Interface())

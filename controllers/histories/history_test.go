@@ -35,7 +35,7 @@ type world struct {
 	rng   *rand.Rand
 	check *checker
 	lab   *fakeLab
-	// clocksAgree says that the clocks of all operators are right.
+	// clocksAgree reports whether the clocks of all operators are right.
 	clocksAgree bool
 	// run starts an operator whose clock differs; it returns when its context ends.
 	run func(ctx context.Context, skew time.Duration, l *link)

@@ -119,7 +119,7 @@ func (l *fakeLab) play(ctx context.Context, pod *corev1.Pod) {
 	_ = l.Status().Update(ctx, pod) // A conflict is tried again at the next reconcile.
 }
 
-// hasSecrets says that the secrets are there that a pod mounts: without them no container starts.
+// hasSecrets reports whether the secrets are there that a pod mounts: without them no container starts.
 func (l *fakeLab) hasSecrets(ctx context.Context, pod *corev1.Pod) bool {
 	for i := range pod.Spec.Volumes {
 		if s := pod.Spec.Volumes[i].Secret; s != nil && l.Get(ctx, client.ObjectKey{Namespace: labNamespace, Name: s.SecretName}, &corev1.Secret{}) != nil {

@@ -33,7 +33,7 @@ func discarded(b *v1alpha1.Benchmark) int32 {
 	return b.Status.Results.DiscardedParts
 }
 
-// returnsWithoutRows says that a benchmark returns its bed before it has finished a row.
+// returnsWithoutRows reports whether a benchmark returns its bed before it has finished a row.
 func (c *checker) returnsWithoutRows(uid string) bool {
 	b := c.last[uid]
 	return b != nil && b.Status.Preemptions > 0 && b.Status.Resumption == nil

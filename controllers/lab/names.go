@@ -107,7 +107,7 @@ func (r Run) OperatorHost() string { return pki.OperatorName(r.UID) }
 // Selector selects everything of the benchmark; Has says what of that belongs to the run.
 func (r Run) Selector() map[string]string { return map[string]string{LabelUID: r.UID} }
 
-// Has says that an object with these labels belongs to the run.
+// Has reports whether an object with these labels belongs to the run.
 func (r Run) Has(labels map[string]string) bool {
 	return labels[LabelUID] == r.UID && AttemptOf(labels) == r.Attempt
 }

@@ -99,11 +99,11 @@ type round struct {
 	// begin.
 	available int
 	free      []string
-	// conflicts says that any bed shares an interface with another one.
+	// conflicts reports whether any bed shares an interface with another one.
 	conflicts bool
 	// standings of teams, with what was given in this decision.
 	standings map[share.Account]Standing
-	// shared says that teams have standings.
+	// shared reports whether teams have standings.
 	shared bool
 	spent  map[string]bool
 	aging  Aging
@@ -139,7 +139,7 @@ func (r *round) changed(b Bed) {
 	r.beds[b.Name] = b
 }
 
-// blocked says that a bed which shares an interface with this one is in use.
+// blocked reports whether a bed which shares an interface with this one is in use.
 func (r *round) blocked(b Bed) bool {
 	for _, other := range b.Conflicts {
 		if r.used[other] {
@@ -175,7 +175,7 @@ func (r *round) pick(g *group) string {
 	return ""
 }
 
-// gives says that a group can have a bed now.
+// gives reports whether a group can have a bed now.
 func (r *round) gives(g *group, bed string) bool {
 	if r.used[bed] || r.kept[bed] {
 		return false
@@ -184,7 +184,7 @@ func (r *round) gives(g *group, bed string) bool {
 	return known && b.Open && !r.blocked(b) && !r.barred(g.shape, &b)
 }
 
-// barred says whether a limit or a reservation forbids a bed.
+// barred reports whether a limit or a reservation forbids a bed.
 func (r *round) barred(g *shape, b *Bed) bool {
 	return r.exceeded(g, b.Name) != nil || r.obstacle(g, b) != nil
 }

@@ -29,7 +29,7 @@ func (q *Queue) leaveGang(gang, k Key) {
 	}
 }
 
-// complete says whether the entries of a group wait for beds: those of a gang do when all of
+// complete reports whether the entries of a group wait for beds: those of a gang do when all of
 // them are there.
 func (q *Queue) complete(g *group) bool {
 	return g.gang == (Key{}) || len(q.gangs[g.gang]) >= g.missing

@@ -19,7 +19,7 @@ type Place struct {
 	// other keeps it from each, at least one of the two is there; otherwise both are nil.
 	Limit    *Limit
 	Obstacle *Obstacle
-	// Spent says that its team has used up its bed-hours.
+	// Spent reports whether its team has used up its bed-hours.
 	Spent bool
 }
 

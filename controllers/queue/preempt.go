@@ -12,7 +12,7 @@ type Lease struct {
 	Holder Key
 	// Priority that the holder has, without what it gained by waiting.
 	Priority int32
-	// Preemptible says that the holder allows to be preempted.
+	// Preemptible reports whether the holder allows to be preempted.
 	Preemptible bool
 	// Since is when it got the bed.
 	Since time.Time

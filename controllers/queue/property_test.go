@@ -144,7 +144,7 @@ func newOutcome(entries []Entry, s Snapshot, decisions []Decision) outcome {
 	return o
 }
 
-// waitsFor says whether an entry without a bed waits for one that is open and that its
+// waitsFor reports whether an entry without a bed waits for one that is open and that its
 // limits allow, counted by running.
 func (o outcome) waitsFor(e Entry, bed string, running map[string]int) bool {
 	return o.given[e.Key] == "" && slices.Contains(e.Beds, bed) && o.Beds[bed].Open && o.fits(e, bed) && allowed(e, bed, running)
@@ -156,7 +156,7 @@ func allowed(e Entry, bed string, running map[string]int) bool {
 	})
 }
 
-// delays says whether a bed for an entry would delay an earlier one that waits for a
+// delays reports whether a bed for an entry would delay an earlier one that waits for a
 // bed which shares an interface with it.
 func (o outcome) delays(e Entry, bed string, running map[string]int) bool {
 	for _, earlier := range o.entries {

@@ -39,7 +39,7 @@ type Entry struct {
 	Hold, Expected time.Duration
 	// Pools are those of its beds, sorted; none means that all beds are one pool.
 	Pools []string
-	// Preempts says that the entry may have a bed that a benchmark of lower priority holds
+	// Preempts reports whether the entry may have a bed that a benchmark of lower priority holds
 	// and gives back.
 	Preempts bool
 	// Gang to which the entry belongs: its entries get their beds together. It has no name
@@ -63,9 +63,9 @@ type Limit struct {
 type Bed struct {
 	// Name of the bed.
 	Name string
-	// Open says that the bed takes benchmarks: it is ready, and not closed.
+	// Open reports whether the bed takes benchmarks: it is ready, and not closed.
 	Open bool
-	// Leased says that a benchmark has the bed.
+	// Leased reports whether a benchmark has the bed.
 	Leased bool
 	// Lease is what has the bed; nil where nothing has, or where a lease is only about to be
 	// written.
@@ -244,7 +244,7 @@ func (q *Queue) Remove(k Key) {
 	}
 }
 
-// Has says whether an entry with this key waits.
+// Has reports whether an entry with this key waits.
 func (q *Queue) Has(k Key) bool {
 	_, found := q.of[k]
 	return found

@@ -9,13 +9,13 @@ type Slice struct {
 	// Via is the bed that is reserved where that is another one, which shares an interface
 	// with this bed; empty where it is this bed.
 	Via string
-	// Maintenance says that no benchmark gets the bed.
+	// Maintenance reports whether no benchmark gets the bed.
 	Maintenance bool
 	// From is the begin; Until is the end, and does not belong to it.
 	From, Until time.Time
 }
 
-// usableBy says whether an entry that names a reservation can have the bed in the slice.
+// usableBy reports whether an entry that names a reservation can have the bed in the slice.
 func (s *Slice) usableBy(k Key) bool { return s.Reservation == k && s.Via == "" && !s.Maintenance }
 
 // Obstacle is why a reservation keeps an entry from a bed.
@@ -26,7 +26,7 @@ type Obstacle struct {
 	// that reservation which the entry waits for, or which has not enough time left; nil
 	// when there is none.
 	Slice *Slice
-	// Short says that the slice is in progress, and that the entry would not end in it.
+	// Short reports whether the slice is in progress, and that the entry would not end in it.
 	Short bool
 }
 

@@ -87,7 +87,7 @@ func (r *round) bonus(g *group, e *Entry) float64 {
 	return float64(min(max(r.now.Sub(since), 0)/4, boundAhead))
 }
 
-// bound says that the entries of a group are bound to few beds.
+// bound reports whether the entries of a group are bound to few beds.
 func (r *round) bound(g *group) bool {
 	return r.shared && float64(len(g.beds)) <= few*float64(len(r.beds))
 }

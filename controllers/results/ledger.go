@@ -188,7 +188,7 @@ func (l *Ledger) Write(write func(*v1alpha1.BenchmarkResult) error) error {
 	return nil
 }
 
-// Outdated says that another operator has written to the result since the ledger was
+// Outdated reports whether another operator has written to the result since the ledger was
 // opened, as the summary in the benchmark's status shows.
 func (l *Ledger) Outdated(s *v1alpha1.ResultSummary) bool {
 	discarded := int32(0)

@@ -32,7 +32,7 @@ type Benchmarks struct {
 	LabNamespace string
 	// DefaultPolicy is that of the lab, for beds that give none; it may be nil.
 	DefaultPolicy *v1alpha1.TrafficPolicy
-	// Kueue says that benchmarks with the name of a queue are admitted by Kueue, and
+	// Kueue reports whether benchmarks with the name of a queue are admitted by Kueue, and
 	// KueueRequired selects the namespaces whose benchmarks need one; nil is none.
 	Kueue         bool
 	KueueRequired labels.Selector

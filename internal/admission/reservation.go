@@ -52,7 +52,7 @@ func (v *Reservations) ValidateDelete(context.Context, *v1alpha1.Reservation) (a
 	return nil, nil
 }
 
-// addsTime says whether a change makes occurrences longer, or more of them.
+// addsTime reports whether a change makes occurrences longer, or more of them.
 func addsTime(before, after *v1alpha1.ReservationSpec) bool {
 	if after.Until.After(before.Until.Time) {
 		return true

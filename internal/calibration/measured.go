@@ -122,7 +122,7 @@ func ReorderedPPM(reordered, received int64) int64 {
 	return (reordered*v1alpha1.PPM + received - 1) / received
 }
 
-// usable says that a row shows a load that the tester sent and received whole.
+// usable reports whether a row shows a load that the tester sent and received whole.
 // Without a device, the tester is the limit of every search: that a throughput is
 // GeneratorBound is what was looked for.
 func usable(row *v1alpha1.ResultRow) bool {

@@ -87,7 +87,7 @@ const (
 	unitSize    = "bytes"
 )
 
-// tables says that the panel shows rows, and no series.
+// tables reports whether the panel shows rows, and no series.
 func (p Panel) tables() bool { return p.kind == grid || p.kind == bars || p.kind == curve }
 
 // interval is the shortest step between values against time: ports are sampled each second.

@@ -33,7 +33,7 @@ func NotSeen[T any](why, advice string) Seen[T] {
 	return Seen[T]{Unknown: Reason{Why: why, Advice: advice}}
 }
 
-// IsKnown says whether there is a value.
+// IsKnown reports whether there is a value.
 func (s Seen[T]) IsKnown() bool { return s.Unknown == Reason{} }
 
 // Facts are everything that is judged.
@@ -85,7 +85,7 @@ type Operator struct {
 
 // Recorder of metrics.
 type Recorder struct {
-	// Ready says that its pod is.
+	// Ready reports whether its pod is.
 	Ready bool
 	// State is what it last said of its spool; nil when nothing.
 	State *recorder.State
@@ -107,13 +107,13 @@ type Network struct {
 type Node struct {
 	// Name of the node.
 	Name string
-	// Absent says that a bed names it and the cluster does not have it.
+	// Absent reports whether a bed names it and the cluster does not have it.
 	Absent bool
 	// Info is the kubelet's description of the node.
 	Info corev1.NodeSystemInfo
 	// NotReady says why it is not ready; "" when it is.
 	NotReady string
-	// Unschedulable says that the node was cordoned.
+	// Unschedulable reports whether the node was cordoned.
 	Unschedulable bool
 	// Taints of the node.
 	Taints []corev1.Taint
@@ -136,7 +136,7 @@ type Kubelet struct {
 	TopologyManagerPolicy string `json:"topologyManagerPolicy"`
 }
 
-// serves says whether the API server serves a resource, in any version.
+// serves reports whether the API server serves a resource, in any version.
 func (f Facts) serves(group, resource string) bool {
 	return slices.ContainsFunc(f.Kinds.Value, func(kind string) bool {
 		g, r := cutKind(kind)

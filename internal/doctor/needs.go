@@ -65,7 +65,7 @@ func settingsOf(bed *v1alpha1.TestBed, e Engine) *v1alpha1.TRexEngine {
 	return &settings
 }
 
-// claims says whether a port asks for its interface by a resource claim.
+// claims reports whether a port asks for its interface by a resource claim.
 func claims(p v1alpha1.Port) bool { return p.Attachment != nil && p.Attachment.ResourceClaim != nil }
 
 // usesMultus reports whether Multus moves some interface into its pod. Without a bed it

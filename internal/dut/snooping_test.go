@@ -128,7 +128,7 @@ func sniff(t *testing.T, name string) *ear {
 	return e
 }
 
-// hears says whether a frame with the text arrived before a broadcast that is
+// hears reports whether a frame with the text arrived before a broadcast that is
 // sent now.
 func (e *ear) hears(t *testing.T, text string) bool {
 	t.Helper()

@@ -57,7 +57,7 @@ func (p Payload) Fill(b []byte) {
 // patternLeast is how long a pattern is at least behind a balance.
 const patternLeast = 8
 
-// known says whether there is such a pattern.
+// known reports whether there is such a pattern.
 func (p Payload) known() bool {
 	switch p {
 	case Zeros, Ones, Alternating, Incrementing, Random:
@@ -66,7 +66,7 @@ func (p Payload) known() bool {
 	return false
 }
 
-// Balanced says whether a balance stands between the signature and the pattern: in a frame
+// Balanced reports whether a balance stands between the signature and the pattern: in a frame
 // with UDP that has room for it.
 func (p Packet) Balanced() bool {
 	return p.Payload != Zeros && p.Src.IsValid() && p.Size-fcsBytes-p.SignatureOffset()-SignatureSize >= balanceSize+patternLeast

@@ -44,7 +44,7 @@ type tunnelProtocol struct {
 	protocol uint8
 	// bytes of the header, and the bits of its ID.
 	bytes, idBits int
-	// ethernet says that it carries Ethernet frames, else packets.
+	// ethernet reports whether it carries Ethernet frames, else packets.
 	ethernet bool
 	// put writes the header in front of a payload of some bytes, which is a packet of an
 	// EtherType where it is no Ethernet frame.

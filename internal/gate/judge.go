@@ -181,7 +181,7 @@ func (r *JudgedRow) fail(message string) {
 	r.Verdict, r.Reason, r.Message = v1alpha1.GateFailed, OutOfBounds, message
 }
 
-// chooses says that a gate is about a row.
+// chooses reports whether a gate is about a row.
 func chooses(g *v1alpha1.Gate, id v1alpha1.RowID) bool {
 	ratio := int64(0)
 	if g.LossRatio != "" {

@@ -171,7 +171,7 @@ func allRoutes() ([]netlink.Route, error) {
 	return all, nil
 }
 
-// plain says whether a route can be put back: a note has no encapsulations. What routers
+// plain reports whether a route can be put back: a note has no encapsulations. What routers
 // advertise is learnt anew.
 func plain(r netlink.Route) bool {
 	return len(r.MultiPath) == 0 && r.Encap == nil && r.Via == nil && r.NewDst == nil && r.Protocol != unix.RTPROT_RA

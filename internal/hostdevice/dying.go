@@ -39,7 +39,7 @@ const (
 	killed  = 1 << (unix.SIGKILL - 1)
 )
 
-// dying says whether a process ends, was killed, or has ended.
+// dying reports whether a process ends, was killed, or has ended.
 func dying(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -54,7 +54,7 @@ func dying(pid int) bool {
 	return fields[0] == "Z" || err == nil && flags&exiting != 0 || killPending(pid)
 }
 
-// killPending says whether a process was killed, and has not noticed yet.
+// killPending reports whether a process was killed, and has not noticed yet.
 func killPending(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -165,7 +165,7 @@ func isParent(s *scene, l netlink.Link) (string, error) {
 	return "", nil
 }
 
-// stacked says whether an interface is made of another one. The other end of a veth is
+// stacked reports whether an interface is made of another one. The other end of a veth is
 // not that.
 func stacked(l netlink.Link) bool { return l.Type() != "veth" && l.Attrs().ParentIndex > 0 }
 

@@ -65,7 +65,7 @@ func (i *Interface) putBack(origin, run, first netns.NsHandle) (changes, failed 
 // returnTimeout bounds the wait for a card whose namespace has ended.
 const returnTimeout = 5 * time.Second
 
-// isCard says that the interface is hardware, which no namespace takes along when it ends.
+// isCard reports whether the interface is hardware, which no namespace takes along when it ends.
 func (i *Interface) isCard() bool { return i.Kind == "device" }
 
 // goneError says that an interface is nowhere to be found: it was deleted or pulled out.
@@ -119,12 +119,12 @@ func (i *Interface) first(accept ...func(netlink.Link) bool) (netlink.Link, erro
 	return nil, &goneError{i.Name}
 }
 
-// same says whether an interface with the same name may be this one.
+// same reports whether an interface with the same name may be this one.
 func (i *Interface) same(l netlink.Link) bool {
 	return l.Type() == i.Kind && (i.sameHardware(l) || l.Attrs().Index == i.Index)
 }
 
-// sameHardware says whether an interface has the hardware address of this one. Those that
+// sameHardware reports whether an interface has the hardware address of this one. Those that
 // can be set may be shared, as by the ports of a bond, and count only where no other is known.
 func (i *Interface) sameHardware(l netlink.Link) bool {
 	if i.PermanentAddress != "" {

@@ -98,7 +98,7 @@ type PutBack struct {
 	Changes []string
 	// Failed say which settings it does not have again.
 	Failed []string
-	// Gone says that the interface does not exist any more.
+	// Gone reports whether the interface does not exist any more.
 	Gone bool
 }
 

@@ -58,7 +58,7 @@ func (k *Kueue) Install(t testing.TB, env *envtest.Environment) {
 	}
 }
 
-// own says whether a webhook is for a kind of Kueue, and not for jobs of others.
+// own reports whether a webhook is for a kind of Kueue, and not for jobs of others.
 func own(c admissionv1.WebhookClientConfig) bool {
 	return c.Service != nil && c.Service.Path != nil && strings.Contains(*c.Service.Path, "-kueue-x-k8s-io-")
 }

@@ -56,7 +56,7 @@ type use struct {
 type bedView struct {
 	Bed         *v1alpha1.TestBed
 	State, Tone string
-	// Closing says that a bed in use takes no further benchmark.
+	// Closing reports whether a bed in use takes no further benchmark.
 	Closing bool
 	// Lease is what has the bed; nil while it is free.
 	Lease *use

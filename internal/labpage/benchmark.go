@@ -20,9 +20,9 @@ type benchmarkPage struct {
 	Selector string
 	History  string
 	Schedule string
-	// Rows says that there are rows that the person may read.
+	// Rows reports whether there are rows that the person may read.
 	Rows bool
-	// Archive says that the lab has one, of which the person may read this history.
+	// Archive reports whether the lab has one, of which the person may read this history.
 	Archive bool
 	// Others are results that it can be compared with.
 	Others []runView
@@ -43,7 +43,7 @@ func (q *request) find(ctx context.Context, namespace, name string) (*v1alpha1.B
 	return b, nil
 }
 
-// mayResults says whether the person may read the rows of a namespace.
+// mayResults reports whether the person may read the rows of a namespace.
 func (q *request) mayResults(ctx context.Context, namespace string) (bool, error) {
 	return q.may(ctx, "list", "benchmarkresults", namespace, "")
 }

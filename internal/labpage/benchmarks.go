@@ -44,10 +44,10 @@ func newFilter(q *request, v visible) filter {
 	return f
 }
 
-// Any says whether something is left out.
+// Any reports whether something is left out.
 func (f filter) Any() bool { return f.Team != "" || f.Bed != "" || f.State != "" || f.Name != "" }
 
-// has says whether a benchmark is let through.
+// has reports whether a benchmark is let through.
 func (f filter) has(b *v1alpha1.Benchmark) bool {
 	bed := b.Status.TestBedName
 	if bed == "" {
@@ -62,7 +62,7 @@ type runView struct {
 	Namespace, Name string
 	Phase           v1alpha1.BenchmarkPhase
 	Bed             string
-	// AnyBed says that the benchmark asks for a bed by its labels.
+	// AnyBed reports whether the benchmark asks for a bed by its labels.
 	AnyBed bool
 	// Priority is the name of its priority class, or else a number.
 	Priority string
@@ -138,7 +138,7 @@ type listPage struct {
 	Pager  pager
 	// Beds is how many wait for beds in all, also those that the person may not see.
 	Hidden int
-	// Estimates says that a start is known of some that are shown.
+	// Estimates reports whether a start is known of some that are shown.
 	Estimates bool
 }
 

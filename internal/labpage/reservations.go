@@ -32,7 +32,7 @@ type reservationsPage struct {
 	Filter filter
 	Rows   []reservationView
 	Pager  pager
-	// Ended says that those are shown which are over.
+	// Ended reports whether those are shown which are over.
 	Ended bool
 }
 

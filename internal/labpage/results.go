@@ -257,7 +257,7 @@ func (p *Page) eachArchived(ctx context.Context, q *request, do func(*report.Doc
 	return p.Archive.EachOf(ctx, namespace, name, historySize, do)
 }
 
-// isName says whether a text can be the name of an object: it leads to no other folder of
+// isName reports whether a text can be the name of an object: it leads to no other folder of
 // the archive.
 func isName(text string) bool {
 	return text != "" && len(text) <= longestFilter && !strings.Contains(text, "..") &&

@@ -127,7 +127,7 @@ func nextOf(entries []queue.Entry, free map[string]queue.Bed, now time.Time) (in
 	return 0, ""
 }
 
-// endsBefore says whether a benchmark that begins now ends before the next reservation.
+// endsBefore reports whether a benchmark that begins now ends before the next reservation.
 func endsBefore(hold time.Duration, reserved []queue.Slice, now time.Time) bool {
 	for i := range reserved {
 		if s := &reserved[i]; s.Until.After(now) {

@@ -115,7 +115,7 @@ func (l *lab) overFair() float64 {
 // floor is what a wait counts as at least.
 const floor = 30 * time.Minute
 
-// before says whether a benchmark comes before another one of its team.
+// before reports whether a benchmark comes before another one of its team.
 func before(a, b *job) bool {
 	if a.Priority != b.Priority {
 		return a.Priority > b.Priority

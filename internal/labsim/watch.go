@@ -26,7 +26,7 @@ type watch struct {
 // holding is what a team has and is due at a moment.
 type holding struct {
 	running, due float64
-	// waits says that it has benchmarks that wait for beds that they could have.
+	// waits reports whether it has benchmarks that wait for beds that they could have.
 	waits bool
 }
 

@@ -110,7 +110,7 @@ func (d *document) rename(kind *kindSchema, steps []string) bool {
 	return true
 }
 
-// follows says that a problem of a field can follow from a value that the definition refuses,
+// follows reports whether a problem of a field can follow from a value that the definition refuses,
 // of the field itself, of one in it, or of the object that it is in; or from a field that is
 // misspelt in that object.
 func (d *document) follows(path string) bool {

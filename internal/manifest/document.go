@@ -27,7 +27,7 @@ type document struct {
 	parsedNodes *yamlnode.Node
 	// overridden are the overrides of the document by path; nil before any was looked at.
 	overridden map[string]string
-	// asMeant says that this is an amended document: it is read also where its definition
+	// asMeant reports whether this is an amended document: it is read also where its definition
 	// refuses fields, unless they make it unreadable. refused are these fields and those
 	// whose value was corrected, and incomplete are objects with unknown fields.
 	asMeant, unreadable bool

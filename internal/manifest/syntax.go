@@ -98,7 +98,7 @@ func openQuote(text string) (line int, quote string) {
 type level struct {
 	indent, line int
 	item         bool
-	// closed says that the last field has its value on its line.
+	// closed reports whether the last field has its value on its line.
 	closed bool
 }
 

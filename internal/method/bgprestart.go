@@ -176,7 +176,7 @@ func (l *Lab) restart(ctx context.Context, patience time.Duration) (back, error)
 	}
 }
 
-// established says that all sessions are.
+// established reports whether all sessions are.
 func (l *Lab) established(ctx context.Context) (bool, error) {
 	states, err := l.states(ctx)
 	for _, s := range states {
@@ -196,7 +196,7 @@ func (l *Lab) wanted() []routing.Table {
 	return want
 }
 
-// relearnt says that the device advertises on every session what it should.
+// relearnt reports whether the device advertises on every session what it should.
 func (l *Lab) relearnt(ctx context.Context, want []routing.Table) (bool, error) {
 	for i, s := range l.plan.Sessions {
 		learnt, err := l.speaker.Learnt(ctx, s.Name)

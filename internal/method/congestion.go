@@ -122,7 +122,7 @@ func (c portCount) delay() *int64 {
 	return &mean
 }
 
-// wasCongested says that a port of the device was congested: it lost frames, or the
+// wasCongested reports whether a port of the device was congested: it lost frames, or the
 // device held the senders back.
 func (t *Trial) wasCongested() bool { return t.HeldBack() || t.port(congestedPort).lost > 0 }
 

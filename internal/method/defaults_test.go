@@ -72,7 +72,7 @@ func ownDefaults(t *testing.T, file string, text []byte) (places []string) {
 	return places
 }
 
-// isConstant says that an expression is written down as a constant: a literal, a product
+// isConstant reports whether an expression is written down as a constant: a literal, a product
 // with one, or a constant of the API or of time.
 func isConstant(e ast.Expr) bool {
 	switch e := e.(type) {

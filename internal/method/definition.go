@@ -20,13 +20,13 @@ type Definition struct {
 	plan.Method
 	// Run runs one step.
 	Run Func
-	// OwnGroups says that the method joins the multicast groups itself: it begins
+	// OwnGroups reports whether the method joins the multicast groups itself: it begins
 	// without a membership, and nothing is learnt before it, as nothing would come.
 	OwnGroups bool
-	// OwnRoutes says that the method announces the routes itself: it begins with open
+	// OwnRoutes reports whether the method announces the routes itself: it begins with open
 	// sessions on which nothing is announced.
 	OwnRoutes bool
-	// OwnSessions says that the method opens the sessions itself, and announces on them: it
+	// OwnSessions reports whether the method opens the sessions itself, and announces on them: it
 	// begins without a session that it can rely on.
 	OwnSessions bool
 	// Purpose says in a line what is measured, with the section of the RFC;
@@ -48,9 +48,9 @@ type Definition struct {
 	// Headline is the most telling number of a row, and whether it has one; nil for a
 	// method whose first column with a number is it.
 	Headline func(row *v1alpha1.ResultRow) (Figure, bool)
-	// Lossless says that a row without loss says more than one with loss.
+	// Lossless reports whether a row without loss says more than one with loss.
 	Lossless bool
-	// Optional says that a step may turn out not to be needed, and then makes no row.
+	// Optional reports whether a step may turn out not to be needed, and then makes no row.
 	Optional bool
 	// Trials describes the trials of a test for the report's appendix.
 	Trials func(v1alpha1.Test) string

@@ -69,7 +69,7 @@ type action struct {
 	// finish adds to the trial what the action did, before anybody sees it. It may be
 	// nil.
 	finish func(*Trial)
-	// endsSessions says that BGP sessions go down by the event, on purpose.
+	// endsSessions reports whether BGP sessions go down by the event, on purpose.
 	endsSessions bool
 
 	begun *bool

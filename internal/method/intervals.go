@@ -25,7 +25,7 @@ type Interval struct {
 	Ports []PortInterval
 	// Device is what the device did.
 	Device DeviceInterval
-	// Gaps says that lost frames are known, and Ordering that reordered ones are.
+	// Gaps reports whether lost frames are known, and Ordering that reordered ones are.
 	Gaps, Ordering bool
 }
 

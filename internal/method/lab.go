@@ -217,7 +217,7 @@ func (l *Lab) persist(ctx context.Context, event Event, f func() error) error {
 	return fmt.Errorf("the generator failed %d times: %w", attempts, err)
 }
 
-// final says that trying again does not help.
+// final reports whether trying again does not help.
 func final(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, traffic.ErrUnsupported) || errors.Is(err, traffic.ErrLost)
 }

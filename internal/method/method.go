@@ -31,10 +31,10 @@ type Outcome struct {
 	// Failed is the trial whose load is the upper bound of a search; nil when there was
 	// none, or none that the device may have failed.
 	Failed *Trial
-	// DeviceReset says that the device was reset during the trial, on purpose, which
+	// DeviceReset reports whether the device was reset during the trial, on purpose, which
 	// takes its links down.
 	DeviceReset bool
-	// ByTime says that the figures are the times at which frames arrived, and not how
+	// ByTime reports whether the figures are the times at which frames arrived, and not how
 	// many were lost.
 	ByTime bool
 	// Search is what a search took and found; nil for other methods.
@@ -54,7 +54,7 @@ type Outcome struct {
 	Invalid string
 	// Fill puts what only this method measures into the result row; may be nil.
 	Fill func(*v1alpha1.ResultRow)
-	// Skipped says that the step was not needed, and makes no row.
+	// Skipped reports whether the step was not needed, and makes no row.
 	Skipped bool
 }
 

@@ -32,7 +32,7 @@ func Offered(row *v1alpha1.ResultRow) Rate {
 	return Rate{left, of(in.BitsPerSecond), of(in.LineRatePPM)}
 }
 
-// OfferedOther says that another load than the intended one left the tester: more or less
+// OfferedOther reports whether another load than the intended one left the tester: more or less
 // by more than a thousandth.
 func OfferedOther(row *v1alpha1.ResultRow) bool {
 	intended, offered := Intended(row).FramesPerSecond, Offered(row).FramesPerSecond

@@ -74,6 +74,6 @@ func OfferedByPort(row *v1alpha1.ResultRow) (lowest, highest int64) {
 	return ppm, ppm
 }
 
-// OfFullLoad says that the load of a row is a share of what pattern and flows of its profile
+// OfFullLoad reports whether the load of a row is a share of what pattern and flows of its profile
 // let the ports send, and not of the line rate of each.
 func OfFullLoad(row *v1alpha1.ResultRow) bool { return row.Frames.OrZero().PortLoad != nil }

@@ -184,7 +184,7 @@ func (all intervals) between(from, to time.Duration) intervals {
 type ending struct {
 	// took is how long it took, and within how much shorter the true time may be.
 	took, within time.Duration
-	// seen says that it ended, and sampled that there were samples to see it in.
+	// seen reports whether it ended, and sampled that there were samples to see it in.
 	seen, sampled bool
 	// over is the longest time for which it seemed to be over before.
 	over time.Duration

@@ -204,16 +204,16 @@ type outage struct {
 	// that lost most. ByStamps is the longest time between two frames of a stream; 0
 	// when all frames were sent and none was lost.
 	byLoss, byStamps time.Duration
-	// stamped says that it is known when frames arrived.
+	// stamped reports whether it is known when frames arrived.
 	stamped bool
-	// unsent says that the tester could not send for a while, since a link of it was
+	// unsent reports whether the tester could not send for a while, since a link of it was
 	// down: its frames are not lost.
 	unsent bool
-	// toTheEnd says that a stream was not forwarded when the trial ended.
+	// toTheEnd reports whether a stream was not forwarded when the trial ended.
 	toTheEnd bool
 }
 
-// happened says that the device was seen not to forward.
+// happened reports whether the device was seen not to forward.
 func (o outage) happened(byTime bool) bool { return o.byLoss > 0 || byTime && o.byStamps > 0 }
 
 func outageOf(t *Trial, loads map[uint16]traffic.Load) outage {

@@ -231,7 +231,7 @@ func at(n *int64) int64 {
 	return *n
 }
 
-// oneClock says that all sessions of a block and the witness are on one host.
+// oneClock reports whether all sessions of a block and the witness are on one host.
 func (l *Lab) oneClock(b routeBlock, witness plan.Session) bool {
 	node := func(s plan.Session) string {
 		for _, p := range l.plan.Ports {

@@ -91,7 +91,7 @@ func (s *spread) times() *v1alpha1.TimeSpread {
 	return &v1alpha1.TimeSpread{AvgNs: s.average(), MinNs: s.min, MaxNs: s.max}
 }
 
-// announcedAll says that all announcements of the plan are made.
+// announcedAll reports whether all announcements of the plan are made.
 func announcedAll(int) bool { return true }
 
 // refreshing is the session that asks for its routes, by its index: the one that is named, or

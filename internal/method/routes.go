@@ -37,7 +37,7 @@ type routes struct {
 	// is, so that it is before the next test.
 	router Router
 	full   bool
-	// open says that the sessions are, and announced which announcements of the plan
+	// open reports whether the sessions are, and announced which announcements of the plan
 	// are, by their index.
 	open      bool
 	announced map[int]bool

@@ -46,7 +46,7 @@ type session struct {
 	size       plan.Size
 	// joined are the memberships that the ports have.
 	joined []traffic.Membership
-	// ownGroups says that the method in hand joins multicast groups itself, and
+	// ownGroups reports whether the method in hand joins multicast groups itself, and
 	// begins without a membership.
 	ownGroups bool
 	// answered is when the receivers that send nothing told the device where they are;

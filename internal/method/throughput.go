@@ -114,7 +114,7 @@ type searchTrials struct {
 	short   *Trial
 	// failed are the trials that did not pass, by load.
 	failed map[int64][]*Trial
-	// wrong says that a trial was ended for frames that came back after all.
+	// wrong reports whether a trial was ended for frames that came back after all.
 	wrong bool
 }
 

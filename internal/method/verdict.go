@@ -30,7 +30,7 @@ func allowedBy(step plan.Step) []int64 {
 	return allowed
 }
 
-// decides says that a search finds another verdict without n of the lost frames.
+// decides reports whether a search finds another verdict without n of the lost frames.
 func (t *Trial) decides(n uint64) bool {
 	return slices.ContainsFunc(t.allowed, func(ratio int64) bool {
 		return search.Exceeds(t.Lost, t.Expected, ratio) && !search.Exceeds(t.Lost-min(n, t.Lost), t.Expected, ratio)
@@ -63,14 +63,14 @@ func (l *Lab) searchTolerance(step plan.Step, ppm int64, d time.Duration) (exact
 	return exact, max(exact, l.lateness)
 }
 
-// Unsent says that the tester offered less than intended: fewer frames, or the
+// Unsent reports whether the tester offered less than intended: fewer frames, or the
 // same in a longer time (RFC 2285 section 3.5). A trial in which nothing was to
 // be sent is one too.
 func (t *Trial) Unsent() bool {
 	return t.Sent == 0 || t.Sent < t.Intended || t.TxTime > t.Duration+t.tolerance
 }
 
-// EndedLate says that all frames were sent, but the engine needed so much longer than
+// EndedLate reports whether all frames were sent, but the engine needed so much longer than
 // asked for that the load was another one to the search: the offered load.
 func (t *Trial) EndedLate() bool {
 	return !t.Unsent() && t.TxTime > t.Duration+t.exact
@@ -88,7 +88,7 @@ func (t *Trial) OfferedPPM() int64 {
 	return min(t.LoadPPM, new(big.Int).Quo(share.Num(), share.Denom()).Int64())
 }
 
-// justShort says that the tester was the limit, though it sent nearly what was
+// justShort reports whether the tester was the limit, though it sent nearly what was
 // intended, four fifths of it: a busy moment of the tester can have been the
 // reason. One that is further from the load is too slow for it.
 func (t *Trial) justShort() bool {
@@ -114,16 +114,16 @@ func (t *Trial) void() (why string) {
 	return ""
 }
 
-// has says that the engine made such a note.
+// has reports whether the engine made such a note.
 func (t *Trial) has(kind traffic.NoteKind) bool {
 	return slices.ContainsFunc(t.Notes, func(n traffic.Note) bool { return n.Kind == kind })
 }
 
-// HeldBack says that the device held ports of the tester back, which is why they
+// HeldBack reports whether the device held ports of the tester back, which is why they
 // sent less than intended (RFC 2285 section 3.7.1).
 func (t *Trial) HeldBack() bool { return t.has(traffic.NoteHeldBack) }
 
-// Contended says that others used the processors of the tester during the trial.
+// Contended reports whether others used the processors of the tester during the trial.
 func (t *Trial) Contended() bool { return t.has(traffic.NoteForeignLoad) }
 
 // Disturbed reports whether a link, a BGP session or a router went down, a counter ran
@@ -133,14 +133,14 @@ func (t *Trial) Disturbed() bool {
 	return t.has(traffic.NoteCounter) || len(t.WireErrors()) > 0 || t.Unrouted()
 }
 
-// Unrouted says that a BGP session of the tester, or the routing software of the device, was
+// Unrouted reports whether a BGP session of the tester, or the routing software of the device, was
 // down during the trial.
 func (t *Trial) Unrouted() bool { return t.has(traffic.NoteSession) || t.has(traffic.NoteRouter) }
 
-// doubtful says that the trial did not pass for a reason that may not be the device.
+// doubtful reports whether the trial did not pass for a reason that may not be the device.
 func (t *Trial) doubtful() bool { return t.GeneratorBound() || t.Disturbed() || t.Contended() }
 
-// TesterLost says that the tester itself dropped frames that came back, or that
+// TesterLost reports whether the tester itself dropped frames that came back, or that
 // its counters contradict each other.
 func (t *Trial) TesterLost() bool {
 	return t.Excess > 0 || t.has(traffic.NoteReceiver) || len(t.Dropped()) > 0
@@ -151,7 +151,7 @@ func (t *Trial) TesterLost() bool {
 // network card at once, and the smallest rings hold several times more.
 const harmlessBurst = 64
 
-// Stalled says that the tester fell behind its schedule, and that frames were lost
+// Stalled reports whether the tester fell behind its schedule, and that frames were lost
 // that may be due to the bursts by which it caught up. Of a loss of more frames than
 // it sent in such bursts the device lost some of a constant load: more than a search
 // allows, or any at all. In a long trial only those bursts count that it sent when frames were
@@ -178,17 +178,17 @@ func (t *Trial) caughtUp() (n uint64) {
 	return n
 }
 
-// testerLimited says that the tester may be the limit of the trial: it fell short
+// testerLimited reports whether the tester may be the limit of the trial: it fell short
 // without the device's doing, or may have lost frames itself.
 func (t *Trial) testerLimited() bool {
 	return t.Unsent() && !t.HeldBack() || t.TesterLost() || t.Stalled()
 }
 
-// Passed says that the whole intended load was offered and no frame was lost for which
+// Passed reports whether the whole intended load was offered and no frame was lost for which
 // the device had a route.
 func (t *Trial) Passed() bool { return !t.Unsent() && t.Lost <= t.Unreachable && t.Excess == 0 }
 
-// GeneratorBound says that the tester may be what kept the trial from passing, or
+// GeneratorBound reports whether the tester may be what kept the trial from passing, or
 // that it sent less than intended though all that it sent came back. A device that
 // holds the tester back is itself the limit.
 func (t *Trial) GeneratorBound() bool {

@@ -74,7 +74,7 @@ func Due(b *v1alpha1.Benchmark, ended time.Time, sinks []v1alpha1.NotificationSi
 	return due
 }
 
-// Selects says whether a sink is about a benchmark. A selector that is none selects nothing.
+// Selects reports whether a sink is about a benchmark. A selector that is none selects nothing.
 func Selects(s *v1alpha1.NotificationSink, b *v1alpha1.Benchmark) bool {
 	if s.Spec.BenchmarkSelector == nil {
 		return true

@@ -86,7 +86,7 @@ func (g Guard) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// address says whether an address may be reached.
+// address reports whether an address may be reached.
 func (g Guard) address(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if slices.ContainsFunc(g.Networks, func(n netip.Prefix) bool { return n.Contains(a) }) {

@@ -45,7 +45,7 @@ func (s *Sender) Allows(url string) error { return s.guard.Host(url) }
 type RefusedError struct {
 	// Reason is for people; it shows nothing of the answer but its status code.
 	Reason string
-	// Final says that the receiver wants no more events: status 410.
+	// Final reports whether the receiver wants no more events: status 410.
 	Final bool
 	// After is how long the receiver asks to wait; 0 where it does not.
 	After time.Duration

@@ -21,7 +21,7 @@ import (
 // webhooks has its name too.
 const PageService = "nodrop-page"
 
-// servesPage says whether the operator serves the lab page.
+// servesPage reports whether the operator serves the lab page.
 func (c Config) servesPage() bool { return c.PageAddress != "" && c.PageAddress != "0" }
 
 // addPage serves the lab page on every replica, with a certificate of its own or that of the

@@ -75,15 +75,15 @@ type Config struct {
 	Identity string
 	// ArchiveURL is where finished results are kept; empty keeps them in the API only.
 	ArchiveURL string
-	// Recorder says that the lab has a recorder of metrics, which the chart installs, and
+	// Recorder reports whether the lab has a recorder of metrics, which the chart installs, and
 	// RecorderInterval how often runners sample ports for it.
 	Recorder         bool
 	RecorderInterval time.Duration
-	// Kueue says that benchmarks with the name of a queue are admitted by Kueue, and
+	// Kueue reports whether benchmarks with the name of a queue are admitted by Kueue, and
 	// KueueRequired selects the namespaces whose benchmarks need such a name; nil is none.
 	Kueue         bool
 	KueueRequired labels.Selector
-	// Connections says that connection data of beds are handed out to those who have reserved
+	// Connections reports whether connection data of beds are handed out to those who have reserved
 	// them.
 	Connections bool
 	// NotificationHosts are the receivers that teams may have events sent to: names, or names

@@ -37,22 +37,22 @@ type Method struct {
 	// Source are filled in, and so are a Method that is not given and a Duration of 0.
 	// The time to settle and to rest is added to Duration for each of the Trials.
 	Steps func(test v1alpha1.Test, at Scale) []Step
-	// Rising says that the steps of a size run from the lowest load to the highest, and
+	// Rising reports whether the steps of a size run from the lowest load to the highest, and
 	// the load throughput, which is not known yet, last.
 	Rising bool
-	// FindsThroughput says that the rows tell what the load throughput means for the
+	// FindsThroughput reports whether the rows tell what the load throughput means for the
 	// tests after it.
 	FindsThroughput bool
-	// AfterThroughput says that a throughput test must stand before.
+	// AfterThroughput reports whether a throughput test must stand before.
 	AfterThroughput bool
-	// Latency says that the method is about latency, which the engine must measure
+	// Latency reports whether the method is about latency, which the engine must measure
 	// between all senders and receivers.
 	Latency bool
-	// Ordering says that the engine must count reordered frames, ArrivalTimes that it
+	// Ordering reports whether the engine must count reordered frames, ArrivalTimes that it
 	// must know when frames arrive, Gaps where in a stream frames were lost, and
 	// Ethernet that the method sends frames without a network layer.
 	Ordering, ArrivalTimes, Gaps, Ethernet bool
-	// Mixes says that the method measures mixes of frame sizes. Profiles with mixes
+	// Mixes reports whether the method measures mixes of frame sizes. Profiles with mixes
 	// are refused for all others, for the reason OneSize where there is one.
 	Mixes   bool
 	OneSize string

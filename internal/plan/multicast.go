@@ -27,7 +27,7 @@ func FirstGroup(given v1alpha1.GroupAddress, ipv6 bool) netip.Addr {
 	return firstGroup4
 }
 
-// Multicast says whether frames go to many receivers.
+// Multicast reports whether frames go to many receivers.
 func (p Plan) Multicast() bool {
 	return slices.ContainsFunc(p.Streams, func(s Stream) bool { return s.Headers.DstIP.IsMulticast() })
 }

@@ -13,7 +13,7 @@ import (
 // 1). Routers ignore memberships for any sender of them.
 var sourceSpecific = netip.MustParsePrefix("232.0.0.0/8")
 
-// RoutesMulticast says that the device of a bed routes multicast between the ports.
+// RoutesMulticast reports whether the device of a bed routes multicast between the ports.
 func RoutesMulticast(bed *v1alpha1.TestBed) bool {
 	return bed.Spec.Routing != nil && bed.Spec.Routing.PIM != nil
 }

@@ -28,7 +28,7 @@ type Plan struct {
 	// Sessions of the bed, and what they announce, in the order in which they do.
 	Sessions      []Session
 	Announcements []Announcement
-	// RoutesMulticast says that the device routes multicast: it forwards a group from a
+	// RoutesMulticast reports whether the device routes multicast: it forwards a group from a
 	// sender some time after the first frames of it have arrived.
 	RoutesMulticast bool
 	// Settle is waited after sending before counters are read, Rest between trials.
@@ -242,7 +242,7 @@ func (p Plan) Traffic(size Size, macs map[string]traffic.MAC, nextHop map[uint16
 	return streams
 }
 
-// sameReceivers says that two streams have one list of receivers.
+// sameReceivers reports whether two streams have one list of receivers.
 func sameReceivers(a, b Stream) bool {
 	return len(a.Rx) == len(b.Rx) && len(a.Rx) > 0 && &a.Rx[0] == &b.Rx[0] && len(a.Watch)+len(b.Watch)+len(a.Further)+len(b.Further) == 0
 }

@@ -59,7 +59,7 @@ func familyOf(set v1alpha1.RouteSet, first netip.Prefix) routing.Family {
 	return routing.Routes{First: first, Attributes: routing.Attributes{Label: uint32(set.Label)}}.Family()
 }
 
-// named says that a set names a session, by itself or by its entry.
+// named reports whether a set names a session, by itself or by its entry.
 func named(set v1alpha1.RouteSet, s Session) bool {
 	return len(set.Sessions) == 0 || slices.Contains(set.Sessions, s.Name) || slices.Contains(set.Sessions, s.Entry)
 }

@@ -34,7 +34,7 @@ func (p Plan) scale(m Method, size Size) Scale {
 	return Scale{}
 }
 
-// Known says that there is a speed, without which a rate is no share of anything.
+// Known reports whether there is a speed, without which a rate is no share of anything.
 func (s Scale) Known() bool { return s.bitsPerSecond > 0 }
 
 // Size that the shares are of.

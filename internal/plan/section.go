@@ -44,7 +44,7 @@ func Sections(profile *v1alpha1.TrafficProfile) []Section {
 	return sections
 }
 
-// own says that the section has a size of its own.
+// own reports whether the section has a size of its own.
 func (s Section) own() bool { return s.Flow != nil && !s.Flow.FollowsRow() }
 
 // sizePath is the path of frame size i.
@@ -116,7 +116,7 @@ func allFlows(profile *v1alpha1.TrafficProfile, ports []Port) []flow {
 	return all
 }
 
-// ownSizes says that streams have sizes of their own.
+// ownSizes reports whether streams have sizes of their own.
 func ownSizes(streams []Stream) bool {
 	return slices.ContainsFunc(streams, func(s Stream) bool { return s.own != nil })
 }

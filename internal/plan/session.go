@@ -24,7 +24,7 @@ type Session struct {
 	Password *v1alpha1.SecretKeyReference
 }
 
-// Carries says that the session carries a family.
+// Carries reports whether the session carries a family.
 func (s Session) Carries(f routing.Family) bool { return slices.Contains(s.Families, f) }
 
 // routerIDs are those of sessions whose port has no IPv4 address.

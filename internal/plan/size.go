@@ -122,7 +122,7 @@ func (p Plan) SizeOf(row v1alpha1.ResultRow) Size {
 	return Bytes(int(row.FrameSize))
 }
 
-// plain says that every stream of the plan is one stream at a size.
+// plain reports whether every stream of the plan is one stream at a size.
 func (p Plan) plain(size Size) bool { return size.Mix == nil && !ownSizes(p.Streams) }
 
 // StreamsAt are the streams of a size. Of a mix, of the row or of a flow, every stream of

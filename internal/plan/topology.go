@@ -19,9 +19,9 @@ type Topology struct {
 	// Flows are the senders and receivers, as indexes of the ports, of frames with the
 	// profile's packet; none for frames of the method's own making.
 	Flows [][2]int
-	// OneNetwork says that all ports of the bed must be on one layer-2 network.
+	// OneNetwork reports whether all ports of the bed must be on one layer-2 network.
 	OneNetwork bool
-	// OneSpeed says that these ports must have one speed.
+	// OneSpeed reports whether these ports must have one speed.
 	OneSpeed bool
 }
 

@@ -184,7 +184,7 @@ func checkHosts(profile Section, p Port, own netip.Prefix, ports []Port) *field.
 	return nil
 }
 
-// isBroadcast says whether an address is the last one of an IPv4 network.
+// isBroadcast reports whether an address is the last one of an IPv4 network.
 func isBroadcast(network netip.Prefix, a netip.Addr) bool {
 	return a.Is4() && network.Bits() < 31 && !network.Contains(a.Next())
 }

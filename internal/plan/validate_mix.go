@@ -184,7 +184,7 @@ func inexact(m Mix, flows []Stream, ports []Port, copies int) (speed v1alpha1.Bi
 	return "", true
 }
 
-// exact says that the rate of frames of so many bits, by which a part of a speed is
+// exact reports whether the rate of frames of so many bits, by which a part of a speed is
 // divided, fits the 64 bits of a schedule at any load. The bound is that of loads that
 // have nothing in common with the denominator.
 func exact(bits, speed, part int64) bool {

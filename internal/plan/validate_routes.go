@@ -166,7 +166,7 @@ func validateRanges(all []Announcement, sessions []Session, ports []Port, profil
 	return nil
 }
 
-// spans says that the range of prefixes touches a network.
+// spans reports whether the range of prefixes touches a network.
 func (a Announcement) spans(network netip.Prefix) bool {
 	return !network.Contains(a.First.Addr()) && a.First.Addr().Less(network.Addr()) && !a.Last().Addr().Less(network.Addr()) ||
 		network.Contains(a.First.Addr())

@@ -57,7 +57,7 @@ func Networks(bed *v1alpha1.TestBed, lab *v1alpha1.TrafficPolicy) []netip.Prefix
 	return all
 }
 
-// holdsRange says whether one of the prefixes has all prefixes from the first to the last.
+// holdsRange reports whether one of the prefixes has all prefixes from the first to the last.
 func holdsRange(prefixes []v1alpha1.AddressPrefix, first, last netip.Prefix) bool {
 	return slices.ContainsFunc(prefixes, func(text v1alpha1.AddressPrefix) bool {
 		p, err := netip.ParsePrefix(string(text))

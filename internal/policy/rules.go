@@ -23,7 +23,7 @@ type rule[T any] struct {
 	allowed T
 	// origin says where the rule comes from, for a person.
 	origin string
-	// free says that there is no such rule.
+	// free reports whether there is no such rule.
 	free bool
 }
 
@@ -76,7 +76,7 @@ func of(bed *v1alpha1.TestBed, lab *v1alpha1.TrafficPolicy, ports []plan.Port) r
 type levels struct {
 	// bed, lab and builtIn name the three policies.
 	bed, lab, builtIn string
-	// sim says that the bed sends nothing.
+	// sim reports whether the bed sends nothing.
 	sim bool
 }
 
@@ -144,12 +144,12 @@ func intervals[R v1alpha1.VLANRange | v1alpha1.MPLSLabelRange](ranges []R) []int
 	return out
 }
 
-// within says whether a number is in one of the intervals.
+// within reports whether a number is in one of the intervals.
 func within(intervals []interval, n int32) bool {
 	return slices.ContainsFunc(intervals, func(i interval) bool { return i.first <= n && n <= i.last })
 }
 
-// Holds says whether an address is in one of the prefixes. Malformed ones hold none.
+// Holds reports whether an address is in one of the prefixes. Malformed ones hold none.
 func Holds(prefixes []v1alpha1.AddressPrefix, a netip.Addr) bool {
 	return slices.ContainsFunc(prefixes, func(text v1alpha1.AddressPrefix) bool {
 		p, err := netip.ParsePrefix(string(text))
@@ -157,7 +157,7 @@ func Holds(prefixes []v1alpha1.AddressPrefix, a netip.Addr) bool {
 	})
 }
 
-// holdsAll says whether one of the prefixes has a whole range of addresses.
+// holdsAll reports whether one of the prefixes has a whole range of addresses.
 func holdsAll(prefixes []v1alpha1.AddressPrefix, first netip.Addr, count uint32) bool {
 	return slices.ContainsFunc(prefixes, func(p v1alpha1.AddressPrefix) bool {
 		only := []v1alpha1.AddressPrefix{p}

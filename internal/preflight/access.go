@@ -17,12 +17,12 @@ import (
 	"nodrop.dev/nodrop/internal/team"
 )
 
-// Allows says whether any grant of a bed selects a namespace.
+// Allows reports whether any grant of a bed selects a namespace.
 func Allows(bed *v1alpha1.TestBed, namespace *corev1.Namespace) bool {
 	return slices.ContainsFunc(bed.Spec.Access, func(g v1alpha1.AccessGrant) bool { return grants(g, namespace) })
 }
 
-// Wants says whether a benchmark names the bed, or selects it by its labels or by what it
+// Wants reports whether a benchmark names the bed, or selects it by its labels or by what it
 // has.
 func Wants(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) bool {
 	switch {
@@ -91,7 +91,7 @@ func MayReserve(bed *v1alpha1.TestBed, namespace *corev1.Namespace, length time.
 	return ""
 }
 
-// grants says whether a grant selects a namespace.
+// grants reports whether a grant selects a namespace.
 func grants(g v1alpha1.AccessGrant, namespace *corev1.Namespace) bool {
 	return slices.Contains(g.Names, namespace.Name) || Selects(g.Selector, namespace.Labels)
 }
@@ -177,7 +177,7 @@ func neededGrant(namespace *corev1.Namespace, r Request) string {
 	return "{" + strings.Join(members, ", ") + "}"
 }
 
-// Selects says whether a selector selects these labels. It is false for a selector that is absent or malformed; the form is
+// Selects reports whether a selector selects these labels. It is false for a selector that is absent or malformed; the form is
 // checked where the selector is admitted.
 func Selects(selector *metav1.LabelSelector, set map[string]string) bool {
 	if selector == nil {

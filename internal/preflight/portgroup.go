@@ -39,7 +39,7 @@ func portGroupProblems(in Input, bed *v1alpha1.TestBed) field.ErrorList {
 	return plan.PortGroup(in.Benchmark, bed, instead)
 }
 
-// hasAllOf says whether a bed is no port group, and has a device and all interfaces of a group.
+// hasAllOf reports whether a bed is no port group, and has a device and all interfaces of a group.
 func hasAllOf(whole, group *v1alpha1.TestBed) bool {
 	if whole.Spec.PortGroup != nil || whole.Spec.Device.Physical == nil {
 		return false

@@ -120,13 +120,13 @@ func (b *Baselines) Add(d *Document) error {
 	return nil
 }
 
-// wasMeasured says that every row was measured, and that the device forwarded frames,
+// wasMeasured reports whether every row was measured, and that the device forwarded frames,
 // whatever the gates of the result say.
 func (d *Document) wasMeasured() bool {
 	return d.Phase.Measured() || d.Phase == v1alpha1.PhaseFailed && !slices.ContainsFunc(d.Rows, nothingForwarded)
 }
 
-// wants says that a result is what the gate compares with.
+// wants reports whether a result is what the gate compares with.
 func (g *gateBaseline) wants(d *Document) bool {
 	if g.selector != nil {
 		return g.selector.Matches(labels.Set(d.Benchmark.Labels))

@@ -91,7 +91,7 @@ func (c *chart) doubt(i int, row *v1alpha1.ResultRow) {
 	}
 }
 
-// withPartialDrop says that rows are about loads at which frames may be lost.
+// withPartialDrop reports whether rows are about loads at which frames may be lost.
 func withPartialDrop(rows []v1alpha1.ResultRow) bool {
 	return slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.LossRatioPPM > 0 })
 }

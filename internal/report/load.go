@@ -23,7 +23,7 @@ const (
 	shareBySender                = shareOfLine + " by sender"
 )
 
-// ofFullLoad says that the load of some rows is a share of what the profile lets ports send
+// ofFullLoad reports whether the load of some rows is a share of what the profile lets ports send
 // of their line rate.
 func ofFullLoad(rows []v1alpha1.ResultRow) bool {
 	return slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return method.OfFullLoad(&row) })

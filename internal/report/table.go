@@ -98,13 +98,13 @@ func (d *Document) tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 	return g
 }
 
-// unmeasured says that a row has no figures: nothing was sent for it, and its message
+// unmeasured reports whether a row has no figures: nothing was sent for it, and its message
 // says why. A throughput of 0 is a figure.
 func unmeasured(row *v1alpha1.ResultRow) bool {
 	return row.Frames != nil && !method.IsThroughput(row) && row.Frames.Sent == 0 && row.Frames.LineRatePPM == 0 && row.Message != ""
 }
 
-// showsIntended says that the intended load of a row belongs next to what left the tester,
+// showsIntended reports whether the intended load of a row belongs next to what left the tester,
 // which is another one. In a table without such a row the two are the same, and where loads
 // are asked for, the table has them.
 func showsIntended(row v1alpha1.ResultRow) bool {

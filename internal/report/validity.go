@@ -31,7 +31,7 @@ func (d *Document) furtherNotes() []string {
 	return slices.DeleteFunc(slices.Clone(d.Notes), func(text string) bool { return text == simulatedNote })
 }
 
-// simulated says that the figures come from a model of a device.
+// simulated reports whether the figures come from a model of a device.
 func (d *Document) simulated() bool {
 	return d.Environment != nil && d.Environment.Engine == v1alpha1.EngineSim ||
 		slices.ContainsFunc(d.Rows, func(r v1alpha1.ResultRow) bool { return r.Validity == v1alpha1.ValiditySimulated })

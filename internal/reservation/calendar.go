@@ -32,7 +32,7 @@ type Slice struct {
 	// Via is the bed that is reserved where that is another one, which shares an interface
 	// with this bed; empty where it is this bed.
 	Via string
-	// Maintenance says that no benchmark runs in it.
+	// Maintenance reports whether no benchmark runs in it.
 	Maintenance bool
 }
 

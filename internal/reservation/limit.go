@@ -16,7 +16,7 @@ import (
 // Week is the time in which the reservations of a team are limited.
 const Week = 7 * 24 * time.Hour
 
-// Beyond says that the reservations of a team have beds for longer within a week than it may,
+// Beyond reports whether the reservations of a team have beds for longer within a week than it may,
 // in a week in which one of them, r, has some; nil when they do not, or where the team has no
 // limit. Own are the namespaces of the team.
 func Beyond(t team.Team, r *v1alpha1.Reservation, c Calendar, own func(namespace string) bool) *field.Error {

@@ -20,10 +20,10 @@ const Horizon = 90 * 24 * time.Hour
 // Span is the time from From until Until, which does not belong to it.
 type Span struct{ From, Until time.Time }
 
-// Overlaps says whether two spans have an instant in common.
+// Overlaps reports whether two spans have an instant in common.
 func (s Span) Overlaps(o Span) bool { return s.From.Before(o.Until) && o.From.Before(s.Until) }
 
-// Contains says whether an instant belongs to the span.
+// Contains reports whether an instant belongs to the span.
 func (s Span) Contains(t time.Time) bool { return !t.Before(s.From) && t.Before(s.Until) }
 
 // String returns both ends in UTC, in the form of RFC 3339.

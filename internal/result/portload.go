@@ -37,7 +37,7 @@ func setPortLoads(row *v1alpha1.ResultRow, p plan.Plan, out method.Outcome) {
 	}
 }
 
-// everyPortAt says that all ports that send have the same load in parts per million of
+// everyPortAt reports whether all ports that send have the same load in parts per million of
 // their line rate.
 func everyPortAt(loads []*big.Rat, ppm int64) bool {
 	return !slices.ContainsFunc(loads, func(l *big.Rat) bool {

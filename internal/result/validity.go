@@ -214,7 +214,7 @@ func (in Input) use() calibration.Use {
 	}
 }
 
-// calibrated says that there is a calibration of the tester without a doubt.
+// calibrated reports whether there is a calibration of the tester without a doubt.
 func (in Input) calibrated() bool {
 	return in.Calibration != nil && calibration.Doubt(in.use()) == ""
 }

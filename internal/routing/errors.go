@@ -8,7 +8,7 @@ type DownError struct {
 	Session, Port string
 	// Cause is why: a NOTIFICATION, the hold timer, BFD, a refused connection.
 	Cause string
-	// Final says that trying again does not help, as the two sides are configured
+	// Final reports whether trying again does not help, as the two sides are configured
 	// differently.
 	Final bool
 }

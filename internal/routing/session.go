@@ -20,10 +20,10 @@ const (
 	IPv6LabeledUnicast Family = "ipv6LabeledUnicast"
 )
 
-// IPv6 says that the routes of the family are of IPv6.
+// IPv6 reports whether the routes of the family are of IPv6.
 func (f Family) IPv6() bool { return f == IPv6Unicast || f == IPv6LabeledUnicast }
 
-// Labeled says that the routes of the family have labels.
+// Labeled reports whether the routes of the family have labels.
 func (f Family) Labeled() bool { return f == IPv4LabeledUnicast || f == IPv6LabeledUnicast }
 
 // Session is one BGP session of the tester with the device (RFC 4271).

@@ -83,7 +83,7 @@ type Refreshed struct {
 type State struct {
 	// Session by its name.
 	Session string
-	// Established says that routes can be exchanged.
+	// Established reports whether routes can be exchanged.
 	Established bool
 	// Since is when that became so, in nanoseconds of the clock of the port's host.
 	Since uint64

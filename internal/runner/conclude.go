@@ -120,7 +120,7 @@ var remedies = map[v1alpha1.Validity]string{
 	v1alpha1.ValidityContended:      "measure again when nothing else uses the tester and the bed",
 }
 
-// nothingToMeasure says that no frame was sent for a row, such as when no burst fills the
+// nothingToMeasure reports whether no frame was sent for a row, such as when no burst fills the
 // buffer of a device that forwards line rate. A throughput of 0 is a figure.
 func nothingToMeasure(row *v1alpha1.ResultRow) bool {
 	return row.Frames != nil && row.Frames.Sent == 0 && !method.IsThroughput(row)

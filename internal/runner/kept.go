@@ -126,7 +126,7 @@ func (k *Kept) begin() (*checkpoint, error) {
 	return &checkpoint{file: file}, nil
 }
 
-// OnDisk says whether all rows are in the file.
+// OnDisk reports whether all rows are in the file.
 func (k *Kept) OnDisk() bool { return k.file != nil && k.err == nil }
 
 // Close gives the file up, and removes it when the rows are not needed any more.

@@ -8,7 +8,7 @@ import (
 
 // State is how far a run is.
 type State struct {
-	// Done says that the run has ended and Outcome is set.
+	// Done reports whether the run has ended and Outcome is set.
 	Done bool `json:"done"`
 	// Outcome is one of the last phases of a benchmark once Done.
 	Outcome v1alpha1.BenchmarkPhase `json:"outcome,omitempty"`
@@ -33,13 +33,13 @@ type Answer struct {
 	// Log identifies the log. A runner that was started again has another one, which
 	// begins with the rows that it found in its checkpoint.
 	Log string `json:"log"`
-	// Begun says that the runner was asked to begin. Before that it measures nothing.
+	// Begun reports whether the runner was asked to begin. Before that it measures nothing.
 	Begun bool `json:"begun"`
 	// LogRows follow the first After ones of the log. Rows that the runner was given
 	// are not in the log.
 	After   int                  `json:"after"`
 	LogRows []v1alpha1.ResultRow `json:"rows,omitempty"`
-	// More says that there are more rows than fit into one answer.
+	// More reports whether there are more rows than fit into one answer.
 	More bool `json:"more,omitempty"`
 }
 

@@ -77,7 +77,7 @@ func (t *Timing) Until(firing time.Time) time.Time {
 type Due struct {
 	// Firing is the time of the latest firing that is due; zero when there is none.
 	Firing time.Time
-	// TooLate says that the starting deadline of that firing has passed.
+	// TooLate reports whether the starting deadline of that firing has passed.
 	TooLate bool
 	// Missed is how many earlier ones were missed, counted up to MaxMissed.
 	Missed int

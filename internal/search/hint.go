@@ -17,7 +17,7 @@ type Hint struct {
 	// BitsPerSecond at layer 1 that one port passes at any frame size; nil when not
 	// known.
 	BitsPerSecond *big.Rat
-	// Tester says that the limit is that of the tester: the device passes no more than
+	// Tester reports whether the limit is that of the tester: the device passes no more than
 	// it, and may have other limits of its own.
 	Tester bool
 	// Source says where it comes from, for the result: "64 B", "calibration".

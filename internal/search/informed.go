@@ -80,7 +80,7 @@ type informed struct {
 	estimate int64
 	// saturated is what the device forwarded at the end of trials that failed, by load.
 	saturated map[int64]int64
-	// buffered says that the device passes short trials from its buffers.
+	// buffered reports whether the device passes short trials from its buffers.
 	buffered bool
 }
 
@@ -88,7 +88,7 @@ type informed struct {
 type failure struct {
 	ppm      int64
 	duration time.Duration
-	// nothing says that nothing was received.
+	// nothing reports whether nothing was received.
 	nothing bool
 }
 

@@ -15,7 +15,7 @@ type GoalResult struct {
 	// bound below UpperPPM; 0 when there is none. UpperPPM is the Relevant Upper
 	// Bound, the lowest load classified as an upper bound; 0 when there is none.
 	LowerPPM, UpperPPM int64
-	// Regular says that both bounds exist and are as close as the goal asks for.
+	// Regular reports whether both bounds exist and are as close as the goal asks for.
 	// An irregular result is at an end of the loads, or was capped.
 	Regular bool
 	// Conditional is the Conditional Throughput in parts per million of line rate;
@@ -27,7 +27,7 @@ type GoalResult struct {
 	// Deciding is the index in Result.Trials of the last full-length trial with low
 	// loss at the lower bound, or of the last trial at the lowest load.
 	Deciding int
-	// GeneratorBound says that the tester was what made UpperPPM an upper bound.
+	// GeneratorBound reports whether the tester was what made UpperPPM an upper bound.
 	GeneratorBound bool
 }
 

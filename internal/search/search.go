@@ -46,16 +46,16 @@ func (c Config) Validate() error {
 
 // Verdict is what one trial says about one load.
 type Verdict struct {
-	// Passed says that the whole intended load left the tester and no frame of it
+	// Passed reports whether the whole intended load left the tester and no frame of it
 	// was lost.
 	Passed bool
-	// GeneratorBound says that the tester was the reason for not passing: it sent
+	// GeneratorBound reports whether the tester was the reason for not passing: it sent
 	// less than intended, or lost frames itself.
 	GeneratorBound bool
-	// TesterLoss says that the tester may have lost the frames. A loss that a goal allows
+	// TesterLoss reports whether the tester may have lost the frames. A loss that a goal allows
 	// is none of its concern, whoever lost them.
 	TesterLoss bool
-	// NothingReceived says that not one frame came back. The lowest load is tried
+	// NothingReceived reports whether not one frame came back. The lowest load is tried
 	// next: a device that forwards nothing needs no search.
 	NothingReceived bool
 	// Intended, Sent and Lost frames. Binary does not need them; the others take
@@ -77,7 +77,7 @@ type Verdict struct {
 	SaturatedPPM int64
 }
 
-// exceeds says that more than ratio parts per million of the frames were lost.
+// exceeds reports whether more than ratio parts per million of the frames were lost.
 // What a tester that fell short says of the device is no loss.
 func (v Verdict) exceeds(ratio int64) bool {
 	if ratio == 0 || v.GeneratorBound && !v.TesterLoss || v.Sent == 0 || v.Sent < v.Intended {
@@ -139,7 +139,7 @@ type Trial struct {
 	LoadPPM  int64
 	Duration time.Duration
 	Verdict  Verdict
-	// WarmUp says that the trial was run to warm the device up; it decides nothing.
+	// WarmUp reports whether the trial was run to warm the device up; it decides nothing.
 	WarmUp bool
 }
 
@@ -163,7 +163,7 @@ type Bracket struct {
 // Result is what a search found.
 type Result struct {
 	Bracket
-	// GeneratorBound says that the tester was the limit: the load at
+	// GeneratorBound reports whether the tester was the limit: the load at
 	// Bracket.FailedPPM did not pass because of the tester.
 	GeneratorBound bool
 	// Deciding is the index in Trials of the trial that decided the result: the
@@ -171,7 +171,7 @@ type Result struct {
 	Deciding int
 	// Trials in the order in which they ran.
 	Trials []Trial
-	// Capped says that the time cap ended the search: the load found passed a trial
+	// Capped reports whether the time cap ended the search: the load found passed a trial
 	// of full length, but the bracket may be wider than the resolution.
 	Capped bool
 	// Forgiven is how many failures Informed took back, since a trial that was not

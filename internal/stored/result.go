@@ -18,7 +18,7 @@ type Result struct {
 	Rows []v1alpha1.ResultRow
 	// Environment says with what the rows were made; nil when nothing was measured.
 	Environment *v1alpha1.ResultEnvironment
-	// Complete says that every part is complete, so that nothing will be added.
+	// Complete reports whether every part is complete, so that nothing will be added.
 	Complete bool
 	// Digest is that of the whole result; empty unless it is complete.
 	Digest string
@@ -76,7 +76,7 @@ func Read(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) (Res
 	return Join(b, parts), nil
 }
 
-// Counts says whether the rows of a part count: those of runs from which a preempted
+// Counts reports whether the rows of a part count: those of runs from which a preempted
 // benchmark could not resume do not.
 func Counts(b *v1alpha1.Benchmark, part *v1alpha1.BenchmarkResult) bool {
 	return b.Status.Results == nil || part.Spec.Part > b.Status.Results.DiscardedParts

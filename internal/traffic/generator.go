@@ -115,7 +115,7 @@ type Limits struct {
 	MaxStreams int
 	// MaxFrameSize in bytes with FCS.
 	MaxFrameSize int
-	// SampledLatency says that the latency of a share of each stream's frames is
+	// SampledLatency reports whether the latency of a share of each stream's frames is
 	// measured, which travel among the others.
 	SampledLatency bool
 	// Lateness is how much later than asked for the engine may end a trial by itself,
@@ -133,46 +133,46 @@ type Capabilities struct {
 	Limits
 	// MinFrameSize in bytes with FCS.
 	MinFrameSize int
-	// PerFrameLatency says that the latency of every frame is measured.
+	// PerFrameLatency reports whether the latency of every frame is measured.
 	PerFrameLatency bool
 	// TimedStreams is how many streams of a bed are timed at once; 0 means all.
 	TimedStreams int
-	// CrossHostLatency says that latency between ports of different hosts is
+	// CrossHostLatency reports whether latency between ports of different hosts is
 	// meaningful (a common clock).
 	CrossHostLatency bool
-	// CrossHost says that a host counts frames that another host sends.
+	// CrossHost reports whether a host counts frames that another host sends.
 	CrossHost bool
-	// Ordering says that reordered and duplicate frames are counted.
+	// Ordering reports whether reordered and duplicate frames are counted.
 	Ordering bool
-	// FrameChecks says that the length and the content of every received frame are
+	// FrameChecks reports whether the length and the content of every received frame are
 	// checked, and that frames of an earlier trial are counted (RFC 2544 section 10).
 	FrameChecks bool
-	// ArrivalTimes says that it is known when the first and the last frame of a
+	// ArrivalTimes reports whether it is known when the first and the last frame of a
 	// stream arrived, and between which two frames the longest time lay.
 	ArrivalTimes bool
-	// Gaps says that it is known where in a stream frames were lost.
+	// Gaps reports whether it is known where in a stream frames were lost.
 	Gaps bool
-	// Ethernet says that frames without a network layer are sent and counted.
+	// Ethernet reports whether frames without a network layer are sent and counted.
 	Ethernet bool
-	// Multicast says that ports can join multicast groups: the engine is a GroupMember.
+	// Multicast reports whether ports can join multicast groups: the engine is a GroupMember.
 	Multicast bool
-	// Sampling says that the counters of a trial are read while it runs: the engine is
+	// Sampling reports whether the counters of a trial are read while it runs: the engine is
 	// a Sampler.
 	Sampling bool
-	// Capture says that received frames are kept for people, see Capture.
+	// Capture reports whether received frames are kept for people, see Capture.
 	Capture bool
-	// MPLS says that labelled frames are sent and counted.
+	// MPLS reports whether labelled frames are sent and counted.
 	MPLS bool
-	// ServiceVLANs says that frames with two tags are sent and counted.
+	// ServiceVLANs reports whether frames with two tags are sent and counted.
 	ServiceVLANs bool
-	// Tunnels says that frames whose packet is in a tunnel are sent and counted.
+	// Tunnels reports whether frames whose packet is in a tunnel are sent and counted.
 	Tunnels bool
-	// Strides says that destination addresses count up by networks (Headers.DstIPBits).
+	// Strides reports whether destination addresses count up by networks (Headers.DstIPBits).
 	Strides bool
-	// Routing says that the ports hold BGP sessions: there is a routing.Speaker next to the
+	// Routing reports whether the ports hold BGP sessions: there is a routing.Speaker next to the
 	// engine.
 	Routing bool
-	// CustomBytes says that frames whose headers are given byte by byte are sent and
+	// CustomBytes reports whether frames whose headers are given byte by byte are sent and
 	// counted.
 	CustomBytes bool
 }

@@ -30,5 +30,5 @@ type Progress struct {
 	Lost uint64
 }
 
-// Back says that every frame that was sent is back.
+// Back reports whether every frame that was sent is back.
 func (p Progress) Back() bool { return p.Received >= p.Expected }

@@ -156,7 +156,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 	return nil
 }
 
-// trusts says whether every webhook of a configuration trusts an authority.
+// trusts reports whether every webhook of a configuration trusts an authority.
 func trusts(configuration *admissionv1.ValidatingWebhookConfiguration, authority *x509.Certificate) bool {
 	for _, w := range configuration.Webhooks {
 		has := false

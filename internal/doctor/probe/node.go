@@ -14,13 +14,13 @@ type Node struct {
 	IOMMUGroups int `json:"iommuGroups,omitempty"`
 	// CommandLine are the parameters of the kernel that concern IOMMU and huge pages.
 	CommandLine []string `json:"commandLine,omitempty"`
-	// VFIO says that the kernel's driver vfio-pci is loaded.
+	// VFIO reports whether the kernel's driver vfio-pci is loaded.
 	VFIO bool `json:"vfio,omitempty"`
-	// BPF says that the kernel has BPF: the mount point of its file system is there.
+	// BPF reports whether the kernel has BPF: the mount point of its file system is there.
 	BPF bool `json:"bpf,omitempty"`
 	// NoBTF reports that the kernel does not describe its own types, which BPF programs need.
 	NoBTF bool `json:"noBTF,omitempty"`
-	// PacketSockets says that the kernel has them.
+	// PacketSockets reports whether the kernel has them.
 	PacketSockets bool `json:"packetSockets,omitempty"`
 	// Config are those of OptionsOfInterest that the kernel's configuration has, with
 	// their values; nil where the kernel does not show its configuration.
@@ -47,7 +47,7 @@ type Card struct {
 	Driver string `json:"driver,omitempty"`
 	// VirtualFunctions is how many it can have.
 	VirtualFunctions int `json:"virtualFunctions,omitempty"`
-	// VirtualFunction says that it is one itself.
+	// VirtualFunction reports whether it is one itself.
 	VirtualFunction bool `json:"virtualFunction,omitempty"`
 }
 
@@ -62,5 +62,5 @@ var FlagsOfInterest = []string{"sse4_2", "constant_tsc", "nonstop_tsc"}
 // OptionsOfInterest of the kernel's configuration.
 var OptionsOfInterest = []string{"CONFIG_BPF_SYSCALL", "CONFIG_BPF_JIT", "CONFIG_PACKET", "CONFIG_HUGETLBFS", "CONFIG_VFIO_PCI", "CONFIG_IOMMU_SUPPORT"}
 
-// HasFlag says whether the processor has a flag.
+// HasFlag reports whether the processor has a flag.
 func (n Node) HasFlag(flag string) bool { return slices.Contains(n.CPUFlags, flag) }

@@ -14,24 +14,24 @@ import (
 type Capabilities struct {
 	// Kind is the member of the API that describes the device: containerlab.
 	Kind string
-	// Absent says that there is no device: the ports are joined to each other two by
+	// Absent reports whether there is no device: the ports are joined to each other two by
 	// two, which measures the tester and calibrates other beds.
 	Absent bool
-	// Modelled says that the figures are computed, and nothing is measured.
+	// Modelled reports whether the figures are computed, and nothing is measured.
 	Modelled bool
-	// Software says that the device runs on processors that it shares with the tester.
+	// Software reports whether the device runs on processors that it shares with the tester.
 	Software bool
-	// Calibrated says that results need a calibration of the tester on the same ports.
+	// Calibrated reports whether results need a calibration of the tester on the same ports.
 	Calibrated bool
-	// OnNode says that the lab starts the device on the node of the bed's ports, and
+	// OnNode reports whether the lab starts the device on the node of the bed's ports, and
 	// that its links are interfaces of that node.
 	OnNode bool
-	// Cabled says that the device is cabled to interfaces of nodes: without them there is
+	// Cabled reports whether the device is cabled to interfaces of nodes: without them there is
 	// no device, and nothing can take its place.
 	Cabled bool
-	// Resets says that NoDrop can reset the device.
+	// Resets reports whether NoDrop can reset the device.
 	Resets bool
-	// RestartsBGP says that NoDrop can restart the BGP of the device in a cluster.
+	// RestartsBGP reports whether NoDrop can restart the BGP of the device in a cluster.
 	RestartsBGP bool
 }
 

@@ -10,7 +10,7 @@ type Placement struct {
 	// Device are those on which the device takes frames from its interfaces; none when
 	// it does that in the tester's time.
 	Device []int `json:"device,omitempty"`
-	// Preferred says that the kernel's soft interrupts, which the device works in, come
+	// Preferred reports whether the kernel's soft interrupts, which the device works in, come
 	// before all processes on its processors.
 	Preferred bool `json:"preferred,omitempty"`
 	// Together says why the device has no processors of its own; empty when it has.

@@ -52,7 +52,7 @@ func Dial(address string, b pki.Bundle) (*Client, error) {
 	return &Client{conn: conn, rpc: recorderpb.NewRecorderClient(conn)}, nil
 }
 
-// IsRefused says that a recorder does not take points, also when they are handed over again.
+// IsRefused reports whether a recorder does not take points, also when they are handed over again.
 func IsRefused(err error) bool { return status.Code(err) == codes.InvalidArgument }
 
 // Take hands lines over. When it returns nil, they are on the recorder's disk.

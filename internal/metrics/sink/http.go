@@ -180,7 +180,7 @@ type answerBody struct {
 	Data                 json.RawMessage
 }
 
-// aboutPoints says that a server has looked at the points: another 400 is about the
+// aboutPoints reports whether a server has looked at the points: another 400 is about the
 // request, and points are not lost for that.
 func aboutPoints(content []byte) bool {
 	var body answerBody

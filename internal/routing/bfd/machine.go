@@ -21,7 +21,7 @@ type machine struct {
 	remoteDesired time.Duration
 	remoteMinRx   time.Duration
 	remoteMult    uint8
-	// polling says that a Poll Sequence goes on, as the transmit interval changed.
+	// polling reports whether a Poll Sequence goes on, as the transmit interval changed.
 	polling bool
 }
 
@@ -60,7 +60,7 @@ func (m *machine) packet(final bool) *bfd.BFDHeader {
 	}
 }
 
-// valid says whether a packet is one of this session (section 6.8.6).
+// valid reports whether a packet is one of this session (section 6.8.6).
 func (m *machine) valid(h *bfd.BFDHeader) bool {
 	switch {
 	case h.Version != 1, h.DetectTimeMultiplier == 0, h.MyDiscriminator == 0:

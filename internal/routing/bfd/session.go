@@ -15,7 +15,7 @@ import (
 
 // State of a session.
 type State struct {
-	// Up says that packets come and go.
+	// Up reports whether packets come and go.
 	Up bool
 	// Cause of it being down, for a person; empty while it is up.
 	Cause string

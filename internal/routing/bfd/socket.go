@@ -108,7 +108,7 @@ func (s *socket) read(buffer []byte) (*bfd.BFDHeader, error) {
 	return h, nil
 }
 
-// waiting says whether a packet has come that is not read yet.
+// waiting reports whether a packet has come that is not read yet.
 func (s *socket) waiting() bool {
 	raw, err := s.receiver.SyscallConn()
 	if err != nil {

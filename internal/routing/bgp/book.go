@@ -154,7 +154,7 @@ func shelfOf(set routing.Routes) shelf {
 
 func step(set routing.Routes) uint64 { return uint64(max(1, set.Stride)) }
 
-// same says that two sets have the same prefixes, written alike.
+// same reports whether two sets have the same prefixes, written alike.
 func same(a, b routing.Routes) bool {
 	return a.First == b.First && a.Count == b.Count && step(a) == step(b)
 }
@@ -168,7 +168,7 @@ func (e *entry) within(set routing.Routes) (lo, hi uint32) {
 		uint32(sort.Search(n, func(i int) bool { return last.Less(at(i)) }))
 }
 
-// missing says whether a prefix of the set is no longer announced by the entry.
+// missing reports whether a prefix of the set is no longer announced by the entry.
 func (e *entry) missing() func(netip.Prefix) bool {
 	if len(e.holes) == 0 {
 		return nil

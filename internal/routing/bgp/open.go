@@ -41,7 +41,7 @@ func openMessage(s *routing.Session) (*bgp.BGPMessage, error) {
 // terms are what both sides agreed on by their OPEN messages.
 type terms struct {
 	hold time.Duration
-	// refresh says that the device knows ROUTE-REFRESH (RFC 2918).
+	// refresh reports whether the device knows ROUTE-REFRESH (RFC 2918).
 	refresh bool
 	// options by which messages of the device are decoded; AddPath has all families.
 	options *bgp.MarshallingOption
@@ -119,5 +119,5 @@ func agree(s *routing.Session, open *bgp.BGPOpen) (*terms, *cause) {
 	return t, nil
 }
 
-// zeroAddress says whether an address is missing or unspecified.
+// zeroAddress reports whether an address is missing or unspecified.
 func zeroAddress(a netip.Addr) bool { return !a.IsValid() || a.IsUnspecified() }

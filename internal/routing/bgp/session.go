@@ -60,7 +60,7 @@ type waiter struct {
 	got   chan routing.Learnt
 }
 
-// satisfied says that what is waited for is there.
+// satisfied reports whether what is waited for is there.
 func (w *waiter) satisfied(t *table) bool {
 	if w.again != nil {
 		return w.again == t.again && w.again.Table == t.Table

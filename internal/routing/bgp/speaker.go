@@ -109,7 +109,7 @@ func awaitAll(ctx context.Context, all []*session) error {
 	return nil
 }
 
-// opened says whether the session is established, and counts its flaps from now.
+// opened reports whether the session is established, and counts its flaps from now.
 func (s *session) opened() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

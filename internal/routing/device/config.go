@@ -31,7 +31,7 @@ type Config struct {
 	// Accept are the networks whose prefixes the device accepts from the tester; it
 	// accepts all without any.
 	Accept []netip.Prefix
-	// Passwords says that the passwords of TCP MD5 are written; otherwise a placeholder
+	// Passwords reports whether the passwords of TCP MD5 are written; otherwise a placeholder
 	// with the name of the session is.
 	Passwords bool
 	// FIBFirst has FRR advertise a route once the kernel forwards by it: the tester begins

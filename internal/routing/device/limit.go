@@ -62,7 +62,7 @@ func leftLimit(folder string) *limit {
 	return nil
 }
 
-// old says that the cgroup is of version 1.
+// old reports whether the cgroup is of version 1.
 func (l *limit) old() bool { return filepath.Dir(l.path) == cgroup1 }
 
 // add moves a process into the cgroup.

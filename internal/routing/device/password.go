@@ -12,7 +12,7 @@ import (
 // maxPassword is how many bytes a password of TCP MD5 has at most on Linux.
 const maxPassword = 80
 
-// unwritable says that a character of a password cannot be in a configuration.
+// unwritable reports whether a character of a password cannot be in a configuration.
 func unwritable(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }
 
 // ReadPassword is the password in a file or in a key of a Secret: its text without a line

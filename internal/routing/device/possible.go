@@ -28,9 +28,9 @@ type limits struct {
 	multiplier [2]uint8
 	// labeled are the families with labels.
 	labeled []routing.Family
-	// doubleTags says that the configuration knows two tags on an interface.
+	// doubleTags reports whether the configuration knows two tags on an interface.
 	doubleTags bool
-	// noPIM says that the router has no PIM.
+	// noPIM reports whether the router has no PIM.
 	noPIM bool
 	// interfaceName is how long the name of an interface may be; 0 for any length.
 	interfaceName int

@@ -26,7 +26,7 @@ func (v view) Purpose() string {
 	return "BGP sessions of the tester, and multicast routing between its ports"
 }
 
-// LocalPoint says that the device is the rendezvous point itself.
+// LocalPoint reports whether the device is the rendezvous point itself.
 func (v view) LocalPoint() bool {
 	return slices.ContainsFunc(v.Interfaces, func(i Interface) bool {
 		return slices.ContainsFunc(i.Addresses, func(p netip.Prefix) bool { return p.Addr() == v.PIM.RendezvousPoint })
@@ -54,22 +54,22 @@ func (v view) Families() []family {
 	})
 }
 
-// Labeled says whether a neighbor has labeled unicast.
+// Labeled reports whether a neighbor has labeled unicast.
 func (v view) Labeled() bool {
 	return slices.ContainsFunc(v.Families(), func(f family) bool { return f.Labeled() })
 }
 
-// AddPath says whether a neighbor has it.
+// AddPath reports whether a neighbor has it.
 func (v view) AddPath() bool {
 	return slices.ContainsFunc(v.Neighbors, func(n neighbor) bool { return n.AddPath })
 }
 
-// BFD says whether a neighbor has it.
+// BFD reports whether a neighbor has it.
 func (v view) BFD() bool {
 	return slices.ContainsFunc(v.Neighbors, func(n neighbor) bool { return n.BFD != nil })
 }
 
-// Secrets says whether a neighbor has a password.
+// Secrets reports whether a neighbor has a password.
 func (v view) Secrets() bool {
 	return slices.ContainsFunc(v.Neighbors, func(n neighbor) bool { return n.Password != "" })
 }
@@ -124,10 +124,10 @@ type neighbor struct {
 	passwords bool
 }
 
-// Carries says whether the session has a family.
+// Carries reports whether the session has a family.
 func (n neighbor) Carries(f routing.Family) bool { return slices.Contains(n.Families, f) }
 
-// Internal says that device and tester are in one AS.
+// Internal reports whether device and tester are in one AS.
 func (n neighbor) Internal() bool { return n.LocalASN == n.RemoteASN }
 
 // Carried are the families of the session.

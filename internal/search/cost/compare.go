@@ -44,7 +44,7 @@ type Search func(ctx context.Context, cfg search.Config, hints []search.Hint, si
 // Method is a search with a name.
 type Method struct {
 	Name string
-	// EndsEarly says that its trials are ended once their loss is certain, and that
+	// EndsEarly reports whether its trials are ended once their loss is certain, and that
 	// settling ends when all frames are back, as NoDrop runs them.
 	EndsEarly bool
 	Run       Search

@@ -59,7 +59,7 @@ func NewDevice(seed uint64) Device {
 	return d
 }
 
-// Deep says that the device has deep buffers.
+// Deep reports whether the device has deep buffers.
 func (d Device) Deep() bool { return d.buffer > 0 }
 
 // limit at a frame size in parts per million of line rate: what the device forwards
@@ -84,7 +84,7 @@ type Bed struct {
 	limit     float64
 	disturbed float64
 	rng       *rand.Rand
-	// EndsEarly says that a trial is ended once its loss is certain, and that settling
+	// EndsEarly reports whether a trial is ended once its loss is certain, and that settling
 	// ends when all frames are back.
 	EndsEarly bool
 	// Wall is how long the trials took, with settling and rest.

@@ -32,7 +32,7 @@ func (s *Server) abilities() []string {
 	return all
 }
 
-// has says whether the agent's engine has an optional interface.
+// has reports whether the agent's engine has an optional interface.
 func (c *Client) has(ability string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func (f *Fleet) As(target any) bool {
 	return false
 }
 
-// all says whether the engines of all agents have an optional interface.
+// all reports whether the engines of all agents have an optional interface.
 func (f *Fleet) all(ability string) bool {
 	return !slices.ContainsFunc(f.members, func(c *Client) bool { return !c.has(ability) })
 }

@@ -199,7 +199,7 @@ func (c *Client) in(ctx context.Context, s *clientSession, doing string, f func(
 	return fmt.Errorf("agent %s: %s: %w", c.endpoint.Name, doing, err)
 }
 
-// connected says whether the client is the agent's controller now.
+// connected reports whether the client is the agent's controller now.
 func (c *Client) connected() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

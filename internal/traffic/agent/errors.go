@@ -27,7 +27,7 @@ var errNoSession = errors.New("the session has ended")
 type InterruptedError struct {
 	// Agent is the agent's name.
 	Agent string
-	// Restarted says that the agent's process is another one than before; otherwise
+	// Restarted reports whether the agent's process is another one than before; otherwise
 	// only the connection broke, or that is not known yet.
 	Restarted bool
 	// Cause of a broken connection, or nil.

@@ -32,7 +32,7 @@ type Fleet struct {
 	// streams that are received by another member than the sender.
 	sender   map[uint16]int
 	crossing map[uint16]bool
-	// commonClock says that latency between members means something.
+	// commonClock reports whether latency between members means something.
 	commonClock bool
 }
 
@@ -180,7 +180,7 @@ func (f *Fleet) Configure(ctx context.Context, streams []traffic.Stream) error {
 	return f.each(ctx, func(ctx context.Context, _ int, c *Client) error { return c.Configure(ctx, streams) })
 }
 
-// sameHost says whether all agents run on one machine, and so have one clock.
+// sameHost reports whether all agents run on one machine, and so have one clock.
 func sameHost(hosts []traffic.Host) bool {
 	return !slices.ContainsFunc(hosts, func(h traffic.Host) bool { return h.Name != hosts[0].Name })
 }

@@ -59,7 +59,7 @@ func (s *Server) enter(ctx context.Context) (_ context.Context, leave func(), _ 
 	return ctx, leave, nil
 }
 
-// ofService says that a method is not one of the Generator, whose calls look after
+// ofService reports whether a method is not one of the Generator, whose calls look after
 // themselves.
 func ofService(method string) bool {
 	return !strings.HasPrefix(method, "/"+agentpb.Agent_ServiceDesc.ServiceName+"/")

@@ -126,7 +126,7 @@ var nics = []NIC{
 	}},
 }
 
-// InSoftware says whether a driver is that of TRex's software mode.
+// InSoftware reports whether a driver is that of TRex's software mode.
 func InSoftware(driver string) bool { return strings.HasPrefix(driver, softwareDriver) }
 
 // NICOf returns what is known of the cards of a DPDK driver, by the longest name in

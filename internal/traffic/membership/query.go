@@ -7,7 +7,7 @@ import (
 
 // Query is what a router asks for.
 type Query struct {
-	// IPv6 says that it asks by MLD, else by IGMP.
+	// IPv6 reports whether it asks by MLD, else by IGMP.
 	IPv6 bool
 	// Group that it asks for; invalid for all.
 	Group netip.Addr

@@ -34,7 +34,7 @@ func (r ramp) at(t float64, before bool) float64 {
 	return r.networks * (t - r.from) / (r.to - r.from)
 }
 
-// toNetworks says whether a stream goes to networks that the device learns.
+// toNetworks reports whether a stream goes to networks that the device learns.
 func toNetworks(s *traffic.Stream) bool { return s.Headers.DstIPBits > 0 }
 
 // networksTo are the networks that a stream goes to.
@@ -120,10 +120,10 @@ func (e *Engine) pieces(s *traffic.Stream, port string, d time.Duration) []piece
 	return all
 }
 
-// whole says that all networks of the stream are forwarded.
+// whole reports whether all networks of the stream are forwarded.
 func (p piece) whole() bool { return p.begin == 1 && p.end == 1 }
 
-// deaf says that the device forwards nothing at a time, since it is reset or stalls.
+// deaf reports whether the device forwards nothing at a time, since it is reset or stalls.
 func (e *Engine) deaf(s *traffic.Stream, at time.Duration) bool {
 	in := func(w window) bool { return w.from <= at && at < w.to }
 	return slices.ContainsFunc(e.resets, in) || slices.ContainsFunc(e.rows[s.FrameSize].odd.stalls(window{at, at + 1}), in)

@@ -38,7 +38,7 @@ type Engine struct {
 	jitterAvg, jitterMax *JitterTable
 	// table of the addresses that the device has learnt.
 	table addressTable
-	// forgets says that it was reset since the trial began, and deafUntil when, since
+	// forgets reports whether it was reset since the trial began, and deafUntil when, since
 	// the epoch, the last reset was over.
 	forgets   bool
 	deafUntil time.Duration

@@ -25,7 +25,7 @@ type group struct{ address, source netip.Addr }
 // a port are in their order, and do not overlap.
 type groupTable map[group]map[string][]window
 
-// holds says whether the device has a place for a group at a time.
+// holds reports whether the device has a place for a group at a time.
 func (t groupTable) holds(g group, at time.Duration) bool {
 	for _, windows := range t[g] {
 		if len(windows) > 0 && windows[len(windows)-1].to > at {
@@ -194,7 +194,7 @@ func (e *Engine) forgetThePast() {
 	e.rib.forgetThePast(now)
 }
 
-// limited says whether the device forwards a stream to its receivers at some times
+// limited reports whether the device forwards a stream to its receivers at some times
 // of the trial only.
 func (e *Engine) limited(s *traffic.Stream) bool {
 	return s.Headers.DstIP.IsMulticast() || toNetworks(s) || len(e.resets) > 0 || e.rows[s.FrameSize].odd.stall > 0

@@ -14,7 +14,7 @@ type passage struct {
 	rate  traffic.Rate
 	delay time.Duration
 	sent  uint64
-	// limited says that only what leaves in windows comes, and not everything.
+	// limited reports whether only what leaves in windows comes, and not everything.
 	limited bool
 	windows []window
 	// pieces are those of the windows in which only a share of the stream's networks is

@@ -18,7 +18,7 @@ type flow struct {
 	sent uint64
 	// from is when it begins, lasts for how long it sends.
 	from, lasts time.Duration
-	// steady says that it sends at its rate until the end. Over the whole trial, had
+	// steady reports whether it sends at its rate until the end. Over the whole trial, had
 	// it begun with it, the rate makes full frames and a part of one in 2^-64.
 	steady     bool
 	full, part uint64

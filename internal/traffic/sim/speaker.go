@@ -260,7 +260,7 @@ func (r *rib) learnt(to *simSession, at time.Duration) routing.Learnt {
 	return l
 }
 
-// advertised says that the device advertises a path to a session.
+// advertised reports whether the device advertises a path to a session.
 func (b *block) advertised(p *path, to *simSession) bool {
 	if p == nil || p.session == to || !slices.Contains(to.Families, b.Family()) {
 		return false

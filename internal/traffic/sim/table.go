@@ -41,7 +41,7 @@ func readTable(what, text string, header func([]string) error, record func(cells
 	}
 }
 
-// silent says that a cell makes no statement.
+// silent reports whether a cell makes no statement.
 func silent(cell string) bool { return cell == "" || cell == "NA" }
 
 // parseDecimal reads a number without sign as a whole number of its smallest

@@ -18,7 +18,7 @@ type fakeRun struct {
 	duration float64
 	// stretch is how much slower that goes than the clock.
 	stretch float64
-	// frozen says that receive counters of plain streams do not change.
+	// frozen reports whether receive counters of plain streams do not change.
 	frozen bool
 }
 

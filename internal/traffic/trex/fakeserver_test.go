@@ -51,7 +51,7 @@ type fakeServer struct {
 	// period is how often extremes of latency are brought up to date, next at update.
 	period time.Duration
 	update time.Time
-	// hdr says that every latency is reported, as with --hdrh.
+	// hdr reports whether every latency is reported, as with --hdrh.
 	hdr bool
 	// mostShort is the greatest count of the first latency bucket, by group.
 	mostShort map[int]uint64

@@ -54,7 +54,7 @@ func phases(n int) []phase {
 	return out
 }
 
-// timeable says whether the latency of a stream can be attributed to a receiving port:
+// timeable reports whether the latency of a stream can be attributed to a receiving port:
 // the server reports it for a stream, not for a port, and for its own ports only. With
 // several servers the stream needs a place for its probe, see list.
 func (e *Engine) timeable(s stream) bool {
@@ -190,7 +190,7 @@ func (s sending) probe() (part, bool) {
 	return part{}, false
 }
 
-// open says that only time ends the sending: as fast as possible, or more frames
+// open reports whether only time ends the sending: as fast as possible, or more frames
 // than a burst can have.
 func (s sending) open() bool {
 	for _, p := range s.parts {

@@ -19,7 +19,7 @@ type progress struct {
 	// own is the connection for reports; nil before the first one, after one that failed,
 	// and when the trial is over.
 	own *client
-	// over says that the trial is over.
+	// over reports whether the trial is over.
 	over bool
 	// known are the gaps of the probes at some moments, the oldest first.
 	known []gaps

@@ -35,7 +35,7 @@ type suite struct {
 	endpoint string
 	fake     *fakeServer
 	lossPPM  uint64
-	// exact says that of each stream exactly lossPPM is dropped.
+	// exact reports whether of each stream exactly lossPPM is dropped.
 	exact bool
 	// neighbour answers for its addresses on the lossy device, if it is known.
 	neighbour traffic.MAC

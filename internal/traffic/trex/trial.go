@@ -44,15 +44,15 @@ type trial struct {
 type sender struct {
 	*port
 	streams []sending
-	// open says that only time ends the sending of a stream.
+	// open reports whether only time ends the sending of a stream.
 	open bool
 	// expect is how long the sending takes when the port keeps up.
 	expect time.Duration
-	// done says that the port no longer sends, and took is how long it did; 0 while it
+	// done reports whether the port no longer sends, and took is how long it did; 0 while it
 	// is not known.
 	done bool
 	took time.Duration
-	// cut says that the caller stopped it before its time.
+	// cut reports whether the caller stopped it before its time.
 	cut bool
 }
 

@@ -21,7 +21,7 @@ type addresses struct {
 	at int
 	// count of addresses.
 	count uint32
-	// over says that step has more bits than the number.
+	// over reports whether step has more bits than the number.
 	over bool
 }
 
@@ -60,7 +60,7 @@ func countUp(a netip.Addr, count uint32, length int, stride uint32) addresses {
 	return r
 }
 
-// fit says that all addresses are in the address space.
+// fit reports whether all addresses are in the address space.
 func (r addresses) fit() bool {
 	if r.count <= 1 {
 		return true

@@ -230,7 +230,7 @@ func (b *bed) kept(e *Engine, streams []traffic.Stream, trial traffic.Trial) tra
 	return m
 }
 
-// late says that frames were left out.
+// late reports whether frames were left out.
 func late(m traffic.Measurement) bool {
 	for _, tx := range m.Tx {
 		if tx.Sent < tx.Intended {
@@ -272,7 +272,7 @@ var pace = func() time.Duration {
 	return 1
 }()
 
-// arrived says that every frame that was sent was received.
+// arrived reports whether every frame that was sent was received.
 func arrived(m traffic.Measurement) bool { return received(m) == sent(m) }
 
 func sent(m traffic.Measurement) (n uint64) {

@@ -44,7 +44,7 @@ func TestThroughABridge(t *testing.T) {
 	for name, test := range map[string]struct {
 		size   int
 		change func(*traffic.Stream)
-		// inserted says that the tag is in the frame that the port receives, and not
+		// inserted reports whether the tag is in the frame that the port receives, and not
 		// next to it.
 		inserted bool
 	}{

@@ -19,7 +19,7 @@ const (
 	netdevTakesFrames = 1 << 2 // NETDEV_XDP_ACT_NDO_XMIT
 )
 
-// takesFrames says whether an interface takes XDP frames at the moment. That
+// takesFrames reports whether an interface takes XDP frames at the moment. That
 // changes: a veth does while its peer has an XDP program or GRO. Kernels before
 // 6.3 cannot be asked; there it is tried.
 func takesFrames(index int) (bool, error) {

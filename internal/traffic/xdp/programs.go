@@ -37,10 +37,10 @@ type programs struct {
 	// captures counts frames that are kept for people, and captured are those.
 	captures *portCaptures
 	captured []portCaptured
-	// frags says that the receive program takes frames in several buffers. The first
+	// frags reports whether the receive program takes frames in several buffers. The first
 	// holds all headers.
 	frags bool
-	// follows says that the programs on tracepoints are attached.
+	// follows reports whether the programs on tracepoints are attached.
 	follows bool
 
 	closers []io.Closer
@@ -71,7 +71,7 @@ type room struct{ ports, streams, flows, blocks int }
 // leastBlocks are enough for the line rate of 10 Gbit/s in two or more streams.
 const leastBlocks = 1 << 18
 
-// fits says whether other fits into the room.
+// fits reports whether other fits into the room.
 func (r room) fits(other room) bool {
 	return other.streams <= r.streams && other.flows <= r.flows && other.blocks <= r.blocks
 }

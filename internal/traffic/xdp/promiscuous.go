@@ -8,7 +8,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// strange says whether frames of a stream arrive at the port under addresses
+// strange reports whether frames of a stream arrive at the port under addresses
 // that are not its own, which a NIC would drop: ranges of addresses, groups, and
 // what no router readdresses on its way.
 func (p *port) strange(s traffic.Stream) bool {

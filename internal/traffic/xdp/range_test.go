@@ -98,7 +98,7 @@ func signatureIn(p gopacket.Packet) (frame.Signature, bool) {
 	return frame.Signature{}, false
 }
 
-// asks says whether a frame asks for an address.
+// asks reports whether a frame asks for an address.
 func asks(p gopacket.Packet, addr netip.Addr) bool {
 	if arp, ok := p.Layer(layers.LayerTypeARP).(*layers.ARP); ok {
 		return string(arp.DstProtAddress) == string(addr.AsSlice())

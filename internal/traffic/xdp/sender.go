@@ -50,10 +50,10 @@ type sender struct {
 	// tx is shared with the programs.
 	tx       *portTxSender
 	duration time.Duration
-	// hold says that the trial lasts for the duration, also when the last frame
+	// hold reports whether the trial lasts for the duration, also when the last frame
 	// in it has been sent.
 	hold bool
-	// greedy says that some streams send as fast as they can.
+	// greedy reports whether some streams send as fast as they can.
 	greedy    bool
 	processor int
 	// stopped is closed to end sending at once.

@@ -218,7 +218,7 @@ func TestEndsWithItsParent(t *testing.T) {
 	}
 }
 
-// runs says whether a process is there and has not ended.
+// runs reports whether a process is there and has not ended.
 func runs(t *testing.T, pid string) bool {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))

@@ -22,7 +22,7 @@ type counter struct {
 type bareLoop struct {
 	// batch is how many frames the kernel hands to the device at once.
 	batch uint32
-	// writes says that frames are cut to their length and written, as every sender of
+	// writes reports whether frames are cut to their length and written, as every sender of
 	// test frames has to.
 	writes bool
 }
