@@ -16,7 +16,9 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 
 NODROP    := $(NODROP_CACHE)/bin/nodrop
 TOOLS     := $(NODROP_CACHE)/tools
-GOTESTSUM := $(TOOLS)/gotestsum --format testname --hide-summary output --
+TIMES     := $(CURDIR)/.state/times
+# Each run of tests has a file of times, for hack/stage.
+GOTESTSUM  = mkdir -p $(TIMES) && $(TOOLS)/gotestsum --format testname --hide-summary output --jsonfile-timing-events $(TIMES)/$@$(1).json --
 # What go vet finds make lint finds, and no test reads debugging information.
 GOTEST_BUILD := -vet=off -ldflags=-w
 # Tests that repeat what is rare do so less often with -short; make test-long does not.
@@ -51,11 +53,15 @@ $(NODROP):
 # What sends real frames has the processors for itself: next to the tests of the cluster a test of
 # routes that flap failed. TestRouter runs alone in the cluster: a row is conclusive only then.
 .PHONY: test
-test: test-tools ## everything that must pass; what takes long is repeated less often
-	$(MAKE) --no-print-directory -j2 lint logic
-	$(MAKE) --no-print-directory -j1 kernels-load frames
-	$(MAKE) --no-print-directory -j1 e2e E2E='-test.skip ^TestRouter$$'
-	$(MAKE) --no-print-directory -j1 e2e E2E='-test.run ^TestRouter$$'
+test: ## everything that must pass; what takes long is repeated less often
+	@hack/stage begin
+	@hack/stage "tools" $(MAKE) --no-print-directory test-tools
+	@hack/stage "lint and logic" $(MAKE) --no-print-directory -j2 lint logic
+	@hack/stage "old kernels" $(MAKE) --no-print-directory kernels-load
+	@hack/stage "real frames" $(MAKE) --no-print-directory frames
+	@hack/stage "cluster" $(MAKE) --no-print-directory e2e E2E='-test.skip ^TestRouter$$'
+	@hack/stage "cluster, with a router" $(MAKE) --no-print-directory e2e E2E='-test.run ^TestRouter$$'
+	@hack/stage report
 
 .PHONY: test-long
 test-long: test-tools ## the tests of make test in full length, and those that it leaves out
@@ -75,7 +81,9 @@ test-tools: cluster-build
 	@hack/vm/prepare $(OLD_KERNELS)
 
 .PHONY: lint
-lint: test-tools ## golangci-lint over every module of ours
+lint: test-tools ## golangci-lint over every module of ours, and the terms of comments and pages
+	@cd hack && go build -o $(TOOLS)/terms ./terms
+	@$(TOOLS)/terms api cmd config controllers docs e2e hack internal README.md
 	$(TOOLS)/golangci-lint run --build-tags e2e ./...
 	cd hack && $(TOOLS)/golangci-lint run --config ../.golangci.yml ./...
 
@@ -85,17 +93,17 @@ unit: logic frames ## all tests but those of make e2e
 # Most of these wait for an API server: four at a time keep two processors busy.
 .PHONY: logic
 logic: test-tools ## logic, and controllers against a real API server
-	$(GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -parallel 4 $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES)))
-	cd hack && $(GOTESTSUM) $(GOTEST_BUILD) -timeout 10m ./...
+	$(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -parallel 4 $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES)))
+	cd hack && $(call GOTESTSUM,-hack) $(GOTEST_BUILD) -timeout 10m ./...
 
 # Those of them that run next to each other send no frames, and wait for an API server.
 .PHONY: frames
 frames: test-tools ## engines, devices and commands on real interfaces
-	$(GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 1 -parallel 4 $(REAL_FRAMES)
+	$(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 1 -parallel 4 $(REAL_FRAMES)
 
 .PHONY: frames-afxdp
 frames-afxdp: test-tools ## the tests of the engine xdp through AF_XDP sockets
-	NODROP_XDP_TRANSMIT=AFXDP $(GOTESTSUM) $(GOTEST_BUILD) -short -timeout 20m -p 1 -parallel 4 ./internal/traffic/xdp
+	export NODROP_XDP_TRANSMIT=AFXDP; $(call GOTESTSUM) $(GOTEST_BUILD) -short -timeout 20m -p 1 -parallel 4 ./internal/traffic/xdp
 
 # Kernels that every test run loads the BPF programs on, in emulated machines.
 OLD_KERNELS := debian12 debian13
