@@ -18,7 +18,7 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/trend"
 )
 
-// kind is how a panel draws.
+// kind is the visualization of a panel.
 type kind int
 
 const (
@@ -59,9 +59,9 @@ type Panel struct {
 type column struct {
 	// name in the answer.
 	name string
-	// label is what the reader sees instead; empty is the name.
+	// label is the displayed name; empty uses name.
 	label string
-	// unit is that of the panel where it is empty.
+	// unit of the values; empty uses the unit of the panel.
 	unit string
 	// width in pixels; 0 shares what the others leave.
 	width int
@@ -189,7 +189,7 @@ func (c column) overrides() []sdk.DynamicConfigValue {
 	return all
 }
 
-// common is what all builders of the SDK have.
+// general contains the methods that all panel builders of the SDK have.
 type general[T any] interface {
 	Title(string) T
 	Description(string) T
@@ -224,7 +224,7 @@ func describe[T general[T]](b T, p Panel, dashboard string, l Language) cog.Buil
 	return b
 }
 
-// charted is what builders of charts have, too.
+// charted contains the methods that all chart builders have.
 type charted[T any] interface {
 	general[T]
 	Legend(cog.Builder[common.VizLegendOptions]) T

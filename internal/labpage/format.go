@@ -84,7 +84,7 @@ func stamp(t, now time.Time) string {
 	return t.Format("15:04")
 }
 
-// away is how far a time is away.
+// away returns the time from now to t in words: "5m ago", "in 2h".
 func away(t, now time.Time) string {
 	d := t.Sub(now)
 	switch {

@@ -39,7 +39,7 @@ type job struct {
 	preemptible         bool
 }
 
-// trace is what happens in a lab.
+// trace contains the beds, the jobs and the teams of a simulated lab.
 type trace struct {
 	beds    map[string]queue.Bed
 	jobs    []*job

@@ -14,7 +14,7 @@ type chart struct {
 	// Title and Description are its accessible name and text; the description has
 	// every number that the drawing shows.
 	Title, Description string
-	// Caption is what a reader must know to read it.
+	// Caption contains the information that a reader needs to read the chart.
 	Caption string
 	Width   float64
 	Height  float64
@@ -71,7 +71,7 @@ type chartBar struct {
 	// Class is range for one from the lowest to the highest value, and doubtful where the
 	// row cannot be judged by.
 	Class string
-	// Mark is where the mean stands; empty in a chart of single values.
+	// Mark is the position of the mean; empty in a chart of single values.
 	Mark string
 }
 
