@@ -32,7 +32,7 @@ func needs(f Facts, n Node, e Engine) corev1.ResourceList {
 	return preflight.Needs(f.Bed)[n.Name]
 }
 
-// kindOf is what the API calls an engine.
+// kindOf returns the kind of an engine in the API.
 func kindOf(e Engine) v1alpha1.EngineKind {
 	if e == XDP {
 		return v1alpha1.EngineXDP

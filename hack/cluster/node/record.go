@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// record is what "up" saw and made on the machine, for "down" and check-clean.
+// record contains the state of the machine that "up" saw and made, for "down" and check-clean.
 type record struct {
 	// Init is the node's process 1, as the machine numbers it.
 	Init process `json:"init"`
