@@ -245,7 +245,7 @@ func (w *wire) converged(t *testing.T) []convergence {
 	return all
 }
 
-// flaps are what a capture shows of flapping routes.
+// flaps contains the measurements of a capture with flapping routes.
 type flaps struct {
 	// withdrawn is the time after each withdrawal until no frame was missing any more.
 	// announced is the time after each announcement until all frames took the path to the port

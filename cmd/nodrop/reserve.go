@@ -23,7 +23,7 @@ import (
 	"nodrop.dev/nodrop/internal/reservation"
 )
 
-// reserveFlags are what a reservation is made of.
+// reserveFlags contains the fields of a reservation.
 type reserveFlags struct {
 	name, selector, from, until, purpose, rule, zone string
 	length                                           time.Duration

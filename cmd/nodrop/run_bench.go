@@ -35,7 +35,7 @@ type bench struct {
 	router  method.Router
 	// baselines of relative gates by their names.
 	baselines map[string]gate.Baseline
-	// notes are what a reader of the result must know first.
+	// notes contains the information that a reader of the result needs first.
 	notes []string
 	// broken waits until the run cannot go on, and says why, or until ctx ends. It is
 	// nil where nothing beside this process can fail.

@@ -44,7 +44,8 @@ const (
 	lastPoints = 10 * time.Second
 )
 
-// metricsFlags say where a run writes its metrics.
+// metricsFlags contains the database to which a run writes its metrics, and the interval of
+// samples.
 type metricsFlags struct {
 	sink     sink.Config
 	interval time.Duration

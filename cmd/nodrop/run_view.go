@@ -18,7 +18,7 @@ type runView struct {
 	live *live
 	// intervals of the trial in hand, the last one only; see watch.
 	intervals chan method.Interval
-	// problems are what a reader has to know at once, and what stays on the screen.
+	// problems are shown at once and stay on the screen.
 	problems chan error
 	rows     int
 	last     runner.State

@@ -36,7 +36,7 @@ type runnerOptions struct {
 	ready func(net.Addr)
 }
 
-// errToldToEnd is why a runner's context ends.
+// errToldToEnd is the reason for the end of a runner's context.
 var errToldToEnd = errors.New("the runner's pod is being stopped")
 
 func newRunnerCommand() *cobra.Command {

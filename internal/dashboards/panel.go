@@ -51,7 +51,7 @@ type Panel struct {
 	legend []string
 	// columns are arranged in this order; of a table they are all that it has.
 	columns []column
-	// summary are columns that a table is grouped by, and those that are summarised.
+	// summary are columns that a table is grouped by, and those that are summarized.
 	summary, of []string
 }
 
@@ -74,7 +74,7 @@ type column struct {
 // when is the column of time in a table.
 var when = column{name: "_time", label: "Time", unit: "dateTimeAsIso", width: 170}
 
-// times are what the languages and versions of Grafana call the column of time.
+// times are the names of the time column in the languages and versions of Grafana.
 var times = []string{"_time", "Time", "time"}
 
 const (
@@ -171,7 +171,7 @@ func (p Panel) organize(hidden map[string]bool) sdk.DataTransformerConfig {
 	return transformation("organize", map[string]any{"excludeByName": hidden, "indexByName": order, "renameByName": labels})
 }
 
-// overrides are what a column has for itself.
+// overrides returns the settings of a column that differ from the panel.
 func (c column) overrides() []sdk.DynamicConfigValue {
 	var all []sdk.DynamicConfigValue
 	if c.unit != "" {

@@ -13,7 +13,7 @@ import (
 // Seen is a value that was read, or the reason why it could not be read.
 type Seen[T any] struct {
 	Value T
-	// Unknown is why there is no value, and what to do about it; empty when there is.
+	// Unknown is the reason why there is no value, with advice; empty when there is one.
 	Unknown Reason
 }
 
@@ -125,8 +125,8 @@ type Node struct {
 	Kubelet Seen[Kubelet]
 	// Probe is the result of the probe pod on the node.
 	Probe Seen[probe.Node]
-	// Attached is why a pod cannot have the interfaces of the bed's ports on the node, "" if
-	// it can; nil if no pod tried.
+	// Attached is the reason why a pod cannot have the interfaces of the bed's ports on the
+	// node, "" if it can; nil if no pod tried.
 	Attached *Seen[string]
 }
 

@@ -47,7 +47,7 @@ type use struct {
 	From time.Time
 	// Until is the expected end, and Latest the latest possible end; zero if not known.
 	Until, Latest time.Time
-	// For is the benchmark in whose favour the bed is being taken away; nil where it is not.
+	// For is the benchmark for which the bed is being taken away; nil if it is not.
 	For *party
 }
 

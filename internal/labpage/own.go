@@ -66,7 +66,7 @@ func Own(ctx context.Context, c kubernetes.Interface) (Access, error) {
 	}, nil
 }
 
-// kindsOf are what a page lists, by their resources.
+// kindsOf returns the kinds that a page lists, by their resources.
 func kindsOf() map[string]client.Object {
 	return map[string]client.Object{
 		"testbeds": &v1alpha1.TestBed{}, "benchmarks": &v1alpha1.Benchmark{}, "reservations": &v1alpha1.Reservation{}, "benchmarkschedules": &v1alpha1.BenchmarkSchedule{},

@@ -251,7 +251,7 @@ type frame struct {
 	// Section of the navigation.
 	Section string
 	Now     time.Time
-	// Refresh is after how many seconds a page is fetched again; 0 never is.
+	// Refresh is the number of seconds after which a page is fetched again; 0 is never.
 	Refresh int
 }
 

@@ -268,8 +268,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestPreemption: the page says that a bed is being returned, in whose favour where the person
-// may see that, and what became of earlier runs.
+// TestPreemption checks that the page shows that a bed is being returned, for which benchmark
+// if the person may see it, and the results of earlier runs.
 func TestPreemption(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, fakeAccess("a"), bed("b1", func(b *v1alpha1.TestBed) {

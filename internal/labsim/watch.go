@@ -17,7 +17,7 @@ type watch struct {
 	// counted is the time at which the teams' shares were last computed.
 	counted time.Duration
 	state   map[string]holding
-	// kept is for how long reservations have kept each benchmark from all of its beds.
+	// kept is the time for which reservations have kept each benchmark from all of its beds.
 	kept map[*job]time.Duration
 	// keeps are the benchmarks that they keep at the moment.
 	keeps []*job

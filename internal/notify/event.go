@@ -38,7 +38,7 @@ type Data struct {
 	Gates []v1alpha1.GateStatus `json:"gates,omitempty"`
 	// Regression names the figure whose level became worse.
 	Regression string `json:"regression,omitempty"`
-	// StartTime and CompletionTime are when the bed was leased and released.
+	// StartTime and CompletionTime are the times at which the bed was leased and released.
 	StartTime      *metav1.Time `json:"startTime,omitempty"`
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// Archive is the location of the archived result; absent until it is archived. It has no

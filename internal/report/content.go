@@ -28,7 +28,7 @@ type Content struct {
 	ConfigMaps map[string]*corev1.ConfigMap
 	// Baselines of gates by the name of the gate, as they were when they were judged.
 	Baselines map[string]gate.Baseline
-	// Notes are what a reader must know first.
+	// Notes contains the information that a reader needs first.
 	Notes []string
 }
 

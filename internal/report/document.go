@@ -39,7 +39,8 @@ type Document struct {
 	// earlierRuns are the times in which the benchmark had the bed before it was preempted,
 	// the last 8 of them; absent unless it was.
 	EarlierRuns []v1alpha1.EarlierRun `json:"earlierRuns,omitempty"`
-	// notes are what a reader must know before comparing the numbers with others.
+	// notes contain the information that a reader needs before comparing the numbers with
+	// others.
 	Notes []string `json:"notes,omitempty"`
 	// spec is the requested benchmark with all defaults filled in, without
 	// ttlSecondsAfterFinished.

@@ -127,8 +127,8 @@ func gateValue(n *int64, unit string) string {
 	return traffic.Grouped(*n)
 }
 
-// gateNotes say why gates and rows did not pass, each reason once, and at most so many of each
-// gate.
+// gateNotes returns the reasons why gates and rows did not pass. Each reason occurs once, with
+// at most maxGateNotes reasons of rows for each gate.
 func (d *Document) gateNotes() []note {
 	var notes []note
 	for _, r := range d.gates() {

@@ -36,7 +36,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 // page contains the parts that every HTML report has.
 type page struct {
 	Title, Kicker, Subtitle string
-	// Tone colours the verdict: good, bad or open.
+	// Tone is the color of the verdict: good, bad or open.
 	Verdict, Tone string
 	Message       string
 	// Doubt is the number of rows that the verdict excludes, as text.

@@ -207,7 +207,8 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 	return append(notes, orderNotes(row)...)
 }
 
-// latencyDefinitions say how the latency of RFC 1242 follows from a row that asks for it.
+// latencyDefinitions describe how the latency of RFC 1242 is computed for a row that asks for
+// it.
 var latencyDefinitions = map[v1alpha1.LatencyDefinition]string{
 	v1alpha1.LatencyStoreAndForward: "latency of store-and-forward devices (RFC 1242 section 3.8) is the average less the time on wires that is left out; between virtual ports a frame takes none",
 	v1alpha1.LatencyBitForwarding:   "latency of bit-forwarding devices (RFC 1242 section 3.8) is the average less the time on wires that is left out; between virtual ports a frame takes none",

@@ -219,7 +219,7 @@ func (c *Cluster) started(ctx context.Context) doctor.Seen[map[string]string] {
 	return doctor.Known(nodes)
 }
 
-// errNotServed is why NoDrop's objects cannot be read before it is installed.
+// errNotServed is the error of reads of NoDrop's objects before it is installed.
 var errNotServed = errors.New("NoDrop's definitions are not installed")
 
 func notServed[T any](what string, err error) doctor.Seen[T] {

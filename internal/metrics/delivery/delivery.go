@@ -75,7 +75,7 @@ type Stats struct {
 	Last time.Time
 	// Failures is the number of failed attempts of this process.
 	Failures int64
-	// Problem is why the sink takes none, since when; empty while it does.
+	// Problem is the reason why the sink accepts no points, since Since; empty while it does.
 	Problem string
 	Since   time.Time
 }

@@ -25,7 +25,8 @@ type State struct {
 	Dropped uint64 `json:"dropped"`
 	// Oldest is the time of the first point that waits; zero when none does.
 	Oldest time.Time `json:"oldest,omitzero"`
-	// Problem is why the database takes no points, since when; empty while it does.
+	// Problem is the reason why the database accepts no points, since Since; empty while it
+	// does.
 	Problem string    `json:"problem,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
 }

@@ -38,8 +38,8 @@ const (
 	Rows Kind = "rows"
 	// Series are dropped when there is no room, oldest first.
 	Series Kind = "series"
-	// refusedRows and refusedSeries are those that the database did not take. They are
-	// tried again when the spool is opened the next time.
+	// refusedRows and refusedSeries are points that the database refused. They are tried again
+	// when the spool is opened the next time.
 	refusedRows   Kind = "refused rows"
 	refusedSeries Kind = "refused series"
 )
