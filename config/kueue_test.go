@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestKueue checks that the operator has flags and rights for Kueue only where the chart is
-// told that there is one.
+// TestKueue checks that the operator has flags and rights for Kueue only if the chart enables
+// Kueue.
 func TestKueue(t *testing.T) {
 	const role = "nodrop-operator-kueue"
 	without, err := chart(t)

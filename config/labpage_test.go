@@ -12,8 +12,9 @@ import (
 	"nodrop.dev/nodrop/internal/operator"
 )
 
-// TestLabPage checks what labPage.enabled adds: a port, its Service, the right to ask who
-// somebody is, and a way through the network policy. Without it there is none of them.
+// TestLabPage checks what labPage.enabled adds: a port, its Service, the right to review
+// tokens and access, and a rule of the network policy. Without it the chart installs none of
+// them.
 func TestLabPage(t *testing.T) {
 	without, err := chart(t)
 	if err != nil {

@@ -182,7 +182,7 @@ func TestWhoReachesWhom(t *testing.T) {
 			peers["another pod of the lab"] = peer{namespace: operator.DefaultLabNamespace}
 			peers["team"] = peer{namespace: "team-routing"}
 			peers["Prometheus"] = peer{namespace: "monitoring"}
-			// Labels say who somebody is in the lab and in the operator's namespace only.
+			// Labels identify a peer only in the lab's and in the operator's namespace.
 			peers["runner of a team"] = peer{namespace: "team-routing", labels: peers["runner"].labels}
 			peers["operator of a team"] = peer{namespace: "team-routing", labels: peers["operator"].labels}
 			peers["API server"] = peer{address: "192.0.2.1"}

@@ -182,8 +182,8 @@ func (c *cluster) quarantineIsReleased(t *testing.T) {
 	}
 }
 
-// TestWhatTestBedsEqual: whoever gives the right to write TestBeds has read what it is
-// worth.
+// TestWhatTestBedsEqual checks that all descriptions of the right to write TestBeds state its
+// risk.
 func TestWhatTestBedsEqual(t *testing.T) {
 	charted, err := chart(t)
 	if err != nil {

@@ -133,7 +133,7 @@ func inRouter(t *testing.T, command ...string) string {
 	return string(out)
 }
 
-// forwarded is how many frames the router has sent on its second port.
+// forwarded returns the number of frames that the router has sent on its second port.
 func forwarded(t *testing.T) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(strings.TrimSpace(inRouter(t, "cat", "/sys/class/net/eth2/statistics/tx_packets")), 10, 64)

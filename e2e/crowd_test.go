@@ -152,8 +152,8 @@ spec:
 	})
 }
 
-// requests are what the operator has asked the API server since it was started, by
-// HTTP method.
+// requests returns the number of requests of the operator to the API server since its start,
+// by HTTP method.
 func (l *lab) requests(t *testing.T) map[string]int {
 	t.Helper()
 	g := NewWithT(t)

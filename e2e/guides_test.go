@@ -46,7 +46,7 @@ func TestGuides(t *testing.T) {
 	g.Expect(left.Items).To(BeEmpty())
 }
 
-// memberOf writes a kubeconfig of somebody who has no rights but those of a group.
+// memberOf writes the kubeconfig of a user who has only the rights of a group.
 func memberOf(t *testing.T, dir, user, group string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(os.Getenv("KUBECONFIG"))

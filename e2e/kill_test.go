@@ -136,7 +136,7 @@ func loseWhatIsLeft(t *testing.T, l *lab, b *v1alpha1.Benchmark) {
 // shortTrials are edits that make the sample a matter of half a minute.
 var shortTrials = []string{"resolution: 1%", "resolution: 10%", "trialDuration: 3s", "trialDuration: 1s", "trialDuration: 2s", "trialDuration: 1s", "durationSum: 6s", "durationSum: 2s"}
 
-// rowsOfSample is what config/samples/frr measures: a throughput, a partial drop rate
+// rowsOfSample is the number of rows of config/samples/frr: a throughput, a partial drop rate
 // and three loads of latency for each frame size.
 const (
 	sizesOfSample = 3

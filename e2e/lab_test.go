@@ -167,7 +167,7 @@ func (l *lab) rows(t *testing.T, b *v1alpha1.Benchmark) []v1alpha1.ResultRow {
 	return l.stored(t, b).Rows
 }
 
-// environment says with what a benchmark was measured.
+// environment returns the environment in which a benchmark was measured.
 func (l *lab) environment(t *testing.T, b *v1alpha1.Benchmark) *v1alpha1.ResultEnvironment {
 	t.Helper()
 	return l.stored(t, b).Environment

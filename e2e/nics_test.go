@@ -28,7 +28,7 @@ const (
 	nicDriver = "nic.test.nodrop.dev"
 )
 
-// nicBridge is what the NICs of a test are plugged into, on the node.
+// nicBridge is the bridge on the node that connects the NICs of a test.
 const nicBridge = "nd-nics"
 
 // makeNICs makes one NIC for every name on the node, each a veth whose other end
@@ -107,7 +107,7 @@ func (l *lab) awaitNICs(t *testing.T, count int64) {
 	}, 90*time.Second, poll).Should(Succeed(), "the node does not offer %s", nicResource)
 }
 
-// hardwareAddresses are those of the NICs that are on the node, by name.
+// hardwareAddresses returns the MAC addresses of the NICs that are on the node, by name.
 func hardwareAddresses(names ...string) map[string]string {
 	addresses := map[string]string{}
 	for _, name := range names {
@@ -118,7 +118,7 @@ func hardwareAddresses(names ...string) map[string]string {
 	return addresses
 }
 
-// hardwareAddressesInPod are those of interfaces of a pod, in which pid runs.
+// hardwareAddressesInPod returns the MAC addresses of interfaces in the pod of process pid.
 func hardwareAddressesInPod(t *testing.T, pid int, names ...string) []string {
 	t.Helper()
 	var addresses []string

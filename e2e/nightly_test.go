@@ -160,8 +160,8 @@ func (l *lab) suspend(t *testing.T, s *v1alpha1.BenchmarkSchedule, suspend bool)
 	}
 }
 
-// expectOnPage says that the lab page shows the failed gate of a benchmark and its history to a
-// member of the team, and nothing of it to others.
+// expectOnPage checks that the lab page shows the failed gate of a benchmark and its history
+// to a member of the team, and nothing of it to others.
 func (l *lab) expectOnPage(t *testing.T, member, other visitor, b *v1alpha1.Benchmark, history string) {
 	t.Helper()
 	g := NewWithT(t)

@@ -27,7 +27,7 @@ import (
 	"nodrop.dev/nodrop/internal/operator"
 )
 
-// visitor is somebody with a token who opens the lab page.
+// visitor opens the lab page with a token.
 type visitor struct {
 	lab   *lab
 	token string
@@ -144,8 +144,8 @@ func ask(ctx context.Context, c *http.Client, url, token string) (status int, te
 	return answer.StatusCode, string(body), err
 }
 
-// throughAPIServer asks for the page by the proxy of the API server, with a token, as somebody
-// who may do so.
+// throughAPIServer requests the page through the proxy of the API server, with a token, as a
+// user with the right to use the proxy. It returns the status.
 func (l *lab) throughAPIServer(t *testing.T, v visitor) int {
 	t.Helper()
 	g := NewWithT(t)

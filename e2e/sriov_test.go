@@ -78,7 +78,7 @@ spec:
   access: [{names: [team-routing]}]
 `
 
-// nicTraffic is what is sent in all of them.
+// nicTraffic is the traffic profile of these tests.
 const nicTraffic = `
 apiVersion: nodrop.dev/v1alpha1
 kind: TrafficProfile

@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 // meanwhile.
 var chart struct {
 	sync.RWMutex
-	// first are the tests that upgrade it before those begin that leave it as it is, and
-	// upgraded says by the names of such tests that they have done so.
+	// first waits for the tests that upgrade the chart before others leave it as it is. upgraded
+	// maps the names of these tests to functions that mark their upgrade as done.
 	first    sync.WaitGroup
 	upgraded sync.Map
 }

@@ -209,8 +209,8 @@ func expectTRexRights(t *testing.T, pod *corev1.Pod) {
 	g.Expect(restarts(pod)).To(Equal(map[string]int32{"agent": 0, "trex": 0}))
 }
 
-// expectTRexAlone checks that the server's RPC answers inside of the pod, and nobody
-// outside of it, to whom the agent's port is open.
+// expectTRexAlone checks that the server's RPC answers inside of the pod only. The agent's
+// port is open to the outside.
 func expectTRexAlone(t *testing.T, l *lab, pod *corev1.Pod) {
 	t.Helper()
 	g := NewWithT(t)
@@ -247,7 +247,7 @@ func restarts(pod *corev1.Pod) map[string]int32 {
 	return counts
 }
 
-// procStatus is what the kernel says of a process, by field.
+// procStatus returns the fields of the kernel's status of a process.
 func procStatus(t *testing.T, pid int) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

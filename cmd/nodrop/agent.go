@@ -29,7 +29,7 @@ import (
 type agentOptions struct {
 	config, tls, listen, controller string
 	interfaceTimeout                time.Duration
-	// ready is told the address once the agent listens.
+	// ready is called with the address once the agent listens.
 	ready func(net.Addr)
 }
 

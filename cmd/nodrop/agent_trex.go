@@ -13,7 +13,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/trex"
 )
 
-// trexRetry is how often a TRex server that does not answer yet is asked again.
+// trexRetry is the interval between requests to a TRex server that does not answer yet.
 const trexRetry = 200 * time.Millisecond
 
 // openTRexPorts waits for the TRex server next to the agent and takes its ports. The

@@ -47,8 +47,8 @@ func routerOf(t *testing.T, p *process) (folder string, pid int) {
 	return folder, pid
 }
 
-// wire is what packet sockets in the device's namespace see: test frames that the device
-// forwards, and the tester's BGP messages.
+// wire records the frames that packet sockets in the device's namespace see: test frames that
+// the device forwards, and the tester's BGP messages.
 type wire struct {
 	mu      sync.Mutex
 	frames  []wireFrame
@@ -132,7 +132,7 @@ func (w *wire) read(fd int, port string, stop chan struct{}) {
 	}
 }
 
-// stamp is when the kernel saw a frame.
+// stamp returns the time at which the kernel received a frame.
 func stamp(control []byte) time.Time {
 	messages, _ := unix.ParseSocketControlMessage(control)
 	for _, m := range messages {
@@ -174,8 +174,8 @@ func (w *wire) see(port string, outgoing bool, at time.Time, b []byte) {
 	}
 }
 
-// updateIn says whether BGP messages begin with an UPDATE that announces or withdraws
-// routes, and which of it.
+// updateIn reports whether BGP messages begin with an UPDATE that announces or withdraws
+// routes (ok), and whether it withdraws them.
 func updateIn(m []byte) (withdraw, ok bool) {
 	const update, endOfRIB, mpUnreach = 2, 23, 15
 	if len(m) < 30 || !bytes.Equal(m[:16], bytes.Repeat([]byte{0xff}, 16)) || m[18] != update || binary.BigEndian.Uint16(m[16:]) <= endOfRIB {
@@ -206,9 +206,10 @@ func (w *wire) awaitTrial(t *testing.T, n int) {
 		func() string { return fmt.Sprint(w.trials(1)) })
 }
 
-// convergence is what a capture shows of a trial in which routes were announced and
-// withdrawn: how long after the first UPDATE message of the announcement no frame was
-// missing any more, and how long after that of the withdrawal one was forwarded.
+// convergence contains the convergence times of a trial in which routes were announced and
+// withdrawn. announced is the time from the first UPDATE message of the announcement until no
+// frame was missing any more. withdrawn is the time from that of the withdrawal until the last
+// frame was forwarded.
 type convergence struct{ announced, withdrawn time.Duration }
 
 // converged are the trials in which routes were announced and withdrawn, in their order.
@@ -244,17 +245,17 @@ func (w *wire) converged(t *testing.T) []convergence {
 	return all
 }
 
-// flaps are what a capture shows of flapping routes.
+// flaps contains the measurements of a capture with flapping routes.
 type flaps struct {
-	// withdrawn is how long after each withdrawal no frame was missing any more, and
-	// announced how long after each announcement all of them took the path to the port
+	// withdrawn is the time after each withdrawal until no frame was missing any more.
+	// announced is the time after each announcement until all frames took the path to the port
 	// that announces the routes.
 	withdrawn, announced []time.Duration
 	elsewhere, lost      int64
 }
 
-// flapped is what became of the frames of the last trial, in which the routes of a port
-// flapped so often.
+// flapped evaluates the frames of the last trial, in which the routes of port home flapped the
+// given number of times.
 func (w *wire) flapped(t *testing.T, home string, often int) (seen flaps) {
 	t.Helper()
 	trials := w.trials(1000)

@@ -21,7 +21,8 @@ var fecDelta = map[int32][2]int64{
 	1024: {309, 90}, 1280: {322, -230}, 1518: {319, -190}, 9216: {372, -1220},
 }
 
-// bothResults are those of both configurations of the sample, which several tests read.
+// bothResults contains the results of both configurations of the sample, which several tests
+// read.
 var bothResults struct {
 	once    sync.Once
 	off, on string

@@ -33,7 +33,7 @@ type fakeNodes struct {
 	server  *httputil.ReverseProxy
 	kubelet map[string]doctor.Kubelet
 	probe   map[string]probe.Node
-	// recorder is what the recorder says in its log.
+	// recorder is the state that the recorder logs.
 	recorder *recorder.State
 }
 
@@ -89,8 +89,8 @@ func (n *fakeNodes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n.server.ServeHTTP(w, r)
 }
 
-// run makes a pod that somebody asks after have ended, on nodes that run pods. Who
-// asks may be interrupted, which is no fault.
+// run marks a requested pod as succeeded if its node runs pods. It ignores the errors of
+// interrupted requests.
 func (n *fakeNodes) run(r *http.Request, key client.ObjectKey) *corev1.Pod {
 	var pod corev1.Pod
 	err := n.admin.Get(r.Context(), key, &pod)

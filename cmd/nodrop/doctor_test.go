@@ -191,7 +191,7 @@ func (p *patients) newBed(name, node string, attachment func(port string) *v1alp
 	return bed
 }
 
-// measured says that a benchmark ran on a bed.
+// measured creates a benchmark that has passed on a bed.
 func (p *patients) measured(name, bed string) {
 	p.t.Helper()
 	var b v1alpha1.Benchmark
@@ -269,7 +269,7 @@ func (p *patients) ofALaptop(t *testing.T) {
 
 	// What is not looked at is not known, and not good.
 	p.doctor(t, "--engine", "xdp").wants(exitInvalid, "xdp: 1 thing not known (kernel features)\n", "")
-	// Nobody runs a pod that is to look: the command ends all the same.
+	// The probe pod never runs: the command ends anyway.
 	delete(p.nodes.probe, "laptop")
 	p.doctor(t, "--engine", "xdp", "--probe", "--probe-timeout", "1s", "-o", "json").wants(exitInvalid, "did not end within 1s", "")
 	p.noPodsAreLeft(t)
@@ -319,7 +319,8 @@ func (p *patients) ofABed(t *testing.T) {
 	p.doctor(t, "--bed", "chasis").wants(exitUse, "", "hint: there are chassis, laptop-router")
 }
 
-// rights: those who may less see less, and are told why.
+// rights checks that users with fewer rights see less, and that doctor names the missing
+// rights.
 func (p *patients) rights(t *testing.T) {
 	user, err := p.env.AddUser(envtest.User{Name: "visitor"}, nil)
 	if err != nil {
@@ -384,7 +385,7 @@ func (p *patients) grant(t *testing.T, role *rbacv1.ClusterRole, user string) {
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name}, Subjects: []rbacv1.Subject{{Kind: "User", Name: user}}})
 }
 
-// documentedRoles are those in docs/cli.md.
+// documentedRoles returns the roles from docs/cli.md.
 func documentedRoles(t *testing.T) []client.Object {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, "docs", "cli.md"))

@@ -21,7 +21,7 @@ const (
 	// exitInvalid: the tester could not measure what was asked; for doctor, not
 	// everything could be seen.
 	exitInvalid = 3
-	// exitAborted: somebody stopped the benchmark.
+	// exitAborted: the benchmark was stopped before its end.
 	exitAborted = 4
 	// exitError: the lab failed, not the device.
 	exitError = 5

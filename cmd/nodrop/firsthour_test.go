@@ -64,7 +64,7 @@ func TestFirstHour(t *testing.T) {
 // shell runs lines on the machine, in a directory of its own.
 type shell struct {
 	t *testing.T
-	// root is that of the repository, and dir where lines are typed.
+	// root is the directory of the repository, and dir the working directory of the lines.
 	root, dir string
 	// bin has what is installed.
 	bin string

@@ -48,8 +48,8 @@ func captured(t *testing.T, b []byte, of int, link layers.LinkType, ng bool) str
 	return file
 }
 
-// What is printed is a packet of a profile, and makes a frame of the captured length whose
-// bytes are those captured.
+// TestFrameFromPCAP checks that the output is a packet of a profile, and makes a frame of the
+// captured length with the captured bytes.
 func TestFrameFromPCAP(t *testing.T) {
 	t.Parallel()
 	b := make([]byte, 200)

@@ -23,8 +23,8 @@ func newInitCommand() *cobra.Command {
 	})
 }
 
-// newInitCommandFor is init on a machine with these interfaces. Asks says whether somebody
-// answers questions.
+// newInitCommandFor returns the init command for a machine with these interfaces. asks reports
+// whether a user can answer questions.
 func newInitCommandFor(interfaces func() ([]hostdevice.Candidate, error), asks func(io.Reader) bool) *cobra.Command {
 	var w wanted
 	cmd := &cobra.Command{

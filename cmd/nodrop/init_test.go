@@ -14,7 +14,8 @@ import (
 	"nodrop.dev/nodrop/internal/manifest"
 )
 
-// fakeInterfaces are those of a machine with two free cards and others that are not.
+// fakeInterfaces returns the interfaces of a machine with two free cards and others that are
+// not free.
 func fakeInterfaces() ([]hostdevice.Candidate, error) {
 	return []hostdevice.Candidate{
 		{Name: "eth0", Megabits: 1000, Why: "the default route leads over this interface"},
@@ -22,7 +23,7 @@ func fakeInterfaces() ([]hostdevice.Candidate, error) {
 	}, nil
 }
 
-// initialize runs init on that machine, with answers where somebody gives some.
+// initialize runs init on that machine. Without answers, init asks no questions.
 func initialize(t *testing.T, dir, answers string, args ...string) (questions string, err error) {
 	t.Helper()
 	cmd := newInitCommandFor(fakeInterfaces, func(io.Reader) bool { return answers != "" })
@@ -36,7 +37,7 @@ func initialize(t *testing.T, dir, answers string, args ...string) (questions st
 	return stderr.String(), err
 }
 
-// bundleIn is what a directory has, after validate has accepted it.
+// bundleIn returns the manifests in a directory, after validate has accepted them.
 func bundleIn(t *testing.T, dir string) *manifest.Bundle {
 	t.Helper()
 	in := manifestFlags{files: []string{dir}}

@@ -22,7 +22,7 @@ const (
 
 var deviceKinds = []string{deviceSwitch, deviceRouter, deviceVirtualSwitch, deviceVirtualRouter}
 
-// wanted is what somebody wants to measure.
+// wanted contains the device and the interfaces that the user wants to measure.
 type wanted struct {
 	device, vendor, model, name             string
 	interfaces, speeds, addresses, gateways []string
@@ -31,8 +31,7 @@ type wanted struct {
 func (w *wanted) virtual() bool { return strings.HasPrefix(w.device, "virtual-") }
 func (w *wanted) routes() bool  { return strings.HasSuffix(w.device, deviceRouter) }
 
-// complete asks for what is missing, or takes its default where nobody answers: questions
-// is nil then.
+// complete asks for missing values. It takes their defaults if questions is nil.
 func (w *wanted) complete(interfaces func() ([]hostdevice.Candidate, error), questions *prompt) error {
 	if w.device == "" {
 		if questions == nil {
@@ -211,7 +210,7 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// notUsable says why interfaces cannot be used.
+// notUsable lists the interfaces that cannot be used, with reasons.
 func notUsable(found []hostdevice.Candidate) string {
 	text := ""
 	for _, c := range found {

@@ -22,8 +22,8 @@ import (
 	"nodrop.dev/nodrop/internal/hint"
 )
 
-// kube is how a command reaches the cluster: by the flags and files that kubectl
-// uses, so that the plugin asks the same server as kubectl does.
+// kube connects a command to the cluster, with the flags and files that kubectl uses, so that
+// the plugin asks the same server as kubectl does.
 type kube struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides *clientcmd.ConfigOverrides
@@ -71,7 +71,7 @@ func (k *kube) loader() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(k.rules, k.overrides)
 }
 
-// unreachable says what to do about an error of the API server.
+// unreachable adds a hint to an error of the API server.
 func unreachable(err error) error {
 	switch {
 	case meta.IsNoMatchError(err):

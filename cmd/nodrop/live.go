@@ -23,7 +23,7 @@ type live struct {
 	kept  time.Time // when the last line was written that stays
 }
 
-// lineInterval is how long nothing may be said where nothing is rewritten.
+// lineInterval is the maximum time between two lines if lines cannot be rewritten.
 const lineInterval = time.Minute
 
 // newLive decides by what out is.
@@ -61,7 +61,7 @@ func (l *live) update(key, text string, below ...string) {
 	}
 }
 
-// erase is what erases the lines that are shown on a terminal.
+// erase returns the control sequence that erases the shown lines on a terminal.
 func (l *live) erase() string {
 	if up := strings.Count(l.shown, "\n"); up > 0 {
 		return fmt.Sprintf("\r\x1b[%dA\x1b[J", up)

@@ -13,8 +13,8 @@ import (
 	"nodrop.dev/nodrop/internal/version"
 )
 
-// pluginName is the name of the binary, or of a link to it, that kubectl looks
-// for when somebody types "kubectl nodrop".
+// pluginName is the name of the binary, or of a link to it, that kubectl runs for "kubectl
+// nodrop".
 const pluginName = "kubectl-nodrop"
 
 func main() {

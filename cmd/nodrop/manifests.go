@@ -16,7 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/preflight"
 )
 
-// manifestFlags say which manifests a command reads, and what is changed in them.
+// manifestFlags select the manifests that a command reads, and the changes to them.
 type manifestFlags struct {
 	files      []string
 	recursive  bool
@@ -114,7 +114,7 @@ func fits(bundle *manifest.Bundle, defaultPolicy *v1alpha1.TrafficPolicy) error 
 	return bundle.Invalid(policy.Check(&bundle.Benchmark, &bundle.Profile, &bundle.Bed, defaultPolicy))
 }
 
-// notes say in a result that it is not that of the manifests as they are.
+// notes returns a note for the result for each change to the manifests.
 func (m *manifestFlags) notes() []string {
 	var notes []string
 	for _, text := range m.set {

@@ -66,8 +66,8 @@ spec:
     gateways: [198.18.2.1]
 `
 
-// problemsOf are what keeps manifests from running, with their hint, as a person reads
-// them. The file is m.yaml.
+// problemsOf returns the problems that keep manifests from running, with their hint, as the
+// user sees them. The file is m.yaml.
 func problemsOf(t *testing.T, text string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -16,7 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/report"
 )
 
-// output is where a result goes and how it looks.
+// output is the destination and the format of a result.
 type output struct {
 	format  string
 	file    string

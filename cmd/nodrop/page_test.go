@@ -53,8 +53,8 @@ func fetch(t *testing.T, method, address string, header map[string]string) (int,
 	return answer.StatusCode, string(text)
 }
 
-// TestPage serves the page to an administrator and to somebody of one team, who sees no other
-// one. Only who knows its address can open it.
+// TestPage serves the page to an administrator and to a member of one team, who sees no other
+// team. The page opens only at its secret address.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -15,7 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/runner"
 )
 
-// podLog is how programs in pods write what they do.
+// podLog returns the logger of programs in pods.
 func podLog(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, nil))
 }

@@ -23,7 +23,8 @@ import (
 
 const podUID = "0c5f"
 
-// podLab is what the operator would prepare for the pods of one benchmark.
+// podLab contains the files and certificates that the operator prepares for the pods of one
+// benchmark.
 type podLab struct {
 	*testing.T
 	dir string

@@ -91,7 +91,7 @@ func isolated(t *testing.T) bool {
 	return false
 }
 
-// interfaceState is what must be the same after an agent as before.
+// interfaceState returns the state of the interfaces that an agent must restore.
 func interfaceState(t *testing.T) map[string]string {
 	t.Helper()
 	states := map[string]string{}

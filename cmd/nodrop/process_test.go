@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// patience is how long a test waits for something that will come. An emulated machine
-// needs more.
+// patience is the maximum time for which a test waits for an expected event. An emulated
+// machine needs more.
 var patience = func() time.Duration {
 	if os.Getenv("NODROP_TEST_EMULATED") != "" {
 		return 20 * time.Minute
@@ -142,7 +142,7 @@ func (p *process) wants(code int, stdout, stderr string) {
 	p.ended(code, stdout, stderr)
 }
 
-// ended is what wants checks, of a process that has ended.
+// ended checks the exit code and the output of a process that has ended.
 func (p *process) ended(code int, stdout, stderr string) {
 	p.t.Helper()
 	if got := p.cmd.ProcessState.ExitCode(); got != code {
@@ -168,7 +168,7 @@ func (p *process) measures(stdout string) {
 	p.measured(stdout)
 }
 
-// measured is what measures checks, of a process that has ended.
+// measured checks that a process that has ended passed or was inconclusive, and its output.
 func (p *process) measured(stdout string) {
 	p.t.Helper()
 	code := exitPassed

@@ -94,7 +94,7 @@ func listLab(ctx context.Context, c client.Client, namespace string) (lab contro
 	return lab, partial, nil
 }
 
-// queueView is what is printed.
+// queueView contains the queue to print.
 type queueView struct {
 	places  []controllers.Place
 	beds    []v1alpha1.TestBed
@@ -137,7 +137,8 @@ func (v queueView) print(out io.Writer) error {
 	return v.printReservations(out)
 }
 
-// startsIn is when a benchmark is expected to get a bed, as the operator estimates it.
+// startsIn returns the time until a benchmark is expected to get a bed, as the operator
+// estimates it; "?" if not known.
 func (v queueView) startsIn(b *v1alpha1.Benchmark) string {
 	start := b.Status.EstimatedStartTime
 	switch {
@@ -201,7 +202,8 @@ func waitsFor(p controllers.Place) string {
 	return p.Place.WaitsFor
 }
 
-// printOthers says how many of namespaces wait that cannot be listed.
+// printOthers prints how many benchmarks of namespaces that cannot be listed wait for each
+// bed.
 func (v queueView) printOthers(out io.Writer) {
 	for _, bed := range v.beds {
 		if v.bed != "" && bed.Name != v.bed {

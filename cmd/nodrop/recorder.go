@@ -109,10 +109,10 @@ func runRecorder(ctx context.Context, o recorderOptions, log *slog.Logger) (err 
 	return server.Serve(listener)
 }
 
-// stateEvery is how often the recorder says in its log what is in its spool, when that changed.
+// stateEvery is the interval at which the recorder logs the state of its spool, if it changed.
 const stateEvery = 30 * time.Second
 
-// logState says it until ctx ends: kubectl nodrop doctor reads it there.
+// logState logs the state until ctx ends. kubectl nodrop doctor reads it from the log.
 func logState(ctx context.Context, kept *spool.Spool, writing *delivery.Delivery, limit int64, log *slog.Logger) {
 	ticker := time.NewTicker(stateEvery)
 	defer ticker.Stop()

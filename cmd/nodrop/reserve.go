@@ -23,7 +23,7 @@ import (
 	"nodrop.dev/nodrop/internal/reservation"
 )
 
-// reserveFlags are what a reservation is made of.
+// reserveFlags contains the fields of a reservation.
 type reserveFlags struct {
 	name, selector, from, until, purpose, rule, zone string
 	length                                           time.Duration
@@ -182,7 +182,7 @@ func printReservation(out io.Writer, r *v1alpha1.Reservation) error {
 	return nil
 }
 
-// reservationError says what to do about a reservation that the API server did not take.
+// reservationError adds a hint to the error of a reservation that the API server refused.
 func reservationError(err error, r *v1alpha1.Reservation) error {
 	switch {
 	case apierrors.IsInvalid(err):

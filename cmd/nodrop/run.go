@@ -160,7 +160,7 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 	return cmd
 }
 
-// interruption is a context that ends when somebody interrupts the process. Signals have
+// interruption returns a context that ends when a signal interrupts the process. Signals have
 // their usual effect again after stop, unless the process must put something back.
 func (b *bench) interruption() (interrupted context.Context, stop func()) {
 	if b.interrupted != nil {
@@ -169,8 +169,8 @@ func (b *bench) interruption() (interrupted context.Context, stop func()) {
 	return signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 }
 
-// measure runs the benchmark to its end, or until somebody interrupts it. Rows that are
-// kept are not measured again. Captures and points may be nil.
+// measure runs the benchmark to its end, or until it is interrupted. Rows that are kept are
+// not measured again. Captures and points may be nil.
 func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, kept *runner.Kept, captures *captures, points *runMetrics, view *runView) (*report.Document, error) {
 	start := metav1.Now().Rfc3339Copy()
 	if seconds := bundle.Benchmark.Spec.ActiveDeadlineSeconds; seconds > 0 {

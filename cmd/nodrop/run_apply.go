@@ -29,7 +29,7 @@ const fieldManager = "nodrop-cli"
 // toApply are the objects of manifests that a team applies for a run.
 type toApply struct {
 	profiles, benchmarks []*unstructured.Unstructured
-	// files are those of the benchmarks, by name.
+	// files contains the files of the benchmarks, by name.
 	files map[string]string
 	// leftOut are the objects that others apply, by kind and name.
 	leftOut []string

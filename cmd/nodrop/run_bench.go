@@ -35,18 +35,18 @@ type bench struct {
 	router  method.Router
 	// baselines of relative gates by their names.
 	baselines map[string]gate.Baseline
-	// notes are what a reader of the result must know first.
+	// notes contains the information that a reader of the result needs first.
 	notes []string
 	// broken waits until the run cannot go on, and says why, or until ctx ends. It is
 	// nil where nothing beside this process can fail.
 	broken func(ctx context.Context) error
-	// interrupted ends when somebody interrupts the process, if that was to be known
-	// before the benchmark began; nil otherwise.
+	// interrupted ends when the process is interrupted, if this must be known before the
+	// benchmark begins; nil otherwise.
 	interrupted context.Context
 	// hurry makes the next interruption end the process as soon as it has given back
 	// what it took from this machine; nil when it took nothing.
 	hurry func()
-	// pace is how many seconds of the generators pass in a real one; 0 where trials take
+	// pace is the number of seconds on the generators' clock per real second; 0 if trials take
 	// no time.
 	pace float64
 	// dial connects from the network that the process came from; nil where it is still

@@ -10,8 +10,8 @@ import (
 	"nodrop.dev/nodrop/internal/report"
 )
 
-// calibrationNotes say that the calibration which a bed names was not looked for: it is
-// stored with another bed of a cluster.
+// calibrationNotes returns a note if the run did not use the calibration that the bed names,
+// because it is stored with another bed of a cluster.
 func calibrationNotes(bed *v1alpha1.TestBed, given *v1alpha1.CalibrationStatus) []string {
 	if bed.Spec.Calibration == nil || given != nil {
 		return nil

@@ -85,8 +85,8 @@ func TestCardsAreBackAfterTenKills(t *testing.T) {
 	}
 }
 
-// slowPatience is how long a run may take to begin in an emulated machine, which is up to 50
-// times slower than this one.
+// slowPatience is the maximum time for a run to begin in an emulated machine, which is up to
+// 50 times slower than this one.
 const slowPatience = 10 * time.Minute
 
 // awaitTrial waits until a run has begun its trial.

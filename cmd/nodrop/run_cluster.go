@@ -128,7 +128,7 @@ func (r *clusterRun) run(cmd *cobra.Command, in *manifestFlags, out *output, nam
 		ctx, cancel = context.WithTimeout(ctx, r.timeout)
 		defer cancel()
 	}
-	// What is begun is applied to its end, so that no benchmark is made that nobody knows of.
+	// An interruption does not stop apply, so that every created benchmark is known.
 	applied, err := chosen.apply(context.WithoutCancel(ctx), c, r.nameSuffix != "", stderr)
 	if err != nil {
 		return err
@@ -145,7 +145,8 @@ func (r *clusterRun) run(cmd *cobra.Command, in *manifestFlags, out *output, nam
 	return worst(ended)
 }
 
-// abortPatience is how long an aborted benchmark may take to end, with the cleaning of its bed.
+// abortPatience is the maximum time for an aborted benchmark to end, with the cleaning of its
+// bed.
 const abortPatience = 10 * time.Minute
 
 // follow waits for the end of every benchmark. It returns those that have ended also with an error.

@@ -160,7 +160,7 @@ func runWithoutFights(t *testing.T, c *cluster) {
 	if !strings.Contains(p.stderr.String(), `"argocd-controller"`) {
 		t.Errorf("who owns it is not said: %s", &p.stderr)
 	}
-	// The same values are nobody's conflict.
+	// The same values cause no conflict.
 	p = c.nodrop(t, "run", "--wait", "-f", pipelineFile(t, fmt.Sprintf(profileText, "of-argo", "64"), fmt.Sprintf(benchmarkText, "argo", "of-argo", "30s")))
 	b := c.appears(t, "argo")
 	c.status(b.Name, inPhase(v1alpha1.PhasePassed, "all rows were measured"))

@@ -54,7 +54,7 @@ func isEmpty(dir string) bool {
 	return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() && isFile(e.Name()) })
 }
 
-// sayMissing says which gates will be inconclusive since there is nothing to compare with.
+// sayMissing prints the gates that will be inconclusive because their baseline is missing.
 func sayMissing(stderr io.Writer, bundle *manifest.Bundle, baselines map[string]gate.Baseline) {
 	for _, g := range bundle.Benchmark.Spec.Gates {
 		if b := baselines[g.Name]; g.Relative != nil && b.Missing != "" {

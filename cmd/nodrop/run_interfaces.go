@@ -89,7 +89,7 @@ func (b *bench) takeInterfaces(from, to netns.NsHandle, ports []plan.Port, o ben
 	return nil
 }
 
-// unusable says which ports of a bed are not interfaces of one machine.
+// unusable returns an error for each port of a bed that is not an interface of one machine.
 func unusable(bed *v1alpha1.TestBed) (problems field.ErrorList) {
 	for i, p := range bed.Spec.Ports {
 		if p.Attachment == nil || p.Attachment.HostDevice == nil {

@@ -139,8 +139,8 @@ func (m *machine) offload(name, feature string, on bool) {
 	m.must(tool.Change(name, map[string]bool{feature: on}))
 }
 
-// interfaces describes all interfaces of the machine with what people configure: the
-// fields are those that must be as before after a run.
+// interfaces describes the configuration of all interfaces of the machine that a run must
+// leave unchanged.
 func (m *machine) interfaces() string {
 	m.t.Helper()
 	links, err := netlink.LinkList()

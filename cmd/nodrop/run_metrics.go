@@ -36,13 +36,16 @@ const (
 	metricsTokenEnv = "NODROP_METRICS_TOKEN"
 	// runSpoolBytes bounds what waits for the database of a run.
 	runSpoolBytes = 256 << 20
-	// maxRunSpools is how many runs may write to one database side by side.
+	// maxRunSpools is the maximum number of runs that may write to one database at the same
+	// time.
 	maxRunSpools = 16
-	// lastPoints is how long the end of a run waits for a database that takes points.
+	// lastPoints is the maximum time for which the end of a run waits for a database that
+	// accepts points.
 	lastPoints = 10 * time.Second
 )
 
-// metricsFlags say where a run writes its metrics.
+// metricsFlags contains the database to which a run writes its metrics, and the interval of
+// samples.
 type metricsFlags struct {
 	sink     sink.Config
 	interval time.Duration
@@ -67,7 +70,7 @@ func addSinkFlags(flags *pflag.FlagSet, prefix string, c *sink.Config) {
 	flags.StringVar(&c.CAFile, prefix+"ca-file", "", "file with the certificates of the authorities that the database's is checked with")
 }
 
-// config is where to write; false when nowhere.
+// config returns the configuration of the database; false if no points are written.
 func (f *metricsFlags) config() (sink.Config, bool, error) {
 	c := f.sink
 	if c.URL == "" {
@@ -240,7 +243,7 @@ func (m *runMetrics) close(ctx context.Context) string {
 	return said
 }
 
-// summary says what became of the points.
+// summary describes how many points were written, wait, were refused or were dropped.
 func (m *runMetrics) summary(s delivery.Stats, queued stream.Counts) string {
 	count := func(n int64) string { return traffic.Grouped(uint64(n)) }
 	parts := []string{fmt.Sprintf("metrics: %s points written to %s", count(s.Written), m.sink)}

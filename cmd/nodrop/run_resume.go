@@ -22,8 +22,8 @@ import (
 	"nodrop.dev/nodrop/internal/version"
 )
 
-// rowsPath is where a run keeps finished rows: beside its output file, or in the cache
-// directory of the user, by the manifests that were named.
+// rowsPath returns the file in which a run keeps finished rows: next to its output file, or in
+// the cache directory of the user, under a name that depends on the named manifests.
 func rowsPath(outputFile string, files []string, benchmark *v1alpha1.Benchmark) (string, error) {
 	if outputFile != "" {
 		return outputFile + ".rows", nil
@@ -46,7 +46,7 @@ func rowsPath(outputFile string, files []string, benchmark *v1alpha1.Benchmark) 
 	return filepath.Join(dir, "nodrop", fmt.Sprintf("%s-%s.rows", benchmark.Name, digest[:12])), nil
 }
 
-// originOf says what rows are measured with here.
+// originOf returns the inputs that the rows are measured with on this machine.
 func originOf(bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, inPlace bool) (runner.Origin, error) {
 	origin := runner.Origin{Of: map[string]string{}}
 	spec := bundle.Benchmark.Spec.DeepCopy()

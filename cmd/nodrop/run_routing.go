@@ -41,7 +41,7 @@ func (o *routingOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.secrets, "secrets", os.Getenv(secretsEnv), "directory with the passwords of BGP sessions, in files NAME/KEY as passwordSecretRef names them; $"+secretsEnv+" without it")
 }
 
-// routers are those that can be started.
+// routers are the routing daemons that can be started.
 var routers = []string{router.BIRD, router.FRR}
 
 // bytes is the memory that the router may use; 0 for all.

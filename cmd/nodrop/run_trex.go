@@ -19,7 +19,7 @@ import (
 const (
 	// trexDirEnv names the directory of the TRex server where --trex does not.
 	trexDirEnv = "NODROP_TREX_DIR"
-	// trexRPCPort is where the server answers, in the namespace of the run.
+	// trexRPCPort is the port of the server in the namespace of the run.
 	trexRPCPort = 4501
 	// trexStartTimeout bounds the start of the server on packet sockets, which takes some
 	// seconds, and trexCardsStartTimeout on cards: there TRex waits for links, of an igb for

@@ -17,7 +17,7 @@ const (
 	trexCardsVariable = "NODROP_TREX_CARDS"
 	// peersVariable names the two interfaces at the other ends of their cables.
 	peersVariable = "NODROP_TREX_PEERS"
-	// dropEvery is how many frames there are to one that the device of the test drops.
+	// dropEvery is the number of frames of which the test's device drops one.
 	dropEvery = 20
 )
 

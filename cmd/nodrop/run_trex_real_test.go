@@ -68,7 +68,8 @@ func prepareOnTRex(t *testing.T, args ...string) (*process, func() []int) {
 	return p, func() []int { return processesOf(t, binary, mark) }
 }
 
-// processesOf are those of a program that have a variable in their environment.
+// processesOf returns the ids of the processes of a program that have a variable in their
+// environment.
 func processesOf(t *testing.T, program, variable string) []int {
 	t.Helper()
 	links, err := filepath.Glob("/proc/[0-9]*/exe")
@@ -272,8 +273,8 @@ func TestRunOnTRexInterrupted(t *testing.T) {
 	}
 }
 
-// A server that dies ends the run, which says how, with the server's last lines: there
-// is nobody who would start it again.
+// TestRunOnTRexWithoutItsServer checks that a run ends when its server dies, with the reason
+// and the server's last lines: no process would start the server again.
 func TestRunOnTRexWithoutItsServer(t *testing.T) {
 	p, id, servers := inTrialOnTRex(t)
 	if err := syscall.Kill(id, syscall.SIGKILL); err != nil {

@@ -18,7 +18,7 @@ type runView struct {
 	live *live
 	// intervals of the trial in hand, the last one only; see watch.
 	intervals chan method.Interval
-	// problems are what a reader has to know at once, and what stays on the screen.
+	// problems are shown at once and stay on the screen.
 	problems chan error
 	rows     int
 	last     runner.State
@@ -33,8 +33,8 @@ func newRunView(out io.Writer) *runView {
 	return &runView{live: newLive(out), intervals: make(chan method.Interval, 1), problems: make(chan error, 1)}
 }
 
-// every is how often the view wants to know what the ports do: each second where it is
-// rewritten, and else before a line is due.
+// every returns the interval at which the view reads the port counters: each second if lines
+// are rewritten, and else several times for each line.
 func (v *runView) every() time.Duration {
 	if v.live.width > 0 {
 		return time.Second
@@ -54,7 +54,7 @@ func (v *runView) watch(i method.Interval) {
 	}
 }
 
-// lost says that finished rows cannot be kept any more. It does not wait.
+// lost reports that finished rows cannot be kept any more. It does not block.
 func (v *runView) lost(err error) {
 	if err == nil {
 		return
@@ -65,8 +65,8 @@ func (v *runView) lost(err error) {
 	}
 }
 
-// follow shows states until the run has ended, and returns the last one.
-// Interrupt is called once, when somebody wants the run to stop.
+// follow shows states until the run has ended, and returns the last one. It calls interrupt
+// once, when interrupted ends.
 func (v *runView) follow(states <-chan runner.State, ended <-chan runner.State, interrupted context.Context, interrupt func()) runner.State {
 	defer v.live.clear()
 	second := time.NewTicker(time.Second)
@@ -132,7 +132,7 @@ func (v *runView) tick() {
 	}
 }
 
-// portLines is how many lines say what the ports do.
+// portLines is the maximum number of lines about ports.
 const portLines = 14
 
 // trialKey changes whenever more than the time left does.
@@ -140,7 +140,7 @@ func trialKey(p v1alpha1.Progress) string {
 	return fmt.Sprint(p.Trial, " ", p.RowsDone, " ", p.TrialsDone)
 }
 
-// progressLine says how far a run is.
+// progressLine describes the progress of a run.
 func progressLine(p v1alpha1.Progress, secondsLeft int64) string {
 	row := fmt.Sprintf("row %d of %d, about %s left", min(p.RowsDone+1, p.RowsTotal), p.RowsTotal, time.Duration(secondsLeft)*time.Second)
 	return joinNonEmpty(": ", row, p.Trial)

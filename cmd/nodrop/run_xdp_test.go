@@ -130,8 +130,8 @@ func nothingPassed(t *testing.T, row v1alpha1.ResultRow) bool {
 	return true
 }
 
-// lostByMachine reports whether frames were lost while the machine was so busy that nobody knows
-// by what, as the row says.
+// lostByMachine reports whether the row lost frames while the machine was too busy to
+// attribute the loss.
 func lostByMachine(t *testing.T, row v1alpha1.ResultRow) bool {
 	t.Helper()
 	if row.Frames.OrZero().Lost == 0 || result.Trusted(row.Validity) {

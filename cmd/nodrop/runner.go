@@ -32,11 +32,11 @@ import (
 type runnerOptions struct {
 	config, tls, checkpoint, listen, operator string
 	dialTimeout                               time.Duration
-	// ready is told the address once the runner listens.
+	// ready is called with the address once the runner listens.
 	ready func(net.Addr)
 }
 
-// errToldToEnd is why a runner's context ends.
+// errToldToEnd is the reason for the end of a runner's context.
 var errToldToEnd = errors.New("the runner's pod is being stopped")
 
 func newRunnerCommand() *cobra.Command {
@@ -105,7 +105,7 @@ func runRunner(ctx context.Context, o runnerOptions, log *slog.Logger) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener, tlsConfig) }()
 
-	// Whoever cannot be asked measures for nobody.
+	// The run ends if the runner cannot answer requests any more.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	finished := make(chan runner.State, 1)

@@ -17,7 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/runner"
 )
 
-// recordAtEnd is how long a runner that is being stopped hands its last points over.
+// recordAtEnd is the maximum time for which a stopping runner hands over its last points.
 const recordAtEnd = 5 * time.Second
 
 // runnerPoints hands the points of a run to the recorder. A nil one hands none.

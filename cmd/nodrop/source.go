@@ -19,7 +19,7 @@ import (
 	"nodrop.dev/nodrop/internal/stored"
 )
 
-// source is where finished results are: in the cluster, in an archive, or in files.
+// source reads finished results from the cluster, from an archive, or from files.
 type source struct {
 	kube *kube
 	// client is made when the first benchmark of the cluster is asked for.
@@ -27,7 +27,7 @@ type source struct {
 	namespace string
 }
 
-// sourceArgument is what an argument that names a result can be.
+// sourceArgument describes the argument that names a result.
 const sourceArgument = "NAME|FILE|URL"
 
 const (
@@ -40,7 +40,7 @@ need no cluster. A benchmark that still runs has the rows that are finished.`
   nodrop report "$(kubectl get benchmark router-rfc2544 -o jsonpath='{.status.results.archive.url}')"`
 )
 
-// historyArgument is what an argument that names results can be.
+// historyArgument describes the argument that names the results of a history.
 const historyArgument = "NAME|FOLDER|FILE|URL"
 
 const (

@@ -13,7 +13,7 @@ import (
 	"nodrop.dev/nodrop/internal/report"
 )
 
-// sourceArgument is what an argument that names a result can be.
+// sourceArgument describes the argument that names a result.
 const sourceArgument = "FILE"
 
 const (
@@ -22,7 +22,7 @@ compressed with zstd or not.`
 	sourceExamples = ""
 )
 
-// historyArgument is what an argument that names results can be.
+// historyArgument describes the argument that names the results of a history.
 const historyArgument = "DIRECTORY|FILE"
 
 const (
@@ -30,7 +30,7 @@ const (
 	historyExamples = ""
 )
 
-// source is where finished results are: in files.
+// source reads finished results from files.
 type source struct{}
 
 func newSource(*cobra.Command) *source { return &source{} }

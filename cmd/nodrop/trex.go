@@ -135,7 +135,7 @@ Exit codes: 0 when it is there, 1 otherwise.`,
 	}
 }
 
-// installProgram copies this program. Whoever looks finds all of it or nothing.
+// installProgram copies this program. The copy appears complete or not at all.
 func installProgram(path string) (err error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -138,17 +138,17 @@ func appendNew(problems []manifest.Problem, p manifest.Problem) []manifest.Probl
 	return append(problems, p)
 }
 
-// forecast is what is known of benchmarks before they run.
+// forecast contains the information about benchmarks that is known before they run.
 type forecast struct {
 	Valid bool `json:"valid"`
-	// Objects is how many objects of NoDrop were given.
+	// Objects is the number of given objects of NoDrop.
 	Objects    int                 `json:"objects"`
 	Benchmarks []benchmarkForecast `json:"benchmarks"`
 	Schedules  []scheduleForecast  `json:"schedules,omitempty"`
 	Problems   []problem           `json:"problems"`
 }
 
-// scheduleForecast is when a schedule fires next.
+// scheduleForecast contains the next firing times of a schedule.
 type scheduleForecast struct {
 	Name       string `json:"name"`
 	Namespace  string `json:"namespace"`

@@ -25,7 +25,7 @@ func command(t *testing.T, args ...string) (string, error) {
 	return stdout.String(), err
 }
 
-// forecastOf is what validate says as JSON.
+// forecastOf returns the JSON output of validate.
 func forecastOf(t *testing.T, args ...string) (forecast, error) {
 	t.Helper()
 	stdout, err := command(t, append([]string{"validate", "-o", "json"}, args...)...)

@@ -70,7 +70,7 @@ did.`,
 	return cmd
 }
 
-// stoppedWatching tells an ended watch from a failed one.
+// stoppedWatching distinguishes an ended watch from a failed one.
 func stoppedWatching(ctx context.Context, err error, name string, timeout time.Duration) error {
 	why := "watching was interrupted"
 	switch {

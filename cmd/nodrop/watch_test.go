@@ -296,8 +296,8 @@ type cutter struct {
 	open     []net.Conn
 }
 
-// newCutter listens at an address that no client has as its own, so that nobody takes the
-// port while the line is cut.
+// newCutter listens on an address that no client uses, so that the port stays free while the
+// connection is cut.
 func newCutter(t *testing.T, server string) *cutter {
 	t.Helper()
 	c := &cutter{t: t, address: "127.0.0.2:0", server: server}

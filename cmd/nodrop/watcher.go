@@ -172,8 +172,8 @@ func phaseLine(benchmark *v1alpha1.Benchmark) (key, text string) {
 	return text, text
 }
 
-// explanation says why a benchmark is in its phase: in the queue, how many come
-// first; while it is prepared, what is being waited for.
+// explanation returns the reason for the phase of a benchmark: the place in the queue, or the
+// steps that it waits for while it is prepared.
 func explanation(benchmark *v1alpha1.Benchmark) string {
 	status := &benchmark.Status
 	var conditions []string

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// claim is what the driver reads of a ResourceClaim.
+// claim contains the fields of a ResourceClaim that the driver reads.
 type claim struct {
 	Metadata struct {
 		Name        string

@@ -14,7 +14,7 @@ import (
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
-// kubeletFolder is where the kubelet finds plugins.
+// kubeletFolder is the folder in which the kubelet finds plugins.
 const kubeletFolder = "/var/lib/kubelet"
 
 // driver prepares claims for the pods of one node.

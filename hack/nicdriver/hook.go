@@ -17,7 +17,7 @@ import (
 const (
 	// cdiKind is the kind of the CDI devices that represent claims.
 	cdiKind = "test.nodrop.dev/claim"
-	// cdiFolder is where runtimes find CDI devices.
+	// cdiFolder is the folder in which runtimes find CDI devices.
 	cdiFolder = "/run/cdi"
 	// heldFolder has a folder for each claim whose interface is in a pod, and in it a
 	// file INTERFACE=NAME-IN-POD on which the pod's network namespace is mounted. So

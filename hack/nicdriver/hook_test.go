@@ -122,7 +122,7 @@ func (p *pod) end(t *testing.T) {
 	_ = p.process.Wait() // says that it was killed
 }
 
-// state is what the runtime passes to a hook.
+// state returns the state that the runtime passes to a hook.
 func (p *pod) state() *strings.Reader {
 	return strings.NewReader(fmt.Sprintf(`{"ociVersion": "1.2.0", "pid": %d}`, p.process.Process.Pid))
 }

@@ -14,8 +14,8 @@ import (
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
-// missingFor is how long an interface may be nowhere before it counts as lost. On
-// its way back from a pod that has ended it is neither on the node nor in use.
+// missingFor is the maximum time for which an interface may be absent before it counts as
+// lost. On its way back from a pod that has ended it is neither on the node nor in use.
 const missingFor = 10 * time.Second
 
 // nics are the interfaces that are offered. One is healthy as long as it is on the
@@ -31,7 +31,7 @@ func newNICs(names []string, used func(context.Context) ([]string, error), onNod
 	return &nics{names: names, used: used, onNode: onNode, seen: map[string]time.Time{}}
 }
 
-// devices says how the interfaces are at the time now.
+// devices returns the interfaces with their health at the time now.
 func (n *nics) devices(ctx context.Context, now time.Time) ([]*deviceplugin.Device, error) {
 	here, err := n.onNode()
 	if err != nil {

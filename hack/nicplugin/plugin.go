@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// retryInterval is how often the plugin tries to reach a kubelet that is down.
+	// retryInterval is the interval at which the plugin tries to reach a kubelet that is down.
 	retryInterval = 200 * time.Millisecond
 	// answer bounds what the kubelet needs to register a plugin and to call it back.
 	answer = 10 * time.Second
-	// checkInterval is how often devices are checked when no change is reported: an
-	// interface that ends inside a pod does so without a word.
+	// checkInterval is the interval at which devices are checked when no change is reported:
+	// an interface that ends inside a pod causes no event.
 	checkInterval = 5 * time.Second
 )
 
@@ -37,7 +37,7 @@ type plugin struct {
 	changes  <-chan struct{}
 }
 
-// session is what one kubelet calls, until it goes away.
+// session serves the calls of one kubelet, until it goes away.
 type session struct {
 	deviceplugin.UnimplementedDevicePluginServer
 	*plugin
@@ -135,7 +135,7 @@ func (p *plugin) register(ctx context.Context, kubelet, endpoint string) error {
 	return nil
 }
 
-// GetDevicePluginOptions says that the plugin wants none of the further calls.
+// GetDevicePluginOptions returns no options: the plugin needs none of the optional calls.
 func (s *session) GetDevicePluginOptions(context.Context, *deviceplugin.Empty) (*deviceplugin.DevicePluginOptions, error) {
 	return &deviceplugin.DevicePluginOptions{}, nil
 }

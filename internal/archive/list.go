@@ -60,8 +60,8 @@ func (s *Store) names(ctx context.Context) (names []string, _ error) {
 	return names, err
 }
 
-// documents are those of a folder of a bucket, in the order of their keys, without those of
-// folders below it. A folder other than the root ends with a slash.
+// documents returns the documents in a folder of a bucket, in the order of their keys, without
+// those in subfolders. The name of a folder other than the root ends with a slash.
 func documents(ctx context.Context, bucket *blob.Bucket, folder string) (all []*blob.ListObject, _ error) {
 	for objects := bucket.List(&blob.ListOptions{Prefix: folder, Delimiter: "/"}); ; {
 		object, err := objects.Next(ctx)

@@ -18,7 +18,7 @@ const (
 	schemeS3   = "s3"
 )
 
-// location is where an archive is, or a document of it.
+// location is the location of an archive or of a document in it.
 type location struct {
 	scheme string
 	// bucket of S3.
@@ -26,7 +26,7 @@ type location struct {
 	// path is the directory or file; in a bucket, the prefix or key, without a slash
 	// at either end.
 	path string
-	// query is what the server is reached with. It has no secrets.
+	// query contains the connection parameters of the server. It has no secrets.
 	query url.Values
 }
 
@@ -135,7 +135,7 @@ func (l location) bucketURL() string {
 	return (&url.URL{Scheme: schemeS3, Host: l.bucket, RawQuery: query.Encode()}).String()
 }
 
-// prefix is what the library puts before every key.
+// prefix returns the prefix that the library adds to every key.
 func (l location) prefix() string {
 	if l.scheme == schemeFile || l.path == "" {
 		return ""

@@ -64,7 +64,7 @@ func (s *Store) open(ctx context.Context) (*blob.Bucket, error) {
 	return bucket, nil
 }
 
-// URL is where the archive is, without credentials.
+// URL returns the location of the archive, without credentials.
 func (s *Store) URL() string { return s.location.String() }
 
 // Close releases the resources of the archive.
@@ -82,8 +82,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// DifferentError says that there is another document under the key of the one that
-// was to be written. Nothing was changed.
+// DifferentError means that the key of the new document already has a different document.
+// Nothing was changed.
 type DifferentError struct {
 	// Existing is the document that is there.
 	Existing v1alpha1.ArchiveReference

@@ -280,7 +280,7 @@ func TestCanceled(t *testing.T) {
 // proxy passes connections on to a server.
 type proxy struct {
 	address string
-	// limit is after how many bytes to the server a connection breaks.
+	// limit is the number of bytes to the server after which a connection breaks.
 	limit atomic.Int64
 }
 

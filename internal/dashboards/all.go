@@ -9,7 +9,7 @@ import (
 // All are the dashboards.
 func All() []Dashboard { return []Dashboard{live(), results(), trends(), lab()} }
 
-// quiet is the colour of annotations that are many.
+// quiet is the color of frequent annotations.
 const quiet = "rgba(150, 150, 150, 0.5)"
 
 func live() Dashboard {

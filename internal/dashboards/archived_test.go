@@ -72,7 +72,7 @@ func same(t *testing.T, what string, got, want []float64) {
 	}
 }
 
-// percent is what a ratio in ppm is shown as.
+// percent converts a ratio in ppm to the percentage that the panel shows.
 func percent(ppm int64) float64 { return float64(ppm) / 10_000 }
 
 // of are figures of the rows of a method.
@@ -231,7 +231,7 @@ func liveDeviceDropped(t *testing.T, f *filled, rows []metricstest.Row) {
 	contains(t, numbers(t, rows, "_value", "sum_sum"), want, 1e-3)
 }
 
-// all says that a column is a number in every row, and there are some.
+// all checks that a column has the wanted number in every row, and that there are rows.
 func all(t *testing.T, rows []metricstest.Row, column string, want float64) {
 	t.Helper()
 	for _, got := range numbers(t, rows, column) {

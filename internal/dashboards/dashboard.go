@@ -20,9 +20,9 @@ type Dashboard struct {
 	Panels       []Panel
 	Marks        []Mark
 
-	// from is how long ago the time that is shown begins.
+	// from is the begin of the shown time range, relative to now.
 	from string
-	// refresh is how often it asks again; empty is never.
+	// refresh is the refresh interval; empty disables the refresh.
 	refresh string
 }
 

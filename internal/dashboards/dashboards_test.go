@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the dashboards of the chart")
 
-// inChart is where the chart has the dashboards.
+// inChart is the directory of the dashboards in the chart.
 const inChart = "../../charts/nodrop/files/dashboards"
 
 func TestMain(m *testing.M) {

@@ -39,7 +39,7 @@ type measurement struct {
 type filled struct {
 	db   *metricstest.Influx
 	runs []measurement
-	// regressions are those of the history on bed one.
+	// regressions are the regressions of the history on bed one.
 	regressions []metrics.Point
 	// beds are the points of each bed, in the order of their times.
 	beds map[string][]metrics.Bed
@@ -153,7 +153,7 @@ func withDevice(i method.Interval) method.Interval {
 	return i
 }
 
-// device is what the points say was measured.
+// device returns the device that the points name.
 func device(software string) v1alpha1.Device {
 	return v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "x+1 (a/b)", Software: software}}
 }
@@ -223,7 +223,7 @@ type settings struct {
 // last is the newest run of bed one.
 func (f *filled) last() measurement { return f.runs[nights-1] }
 
-// long is how long a run took in simulated time, and a little more.
+// long returns the simulated duration of a run, plus a margin of 10 s.
 func (m measurement) long() time.Duration {
 	var sum time.Duration
 	for _, row := range m.rows {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Language is what a data source of InfluxDB is asked in.
+// Language is the query language of an InfluxDB data source.
 type Language string
 
 // The languages. SQL, of InfluxDB 3, is none of them: there is no server to test it with.

@@ -18,7 +18,7 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/trend"
 )
 
-// kind is how a panel draws.
+// kind is the visualization of a panel.
 type kind int
 
 const (
@@ -51,7 +51,7 @@ type Panel struct {
 	legend []string
 	// columns are arranged in this order; of a table they are all that it has.
 	columns []column
-	// summary are columns that a table is grouped by, and those that are summarised.
+	// summary are columns that a table is grouped by, and those that are summarized.
 	summary, of []string
 }
 
@@ -59,9 +59,9 @@ type Panel struct {
 type column struct {
 	// name in the answer.
 	name string
-	// label is what the reader sees instead; empty is the name.
+	// label is the displayed name; empty uses name.
 	label string
-	// unit is that of the panel where it is empty.
+	// unit of the values; empty uses the unit of the panel.
 	unit string
 	// width in pixels; 0 shares what the others leave.
 	width int
@@ -74,7 +74,7 @@ type column struct {
 // when is the column of time in a table.
 var when = column{name: "_time", label: "Time", unit: "dateTimeAsIso", width: 170}
 
-// times are what the languages and versions of Grafana call the column of time.
+// times are the names of the time column in the languages and versions of Grafana.
 var times = []string{"_time", "Time", "time"}
 
 const (
@@ -171,7 +171,7 @@ func (p Panel) organize(hidden map[string]bool) sdk.DataTransformerConfig {
 	return transformation("organize", map[string]any{"excludeByName": hidden, "indexByName": order, "renameByName": labels})
 }
 
-// overrides are what a column has for itself.
+// overrides returns the settings of a column that differ from the panel.
 func (c column) overrides() []sdk.DynamicConfigValue {
 	var all []sdk.DynamicConfigValue
 	if c.unit != "" {
@@ -189,7 +189,7 @@ func (c column) overrides() []sdk.DynamicConfigValue {
 	return all
 }
 
-// common is what all builders of the SDK have.
+// general contains the methods that all panel builders of the SDK have.
 type general[T any] interface {
 	Title(string) T
 	Description(string) T
@@ -224,7 +224,7 @@ func describe[T general[T]](b T, p Panel, dashboard string, l Language) cog.Buil
 	return b
 }
 
-// charted is what builders of charts have, too.
+// charted contains the methods that all chart builders have.
 type charted[T any] interface {
 	general[T]
 	Legend(cog.Builder[common.VizLegendOptions]) T

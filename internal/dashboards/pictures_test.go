@@ -11,7 +11,7 @@ import (
 
 // drawing is a dashboard with the answers to its queries, for hack/dashboards.
 type drawing struct {
-	// Dashboard is what the chart has.
+	// Dashboard is the dashboard from the chart.
 	Dashboard json.RawMessage `json:"dashboard"`
 	// From and To are the time that is shown, in milliseconds since 1970.
 	From int64 `json:"from"`

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// pageSizes are those that TRexHugePages can name.
+// pageSizes are the sizes that TRexHugePages can name.
 var pageSizes = []string{"1Gi", "2Mi"}
 
 func resourceOf(pageSize string) corev1.ResourceName {

@@ -112,7 +112,7 @@ func sizeOf(q resource.Quantity) string {
 	return fmt.Sprintf("%gGi", float64(tenths)/10)
 }
 
-// notConfigured is what a kubelet calls the absence of a policy.
+// notConfigured is the kubelet's name for the absence of a policy.
 const notConfigured = "none"
 
 // cpuManager checks that the kubelet gives whole processors to the pods that ask for them.

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// recorderOf says what waits for the database of the metrics. No engine needs it.
+// recorderOf checks the metrics recorder and reports the data that waits for the database. No
+// engine needs the recorder.
 func recorderOf(f Facts, _ Engine) verdict {
 	r := f.Recorder.Value
 	switch {

@@ -13,7 +13,7 @@ import (
 // Seen is a value that was read, or the reason why it could not be read.
 type Seen[T any] struct {
 	Value T
-	// Unknown is why there is no value, and what to do about it; empty when there is.
+	// Unknown is the reason why there is no value, with advice; empty when there is one.
 	Unknown Reason
 }
 
@@ -21,7 +21,7 @@ type Seen[T any] struct {
 type Reason struct {
 	// Why, such as "you may not list nodes".
 	Why string
-	// Advice is how it can be seen.
+	// Advice describes how to make it visible.
 	Advice string
 }
 
@@ -57,7 +57,7 @@ type Facts struct {
 	Networks Seen[[]Network]
 	// ClaimTemplates are the ResourceClaimTemplates of the lab's namespace.
 	ClaimTemplates Seen[[]string]
-	// DeviceClasses are those of dynamic resource allocation.
+	// DeviceClasses are the names of the DeviceClasses of dynamic resource allocation.
 	DeviceClasses Seen[[]string]
 	// Admission is, for each engine whose pods hold interfaces or the node, what the
 	// API server says against such a pod in the lab's namespace; "" for nothing, and
@@ -87,7 +87,7 @@ type Operator struct {
 type Recorder struct {
 	// Ready reports whether its pod is.
 	Ready bool
-	// State is what it last said of its spool; nil when nothing.
+	// State is the last state of its spool that it logged; nil if it logged none.
 	State *recorder.State
 }
 
@@ -111,22 +111,22 @@ type Node struct {
 	Absent bool
 	// Info is the kubelet's description of the node.
 	Info corev1.NodeSystemInfo
-	// NotReady says why it is not ready; "" when it is.
+	// NotReady is the reason why the node is not ready; "" when it is ready.
 	NotReady string
 	// Unschedulable reports whether the node was cordoned.
 	Unschedulable bool
 	// Taints of the node.
 	Taints []corev1.Taint
-	// Allocatable is what pods can have there.
+	// Allocatable contains the resources that pods can use on the node.
 	Allocatable corev1.ResourceList
 	// Drivers of dynamic resource allocation that offer devices there.
 	Drivers Seen[[]string]
 	// Kubelet is its configuration.
 	Kubelet Seen[Kubelet]
-	// Probe is what was read on the node.
+	// Probe is the result of the probe pod on the node.
 	Probe Seen[probe.Node]
-	// Attached is why a pod cannot have the interfaces of the bed's ports on the node, "" if
-	// it can; nil if no pod tried.
+	// Attached is the reason why a pod cannot have the interfaces of the bed's ports on the
+	// node, "" if it can; nil if no pod tried.
 	Attached *Seen[string]
 }
 

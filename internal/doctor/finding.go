@@ -37,21 +37,21 @@ func (e Engine) heading() string {
 	return "Engine " + e.Title()
 }
 
-// Level says how a check ended.
+// Level is the result of a check.
 type Level string
 
 const (
-	// Missing says that the engine does not work without it.
+	// Missing means that the engine does not work without it.
 	Missing Level = "Missing"
-	// Unknown says that it could not be checked.
+	// Unknown means that it could not be checked.
 	Unknown Level = "Unknown"
-	// Warning says that the engine works without, and less well.
+	// Warning means that the engine works without it, but less well.
 	Warning Level = "Warning"
-	// Good says that it is there.
+	// Good means that it is present.
 	Good Level = "Good"
 )
 
-// Finding is what one check found.
+// Finding is the result of one check.
 type Finding struct {
 	// Engine that the finding is about.
 	Engine Engine `json:"engine"`
@@ -59,11 +59,11 @@ type Finding struct {
 	Node string `json:"node,omitempty"`
 	// Check that found it.
 	Check string `json:"check"`
-	// Level says how it ended.
+	// Level is the result of the check.
 	Level Level `json:"level"`
-	// Seen is what was seen.
+	// Seen describes the observed state.
 	Seen string `json:"seen"`
-	// Advice is what to do; "" when nothing is to be done.
+	// Advice describes the action to take; "" when none is needed.
 	Advice string `json:"advice,omitempty"`
 }
 

@@ -20,8 +20,8 @@ func needsWithout(e Engine) corev1.ResourceList {
 	return preflight.Needs(&bed)["any"]
 }
 
-// needs are what the traffic pod of a bed, or of any bed with the engine, requests from a
-// node.
+// needs returns the resources that the traffic pod of a bed, or of any bed with the engine,
+// requests from a node.
 func needs(f Facts, n Node, e Engine) corev1.ResourceList {
 	if f.Bed == nil {
 		if e == XDP {
@@ -32,7 +32,7 @@ func needs(f Facts, n Node, e Engine) corev1.ResourceList {
 	return preflight.Needs(f.Bed)[n.Name]
 }
 
-// kindOf is what the API calls an engine.
+// kindOf returns the kind of an engine in the API.
 func kindOf(e Engine) v1alpha1.EngineKind {
 	if e == XDP {
 		return v1alpha1.EngineXDP

@@ -29,10 +29,9 @@ type State string
 const (
 	// Ready has all that it needs.
 	Ready State = "Ready"
-	// Lacking says that something is missing.
+	// Lacking means that something is missing.
 	Lacking State = "Missing"
-	// NotKnown says that nothing is known to be missing, and something could not be
-	// seen.
+	// NotKnown means that nothing is known to be missing, but something could not be seen.
 	NotKnown State = "Unknown"
 )
 
@@ -43,20 +42,20 @@ type Summary struct {
 	Engine Engine `json:"engine"`
 	// State of the engine.
 	State State `json:"state"`
-	// Missing is how many things are missing.
+	// Missing is the number of missing things.
 	Missing int `json:"missing"`
-	// Unknown is how many things could not be seen.
+	// Unknown is the number of things that could not be seen.
 	Unknown int `json:"unknown"`
 	// MissingChecks are the names of the checks of what is missing, with their node
 	// where every node is needed.
 	MissingChecks []string `json:"missingChecks,omitempty"`
-	// UnknownChecks are those of what could not be seen.
+	// UnknownChecks are the names of the checks that could not be made.
 	UnknownChecks []string `json:"unknownChecks,omitempty"`
 	// Nodes that have all, where one is enough and not all of them have it.
 	Nodes []string `json:"nodes,omitempty"`
 }
 
-// lack is what a node, or the cluster, lacks: names of checks.
+// lack contains the names of the failed and the unknown checks of a node or of the cluster.
 type lack struct{ missing, unknown []string }
 
 func (l lack) plus(m lack) lack {

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// patience is how long an API server may take to start, to accept definitions and to stop.
+// patience is the maximum time for an API server to start, to accept definitions and to stop.
 const patience = 2 * time.Minute
 
 // Root is the directory of the repository.

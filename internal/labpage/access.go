@@ -26,18 +26,18 @@ import (
 )
 
 const (
-	// remembered is how long an answer of the API server counts: a token, or a right, that is
-	// taken away ends within it.
+	// remembered is the time for which an answer of the API server is cached. A revoked token
+	// or right stops working within this time.
 	remembered = time.Minute
-	// refused is the same for a right that somebody lacks.
+	// refused is the time for which a denied right is cached.
 	refused = 30 * time.Second
 	// reviewTimeout bounds a question to the API server.
 	reviewTimeout = 10 * time.Second
-	// questions is how many rights are asked for at once.
+	// questions is the maximum number of concurrent access reviews of one request.
 	questions = 16
 )
 
-// Access says who somebody is, and what they may read.
+// Access identifies users and checks what they may read.
 type Access struct {
 	Authenticator authenticator.Request
 	Authorizer    authorizer.Authorizer
@@ -78,8 +78,8 @@ var (
 	errUnavailable = errors.New("the API server cannot be asked")
 )
 
-// identify says who sends a request. The error is errUnknown where the API server does not
-// know the token, and errUnavailable where it does not answer.
+// identify returns the user who sent a request. The error is errUnknown if the API server does
+// not know the token, and errUnavailable if it does not answer.
 func (a Access) identify(r *http.Request) (user.Info, error) {
 	answer, known, err := a.Authenticator.AuthenticateRequest(r)
 	switch {
@@ -108,7 +108,7 @@ func noAnswer(err error) bool {
 	return errors.As(err, &status) || errors.As(err, &timeout) || errors.Is(err, context.Canceled)
 }
 
-// rights is what one person may read, as far as one request asks for it.
+// rights checks the permissions of one user for one request.
 type rights struct {
 	user       user.Info
 	authorizer authorizer.Authorizer
@@ -130,7 +130,7 @@ func (r rights) may(ctx context.Context, verb, resource, namespace, name string)
 	return false, nil
 }
 
-// scope is the namespaces of which somebody may list a resource.
+// scope contains the namespaces in which a user may list a resource.
 type scope struct {
 	all bool
 	in  map[string]bool

@@ -41,14 +41,13 @@ type party struct {
 
 const anotherTeam = "another team"
 
-// use is a time in which somebody has a bed.
+// use is a period in which a party has a bed.
 type use struct {
 	Who  party
 	From time.Time
-	// Until is when it is expected to end, and Latest when it ends at the latest; zero where
-	// that is not known.
+	// Until is the expected end, and Latest the latest possible end; zero if not known.
 	Until, Latest time.Time
-	// For is the benchmark in whose favour the bed is being taken away; nil where it is not.
+	// For is the benchmark for which the bed is being taken away; nil if it is not.
 	For *party
 }
 
@@ -58,7 +57,7 @@ type bedView struct {
 	State, Tone string
 	// Closing reports whether a bed in use takes no further benchmark.
 	Closing bool
-	// Lease is what has the bed; nil while it is free.
+	// Lease is the current use of the bed; nil while it is free.
 	Lease *use
 	// Reserved are the next reservations, that in progress first.
 	Reserved []use
@@ -75,7 +74,7 @@ func (v bedView) Next() *use {
 	return &v.Reserved[0]
 }
 
-// visible is what one person may see of the lab.
+// visible contains the parts of the lab that a user may see.
 type visible struct {
 	lab                                 *snapshot
 	labNamespace                        string
@@ -185,8 +184,8 @@ func (v visible) said(c *metav1.Condition) string {
 	return c.Message
 }
 
-// ends is when a benchmark is expected to give its bed back, and when it does at the latest;
-// zero where that is not known.
+// ends returns the time at which a benchmark is expected to release its bed, and the latest
+// possible time; zero if not known.
 func ends(b *v1alpha1.Benchmark, now time.Time) (expected, latest time.Time) {
 	if left := b.Spec.ActiveDeadlineSeconds - b.Status.ActiveSeconds; b.Spec.ActiveDeadlineSeconds > 0 {
 		latest = now.Add(time.Duration(max(left, 0)) * time.Second)
@@ -200,7 +199,7 @@ func ends(b *v1alpha1.Benchmark, now time.Time) (expected, latest time.Time) {
 	return expected, latest
 }
 
-// bedsSize is how many beds a page has.
+// bedsSize is the number of beds on a page.
 const bedsSize = 100
 
 type overviewPage struct {
@@ -223,7 +222,7 @@ type stateCount struct {
 	Beds       int
 }
 
-// liveSize is how many running benchmarks the overview has.
+// liveSize is the maximum number of running benchmarks on the overview.
 const liveSize = 12
 
 func (p *Page) overview(ctx context.Context, q *request) (*answer, error) {
@@ -254,7 +253,7 @@ func (p *Page) overview(ctx context.Context, q *request) (*answer, error) {
 	return render("overview", page)
 }
 
-// beds are those that a filter lets through, and how many there are in each state.
+// beds returns the beds that match a filter, and the number of beds in each state.
 func (f filter) beds(v visible) (shown []bedView, counts []stateCount) {
 	byState := map[string]int{}
 	for i := range v.lab.beds {
@@ -288,7 +287,7 @@ type bedPage struct {
 	Conditions []metav1.Condition
 }
 
-// lastSize is how many benchmarks a page of one object has at most.
+// lastSize is the maximum number of benchmarks on the page of one object.
 const lastSize = 20
 
 func (p *Page) bed(ctx context.Context, q *request) (*answer, error) {

@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/internal/team"
 )
 
-// filter is what a person looks for.
+// filter contains the search criteria of a list.
 type filter struct {
 	Team, Bed, State, Name string
 	// Teams that may be chosen: the namespaces of which the person may see something.
@@ -69,7 +69,7 @@ type runView struct {
 	Created  time.Time
 	Began    time.Time
 	Ended    time.Time
-	// Starts is when it is expected to get a bed; zero where that is not known.
+	// Starts is the time at which it is expected to get a bed; zero if not known.
 	Starts        time.Time
 	Until, Latest time.Time
 	Progress      *v1alpha1.Progress
@@ -114,7 +114,7 @@ func (p *Page) run(b *v1alpha1.Benchmark, now time.Time) runView {
 	return v
 }
 
-// starts is when a benchmark that waits is expected to get a bed; zero where that is not
+// starts returns the time at which a waiting benchmark is expected to get a bed; zero if not
 // known.
 func starts(b *v1alpha1.Benchmark) time.Time {
 	if b.Status.EstimatedStartTime == nil {
@@ -123,7 +123,7 @@ func starts(b *v1alpha1.Benchmark) time.Time {
 	return b.Status.EstimatedStartTime.Time
 }
 
-// listSize is how many benchmarks a page has.
+// listSize is the number of benchmarks on a page.
 const listSize = 100
 
 // views are the lists of benchmarks.
@@ -136,7 +136,7 @@ type listPage struct {
 	Filter filter
 	Rows   []runView
 	Pager  pager
-	// Beds is how many wait for beds in all, also those that the person may not see.
+	// Hidden is the number of benchmarks that the user may not see.
 	Hidden int
 	// Estimates reports whether a start is known of some that are shown.
 	Estimates bool

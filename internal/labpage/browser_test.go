@@ -92,7 +92,7 @@ func (b *chromeTab) do(t *testing.T, actions ...chromedp.Action) {
 	}
 }
 
-// size sets the window and the colours.
+// size sets the window size and the color scheme.
 func (b *chromeTab) size(t *testing.T, width int64, scheme string) {
 	t.Helper()
 	b.do(t, emulation.SetDeviceMetricsOverride(width, 900, 1, width < 600),

@@ -61,7 +61,7 @@ type (
 	}
 )
 
-// ticks are where the slots of a lane begin.
+// ticks returns the positions at which the slots of a lane begin.
 func ticks(slots int) (at []int) {
 	for i := range slots {
 		at = append(at, i*units/slots)
@@ -84,7 +84,7 @@ func stamp(t, now time.Time) string {
 	return t.Format("15:04")
 }
 
-// away is how far a time is away.
+// away returns the time from now to t in words: "5m ago", "in 2h".
 func away(t, now time.Time) string {
 	d := t.Sub(now)
 	switch {
@@ -113,7 +113,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%s %ss", group(n), what)
 }
 
-// toneOf colours a phase: good, bad, busy, wait or open.
+// toneOf returns the tone of a phase: good, bad, busy, wait or open.
 func toneOf(phase v1alpha1.BenchmarkPhase) string {
 	switch phase {
 	case v1alpha1.PhasePassed:

@@ -176,7 +176,7 @@ func fill(t *testing.T, admin client.Client) {
 	t.Logf("made %d beds and their benchmarks in %s", len(beds), time.Since(began).Round(time.Second))
 }
 
-// viewer is the token of somebody who may see beds, and half of the teams.
+// viewer returns the token of a user who may see the beds and half of the teams.
 func viewer(t *testing.T, admin client.Client) string {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "viewer"}}

@@ -66,7 +66,7 @@ func Own(ctx context.Context, c kubernetes.Interface) (Access, error) {
 	}, nil
 }
 
-// kindsOf are what a page lists, by their resources.
+// kindsOf returns the kinds that a page lists, by their resources.
 func kindsOf() map[string]client.Object {
 	return map[string]client.Object{
 		"testbeds": &v1alpha1.TestBed{}, "benchmarks": &v1alpha1.Benchmark{}, "reservations": &v1alpha1.Reservation{}, "benchmarkschedules": &v1alpha1.BenchmarkSchedule{},
@@ -146,7 +146,8 @@ func (r *ownReader) Get(_ context.Context, key client.ObjectKey, o client.Object
 	return apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource(fmt.Sprintf("%T", o)).GroupResource(), key.Name)
 }
 
-// Namespaces are those of the cluster, where the person may list them, and the given ones.
+// Namespaces returns the given namespaces and, if the user may list them, all namespaces of
+// the cluster.
 func Namespaces(ctx context.Context, c kubernetes.Interface, given []string) ([]string, error) {
 	all, err := c.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 	switch {
@@ -163,7 +164,7 @@ func Namespaces(ctx context.Context, c kubernetes.Interface, given []string) ([]
 	return slices.Compact(names), nil
 }
 
-// NewSecretBase is a base path that nobody can guess.
+// NewSecretBase returns a random base path that cannot be guessed.
 func NewSecretBase() string { return "/" + rand.Text() + "/" }
 
 // Local serves a page on this machine to those who know its base path only. Other programs

@@ -31,7 +31,7 @@ type Options struct {
 	Order func(ctx context.Context, beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) ([]*v1alpha1.Benchmark, error)
 	// Archive has results of earlier runs; nil where the lab has none.
 	Archive Archive
-	// Access says who may see what.
+	// Access identifies users and checks what they may read.
 	Access Access
 	// Base is the path that the page is below, with a slash at both ends; empty is /.
 	Base string
@@ -65,11 +65,12 @@ type Page struct {
 }
 
 const (
-	// atOnce is how many requests are served at the same time; others wait.
+	// atOnce is the maximum number of requests served at the same time; others wait.
 	atOnce = 32
-	// slowAtOnce is how many of them read results, which can have some MiB.
+	// slowAtOnce is the maximum number of concurrent requests that read results, which can
+	// have some MiB.
 	slowAtOnce = 4
-	// patience is how long a request takes at most.
+	// patience is the timeout of a request.
 	patience = 30 * time.Second
 )
 
@@ -123,14 +124,15 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// reportPolicy is that of reports, which are one file with a style and no script.
+// reportPolicy is the content security policy of reports, which are one file with a style and
+// no script.
 const reportPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
 
-// request is one that may be answered: somebody is known.
+// request is a request of an authenticated user.
 type request struct {
 	*http.Request
 	rights
-	// lab is what the page shows; each person sees a part of it.
+	// lab is the snapshot that the page shows; each user sees a part of it.
 	lab *snapshot
 }
 
@@ -202,7 +204,7 @@ func (a *answer) write(w http.ResponseWriter, status int) {
 	_, _ = w.Write(a.content) // A browser that is gone needs no answer.
 }
 
-// fail says what went wrong. Details are for the log.
+// fail writes an error page. Details go to the log only.
 func (p *Page) fail(w http.ResponseWriter, who user.Info, err error) {
 	said := &problem{http.StatusInternalServerError, "Something went wrong", "The operator's log says what."}
 	switch {
@@ -243,13 +245,13 @@ var files embed.FS
 
 var templates = template.Must(template.New("").Funcs(functions).ParseFS(files, "html/*.tmpl"))
 
-// frame is what every page has.
+// frame contains the parts that every page has.
 type frame struct {
 	Base, Title, User string
 	// Section of the navigation.
 	Section string
 	Now     time.Time
-	// Refresh is after how many seconds a page is fetched again; 0 never is.
+	// Refresh is the number of seconds after which a page is fetched again; 0 is never.
 	Refresh int
 }
 

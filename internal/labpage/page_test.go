@@ -69,7 +69,7 @@ func newPage(t testing.TB, access Access, objects ...client.Object) *Page {
 		Order: controllers.OrderFrom(c, controllers.Lab{}, func() time.Time { return noon })})
 }
 
-// get asks for a path as somebody.
+// get requests a path with a test token. It returns status, body and headers.
 func get(t testing.TB, p http.Handler, path string) (int, string, http.Header) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
@@ -226,7 +226,8 @@ func TestMissingRights(t *testing.T) {
 	}
 }
 
-// TestNoAnswer: where the API server does not say what somebody may see, nobody sees anything.
+// TestNoAnswer checks that a page shows nothing if the API server does not answer access
+// reviews.
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	down := &url.Error{Op: "Post", URL: "https://10.96.0.1", Err: errors.New("connection refused")}
@@ -267,8 +268,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestPreemption: the page says that a bed is being returned, in whose favour where the person
-// may see that, and what became of earlier runs.
+// TestPreemption checks that the page shows that a bed is being returned, for which benchmark
+// if the person may see it, and the results of earlier runs.
 func TestPreemption(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, fakeAccess("a"), bed("b1", func(b *v1alpha1.TestBed) {

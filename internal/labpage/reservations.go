@@ -99,9 +99,9 @@ type scheduleView struct {
 	Cron, Zone      string
 	Suspended       bool
 	Next, Last      time.Time
-	// Active is how many of its benchmarks are not finished.
+	// Active is the number of its unfinished benchmarks.
 	Active int
-	// Run is how the last firing ended.
+	// Run is the result of the last firing.
 	Run, RunTone, RunText string
 	Problem               string
 	Now                   time.Time

@@ -17,7 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/stored"
 )
 
-// historySize is how many runs of a history are read.
+// historySize is the maximum number of runs that are read for a history.
 const historySize = 50
 
 // kinds of content by format of a report.

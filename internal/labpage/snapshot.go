@@ -14,8 +14,9 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// fresh is how long a snapshot serves requests at least. One that took long to make serves
-// for share times as long, so that a large lab's page does not occupy a processor.
+// fresh is the minimum time for which a snapshot serves requests. A snapshot that took longer
+// to make serves for share times that duration, so that the page of a large lab does not
+// occupy a processor.
 const (
 	fresh = time.Second
 	share = 5
@@ -25,7 +26,7 @@ const (
 // the caches and are only read.
 type snapshot struct {
 	at time.Time
-	// took is how long the snapshot took to make.
+	// took is the time that it took to make the snapshot.
 	took         time.Duration
 	beds         []v1alpha1.TestBed // by name
 	reservations []v1alpha1.Reservation
@@ -114,7 +115,7 @@ func (p *Page) read(ctx context.Context, now time.Time) (*snapshot, error) {
 	return s, nil
 }
 
-// begin is when a benchmark got its bed; zero before that.
+// begin returns the time at which a benchmark got its first bed; zero before that.
 func begin(b *v1alpha1.Benchmark) time.Time {
 	if b.Status.StartTime == nil {
 		return time.Time{}
@@ -122,7 +123,7 @@ func begin(b *v1alpha1.Benchmark) time.Time {
 	return b.Status.StartTime.Time
 }
 
-// lastBegin is when a benchmark got the bed that it had last.
+// lastBegin returns the time at which a benchmark got its latest bed.
 func lastBegin(b *v1alpha1.Benchmark) time.Time {
 	if b.Status.LeaseTime != nil {
 		return b.Status.LeaseTime.Time
@@ -130,7 +131,7 @@ func lastBegin(b *v1alpha1.Benchmark) time.Time {
 	return begin(b)
 }
 
-// end is when a benchmark was finished; zero before that.
+// end returns the time at which a benchmark finished; zero before that.
 func end(b *v1alpha1.Benchmark) time.Time {
 	if b.Status.CompletionTime == nil {
 		return time.Time{}
@@ -138,7 +139,8 @@ func end(b *v1alpha1.Benchmark) time.Time {
 	return b.Status.CompletionTime.Time
 }
 
-// occurrence is that of the status of a reservation, or else the first one of its spec.
+// occurrence returns the current occurrence from the status of a reservation, or else the
+// first one from its spec.
 func occurrence(r *v1alpha1.Reservation) v1alpha1.ReservedTime {
 	if r.Status.Occurrence != nil {
 		return *r.Status.Occurrence

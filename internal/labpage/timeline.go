@@ -25,7 +25,7 @@ const units = 1000
 type lane struct {
 	Bed, Tone string
 	Bars      []bar
-	// Text says the same in words.
+	// Text describes the bars in words.
 	Text []string
 	// Alt is the text in one line.
 	Alt string
@@ -39,10 +39,10 @@ type bar struct {
 	Label, Title string
 }
 
-// lanesSize is how many beds a timeline has.
+// lanesSize is the number of beds in a timeline.
 const lanesSize = 50
 
-// queuedSize is how many estimated starts a lane has at most.
+// queuedSize is the maximum number of estimated starts in a lane.
 const queuedSize = 20
 
 type timelinePage struct {
@@ -112,7 +112,7 @@ func (p *Page) timeline(ctx context.Context, q *request) (*answer, error) {
 	return render("timeline", page)
 }
 
-// start is when a benchmark is expected to begin.
+// start is the time at which a benchmark is expected to begin.
 type start struct {
 	name string
 	at   time.Time
@@ -161,12 +161,13 @@ func (p *Page) byBed(v visible) (queued map[string][]start, past map[string][]ru
 // drawing puts times into lanes.
 type drawing struct{ from, to, now time.Time }
 
-// at is where a time is, limited to the drawing.
+// at returns the horizontal position of a time, limited to the drawing.
 func (d drawing) at(t time.Time) int {
 	return int(units * min(max(t.Sub(d.from), 0), d.to.Sub(d.from)) / d.to.Sub(d.from))
 }
 
-// bar is that from one time until another; none where it is outside of the drawing.
+// bar adds a bar from one time until another. It adds nothing if the bar is outside of the
+// drawing.
 func (d drawing) bar(l *lane, from, until time.Time, class, label, title string) {
 	if !until.After(d.from) || !from.Before(d.to) {
 		return

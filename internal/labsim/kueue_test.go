@@ -233,7 +233,7 @@ func (k *realKueue) decide(q *queue.Queue, s queue.Snapshot, _ []queue.Run) []qu
 	return decisions
 }
 
-// finish says that a benchmark has ended, as the operator does.
+// finish marks the workload of a benchmark as finished, as the operator does.
 func (k *realKueue) finish(key queue.Key) {
 	k.t.Helper()
 	o := workload(key)

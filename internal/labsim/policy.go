@@ -12,8 +12,8 @@ import (
 type Policy string
 
 const (
-	// Fair is what the operator does: priority, then the team that is furthest behind
-	// what it is due over the window.
+	// Fair is the policy of the operator: priority, then the team that is furthest behind its
+	// fair share over the window.
 	Fair Policy = "fair"
 	// FIFO is priority, then first come.
 	FIFO Policy = "fifo"

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Report is what a policy did with a trace.
+// Report contains the results of a policy for a trace.
 type Report struct {
 	Policy Policy
 	// Benchmarks that ended, in how much simulated time.
@@ -40,7 +40,7 @@ func Simulate(p Policy, c Config) Report {
 	return l.report(p)
 }
 
-// report is what a policy did in a lab, once every benchmark has ended.
+// report returns the results of a policy, once every benchmark has ended.
 func (l *lab) report(p Policy) Report {
 	r := Report{Policy: p, Benchmarks: len(l.trace.jobs), Length: l.now}
 	var waits []time.Duration
@@ -112,7 +112,7 @@ func (l *lab) overFair() float64 {
 	return worst
 }
 
-// floor is what a wait counts as at least.
+// floor is the minimum wait in the comparison of waiting times; shorter waits count as this.
 const floor = 30 * time.Minute
 
 // before reports whether a benchmark comes before another one of its team.

@@ -69,7 +69,7 @@ func (l *lab) run() {
 	}
 }
 
-// next is when the next thing happens.
+// next returns the time of the next event.
 func next(arrivals []*job, running ends, boundaries []time.Duration) time.Duration {
 	at := time.Duration(1<<63 - 1)
 	if len(arrivals) > 0 {
@@ -105,7 +105,7 @@ func (l *lab) runs() []queue.Run {
 	return runs
 }
 
-// recount is how often what teams are due is computed while no bed is free.
+// recount is the interval between computations of the teams' shares while no bed is free.
 const recount = time.Minute
 
 func (l *lab) decide() {

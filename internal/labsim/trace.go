@@ -12,7 +12,7 @@ import (
 
 // Config is the size of a lab, and what its teams do.
 type Config struct {
-	// Beds, Teams and Benchmarks are how many there are, each at least 1.
+	// Beds, Teams and Benchmarks are their numbers, each at least 1.
 	Beds, Teams, Benchmarks int
 	// Load is the work of the trace as a share of what the beds can do while benchmarks
 	// arrive; above 1 benchmarks queue up.
@@ -30,7 +30,7 @@ type Config struct {
 // job is one benchmark of a trace.
 type job struct {
 	queue.Entry
-	// run is for how long it has its bed; the queue does not know it.
+	// run is the time for which it has its bed; the queue does not know it.
 	run time.Duration
 	// arrival, start and end, counted from the begin of the trace; start is negative until
 	// it has a bed.
@@ -39,7 +39,7 @@ type job struct {
 	preemptible         bool
 }
 
-// trace is what happens in a lab.
+// trace contains the beds, the jobs and the teams of a simulated lab.
 type trace struct {
 	beds    map[string]queue.Bed
 	jobs    []*job

@@ -14,24 +14,24 @@ type watch struct {
 	window time.Duration
 	teams  map[string]*record
 	since  time.Duration
-	// counted is when it was last computed what teams are due.
+	// counted is the time at which the teams' shares were last computed.
 	counted time.Duration
 	state   map[string]holding
-	// kept is for how long reservations have kept each benchmark from all of its beds.
+	// kept is the time for which reservations have kept each benchmark from all of its beds.
 	kept map[*job]time.Duration
 	// keeps are the benchmarks that they keep at the moment.
 	keeps []*job
 }
 
-// holding is what a team has and is due at a moment.
+// holding contains the number of beds that a team has and that it is due at a moment.
 type holding struct {
 	running, due float64
 	// waits reports whether it has benchmarks that wait for beds that they could have.
 	waits bool
 }
 
-// record is what a team has had and was due until each event, in bed time, and for how long
-// it has had none waiting.
+// record contains the bed time that a team has had and was due until each event, and the time
+// in which it had no waiting benchmarks.
 type record struct {
 	at             []time.Duration
 	had, due, idle []time.Duration

@@ -14,13 +14,15 @@ type Bed struct {
 	Team, Holder, Run string
 	// Ready, Unschedulable and Quarantined are as in the status and the spec of the bed.
 	Ready, Unschedulable, Quarantined bool
-	// Waiting is how many benchmarks wait that could get the bed, and Oldest when the first
-	// of them was created.
+	// Waiting is the number of waiting benchmarks that could get the bed. Oldest is the time
+	// at which the first of them was created.
 	Waiting int
 	Oldest  time.Time
-	// Interval is how long Used is about: in so much of it a benchmark had the bed.
+	// Interval is the observed period. Used is the part of it in which a benchmark had the
+	// bed.
 	Interval, Used time.Duration
-	// Calibrated is when the tester was calibrated for the bed; zero when it was not.
+	// Calibrated is the time at which the tester was calibrated for the bed; zero if it was
+	// not.
 	Calibrated time.Time
 }
 

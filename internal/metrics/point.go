@@ -32,8 +32,8 @@ type Point struct {
 	Time time.Time
 }
 
-// maxText is how many bytes the text of a field has at most. What is longer is cut: the
-// servers refuse texts above 64 KiB.
+// maxText is the maximum length of a text field in bytes. Longer texts are cut: the servers
+// refuse texts above 64 KiB.
 const maxText = 4096
 
 // newPoint leaves empty tags out, and replaces in texts what the line protocol cannot

@@ -35,13 +35,13 @@ func (r *Run) Rows(rows []v1alpha1.ResultRow) ([]Point, error) {
 	return points, nil
 }
 
-// Row is the point of a row. Its fields are the members of the row, each by its path in
-// JSON with "_" between the parts: frames.lossPPM is frames_lossPPM. Lists are left out,
-// but lists of texts, which are joined. The digest says which row of the archive it is.
+// Row is the point of a row. Its fields are the members of the row, each by its path in JSON
+// with "_" between the parts: frames.lossPPM is frames_lossPPM. Lists are left out, except
+// lists of texts, which are joined. The digest identifies the row in the archive.
 //
-// Rows say how long they took, and not when. The time follows from that of all rows up to
-// this one, so that it is the same whoever computes it, and a nanosecond for each place in
-// the plan keeps rows apart that took no time.
+// A row contains its duration, and not its time. The time of the point is computed from the
+// durations of all rows up to this one, so that every computation returns the same time. One
+// nanosecond for each place in the plan distinguishes rows that took no time.
 func (r *Run) Row(row v1alpha1.ResultRow) (Point, error) {
 	place, planned := r.order[row.RowID]
 	if !planned {

@@ -36,14 +36,14 @@ type Column struct {
 	Name string
 	// Unit of the values, such as ns, ppm, frames, bytes, text or bool.
 	Unit string
-	// About says what the column means, in a sentence.
+	// About describes the column in one sentence.
 	About string
 }
 
 // Measurement is a kind of points.
 type Measurement struct {
 	Name string
-	// About says what a point is, and Time which moment its time is.
+	// About describes a point, and Time the meaning of its time.
 	About, Time string
 	Tags        []Column
 	// Fields; of MeasurementRow those besides the members of the row.

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the documentation anew")
 
-// budget is how many series a lab of 200 beds may have after five years.
+// budget is the maximum number of series of a lab with 200 beds after five years.
 const budget = 100_000
 
 // Every point has the tags and fields of the schema, and every column of it occurs.
@@ -87,7 +87,7 @@ func typeOf(unit string) string {
 	return "int64"
 }
 
-// labBed is what happens at a kind of beds in five years.
+// labBed describes the events of a kind of beds in five years.
 type labBed struct {
 	beds, ports, classes int
 }

@@ -38,7 +38,7 @@ func (r *Run) Interval(i method.Interval, ended time.Time) []Point {
 	return append(points, r.deviceInterval(i, ended)...)
 }
 
-// sent says what a port sent, if it sends any of the class.
+// sent appends the fields of the frames that a port sent, if it sends frames of the class.
 func sent(fields []Field, p method.PortInterval) []Field {
 	if !p.Sends {
 		return fields
@@ -46,7 +46,8 @@ func sent(fields []Field, p method.PortInterval) []Field {
 	return append(fields, Field{"intended", int64(p.Intended)}, Field{"sent", int64(p.Tx.Sent)}, Field{"sent_bytes", int64(p.Tx.Bytes)})
 }
 
-// received says what a port received, if it should.
+// received appends the fields of the frames that a port received, if it receives frames of the
+// class.
 func received(fields []Field, i method.Interval, p method.PortInterval) []Field {
 	if !p.Receives {
 		return fields

@@ -15,8 +15,8 @@ import (
 // MaxSinks bounds how many sinks of a namespace an event is sent to: the oldest ones.
 const MaxSinks = 8
 
-// maxNotifications is how many events the status of a benchmark has room for: five for each of
-// MaxSinks. More would come of sinks that take the place of others that were deleted.
+// maxNotifications is the maximum number of events in the status of a benchmark: five for each
+// of MaxSinks. Sinks that replace deleted sinks could cause more.
 const maxNotifications = 40
 
 // Happened are the events of a benchmark, in the order in which they are sent.
@@ -83,7 +83,7 @@ func Selects(s *v1alpha1.NotificationSink, b *v1alpha1.Benchmark) bool {
 	return err == nil && selector.Matches(labels.Set(b.Labels))
 }
 
-// RetryFor is how long after an event a sink may still get it.
+// RetryFor returns the time after an event within which the sink may still get it.
 func RetryFor(s *v1alpha1.NotificationSink) time.Duration {
 	return time.Duration(max(s.Spec.RetrySeconds, 60)) * time.Second
 }

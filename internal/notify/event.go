@@ -15,13 +15,14 @@ import (
 // typePrefix begins the type of every event: dev.nodrop.benchmark.gatefailed.v1.
 const typePrefix = "dev.nodrop.benchmark."
 
-// Data is what an event says. Fields are added, and never change their meaning.
+// Data is the content of an event. New fields may be added; the meaning of a field never
+// changes.
 type Data struct {
 	// Namespace, Name and UID of the benchmark.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
-	// Event is what happened, as in spec.events of a sink.
+	// Event is the type of the event, as in spec.events of a sink.
 	Event v1alpha1.NotificationEvent `json:"event"`
 	// Labels of the benchmark.
 	Labels map[string]string `json:"labels,omitempty"`
@@ -30,17 +31,18 @@ type Data struct {
 	History  string `json:"history"`
 	// TestBed is the bed that it had.
 	TestBed string `json:"testBed,omitempty"`
-	// Phase is how it ended, and Message why.
+	// Phase is the final phase, and Message its reason.
 	Phase   v1alpha1.BenchmarkPhase `json:"phase"`
 	Message string                  `json:"message,omitempty"`
 	// Gates are the verdicts of the gates.
 	Gates []v1alpha1.GateStatus `json:"gates,omitempty"`
 	// Regression names the figure whose level became worse.
 	Regression string `json:"regression,omitempty"`
-	// StartTime and CompletionTime are when the bed was leased and released.
+	// StartTime and CompletionTime are the times at which the bed was leased and released.
 	StartTime      *metav1.Time `json:"startTime,omitempty"`
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// Archive is where the result is, once it is there; it has no credentials.
+	// Archive is the location of the archived result; absent until it is archived. It has no
+	// credentials.
 	Archive *v1alpha1.ArchiveReference `json:"archive,omitempty"`
 }
 

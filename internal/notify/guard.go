@@ -11,21 +11,21 @@ import (
 	"syscall"
 )
 
-// Guard says which receivers may be reached. It is the decision of the owner of the lab.
+// Guard selects the receivers that may be reached. The owner of the lab configures it.
 type Guard struct {
 	// Hosts are names, or names with a port; "*.example.com" is every name below
 	// example.com. Without a port, port 443 is meant. Empty allows none.
 	Hosts []string
-	// Networks are those that may be reached although they are refused otherwise: loopback,
-	// link-local and the like.
+	// Networks may be reached although they are refused by default: loopback, link-local and
+	// the like.
 	Networks []netip.Prefix
 	// Refused are addresses that may not be reached unless a network of the above has them,
 	// such as those of the API server.
 	Refused []netip.Addr
 }
 
-// Host says why a URL may not be reached; nil where it may. Its address is checked when it
-// is connected to.
+// Host returns the reason why a URL may not be reached, or nil. Its address is checked when
+// the connection is made.
 func (g Guard) Host(raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
@@ -45,7 +45,7 @@ func (g Guard) Host(raw string) error {
 // HostError is a host that the owner of the lab does not allow.
 type HostError struct{ Host string }
 
-// Error says what to ask for.
+// Error names the host and the setting that allows it.
 func (e *HostError) Error() string {
 	return fmt.Sprintf("the lab does not allow notifications to %s: ask its owner to add it to notifications.allowedHosts of the chart", strings.TrimSuffix(e.Host, ":443"))
 }

@@ -100,7 +100,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// verify is that of the reference implementation of Standard Webhooks.
+// verify checks a signature with the reference implementation of Standard Webhooks.
 func verify(t *testing.T, secret, id string, at time.Time, signature, body string) error {
 	t.Helper()
 	hook, err := standardwebhooks.NewWebhook(secret)

@@ -38,7 +38,7 @@ func NewSender(guard Guard, roots *x509.CertPool) *Sender {
 	}}
 }
 
-// Allows says why a URL may not be sent to; nil where it may.
+// Allows returns the reason why a URL may not be sent to, or nil.
 func (s *Sender) Allows(url string) error { return s.guard.Host(url) }
 
 // RefusedError is an event that the receiver did not take, or that did not reach it.
@@ -47,7 +47,7 @@ type RefusedError struct {
 	Reason string
 	// Final reports whether the receiver wants no more events: status 410.
 	Final bool
-	// After is how long the receiver asks to wait; 0 where it does not.
+	// After is the time that the receiver asks to wait; 0 if it does not ask for it.
 	After time.Duration
 }
 
@@ -88,7 +88,7 @@ func (s *Sender) Send(ctx context.Context, url, id string, keys []Key, body []by
 	return &RefusedError{Reason: fmt.Sprintf("the receiver answered %d", answer.StatusCode), After: retryAfter(answer.Header.Get("Retry-After"), now)}
 }
 
-// unreached says why there was no answer, in words that show no address.
+// unreached returns the reason why there was no answer, without any address.
 func unreached(err error) string {
 	var resolving *net.DNSError
 	var timeout net.Error
@@ -126,9 +126,9 @@ const (
 	LongestPause = 10 * time.Minute
 )
 
-// Pause is how long is waited after so many attempts: from 5 s on three times as long each
-// time, up to 10 min, and a part of up to a quarter less that follows from the identifier, so
-// that events do not come all at once.
+// Pause returns the time to wait after the given number of attempts: 5 s after the first one,
+// then three times as long each time, up to 10 min. It subtracts up to a quarter, which
+// depends on the identifier, so that events are not all sent at the same time.
 func Pause(attempts int32, id string) time.Duration {
 	pause := firstPause
 	for range min(attempts, 16) - 1 {

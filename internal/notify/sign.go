@@ -25,8 +25,8 @@ type Key struct{ secret []byte }
 // String does not show the key.
 func (Key) String() string { return "[secret]" }
 
-// ReadKeys reads the keys of a Secret: whsec_ and base64, with spaces between several. An
-// error says nothing of the value.
+// ReadKeys reads the keys of a Secret: whsec_ and base64, with spaces between several. Errors
+// do not contain the value.
 func ReadKeys(value []byte) ([]Key, error) {
 	words := strings.Fields(string(value))
 	if len(words) == 0 {

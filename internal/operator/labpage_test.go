@@ -66,8 +66,8 @@ func (b browser) get(path string) (string, error) {
 }
 
 // TestLabPage serves the page from a standby replica with the rights of the chart, to people
-// of two teams, an owner of the lab and a stranger, whose rights the API server knows. Nobody
-// sees what they may not read, and no token is logged.
+// of two teams, an owner of the lab and a stranger, whose rights the API server knows. Each
+// person sees only what they may read, and no token is logged.
 func TestLabPage(t *testing.T) {
 	r := newRotation(t)
 	files := filepath.Join(kubetest.Root(t), "charts", "nodrop", "files", "rbac", "page.yaml")
@@ -117,7 +117,7 @@ func TestLabPage(t *testing.T) {
 	owner, stranger, nobody := browser{r, port, r.token("owner")}, browser{r, port, r.token("stranger")}, browser{r, port, ""}
 	r.bind("nodrop-lab-owner", "default", "owner")
 
-	// The operator may ask who somebody is only where the chart enables the page.
+	// The operator may review access only if the chart enables the page.
 	r.Eventually(func() (int, error) {
 		status, _, err := owner.open(http.MethodGet, "/")
 		return status, err

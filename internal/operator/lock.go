@@ -11,7 +11,7 @@ import (
 // leaseName is the name of the lock among several operators.
 const leaseName = "nodrop-operator"
 
-// renewDeadline is how long the leader tries to renew its lease: the default of
+// renewDeadline is the time for which the leader tries to renew its lease: the default of
 // controller-runtime, which bounds the requests of the lock as well.
 const renewDeadline = 10 * time.Second
 

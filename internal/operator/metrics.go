@@ -16,8 +16,8 @@ import (
 )
 
 // metricsOptions serve the metrics with the certificate of the webhooks, to clients whose
-// token the API server knows and lets get /metrics. Without webhooks the certificate is
-// one that is made at the start and that nobody can check.
+// token the API server knows and lets get /metrics. Without webhooks the certificate is made
+// at the start, and clients cannot verify it.
 func metricsOptions(c Config, keeper *webhookcert.Keeper) server.Options {
 	return server.Options{
 		BindAddress: c.MetricsAddress, SecureServing: true,
@@ -32,7 +32,8 @@ func metricsOptions(c Config, keeper *webhookcert.Keeper) server.Options {
 	}
 }
 
-// expiration says when the certificate of the webhooks expires; nil without webhooks.
+// expiration returns a function that reads the expiration time of the webhook certificate; nil
+// without webhooks.
 func expiration(c Config, keeper *webhookcert.Keeper) func() (time.Time, error) {
 	switch {
 	case c.WebhookPort == 0:

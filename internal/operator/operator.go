@@ -32,22 +32,21 @@ import (
 	"nodrop.dev/nodrop/internal/webhookcert"
 )
 
-// Config is what the operator is started with.
+// Config is the configuration of the operator.
 type Config struct {
 	// Namespace that the operator runs in: its leader election lease is there.
 	Namespace string
 	// Lab is the lab's namespace and the images of its pods.
 	Lab lab.Settings
-	// DefaultPolicy says which frames may be sent on beds that do not say it themselves;
-	// nil is the built-in policy.
+	// DefaultPolicy is the traffic policy of beds that have none; nil is the built-in policy.
 	DefaultPolicy *v1alpha1.TrafficPolicy
-	// WebhookPort is where the webhooks are served; 0 serves none.
+	// WebhookPort is the port of the webhooks; 0 serves none.
 	WebhookPort int
 	// WebhookCertDir has the serving certificate of the webhooks as tls.crt and tls.key.
 	// When it is empty, the operator makes and renews the certificate itself.
 	WebhookCertDir string
-	// WebhookCertInterval is how often the operator looks whether its certificate is due;
-	// 0 is a minute.
+	// WebhookCertInterval is the interval at which the operator checks whether its certificate
+	// must be renewed; 0 is a minute.
 	WebhookCertInterval time.Duration
 	// Now is the clock that decides it; nil is the real one.
 	Now func() time.Time
@@ -73,7 +72,8 @@ type Config struct {
 	// under the same name. Empty is a new name at each start, which waits until the lease
 	// of the last one has ended, up to 15 s.
 	Identity string
-	// ArchiveURL is where finished results are kept; empty keeps them in the API only.
+	// ArchiveURL is the location of the archive for finished results; empty keeps them in the
+	// API only.
 	ArchiveURL string
 	// Recorder reports whether the lab has a recorder of metrics, which the chart installs, and
 	// RecorderInterval how often runners sample ports for it.
@@ -98,13 +98,13 @@ type Config struct {
 	// Deadlines of what the operator waits for, from 10 s to 2 h each; the zero value has the
 	// defaults.
 	Deadlines controllers.Deadlines
-	// TimeToLive is how long benchmarks are kept after their end that do not say so
-	// themselves; nil is for ever.
+	// TimeToLive is the default ttlSecondsAfterFinished for benchmarks that do not set it; nil
+	// keeps them for ever.
 	TimeToLive *time.Duration
 }
 
-// DefaultNamespace is where the chart and config/ install the operator, and
-// DefaultLabNamespace is where the pods of runs are.
+// DefaultNamespace is the namespace of the operator in the chart and in config/.
+// DefaultLabNamespace is the namespace of the pods of runs.
 const (
 	DefaultNamespace    = "nodrop-system"
 	DefaultLabNamespace = "nodrop-lab"
@@ -123,7 +123,7 @@ const (
 	RecorderSecret  = "nodrop-recorder-certificate"
 )
 
-// Validate says what is missing, in terms of the command's flags.
+// Validate returns an error for each invalid setting, with the names of the command's flags.
 func (c Config) Validate() error {
 	var problems []error
 	if c.Namespace == "" {
@@ -222,7 +222,7 @@ func NewManager(rc *rest.Config, c Config) (ctrl.Manager, error) {
 	}
 	options := ctrl.Options{
 		Scheme: scheme,
-		// Who wrote which field is a third of an object, and concerns nobody here.
+		// The managed fields are a third of an object, and the operator does not use them.
 		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {
 				Namespaces: map[string]cache.Config{c.Lab.Namespace: {}},

@@ -103,7 +103,7 @@ func TestMetrics(t *testing.T) {
 
 	s := scraper{r, page}
 	stranger, prometheus := r.token("stranger"), r.token("prometheus")
-	// The operator may ask who somebody is only where the chart enables metrics.
+	// The operator may review access only if the chart enables metrics.
 	status, _, err := s.page(prometheus)
 	r.Expect(err).NotTo(HaveOccurred())
 	r.Expect(status).To(Equal(http.StatusInternalServerError))

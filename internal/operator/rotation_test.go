@@ -40,8 +40,8 @@ type rotation struct {
 	t        *testing.T
 	admin    client.Client
 	replicas *rest.Config
-	// ahead is how far the operators' clock is ahead of the real one, which is that of
-	// the API server.
+	// ahead is the time by which the operators' clock is ahead of the real clock, which the
+	// API server uses.
 	ahead atomic.Int64
 }
 
@@ -118,7 +118,8 @@ func (r *rotation) replica(port int) {
 	})
 }
 
-// bundle is what the API server trusts: one for all webhooks.
+// bundle returns the CA bundle that the API server trusts. It checks that all webhooks have
+// the same one.
 func (r *rotation) bundle() []byte {
 	r.t.Helper()
 	var c admissionv1.ValidatingWebhookConfiguration
@@ -222,7 +223,7 @@ func TestCertificateRotates(t *testing.T) {
 	r.Expect(r.judged()).To(Succeed())
 	r.Expect(r.served(second)).To(Equal(after))
 
-	// Somebody empties both: a new certificate is served and trusted.
+	// Both are emptied: a new certificate is served and trusted.
 	r.ahead.Store(0)
 	secret := &corev1.Secret{}
 	r.Expect(r.admin.Get(t.Context(), client.ObjectKey{Namespace: operator.DefaultNamespace, Name: operator.WebhookSecret}, secret)).To(Succeed())

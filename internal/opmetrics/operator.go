@@ -69,10 +69,10 @@ func (o *Operator) begin() {
 	}
 }
 
-// Describe is that of a prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (o *Operator) Describe(out chan<- *prometheus.Desc) { describe(out, ComponentOperator) }
 
-// Collect is that of a prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (o *Operator) Collect(out chan<- prometheus.Metric) {
 	for _, c := range []prometheus.Collector{o.phases, o.admissions, o.ends, o.cleanUps, o.quarant, o.archive} {
 		c.Collect(out)

@@ -56,17 +56,18 @@ type Bed struct {
 	Calibrated, CalibrationEnds       time.Time
 }
 
-// Team is what waits of a team. A time that is zero means that there is none.
+// Team contains the waiting and pending benchmarks of a team. Oldest is zero if no benchmark
+// waits.
 type Team struct {
 	Name             string
 	Waiting, Pending int
 	Oldest           time.Time
 }
 
-// Archive is what waits for the archive.
+// Archive contains the finished benchmarks that wait for the archive.
 type Archive struct {
 	Waiting int
-	// Oldest is when the first of them ended; zero when none waits.
+	// Oldest is the time at which the first of them ended; zero if none waits.
 	Oldest time.Time
 }
 
@@ -84,14 +85,14 @@ type Lab interface {
 	State(ctx context.Context) (State, error)
 }
 
-// patience is how long a request for metrics waits for the state.
+// patience is the maximum time for which a request for metrics waits for the state.
 const patience = 5 * time.Second
 
 // state collects the state of the lab.
 type state struct {
 	mu  sync.Mutex
 	lab Lab
-	// expires is when the certificate of the webhooks does; nil where there are none.
+	// expires returns the expiration time of the webhook certificate; nil without webhooks.
 	expires func() (time.Time, error)
 }
 

@@ -77,8 +77,8 @@ func (a Authority) issue(name string, until time.Time, usage x509.ExtKeyUsage) (
 	return b, nil
 }
 
-// Valid says until when the authority issues certificates; the zero time when it cannot
-// be read.
+// Valid returns the time until which the authority issues certificates; the zero time when it
+// cannot be read.
 func (a Authority) Valid() time.Time {
 	signer, err := a.parse()
 	if err != nil {

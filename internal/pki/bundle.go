@@ -16,10 +16,10 @@ const (
 	KeyFile  = "tls.key"
 )
 
-// DirDefault is where pods find their bundle.
+// DirDefault is the directory of the bundle in pods.
 const DirDefault = "/etc/nodrop/tls"
 
-// Bundle is what one component needs, in PEM: the authority of its peers, its own
+// Bundle contains the credentials of one component in PEM: the authority of its peers, its own
 // certificate, and its key.
 type Bundle struct {
 	// CA, Cert and Key in PEM.
@@ -54,7 +54,7 @@ func LoadDir(dir string) (Bundle, error) {
 	return FromData(data)
 }
 
-// Check says what is wrong with the bundle.
+// Check returns an error if the bundle is not valid.
 func (b Bundle) Check() error {
 	_, _, err := b.parse()
 	return err

@@ -13,11 +13,10 @@ import (
 )
 
 const (
-	// margin is how long certificates are valid after the deadline: downtime of the
-	// operator does not count for the deadline, and it still fetches the result
-	// afterwards.
+	// margin is the time for which certificates stay valid after the deadline: downtime of the
+	// operator does not count for the deadline, and it still fetches the result afterwards.
 	margin = 24 * time.Hour
-	// skew is how far the clock of a node may be behind the operator's.
+	// skew is the maximum time by which the clock of a node may be behind the operator's.
 	skew = 10 * time.Minute
 )
 
@@ -31,7 +30,8 @@ func RunnerName(uid string) string { return "runner." + uid + ".nodrop" }
 // AgentName is the name in the certificate of the n-th agent.
 func AgentName(uid string, n int) string { return fmt.Sprintf("agent-%d.%s.nodrop", n, uid) }
 
-// Set is what the components of one benchmark need to authenticate each other.
+// Set contains the bundles that the components of one benchmark use to authenticate each
+// other.
 type Set struct {
 	// Operator calls the runner.
 	Operator Bundle

@@ -25,15 +25,15 @@ import (
 const (
 	// lifetime of the authority and of the recorder's certificate.
 	lifetime = 10 * 365 * 24 * time.Hour
-	// renewBefore is how long before their end both are replaced. Runs that are under way
-	// then cannot reach the recorder any more.
+	// renewBefore is the time before their expiration at which both are replaced. Runs in
+	// progress cannot reach the recorder after that.
 	renewBefore = 365 * 24 * time.Hour
 	// interval between checks, and retry after an error.
 	interval, retry = time.Hour, 5 * time.Second
 	// keyAuthority is the key of the authority in the Secret.
 	keyAuthority = "ca.key"
-	// session is how long a certificate of the operator is valid, and maxHanded about how
-	// many bytes it hands over at once.
+	// session is the validity of a certificate of the operator, and maxHanded about the number
+	// of bytes that the operator hands over at once.
 	session, maxHanded = 10 * time.Minute, 2 << 20
 )
 
@@ -103,7 +103,8 @@ func authorityOf(secret *corev1.Secret) pki.Authority {
 	return pki.Authority{Cert: secret.Data[pki.CAFile], Key: secret.Data[keyAuthority]}
 }
 
-// Access is how the runner of a run reaches the recorder until a time.
+// Access returns the address and the credentials with which the runner of a run reaches the
+// recorder. They are valid until the given time.
 func (k *Keeper) Access(ctx context.Context, uid string, until time.Time) (*runner.Recorder, error) {
 	address, authority, err := k.find(ctx)
 	if err != nil {

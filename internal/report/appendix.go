@@ -10,11 +10,12 @@ import (
 	"nodrop.dev/nodrop/internal/method"
 )
 
-// maxPortsListed is how many ports the appendix lists one by one; more are
-// summed up in a line.
+// maxPortsListed is the maximum number of ports that the appendix lists. More ports are
+// summarized in one line.
 const maxPortsListed = 8
 
-// appendix says with what the result was made, so that somebody else can repeat it.
+// appendix returns the conditions under which the result was measured, so that others can
+// repeat the measurement.
 func (d *Document) appendix() *entries {
 	a := &entries{}
 	env := d.Environment
@@ -168,7 +169,8 @@ func hostLine(host v1alpha1.HostEnvironment) string {
 	return joinNonEmpty(host.Name, strings.Join(parts, ", "))
 }
 
-// processorsLine says on which processors of a host tester and virtual device worked.
+// processorsLine returns the host processors that the tester and the virtual device used;
+// empty if they are not known.
 func processorsLine(host v1alpha1.HostEnvironment) string {
 	switch {
 	case host.DeviceCPUs != "":

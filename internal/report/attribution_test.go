@@ -42,7 +42,7 @@ func TestAttributionIsReported(t *testing.T) {
 			t.Errorf("%s has what serves machines", format)
 		}
 	}
-	// Nobody has said anything.
+	// No field of the attribution is set.
 	text := New(Content{Benchmark: &v1alpha1.Benchmark{}}).Text()
 	for _, name := range []string{"Operator", "Customer", "Serial", "Labels", "Annotations"} {
 		if strings.Contains(text, name) {

@@ -18,8 +18,9 @@ import (
 // Judge judges the gates of a result; nil when it has none.
 func Judge(c Content) *gate.Judgement { return gate.Judge(c.judged()) }
 
-// judged is what the gates of a result are judged by. What is not finished says so with the
-// outcome of its measurement: that of a benchmark that a gate failed is finished.
+// judged returns the input for the gates of a result. Unfinished contains the phase of a
+// benchmark that is neither measured nor failed. A benchmark with a failed gate counts as
+// measured.
 func (c Content) judged() gate.Input {
 	in := gate.Input{Spec: &c.Benchmark.Spec, Rows: c.Rows, Baselines: c.Baselines}
 	if c.Bed != nil {

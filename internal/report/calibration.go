@@ -7,14 +7,15 @@ import (
 	"nodrop.dev/nodrop/internal/calibration"
 )
 
-// joins says how the ports of a bed without a device were joined.
+// joins describes how the ports of a bed without a device were connected.
 var joins = map[v1alpha1.BackToBackJoin]string{
 	v1alpha1.JoinedByLoops:  "joined at the tester, without the bed's cables",
 	v1alpha1.JoinedByCables: "joined by the bed's cables",
 }
 
-// calibrated says what is known of the tester: of which measurement, how old that
-// was, and for every frame size the highest rate and the floor of latency.
+// calibrated returns the calibration of the tester: the benchmark that measured it, its age,
+// and for every frame size the highest rate and the minimum latency. It returns nil without
+// calibration.
 func (d *Document) calibrated() []string {
 	if d.Environment == nil || d.Environment.Calibration == nil {
 		return nil

@@ -14,7 +14,7 @@ type chart struct {
 	// Title and Description are its accessible name and text; the description has
 	// every number that the drawing shows.
 	Title, Description string
-	// Caption is what a reader must know to read it.
+	// Caption contains the information that a reader needs to read the chart.
 	Caption string
 	Width   float64
 	Height  float64
@@ -38,8 +38,8 @@ type chartTick struct {
 	Label string
 }
 
-// chartSeries is a line with its marks. It differs from the others by colour, by
-// the shape of its marks and by the dashes of its line.
+// chartSeries is a line with its marks. It differs from the others by color, by the shape of
+// its marks and by the dashes of its line.
 type chartSeries struct {
 	Color template.CSS
 	Dash  string
@@ -71,7 +71,7 @@ type chartBar struct {
 	// Class is range for one from the lowest to the highest value, and doubtful where the
 	// row cannot be judged by.
 	Class string
-	// Mark is where the mean stands; empty in a chart of single values.
+	// Mark is the position of the mean; empty in a chart of single values.
 	Mark string
 }
 
@@ -83,8 +83,8 @@ const (
 // coordinate writes a position with one decimal, which is enough for any screen.
 func coordinate(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 
-// The colours of series: from the smallest frames to the largest ones along three
-// stops, darker and darker on white paper, so that they stay apart in grey.
+// The colors of series range from the smallest frames to the largest ones along three stops,
+// darker and darker on white paper, so that they remain distinguishable in gray.
 var (
 	lightStops = [3][3]float64{{0x2b, 0x9c, 0x9a}, {0x2c, 0x66, 0xb0}, {0x38, 0x1d, 0x68}}
 	darkStops  = [3][3]float64{{0x35, 0x9c, 0x8f}, {0x6a, 0xae, 0xee}, {0xe2, 0xd6, 0xff}}

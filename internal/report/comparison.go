@@ -15,7 +15,7 @@ import (
 // Comparison writes the score table of several results.
 type Comparison struct {
 	*compare.Comparison
-	// banner says which results were computed; empty when all were measured.
+	// banner names the simulated results; empty when all results were measured.
 	banner string
 }
 
@@ -43,7 +43,7 @@ func Compare(documents []*Document, names []string) (*Comparison, error) {
 	return &Comparison{c, comparisonBanner(documents, names)}, nil
 }
 
-// comparisonBanner says which of the documents hold nothing that was measured.
+// comparisonBanner names the simulated documents; empty when all documents were measured.
 func comparisonBanner(documents []*Document, names []string) string {
 	var simulated []string
 	for i, d := range documents {
@@ -60,8 +60,8 @@ func comparisonBanner(documents []*Document, names []string) string {
 	return fmt.Sprintf("SIMULATED: %s: computed from a model, and not measured", strings.Join(simulated, ", "))
 }
 
-// resolutionPPM is how exactly the load of a row was searched, in parts per million of
-// line rate. A load that is no share of one line rate is taken as exact.
+// resolutionPPM returns the resolution of the load search of a row, in parts per million of
+// line rate. It returns 0 (exact) if the load is not a share of a single line rate.
 func (d *Document) resolutionPPM(row *v1alpha1.ResultRow) int64 {
 	i := slices.IndexFunc(d.Spec.Tests, func(t v1alpha1.Test) bool { return t.Name == row.Test })
 	if i < 0 {
@@ -74,7 +74,8 @@ func (d *Document) resolutionPPM(row *v1alpha1.ResultRow) int64 {
 	return d.scale(row.RowID).PPM(own.Resolution(d.Spec.Tests[i]))
 }
 
-// scale is what rates are of line rate in a row, where all ports have one speed.
+// scale converts rates of a row to shares of line rate. It is empty unless all ports have the
+// same speed.
 func (d *Document) scale(id v1alpha1.RowID) plan.Scale {
 	if d.Environment == nil || d.Profile == nil {
 		return plan.Scale{}
@@ -89,7 +90,7 @@ func (d *Document) scale(id v1alpha1.RowID) plan.Scale {
 	return plan.ScaleOf(&v1alpha1.TrafficProfile{Spec: *d.Profile}, id, speed)
 }
 
-// conditions says where the results were not made under the same conditions.
+// conditions lists the differences between the conditions of the results.
 func conditions(documents []*Document, names []string) []string {
 	aspects := []struct {
 		name string

@@ -10,7 +10,7 @@ import (
 
 const notApplicable = "N/A"
 
-// metricTexts say what a metric is, how its value and its differences are printed.
+// metricTexts contains the name, unit, better direction and value format of each metric.
 var metricTexts = map[compare.Metric]struct {
 	name, unit, better string
 	value              func(int64) string
@@ -150,8 +150,8 @@ func (c *Comparison) lineGrid(lines comparedLines) *grid {
 	return g
 }
 
-// notes say why a result has no rank, and what else to know, each once with the
-// rows that it is about.
+// notes returns the reasons why results have no rank, and further notes. Each occurs once,
+// with the rows that it is about.
 func (c *Comparison) notes(lines comparedLines) []note {
 	var notes []note
 	count := map[string]int{}

@@ -12,13 +12,13 @@ import (
 	"nodrop.dev/nodrop/internal/gate"
 )
 
-// Content is what a Document is made of.
+// Content is the input of a Document.
 type Content struct {
 	// Benchmark with its status.
 	Benchmark *v1alpha1.Benchmark
 	// Rows in the order of variants and tests.
 	Rows []v1alpha1.ResultRow
-	// Environment says with what the rows were made; nil when nothing was measured.
+	// Environment is the environment that measured the rows; nil when nothing was measured.
 	Environment *v1alpha1.ResultEnvironment
 	// Profile of the benchmark; nil when it could not be read.
 	Profile *v1alpha1.TrafficProfile
@@ -28,7 +28,7 @@ type Content struct {
 	ConfigMaps map[string]*corev1.ConfigMap
 	// Baselines of gates by the name of the gate, as they were when they were judged.
 	Baselines map[string]gate.Baseline
-	// Notes are what a reader must know first.
+	// Notes contains the information that a reader needs first.
 	Notes []string
 }
 

@@ -14,7 +14,7 @@ const readingDifferences = "Differences are those from the first variant, with t
 	"Mean and highest latency are listed separately: one may rise while the other falls. There is none where one of the two cannot be believed, " +
 	"or where frames were lost, since the latency is then that of a full queue."
 
-// differenceTable is how one variant differs from the first in one test.
+// differenceTable contains the differences of one variant from the first variant in one test.
 type differenceTable []compare.Difference
 
 // differenceTables divides the differences into those of one table each.
@@ -91,7 +91,7 @@ func delta(n *int64, write func(int64) string) string {
 	return signed(*n, write)
 }
 
-// notes are those of the rows, each once with the rows that it is about.
+// notes returns the notes of all rows. Each note occurs once, with the names of its rows.
 func (t differenceTable) notes() []note {
 	var notes []note
 	for _, d := range t {
@@ -107,8 +107,8 @@ func (t differenceTable) notes() []note {
 	return notes
 }
 
-// differencesText is what text and Markdown have in common; heading begins a
-// table, and item writes a note.
+// differencesText returns the differences in the common form of text and Markdown. heading
+// begins a table, and item writes a note.
 func (d *Document) differencesText(heading string, write func(*grid) string, item func(note) string) string {
 	var b strings.Builder
 	for _, t := range d.differenceTables() {

@@ -22,7 +22,7 @@ const Schema = "nodrop.dev/result/v1alpha2"
 type Document struct {
 	// schema is nodrop.dev/result/v1alpha2.
 	Schema string `json:"schema"`
-	// benchmark says which benchmark this is the result of.
+	// benchmark identifies the benchmark of this result.
 	Benchmark Identity `json:"benchmark"`
 	// phase is Passed, Inconclusive, Failed, Invalid, Aborted or Error; before the end,
 	// the phase that the benchmark is in.
@@ -31,17 +31,18 @@ type Document struct {
 	Message string `json:"message,omitempty"`
 	// testBed is the name of the bed that was used.
 	TestBed string `json:"testBed,omitempty"`
-	// startTime is when the bed was leased; of a benchmark that was preempted with
-	// finished rows, when it was for the first time.
+	// startTime is the time at which the bed was leased. For a benchmark that was preempted
+	// with finished rows, it is the time of the first lease.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// completionTime is when the bed was free again.
+	// completionTime is the time at which the bed was released.
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// earlierRuns are the times in which the benchmark had the bed before it was preempted,
 	// the last 8 of them; absent unless it was.
 	EarlierRuns []v1alpha1.EarlierRun `json:"earlierRuns,omitempty"`
-	// notes are what a reader must know before comparing the numbers with others.
+	// notes contain the information that a reader needs before comparing the numbers with
+	// others.
 	Notes []string `json:"notes,omitempty"`
-	// spec is what was asked for, with all defaults filled in, without
+	// spec is the requested benchmark with all defaults filled in, without
 	// ttlSecondsAfterFinished.
 	Spec v1alpha1.BenchmarkSpec `json:"spec"`
 	// inputs are the objects that the result was measured with, as they were: the
@@ -49,7 +50,7 @@ type Document struct {
 	// leased, baselines of gates when they were judged. Absent when it ran without a
 	// cluster.
 	Inputs []v1alpha1.SnapshotSource `json:"inputs,omitempty"`
-	// profile is how the traffic looked; absent when it could not be read.
+	// profile is the traffic profile; absent when it could not be read.
 	Profile *v1alpha1.TrafficProfileSpec `json:"profile,omitempty"`
 	// bed is device, engine and ports as they were when the bed was leased: the spec
 	// of the TestBed as kubectl explain testbed.spec describes it, without access and
@@ -63,10 +64,10 @@ type Document struct {
 	Rows []v1alpha1.ResultRow `json:"rows"`
 	// gates are the verdicts of the gates of spec; absent without any.
 	Gates *gate.Judgement `json:"gates,omitempty"`
-	// differences are those of every later variant of the device from the first, in
-	// the order of variants and tests; absent unless the benchmark names two or more.
+	// differences are the differences of every later variant of the device from the first, in
+	// the order of variants and tests; absent unless the benchmark names two or more variants.
 	Differences []compare.Difference `json:"differences,omitempty"`
-	// environment says with what the result was made.
+	// environment is the environment in which the result was measured.
 	Environment *v1alpha1.ResultEnvironment `json:"environment,omitempty"`
 
 	// Manifest is the file of the benchmark, which SARIF points at where it is a relative
@@ -88,7 +89,7 @@ type Identity struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// Format is how a result is written.
+// Format is an output format of a result.
 type Format string
 
 // The formats.

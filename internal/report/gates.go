@@ -10,7 +10,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// maxGateNotes is how many reasons of a gate a report names; its table of rows has all.
+// maxGateNotes is the maximum number of reasons that a report lists for a gate. The gate's
+// table of rows contains all of them.
 const maxGateNotes = 8
 
 // gateGrid has a line per gate.
@@ -29,7 +30,7 @@ func (d *Document) gateGrid() *grid {
 	return g
 }
 
-// boundOf says what a gate asks for: "at least 90%", "at most 2% below the trend".
+// boundOf returns the limit of a gate: "at least 90%", "at most 2% below the trend".
 func (d *Document) boundOf(i int) string {
 	if i >= len(d.Spec.Gates) {
 		return "-"
@@ -71,7 +72,7 @@ func baselineName(asked v1alpha1.GateBaseline, found *gate.BaselineIdentity) str
 	return cmp.Or(asked.BenchmarkName, "the selected benchmark")
 }
 
-// comparedWith says what a baseline is: its time, its bed and its device.
+// comparedWith describes a baseline by its time, its bed and its device.
 func comparedWith(of *gate.BaselineIdentity) string {
 	var parts []string
 	add := func(text, value string) {
@@ -126,8 +127,8 @@ func gateValue(n *int64, unit string) string {
 	return traffic.Grouped(*n)
 }
 
-// gateNotes say why gates and rows did not pass, each reason once, and at most so many of each
-// gate.
+// gateNotes returns the reasons why gates and rows did not pass. Each reason occurs once, with
+// at most maxGateNotes reasons of rows for each gate.
 func (d *Document) gateNotes() []note {
 	var notes []note
 	for _, r := range d.gates() {

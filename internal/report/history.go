@@ -12,7 +12,7 @@ import (
 // History writes the history of a benchmark.
 type History struct {
 	*history.History
-	// banner says that nothing of it was measured; empty when it was.
+	// banner states that the history is simulated; empty when it was measured.
 	banner string
 }
 
@@ -49,8 +49,8 @@ func (b *HistoryBuilder) Add(d *Document) error {
 	return nil
 }
 
-// History is that of the results which measured the same as the newest one. It fails where
-// none was added.
+// History contains the earlier results with the same inputs as the latest result. It returns
+// an error if no result was added.
 func (b *HistoryBuilder) History() (*History, error) {
 	made, err := history.Make(b.runs)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"nodrop.dev/nodrop/internal/trend"
 )
 
-// sparkColumns is how wide a drawn history is at most.
+// sparkColumns is the maximum width of a drawn history, in characters.
 const sparkColumns = 40
 
 const readingHistory = "Values are those of rows that can be compared: Valid, Virtual or Simulated, latencies without loss. A level changed " +
@@ -51,7 +51,7 @@ func (h *History) Text() string {
 	return b.String()
 }
 
-// span says how many runs there are, and from when to when.
+// span returns the number of runs and the dates of the first and the last run.
 func (h *History) span() string {
 	first, last := h.Runs[0].Time, h.Runs[len(h.Runs)-1].Time
 	return fmt.Sprintf("%s from %s to %s UTC", howMany(len(h.Runs), "run"), day(first), day(last))

@@ -13,8 +13,8 @@ func (h *History) Regressed() bool {
 	return slices.ContainsFunc(h.Lines, func(l history.Line) bool { return l.Regressed() })
 }
 
-// Verdict is what the history shows, in one sentence: the largest regression with its size,
-// bounds and first run, and how many more there are.
+// Verdict summarizes the history in one sentence: the largest regression with its size, bounds
+// and first run, and the number of other regressions.
 func (h *History) Verdict() string {
 	var worst *history.Line
 	more := -1

@@ -33,16 +33,16 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"mid":   func(a, b float64) float64 { return (a + b) / 2 },
 }).ParseFS(pages, "html/*.tmpl"))
 
-// page is what every report in HTML has.
+// page contains the parts that every HTML report has.
 type page struct {
 	Title, Kicker, Subtitle string
-	// Tone colours the verdict: good, bad or open.
+	// Tone is the color of the verdict: good, bad or open.
 	Verdict, Tone string
 	Message       string
-	// Doubt says how many rows the verdict does not rest on.
+	// Doubt is the number of rows that the verdict excludes, as text.
 	Doubt string
 	Notes []string
-	// Banner says above all that nothing was measured.
+	// Banner states at the top of the page that nothing was measured.
 	Banner string
 	// Running stands at the foot of every printed page.
 	Running string
@@ -96,10 +96,12 @@ type resultPage struct {
 	// Gates are their verdicts; nil without any.
 	Gates    *section
 	Sections []section
-	// Differences are those of the device's variants, and Reading how to read them.
+	// Differences are the differences between the variants of the device. Reading explains
+	// them.
 	Differences []section
 	Reading     string
-	// FullLoad is what ports send at a load of 100 %; empty where that is line rate.
+	// FullLoad lists the load that each port sends at 100 % of the full load; empty if that is
+	// line rate.
 	FullLoad   string
 	Validities []htmlValidity
 	Appendix   []htmlEntry
@@ -302,7 +304,8 @@ func (d *Document) facts() []fact {
 	return append(facts, fact{"Rows that can be judged by", fmt.Sprintf("%d of %d", judged, len(d.Rows)), "in " + quantity(trials, "trial")})
 }
 
-// atReceivers says that rates of rows count a frame at each of its receivers.
+// atReceivers returns an addition to the heading if the rates of the rows count a frame at
+// each of its receivers.
 func atReceivers(rows []v1alpha1.ResultRow) string {
 	if loadHeading(rows) == receiversHeading {
 		return ", to all receivers"
@@ -325,7 +328,7 @@ func shareOfFact(rows []v1alpha1.ResultRow, doubt string) fact {
 	return f
 }
 
-// device is that of the bed, where the document has it.
+// device returns the device of the bed; empty if the document has no bed.
 func (d *Document) device() v1alpha1.Device {
 	if d.Bed == nil {
 		return v1alpha1.Device{}
@@ -345,7 +348,7 @@ func between(rows []v1alpha1.ResultRow, unit int64, decimals int, value func(v1a
 	return fixed(low, unit, decimals) + " – " + fixed(high, unit, decimals)
 }
 
-// manifests are what somebody else applies to ask for the same again.
+// manifests returns the YAML manifests that repeat the benchmark.
 func (d *Document) manifests() (string, error) {
 	spec := d.Spec
 	spec.Abort = false

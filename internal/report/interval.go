@@ -57,7 +57,7 @@ func portCells(i method.Interval, p method.PortInterval, withClass bool, unit bi
 	return cells
 }
 
-// IntervalLine is what all ports together do while a trial runs, in one line.
+// IntervalLine summarizes an interval of a running trial over all ports, in one line.
 func IntervalLine(i method.Interval) string {
 	var sent, bytes, received, lost uint64
 	var latency traffic.Latency

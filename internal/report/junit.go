@@ -143,7 +143,8 @@ func (d *Document) rowCase(test string, row v1alpha1.ResultRow) junitCase {
 	return c
 }
 
-// nothingForwarded is what makes a benchmark end with Failed.
+// nothingForwarded reports whether the device forwarded no frame of the row. Such a row ends
+// the benchmark with phase Failed.
 func nothingForwarded(row v1alpha1.ResultRow) bool {
 	frames := row.Frames.OrZero()
 	return frames.Sent > 0 && frames.Received == 0

@@ -14,8 +14,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// junitShape is what CI systems accept: the attributes that an element must have,
-// those that it may have, and its children.
+// junitShape describes the XML that CI systems accept: for each element, the required and the
+// optional attributes and the children.
 var junitShape = map[string]struct{ must, may, children []string }{
 	"testsuites": {nil, []string{"name", "time", "tests", "failures", "errors"}, []string{"testsuite"}},
 	"testsuite": {[]string{"name", "tests", "failures", "errors"},

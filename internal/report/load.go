@@ -37,10 +37,10 @@ func loadHeading(rows []v1alpha1.ResultRow) string {
 	return ratesHeading
 }
 
-// ofFullLoadColumn is that of loads that are shares of the full load.
+// ofFullLoadColumn is the column of loads that are shares of the full load.
 var ofFullLoadColumn = column{"intended", "of full load", true}
 
-// intendedColumn is that of the loads that a test asks for.
+// intendedColumn returns the column of the intended load of a test.
 func intendedColumn(rows []v1alpha1.ResultRow) column {
 	percent := func(row v1alpha1.ResultRow) bool { return method.OfFullLoad(&row) && !row.Load.IsRate() }
 	if slices.ContainsFunc(rows, percent) {
@@ -49,7 +49,7 @@ func intendedColumn(rows []v1alpha1.ResultRow) column {
 	return column{"intended", "load", true}
 }
 
-// searchedColumn is that of the intended load where a test finds it.
+// searchedColumn returns the column of the intended load for a test that searches it.
 func searchedColumn(rows []v1alpha1.ResultRow) column {
 	if ofFullLoad(rows) {
 		return column{"intended, %", "of full load", false}
@@ -57,7 +57,7 @@ func searchedColumn(rows []v1alpha1.ResultRow) column {
 	return column{"intended", "%", false}
 }
 
-// shareColumn is that of the offered load as a share of line rate.
+// shareColumn returns the column of the offered load as a share of line rate.
 func shareColumn(rows []v1alpha1.ResultRow) column {
 	if ofFullLoad(rows) {
 		return column{loadHeading(rows), shareBySender, false}
@@ -96,8 +96,8 @@ func loadAxis(rows []v1alpha1.ResultRow) string {
 	return "% of line rate"
 }
 
-// fullLoad says what the ports send at a load of 100%: "70% of line rate on p1, 30% on p2";
-// empty where every port that sends is at line rate, and where the bed is not known.
+// fullLoad returns the load of each port at a load of 100%: "70% of line rate on p1, 30% on
+// p2". It is empty if every sending port is at line rate, or the bed is not known.
 func (d *Document) fullLoad() string {
 	if d.Profile == nil || d.Bed == nil || !ofFullLoad(d.Rows) {
 		return ""

@@ -12,7 +12,7 @@ import (
 type partsTable struct {
 	title string
 	grid  *grid
-	// rows are those that the lines are about, one for each line.
+	// rows contains the row of each line.
 	rows []v1alpha1.ResultRow
 }
 

@@ -79,8 +79,8 @@ func (d *Document) sarif() ([]byte, error) {
 	return indented(sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}})
 }
 
-// sarifInvocation says how the benchmark ended: without success where the lab, or somebody,
-// ended it before it was measured.
+// sarifInvocation describes the end of the benchmark. It is not successful if the benchmark
+// was ended before it was measured.
 func (d *Document) sarifInvocation() sarifInvocation {
 	in := sarifInvocation{ExecutionSuccessful: d.Phase.Measured() || d.Phase == v1alpha1.PhaseFailed}
 	if d.StartTime != nil {

@@ -35,12 +35,12 @@ type (
 	sarifText struct {
 		Text string `json:"text"`
 	}
-	// sarifAutomation says of which runs this is one (3.17).
+	// sarifAutomation identifies the series of runs that this run belongs to (3.17).
 	sarifAutomation struct {
 		ID   string `json:"id"`
 		GUID string `json:"guid,omitempty"`
 	}
-	// sarifInvocation says how the benchmark ended (3.20).
+	// sarifInvocation describes the end of the benchmark (3.20).
 	sarifInvocation struct {
 		ExecutionSuccessful bool                `json:"executionSuccessful"`
 		StartTimeUTC        string              `json:"startTimeUtc,omitempty"`

@@ -7,7 +7,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// maxSharedWith is how many benchmarks status.sharedWith has at most.
+// maxSharedWith is the maximum number of benchmarks in status.sharedWith.
 const maxSharedWith = 16
 
 // shared is the note about a bed that is a port group of its device; empty about others.

@@ -23,8 +23,8 @@ func sizeCell(frameSize int32, frameMix string) string {
 // letterWidth is the width of a letter in a chart.
 const letterWidth = 6.5
 
-// sizeLabel is a frame size in a chart: "64 B", or the name of the mix. A partial drop
-// rate says that it is one: "64 B PDR 0.5%".
+// sizeLabel returns a frame size for a chart: "64 B", or the name of the mix. It adds the name
+// of a partial drop rate: "64 B PDR 0.5%".
 func sizeLabel(row *v1alpha1.ResultRow) string {
 	label := row.SizeName()
 	if row.FrameMix != "" {
@@ -36,8 +36,8 @@ func sizeLabel(row *v1alpha1.ResultRow) string {
 	return label
 }
 
-// labelSpace is how much more room the labels of rows take in a chart than it has
-// for those of frame sizes.
+// labelSpace returns the additional width that the labels of rows need in a chart, compared
+// with labels of frame sizes.
 func labelSpace(rows []v1alpha1.ResultRow) float64 {
 	room := len("9216 B")
 	longest := room

@@ -111,8 +111,8 @@ func showsIntended(row v1alpha1.ResultRow) bool {
 	return !unmeasured(&row) && method.OfferedOther(&row)
 }
 
-// lostCell is how many frames were lost. Of groups that are joined or left during the
-// trial it is not known how many frames were due.
+// lostCell returns the number of lost frames. It is "-" if groups are joined or left during
+// the trial, because the number of expected frames is not known then.
 func lostCell(row *v1alpha1.ResultRow) string {
 	if row.Frames == nil || unmeasured(row) || row.GroupDelay != nil {
 		return "-"
@@ -129,7 +129,7 @@ func cell(c method.Column, row *v1alpha1.ResultRow) string {
 	return inUnit(c.Unit)(n)
 }
 
-// inUnit says how numbers of a unit are written.
+// inUnit returns the function that formats numbers of a unit.
 func inUnit(unit method.Unit) func(int64) string {
 	switch unit {
 	case method.PPM:

@@ -71,7 +71,7 @@ func (d *Document) byTest() [][]v1alpha1.ResultRow {
 	return tests
 }
 
-// purpose says what the rows of a test are.
+// purpose describes the rows of a test.
 func purpose(rows []v1alpha1.ResultRow) string {
 	d, ok := method.Describe(rows[0].Method)
 	sampled := func(row v1alpha1.ResultRow) bool { return row.Latency != nil && row.Latency.TimedFrames != nil }
@@ -86,12 +86,12 @@ func purpose(rows []v1alpha1.ResultRow) string {
 	return d.Purpose
 }
 
-// note is what the numbers of a table do not say, and the rows that it is about.
+// note is an additional remark on the numbers of a table, and the rows that it is about.
 type note struct {
 	rows, text string
 }
 
-// goalName says which loss ratio a row is about.
+// goalName returns the name of a row's loss ratio.
 func goalName(row v1alpha1.ResultRow) string { return goalOf(row.LossRatioPPM) }
 
 // goalOf names a loss ratio: NDR is the throughput, without loss, PDR the partial
@@ -207,13 +207,15 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 	return append(notes, orderNotes(row)...)
 }
 
-// latencyDefinitions say how the latency of RFC 1242 follows from a row that asks for it.
+// latencyDefinitions describe how the latency of RFC 1242 is computed for a row that asks for
+// it.
 var latencyDefinitions = map[v1alpha1.LatencyDefinition]string{
 	v1alpha1.LatencyStoreAndForward: "latency of store-and-forward devices (RFC 1242 section 3.8) is the average less the time on wires that is left out; between virtual ports a frame takes none",
 	v1alpha1.LatencyBitForwarding:   "latency of bit-forwarding devices (RFC 1242 section 3.8) is the average less the time on wires that is left out; between virtual ports a frame takes none",
 }
 
-// orderNotes tell of copies and of frames out of order, or that nobody counted them.
+// orderNotes describes duplicate and reordered frames, or states that the engine does not
+// count them.
 func orderNotes(row v1alpha1.ResultRow) []string {
 	frames := row.Frames.OrZero()
 	if frames.Duplicate == nil || frames.Reordered == nil {
@@ -236,7 +238,7 @@ func orderNotes(row v1alpha1.ResultRow) []string {
 	return notes
 }
 
-// groupRates says what each of several multicast groups received.
+// groupRates describes the rate that each of several multicast groups received.
 func groupRates(m *v1alpha1.MulticastSummary) string {
 	rate := group(m.MinFramesPerSecond)
 	if m.MaxFramesPerSecond > m.MinFramesPerSecond {
@@ -249,7 +251,7 @@ func groupRates(m *v1alpha1.MulticastSummary) string {
 	return fmt.Sprintf("each of %s groups received %s frames/s%s", group(int64(m.Groups)), rate, where)
 }
 
-// maxDelaysListed is how many ports a note lists; the JSON has more of them.
+// maxDelaysListed is the maximum number of ports that a note lists; the JSON contains more.
 const maxDelaysListed = 16
 
 // portDelays are the average delays of the egress ports, where there are several.

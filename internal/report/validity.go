@@ -23,7 +23,7 @@ var validities = []struct {
 // simulatedNote begins every document of a modelled device.
 const simulatedNote = "simulated: every figure was computed from a model, and nothing was measured"
 
-// simulatedBanner is what a person reads first of such a document, in every format.
+// simulatedBanner begins every simulated document, in every format.
 const simulatedBanner = "SIMULATED: every figure was computed from a model, and nothing was measured"
 
 // furtherNotes are the notes that no banner says.

@@ -43,11 +43,11 @@ type Loss struct {
 	To  types.NamespacedName
 }
 
-// Claim is what one reservation gets.
+// Claim contains the beds and times that one reservation gets.
 type Claim struct {
 	// Beds that it reserves, sorted.
 	Beds []string
-	// Problem says why it reserves none, or not all that it names; empty where it does.
+	// Problem is the reason why it does not reserve all beds that it names; empty if it does.
 	Problem string
 	// Occurrences that overlap the span of the calendar, in their order.
 	Occurrences []Span
@@ -55,7 +55,7 @@ type Claim struct {
 	Lost []Loss
 }
 
-// Calendar says for a span of time which beds are kept for whom.
+// Calendar contains the reservations of each bed in a span of time.
 type Calendar struct {
 	// Of are the slices of each bed, in the order of time; they do not overlap.
 	Of map[string][]Slice
@@ -181,7 +181,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// claim says which beds a reservation can have.
+// claim returns the beds that a reservation can have.
 func (l Lab) claim(r *v1alpha1.Reservation) *Claim {
 	claim := &Claim{}
 	ns := l.Namespaces[r.Namespace]
@@ -245,5 +245,5 @@ func Sharing(beds map[string]*v1alpha1.TestBed) map[string][]string {
 	return shared
 }
 
-// String says which part is lost to whom.
+// String describes the lost time and the reservation that has it.
 func (l Loss) String() string { return fmt.Sprintf("%s has bed %s %s", l.To, l.Bed, l.Span) }

@@ -185,8 +185,9 @@ func randomLab(rng *rand.Rand) Lab {
 	return l
 }
 
-// ownerOf says who has a bed at a minute: of all that reserve it, or a bed with an interface
-// of it, the one that was created first; and whether it reserves this bed.
+// ownerOf returns the reservation that has a bed at a minute, and whether it reserves this
+// bed. Of all reservations of the bed, or of a bed that shares an interface with it, that is
+// the one that was created first.
 func ownerOf(l Lab, name string, minute int) string {
 	interfaces := func(b *v1alpha1.TestBed) (all []string) {
 		for _, p := range b.Spec.Ports {

@@ -13,8 +13,9 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// Horizon is how far ahead a reservation may begin, and how far ahead occurrences are
-// known. It is longer than the longest time for which a benchmark may hold a bed.
+// Horizon is the maximum time ahead at which a reservation may begin, and for which
+// occurrences are known. It is longer than the longest time for which a benchmark may hold a
+// bed.
 const Horizon = 90 * 24 * time.Hour
 
 // Span is the time from From until Until, which does not belong to it.

@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/internal/human"
 )
 
-// Validate says what is wrong with a reservation by itself, beyond what its schema says.
+// Validate returns the problems of a reservation itself that its schema does not detect.
 func Validate(r *v1alpha1.Reservation) field.ErrorList {
 	recurrence := r.Spec.Recurrence
 	if recurrence == nil {
@@ -53,11 +53,12 @@ func Validate(r *v1alpha1.Reservation) field.ErrorList {
 	return nil
 }
 
-// Margin is how much shorter than the reservation that it names a benchmark has to be: it
-// is for the begin of the run and the clean-up.
+// Margin is the time by which a benchmark has to be shorter than the reservation that it
+// names: it is needed for the begin of the run and the clean-up.
 const Margin = 5 * time.Minute
 
-// Benchmark says why a benchmark can never run in the reservation that it names.
+// Benchmark returns the reasons why a benchmark can never run in the reservation that it
+// names.
 func Benchmark(b *v1alpha1.Benchmark, r *v1alpha1.Reservation) field.ErrorList {
 	var problems field.ErrorList
 	length := Length(&r.Spec)

@@ -19,7 +19,7 @@ type Cell struct {
 	// Name follows from what the matrix has for the cell, so that it stays when others come
 	// and go; empty without a matrix.
 	Name string
-	// Spec is that of the template with the values of the cell.
+	// Spec is the spec of the template with the values of the cell.
 	Spec v1alpha1.BenchmarkSpec
 
 	// at are the indices of the values in the lists of the matrix, in the order of axes; -1
@@ -166,7 +166,7 @@ func Cells(spec *v1alpha1.BenchmarkScheduleSpec) []Cell {
 	return cells
 }
 
-// indices are those of a list; -1 alone for an empty one.
+// indices returns the indices of a list with n elements; -1 alone if it is empty.
 func indices(n int) []int {
 	if n == 0 {
 		return []int{-1}
@@ -193,11 +193,11 @@ func cellName(names, values []string) string {
 	return strings.TrimRight(name[:maxCell-len(digest)-1], "-.") + "-" + digest
 }
 
-// shownDigest is how many digits of the digest of an image are in a name.
+// shownDigest is the number of digits of an image digest in a name.
 const shownDigest = 12
 
-// imageName is what of the reference of an image is in the name of a cell: the last part of
-// its repository, and its tag, or else the first digits of its digest.
+// imageName returns the part of an image reference that is used in the name of a cell: the
+// last part of its repository, and its tag, or else the first digits of its digest.
 func imageName(reference string) string {
 	name := reference[strings.LastIndex(reference, "/")+1:]
 	if before, digest, found := strings.Cut(name, "@"); found {
@@ -233,8 +233,8 @@ func FiringTime(name string) (at time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// Benchmarks are those of a firing. Their names follow from schedule, firing and cell: one
-// that is there already was made by the same firing.
+// Benchmarks returns the benchmarks of a firing. Their names follow from schedule, firing and
+// cell. A benchmark that already exists under the name was made by the same firing.
 func Benchmarks(s *v1alpha1.BenchmarkSchedule, firing string) []*v1alpha1.Benchmark {
 	cells := Cells(&s.Spec)
 	var all []*v1alpha1.Benchmark
@@ -254,7 +254,8 @@ func (c Cell) history(s *v1alpha1.BenchmarkSchedule) string {
 	return name
 }
 
-// Benchmark is that of a cell in a firing of so many.
+// Benchmark returns the benchmark of a cell in a firing. size is the number of benchmarks of
+// the firing.
 func (c Cell) Benchmark(s *v1alpha1.BenchmarkSchedule, firing string, size int) *v1alpha1.Benchmark {
 	name := s.Name + "-" + firing
 	labels := map[string]string{}

@@ -7,9 +7,9 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// Warnings says on which days of the next year clocks are set so that a firing of the
-// schedule does not come, or comes twice. Schedules that fire several times on such a day
-// are left out: they lose or gain one of many.
+// Warnings lists the days of the next year on which a clock change skips or repeats a firing
+// of the schedule. It ignores schedules that fire several times on such a day: they lose or
+// gain one of many.
 func Warnings(spec *v1alpha1.BenchmarkScheduleSpec, now time.Time) []string {
 	zone, err := Zone(spec.TimeZone)
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// MaxMissed is how many missed firings are counted.
+// MaxMissed is the maximum number of missed firings that are counted.
 const MaxMissed = 100
 
-// Timing is when a schedule fires.
+// Timing computes the firing times of a schedule.
 type Timing struct {
 	times  *Times
 	jitter time.Duration
-	// deadline is how late a firing may be; 0 is any time.
+	// deadline is the maximum delay of a firing; 0 is unlimited.
 	deadline time.Duration
-	// key is what the jitter follows from.
+	// key is the input from which the jitter is derived.
 	key string
 }
 
@@ -42,7 +42,7 @@ func TimingOf(s *v1alpha1.BenchmarkSchedule) (*Timing, error) {
 	return t, nil
 }
 
-// At is when a firing is due: its time and its jitter, in whole seconds.
+// At returns the time at which a firing is due: its time plus its jitter, in whole seconds.
 func (t *Timing) At(firing time.Time) time.Time {
 	width := uint64(t.jitter / time.Second)
 	if width == 0 {
@@ -65,7 +65,7 @@ func (t *Timing) Next(after, now time.Time) (firing, at time.Time) {
 	return time.Time{}, time.Time{}
 }
 
-// Until is when the starting deadline of a firing passes; zero without one.
+// Until returns the time at which the starting deadline of a firing passes; zero without one.
 func (t *Timing) Until(firing time.Time) time.Time {
 	if t.deadline == 0 {
 		return time.Time{}
@@ -73,15 +73,15 @@ func (t *Timing) Until(firing time.Time) time.Time {
 	return t.At(firing).Add(t.deadline)
 }
 
-// Due is what a schedule has to fire.
+// Due describes the firing of a schedule that is due.
 type Due struct {
 	// Firing is the time of the latest firing that is due; zero when there is none.
 	Firing time.Time
 	// TooLate reports whether the starting deadline of that firing has passed.
 	TooLate bool
-	// Missed is how many earlier ones were missed, counted up to MaxMissed.
+	// Missed is the number of earlier firings that were missed, counted up to MaxMissed.
 	Missed int
-	// Until is when the starting deadline passes; zero without one.
+	// Until is the time at which the starting deadline passes; zero without one.
 	Until time.Time
 }
 

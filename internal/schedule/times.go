@@ -18,7 +18,8 @@ type Times struct {
 
 const example = "give minute, hour, day of the month, month and day of the week, such as 0 2 * * * for 2:00 every night"
 
-// reference is where the search for a first time begins that says whether there is one.
+// reference is the begin of the search for a first time, which checks that the expression has
+// one.
 var reference = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Parse reads a cron expression of five fields, or one of the words @hourly to @yearly. It

@@ -21,7 +21,8 @@ var (
 	ofMatrix   = ofSpec.Child("matrix")
 )
 
-// Validate says what is wrong with a schedule by itself, without the benchmarks that it makes.
+// Validate returns the problems of a schedule itself, without those of the benchmarks that it
+// makes.
 func Validate(s *v1alpha1.BenchmarkSchedule) field.ErrorList {
 	problems := append(ValidateName(s.Name), ValidateTiming(&s.Spec)...)
 	return append(problems, ValidateTemplate(&s.Spec)...)
@@ -30,8 +31,8 @@ func Validate(s *v1alpha1.BenchmarkSchedule) field.ErrorList {
 // maxName is the longest name of a schedule, as of a CronJob.
 const maxName = 52
 
-// ValidateName says what is wrong with the name of a schedule: those of benchmarks have the
-// time of the firing too, and labels have at most 63 characters.
+// ValidateName checks the length of a schedule's name. The names of its benchmarks also
+// contain the time of the firing, and labels have at most 63 characters.
 func ValidateName(name string) field.ErrorList {
 	if len(name) <= maxName {
 		return nil
@@ -40,7 +41,7 @@ func ValidateName(name string) field.ErrorList {
 		"it has %d characters: give at most %d, as the time of the firing is added for the names of benchmarks", len(name), maxName))}
 }
 
-// ValidateTiming says what is wrong with the times of a schedule.
+// ValidateTiming returns the problems of the times of a schedule.
 func ValidateTiming(spec *v1alpha1.BenchmarkScheduleSpec) field.ErrorList {
 	zone, err := Zone(spec.TimeZone)
 	if err != nil {
@@ -60,8 +61,8 @@ func ValidateTiming(spec *v1alpha1.BenchmarkScheduleSpec) field.ErrorList {
 	return nil
 }
 
-// ValidateTemplate says what is wrong with the metadata of the template, and with names that
-// the matrix makes.
+// ValidateTemplate returns the problems of the template's metadata, and of the names that the
+// matrix makes.
 func ValidateTemplate(spec *v1alpha1.BenchmarkScheduleSpec) field.ErrorList {
 	metadata := spec.BenchmarkTemplate.Metadata
 	at := ofTemplate.Child("metadata")

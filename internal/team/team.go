@@ -84,7 +84,7 @@ func class(policy *v1alpha1.LabPolicy, name string) *v1alpha1.PriorityClass {
 	return &policy.Spec.PriorityClasses[i]
 }
 
-// Problems say that a benchmark names a priority class that there is not.
+// Problems returns an error if the priority class of a benchmark does not exist.
 func Problems(policy *v1alpha1.LabPolicy, b *v1alpha1.Benchmark) field.ErrorList {
 	name := b.Spec.PriorityClassName
 	if name == "" || class(policy, name) != nil {
@@ -102,7 +102,7 @@ func Problems(policy *v1alpha1.LabPolicy, b *v1alpha1.Benchmark) field.ErrorList
 		"there is no priority class of this name ("+has+"): name another, give spec.priority, or ask the lab to add it to LabPolicy "+v1alpha1.LabPolicyName)}
 }
 
-// Full says that a team has as many benchmarks waiting as it may; nil where it has not.
+// Full returns an error if the team has reached its limit of waiting benchmarks, else nil.
 func Full(t Team, b *v1alpha1.Benchmark, waiting int) *field.Error {
 	if t.MaxQueued == 0 || waiting < int(t.MaxQueued) {
 		return nil

@@ -39,13 +39,13 @@ func Binary(t testing.TB, name, what, script string) string {
 	return file
 }
 
-// FreeAddress is a loopback address that nobody listens at.
+// FreeAddress returns a loopback address on which no process listens.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	return FreeAddressOf(t, "127.0.0.1")
 }
 
-// FreeAddressOf is an address of a host of this machine that nobody listens at.
+// FreeAddressOf returns an address of a host of this machine on which no process listens.
 func FreeAddressOf(t testing.TB, host string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))

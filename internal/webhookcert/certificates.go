@@ -16,10 +16,10 @@ import (
 const (
 	// lifetime of a certificate and its authority.
 	lifetime = 90 * 24 * time.Hour
-	// renewBefore is how long before its expiry a certificate is replaced. An operator may
-	// be down for as long without a gap.
+	// renewBefore is the time before its expiry at which a certificate is replaced. An
+	// operator may be down for as long without a gap.
 	renewBefore = 30 * 24 * time.Hour
-	// overlap is how long the webhook configuration has trusted the next certificate
+	// overlap is the time for which the webhook configuration has trusted the next certificate
 	// before it is served. API servers see a changed configuration within seconds.
 	overlap = 10 * time.Minute
 )

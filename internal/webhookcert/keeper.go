@@ -32,7 +32,7 @@ const (
 	attempts = 5
 )
 
-// Options say what a Keeper keeps.
+// Options configure a Keeper.
 type Options struct {
 	// Secret that holds the certificates. It must exist, and may be empty: the right to
 	// create Secrets cannot be limited to one name.

@@ -36,7 +36,7 @@ func (c *cluster) checkClean() error {
 	return nil
 }
 
-// leftProcesses are those in a namespace of the node's, and those that were
+// leftProcesses lists the remaining processes that are in a namespace of the node's or were
 // started from or for its files.
 func (c *cluster) leftProcesses(r *record) ([]string, error) {
 	entries, err := os.ReadDir("/proc")
@@ -56,8 +56,8 @@ func (c *cluster) leftProcesses(r *record) ([]string, error) {
 	return left, nil
 }
 
-// ofNode says what makes a process the cluster's, or nothing. Processes come and
-// end while they are read, so what cannot be read is ignored.
+// ofNode returns the reason why a process belongs to the cluster, or "". Processes come and
+// end while they are read, so unreadable files are ignored.
 func (c *cluster) ofNode(pid int, r *record) string {
 	found, err := namespaces(pid)
 	if err != nil {

@@ -42,8 +42,8 @@ func (c *cluster) file(parts ...string) string {
 	return filepath.Join(append([]string{c.state}, parts...)...)
 }
 
-// record is what "up" knew of the machine before it touched it. It stays
-// outside the state folder, which "down" deletes, for check-clean.
+// recordFile returns the path of the record that "up" makes before it changes the machine. It
+// is outside the state folder, which "down" deletes, so that check-clean can read it.
 func (c *cluster) recordFile() string { return c.state + ".record" }
 
 // searchPath lets the daemons find their own programs first.
@@ -55,7 +55,7 @@ func (c *cluster) searchPath() string {
 	}, ":")
 }
 
-// environment is what daemons and commands in the node run with.
+// environment returns the environment variables of daemons and commands in the node.
 func (c *cluster) environment() []string {
 	env := []string{
 		"PATH=" + c.searchPath(),

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// firstDaemons are those that need no Kubernetes API.
+// firstDaemons returns the daemons that need no Kubernetes API.
 //
-// The node shares two cores with the traffic that it measures. So what is there
-// for clusters of many nodes or for long life is off or slowed down here:
-// leader election, frequent heartbeats, profiling, house-keeping.
+// The node shares two cores with the traffic that it measures. So functions for clusters of
+// many nodes or for long life are off or slowed down here: leader election, frequent
+// heartbeats, profiling, house-keeping.
 func (c *cluster) firstDaemons() []daemon {
 	pki := func(name string) string { return c.file("pki", name) }
 	return []daemon{

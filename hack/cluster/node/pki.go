@@ -47,8 +47,8 @@ func newAuthority(name string) (*authority, error) {
 	return &authority{certificate, key, encodePEM("CERTIFICATE", der)}, nil
 }
 
-// client issues a client certificate; Kubernetes takes the common name as user
-// and the organisation as group.
+// client issues a client certificate; Kubernetes takes the common name as user and the
+// organization as group.
 func (a *authority) client(user string, groups ...string) (certificate, key []byte, err error) {
 	template := newTemplate(pkix.Name{CommonName: user, Organization: groups})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// record is what "up" saw and made on the machine, for "down" and check-clean.
+// record contains the state of the machine that "up" saw and made, for "down" and check-clean.
 type record struct {
 	// Init is the node's process 1, as the machine numbers it.
 	Init process `json:"init"`
 	// Namespaces are the node's, as the kernel names them: net:[4026532201].
 	Namespaces []string `json:"namespaces"`
-	// Interfaces and Entries are what the machine had before: its network
-	// interfaces, and what is in the folders that daemons like to write to.
+	// Interfaces and Entries are the network interfaces that the machine had before, and the
+	// content of the folders that daemons write to.
 	Interfaces []string `json:"interfaces"`
 	Entries    []string `json:"entries"`
 	// Preferred are the threads of the kernel whose priority "up" changed.

@@ -13,8 +13,8 @@ import (
 // mostPreferred is the nice value with the largest share of a processor.
 const mostPreferred = -20
 
-// devicePorts is how many ports the devices of the samples have; one has at most that many
-// processors of its own.
+// devicePorts is the number of ports of the devices of the samples, and the maximum number of
+// processors of a device.
 const devicePorts = 2
 
 // thread is a thread of the kernel whose priority was changed, and its nice value before.

@@ -21,8 +21,8 @@ var names = []string{
 	"CHECKPOINT_RESTORE",
 }
 
-// missingCapabilities are those that no process of this one's kind can have,
-// read from the bounding set in a /proc/PID/status file.
+// missingCapabilities returns the capabilities that are missing from the bounding set in a
+// /proc/PID/status file.
 func missingCapabilities(status string) ([]string, error) {
 	content, err := os.ReadFile(status)
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 // cell of a table.
 type cell struct {
 	outcome outcome
-	// message is why it was refused or failed.
+	// message is the reason for the refusal or failure.
 	message string
 }
 

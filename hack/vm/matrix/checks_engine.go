@@ -2,8 +2,8 @@ package main
 
 import "time"
 
-// engineChecks are the conformance tests of the engine over virtual devices, whose behaviour
-// is known: a cable, a dropper, a bridge, a router.
+// engineChecks are the conformance tests of the engine over virtual devices, whose behavior is
+// known: a cable, a dropper, a bridge, a router.
 var engineChecks = []check{
 	{name: "cable", title: "engine: cable", limit: 20 * time.Minute,
 		what:   "Exact counts over a veth, exact loss over a dropper of every n-th frame, and the order of frames compared with the definitions of RFC 4737.",

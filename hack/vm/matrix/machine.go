@@ -16,7 +16,7 @@ type places struct {
 	root, bin, results string
 }
 
-// start is how long a machine may take to start, in addition to its checks.
+// start is the maximum time for a machine to start, in addition to the time of its checks.
 const start = 5 * time.Minute
 
 // machine is one emulated machine that checks run in.

@@ -121,8 +121,8 @@ func (c *Cluster) removePod(ctx context.Context, p Probe, name string, uid types
 	})
 }
 
-// repeated is how often the kubelet must report a problem before it counts: on a busy node the
-// first attempt may fail for lack of time.
+// repeated is the number of reports of the kubelet after which a problem counts: on a busy
+// node the first attempt may fail for lack of time.
 const repeated = 2
 
 // sandboxProblem returns what the kubelet reports about the pod's network or claims, or the

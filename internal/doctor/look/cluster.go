@@ -45,7 +45,7 @@ func New(config *rest.Config, objects client.Client, namespace, lab string) (*Cl
 	return &Cluster{kube: kube, objects: objects, namespace: namespace, lab: lab}, nil
 }
 
-// Ask says what to read.
+// Ask selects the facts to read.
 type Ask struct {
 	// Bed by name; "" for the whole cluster.
 	Bed string
@@ -109,7 +109,8 @@ func see[T any](what string, value T, err error) doctor.Seen[T] {
 	return doctor.NotSeen[T](err.Error(), "ask again; if it stays so, ask the cluster's administrator")
 }
 
-// kinds are those of the groups that matter. A group that is not served is no error.
+// kinds returns the resources of the relevant API groups. A group that is not served is no
+// error.
 func (c *Cluster) kinds() doctor.Seen[[]string] {
 	groups, err := c.kube.Discovery().ServerGroups()
 	if err != nil {
@@ -218,7 +219,7 @@ func (c *Cluster) started(ctx context.Context) doctor.Seen[map[string]string] {
 	return doctor.Known(nodes)
 }
 
-// errNotServed is why NoDrop's objects cannot be read before it is installed.
+// errNotServed is the error of reads of NoDrop's objects before it is installed.
 var errNotServed = errors.New("NoDrop's definitions are not installed")
 
 func notServed[T any](what string, err error) doctor.Seen[T] {

@@ -76,7 +76,7 @@ func (c *Cluster) claims(ctx context.Context) (templates, classes doctor.Seen[[]
 	return templates, classes
 }
 
-// drivers are those that offer devices, by node.
+// drivers returns the drivers that offer devices, by node.
 func (c *Cluster) drivers(ctx context.Context) doctor.Seen[map[string][]string] {
 	slices, err := c.kube.ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {

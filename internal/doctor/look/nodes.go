@@ -21,7 +21,7 @@ import (
 // kubeletTimeout bounds one request to a kubelet, which may be dead.
 const kubeletTimeout = 10 * time.Second
 
-// nodes are those that are named, else those of the bed, else all.
+// nodes returns the named nodes, else the nodes of the bed, else all nodes.
 func (c *Cluster) nodes(ctx context.Context, bed *v1alpha1.TestBed, names []string) ([]doctor.Node, error) {
 	if len(names) == 0 && bed != nil {
 		for _, p := range bed.Spec.Ports {

@@ -18,7 +18,7 @@ import (
 	"nodrop.dev/nodrop/internal/doctor/probe"
 )
 
-// Probe says how nodes are read.
+// Probe configures the pods that read the nodes.
 type Probe struct {
 	// Image with nodrop; "" for the operator's.
 	Image string
@@ -126,7 +126,7 @@ func (c *Cluster) probeNode(ctx context.Context, p Probe, node string) doctor.Se
 	return doctor.Known(n)
 }
 
-// state says in what state a pod is and why.
+// state returns the state of a pod and its reason.
 func state(pod *corev1.Pod) string {
 	text := string(pod.Status.Phase)
 	for _, s := range pod.Status.ContainerStatuses {

@@ -2,15 +2,16 @@ package probe
 
 import "slices"
 
-// Node is what was read on a node.
+// Node contains the properties that were read on a node.
 type Node struct {
-	// CPUFlags are those of FlagsOfInterest that the first processor has.
+	// CPUFlags are the flags of FlagsOfInterest that the first processor has.
 	CPUFlags []string `json:"cpuFlags,omitempty"`
-	// NUMANodes is how many there are; 0 where the kernel shows none.
+	// NUMANodes is the number of NUMA nodes; 0 if the kernel shows none.
 	NUMANodes int `json:"numaNodes,omitempty"`
 	// HugePages that the kernel holds, one for each size.
 	HugePages []HugePages `json:"hugePages,omitempty"`
-	// IOMMUGroups is how many groups of devices the IOMMU isolates; 0 is no IOMMU in use.
+	// IOMMUGroups is the number of device groups that the IOMMU isolates; 0 if no IOMMU is in
+	// use.
 	IOMMUGroups int `json:"iommuGroups,omitempty"`
 	// CommandLine are the parameters of the kernel that concern IOMMU and huge pages.
 	CommandLine []string `json:"commandLine,omitempty"`
@@ -22,8 +23,8 @@ type Node struct {
 	NoBTF bool `json:"noBTF,omitempty"`
 	// PacketSockets reports whether the kernel has them.
 	PacketSockets bool `json:"packetSockets,omitempty"`
-	// Config are those of OptionsOfInterest that the kernel's configuration has, with
-	// their values; nil where the kernel does not show its configuration.
+	// Config contains the options of OptionsOfInterest that the kernel's configuration has,
+	// with their values; nil if the kernel does not show its configuration.
 	Config map[string]string `json:"config,omitempty"`
 	// Cards are the network cards on PCI.
 	Cards []Card `json:"cards,omitempty"`
@@ -45,7 +46,7 @@ type Card struct {
 	Vendor string `json:"vendor"`
 	// Driver that has it; empty for none.
 	Driver string `json:"driver,omitempty"`
-	// VirtualFunctions is how many it can have.
+	// VirtualFunctions is the maximum number of virtual functions of the card.
 	VirtualFunctions int `json:"virtualFunctions,omitempty"`
 	// VirtualFunction reports whether it is one itself.
 	VirtualFunction bool `json:"virtualFunction,omitempty"`

@@ -28,7 +28,7 @@ type Delivery struct {
 	spool *spool.Spool
 	sink  sink.Sink
 	log   *slog.Logger
-	// pause is how long to wait after so many attempts failed.
+	// pause returns the time to wait after the given number of failed attempts.
 	pause func(failed int) time.Duration
 
 	mu      sync.Mutex
@@ -66,21 +66,21 @@ func backOff(failed int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// Stats says how the delivery goes.
+// Stats contains the progress of the delivery.
 type Stats struct {
 	spool.Stats
-	// Written is how many points the sink has taken from this process.
+	// Written is the number of points that the sink has accepted from this process.
 	Written int64
-	// Last is when it last took some; zero before the first time.
+	// Last is the time at which the sink last accepted points; zero before the first time.
 	Last time.Time
-	// Failures is how many attempts of this process failed.
+	// Failures is the number of failed attempts of this process.
 	Failures int64
-	// Problem is why the sink takes none, since when; empty while it does.
+	// Problem is the reason why the sink accepts no points, since Since; empty while it does.
 	Problem string
 	Since   time.Time
 }
 
-// Stats says how the delivery goes.
+// Stats returns the progress of the delivery.
 func (d *Delivery) Stats() Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -32,11 +32,11 @@ type Fake struct {
 	points   map[string]string
 }
 
-// Request is what the fake was asked.
+// Request is a request that the fake received.
 type Request struct {
 	// Path with the parameters.
 	Path string
-	// Authorization is that header.
+	// Authorization is the header of this name.
 	Authorization string
 	// Lines as they came.
 	Lines []string

@@ -26,7 +26,7 @@ import (
 	"nodrop.dev/nodrop/internal/pki"
 )
 
-// Port is where the recorder listens.
+// Port is the port on which the recorder listens.
 const Port = 7446
 
 // maxMessage bounds one request.
@@ -106,7 +106,7 @@ var ofOperator = []string{metrics.MeasurementRow, metrics.MeasurementRun, metric
 // ofLab is the measurement that the operator alone adds points of, which are of no run.
 const ofLab = metrics.MeasurementBed
 
-// mayAdd says why the caller with a name may not add lines.
+// mayAdd returns an error if the named caller may not add the lines.
 func mayAdd(caller string, lines []byte) error {
 	uid, runs := pki.RunnerUID(caller)
 	for d := lineprotocol.NewDecoderWithBytes(lines); d.Next(); {

@@ -10,8 +10,8 @@ import (
 	"nodrop.dev/nodrop/internal/metrics/delivery"
 )
 
-// State is what a recorder says of itself in its log, for kubectl nodrop doctor. It has no
-// secret.
+// State is the state that a recorder writes to its log, for kubectl nodrop doctor. It contains
+// no secret.
 type State struct {
 	// Rows and Series wait for the database, which did not take those that are Refused. Bytes
 	// is what all take in the spool, of Limit at most.
@@ -20,11 +20,13 @@ type State struct {
 	Refused int64 `json:"refused"`
 	Bytes   int64 `json:"bytes"`
 	Limit   int64 `json:"limit"`
-	// Dropped is how many samples and trials had no room since the spool was made.
+	// Dropped is the number of samples and trials that were dropped for lack of room since the
+	// spool was made.
 	Dropped uint64 `json:"dropped"`
 	// Oldest is the time of the first point that waits; zero when none does.
 	Oldest time.Time `json:"oldest,omitzero"`
-	// Problem is why the database takes no points, since when; empty while it does.
+	// Problem is the reason why the database accepts no points, since Since; empty while it
+	// does.
 	Problem string    `json:"problem,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
 }

@@ -23,7 +23,7 @@ const (
 	V3 API = "v3"
 )
 
-// Config says where points are written.
+// Config is the address and the format of the database that points are written to.
 type Config struct {
 	// URL of the server, such as https://influxdb:8086. It holds no secret.
 	URL string
@@ -54,7 +54,7 @@ func (Secret) GoString() string { return "[hidden]" }
 // MarshalText hides the secret, in JSON also.
 func (Secret) MarshalText() ([]byte, error) { return []byte("[hidden]"), nil }
 
-// Check says what is wrong with the configuration.
+// Check returns an error if the configuration is not valid.
 func (c Config) Check() error {
 	at, err := url.Parse(c.URL)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 // requestTimeout bounds one request: a server that is slower is taken for absent.
 const requestTimeout = 30 * time.Second
 
-// maxAnswer is how much of an answer is read.
+// maxAnswer is the maximum number of bytes that are read of an answer.
 const maxAnswer = 64 << 10
 
 // maxPause bounds the pause that a server asks for.
@@ -145,8 +145,8 @@ func (h *HTTP) authorize(request *http.Request, token string) {
 	}
 }
 
-// failure says what an answer means. A server that repeats the token does not bring it
-// into a log.
+// failure returns the error for an answer of the server. It hides the token, so that a server
+// that repeats the token does not bring it into a log.
 func (h *HTTP) failure(answer *http.Response, content []byte, token string) error {
 	reason := reasonOf(content)
 	for _, secret := range []string{token, afterColon(token)} {
@@ -173,8 +173,8 @@ func afterColon(token string) string {
 	return after
 }
 
-// answerBody is what the three APIs answer when they fail: v1 an error, v2 a code and a
-// message, v3 an error with the lines that it does not take.
+// answerBody is the body of a failed request in the three APIs: v1 sends an error, v2 a code
+// and a message, v3 an error with the refused lines.
 type answerBody struct {
 	Error, Code, Message string
 	Data                 json.RawMessage

@@ -19,8 +19,8 @@ type Sink interface {
 	String() string
 }
 
-// RefusedError says that a database does not take some of the lines, also when they are
-// written again. Which ones is not known.
+// RefusedError means that a database refuses some of the lines, also when they are written
+// again. The refused lines are not known.
 type RefusedError struct {
 	// Reason as the database gives it.
 	Reason string
@@ -28,11 +28,11 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return "refused: " + e.Reason }
 
-// LaterError says that a database asks for a pause.
+// LaterError means that a database asks for a pause.
 type LaterError struct {
 	// Reason as the database gives it.
 	Reason string
-	// After is how long to wait at least; 0 when the database does not say it.
+	// After is the minimum time to wait; 0 if the database does not specify it.
 	After time.Duration
 }
 

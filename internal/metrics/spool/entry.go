@@ -10,7 +10,8 @@ import (
 
 // An entry of the file is a number of lines, and the lines compressed.
 const (
-	// maxEntry is how many bytes of lines an entry has at most, but for a longer line.
+	// maxEntry is the maximum size of the lines of an entry in bytes. A single longer line is
+	// an entry of its own.
 	maxEntry = 256 << 10
 	// perEntry is about what the file needs for an entry besides its content.
 	perEntry = 32
@@ -52,7 +53,7 @@ func unpack(entry []byte) ([][]byte, error) {
 	return lines[:len(lines)-1], nil
 }
 
-// points is how many lines an entry has.
+// points returns the number of lines in an entry.
 func points(entry []byte) int64 {
 	n, _ := binary.Uvarint(entry)
 	return int64(n)

@@ -22,14 +22,14 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// ErrFull says that there is no room for rows: those that wait for the database fill the
-// spool. They can be taken again later.
+// ErrFull means that there is no room for rows: rows that wait for the database fill the
+// spool. The caller can retry later.
 var ErrFull = errors.New("the spool is full of rows that wait for the database")
 
-// ErrInUse says that another process has the file of a spool open.
+// ErrInUse means that another process has the file of the spool open.
 var ErrInUse = errors.New("another process uses it")
 
-// Kind says how points are kept.
+// Kind is the kind of points, which decides how they are kept.
 type Kind string
 
 // The kinds of points.
@@ -38,15 +38,15 @@ const (
 	Rows Kind = "rows"
 	// Series are dropped when there is no room, oldest first.
 	Series Kind = "series"
-	// refusedRows and refusedSeries are those that the database did not take. They are
-	// tried again when the spool is opened the next time.
+	// refusedRows and refusedSeries are points that the database refused. They are tried again
+	// when the spool is opened the next time.
 	refusedRows   Kind = "refused rows"
 	refusedSeries Kind = "refused series"
 )
 
 var kinds = []Kind{Rows, Series, refusedRows, refusedSeries}
 
-// refused is how those are kept of a kind that the database did not take.
+// refused maps each kind to the kind under which refused points are kept.
 var refused = map[Kind]Kind{Rows: refusedRows, Series: refusedSeries}
 
 // Spool is a file with points. Its methods may be called concurrently.
@@ -57,27 +57,27 @@ type Spool struct {
 	mu sync.Mutex
 	// kept is by kind what is in the file.
 	kept map[Kind]Kept
-	// dropped is how many points of series were, since the file was made.
+	// dropped is the number of dropped series points since the file was made.
 	dropped uint64
 	// changed is closed when there is something new.
 	changed chan struct{}
 }
 
-// Kept says how much of a kind is in the spool.
+// Kept is the amount of points of one kind in the spool.
 type Kept struct {
 	// Points, and Bytes that they take.
 	Points, Bytes int64
 }
 
-// Stats says what is in the spool.
+// Stats describes the content of the spool.
 type Stats struct {
 	// Rows and Series wait for the database; it did not take those that are Refused.
 	Rows, Series, Refused Kept
-	// Dropped is how many points of series were dropped since the spool was made.
+	// Dropped is the number of dropped series points since the spool was made.
 	Dropped uint64
 }
 
-// Points is how many points wait for the database.
+// Points returns the number of points that wait for the database.
 func (s Stats) Points() int64 { return s.Rows.Points + s.Series.Points }
 
 var metaBucket, droppedKey = []byte("meta"), []byte("dropped")
@@ -352,7 +352,7 @@ func (s *Spool) Changed() <-chan struct{} {
 	return s.changed
 }
 
-// Stats says what is in the spool.
+// Stats returns the content of the spool.
 func (s *Spool) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// maxQueued is how many bytes of series are queued at most. Rows are all kept.
+	// maxQueued is the maximum size of queued series in bytes. Rows are all kept.
 	maxQueued = 32 << 20
-	// flushAfter is how long points are collected before they are handed on.
+	// flushAfter is the time for which points are collected before they are handed on.
 	flushAfter = 500 * time.Millisecond
 	// maxHanded is about how many bytes are handed on at once.
 	maxHanded = 2 << 20
-	// again is how long to wait after a target that took nothing.
+	// again is the time to wait after a target accepted nothing.
 	again = time.Second
 )
 
@@ -31,7 +31,7 @@ type Target interface {
 	Take(ctx context.Context, rows, series [][]byte) error
 }
 
-// Counts says what became of the points of a stream.
+// Counts contains the number of points of a stream by their state.
 type Counts struct {
 	// Handed points were taken by the target, Dropped ones of series had no room in the
 	// queue, and Queued ones wait.
@@ -73,7 +73,7 @@ func Open(run *metrics.Run, target Target, log *slog.Logger, now func() time.Tim
 	return s
 }
 
-// Begin says which engine measures.
+// Begin adds the point of the run with the engine that measures.
 func (s *Stream) Begin(engine v1alpha1.EngineKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,7 +242,7 @@ func cut(lines [][]byte, bytes int) (taken, rest [][]byte, size int) {
 	return lines[:n], lines[n:], size
 }
 
-// Counts says what became of the points so far.
+// Counts returns the number of points so far, by their state.
 func (s *Stream) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()

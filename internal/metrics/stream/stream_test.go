@@ -46,7 +46,7 @@ func (f *fakeTarget) Take(_ context.Context, rows, series [][]byte) error {
 	return err
 }
 
-// identities are those of the kept points.
+// identities returns the sorted identities of the kept points.
 func (f *fakeTarget) identities(t *testing.T) []string {
 	t.Helper()
 	f.mu.Lock()
@@ -92,8 +92,8 @@ func row() v1alpha1.ResultRow {
 	return v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 64}, Validity: v1alpha1.ValidityValid}
 }
 
-// A target that fails, also one that has kept the lines, delays nobody, and gets all in
-// the end.
+// TestATargetThatFails checks that a failing target does not delay the run and gets all points
+// in the end, also if it kept lines of a failed attempt.
 func TestATargetThatFails(t *testing.T) {
 	t.Parallel()
 	for name, keeps := range map[string]bool{"and keeps nothing": false, "and keeps all": true} {
@@ -129,8 +129,8 @@ func TestATargetThatFails(t *testing.T) {
 	}
 }
 
-// A target that never comes back ends nobody's patience: the queue has a bound, rows stay,
-// and closing ends with its context.
+// TestATargetThatStaysAway checks the stream for a target that never works again: the queue is
+// bounded, rows are kept, and Close returns when its context ends.
 func TestATargetThatStaysAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -2,8 +2,8 @@ package stream
 
 import "time"
 
-// foreign is how far the clock of a generator may be from the time of the day. One that is
-// further away is a clock of its own, as that of the engine sim is.
+// foreign is the maximum difference between a generator's clock and the time of day. A clock
+// that is further away is independent of the time of day, as in the engine sim.
 const foreign = time.Hour
 
 // timeline turns times of a generator's clock into times of the day. Trials do not go
