@@ -20,7 +20,8 @@ import (
 // bed that changes.
 type class struct {
 	key classKey
-	// sample is a benchmark of the class; profile is nil when there is none.
+	// sample is a benchmark of the class; profile is its traffic profile, or nil if it does
+	// not exist.
 	sample  *v1alpha1.Benchmark
 	profile *v1alpha1.TrafficProfile
 	// fits are the beds that the benchmarks can run on, with the limits that they
@@ -29,12 +30,12 @@ type class struct {
 	// beds are the names of fits, sorted, and limits all of the limits.
 	beds   []string
 	limits []queue.Limit
-	// pools are those of the beds, sorted.
+	// pools are the pools of the beds, sorted.
 	pools []string
 	// planned is about how long the tests take by their plan; 0 where no bed fits.
 	planned time.Duration
 	work    work
-	// problem says why no bed fits; empty when it was not asked for yet.
+	// problem is the reason why no bed fits; empty if it was not requested yet.
 	problem string
 	members map[queue.Key]*waiter
 }
@@ -163,7 +164,7 @@ func (a *allocator) fits(c *class, bed *v1alpha1.TestBed) ([]preflight.Limit, bo
 	return a.limits(bed, ns, c.sample), true
 }
 
-// problemOf says why no bed fits a class.
+// problemOf returns the reason why no bed fits a class.
 func (a *allocator) problemOf(c *class) string {
 	if c.problem != "" {
 		return c.problem

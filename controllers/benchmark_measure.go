@@ -189,7 +189,7 @@ func (r *benchmarkReconciler) unreachable(ctx context.Context, s *scope, pod *co
 	return again(r.Poll), nil
 }
 
-// maxRunners is how many runner pods one benchmark may use up.
+// maxRunners is the maximum number of runner pods for one benchmark.
 const maxRunners = 4
 
 // replaceRunner starts another runner. The attempt is counted before the new pod can

@@ -30,9 +30,9 @@ import (
 const (
 	// notifyWorkers bounds how many events are sent at once, one for each sink.
 	notifyWorkers = 8
-	// notReadyPause is how long an event waits for a sink to which nothing can be sent.
+	// notReadyPause is the time for which an event waits if its sink cannot receive events.
 	notReadyPause = 15 * time.Second
-	// busyPause is how long an event waits while another one is sent to its sink.
+	// busyPause is the time for which an event waits while another one is sent to its sink.
 	busyPause = 250 * time.Millisecond
 )
 
@@ -265,7 +265,7 @@ func (b *base) sinksOf(ctx context.Context, namespace string) ([]v1alpha1.Notifi
 	return all.Items, nil
 }
 
-// sender is that of the options, or one that sends nowhere.
+// sender returns the sender of the options, or one that sends nowhere.
 func (b *base) sender() *notify.Sender {
 	if b.Notify != nil {
 		return b.Notify
@@ -335,7 +335,7 @@ func (l *lines) enter(sink types.UID, now time.Time) (release func(until time.Ti
 	}, 0
 }
 
-// sinkReconciler says whether events can be sent to a sink.
+// sinkReconciler reports in a condition whether events can be sent to a sink.
 type sinkReconciler struct{ base }
 
 func (r *sinkReconciler) setup(mgr ctrl.Manager) error {

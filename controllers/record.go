@@ -23,8 +23,8 @@ import (
 const (
 	// recordTimeout bounds one attempt to hand the rows of a result over.
 	recordTimeout = time.Minute
-	// recorderPatience is how long a benchmark that is being deleted waits for the recorder,
-	// in a lab with an archive.
+	// recorderPatience is the time for which a benchmark that is being deleted waits for the
+	// recorder, in a lab with an archive.
 	recorderPatience = 10 * time.Minute
 )
 

@@ -60,11 +60,11 @@ type timetable struct {
 	timing *schedule.Timing
 	now    time.Time
 	made   []*v1alpha1.Benchmark
-	// active are those of them that are not finished.
+	// active are the made benchmarks that are not finished.
 	active []*v1alpha1.Benchmark
 	// news are the events that are sent once the status is stored.
 	news []news
-	// wait is when the schedule is looked at again; 0 is when something changes.
+	// wait is the time until the schedule is checked again; 0 means when something changes.
 	wait time.Duration
 }
 

@@ -68,7 +68,7 @@ func virtualInTwo() *v1alpha1.TestBed {
 	return bed
 }
 
-// modelOff and modelOn are what the two variants of a modelled device do.
+// modelOff and modelOn are the models of the two variants of a modeled device.
 const (
 	modelOff = table
 	modelOn  = table + "128,60,1,2,3\n"

@@ -54,7 +54,7 @@ func newFakeRunners(c client.Client, unit time.Duration, check *checker) *fakeRu
 	return &fakeRunners{Client: c, unit: unit, check: check, pods: map[types.UID]*fakeRunner{}}
 }
 
-// rowTakes is how long a row takes, in units.
+// rowTakes is the duration of a row, in units.
 const rowTakes = 4
 
 func (f *fakeRunners) silence(d time.Duration) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Lease is what has a bed.
+// Lease describes the holder of a bed.
 type Lease struct {
 	// Holder of the bed.
 	Holder Key
@@ -14,10 +14,9 @@ type Lease struct {
 	Priority int32
 	// Preemptible reports whether the holder allows to be preempted.
 	Preemptible bool
-	// Since is when it got the bed.
+	// Since is the time at which it got the bed.
 	Since time.Time
-	// By is the entry in whose favour it is already being preempted; it has no name where
-	// there is none.
+	// By is the entry in whose favor it is already being preempted; zero without one.
 	By Key
 }
 
@@ -85,7 +84,7 @@ func (q *Queue) Preempt(s Snapshot) []Preemption {
 	return all
 }
 
-// victim is the bed that is taken for an entry of a group; empty when there is none.
+// victim returns the bed that is taken for an entry of a group; empty if none can be taken.
 func (r *round) victim(g *group) string {
 	best := ""
 	for _, name := range g.beds {
