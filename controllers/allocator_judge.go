@@ -15,7 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/preflight"
 )
 
-// class is a set of benchmarks with the same judgement: of one namespace, with equal
+// class is a set of benchmarks with the same judgment: of one namespace, with equal
 // specs and the same profile. It is judged once with each bed, and again only with a
 // bed that changes.
 type class struct {
@@ -40,7 +40,7 @@ type class struct {
 	members map[queue.Key]*waiter
 }
 
-// classKey is all that a judgement depends on, except beds and the labels of the
+// classKey is all that a judgment depends on, except beds and the labels of the
 // namespace.
 type classKey struct {
 	namespace string
@@ -122,7 +122,7 @@ func (a *allocator) judgeBed(name string, bed *v1alpha1.TestBed) {
 	}
 }
 
-// judged places the members of a class after its judgement changed.
+// judged places the members of a class after its judgment changed.
 func (a *allocator) judged(c *class) {
 	c.problem = ""
 	accepted := len(c.beds) > 0

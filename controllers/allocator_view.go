@@ -107,8 +107,7 @@ func (a *allocator) apply(ch changes, now time.Time) {
 	}
 }
 
-// applyBed takes over a version of a bed, and says whether its interfaces may have
-// changed.
+// applyBed takes over a version of a bed, and reports whether its interfaces may have changed.
 func (a *allocator) applyBed(name string, bed *v1alpha1.TestBed) (moved bool) {
 	view := a.beds[name]
 	if bed == nil {

@@ -24,7 +24,7 @@ type benchmarkReconciler struct {
 	memory *memory
 }
 
-// phase is one step of a benchmark. It changes the scope's status, and says whether the
+// phase is one step of a benchmark. It changes the scope's status, and reports whether the
 // next phase can begin.
 type phase func(ctx context.Context, s *scope) (step, error)
 

@@ -135,7 +135,7 @@ func (b *base) labFiles(ctx context.Context, ref v1alpha1.ConfigMapKeyReference)
 // compressed, and stays below 256 KiB.
 const maxTable = 48 << 10
 
-// readTables fills in the texts of the tables of a modelled device. A table that
+// readTables fills in the texts of the tables of a modeled device. A table that
 // is not there, or that cannot be read, is a problem.
 func readTables(ctx context.Context, read files, cfg *runner.Config) (problem string, _ error) {
 	for _, t := range cfg.Tables() {

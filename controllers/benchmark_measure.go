@@ -121,8 +121,8 @@ func (r *benchmarkReconciler) followRunner(ctx context.Context, s *scope, cfg *r
 	return nil
 }
 
-// lastPoll stores what the runner has before it is stopped. It says whether there is
-// still an answer to wait for, which wakes the benchmark.
+// lastPoll stores what the runner has before it is stopped. It reports whether an answer is
+// still to come, which wakes the benchmark.
 func (r *benchmarkReconciler) lastPoll(ctx context.Context, s *scope) (waits bool, _ error) {
 	pods, err := r.pods(ctx, s.run)
 	if err != nil {

@@ -72,7 +72,7 @@ func (r *benchmarkReconciler) closeParts(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// preempt decides that the bed is returned in favour of another benchmark. Active is how long
+// preempt decides that the bed is returned in favor of another benchmark. Active is how long
 // operators have seen this one hold its beds.
 func (s *scope) preempt(asked *v1alpha1.Preemption, active time.Duration) {
 	rows, before := rowsStored(s), int32(0)

@@ -71,8 +71,8 @@ func (r *benchmarkReconciler) resume(ctx context.Context, s *scope, bed *v1alpha
 }
 
 // changedSince names what is not as it was when the finished rows were measured, of what is
-// known before anything is started. Who may use a bed, and whether it takes benchmarks, says
-// nothing about the measurement. Files that are gone are used as they were kept.
+// known before anything is started. Who may use a bed, and whether it takes benchmarks, does
+// not affect the measurement. Files that are gone are used as they were kept.
 func (r *benchmarkReconciler) changedSince(ctx context.Context, s *scope, bed *v1alpha1.TestBed) (changed []string, _ error) {
 	in, err := r.inputs(ctx, s)
 	if err != nil {

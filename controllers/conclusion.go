@@ -10,9 +10,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// concludeConditions makes the conditions true of a finished benchmark: it has no
-// bed, no device and no traffic pods any more. A reason that says why the benchmark
-// ended stays.
+// concludeConditions makes the conditions true of a finished benchmark: it has no bed, no
+// device and no traffic pods any more. A reason for which the benchmark ended stays.
 func (s *scope) concludeConditions() {
 	bed, message := v1alpha1.ReasonBedReleased, "bed "+s.Status.TestBedName+" was released"
 	if s.Status.TestBedName == "" {

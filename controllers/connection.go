@@ -330,7 +330,7 @@ func (c *connections) again(all outcomes) time.Duration {
 	return c.Sweep
 }
 
-// showConnection writes what the status of a reservation says of its connection data.
+// showConnection writes the state of the connection data to the status of a reservation.
 func showConnection(r *v1alpha1.Reservation, o *outcome, now time.Time) {
 	s := &r.Status
 	if o != nil && o.unknown {

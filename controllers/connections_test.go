@@ -82,7 +82,7 @@ var (
 	nothing map[string]string
 )
 
-// connectionMessage waits for what a reservation says of its connection data.
+// connectionMessage waits for the message of a reservation about its connection data.
 func (w *world) connectionMessage(name, prefix string) {
 	w.t.Helper()
 	w.Eventually(func() string { return w.messageOf(name, v1alpha1.ConditionConnectionData) }).Should(HavePrefix(prefix))

@@ -109,8 +109,8 @@ func (r *notifyReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	return ctrl.Result{}, nil
 }
 
-// advance sends an event, if it is time, and stores what became of it. It returns when to look at it again, 0
-// when it is settled.
+// advance sends an event, if it is time, and stores the result. It returns when to look at it
+// again, 0 when it is settled.
 func (r *notifyReconciler) advance(ctx context.Context, b *v1alpha1.Benchmark, n v1alpha1.Notification, sinks []v1alpha1.NotificationSink) (time.Duration, error) {
 	i := slices.IndexFunc(sinks, func(s v1alpha1.NotificationSink) bool { return s.Name == n.Sink })
 	if i < 0 {
@@ -273,8 +273,8 @@ func (b *base) sender() *notify.Sender {
 	return notify.NewSender(notify.Guard{}, nil)
 }
 
-// keys reads those of a sink. A problem is something that its owner has to correct; it says
-// nothing of the value.
+// keys reads the signing keys of a sink. A problem is something that its owner has to correct;
+// it does not contain the value.
 func (b *base) keys(ctx context.Context, s *v1alpha1.NotificationSink) (_ []notify.Key, problem string, _ error) {
 	ref := s.Spec.SecretRef
 	secret := &corev1.Secret{}

@@ -65,7 +65,8 @@ func endOf(pod *corev1.Pod) string {
 // maxOutput bounds what is quoted of a container's output.
 const maxOutput = 512
 
-// lastLines are the last lines of a container's output: where it says why it ended.
+// lastLines returns the last lines of a container's output, which contain the reason why it
+// ended.
 func lastLines(output string) string {
 	output = strings.TrimSpace(output)
 	if len(output) > maxOutput {

@@ -78,8 +78,8 @@ func ofQuota(o client.Object) bool {
 	return ok && (b.Spec.Suspend || queueNameOf(b) != "" || reasonOf(b.Status.Conditions, v1alpha1.ConditionQuotaReserved) != "")
 }
 
-// Reconcile asks Kueue for a benchmark, does what Kueue says, and tells Kueue when the
-// benchmark has ended.
+// Reconcile requests admission of a benchmark from Kueue, applies the decision of Kueue, and
+// reports the end of the benchmark to Kueue.
 func (r *quotaReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	b := &v1alpha1.Benchmark{}
 	if err := r.Get(ctx, req.NamespacedName, b); err != nil {
@@ -110,9 +110,9 @@ func (r *quotaReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	return settle(ctrl.Result{}, r.follow(ctx, s, w))
 }
 
-// follow does what Kueue says about a benchmark that is not finished. Where the benchmark has
-// to leave the queue, that is stored before Kueue gets the quota back: the optimistic locks let
-// only one happen, that it gets a bed or that it loses the quota.
+// follow applies the decision of Kueue to a benchmark that is not finished. Where the
+// benchmark has to leave the queue, that is stored before Kueue gets the quota back: the
+// optimistic locks let only one happen, that it gets a bed or that it loses the quota.
 func (r *quotaReconciler) follow(ctx context.Context, s *scope, w *unstructured.Unstructured) error {
 	held, err := r.heldBeds(ctx, string(s.UID))
 	if err != nil {

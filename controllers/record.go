@@ -105,7 +105,7 @@ func (r *recordReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 }
 
 // lines are the points of the run and of its rows. They equal those of the runner, which has
-// planned the same and begun at the same time. A brokenError says that there are none.
+// planned the same and begun at the same time. A brokenError means that there are none.
 func (r *recordReconciler) lines(ctx context.Context, b *v1alpha1.Benchmark) ([][]byte, error) {
 	content, err := stored.Content(ctx, r.live, b)
 	switch {

@@ -133,7 +133,7 @@ func (r *reservationReconciler) calendar(ctx context.Context, list *v1alpha1.Res
 	return b, nil
 }
 
-// store writes the status of a reservation, and makes the event that it says was made: of
+// store writes the status of a reservation, and makes the event that the status records: of
 // two operators only one can write it.
 func (r *reservationReconciler) store(ctx context.Context, o *v1alpha1.Reservation, cal bookings, given outcomes, now time.Time) error {
 	if !o.DeletionTimestamp.IsZero() {

@@ -263,7 +263,7 @@ func (p *poller) question(ctx context.Context, f *followed, begin *[]v1alpha1.Re
 	return p.client.State(ctx, f.target, after)
 }
 
-// take stores an answer, and says whether to wake the benchmark.
+// take stores an answer, and reports whether to wake the benchmark.
 func (f *followed) take(answer runner.Answer, err, refused error) (wake bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

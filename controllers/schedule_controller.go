@@ -83,7 +83,7 @@ func (t *timetable) wakeAt(at time.Time) {
 	}
 }
 
-// Reconcile fires what is due, and says what became of earlier firings. It reads the cache:
+// Reconcile fires what is due, and reports the results of earlier firings. It reads the cache:
 // every decision is stored under the lock of the schedule, before anything follows from it.
 func (r *scheduleReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s := &v1alpha1.BenchmarkSchedule{}
@@ -131,7 +131,7 @@ func (r *scheduleReconciler) benchmarksOf(ctx context.Context, t *timetable) err
 	return nil
 }
 
-// store writes the status, if it changes, and sends the events of what it says.
+// store writes the status, if it changes, and sends the events that belong to it.
 func (r *scheduleReconciler) store(ctx context.Context, t *timetable) error {
 	t.Status.ObservedGeneration = t.Generation
 	if !equality.Semantic.DeepEqual(t.before.Status, t.Status) {

@@ -127,7 +127,7 @@ func (r *testBedReconciler) referencesExist(ctx context.Context, bed *v1alpha1.T
 	return "", "", nil
 }
 
-// tablesAreSound reads the tables of a modelled device and of its variants, so that
+// tablesAreSound reads the tables of a modeled device and of its variants, so that
 // errors in them are reported before a benchmark waits for the bed.
 func (r *testBedReconciler) tablesAreSound(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
 	names := []v1alpha1.VariantName{""}

@@ -75,9 +75,8 @@ func (t *timers) countersOf(obj client.Object) *counters {
 	return c
 }
 
-// overdue counts one more unsuccessful check of a wait that ends with a reason, and says
-// whether operators have waited for as long as limit. It keeps the status up to
-// date.
+// overdue counts one more unsuccessful check of a wait that ends with a reason, and reports
+// whether operators have waited for as long as limit. It keeps the status up to date.
 func (t *timers) overdue(obj client.Object, status **v1alpha1.Wait, reason string, now time.Time, limit time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

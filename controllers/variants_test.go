@@ -83,7 +83,7 @@ func modelledInTwo() *v1alpha1.TestBed {
 	return bed
 }
 
-// onModels creates a benchmark of two modelled variants and waits for the first.
+// onModels creates a benchmark of two modeled variants and waits for the first.
 func (w *world) onModels() *v1alpha1.Benchmark {
 	w.t.Helper()
 	create(w.t, w.c, configMap("model", "model.csv", modelOff), configMap("model-on", "model.csv", modelOn), modelledInTwo(), profile(),

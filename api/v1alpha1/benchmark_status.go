@@ -48,7 +48,7 @@ func (p BenchmarkPhase) Finished() bool {
 }
 
 // Measured reports whether every row was measured when the measurement ended so, and the
-// device forwarded frames: each row says by its validity whether it can be judged by. A
+// device forwarded frames: the validity of each row shows whether it is conclusive. A
 // benchmark whose rows were all measured ends with Failed where a gate failed.
 func (p BenchmarkPhase) Measured() bool { return p == PhasePassed || p == PhaseInconclusive }
 

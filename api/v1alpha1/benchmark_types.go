@@ -118,9 +118,9 @@ type BenchmarkSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.name == v.name))",messageExpression="'tests has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every test a name of its own'"
 	Tests []Test `json:"tests"`
-	// variants are names of configurations of the bed's device. All tests run once
-	// for each, in this order, and the report tells the differences from the first.
-	// Without any the device is measured as it is.
+	// variants are names of configurations of the bed's device. All tests run once for each,
+	// in this order, and the report shows the differences from the first. Without any the
+	// device is measured as it is.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -184,10 +184,10 @@ type BenchmarkSpec struct {
 	// at any time, and not be taken back.
 	// +optional
 	Abort bool `json:"abort,omitempty"`
-	// ttlSecondsAfterFinished deletes the benchmark this long after it has ended; where
-	// the lab has an archive, not before its result is there. Absent means the lab's
-	// default, which is to keep it for ever unless the lab says otherwise. It can be
-	// changed at any time. The highest is ten years.
+	// ttlSecondsAfterFinished deletes the benchmark this long after it has ended; where the
+	// lab has an archive, not before its result is there. Absent means the lab's default,
+	// which is to keep it forever unless the lab sets another one. It can be changed at any
+	// time. The highest is ten years.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=315360000

@@ -80,7 +80,7 @@ const (
 	// SnapshotTestBed is the bed that was leased.
 	SnapshotTestBed SnapshotKind = "TestBed"
 	// SnapshotConfigMap is a ConfigMap that the bed refers to: a topology with its
-	// device configurations, or a table of a modelled device.
+	// device configurations, or a table of a modeled device.
 	SnapshotConfigMap SnapshotKind = "ConfigMap"
 	// SnapshotBaselines are the figures of other results that gates compare with.
 	SnapshotBaselines SnapshotKind = "Baselines"

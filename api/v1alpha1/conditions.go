@@ -31,8 +31,8 @@ const (
 	ReasonCleanedUp = "CleanedUp"
 )
 
-// AnnotationReleaseQuarantine on a TestBed, with any value, tells the operator
-// that the bed was looked at and may be leased again.
+// AnnotationReleaseQuarantine on a TestBed, with any value, releases a quarantined bed: a
+// person has checked it, and it may be leased again.
 const AnnotationReleaseQuarantine = "nodrop.dev/release-quarantine"
 
 // Conditions of any object, as tools for any kind of object understand them
@@ -110,8 +110,8 @@ const (
 	// begins, or that it waits for the reservation that it names; the message says which,
 	// from when and until when.
 	ReasonReserved = "Reserved"
-	// ReasonPreempted means that the bed was taken away in favour of another benchmark, and
-	// that the benchmark waits for its turn again; the message says in whose favour, how
+	// ReasonPreempted means that the bed was taken away in favor of another benchmark, and
+	// that the benchmark waits for its turn again; the message says in whose favor, how
 	// many rows are kept, and on which bed it resumes.
 	ReasonPreempted = "Preempted"
 	// ReasonBedReleased means that the bed was given back.

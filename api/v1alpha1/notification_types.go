@@ -58,8 +58,8 @@ type NotificationSinkSpec struct {
 	// are meant.
 	// +optional
 	BenchmarkSelector *metav1.LabelSelector `json:"benchmarkSelector,omitempty"`
-	// secretRef names the Secret with which events are signed (Standard Webhooks). The operator
-	// may read it only where a Role of the namespace says so.
+	// secretRef names the Secret with which events are signed (Standard Webhooks). The
+	// operator may read it only if a Role of the namespace allows it.
 	// +required
 	SecretRef NotificationSecret `json:"secretRef"`
 	// retrySeconds is the time in seconds after an event during which a failed delivery is

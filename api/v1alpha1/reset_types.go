@@ -8,10 +8,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type ResetKind string
 
 const (
-	// ResetHardware initialises physical components again: a routing processor, a
+	// ResetHardware initializes physical components again: a routing processor, a
 	// line card (RFC 6201 section 4.1).
 	ResetHardware ResetKind = "Hardware"
-	// ResetSoftware initialises an operating system or a process again (section 4.2).
+	// ResetSoftware initializes an operating system or a process again (section 4.2).
 	ResetSoftware ResetKind = "Software"
 	// ResetPower interrupts the power of the whole device (section 4.3).
 	ResetPower ResetKind = "Power"

@@ -112,7 +112,7 @@ type FrameSection struct {
 	// lost frames: sent and never received, at each port that should have.
 	// +optional
 	Lost int64 `json:"lost"`
-	// duplicate frames; absent when the engine does not tell them from others.
+	// duplicate frames; absent if the engine does not distinguish them from others.
 	// +optional
 	Duplicate *int64 `json:"duplicate,omitempty"`
 	// reordered frames (RFC 4737); absent when the engine does not know the order.

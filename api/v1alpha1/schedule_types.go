@@ -245,8 +245,8 @@ type BenchmarkScheduleStatus struct {
 	Active []ActiveBenchmark `json:"active,omitempty"`
 }
 
-// EffectiveSchedule is a schedule, and since when it is in force: firings before that are
-// not made up for.
+// EffectiveSchedule is a schedule and the time since which it is in force: firings before that
+// are not made up for.
 type EffectiveSchedule struct {
 	// schedule is the value of spec.schedule.
 	// +required

@@ -40,7 +40,7 @@ type RouteRefreshTest struct {
 	Refreshes int32 `json:"refreshes,omitempty"`
 }
 
-// BGPRestartTest restarts the BGP of the device while frames are sent to learnt routes, and
+// BGPRestartTest restarts the BGP of the device while frames are sent to learned routes, and
 // measures for how long frames are lost (RFC 6412 section 3.4, loss-derived time) and how
 // long it takes until all sessions and all routes are back. Graceful restart is off. It
 // needs a traffic profile with routes, and a device whose BGP the lab can restart: the

@@ -137,7 +137,7 @@ type Device struct {
 	// physical names a device that is already cabled and configured.
 	// +optional
 	Physical *PhysicalDevice `json:"physical,omitempty"`
-	// simulated is a modelled device in simulated time; it needs the engine sim.
+	// simulated is a modeled device in simulated time; it needs the engine sim.
 	// +optional
 	Simulated *SimulatedDevice `json:"simulated,omitempty"`
 	// backToBack means that the ports are joined to each other without a device. Such a bed
@@ -244,7 +244,7 @@ type PhysicalDevice struct {
 	ConfigurationDigest string `json:"configurationDigest,omitempty"`
 }
 
-// SimulatedDevice is a device whose behaviour is read from a table.
+// SimulatedDevice is a device whose behavior is read from a table.
 type SimulatedDevice struct {
 	// model is the table: per frame size the capacity, the latency and the jitter.
 	// docs/simulation.md describes its columns.
@@ -418,7 +418,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.trex) || self.kind == 'trex'",message="trex is given but kind is not trex: remove trex, or set kind to trex"
 type Engine struct {
 	// kind is xdp (any Linux interface), trex (a TRex server, for the line rate of
-	// fast network cards) or sim (a modelled device).
+	// fast network cards) or sim (a modeled device).
 	// +required
 	Kind EngineKind `json:"kind"`
 	// xdp holds the settings of the engine xdp.

@@ -38,7 +38,7 @@ func (e *Engine) TRexMode() TRexMode {
 // What the containers of a traffic pod with TRex request of a node's processors, in
 // thousandths.
 const (
-	// The agent beside a server with processors of its own has less than one on
+	// The agent that runs with a server with processors of its own has less than one on
 	// purpose: a whole one would be kept from others.
 	besideOwnMilli = 900
 	// Where the server shares processors, each has what others leave, and at least this.

@@ -44,7 +44,7 @@ type ContainerlabVariant struct {
 	Image DeviceImage `json:"image,omitempty"`
 }
 
-// SimulatedVariant is another model, another behaviour, or both.
+// SimulatedVariant is another model, another behavior, or both.
 //
 // +kubebuilder:validation:MinProperties=1
 type SimulatedVariant struct {

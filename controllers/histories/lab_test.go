@@ -34,7 +34,7 @@ type fakeLab struct {
 	mu sync.Mutex
 	// sick are runs whose device does not stop.
 	sick map[string]bool
-	// slowUntil is until when pods neither start nor end.
+	// slowUntil is the time until which pods neither start nor end.
 	slowUntil time.Time
 	born      map[types.UID]time.Time
 	ended     map[types.UID]time.Time

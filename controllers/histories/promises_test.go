@@ -8,7 +8,7 @@ import (
 )
 
 // promises counts the estimates of a start that benchmarks had when they got a bed: those that
-// were kept, and those that were not and say why.
+// were kept, and those that were not and have an explanation.
 type promises struct{ kept, explained int }
 
 // fault is a time in which the operator could not keep its promises, nor explain them: there

@@ -67,7 +67,7 @@ func (w *world) release(ctx context.Context) {
 	}
 }
 
-// reserved is a reservation, and since when its spec is what it is.
+// reserved is a reservation, and the time since which its spec has not changed.
 type reserved struct {
 	*v1alpha1.Reservation
 	since time.Time

@@ -32,13 +32,13 @@ type fakeRunners struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*fakeRunner
-	// silentUntil is until when no runner answers.
+	// silentUntil is the time until which no runner answers.
 	silentUntil time.Time
 }
 
 // fakeRunner is the runner of one pod.
 type fakeRunner struct {
-	// process counts its processes; begun says that this one was started.
+	// process counts its processes; begun reports whether this one was started.
 	process int
 	begun   bool
 	began   time.Time

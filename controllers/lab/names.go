@@ -104,7 +104,7 @@ func (r Run) RunnerHost() string { return pki.RunnerName(r.UID) }
 // OperatorHost is the name in the certificate with which the operator calls the runner.
 func (r Run) OperatorHost() string { return pki.OperatorName(r.UID) }
 
-// Selector selects everything of the benchmark; Has says what of that belongs to the run.
+// Selector selects everything of the benchmark; Has reports what of that belongs to the run.
 func (r Run) Selector() map[string]string { return map[string]string{LabelUID: r.UID} }
 
 // Has reports whether an object with these labels belongs to the run.

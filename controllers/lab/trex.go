@@ -34,9 +34,9 @@ const (
 	trexStorageLimit = "512Mi"
 )
 
-// TRexImage is the image of the TRex server for a bed with the engine trex: the
-// bed's own, or the one that the operator was installed with. Without either it is
-// an error that says what to do.
+// TRexImage is the image of the TRex server for a bed with the engine trex: the bed's own, or
+// the one that the operator was installed with. Without either it is an error that describes
+// what to do.
 func TRexImage(s Settings, e *v1alpha1.TRexEngine) (string, error) {
 	if e.Image != "" {
 		return e.Image, nil

@@ -12,7 +12,7 @@ type head struct {
 	score float64
 }
 
-// head is that of a group at one of its entries.
+// head returns the head of a group at one of its entries.
 func (r *round) head(g *group, next int) head {
 	e := g.entries[next]
 	return head{group: g, next: next, priority: r.aging.Priority(e.Priority, e.Created, r.now), score: r.score(g) + r.bonus(g, e)}

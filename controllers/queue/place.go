@@ -11,7 +11,7 @@ type Place struct {
 	Order int
 	// Ahead is the number of other entries that come first on the bed with the fewest.
 	Ahead int
-	// WaitsFor is that bed; empty if the entry can use no bed.
+	// WaitsFor is the name of that bed; empty if the entry can use no bed.
 	WaitsFor string
 	// Beds is the number of beds that the entry can use.
 	Beds int

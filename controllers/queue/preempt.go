@@ -20,11 +20,11 @@ type Lease struct {
 	By Key
 }
 
-// Preemption takes a bed from its holder in favour of an entry.
+// Preemption takes a bed from its holder in favor of an entry.
 type Preemption struct {
 	// For is the entry that is to have the bed.
 	For Entry
-	// Bed that is taken, and Lease what has it.
+	// Bed that is taken, and Lease of its holder.
 	Bed   string
 	Lease Lease
 }

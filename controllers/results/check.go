@@ -78,7 +78,7 @@ func NewChecker(cfg *runner.Config) *Checker {
 	return c
 }
 
-// Check checks an answer, and shortens texts that are too long. An error says what is
+// Check checks an answer, and shortens texts that are too long. An error describes what is
 // wrong; then the whole answer is invalid.
 func (c *Checker) Check(a *runner.Answer) error {
 	if a.Log == "" || len(a.Log) > 64 {
