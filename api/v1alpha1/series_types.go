@@ -1,7 +1,7 @@
 package v1alpha1
 
 // RateSeries contains the rates of sent and received frames in the course of a trial. The
-// extremes are those of single sampling intervals, even if points join several intervals.
+// extremes are measured over single sampling intervals, even if points join several intervals.
 type RateSeries struct {
 	// samples is the number of sampled intervals.
 	// +required
