@@ -80,8 +80,8 @@ type GroupCapacitySummary struct {
 	// for each group and sender, (S,G) of RFC 7761 section 4.1.
 	// +optional
 	MulticastRoutes int64 `json:"multicastRoutes"`
-	// silentGroups is the number of these groups from which at least one port received no
-	// frame.
+	// silentGroups is the number of groups, in the trial with failedGroups groups, from which
+	// at least one port received no frame.
 	// +optional
 	SilentGroups int32 `json:"silentGroups"`
 	// protocol that the reports are of: IGMPv3 or MLDv2.
