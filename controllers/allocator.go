@@ -16,8 +16,8 @@ import (
 	"nodrop.dev/nodrop/controllers/queue"
 )
 
-// gathering is how long the allocator waits after an event for others, so that one
-// decision covers all of them.
+// gathering is the time for which the allocator waits for further events after an event, so
+// that one decision covers all of them.
 const gathering = 10 * time.Millisecond
 
 // allocator decides which waiting benchmark gets which bed. It is the only one that
@@ -34,7 +34,8 @@ type allocator struct {
 	wake chan struct{}
 
 	mu sync.Mutex
-	// changes are what watches and writes reported since the last cycle. Guarded by mu.
+	// changes contains the changes that watches and writes reported since the last cycle.
+	// Guarded by mu.
 	changes changes
 
 	// All that follows belongs to the goroutine of Start.
@@ -49,16 +50,17 @@ type allocator struct {
 	// holders are the beds by the UID of the benchmark that has them.
 	holders  map[string]string
 	calendar calendar
-	// policy says how teams share; nil where there is none. Sharing keeps its book.
+	// policy is the LabPolicy that defines how teams share beds; nil without one. Sharing
+	// keeps the accounts of the teams.
 	policy  *v1alpha1.LabPolicy
 	sharing *queue.Sharing
 	past    past
-	// promises are for whom beds are being taken from their holders, by bed.
+	// promises maps a bed to the benchmark for which it is being taken from its holder.
 	promises map[string]queue.Key
 	forecast forecast
 	shown    display
 	writes   writes
-	// usesFrom is when the use of beds began to be added up.
+	// usesFrom is the time at which the current sum of the use of beds began.
 	usesFrom time.Time
 }
 
@@ -91,8 +93,8 @@ func newAllocator(b base, c cache.Cache) *allocator {
 // NeedLeaderElection reports whether only the leader allocates.
 func (a *allocator) NeedLeaderElection() bool { return true }
 
-// changes are what happened since the last cycle: the latest version of each object,
-// nil for one that is gone. Objects belong to the cache and are only read.
+// changes contains the changes since the last cycle: the latest version of each object, or nil
+// for an object that is gone. Objects belong to the cache and are only read.
 type changes struct {
 	benchmarks   map[queue.Key]*v1alpha1.Benchmark
 	beds         map[string]*v1alpha1.TestBed

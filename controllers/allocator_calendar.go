@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/internal/reservation"
 )
 
-// recalendar is how often the calendar is computed when no object changes: it covers
+// recalendar is the interval at which the calendar is computed if no object changes: it covers
 // reservation.Horizon, and grows by the time that has passed.
 const recalendar = time.Hour
 
@@ -21,16 +21,17 @@ const recalendar = time.Hour
 // decided again.
 const leaseMargin = time.Minute
 
-// calendar is what the allocator knows of reservations.
+// calendar is the allocator's view of the reservations.
 type calendar struct {
 	objects map[queue.Key]*v1alpha1.Reservation
 	// stale reports whether something changed on which the slices of beds depend.
 	stale bool
-	// computed is when they were computed, by the operator's clock.
+	// computed is the time at which the slices were computed, by the operator's clock.
 	computed time.Time
 	// boundaries are all begins and ends of slices, in order.
 	boundaries []time.Time
-	// due is the next of them; what waits is shown again then. Zero when there is none.
+	// due is the next boundary, at which the waiting benchmarks are shown again; zero without
+	// one.
 	due time.Time
 }
 
@@ -75,7 +76,7 @@ func (a *allocator) keepCalendar(now time.Time) {
 	}
 }
 
-// boundaryAfter is how long it is until a reservation begins or ends.
+// boundaryAfter returns the time until a reservation begins or ends, at most recalendar.
 func (a *allocator) boundaryAfter() time.Duration {
 	wait := recalendar
 	if !a.calendar.due.IsZero() {
@@ -118,8 +119,8 @@ func publishedSlices(bed *v1alpha1.TestBed) []queue.Slice {
 	return all
 }
 
-// reservationOf names the reservation in whose time a benchmark runs; it has no name where
-// there is none.
+// reservationOf returns the key of the reservation in whose time a benchmark runs; zero
+// without one.
 func reservationOf(b *v1alpha1.Benchmark) queue.Key {
 	if b.Spec.ReservationName == "" {
 		return queue.Key{}

@@ -11,10 +11,11 @@ import (
 	"nodrop.dev/nodrop/internal/reservation"
 )
 
-// forecasts is for how many benchmarks a start is estimated at most: those that come first.
+// forecasts is the maximum number of benchmarks for which a start is estimated: those that
+// come first.
 const forecasts = 500
 
-// forecast is when benchmarks are expected to start.
+// forecast contains the expected starts of benchmarks.
 type forecast struct {
 	starts map[queue.Key]queue.Start
 	// of is the queue that it was computed for; nil before the first one.
@@ -22,10 +23,11 @@ type forecast struct {
 	// holders of beds when it was computed, and when they were expected to end.
 	holders map[string]queue.Key
 	ends    map[string]queue.End
-	// computed is when, and computing says that the next one is under way.
+	// computed is the time of the computation, and computing reports whether the next one is
+	// under way.
 	computed  time.Time
 	computing bool
-	// changes say why an estimate became later.
+	// changes contains the reasons why estimates became later.
 	changes map[queue.Key]string
 }
 
@@ -56,7 +58,7 @@ func (a *allocator) estimate(s queue.Snapshot, now time.Time) {
 	})
 }
 
-// ends are when the beds are expected to be given back.
+// ends returns the times at which the beds are expected to be returned.
 func (a *allocator) ends(now time.Time) map[string]queue.End {
 	ends := map[string]queue.End{}
 	for name, view := range a.beds {
@@ -121,16 +123,16 @@ func (a *allocator) estimated(next forecast, now time.Time) {
 // later reports whether an estimate became later by more than is worth a write.
 func later(was, is, now time.Time) bool { return is.Sub(was) > tolerance(was, now) }
 
-// missed reports whether an estimate became later, or there is none any more.
+// missed reports whether an estimate became later or no longer exists.
 func missed(was, is, now time.Time) bool { return is.IsZero() || later(was, is, now) }
 
-// tolerance is by how much an estimate may move without being written again: a tenth of the
-// time to it, and a minute at least.
+// tolerance returns the amount by which an estimate may move without being written again: a
+// tenth of the time to it, and a minute at least.
 func tolerance(estimate, now time.Time) time.Duration {
 	return max(estimate.Sub(now)/10, time.Minute)
 }
 
-// whyLater says why a benchmark does not start when it was expected to.
+// whyLater returns the reason why a benchmark does not start at the expected time.
 func (a *allocator) whyLater(key queue.Key, was queue.Start, last forecast, now time.Time) string {
 	at := was.At.UTC().Format(time.RFC3339)
 	if was.Bed == "" {
@@ -154,7 +156,7 @@ func (a *allocator) whyLater(key queue.Key, was queue.Start, last forecast, now 
 	return before + "; others come first that came since, whose team is further behind, or whose priority is higher"
 }
 
-// estimateOf is when a benchmark is expected to start, and why that changed.
+// estimateOf returns the time at which a benchmark is expected to start, and why that changed.
 func (a *allocator) estimateOf(b *v1alpha1.Benchmark) (start time.Time, change string) {
 	key := queueKey(b)
 	if of := a.forecast.of; a.queue.Has(key) && (of == nil || !of.Has(key)) {

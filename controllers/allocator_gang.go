@@ -16,25 +16,26 @@ import (
 	"nodrop.dev/nodrop/controllers/queue"
 )
 
-// partGrace is how long some members of a gang have beds while others get none, before those
-// beds are returned. Only a lease that could not be written, or an operator that ended, makes
-// such a part.
+// partGrace is the time for which some members of a gang may have beds while others get none.
+// After it the beds are returned. Only a lease that could not be written, or an operator that
+// ended, leads to this state.
 const partGrace = 2 * time.Second
 
-// gang is what the allocator knows of the members of a gang.
+// gang is the allocator's view of the members of a gang.
 type gang struct {
 	// members that are not finished.
 	members map[queue.Key]*waiter
-	// began is when members that are finished had got their beds, by role.
+	// began contains, by role, the times at which members that are finished had got their
+	// beds.
 	began map[string]time.Time
-	// part is since when some of the members have beds, and others get none; zero while that
-	// is not so.
+	// part is the time since which some of the members have beds while others get none; zero
+	// otherwise.
 	part time.Time
 	// returning reports whether the beds of a part are being returned.
 	returning bool
 }
 
-// gangOf names the gang of a benchmark; it has no name where there is none.
+// gangOf returns the key of the gang of a benchmark; zero without one.
 func gangOf(b *v1alpha1.Benchmark) queue.Key {
 	if b.Spec.Gang == nil {
 		return queue.Key{}
@@ -42,7 +43,7 @@ func gangOf(b *v1alpha1.Benchmark) queue.Key {
 	return queue.Key{Namespace: b.Namespace, Name: b.Spec.Gang.Name}
 }
 
-// gangNamed is the gang of this name, which is made if there is none.
+// gangNamed returns the gang with this key, and creates it if it does not exist.
 func (a *allocator) gangNamed(key queue.Key) *gang {
 	g := a.gangs[key]
 	if g == nil {
@@ -127,8 +128,8 @@ func (a *allocator) inGang(w *waiter, e *queue.Entry) bool {
 	return !g.returning && e.Missing > 0
 }
 
-// returnParts returns the beds of gangs of which some members have beds and others get none,
-// and says when to look again.
+// returnParts returns the beds of gangs of which some members have beds and others get none.
+// The result is the time until the next check.
 func (a *allocator) returnParts(ctx context.Context, now time.Time) time.Duration {
 	next := time.Hour
 	for key, g := range a.gangs {
@@ -219,7 +220,7 @@ func (a *allocator) releasePart(ctx context.Context, members []*v1alpha1.Benchma
 	return nil
 }
 
-// explainGang says what a member waits for together with others.
+// explainGang describes what a member waits for together with others.
 func (a *allocator) explainGang(w *waiter, e explanation) explanation {
 	if w.b.Spec.Gang == nil || e.reason == v1alpha1.ReasonPreempted {
 		return e

@@ -15,12 +15,13 @@ import (
 	"nodrop.dev/nodrop/internal/preflight"
 )
 
-// class is a set of benchmarks with the same judgement: of one namespace, with equal
+// class is a set of benchmarks with the same judgment: of one namespace, with equal
 // specs and the same profile. It is judged once with each bed, and again only with a
 // bed that changes.
 type class struct {
 	key classKey
-	// sample is a benchmark of the class; profile is nil when there is none.
+	// sample is a benchmark of the class; profile is its traffic profile, or nil if it does
+	// not exist.
 	sample  *v1alpha1.Benchmark
 	profile *v1alpha1.TrafficProfile
 	// fits are the beds that the benchmarks can run on, with the limits that they
@@ -29,17 +30,17 @@ type class struct {
 	// beds are the names of fits, sorted, and limits all of the limits.
 	beds   []string
 	limits []queue.Limit
-	// pools are those of the beds, sorted.
+	// pools are the pools of the beds, sorted.
 	pools []string
 	// planned is about how long the tests take by their plan; 0 where no bed fits.
 	planned time.Duration
 	work    work
-	// problem says why no bed fits; empty when it was not asked for yet.
+	// problem is the reason why no bed fits; empty if it was not requested yet.
 	problem string
 	members map[queue.Key]*waiter
 }
 
-// classKey is all that a judgement depends on, except beds and the labels of the
+// classKey is all that a judgment depends on, except beds and the labels of the
 // namespace.
 type classKey struct {
 	namespace string
@@ -121,7 +122,7 @@ func (a *allocator) judgeBed(name string, bed *v1alpha1.TestBed) {
 	}
 }
 
-// judged places the members of a class after its judgement changed.
+// judged places the members of a class after its judgment changed.
 func (a *allocator) judged(c *class) {
 	c.problem = ""
 	accepted := len(c.beds) > 0
@@ -163,7 +164,7 @@ func (a *allocator) fits(c *class, bed *v1alpha1.TestBed) ([]preflight.Limit, bo
 	return a.limits(bed, ns, c.sample), true
 }
 
-// problemOf says why no bed fits a class.
+// problemOf returns the reason why no bed fits a class.
 func (a *allocator) problemOf(c *class) string {
 	if c.problem != "" {
 		return c.problem

@@ -10,8 +10,8 @@ import (
 	"nodrop.dev/nodrop/internal/reservation"
 )
 
-// explainObstacle says which reservation a benchmark waits for, and from when until when
-// that has the bed. It names the reservation, and never says what it is for.
+// explainObstacle describes the reservation that a benchmark waits for, and the time for which
+// that has the bed. It names the reservation, but not its purpose.
 func (a *allocator) explainObstacle(b *v1alpha1.Benchmark, place queue.Place, now time.Time) explanation {
 	o := place.Obstacle
 	e := explanation{accepted: true, reason: v1alpha1.ReasonReserved}

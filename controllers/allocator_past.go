@@ -16,7 +16,7 @@ import (
 // week is the time over which bed-hours are limited.
 const week = 7 * 24 * time.Hour
 
-// remembered is how many durations of one kind of work are kept.
+// remembered is the number of durations that are kept for one kind of work.
 const remembered = 7
 
 // work identifies what benchmarks measure: two of the same work take about as long.
@@ -36,11 +36,11 @@ func workOf(b *v1alpha1.Benchmark) work {
 	return work{b.Namespace, sha256.Sum256(text)}
 }
 
-// past is what is known of finished benchmarks: for how long they had beds.
+// past contains the bed times of finished benchmarks.
 type past struct {
 	// took are the last durations by work.
 	took map[work][]time.Duration
-	// uses are those within a week, by UID.
+	// uses contains the bed times within a week, by UID.
 	uses map[types.UID]use
 	// hours are sums of uses by team, and computed when.
 	hours    map[string]time.Duration
@@ -108,7 +108,7 @@ func (u use) within(now time.Time) time.Duration {
 	return max(u.until.Sub(from), 0)
 }
 
-// accounted is how often bed-hours are added up at most.
+// accounted is the minimum interval between two sums of bed-hours.
 const accounted = 10 * time.Second
 
 // bedHours is the bed time of each team within the last week.
@@ -141,8 +141,8 @@ func (a *allocator) bedHours(now time.Time) map[string]time.Duration {
 	return p.hours
 }
 
-// expected is for how long a benchmark is expected to have its bed: what the same work took,
-// or else what its plan says; 0 where neither is known.
+// expected returns the time for which a benchmark is expected to have its bed: what the same
+// work took, or else what its plan says; 0 where neither is known.
 func (a *allocator) expected(w *waiter) time.Duration {
 	if w.class != nil {
 		if d := a.past.typical(w.class.work); d > 0 {

@@ -10,14 +10,14 @@ import (
 // computed the less often the longer the queue is.
 const placing = 100 * time.Microsecond
 
-// places are where all entries wait, as computed at a time.
+// places contains the places at which all entries wait, as computed at a time.
 type places struct {
 	of       map[queue.Key]queue.Place
 	computed time.Time
 }
 
-// placeOf is where a benchmark waits. It is false for one that came after the places were
-// computed.
+// placeOf returns the place at which a benchmark waits. It returns false for one that came
+// after the places were computed.
 func (a *allocator) placeOf(key queue.Key, s queue.Snapshot, now time.Time) (queue.Place, bool) {
 	p := &a.shown.places
 	if p.of == nil || (!p.computed.Equal(now) && now.Sub(p.computed) >= time.Duration(a.queue.Len())*placing) {

@@ -65,7 +65,7 @@ func (a *allocator) aging() queue.Aging {
 	return queue.Aging{Interval: g.Interval.Duration, Points: g.Points, Max: g.MaxPriority}
 }
 
-// stand says in a snapshot how teams stand.
+// stand adds the standings of teams to a snapshot.
 func (a *allocator) stand(s *queue.Snapshot) {
 	if a.sharing == nil {
 		return

@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/internal/team"
 )
 
-// preemptable is the lease of a bed as the queue sees it; nil where there is none.
+// preemptable returns the lease of a bed in the form of the queue, or nil without a lease.
 func (a *allocator) preemptable(view *bedView) *queue.Lease {
 	l := view.bed.Status.Lease
 	if l == nil || view.granting != nil {

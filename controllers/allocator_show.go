@@ -21,7 +21,7 @@ import (
 const (
 	// showRate bounds the writes of places and counts over the whole lab, per second.
 	showRate = 20
-	// showAtOnce is how many places are computed in one cycle at most.
+	// showAtOnce is the maximum number of places that are computed in one cycle.
 	showAtOnce = 200
 	// showPause is the time between cycles that compute places.
 	showPause = 100 * time.Millisecond
@@ -33,21 +33,22 @@ type display struct {
 	limiter *rate.Limiter
 	// news are benchmarks whose first message, or whose acceptance, is not written yet.
 	news []queue.Key
-	// pass and bedPass are what is left of the current pass over all.
+	// pass and bedPass contain the rest of the current pass over all benchmarks and beds.
 	pass    []queue.Key
 	bedPass []string
 	// stale reports whether something changed since the current pass began.
 	stale bool
 	next  time.Time
-	// stalls is when the next of those that wait counts as stalled; zero when none will.
+	// stalls is the time at which the next waiting benchmark counts as stalled; zero if none
+	// will.
 	stalls time.Time
 	places places
-	// policy is when the status of the LabPolicy was last written.
+	// policy is the time of the last write of the LabPolicy's status.
 	policy shownAt
 }
 
-// shownAt is when the status of an object was last written, and whether a write is
-// under way.
+// shownAt is the time of the last write of an object's status, and whether a write is under
+// way.
 type shownAt struct {
 	time    time.Time
 	writing bool
@@ -108,8 +109,8 @@ func (a *allocator) show(ctx context.Context, now time.Time) time.Duration {
 	return d.pause(now, showPause)
 }
 
-// showAgain is when something is shown next even if nothing happens: shares, aging and
-// estimates change with time.
+// showAgain returns the time until the next update of the display even if nothing happens:
+// shares, aging and estimates change with time.
 func (a *allocator) showAgain(now time.Time) time.Duration {
 	wait := time.Hour
 	if !a.shown.stalls.IsZero() {
@@ -213,7 +214,7 @@ type explanation struct {
 	// reason of the condition Accepted when it is false, and of BedLeased otherwise.
 	reason  string
 	message string
-	// estimate is when it is expected to start, and change why that became later.
+	// estimate is the expected start, and change is the reason why it became later.
 	estimate time.Time
 	change   string
 }
@@ -259,7 +260,7 @@ func (e explanation) write(s *scope) {
 	s.set(v1alpha1.ConditionBedLeased, metav1.ConditionFalse, e.reason, e.message)
 }
 
-// explain says where and why a benchmark waits.
+// explain describes where and why a benchmark waits.
 func (a *allocator) explain(w *waiter, place queue.Place, s queue.Snapshot) explanation {
 	if len(w.class.beds) == 0 {
 		return explanation{reason: v1alpha1.ReasonNotAccepted, message: bounded(a.problemOf(w.class))}
@@ -287,7 +288,7 @@ func (a *allocator) explain(w *waiter, place queue.Place, s queue.Snapshot) expl
 	}, s)))
 }
 
-// explainPlace says for what the benchmark at a place waits.
+// explainPlace describes what the benchmark at a place waits for.
 func explainPlace(place queue.Place, bedOf func(string) *v1alpha1.TestBed, s queue.Snapshot) explanation {
 	e := explanation{accepted: true, reason: v1alpha1.ReasonQueued}
 	bed := bedOf(place.WaitsFor)
@@ -331,7 +332,7 @@ func explainPlace(place queue.Place, bedOf func(string) *v1alpha1.TestBed, s que
 	return e
 }
 
-// limitReached says which limit is reached.
+// limitReached describes which limit is reached.
 func limitReached(l *queue.Limit) string {
 	if name, of := strings.CutPrefix(l.Key, teamLimit); of {
 		return fmt.Sprintf("; its team %s may have %d beds at once (maxRunning of LabPolicy %s)", name, l.Max, v1alpha1.LabPolicyName)

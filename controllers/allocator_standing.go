@@ -49,7 +49,7 @@ func (a *allocator) showPolicy(ctx context.Context, s queue.Snapshot, now time.T
 	})
 }
 
-// standings are how teams stand, in the order of their names.
+// standings returns the standings of the teams, in the order of their names.
 func (a *allocator) standings(s queue.Snapshot) []v1alpha1.TeamStanding {
 	of := map[string]*v1alpha1.TeamStanding{}
 	get := func(name string) *v1alpha1.TeamStanding {

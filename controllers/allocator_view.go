@@ -20,14 +20,15 @@ import (
 type waiter struct {
 	// b is the latest version of the benchmark; it is only read.
 	b *v1alpha1.Benchmark
-	// class is what the benchmark is judged with; nil unless it waits.
+	// class is the class with which the benchmark is judged; nil unless it waits.
 	class *class
 	// granting reports whether a lease is being written.
 	granting bool
-	// retry is when a grant may be tried again that failed other than by a conflict.
+	// retry is the time after which a grant that failed other than by a conflict may be tried
+	// again.
 	retry    time.Time
 	failures int
-	// expected is for how long a benchmark that has a bed is expected to have it.
+	// expected is the time for which a benchmark that has a bed is expected to have it.
 	expected time.Duration
 	shown    shownAt
 	// promise is the estimated start that is being written; zero where none is.
@@ -41,12 +42,12 @@ type bedView struct {
 	bed *v1alpha1.TestBed
 	// granting is the benchmark whose lease is being written; nil when none is.
 	granting *queue.Key
-	// retry is when the bed may be leased after a write that failed.
+	// retry is the time after which the bed may be leased after a failed write.
 	retry time.Time
 	// conflicts are the names of beds that share an interface.
 	conflicts []string
-	// used is how long benchmarks had the bed, up to usedSince, since when one has it again;
-	// that is zero while none has it.
+	// used is the time for which benchmarks had the bed, up to usedSince. UsedSince is the
+	// time since which a benchmark has it again; zero while none has it.
 	used      time.Duration
 	usedSince time.Time
 	// reserved are the times in which the bed is kept for reservations.
@@ -106,8 +107,7 @@ func (a *allocator) apply(ch changes, now time.Time) {
 	}
 }
 
-// applyBed takes over a version of a bed, and says whether its interfaces may have
-// changed.
+// applyBed takes over a version of a bed, and reports whether its interfaces may have changed.
 func (a *allocator) applyBed(name string, bed *v1alpha1.TestBed) (moved bool) {
 	view := a.beds[name]
 	if bed == nil {
@@ -257,7 +257,7 @@ func (a *allocator) placeOne(w *waiter) {
 	a.queue.Set(e)
 }
 
-// snapshot is what the queue decides on.
+// snapshot returns the state on which the queue decides.
 func (a *allocator) snapshot(now time.Time) queue.Snapshot {
 	s := queue.Snapshot{Beds: make(map[string]queue.Bed, len(a.beds)), Running: map[string]int{}, Now: a.Now(), Aging: a.aging()}
 	for name, view := range a.beds {
@@ -272,8 +272,8 @@ func (a *allocator) snapshot(now time.Time) queue.Snapshot {
 	return s
 }
 
-// holder is the benchmark that has a bed or is about to have it; it has no name where there
-// is none.
+// holder returns the key of the benchmark that has a bed or is about to have it; zero without
+// one.
 func (v *bedView) holder() queue.Key {
 	switch l := v.bed.Status.Lease; {
 	case v.granting != nil:

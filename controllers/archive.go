@@ -31,7 +31,7 @@ type Archive interface {
 	Put(ctx context.Context, d *report.Document) (v1alpha1.ArchiveReference, error)
 	// EachOf passes the newest results of a history to a function.
 	EachOf(ctx context.Context, namespace, history string, newest int, do func(*report.Document) error) error
-	// URL is where the archive is, without credentials.
+	// URL returns the address of the archive, without credentials.
 	URL() string
 }
 
@@ -178,8 +178,8 @@ func (r *archiveReconciler) record(ctx context.Context, b *v1alpha1.Benchmark, r
 	return nil
 }
 
-// explain says in the status why the result is not archived yet. It is written
-// when the reason changes, not at every attempt.
+// explain writes the reason why the result is not archived yet to the status. It writes when
+// the reason changes, not at every attempt.
 func (r *archiveReconciler) explain(ctx context.Context, b *v1alpha1.Benchmark, reason, message string) error {
 	if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionArchived); c != nil && c.Reason == reason {
 		return nil

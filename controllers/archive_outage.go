@@ -20,7 +20,8 @@ type outage struct {
 	last     error
 }
 
-// wait is how long no attempt is to be made; 0 or less when one can.
+// wait returns the time for which no attempt is to be made; 0 or less if an attempt is
+// allowed.
 func (o *outage) wait(now time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -139,7 +139,7 @@ func (w *world) storedOf(b *v1alpha1.Benchmark) []client.Object {
 	return objects
 }
 
-// isKept says that neither a benchmark nor what is stored of it can disappear.
+// isKept checks that neither a benchmark nor what is stored of it can disappear.
 func (w *world) isKept(b *v1alpha1.Benchmark) {
 	w.t.Helper()
 	w.Expect(w.benchmark(b.Name).Finalizers).To(ContainElement(v1alpha1.FinalizerArchive))
@@ -149,7 +149,7 @@ func (w *world) isKept(b *v1alpha1.Benchmark) {
 	}
 }
 
-// isFree says that the garbage collector can remove what is stored of a benchmark.
+// isFree checks that the garbage collector can remove what is stored of a benchmark.
 func (w *world) isFree(b *v1alpha1.Benchmark) {
 	w.t.Helper()
 	for _, o := range w.storedOf(b) {

@@ -24,7 +24,7 @@ type base struct {
 	Options
 }
 
-// step says how a reconcile continues after a phase.
+// step defines how a reconcile continues after a phase.
 type step struct {
 	stop  bool
 	after time.Duration

@@ -101,7 +101,7 @@ func (a *allocator) use(now time.Time) {
 	}
 }
 
-// takeBeds is how the beds are now, and how they were used since it was called before.
+// takeBeds returns the current state of the beds, and their use since the previous call.
 func (a *allocator) takeBeds() []metrics.Bed {
 	now := time.Now()
 	a.use(now)

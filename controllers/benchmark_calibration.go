@@ -12,8 +12,8 @@ import (
 	"nodrop.dev/nodrop/internal/dut/device"
 )
 
-// calibration is the calibration of the tester on the bed that a bed refers to; nil
-// when it refers to none, or there is none.
+// calibration returns the calibration of the tester on the bed that a bed refers to. It
+// returns nil if the bed refers to none, or if no calibration exists.
 func (r *benchmarkReconciler) calibration(ctx context.Context, bed *v1alpha1.TestBed) (*v1alpha1.CalibrationStatus, error) {
 	ref := bed.Spec.Calibration
 	if ref == nil {

@@ -86,7 +86,7 @@ func (r *benchmarkReconciler) quarantine(ctx context.Context, s *scope, left str
 	return nil
 }
 
-// notCleanedUp says how long a clean-up was tried, and what is left.
+// notCleanedUp describes how long a clean-up was tried, and what is left.
 func notCleanedUp(w *v1alpha1.Wait, left string) string {
 	return fmt.Sprintf("not cleaned up by %d attempts in %s: %s", w.Attempts, seconds(w.Seconds), left)
 }

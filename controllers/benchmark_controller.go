@@ -24,7 +24,7 @@ type benchmarkReconciler struct {
 	memory *memory
 }
 
-// phase is one step of a benchmark. It changes the scope's status, and says whether the
+// phase is one step of a benchmark. It changes the scope's status, and reports whether the
 // next phase can begin.
 type phase func(ctx context.Context, s *scope) (step, error)
 
@@ -64,8 +64,8 @@ func (r *benchmarkReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	return ctrl.Result{RequeueAfter: soon}, nil
 }
 
-// maxSteps is how many phases one reconcile runs, with one read and the answers to its
-// own writes.
+// maxSteps is the maximum number of phases that one reconcile runs, with one read and the
+// answers to its own writes.
 const maxSteps = 8
 
 // Priorities of the work queue; what was put there without one has 0.
@@ -88,7 +88,7 @@ func isOver(b *v1alpha1.Benchmark) bool {
 		b.Status.ObservedGeneration == b.Generation
 }
 
-// observe says that an edit of a finished benchmark was seen; it changes nothing.
+// observe records that an edit of a finished benchmark was seen; it has no other effect.
 func (r *benchmarkReconciler) observe(ctx context.Context, b *v1alpha1.Benchmark) error {
 	if b.Status.ObservedGeneration == b.Generation {
 		return nil
@@ -160,7 +160,7 @@ func (r *base) announce(ctx context.Context, s *scope) {
 	r.recorder.Eventf(s.Benchmark, nil, kind, string(s.Status.Phase), "Advance", "%s", truncated(s.Status.Message))
 }
 
-// maxNote is what the API server takes as the note of an event.
+// maxNote is the maximum length of the note of an event that the API server accepts.
 const maxNote = 1024
 
 func truncated(note string) string {

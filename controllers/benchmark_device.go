@@ -57,8 +57,8 @@ func (r *benchmarkReconciler) startDevice(ctx context.Context, s *scope) (step, 
 	return again(r.Poll), nil
 }
 
-// placement is on which processors of its node a virtual device works, as the pod that
-// started it has reported; empty with an engine that does not ask.
+// placement returns the processors of its node on which a virtual device works, as the pod
+// that started it has reported; empty with an engine that does not ask.
 func (r *benchmarkReconciler) placement(ctx context.Context, s *scope) (device.Placement, error) {
 	if !device.Of(s.device).OnNode || s.bed.Spec.Engine.Kind != v1alpha1.EngineXDP {
 		return device.Placement{}, nil
@@ -113,7 +113,7 @@ func configMap(ctx context.Context, reader client.Reader, namespace string, ref 
 	return config, keyProblem(config, namespace, ref), nil
 }
 
-// keyProblem says that a ConfigMap lacks a key; "" when it has it.
+// keyProblem describes that a ConfigMap lacks a key; "" if it has the key.
 func keyProblem(config *corev1.ConfigMap, namespace string, ref v1alpha1.ConfigMapKeyReference) string {
 	_, text := config.Data[ref.Key]
 	_, binary := config.BinaryData[ref.Key]
@@ -131,11 +131,11 @@ func (b *base) labFiles(ctx context.Context, ref v1alpha1.ConfigMapKeyReference)
 	return configMap(ctx, b.live, b.Lab.Namespace, ref)
 }
 
-// maxTable is how many bytes a table may have: the runner's Secret holds three of them,
+// maxTable is the maximum size of a table in bytes: the runner's Secret holds three of them,
 // compressed, and stays below 256 KiB.
 const maxTable = 48 << 10
 
-// readTables fills in the texts of the tables of a modelled device. A table that
+// readTables fills in the texts of the tables of a modeled device. A table that
 // is not there, or that cannot be read, is a problem.
 func readTables(ctx context.Context, read files, cfg *runner.Config) (problem string, _ error) {
 	for _, t := range cfg.Tables() {

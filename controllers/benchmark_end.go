@@ -36,7 +36,7 @@ func (r *benchmarkReconciler) noticeEnd(ctx context.Context, s *scope) (step, er
 	return s.end(outcome, v1alpha1.ConditionMeasured, reason, fmt.Sprintf("%s; %s", message, rowsKept(s))), nil
 }
 
-// endReason says why the benchmark has to end now, "" when it may continue.
+// endReason returns the reason why the benchmark has to end now, or "" if it may continue.
 func (s *scope) endReason() (reason, message string) {
 	limit := time.Duration(s.Spec.ActiveDeadlineSeconds) * time.Second
 	switch {
@@ -62,7 +62,7 @@ func rowsKept(s *scope) string {
 	}
 }
 
-// rowsStored is how many rows are stored.
+// rowsStored returns the number of stored rows.
 func rowsStored(s *scope) int32 {
 	if s.Status.Results == nil {
 		return 0

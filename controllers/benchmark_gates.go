@@ -19,10 +19,10 @@ import (
 // baselineTimeout bounds one attempt to read the baselines of a benchmark.
 const baselineTimeout = time.Minute
 
-// judgeGates judges the gates of a benchmark that had its bed, which is free by now, and
-// makes the verdict a part of its outcome. What gates compare with is kept as it is now, so
-// that reports say the same later. It waits for baselines that cannot be read, if it may; a
-// gate without one is inconclusive.
+// judgeGates judges the gates of a benchmark that had its bed, which is free by now, and makes
+// the verdict a part of its outcome. What gates compare with is kept as it is now, so that
+// later reports are the same. It waits for baselines that cannot be read, if it may; a gate
+// without one is inconclusive.
 func (r *benchmarkReconciler) judgeGates(ctx context.Context, s *scope, mayWait bool) (waits bool, _ error) {
 	if len(s.Spec.Gates) == 0 || s.Status.Gates != nil || s.Status.StartTime == nil || !s.DeletionTimestamp.IsZero() {
 		return false, nil

@@ -18,7 +18,7 @@ import (
 	"nodrop.dev/nodrop/internal/stored"
 )
 
-// maxEarlier is how many earlier results are read for hints.
+// maxEarlier is the maximum number of earlier results that are read for hints.
 const maxEarlier = 8
 
 // earlier are the hints from benchmarks of the same namespace in the cache; none when no
@@ -48,7 +48,7 @@ func (r *benchmarkReconciler) earlier(ctx context.Context, s *scope, profile *v1
 	return hints(s.bed, s.Status.Variant, before), nil
 }
 
-// earlierResult is what an earlier benchmark measured.
+// earlierResult contains the rows of an earlier benchmark.
 type earlierResult struct {
 	benchmark string
 	rows      []v1alpha1.ResultRow
@@ -74,9 +74,9 @@ func similar(now *v1alpha1.Benchmark, bed *v1alpha1.TestBed, profile *v1alpha1.T
 	return before[:min(len(before), maxEarlier)]
 }
 
-// hints are where the search Informed begins, from earlier results, the newest first. For
-// every frame size the newest result in the current variant is used. Hints may be out of
-// date; they do not change the result.
+// hints returns the loads at which the search Informed begins, from earlier results, the
+// newest first. For every frame size the newest result in the current variant is used. Hints
+// may be out of date; they do not change the result.
 func hints(bed *v1alpha1.TestBed, variant v1alpha1.VariantName, before []earlierResult) []runner.Hint {
 	ports, errs := plan.Ports(bed)
 	if len(errs) > 0 || len(ports) == 0 {

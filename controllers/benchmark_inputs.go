@@ -59,7 +59,7 @@ func (r *benchmarkReconciler) keepInputs(ctx context.Context, s *scope) (step, e
 			return s.end(v1alpha1.PhaseInvalid, v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficFailed, fmt.Sprintf(
 				"profile %s or bed %s was changed after the benchmark was accepted, so that it cannot be measured: %v", in.Profile.Name, in.Bed.Name, problems.ToAggregate())), nil
 		}
-		// The status says what was kept before anything is started.
+		// The status names what was kept before anything is started.
 		return again(soon), nil
 	}
 	in, err := r.inputs(ctx, s)

@@ -184,7 +184,7 @@ func (r *benchmarkReconciler) waitAnew(ctx context.Context, s *scope) error {
 }
 
 // releaseAll releases the bed that a benchmark had when it ended, and every other one that the
-// cache knows; normally there is none.
+// cache knows; normally there are no others.
 func (r *benchmarkReconciler) releaseAll(ctx context.Context, s *scope) error {
 	held, err := r.heldBeds(ctx, s.run.UID)
 	if err != nil {
@@ -230,7 +230,8 @@ func (b *base) releaseBed(ctx context.Context, name string, run lab.Run) error {
 	return fmt.Errorf("releasing test bed %s: %w", name, err)
 }
 
-// numberOrAbsent is what a JSON patch finds in a field that is left out where it is 0.
+// numberOrAbsent returns the value that a JSON patch finds in a field that is omitted if it is
+// 0.
 func numberOrAbsent(n int32) any {
 	if n == 0 {
 		return nil

@@ -121,8 +121,8 @@ func (r *benchmarkReconciler) followRunner(ctx context.Context, s *scope, cfg *r
 	return nil
 }
 
-// lastPoll stores what the runner has before it is stopped. It says whether there is
-// still an answer to wait for, which wakes the benchmark.
+// lastPoll stores what the runner has before it is stopped. It reports whether an answer is
+// still to come, which wakes the benchmark.
 func (r *benchmarkReconciler) lastPoll(ctx context.Context, s *scope) (waits bool, _ error) {
 	pods, err := r.pods(ctx, s.run)
 	if err != nil {
@@ -189,7 +189,7 @@ func (r *benchmarkReconciler) unreachable(ctx context.Context, s *scope, pod *co
 	return again(r.Poll), nil
 }
 
-// maxRunners is how many runner pods one benchmark may use up.
+// maxRunners is the maximum number of runner pods for one benchmark.
 const maxRunners = 4
 
 // replaceRunner starts another runner. The attempt is counted before the new pod can

@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// maxEarlierRuns is how many earlier runs a status lists.
+// maxEarlierRuns is the maximum number of earlier runs in a status.
 const maxEarlierRuns = 8
 
 // noticePreemption decides to return the bed when the lab asks for it. Finished rows are
@@ -72,7 +72,7 @@ func (r *benchmarkReconciler) closeParts(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// preempt decides that the bed is returned in favour of another benchmark. Active is how long
+// preempt decides that the bed is returned in favor of another benchmark. Active is how long
 // operators have seen this one hold its beds.
 func (s *scope) preempt(asked *v1alpha1.Preemption, active time.Duration) {
 	rows, before := rowsStored(s), int32(0)
@@ -101,8 +101,8 @@ func (s *scope) preempt(asked *v1alpha1.Preemption, active time.Duration) {
 	s.Status.Message = bounded("everything that was started is being removed: " + s.preemptedBy())
 }
 
-// preemptedBy says in whose favour the benchmark was preempted the last time, how many rows
-// are kept, and where it resumes.
+// preemptedBy describes in whose favor the benchmark was last preempted, how many rows are
+// kept, and where it resumes.
 func (s *scope) preemptedBy() string { return preemptedBy(s.Benchmark) }
 
 func preemptedBy(b *v1alpha1.Benchmark) string {

@@ -15,8 +15,8 @@ import (
 	"nodrop.dev/nodrop/internal/dut/device"
 )
 
-// bedsFor are those of the given beds that a benchmark may get: one that resumes from
-// finished rows gets the bed on which they were measured only.
+// bedsFor returns those of the given beds that a benchmark may get. One that resumes from
+// finished rows gets only the bed on which they were measured.
 func bedsFor(b *v1alpha1.Benchmark, beds []string) []string {
 	from := b.Status.Resumption
 	switch {
@@ -28,7 +28,7 @@ func bedsFor(b *v1alpha1.Benchmark, beds []string) []string {
 	return nil
 }
 
-// cannotResume says that the bed to resume on does not fit a benchmark any more.
+// cannotResume describes that the bed to resume on no longer fits a benchmark.
 func cannotResume(b *v1alpha1.Benchmark) string {
 	return fmt.Sprintf("bed %s does not fit the benchmark any more, or is gone, and %s: make the bed fit again, or set spec.abort, which keeps the rows",
 		b.Status.Resumption.TestBedName, preemptedBy(b))
@@ -71,8 +71,8 @@ func (r *benchmarkReconciler) resume(ctx context.Context, s *scope, bed *v1alpha
 }
 
 // changedSince names what is not as it was when the finished rows were measured, of what is
-// known before anything is started. Who may use a bed, and whether it takes benchmarks, says
-// nothing about the measurement. Files that are gone are used as they were kept.
+// known before anything is started. Who may use a bed, and whether it takes benchmarks, does
+// not affect the measurement. Files that are gone are used as they were kept.
 func (r *benchmarkReconciler) changedSince(ctx context.Context, s *scope, bed *v1alpha1.TestBed) (changed []string, _ error) {
 	in, err := r.inputs(ctx, s)
 	if err != nil {
@@ -123,7 +123,7 @@ func sameFiles(was, is *corev1.ConfigMap) bool {
 	return was != nil && equality.Semantic.DeepEqual(was.Data, is.Data) && equality.Semantic.DeepEqual(was.BinaryData, is.BinaryData)
 }
 
-// notResumableError says what is different from the environment of earlier rows.
+// notResumableError contains the differences from the environment of earlier rows.
 type notResumableError struct{ changed []string }
 
 func (e *notResumableError) Error() string {

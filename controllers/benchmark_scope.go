@@ -48,7 +48,7 @@ func (s *scope) set(kind string, status metav1.ConditionStatus, reason, message 
 
 func (s *scope) isTrue(kind string) bool { return isTrue(s.Status.Conditions, kind) }
 
-// overdue counts one more unsuccessful check of a wait that ends with a reason, and says
+// overdue counts one more unsuccessful check of a wait that ends with a reason, and reports
 // whether operators have waited for as long as limit.
 func (s *scope) overdue(reason string, limit time.Duration) bool {
 	s.waiting = true

@@ -50,7 +50,8 @@ func (r *benchmarkReconciler) startTraffic(ctx context.Context, s *scope) (step,
 // brokenError is a failure that a retry does not solve.
 type brokenError struct{ error }
 
-// traffic creates what is missing, and says what is waited for; "" when all is ready.
+// traffic creates what is missing, and returns what the benchmark waits for; "" if all is
+// ready.
 func (r *benchmarkReconciler) traffic(ctx context.Context, s *scope) (waitsFor string, _ error) {
 	agents := lab.Agents(s.bed)
 	certificates, err := r.certificates(ctx, s, len(agents))

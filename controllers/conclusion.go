@@ -10,9 +10,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// concludeConditions makes the conditions true of a finished benchmark: it has no
-// bed, no device and no traffic pods any more. A reason that says why the benchmark
-// ended stays.
+// concludeConditions makes the conditions true of a finished benchmark: it has no bed, no
+// device and no traffic pods any more. A reason for which the benchmark ended stays.
 func (s *scope) concludeConditions() {
 	bed, message := v1alpha1.ReasonBedReleased, "bed "+s.Status.TestBedName+" was released"
 	if s.Status.TestBedName == "" {
@@ -48,7 +47,7 @@ func (s *scope) conclude(kind string, status metav1.ConditionStatus, reason, mes
 	setCondition(&s.Status.Conditions, s.now, s.Generation, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
 }
 
-// stallAfter is how long something has to be wrong before a benchmark or a bed
+// stallAfter is the time for which something has to be wrong before a benchmark or a bed
 // counts as stalled: a bed that is edited is not ready for a moment.
 const stallAfter = time.Minute
 
@@ -89,8 +88,8 @@ func summarize(b *v1alpha1.Benchmark, now time.Time) time.Duration {
 	return 0
 }
 
-// stuck says why a waiting benchmark cannot continue without user action; an empty
-// reason means that it can.
+// stuck returns the reason why a waiting benchmark cannot continue without user action; an
+// empty reason means that it can.
 func stuck(b *v1alpha1.Benchmark) (reason, message string) {
 	if b.Status.Outcome != "" || b.Status.TestBedName != "" {
 		return "", ""
@@ -127,8 +126,8 @@ func summarizeBed(bed *v1alpha1.TestBed, now time.Time) time.Duration {
 	return 0
 }
 
-// stallsIn says when a benchmark will count as stalled for which something is wrong
-// since a short time.
+// stallsIn returns the time until a benchmark counts as stalled, if something has been wrong
+// with it for a shorter time.
 func stallsIn(b *v1alpha1.Benchmark, now time.Time) (left time.Duration, waits bool) {
 	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionStalled)
 	if c == nil || c.Status != metav1.ConditionFalse {

@@ -15,7 +15,7 @@ import (
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// kstatus is how Flux, kpt and others understand an object.
+// kstatus returns the status of an object as computed by Flux, kpt and others.
 func kstatus(t *testing.T, obj any) status.Status {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)

@@ -51,18 +51,19 @@ type heldBed struct {
 	bed         *v1alpha1.TestBed
 }
 
-// outcome is what a reservation says of its connection data.
+// outcome is the state of the connection data of a reservation.
 type outcome struct {
-	// relevant reports whether it has a bed with connection data, held that it has one now, and
-	// given that those of one are in the Secret.
+	// relevant reports whether it has a bed with connection data, held whether it has one now,
+	// and given whether the data of such a bed are in the Secret.
 	relevant, held, given bool
 	// unknown reports whether the API server did not answer.
 	unknown bool
-	// problem says why it does not have those of a bed that it has, and reason which it is.
+	// problem is the reason why it does not have the data of a bed that it has, and reason is
+	// the reason for the condition.
 	problem, reason string
 }
 
-// outcomes are those of all reservations.
+// outcomes contains the outcomes of all reservations.
 type outcomes map[types.NamespacedName]*outcome
 
 func (o outcomes) refuse(k types.NamespacedName, reason, problem string) {
@@ -142,8 +143,8 @@ func (c *connections) handOut(ctx context.Context, list []v1alpha1.Reservation, 
 	return all, errors.Join(failures...)
 }
 
-// namespaces are those that may have a Secret: those that have reservations, those that a bed
-// with connection data allows, and those that have one.
+// namespaces returns the namespaces that may have a Secret: those that have reservations,
+// those that a bed with connection data allows, and those that have a Secret.
 func (c *connections) namespaces(ctx context.Context, list []v1alpha1.Reservation, beds []v1alpha1.TestBed) (map[string]bool, error) {
 	all := map[string]bool{}
 	for i := range list {
@@ -177,7 +178,7 @@ func (c *connections) write(ctx context.Context, namespace string, held []heldBe
 		return err
 	}
 	digest := contentOf(data, owners)
-	// Written again after a while: somebody may have changed it, or an operator that was
+	// Written again after a while: another client may have changed it, or an operator that was
 	// replaced may have written late.
 	if w, known := c.written[namespace]; known && w.digest == digest && now.Sub(w.at).Abs() < c.Sweep {
 		return nil
@@ -238,7 +239,7 @@ const (
 	// that the Secret stays below the 1 MiB of the API server.
 	maxConnection  = 8 << 10
 	maxConnections = 512 << 10
-	// maxSecretKey is how long a key of a Secret can be.
+	// maxSecretKey is the maximum length of a key of a Secret.
 	maxSecretKey = 253
 )
 
@@ -290,7 +291,7 @@ func (c *connections) apply(ctx context.Context, namespace string, data map[stri
 	write := func() error { return c.Apply(ctx, secret, client.FieldOwner(connectionOwner), client.ForceOwnership) }
 	err := write()
 	if apierrors.IsInvalid(err) {
-		// Somebody made a Secret of this name that cannot be changed.
+		// A Secret of this name that cannot be changed exists.
 		if err := c.remove(ctx, namespace); err != nil {
 			return err
 		}
@@ -304,7 +305,7 @@ func (c *connections) remove(ctx context.Context, namespace string) error {
 	return client.IgnoreNotFound(c.Delete(ctx, secret)) //nolint:wrapcheck // The caller wraps it.
 }
 
-// contentOf tells contents apart, without keeping them.
+// contentOf returns a digest that distinguishes contents without storing them.
 func contentOf(data map[string][]byte, owners map[types.UID]*v1alpha1.Reservation) string {
 	if len(data) == 0 {
 		return ""
@@ -317,7 +318,8 @@ func contentOf(data map[string][]byte, owners map[types.UID]*v1alpha1.Reservatio
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// again is when the source of what is handed out, or the Secrets, have to be looked at.
+// again returns the time after which the source of what is handed out, or the Secrets, have to
+// be checked.
 func (c *connections) again(all outcomes) time.Duration {
 	switch {
 	case !c.Connections:
@@ -328,7 +330,7 @@ func (c *connections) again(all outcomes) time.Duration {
 	return c.Sweep
 }
 
-// showConnection writes what the status of a reservation says of its connection data.
+// showConnection writes the state of the connection data to the status of a reservation.
 func showConnection(r *v1alpha1.Reservation, o *outcome, now time.Time) {
 	s := &r.Status
 	if o != nil && o.unknown {

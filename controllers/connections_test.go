@@ -54,7 +54,7 @@ func accessTo(bed, console string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: labNamespace, Name: bed + "-access"}, Type: v1alpha1.ConnectionSecretType, StringData: map[string]string{"console": console, "user": "admin"}}
 }
 
-// handedOut is what the Secret of a namespace has; nil when there is none.
+// handedOut returns the contents of the Secret of a namespace, or nil if it does not exist.
 func (w *world) handedOut(namespace string) map[string]string {
 	s := &corev1.Secret{}
 	err := w.c.Get(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: v1alpha1.ConnectionSecretName}, s)
@@ -82,7 +82,7 @@ var (
 	nothing map[string]string
 )
 
-// connectionMessage waits for what a reservation says of its connection data.
+// connectionMessage waits for the message of a reservation about its connection data.
 func (w *world) connectionMessage(name, prefix string) {
 	w.t.Helper()
 	w.Eventually(func() string { return w.messageOf(name, v1alpha1.ConditionConnectionData) }).Should(HavePrefix(prefix))
@@ -124,7 +124,7 @@ func connectionsAround(w *world) {
 	}
 }
 
-// amend changes an object, whoever else does.
+// amend changes an object, even if other clients change it at the same time.
 func (w *world) amend(o client.Object, change func()) {
 	w.t.Helper()
 	before := o.DeepCopyObject().(client.Object)

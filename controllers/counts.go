@@ -40,8 +40,8 @@ func (r *base) count(s *scope) {
 	}
 }
 
-// waited is how long a benchmark that has a bed waited for it, since its creation or its last
-// preemption.
+// waited returns the time for which a benchmark that has a bed waited for it, since its
+// creation or its last preemption.
 func (s *scope) waited() time.Duration {
 	runs := s.Status.EarlierRuns
 	if len(runs) == 0 || s.Status.LeaseTime == nil {
@@ -71,7 +71,7 @@ func (a *allocator) State(ctx context.Context) (opmetrics.State, error) {
 	return state, err
 }
 
-// look is what the allocator knows of beds and queue.
+// look returns the allocator's view of beds and queue.
 func (a *allocator) look() opmetrics.State {
 	var state opmetrics.State
 	ofBeds, ofTeams := a.queue.Lines()
@@ -107,8 +107,8 @@ func (a *allocator) look() opmetrics.State {
 	return state
 }
 
-// calibrated is when the tester was calibrated on the bed that a bed refers to, and when
-// that is too old; zero when it was not.
+// calibrated returns the time of the calibration of the tester on the bed that a bed refers
+// to, and the time at which that becomes too old; zero without a calibration.
 func (a *allocator) calibrated(bed *v1alpha1.TestBed) (at, ends time.Time) {
 	ref := bed.Spec.Calibration
 	if ref == nil {

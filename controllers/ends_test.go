@@ -43,7 +43,7 @@ func (w *world) at(name string) {
 	s.reached(w)
 }
 
-// clean says that nothing of "b" is left.
+// clean checks that nothing of "b" is left.
 func (w *world) clean(stage string) {
 	w.t.Helper()
 	if stage == "queued" {

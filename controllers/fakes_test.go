@@ -28,7 +28,7 @@ import (
 type fakeRunners struct {
 	mu      sync.Mutex
 	runners map[string]*fakeRunner
-	// hanging are those that take requests and never answer, with the number of open
+	// hanging are the runners that take requests and never answer, with the number of open
 	// requests.
 	hanging map[string]int
 	// rest is the state of runners without a state of their own.
@@ -42,7 +42,7 @@ type fakeRunner struct {
 	begun bool
 	// given are the rows that it received before it began.
 	given []v1alpha1.ResultRow
-	// pod is where it runs, and starts counts its processes.
+	// pod is the pod in which it runs, and starts counts its processes.
 	pod    types.UID
 	starts int
 }
@@ -156,7 +156,7 @@ func (f *fakeRunners) hangs(ctx context.Context, name string) error {
 	return ctx.Err()
 }
 
-// asked is how many runners that hang have an open request.
+// asked returns the number of hanging runners that have an open request.
 func (f *fakeRunners) asked() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

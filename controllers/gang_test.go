@@ -27,7 +27,7 @@ func inGang(role string) func(*v1alpha1.Benchmark) {
 	return func(b *v1alpha1.Benchmark) { b.Spec.Gang = &v1alpha1.Gang{Name: "ring", Role: role, Members: 2} }
 }
 
-// holderOf is what has a bed; empty when nothing has.
+// holderOf returns a function that returns the holder of a bed; empty if the bed is free.
 func (w *world) holderOf(bed string) func() string {
 	return func() string {
 		if l := w.bed(bed).Status.Lease; l != nil {

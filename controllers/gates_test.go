@@ -54,7 +54,7 @@ func (w *world) ends(b *v1alpha1.Benchmark, phase v1alpha1.BenchmarkPhase, rows 
 	return w.reaches(b.Name, phase)
 }
 
-// judgement of the result as reports show it.
+// judgment of the result as reports show it.
 func (w *world) judgement(b *v1alpha1.Benchmark) *gate.Judgement {
 	w.t.Helper()
 	content, err := stored.Content(w.t.Context(), w.c, b)

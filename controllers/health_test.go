@@ -77,7 +77,7 @@ func luaValue(l *lua.LState, v any) lua.LValue {
 	panic(fmt.Sprintf("%T is no value of the API", v))
 }
 
-// healthOf is how Argo CD calls what kstatus finds.
+// healthOf maps the status of kstatus to the health status of Argo CD.
 var healthOf = map[status.Status]string{
 	status.CurrentStatus: "Healthy", status.InProgressStatus: "Progressing", status.FailedStatus: "Degraded", status.TerminatingStatus: "Progressing",
 }

@@ -202,7 +202,7 @@ func oneAfterTheOther(w *world) {
 	second := w.benchmark("second")
 	w.Expect(second.Status.Phase).To(Equal(v1alpha1.PhasePending))
 	w.Expect(meta.FindStatusCondition(second.Status.Conditions, v1alpha1.ConditionBedLeased)).To(HaveField("Reason", v1alpha1.ReasonWaitsForQuota))
-	// One without a queue waits for beds as ever, behind nobody.
+	// One without a queue waits for beds as usual, and has none ahead of it.
 	create(w.t, w.c, benchmark("other", "", bySelector))
 	w.reaches("other", v1alpha1.PhaseRunning)
 	for _, bed := range []string{"one", "two"} {
@@ -262,7 +262,7 @@ func preemptedWhileItWaits(w *world) {
 	w.finishes("waiting")
 }
 
-// priority is that of the Workload of a benchmark.
+// priority returns the priority of the Workload of a benchmark.
 func (w *world) priority(name string) int64 {
 	priority, _, _ := unstructured.NestedInt64(w.workload(name).Object, "spec", "priority")
 	return priority

@@ -38,7 +38,7 @@ type labSize struct {
 	benchmarks, beds, namespaces int
 	// policy reports whether there is a LabPolicy: a team for each namespace, with weights of 1 to 4.
 	policy bool
-	// run is how long a benchmark has its bed.
+	// run is the time for which a benchmark has its bed.
 	run time.Duration
 }
 
@@ -70,7 +70,7 @@ func (f *fakeBench) Run(_ context.Context, b *v1alpha1.Benchmark) (v1alpha1.Benc
 
 func (f *fakeBench) Sweep(context.Context, lab.Run) (string, error) { return "", nil }
 
-// labReport is what an operator has seen of a simulated lab.
+// labReport contains the observations of an operator in a simulated lab.
 type labReport struct {
 	Passed, Other   int
 	Quarantined     int

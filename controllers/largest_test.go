@@ -21,7 +21,7 @@ import (
 	"nodrop.dev/nodrop/internal/stored"
 )
 
-// maxObject is how large any object is that the operator writes.
+// maxObject is the maximum size in bytes of any object that the operator writes.
 const maxObject = 256 << 10
 
 // longest is a name as long as the schema allows.

@@ -22,19 +22,20 @@ type Lab struct {
 	DefaultPolicy *v1alpha1.TrafficPolicy
 	// Deadlines of the operator; the zero value has the defaults.
 	Deadlines Deadlines
-	// Policy says how teams share; nil where there is none, or where it cannot be read.
+	// Policy is the LabPolicy that defines how teams share beds; nil if it does not exist or
+	// cannot be read.
 	Policy *v1alpha1.LabPolicy
-	// Now is when.
+	// Now is the current time.
 	Now time.Time
 }
 
-// Place is where one benchmark waits.
+// Place is the place at which one benchmark waits.
 type Place struct {
 	// Benchmark that waits.
 	Benchmark *v1alpha1.Benchmark
 	// Accepted reports whether it can run as things are.
 	Accepted bool
-	// Place is where it waits, while it is accepted.
+	// Place is its place in the queue, while it is accepted.
 	Place queue.Place
 	// Beds that it can use.
 	Beds []string
@@ -128,7 +129,7 @@ func Order(in Lab) []*v1alpha1.Benchmark {
 	return waiting
 }
 
-// publishedStandings are those of the policy's status.
+// publishedStandings returns the standings of the policy's status.
 func publishedStandings(p *v1alpha1.LabPolicy) map[share.Account]queue.Standing {
 	all := map[share.Account]queue.Standing{}
 	if p == nil {

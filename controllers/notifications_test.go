@@ -349,7 +349,7 @@ func notNotified(w *world) {
 	w.Expect(c.Message).To(And(ContainSubstring(strings.TrimPrefix(other.URL, "https://")), ContainSubstring("ask its owner to add it to notifications.allowedHosts")))
 	w.Expect(meta.IsStatusConditionTrue(w.sink("elsewhere").Status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue())
 
-	// A Secret of the namespace that nobody lets the operator read.
+	// A Secret of the namespace that the operator may not read.
 	create(w.t, w.c, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: "private"}, StringData: map[string]string{"secret": webhookSecret('p')}})
 	s := &v1alpha1.NotificationSink{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: "nosy"}}
 	s.Spec = v1alpha1.NotificationSinkSpec{URL: r.URL, SecretRef: v1alpha1.NotificationSecret{Name: "private"}}

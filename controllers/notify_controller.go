@@ -30,9 +30,9 @@ import (
 const (
 	// notifyWorkers bounds how many events are sent at once, one for each sink.
 	notifyWorkers = 8
-	// notReadyPause is how long an event waits for a sink to which nothing can be sent.
+	// notReadyPause is the time for which an event waits if its sink cannot receive events.
 	notReadyPause = 15 * time.Second
-	// busyPause is how long an event waits while another one is sent to its sink.
+	// busyPause is the time for which an event waits while another one is sent to its sink.
 	busyPause = 250 * time.Millisecond
 )
 
@@ -109,8 +109,8 @@ func (r *notifyReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	return ctrl.Result{}, nil
 }
 
-// advance sends an event, if it is time, and stores what became of it. It returns when to look at it again, 0
-// when it is settled.
+// advance sends an event, if it is time, and stores the result. It returns when to look at it
+// again, 0 when it is settled.
 func (r *notifyReconciler) advance(ctx context.Context, b *v1alpha1.Benchmark, n v1alpha1.Notification, sinks []v1alpha1.NotificationSink) (time.Duration, error) {
 	i := slices.IndexFunc(sinks, func(s v1alpha1.NotificationSink) bool { return s.Name == n.Sink })
 	if i < 0 {
@@ -265,7 +265,7 @@ func (b *base) sinksOf(ctx context.Context, namespace string) ([]v1alpha1.Notifi
 	return all.Items, nil
 }
 
-// sender is that of the options, or one that sends nowhere.
+// sender returns the sender of the options, or one that sends nowhere.
 func (b *base) sender() *notify.Sender {
 	if b.Notify != nil {
 		return b.Notify
@@ -273,8 +273,8 @@ func (b *base) sender() *notify.Sender {
 	return notify.NewSender(notify.Guard{}, nil)
 }
 
-// keys reads those of a sink. A problem is something that its owner has to correct; it says
-// nothing of the value.
+// keys reads the signing keys of a sink. A problem is something that its owner has to correct;
+// it does not contain the value.
 func (b *base) keys(ctx context.Context, s *v1alpha1.NotificationSink) (_ []notify.Key, problem string, _ error) {
 	ref := s.Spec.SecretRef
 	secret := &corev1.Secret{}
@@ -335,7 +335,7 @@ func (l *lines) enter(sink types.UID, now time.Time) (release func(until time.Ti
 	}, 0
 }
 
-// sinkReconciler says whether events can be sent to a sink.
+// sinkReconciler reports in a condition whether events can be sent to a sink.
 type sinkReconciler struct{ base }
 
 func (r *sinkReconciler) setup(mgr ctrl.Manager) error {

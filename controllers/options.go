@@ -18,16 +18,16 @@ import (
 
 // Options of the operator. Times that are 0 have the defaults of defaults.go.
 type Options struct {
-	// Lab is where and with which images runs take place.
+	// Lab contains the location and the images of runs.
 	Lab lab.Settings
-	// DefaultPolicy says which frames may be sent on beds without a policy of their own;
+	// DefaultPolicy defines which frames may be sent on beds without a policy of their own;
 	// nil is the built-in policy.
 	DefaultPolicy *v1alpha1.TrafficPolicy
 	// Runner reads the state of runners.
 	Runner RunnerClient
-	// Metrics is the recorder of the lab; nil where there is none.
+	// Metrics is the recorder of the lab; nil without one.
 	Metrics Metrics
-	// BedSeries is how often the recorder gets a point of each bed.
+	// BedSeries is the interval at which the recorder gets a point of each bed.
 	BedSeries time.Duration
 	// Counts counts what happens, for Prometheus; nil counts nothing.
 	Counts *opmetrics.Operator
@@ -37,14 +37,15 @@ type Options struct {
 	Now func() time.Time
 	// Deadlines of everything that is waited for.
 	Deadlines Deadlines
-	// Poll is how often the state of a run is read.
+	// Poll is the interval at which the state of a run is read.
 	Poll time.Duration
-	// ProgressEvery is how often progress is stored when there is nothing else to store.
+	// ProgressEvery is the interval at which progress is stored if there is nothing else to
+	// store.
 	ProgressEvery time.Duration
-	// Recheck is how often the operator checks what a bed refers to and what it does not
-	// watch: ConfigMaps, nodes and templates of claims.
+	// Recheck is the interval at which the operator checks objects that a bed refers to and
+	// that it does not watch: ConfigMaps, nodes and templates of claims.
 	Recheck time.Duration
-	// Refresh is how often the place of a waiting benchmark is written at most.
+	// Refresh is the minimum interval between two writes of the place of a waiting benchmark.
 	Refresh time.Duration
 	// Archive keeps finished results; nil keeps them in the API only. Nothing is
 	// deleted before it is in the archive.
@@ -52,25 +53,26 @@ type Options struct {
 	// ArchiveRetry is the longest time between two attempts to reach an unavailable archive.
 	ArchiveRetry time.Duration
 	// Kueue reports whether benchmarks with the name of a queue are admitted by Kueue, whose
-	// definitions must be there. Without it that name counts for nothing.
+	// definitions must be there. Without it that name has no effect.
 	Kueue bool
 	// Connections reports whether connection data of beds are handed out to those who have reserved
 	// them, which needs rights on Secrets of their namespaces.
 	Connections bool
 	// Notify sends events to the receivers of teams; nil sends nowhere.
 	Notify *notify.Sender
-	// TimeToLive is how long benchmarks are kept after their end that do not say so
-	// themselves; nil is for ever.
+	// TimeToLive is the time for which benchmarks are kept after their end if they do not set
+	// it; nil keeps them forever.
 	TimeToLive *time.Duration
-	// Sweep is how often the operator searches for what no event reports: what is left of
-	// benchmarks that were removed by force, pods that appeared after a clean-up, and
+	// Sweep is the interval at which the operator searches for what no event reports: remains
+	// of benchmarks that were removed by force, pods that appeared after a clean-up, and
 	// clocks that were set.
 	Sweep time.Duration
 }
 
 // Metrics is the recorder of the lab.
 type Metrics interface {
-	// Access is how the runner of the run with this UID reaches the recorder until a time.
+	// Access returns the access of the runner of the run with this UID to the recorder until a
+	// time.
 	Access(ctx context.Context, uid string, until time.Time) (*runner.Recorder, error)
 	// Record hands lines of rows over. When it returns nil, they are on the recorder's disk;
 	// the same lines may be given again.
@@ -81,15 +83,15 @@ type Metrics interface {
 
 // Deadlines bound every wait.
 type Deadlines struct {
-	// Device is how long a virtual device may take to come up.
+	// Device is the time within which a virtual device must come up.
 	Device time.Duration
-	// Traffic is how long traffic pods and runner may take to come up.
+	// Traffic is the time within which traffic pods and runner must come up.
 	Traffic time.Duration
-	// Runner is how long a runner may not answer before its pod is replaced.
+	// Runner is the time for which a runner may not answer before its pod is replaced.
 	Runner time.Duration
-	// CleanUp is how long the clean-up may take before the bed is quarantined.
+	// CleanUp is the time that the clean-up may take before the bed is quarantined.
 	CleanUp time.Duration
-	// Baseline is how long a baseline of gates that cannot be read is tried again.
+	// Baseline is the time for which reading an unreadable baseline of gates is repeated.
 	Baseline time.Duration
 }
 

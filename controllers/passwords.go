@@ -66,8 +66,8 @@ func (r *testBedReconciler) passwordsExist(ctx context.Context, bed *v1alpha1.Te
 	return v1alpha1.ReasonBedInvalid, problem, nil
 }
 
-// sessionsForDevice says that a topology wants the configuration that is made from the routing
-// of a bed which has none; empty otherwise.
+// sessionsForDevice describes that a topology uses the configuration that is made from the
+// routing of a bed, but the bed has no routing; empty otherwise.
 func sessionsForDevice(bed *v1alpha1.TestBed, topology *corev1.ConfigMap, key string) string {
 	if bed.Spec.Routing != nil {
 		return ""

@@ -96,7 +96,7 @@ func TestPasswords(t *testing.T) {
 	w.bedIsClean("frr")
 }
 
-// without says that no object of a kind has a word in it.
+// without checks that no object of a kind contains a word.
 func (w *world) without(word string, list schema.GroupVersionKind) {
 	w.t.Helper()
 	all := networks()
@@ -107,7 +107,7 @@ func (w *world) without(word string, list schema.GroupVersionKind) {
 	w.Expect(string(text)).NotTo(ContainSubstring(word), list.Kind)
 }
 
-// TestTopologyWithoutSessions has a topology that wants a configuration which nobody makes.
+// TestTopologyWithoutSessions has a topology that uses a configuration which does not exist.
 func TestTopologyWithoutSessions(t *testing.T) {
 	w := newWorld(t, startServer(t))
 	create(w.t, w.c, configMap("router", "topology.clab.yaml", "binds: [device.frr.conf:/etc/frr/frr.conf]\n"), virtual("frr"))

@@ -43,7 +43,7 @@ func isLost(pod *corev1.Pod) bool {
 		pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// endOf says how the container of a pod ended: by its own message if it has one.
+// endOf describes how the container of a pod ended: by its own message if it has one.
 func endOf(pod *corev1.Pod) string {
 	for _, c := range pod.Status.ContainerStatuses {
 		for _, t := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
@@ -65,7 +65,8 @@ func endOf(pod *corev1.Pod) string {
 // maxOutput bounds what is quoted of a container's output.
 const maxOutput = 512
 
-// lastLines are the last lines of a container's output: where it says why it ended.
+// lastLines returns the last lines of a container's output, which contain the reason why it
+// ended.
 func lastLines(output string) string {
 	output = strings.TrimSpace(output)
 	if len(output) > maxOutput {
@@ -77,7 +78,7 @@ func lastLines(output string) string {
 	return strings.Join(strings.Fields(output), " ")
 }
 
-// waitsFor says why a pod is not ready yet, "" when nothing is known: its
+// waitsFor returns the reason why a pod is not ready yet, or "" if nothing is known: its
 // container, its scheduling, or the latest warning about it.
 func (b *base) waitsFor(ctx context.Context, pod *corev1.Pod) string {
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {

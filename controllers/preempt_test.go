@@ -86,7 +86,7 @@ func (w *world) abort(name string) {
 	}).Should(Succeed())
 }
 
-// inEnvironment is the state of a runner that says where it measures.
+// inEnvironment is the state of a runner that reports where it measures.
 func inEnvironment(s runner.State) runner.State {
 	s.Environment = measured().Environment
 	return s
@@ -106,7 +106,7 @@ func (w *world) preemptedAt(bed string) *v1alpha1.Benchmark {
 	return w.benchmark("b")
 }
 
-// urgentEnds ends the benchmark in whose favour the bed was taken away.
+// urgentEnds ends the benchmark in whose favor the bed was taken away.
 func (w *world) urgentEnds() {
 	w.t.Helper()
 	w.runners.report(w.benchmark("urgent"), measured(row(64), row(128)))

@@ -37,9 +37,9 @@ func isHeld(b *v1alpha1.Benchmark) bool {
 // queueNameOf is the LocalQueue of Kueue by which a benchmark is admitted.
 func queueNameOf(b *v1alpha1.Benchmark) string { return b.Labels[v1alpha1.LabelQueueName] }
 
-// quotaReconciler lets benchmarks into the queues of beds that Kueue admits, and says of
-// suspended ones that they are. For each benchmark with a queue name it has a Workload, which
-// stands for one bed. Where the lab runs without Kueue, the name of a queue counts for nothing.
+// quotaReconciler lets benchmarks that Kueue admits into the queues of beds, and marks
+// suspended benchmarks as suspended. For each benchmark with a queue name it has a Workload
+// that represents one bed. In a lab without Kueue, queue names have no effect.
 type quotaReconciler struct{ base }
 
 func (r *quotaReconciler) setup(mgr ctrl.Manager) error {
@@ -78,8 +78,8 @@ func ofQuota(o client.Object) bool {
 	return ok && (b.Spec.Suspend || queueNameOf(b) != "" || reasonOf(b.Status.Conditions, v1alpha1.ConditionQuotaReserved) != "")
 }
 
-// Reconcile asks Kueue for a benchmark, does what Kueue says, and tells Kueue when the
-// benchmark has ended.
+// Reconcile requests admission of a benchmark from Kueue, applies the decision of Kueue, and
+// reports the end of the benchmark to Kueue.
 func (r *quotaReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	b := &v1alpha1.Benchmark{}
 	if err := r.Get(ctx, req.NamespacedName, b); err != nil {
@@ -110,9 +110,9 @@ func (r *quotaReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	return settle(ctrl.Result{}, r.follow(ctx, s, w))
 }
 
-// follow does what Kueue says about a benchmark that is not finished. Where the benchmark has
-// to leave the queue, that is stored before Kueue gets the quota back: the optimistic locks let
-// only one happen, that it gets a bed or that it loses the quota.
+// follow applies the decision of Kueue to a benchmark that is not finished. Where the
+// benchmark has to leave the queue, that is stored before Kueue gets the quota back: the
+// optimistic locks let only one happen, that it gets a bed or that it loses the quota.
 func (r *quotaReconciler) follow(ctx context.Context, s *scope, w *unstructured.Unstructured) error {
 	held, err := r.heldBeds(ctx, string(s.UID))
 	if err != nil {
@@ -150,7 +150,7 @@ func (r *quotaReconciler) follow(ctx context.Context, s *scope, w *unstructured.
 	return nil
 }
 
-// whyNotAdmitted is what Kueue says about a workload that waits.
+// whyNotAdmitted returns the message of Kueue about a workload that waits.
 func whyNotAdmitted(conditions []metav1.Condition) string {
 	for _, kind := range []string{workloadAdmitted, workloadQuotaReserved} {
 		if c := meta.FindStatusCondition(conditions, kind); c != nil && c.Status != metav1.ConditionTrue && c.Message != "" {

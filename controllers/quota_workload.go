@@ -46,7 +46,7 @@ func NewWorkload() *unstructured.Unstructured {
 	return w
 }
 
-// workloadOf returns the Workload of a benchmark, and creates it where there is none.
+// workloadOf returns the Workload of a benchmark, and creates it if it does not exist.
 func (r *quotaReconciler) workloadOf(ctx context.Context, b *v1alpha1.Benchmark) (*unstructured.Unstructured, error) {
 	w, err := r.findWorkload(ctx, b)
 	if err != nil || w != nil {
@@ -63,7 +63,8 @@ func (r *quotaReconciler) workloadOf(ctx context.Context, b *v1alpha1.Benchmark)
 	return w, nil
 }
 
-// findWorkload reads the Workload of a benchmark from the API server; nil when there is none.
+// findWorkload reads the Workload of a benchmark from the API server; nil if it does not
+// exist.
 func (r *quotaReconciler) findWorkload(ctx context.Context, b *v1alpha1.Benchmark) (*unstructured.Unstructured, error) {
 	w := NewWorkload()
 	key := client.ObjectKey{Namespace: b.Namespace, Name: workloadName(b)}
@@ -80,8 +81,8 @@ func (r *quotaReconciler) findWorkload(ctx context.Context, b *v1alpha1.Benchmar
 	return w, nil
 }
 
-// workloadName is the name of the Workload of a benchmark: another one for each UID, so that
-// that of a benchmark which was deleted is in nobody's way.
+// workloadName returns the name of the Workload of a benchmark. It differs for each UID, so
+// that it does not conflict with the Workload of a deleted benchmark.
 func workloadName(b *v1alpha1.Benchmark) string {
 	const most = 200 // of 253
 	uid := string(b.UID)
@@ -167,7 +168,8 @@ func conditionsOf(w *unstructured.Unstructured) []metav1.Condition {
 	return all
 }
 
-// returnQuota tells Kueue that a benchmark has ended, so that its quota is free.
+// returnQuota marks the Workload of a finished benchmark as finished, so that Kueue frees its
+// quota.
 func (r *quotaReconciler) returnQuota(ctx context.Context, b *v1alpha1.Benchmark) error {
 	if !r.Kueue || queueNameOf(b) == "" {
 		return nil
@@ -185,8 +187,8 @@ func (r *quotaReconciler) returnQuota(ctx context.Context, b *v1alpha1.Benchmark
 	})
 }
 
-// started tells a Kueue that waits for pods (waitForPodsReady) that it need not: the benchmark
-// uses its quota from when it is admitted, whenever it gets a bed.
+// started marks the pods of a Workload as ready, for a Kueue that waits for pods
+// (waitForPodsReady): the benchmark uses its quota from its admission, whenever it gets a bed.
 func (r *quotaReconciler) started(ctx context.Context, w *unstructured.Unstructured) error {
 	return r.patchWorkload(ctx, w, func(conditions *[]metav1.Condition) {
 		r.setOf(w, conditions, workloadPodsReady, metav1.ConditionTrue, "Started", "the benchmark may wait for a bed")

@@ -23,8 +23,8 @@ import (
 const (
 	// recordTimeout bounds one attempt to hand the rows of a result over.
 	recordTimeout = time.Minute
-	// recorderPatience is how long a benchmark that is being deleted waits for the recorder,
-	// in a lab with an archive.
+	// recorderPatience is the time for which a benchmark that is being deleted waits for the
+	// recorder, in a lab with an archive.
 	recorderPatience = 10 * time.Minute
 )
 
@@ -105,7 +105,7 @@ func (r *recordReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 }
 
 // lines are the points of the run and of its rows. They equal those of the runner, which has
-// planned the same and begun at the same time. A brokenError says that there are none.
+// planned the same and begun at the same time. A brokenError means that there are none.
 func (r *recordReconciler) lines(ctx context.Context, b *v1alpha1.Benchmark) ([][]byte, error) {
 	content, err := stored.Content(ctx, r.live, b)
 	switch {

@@ -92,8 +92,8 @@ func (r *labRecorder) goesAway() {
 	r.server = nil
 }
 
-// lines are what the recorder was handed, each once. They leave its spool, which shows rows
-// before series.
+// lines returns the lines that the recorder was handed, each once. They leave its spool, which
+// shows rows before series.
 func (r *labRecorder) lines() []string {
 	r.w.t.Helper()
 	for {

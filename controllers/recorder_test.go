@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/internal/runner"
 )
 
-// fakeMetrics are the access to a recorder, or why there is none.
+// fakeMetrics contains the access to a recorder, or the error in its place.
 type fakeMetrics struct {
 	access *runner.Recorder
 	err    error

@@ -34,10 +34,11 @@ func newReservationReconciler(b base) *reservationReconciler {
 	return &reservationReconciler{b, &connections{base: b, written: map[string]writtenConnection{}}}
 }
 
-// maxPublished is how many reserved times the status of a bed has.
+// maxPublished is the maximum number of reserved times in the status of a bed.
 const maxPublished = 8
 
-// settleReservations is how long changes are gathered, in parts of a second at a usual pace.
+// settleReservations is the time for which changes are gathered, in parts of a second at a
+// usual pace.
 const settleReservations = 2 // times Options.Poll
 
 func (r *reservationReconciler) setup(mgr ctrl.Manager) error {
@@ -100,9 +101,9 @@ type bookings struct {
 
 // bedHolder is a benchmark that has a bed.
 type bedHolder struct {
-	// name is namespace/name, and reservation that of the one that it names.
+	// name is namespace/name, and reservation is the name of the reservation that it names.
 	name, reservation string
-	// until is when it has ended at the latest; zero when that is not known.
+	// until is the latest time at which it has ended; zero if that is not known.
 	until time.Time
 }
 
@@ -132,7 +133,7 @@ func (r *reservationReconciler) calendar(ctx context.Context, list *v1alpha1.Res
 	return b, nil
 }
 
-// store writes the status of a reservation, and makes the event that it says was made: of
+// store writes the status of a reservation, and makes the event that the status records: of
 // two operators only one can write it.
 func (r *reservationReconciler) store(ctx context.Context, o *v1alpha1.Reservation, cal bookings, given outcomes, now time.Time) error {
 	if !o.DeletionTimestamp.IsZero() {
@@ -154,7 +155,7 @@ func (r *reservationReconciler) store(ctx context.Context, o *v1alpha1.Reservati
 	return nil
 }
 
-// holderOfBed is the benchmark that has a bed; nil when there is none.
+// holderOfBed returns the benchmark that has a bed, or nil if the bed is free.
 func (r *reservationReconciler) holderOfBed(ctx context.Context, bed *v1alpha1.TestBed) *bedHolder {
 	l := leaseOf(bed)
 	if l == nil {
@@ -185,7 +186,8 @@ func (r *reservationReconciler) publish(ctx context.Context, bed *v1alpha1.TestB
 	return client.IgnoreNotFound(err)
 }
 
-// nextChange is when time alone changes something: a begin, an end, or a reminder.
+// nextChange returns the time until the next change by time alone: a begin, an end, or a
+// reminder.
 func (r *reservationReconciler) nextChange(cal bookings, now time.Time) time.Duration {
 	next := recalendar
 	consider := func(t time.Time) {

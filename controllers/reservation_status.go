@@ -11,7 +11,7 @@ import (
 	"nodrop.dev/nodrop/internal/reservation"
 )
 
-// remindBefore is how long before its begin and its end a reservation is reminded of.
+// remindBefore is the time between the reminder of a reservation and its begin or end.
 const remindBefore = 15 * time.Minute
 
 // maxShownBeds bounds the beds in the status of a reservation.
@@ -89,7 +89,7 @@ func showReservation(r *v1alpha1.Reservation, cal bookings, now time.Time) (noti
 	return remind(r, current, next, active, now)
 }
 
-// occupiedOf says which benchmark still has a bed of the reservation; empty when none has.
+// occupiedOf describes which benchmark still has a bed of the reservation; empty if none has.
 func occupiedOf(beds []v1alpha1.ReservedBed, cal bookings) string {
 	for i := range beds {
 		if beds[i].OccupiedBy == "" {
@@ -115,7 +115,7 @@ func ended(r *v1alpha1.Reservation, now time.Time) bool {
 	return err == nil && len(more) == 0
 }
 
-// reservedBedOf is what a reservation gets of one bed.
+// reservedBedOf returns the times for which a reservation has one bed.
 func reservedBedOf(r *v1alpha1.Reservation, name string, cal bookings, now time.Time) v1alpha1.ReservedBed {
 	bed := v1alpha1.ReservedBed{Name: name}
 	for _, s := range cal.Of[name] {
@@ -139,7 +139,8 @@ func reservedTime(s reservation.Span) *v1alpha1.ReservedTime {
 	return &v1alpha1.ReservedTime{From: metav1.NewTime(s.From), Until: metav1.NewTime(s.Until)}
 }
 
-// around returns the occurrence in progress and the next one; nil when there is none.
+// around returns the occurrence in progress and the next one; each is nil if it does not
+// exist.
 func around(occurrences []reservation.Span, now time.Time) (current, next *reservation.Span) {
 	for i := range occurrences {
 		o := &occurrences[i]
@@ -152,7 +153,8 @@ func around(occurrences []reservation.Span, now time.Time) (current, next *reser
 	return current, nil
 }
 
-// conflictOf says what a reservation loses to others, and what to do; empty when nothing.
+// conflictOf describes what a reservation loses to others, and what to do; empty if it loses
+// nothing.
 func conflictOf(claim *reservation.Claim) string {
 	if len(claim.Lost) == 0 {
 		return ""

@@ -58,8 +58,8 @@ func (w *world) offers(node *corev1.Node, pairs ...string) {
 	w.Expect(w.c.Status().Update(w.t.Context(), node)).To(Succeed())
 }
 
-// lacks waits until a bed is not ready because of missing resources, and its benchmark
-// says why.
+// lacks waits until a bed is not ready because of missing resources, and its benchmark shows
+// the reason.
 func (w *world) lacks(bed, benchmark, want string) {
 	w.t.Helper()
 	w.Eventually(func() string {

@@ -18,7 +18,7 @@ import (
 	"nodrop.dev/nodrop/internal/notify"
 )
 
-// notificationRecheck is how often retention looks whether all events were sent.
+// notificationRecheck is the interval at which retention checks whether all events were sent.
 const notificationRecheck = 5 * time.Second
 
 // retentionReconciler deletes benchmarks some time after their end; in a lab with
@@ -82,8 +82,8 @@ func (r *retentionReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	return ctrl.Result{}, nil
 }
 
-// timeToLive is how long a finished benchmark is kept; limited is false when it is
-// kept for ever.
+// timeToLive returns the time for which a finished benchmark is kept; limited is false if it
+// is kept forever.
 func (r *retentionReconciler) timeToLive(b *v1alpha1.Benchmark) (ttl time.Duration, limited bool) {
 	if seconds := b.Spec.TTLSecondsAfterFinished; seconds != nil {
 		return time.Duration(*seconds) * time.Second, true
@@ -94,8 +94,8 @@ func (r *retentionReconciler) timeToLive(b *v1alpha1.Benchmark) (ttl time.Durati
 	return 0, false
 }
 
-// endedAt is when a finished benchmark has ended. One that never had a bed has no
-// completion time: it ended with the last change of its conditions.
+// endedAt returns the time at which a finished benchmark ended. One that never had a bed has
+// no completion time: it ended with the last change of its conditions.
 func endedAt(b *v1alpha1.Benchmark) time.Time {
 	if b.Status.CompletionTime != nil {
 		return b.Status.CompletionTime.Time

@@ -30,7 +30,7 @@ func kept(seconds int32) func(*v1alpha1.Benchmark) {
 	return func(b *v1alpha1.Benchmark) { b.Spec.TTLSecondsAfterFinished = &seconds }
 }
 
-// stays says that a benchmark was not deleted, after the operator has reconciled it.
+// stays checks that a benchmark was not deleted, after the operator has reconciled it.
 func (w *world) stays(b *v1alpha1.Benchmark) {
 	w.t.Helper()
 	seen := w.asked.Load()

@@ -24,8 +24,8 @@ const (
 	askTimeout = 5 * time.Second
 	// beginTimeout bounds the transfer of stored rows.
 	beginTimeout = time.Minute
-	// maxWaitingRows is how many rows may wait to be stored before a runner is asked for
-	// more.
+	// maxWaitingRows is the number of rows that may wait to be stored before a runner is asked
+	// for more.
 	maxWaitingRows = 1024
 )
 
@@ -97,9 +97,9 @@ type heard struct {
 	begun    bool
 	// more reports whether the log has rows that were not read yet.
 	more bool
-	// err is why the last request was not answered.
+	// err is the reason why the last request was not answered.
 	err error
-	// refused is why the runner's answers are no longer accepted.
+	// refused is the reason why the runner's answers are no longer accepted.
 	refused error
 	// polled reports whether a requested poll has its answer, or will not get one.
 	polled bool
@@ -263,7 +263,7 @@ func (p *poller) question(ctx context.Context, f *followed, begin *[]v1alpha1.Re
 	return p.client.State(ctx, f.target, after)
 }
 
-// take stores an answer, and says whether to wake the benchmark.
+// take stores an answer, and reports whether to wake the benchmark.
 func (f *followed) take(answer runner.Answer, err, refused error) (wake bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

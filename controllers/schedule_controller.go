@@ -60,11 +60,11 @@ type timetable struct {
 	timing *schedule.Timing
 	now    time.Time
 	made   []*v1alpha1.Benchmark
-	// active are those of them that are not finished.
+	// active are the made benchmarks that are not finished.
 	active []*v1alpha1.Benchmark
 	// news are the events that are sent once the status is stored.
 	news []news
-	// wait is when the schedule is looked at again; 0 is when something changes.
+	// wait is the time until the schedule is checked again; 0 means when something changes.
 	wait time.Duration
 }
 
@@ -83,7 +83,7 @@ func (t *timetable) wakeAt(at time.Time) {
 	}
 }
 
-// Reconcile fires what is due, and says what became of earlier firings. It reads the cache:
+// Reconcile fires what is due, and reports the results of earlier firings. It reads the cache:
 // every decision is stored under the lock of the schedule, before anything follows from it.
 func (r *scheduleReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s := &v1alpha1.BenchmarkSchedule{}
@@ -131,7 +131,7 @@ func (r *scheduleReconciler) benchmarksOf(ctx context.Context, t *timetable) err
 	return nil
 }
 
-// store writes the status, if it changes, and sends the events of what it says.
+// store writes the status, if it changes, and sends the events that belong to it.
 func (r *scheduleReconciler) store(ctx context.Context, t *timetable) error {
 	t.Status.ObservedGeneration = t.Generation
 	if !equality.Semantic.DeepEqual(t.before.Status, t.Status) {

@@ -11,7 +11,7 @@ import (
 	"nodrop.dev/nodrop/internal/schedule"
 )
 
-// clockSlack is how far the clocks of two operators may differ without being mentioned.
+// clockSlack is the difference between the clocks of two operators that is not reported.
 const clockSlack = 5 * time.Minute
 
 // scheduled is the message of a schedule that waits for its next firing.

@@ -19,14 +19,14 @@ import (
 	"nodrop.dev/nodrop/internal/schedule"
 )
 
-// maxActive is how many benchmarks the status of a schedule names.
+// maxActive is the maximum number of benchmarks that the status of a schedule names.
 const maxActive = 64
 
-// firing is what was made at one time of a schedule, or by hand.
+// firing contains the benchmarks that were made at one time of a schedule, or by hand.
 type firing struct {
 	name string
 	at   time.Time
-	// size is how many benchmarks it was to have.
+	// size is the intended number of benchmarks.
 	size int
 	made []*v1alpha1.Benchmark
 }
@@ -36,8 +36,8 @@ func firingOf(b *v1alpha1.Benchmark) (time.Time, bool) {
 	return schedule.FiringTime(b.Labels[v1alpha1.LabelFiring])
 }
 
-// firings are those of benchmarks, the oldest first. Benchmarks without a firing are left
-// out.
+// firings returns the firings of benchmarks, the oldest first. Benchmarks without a firing are
+// left out.
 func firings(made []*v1alpha1.Benchmark) []*firing {
 	byName := map[string]*firing{}
 	for _, b := range made {

@@ -152,7 +152,7 @@ func (w *world) looks() {
 	w.Eventually(w.asked.Load).Should(BeNumerically(">", seen+5), "the operator reads its clock")
 }
 
-// idle says that nothing is made while the operator looks at the schedule.
+// idle checks that nothing is made while the operator looks at the schedule.
 func (w *world) idle(want ...string) {
 	w.t.Helper()
 	w.looks()

@@ -44,7 +44,7 @@ func (s *straySweep) Start(ctx context.Context) error {
 	}
 }
 
-// sweepAll sweeps after all strays once, and says whether something is still there.
+// sweepAll sweeps after all strays once, and reports whether something is still there.
 func (s *straySweep) sweepAll(ctx context.Context) (left bool, _ error) {
 	strays, err := s.strays(ctx)
 	if err != nil {

@@ -17,13 +17,12 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 )
 
-// sweep removes what a run left in the lab, as far as that can be done now, and
-// says what is still there; "" when there is nothing. It needs neither the
-// benchmark nor its bed: everything is found by its labels.
+// sweep removes what a run left in the lab, as far as that can be done now, and returns what
+// is still there; "" if nothing is. It needs neither the benchmark nor its bed: everything is
+// found by its labels.
 //
-// Order matters. Agents release interfaces to the node before their device is stopped,
-// and the device's secret, which says how to stop it, is removed only when it is
-// stopped.
+// Order matters. Agents release interfaces to the node before their device is stopped, and the
+// device's secret, which contains how to stop it, is removed only when it is stopped.
 func (b *base) sweep(ctx context.Context, run lab.Run) (left string, _ error) {
 	if b.Bench != nil {
 		return b.Bench.Sweep(ctx, run)
@@ -95,8 +94,8 @@ func (b *base) stopDevice(ctx context.Context, run lab.Run, device *corev1.Secre
 	return "the device is being stopped" + colon(b.waitsFor(ctx, down)), nil
 }
 
-// removeRest deletes networks, secrets and the pod that stopped the device, and
-// says what is still there.
+// removeRest deletes networks, secrets and the pod that stopped the device, and returns what
+// is still there.
 func (b *base) removeRest(ctx context.Context, run lab.Run) (left string, _ error) {
 	objects, err := b.objectsOf(ctx, client.MatchingLabels(run.Selector()))
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// testBedReconciler says whether a bed can be leased, and ends leases whose holder is
+// testBedReconciler determines whether a bed can be leased, and ends leases whose holder is
 // gone.
 type testBedReconciler struct{ base }
 
-// openRecheck is how many times less often a ready bed is checked.
+// openRecheck is the factor by which a ready bed is checked less often.
 const openRecheck = 4
 
 // Reconcile checks a bed.

@@ -58,8 +58,9 @@ func (r *testBedReconciler) judge(ctx context.Context, bed *v1alpha1.TestBed, no
 	return nil
 }
 
-// judgeConnection says whether the connection data of the bed can be handed out, so that its
-// owner need not wait for a reservation to know. The bed is ready without them.
+// judgeConnection sets the condition that reports whether the connection data of the bed can
+// be handed out, so that its owner need not wait for a reservation to know. The bed is ready
+// without them.
 func (r *testBedReconciler) judgeConnection(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) error {
 	if bed.Spec.Connection == nil {
 		meta.RemoveStatusCondition(&bed.Status.Conditions, v1alpha1.ConditionConnectionData)
@@ -126,7 +127,7 @@ func (r *testBedReconciler) referencesExist(ctx context.Context, bed *v1alpha1.T
 	return "", "", nil
 }
 
-// tablesAreSound reads the tables of a modelled device and of its variants, so that
+// tablesAreSound reads the tables of a modeled device and of its variants, so that
 // errors in them are reported before a benchmark waits for the bed.
 func (r *testBedReconciler) tablesAreSound(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
 	names := []v1alpha1.VariantName{""}

@@ -14,7 +14,7 @@ import (
 const minChecks = 10
 
 const (
-	// storeWait is how much a wait grows before it is stored again.
+	// storeWait is the time by which a wait grows before it is stored again.
 	storeWait = 10 * time.Second
 	// storeActive is the same for the time in which a benchmark has its bed.
 	storeActive = time.Minute
@@ -32,11 +32,11 @@ type timers struct {
 // counters of one object. An object waits for one thing at a time.
 type counters struct {
 	uid types.UID
-	// reason with which the wait ends; "" while there is none.
+	// reason with which the wait ends; "" without one.
 	reason       string
 	wait, active counter
-	// phase is when the phase began that the object is in; zero when another operator, or
-	// this one before its start, has seen that.
+	// phase is the time at which the current phase of the object began; zero if another
+	// operator, or this one before its start, has seen that.
 	phase time.Time
 }
 
@@ -75,9 +75,8 @@ func (t *timers) countersOf(obj client.Object) *counters {
 	return c
 }
 
-// overdue counts one more unsuccessful check of a wait that ends with a reason, and says
-// whether operators have waited for as long as limit. It keeps the status up to
-// date.
+// overdue counts one more unsuccessful check of a wait that ends with a reason, and reports
+// whether operators have waited for as long as limit. It keeps the status up to date.
 func (t *timers) overdue(obj client.Object, status **v1alpha1.Wait, reason string, now time.Time, limit time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

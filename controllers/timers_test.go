@@ -23,7 +23,7 @@ func TestTimersCountTimeOfOperatorsThatWereThere(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "b", UID: "1"}}
 	operator := func(clock time.Time) *operatorWatch { return &operatorWatch{newTimers(), clock} }
-	// checks lets an operator check n times, and says at which check the wait was over.
+	// checks lets an operator check n times, and returns at which check the wait was over.
 	checks := func(o *operatorWatch, b *v1alpha1.Benchmark, n int, gap time.Duration) int {
 		for i := range n {
 			if o.overdue(b, &b.Status.Wait, v1alpha1.ReasonCleanUpFailed, o.now, limit) {

@@ -23,9 +23,9 @@ import (
 // historyTimeout bounds one attempt to read the history of a benchmark.
 const historyTimeout = 5 * time.Minute
 
-// trendReconciler looks at the history of every benchmark whose result was archived, and
-// says in a condition whether the level of a figure became worse. One at a time: nobody
-// waits for it.
+// trendReconciler examines the history of every benchmark whose result was archived, and
+// reports in a condition whether the level of a figure became worse. It handles one benchmark
+// at a time: nothing waits for it.
 type trendReconciler struct{ base }
 
 func (r *trendReconciler) setup(mgr ctrl.Manager) error {

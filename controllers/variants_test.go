@@ -68,7 +68,7 @@ func virtualInTwo() *v1alpha1.TestBed {
 	return bed
 }
 
-// modelOff and modelOn are what the two variants of a modelled device do.
+// modelOff and modelOn are the models of the two variants of a modeled device.
 const (
 	modelOff = table
 	modelOn  = table + "128,60,1,2,3\n"
@@ -83,7 +83,7 @@ func modelledInTwo() *v1alpha1.TestBed {
 	return bed
 }
 
-// onModels creates a benchmark of two modelled variants and waits for the first.
+// onModels creates a benchmark of two modeled variants and waits for the first.
 func (w *world) onModels() *v1alpha1.Benchmark {
 	w.t.Helper()
 	create(w.t, w.c, configMap("model", "model.csv", modelOff), configMap("model-on", "model.csv", modelOn), modelledInTwo(), profile(),

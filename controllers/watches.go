@@ -24,7 +24,7 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 )
 
-// workers is how many benchmarks are reconciled concurrently. Most of a reconcile is
+// workers is the number of benchmarks that are reconciled concurrently. Most of a reconcile is
 // waiting for the API server.
 const workers = 16
 
@@ -41,8 +41,8 @@ func (r *benchmarkReconciler) setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// longestPause is how long a failing object waits at most before it is reconciled again.
-// A bed waits for as long when the API server comes back.
+// longestPause is the maximum time for which a failing object waits before it is reconciled
+// again. A bed waits for as long when the API server comes back.
 const longestPause = 15 * time.Second
 
 // patiently reconciles failing objects again after growing pauses.

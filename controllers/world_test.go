@@ -33,7 +33,7 @@ import (
 
 const (
 	labNamespace = operator.DefaultLabNamespace
-	// operatorNamespace is where the operator has its lease.
+	// operatorNamespace is the namespace in which the operator has its lease.
 	operatorNamespace = operator.DefaultNamespace
 	team              = "team-routing"
 )
@@ -48,7 +48,7 @@ type server struct {
 	stop            func() error
 }
 
-// servers are those that run: as many as tests that run at once.
+// servers contains the running servers: as many as tests that run at once.
 var servers struct {
 	sync.Mutex
 	all, free []server
@@ -185,9 +185,9 @@ type world struct {
 	c       client.Client
 	runners *fakeRunners
 	kubelet *fakeKubelet
-	// ahead is how much the operator's clock is ahead of the real one.
+	// ahead is the time by which the operator's clock is ahead of the real one.
 	ahead *atomic.Int64
-	// asked is how often the operator has read its clock.
+	// asked is the number of times that the operator has read its clock.
 	asked atomic.Int64
 	// deadlines of the operators that are started from now on.
 	deadlines controllers.Deadlines
@@ -205,7 +205,7 @@ type world struct {
 	kueue bool
 	// connections reports whether they hand out connection data.
 	connections bool
-	// counts are those of all operators of the case.
+	// counts contains the counts of all operators of the case.
 	counts *opmetrics.Operator
 	stop   func()
 }
@@ -379,7 +379,7 @@ func (w *world) says(name, kind, reason string) *metav1.Condition {
 	return c
 }
 
-// bedIsClean says that nothing of any run is left, and that the bed is free.
+// bedIsClean checks that nothing of any run is left, and that the bed is free.
 func (w *world) bedIsClean(bed string) {
 	w.t.Helper()
 	w.Expect(w.leftovers()).To(BeEmpty(), "what is left in the lab")
@@ -407,7 +407,7 @@ func (w *world) leftovers() []string {
 	return names
 }
 
-// pod reads a pod of a benchmark by its role's name; nil when there is none.
+// pod reads a pod of a benchmark by its role's name; nil if it does not exist.
 func (w *world) pod(benchmark, role string) *corev1.Pod {
 	w.t.Helper()
 	pod := &corev1.Pod{}

@@ -35,10 +35,10 @@ type AccessGrant struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('10s') && duration(self) <= duration('720h')",messageExpression="'maxDuration is ' + self + ': give 10s to 720h, a number with one of the units ns, us, ms, s, m and h'"
 	MaxDuration metav1.Duration `json:"maxDuration,omitzero"`
-	// maxRunning is how many benchmarks of one namespace may run at once, 1 to 1000,
-	// counted over all beds whose grant for that namespace has maxRunning. A benchmark
-	// beyond it waits in the queue. Each namespace that the grant selects is counted for
-	// itself. Without maxRunning there is no limit.
+	// maxRunning is the maximum number of benchmarks of one namespace that may run at once, 1
+	// to 1000, counted over all beds whose grant for that namespace has maxRunning. A
+	// benchmark beyond it waits in the queue. Each namespace that the grant selects is counted
+	// separately. Without maxRunning there is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000

@@ -3,8 +3,8 @@ package v1alpha1
 // Condition type and reasons of a finished Benchmark in a lab with an archive.
 // Without an archive the condition is absent.
 const (
-	// ConditionArchived says whether the whole result is in the archive; it is there
-	// when status.results.archive names it.
+	// ConditionArchived reports whether the whole result is in the archive: it is there if
+	// status.results.archive names it.
 	ConditionArchived = "Archived"
 	// ReasonArchived means that the result is in the archive.
 	ReasonArchived = "Archived"

@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// BenchmarkPhase is where a benchmark is in its life.
+// BenchmarkPhase is the phase of a benchmark in its life cycle.
 //
 // +kubebuilder:validation:Enum=Pending;Queued;Preparing;Running;CleaningUp;Passed;Inconclusive;Failed;Invalid;Aborted;Error
 type BenchmarkPhase string
@@ -32,7 +32,7 @@ const (
 	// PhaseInvalid means that the tester could not measure what was asked, or not in the time
 	// that spec.activeDeadlineSeconds allows.
 	PhaseInvalid BenchmarkPhase = "Invalid"
-	// PhaseAborted means that somebody set spec.abort.
+	// PhaseAborted means that spec.abort was set.
 	PhaseAborted BenchmarkPhase = "Aborted"
 	// PhaseError means that the lab failed, not the device.
 	PhaseError BenchmarkPhase = "Error"
@@ -48,16 +48,16 @@ func (p BenchmarkPhase) Finished() bool {
 }
 
 // Measured reports whether every row was measured when the measurement ended so, and the
-// device forwarded frames: each row says by its validity whether it can be judged by. A
+// device forwarded frames: the validity of each row shows whether it is conclusive. A
 // benchmark whose rows were all measured ends with Failed where a gate failed.
 func (p BenchmarkPhase) Measured() bool { return p == PhasePassed || p == PhaseInconclusive }
 
-// BenchmarkStatus is how far a benchmark is, and its result.
+// BenchmarkStatus contains the progress of the benchmark and its result.
 type BenchmarkStatus struct {
 	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// phase is where the benchmark is.
+	// phase is the current phase of the benchmark.
 	// +optional
 	Phase BenchmarkPhase `json:"phase,omitempty"`
 	// outcome is the phase that the benchmark ends in once the clean-up is done.
@@ -74,13 +74,14 @@ type BenchmarkStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// estimatedStartTime is when the benchmark is expected to get a bed, from the queue as it
-	// is and from how long benchmarks of the same kind had beds before. It is there while the
-	// benchmark waits, where it can be computed, and is refreshed at a bounded rate.
+	// estimatedStartTime is the time at which the benchmark is expected to get a bed. It is
+	// computed from the current queue and from the time for which earlier benchmarks of the
+	// same kind had beds. It is set while the benchmark waits, if it can be computed, and is
+	// refreshed at a bounded rate.
 	// +optional
 	EstimatedStartTime *metav1.Time `json:"estimatedStartTime,omitempty"`
-	// estimateChange says why the last estimate became later by more than the tolerance, or
-	// why there is none.
+	// estimateChange is the reason why the last estimate became later by more than the
+	// tolerance, or why no estimate exists.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	EstimateChange string `json:"estimateChange,omitempty"`
@@ -99,13 +100,13 @@ type BenchmarkStatus struct {
 	// when the benchmark names none.
 	// +optional
 	Variant VariantName `json:"variant,omitempty"`
-	// startTime is when the bed was leased; of a benchmark that was preempted with
-	// finished rows, when it was for the first time.
+	// startTime is the time at which the bed was leased. If the benchmark was preempted with
+	// finished rows, it is the time of the first lease.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// activeSeconds is how long operators have seen the benchmark hold its bed, which
-	// spec.activeDeadlineSeconds bounds. It is stored about once a minute, and when the
-	// benchmark is preempted; it adds up all times in which it held a bed.
+	// activeSeconds is the time in seconds for which operators have seen the benchmark hold
+	// its bed, summed over all leases. spec.activeDeadlineSeconds bounds it. It is stored
+	// about once a minute, and when the benchmark is preempted.
 	// +optional
 	ActiveSeconds int64 `json:"activeSeconds,omitempty"`
 	// attempt is the number of the attempt that waits for a bed, or has one, from 0. A further
@@ -114,21 +115,21 @@ type BenchmarkStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Attempt int32 `json:"attempt,omitempty"`
-	// preemptions is how often the bed was taken away from the benchmark in favour of
-	// another one; see spec.preemptible.
+	// preemptions is the number of times that the bed was taken away from the benchmark in
+	// favor of another one; see spec.preemptible.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Preemptions int32 `json:"preemptions,omitempty"`
-	// preemption is in whose favour the bed is being taken away. It is there from the
-	// decision to stop until the bed was cleaned up and released.
+	// preemption names the benchmark in whose favor the bed is being taken away. It is set
+	// from the decision to stop until the bed was cleaned up and released.
 	// +optional
 	Preemption *Preemption `json:"preemption,omitempty"`
-	// resumption is from what the benchmark resumes; absent unless it was preempted with
-	// finished rows.
+	// resumption is the point from which the benchmark resumes; absent unless it was preempted
+	// with finished rows.
 	// +optional
 	Resumption *Resumption `json:"resumption,omitempty"`
-	// leaseTime is when a benchmark that was preempted got the bed again; absent while it
-	// waits, and unless it was.
+	// leaseTime is the time at which a preempted benchmark got the bed again; absent while it
+	// waits, and absent if it was not preempted.
 	// +optional
 	LeaseTime *metav1.Time `json:"leaseTime,omitempty"`
 	// earlierRuns are the times in which the benchmark had a bed before it was preempted,
@@ -141,7 +142,7 @@ type BenchmarkStatus struct {
 	// absent while it waits for nothing, or only for a short time.
 	// +optional
 	Wait *Wait `json:"wait,omitempty"`
-	// completionTime is when the clean-up ended.
+	// completionTime is the time at which the clean-up ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// progress is the trial in hand.
@@ -168,7 +169,7 @@ type BenchmarkStatus struct {
 	Notifications []Notification `json:"notifications,omitempty"`
 }
 
-// Progress is how far the measurement is.
+// Progress is the progress of the measurement.
 type Progress struct {
 	// summary is the whole in a few words: "3/7 rows, 41%, 2m10s left".
 	// +optional
@@ -185,10 +186,10 @@ type Progress struct {
 	// trialsDone is the number of finished trials.
 	// +optional
 	TrialsDone int32 `json:"trialsDone"`
-	// trialsEstimated is about how many trials there will be.
+	// trialsEstimated is the estimated number of trials.
 	// +optional
 	TrialsEstimated int32 `json:"trialsEstimated"`
-	// secondsLeft is about how long the measurement still takes.
+	// secondsLeft is the estimated remaining time of the measurement in seconds.
 	// +optional
 	SecondsLeft int64 `json:"secondsLeft"`
 }

@@ -25,13 +25,13 @@ type Benchmark struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec says what to measure.
+	// spec describes the measurement.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.abort) || !oldSelf.abort || (has(self.abort) && self.abort)",message="abort cannot be taken back: apply the benchmark again under another name"
 	// +kubebuilder:validation:XValidation:rule="!has(self.suspend) || !self.suspend || (has(oldSelf.suspend) && oldSelf.suspend)",message="a Benchmark cannot be changed after it was admitted to be suspended: give suspend when it is created; abort ends it"
 	// +kubebuilder:validation:XValidation:rule="self.trafficProfileName == oldSelf.trafficProfileName && self.tests == oldSelf.tests && has(self.frameSizes) == has(oldSelf.frameSizes) && (!has(self.frameSizes) || self.frameSizes == oldSelf.frameSizes) && has(self.deviceImage) == has(oldSelf.deviceImage) && (!has(self.deviceImage) || self.deviceImage == oldSelf.deviceImage) && has(self.variants) == has(oldSelf.variants) && (!has(self.variants) || self.variants == oldSelf.variants) && self.priority == oldSelf.priority && has(self.priorityClassName) == has(oldSelf.priorityClassName) && (!has(self.priorityClassName) || self.priorityClassName == oldSelf.priorityClassName) && has(self.testBedName) == has(oldSelf.testBedName) && (!has(self.testBedName) || self.testBedName == oldSelf.testBedName) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && has(self.testBedRequirements) == has(oldSelf.testBedRequirements) && (!has(self.testBedRequirements) || self.testBedRequirements == oldSelf.testBedRequirements) && has(self.gates) == has(oldSelf.gates) && (!has(self.gates) || self.gates == oldSelf.gates) && self.settleTime == oldSelf.settleTime && self.restTime == oldSelf.restTime && has(self.attribution) == has(oldSelf.attribution) && (!has(self.attribution) || self.attribution == oldSelf.attribution) && has(self.capture) == has(oldSelf.capture) && (!has(self.capture) || self.capture == oldSelf.capture) && has(self.historyName) == has(oldSelf.historyName) && (!has(self.historyName) || self.historyName == oldSelf.historyName) && self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds && has(self.reservationName) == has(oldSelf.reservationName) && (!has(self.reservationName) || self.reservationName == oldSelf.reservationName) && (has(self.preemptible) && self.preemptible) == (has(oldSelf.preemptible) && oldSelf.preemptible) && has(self.gang) == has(oldSelf.gang) && (!has(self.gang) || self.gang == oldSelf.gang)",message="a Benchmark cannot be changed after it was admitted (only abort and ttlSecondsAfterFinished can be set, and suspend be taken back): apply it again under another name"
 	Spec BenchmarkSpec `json:"spec"`
-	// status is how far the benchmark is, and its result.
+	// status contains the progress of the benchmark and its result.
 	// +optional
 	// +kubebuilder:default={observedGeneration:-1}
 	Status BenchmarkStatus `json:"status,omitempty"`
@@ -46,9 +46,8 @@ type BenchmarkList struct {
 	Items           []Benchmark `json:"items"`
 }
 
-// BenchmarkSpec says what to measure. Nothing in it can choose a command, a path or
-// a node, nor an image that the bed does not allow for its device: those belong to
-// the bed.
+// BenchmarkSpec describes the measurement. It cannot choose a command, a path or a node, nor
+// an image that the bed does not allow for its device: the bed defines those.
 //
 // +kubebuilder:validation:ExactlyOneOf=testBedName;testBedSelector;testBedRequirements
 // +kubebuilder:validation:XValidation:rule="!has(self.priorityClassName) || self.priority == 0",message="priority and priorityClassName are both given: give one of them",fieldPath=".priority"
@@ -119,9 +118,9 @@ type BenchmarkSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.name == v.name))",messageExpression="'tests has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every test a name of its own'"
 	Tests []Test `json:"tests"`
-	// variants are names of configurations of the bed's device. All tests run once
-	// for each, in this order, and the report tells the differences from the first.
-	// Without any the device is measured as it is.
+	// variants are names of configurations of the bed's device. All tests run once for each,
+	// in this order, and the report shows the differences from the first. Without any the
+	// device is measured as it is.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -133,8 +132,8 @@ type BenchmarkSpec struct {
 	// cannot be given with variants that have an image of their own.
 	// +optional
 	DeviceImage DeviceImage `json:"deviceImage,omitempty"`
-	// gates are what figures of the rows must be. A benchmark that was measured ends with
-	// Failed when a gate failed, and otherwise with Inconclusive when one is inconclusive.
+	// gates are the conditions that figures of the rows must meet. A measured benchmark ends
+	// with Failed if a gate failed, and otherwise with Inconclusive if a gate is inconclusive.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -165,7 +164,8 @@ type BenchmarkSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",messageExpression="'\"' + self + '\" is not a name of a history: use lower-case letters, digits, dashes and dots, as in the name of a Benchmark'"
 	HistoryName string `json:"historyName,omitempty"`
-	// attribution says who measures, and for whom. It is repeated in results and reports.
+	// attribution names the operator and the customer of the measurement. It is repeated in
+	// results and reports.
 	// +optional
 	Attribution *Attribution `json:"attribution,omitempty"`
 	// capture keeps received frames of the trials that rows rest on in PCAPNG files next to
@@ -184,17 +184,17 @@ type BenchmarkSpec struct {
 	// at any time, and not be taken back.
 	// +optional
 	Abort bool `json:"abort,omitempty"`
-	// ttlSecondsAfterFinished deletes the benchmark this long after it has ended; where
-	// the lab has an archive, not before its result is there. Absent means the lab's
-	// default, which is to keep it for ever unless the lab says otherwise. It can be
-	// changed at any time. The highest is ten years.
+	// ttlSecondsAfterFinished deletes the benchmark this long after it has ended; where the
+	// lab has an archive, not before its result is there. Absent means the lab's default,
+	// which is to keep it forever unless the lab sets another one. It can be changed at any
+	// time. The highest is ten years.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=315360000
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
-// Attribution says who measures, and for whom.
+// Attribution names the operator and the customer of a measurement.
 //
 // +kubebuilder:validation:MinProperties=1
 type Attribution struct {
@@ -203,15 +203,15 @@ type Attribution struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Operator string `json:"operator,omitempty"`
-	// customer is for whom it is measured.
+	// customer is the customer of the measurement: a name, an address, or both.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Customer string `json:"customer,omitempty"`
 }
 
-// Rest is how long is waited between trials; 0 where restTime is absent, which it is
-// not in what the API server has stored.
+// Rest returns the pause between trials, or 0 if restTime is not set. The API server always
+// stores a restTime.
 func (s *BenchmarkSpec) Rest() time.Duration {
 	if s.RestTime == nil {
 		return 0
@@ -404,19 +404,20 @@ type ThroughputTest struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'lossRatios has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every ratio once'"
 	// +kubebuilder:validation:XValidation:rule="'0%' in self",messageExpression="'lossRatios has ' + self.join(', ') + ', and not 0%, which is the throughput: add 0%'"
 	LossRatios []LossRatio `json:"lossRatios,omitempty"`
-	// mlrSearch is what the search goals of the search MLRsearch have in common, and what
-	// single ones have of their own.
+	// mlrSearch contains the settings that the search goals of the search MLRsearch share, and
+	// the settings of single goals.
 	// +optional
 	MLRSearch *MLRsearchGoal `json:"mlrSearch,omitempty"`
-	// warmUp is the length of a trial that is run before every search and not looked
-	// at; by default there is none.
+	// warmUp is the length of a trial that is run before every search and whose result is
+	// ignored. By default no such trial is run.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('1h')",messageExpression="'warmUp is ' + self + ': give 100ms to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	WarmUp *metav1.Duration `json:"warmUp,omitempty"`
-	// timeLimit is how long the search at one frame size may take, with settling and
-	// rest; what is known then is reported, and marked. By default there is none.
+	// timeLimit is the maximum duration of the search at one frame size, with settling and
+	// rest. When it expires, the result so far is reported and marked. By default there is no
+	// limit.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32

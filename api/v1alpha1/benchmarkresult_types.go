@@ -74,7 +74,8 @@ type BenchmarkResultSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512
 	Rows []ResultRow `json:"rows,omitempty"`
-	// environment says with what the result was made; only in a part of its own.
+	// environment describes the hardware, software and settings with which the result was
+	// made. Only a separate part contains it.
 	// +optional
 	Environment *ResultEnvironment `json:"environment,omitempty"`
 }

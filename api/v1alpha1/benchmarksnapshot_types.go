@@ -54,7 +54,7 @@ type BenchmarkSnapshotSpec struct {
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Part int32 `json:"part"`
-	// parts is how many there are.
+	// parts is the number of parts of the input.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Parts int32 `json:"parts"`
@@ -69,7 +69,7 @@ type BenchmarkSnapshotSpec struct {
 	Data []byte `json:"data"`
 }
 
-// SnapshotKind says of what a snapshot is.
+// SnapshotKind is the kind of input that a snapshot contains.
 //
 // +kubebuilder:validation:Enum=TrafficProfile;TestBed;ConfigMap;Baselines
 type SnapshotKind string
@@ -80,7 +80,7 @@ const (
 	// SnapshotTestBed is the bed that was leased.
 	SnapshotTestBed SnapshotKind = "TestBed"
 	// SnapshotConfigMap is a ConfigMap that the bed refers to: a topology with its
-	// device configurations, or a table of a modelled device.
+	// device configurations, or a table of a modeled device.
 	SnapshotConfigMap SnapshotKind = "ConfigMap"
 	// SnapshotBaselines are the figures of other results that gates compare with.
 	SnapshotBaselines SnapshotKind = "Baselines"

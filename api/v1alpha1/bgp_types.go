@@ -9,8 +9,8 @@ type BedRouting struct {
 	// bgp is the BGP sessions of the ports with the device (RFC 4271).
 	// +optional
 	BGP BGPRouting `json:"bgp,omitzero"`
-	// pim says that the device routes multicast between the ports by PIM sparse mode (RFC
-	// 7761), for IPv4. The ports join groups by IGMPv3, and are no PIM routers.
+	// pim means that the device routes multicast between the ports by PIM sparse mode (RFC
+	// 7761), for IPv4. The ports join groups by IGMPv3; they are not PIM routers.
 	// +optional
 	PIM *PIMRouting `json:"pim,omitempty"`
 }
@@ -85,8 +85,8 @@ type BGPSession struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4294967295
 	ASN int64 `json:"asn"`
-	// count is how many sessions there are on a port. Addresses, AS numbers and router
-	// IDs of the further ones count up.
+	// count is the number of sessions on a port. Addresses, AS numbers and router IDs of the
+	// further sessions count up.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -154,7 +154,7 @@ type BFD struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('10ms') && duration(self) <= duration('60s')",messageExpression="'interval is ' + self + ': give 10ms to 60s, a number with one of the units ns, us, ms, s, m and h'"
 	Interval metav1.Duration `json:"interval,omitzero"`
-	// multiplier is how many missing packets mean that the path is down.
+	// multiplier is the number of missing packets after which the path counts as down.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1

@@ -35,8 +35,8 @@ type BufferSizeTest struct {
 	Repetitions int32 `json:"repetitions,omitempty"`
 }
 
-// BufferSizeSummary is how much a port of the device holds (RFC 8239 sections 3.2 and
-// 4.2). When the most frames that were tried passed, it is a lower bound.
+// BufferSizeSummary is the number of frames that a port of the device buffers (RFC 8239
+// sections 3.2 and 4.2). If the largest number that was tried passed, it is a lower bound.
 type BufferSizeSummary struct {
 	// oversubscriptionPPM of line rate is what was sent to the port beyond line rate.
 	// +required
@@ -60,8 +60,8 @@ type BufferSizeSummary struct {
 	// avgBytes is avgFrames times the frame size, with FCS.
 	// +required
 	AvgBytes int64 `json:"avgBytes"`
-	// burstFrames is what both ports sent together in the largest burst without loss of
-	// the last repetition: the microburst that the port takes.
+	// burstFrames is the number of frames that both ports sent together in the largest burst
+	// without loss of the last repetition: the microburst that the port absorbs.
 	// +required
 	BurstFrames int64 `json:"burstFrames"`
 }

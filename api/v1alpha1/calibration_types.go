@@ -11,7 +11,7 @@ type CalibrationReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	TestBedName string `json:"testBedName"`
-	// maxAge is how old the calibration may be when a benchmark begins; 30 days by
+	// maxAge is the maximum age of the calibration when a benchmark begins; 30 days by
 	// default.
 	// +optional
 	// +kubebuilder:default="720h"
@@ -21,7 +21,7 @@ type CalibrationReference struct {
 	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
 }
 
-// BackToBackJoin says what joins the ports of a bed without a device.
+// BackToBackJoin is the kind of connection between the ports of a bed without a device.
 //
 // +kubebuilder:validation:Enum=Loops;Cables
 type BackToBackJoin string
@@ -34,11 +34,11 @@ const (
 	JoinedByCables BackToBackJoin = "Cables"
 )
 
-// CalibrationStatus is what a benchmark on a bed without a device has found of the
-// tester: the highest rate that it sends and receives without loss, and the
+// CalibrationStatus contains the properties of the tester that a benchmark on a bed without a
+// device measured: the highest rate that the tester sends and receives without loss, and the
 // latency that it adds.
 type CalibrationStatus struct {
-	// time is when the benchmark ended.
+	// time is the time at which the benchmark ended.
 	// +required
 	Time metav1.Time `json:"time"`
 	// benchmark that measured, as namespace/name.
@@ -47,14 +47,14 @@ type CalibrationStatus struct {
 	// testBedName is the bed that it measured.
 	// +required
 	TestBedName string `json:"testBedName"`
-	// joinedBy says what joined the ports: Loops or Cables.
+	// joinedBy is the kind of connection between the ports: Loops or Cables.
 	// +required
 	JoinedBy BackToBackJoin `json:"joinedBy"`
 	// engine that sent and received.
 	// +required
 	Engine EngineKind `json:"engine"`
-	// engineMode is how the engine trex reached the interfaces: Cards, by DPDK, or
-	// Software, by packet sockets; absent with other engines.
+	// engineMode is the way in which the engine trex reached the interfaces: Cards, by DPDK,
+	// or Software, by packet sockets; absent with other engines.
 	// +optional
 	EngineMode TRexMode `json:"engineMode,omitempty"`
 	// nodropVersion is the version of NoDrop.
@@ -91,7 +91,7 @@ type CalibrationCondition struct {
 	Value string `json:"value"`
 }
 
-// CalibratedFrameSize is what the tester does at one frame size.
+// CalibratedFrameSize contains the limits of the tester at one frame size.
 type CalibratedFrameSize struct {
 	// frameSize in bytes, with FCS.
 	// +required
@@ -106,8 +106,8 @@ type CalibratedFrameSize struct {
 	// framesPerSecond is lineRatePPM in frames/s summed over all sending ports.
 	// +required
 	FramesPerSecond int64 `json:"framesPerSecond"`
-	// latency is that of the load at which its mean was lowest: the floor below which
-	// this tester measures nothing.
+	// latency is the latency at the load with the lowest mean: the lowest latency that this
+	// tester can measure.
 	// +optional
 	Latency *LatencySummary `json:"latency,omitempty"`
 	// latencyLoadPPM is the load at which latency was measured, in parts per million

@@ -1,9 +1,8 @@
 package v1alpha1
 
-// Capture says which received frames of a trial are kept in a file beside the result. Of
-// each port that receives it keeps, up to frames of each: those that were received first,
-// those that came back damaged, the last of a stream before others are missing, and the
-// first after those.
+// Capture selects the received frames of a trial that are kept in a file next to the result.
+// For each receiving port it keeps up to frames of each kind: the first received frames, the
+// damaged frames, the last frames of a stream before a gap, and the first frames after a gap.
 type Capture struct {
 	// frames of each kind that each port keeps of a trial.
 	// +optional

@@ -2,7 +2,7 @@ package v1alpha1
 
 // Condition types and reasons of a TestBed.
 const (
-	// ConditionReady says whether benchmarks can lease the bed.
+	// ConditionReady reports whether benchmarks can lease the bed.
 	ConditionReady = "Ready"
 	// ReasonBedReady means that the bed can be leased.
 	ReasonBedReady = "BedReady"
@@ -12,13 +12,13 @@ const (
 	// offer what traffic pods of the bed ask for; the message says what, and what to
 	// install. It is looked for again, so that nothing has to be done once it is there.
 	ReasonResourcesMissing = "ResourcesMissing"
-	// ConditionQuarantined is true when the clean-up after a benchmark failed: the
-	// bed is not handed on until somebody looked at it and said so with the
-	// annotation that AnnotationReleaseQuarantine names. It is unknown while the
-	// operator cleans up after a benchmark that does not exist any more.
+	// ConditionQuarantined is true if the clean-up after a benchmark failed. The bed is not
+	// leased again until a person has checked it and has set the annotation that
+	// AnnotationReleaseQuarantine names. The condition is unknown while the operator cleans up
+	// after a benchmark that no longer exists.
 	ConditionQuarantined = "Quarantined"
-	// ReasonBedQuarantined means that the bed is off-limits; the condition
-	// Quarantined says why.
+	// ReasonBedQuarantined means that the bed cannot be leased; the condition Quarantined
+	// contains the reason.
 	ReasonBedQuarantined = "BedQuarantined"
 	// ReasonBedDeleted means that the bed is being deleted.
 	ReasonBedDeleted = "BedDeleted"
@@ -31,8 +31,8 @@ const (
 	ReasonCleanedUp = "CleanedUp"
 )
 
-// AnnotationReleaseQuarantine on a TestBed, with any value, tells the operator
-// that the bed was looked at and may be leased again.
+// AnnotationReleaseQuarantine on a TestBed, with any value, releases a quarantined bed: a
+// person has checked it, and it may be leased again.
 const AnnotationReleaseQuarantine = "nodrop.dev/release-quarantine"
 
 // Conditions of any object, as tools for any kind of object understand them
@@ -41,10 +41,10 @@ const (
 	// ConditionReconciling is true while the object makes its way, and absent when it
 	// is settled or stalled.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is true when the object cannot go on until somebody acts. It is
-	// false for the first minute of that, so that an edit stalls nothing, and absent
-	// otherwise. Its reason is that of the condition that does not hold; of a finished
-	// benchmark that did not pass it is the outcome.
+	// ConditionStalled is true if the object cannot go on without a change by a person. It is
+	// false for the first minute of that state, so that an edit does not mark the object as
+	// stalled, and absent otherwise. Its reason is the reason of the condition that does not
+	// hold. For a finished benchmark that did not pass, the reason is the outcome.
 	ConditionStalled = "Stalled"
 )
 
@@ -82,7 +82,7 @@ const (
 	// ReasonRemoved means that what the condition is about was removed at the end.
 	ReasonRemoved = "Removed"
 
-	// ConditionAccepted says whether profile and bed exist and fit the tests.
+	// ConditionAccepted reports whether profile and bed exist and fit the tests.
 	ConditionAccepted = "Accepted"
 	// ReasonAccepted means that the benchmark can be queued.
 	ReasonAccepted = "Accepted"
@@ -90,7 +90,7 @@ const (
 	// goes on by itself when profile, bed or access change so that it can.
 	ReasonNotAccepted = "NotAccepted"
 
-	// ConditionBedLeased says whether the benchmark has its bed for itself.
+	// ConditionBedLeased reports whether the benchmark holds the lease of its bed.
 	ConditionBedLeased = "BedLeased"
 	// ReasonBedLeased means that the bed is leased.
 	ReasonBedLeased = "BedLeased"
@@ -110,14 +110,14 @@ const (
 	// begins, or that it waits for the reservation that it names; the message says which,
 	// from when and until when.
 	ReasonReserved = "Reserved"
-	// ReasonPreempted means that the bed was taken away in favour of another benchmark, and
-	// that the benchmark waits for its turn again; the message says in whose favour, how
+	// ReasonPreempted means that the bed was taken away in favor of another benchmark, and
+	// that the benchmark waits for its turn again; the message says in whose favor, how
 	// many rows are kept, and on which bed it resumes.
 	ReasonPreempted = "Preempted"
 	// ReasonBedReleased means that the bed was given back.
 	ReasonBedReleased = "BedReleased"
 
-	// ConditionDeviceReady says whether the device under test is up.
+	// ConditionDeviceReady reports whether the device under test is up.
 	ConditionDeviceReady = "DeviceReady"
 	// ReasonDeviceReady means that the device is up.
 	ReasonDeviceReady = "DeviceReady"
@@ -132,7 +132,7 @@ const (
 	// ReasonDeviceFailed means that the device did not come up.
 	ReasonDeviceFailed = "DeviceFailed"
 
-	// ConditionTrafficReady says whether every agent holds its ports.
+	// ConditionTrafficReady reports whether every agent holds its ports.
 	ConditionTrafficReady = "TrafficReady"
 	// ReasonTrafficReady means that every agent holds its ports.
 	ReasonTrafficReady = "TrafficReady"
@@ -146,7 +146,7 @@ const (
 	// goes on with the rows known so far.
 	ReasonRunnerRestarting = "RunnerRestarting"
 
-	// ConditionMeasured says whether every row of the plan was measured.
+	// ConditionMeasured reports whether every row of the plan was measured.
 	ConditionMeasured = "Measured"
 	// ReasonMeasuring means that trials run.
 	ReasonMeasuring = "Measuring"
@@ -165,8 +165,8 @@ const (
 	// ReasonNotSupported means that the tester cannot do what the tests ask, which
 	// only its ports or its device model could tell.
 	ReasonNotSupported = "NotSupported"
-	// ReasonLeaseLost means that the bed was taken away from the benchmark by
-	// somebody other than the operator.
+	// ReasonLeaseLost means that another party than the operator took the bed away from the
+	// benchmark.
 	ReasonLeaseLost = "LeaseLost"
 	// ReasonRunnerFailed means that the runner ended without a result.
 	ReasonRunnerFailed = "RunnerFailed"
@@ -180,7 +180,7 @@ const (
 	// ReasonAborted means that spec.abort was set.
 	ReasonAborted = "Aborted"
 
-	// ConditionCleanedUp says whether everything started was removed. Its reasons
+	// ConditionCleanedUp reports whether everything that was started was removed. Its reasons
 	// are ReasonCleanedUp and ReasonCleanUpFailed.
 	ConditionCleanedUp = "CleanedUp"
 	// ReasonCleaningUp means that pods, secrets and the device are being removed.
@@ -199,7 +199,7 @@ const FinalizerLeased = "nodrop.dev/leased"
 // ReasonAccepted and ReasonNotAccepted: the latter means that it reserves no bed as things
 // are, and the message says why.
 const (
-	// ConditionActive says whether the reservation has a bed now.
+	// ConditionActive reports whether the reservation has a bed now.
 	ConditionActive = "Active"
 	// ReasonBegun means that an occurrence is in progress, and that its beds are free of
 	// benchmarks of others. It is also the reason of the event at the begin.
@@ -222,7 +222,7 @@ const (
 	ConditionConflict = "Conflict"
 	// ReasonOverlap means that there is such a time.
 	ReasonOverlap = "Overlap"
-	// ReasonNoOverlap means that there is none within 90 days.
+	// ReasonNoOverlap means that no such time exists within the next 90 days.
 	ReasonNoOverlap = "NoOverlap"
 
 	// ConditionConnectionData of a reservation is true while the connection data of the beds

@@ -24,7 +24,7 @@ type TrafficFlow struct {
 	// frameMix is the mix of sizes of the flow's frames.
 	// +optional
 	FrameMix *FrameMix `json:"frameMix,omitempty"`
-	// pattern says which port sends to which.
+	// pattern defines which port sends to which.
 	// +required
 	Pattern Pattern `json:"pattern"`
 	// packet describes the headers.
@@ -32,8 +32,8 @@ type TrafficFlow struct {
 	Packet Packet `json:"packet"`
 }
 
-// FlowSummary is what was sent and received of one flow of a profile. Frames that many
-// ports receive count at each of them.
+// FlowSummary contains the counts of sent and received frames of one flow of a profile. A
+// frame that several ports receive counts at each of them.
 type FlowSummary struct {
 	// name of the flow.
 	// +required

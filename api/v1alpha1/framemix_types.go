@@ -35,8 +35,8 @@ type FrameMix struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-iz]+$')",messageExpression="'genome has \"' + self.find('[^a-iz]') + '\", which is no size of RFC 6985 that can be sent: use a to i and z, or give other sizes as weights'"
 	Genome string `json:"genome,omitempty"`
-	// mtu is the IP packet in bytes that the letter z of genome stands for; its frame
-	// has 18 bytes more without tags.
+	// mtu is the size in bytes of the IP packet that the letter z of genome denotes. Its frame
+	// without tags is 18 bytes longer.
 	// +optional
 	// +kubebuilder:validation:Minimum=46
 	// +kubebuilder:validation:Maximum=9198

@@ -17,7 +17,7 @@ type Gang struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'\"' + self + '\" is not a role: use lower-case letters, digits and dashes'"
 	Role string `json:"role"`
-	// members is how many benchmarks the gang has, 2 to 16.
+	// members is the number of benchmarks in the gang, 2 to 16.
 	// +required
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=16

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Gate is what a figure of rows must be. It is judged on every row of the test that it
-// chooses, once the benchmark is measured.
+// Gate is a condition that a figure of rows must meet. It is judged on every row of the test
+// that it chooses, once the benchmark is measured.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.relative) != (has(self.min) || has(self.max))",message="a gate has bounds of its own, or those relative to a baseline: give min, max or both, or give relative"
 type Gate struct {
@@ -85,13 +85,15 @@ type GateBound string
 //
 // +kubebuilder:validation:XValidation:rule="has(self.maxDecrease) || has(self.maxIncrease)",message="nothing is bounded: give maxDecrease, maxIncrease or both"
 type RelativeBound struct {
-	// baseline is what the figure is compared with.
+	// baseline is the result with which the figure is compared.
 	// +required
 	Baseline GateBaseline `json:"baseline"`
-	// maxDecrease is how far the figure may be below the baseline's, as a share of that.
+	// maxDecrease is the maximum amount by which the figure may be below the figure of the
+	// baseline, as a share of the latter.
 	// +optional
 	MaxDecrease *Tolerance `json:"maxDecrease,omitempty"`
-	// maxIncrease is how far the figure may be above the baseline's, as a share of that.
+	// maxIncrease is the maximum amount by which the figure may be above the figure of the
+	// baseline, as a share of the latter.
 	// +optional
 	MaxIncrease *Tolerance `json:"maxIncrease,omitempty"`
 }
@@ -119,8 +121,8 @@ type GateBaseline struct {
 
 // TrendBaseline is the level of a figure in the history of the benchmark.
 type TrendBaseline struct {
-	// minRuns is how many runs make the baseline: the first ones, or the last ones before the
-	// level was accepted.
+	// minRuns is the number of runs that make up the baseline: the first ones, or the last
+	// ones before the level was accepted.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
@@ -133,7 +135,7 @@ type TrendBaseline struct {
 	Accepted *BaselineAcceptance `json:"accepted,omitempty"`
 }
 
-// BaselineAcceptance says who accepted a level as the baseline of a trend, when and why.
+// BaselineAcceptance records who accepted a level as the baseline of a trend, when and why.
 type BaselineAcceptance struct {
 	// user who accepts, as the API server names it: see kubectl auth whoami. Admission
 	// refuses another name than that of the request.
@@ -187,7 +189,7 @@ func (t Tolerance) PPM() (int64, error) {
 	return strconv.ParseInt(m[1]+(m[2] + "0000")[:4], 10, 64)
 }
 
-// GateVerdict says how a gate was judged.
+// GateVerdict is the verdict of a gate.
 //
 // +kubebuilder:validation:Enum=Passed;Failed;Inconclusive
 type GateVerdict string
@@ -214,21 +216,21 @@ type GateStatus struct {
 	// verdict over all rows of the gate.
 	// +required
 	Verdict GateVerdict `json:"verdict"`
-	// passed is how many rows passed.
+	// passed is the number of rows that passed.
 	// +required
 	Passed int32 `json:"passed"`
-	// failed is how many rows failed.
+	// failed is the number of rows that failed.
 	// +required
 	Failed int32 `json:"failed"`
-	// inconclusive is how many rows were inconclusive.
+	// inconclusive is the number of rows that were inconclusive.
 	// +required
 	Inconclusive int32 `json:"inconclusive"`
 	// message names the first row that did not pass, and why.
 	// +optional
 	// +kubebuilder:validation:MaxLength=160
 	Message string `json:"message,omitempty"`
-	// accepted says who accepted the level that the gate compared with; absent where no one
-	// had to.
+	// accepted records who accepted the level with which the gate compared; absent if no
+	// acceptance was needed.
 	// +optional
 	Accepted *BaselineAcceptance `json:"accepted,omitempty"`
 }

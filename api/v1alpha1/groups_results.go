@@ -31,12 +31,13 @@ type GroupDelaySummary struct {
 	// maxNs is the longest delay.
 	// +required
 	MaxNs int64 `json:"maxNs"`
-	// resolutionNs is how far apart the frames of a group are sent: the true delay
-	// is at most this much shorter, or longer for a group leave delay.
+	// resolutionNs is the interval in nanoseconds between two frames of a group. The true join
+	// delay is shorter by at most this amount, and the true leave delay is longer by at most
+	// this amount.
 	// +required
 	ResolutionNs int64 `json:"resolutionNs"`
-	// unseen is how many delays had no end within the trial, and are not in the
-	// figures.
+	// unseen is the number of delays that did not end within the trial. The figures do not
+	// include them.
 	// +optional
 	Unseen int64 `json:"unseen,omitempty"`
 	// ports are the delays of every egress port, at most 256 of them.
@@ -64,7 +65,7 @@ type PortDelay struct {
 	MaxNs int64 `json:"maxNs"`
 }
 
-// GroupCapacitySummary is how many multicast groups a device forwards (RFC 3918
+// GroupCapacitySummary is the number of multicast groups that a device forwards (RFC 3918
 // section 7.1).
 type GroupCapacitySummary struct {
 	// groups is the greatest number of groups that were joined and of which every
@@ -75,11 +76,12 @@ type GroupCapacitySummary struct {
 	// forwarded; 0 when all groups of the profile were.
 	// +optional
 	FailedGroups int32 `json:"failedGroups"`
-	// multicastRoutes is how many multicast routes the device needs for groups: one for each
-	// group and sender, (S,G) of RFC 7761 section 4.1.
+	// multicastRoutes is the number of multicast routes that the device needs for groups: one
+	// for each group and sender, (S,G) of RFC 7761 section 4.1.
 	// +optional
 	MulticastRoutes int64 `json:"multicastRoutes"`
-	// silentGroups is how many of those were not forwarded at all to some port.
+	// silentGroups is the number of groups, in the trial with failedGroups groups, from which
+	// at least one port received no frame.
 	// +optional
 	SilentGroups int32 `json:"silentGroups"`
 	// protocol that the reports are of: IGMPv3 or MLDv2.

@@ -2,7 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// GroupJoinMethod is how a group join delay is measured (RFC 3918 section 6.1).
+// GroupJoinMethod is the method by which a group join delay is measured (RFC 3918 section
+// 6.1).
 //
 // +kubebuilder:validation:Enum=A;B
 type GroupJoinMethod string
@@ -29,22 +30,22 @@ type GroupJoinDelayTest struct {
 	// +optional
 	// +kubebuilder:default="10%"
 	Load Load `json:"load,omitempty"`
-	// leadTime is how long frames are sent before the ports join.
+	// leadTime is the time for which frames are sent before the ports join.
 	// +optional
 	// +kubebuilder:default="1s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('1ms') && duration(self) <= duration('1h')",messageExpression="'leadTime is ' + self + ': give 1ms to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	LeadTime metav1.Duration `json:"leadTime,omitzero"`
-	// waitTime is how long frames are sent after the ports joined; a delay that is
-	// longer is not seen.
+	// waitTime is the time for which frames are sent after the ports joined. Longer delays are
+	// not seen.
 	// +optional
 	// +kubebuilder:default="10s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'waitTime is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	WaitTime metav1.Duration `json:"waitTime,omitzero"`
-	// repetitions is how often it is measured.
+	// repetitions is the number of times that the delay is measured.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
@@ -60,23 +61,23 @@ type GroupLeaveDelayTest struct {
 	// +optional
 	// +kubebuilder:default="10%"
 	Load Load `json:"load,omitempty"`
-	// leadTime is how long frames are sent to the ports, which are members, before
-	// they leave; within it every port must get frames.
+	// leadTime is the time for which frames are sent to the ports, which are members, before
+	// they leave. Every port must receive frames within it.
 	// +optional
 	// +kubebuilder:default="5s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('1ms') && duration(self) <= duration('1h')",messageExpression="'leadTime is ' + self + ': give 1ms to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	LeadTime metav1.Duration `json:"leadTime,omitzero"`
-	// waitTime is how long frames are sent after the ports left; a delay that is
-	// longer is not seen.
+	// waitTime is the time for which frames are sent after the ports left. Longer delays are
+	// not seen.
 	// +optional
 	// +kubebuilder:default="10s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'waitTime is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	WaitTime metav1.Duration `json:"waitTime,omitzero"`
-	// repetitions is how often it is measured.
+	// repetitions is the number of times that the delay is measured.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
@@ -89,22 +90,22 @@ type GroupLeaveDelayTest struct {
 // not forwarded, halves the interval down to one group. It needs a traffic profile
 // of multicast, whose groups are the most that are tried.
 type GroupCapacityTest struct {
-	// initialGroups is how many groups are joined first.
+	// initialGroups is the number of groups that are joined first.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	InitialGroups int32 `json:"initialGroups,omitempty"`
-	// groupIncrement is how many further groups are joined as long as all are
-	// forwarded.
+	// groupIncrement is the number of further groups that are joined each time while all
+	// groups are forwarded.
 	// +optional
 	// +kubebuilder:default=100
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	GroupIncrement int32 `json:"groupIncrement,omitempty"`
-	// load is that of all groups of the profile together, a percentage of line rate,
-	// a rate, or throughput. A group is sent to at the same rate however many are joined, and
-	// to groups that no port has joined nothing is sent.
+	// load is the load of all groups of the profile together: a percentage of line rate, a
+	// rate, or throughput. The rate of each group does not depend on the number of joined
+	// groups. No frames are sent to groups that no port has joined.
 	// +optional
 	// +kubebuilder:default="10%"
 	Load Load `json:"load,omitempty"`

@@ -5,9 +5,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // LabPolicyName is the name of the one LabPolicy of a cluster.
 const LabPolicyName = "lab"
 
-// LabPolicy says how teams share the beds of the lab: who the teams are, their weights and
-// limits, and the priority classes. There is one, with the name lab. Without it the queue is
-// ordered by priority, then first come, over all namespaces.
+// LabPolicy defines how teams share the beds of the lab: the teams, their weights and limits,
+// and the priority classes. There is one, with the name lab. Without it the queue is ordered
+// by priority, then first come, over all namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -21,10 +21,10 @@ type LabPolicy struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec says how beds are shared.
+	// spec defines how teams share beds.
 	// +required
 	Spec LabPolicySpec `json:"spec"`
-	// status is how teams stand.
+	// status contains the bed usage of the teams.
 	// +optional
 	Status LabPolicyStatus `json:"status,omitempty"`
 }
@@ -38,7 +38,7 @@ type LabPolicyList struct {
 	Items           []LabPolicy `json:"items"`
 }
 
-// LabPolicySpec says how beds are shared.
+// LabPolicySpec defines how teams share beds.
 type LabPolicySpec struct {
 	// window is the time over which shares are kept, 1h to 168h. A team that has had less
 	// in it than it was due comes first.
@@ -113,28 +113,28 @@ type TeamShare struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Weight int32 `json:"weight,omitempty"`
-	// maxRunning is how many benchmarks of the team may have beds at once. Further ones
-	// wait. Without it there is no limit.
+	// maxRunning is the maximum number of benchmarks of the team that may have beds at once.
+	// Further ones wait. Without it there is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	MaxRunning int32 `json:"maxRunning,omitempty"`
-	// maxQueued is how many benchmarks of the team may wait. A further one is refused.
-	// Without it there is no limit.
+	// maxQueued is the maximum number of benchmarks of the team that may wait. A further one
+	// is refused. Without it there is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	MaxQueued int32 `json:"maxQueued,omitempty"`
-	// maxBedHoursPerWeek is for how many hours the benchmarks of the team may have had beds
-	// within the last 168 hours, counted over all beds. Once they have, further ones wait.
-	// Without it there is no limit.
+	// maxBedHoursPerWeek is the maximum number of hours for which the benchmarks of the team
+	// may have had beds within the last 168 hours, counted over all beds. Further benchmarks
+	// wait once it is reached. Without it there is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	MaxBedHoursPerWeek int32 `json:"maxBedHoursPerWeek,omitempty"`
-	// maxReservedBedHoursPerWeek is for how many hours the reservations of the team may have
-	// beds within any 168 hours that come, counted over all beds. A reservation that would make
-	// it more is refused. Without it there is no limit.
+	// maxReservedBedHoursPerWeek is the maximum number of hours for which the reservations of
+	// the team may have beds within any future 168 hours, counted over all beds. A reservation
+	// that would exceed it is refused. Without it there is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
@@ -177,7 +177,7 @@ type Aging struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Points int32 `json:"points,omitempty"`
-	// maxPriority is up to which priority it is raised.
+	// maxPriority is the priority up to which it is raised.
 	// +optional
 	// +kubebuilder:default=1000
 	// +kubebuilder:validation:Minimum=-1000
@@ -185,12 +185,12 @@ type Aging struct {
 	MaxPriority int32 `json:"maxPriority,omitempty"`
 }
 
-// LabPolicyStatus is how teams stand.
+// LabPolicyStatus contains the bed usage of the teams.
 type LabPolicyStatus struct {
 	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// teams are those that use beds, or did within the window, 256 at most.
+	// teams lists the teams that use beds, or used beds within the window, at most 256.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -198,7 +198,7 @@ type LabPolicyStatus struct {
 	Teams []TeamStanding `json:"teams,omitempty"`
 }
 
-// TeamStanding is how a team stands.
+// TeamStanding contains the bed usage of a team.
 type TeamStanding struct {
 	// name of the team, or of the namespace that is a team of its own.
 	// +required
@@ -207,17 +207,17 @@ type TeamStanding struct {
 	// weight of the team.
 	// +required
 	Weight int32 `json:"weight"`
-	// running is how many of its benchmarks have beds, and queued how many wait.
+	// running is the number of benchmarks of the team that have beds.
 	// +required
 	Running int32 `json:"running"`
-	// queued is how many of its benchmarks wait for a bed.
+	// queued is the number of benchmarks of the team that wait for a bed.
 	// +required
 	Queued int32 `json:"queued"`
-	// bedHoursInWeek is for how long its benchmarks had beds within the last 168 hours, in
-	// full hours.
+	// bedHoursInWeek is the time for which benchmarks of the team had beds within the last 168
+	// hours, in full hours.
 	// +optional
 	BedHoursInWeek int32 `json:"bedHoursInWeek"`
-	// pools are how the team stands in each pool, 32 at most.
+	// pools contains the bed usage of the team in each pool, at most 32 pools.
 	// +optional
 	// +listType=map
 	// +listMapKey=pool
@@ -225,7 +225,7 @@ type TeamStanding struct {
 	Pools []PoolStanding `json:"pools,omitempty"`
 }
 
-// PoolStanding is how a team stands in a pool of beds.
+// PoolStanding contains the bed usage of a team in a pool of beds.
 type PoolStanding struct {
 	// pool is the value of the pool's label; empty for beds without it.
 	// +optional

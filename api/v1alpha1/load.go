@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// LoadThroughput is the load name that stands for the throughput found by an
-// earlier test for the same frame size.
+// LoadThroughput is the load name for the throughput that an earlier test found for the same
+// frame size.
 const LoadThroughput Load = "throughput"
 
 // Load is a percentage of line rate, such as "50%"; a rate of each sending port in
@@ -29,13 +29,13 @@ type Load string
 // +kubebuilder:validation:XValidation:rule="self.matches('^((100([.]0{1,4})?|[0-9]{1,2}([.][0-9]{1,4})?)%|([0-9]{1,9}|[0-9]{1,6}([.][0-9]{1,3})?k|[0-9]{1,6}([.][0-9]{1,6})?[MG])(pps|bps))$') && !self.matches('^[0.]+[^0-9.]')",messageExpression="(self == 'throughput' ? 'the word throughput is not possible here' : '\"' + self + '\" is not a load') + ': give a percentage of line rate above 0% and up to 100%, such as 50%, or a rate of each sending port, such as 5Mpps or 2.5Gbps'"
 type LoadAmount string
 
-// Amount is how much the load is, and in which unit, as that of a Load.
+// Amount returns the number and the unit of the load; see Load.Amount.
 func (l LoadAmount) Amount() (n int64, unit LoadUnit, err error) { return Load(l).Amount() }
 
 // IsRate reports whether the load is given in frames/s or bit/s.
 func (l LoadAmount) IsRate() bool { return Load(l).IsRate() }
 
-// LoadUnit says what the number of a load counts.
+// LoadUnit is the unit of the number of a load.
 type LoadUnit string
 
 const (
@@ -48,7 +48,7 @@ const (
 	LoadBits LoadUnit = "bit/s"
 )
 
-// LoadHint says what a load may be.
+// LoadHint describes the allowed loads, for messages.
 const LoadHint = "give a percentage of line rate above 0% and up to 100%, such as 50%, or a rate of each sending port, such as 5Mpps or 2.5Gbps"
 
 var (
@@ -59,10 +59,9 @@ var (
 // IsRate reports whether the load is given in frames/s or bit/s.
 func (l Load) IsRate() bool { return loadRatePattern.MatchString(string(l)) }
 
-// Amount is how much the load is, above 0, and in which unit. It fails on the word
-// throughput, whose amount an earlier test finds, and on text that is neither a
-// percentage of line rate above 0% and up to 100% nor a rate above 0 of whole frames/s
-// or bit/s.
+// Amount returns the number of the load, above 0, and its unit. It fails on the word
+// throughput, whose amount an earlier test finds, and on text that is neither a percentage of
+// line rate above 0% and up to 100% nor a rate above 0 of whole frames/s or bit/s.
 func (l Load) Amount() (n int64, unit LoadUnit, err error) {
 	m := loadRatePattern.FindStringSubmatch(string(l))
 	if m == nil {

@@ -3,7 +3,7 @@ package v1alpha1
 // Condition type and reasons of a finished Benchmark with rows, in a lab with a recorder of
 // metrics. Without a recorder the condition is absent.
 const (
-	// ConditionMetricsRecorded says whether the recorder has all rows of the result.
+	// ConditionMetricsRecorded reports whether the recorder has all rows of the result.
 	ConditionMetricsRecorded = "MetricsRecorded"
 	// ReasonRecorded means that the recorder has them: it keeps them until the database has.
 	ReasonRecorded = "Recorded"

@@ -2,8 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// MLRsearchGoal is what all search goals of an MLRsearch have in common (RFC
-// 9971). The defaults make the throughput that of RFC 2544. The schema fills them in where
+// MLRsearchGoal contains the settings that all search goals of an MLRsearch share (RFC 9971).
+// With the defaults the throughput is the one of RFC 2544. The schema fills them in where
 // mlrSearch is given; see ThroughputTest.Goal.
 type MLRsearchGoal struct {
 	// exceedRatio is the part of the duration sum that may have high loss: the goal
@@ -19,20 +19,19 @@ type MLRsearchGoal struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('10ms') && duration(self) <= duration('24h')",messageExpression="'initialTrialDuration is ' + self + ': give 10ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	InitialTrialDuration *metav1.Duration `json:"initialTrialDuration,omitempty"`
-	// durationSum is how long the trials at one load take together before the load
-	// is decided; by default trialDuration.
+	// durationSum is the total duration of the trials at one load after which the load is
+	// decided; by default trialDuration.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('240h')",messageExpression="'durationSum is ' + self + ': give 100ms to 240h, a number with one of the units ns, us, ms, s, m and h'"
 	DurationSum *metav1.Duration `json:"durationSum,omitempty"`
-	// width is how far the bounds may lie apart, as a part of the upper one. It
-	// widens resolution at high loads and never goes below it; by default
-	// resolution alone decides.
+	// width is the maximum distance between the bounds, as a share of the upper bound. It
+	// widens resolution at high loads and never goes below it. By default only resolution
+	// applies.
 	// +optional
 	Width *Percentage `json:"width,omitempty"`
-	// precedingTargets is how many coarser targets, with shorter trials, come before
-	// the goal.
+	// precedingTargets is the number of coarser targets, with shorter trials, before the goal.
 	// +optional
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=0
@@ -44,7 +43,7 @@ type MLRsearchGoal struct {
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=16
 	Expansion int32 `json:"expansion,omitempty"`
-	// goals are what the goals of single loss ratios have of their own.
+	// goals contains the settings of the goals for single loss ratios.
 	// +optional
 	// +listType=map
 	// +listMapKey=lossRatio
@@ -53,8 +52,8 @@ type MLRsearchGoal struct {
 	Goals []LossRatioGoal `json:"goals,omitempty"`
 }
 
-// LossRatioGoal is what the search goal of one loss ratio has of its own (RFC 9971). What
-// it leaves out is that of mlrSearch.
+// LossRatioGoal contains the settings of the search goal for one loss ratio (RFC 9971). The
+// defaults are the settings of mlrSearch.
 type LossRatioGoal struct {
 	// lossRatio is the one of lossRatios that the goal is for.
 	// +required
@@ -64,7 +63,7 @@ type LossRatioGoal struct {
 	// disturbed does not decide a load.
 	// +optional
 	ExceedRatio LossRatio `json:"exceedRatio,omitempty"`
-	// durationSum is how long the trials at one load take together before the load is
+	// durationSum is the total duration of the trials at one load after which the load is
 	// decided; by default mlrSearch.durationSum.
 	// +optional
 	// +kubebuilder:validation:Type=string

@@ -1,7 +1,7 @@
 package v1alpha1
 
-// MulticastSummary is what the groups of a multicast pattern received in the
-// trial that decided the row. Frames of a group are summed over its receivers.
+// MulticastSummary contains the counts of frames that the groups of a multicast pattern
+// received in the trial that decided the row. Frames of a group are summed over its receivers.
 type MulticastSummary struct {
 	// groups that were sent to.
 	// +required
@@ -9,10 +9,10 @@ type MulticastSummary struct {
 	// receivers that a group has.
 	// +required
 	Receivers int32 `json:"receivers"`
-	// minFrames is what the group with the fewest received.
+	// minFrames is the number of frames that the group with the fewest frames received.
 	// +required
 	MinFrames int64 `json:"minFrames"`
-	// maxFrames is what the group with the most received.
+	// maxFrames is the number of frames that the group with the most frames received.
 	// +required
 	MaxFrames int64 `json:"maxFrames"`
 	// minFramesPerSecond is minFrames over the length of the trial, rounded to the
@@ -25,8 +25,8 @@ type MulticastSummary struct {
 	MaxFramesPerSecond int64 `json:"maxFramesPerSecond"`
 }
 
-// ClassesSummary is what was sent and received of the traffic classes of a mixed
-// pattern in the trial that decided the row (RFC 3918 section 4.1).
+// ClassesSummary contains the counts of sent and received frames of the traffic classes of a
+// mixed pattern in the trial that decided the row (RFC 3918 section 4.1).
 type ClassesSummary struct {
 	// multicast frames.
 	// +required
@@ -36,8 +36,8 @@ type ClassesSummary struct {
 	Unicast ClassSummary `json:"unicast"`
 }
 
-// ClassSummary is what was sent and received of one traffic class. Frames that many
-// ports receive count at each of them.
+// ClassSummary contains the counts of sent and received frames of one traffic class. A frame
+// that several ports receive counts at each of them.
 type ClassSummary struct {
 	// sent frames of the class.
 	// +required

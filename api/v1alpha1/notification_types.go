@@ -18,10 +18,10 @@ type NotificationSink struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec says what is sent, and where.
+	// spec defines the events that are sent, and their receiver.
 	// +required
 	Spec NotificationSinkSpec `json:"spec"`
-	// status is what the operator knows about the receiver.
+	// status contains the state of the receiver as known to the operator.
 	// +optional
 	// +kubebuilder:default={observedGeneration:-1}
 	Status NotificationSinkStatus `json:"status,omitempty"`
@@ -36,7 +36,7 @@ type NotificationSinkList struct {
 	Items           []NotificationSink `json:"items"`
 }
 
-// NotificationSinkSpec says what is sent, and where.
+// NotificationSinkSpec defines the events that are sent, and their receiver.
 type NotificationSinkSpec struct {
 	// url of the receiver. It begins with https://, names a host that the owner of the lab
 	// allows, and has neither a user nor a fragment.
@@ -47,7 +47,7 @@ type NotificationSinkSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^[a-z]+://[^/]*@')",message="url has a user: leave it out; events are signed with the secret of secretRef"
 	// +kubebuilder:validation:XValidation:rule="!self.contains('#')",message="url has a fragment, which is not sent: leave out what follows #"
 	URL string `json:"url"`
-	// events are what is sent.
+	// events are the kinds of events that are sent.
 	// +optional
 	// +kubebuilder:default={Finished}
 	// +listType=set
@@ -58,12 +58,13 @@ type NotificationSinkSpec struct {
 	// are meant.
 	// +optional
 	BenchmarkSelector *metav1.LabelSelector `json:"benchmarkSelector,omitempty"`
-	// secretRef names the Secret with which events are signed (Standard Webhooks). The operator
-	// may read it only where a Role of the namespace says so.
+	// secretRef names the Secret with which events are signed (Standard Webhooks). The
+	// operator may read it only if a Role of the namespace allows it.
 	// +required
 	SecretRef NotificationSecret `json:"secretRef"`
-	// retrySeconds is how long after an event it is sent again that was not taken, and for how
-	// long a benchmark that is due to be deleted waits for that. The default is one hour.
+	// retrySeconds is the time in seconds after an event during which a failed delivery is
+	// repeated. A benchmark that is due to be deleted waits at most this long for the
+	// delivery. The default is one hour.
 	// +optional
 	// +kubebuilder:default=3600
 	// +kubebuilder:validation:Minimum=60
@@ -102,7 +103,7 @@ const (
 	NotifyFinished NotificationEvent = "Finished"
 	// NotifyGateFailed is a gate that failed.
 	NotifyGateFailed NotificationEvent = "GateFailed"
-	// NotifyGateInconclusive is that no gate failed, and one is inconclusive.
+	// NotifyGateInconclusive is sent if no gate failed and at least one is inconclusive.
 	NotifyGateInconclusive NotificationEvent = "GateInconclusive"
 	// NotifyLabFailed is a benchmark that ended with Error or Invalid.
 	NotifyLabFailed NotificationEvent = "LabFailed"
@@ -110,7 +111,7 @@ const (
 	NotifyRegression NotificationEvent = "Regression"
 )
 
-// NotificationState is how far the delivery of an event is.
+// NotificationState is the state of the delivery of an event.
 //
 // +kubebuilder:validation:Enum=Pending;Delivered;Failed
 type NotificationState string
@@ -131,30 +132,31 @@ type Notification struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Sink string `json:"sink"`
-	// event is what happened. Its identifier is the UID of the benchmark, a slash and this.
+	// event is the kind of event. The identifier of the event is the UID of the benchmark, a
+	// slash and this value.
 	// +required
 	Event NotificationEvent `json:"event"`
-	// time is when the operator decided to send the event.
+	// time is the time at which the operator decided to send the event.
 	// +required
 	Time metav1.Time `json:"time"`
-	// state is how far the delivery is.
+	// state is the state of the delivery.
 	// +required
 	State NotificationState `json:"state"`
-	// attempts is how often it was sent.
+	// attempts is the number of delivery attempts.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Attempts int32 `json:"attempts,omitempty"`
-	// nextAttempt is when it is sent again; absent unless it is pending.
+	// nextAttempt is the time of the next attempt; absent unless the delivery is pending.
 	// +optional
 	NextAttempt *metav1.Time `json:"nextAttempt,omitempty"`
-	// message says why the last attempt failed. Nothing of the answer of a receiver but its
-	// status code is shown.
+	// message is the reason why the last attempt failed. Of the receiver's answer it contains
+	// only the status code.
 	// +optional
 	// +kubebuilder:validation:MaxLength=768
 	Message string `json:"message,omitempty"`
 }
 
-// NotificationSinkStatus is what the operator knows about a receiver.
+// NotificationSinkStatus contains the state of a receiver as known to the operator.
 type NotificationSinkStatus struct {
 	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
@@ -176,16 +178,16 @@ type NotificationDelivery struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Benchmark string `json:"benchmark"`
-	// event is what happened.
+	// event is the kind of event.
 	// +required
 	Event NotificationEvent `json:"event"`
 	// time of the attempt.
 	// +required
 	Time metav1.Time `json:"time"`
-	// state is what became of it.
+	// state is the result of the attempt.
 	// +required
 	State NotificationState `json:"state"`
-	// message says why it failed.
+	// message is the reason why the attempt failed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=768
 	Message string `json:"message,omitempty"`

@@ -2,9 +2,9 @@ package v1alpha1
 
 // EthernetPacket describes frames without a network layer.
 type EthernetPacket struct {
-	// hostsPerPort is how many hosts stand behind every port: successive frames walk
-	// through pseudorandom source and destination addresses of the ports (RFC 4814
-	// section 4.2), the same in every run.
+	// hostsPerPort is the number of hosts behind every port: successive frames walk through
+	// pseudorandom source and destination addresses of the ports (RFC 4814 section 4.2), the
+	// same in every run.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -115,7 +115,7 @@ type MPLSStack struct {
 	Labels []int32 `json:"labels"`
 }
 
-// PayloadPattern is what the payload of frames is.
+// PayloadPattern is the content of the payload of frames.
 //
 // +kubebuilder:validation:Enum=Zeros;Ones;Alternating;Incrementing;Random
 type PayloadPattern string

@@ -55,7 +55,7 @@ type FanOutPattern struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
 	Sender string `json:"sender,omitempty"`
-	// groups is how many multicast groups the port sends to in turn; every other
+	// groups is the number of multicast groups to which the port sends in turn; every other
 	// port joins all of them.
 	// +optional
 	// +kubebuilder:default=1
@@ -76,7 +76,7 @@ type MixedClassPattern struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
 	Sender string `json:"sender,omitempty"`
-	// groups is how many multicast groups the port sends to in turn; every other
+	// groups is the number of multicast groups to which the port sends in turn; every other
 	// port joins all of them.
 	// +optional
 	// +kubebuilder:default=1
@@ -108,8 +108,8 @@ type NToNPattern struct {
 	// from it. The default is 225.1.1.1 with ipv4 and ff1e::2001:2:8000:1 with ipv6.
 	// +optional
 	FirstGroup GroupAddress `json:"firstGroup,omitempty"`
-	// stagger is how much later than the port before it each port begins to send, so
-	// that the frames of all ports do not arrive at once.
+	// stagger is the delay between the starts of two successive ports, so that the frames of
+	// all ports do not arrive at once.
 	// +optional
 	// +kubebuilder:default="64us"
 	// +kubebuilder:validation:Type=string

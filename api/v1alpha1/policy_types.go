@@ -1,9 +1,9 @@
 package v1alpha1
 
-// TrafficPolicy says which test frames may leave the ports of a bed. Ports of a trunk
-// or of a shared network reach others than the device, and a profile is written by a
-// team. What a member does not say is as in the default policy of the lab, and what
-// that does not say is as in the built-in one.
+// TrafficPolicy defines which test frames may leave the ports of a bed. Ports of a trunk or of
+// a shared network reach other devices than the device under test, and teams write the
+// profiles. The default policy of the lab applies to fields that are not set, and the built-in
+// policy to fields that neither sets.
 type TrafficPolicy struct {
 	// vlans are the IDs that a profile may tag frames with; an empty list allows none.
 	// The built-in policy allows none. Tags that a network card adds by the attachment of
@@ -26,15 +26,16 @@ type TrafficPolicy struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:XValidation:rule="!isCIDR(self) || cidr('224.0.0.0/4').containsCIDR(self) || cidr('ff00::/8').containsCIDR(self)",messageExpression="'\"' + self + '\" is not a range of multicast groups: give a prefix within 224.0.0.0/4 or ff00::/8, such as 225.1.0.0/16'"
 	Groups []AddressPrefix `json:"groups,omitzero"`
-	// sourceAddresses are those that frames may come from, as prefixes: the addresses of
-	// ports, and of the hosts behind them. An empty list allows none. The built-in policy
-	// allows 198.18.0.0/15, 2001:2::/48, and the networks of the bed's ports.
+	// sourceAddresses are the addresses, as prefixes, from which frames may come: addresses of
+	// ports, and of the hosts behind them. An empty list allows no address. The built-in
+	// policy allows 198.18.0.0/15, 2001:2::/48, and the networks of the bed's ports.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	SourceAddresses []AddressPrefix `json:"sourceAddresses,omitzero"`
-	// destinationAddresses are those that unicast frames may go to, as prefixes. An empty
-	// list allows none. The built-in policy allows the same as for sourceAddresses.
+	// destinationAddresses are the addresses, as prefixes, to which unicast frames may go. An
+	// empty list allows no address. The built-in policy allows the same as for
+	// sourceAddresses.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -50,7 +51,7 @@ type TrafficPolicy struct {
 	// where the device ends it.
 	// +optional
 	Tunnels *bool `json:"tunnels,omitempty"`
-	// routes are those that a profile may announce to the device, which may pass them on
+	// routes are the routes that a profile may announce to the device, which may pass them on
 	// to other routers. The built-in policy allows 1,000,000 within 198.18.0.0/15 and
 	// 2001:2::/48.
 	// +optional
@@ -62,10 +63,11 @@ type TrafficPolicy struct {
 	CustomBytes *bool `json:"customBytes,omitempty"`
 }
 
-// RoutePolicy says which routes may be announced. What a member does not say is as in
-// the default policy of the lab.
+// RoutePolicy defines which routes may be announced. The default policy of the lab applies to
+// fields that are not set.
 type RoutePolicy struct {
-	// maxRoutes is how many routes all sessions of a benchmark may announce together.
+	// maxRoutes is the maximum number of routes that all sessions of a benchmark may announce
+	// together.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000000

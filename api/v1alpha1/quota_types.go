@@ -8,9 +8,9 @@ const LabelQueueName = "kueue.x-k8s.io/queue-name"
 const ResourceBed = "nodrop.dev/bed"
 
 const (
-	// ConditionQuotaReserved says whether Kueue has admitted the benchmark. Only benchmarks
-	// with the label kueue.x-k8s.io/queue-name have it. Until it is true the benchmark is in
-	// the queue of no bed.
+	// ConditionQuotaReserved reports whether Kueue has admitted the benchmark. Only benchmarks
+	// with the label kueue.x-k8s.io/queue-name have it. Until it is true, the benchmark is not
+	// in the queue of any bed.
 	ConditionQuotaReserved = "QuotaReserved"
 	// ReasonQuotaReserved means that Kueue has admitted the benchmark; the message names the
 	// ClusterQueue.

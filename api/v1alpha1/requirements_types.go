@@ -1,7 +1,7 @@
 package v1alpha1
 
-// TestBedRequirements say what a bed must have. A bed is chosen that has all of it, that
-// allows the namespace, and on which all tests can run.
+// TestBedRequirements defines the properties that a bed must have. The chosen bed has all of
+// them, allows the namespace, and can run all tests.
 //
 // +kubebuilder:validation:MinProperties=1
 type TestBedRequirements struct {
@@ -27,7 +27,8 @@ type TestBedRequirements struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	Devices []DeviceKind `json:"devices,omitempty"`
-	// features are what can be done with the device; the bed has all of them.
+	// features are the actions that the lab can perform with the device. The bed has all of
+	// them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

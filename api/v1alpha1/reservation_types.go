@@ -22,10 +22,10 @@ type Reservation struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec says which beds are reserved, and when.
+	// spec defines which beds are reserved, and when.
 	// +required
 	Spec ReservationSpec `json:"spec"`
-	// status is what the operator knows about the reservation.
+	// status contains the state of the reservation as known to the operator.
 	// +optional
 	// +kubebuilder:default={observedGeneration:-1}
 	Status ReservationStatus `json:"status,omitempty"`
@@ -40,9 +40,9 @@ type ReservationList struct {
 	Items           []Reservation `json:"items"`
 }
 
-// ReservationSpec says which beds are reserved, and when. Of reservations that overlap, the
-// one that was created first has the bed; that is why only until, purpose and exceptions
-// can be changed later.
+// ReservationSpec defines which beds are reserved, and when. If reservations overlap, the one
+// that was created first has the bed. For this reason only until, purpose and exceptions can
+// be changed later.
 //
 // +kubebuilder:validation:ExactlyOneOf=testBedNames;testBedSelector
 // +kubebuilder:validation:XValidation:rule="self.from < self.until",message="until is not after from: give a later until",fieldPath=".until"
@@ -62,11 +62,11 @@ type ReservationSpec struct {
 	// the lab's namespace all with these labels.
 	// +optional
 	TestBedSelector *metav1.LabelSelector `json:"testBedSelector,omitempty"`
-	// from is when the reservation begins, the first time where it recurs.
+	// from is the time at which the reservation begins, or begins first if it recurs.
 	// +required
 	From metav1.Time `json:"from"`
-	// until is when it ends, the first time where it recurs. A reservation is at most as
-	// long as the grants of the beds allow (maxDuration); one of the lab, 720h.
+	// until is the time at which the reservation ends, or ends first if it recurs. The grants
+	// of the beds limit its length (maxDuration). A reservation of the lab is limited to 720h.
 	// +required
 	Until metav1.Time `json:"until"`
 	// purpose is for people of this namespace. Others are not shown it.
@@ -103,14 +103,14 @@ type Recurrence struct {
 	Exceptions []metav1.Time `json:"exceptions,omitempty"`
 }
 
-// ReservationPhase is where a reservation is in its life.
+// ReservationPhase is the phase of a reservation in its life cycle.
 //
 // +kubebuilder:validation:Enum=Pending;Scheduled;Active;Ended
 type ReservationPhase string
 
 const (
-	// ReservationPending means that it reserves no bed as things are: the condition
-	// Accepted says why.
+	// ReservationPending means that it reserves no bed at present; the condition Accepted
+	// contains the reason.
 	ReservationPending ReservationPhase = "Pending"
 	// ReservationScheduled means that it will begin.
 	ReservationScheduled ReservationPhase = "Scheduled"
@@ -120,12 +120,12 @@ const (
 	ReservationEnded ReservationPhase = "Ended"
 )
 
-// ReservationStatus is what the operator knows about a reservation.
+// ReservationStatus contains the state of a reservation as known to the operator.
 type ReservationStatus struct {
 	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// phase is where the reservation is.
+	// phase is the current phase of the reservation.
 	// +optional
 	Phase ReservationPhase `json:"phase,omitempty"`
 	// message explains the phase in one sentence.
@@ -203,7 +203,7 @@ type Reminder struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Reason string `json:"reason"`
-	// from is when the occurrence begins that it is about.
+	// from is the time at which the occurrence in question begins.
 	// +required
 	From metav1.Time `json:"from"`
 }

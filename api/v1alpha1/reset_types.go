@@ -8,29 +8,29 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type ResetKind string
 
 const (
-	// ResetHardware initialises physical components again: a routing processor, a
+	// ResetHardware initializes physical components again: a routing processor, a
 	// line card (RFC 6201 section 4.1).
 	ResetHardware ResetKind = "Hardware"
-	// ResetSoftware initialises an operating system or a process again (section 4.2).
+	// ResetSoftware initializes an operating system or a process again (section 4.2).
 	ResetSoftware ResetKind = "Software"
 	// ResetPower interrupts the power of the whole device (section 4.3).
 	ResetPower ResetKind = "Power"
 )
 
-// ResetTrigger is who resets the device.
+// ResetTrigger defines who resets the device.
 //
 // +kubebuilder:validation:Enum=External;Device
 type ResetTrigger string
 
 const (
-	// ResetExternal waits for somebody else: a person, a power switch, a step of a
-	// pipeline.
+	// ResetExternal waits for a reset from outside the lab: by a person, a power switch, or a
+	// step of a pipeline.
 	ResetExternal ResetTrigger = "External"
 	// ResetByDevice lets the lab reset the device.
 	ResetByDevice ResetTrigger = "Device"
 )
 
-// ResetTimeMethod is how a reset time is found (RFC 6201 section 1.3).
+// ResetTimeMethod is the method by which a reset time is found (RFC 6201 section 1.3).
 //
 // +kubebuilder:validation:Enum=FrameLoss;Timestamp
 type ResetTimeMethod string
@@ -60,8 +60,8 @@ type ResetTest struct {
 	// +optional
 	// +kubebuilder:default=FrameLoss
 	Method ResetTimeMethod `json:"method,omitempty"`
-	// trigger says who resets the device: External, where the progress says when, or
-	// Device for a device that the lab can reset, which is a simulated one.
+	// trigger defines who resets the device: External, where the progress shows when to reset
+	// it, or Device for a device that the lab can reset, which is a simulated one.
 	// +optional
 	// +kubebuilder:default=External
 	Trigger ResetTrigger `json:"trigger,omitempty"`
@@ -70,7 +70,7 @@ type ResetTest struct {
 	// +optional
 	// +kubebuilder:default=throughput
 	Load Load `json:"load,omitempty"`
-	// leadTime is how long the device forwards before it is reset (RFC 6201 section
+	// leadTime is the time for which the device forwards before it is reset (RFC 6201 section
 	// 4: at least 15 s).
 	// +optional
 	// +kubebuilder:default="15s"
@@ -86,15 +86,15 @@ type ResetTest struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
-	// powerOffTime is how long the power is off, which is taken from the reset time
-	// (RFC 6201 section 4.3: 15 s). It is for the kind Power, where it is 15s by
-	// default.
+	// powerOffTime is the time for which the power is off. It is subtracted from the reset
+	// time (RFC 6201 section 4.3: 15 s). It applies to the kind Power, where the default is
+	// 15s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'powerOffTime is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	PowerOffTime *metav1.Duration `json:"powerOffTime,omitempty"`
-	// repetitions is how often the device is reset; the result is the average.
+	// repetitions is the number of times that the device is reset; the result is the average.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -102,14 +102,14 @@ type ResetTest struct {
 	Repetitions int32 `json:"repetitions,omitempty"`
 }
 
-// ResetSummary is how long a device that was reset did not forward (RFC 6201
-// section 1.3), of the stream for which that was longest. It is known to the interval
-// between two frames of a stream.
+// ResetSummary is the time for which a device that was reset did not forward (RFC 6201 section
+// 1.3), for the stream with the longest interruption. Its resolution is the interval between
+// two frames of a stream.
 type ResetSummary struct {
 	// kind of the reset.
 	// +required
 	Kind ResetKind `json:"kind"`
-	// trigger says who reset the device.
+	// trigger is the party that reset the device.
 	// +required
 	Trigger ResetTrigger `json:"trigger"`
 	// method by which avgNs, minNs and maxNs were found.
@@ -134,12 +134,12 @@ type ResetSummary struct {
 	// lost.
 	// +optional
 	FrameLossAvgNs *int64 `json:"frameLossAvgNs,omitempty"`
-	// timestampAvgNs is the average reset time in nanoseconds by the times at which
-	// frames arrived; absent when the engine does not tell these.
+	// timestampAvgNs is the average reset time in nanoseconds by the times at which frames
+	// arrived; absent when the engine does not report these.
 	// +optional
 	TimestampAvgNs *int64 `json:"timestampAvgNs,omitempty"`
-	// powerOffNs is what was taken from every reset time for the time that the power
-	// was off; 0 for other kinds than Power.
+	// powerOffNs is the time in nanoseconds that was subtracted from every reset time because
+	// the power was off; 0 for other kinds than Power.
 	// +optional
 	PowerOffNs int64 `json:"powerOffNs,omitempty"`
 }

@@ -1,7 +1,7 @@
 package v1alpha1
 
-// ResultEnvironment says with what a result was made, so that somebody else can
-// repeat it.
+// ResultEnvironment describes the hardware, software and settings with which a result was
+// made, so that others can repeat it.
 type ResultEnvironment struct {
 	// nodropVersion is the version of NoDrop.
 	// +optional
@@ -9,10 +9,10 @@ type ResultEnvironment struct {
 	// engine that sent and received.
 	// +optional
 	Engine EngineKind `json:"engine,omitempty"`
-	// engineDetail is how the engine did it: "XDP live frames, native receive".
+	// engineDetail is the technique that the engine used: "XDP live frames, native receive".
 	// +optional
 	EngineDetail string `json:"engineDetail,omitempty"`
-	// latencyType says between which two points latency was measured.
+	// latencyType names the two points between which latency was measured.
 	// +optional
 	LatencyType string `json:"latencyType,omitempty"`
 	// device describes the device under test.
@@ -22,8 +22,8 @@ type ResultEnvironment struct {
 	// +optional
 	// +listType=atomic
 	Variants []VariantEnvironment `json:"variants,omitempty"`
-	// calibration of the tester that the result rests on: that of the bed, or of a
-	// benchmark without a device its own; absent when there is none.
+	// calibration of the tester on which the result is based: the calibration of the bed or,
+	// for a benchmark without a device, its own calibration. Absent without a calibration.
 	// +optional
 	Calibration *CalibrationStatus `json:"calibration,omitempty"`
 	// hosts are the machines that sent and received.
@@ -70,8 +70,8 @@ type HostEnvironment struct {
 	// deviceCPUs are the processors that the device had of its own.
 	// +optional
 	DeviceCPUs string `json:"deviceCPUs,omitempty"`
-	// together says why the device had no processors of its own, and worked in the
-	// tester's time; absent when it had.
+	// together is the reason why the device had no processors of its own and used those of the
+	// tester; absent if it had its own.
 	// +optional
 	Together string `json:"together,omitempty"`
 }
@@ -101,7 +101,7 @@ type PortEnvironment struct {
 	// VLAN 2000; absent where they were untagged.
 	// +optional
 	VLAN string `json:"vlan,omitempty"`
-	// card behind the port, with its settings; absent where there is none.
+	// card behind the port, with its settings; absent without a card.
 	// +optional
 	Card *CardEnvironment `json:"card,omitempty"`
 }

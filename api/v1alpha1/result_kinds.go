@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Validity says whether a number can be believed, whether it passes or fails.
+// Validity is the trustworthiness of a number, independent of whether it passes or fails.
 //
 // +kubebuilder:validation:Enum=Valid;Virtual;Simulated;Uncalibrated;Contended;GeneratorBound;Invalid
 type Validity string

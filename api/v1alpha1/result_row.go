@@ -72,8 +72,8 @@ func (id RowID) Name() string {
 	return name
 }
 
-// FrameSection is what was sent and received in the trial that decided a row, summed
-// over all ports, and the load of that trial.
+// FrameSection contains the counts of sent and received frames in the trial that decided a
+// row, summed over all ports, and the load of that trial.
 type FrameSection struct {
 	// lineRatePPM is the intended load (RFC 2285 section 3.5.1) in parts per million of
 	// the full load: for a throughput test the throughput, 0 when no load passed. The full
@@ -112,7 +112,7 @@ type FrameSection struct {
 	// lost frames: sent and never received, at each port that should have.
 	// +optional
 	Lost int64 `json:"lost"`
-	// duplicate frames; absent when the engine does not tell them from others.
+	// duplicate frames; absent if the engine does not distinguish them from others.
 	// +optional
 	Duplicate *int64 `json:"duplicate,omitempty"`
 	// reordered frames (RFC 4737); absent when the engine does not know the order.
@@ -170,7 +170,7 @@ func (f *FrameSection) OrZero() FrameSection {
 // kind of thing that was measured.
 type ResultRow struct {
 	RowID `json:",inline"`
-	// validity says whether the row can be believed.
+	// validity states whether the row can be trusted.
 	// +required
 	Validity Validity `json:"validity"`
 	// validityReasons explain a validity other than Valid.
@@ -183,33 +183,34 @@ type ResultRow struct {
 	// trials that the row took.
 	// +optional
 	Trials int32 `json:"trials"`
-	// elapsedMilliseconds is how long the row took.
+	// elapsedMilliseconds is the duration of the row in milliseconds.
 	// +optional
 	ElapsedMilliseconds int64 `json:"elapsedMilliseconds"`
-	// frames is what was sent and received; absent in rows of tests that send no test
-	// frames.
+	// frames contains the counts of sent and received frames; absent in rows of tests that
+	// send no test frames.
 	// +optional
 	Frames *FrameSection `json:"frames,omitempty"`
-	// search is what the search of a throughput or partial drop rate took and found.
+	// search contains the effort and the result of the search for a throughput or partial drop
+	// rate.
 	// +optional
 	Search *SearchSummary `json:"search,omitempty"`
 	// latency of every received frame, or of those that were timed; absent when there
 	// was none, and where no load passed.
 	// +optional
 	Latency *LatencySummary `json:"latency,omitempty"`
-	// backToBack is what a back-to-back test found.
+	// backToBack is the result of a back-to-back test.
 	// +optional
 	BackToBack *BackToBackSummary `json:"backToBack,omitempty"`
-	// forwardingRate is what a forwarding rate test found.
+	// forwardingRate is the result of a forwarding rate test.
 	// +optional
 	ForwardingRate *ForwardingRateSummary `json:"forwardingRate,omitempty"`
-	// ordering is what an ordering test measured.
+	// ordering is the result of an ordering test.
 	// +optional
 	Ordering *OrderingSummary `json:"ordering,omitempty"`
-	// recovery is what a system recovery test measured.
+	// recovery is the result of a system recovery test.
 	// +optional
 	Recovery *RecoverySummary `json:"recovery,omitempty"`
-	// multicast is what the groups received; absent for unicast.
+	// multicast contains the counts of frames that the groups received; absent for unicast.
 	// +optional
 	Multicast *MulticastSummary `json:"multicast,omitempty"`
 	// multicastLatency is the latency of multicast at each receiving port in the order of
@@ -218,62 +219,62 @@ type ResultRow struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	MulticastLatency []PortLatency `json:"multicastLatency,omitempty"`
-	// classes is what the traffic classes of a mixed pattern were sent and received;
-	// absent where all frames are of one class.
+	// classes contains the counts of sent and received frames of the traffic classes of a
+	// mixed pattern; absent if all frames belong to one class.
 	// +optional
 	Classes *ClassesSummary `json:"classes,omitempty"`
-	// flows is what was sent and received of every flow of a profile with flows, in their
-	// order, in the trial that decided the row.
+	// flows contains the counts of sent and received frames of every flow of a profile with
+	// flows, in their order, in the trial that decided the row.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Flows []FlowSummary `json:"flows,omitempty"`
-	// addressCaching is what an address caching test found.
+	// addressCaching is the result of an address caching test.
 	// +optional
 	AddressCaching *AddressCachingSummary `json:"addressCaching,omitempty"`
-	// addressLearning is what an address learning test found.
+	// addressLearning is the result of an address learning test.
 	// +optional
 	AddressLearning *AddressLearningSummary `json:"addressLearning,omitempty"`
-	// broadcast is what a broadcast test measured.
+	// broadcast is the result of a broadcast test.
 	// +optional
 	Broadcast *BroadcastSummary `json:"broadcast,omitempty"`
-	// headOfLineBlocking is what a head of line blocking test measured.
+	// headOfLineBlocking is the result of a head of line blocking test.
 	// +optional
 	HeadOfLineBlocking *HeadOfLineBlockingSummary `json:"headOfLineBlocking,omitempty"`
-	// congestionControl is what a congestion control test measured.
+	// congestionControl is the result of a congestion control test.
 	// +optional
 	CongestionControl *CongestionControlSummary `json:"congestionControl,omitempty"`
-	// groupDelay is what a group join delay or group leave delay test measured.
+	// groupDelay is the result of a group join delay or group leave delay test.
 	// +optional
 	GroupDelay *GroupDelaySummary `json:"groupDelay,omitempty"`
-	// groupCapacity is what a group capacity test found.
+	// groupCapacity is the result of a group capacity test.
 	// +optional
 	GroupCapacity *GroupCapacitySummary `json:"groupCapacity,omitempty"`
-	// reset is what a reset test measured.
+	// reset is the result of a reset test.
 	// +optional
 	Reset *ResetSummary `json:"reset,omitempty"`
 	// rfc2544Latency is what a test of latency by RFC 2544 measured.
 	// +optional
 	RFC2544Latency *RFC2544LatencySummary `json:"rfc2544Latency,omitempty"`
-	// bufferSize is how much a port of the device held.
+	// bufferSize is the number of frames that a port of the device buffered.
 	// +optional
 	BufferSize *BufferSizeSummary `json:"bufferSize,omitempty"`
-	// routeCapacity is how many routes the device held.
+	// routeCapacity is the number of routes that the device held.
 	// +optional
 	RouteCapacity *RouteCapacitySummary `json:"routeCapacity,omitempty"`
-	// convergence is what a convergence test measured.
+	// convergence is the result of a convergence test.
 	// +optional
 	Convergence *ConvergenceSummary `json:"convergence,omitempty"`
-	// routeFlap is what a route flap test measured.
+	// routeFlap is the result of a route flap test.
 	// +optional
 	RouteFlap *RouteFlapSummary `json:"routeFlap,omitempty"`
-	// routeRefresh is how long the device took to send its routes again.
+	// routeRefresh is the time that the device took to send its routes again.
 	// +optional
 	RouteRefresh *RouteRefreshSummary `json:"routeRefresh,omitempty"`
-	// bgpRestart is what a restart of the device's BGP cost.
+	// bgpRestart contains the outage and the losses of a restart of the device's BGP.
 	// +optional
 	BGPRestart *BGPRestartSummary `json:"bgpRestart,omitempty"`
-	// sessionScale is how many BGP sessions the device held.
+	// sessionScale is the number of BGP sessions that the device held.
 	// +optional
 	SessionScale *SessionScaleSummary `json:"sessionScale,omitempty"`
 	// series is the rates in the course of the trial; absent where a test asks for no

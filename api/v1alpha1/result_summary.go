@@ -15,16 +15,16 @@ const (
 	LabelVariant = "nodrop.dev/variant"
 )
 
-// ResultSummary is what a Benchmark's status says of its result; the rows are in
-// objects of kind BenchmarkResult.
+// ResultSummary is the summary of the result in a Benchmark's status. The rows are in objects
+// of kind BenchmarkResult.
 type ResultSummary struct {
-	// rows is how many rows are finished.
+	// rows is the number of finished rows.
 	// +optional
 	Rows int32 `json:"rows"`
-	// parts is how many objects of kind BenchmarkResult hold rows and environment.
+	// parts is the number of objects of kind BenchmarkResult that hold rows and environment.
 	// +optional
 	Parts int32 `json:"parts"`
-	// discardedParts is how many of the first parts do not count: they are of runs from
+	// discardedParts is the number of first parts that do not count. They belong to runs from
 	// which a preempted benchmark could not resume; see status.earlierRuns.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -49,17 +49,17 @@ type ResultSummary struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Inputs []SnapshotSource `json:"inputs,omitempty"`
-	// archive is where the whole result was written to; absent until it was.
+	// archive is the location to which the whole result was written; absent until it was.
 	// +optional
 	Archive *ArchiveReference `json:"archive,omitempty"`
 }
 
-// ValidityCount is how many rows have one validity.
+// ValidityCount is the number of rows with one validity.
 type ValidityCount struct {
 	// validity of the rows.
 	// +required
 	Validity Validity `json:"validity"`
-	// rows is how many there are.
+	// rows is the number of rows.
 	// +required
 	Rows int32 `json:"rows"`
 }

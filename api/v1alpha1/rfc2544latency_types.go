@@ -23,7 +23,7 @@ type RFC2544LatencyTest struct {
 	// +optional
 	// +kubebuilder:default="throughput"
 	Load Load `json:"load,omitempty"`
-	// repetitions is how many trials are run; the result is the average.
+	// repetitions is the number of trials; the result is the average.
 	// +optional
 	// +kubebuilder:default=20
 	// +kubebuilder:validation:Minimum=2
@@ -36,9 +36,8 @@ type RFC2544LatencyTest struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
-	// definition is which latency of RFC 1242 is meant, by the kind of the device: one
-	// that stores a frame before it forwards it, or one that forwards its first bits at
-	// once.
+	// definition chooses the definition of latency in RFC 1242, by the kind of the device: one
+	// that stores a frame before it forwards it, or one that forwards its first bits at once.
 	// +optional
 	// +kubebuilder:default=StoreAndForward
 	Definition LatencyDefinition `json:"definition,omitempty"`
@@ -50,7 +49,7 @@ type RFC2544LatencySummary struct {
 	// definition of latency in RFC 1242 that was asked for.
 	// +required
 	Definition LatencyDefinition `json:"definition"`
-	// repetitions is how many trials were run.
+	// repetitions is the number of trials that were run.
 	// +required
 	Repetitions int32 `json:"repetitions"`
 	// avgNs is the average over the trials in nanoseconds, from the first bit of a frame
@@ -66,10 +65,10 @@ type RFC2544LatencySummary struct {
 	// stddevNs is the standard deviation of the figures of the trials.
 	// +required
 	StddevNs int64 `json:"stddevNs"`
-	// wireNs is what a frame takes on the wires that the definition leaves out: on those
-	// of both ports with StoreAndForward, on that of the receiving port with
-	// BitForwarding. On wires of that speed, avgNs less wireNs is the latency by the
-	// definition; between virtual ports a frame takes no time on a wire.
+	// wireNs is the transmission time of a frame, in nanoseconds, on the wires that the
+	// definition excludes: on the wires of both ports with StoreAndForward, on the wire of the
+	// receiving port with BitForwarding. On wires of that speed, avgNs minus wireNs is the
+	// latency by the definition. Between virtual ports a frame has no transmission time.
 	// +required
 	WireNs int64 `json:"wireNs"`
 }

@@ -1,10 +1,10 @@
 package v1alpha1
 
-// AddressCachingSummary is how many hardware addresses the device learnt on one
-// port, and forwarded to without flooding or loss (RFC 2889 section 5.7). The address
-// of the test port, which the device holds besides, is not among them.
+// AddressCachingSummary is the number of hardware addresses that the device learned on one
+// port and to which it forwarded without flooding or loss (RFC 2889 section 5.7). It does not
+// include the address of the test port, which the device also holds.
 type AddressCachingSummary struct {
-	// addresses is the capacity; 0 when not even one was learnt.
+	// addresses is the capacity; 0 when not even one was learned.
 	// +required
 	Addresses int64 `json:"addresses"`
 	// exceededAt is the least number of addresses of which frames were flooded or lost;
@@ -23,7 +23,7 @@ type AddressCachingSummary struct {
 }
 
 // AddressLearningSummary is the highest rate of new hardware addresses at which the
-// device learnt them all (RFC 2889 section 5.8).
+// device learned them all (RFC 2889 section 5.8).
 type AddressLearningSummary struct {
 	// addressesPerSecond is the learning rate; 0 when no rate passed.
 	// +required
@@ -43,7 +43,7 @@ type AddressLearningSummary struct {
 	Iterations []AddressIteration `json:"iterations"`
 }
 
-// AddressIteration is one iteration of a search: addresses were learnt, and frames
+// AddressIteration is one iteration of a search: addresses were learned, and frames
 // sent to them.
 type AddressIteration struct {
 	// addresses that were offered.
@@ -63,7 +63,7 @@ type AddressIteration struct {
 	Flooded int64 `json:"flooded"`
 }
 
-// BroadcastSummary is what the device makes of broadcast frames, in addition to their
+// BroadcastSummary describes how the device forwards broadcast frames, in addition to their
 // throughput, which is the row's load (RFC 2889 section 5.10).
 type BroadcastSummary struct {
 	// receivers is the number of ports that receive every frame.
@@ -92,9 +92,9 @@ type BroadcastSummary struct {
 	LatencyMaxNs *int64 `json:"latencyMaxNs,omitempty"`
 }
 
-// HeadOfLineBlockingSummary is what a congested port does to one that is not
-// congested (RFC 2285 section 3.7.3). Shares are of the frames sent to the port, in
-// parts per million, rounded half up but never to 0.
+// HeadOfLineBlockingSummary is the effect of a congested port on one that is not congested
+// (RFC 2285 section 3.7.3). Shares are of the frames sent to the port, in parts per million,
+// rounded half up but never to 0.
 type HeadOfLineBlockingSummary struct {
 	// blocking reports whether the uncongested port lost frames that it does not lose
 	// alone; absent when no port was congested.
@@ -121,14 +121,13 @@ type HeadOfLineBlockingSummary struct {
 	AloneDelayNs *int64 `json:"aloneDelayNs,omitempty"`
 }
 
-// CongestionControlSummary is how the device handles a congested port (RFC 2889
-// section 5.5). Shares are of the frames sent to the port, in parts per million,
-// rounded half up but never to 0. What the senders intended and offered stands in
-// the row.
+// CongestionControlSummary describes how the device handles a congested port (RFC 2889 section
+// 5.5). Shares are of the frames sent to the port, in parts per million, rounded half up but
+// never to 0. The row contains the intended and the offered load of the senders.
 type CongestionControlSummary struct {
-	// backPressure reports whether the device held the senders back (RFC 2285 section
-	// 3.7.1); absent when it is not known, since the tester cannot tell that from
-	// falling short itself, or since no port was congested.
+	// backPressure reports whether the device held the senders back (RFC 2285 section 3.7.1);
+	// absent when it is not known, because the tester cannot distinguish that from its own
+	// shortfall, or since no port was congested.
 	// +optional
 	BackPressure *bool `json:"backPressure,omitempty"`
 	// headOfLineBlocking reports whether frames were lost at the uncongested port; absent

@@ -28,9 +28,9 @@ type AddressCachingTest struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16777216
 	Resolution int32 `json:"resolution,omitempty"`
-	// learningRate is how many addresses are offered in a second, one per frame. It
-	// has to be low enough for the device to learn them all (RFC 2889 section 5.7.2);
-	// the test frames are sent at the same rate.
+	// learningRate is the number of addresses that are offered per second, one per frame. It
+	// has to be low enough for the device to learn them all (RFC 2889 section 5.7.2); the test
+	// frames are sent at the same rate.
 	// +optional
 	// +kubebuilder:default=1000
 	// +kubebuilder:validation:Minimum=1
@@ -52,8 +52,8 @@ type AddressCachingTest struct {
 // the device learns them all (RFC 2889 section 5.8), on the ports of an address
 // caching test.
 type AddressLearningTest struct {
-	// addresses is how many are offered at each rate. It must not be above the address
-	// caching capacity of the device.
+	// addresses is the number of addresses that are offered at each rate. It must not be above
+	// the address caching capacity of the device.
 	// +optional
 	// +kubebuilder:default=1000
 	// +kubebuilder:validation:Minimum=1
@@ -132,7 +132,7 @@ type BroadcastTest struct {
 // only, so that p4 is asked for one and a half times its load and p3 for half. The
 // same frames to p3 are measured alone before.
 type HeadOfLineBlockingTest struct {
-	// load is what each of the two senders intends, above 66.6666% of line rate.
+	// load is the intended load of each of the two senders, above 66.6666% of line rate.
 	// +optional
 	// +kubebuilder:default="100%"
 	Load LoadAmount `json:"load,omitempty"`
@@ -150,7 +150,7 @@ type HeadOfLineBlockingTest struct {
 // suffers (RFC 2889 section 5.5). Its ports and streams are those of a head of line
 // blocking test.
 type CongestionControlTest struct {
-	// load is what each of the two senders intends, above 66.6666% of line rate.
+	// load is the intended load of each of the two senders, above 66.6666% of line rate.
 	// +optional
 	// +kubebuilder:default="100%"
 	Load LoadAmount `json:"load,omitempty"`

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// ProfileRouting is what the tester announces to the device.
+// ProfileRouting contains the routes that the tester announces to the device.
 type ProfileRouting struct {
 	// routes are sets of routes, which are announced in their order before the first
 	// test. Frames go to the networks that the receiving port announces, one address in
@@ -28,9 +28,9 @@ type RouteSet struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'\"' + self + '\" is not a name of routes: use lower-case letters, digits and dashes, such as networks'"
 	Name string `json:"name"`
-	// sessions of the bed that announce the set, by the names in the bed; an entry that
-	// stands for several sessions means all of them. Without it, all sessions of the bed
-	// that carry the family of first.
+	// sessions of the bed that announce the set, by the names in the bed. An entry with
+	// several sessions means all of them. Without it, all sessions of the bed that carry the
+	// family of first announce the set.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -52,7 +52,7 @@ type RouteSet struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16777216
 	Count int32 `json:"count,omitempty"`
-	// stride is how many prefixes of this length two successive routes are apart.
+	// stride is the distance between two successive routes, in prefixes of this length.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1

@@ -1,24 +1,24 @@
 package v1alpha1
 
-// RouteCapacitySummary is how many routes a device holds.
+// RouteCapacitySummary is the number of routes that a device holds.
 type RouteCapacitySummary struct {
-	// routes is how many routes the witness had received of full blocks, to which frames
-	// arrived where any were sent: so many the device holds at least.
+	// routes is the number of routes of full blocks that the witness had received and to which
+	// frames arrived, if any were sent. The device holds at least this number.
 	// +required
 	Routes int64 `json:"routes"`
-	// announced is how many routes had been announced with the last block.
+	// announced is the number of routes that had been announced with the last block.
 	// +required
 	Announced int64 `json:"announced"`
-	// received is how many of them the witness had received in the end.
+	// received is the number of announced routes that the witness had received in the end.
 	// +required
 	Received int64 `json:"received"`
 	// full reports whether a block was not held; otherwise all routes of the set were.
 	// +optional
 	Full bool `json:"full"`
-	// block is how many routes were announced at once.
+	// block is the number of routes that were announced at once.
 	// +required
 	Block int32 `json:"block"`
-	// fullBlocks is how many blocks were held.
+	// fullBlocks is the number of blocks that the device held.
 	// +required
 	FullBlocks int32 `json:"fullBlocks"`
 	// witness is the name of the session that received the routes.
@@ -26,12 +26,12 @@ type RouteCapacitySummary struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Witness string `json:"witness"`
-	// routesPerSecond is at what rate the witness received the routes of the blocks that
-	// were held: from the first message of an announcement to the last of the witness.
-	// Absent when the time is too short to be seen.
+	// routesPerSecond is the rate at which the witness received the routes of the blocks that
+	// were held: from the first message of an announcement to the last of the witness. Absent
+	// when the time is too short to be seen.
 	// +optional
 	RoutesPerSecond *int64 `json:"routesPerSecond,omitempty"`
-	// slowestBlockNs is how long the slowest of these blocks took, in nanoseconds.
+	// slowestBlockNs is the duration of the slowest of these blocks in nanoseconds.
 	// +optional
 	SlowestBlockNs *int64 `json:"slowestBlockNs,omitempty"`
 	// memory of the device's routing software; absent where it cannot be read.
@@ -39,33 +39,35 @@ type RouteCapacitySummary struct {
 	Memory *RouteMemorySummary `json:"memory,omitempty"`
 }
 
-// RouteMemorySummary is how much memory the routing software of a device uses for routes.
+// RouteMemorySummary is the memory that the routing software of a device uses for routes.
 type RouteMemorySummary struct {
-	// idleBytes is how much it used before the first block.
+	// idleBytes is the memory in use before the first block.
 	// +required
 	IdleBytes int64 `json:"idleBytes"`
-	// heldBytes is how much it used after the last block that was held; 0 when none was.
+	// heldBytes is the memory in use after the last block that was held; 0 if no block was
+	// held.
 	// +optional
 	HeldBytes int64 `json:"heldBytes"`
-	// endBytes is how much it used at the end of the test. Absent when the software had
-	// ended then.
+	// endBytes is the memory in use at the end of the test; absent if the software had ended
+	// by then.
 	// +optional
 	EndBytes *int64 `json:"endBytes,omitempty"`
-	// bytesPerRoute is what the blocks that were held took more, over their routes.
+	// bytesPerRoute is the additional memory of the blocks that were held, divided by the
+	// number of their routes.
 	// +optional
 	BytesPerRoute int64 `json:"bytesPerRoute"`
-	// blocks is how much it used after blocks that were held: after each, or where there
-	// were more than 64, after every so many as blocksEach says.
+	// blocks contains the memory in use after blocks that were held: after each block or, with
+	// more than 64 blocks, after every blocksEach blocks.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Blocks []int64 `json:"blocks,omitempty"`
-	// blocksEach is how many blocks an entry of blocks stands for.
+	// blocksEach is the number of blocks for each entry of blocks.
 	// +optional
 	BlocksEach int32 `json:"blocksEach,omitempty"`
 }
 
-// EventTimes are how long an event took, over all its repetitions, in nanoseconds.
+// EventTimes contains the durations of an event over all its repetitions, in nanoseconds.
 type EventTimes struct {
 	// avgNs is the average.
 	// +required
@@ -81,12 +83,14 @@ type EventTimes struct {
 	// which they were sent (RFC 6412 section 3.4).
 	// +required
 	LossDerivedAvgNs int64 `json:"lossDerivedAvgNs"`
-	// unseen is how often the end did not come in time; these are not in the figures.
+	// unseen is the number of repetitions whose end did not come in time. The figures do not
+	// include them.
 	// +optional
 	Unseen int32 `json:"unseen,omitempty"`
 }
 
-// ConvergenceSummary is how long a device takes to forward to routes, and to cease.
+// ConvergenceSummary contains the times that a device takes to begin to forward to routes, and
+// to cease.
 type ConvergenceSummary struct {
 	// cycles that were measured.
 	// +required
@@ -102,13 +106,14 @@ type ConvergenceSummary struct {
 	// interval in which frames are forwarded.
 	// +required
 	Withdraw EventTimes `json:"withdraw"`
-	// resolutionNs is how much shorter a true time may be at most: the sampling interval,
-	// or more where a sample came late.
+	// resolutionNs is the maximum amount in nanoseconds by which a true time may be shorter:
+	// the sampling interval, or more if a sample came late.
 	// +required
 	ResolutionNs int64 `json:"resolutionNs"`
 }
 
-// RouteFlapSummary is what becomes of frames while routes flap.
+// RouteFlapSummary contains the losses and the times until frames are forwarded again while
+// routes flap.
 type RouteFlapSummary struct {
 	// flaps of the routes.
 	// +required
@@ -116,25 +121,25 @@ type RouteFlapSummary struct {
 	// routes of the set, and flapped of them.
 	// +required
 	Routes int64 `json:"routes"`
-	// flapped is how many routes were withdrawn and announced again.
+	// flapped is the number of routes that were withdrawn and announced again.
 	// +required
 	Flapped int64 `json:"flapped"`
-	// withdraw is how long after a withdrawal all frames to the flapped networks were
-	// forwarded again, to any port. Where the device has no other path it is always unseen.
+	// withdraw is the time from a withdrawal until all frames to the flapped networks were
+	// forwarded again, to any port. If the device has no other path it is always unseen.
 	// +required
 	Withdraw EventTimes `json:"withdraw"`
-	// announce is how long after an announcement all frames to the flapped networks were
+	// announce is the time from an announcement until all frames to the flapped networks were
 	// forwarded to the port that announces them again.
 	// +required
 	Announce EventTimes `json:"announce"`
-	// flappedLost is how many frames to the flapped networks no port received.
+	// flappedLost is the number of frames to the flapped networks that no port received.
 	// +required
 	FlappedLost int64 `json:"flappedLost"`
-	// stableLost is how many frames to the other networks were lost.
+	// stableLost is the number of lost frames to the other networks.
 	// +required
 	StableLost int64 `json:"stableLost"`
-	// elsewhere is how many frames to the flapped networks other ports received, by the
-	// further paths.
+	// elsewhere is the number of frames to the flapped networks that other ports received, by
+	// the further paths.
 	// +required
 	Elsewhere int64 `json:"elsewhere"`
 	// lowestFlappedPPM is the lowest receive rate of any interval in parts per million of
@@ -144,8 +149,8 @@ type RouteFlapSummary struct {
 	// lowestStablePPM is the same of the other networks; absent when all networks flap.
 	// +optional
 	LowestStablePPM *int64 `json:"lowestStablePPM,omitempty"`
-	// resolutionNs is how much shorter a true time may be at most: the sampling interval,
-	// or more where a sample came late.
+	// resolutionNs is the maximum amount in nanoseconds by which a true time may be shorter:
+	// the sampling interval, or more if a sample came late.
 	// +required
 	ResolutionNs int64 `json:"resolutionNs"`
 	// stable is the series of the networks that do not flap; that of those that do is

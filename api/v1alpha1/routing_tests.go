@@ -19,15 +19,15 @@ type RouteCapacityTest struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=48
 	Witness string `json:"witness,omitempty"`
-	// block is how many routes are announced at once. The last block of the set may be
-	// smaller.
+	// block is the number of routes that are announced at once. The last block of the set may
+	// be smaller.
 	// +optional
 	// +kubebuilder:default=40000
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16777216
 	Block int32 `json:"block,omitempty"`
-	// waitTime is how long the witness may receive nothing further before the block counts as
-	// not held.
+	// waitTime is the time without a further route at the witness after which the block counts
+	// as not held.
 	// +optional
 	// +kubebuilder:default="30s"
 	// +kubebuilder:validation:Type=string
@@ -51,34 +51,36 @@ type ConvergenceTest struct {
 	// +optional
 	// +kubebuilder:default="90%"
 	Load Load `json:"load,omitempty"`
-	// leadTime is how long frames are sent before the routes are announced.
+	// leadTime is the time for which frames are sent before the routes are announced.
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'leadTime is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	LeadTime metav1.Duration `json:"leadTime,omitzero"`
-	// announcedTime is how long the routes stay announced; a time that is longer is not seen.
+	// announcedTime is the time for which the routes stay announced. Longer times are not
+	// seen.
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'announcedTime is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	AnnouncedTime metav1.Duration `json:"announcedTime,omitzero"`
-	// withdrawnTime is how long frames are sent after the routes are withdrawn.
+	// withdrawnTime is the time for which frames are sent after the routes are withdrawn.
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'withdrawnTime is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	WithdrawnTime metav1.Duration `json:"withdrawnTime,omitzero"`
-	// cycles is how often it is measured.
+	// cycles is the number of measurements.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Cycles int32 `json:"cycles,omitempty"`
-	// samplingInterval is how often the rates are read, and the resolution of the times.
+	// samplingInterval is the interval at which the rates are read, and the resolution of the
+	// times.
 	// +optional
 	// +kubebuilder:default="100ms"
 	// +kubebuilder:validation:Type=string
@@ -98,13 +100,13 @@ type RouteFlapTest struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	Routes string `json:"routes,omitempty"`
-	// flapped is how many of the routes, the first ones of the set, flap.
+	// flapped is the number of routes that flap: the first ones of the set.
 	// +optional
 	// +kubebuilder:default=50000
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16777216
 	Flapped int32 `json:"flapped,omitempty"`
-	// flaps is how often they are withdrawn and announced again.
+	// flaps is the number of times that they are withdrawn and announced again.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
@@ -115,28 +117,29 @@ type RouteFlapTest struct {
 	// +optional
 	// +kubebuilder:default="100%"
 	Load Load `json:"load,omitempty"`
-	// leadTime is how long frames are sent before the routes are withdrawn first.
+	// leadTime is the time for which frames are sent before the routes are first withdrawn.
 	// +optional
 	// +kubebuilder:default="30s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'leadTime is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	LeadTime metav1.Duration `json:"leadTime,omitzero"`
-	// withdrawnTime is how long the routes stay withdrawn.
+	// withdrawnTime is the time for which the routes stay withdrawn.
 	// +optional
 	// +kubebuilder:default="30s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'withdrawnTime is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	WithdrawnTime metav1.Duration `json:"withdrawnTime,omitzero"`
-	// announcedTime is how long they stay announced then.
+	// announcedTime is the time for which the routes then stay announced.
 	// +optional
 	// +kubebuilder:default="30s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'announcedTime is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	AnnouncedTime metav1.Duration `json:"announcedTime,omitzero"`
-	// samplingInterval is how often the rates are read, and the resolution of the times.
+	// samplingInterval is the interval at which the rates are read, and the resolution of the
+	// times.
 	// +optional
 	// +kubebuilder:default="100ms"
 	// +kubebuilder:validation:Type=string

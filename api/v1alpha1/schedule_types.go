@@ -23,10 +23,10 @@ type BenchmarkSchedule struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec says when, and which benchmarks.
+	// spec defines the times and the benchmarks of the schedule.
 	// +required
 	Spec BenchmarkScheduleSpec `json:"spec"`
-	// status is when the schedule fired, and what became of it.
+	// status contains the firings of the schedule and their results.
 	// +optional
 	// +kubebuilder:default={observedGeneration:-1}
 	Status BenchmarkScheduleStatus `json:"status,omitempty"`
@@ -41,7 +41,7 @@ type BenchmarkScheduleList struct {
 	Items           []BenchmarkSchedule `json:"items"`
 }
 
-// BenchmarkScheduleSpec says when, and which benchmarks.
+// BenchmarkScheduleSpec defines the times and the benchmarks of a schedule.
 type BenchmarkScheduleSpec struct {
 	// schedule is a cron expression of five fields, as in a CronJob: minute, hour, day of the
 	// month, month, day of the week; or @hourly, @daily, @weekly, @monthly or @yearly.
@@ -64,16 +64,17 @@ type BenchmarkScheduleSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",messageExpression="'jitter is ' + self + ': give 0s to 24h, a number with one of the units s, m and h'"
 	Jitter *metav1.Duration `json:"jitter,omitempty"`
-	// startingDeadlineSeconds is how late a firing may be: one that was missed for longer, as
-	// the operator was down or earlier benchmarks were not finished, is left out. Of those
-	// within it only the latest is made up for. Without it the latest one always is.
+	// startingDeadlineSeconds is the maximum delay of a firing in seconds. A firing that was
+	// missed for longer, because the operator was down or earlier benchmarks were not
+	// finished, is skipped. Of the missed firings within the deadline only the latest is made
+	// up for. Without a deadline the latest is always made up for.
 	// +optional
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=31536000
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
-	// concurrencyPolicy says what happens when benchmarks of the schedule are not finished
+	// concurrencyPolicy defines what happens if benchmarks of the schedule are not finished
 	// when it fires. Forbid, the default, waits for them up to startingDeadlineSeconds; Allow
-	// does not care; Replace aborts them, which keeps their finished rows.
+	// fires in any case; Replace aborts them, which keeps their finished rows.
 	// +optional
 	// +kubebuilder:default=Forbid
 	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
@@ -81,9 +82,10 @@ type BenchmarkScheduleSpec struct {
 	// fired meanwhile is not made up for.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// successfulHistoryLimit is how many benchmarks that passed are kept, of each cell of the
-	// matrix. Where the lab has an archive, none is deleted before its result is there. By
-	// default all are kept for as long as ttlSecondsAfterFinished or the lab says.
+	// successfulHistoryLimit is the number of passed benchmarks that are kept for each cell of
+	// the matrix. If the lab has an archive, a benchmark is deleted only after its result is
+	// archived. By default all are kept for the time that ttlSecondsAfterFinished or the lab
+	// sets.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
@@ -96,12 +98,12 @@ type BenchmarkScheduleSpec struct {
 	// matrix makes several benchmarks of each firing. Without it there is one.
 	// +optional
 	Matrix *BenchmarkMatrix `json:"matrix,omitempty"`
-	// benchmarkTemplate is what every benchmark of the schedule is made from.
+	// benchmarkTemplate is the template for every benchmark of the schedule.
 	// +required
 	BenchmarkTemplate BenchmarkTemplate `json:"benchmarkTemplate"`
 }
 
-// ConcurrencyPolicy says what happens to benchmarks of a schedule that are not finished.
+// ConcurrencyPolicy defines what happens to benchmarks of a schedule that are not finished.
 //
 // +kubebuilder:validation:Enum=Allow;Forbid;Replace
 type ConcurrencyPolicy string
@@ -178,7 +180,7 @@ type BenchmarkMatrix struct {
 	TestNames []string `json:"testNames,omitempty"`
 }
 
-// BenchmarkTemplate is what benchmarks are made from.
+// BenchmarkTemplate is the template for benchmarks.
 type BenchmarkTemplate struct {
 	// metadata of the benchmarks: labels and annotations. Labels of nodrop.dev are added.
 	// +optional
@@ -202,8 +204,8 @@ type TemplateMetadata struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// BenchmarkScheduleStatus is when the schedule fired, and what became of it. It can be lost:
-// benchmarks have their firing in their names and labels.
+// BenchmarkScheduleStatus contains the firings of the schedule and their results. It can be
+// lost: benchmarks have their firing in their names and labels.
 type BenchmarkScheduleStatus struct {
 	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
@@ -223,16 +225,16 @@ type BenchmarkScheduleStatus struct {
 	// lastScheduleTime is the time of the latest firing, by the schedule and without jitter.
 	// +optional
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
-	// nextScheduleTime is when the schedule fires next, with jitter.
+	// nextScheduleTime is the time of the next firing, with jitter.
 	// +optional
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
-	// lastSuccessfulTime is when a firing was finished last of which every benchmark passed.
+	// lastSuccessfulTime is the end of the latest finished firing whose benchmarks all passed.
 	// +optional
 	LastSuccessfulTime *metav1.Time `json:"lastSuccessfulTime,omitempty"`
 	// lastRun is the latest firing whose benchmarks are finished.
 	// +optional
 	LastRun *ScheduledRun `json:"lastRun,omitempty"`
-	// activeCount is how many benchmarks of the schedule are not finished.
+	// activeCount is the number of benchmarks of the schedule that are not finished.
 	// +optional
 	ActiveCount int32 `json:"activeCount"`
 	// active are the first 64 of them, in the order of their names.
@@ -243,18 +245,19 @@ type BenchmarkScheduleStatus struct {
 	Active []ActiveBenchmark `json:"active,omitempty"`
 }
 
-// EffectiveSchedule is a schedule, and since when it is in force: firings before that are
-// not made up for.
+// EffectiveSchedule is a schedule and the time since which it is in force: firings before that
+// are not made up for.
 type EffectiveSchedule struct {
-	// schedule is that of the spec.
+	// schedule is the value of spec.schedule.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Schedule string `json:"schedule"`
-	// timeZone is that of the spec.
+	// timeZone is the value of spec.timeZone.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	TimeZone string `json:"timeZone"`
-	// since is when the operator first saw it, or when the BenchmarkSchedule was created.
+	// since is the time at which the operator first saw the schedule, or at which the
+	// BenchmarkSchedule was created.
 	// +required
 	Since metav1.Time `json:"since"`
 }
@@ -272,13 +275,13 @@ type ScheduledRun struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// completionTime is when the last of its benchmarks was finished.
+	// completionTime is the time at which the last of its benchmarks finished.
 	// +required
 	CompletionTime metav1.Time `json:"completionTime"`
-	// benchmarks is how many it was to have.
+	// benchmarks is the intended number of benchmarks.
 	// +required
 	Benchmarks int32 `json:"benchmarks"`
-	// passed is how many of them passed.
+	// passed is the number of benchmarks that passed.
 	// +required
 	Passed int32 `json:"passed"`
 }
@@ -303,7 +306,7 @@ const (
 	LabelFiring = "nodrop.dev/firing"
 	// LabelCell is the cell of the matrix; absent without a matrix.
 	LabelCell = "nodrop.dev/cell"
-	// AnnotationFiringSize is how many benchmarks the firing makes.
+	// AnnotationFiringSize is the number of benchmarks that the firing makes.
 	AnnotationFiringSize = "nodrop.dev/firing-size"
 	// AnnotationTriggeredBy is "hand" on benchmarks of a firing that a person asked for.
 	AnnotationTriggeredBy = "nodrop.dev/triggered-by"
@@ -332,8 +335,8 @@ const (
 
 // Condition type and reasons of the last firing of a BenchmarkSchedule.
 const (
-	// ConditionLastRunPassed says whether all benchmarks of the latest finished firing
-	// passed. It is unknown while there is none.
+	// ConditionLastRunPassed reports whether all benchmarks of the latest finished firing
+	// passed. It is unknown before the first finished firing.
 	ConditionLastRunPassed = "LastRunPassed"
 	// ReasonRunPassed means that all passed.
 	ReasonRunPassed = "RunPassed"
@@ -346,14 +349,14 @@ const (
 
 // Reasons of events of a BenchmarkSchedule.
 const (
-	// EventFired says that benchmarks were made.
+	// EventFired means that benchmarks were created.
 	EventFired = "Fired"
-	// EventFiringsMissed says that firings were left out.
+	// EventFiringsMissed means that firings were skipped.
 	EventFiringsMissed = "FiringsMissed"
-	// EventFiringRefused says that a benchmark of a firing was refused.
+	// EventFiringRefused means that a benchmark of a firing was refused.
 	EventFiringRefused = "FiringRefused"
-	// EventReplaced says that earlier benchmarks were aborted to make room.
+	// EventReplaced means that earlier benchmarks were aborted to make room.
 	EventReplaced = "Replaced"
-	// EventRunFailed says that benchmarks of a firing did not pass.
+	// EventRunFailed means that benchmarks of a firing did not pass.
 	EventRunFailed = "RunFailed"
 )

@@ -1,13 +1,13 @@
 package v1alpha1
 
-// SearchSummary is what a search took and found, with the report fields of RFC
+// SearchSummary contains the effort and the result of a search, with the report fields of RFC
 // 9971. The load of the row is the lower bound.
 type SearchSummary struct {
 	// method of the search.
 	// +required
 	Method SearchMethod `json:"method"`
-	// start says from where the first load was known, such as "64 B"; absent when
-	// nothing was known.
+	// start names the earlier result from which the first load was derived, such as "64 B";
+	// absent without one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Start string `json:"start,omitempty"`
@@ -15,7 +15,7 @@ type SearchSummary struct {
 	// line rate; 0 when the highest load passed.
 	// +optional
 	UpperBoundPPM int64 `json:"upperBoundPPM"`
-	// trialMilliseconds is how long the tester sent in all trials of the search; one
+	// trialMilliseconds is the sending time of all trials of the search in milliseconds. One
 	// search serves all loss ratios of a test.
 	// +optional
 	TrialMilliseconds int64 `json:"trialMilliseconds"`
@@ -23,9 +23,9 @@ type SearchSummary struct {
 	// bound may be further away than resolution.
 	// +optional
 	Capped bool `json:"capped,omitempty"`
-	// forgiven is how many failures the search Informed took back, since a trial that
-	// was not shorter then passed at the same load or above. Above 0 the device or the
-	// bed was disturbed, or frames are lost at random.
+	// forgiven is the number of failures that the search Informed revoked because a later
+	// trial, at least as long, passed at the same or a higher load. A value above 0 means that
+	// the device or the bed was disturbed, or that frames are lost at random.
 	// +optional
 	Forgiven int32 `json:"forgiven,omitempty"`
 	// goal is the Goal Result of MLRsearch; absent for other searches.
@@ -61,8 +61,7 @@ type GoalResult struct {
 // LatencySummary is latency and jitter in nanoseconds. Jitter is the absolute
 // difference of the latencies of consecutive frames of one stream (RFC 4689).
 type LatencySummary struct {
-	// timedFrames is how many of the received frames were timed; absent when all
-	// were.
+	// timedFrames is the number of received frames that were timed; absent if all were.
 	// +optional
 	TimedFrames *int64 `json:"timedFrames,omitempty"`
 	// minNs is the lowest latency.

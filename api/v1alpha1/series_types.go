@@ -1,10 +1,9 @@
 package v1alpha1
 
-// RateSeries is how many frames per second were sent and received in the course
-// of a trial. The extremes are those of single sampling intervals, also where
-// points join several.
+// RateSeries contains the rates of sent and received frames in the course of a trial. The
+// extremes are measured over single sampling intervals, even if points join several intervals.
 type RateSeries struct {
-	// samples is how many intervals were sampled.
+	// samples is the number of sampled intervals.
 	// +required
 	Samples int32 `json:"samples"`
 	// minReceivedFramesPerSecond is the lowest receive rate of any interval.
@@ -16,11 +15,11 @@ type RateSeries struct {
 	// maxReceivedFramesPerSecond is the highest receive rate of any interval.
 	// +required
 	MaxReceivedFramesPerSecond int64 `json:"maxReceivedFramesPerSecond"`
-	// pointMilliseconds is the length of a point; the last one may be shorter. Absent
-	// where points are not equally long: points.endMilliseconds says when each ends.
+	// pointMilliseconds is the length of a point; the last one may be shorter. Absent where
+	// points are not equally long: points.endMilliseconds contains the end of each.
 	// +optional
 	PointMilliseconds int64 `json:"pointMilliseconds,omitempty"`
-	// durationMilliseconds is when the last point ends, from the beginning of sending.
+	// durationMilliseconds is the end of the last point, from the beginning of sending.
 	// +required
 	DurationMilliseconds int64 `json:"durationMilliseconds"`
 	// points are at most 240, as one list per column; where there are more samples, a
@@ -32,8 +31,8 @@ type RateSeries struct {
 // RatePoints are the columns of a series: the first numbers are those of the first
 // point, and so on.
 type RatePoints struct {
-	// endMilliseconds is when each point ends, from the beginning of sending; absent
-	// where the points are equally long.
+	// endMilliseconds contains the end of each point, from the beginning of sending; absent if
+	// all points have the same length.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=240

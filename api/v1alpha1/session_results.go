@@ -13,14 +13,14 @@ type TimeSpread struct {
 	MaxNs int64 `json:"maxNs"`
 }
 
-// RouteRefreshSummary is how long a device takes to send its routes again.
+// RouteRefreshSummary is the time that a device takes to send its routes again.
 type RouteRefreshSummary struct {
 	// session that asked for the routes.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Session string `json:"session"`
-	// refreshes is how often it asked.
+	// refreshes is the number of requests of the session.
 	// +required
 	Refreshes int32 `json:"refreshes"`
 	// routes that the device advertises to the session.
@@ -30,16 +30,16 @@ type RouteRefreshSummary struct {
 	// requests after which all routes came. Absent when that was none.
 	// +optional
 	Refresh *TimeSpread `json:"refresh,omitempty"`
-	// routesPerSecond is at what rate they came, on average. Absent when the time is too
-	// short to be seen.
+	// routesPerSecond is the average rate at which the routes came. Absent when the time is
+	// too short to be seen.
 	// +optional
 	RoutesPerSecond *int64 `json:"routesPerSecond,omitempty"`
-	// unseen is after how many requests not all routes came within the interval.
+	// unseen is the number of requests after which not all routes came within the interval.
 	// +optional
 	Unseen int32 `json:"unseen,omitempty"`
 }
 
-// BGPRestartSummary is what a restart of the device's BGP costs.
+// BGPRestartSummary contains the outage and the losses of a restart of the device's BGP.
 type BGPRestartSummary struct {
 	// restarts that were measured.
 	// +required
@@ -50,8 +50,9 @@ type BGPRestartSummary struct {
 	// routes that the sessions announce.
 	// +required
 	Routes int64 `json:"routes"`
-	// outage is for how long frames were lost: those that a stream lost over the rate at
-	// which it was sent, of the stream that lost most (RFC 6412 section 3.4).
+	// outage is the time for which frames were lost: the number of lost frames of a stream
+	// over the rate at which it was sent, for the stream that lost most (RFC 6412 section
+	// 3.4).
 	// +required
 	Outage TimeSpread `json:"outage"`
 	// sessionsBack is from the beginning of the restart until all sessions were established
@@ -62,15 +63,16 @@ type BGPRestartSummary struct {
 	// again on all sessions. Absent when that was never seen.
 	// +optional
 	RoutesBack *TimeSpread `json:"routesBack,omitempty"`
-	// unseen is after how many restarts not all sessions and routes came back in time.
+	// unseen is the number of restarts after which not all sessions and routes came back in
+	// time.
 	// +optional
 	Unseen int32 `json:"unseen,omitempty"`
-	// avgLost is how many frames were lost on average.
+	// avgLost is the average number of lost frames.
 	// +required
 	AvgLost int64 `json:"avgLost"`
 }
 
-// SessionScaleSummary is how many BGP sessions a device holds.
+// SessionScaleSummary is the number of BGP sessions that a device holds.
 type SessionScaleSummary struct {
 	// sessions is the largest number that was established together within the time.
 	// +required
@@ -82,27 +84,27 @@ type SessionScaleSummary struct {
 	// were.
 	// +optional
 	Full bool `json:"full"`
-	// establishNs is how long it took until the sessions were established, in nanoseconds.
+	// establishNs is the time until all sessions were established, in nanoseconds.
 	// +required
 	EstablishNs int64 `json:"establishNs"`
-	// sessionsPerSecond is how many were established in a second. Absent when the time is
-	// too short to be seen.
+	// sessionsPerSecond is the number of sessions that were established per second. Absent
+	// when the time is too short to be seen.
 	// +optional
 	SessionsPerSecond *int64 `json:"sessionsPerSecond,omitempty"`
-	// soakNs is for how long they were watched then, in nanoseconds.
+	// soakNs is the time for which the established sessions were watched, in nanoseconds.
 	// +required
 	SoakNs int64 `json:"soakNs"`
-	// flaps is how often the routes of a session were withdrawn and announced again
-	// meanwhile.
+	// flaps is the number of times that the routes of a session were withdrawn and announced
+	// again in that time.
 	// +required
 	Flaps int64 `json:"flaps"`
 	// flapsPerHour are the flaps in an hour.
 	// +required
 	FlapsPerHour int64 `json:"flapsPerHour"`
-	// down is how often a session went down meanwhile.
+	// down is the number of times that a session went down in that time.
 	// +required
 	Down int64 `json:"down"`
-	// downPerHour is that in an hour.
+	// downPerHour is the number of times per hour that a session went down.
 	// +required
 	DownPerHour int64 `json:"downPerHour"`
 }

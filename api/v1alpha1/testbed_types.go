@@ -25,7 +25,7 @@ type TestBed struct {
 	// spec describes the bed.
 	// +required
 	Spec TestBedSpec `json:"spec"`
-	// status is what the operator knows about the bed.
+	// status contains the state of the bed as known to the operator.
 	// +optional
 	// +kubebuilder:default={observedGeneration:-1}
 	Status TestBedStatus `json:"status,omitempty"`
@@ -51,11 +51,11 @@ type TestBedSpec struct {
 	// device is the device under test.
 	// +required
 	Device Device `json:"device"`
-	// portGroup says that the ports of this bed are some of those of the device, and that
-	// other beds have others, on which benchmarks run at the same time. Tests that act on the
-	// whole device, or measure what it has once, are refused on such a bed. A bed without
-	// portGroup that has the same interfaces, and all others of the device, has the device
-	// alone.
+	// portGroup means that this bed has only some of the ports of the device, and that other
+	// beds have the other ports. Benchmarks run on these beds at the same time. Tests that act
+	// on the whole device, or measure a property that it has only once, are refused on such a
+	// bed. A bed without portGroup that has the same interfaces, and all others of the device,
+	// has exclusive use of the device.
 	// +optional
 	PortGroup *PortGroup `json:"portGroup,omitempty"`
 	// engine sends and receives the test frames.
@@ -79,21 +79,22 @@ type TestBedSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Access []AccessGrant `json:"access,omitempty"`
-	// policy says which test frames may leave the ports of this bed. Without it the default
-	// policy of the lab holds. On a bed with the engine sim, which sends nothing, only
-	// what is given here holds.
+	// policy defines which test frames may leave the ports of this bed. Without it the default
+	// policy of the lab applies. On a bed with the engine sim, which sends no frames, only
+	// this policy applies.
 	// +optional
 	Policy *TrafficPolicy `json:"policy,omitempty"`
 	// unschedulable closes the bed: the benchmark that has it finishes, and no other one
 	// gets it. Those that wait for it go on waiting.
 	// +optional
 	Unschedulable bool `json:"unschedulable,omitempty"`
-	// calibration says which bed measures this one's tester. Without it, results of a
+	// calibration names the bed that measures the tester of this bed. Without it, results of a
 	// physical device are Uncalibrated.
 	// +optional
 	Calibration *CalibrationReference `json:"calibration,omitempty"`
-	// connection is how people get to the bed, such as its console and management address.
-	// Those who have reserved the bed get it, for the time in which they have it.
+	// connection describes how people access the bed, such as its console and management
+	// address. Those who have reserved the bed receive it for the time for which they have the
+	// bed.
 	// +optional
 	Connection *BedConnection `json:"connection,omitempty"`
 }
@@ -109,7 +110,7 @@ type PortGroup struct {
 	Device string `json:"device"`
 }
 
-// BedConnection is how people get to a bed.
+// BedConnection describes how people access a bed.
 type BedConnection struct {
 	// secretName names a Secret in the lab's namespace, of type nodrop.dev/connection, with keys
 	// such as console, management and user, 8 KiB in all. Where the lab hands connection data out, all of them are in the
@@ -136,10 +137,10 @@ type Device struct {
 	// physical names a device that is already cabled and configured.
 	// +optional
 	Physical *PhysicalDevice `json:"physical,omitempty"`
-	// simulated is a modelled device in simulated time; it needs the engine sim.
+	// simulated is a modeled device in simulated time; it needs the engine sim.
 	// +optional
 	Simulated *SimulatedDevice `json:"simulated,omitempty"`
-	// backToBack says that the ports are joined to each other without a device, which
+	// backToBack means that the ports are joined to each other without a device. Such a bed
 	// measures the tester itself and calibrates beds with a device.
 	// +optional
 	BackToBack *BackToBackDevice `json:"backToBack,omitempty"`
@@ -169,9 +170,10 @@ type ContainerlabDevice struct {
 	// +optional
 	Image DeviceImage `json:"image,omitempty"`
 	// allowedImages are images that a benchmark may choose by deviceImage, such as
-	// registry.example/router:* for all tags of a repository. A * at the end stands for any
-	// text without a slash. Without any, a benchmark gets the image of the bed. A container of
-	// the device has rights on its node: allow only repositories whose writers may have them.
+	// registry.example/router:* for all tags of a repository. A * at the end matches any text
+	// without a slash. Without allowedImages, a benchmark gets the image of the bed. A
+	// container of the device has rights on its node: allow only repositories whose writers
+	// may have them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -189,7 +191,7 @@ type ContainerlabDevice struct {
 // +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-zA-Z0-9._/:@]*[a-zA-Z0-9])?$')",messageExpression="'\"' + self + '\" is not the reference of an image: give its repository with a tag or a digest, such as registry.example/router:1.2'"
 type DeviceImage string
 
-// TopologySource is where a containerlab topology is read from.
+// TopologySource is the source of a containerlab topology.
 type TopologySource struct {
 	// configMapRef names a ConfigMap in the lab's namespace. Every key of it is
 	// put next to the topology file, so that the topology can refer to device
@@ -242,7 +244,7 @@ type PhysicalDevice struct {
 	ConfigurationDigest string `json:"configurationDigest,omitempty"`
 }
 
-// SimulatedDevice is a device whose behaviour is read from a table.
+// SimulatedDevice is a device whose behavior is read from a table.
 type SimulatedDevice struct {
 	// model is the table: per frame size the capacity, the latency and the jitter.
 	// docs/simulation.md describes its columns.
@@ -256,21 +258,21 @@ type SimulatedDevice struct {
 	// in the form of jitterAverageByLoad.
 	// +optional
 	JitterMaximumByLoad *ModelSource `json:"jitterMaximumByLoad,omitempty"`
-	// behaviour is what the device does beyond forwarding frames.
+	// behaviour describes the device's behavior other than the forwarding of frames.
 	// +optional
 	Behaviour *SimulatedBehaviour `json:"behaviour,omitempty"`
 }
 
-// SimulatedBehaviour is what a modelled device does that does not depend on the
-// frame size. What is not given does not limit.
+// SimulatedBehaviour describes the behavior of a modeled device that does not depend on the
+// frame size. A field that is not set sets no limit.
 type SimulatedBehaviour struct {
-	// addressTableSize is how many hardware addresses the device holds; frames to
-	// others are flooded.
+	// addressTableSize is the number of hardware addresses that the device holds; frames to
+	// other addresses are flooded.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16777216
 	AddressTableSize *int32 `json:"addressTableSize,omitempty"`
-	// learningRate is how many hardware addresses the device learns in a second.
+	// learningRate is the number of hardware addresses that the device learns per second.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2000000000
@@ -283,92 +285,93 @@ type SimulatedBehaviour struct {
 	// loses nothing.
 	// +optional
 	BackPressure *bool `json:"backPressure,omitempty"`
-	// groupCapacity is how many multicast groups the device forwards.
+	// groupCapacity is the number of multicast groups that the device forwards.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16777216
 	GroupCapacity *int32 `json:"groupCapacity,omitempty"`
-	// multicastRouteCapacity is how many multicast routes the device holds, one for each
-	// group and sender. A group is forwarded when all routes of it have a place.
+	// multicastRouteCapacity is the number of multicast routes that the device holds, one for
+	// each group and sender. A group is forwarded if all its routes fit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000
 	MulticastRouteCapacity *int32 `json:"multicastRouteCapacity,omitempty"`
-	// joinDelay is how long after a report the device forwards a group.
+	// joinDelay is the time from a report until the device forwards a group.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'joinDelay is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	JoinDelay *metav1.Duration `json:"joinDelay,omitempty"`
-	// leaveDelay is how long after a report the device forwards a group no more.
+	// leaveDelay is the time from a report until the device no longer forwards a group.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'leaveDelay is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	LeaveDelay *metav1.Duration `json:"leaveDelay,omitempty"`
-	// routeCapacity is how many prefixes the device holds; further ones are neither
+	// routeCapacity is the number of prefixes that the device holds; further ones are neither
 	// installed nor advertised.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000
 	RouteCapacity *int64 `json:"routeCapacity,omitempty"`
-	// routeInstallRate is how many routes the device installs in a second; all of an
-	// announcement at once without it.
+	// routeInstallRate is the number of routes that the device installs per second. Without
+	// it, all routes of an announcement are installed at once.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000
 	RouteInstallRate *int64 `json:"routeInstallRate,omitempty"`
-	// routeWithdrawRate is how many routes the device removes or replaces in a second; as
-	// routeInstallRate without it.
+	// routeWithdrawRate is the number of routes that the device removes or replaces per
+	// second. The default is routeInstallRate.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000
 	RouteWithdrawRate *int64 `json:"routeWithdrawRate,omitempty"`
-	// routeDelay is how long after an announcement or a withdrawal the device begins with
-	// it.
+	// routeDelay is the time from an announcement or a withdrawal until the device begins to
+	// process it.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'routeDelay is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	RouteDelay *metav1.Duration `json:"routeDelay,omitempty"`
-	// routeSwitchDip is for how long the device forwards nothing to a prefix whose path it
-	// replaces by another one.
+	// routeSwitchDip is the time for which the device forwards nothing to a prefix while it
+	// replaces its path by another one.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'routeSwitchDip is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	RouteSwitchDip *metav1.Duration `json:"routeSwitchDip,omitempty"`
-	// routeRefreshRate is how many routes the device sends in a second when it is asked for
-	// all of them by ROUTE-REFRESH; all at once without it.
+	// routeRefreshRate is the number of routes that the device sends per second when a
+	// ROUTE-REFRESH asks for all of them. Without it, all are sent at once.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000
 	RouteRefreshRate *int64 `json:"routeRefreshRate,omitempty"`
-	// routeMemory is how much memory the device uses for a prefix, in bytes; its memory is
-	// not known without it.
+	// routeMemory is the memory that the device uses for a prefix, in bytes. Without it, the
+	// memory of the device is unknown.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	RouteMemory *int64 `json:"routeMemory,omitempty"`
-	// sessionCapacity is how many BGP sessions the device holds; it refuses further ones.
+	// sessionCapacity is the number of BGP sessions that the device holds; it refuses further
+	// ones.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	SessionCapacity *int64 `json:"sessionCapacity,omitempty"`
-	// sessionRate is how many BGP sessions the device establishes in a second; all at once
-	// without it.
+	// sessionRate is the number of BGP sessions that the device establishes per second.
+	// Without it, all are established at once.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	SessionRate *int64 `json:"sessionRate,omitempty"`
-	// bgpRestartTime is how long the device has no BGP sessions, and no routes, when its BGP
-	// is restarted.
+	// bgpRestartTime is the time for which the device has no BGP sessions, and no routes, when
+	// its BGP is restarted.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'bgpRestartTime is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	BGPRestartTime *metav1.Duration `json:"bgpRestartTime,omitempty"`
-	// resetTime is how long the device forwards nothing when it is reset.
+	// resetTime is the time for which the device forwards nothing when it is reset.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -376,14 +379,14 @@ type SimulatedBehaviour struct {
 	ResetTime *metav1.Duration `json:"resetTime,omitempty"`
 }
 
-// ModelSource is where a device model is read from.
+// ModelSource is the source of a device model.
 type ModelSource struct {
 	// configMapRef names a key of a ConfigMap in the lab's namespace.
 	// +required
 	ConfigMapRef ConfigMapKeyReference `json:"configMapRef"`
 }
 
-// BackToBackDevice stands for no device: the ports are joined in the order in
+// BackToBackDevice means that the bed has no device: the ports are joined in the order in
 // which a pattern pairs them.
 type BackToBackDevice struct {
 	// joinedBy is Cables when the bed's own cables are joined where the device was,
@@ -415,7 +418,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.trex) || self.kind == 'trex'",message="trex is given but kind is not trex: remove trex, or set kind to trex"
 type Engine struct {
 	// kind is xdp (any Linux interface), trex (a TRex server, for the line rate of
-	// fast network cards) or sim (a modelled device).
+	// fast network cards) or sim (a modeled device).
 	// +required
 	Kind EngineKind `json:"kind"`
 	// xdp holds the settings of the engine xdp.
@@ -463,7 +466,7 @@ type Port struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
-	// attachment says how the interface gets into the traffic pod.
+	// attachment defines how the interface is attached to the traffic pod.
 	// +optional
 	Attachment *Attachment `json:"attachment,omitempty"`
 	// speed is the nominal speed of the port; loads are shares of it.
@@ -504,7 +507,7 @@ type Port struct {
 	PassedThrough bool `json:"passedThrough,omitempty"`
 }
 
-// TestBedStatus is what the operator knows about a bed.
+// TestBedStatus contains the state of a bed as known to the operator.
 type TestBedStatus struct {
 	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
@@ -515,7 +518,7 @@ type TestBedStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// lease says which benchmark has the bed; absent while it is free.
+	// lease names the benchmark that has the bed; absent while the bed is free.
 	// +optional
 	Lease *BedLease `json:"lease,omitempty"`
 	// wait counts how long operators have tried to clean up after a benchmark that
@@ -529,8 +532,8 @@ type TestBedStatus struct {
 	// +optional
 	// +listType=atomic
 	Reservations []BedReservation `json:"reservations,omitempty"`
-	// calibration is what the last benchmark that passed has found of the tester;
-	// only on a bed with device backToBack.
+	// calibration contains the properties of the tester that the last passed benchmark
+	// measured; only on a bed with device backToBack.
 	// +optional
 	Calibration *CalibrationStatus `json:"calibration,omitempty"`
 }
@@ -560,7 +563,7 @@ type BedLease struct {
 	// uid of the benchmark.
 	// +required
 	UID string `json:"uid"`
-	// acquireTime is when the lease was taken.
+	// acquireTime is the time at which the lease was acquired.
 	// +required
 	AcquireTime metav1.Time `json:"acquireTime"`
 	// attempt of the benchmark that the lease is for, by its number (status.attempt of the

@@ -32,7 +32,7 @@ type BackToBackSummary struct {
 	ThroughputPPM int64 `json:"throughputPPM,omitempty"`
 }
 
-// ForwardingRateSummary is how many frames/s the device forwarded on all ports
+// ForwardingRateSummary is the rate in frames/s that the device forwarded on all ports
 // together (RFC 2285 section 3.6).
 type ForwardingRateSummary struct {
 	// atMaxLoad is the forwarding rate at the maximum offered load, in frames/s
@@ -66,15 +66,15 @@ type OrderingSummary struct {
 	// frames were reordered; 0 when none were up to this row's load.
 	// +optional
 	OnsetPPM int64 `json:"onsetPPM,omitempty"`
-	// reordering is how far behind the reordered frames came; absent when there were
-	// none.
+	// reordering contains the distances by which the reordered frames came late; absent if
+	// there were none.
 	// +optional
 	Reordering *ReorderingSummary `json:"reordering,omitempty"`
 }
 
-// ReorderingSummary is how far behind the reordered frames of a trial came, of all
-// streams together (RFC 4737 sections 4.2, 4.3, 4.5, 4.6 and 5). Positions and numbers are
-// those of one stream.
+// ReorderingSummary contains the distances by which the reordered frames of a trial came late,
+// for all streams together (RFC 4737 sections 4.2, 4.3, 4.5, 4.6 and 5). Positions and numbers
+// are those of one stream.
 type ReorderingSummary struct {
 	// extentMaxFrames is the largest reordering extent (section 4.2.3): how many frames
 	// were received from the first one with a larger number on.
@@ -122,7 +122,7 @@ type ReorderingSummary struct {
 // section 4.5). The discontinuity of a reordered frame is the first frame received that has
 // a larger number; that of a frame with an unknown extent is left out.
 type ReorderingGaps struct {
-	// count is how many there were.
+	// count is the number of distances.
 	// +required
 	Count int64 `json:"count"`
 	// minFrames is the smallest, in frames received.
@@ -133,7 +133,7 @@ type ReorderingGaps struct {
 	AvgFrames int64 `json:"avgFrames"`
 }
 
-// ReorderingExtent is how many reordered frames had an extent within a range.
+// ReorderingExtent is the number of reordered frames with an extent within a range.
 type ReorderingExtent struct {
 	// from is the smallest extent of the range, in frames.
 	// +required
@@ -146,7 +146,7 @@ type ReorderingExtent struct {
 	Frames int64 `json:"frames"`
 }
 
-// NReordering is how many frames were n-reordered.
+// NReordering is the number of n-reordered frames.
 type NReordering struct {
 	// n of the n-reordering.
 	// +required
@@ -160,9 +160,9 @@ type NReordering struct {
 	PPM int64 `json:"ppm"`
 }
 
-// RecoverySummary is how long frames were lost after an overload was reduced (RFC
-// 2544 section 26.5): from the reduction to the last lost frame, of the stream
-// that lost longest. It is 0 when none was lost any more.
+// RecoverySummary is the time for which frames were lost after an overload was reduced (RFC
+// 2544 section 26.5): from the reduction to the last lost frame, for the stream with the
+// longest loss. It is 0 if no frame was lost after the reduction.
 type RecoverySummary struct {
 	// repetitions of the measurement.
 	// +required

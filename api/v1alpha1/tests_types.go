@@ -9,8 +9,8 @@ type FrameLossTest struct {
 	// +optional
 	// +kubebuilder:default="100%"
 	MaxLoad LoadAmount `json:"maxLoad,omitempty"`
-	// step is how far each load lies below the one before: 1% to 10% of line rate
-	// (RFC 2544 section 26.3 allows no coarser one).
+	// step is the difference between each load and the one before: 1% to 10% of line rate (RFC
+	// 2544 section 26.3 allows no coarser one).
 	// +optional
 	// +kubebuilder:default="10%"
 	Step LoadAmount `json:"step,omitempty"`
@@ -27,14 +27,13 @@ type FrameLossTest struct {
 // lost, again and again (RFC 9004). When a throughput test stands before it, the
 // buffer time is corrected by what the device forwards meanwhile.
 type BackToBackTest struct {
-	// repetitions is how often the longest burst is searched; the result is the
-	// average.
+	// repetitions is the number of searches for the longest burst; the result is the average.
 	// +optional
 	// +kubebuilder:default=50
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Repetitions int32 `json:"repetitions,omitempty"`
-	// maxBurstDuration is how long the longest burst takes that is tried.
+	// maxBurstDuration is the duration of the longest burst that is tried.
 	// +optional
 	// +kubebuilder:default="2s"
 	// +kubebuilder:validation:Type=string
@@ -66,8 +65,8 @@ type SoakTest struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('720h')",messageExpression="'duration is ' + self + ': give 100ms to 720h, a number with one of the units ns, us, ms, s, m and h'"
 	Duration metav1.Duration `json:"duration,omitzero"`
-	// samplingInterval is how often the rates are read while the trial runs; without
-	// it there is no series. The duration holds at most 100,000 intervals.
+	// samplingInterval is the interval at which the rates are read while the trial runs.
+	// Without it the result has no series. The duration holds at most 100,000 intervals.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -82,8 +81,8 @@ type ForwardingRateTest struct {
 	// +optional
 	// +kubebuilder:default="100%"
 	MaxLoad LoadAmount `json:"maxLoad,omitempty"`
-	// step is how far each further load lies below the one before, 1% to 100%. They
-	// are tried as long as they could forward more than was found.
+	// step is the difference between each further load and the one before, 1% to 100%. Loads
+	// are tried as long as they could forward more than the best so far.
 	// +optional
 	// +kubebuilder:default="10%"
 	Step LoadAmount `json:"step,omitempty"`
@@ -107,7 +106,7 @@ type OrderingTest struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",messageExpression="'loads has ' + self.filter(v, !self.exists_one(w, w == v))[0] + ' more than once: name every load once'"
 	Loads []Load `json:"loads,omitempty"`
-	// resolution is how exactly the load is searched at which reordering begins.
+	// resolution is the accuracy of the search for the load at which reordering begins.
 	// +optional
 	// +kubebuilder:default="1%"
 	Resolution LoadAmount `json:"resolution,omitempty"`
@@ -124,23 +123,22 @@ type OrderingTest struct {
 // rate where that is less, halves the load, and measures how long frames go on
 // being lost. It needs a throughput test before it.
 type RecoveryTest struct {
-	// overloadDuration is how long the overload lasts (RFC 2544 section 26.5: at
-	// least 60 s).
+	// overloadDuration is the duration of the overload (RFC 2544 section 26.5: at least 60 s).
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('1h')",messageExpression="'overloadDuration is ' + self + ': give 100ms to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	OverloadDuration metav1.Duration `json:"overloadDuration,omitzero"`
-	// reducedDuration is how long half of that load is sent then; a recovery that
-	// takes longer is not seen.
+	// reducedDuration is the time for which half of that load is then sent. Longer recoveries
+	// are not seen.
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('1h')",messageExpression="'reducedDuration is ' + self + ': give 100ms to 1h, a number with one of the units ns, us, ms, s, m and h'"
 	ReducedDuration metav1.Duration `json:"reducedDuration,omitzero"`
-	// repetitions is how often it is measured; the result is the average.
+	// repetitions is the number of measurements; the result is the average.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1

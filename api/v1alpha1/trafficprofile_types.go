@@ -2,9 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// TrafficProfile says how test traffic looks: frame sizes or mixes, the pattern of
-// senders and receivers, and the headers. It says nothing of how much is sent;
-// that is the Benchmark's.
+// TrafficProfile describes the test traffic: frame sizes or mixes, the pattern of senders and
+// receivers, and the headers. The Benchmark defines the load.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=tp,categories=nodrop
@@ -63,7 +62,7 @@ type TrafficProfileSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.name == v.name))",messageExpression="'frameMixes has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every mix a name of its own'"
 	FrameMixes []FrameMix `json:"frameMixes,omitempty"`
-	// pattern says which port sends to which.
+	// pattern defines which port sends to which.
 	// +optional
 	Pattern Pattern `json:"pattern,omitzero"`
 	// packet describes the headers.
@@ -78,12 +77,12 @@ type TrafficProfileSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.name == v.name))",messageExpression="'flows has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every flow a name of its own'"
 	Flows []TrafficFlow `json:"flows,omitempty"`
-	// routing is what the sessions of the bed announce to the device.
+	// routing contains the routes that the sessions of the bed announce to the device.
 	// +optional
 	Routing *ProfileRouting `json:"routing,omitempty"`
 }
 
-// Pattern says which port sends to which: exactly one of its members is given.
+// Pattern defines which port sends to which: exactly one of its members is given.
 //
 // +kubebuilder:validation:ExactlyOneOf=pairs;fullMesh;partialMesh;fanOut;nToN;mixedClass
 type Pattern struct {
@@ -180,8 +179,8 @@ type Packet struct {
 
 // IPPacket describes the network layer.
 type IPPacket struct {
-	// hostsPerPort is how many hosts stand behind every port: source and
-	// destination addresses count up from the port's own address, frame by frame.
+	// hostsPerPort is the number of hosts behind every port: source and destination addresses
+	// count up from the port's own address, frame by frame.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1

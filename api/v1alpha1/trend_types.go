@@ -2,8 +2,8 @@ package v1alpha1
 
 // Condition type and reasons of a Benchmark that was measured, in a lab with an archive.
 const (
-	// ConditionRegression says whether the level of a figure became worse in the history of
-	// the benchmark: the results of benchmarks of its name that measured the same.
+	// ConditionRegression reports whether the level of a figure became worse in the history of
+	// the benchmark: the results of benchmarks with the same name and the same inputs.
 	ConditionRegression = "Regression"
 	// ReasonLevelWorse means that the last change of a figure's level was for the worse. The
 	// message names the figure, the size of the change with its bounds, and the first run.

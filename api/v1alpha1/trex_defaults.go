@@ -12,8 +12,8 @@ const (
 	trexTimedFramesPerSecond = 1000
 )
 
-// Server is what the bed's TRex servers are to be; nil with other engines. One that
-// the bed says nothing of is in software, which every node can do.
+// Server returns the settings of the bed's TRex servers, or nil with other engines. Without
+// settings in the bed the servers run in software, which every node supports.
 func (e *Engine) Server() *TRexEngine {
 	switch {
 	case e.Kind != EngineTRex:
@@ -38,7 +38,7 @@ func (e *Engine) TRexMode() TRexMode {
 // What the containers of a traffic pod with TRex request of a node's processors, in
 // thousandths.
 const (
-	// The agent beside a server with processors of its own has less than one on
+	// The agent that runs with a server with processors of its own has less than one on
 	// purpose: a whole one would be kept from others.
 	besideOwnMilli = 900
 	// Where the server shares processors, each has what others leave, and at least this.
@@ -46,8 +46,8 @@ const (
 	besideSharedMilli = 100
 )
 
-// Processors is how many processors each TRex server has for itself; 0 where it
-// shares those of the node, in software without cpus.
+// Processors returns the number of processors that each TRex server has for itself. It is 0 if
+// the server shares the processors of the node, in software without cpus.
 func (e *TRexEngine) Processors() int32 {
 	switch {
 	case e.CPUs != nil:
@@ -58,8 +58,8 @@ func (e *TRexEngine) Processors() int32 {
 	return trexCPUs
 }
 
-// CPURequests are what each TRex server and the agent beside it request of a node's
-// processors. With processors of its own for the server they are limits too.
+// CPURequests returns the processor requests of each TRex server and of the agent that runs
+// with it. If the server has processors of its own, the requests are also the limits.
 func (e *TRexEngine) CPURequests() (server, beside resource.Quantity) {
 	milli := func(n int64) resource.Quantity { return *resource.NewMilliQuantity(n, resource.DecimalSI) }
 	if own := e.Processors(); own > 0 {
@@ -79,7 +79,7 @@ func (e *TRexEngine) MemoryBytes() resource.Quantity {
 	return resource.MustParse(trexMemory)
 }
 
-// TimedRate is how many frames of each stream are timed in a second.
+// TimedRate returns the number of timed frames of each stream per second.
 func (e *TRexEngine) TimedRate() int {
 	if e.TimedFramesPerSecond != nil {
 		return int(*e.TimedFramesPerSecond)
@@ -87,7 +87,7 @@ func (e *TRexEngine) TimedRate() int {
 	return trexTimedFramesPerSecond
 }
 
-// Ring is how many frames the ring between kernel and TRex holds per port and
+// Ring returns the number of frames that the ring between kernel and TRex holds per port and
 // direction.
 func (s *TRexSoftware) Ring() int {
 	if s.RingFrames != nil {

@@ -14,10 +14,10 @@ type TRexEngine struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
-	// cpus is how many processors each TRex server has for itself, 3 to 256: one
-	// directs, one receives what is timed, the others send. Without it 4; with
-	// software none, and the server shares the processors of the node with others. 2
-	// are enough with software.
+	// cpus is the number of processors that each TRex server has for itself, 3 to 256: one
+	// directs, one receives timed frames, the others send. The default is 4. With software the
+	// default is none, and the server shares the processors of the node with others; there the
+	// minimum is 2.
 	// +optional
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=256
@@ -34,17 +34,17 @@ type TRexEngine struct {
 	// hundred thousand frames per second.
 	// +optional
 	Software *TRexSoftware `json:"software,omitempty"`
-	// timedFramesPerSecond is how many frames of each stream are timed in a second, 1
-	// to 100000; 1000 without it. TRex receives timed frames with one processor, so
-	// that it cannot time all.
+	// timedFramesPerSecond is the number of timed frames of each stream per second, 1 to
+	// 100000; the default is 1000. TRex receives timed frames with one processor, so that it
+	// cannot time all frames.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	TimedFramesPerSecond *int32 `json:"timedFramesPerSecond,omitempty"`
 }
 
-// TRexMode says how a TRex server reaches the interfaces. What a tester does in one
-// mode says nothing about the other.
+// TRexMode is the way in which a TRex server reaches the interfaces. The performance of a
+// tester in one mode does not predict its performance in the other.
 //
 // +kubebuilder:validation:Enum=Cards;Software
 type TRexMode string
@@ -69,9 +69,9 @@ type TRexHugePages struct {
 
 // TRexSoftware holds the settings of TRex on packet sockets.
 type TRexSoftware struct {
-	// ringFrames is how many frames the ring between kernel and TRex holds per port
-	// and direction, a multiple of 32 from 512 to 131072; 16384 without it. Small
-	// rings drop.
+	// ringFrames is the number of frames that the ring between kernel and TRex holds per port
+	// and direction, a multiple of 32 from 512 to 131072; the default is 16384. Small rings
+	// drop frames.
 	// +optional
 	// +kubebuilder:validation:Minimum=512
 	// +kubebuilder:validation:Maximum=131072

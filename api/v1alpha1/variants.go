@@ -22,10 +22,10 @@ type DeviceVariant struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'\"' + self + '\" is not the name of a variant: use lower-case letters, digits and dashes, such as fec-on'"
 	Name VariantName `json:"name"`
-	// containerlab is what a device of containerlab has differently.
+	// containerlab contains the differences of the variant for a device of containerlab.
 	// +optional
 	Containerlab *ContainerlabVariant `json:"containerlab,omitempty"`
-	// simulated is what a modelled device has differently.
+	// simulated contains the differences of the variant for a modeled device.
 	// +optional
 	Simulated *SimulatedVariant `json:"simulated,omitempty"`
 }
@@ -44,7 +44,7 @@ type ContainerlabVariant struct {
 	Image DeviceImage `json:"image,omitempty"`
 }
 
-// SimulatedVariant is another model, another behaviour, or both.
+// SimulatedVariant is another model, another behavior, or both.
 //
 // +kubebuilder:validation:MinProperties=1
 type SimulatedVariant struct {
@@ -52,7 +52,8 @@ type SimulatedVariant struct {
 	// jitter by load are of the device's own model, and do not go with another one.
 	// +optional
 	Model *ModelSource `json:"model,omitempty"`
-	// behaviour is that of the variant, as a whole; without it that of the device.
+	// behaviour is the complete behavior of the variant. Without it the behavior of the device
+	// applies.
 	// +optional
 	Behaviour *SimulatedBehaviour `json:"behaviour,omitempty"`
 }

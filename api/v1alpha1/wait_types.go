@@ -10,10 +10,10 @@ type Wait struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Reason string `json:"reason"`
-	// attempts is how often an operator looked, or tried, without success.
+	// attempts is the number of checks or attempts of operators without success.
 	// +required
 	Attempts int32 `json:"attempts"`
-	// seconds is how long operators have waited.
+	// seconds is the time in seconds for which operators have waited.
 	// +required
 	Seconds int64 `json:"seconds"`
 }

@@ -6,8 +6,8 @@ import "k8s.io/apimachinery/pkg/api/resource"
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.cpus) || !has(self.sendersPerPort) || self.sendersPerPort <= self.cpus",message="sendersPerPort is above cpus, the number of CPUs of a traffic pod: each sender of a port has a CPU of its own, so raise cpus or lower sendersPerPort",fieldPath=".sendersPerPort"
 type XDPEngine struct {
-	// cpus is how many processors each traffic pod has for itself, 1 to 256. Each sends
-	// on some of the ports. Without it the pod shares the processors of the node with
+	// cpus is the number of processors that each traffic pod has for itself, 1 to 256. Each
+	// sends on some of the ports. Without it the pod shares the processors of the node with
 	// others. The kubelet of the node needs the CPU manager policy static.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -63,9 +63,9 @@ func (e *Engine) SendersPerPort() int {
 	return int(*e.XDP.SendersPerPort)
 }
 
-// OwnCPUs is what each traffic pod of the engine xdp requests, and is limited to, of a
-// node's processors, which are its own then; zero where it shares them, and with other
-// engines.
+// OwnCPUs returns the number of processors that each traffic pod of the engine xdp requests,
+// which is also its limit, so that it has them for itself. It is zero if the pod shares the
+// processors of the node, and with other engines.
 func (e *Engine) OwnCPUs() resource.Quantity {
 	if e.Kind != EngineXDP || e.XDP == nil || e.XDP.CPUs == nil {
 		return resource.Quantity{}

@@ -32,7 +32,7 @@ type checker struct {
 	// parts are the frame sizes that each part of a result holds, by the UID of the
 	// benchmark and the name of the part.
 	parts map[string]map[string][]int32
-	// numbers are those of parts, by name.
+	// numbers contains the numbers of parts, by name.
 	numbers map[string]int32
 	// edits counts the changes of each bed that matter to a measurement, and editsAt is how
 	// many there were when a benchmark began to measure, by UID.
@@ -54,7 +54,7 @@ type checker struct {
 	started map[string]bool
 	// reserved are the reservations.
 	reserved map[string]*reserved
-	// specs are those of benchmarks, by UID.
+	// specs contains the specs of benchmarks, by UID.
 	specs map[string]*v1alpha1.BenchmarkSpec
 	// inReserved counts the leases within a reservation, and the others.
 	inReserved map[bool]int
@@ -265,7 +265,8 @@ func (c *checker) seePart(after *v1alpha1.BenchmarkResult) {
 	}
 }
 
-// incomplete says what is missing of benchmarks that passed, once all is settled.
+// incomplete describes what is missing of benchmarks that passed, once all is settled; empty
+// if nothing is.
 func (c *checker) incomplete() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

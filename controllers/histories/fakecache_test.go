@@ -23,7 +23,7 @@ import (
 // fakeCache follows fakeAPI with a delay, as the cache of an operator does.
 type fakeCache struct {
 	api *fakeAPI
-	// kinds are those that are watched; others are read from the API.
+	// kinds are the kinds that are watched; others are read from the API.
 	kinds map[string]bool
 	// lag bounds the delay, at random.
 	lag time.Duration

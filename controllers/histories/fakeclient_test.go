@@ -23,7 +23,7 @@ type link struct {
 	rng *rand.Rand
 	// latency bounds how long a request takes, at random.
 	latency time.Duration
-	// errors is how many of a hundred requests fail.
+	// errors is the number of failures in a hundred requests.
 	errors int
 	// dieAt is the write, counted from 1, at which the operator dies: before it is
 	// applied or after; 0 is never.
@@ -103,7 +103,7 @@ func (l *link) die() {
 type fakeClient struct {
 	api  *fakeAPI
 	link *link
-	// cache is what is read from; nil reads from the API.
+	// cache is the source of reads; nil reads from the API.
 	cache *fakeCache
 }
 

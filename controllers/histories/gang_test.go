@@ -10,7 +10,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// gangs is how many gangs a history has at most, of two members each.
+// gangs is the maximum number of gangs in a history, of two members each.
 const gangs = 2
 
 func memberName(gang int, role string) string { return fmt.Sprintf("g%d-%s", gang%gangs, role) }
@@ -47,8 +47,8 @@ func (w *world) endParts(ctx context.Context) {
 	}
 }
 
-// seeGang judges a member that begins: the others have beds too, or have begun, unless
-// somebody ended them. The caller holds the lock.
+// seeGang judges a member that begins: the others have beds too, or have begun, unless they
+// were ended. The caller holds the lock.
 func (c *checker) seeGang(before, after *v1alpha1.Benchmark) {
 	gang := after.Spec.Gang
 	if gang == nil || c.behind || before.Status.TestBedName != "" || after.Status.TestBedName == "" {

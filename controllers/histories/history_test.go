@@ -28,7 +28,7 @@ type incarnation struct {
 	stop func()
 }
 
-// world is where a history takes place.
+// world is the environment in which a history takes place.
 type world struct {
 	client.Client
 	unit  time.Duration
@@ -162,7 +162,7 @@ func (w *world) becalm(ctx context.Context) {
 	}
 }
 
-// unsettled says what is still in progress, or was left behind.
+// unsettled describes what is still in progress, or was left behind; empty if nothing is.
 func (w *world) unsettled(ctx context.Context) string {
 	var list v1alpha1.BenchmarkList
 	if err := w.List(ctx, &list); err != nil {

@@ -26,7 +26,7 @@ const (
 // fakeLab is the lab around the operator: the kubelet, and the runners in its pods.
 type fakeLab struct {
 	client.Client
-	// unit is how long things take: a second, or less on a real API server.
+	// unit is the unit of all durations: a second, or less on a real API server.
 	unit    time.Duration
 	check   *checker
 	runners *fakeRunners
@@ -34,7 +34,7 @@ type fakeLab struct {
 	mu sync.Mutex
 	// sick are runs whose device does not stop.
 	sick map[string]bool
-	// slowUntil is until when pods neither start nor end.
+	// slowUntil is the time until which pods neither start nor end.
 	slowUntil time.Time
 	born      map[types.UID]time.Time
 	ended     map[types.UID]time.Time
@@ -73,7 +73,8 @@ func (l *fakeLab) reconcile(ctx context.Context) {
 	}
 }
 
-// delay is how long a pod takes to start or to end: the same in every run of a history.
+// delay returns the time that a pod takes to start or to end: the same in every run of a
+// history.
 func (l *fakeLab) delay(pod *corev1.Pod, what string) time.Duration {
 	h := fnv.New32()
 	fmt.Fprint(h, pod.UID, what)
@@ -136,7 +137,7 @@ func (l *fakeLab) finalize(ctx context.Context, pod *corev1.Pod) {
 	_ = l.Patch(ctx, pod, client.MergeFrom(before))
 }
 
-// roleOf is what follows the name of the run in the name of a pod: runner, agent-0,
+// roleOf returns the part of the name of a pod after the name of the run: runner, agent-0,
 // device-up.
 func roleOf(pod *corev1.Pod) string {
 	_, role, _ := strings.Cut(strings.TrimPrefix(pod.Name, "nd-"), "-")

@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// askFor asks for a bed in favour of another benchmark, as the allocator does.
+// askFor asks for a bed in favor of another benchmark, as the allocator does.
 func (w *world) askFor(ctx context.Context, name string) {
 	for range 50 {
 		bed := &v1alpha1.TestBed{}
@@ -39,7 +39,7 @@ func (c *checker) returnsWithoutRows(uid string) bool {
 	return b != nil && b.Status.Preemptions > 0 && b.Status.Resumption == nil
 }
 
-// seePreemption judges what a benchmark says of its preemptions. The caller holds the lock.
+// seePreemption judges the preemptions in a benchmark's status. The caller holds the lock.
 func (c *checker) seePreemption(before, after *v1alpha1.Benchmark) {
 	uid, name := string(after.UID), after.Name
 	begins := before.Status.Preemption == nil && after.Status.Preemption != nil

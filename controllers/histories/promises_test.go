@@ -8,7 +8,7 @@ import (
 )
 
 // promises counts the estimates of a start that benchmarks had when they got a bed: those that
-// were kept, and those that were not and say why.
+// were kept, and those that were not and have an explanation.
 type promises struct{ kept, explained int }
 
 // fault is a time in which the operator could not keep its promises, nor explain them: there
@@ -22,15 +22,16 @@ func (c *checker) faulty(from time.Time) {
 	c.faults = append(c.faults, fault{from, time.Now()})
 }
 
-// twoLead says whether two operators lead. They know different things, and write their
-// estimates over each other's.
+// twoLead records whether two operators lead. They know different things, and overwrite each
+// other's estimates.
 func (c *checker) twoLead(is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.two = is
 }
 
-// able is for how long the operator could have acted since a time. The caller holds the lock.
+// able returns the time for which the operator could have acted since a time. The caller holds
+// the lock.
 func (c *checker) able(since time.Time) time.Duration {
 	able := time.Since(since)
 	for _, f := range c.faults {
@@ -43,14 +44,15 @@ func (c *checker) able(since time.Time) time.Duration {
 	return able
 }
 
-// tolerance is by how much an estimate may move without an explanation.
+// tolerance is the amount by which an estimate may move without an explanation.
 func tolerance(estimate time.Time) time.Duration { return max(time.Until(estimate)/10, time.Minute) }
 
 const (
-	// rounding is by how much what the operator computed may differ from what is stored.
+	// rounding is the amount by which what the operator computed may differ from what is
+	// stored.
 	rounding = 3 * time.Second
-	// grace is how long an explanation may take: it is written every ten seconds at most, and
-	// a write may conflict with another.
+	// grace is the time that an explanation may take: it is written every ten seconds at most,
+	// and a write may conflict with another.
 	grace = 40 * time.Second
 )
 

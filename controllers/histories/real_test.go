@@ -25,7 +25,7 @@ import (
 	"nodrop.dev/nodrop/internal/operator"
 )
 
-// realUnit is how long a second of a history takes on a real API server.
+// realUnit is the duration of a second of a history on a real API server.
 const realUnit = 20 * time.Millisecond
 
 // roundTrip sends a request of an operator to a real API server.

@@ -15,7 +15,8 @@ import (
 
 func reservationName(i int) string { return fmt.Sprintf("r%d", i%reservations) }
 
-// reservationKey is that of the reservation of the team whose benchmark has the number.
+// reservationKey returns the key of the reservation of the team whose benchmark has the
+// number.
 func reservationKey(i int) client.ObjectKey {
 	return client.ObjectKey{Namespace: teams[i%len(teams)], Name: reservationName(i)}
 }
@@ -66,14 +67,14 @@ func (w *world) release(ctx context.Context) {
 	}
 }
 
-// reserved is a reservation, and since when its spec is what it is.
+// reserved is a reservation, and the time since which its spec has not changed.
 type reserved struct {
 	*v1alpha1.Reservation
 	since time.Time
 }
 
-// known is how long after it was made an operator must have seen a reservation, and have
-// ended the writes that it had begun before.
+// known is the time after which an operator must have seen a new reservation, and have ended
+// the writes that it had begun before.
 const known = 10 * time.Second
 
 func (c *checker) seeReservation(after *v1alpha1.Reservation, gone bool) {

@@ -32,13 +32,13 @@ type fakeRunners struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*fakeRunner
-	// silentUntil is until when no runner answers.
+	// silentUntil is the time until which no runner answers.
 	silentUntil time.Time
 }
 
 // fakeRunner is the runner of one pod.
 type fakeRunner struct {
-	// process counts its processes; begun says that this one was started.
+	// process counts its processes; begun reports whether this one was started.
 	process int
 	begun   bool
 	began   time.Time
@@ -54,7 +54,7 @@ func newFakeRunners(c client.Client, unit time.Duration, check *checker) *fakeRu
 	return &fakeRunners{Client: c, unit: unit, check: check, pods: map[types.UID]*fakeRunner{}}
 }
 
-// rowTakes is how long a row takes, in units.
+// rowTakes is the duration of a row, in units.
 const rowTakes = 4
 
 func (f *fakeRunners) silence(d time.Duration) {

@@ -7,7 +7,7 @@ import (
 
 // event is one thing that happens in a history.
 type event struct {
-	// wait is how long nothing happens before, in units.
+	// wait is the time before in which nothing happens, in units.
 	wait int
 	kind string
 	// which benchmark or bed, and how much.

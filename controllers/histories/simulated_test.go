@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// seeds are those of this run: one, or as many as asked for, or a number that is a
+// seeds returns the seeds of this run: one, or as many as asked for, or a number that is a
 // sixth in short.
 func seeds(t *testing.T, variable string, normally int) []uint64 {
 	t.Helper()
@@ -160,7 +160,7 @@ type outcome struct {
 	preempted, resumed int
 	// inGangs counts the members of gangs that began.
 	inGangs int
-	// deaths are those of operators at a write.
+	// deaths is the number of operators that ended at a write.
 	deaths int
 	// askedFor counts the beds that the allocator took for a benchmark that preempts.
 	askedFor int

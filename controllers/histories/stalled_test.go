@@ -12,9 +12,9 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// TestWaitingStalls lets benchmarks wait, in simulated time, for what a user has to
-// correct: for a minute that may be an edit, and then they say that they are stalled,
-// though no event has woken a controller.
+// TestWaitingStalls lets benchmarks wait, in simulated time, for what a user has to correct:
+// for a minute that may be an edit, and then their status shows that they are stalled,
+// although no event has woken a controller.
 func TestWaitingStalls(t *testing.T) {
 	for name, tc := range map[string]struct {
 		prepare func(context.Context, *world)

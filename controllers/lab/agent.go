@@ -27,8 +27,8 @@ type Agent struct {
 	Node string
 	// Ports of the bed on that node, in the bed's order.
 	Ports []v1alpha1.Port
-	// Device says on which of the node's processors a virtual device works; it is empty
-	// where there is none on the node.
+	// Device contains the processors of the node on which a virtual device works; empty if the
+	// node has none.
 	Device device.Placement
 	// certificates is the name of the secret with the agent's certificate.
 	certificates string
@@ -69,7 +69,7 @@ const (
 	trexFile  = "trex.json"
 )
 
-// Passwords are those of TCP MD5 by BGP session.
+// Passwords contains the passwords of TCP MD5 by BGP session.
 type Passwords map[string]routing.Secret
 
 // AgentSecret holds the configuration of the agent, and of the TRex server in the same pod.
@@ -192,10 +192,10 @@ func agentContainer(s Settings, run Run) corev1.Container {
 	}
 }
 
-// AgentCapabilities are what the engine xdp needs: NET_ADMIN to set addresses and
-// attach XDP programs, NET_RAW for ARP and ND, BPF and PERFMON to load programs
-// with tracing helpers and maps, SYS_NICE so that other threads on a busy
-// node do not delay the sending ones, which would make trials generator-bound.
+// AgentCapabilities returns the capabilities that the engine xdp needs: NET_ADMIN to set
+// addresses and attach XDP programs, NET_RAW for ARP and ND, BPF and PERFMON to load programs
+// with tracing helpers and maps, SYS_NICE so that other threads on a busy node do not delay
+// the sending ones, which would make trials generator-bound.
 func AgentCapabilities() []corev1.Capability {
 	return []corev1.Capability{"BPF", "NET_ADMIN", "NET_RAW", "PERFMON", "SYS_NICE"}
 }
@@ -210,7 +210,7 @@ func listening(port int) *corev1.Probe {
 	}
 }
 
-// pod is what all pods of a run have in common.
+// pod returns a pod with the fields that all pods of a run share.
 func pod(s Settings, run Run, name, role string) *corev1.Pod {
 	return &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},

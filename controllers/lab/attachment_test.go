@@ -176,7 +176,7 @@ func TestInterfacesOfTheAgent(t *testing.T) {
 	}
 }
 
-// TestPortWithoutAttachment: the error says what to set.
+// TestPortWithoutAttachment: the error names what to set.
 func TestPortWithoutAttachment(t *testing.T) {
 	a := Agent{Ports: []v1alpha1.Port{{Name: "p1"}}}
 	const want = "port p1 has no attachment: set attachment.hostDevice, attachment.sriov or attachment.resourceClaim"

@@ -21,8 +21,8 @@ func ownerAgent(index int) string { return fmt.Sprintf("agent-%d", index) }
 // runner, and of the first agents.
 func CertificatesName(run Run) string { return run.certificatesName() }
 
-// agentsPerSecret is how many agents' certificates are in one object, which is about
-// 1.4 KiB each: all of a large bed are more than one object may hold.
+// agentsPerSecret is the number of agents' certificates in one object, about 1.4 KiB each:
+// those of a large bed do not fit in one object.
 const agentsPerSecret = 128
 
 // CertificatesSecrets hold all certificates of a run, in the order in which they are to

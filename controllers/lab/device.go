@@ -139,10 +139,11 @@ func DeviceUpPod(s Settings, run Run, sec *corev1.Secret) (*corev1.Pod, error) {
 // DeviceUpName is the name of the pod that starts the device.
 func DeviceUpName(run Run) string { return run.deviceUpName() }
 
-// silent says why it is not known which processors the device has.
+// silent is the reason why the processors of the device are not known.
 const silent = "the pod that started the device did not report which processors it has"
 
-// DevicePlacement is what the pod that started the device reported of its processors.
+// DevicePlacement returns the processors of the device, as reported by the pod that started
+// it.
 func DevicePlacement(up *corev1.Pod) device.Placement {
 	for _, c := range up.Status.ContainerStatuses {
 		var p device.Placement

@@ -40,7 +40,7 @@ func withImage(topology []byte, node string, image v1alpha1.DeviceImage) ([]byte
 	return text, nil
 }
 
-// member is the value of a key of a mapping; nil where there is none.
+// member returns the value of a key of a mapping, or nil if the key does not exist.
 func member(of *yaml.Node, key string) *yaml.Node {
 	if of.Kind == yaml.AliasNode {
 		of = of.Alias

@@ -15,7 +15,7 @@ const (
 	LabelUID = "nodrop.dev/benchmark-uid"
 	// LabelAttempt holds the number of the benchmark's attempt; without it that is 0.
 	LabelAttempt = "nodrop.dev/attempt"
-	// LabelRole says what the object is for: one of the roles below.
+	// LabelRole is the purpose of the object: one of the roles below.
 	LabelRole = "nodrop.dev/role"
 	// AnnotationBenchmark names the benchmark as namespace/name, for people.
 	AnnotationBenchmark = "nodrop.dev/benchmark"
@@ -27,7 +27,7 @@ const (
 	RoleAgent = "agent"
 	// RoleRunner is the pod that executes the plan.
 	RoleRunner = "runner"
-	// RoleDevice is what starts and stops a virtual device.
+	// RoleDevice is the role of the objects that start and stop a virtual device.
 	RoleDevice = "device"
 )
 
@@ -57,8 +57,8 @@ func AttemptOf(labels map[string]string) int32 {
 	return int32(n)
 }
 
-// prefixLength is how much of the UID is in names: 40 bits distinguish the few runs that
-// exist at the same time.
+// prefixLength is the length of the part of the UID that is in names: 40 bits distinguish the
+// few runs that exist at the same time.
 const prefixLength = 10
 
 // Prefix begins the name of every object of the run.
@@ -104,7 +104,7 @@ func (r Run) RunnerHost() string { return pki.RunnerName(r.UID) }
 // OperatorHost is the name in the certificate with which the operator calls the runner.
 func (r Run) OperatorHost() string { return pki.OperatorName(r.UID) }
 
-// Selector selects everything of the benchmark; Has says what of that belongs to the run.
+// Selector selects everything of the benchmark; Has reports what of that belongs to the run.
 func (r Run) Selector() map[string]string { return map[string]string{LabelUID: r.UID} }
 
 // Has reports whether an object with these labels belongs to the run.

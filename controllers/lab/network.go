@@ -51,8 +51,8 @@ type sriovConfig struct {
 	SpoofCheck string `json:"spoofchk"`
 }
 
-// Networks are what moves the interfaces of a traffic pod into it, one for each
-// port, except for ports that name a network of the bed's owner or a claim.
+// Networks returns the networks that move the interfaces of a traffic pod into it, one for
+// each port, except for ports that name a network of the bed's owner or a claim.
 func Networks(s Settings, run Run, a Agent) ([]*unstructured.Unstructured, error) {
 	var networks []*unstructured.Unstructured
 	for _, p := range a.Ports {
@@ -118,8 +118,8 @@ func network(s Settings, run Run, port string, config any, annotations map[strin
 	return n, nil
 }
 
-// networkSelection is an entry of annotationNetworks. Without a namespace the
-// network is of the pod's, which is the lab's.
+// networkSelection is an entry of annotationNetworks. Without a namespace the network is in
+// the namespace of the pod, which is the lab's.
 type networkSelection struct {
 	Name      string `json:"name"`
 	Interface string `json:"interface"`

@@ -46,8 +46,8 @@ func TestEveryContainerIsLimited(t *testing.T) {
 	}
 }
 
-// unlimited says what lacks a request or a limit in a pod, and what has a limit of
-// processor time without having processors of its own for it.
+// unlimited lists what lacks a request or a limit in a pod, and what has a limit of processor
+// time without having processors of its own for it.
 func unlimited(pod corev1.PodSpec) []string {
 	var problems []string
 	// A pod with whole processors has CPU limits in all containers, or it would not be

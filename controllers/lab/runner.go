@@ -43,8 +43,8 @@ func RunnerConfig(sec *corev1.Secret) (cfg runner.Config, attempt int, err error
 	return cfg, attempt, nil
 }
 
-// RunnerAttempt says for which attempt a runner pod was made, 0 when it does not
-// say.
+// RunnerAttempt returns the attempt for which a runner pod was made, or 0 if the pod does not
+// name it.
 func RunnerAttempt(pod *corev1.Pod) int {
 	attempt, err := strconv.Atoi(pod.Annotations[annotationAttempt])
 	if err != nil {

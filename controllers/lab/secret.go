@@ -5,14 +5,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxFiles is how many bytes of files a secret holds at most: in base64 they are a
-// third more, and no object that the operator writes is larger than 256 KiB.
+// maxFiles is the maximum size in bytes of the files in a secret: in base64 they are a third
+// larger, and no object that the operator writes is larger than 256 KiB.
 const maxFiles = 176 << 10
 
 // kib is a size in KiB, rounded up.
 func kib(bytes int) int { return (bytes + 1023) >> 10 }
 
-// sizeOf is how many bytes keys and their values have.
+// sizeOf returns the size of the keys and their values in bytes.
 func sizeOf[V ~string | ~[]byte](data map[string]V) (bytes int) {
 	for key, value := range data {
 		bytes += len(key) + len(value)

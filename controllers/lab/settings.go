@@ -19,9 +19,9 @@ type Settings struct {
 
 // Ports that pods listen on.
 const (
-	// AgentPort is where an agent serves gRPC.
+	// AgentPort is the port at which an agent serves gRPC.
 	AgentPort = 7443
-	// RunnerPort is where a runner serves its state over HTTPS.
+	// RunnerPort is the port at which a runner serves its state over HTTPS.
 	RunnerPort = 7444
 )
 

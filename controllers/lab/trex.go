@@ -13,18 +13,19 @@ import (
 
 // The TRex server of a traffic pod.
 const (
-	// trexDir is where the image of TRex holds the server, as Dockerfile.trex installs it.
+	// trexDir is the directory of the server in the image of TRex, as Dockerfile.trex installs
+	// it.
 	trexDir = "/opt/trex"
-	// trexRPCPort is where the server answers, on loopback only; the port below it is
-	// where it publishes. Neither is a port of the pod, and no NetworkPolicy opens them.
+	// trexRPCPort is the port at which the server answers, on loopback only; it publishes on
+	// the port below. Neither is a port of the pod, and no NetworkPolicy opens them.
 	trexRPCPort = 4501
-	// trexEndpoint is where agent and probes call it.
+	// trexEndpoint is the address at which agent and probes call the server.
 	trexEndpoint = "tcp://127.0.0.1:4501"
-	// programDir is where the init container copies nodrop, which starts the server and
-	// probes it: the image of TRex is the lab's own and has no nodrop.
+	// programDir is the directory to which the init container copies nodrop, which starts the
+	// server and probes it: the image of TRex is the lab's own and has no nodrop.
 	programDir = "/run/nodrop"
 	program    = programDir + "/nodrop"
-	// hugePagesDir is where DPDK finds its huge pages.
+	// hugePagesDir is the directory in which DPDK finds its huge pages.
 	hugePagesDir = "/dev/hugepages"
 	// temporaryDir is all that the server writes to: its configuration file, and DPDK's
 	// run-time files.
@@ -33,9 +34,9 @@ const (
 	trexStorageLimit = "512Mi"
 )
 
-// TRexImage is the image of the TRex server for a bed with the engine trex: the
-// bed's own, or the one that the operator was installed with. Without either it is
-// an error that says what to do.
+// TRexImage is the image of the TRex server for a bed with the engine trex: the bed's own, or
+// the one that the operator was installed with. Without either it is an error that describes
+// what to do.
 func TRexImage(s Settings, e *v1alpha1.TRexEngine) (string, error) {
 	if e.Image != "" {
 		return e.Image, nil
@@ -147,12 +148,12 @@ func trexContainer(s Settings, image string, e *v1alpha1.TRexEngine) corev1.Cont
 	}
 }
 
-// TRexCapabilities are what the server needs: IPC_LOCK to pin memory that cards, or
-// packet sockets, read from and write to; NET_ADMIN to set flags and
-// addresses of interfaces; NET_RAW for packet sockets, and for cards whose driver stays the
-// kernel's; and with DPDK's own drivers SYS_NICE, without which the default seccomp
-// profile refuses to place memory on a NUMA node. DPDK learns physical addresses only
-// with SYS_ADMIN, and needs none with an IOMMU: it is not granted.
+// TRexCapabilities returns the capabilities that the server needs: IPC_LOCK to pin memory that
+// cards, or packet sockets, read from and write to; NET_ADMIN to set flags and addresses of
+// interfaces; NET_RAW for packet sockets, and for cards whose driver stays the kernel's; and
+// with DPDK's own drivers SYS_NICE, without which the default seccomp profile refuses to place
+// memory on a NUMA node. DPDK learns physical addresses only with SYS_ADMIN, and needs none
+// with an IOMMU: it is not granted.
 func TRexCapabilities(software bool) []corev1.Capability {
 	if software {
 		return []corev1.Capability{"IPC_LOCK", "NET_ADMIN", "NET_RAW"}

@@ -47,8 +47,8 @@ func trexPods() map[string]*corev1.Pod {
 	return pods
 }
 
-// TestPodOfTRexWithoutSettings: a bed that names the engine and says nothing else has
-// TRex in software.
+// TestPodOfTRexWithoutSettings: a bed that names the engine and sets nothing else has TRex in
+// software.
 func TestPodOfTRexWithoutSettings(t *testing.T) {
 	bare := eightPorts(v1alpha1.Engine{Kind: v1alpha1.EngineTRex}, interfaces)
 	got := must(AgentPod(labWithTRex(), aRun(), Agents(bare)[0], bare))
@@ -225,7 +225,7 @@ func TestConfigurationsOfTRex(t *testing.T) {
 	}
 }
 
-// TestSettingsOfTRex: what the bed says comes before what is taken without it.
+// TestSettingsOfTRex: settings of the bed take precedence over defaults.
 func TestSettingsOfTRex(t *testing.T) {
 	bed := eightPorts(v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{
 		Image: "example.com/trex:mine", CPUs: ptr(int32(3)), Memory: ptr(resource.MustParse("3Gi")), TimedFramesPerSecond: ptr(int32(7)),
@@ -255,7 +255,7 @@ func TestSettingsOfTRex(t *testing.T) {
 	}
 }
 
-// TestNoImageOfTRex: a lab without one says what to do.
+// TestNoImageOfTRex: without an image the error describes what to do.
 func TestNoImageOfTRex(t *testing.T) {
 	bed := eightPorts(onSockets(), interfaces)
 	_, err := AgentPod(settings(), aRun(), Agents(bed)[0], bed)

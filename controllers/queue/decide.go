@@ -84,7 +84,7 @@ func (q *Queue) promised(r *round) []Decision {
 	return decisions
 }
 
-// round is what one decision has leased so far.
+// round contains what one decision has leased so far.
 type round struct {
 	beds    map[string]Bed
 	running map[string]int
@@ -93,10 +93,10 @@ type round struct {
 	// kept are beds that stay free for an earlier entry, which waits for a bed that
 	// shares an interface with them, or for those of its gang.
 	kept map[string]bool
-	// gangs are those that were looked at.
+	// gangs are the gangs that were looked at.
 	gangs map[Key]bool
-	// available is how many beds are open and not used, and free are their names at the
-	// begin.
+	// available is the number of beds that are open and not used, and free contains their
+	// names at the begin.
 	available int
 	free      []string
 	// conflicts reports whether any bed shares an interface with another one.
@@ -108,8 +108,8 @@ type round struct {
 	spent  map[string]bool
 	aging  Aging
 	now    time.Time
-	// behind says since when the first entry of a lower priority waits, for groups whose team
-	// has such entries of the same shape.
+	// behind contains the time since which the first entry of a lower priority waits, for
+	// groups whose team has such entries of the same shape.
 	behind map[*group]time.Time
 }
 
@@ -149,8 +149,8 @@ func (r *round) blocked(b Bed) bool {
 	return false
 }
 
-// exceeded returns a limit that a further entry of the group on this bed would
-// exceed, nil when there is none.
+// exceeded returns a limit that a further entry of the group on this bed would exceed, or nil
+// if it would exceed none.
 func (r *round) exceeded(g *shape, bed string) *Limit {
 	for i, l := range g.limits {
 		if (l.Bed == "" || l.Bed == bed) && r.running[l.Key] >= l.Max {
@@ -160,8 +160,7 @@ func (r *round) exceeded(g *shape, bed string) *Limit {
 	return nil
 }
 
-// pick returns the first bed by name that the group can have now; empty when there
-// is none.
+// pick returns the first bed by name that the group can have now; empty if no bed fits.
 func (r *round) pick(g *group) string {
 	candidates, in := r.free, g.beds
 	if len(g.beds) < len(r.free) {

@@ -1,7 +1,7 @@
 // Package queue decides which waiting benchmark gets which bed.
 //
 // It is pure. A [Queue] holds what waits; [Queue.Decide] walks it once in order
-// (priority, then first come) over a snapshot of the beds and says who gets a bed
+// (priority, then first come) over a snapshot of the beds and returns who gets a bed
 // now. Entries that can use the same beds under the same limits form a group:
 // inside one decision a group that gets no bed gets none later either, so that a
 // decision costs as much as it has groups and grants, not entries times beds.

@@ -8,28 +8,28 @@ import (
 	"nodrop.dev/nodrop/controllers/share"
 )
 
-// Start is when an entry is expected to get a bed, and which one.
+// Start is the time at which an entry is expected to get a bed, and the bed.
 type Start struct {
 	At  time.Time
 	Bed string
 }
 
-// End is when a bed is expected to be given back.
+// End is the time at which a bed is expected to be returned.
 type End struct {
 	At time.Time
 	// Keys of the limits under which its holder counts.
 	Keys []string
 }
 
-// forecastAhead is how far a forecast looks ahead.
+// forecastAhead is the time for which a forecast looks ahead.
 const forecastAhead = 7 * 24 * time.Hour
 
-// Forecast returns when entries are expected to get a bed, for those that come first, up to
-// a number. It decides as Decide does, again and again, at the times at which beds are
-// expected to be given back and reservations begin and end. Ends has the beds that are in
-// use; one that is not there is not expected to be given back. An entry whose duration is
-// not known keeps its bed. Due is how many beds each team is due. The queue and the
-// snapshot stay as they are.
+// Forecast returns when entries are expected to get a bed, for those that come first, up to a
+// number. It decides as Decide does, again and again, at the times at which beds are expected
+// to be returned and reservations begin and end. Ends contains the beds that are in use; a bed
+// without an end is not expected to be returned. An entry whose duration is not known keeps
+// its bed. Due is the number of beds that each team is due. The queue and the snapshot do not
+// change.
 func (q *Queue) Forecast(s Snapshot, ends map[string]End, due map[share.Account]float64, most int) map[Key]Start {
 	f := forecast{queue: q.Clone(), s: s, ends: maps.Clone(ends), due: due, starts: map[Key]Start{}}
 	f.s.Beds, f.s.Running, f.s.Standings = maps.Clone(s.Beds), maps.Clone(s.Running), maps.Clone(s.Standings)
@@ -92,7 +92,7 @@ func (f *forecast) stand(a share.Account, by time.Duration) {
 	f.s.Standings[a] = st
 }
 
-// next is when the next bed is given back, or a reservation begins or ends.
+// next returns the time at which the next bed is returned, or a reservation begins or ends.
 func (f *forecast) next(boundaries []time.Time) (next time.Time, found bool) {
 	for _, end := range f.ends {
 		if !found || end.At.Before(next) {

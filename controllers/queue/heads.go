@@ -12,13 +12,13 @@ type head struct {
 	score float64
 }
 
-// head is that of a group at one of its entries.
+// head returns the head of a group at one of its entries.
 func (r *round) head(g *group, next int) head {
 	e := g.entries[next]
 	return head{group: g, next: next, priority: r.aging.Priority(e.Priority, e.Created, r.now), score: r.score(g) + r.bonus(g, e)}
 }
 
-// moved brings a head up to date, and says whether it changed: its team was given a bed.
+// moved brings a head up to date, and reports whether it changed: its team was given a bed.
 func (h *head) moved(r *round) bool {
 	score := r.score(h.group) + r.bonus(h.group, h.entry())
 	changed := score != h.score

@@ -41,8 +41,8 @@ func (q *Queue) Loads(s Snapshot, running map[share.Account]int) map[share.Accou
 	return loads
 }
 
-// wants is what a team wants of a pool: how many entries wait, and the beds that any of
-// them can use.
+// wants contains the demand of a team in a pool: the number of entries that wait, and the beds
+// that any of them can use.
 type wants struct {
 	entries int
 	beds    bedSet

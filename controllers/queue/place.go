@@ -5,15 +5,15 @@ import (
 	"container/heap"
 )
 
-// Place says where an entry waits.
+// Place describes where an entry waits.
 type Place struct {
 	// Order is the place in the whole queue: 1 comes first.
 	Order int
-	// Ahead is how many other entries come first on the bed where the fewest do.
+	// Ahead is the number of other entries that come first on the bed with the fewest.
 	Ahead int
-	// WaitsFor is that bed; empty when there is none that the entry can use.
+	// WaitsFor is the name of that bed; empty if the entry can use no bed.
 	WaitsFor string
-	// Beds is how many beds the entry can use.
+	// Beds is the number of beds that the entry can use.
 	Beds int
 	// Limit that keeps the entry from open beds, and Obstacle that does: when one or the
 	// other keeps it from each, at least one of the two is there; otherwise both are nil.
@@ -74,11 +74,11 @@ func (q *Queue) Place(k Key, s Snapshot) (Place, bool) {
 	return p, found
 }
 
-// view is what the entries of a group see of the beds that they can use.
+// view describes how the entries of a group see the beds that they can use.
 type view struct {
 	group *group
 	beds  []bedOfView
-	// limit is one that keeps them from a bed, and allowed says that there is an open one
+	// limit is one that keeps them from a bed, and allowed reports whether an open bed exists
 	// that nothing keeps them from.
 	limit         *Limit
 	open, allowed bool
@@ -116,7 +116,7 @@ func (r *round) view(g *group, ahead map[string]*int) view {
 	return v
 }
 
-// place is where the next entry of the group waits.
+// place returns the place at which the next entry of the group waits.
 func (v *view) place() Place {
 	p := Place{Beds: len(v.beds), Spent: v.spent}
 	if len(v.beds) == 0 {

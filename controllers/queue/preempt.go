@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Lease is what has a bed.
+// Lease describes the holder of a bed.
 type Lease struct {
 	// Holder of the bed.
 	Holder Key
@@ -14,18 +14,17 @@ type Lease struct {
 	Priority int32
 	// Preemptible reports whether the holder allows to be preempted.
 	Preemptible bool
-	// Since is when it got the bed.
+	// Since is the time at which it got the bed.
 	Since time.Time
-	// By is the entry in whose favour it is already being preempted; it has no name where
-	// there is none.
+	// By is the entry in whose favor it is already being preempted; zero without one.
 	By Key
 }
 
-// Preemption takes a bed from its holder in favour of an entry.
+// Preemption takes a bed from its holder in favor of an entry.
 type Preemption struct {
 	// For is the entry that is to have the bed.
 	For Entry
-	// Bed that is taken, and Lease what has it.
+	// Bed that is taken, and Lease of its holder.
 	Bed   string
 	Lease Lease
 }
@@ -85,7 +84,7 @@ func (q *Queue) Preempt(s Snapshot) []Preemption {
 	return all
 }
 
-// victim is the bed that is taken for an entry of a group; empty when there is none.
+// victim returns the bed that is taken for an entry of a group; empty if none can be taken.
 func (r *round) victim(g *group) string {
 	best := ""
 	for _, name := range g.beds {

@@ -89,8 +89,8 @@ func randomSlices(r *rand.Rand, names []string) []Slice {
 	return all
 }
 
-// fits says minute by minute whether an entry may have a bed from now on for as long as it
-// may take: in a reserved minute only the entry that names the reservation of this bed, and
+// fits determines minute by minute whether an entry may have a bed from now on for as long as
+// it may take: in a reserved minute only the entry that names the reservation of this bed, and
 // in another one only an entry that names none.
 func (o outcome) fits(e Entry, bed string) bool {
 	var inOne *Slice

@@ -37,13 +37,13 @@ type Entry struct {
 	// Hold is the longest time for which the entry has a bed, and Expected is for how long
 	// it is expected to have it; 0 where that is not known.
 	Hold, Expected time.Duration
-	// Pools are those of its beds, sorted; none means that all beds are one pool.
+	// Pools are the pools of its beds, sorted; an empty list means that all beds are one pool.
 	Pools []string
 	// Preempts reports whether the entry may have a bed that a benchmark of lower priority holds
 	// and gives back.
 	Preempts bool
-	// Gang to which the entry belongs: its entries get their beds together. It has no name
-	// where there is none. Missing is how many of the gang have no bed yet.
+	// Gang to which the entry belongs: its entries get their beds together. It is zero without
+	// a gang. Missing is the number of its entries that have no bed yet.
 	Gang    Key
 	Missing int
 }
@@ -67,11 +67,11 @@ type Bed struct {
 	Open bool
 	// Leased reports whether a benchmark has the bed.
 	Leased bool
-	// Lease is what has the bed; nil where nothing has, or where a lease is only about to be
+	// Lease is the lease of the bed; nil if the bed is free, or if a lease is only about to be
 	// written.
 	Lease *Lease
-	// Promised is the entry in whose favour the bed was taken from another one; it has no
-	// name where there is none.
+	// Promised is the entry in whose favor the bed was taken from another one; zero without
+	// one.
 	Promised Key
 	// Pool of beds that replace each other.
 	Pool string
@@ -118,7 +118,7 @@ func Compare(a, b Entry) int {
 	)
 }
 
-// shape is what decides which beds an entry can have when.
+// shape contains what decides which beds an entry can have when.
 type shape struct {
 	// name is unique for all that.
 	name string
@@ -127,7 +127,7 @@ type shape struct {
 	limits      []Limit
 	reservation Key
 	hold        time.Duration
-	// groups is how many groups have the shape.
+	// groups is the number of groups that have the shape.
 	groups int
 }
 
@@ -193,7 +193,7 @@ func (q *Queue) Set(e Entry) {
 	q.joinGang(e.Key)
 }
 
-// groupOf is the group of an entry, which is made if there is none.
+// groupOf returns the group of an entry, and creates it if it does not exist.
 func (q *Queue) groupOf(e Entry) *group {
 	like := shapeName(e)
 	name := fmt.Sprintf("%s\t%q %d %t %q %d", like, e.Team, e.Priority, e.Preempts, e.Gang, e.Missing)
@@ -260,11 +260,11 @@ func (q *Queue) Entries() []Entry {
 	return all
 }
 
-// Line is what waits for a bed, or of a namespace.
+// Line describes the entries that wait for a bed, or of a namespace.
 type Line struct {
 	// Length is the number of entries.
 	Length int
-	// Oldest is when the oldest of them was created.
+	// Oldest is the time at which the oldest of them was created.
 	Oldest time.Time
 }
 

@@ -18,20 +18,20 @@ type Slice struct {
 // usableBy reports whether an entry that names a reservation can have the bed in the slice.
 func (s *Slice) usableBy(k Key) bool { return s.Reservation == k && s.Via == "" && !s.Maintenance }
 
-// Obstacle is why a reservation keeps an entry from a bed.
+// Obstacle is the reason why a reservation keeps an entry from a bed.
 type Obstacle struct {
 	// Bed that the entry could have otherwise.
 	Bed string
-	// Slice that is in the way. For an entry that names a reservation it is the slice of
-	// that reservation which the entry waits for, or which has not enough time left; nil
-	// when there is none.
+	// Slice that is in the way. For an entry that names a reservation it is the slice of that
+	// reservation which the entry waits for, or which has not enough time left; nil without
+	// one.
 	Slice *Slice
 	// Short reports whether the slice is in progress, and that the entry would not end in it.
 	Short bool
 }
 
-// obstacle says why a reservation keeps the entries of a shape from a bed now; nil when none
-// does.
+// obstacle returns the reason why a reservation keeps the entries of a shape from a bed now,
+// or nil if none does.
 func (r *round) obstacle(g *shape, b *Bed) *Obstacle {
 	if g.reservation == (Key{}) {
 		for i := range b.Reserved {

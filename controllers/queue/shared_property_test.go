@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/controllers/share"
 )
 
-// seeds is how many random queues a test looks at: fewer with -short.
+// seeds returns the number of random queues that a test checks: fewer with -short.
 func seeds(n uint64) uint64 {
 	if testing.Short() {
 		return n / 8
@@ -72,7 +72,7 @@ func shuffled(r *rand.Rand, entries []Entry) []Entry {
 	return other
 }
 
-// soundly says which rule a decision breaks.
+// soundly returns an error that names the rule that a decision breaks, or nil.
 func soundly(entries []Entry, s Snapshot, decisions []Decision) error {
 	o := newOutcome(entries, s, nil)
 	given := map[Key]bool{}

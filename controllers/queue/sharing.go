@@ -10,14 +10,14 @@ import (
 type Run struct {
 	// Team for which it runs, in which pool.
 	share.Account
-	// Since is when it got the bed, and Expected for how long it is expected to have it; 0
-	// where that is not known.
+	// Since is the time at which it got the bed, and Expected is the time for which it is
+	// expected to have it; 0 if that is not known.
 	Since    time.Time
 	Expected time.Duration
 }
 
-// left is for how long the run is expected to have its bed, up to the horizon. One that is
-// over its time is expected to end soon, at a tenth of the horizon.
+// left returns the time for which the run is expected to have its bed, up to the horizon. One
+// that is over its time is expected to end soon, at a tenth of the horizon.
 func (r *Run) left(now time.Time) time.Duration {
 	if r.Expected <= 0 {
 		return share.Horizon
@@ -25,12 +25,12 @@ func (r *Run) left(now time.Time) time.Duration {
 	return max(min(r.Since.Add(r.Expected).Sub(now), share.Horizon), share.Horizon/10)
 }
 
-// Sharing keeps the book of a lab, and says how its teams stand.
+// Sharing keeps the book of a lab, and determines the standings of its teams.
 type Sharing struct {
 	Book *share.Book
 	// Weights of teams; 1 for a team that is not there.
 	Weights map[string]float64
-	// counted is when it was last counted what teams want.
+	// counted is the time at which the demand of teams was last counted.
 	counted time.Time
 }
 

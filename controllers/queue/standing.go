@@ -6,10 +6,10 @@ import (
 	"nodrop.dev/nodrop/controllers/share"
 )
 
-// Standing is where a team stands in a pool of beds.
+// Standing is the position of a team in a pool of beds.
 type Standing struct {
-	// Behind is how much less bed time the team has had, and is about to have, than it is
-	// due.
+	// Behind is the bed time that the team is due, less the bed time that it has had and is
+	// about to have.
 	Behind time.Duration
 	// Weight of the team, above 0.
 	Weight float64
@@ -52,7 +52,7 @@ func (g *group) poolsOf() []string {
 
 var onePool = []string{""}
 
-// score is that of a group's team in the pool where it is highest.
+// score returns the score of a group's team in the pool where it is highest.
 func (r *round) score(g *group) float64 {
 	best := 0.0
 	for i, pool := range g.poolsOf() {
@@ -66,16 +66,16 @@ func (r *round) score(g *group) float64 {
 const (
 	// few is the share of the beds up to which an entry is bound to few of them.
 	few = 0.25
-	// boundAhead is by how much bed time for a weight of 1 the team of an entry that is bound
+	// boundAhead is the bed time for a weight of 1 by which the team of an entry that is bound
 	// to few beds may be ahead of others for it, once it has waited four times as long.
 	boundAhead = 30 * time.Minute
 )
 
-// bonus is what an entry that is bound to few beds gains by waiting. When its bed becomes
-// free, any team can use that, and the turn of its own team comes rarely: without a bonus
-// it waits that many times longer than an entry that can use every bed. The bed counts for
-// its team as every other one does, so that shares stay within the bonus. Without shares
-// there is none.
+// bonus returns the amount that an entry which is bound to few beds gains by waiting. When its
+// bed becomes free, any team can use that, and the turn of its own team comes rarely: without
+// a bonus it waits that many times longer than an entry that can use every bed. The bed counts
+// for its team as every other one does, so that shares stay within the bonus. Without shares
+// the bonus is 0.
 func (r *round) bonus(g *group, e *Entry) float64 {
 	if !r.bound(g) {
 		return 0

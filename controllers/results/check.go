@@ -22,7 +22,7 @@ const (
 	maxEnvironment = 96 << 10
 	// maxText bounds sentences that a runner writes; longer ones are cut.
 	maxText = 1024
-	// maxReasons is how many reasons a row has for its validity; further ones are
+	// maxReasons is the maximum number of reasons for the validity of a row; further ones are
 	// left out.
 	maxReasons = 16
 	// maxWord bounds all other texts in rows and environment.
@@ -31,7 +31,7 @@ const (
 	maxList = 1024
 )
 
-// outcomes are those that a runner can end with, by reason.
+// outcomes contains the outcomes with which a runner can end, by reason.
 var outcomes = map[string]v1alpha1.BenchmarkPhase{
 	v1alpha1.ReasonAllMeasured:      v1alpha1.PhasePassed,
 	v1alpha1.ReasonInconclusive:     v1alpha1.PhaseInconclusive,
@@ -78,7 +78,7 @@ func NewChecker(cfg *runner.Config) *Checker {
 	return c
 }
 
-// Check checks an answer, and shortens texts that are too long. An error says what is
+// Check checks an answer, and shortens texts that are too long. An error describes what is
 // wrong; then the whole answer is invalid.
 func (c *Checker) Check(a *runner.Answer) error {
 	if a.Log == "" || len(a.Log) > 64 {

@@ -40,7 +40,7 @@ func hosts(e *v1alpha1.ResultEnvironment) []any {
 	return all
 }
 
-// processors is how many there are in a list; -1 where it is none.
+// processors returns the number of processors in a list, or -1 if the list is invalid.
 func processors(list string) int {
 	set, err := cpuset.Parse(list)
 	if err != nil {

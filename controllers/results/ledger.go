@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// fullPart is how many bytes of rows make a part complete, and fullRows how many
-	// rows.
+	// fullPart is the size of the rows, in bytes, that makes a part complete, and fullRows is
+	// the number of rows that does.
 	fullPart = 96 << 10
 	fullRows = 256
 	// maxPart bounds the bytes of rows in one part.
 	maxPart = 120 << 10
 )
 
-// Ledger is what is stored of one benchmark's result, with what was added since.
-// It is made of the parts that are in the API, and discarded when a write fails: the
-// next Open reads from the API what was written.
+// Ledger contains the stored part of one benchmark's result, and what was added since. It is
+// made of the parts that are in the API, and discarded when a write fails: the next Open reads
+// from the API what was written.
 type Ledger struct {
 	owner *v1alpha1.Benchmark
 	parts []*part
@@ -221,7 +221,7 @@ func (l *Ledger) Summarize(s *v1alpha1.ResultSummary) {
 	}
 }
 
-// size is how many bytes a row takes in a list as JSON.
+// size returns the number of bytes that a row takes in a list as JSON.
 func size(row v1alpha1.ResultRow) (int, error) {
 	text, err := jsonOf(row)
 	return len(text) + 1, err

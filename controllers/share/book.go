@@ -12,19 +12,19 @@ type Account struct {
 	Team, Pool string
 }
 
-// Load is how a team uses a pool at a moment.
+// Load is the use of a pool by a team at a moment.
 type Load struct {
-	// Running is how many beds the team has.
+	// Running is the number of beds that the team has.
 	Running int
-	// Wants is how many it could use, with those that it has.
+	// Wants is the number of beds that it could use, with those that it has.
 	Wants int
 }
 
-// State is how all teams use the pools at a moment.
+// State is the use of the pools by all teams at a moment.
 type State struct {
 	// Loads by team and pool.
 	Loads map[Account]Load
-	// Beds is how many beds of each pool take benchmarks.
+	// Beds is the number of beds of each pool that take benchmarks.
 	Beds map[string]int
 	// Weights of teams; 1 for a team that is not there.
 	Weights map[string]float64
@@ -38,7 +38,8 @@ func (s *State) Weight(team string) float64 {
 	return 1
 }
 
-// Due is how many beds each team is due, from weighted max-min fairness in each pool.
+// Due returns the number of beds that each team is due, from weighted max-min fairness in each
+// pool.
 func (s *State) Due() map[Account]float64 {
 	pools := map[string][]Account{}
 	for a := range s.Loads {
@@ -62,16 +63,16 @@ func (s *State) Due() map[Account]float64 {
 	return due
 }
 
-// Use is what a team was due and has had of a pool over the window.
+// Use is the bed time that a team was due and has had in a pool over the window.
 type Use struct {
 	Due, Had time.Duration
 }
 
-// Behind is how much less the team has had than it was due; negative where it has had
-// more.
+// Behind returns the bed time that the team was due, less the bed time that it has had;
+// negative if it has had more.
 func (u Use) Behind() time.Duration { return u.Due - u.Had }
 
-// account is what is kept of an account.
+// account contains the windows of an account.
 type account struct {
 	due, had window
 }
@@ -81,8 +82,8 @@ type account struct {
 type Book struct {
 	length   time.Duration
 	accounts map[Account]*account
-	// since is when the state was last brought up to date, and state and due what held
-	// from then on.
+	// since is the time at which the state was last brought up to date. State and due are
+	// those that hold from then on.
 	since time.Time
 	state State
 	due   map[Account]float64
@@ -131,10 +132,10 @@ func (b *Book) AddUp(now time.Time) {
 	}
 }
 
-// Entitled is how many beds a team is due of a pool since the last state.
+// Entitled returns the number of beds that a team is due in a pool since the last state.
 func (b *Book) Entitled(a Account) float64 { return b.due[a] }
 
-// Use is what a team was due and has had in a pool.
+// Use returns the bed time that a team was due and has had in a pool.
 func (b *Book) Use(a Account) Use {
 	kept := b.accounts[a]
 	if kept == nil {
@@ -143,7 +144,7 @@ func (b *Book) Use(a Account) Use {
 	return Use{Due: kept.due.sum, Had: kept.had.sum}
 }
 
-// Accounts are those with any use, and those of the last state, in order.
+// Accounts returns the accounts with any use, and those of the last state, in order.
 func (b *Book) Accounts() []Account {
 	all := maps.Clone(b.state.Loads)
 	if all == nil {
@@ -157,6 +158,7 @@ func (b *Book) Accounts() []Account {
 	})
 }
 
-// Horizon is how far ahead a decision looks: what a benchmark that has a bed will still use
-// counts up to this time, so that beds that become free together are divided at once.
+// Horizon is the time for which a decision looks ahead: what a benchmark that has a bed will
+// still use counts up to this time, so that beds that become free together are divided at
+// once.
 const Horizon = 30 * time.Minute

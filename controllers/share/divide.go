@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Claim is what one team wants of a pool.
+// Claim is the demand of one team in a pool.
 type Claim struct {
 	// Weight of the team, above 0.
 	Weight float64
-	// Wants is how many beds the team can use.
+	// Wants is the number of beds that the team can use.
 	Wants float64
 }
 

@@ -12,7 +12,7 @@ type window struct {
 	sum   time.Duration
 }
 
-// stepsOfWindow is into how many steps a window is divided.
+// stepsOfWindow is the number of steps into which a window is divided.
 const stepsOfWindow = 72
 
 func newWindow(length time.Duration) window {
@@ -22,7 +22,7 @@ func newWindow(length time.Duration) window {
 // number is the number of the step that holds a time.
 func (w *window) number(t time.Time) int64 { return t.Unix() / int64(w.step/time.Second) }
 
-// begin is when a step begins.
+// begin returns the time at which a step begins.
 func (w *window) begin(number int64) time.Time {
 	return time.Unix(number*int64(w.step/time.Second), 0)
 }
