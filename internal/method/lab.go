@@ -13,7 +13,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// attempts is how often a trial is begun before a failing generator ends the run.
+// attempts is the number of times that a trial is begun before a failing generator ends the
+// run.
 const attempts = 3
 
 // pauses between the attempts: a container that was killed is started again at
@@ -27,7 +28,7 @@ type Event struct {
 	// LoadPPM and Duration of the trial in hand; 0 while no trial runs.
 	LoadPPM  int64
 	Duration time.Duration
-	// Began is when the trial in hand began, by the clock of the generator.
+	// Began is the time at which the current trial began, by the clock of the generator.
 	Began time.Time
 	// Bracket of the search so far; empty for other methods.
 	Bracket search.Bracket
@@ -38,7 +39,7 @@ type Event struct {
 	// Repeats is why the trial before, which this one repeats, says nothing about the
 	// device; empty for a trial that repeats none.
 	Repeats string
-	// Ask is what a person has to do now, while the trial runs; empty otherwise.
+	// Ask is the task of a person now, while the trial runs; empty otherwise.
 	Ask string
 }
 
