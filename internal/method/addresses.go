@@ -22,7 +22,7 @@ const (
 
 // The streams of the address tests, by their ID.
 const (
-	// announceStream tells the device where the test port is.
+	// announceStream makes the address behind the test port known to the device.
 	announceStream = iota
 	// learningStream goes from many addresses on the learning port to the test port.
 	learningStream

@@ -13,8 +13,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Definition is all that the program has to know about a method: how a test is
-// planned, run and reported. Each method's file describes its own, and list.go has them all.
+// Definition contains the complete definition of a method: how a test is planned, run and
+// reported. Each method's file describes its own, and list.go has them all.
 type Definition struct {
 	// Method contains the part of the definition that a plan needs.
 	plan.Method

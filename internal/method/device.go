@@ -37,6 +37,6 @@ type Option func(*Lab)
 // WithDevice gives the lab a device that it can reset.
 func WithDevice(d Resetter) Option { return func(l *Lab) { l.device = d } }
 
-// WithLateness tells the lab how much later than asked for the engine may end a trial
-// by itself, as its capabilities say.
+// WithLateness sets by how much the engine may end a trial later than asked for by itself,
+// according to its capabilities.
 func WithLateness(d time.Duration) Option { return func(l *Lab) { l.lateness = d } }

@@ -147,7 +147,7 @@ func (f inFlight) most(sent uint64, in time.Duration) uint64 {
 	return most
 }
 
-// judgment tells the intervals after the end of an event from those before it.
+// judgment distinguishes the intervals after the end of an event from those before it.
 type judgment struct {
 	// against counts the frames of an interval that speak against the end. Allowed of
 	// them were in flight.

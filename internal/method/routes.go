@@ -41,8 +41,8 @@ type routes struct {
 	// are, by their index.
 	open      bool
 	announced map[int]bool
-	// unlearnt is why it is not known whether the device has installed them; nil when it
-	// has.
+	// unlearnt is the reason why it is not known whether the device has installed them; nil
+	// if it has.
 	unlearnt error
 }
 

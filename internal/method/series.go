@@ -28,7 +28,7 @@ type sampler struct {
 	take    func(traffic.Sample) (more bool)
 	forget  func()
 	samples []traffic.Sample
-	// failure is why samples are missing; nil when none failed.
+	// failure is the reason why samples are missing; nil if none failed.
 	failure error
 }
 

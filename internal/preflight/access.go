@@ -110,7 +110,7 @@ type Request struct {
 	// Priority with the name of its class, if it has one.
 	Priority int32
 	Class    string
-	// Lease is for how long it may have the bed.
+	// Lease is the time for which it may have the bed.
 	Lease time.Duration
 }
 

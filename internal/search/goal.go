@@ -55,8 +55,8 @@ func (g Goal) Validate() error {
 	return nil
 }
 
-// Forgives is for how long trials at a load may have high loss together and the load is
-// still a lower bound.
+// Forgives returns the total time for which trials at a load may have high loss while the
+// load is still a lower bound.
 func (g Goal) Forgives() time.Duration {
 	return time.Duration(new(big.Int).Div(new(big.Int).Mul(big.NewInt(int64(g.DurationSum)), big.NewInt(g.ExceedRatioPPM)), big.NewInt(million)).Int64())
 }

@@ -75,7 +75,7 @@ func Predict(hints []Hint, speed int64, size int) (ppm int64, source string) {
 	return max(whole.Int64(), 1), source
 }
 
-// clearly is by how much a rate has to be higher to be no accident: a fiftieth.
+// clearly is the factor by which a rate must be higher to be no accident: a fiftieth more.
 var clearly = big.NewRat(102, 100)
 
 // limits reports which of its two rates may be the limit that a hint has met.

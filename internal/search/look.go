@@ -16,8 +16,8 @@ const (
 	lookGrowth = 8
 )
 
-// Saturation is for how long it is looked at what the device forwards while it loses
-// frames, before the trial is ended.
+// Saturation is the time during which the rate that the device forwards with loss is
+// observed, before the trial is ended.
 const Saturation = 250 * time.Millisecond
 
 // NextLook returns the time of the next check that ends a running trial once its loss is
