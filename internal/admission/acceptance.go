@@ -14,8 +14,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// acceptanceWindow is how far the time of an acceptance may be from that of the request:
-// what it takes to write and apply a manifest, and the difference of two clocks.
+// acceptanceWindow is the maximum difference between the time of an acceptance and the time
+// of the request: the time to write and apply a manifest, and the difference of two clocks.
 const acceptanceWindow = 10 * time.Minute
 
 // newAcceptances reports acceptances that the user of the request did not give now. Those of

@@ -355,8 +355,8 @@ func reservesTooMuch(s *server) {
 	}
 }
 
-// operatorAway is what must work while nobody answers for the webhooks: nothing
-// new is admitted, and everything can be ended.
+// operatorAway checks what works while the webhooks do not answer: nothing new is admitted,
+// and everything can be ended.
 func operatorAway(s *server) {
 	b := s.sampleBenchmark()
 	b.ObjectMeta = metav1.ObjectMeta{Name: "new", Namespace: "team-routing"}

@@ -30,7 +30,7 @@ type Benchmarks struct {
 	Live client.Reader
 	// LabNamespace is the lab's own, whose reservations are maintenance windows.
 	LabNamespace string
-	// DefaultPolicy is that of the lab, for beds that give none; it may be nil.
+	// DefaultPolicy is the default policy of the lab, for beds without one; it may be nil.
 	DefaultPolicy *v1alpha1.TrafficPolicy
 	// Kueue reports whether benchmarks with the name of a queue are admitted by Kueue, and
 	// KueueRequired selects the namespaces whose benchmarks need one; nil is none.
@@ -138,7 +138,8 @@ func (v *Benchmarks) models(ctx context.Context) preflight.Models {
 	}
 }
 
-// everything is what the API server has that a benchmark of a namespace can be judged by.
+// everything returns the objects in the API server by which a benchmark of a namespace is
+// judged.
 func (v *Benchmarks) everything(ctx context.Context, namespace string) (preflight.Input, error) {
 	in := preflight.Input{Namespace: &corev1.Namespace{}, DefaultPolicy: v.DefaultPolicy, Models: v.models(ctx)}
 	var err error
@@ -160,8 +161,8 @@ func (v *Benchmarks) everything(ctx context.Context, namespace string) (prefligh
 	return in, nil
 }
 
-// full says that the team has as many benchmarks waiting as it may, by the cache: of many
-// that are created at once a few more can pass. What cannot be read refuses nothing.
+// full returns an error if the team has as many waiting benchmarks as it may, by the cache:
+// of many that are created at once a few more can pass. What cannot be read refuses nothing.
 func (v *Benchmarks) full(ctx context.Context, b *v1alpha1.Benchmark) *field.Error {
 	p, err := labpolicy.Read(ctx, v.Cache)
 	if err != nil || p == nil {

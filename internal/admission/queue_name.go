@@ -21,7 +21,7 @@ func (v *Benchmarks) queueProblems(ctx context.Context, b *v1alpha1.Benchmark) (
 	if !v.Kueue || v.KueueRequired == nil || b.Labels[v1alpha1.LabelQueueName] != "" {
 		return nil, nil
 	}
-	// A label that was removed lets nobody in who asks the cache, so that the server is asked.
+	// The cache may still contain a removed label, so that the API server is asked.
 	ns := &corev1.Namespace{}
 	if err := v.Live.Get(ctx, client.ObjectKey{Name: b.Namespace}, ns); err != nil {
 		return nil, fmt.Errorf("reading namespace %s: %w", b.Namespace, err)

@@ -116,8 +116,8 @@ func (v *Reservations) judge(ctx context.Context, before, r *v1alpha1.Reservatio
 	return warnings, nil
 }
 
-// beyond says that the team would have more beds reserved than it may. Of several reservations
-// that are made at once, a few more can pass.
+// beyond returns an error if the team would have more beds reserved than it may. Of several
+// reservations that are made at once, a few more can pass.
 func (v *Reservations) beyond(ctx context.Context, lab reservation.Lab, r *v1alpha1.Reservation, c reservation.Calendar) (*field.Error, error) {
 	policy, err := labpolicy.Read(ctx, v.Live)
 	if err != nil || policy == nil || r.Namespace == v.LabNamespace {

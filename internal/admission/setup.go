@@ -29,13 +29,13 @@ type settings struct {
 	sinks      Sinks
 }
 
-// WithKueue says whether Kueue admits benchmarks, and in which namespaces they all have to
-// name a queue of it; nil is in none.
+// WithKueue sets whether Kueue admits benchmarks, and in which namespaces all benchmarks
+// must name one of its queues; nil selects no namespace.
 func WithKueue(enabled bool, required labels.Selector) Option {
 	return func(s *settings) { s.benchmarks.Kueue, s.benchmarks.KueueRequired = enabled, required }
 }
 
-// WithReceivers says which receivers of notifications the lab allows; without it none.
+// WithReceivers sets the receivers of notifications that the lab allows; without it none.
 func WithReceivers(receivers Receivers) Option {
 	return func(s *settings) { s.sinks.Receivers = receivers }
 }

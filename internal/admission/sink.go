@@ -12,9 +12,9 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// Receivers says which URLs the lab allows.
+// Receivers checks URLs of notifications against those that the lab allows.
 type Receivers interface {
-	// Allows says why a URL may not be sent to; nil where it may.
+	// Allows returns the reason why a URL may not be sent to; nil if it may.
 	Allows(url string) error
 }
 

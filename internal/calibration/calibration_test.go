@@ -62,7 +62,7 @@ func TestOf(t *testing.T) {
 		}),
 		row(v1alpha1.MethodLatency, 64, 40_000, 500),
 		row(v1alpha1.MethodLatency, 64, 390_000, 800, is(v1alpha1.ValidityVirtual)),
-		// These say nothing.
+		// These rows do not count.
 		row(v1alpha1.MethodLatency, 64, 900_000, 100, is(v1alpha1.ValidityGeneratorBound)),
 		row(v1alpha1.MethodLatency, 64, 50_000, 100, is(v1alpha1.ValidityContended)),
 		row(v1alpha1.MethodThroughput, 128, 0, 100),

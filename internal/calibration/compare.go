@@ -10,9 +10,9 @@ import (
 // one is said to be mostly the tester's.
 const ownShare = 2
 
-// Ceiling says that the tester alone did not pass a load, in parts per million of line
-// rate, at one of the frame sizes: what was lost there can be its own doing. Empty when
-// the tester passed it, when its limit was not reached, or for the load 0.
+// Ceiling explains that the tester alone did not pass a load, in parts per million of line
+// rate, at one of the frame sizes: lost frames can be its own. Empty if the tester passed
+// it, if its limit was not reached, or for the load 0.
 func Ceiling(c *v1alpha1.CalibrationStatus, sizes []int32, ppm int64) string {
 	for _, known := range ofSizes(c, sizes) {
 		if known.UpperBoundPPM == 0 || ppm <= known.LineRatePPM {
@@ -24,8 +24,8 @@ func Ceiling(c *v1alpha1.CalibrationStatus, sizes []int32, ppm int64) string {
 	return ""
 }
 
-// Floor says that most of an average latency is the tester's own, with frames of one
-// size; empty when it is not, or not known.
+// Floor explains that most of an average latency is the tester's own, with frames of one
+// size; empty if it is not, or not known.
 func Floor(c *v1alpha1.CalibrationStatus, sizes []int32, avgNs int64) string {
 	known := ofSizes(c, sizes)
 	if len(known) != 1 || known[0].Latency == nil {
@@ -55,7 +55,7 @@ func OrderFloor(c *v1alpha1.CalibrationStatus, sizes []int32, reordered, receive
 		v1alpha1.FormatPPM(floor), c.TestBedName)
 }
 
-// ofSizes are what is known of frame sizes.
+// ofSizes returns the calibrated figures of frame sizes.
 func ofSizes(c *v1alpha1.CalibrationStatus, sizes []int32) []v1alpha1.CalibratedFrameSize {
 	var known []v1alpha1.CalibratedFrameSize
 	for _, size := range sizes {

@@ -142,7 +142,7 @@ func (c *conditions) fields(path string, object any) {
 // all values alike; only the number of values is compared.
 const first = "first"
 
-// longest is how many bytes of a value are kept.
+// longest is the maximum number of bytes of a value that are kept.
 const longest = 128
 
 func (c *conditions) flatten(path string, value any) {
@@ -189,7 +189,8 @@ func merged(all []v1alpha1.CalibrationCondition) []v1alpha1.CalibrationCondition
 	return out
 }
 
-// values are those that a calibration has for a condition of a host or an interface.
+// values returns the values that a calibration has for a condition of a host or an
+// interface.
 func values(c *v1alpha1.CalibrationStatus, name, of string) []string {
 	var own, all []string
 	for _, known := range c.Conditions {
@@ -240,7 +241,7 @@ func ofOtherConditions(u Use) string {
 	return ""
 }
 
-// remedy says what to do about a condition that differs.
+// remedy describes what to do about a condition that differs.
 func remedy(name string) string {
 	switch {
 	case name == sent, name == received:

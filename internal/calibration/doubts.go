@@ -9,7 +9,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// Use is what a calibration is used for.
+// Use describes the measurement for which a calibration is used.
 type Use struct {
 	// Bed with the device, and the calibration of the bed that it refers to; nil when
 	// there is none.
@@ -78,7 +78,7 @@ func tooOld(u Use) string {
 	return ""
 }
 
-// DefaultMaxAge is how old a calibration may be when the bed does not say.
+// DefaultMaxAge is the maximum age of a calibration if the bed does not set one.
 const DefaultMaxAge = 720 * time.Hour
 
 // Age writes how old something is in days, hours or minutes, rounded down.

@@ -122,9 +122,9 @@ func ReorderedPPM(reordered, received int64) int64 {
 	return (reordered*v1alpha1.PPM + received - 1) / received
 }
 
-// usable reports whether a row shows a load that the tester sent and received whole.
-// Without a device, the tester is the limit of every search: that a throughput is
-// GeneratorBound is what was looked for.
+// usable reports whether a row shows a load that the tester sent and received whole. Without
+// a device, the tester is the limit of every search: a throughput that is GeneratorBound is
+// expected.
 func usable(row *v1alpha1.ResultRow) bool {
 	frames := row.Frames.OrZero()
 	if row.FrameSize <= 0 || frames.LineRatePPM <= 0 || frames.Sent == 0 || frames.Lost > 0 {

@@ -16,7 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/version"
 )
 
-// Trial is what was kept of one trial.
+// Trial contains the kept frames of one trial.
 type Trial struct {
 	// Name of the trial, for the comments.
 	Name string
@@ -65,7 +65,7 @@ func Write(w io.Writer, trials ...Trial) (frames int64, err error) {
 	return frames, nil
 }
 
-// comment says of a frame why it is there.
+// comment returns the reasons why a frame was captured.
 func comment(trial string, f traffic.CapturedFrame) string {
 	var why []string
 	for _, kind := range f.Kinds {

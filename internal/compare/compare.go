@@ -16,8 +16,8 @@ import (
 type Result struct {
 	Subject Subject
 	Rows    []v1alpha1.ResultRow
-	// ResolutionPPM is how exact the throughput of a row is, in parts per million of line
-	// rate: results that are closer than that tie. Without it throughput is exact.
+	// ResolutionPPM returns the precision of the throughput of a row, in parts per million
+	// of line rate: results that are closer than that tie. Without it throughput is exact.
 	ResolutionPPM func(row *v1alpha1.ResultRow) int64
 }
 
@@ -155,8 +155,8 @@ func cell(row *v1alpha1.ResultRow, metric Metric) Cell {
 	return Cell{Status: Ranked, Value: &value}
 }
 
-// loads says at which loads the latencies of a line were measured when they
-// differ: each at the throughput of its device.
+// loads describes the loads at which the latencies of a line were measured if they differ:
+// each at the throughput of its device.
 func loads(results []Result, cells []Cell, rows []*v1alpha1.ResultRow) string {
 	var texts []string
 	differ, first := false, int64(-1)

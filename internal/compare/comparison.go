@@ -10,9 +10,9 @@ const Schema = "nodrop.dev/comparison/v1alpha1"
 type Comparison struct {
 	// schema is nodrop.dev/comparison/v1alpha1.
 	Schema string `json:"schema"`
-	// results are what was compared; the first is the baseline of all differences.
+	// results are the compared results; the first is the baseline of all differences.
 	Results []Subject `json:"results"`
-	// notes say where the conditions of the results differ.
+	// notes describe where the conditions of the results differ.
 	Notes []string `json:"notes,omitempty"`
 	// scores are the ranks per test and metric; never null.
 	Scores []Score `json:"scores"`
@@ -53,7 +53,7 @@ const (
 	FrameLoss Metric = "FrameLoss"
 )
 
-// Score is how the results did in one metric of one test, over all frame sizes
+// Score contains the ranks of the results in one metric of one test, over all frame sizes
 // and loads.
 type Score struct {
 	// test is the name of the test.
@@ -74,7 +74,7 @@ type Score struct {
 	Winners []string `json:"winners,omitempty"`
 }
 
-// Place is how one result did in a score.
+// Place contains the rank of one result in a score.
 type Place struct {
 	// rank is 1 for the lowest sum of ranks; 0 for not applicable.
 	Rank int32 `json:"rank"`
@@ -82,7 +82,8 @@ type Place struct {
 	Tied bool `json:"tied,omitempty"`
 	// rankSum is the sum of the ranks in the lines that count.
 	RankSum int32 `json:"rankSum"`
-	// firsts is how often the result had rank 1, alone or tied, in the lines that count.
+	// firsts is the number of lines in which the result had rank 1, alone or tied, among the
+	// lines that count.
 	Firsts int32 `json:"firsts"`
 }
 
@@ -98,11 +99,11 @@ type Line struct {
 	// winners are the results of rank 1, several when they tie. None when fewer than
 	// two results have a rank.
 	Winners []string `json:"winners,omitempty"`
-	// note is what else to know: that latency was measured at different loads.
+	// note contains what else to know: that latency was measured at different loads.
 	Note string `json:"note,omitempty"`
 }
 
-// Status says whether a result has a rank, or why not.
+// Status reports whether a result has a rank, or why not.
 //
 // +kubebuilder:validation:Enum=Ranked;Missing;NotValid;NotMeasured;Loss
 type Status string
@@ -123,7 +124,7 @@ const (
 
 // Cell is one result in a line.
 type Cell struct {
-	// status says whether there is a rank, or why it is not applicable.
+	// status reports whether there is a rank, or why it is not applicable.
 	Status Status `json:"status"`
 	// reason explains a status other than Ranked.
 	Reason string `json:"reason,omitempty"`

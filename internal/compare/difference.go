@@ -9,8 +9,8 @@ import (
 	"nodrop.dev/nodrop/internal/result"
 )
 
-// Difference is how the device in one variant differs from the device in the
-// first variant of a benchmark, in the same test at the same frame size and load.
+// Difference contains the differences between the device in one variant and the device in
+// the first variant of a benchmark, in the same test at the same frame size and load.
 type Difference struct {
 	// RowID of the row that differs, with its variant.
 	v1alpha1.RowID `json:",inline"`
@@ -21,8 +21,8 @@ type Difference struct {
 	Deltas Deltas `json:"deltas"`
 	// figures are the differences of the method's own columns.
 	Figures []FigureDifference `json:"figures,omitempty"`
-	// notes say why a difference is absent, and at which loads latencies were
-	// measured when these differ.
+	// notes explain why a difference is absent, and contain the loads at which latencies
+	// were measured if these differ.
 	Notes []string `json:"notes,omitempty"`
 }
 

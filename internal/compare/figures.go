@@ -7,7 +7,7 @@ type Figure struct {
 	Metric Metric
 	// Value in the unit of the metric.
 	Value int64
-	// Unusable says why the value can be compared with no other; empty when it can.
+	// Unusable is the reason why the value can be compared with no other; empty if it can.
 	Unusable string
 }
 

@@ -59,7 +59,7 @@ func valueOf(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
 	return row.Latency.AvgNs, ""
 }
 
-// fullQueue says why a latency is judged by nobody.
+// fullQueue is the reason why a latency is not ranked.
 const fullQueue = "frames were lost at this load, so this is the latency of a full queue"
 
 // ValueOf is the metric of a row in its unit, or why it has none that can be judged,

@@ -13,13 +13,13 @@ import (
 const (
 	// MaxCustom is the most custom bytes of a frame.
 	MaxCustom = 1500
-	// customSignature is what the signature at the end of a custom frame takes.
+	// customSignature is the size of the signature at the end of a custom frame, in bytes.
 	customSignature = SignatureSize + EthernetCheckSize
 
 	etherTypeBytes = 2
 )
 
-// CustomBytes are those that a profile gives. It fails with what to do about it.
+// CustomBytes returns the bytes that a profile gives. Its errors describe what to do.
 func CustomBytes(c v1alpha1.CustomPacket) ([]byte, error) {
 	digits := strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -37,8 +37,8 @@ func CustomBytes(c v1alpha1.CustomPacket) ([]byte, error) {
 	return b, nil
 }
 
-// CustomFamily says of which version the IP packet is that custom bytes begin with, behind
-// tags; 0 for no IP packet.
+// CustomFamily returns the version, 4 or 6, of the IP packet with which custom bytes begin,
+// behind tags; 0 for no IP packet.
 func CustomFamily(custom []byte) int {
 	for len(custom) >= tagBytes+etherTypeBytes && isTag(binary.BigEndian.Uint16(custom)) {
 		custom = custom[tagBytes:]
@@ -66,7 +66,7 @@ func (p Packet) putCustom(b []byte, sig Signature) {
 	binary.BigEndian.PutUint16(end[SignatureSize:], Checksum(Sum(end[:SignatureSize])))
 }
 
-// checkCustom says why custom bytes cannot be sent with the rest of the packet.
+// checkCustom returns an error if custom bytes cannot be sent with the rest of the packet.
 func (p Packet) checkCustom() error {
 	switch {
 	case p.Custom == nil:

@@ -26,16 +26,16 @@ const (
 	bottomOfStack = 1 << 8
 )
 
-// linkBytes is what stands before the outermost network layer: Ethernet, the tags and the
-// labels.
+// linkBytes returns the number of bytes before the outermost network layer: Ethernet, the
+// tags and the labels.
 func (p Packet) linkBytes() int {
 	return ethernetBytes + p.VLANs.Bytes() + labelBytes*len(p.Labels)
 }
 
-// NetworkOffset is where the network layer begins, in a tunnel the inner one.
+// NetworkOffset returns the offset of the network layer, in a tunnel that of the inner one.
 func (p Packet) NetworkOffset() int { return p.linkBytes() + p.Tunnel.Bytes() }
 
-// SignatureOffset is where the signature begins.
+// SignatureOffset returns the offset of the signature.
 func (p Packet) SignatureOffset() int {
 	switch {
 	case p.Custom != nil:
@@ -48,9 +48,9 @@ func (p Packet) SignatureOffset() int {
 	return p.NetworkOffset()
 }
 
-// PayloadOffset is where the pattern of the payload begins: behind the signature, and
-// behind its checksum in a frame without a network layer, or the balance; in a custom
-// frame behind its bytes.
+// PayloadOffset returns the offset of the pattern of the payload: behind the signature, and
+// behind its checksum in a frame without a network layer, or the balance; in a custom frame
+// behind its bytes.
 func (p Packet) PayloadOffset() int {
 	if p.Custom != nil {
 		return tagsAt + p.VLANs.Bytes() + len(p.Custom)
@@ -74,7 +74,7 @@ func (p Packet) MinSize() int {
 	return max(EthernetMinSize, p.PayloadOffset()+fcsBytes)
 }
 
-// check says why a packet cannot be built.
+// check returns an error if the packet cannot be built.
 func (p Packet) check() error {
 	switch {
 	case p.Src.IsValid() != p.Dst.IsValid() || p.Src.Is4() != p.Dst.Is4():

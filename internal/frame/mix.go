@@ -97,7 +97,7 @@ func (m Mix) Frames() int64 {
 	return n
 }
 
-// WireBits is what one round of the mix costs on the wire, in bits.
+// WireBits returns the size of one round of the mix on the wire, in bits.
 func (m Mix) WireBits() int64 {
 	var bits int64
 	for _, c := range m {

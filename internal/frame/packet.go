@@ -34,9 +34,9 @@ type Packet struct {
 	Tunnel Tunnel
 	// TrafficClass is the type of service of IPv4 or the traffic class of IPv6.
 	TrafficClass uint8
-	// Custom is what follows the addresses and tags, from the EtherType on, in place of
-	// all other headers; nil for none. The signature is then at the end of the frame, with
-	// its checksum.
+	// Custom contains the bytes after the addresses and tags, from the EtherType on, in
+	// place of all other headers; nil for none. The signature is then at the end of the
+	// frame, with its checksum.
 	Custom []byte
 	// Src and Dst are addresses of one family, or both invalid.
 	Src, Dst netip.Addr
@@ -142,7 +142,7 @@ func (p Packet) putUDP(udp []byte) {
 	binary.BigEndian.PutUint16(udp[4:], uint16(len(udp)))
 }
 
-// Signature is what every test frame carries, big endian, right after its
+// Signature contains the data that every test frame carries, big endian, right after its
 // last header: magic, epoch and stream of 16 bits, sequence and time of 48 bits.
 type Signature struct {
 	// Epoch marks the trial.
@@ -151,7 +151,7 @@ type Signature struct {
 	Stream uint16
 	// Sequence counts the stream's frames from 0, in 48 bits.
 	Sequence uint64
-	// Nanos is when the frame was sent, on the monotonic clock, in 48 bits.
+	// Nanos is the time at which the frame was sent, on the monotonic clock, in 48 bits.
 	Nanos uint64
 }
 

@@ -54,7 +54,7 @@ func (p Payload) Fill(b []byte) {
 	}
 }
 
-// patternLeast is how long a pattern is at least behind a balance.
+// patternLeast is the minimum length of a pattern behind a balance, in bytes.
 const patternLeast = 8
 
 // known reports whether there is such a pattern.

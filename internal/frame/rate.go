@@ -6,7 +6,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// WireBits is what a frame of size bytes (with FCS) costs on the wire, in bits.
+// WireBits returns the size of a frame of size bytes (with FCS) on the wire, in bits.
 func WireBits(size int) int64 { return 8 * int64(size+WireOverhead) }
 
 // Rate is the exact frame rate in frames/s of a port of bitsPerSecond that sends

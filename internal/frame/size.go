@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// WireOverhead is what a frame costs on the wire beside its own bytes:
+	// WireOverhead is the number of bytes of a frame on the wire in addition to its own:
 	// preamble, start delimiter and inter-frame gap (IEEE 802.3).
 	WireOverhead = 20
 	// EthernetMinSize is the smallest Ethernet frame, with FCS.
@@ -79,7 +79,7 @@ func MinimumSize(packet v1alpha1.Packet) int {
 	return max(EthernetMinSize, sum(parts(packet)))
 }
 
-// DescribeMinimum says what MinimumSize adds up, for an error message.
+// DescribeMinimum describes the sum that MinimumSize returns, for an error message.
 func DescribeMinimum(packet v1alpha1.Packet) string {
 	var texts []string
 	for _, p := range parts(packet) {

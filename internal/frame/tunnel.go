@@ -21,8 +21,8 @@ const (
 	GTPU   TunnelKind = "GTP-U"  // 3GPP TS 29.281, without extensions
 )
 
-// Tunnel is what the packet of a test frame is carried in: another IP packet, and the
-// header of the tunnel. The zero value is none.
+// Tunnel contains the headers that carry the packet of a test frame: another IP packet, and
+// the header of the tunnel. The zero value is none.
 type Tunnel struct {
 	// Kind of the tunnel; empty for none.
 	Kind TunnelKind
@@ -36,8 +36,8 @@ type Tunnel struct {
 	SrcMAC, DstMAC [6]byte
 }
 
-// tunnelProtocol is how a tunnel is written. A further one is an entry of tunnels, and one
-// in bpf/tunnel.h of the engine xdp, which finds the packet in it.
+// tunnelProtocol describes the format of a tunnel. A further one is an entry of tunnels, and
+// one in bpf/tunnel.h of the engine xdp, which finds the packet in it.
 type tunnelProtocol struct {
 	// port of UDP, or 0 for protocol of IP.
 	port     uint16
@@ -120,10 +120,10 @@ func (k TunnelKind) parts(ipv6 bool) []part {
 	return parts
 }
 
-// Bytes is how much longer the tunnel makes a frame.
+// Bytes returns the number of bytes that the tunnel adds to a frame.
 func (t Tunnel) Bytes() int { return sum(t.Kind.parts(t.Src.Is6())) }
 
-// check says why there is no such tunnel.
+// check returns an error if the tunnel is invalid.
 func (t Tunnel) check() error {
 	if t.Kind == "" {
 		return nil

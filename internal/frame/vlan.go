@@ -21,19 +21,19 @@ type VLAN struct {
 type VLANs []VLAN
 
 const (
-	// MaxVLANs is how many tags a test frame has at most.
+	// MaxVLANs is the maximum number of tags of a test frame.
 	MaxVLANs = 2
 	// MaxVLAN is the highest ID of a VLAN.
 	MaxVLAN = 4094
 
-	// tagsAt is where the tags begin: behind the hardware addresses.
+	// tagsAt is the offset of the tags: behind the MAC addresses.
 	tagsAt = 12
 	idMask = 1<<12 - 1
 	// The EtherType of IEEE 802.1ad.
 	etherService = 0x88a8
 )
 
-// EtherType is that of tag i.
+// EtherType returns the EtherType of tag i.
 func (v VLANs) EtherType(i int) uint16 {
 	if i < len(v)-1 {
 		return etherService

@@ -10,12 +10,12 @@ import (
 	"nodrop.dev/nodrop/internal/result"
 )
 
-// Baseline is what a gate compares with, as it was when the gate was judged: an input of the
-// benchmark, which is kept with its result.
+// Baseline contains the figures that a gate compares with, as they were when the gate was
+// judged: an input of the benchmark, which is kept with its result.
 type Baseline struct {
-	// Of says what it is.
+	// Of identifies the baseline.
 	Of BaselineIdentity `json:"of"`
-	// Missing says why there is none; empty where there is one.
+	// Missing is the reason why there is no baseline; empty if there is one.
 	Missing string `json:"missing,omitempty"`
 	// Figures of the rows that the gate chooses.
 	Figures []BaselineFigure `json:"figures,omitempty"`
@@ -38,7 +38,7 @@ type BaselineIdentity struct {
 	// from is the time at which the oldest of the runs of a trend began. Results with it
 	// have a baseline that only an acceptance changes.
 	From *metav1.Time `json:"from,omitempty"`
-	// accepted says who accepted the level of a trend, when and why; absent where the first
+	// accepted contains who accepted the level of a trend, when and why; absent if the first
 	// runs of the history are the baseline.
 	Accepted *v1alpha1.BaselineAcceptance `json:"accepted,omitempty"`
 }
@@ -50,7 +50,8 @@ type BaselineFigure struct {
 	Value int64 `json:"value"`
 	// Validity of the row.
 	Validity v1alpha1.Validity `json:"validity"`
-	// Unusable says why nothing can be compared with it; empty when it can.
+	// Unusable is the reason why nothing can be compared with it; empty if it can be
+	// compared.
 	Unusable string `json:"unusable,omitempty"`
 }
 
@@ -100,8 +101,8 @@ func (b *Baseline) figure(id v1alpha1.RowID) (BaselineFigure, bool) {
 	return b.Figures[i], true
 }
 
-// unusable says why a row cannot be compared with the baseline; the reason is empty when it
-// can.
+// unusable returns the reason why a row cannot be compared with the baseline; the reason is
+// empty if it can.
 func (b *Baseline) unusable(row *v1alpha1.ResultRow) (Reason, string) {
 	if b.Missing != "" {
 		return NoBaseline, b.Missing

@@ -15,7 +15,7 @@ import (
 type series struct {
 	gate v1alpha1.Gate
 	runs []Run
-	// newest is how many runs an archive returns.
+	// newest is the number of runs that an archive returns.
 	newest int
 }
 

@@ -10,7 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/result"
 )
 
-// Input is what gates are judged by.
+// Input contains the data by which gates are judged.
 type Input struct {
 	// Spec of the benchmark, with its gates and tests.
 	Spec *v1alpha1.BenchmarkSpec
@@ -20,7 +20,7 @@ type Input struct {
 	Rows []v1alpha1.ResultRow
 	// Baselines by the name of the gate; of a gate that has none nothing can be said.
 	Baselines map[string]Baseline
-	// Unfinished says why not all rows were measured; empty when they were.
+	// Unfinished is the reason why not all rows were measured; empty if they were.
 	Unfinished string
 }
 

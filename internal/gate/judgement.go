@@ -34,8 +34,8 @@ type JudgedGate struct {
 	Reason Reason `json:"reason,omitempty"`
 	// message explains the reason.
 	Message string `json:"message,omitempty"`
-	// baseline says what was compared with; absent for bounds of the gate's own, and where
-	// there is no baseline.
+	// baseline identifies the baseline that was compared with; absent for bounds of the
+	// gate's own, and if there is no baseline.
 	Baseline *BaselineIdentity `json:"baseline,omitempty"`
 	// rows that the gate chooses; never null.
 	Rows []JudgedRow `json:"rows"`
@@ -62,7 +62,7 @@ type JudgedRow struct {
 	Baseline *int64 `json:"baseline,omitempty"`
 }
 
-// Reason says in a word why a row or a gate did not pass.
+// Reason is the reason, in a word, why a row or a gate did not pass.
 //
 // +kubebuilder:validation:Enum=OutOfBounds;NotConclusive;NotMeasured;NoBaseline;BaselineDiffers;Unfinished;NoRow;Invalid
 type Reason string
@@ -88,7 +88,7 @@ const (
 	Invalid Reason = "Invalid"
 )
 
-// Count is how many rows of a gate have a verdict.
+// Count returns the number of rows of a gate that have a verdict.
 func (r *JudgedGate) Count(v v1alpha1.GateVerdict) (n int) {
 	for i := range r.Rows {
 		if r.Rows[i].Verdict == v {
@@ -98,8 +98,8 @@ func (r *JudgedGate) Count(v v1alpha1.GateVerdict) (n int) {
 	return n
 }
 
-// Explanation says why a gate did not pass, by the first row that has its verdict; empty for
-// one that passed.
+// Explanation returns the reason why a gate did not pass, from the first row that has its
+// verdict; empty for one that passed.
 func (r *JudgedGate) Explanation() string {
 	if r.Message != "" {
 		return r.Message
@@ -112,7 +112,7 @@ func (r *JudgedGate) Explanation() string {
 	return ""
 }
 
-// maxStatusMessage is how many bytes of an explanation a status keeps.
+// maxStatusMessage is the maximum number of bytes of an explanation in a status.
 const maxStatusMessage = 160
 
 // Status is the judgement in a few words, as the status of a benchmark has it.
@@ -144,7 +144,7 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:maxStatusMessage-len(end)], "") + end
 }
 
-// Summary says the verdict in one sentence.
+// Summary returns the verdict in one sentence.
 func (j *Judgement) Summary() string {
 	if j.Verdict == v1alpha1.GatePassed {
 		if len(j.Gates) == 1 {
@@ -167,7 +167,7 @@ func (j *Judgement) Summary() string {
 	return text + andMore(more, "gate")
 }
 
-// andMore says how many more there are than what was named.
+// andMore returns the text for n more items than were named.
 func andMore(n int, what string) string {
 	switch n {
 	case 0:
@@ -178,8 +178,8 @@ func andMore(n int, what string) string {
 	return fmt.Sprintf(", and %d more %ss", n, what)
 }
 
-// Outcome is how a benchmark ends whose measurement ended so, and the sentence that says
-// why. Only what was measured is decided by gates: an outcome that is worse stays.
+// Outcome returns the outcome of a benchmark whose measurement ended so, and the sentence
+// that explains it. Gates decide only if rows were measured: an outcome that is worse stays.
 func (j *Judgement) Outcome(measured v1alpha1.BenchmarkPhase, message string) (v1alpha1.BenchmarkPhase, string) {
 	if j == nil || !measured.Measured() {
 		return measured, message

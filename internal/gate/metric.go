@@ -24,8 +24,8 @@ type Metric struct {
 	Value func(row *v1alpha1.ResultRow) (value int64, why string)
 }
 
-// Metrics are those of the rows of a method, in the order in which reports show them; what
-// only the method measures comes first.
+// Metrics returns the metrics of the rows of a method, in the order in which reports show
+// them; those that only the method measures come first.
 func Metrics(d method.Definition) []Metric {
 	var all []Metric
 	add := func(m Metric) {

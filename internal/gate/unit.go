@@ -39,7 +39,7 @@ func (u Unit) String() string {
 	return [...]string{"", "frames/s", "ppm", "ppb", "ns", "yes/no"}[u]
 }
 
-// Form says how a bound of the unit is written.
+// Form describes how to write a bound of the unit.
 func (u Unit) Form() string {
 	switch u {
 	case PPM:

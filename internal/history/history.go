@@ -11,7 +11,7 @@ import (
 // removed, renamed or given another meaning.
 const Schema = "nodrop.dev/history/v1alpha1"
 
-// History is that of one benchmark.
+// History contains the results of one benchmark.
 type History struct {
 	// schema is nodrop.dev/history/v1alpha1.
 	Schema string `json:"schema"`
@@ -25,7 +25,7 @@ type History struct {
 	Digest string `json:"digest"`
 	// runs in the order in which they began; never null.
 	Runs []RunInfo `json:"runs"`
-	// others is how many results measured something else, and are left out.
+	// others is the number of results that measured something else, and are left out.
 	Others int32 `json:"others,omitempty"`
 	// lines are the figures of the rows, in the order of the newest run; never null.
 	Lines []Line `json:"lines"`

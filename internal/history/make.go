@@ -11,7 +11,7 @@ import (
 	"nodrop.dev/nodrop/internal/trend"
 )
 
-// Run is what a history keeps of a result.
+// Run contains the part of a result that a history keeps.
 type Run struct {
 	Info                          RunInfo
 	Namespace, Benchmark, TestBed string

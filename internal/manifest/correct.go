@@ -77,7 +77,7 @@ func candidates(s *schema.Structural, value any, written string) []any {
 	return nil
 }
 
-// item is what a value becomes in a list, or in another field.
+// item returns the value as an item of a list, or as the value of another field.
 func item(s *schema.Structural, value any) any {
 	if accepts(s, value) {
 		return value

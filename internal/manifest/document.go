@@ -32,8 +32,8 @@ type document struct {
 	// whose value was corrected, and incomplete are objects with unknown fields.
 	asMeant, unreadable bool
 	refused, incomplete []string
-	// schedule is what a benchmark was made from, by a cell of its matrix; nil for what is
-	// written as it is.
+	// schedule is the schedule from which a benchmark was made, by a cell of its matrix; nil
+	// for a document that was written as it is.
 	schedule *document
 	cell     *schedule.Cell
 }

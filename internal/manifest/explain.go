@@ -29,7 +29,7 @@ func (d *document) explain(kind *kindSchema, object map[string]any, err *field.E
 	return d.problem(err.Field, text, d.remedy(s, value, written, err))
 }
 
-// remedy says what to do about an error, where its message does not; or is empty.
+// remedy returns what to do about an error; empty if the error's message contains it.
 func (d *document) remedy(s *schema.Structural, value any, written string, err *field.Error) string {
 	switch err.Type {
 	case field.ErrorTypeTypeInvalid:
@@ -72,7 +72,7 @@ var typeNames = map[string]string{
 	"string": "a string", "integer": "a whole number", "boolean": "true or false", "array": "a list", "object": "an object with fields",
 }
 
-// wrongType says which type a value has and which one is needed.
+// wrongType describes the type of a value and the type that is needed.
 func wrongType(s *schema.Structural, value any, written string) string {
 	want := typeNames[s.Type]
 	if v := s.ValueValidation; v != nil && v.Minimum != nil && v.Maximum != nil {
@@ -96,7 +96,7 @@ func wrongType(s *schema.Structural, value any, written string) string {
 	return fmt.Sprintf("Invalid value: %s: is a number, and %s is needed", written, want)
 }
 
-// rightType says what to write in place of a value of a wrong type.
+// rightType returns what to write in place of a value of a wrong type.
 func (d *document) rightType(s *schema.Structural, path string, value any, written string) string {
 	if one := d.decimalComma(path); one != "" {
 		return fmt.Sprintf("a comma begins the next value: write %s with a point", one)
@@ -144,7 +144,7 @@ func purpose(s *schema.Structural) string {
 	return strings.TrimSuffix(text, ".")
 }
 
-// missing says what belongs into a field that is required.
+// missing returns what to write in a field that is required.
 func (d *document) missing(path string, s *schema.Structural) string {
 	if path == "spec" {
 		return "write spec: on a line of its own, without a space before it, and indent what belongs to it"
@@ -178,7 +178,7 @@ func supported(s *schema.Structural, value any) string {
 
 var exactlyOne = regexp.MustCompile(`^exactly one of the fields in \[([^\]]*)\] must be set`)
 
-// oneOfFields says which fields of a union are given.
+// oneOfFields describes which fields of a union are given.
 func oneOfFields(detail string, s *schema.Structural, value any, node *yamlnode.Node) string {
 	m := exactlyOne.FindStringSubmatch(detail)
 	object, isObject := value.(map[string]any)
@@ -202,7 +202,7 @@ func oneOfFields(detail string, s *schema.Structural, value any, node *yamlnode.
 	return fmt.Sprintf("%s are given: keep one of them", strings.Join(given, " and "))
 }
 
-// outOfBounds says how to change a number that is too high or too low.
+// outOfBounds describes how to change a number that is too high or too low.
 func outOfBounds(s *schema.Structural, value any) string {
 	n, isNumber := value.(int64)
 	if v := s.ValueValidation; isNumber && v != nil {

@@ -17,7 +17,7 @@ type Problem struct {
 	// Field is the path to the field: spec.tests[0].throughput.maxLoad; empty
 	// when the problem is not with one field.
 	Field string
-	// Text says what is wrong; Suggestion what was probably meant, or is empty.
+	// Text describes the error. Suggestion contains what was probably meant, or is empty.
 	Text, Suggestion string
 }
 

@@ -37,10 +37,10 @@ type Bundle struct {
 	// ConfigMaps of the device by name: those that have its tables. A topology of
 	// containerlab is not among them.
 	ConfigMaps map[string]*corev1.ConfigMap
-	// Files are where benchmark, profile, bed and model were found, each once.
+	// Files are the files that contain the benchmark, profile, bed and model, each once.
 	Files []string
 
-	// benchmark, profile and bed are where they are written.
+	// benchmark, profile and bed are the documents that contain them.
 	benchmark, profile, bed *document
 }
 

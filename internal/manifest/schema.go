@@ -117,7 +117,7 @@ func (s *kindSchema) complete(object map[string]any) {
 	defaulting.Default(object, s.structural)
 }
 
-// validate says what the API server would say when the object is created.
+// validate returns the errors that the API server would return when the object is created.
 func (s *kindSchema) validate(object map[string]any) field.ErrorList {
 	u := &unstructured.Unstructured{Object: object}
 	errs := apivalidation.ValidateObjectMetaAccessor(u, s.namespaced, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))

@@ -262,11 +262,11 @@ type Given struct {
 	Schedule string
 
 	of *document
-	// err says why the schedule makes no benchmark.
+	// err is the reason why the schedule makes no benchmark.
 	err error
 }
 
-// Len is how many objects of NoDrop were given.
+// Len returns the number of NoDrop objects that were given.
 func (s *Set) Len() int {
 	n := 0
 	for _, d := range s.given {

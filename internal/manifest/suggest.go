@@ -50,9 +50,9 @@ func editDistance(a, b string) int {
 	return rows[len(a)][len(b)]
 }
 
-// suggestField says which field was probably meant by an unknown one: a field of the
-// same object with a similar name, a field of the same name elsewhere, or one of the
-// fields that the object has.
+// suggestField returns the field that was probably meant by an unknown one: a field of the
+// same object with a similar name, a field of the same name elsewhere, or one of the fields
+// that the object has.
 func suggestField(root *schema.Structural, path string) string {
 	steps := splitPath(path)
 	if len(steps) == 0 {

@@ -144,8 +144,8 @@ func crooked(text string) (line int, why string) {
 	return 0, ""
 }
 
-// misplaced says why a line does not fit the columns above it; empty when it does. Back
-// says that lines in deeper columns stand between.
+// misplaced explains why a line does not fit the columns above it; empty if it does. back
+// reports whether lines in deeper columns stand between.
 func (l level) misplaced(open []level, back bool) string {
 	if len(open) == 0 {
 		return ""

@@ -22,7 +22,7 @@ const (
 
 // The streams of the address tests, by their ID.
 const (
-	// announceStream tells the device where the test port is.
+	// announceStream makes the address behind the test port known to the device.
 	announceStream = iota
 	// learningStream goes from many addresses on the learning port to the test port.
 	learningStream
@@ -34,7 +34,7 @@ const (
 // frames/s.
 const announceRate = 1000
 
-// addressTopology is what the address tests need of a bed.
+// addressTopology contains the ports and the network that the address tests need.
 var addressTopology = &plan.Topology{Ports: addressPorts, OneNetwork: true}
 
 // broadcastMAC is the address of all stations.
@@ -56,13 +56,13 @@ type addresses struct {
 	short          bool
 }
 
-// iteration is what one iteration offers.
+// iteration contains the parameters of one iteration.
 type iteration struct {
 	// count of addresses, learnt at learnRate and sent to at testRate, both in
 	// frames/s.
 	count, learnRate, testRate int64
-	// tolerance is how much longer than asked the learning may take; nil where the rate
-	// is not what is searched, and a learning that took longer is one all the same.
+	// tolerance returns by how much learning may exceed its intended duration. It is nil if
+	// the search does not vary the rate: learning that takes longer is then valid.
 	tolerance func(time.Duration) time.Duration
 }
 
@@ -175,8 +175,8 @@ func addressStreams(lab *Lab, first traffic.MAC, count uint32) []plan.Stream {
 	}
 }
 
-// linkHeaders are what stands before the network layer of headers: frames have a
-// profile's tag and labels, and no network layer.
+// linkHeaders returns the link-layer headers of h, with a profile's tag and labels but
+// without a network layer.
 func linkHeaders(h traffic.Headers) traffic.Headers {
 	return traffic.Headers{
 		SrcMAC: h.SrcMAC, SrcMACCount: h.SrcMACCount, DstMAC: h.DstMAC, DstMACCount: h.DstMACCount,
@@ -200,7 +200,7 @@ func (a *addresses) outcome(testRate int64) Outcome {
 	return out
 }
 
-// missed says what became of the test frames of the iteration that failed.
+// missed describes the outcome of the test frames of the failed iteration.
 func (a *addresses) missed() string {
 	switch t := a.failed; {
 	case a.short:
@@ -212,9 +212,9 @@ func (a *addresses) missed() string {
 	}
 }
 
-// forgotten says that the device forgets addresses before they are tested: what it
-// hears nothing from while as many frames are sent at the lower of the two rates, and
-// settle. It is empty when it does not.
+// forgotten explains that the device forgets addresses before they are tested: the time to
+// send count frames at the lower of the two rates, plus settle, reaches the aging time. It
+// is empty if it does not.
 func (a *addresses) forgotten(count, rate int64) string {
 	silence := sendingFor(count, rate) + a.lab.plan.Settle
 	if silence < a.aging {
@@ -223,7 +223,7 @@ func (a *addresses) forgotten(count, rate int64) string {
 	return fmt.Sprintf("not measured: the device hears nothing from an address for %s before its test frame, and forgets it after agingTime %s: give the device and the test a longer aging time", silence, a.aging)
 }
 
-// sendingFor is how long a number of frames takes at a rate in frames/s, rounded up.
+// sendingFor returns the time to send a number of frames at a rate in frames/s, rounded up.
 func sendingFor(frames, rate int64) time.Duration {
 	took := new(big.Int).Mul(big.NewInt(frames), big.NewInt(int64(time.Second)))
 	took.Add(took, big.NewInt(rate-1))

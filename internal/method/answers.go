@@ -8,16 +8,15 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// answersAge is how old the answers of receivers may be at the end of a trial. It
-// is below the 300 s after which a bridge forgets an address by default (IEEE
-// 802.1D).
+// answersAge is the maximum age of the receivers' answers at the end of a trial. It is below
+// 300 s, the default aging time of a bridge (IEEE 802.1D).
 const answersAge = 4 * time.Minute
 
-// answers are the streams by which receivers that send nothing tell a bridge where
-// they are, with the hardware addresses that they go to, by stream ID: frames whose
-// source is the destination of test frames (RFC 2544 section 23). Without them the
-// bridge floods what is sent to these receivers. There are none where a gateway knows
-// the receiver, which asked for it, and none to groups, which nobody sends from.
+// answers returns the streams that make receivers which send nothing known to a bridge, and
+// the destination MAC addresses of these streams by stream ID. The source of their frames is
+// the destination of test frames (RFC 2544 section 23). Without them the bridge floods what
+// is sent to these receivers. A receiver that resolved its gateway needs no answer: the
+// gateway knows it. A group needs none: it is never a source.
 func (l *Lab) answers() ([]plan.Stream, map[uint16]traffic.MAC) {
 	type station struct {
 		port int

@@ -70,7 +70,7 @@ func TestWhoAnswers(t *testing.T) {
 	}
 }
 
-// Nobody answers for all stations or for a group.
+// There are no answers for the broadcast address and for groups.
 func TestNobodyAnswersForMany(t *testing.T) {
 	p := multicastPlan(t, v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{Groups: 2}})
 	for i := range p.Ports {

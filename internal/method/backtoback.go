@@ -98,8 +98,8 @@ func backToBack(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 	return out, nil
 }
 
-// burstTolerance is how much longer than at line rate a burst may take: a
-// hundredth, and 20 us for the tester to begin and end.
+// burstTolerance returns by how much a burst may exceed its duration at line rate: 1 %, and
+// 20 µs for the tester to begin and end.
 func burstTolerance(d time.Duration) time.Duration { return d/100 + 20*time.Microsecond }
 
 // summarize is the result of repetitions, at a line rate in frames/s. The

@@ -72,8 +72,8 @@ func fitsBGPRestart(_ v1alpha1.Test, in plan.Setting, path *field.Path) field.Er
 	return nil
 }
 
-// back is how long after the beginning of a restart something was seen again; negative when
-// it was not.
+// back contains the times from the beginning of a restart until all sessions and all routes
+// were seen again; a time is negative if they were not.
 type back struct{ sessions, routes time.Duration }
 
 // bgpRestart restarts the routing software of the device while frames are sent, once in each
@@ -187,7 +187,8 @@ func (l *Lab) established(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// wanted is what the device should advertise on each session of what is announced.
+// wanted returns the routes that the device should advertise on each session for the current
+// announcements.
 func (l *Lab) wanted() []routing.Table {
 	want := make([]routing.Table, len(l.plan.Sessions))
 	for i := range want {

@@ -100,7 +100,7 @@ func bufferSize(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 	return out, err
 }
 
-// wholeFrames is how many whole frames leave in a time at a share of a rate in frames/s.
+// wholeFrames returns the number of whole frames sent in d at a share of a rate in frames/s.
 func wholeFrames(d time.Duration, rate *big.Rat, ppm int64) int64 {
 	n := new(big.Rat).Mul(rate, big.NewRat(ppm, v1alpha1.PPM))
 	n.Mul(n, big.NewRat(int64(d), int64(time.Second)))
@@ -114,7 +114,7 @@ type fanIn struct {
 	overPPM int64
 }
 
-// atLine is how many frames leave at line rate while n leave beyond it.
+// atLine returns the number of frames sent at line rate while n frames are sent beyond it.
 func (f *fanIn) atLine(n int64) int64 {
 	all := new(big.Int).Mul(big.NewInt(n), big.NewInt(v1alpha1.PPM))
 	all.Add(all, big.NewInt(f.overPPM-1))

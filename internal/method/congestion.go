@@ -89,7 +89,7 @@ func congests(load v1alpha1.LoadAmount, at plan.Scale, path *field.Path) field.E
 		fmt.Sprintf("the congested port is asked for one and a half times that, %s of line rate%s, which congests nothing: give more than 66.6666%%", percent(ppm*3/2), where))}
 }
 
-// portCount is what one port received of all streams to it.
+// portCount contains the totals of all streams to one port.
 type portCount struct {
 	expected, received, lost uint64
 	latency                  Latency
@@ -126,7 +126,7 @@ func (c portCount) delay() *int64 {
 // device held the senders back.
 func (t *Trial) wasCongested() bool { return t.HeldBack() || t.port(congestedPort).lost > 0 }
 
-// heldBack says how far the device held the senders back; empty when it did not.
+// heldBack describes by how much the device held the senders back; empty if it did not.
 func (t *Trial) heldBack() string {
 	var texts []string
 	for _, n := range t.Notes {

@@ -62,7 +62,8 @@ func describeConvergence() Definition {
 	}
 }
 
-// cycles are how often routes were announced and withdrawn for a row.
+// cycles returns the number of times that routes were announced and withdrawn for a row, and
+// whether the row has it.
 func cycles(row *v1alpha1.ResultRow) (int64, bool) {
 	if row.Convergence == nil {
 		return 0, false

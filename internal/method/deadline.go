@@ -10,21 +10,20 @@ import (
 )
 
 const (
-	// grace is how much longer than a call of the generator should take it may take:
-	// a link that is negotiated again, and an agent whose connection is made anew,
-	// both within 15 s, and a machine that is busy.
+	// grace is the time by which a call of the generator may exceed its expected duration.
+	// It covers a link that is negotiated again and a new connection to an agent, both
+	// within 15 s, and a busy machine.
 	grace = time.Minute
 	// slowest is the rate in frames/s at which any tester sends numbered frames of
 	// all ports together.
 	slowest = 100_000
 )
 
-// UnansweredError says that the generator did not answer in a time that was more
-// than enough.
+// UnansweredError reports that the generator did not answer within a generous time.
 type UnansweredError struct {
-	// Awaited is what should have come: "the end of sending".
+	// Awaited is the expected event, such as "the end of sending".
 	Awaited string
-	// After is how long it was waited for.
+	// After is the time that was waited.
 	After time.Duration
 }
 
@@ -36,7 +35,7 @@ func (e *UnansweredError) Error() string {
 // paced is implemented by a clock in which time passes at another pace than in the
 // real world.
 type paced interface {
-	// Real is how long d takes in real time.
+	// Real returns the duration of d in real time.
 	Real(d time.Duration) time.Duration
 }
 
@@ -80,7 +79,7 @@ func sendingTime(trial traffic.Trial) time.Duration {
 	return longest + time.Duration(frames/slowest)*time.Second
 }
 
-// nameTrial says of a generator that did not answer in which trial it did not.
+// nameTrial adds the load and the duration of the trial to an UnansweredError.
 func nameTrial(e Event, err error) error {
 	if unanswered := (*UnansweredError)(nil); errors.As(err, &unanswered) {
 		return fmt.Errorf("trial at %s for %s: %w", percent(e.LoadPPM), e.Duration, err)

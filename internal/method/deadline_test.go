@@ -105,7 +105,7 @@ func TestAGeneratorThatHangs(t *testing.T) {
 	}
 }
 
-// When somebody ends the run, the hanging call ends with that cause.
+// If the run is canceled, the hanging call ends with that cause.
 func TestAnEndComesBeforeTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan(t)

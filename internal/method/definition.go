@@ -13,10 +13,10 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Definition is all that the program has to know about a method: how a test is
-// planned, run and reported. Each method's file describes its own, and list.go has them all.
+// Definition contains the complete definition of a method: how a test is planned, run and
+// reported. Each method's file describes its own, and list.go has them all.
 type Definition struct {
-	// Method is what the plan has to know.
+	// Method contains the part of the definition that a plan needs.
 	plan.Method
 	// Run runs one step.
 	Run Func
@@ -29,21 +29,21 @@ type Definition struct {
 	// OwnSessions reports whether the method opens the sessions itself, and announces on them: it
 	// begins without a session that it can rely on.
 	OwnSessions bool
-	// Purpose says in a line what is measured, with the section of the RFC;
-	// SampledPurpose does where only a share of the frames was timed, if that makes a
+	// Purpose describes in one line what is measured, with the section of the RFC.
+	// SampledPurpose replaces it if only a share of the frames was timed, if that makes a
 	// difference.
 	Purpose, SampledPurpose string
-	// Columns are what the method measures, in the order of the report's table. A
-	// method without any shows latency and jitter.
+	// Columns are the figures of the method, in the order of the report's table. A method
+	// without columns shows latency and jitter.
 	Columns []Column
-	// Events is how often each event of the columns of events happened in the trials of a
-	// row, and whether that is known; nil for a method without such columns.
+	// Events returns the number of times that each event of the event columns happened in
+	// the trials of a row, and whether it is known; nil for a method without such columns.
 	Events func(row *v1alpha1.ResultRow) (int64, bool)
-	// Moments are when events are to begin in each trial of a test, in their order; nil for
-	// a method whose times are not known before.
+	// Moments returns the times at which events are to begin in each trial of a test, in
+	// their order; nil for a method whose times are not known in advance.
 	Moments func(v1alpha1.Test) []Moment
-	// Stable is the series of the streams that the events are not about, of which the row
-	// has that of the others; nil for a method of one kind of streams.
+	// Stable returns the series of the streams that the events do not affect; the row has
+	// the series of the affected ones. It is nil for a method with one kind of streams.
 	Stable func(row *v1alpha1.ResultRow) *v1alpha1.RateSeries
 	// Headline is the most telling number of a row, and whether it has one; nil for a
 	// method whose first column with a number is it.
@@ -54,7 +54,8 @@ type Definition struct {
 	Optional bool
 	// Trials describes the trials of a test for the report's appendix.
 	Trials func(v1alpha1.Test) string
-	// Resolution is how exactly a test finds its load; nil when that is exact.
+	// Resolution returns the precision to which a test finds its load; nil if the load is
+	// exact.
 	Resolution func(v1alpha1.Test) v1alpha1.LoadAmount
 }
 
@@ -232,8 +233,8 @@ func (l *Lab) loads(step plan.Step) (ppm int64, loads map[uint16]traffic.Load, m
 	return l.plan.PPM(step.Size, load), loads, message, err
 }
 
-// throughputBefore is what the nearest throughput test before the step found at
-// its frame size, in parts per million of line rate.
+// throughputBefore returns the throughput that the nearest throughput test before the step
+// found at its frame size, in parts per million of line rate, and whether it is known.
 func (l *Lab) throughputBefore(step plan.Step) (ppm int64, known bool) {
 	ppm, known = l.found[found{step.Source, step.Size}]
 	return ppm, known

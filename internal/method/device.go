@@ -15,14 +15,15 @@ type Resetter interface {
 type Router interface {
 	// Restart ends the software and starts it anew, without routes.
 	Restart(ctx context.Context) error
-	// Ended says why it has ended by itself; empty while it runs.
+	// Ended returns the reason why the software has ended by itself; empty while it runs.
 	Ended() string
 }
 
 // MemoryReader is the routing software of a device whose memory can be read.
 type MemoryReader interface {
-	// Memory is how many bytes of memory its processes use, and whether that is known: not
-	// when one of them has ended. It may be called while other methods of the software are.
+	// Memory returns the memory in bytes that the processes of the software use, and whether
+	// it is known. It is unknown if a process has ended. Memory may be called concurrently
+	// with other methods of the software.
 	Memory() (bytes int64, known bool)
 }
 
@@ -36,6 +37,6 @@ type Option func(*Lab)
 // WithDevice gives the lab a device that it can reset.
 func WithDevice(d Resetter) Option { return func(l *Lab) { l.device = d } }
 
-// WithLateness tells the lab how much later than asked for the engine may end a trial
-// by itself, as its capabilities say.
+// WithLateness sets by how much the engine may end a trial later than asked for by itself,
+// according to its capabilities.
 func WithLateness(d time.Duration) Option { return func(l *Lab) { l.lateness = d } }

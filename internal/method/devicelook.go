@@ -4,8 +4,8 @@ import "time"
 
 // RouteCounter is the routing software of a device whose routes can be counted.
 type RouteCounter interface {
-	// Routes is how many routes the kernel of the device has, and whether that is known. It
-	// may be called while other methods of the software are.
+	// Routes returns the number of routes in the kernel of the device, and whether it is
+	// known. It may be called concurrently with other methods of the software.
 	Routes() (n int64, known bool)
 }
 

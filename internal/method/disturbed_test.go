@@ -44,7 +44,7 @@ func lose(n uint64, kind traffic.NoteKind, text string) func(*traffic.Measuremen
 // What may not be the device's doing makes a failing trial void.
 var doubts = map[string]struct {
 	change func(*traffic.Measurement)
-	// named says that a trial failed for that reason.
+	// named reports whether a trial failed for that reason.
 	named func(*Trial) bool
 }{
 	"a link went down":        {lose(1, traffic.NoteCounter, "the link of p2 went down"), (*Trial).Disturbed},

@@ -13,7 +13,7 @@ type EventKind string
 
 // The kinds of events.
 const (
-	// EventReset resets the device, or asks somebody to do it.
+	// EventReset resets the device, or asks a person to do it.
 	EventReset EventKind = "Reset"
 	// EventJoin and EventLeave change memberships of multicast groups.
 	EventJoin  EventKind = "Join"
@@ -27,31 +27,31 @@ const (
 	EventRestart EventKind = "Restart"
 )
 
-// Moment is when an event is to begin in the trials of a test.
+// Moment is the time at which an event is to begin in the trials of a test.
 type Moment struct {
 	Kind EventKind
-	// At is from the beginning of sending.
+	// At is the time since the beginning of sending.
 	At time.Duration
 }
 
-// Stamp says when an event of a trial happened.
+// Stamp contains the times of an event of a trial.
 type Stamp struct {
 	// Kind of the event.
 	Kind EventKind
-	// Due is when the event was to begin, Began and Ended are when it did, all from the
-	// beginning of sending, by the clock of the lab.
+	// Due is the time at which the event was to begin, Began and Ended are the times at
+	// which it did. All count from the beginning of sending, by the clock of the lab.
 	Due, Began, Ended time.Duration
-	// Ports says when each port did its part, by the clock of the port's host, as the
-	// times of frames are. It is empty for events in which no port takes part.
+	// Ports contains the time at which each port did its part, by the clock of the port's
+	// host, which also times frames. It is empty for events in which no port takes part.
 	Ports traffic.Moments
 }
 
-// action is what happens in a trial besides sending. All actions of a trial run side
-// by side. A trial that is repeated, since the generator failed or only just fell
-// short, begins from the start.
+// action is an activity in a trial besides sending. All actions of a trial run in parallel.
+// A trial that is repeated, since the generator failed or only just fell short, begins from
+// the start.
 type action struct {
-	// before is called before sending begins; again says that it was called for this
-	// trial already, and that the rest may have happened. It may be nil.
+	// before is called before sending begins. again reports whether it was called for this
+	// trial already, and the rest may have happened. It may be nil.
 	before func(ctx context.Context, again bool) error
 	// kind, at and does are the event: does is called so long after the beginning of
 	// sending, and the trial is not over before it has returned. Its error voids the
@@ -66,8 +66,8 @@ type action struct {
 	// settled waits, in place of the settling time, until the counters can be read. It
 	// may be nil.
 	settled func(ctx context.Context) error
-	// finish adds to the trial what the action did, before anybody sees it. It may be
-	// nil.
+	// finish adds the results of the action to the trial, before the trial is reported. It
+	// may be nil.
 	finish func(*Trial)
 	// endsSessions reports whether BGP sessions go down by the event, on purpose.
 	endsSessions bool
@@ -118,11 +118,11 @@ func (a action) happen(ctx context.Context, clock traffic.Clock, begin time.Time
 	return s, err
 }
 
-// OverdueError says that events of a trial had not ended long after sending had.
+// OverdueError reports that events of a trial had not ended long after sending had.
 type OverdueError struct {
 	// Events are the kinds of all events of the trial.
 	Events []EventKind
-	// After is how long they were waited for.
+	// After is the time that was waited for them.
 	After time.Duration
 }
 

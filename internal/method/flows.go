@@ -5,7 +5,7 @@ import (
 	"nodrop.dev/nodrop/internal/plan"
 )
 
-// summed is what was sent and received of some streams.
+// summed contains the totals of some streams.
 type summed struct {
 	v1alpha1.ClassSummary
 	latency latencySum

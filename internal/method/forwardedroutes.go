@@ -17,8 +17,7 @@ const (
 	probeAgain = 200 * time.Millisecond
 )
 
-// probed is how many frames were sent to routes, one to each, and how many of them did not
-// arrive.
+// probed counts the frames sent to routes, one to each, and those that did not arrive.
 type probed struct{ sent, missing uint64 }
 
 // probe sends a frame to each route to which frames of the profile go, from one port, until

@@ -138,9 +138,9 @@ type groupSearch struct {
 	ppm    int64
 	loads  map[uint16]traffic.Load
 	groups []multicastGroup
-	// wait is how long after a report the device is given.
+	// wait is the time that the device is given after a report.
 	wait time.Duration
-	// joined is how many groups the ports are members of, always the first ones.
+	// joined is the number of groups that the ports have joined, always the first ones.
 	joined int
 }
 

@@ -13,14 +13,14 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// groupDelay is what a group join delay and a group leave delay have in common:
+// groupDelay contains the common parts of the group join delay and the group leave delay:
 // trials in which ports report memberships, some time after sending began.
 type groupDelay struct {
 	lead, wait time.Duration
 	// before brings the memberships into the state in which the trial begins.
 	before func(ctx context.Context) error
-	// report is what is measured from, by those groups and ports that measured has.
-	// Kind names it.
+	// report sends the membership reports from which the delays count, for the groups and
+	// ports in measured. kind is the kind of this event.
 	kind     EventKind
 	report   func(ctx context.Context) (traffic.Moments, error)
 	measured []multicastGroup
@@ -28,11 +28,11 @@ type groupDelay struct {
 	// report. It has not ended within the trial when seen is false; when the trial
 	// proves nothing, invalid says why.
 	read func(tx traffic.TxCount, rx traffic.RxCount, moment uint64) (ns int64, seen bool, invalid string)
-	// unseen says what memberships did whose delay has not ended.
+	// unseen describes, for a message, the memberships whose delay has not ended.
 	unseen string
 }
 
-// maxPortDelays is how many ports a row lists.
+// maxPortDelays is the maximum number of ports that a row lists.
 const maxPortDelays = 256
 
 // measure runs the trials of a step, and fills in the summary. The trial with the
@@ -110,8 +110,8 @@ func (g groupDelay) measure(ctx context.Context, lab *Lab, step plan.Step, sum v
 	return out, nil
 }
 
-// trial is one repetition. What was sent while a port was no member is not lost,
-// and since nobody knows how much that was, nothing is reckoned as lost.
+// trial runs one repetition. Frames sent while a port was no member are not lost. Their
+// number is unknown, so no frame counts as lost.
 func (g groupDelay) trial(ctx context.Context, lab *Lab, step plan.Step, ppm int64, loads map[uint16]traffic.Load) (*Trial, error) {
 	act := timed(g.kind, g.lead, g.report).after(func(ctx context.Context, again bool) error {
 		if again {
@@ -135,7 +135,7 @@ func (g groupDelay) trial(ctx context.Context, lab *Lab, step plan.Step, ppm int
 	return t, err
 }
 
-// interval is how far apart the frames of the slowest stream are, in nanoseconds.
+// interval returns the time between two frames of the slowest stream, in nanoseconds.
 func interval(loads map[uint16]traffic.Load) int64 {
 	longest := int64(0)
 	for _, l := range loads {

@@ -22,7 +22,8 @@ type multicastGroup struct {
 	ports   []int
 }
 
-// routes is how many multicast routes a router needs for the group: one for each sender.
+// routes returns the number of multicast routes that a router needs for the group: one per
+// sender.
 func (g multicastGroup) routes() int64 {
 	n := int64(0)
 	for _, s := range g.streams {

@@ -64,9 +64,9 @@ func answered(yes *bool) (int64, bool) {
 	return 0, true
 }
 
-// headOfLine sends to the uncongested port alone, then with the congestion next to it,
-// and compares. There is head of line blocking when the uncongested port then loses
-// a greater share of its frames; a delay that grows is reported, and judged by nobody.
+// headOfLine sends to the uncongested port alone, then together with the congesting streams,
+// and compares. Head of line blocking means that the uncongested port then loses a greater
+// share of its frames. A longer delay is reported, but not judged.
 func headOfLine(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	streams := between(lab.plan, congestionFlows)
 	alone, _, err := congest(ctx, lab, step, streams[:1])

@@ -11,26 +11,26 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Interval is what the ports of the bed did between two samples of a trial.
+// Interval contains the activity of the ports of the bed between two samples of a trial.
 type Interval struct {
-	// Event says which trial it is, with its step, load and duration.
+	// Event identifies the trial, with its step, load and duration.
 	Event Event
-	// Began is when sending began, by the clock of the generator.
+	// Began is the time at which sending began, by the clock of the generator.
 	Began time.Time
-	// At is when the interval ended, from the beginning of sending, and Length how long
-	// it was: a multiple of what was asked for where samples in between are missing.
+	// At is the end of the interval, from the beginning of sending. Length is its duration:
+	// a multiple of the requested one if samples in between are missing.
 	At, Length time.Duration
 	// Ports has an entry for each port and class of streams, in the order of the ports in
 	// the bed.
 	Ports []PortInterval
-	// Device is what the device did.
+	// Device contains the activity of the device.
 	Device DeviceInterval
 	// Gaps reports whether lost frames are known, and Ordering that reordered ones are.
 	Gaps, Ordering bool
 }
 
-// DeviceInterval is what a device of software did, as far as it can be seen; nothing of any
-// other device.
+// DeviceInterval contains the activity of a software device, as far as it can be seen; empty
+// for any other device.
 type DeviceInterval struct {
 	// Interfaces in the order of the ports that they are cabled to.
 	Interfaces []InterfaceInterval
@@ -41,35 +41,35 @@ type DeviceInterval struct {
 	Memory, Routes *int64
 }
 
-// InterfaceInterval is what the interface at a port of the bed counted.
+// InterfaceInterval contains the counts of the device interface at a port of the bed.
 type InterfaceInterval struct {
 	Port string
 	traffic.InterfaceSample
 }
 
-// PortInterval is what a port did with the streams of a class.
+// PortInterval contains the activity of a port for the streams of a class.
 type PortInterval struct {
 	traffic.ClassAt
-	// Sends and Receives say what the port has to do with the class.
+	// Sends and Receives report whether the port sends and receives the class.
 	Sends, Receives bool
-	// Intended is how many frames the load asked for in the interval.
+	// Intended is the number of frames that the port was asked to send in the interval.
 	Intended uint64
-	// Tx is what was sent in the interval, and TxTotal since the beginning of the trial;
-	// nothing when the port sends none of the class.
+	// Tx counts the frames sent in the interval, and TxTotal those since the beginning of
+	// the trial; empty if the port does not send the class.
 	Tx, TxTotal traffic.TxSample
-	// Rx is what was received in the interval, and RxTotal since the beginning of the
-	// trial; nothing when the port should receive none of the class. A frame that came by
-	// a further path is not lost at its receiver.
+	// Rx counts the frames received in the interval, and RxTotal those since the beginning
+	// of the trial; empty if the port should not receive the class. A frame that came by a
+	// further path is not lost at its receiver.
 	Rx, RxTotal traffic.RxSample
 }
 
-// watched says who wants the intervals of trials.
+// watched contains the function that receives the intervals of trials, and their length.
 type watched struct {
 	every time.Duration
 	show  func(Interval)
 	// caps of the engine.
 	caps traffic.Capabilities
-	// countAgain is when routes of the device may be counted again.
+	// countAgain is the time from which the routes of the device may be counted again.
 	countAgain time.Time
 }
 
@@ -81,7 +81,8 @@ func WithIntervals(every time.Duration, caps traffic.Capabilities, show func(Int
 	return func(l *Lab) { l.watched = &watched{every: every, show: show, caps: caps} }
 }
 
-// intervals is the action that follows a trial; false when nobody wants it.
+// intervals returns the action that reports the intervals of a trial; false if they are not
+// requested, or the engine cannot sample.
 func (l *Lab) intervals(event Event, trial traffic.Trial) (action, bool) {
 	if l.watched == nil || l.sampler == nil {
 		return action{}, false
@@ -155,9 +156,9 @@ func (l *Lab) between(event Event, trial traffic.Trial, before, now traffic.Samp
 	return out
 }
 
-// withFurther is what ports have received, where frames that came by a further path are
-// not lost at their receiver. At a port that is no receiver of a class none is lost: what
-// did not come by it came by another one.
+// withFurther returns the counts of received frames, corrected for further paths: a frame
+// that came by one is not lost at its receiver. A port that is no receiver of a class loses
+// none: what did not come by it came by another port.
 func (l *Lab) withFurther(rx map[traffic.ClassAt]traffic.RxSample) map[traffic.ClassAt]traffic.RxSample {
 	homes := map[traffic.ClassAt][]traffic.ClassAt{}
 	receives := map[traffic.ClassAt]bool{}

@@ -13,41 +13,41 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// attempts is how often a trial is begun before a failing generator ends the run.
+// attempts is the number of times that a trial is begun before a failing generator ends the
+// run.
 const attempts = 3
 
 // pauses between the attempts: a container that was killed is started again at
 // once, the second time after about ten seconds.
 var pauses = [attempts - 1]time.Duration{2 * time.Second, 15 * time.Second}
 
-// Event tells how far a lab is.
+// Event contains the progress of a lab.
 type Event struct {
 	// Step in hand.
 	Step plan.Step
 	// LoadPPM and Duration of the trial in hand; 0 while no trial runs.
 	LoadPPM  int64
 	Duration time.Duration
-	// Began is when the trial in hand began, by the clock of the generator.
+	// Began is the time at which the current trial began, by the clock of the generator.
 	Began time.Time
 	// Bracket of the search so far; empty for other methods.
 	Bracket search.Bracket
 	// Finished is the trial that just ended, nil when one begins.
 	Finished *Trial
-	// Failure is why the trial is tried again, nil otherwise.
+	// Failure is the reason why the trial is tried again, nil otherwise.
 	Failure error
-	// Repeats is why the trial before, which this one repeats, says nothing about the
-	// device; empty for a trial that repeats none.
+	// Repeats is the reason why the trial before, which this one repeats, is no result of
+	// the device; empty for a trial that repeats none.
 	Repeats string
-	// Ask is what a person has to do now, while the trial runs; empty otherwise.
+	// Ask is the task of a person now, while the trial runs; empty otherwise.
 	Ask string
 }
 
-// SetThroughput tells the lab what a throughput test found at a frame size, in
-// parts per million of line rate, for tests that build on it.
+// SetThroughput sets the throughput that a throughput test found at a frame size, in parts
+// per million of line rate, for tests that build on it.
 func (l *Lab) SetThroughput(test string, size plan.Size, ppm int64) { l.found[found{test, size}] = ppm }
 
-// AddHints tells the lab what is believed of the device, for searches that begin
-// there.
+// AddHints adds assumptions about the device, for searches that begin there.
 func (l *Lab) AddHints(hints ...search.Hint) { l.hints = append(l.hints, hints...) }
 
 // Trial runs one trial at ppm parts per million of line rate. When the tester

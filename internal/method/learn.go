@@ -121,8 +121,9 @@ func (l *Lab) missing(m traffic.Measurement, streams []plan.Stream) []plan.Strea
 	return missing
 }
 
-// unheard says, for a person, which multicast groups did not reach all ports that joined
-// them; empty where others are missing as well, as that has another cause, and where all are.
+// unheard describes, for a person, the multicast groups that did not reach all ports that
+// joined them. It is empty if other streams are missing as well, or all groups, which has
+// another cause.
 func unheard(missing, streams []plan.Stream) string {
 	groups, all := groupsOf(missing), groupsOf(streams)
 	if len(groups) == 0 || len(groups) == len(all) || len(groups) < len(missing) {

@@ -100,7 +100,7 @@ func (t *Trial) byClass() *v1alpha1.ClassesSummary {
 // perSecond is a number of frames over the time that sending took, in frames/s.
 func (t *Trial) perSecond(frames int64) int64 { return perSecond(frames, max(t.Duration, t.TxTime)) }
 
-// hostsOf is how many frames of a stream it takes to show the device all of its
+// hostsOf returns the number of frames of a stream that show the device all of its
 // addresses.
 func hostsOf(s plan.Stream) uint64 {
 	h := s.Headers

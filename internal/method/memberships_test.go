@@ -13,8 +13,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/sim"
 )
 
-// recorder notes what a generator is told, and fails once when it is asked to
-// start its nth trial.
+// recorder records the calls of a generator, and fails once when it is asked to start its
+// nth trial.
 type recorder struct {
 	*sim.Engine
 	told   []string

@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/internal/search"
 )
 
-// Outcome is what a method found for one step of the plan.
+// Outcome contains the result of a method for one step of the plan.
 type Outcome struct {
 	// Step that was run.
 	Step plan.Step
@@ -24,7 +24,7 @@ type Outcome struct {
 	FramesPerSecond *big.Rat
 	// Trial decided the outcome; nil when there was nothing to run.
 	Trial *Trial
-	// Bracket is what a search found.
+	// Bracket is the final bracket of a search.
 	Bracket search.Bracket
 	// Limit is the trial that stopped a search when the tester was the reason.
 	Limit *Trial
@@ -37,7 +37,7 @@ type Outcome struct {
 	// ByTime reports whether the figures are the times at which frames arrived, and not how
 	// many were lost.
 	ByTime bool
-	// Search is what a search took and found; nil for other methods.
+	// Search summarizes the effort and the result of a search; nil for other methods.
 	Search *v1alpha1.SearchSummary
 	// Trials that were run, and Elapsed the time they took.
 	Trials  int
@@ -48,9 +48,9 @@ type Outcome struct {
 	Settle time.Duration
 	// Message explains an unusual outcome.
 	Message string
-	// Coarse says why figures are coarser than a reader expects; empty when they are not.
+	// Coarse explains why figures are coarser than a reader expects; empty if they are not.
 	Coarse string
-	// Invalid says what did not happen that was to be measured; empty when it did.
+	// Invalid describes the expected event that did not happen; empty if it did.
 	Invalid string
 	// Fill puts what only this method measures into the result row; may be nil.
 	Fill func(*v1alpha1.ResultRow)

@@ -214,7 +214,7 @@ func TestABusyMomentOfTheTesterIsNotAResult(t *testing.T) {
 	}
 }
 
-// flaky is a generator whose calls fail as told.
+// flaky is a generator whose calls fail as fail decides.
 type flaky struct {
 	traffic.Generator
 	fail  func(call string) error

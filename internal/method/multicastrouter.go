@@ -25,8 +25,8 @@ func (l *Lab) restoreMulticast(ctx context.Context) error {
 	return l.learn(ctx)
 }
 
-// unroutedMulticast notes that the multicast router ended in a trial: frames that were lost
-// then say nothing about the device.
+// unroutedMulticast returns a note if the multicast router ended in a trial: lost frames are
+// then no result of the device.
 func (l *Lab) unroutedMulticast() []traffic.Note {
 	why := l.multicastEnded()
 	if why == "" {
@@ -35,8 +35,8 @@ func (l *Lab) unroutedMulticast() []traffic.Note {
 	return []traffic.Note{{Kind: traffic.NoteRouter, Text: "the router of the device ended during the trial: " + why}}
 }
 
-// multicastEnded says why the router has ended that routes multicast; empty while it runs, and
-// where it is not known.
+// multicastEnded returns the reason why the router that routes multicast has ended; empty
+// while it runs, or if it is unknown.
 func (l *Lab) multicastEnded() string {
 	if !l.plan.RoutesMulticast || l.router == nil {
 		return ""

@@ -14,8 +14,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// withTRex says why TRex on the cards of a four-port bed cannot run a test after a
-// throughput test; empty when it can.
+// withTRex returns the reason why TRex on the NICs of a four-port bed cannot run a test
+// after a throughput test; empty if it can.
 func withTRex(packet v1alpha1.Packet, nodes [4]string, test v1alpha1.Test) string {
 	var bed v1alpha1.TestBed
 	bed.Name = "cards"

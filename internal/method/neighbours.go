@@ -14,9 +14,9 @@ import (
 
 // Neighbours are the hardware addresses of a run.
 type Neighbours struct {
-	// Sources are those of the tester's ports, by port name.
+	// Sources are the MAC addresses of the tester's ports, by port name.
 	Sources map[string]traffic.MAC
-	// NextHops are where streams are sent to, by stream ID.
+	// NextHops are the destination MAC addresses of the streams, by stream ID.
 	NextHops map[uint16]traffic.MAC
 	// Unresolved are the neighbours that did not answer.
 	Unresolved []*traffic.UnresolvedError

@@ -8,10 +8,10 @@ import (
 	"nodrop.dev/nodrop/internal/plan"
 )
 
-// coarse says, for a person, how often each network of a class of streams gets a frame where
-// that is longer than the sampling interval: no event of a network is seen earlier. It is
-// empty where frames come as often as samples, or as fast as the engine can send them. An
-// empty class is all streams.
+// coarse states, for a person, the interval at which each network of a class of streams gets
+// a frame, if it is longer than the sampling interval: no event of a network is seen
+// earlier. It is empty if frames come as often as samples, or as fast as the engine can send
+// them. An empty class selects all streams.
 func (l *Lab) coarse(step plan.Step, load plan.Amount, class string, sampling time.Duration) (string, error) {
 	longest, err := l.turn(step, load, class)
 	if err != nil || longest <= sampling {

@@ -19,8 +19,8 @@ func Intended(row *v1alpha1.ResultRow) Rate {
 	return Rate{f.FramesPerSecond, f.BitsPerSecond, f.LineRatePPM}
 }
 
-// Offered is what of the intended load of a row left the tester (Oload, RFC 2285 section
-// 3.5.2). It is 0 where no load passed, which is a throughput of 0.
+// Offered returns the part of the intended load of a row that left the tester (Oload, RFC
+// 2285 section 3.5.2). It is 0 if no load passed, which is a throughput of 0.
 func Offered(row *v1alpha1.ResultRow) Rate {
 	in, left := Intended(row), row.Frames.OrZero().OfferedFramesPerSecond
 	if in.LineRatePPM == 0 || in.FramesPerSecond == 0 || left == 0 {
@@ -40,9 +40,9 @@ func OfferedOther(row *v1alpha1.ResultRow) bool {
 	return max(difference, -difference) > intended/1000
 }
 
-// Offered is what of an intended rate left the tester: less where it did not send all
-// frames, or took longer than the trial. Frames with many receivers may count once in the
-// rate or at each of them.
+// Offered returns the part of an intended rate that left the tester: less if it did not send
+// all frames, or took longer than the trial. Frames with many receivers may count once in
+// the rate or at each of them.
 func (t *Trial) Offered(intended *big.Rat) *big.Rat {
 	if t.Intended == 0 {
 		return new(big.Rat)

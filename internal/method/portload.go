@@ -64,8 +64,8 @@ func (t *Trial) stretched(rate *big.Rat) *big.Rat {
 	return rate
 }
 
-// OfferedByPort is what the ports offered that sent the smallest and the largest share of
-// their line rate in a row, in parts per million.
+// OfferedByPort returns the smallest and the largest load that a port offered in a row, in
+// parts per million of its line rate.
 func OfferedByPort(row *v1alpha1.ResultRow) (lowest, highest int64) {
 	if l := row.Frames.OrZero().PortLoad; l != nil {
 		return l.LowestPPM, l.HighestPPM

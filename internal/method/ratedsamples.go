@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// noBracket is that of a trial that is no part of a search.
+// noBracket is the bracket of a trial that is not part of a search.
 var noBracket search.Bracket
 
 // forwardedShare is the part of the frames, one in so many, by which the receive rate of
@@ -60,7 +60,8 @@ func (r reading) lost() uint64 { return min(r.passed, r.sent) - min(r.received, 
 // are in flight, or nothing of their stream is forwarded.
 func (r reading) pending() uint64 { return r.sent - min(r.passed, r.sent) }
 
-// tally is what was sent between two samples, and what of it was received then or later.
+// tally counts the frames sent between two samples, and those of them received then or
+// later.
 type tally struct {
 	from, to       time.Duration
 	sent, received uint64
@@ -146,7 +147,7 @@ func (f inFlight) most(sent uint64, in time.Duration) uint64 {
 	return most
 }
 
-// judgment tells the intervals after the end of an event from those before it.
+// judgment distinguishes the intervals after the end of an event from those before it.
 type judgment struct {
 	// against counts the frames of an interval that speak against the end. Allowed of
 	// them were in flight.
@@ -180,9 +181,9 @@ func (all intervals) between(from, to time.Duration) intervals {
 	return out
 }
 
-// ending is when an event of the trial ended.
+// ending describes the end of an event of the trial.
 type ending struct {
-	// took is how long it took, and within how much shorter the true time may be.
+	// took is the duration of the event. The true duration may be shorter by up to within.
 	took, within time.Duration
 	// seen reports whether it ended, and sampled that there were samples to see it in.
 	seen, sampled bool
@@ -190,9 +191,9 @@ type ending struct {
 	over time.Duration
 }
 
-// until is how long after the beginning of a part of the trial it takes until the event is
-// over in all further intervals. It is not seen when it is not over in the last one. Frames
-// in flight at the end of the part are allowed for once, and not in every interval.
+// until returns the time from the beginning of a part of the trial after which the event is
+// over in all further intervals. It is not seen if it is not over in the last one. Frames in
+// flight at the end of the part are allowed for once, and not in every interval.
 func (all intervals) until(from, to time.Duration, over judgment) ending {
 	part := slices.Clone(all.between(from, to))
 	if len(part) == 0 {
@@ -244,8 +245,8 @@ func (all intervals) longest(is func(tally) bool) time.Duration {
 	return longest
 }
 
-// missing is how long the frames of a part that were not received take to send; still is
-// the same for those that were.
+// missing returns the time that it takes to send the frames of a part that were not
+// received; still returns the same for those that were.
 func (all intervals) missing(from, to time.Duration) time.Duration {
 	return all.share(from, to, func(i tally) uint64 { return i.sent - min(i.sent, i.received) })
 }
@@ -292,7 +293,7 @@ func (all intervals) lowest() int64 {
 // eventTimes are the times of events of one kind.
 type eventTimes struct {
 	times, derived spread
-	// within is how much shorter any true time may be.
+	// within is the maximum by which a true time may be shorter.
 	within time.Duration
 	// unseen events did not end in time, and unsampled ones had no sample.
 	unseen, unsampled int32
@@ -307,7 +308,7 @@ type event struct {
 	// derived is the time by frames: the mean over the networks of the time in which each
 	// was not as it should be.
 	derived time.Duration
-	// turn is how often each of so many networks gets a frame.
+	// turn is the interval at which each of the networks gets a frame.
 	turn     time.Duration
 	networks int64
 	// gradual reports whether each network changes once, so that the last of them counts
@@ -362,7 +363,7 @@ func contradictions(all ...eventTimes) string {
 	return strings.Join(texts, "; ")
 }
 
-// unsampledEvents says how many events of a row had no sample; empty when all had.
+// unsampledEvents describes how many events of a row had no sample; empty if all had.
 func unsampledEvents(all ...eventTimes) string {
 	n := int32(0)
 	for _, e := range all {

@@ -135,14 +135,14 @@ func doubled(lab *Lab) ([]plan.Stream, map[uint16]traffic.MAC) {
 	return streams, next
 }
 
-// framesIn is how many frames a rate makes in a time.
+// framesIn returns the number of frames that a rate sends in d, at least 1.
 func framesIn(r traffic.Rate, d time.Duration) uint64 {
 	n := new(big.Int).Mul(big.NewInt(r.Frames), big.NewInt(int64(d)))
 	return max(1, n.Quo(n, big.NewInt(r.PerNanos)).Uint64())
 }
 
-// lastLoss is when, from the beginning of the trial, the last frame of a stream
-// was sent that was lost; 0 when none was.
+// lastLoss returns the time, from the beginning of the trial, at which the last lost frame
+// of a stream was sent; 0 if none was lost.
 func lastLoss(t *Trial, s plan.Stream, r traffic.Rate) time.Duration {
 	last := time.Duration(0)
 	for _, port := range s.Rx {

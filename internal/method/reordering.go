@@ -8,8 +8,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// reordering is how far behind the reordered frames of a trial came (RFC 4737 sections
-// 4.2, 4.3, 4.5, 4.6 and 5); nil when there were none.
+// reordering summarizes the reordered frames of a trial (RFC 4737 sections 4.2, 4.3, 4.5,
+// 4.6 and 5); nil if there were none.
 func reordering(t *Trial) *v1alpha1.ReorderingSummary {
 	if t.Reordered == 0 {
 		return nil

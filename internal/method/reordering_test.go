@@ -7,8 +7,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// The gaps of all streams count together; where an engine knows of none, there is no row
-// of zeros.
+// The gaps of all streams count together. If an engine counts no gaps, the row has none
+// instead of zeros.
 func TestReorderingGaps(t *testing.T) {
 	trial := &Trial{Received: 1000, Reordered: 10}
 	if s := reordering(trial); s == nil || s.Gaps != nil {

@@ -74,7 +74,7 @@ func resetTimes(t *v1alpha1.ResetTest) (lead, all time.Duration) {
 	return t.LeadTime.Duration, t.TrialDuration.Duration
 }
 
-// powerOff is what is taken from a reset time.
+// powerOff returns the time that is subtracted from a reset time.
 func powerOff(t *v1alpha1.ResetTest) time.Duration {
 	switch {
 	case t.Kind != v1alpha1.ResetPower:
@@ -198,11 +198,11 @@ func (l *Lab) resetting(event Event, trigger v1alpha1.ResetTrigger) action {
 	})
 }
 
-// outage is for how long the device did not forward in a trial.
+// outage is the time during which the device did not forward in a trial.
 type outage struct {
-	// byLoss is what a stream lost over the rate at which it was sent, of the stream
-	// that lost most. ByStamps is the longest time between two frames of a stream; 0
-	// when all frames were sent and none was lost.
+	// byLoss is the number of lost frames divided by the rate, for the stream that lost
+	// most. byStamps is the longest time between two frames of a stream; 0 if all frames
+	// were sent and none was lost.
 	byLoss, byStamps time.Duration
 	// stamped reports whether it is known when frames arrived.
 	stamped bool

@@ -145,8 +145,8 @@ func TestResetsThatSayNothing(t *testing.T) {
 	}
 }
 
-// Somebody outside is asked, once a trial, when frames have been sent for leadTime,
-// and does it.
+// A person is asked to reset the device, once a trial, when frames have been sent for
+// leadTime.
 func TestResetFromOutside(t *testing.T) {
 	var engine *sim.Engine
 	asked := 0

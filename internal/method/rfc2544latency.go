@@ -90,8 +90,8 @@ func rfc2544Latency(ctx context.Context, lab *Lab, step plan.Step) (Outcome, err
 	return out, nil
 }
 
-// wireNs is how long a frame takes on the wires that a definition of latency leaves
-// out, in nanoseconds, of the stream for which that is longest.
+// wireNs returns the time on the wire that a definition of latency excludes, in nanoseconds,
+// for the stream with the longest one.
 func wireNs(p plan.Plan, size plan.Size, definition v1alpha1.LatencyDefinition) int64 {
 	on := func(port int) *big.Rat {
 		bits := big.NewRat(8*int64(size.Bytes), p.Ports[port].BitsPerSecond)

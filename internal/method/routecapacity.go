@@ -128,7 +128,7 @@ type routeBlock struct {
 	count int64
 }
 
-// blockPart is what one session announces of a block.
+// blockPart contains the routes of a block that one session announces.
 type blockPart struct {
 	session plan.Session
 	routes  routing.Routes
@@ -249,7 +249,7 @@ func (l *Lab) oneClock(b routeBlock, witness plan.Session) bool {
 	return true
 }
 
-// lookForRoutes is how often is asked for what a session has learnt.
+// lookForRoutes is the interval at which the routes that a session has learned are queried.
 const lookForRoutes = 20 * time.Millisecond
 
 // announceBlock announces a block, and waits until the witness has learnt what it should,

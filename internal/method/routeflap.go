@@ -76,7 +76,8 @@ var (
 	flapNumberIf = optionalNumber(func(row *v1alpha1.ResultRow) *v1alpha1.RouteFlapSummary { return row.RouteFlap })
 )
 
-// flaps are how often routes were withdrawn and announced again for a row.
+// flaps returns the number of times that routes were withdrawn and announced again for a
+// row, and whether the row has it.
 func flaps(row *v1alpha1.ResultRow) (int64, bool) {
 	if row.RouteFlap == nil {
 		return 0, false

@@ -2,7 +2,7 @@ package method
 
 import "nodrop.dev/nodrop/api/v1alpha1"
 
-// maxMemoryBlocks is how many blocks a row has the memory of.
+// maxMemoryBlocks is the maximum number of blocks whose memory a row contains.
 const maxMemoryBlocks = 64
 
 // routeMemory reads the memory of the device's routing software in the course of a test.

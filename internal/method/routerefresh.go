@@ -83,7 +83,7 @@ func spreadColumns(heading string, of func(*v1alpha1.ResultRow) *v1alpha1.TimeSp
 	}
 }
 
-// times are those of a spread; nil when it has none.
+// times returns the times of a spread; nil if it has none.
 func (s *spread) times() *v1alpha1.TimeSpread {
 	if s.count == 0 {
 		return nil

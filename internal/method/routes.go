@@ -11,11 +11,11 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// openTime is how long all sessions may take until they are established.
+// openTime is the time within which all sessions must be established.
 const openTime = 2 * time.Minute
 
-// endTime is how long the routing software of the device may take from the end of its
-// sessions to its own.
+// endTime is the maximum time from the end of the sessions of the device's routing software
+// to the end of the software.
 const endTime = time.Second
 
 // Installing: how long the lab waits until the device advertises what was announced, and
@@ -41,8 +41,8 @@ type routes struct {
 	// are, by their index.
 	open      bool
 	announced map[int]bool
-	// unlearnt is why it is not known whether the device has installed them; nil when it
-	// has.
+	// unlearnt is the reason why it is not known whether the device has installed them; nil
+	// if it has.
 	unlearnt error
 }
 
@@ -220,7 +220,7 @@ func (l *Lab) installed(ctx context.Context) error {
 	return nil
 }
 
-// states are those of all sessions by name; nil when none is open.
+// states returns the states of all sessions by name; nil if none is open.
 func (l *Lab) states(ctx context.Context) (map[string]routing.State, error) {
 	if !l.open {
 		return nil, nil
@@ -264,8 +264,8 @@ func (l *Lab) restoreRoutes(ctx context.Context, who string) (map[string]routing
 	return l.states(ctx)
 }
 
-// flapped says which sessions were down in a trial, given how they were before it. Frames
-// that were lost then are not the device's loss.
+// flapped returns a note for each session that was down in a trial, given the states before
+// it. Frames that were lost then are not the device's loss.
 func (l *Lab) flapped(ctx context.Context, before map[string]routing.State) ([]traffic.Note, error) {
 	if before == nil {
 		return nil, nil
@@ -286,8 +286,8 @@ func (l *Lab) flapped(ctx context.Context, before map[string]routing.State) ([]t
 	return notes, nil
 }
 
-// routerEnded says, behind a session that went down, why the routing software of the
-// device has ended; empty when it runs.
+// routerEnded returns the reason why the routing software of the device has ended, to append
+// to the note on a session that went down; empty if it runs.
 func (l *Lab) routerEnded(ctx context.Context) string {
 	if l.router == nil {
 		return ""
@@ -303,8 +303,8 @@ func (l *Lab) routerEnded(ctx context.Context) string {
 	}
 }
 
-// notLearnt says, for a person, that the device does not advertise what was announced;
-// empty when it does.
+// notLearnt explains, for a person, that the device does not advertise the announced routes;
+// empty if it does.
 func (l *Lab) notLearnt() string {
 	if l.unlearnt == nil {
 		return ""

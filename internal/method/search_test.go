@@ -133,7 +133,7 @@ func TestATimeLimitEndsTheSearch(t *testing.T) {
 	}
 }
 
-// A tester that is slower than the device is told from it by every search.
+// Every search distinguishes a tester that is slower than the device from the device.
 func TestEverySearchTellsTesterFromDevice(t *testing.T) {
 	model := header + ",generator_limit_percent\n64,70,1,2,3,30\n"
 	for _, name := range []v1alpha1.SearchMethod{v1alpha1.SearchBinary, v1alpha1.SearchMLRsearch, v1alpha1.SearchInformed} {

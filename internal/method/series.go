@@ -15,7 +15,7 @@ import (
 // with all of them takes 6 to 11 kB of the 128 kB that an object with rows may have.
 const maxPoints = 240
 
-// sampleAgain is how long a sampling that failed is left alone at least.
+// sampleAgain is the minimum pause after a sampling that failed.
 const sampleAgain = 100 * time.Millisecond
 
 // sampler reads a series while a trial runs.
@@ -28,7 +28,7 @@ type sampler struct {
 	take    func(traffic.Sample) (more bool)
 	forget  func()
 	samples []traffic.Sample
-	// failure is why samples are missing; nil when none failed.
+	// failure is the reason why samples are missing; nil if none failed.
 	failure error
 }
 
@@ -86,8 +86,8 @@ func withoutLatency(one traffic.Sample) traffic.Sample {
 	return one
 }
 
-// missing says, for a person, what a series lacks since samples failed; it is empty
-// when none did.
+// missing describes, for a person, the intervals of a series that were not sampled; empty if
+// no sampling failed.
 func (s *sampler) missing(d time.Duration) string {
 	if s.failure == nil {
 		return ""
@@ -96,8 +96,8 @@ func (s *sampler) missing(d time.Duration) string {
 	return fmt.Sprintf("%d of %d intervals were not sampled: %v", all-min(all, len(s.samples)), all, s.failure)
 }
 
-// series is what was sampled, as a row keeps it; nil when there is no interval. At
-// most points are kept.
+// series returns the samples as a row stores them, in at most points points; nil if there is
+// no interval.
 func (s *sampler) series(points int) *v1alpha1.RateSeries {
 	var all []traffic.Sample
 	last := traffic.Sample{}
@@ -137,9 +137,9 @@ func (s *sampler) series(points int) *v1alpha1.RateSeries {
 	return series
 }
 
-// setEnds says when the points end: by their length when all but the last are as long
-// as asked for, within the hundredth that a chart does not show or a millisecond, and
-// otherwise one by one.
+// setEnds sets the end times of the points. It sets one length if all points but the last
+// have the intended length, within 1 %, which a chart does not show, or 1 ms. Otherwise it
+// sets each end.
 func setEnds(series *v1alpha1.RateSeries, ends []time.Duration, length time.Duration) {
 	last := len(ends) - 1
 	series.DurationMilliseconds = ends[last].Milliseconds()

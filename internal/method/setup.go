@@ -29,16 +29,16 @@ type setup struct {
 	observe func(Event)
 }
 
-// session is what all labs of a run have in common: the generator with the state that
-// it is in, and what was found so far.
+// session contains what all labs of a run share: the generator with its state, and the
+// results so far.
 type session struct {
 	gen traffic.Generator
-	// sampler, members and reporter are what the generator can do beyond sending and
-	// receiving; nil where it cannot.
+	// sampler, members and reporter are the abilities of the generator beyond sending and
+	// receiving; nil if it does not have them.
 	sampler  traffic.Sampler
 	members  traffic.GroupMember
 	reporter traffic.ProgressReporter
-	// watched says who follows the trials while they run; nil when nobody does.
+	// watched contains the receiver of the intervals of trials; nil if there is none.
 	watched *watched
 	// configured is the setup whose streams the generator has, and size the size that
 	// they have there; nil when they have to be given anew.
@@ -49,21 +49,21 @@ type session struct {
 	// ownGroups reports whether the method in hand joins multicast groups itself, and
 	// begins without a membership.
 	ownGroups bool
-	// answered is when the receivers that send nothing told the device where they are;
-	// zero when there are none.
+	// answered is the time of the last answers of receivers that send nothing; zero if there
+	// are none.
 	answered time.Time
 	// trials that were run, and whether none was run yet that needs a rest.
 	trials int
 	rested bool
-	// sent is how long those trials sent that had a duration.
+	// sent is the total sending time of the trials that had a duration.
 	sent time.Duration
 	// stale frames that arrived after their own trial had been read. Where the last
 	// frames were those that introduced the streams, which the device may hold until it
 	// knows its neighbours, stale ones say nothing.
 	stale      uint64
 	introduced bool
-	// unheard says which multicast groups did not reach all ports before the trials; empty
-	// when all did.
+	// unheard describes the multicast groups that did not reach all ports before the trials;
+	// empty if all did.
 	unheard string
 
 	// found throughput, in parts per million of line rate.
@@ -126,7 +126,8 @@ func (l *Lab) with(ctx context.Context, step plan.Step, streams []plan.Stream, n
 	return l.configure(ctx, step)
 }
 
-// answerTime is how long a neighbour on a topology of a method's own has to answer.
+// answerTime is the time within which a neighbor on a topology of a method's own must
+// answer.
 const answerTime = 2 * time.Second
 
 // withStreams calls f with a lab whose streams are these alone, between any ports of the

@@ -127,7 +127,7 @@ func pointed(n *int64) (int64, bool) {
 	return *n, true
 }
 
-// often says how many times something is done.
+// often returns the text for a number of repetitions: "once", "2 times".
 func often(n int32) string {
 	if n == 1 {
 		return "once"

@@ -13,8 +13,8 @@ import (
 // tester was late. In a shorter one the tester sends few late frames.
 const (
 	longTrial = 2 * time.Minute
-	// lookForStalls is how often the counters are read for that at most, and stallSamples how
-	// many samples a trial has at most.
+	// lookForStalls is the minimum interval at which the counters are read for that, and
+	// stallSamples is the maximum number of samples of a trial.
 	lookForStalls = time.Second
 	stallSamples  = 10_000
 )

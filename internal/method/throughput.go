@@ -201,7 +201,7 @@ func (s *searchTrials) failedGoal(found search.GoalResult) (failed *Trial) {
 	return failed
 }
 
-// outcome is what a search found for one loss ratio.
+// outcome returns the outcome of a search for one loss ratio.
 func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v1alpha1.GoalResult) Outcome {
 	method := v1alpha1.SearchBinary
 	if t := s.step.Test.Throughput; t != nil && t.Search != "" {

@@ -33,8 +33,8 @@ func throughputSteps(test v1alpha1.Test, at plan.Scale) []plan.Step {
 	return steps
 }
 
-// shortest is how long a search sends at least. A binary search without a time limit tries
-// the highest load once; the other searches choose the times of their trials.
+// shortest returns the minimum sending time of a search. A binary search without a time
+// limit tries the highest load once; the other searches choose the times of their trials.
 func shortest(method v1alpha1.SearchMethod, cfg search.Config) time.Duration {
 	if method == v1alpha1.SearchMLRsearch || method == v1alpha1.SearchInformed || cfg.TimeCap > 0 {
 		return 0

@@ -26,16 +26,16 @@ type Trial struct {
 	saturated int64
 	// Intended frames, and those that were Sent.
 	Intended, Sent uint64
-	// Expected is what the receivers should have got: the frames sent, each as often
-	// as it has receivers. Received frames are counted once per receiver; Lost ones
-	// were expected and not received.
+	// Expected is the number of frames that should have arrived: each sent frame counts once
+	// per receiver. Received frames are counted once per receiver; Lost ones were expected
+	// and not received.
 	Expected, Received, Lost uint64
 	// Duplicate and Reordered frames, and those OutOfSequence in the older count.
 	Duplicate, Reordered, OutOfSequence uint64
-	// Order says how far behind the reordered frames came.
+	// Order describes the extent of the reordering.
 	Order traffic.Order
-	// Late frames came back too long after later ones to be told from copies, and
-	// Damaged ones not as they were sent: both count as lost.
+	// Late frames came back too long after later ones to be distinguished from duplicates,
+	// and Damaged ones were altered: both count as lost.
 	Late    uint64
 	Damaged traffic.Damage
 	// Stale frames of earlier trials arrived during this one.
@@ -57,11 +57,11 @@ type Trial struct {
 	Silent []string
 	// Notes of the engine.
 	Notes []traffic.Note
-	// Stamps say when the events of the trial happened, in the order of the actions.
+	// Stamps contain the times of the events of the trial, in the order of the actions.
 	Stamps []Stamp
 
-	// tolerance is how much longer sending may take than Duration, and exact up to which
-	// of that the offered load is taken for the intended one.
+	// tolerance is the maximum by which sending may exceed Duration. Up to exact, the
+	// offered load counts as the intended one.
 	tolerance, exact time.Duration
 	// inStalls counts the lost frames that were lost when the tester was late; nil when that
 	// is not known.
@@ -228,13 +228,13 @@ func (t *Trial) received() iter.Seq[traffic.RxCount] {
 	}
 }
 
-// at is what a port, by its index, received of a stream.
+// at returns the counts of a stream at a port, given by its index.
 func (t *Trial) at(s plan.Stream, port int) traffic.RxCount {
 	return t.measurement.Rx[traffic.RxKey{Stream: s.ID, Port: t.ports[port].Name}]
 }
 
-// arrived is how many frames of a stream a receiver received, or in its place a port with
-// a further path. One that came to both counts once.
+// arrived returns the number of frames of a stream that arrived at a receiver, or in its
+// place at a port with a further path. A frame that came to both counts once.
 func (t *Trial) arrived(s plan.Stream, port int) uint64 {
 	here := t.at(s, port).Received
 	arrived := here

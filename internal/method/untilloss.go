@@ -11,7 +11,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// backLook is how long is waited between two questions whether all is back.
+// backLook is the interval between two checks of whether all frames are back.
 const backLook = 50 * time.Millisecond
 
 // lossWatch ends a trial once more of its frames are lost for certain than any goal
@@ -20,9 +20,10 @@ const backLook = 50 * time.Millisecond
 // is run again in full.
 type lossWatch struct {
 	reporter traffic.ProgressReporter
-	// allowed is how many frames may be lost.
+	// allowed is the number of frames that may be lost.
 	allowed uint64
-	// ended is when the trial in hand was ended after its beginning; 0 when it was not.
+	// ended is the time after its beginning at which the current trial was ended; 0 if it
+	// was not.
 	ended time.Duration
 	// saturated is the share of what was sent last that arrived before the trial was
 	// ended, in parts per million; 0 when it is not known.
@@ -46,8 +47,8 @@ func (l *Lab) watchLoss(step plan.Step, ppm int64, d time.Duration) *lossWatch {
 	return &lossWatch{reporter: l.reporter, allowed: l.allowedLoss(step.Size, ppm, highest, d)}
 }
 
-// allowedLoss is how many frames all receivers together may lose in a trial of d at
-// a loss ratio.
+// allowedLoss returns the number of frames that all receivers together may lose in a trial
+// of d at a loss ratio.
 func (l *Lab) allowedLoss(size plan.Size, ppm, ratioPPM int64, d time.Duration) uint64 {
 	frames := l.plan.FramesPerSecond(size, plan.Share(ppm)) // at all receivers
 	frames.Mul(frames, big.NewRat(int64(d), int64(time.Second)))
@@ -67,9 +68,8 @@ func (w *lossWatch) action(l *Lab, d time.Duration) action {
 	return a
 }
 
-// look asks for the progress of a trial of d again and again, and stops it once its
-// loss is certain. When no progress can be told, the trial goes on to its end: whether
-// it is lost, too, shows there.
+// look queries the progress of a trial of d repeatedly, and stops the trial once its loss is
+// certain. If the progress is unknown, the trial runs to its end: its loss shows there, too.
 func (w *lossWatch) look(ctx context.Context, l *Lab, d time.Duration, stop func()) {
 	var seen looks
 	start := l.gen.Clock().Now()
@@ -109,8 +109,8 @@ type look struct {
 // looks at one trial, in their order.
 type looks []look
 
-// lost is how many frames are lost for certain: what the engine says, and what was
-// sent so long ago that it should be back, whatever came since.
+// lost returns the number of frames that are certainly lost: those that the engine reports,
+// and those that were sent so long ago that they should be back, whatever came since.
 func (s looks) lost(settle time.Duration) uint64 {
 	last := s[len(s)-1]
 	lost := last.Lost

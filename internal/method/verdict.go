@@ -12,9 +12,9 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// droppedShare says when lost frames are taken for those that the tester's own port
-// dropped, where the loss is what a trial is for: when it dropped at least one for so
-// many that were lost. Fewer do not explain the loss.
+// droppedShare is the share of the lost frames, one in so many, that the tester's own port
+// must have dropped for the loss to be attributed to the tester. It applies where the loss
+// is the result of a trial. Fewer drops do not explain the loss.
 const droppedShare = 10
 
 // allowedBy are the loss ratios that the search of a step allows, in parts per million;
@@ -37,18 +37,17 @@ func (t *Trial) decides(n uint64) bool {
 	})
 }
 
-// lateTolerance is how much longer than asked for sending may take in a trial that
-// is no part of a search: a hundredth, but 10 to 100 ms, within which a busy machine
-// makes up for the last burst. Rows of such trials have the offered load next to the
-// intended one.
+// lateTolerance returns by how much sending may exceed its intended duration in a trial that
+// is not part of a search: 1 %, but 10 to 100 ms, within which a busy machine makes up for
+// the last burst. Rows of such trials contain the offered load and the intended one.
 func lateTolerance(d time.Duration) time.Duration {
 	return min(max(d/100, 10*time.Millisecond), 100*time.Millisecond)
 }
 
-// searchTolerance is how much longer than d sending may take in a trial of a search.
-// Up to exact the offered load is within half the search's resolution of the intended
-// one, and within a hundredth of it. An engine that is late by itself may take longer,
-// up to most: the row then has the load that was offered.
+// searchTolerance returns by how much sending may exceed d in a trial of a search. Up to
+// exact, the offered load is within half the search's resolution of the intended one, and
+// within 1 % of it. An engine that is late by itself may take longer, up to most: the row
+// then contains the offered load.
 func (l *Lab) searchTolerance(step plan.Step, ppm int64, d time.Duration) (exact, most time.Duration) {
 	resolution := step.Search.ResolutionPPM
 	for _, g := range step.Goals {
@@ -95,9 +94,9 @@ func (t *Trial) justShort() bool {
 	return t.GeneratorBound() && t.Sent > 0 && t.Sent/4 >= t.Intended/5
 }
 
-// void says why a trial says nothing about the device, and is run once more: the tester
-// only just fell short or may have lost the frames, one of its links was disturbed, or
-// others used its processors while frames were lost. It is empty otherwise.
+// void returns the reason why a trial is no result of the device, and is run once more: the
+// tester only just fell short or may have lost the frames, one of its links was disturbed,
+// or others used its processors while frames were lost. It is empty otherwise.
 func (t *Trial) void() (why string) {
 	switch {
 	case t.has(traffic.NoteRouter):
@@ -146,9 +145,9 @@ func (t *Trial) TesterLost() bool {
 	return t.Excess > 0 || t.has(traffic.NoteReceiver) || len(t.Dropped()) > 0
 }
 
-// harmlessBurst is how many frames in a row a port may send to catch up without that
-// a loss can be due to it: an input queue holds that many. Linux takes as many from a
-// network card at once, and the smallest rings hold several times more.
+// harmlessBurst is the number of frames in a row that a port may send to catch up without
+// causing a loss: an input queue holds that many. Linux takes as many from a NIC at once,
+// and the smallest rings hold several times more.
 const harmlessBurst = 64
 
 // Stalled reports whether the tester fell behind its schedule, and that frames were lost
@@ -164,8 +163,8 @@ func (t *Trial) Stalled() bool {
 	return 0 < t.Lost && t.Lost <= caughtUp
 }
 
-// caughtUp is how many frames the tester sent in bursts that a loss can be due to, as far as
-// frames were lost at that time.
+// caughtUp returns the number of frames that the tester sent in bursts that can cause a
+// loss, limited to the frames that were lost at that time.
 func (t *Trial) caughtUp() (n uint64) {
 	for _, p := range t.measurement.Pacing {
 		if p.MaxBurst > harmlessBurst {

@@ -110,7 +110,7 @@ func (p Plan) of(senders []Port, m Method) Plan {
 	return p
 }
 
-// sameSpeed says which ports have different speeds; empty when all have one.
+// sameSpeed describes two ports that have different speeds; empty if all have the same.
 func sameSpeed(ports []Port) string {
 	for _, port := range ports {
 		if first := ports[0]; port.BitsPerSecond != first.BitsPerSecond {
@@ -121,7 +121,8 @@ func sameSpeed(ports []Port) string {
 	return ""
 }
 
-// mostFalling is how many loads Falling has at most: the finest step is 1 % of line rate.
+// mostFalling is the maximum number of loads of Falling: the finest step is 1 % of line
+// rate.
 const mostFalling = 100
 
 // Falling are the loads from a highest one down in equal steps, as long as they are above

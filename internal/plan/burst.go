@@ -50,8 +50,8 @@ func roundedUp(share *big.Rat, of int64) int64 {
 	return n.Quo(n, share.Denom()).Int64()
 }
 
-// BurstFrames is how many frames of a size the slowest sending port sends at line
-// rate in a time, and that rate in frames/s.
+// BurstFrames returns the number of frames of a size that the slowest sending port sends at
+// line rate in d, and that rate in frames/s.
 func (p Plan) BurstFrames(size Size, d time.Duration) (int64, *big.Rat) {
 	var slowest *big.Rat
 	for _, s := range p.Streams {

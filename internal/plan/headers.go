@@ -8,7 +8,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// headers are those that all streams of a profile share: everything but the
+// headers returns the headers that all streams of a profile share: everything but the
 // addresses.
 func headers(packet v1alpha1.Packet) traffic.Headers {
 	var h traffic.Headers
@@ -36,10 +36,10 @@ func headers(packet v1alpha1.Packet) traffic.Headers {
 // macSeed makes the hardware addresses of a bed the same in every run.
 const macSeed = 4814
 
-// firstMAC is the first hardware address behind a port, by the port's index: the
-// port's number stands in the second and third octet, so that no two ports share
-// an address, and the others are pseudorandom (RFC 4814 section 4.2). The address
-// is of one station, and locally administered, so that it is nobody's.
+// firstMAC returns the first MAC address behind a port, by the port's index. The second and
+// third octet contain the port's number, so that no two ports share an address. The others
+// are pseudorandom (RFC 4814 section 4.2). The address is unicast, and locally administered,
+// so that no manufacturer assigns it.
 func firstMAC(port int) traffic.MAC {
 	rng := rand.New(rand.NewPCG(macSeed, uint64(port)))
 	n := rng.Uint32()

@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Amount is how much a load is; at most one of its members is above 0.
+// Amount contains the amount of a load; at most one of its members is above 0.
 type Amount struct {
 	// PPM is a share of line rate in parts per million.
 	PPM int64
@@ -21,8 +21,8 @@ type Amount struct {
 	FramesPerSecond, BitsPerSecond int64
 }
 
-// AmountOf is how much a load is. It fails on the word throughput, and on what is no
-// load.
+// AmountOf returns the amount of a load. It fails for the word throughput, and for text that
+// is no load.
 func AmountOf(load v1alpha1.Load) (Amount, error) {
 	n, unit, err := load.Amount()
 	switch {
@@ -72,7 +72,7 @@ func (p Plan) Rate(s Stream, size Size, load Amount) *big.Rat {
 // share of the sending port's load that is the stream's.
 func (s Stream) share() *big.Rat { return big.NewRat(max(s.Times, 1), max(s.Part, 1)) }
 
-// kind is what the rate of a stream depends on at a size.
+// kind contains the properties that determine the rate of a stream at a size.
 type kind struct {
 	speed, part, times, weight int64
 	bytes                      int
@@ -137,7 +137,7 @@ func validateRates(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, port
 	return errs
 }
 
-// unsendable says why a load that is a rate cannot be sent; empty when it can.
+// unsendable returns the reason why a load that is a rate cannot be sent; empty if it can.
 func (p Plan) unsendable(load v1alpha1.Load, sizes []Size) string {
 	amount, err := AmountOf(load)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// Method is what a plan has to know about a measuring method. Every method says it in
-// its own file, in package method.
+// Method contains the part of a measuring method that a plan needs. Every method defines it
+// in its own file, in package method.
 type Method struct {
 	// Name of the method in result rows, and Further names of rows that it makes
 	// besides.
@@ -19,7 +19,7 @@ type Method struct {
 	Further []v1alpha1.Method
 	// Member is the name of the method's member of the union of tests.
 	Member string
-	// Given says whether a test asks for the method.
+	// Given reports whether a test asks for the method.
 	Given func(v1alpha1.Test) bool
 	// Validate reports what the schema cannot say; path is that of the member. It
 	// may be nil.
@@ -59,14 +59,15 @@ type Method struct {
 	// Frameless means that the method measures no test frames: a test makes its rows once, and
 	// not for each size.
 	Frameless bool
-	// Copies is how many streams the method makes of each at once; 0 means 1.
+	// Copies is the number of streams that the method makes of each at once; 0 means 1.
 	Copies int
-	// Topology is what the method needs of the bed when its streams are its own; nil
-	// when they are those of the profile's pattern.
+	// Topology contains what the method requires of the bed if its streams are its own; nil
+	// if it uses the streams of the profile's pattern.
 	Topology *Topology
-	// WholeDevice says what the method does to the device as a whole, or with what it has
-	// once, so that it is refused on a bed that is a port group of it: "resets the device".
-	// Empty where other ports of the device do not matter, as far as forwarding shows.
+	// WholeDevice describes what the method does to the device as a whole, or to a part that
+	// the device has once: "resets the device". Such a method is refused on a bed that is a
+	// port group of the device. Empty if other ports of the device do not matter, as far as
+	// forwarding shows.
 	WholeDevice string
 	// Fits reports why the test cannot be run in a setting; path is that of the
 	// member. It may be nil.
@@ -149,5 +150,5 @@ func AtLoad(load v1alpha1.Load, d time.Duration) Step {
 	return s
 }
 
-// RowsPerSize is how many rows a test makes at one frame size in one variant, at most.
+// RowsPerSize returns the maximum number of rows of a test at one frame size in one variant.
 func RowsPerSize(test v1alpha1.Test) int { return len((Plan{}).steps(test, []Size{Bytes(64)})) }

@@ -12,10 +12,10 @@ import (
 type flow struct {
 	tx int
 	rx []int
-	// part is what the sender's line rate is divided by for this flow, and times what
-	// it is multiplied by; 0 means 1.
+	// part is the divisor of the sender's line rate for this flow, and times the multiplier;
+	// 0 means 1.
 	part, times int64
-	// delay is how long after the others it begins.
+	// delay is the time by which the flow begins after the others.
 	delay time.Duration
 	// group that it is sent to; invalid for unicast.
 	group netip.Addr
@@ -174,7 +174,7 @@ func sides(p v1alpha1.PartialMeshPattern, ports []Port) (senders, receivers []in
 	return senders, receivers
 }
 
-// Stagger is how much later than the one before each port begins.
+// Stagger returns the time by which each port begins after the one before.
 func Stagger(p v1alpha1.NToNPattern) time.Duration {
 	if p.Stagger == nil {
 		return 0

@@ -18,8 +18,8 @@ func RoutesMulticast(bed *v1alpha1.TestBed) bool {
 	return bed.Spec.Routing != nil && bed.Spec.Routing.PIM != nil
 }
 
-// RendezvousPoint is that of all groups on a bed whose device routes multicast: without an
-// address of its own, the IPv4 gateway of the bed's first port.
+// RendezvousPoint returns the rendezvous point of all groups on a bed whose device routes
+// multicast. The default is the IPv4 gateway of the bed's first port.
 func RendezvousPoint(bed *v1alpha1.TestBed) (netip.Addr, field.ErrorList) {
 	ports, errs := Ports(bed)
 	if len(errs) > 0 {

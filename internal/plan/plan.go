@@ -52,13 +52,12 @@ type Stream struct {
 	// Further are the indexes of ports at which a frame may arrive in place of the one
 	// receiver, by a further path of the device; none of a stream to many.
 	Further []int
-	// Delay is how long after the others the stream begins.
+	// Delay is the time by which the stream begins after the others.
 	Delay time.Duration
-	// Part is what the line rate of the sending port is divided by for the stream:
-	// the number of streams among which the port divides its load, and of a pattern
-	// in which receivers would get more than line rate, as many as keep it. Times is
-	// what it is multiplied by, where streams of a port differ in their share of the
-	// load; 0 means 1.
+	// Part is the divisor of the sending port's line rate for the stream: the number of
+	// streams among which the port divides its load. It is higher in a pattern whose
+	// receivers would otherwise get more than line rate. Times is the multiplier, where
+	// streams of a port differ in their share of the load; 0 means 1.
 	Part, Times int64
 	// Headers without hardware addresses.
 	Headers traffic.Headers
@@ -127,9 +126,9 @@ type Step struct {
 	Size Size
 	// Load that the step measures; empty when the method finds the load itself.
 	Load v1alpha1.Load
-	// Amount is how much Load is; zero for the load throughput, and where the method
-	// finds the load itself. LoadPPM is the same in parts per million of line rate,
-	// rounded where Load is a rate.
+	// Amount is the amount of Load; zero for the load throughput, and if the method finds
+	// the load itself. LoadPPM is the same in parts per million of line rate, rounded if
+	// Load is a rate.
 	Amount  Amount
 	LoadPPM int64
 	// Source is the name of the nearest throughput test before, which the load

@@ -80,8 +80,8 @@ func (p Port) VLANsUnder(profile *v1alpha1.TrafficProfile) frame.VLANs {
 	return tags
 }
 
-// FurtherHosts is how many hosts there are after the port's own address of the family of
-// the profile: their addresses count up from it.
+// FurtherHosts returns the port's own address of the family of the profile, and the number
+// of hosts after it: their addresses count up from it.
 func (p Port) FurtherHosts(profile *v1alpha1.TrafficProfile) (own netip.Prefix, count int) {
 	for _, s := range Sections(profile) {
 		if a, ok := p.Address(s.Spec.Packet.IPv6 != nil); ok && (!own.IsValid() || int(hosts(s.TrafficProfile))-1 > count) {

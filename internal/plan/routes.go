@@ -11,7 +11,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Announcement is what one session announces.
+// Announcement contains the routes that one session announces.
 type Announcement struct {
 	// Session as an index of the sessions.
 	Session int
@@ -20,7 +20,7 @@ type Announcement struct {
 	routing.Routes
 }
 
-// Networks are those that a port announces, and to which frames go.
+// Networks are networks that a port announces, and to which frames go.
 type Networks struct {
 	// Announcement of the preferred path to them, as an index of the announcements.
 	Announcement int
@@ -64,8 +64,8 @@ func named(set v1alpha1.RouteSet, s Session) bool {
 	return len(set.Sessions) == 0 || slices.Contains(set.Sessions, s.Name) || slices.Contains(set.Sessions, s.Entry)
 }
 
-// Announcements are what the sessions of a bed announce under a profile that fits it, in
-// the order in which they do.
+// Announcements returns the sessions of a bed, and their announcements under a profile that
+// fits it, in the order in which they are made.
 func Announcements(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed) ([]Session, []Announcement) {
 	sessions, _ := Sessions(bed)
 	ports, _ := Ports(bed)
@@ -144,8 +144,8 @@ func dumpOf(set v1alpha1.RouteSet) []routing.Routes {
 	return routes
 }
 
-// nextHop is that of routes of another family than the session's own; the zero Addr for
-// those of its own.
+// nextHop returns the next hop of routes of another family than the session's own; the zero
+// Addr for routes of its own family.
 func nextHop(s Session, first netip.Prefix, ports []Port) netip.Addr {
 	if s.Local.Is6() == first.Addr().Is6() {
 		return netip.Addr{}
@@ -180,7 +180,8 @@ func pathLength(a Announcement, sessions []Session) int {
 	return len(a.Attributes.ASPath) + 1
 }
 
-// sameNetworks is what announcements of paths to the same networks have in common.
+// sameNetworks contains the common properties of announcements of paths to the same
+// networks.
 type sameNetworks struct {
 	first         netip.Prefix
 	count, stride uint32
@@ -295,9 +296,9 @@ func routed(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Por
 	return underRouting(profile, announcements(profile, sessions, ports), sessions, ports, engine)
 }
 
-// Advertised is what the device should advertise on a session when those announcements
-// are made that the caller says: the preferred paths, and with add-path all, but those of
-// the session itself.
+// Advertised returns the routes that the device should advertise on a session if the
+// announcements are made for which made returns true: the preferred paths, and with add-path
+// all, except those of the session itself.
 func (p Plan) Advertised(session int, made func(announcement int) bool) routing.Table {
 	var t routing.Table
 	to := p.Sessions[session]

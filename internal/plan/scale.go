@@ -7,8 +7,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// Scale says what loads are as shares of line rate: of ports of one speed, at one frame
-// size. The zero Scale knows no speed.
+// Scale converts loads to shares of line rate, for ports of one speed at one frame size. The
+// zero Scale has no speed.
 type Scale struct {
 	size          Size
 	bitsPerSecond int64

@@ -20,17 +20,17 @@ type Session struct {
 	// place of that entry.
 	Entry string
 	Index int
-	// Password is where the password is; nil for none.
+	// Password refers to the secret with the password; nil for none.
 	Password *v1alpha1.SecretKeyReference
 }
 
 // Carries reports whether the session carries a family.
 func (s Session) Carries(f routing.Family) bool { return slices.Contains(s.Families, f) }
 
-// routerIDs are those of sessions whose port has no IPv4 address.
+// routerIDs is the base of the router IDs of sessions whose port has no IPv4 address.
 var routerIDs = netip.AddrFrom4([4]byte{198, 19, 0, 0})
 
-// defaultHoldTime is that of RFC 4271 section 10.
+// defaultHoldTime is the hold time of RFC 4271 section 10.
 const defaultHoldTime = 90 * time.Second
 
 // lastASN is the highest AS number.

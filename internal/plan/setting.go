@@ -13,7 +13,7 @@ type Setting struct {
 	Bed *v1alpha1.TestBed
 	// Profile is the name of the traffic profile.
 	Profile string
-	// Engine is what the bed's engine can do.
+	// Engine contains the capabilities of the bed's engine.
 	Engine traffic.Capabilities
 	// Ports of the bed, and the streams that the profile makes between them.
 	Ports   []Port

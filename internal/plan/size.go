@@ -8,8 +8,8 @@ import (
 	"nodrop.dev/nodrop/internal/frame"
 )
 
-// Size is what a step sends: frames of one size, or a mix of several that is measured
-// as if it were one. Sizes of one plan can be compared and be keys of maps.
+// Size contains the frames that a step sends: frames of one size, or a mix of several that
+// is measured as if it were one. Sizes of one plan can be compared and be keys of maps.
 type Size struct {
 	// Bytes of every frame, with FCS; 0 of a mix.
 	Bytes int
@@ -80,7 +80,7 @@ func (s Size) average() *big.Rat {
 	return s.Mix.Average()
 }
 
-// components is how many sizes there are.
+// components returns the number of sizes.
 func (s Size) components() int {
 	if s.Mix == nil {
 		return 1

@@ -11,10 +11,10 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/capability"
 )
 
-// Topology is what a method needs of the bed whose streams are its own: they run
-// between the first ports, and not where the profile's pattern says.
+// Topology contains what a method with its own streams requires of the bed: the streams run
+// between the first ports, and not as the profile's pattern specifies.
 type Topology struct {
-	// Ports is how many of the first ports it needs.
+	// Ports is the number of ports that it needs, from the first one on.
 	Ports int
 	// Flows are the senders and receivers, as indexes of the ports, of frames with the
 	// profile's packet; none for frames of the method's own making.
@@ -83,8 +83,8 @@ func (t Topology) problems(member string, bed *v1alpha1.TestBed, profile *v1alph
 	return found
 }
 
-// unreachable says why frames of the profile do not get from one port to another;
-// empty when they do.
+// unreachable returns the reason why frames of the profile do not get from one port to
+// another; empty if they do.
 func unreachable(profile *v1alpha1.TrafficProfile, engine v1alpha1.EngineKind, tx, rx Port, member string) string {
 	if profile.Spec.Packet.Ethernet != nil {
 		if own, peer, apart := otherNetworks(tx, rx); apart && engine != v1alpha1.EngineSim {

@@ -9,9 +9,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// ValidateBed reports what is wrong with a bed for itself, beyond what its
-// schema says: malformed numbers, addresses that two ports share, and gateways
-// that a port cannot reach.
+// ValidateBed reports errors in a bed by itself that its schema does not find: malformed
+// numbers, addresses that two ports share, and gateways that a port cannot reach.
 func ValidateBed(bed *v1alpha1.TestBed) field.ErrorList {
 	ports, errs := Ports(bed)
 	if len(errs) > 0 {
@@ -122,9 +121,9 @@ func validateAddresses(profile Section, bed *v1alpha1.TestBed, ports []Port) fie
 	return errs
 }
 
-// validateOneNetwork refuses frames without a network layer between ports whose
-// addresses say that a router stands between them. Modelled ports have networks
-// of their own, and a model that takes every frame.
+// validateOneNetwork refuses frames without a network layer between ports whose addresses
+// require a router between them. Modeled ports have networks of their own, and a model that
+// takes every frame.
 func validateOneNetwork(profile Section, bed *v1alpha1.TestBed, ports []Port) field.ErrorList {
 	if bed.Spec.Engine.Kind == v1alpha1.EngineSim {
 		return nil
@@ -140,8 +139,8 @@ func validateOneNetwork(profile Section, bed *v1alpha1.TestBed, ports []Port) fi
 	return nil
 }
 
-// otherNetworks says whether the addresses of two ports are in different networks,
-// and names such a pair.
+// otherNetworks reports whether the addresses of two ports are in different networks, and
+// returns such a pair.
 func otherNetworks(tx, rx Port) (own, peer netip.Prefix, apart bool) {
 	for _, own := range tx.Addresses {
 		if peer, ok := rx.Address(own.Addr().Is6()); ok && !own.Contains(peer.Addr()) {
@@ -151,8 +150,8 @@ func otherNetworks(tx, rx Port) (own, peer netip.Prefix, apart bool) {
 	return own, peer, false
 }
 
-// checkHosts refuses a range of hosts that leaves the port's network or runs
-// into an address of somebody else.
+// checkHosts refuses a range of hosts that leaves the port's network or contains an address
+// of another port or gateway.
 func checkHosts(profile Section, p Port, own netip.Prefix, ports []Port) *field.Error {
 	n := hosts(profile.TrafficProfile)
 	if n == 1 {

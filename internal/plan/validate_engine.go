@@ -26,8 +26,7 @@ func validateNeeds(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed, engine traffic.
 	return errs
 }
 
-// missing says what an engine does not do that the method needs; empty when it does
-// all.
+// missing describes what the method needs and the engine does not do; empty if it does all.
 func (m Method) missing(engine traffic.Capabilities) string {
 	switch {
 	case m.Ordering && !engine.Ordering:
@@ -74,7 +73,7 @@ func validateHosts(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, port
 	return field.ErrorList{field.Invalid(profilePath(profile).Child("pattern"), tx.Name+" to "+rx.Name, "the pattern sends "+notCounted(tx, rx, bed))}
 }
 
-// notCounted says of a sender and a receiver why nothing is counted between them.
+// notCounted explains why nothing is counted between a sender and a receiver.
 func notCounted(tx, rx Port, bed *v1alpha1.TestBed) string {
 	return fmt.Sprintf("from %s on node %s to %s on node %s of test bed %s, and a server of engine %s counts only what it sent itself: put these ports on one node, or choose a bed with another engine",
 		tx.Name, tx.Node, rx.Name, rx.Node, bed.Name, bed.Spec.Engine.Kind)

@@ -143,7 +143,7 @@ func TestValidateRefusesWhatTRexCannot(t *testing.T) {
 	}
 }
 
-// Each need of a method is told in words of its own.
+// Each need of a method has a message of its own.
 func TestWhatMethodsNeed(t *testing.T) {
 	all := traffic.Capabilities{Ordering: true, ArrivalTimes: true, Gaps: true, Ethernet: true}
 	for want, m := range map[string]Method{

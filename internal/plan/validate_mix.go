@@ -218,8 +218,8 @@ func validateMixMethods(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile)
 	return errs
 }
 
-// severalSizes says what of a profile makes frames of several sizes in one row, and what
-// to leave out; empty when each row has one.
+// severalSizes returns the part of a profile that makes frames of several sizes in one row,
+// and the fields to leave out; empty if each row has one size.
 func severalSizes(profile *v1alpha1.TrafficProfile) (has, instead string) {
 	for _, f := range profile.Spec.Flows {
 		if !f.FollowsRow() {

@@ -24,8 +24,8 @@ func patternsGiven(p v1alpha1.Pattern) int {
 	return given
 }
 
-// MulticastPattern says whether a pattern sends to groups, and how its member and
-// its first group are called.
+// MulticastPattern reports whether a pattern sends to groups, and returns the name of its
+// member and its first group.
 func MulticastPattern(p v1alpha1.Pattern) (member string, first v1alpha1.GroupAddress, is bool) {
 	switch {
 	case p.FanOut != nil:
@@ -209,8 +209,8 @@ func validateGroups(profile Section, sender string, groups int32, first v1alpha1
 	return validateLastGroup(first, int(groups), profile.Spec.Packet.IPv6 != nil, path.Child("firstGroup"))
 }
 
-// longestStagger is how much later than the first the last port of an N-to-N
-// pattern may begin: less than the shortest trial by far.
+// longestStagger is the maximum time by which the last port of an N-to-N pattern may begin
+// after the first: far less than the shortest trial.
 const longestStagger = 100 * time.Millisecond
 
 func validateNToN(profile Section, bed *v1alpha1.TestBed, ports []Port, path *field.Path) field.ErrorList {

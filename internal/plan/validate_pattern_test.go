@@ -189,8 +189,8 @@ func TestVLANsOfPorts(t *testing.T) {
 }
 
 // A tunnel goes from port to port, and has the ranges of hosts inside.
-// Custom bytes go to the gateway of their family where they are an IP packet, else to
-// nobody's address.
+// Custom bytes go to the gateway of their family if they are an IP packet, else to an
+// address that no station has.
 func TestCustomOfAProfile(t *testing.T) {
 	for hex, gateway := range map[string]string{"0800 45": "198.18.1.1", "88f7 00": ""} {
 		s := mustBuild(t, router(func(o *objects) {

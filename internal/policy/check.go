@@ -12,10 +12,10 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Check says what a benchmark would send on a bed that the policy in force there does
-// not allow. Lab is the default policy of the lab; nil is a policy without
-// rules. Profile and bed must fit together (plan.Validate). Paths begin with spec for
-// the benchmark, and with TrafficProfile and its name for the profile.
+// Check returns what a benchmark would send on a bed and the policy in force there does not
+// allow. lab is the default policy of the lab; nil is a policy without rules. Profile and
+// bed must fit together (plan.Validate). Paths begin with spec for the benchmark, and with
+// TrafficProfile and its name for the profile.
 func Check(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, lab *v1alpha1.TrafficPolicy) field.ErrorList {
 	ports, errs := plan.Ports(bed)
 	if len(errs) > 0 {

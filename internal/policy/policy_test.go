@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/internal/plan"
 )
 
-// input is what Check judges.
+// input contains the arguments of Check.
 type input struct {
 	benchmark v1alpha1.Benchmark
 	profile   v1alpha1.TrafficProfile

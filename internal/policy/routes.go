@@ -41,8 +41,8 @@ func (c checker) announced(profile *v1alpha1.TrafficProfile) field.ErrorList {
 	return problems
 }
 
-// Networks are those within which routes may be announced on a bed; lab, which may be nil,
-// is the default policy of the lab. Nil means all networks.
+// Networks returns the networks within which routes may be announced on a bed; nil means all
+// networks. lab, which may be nil, is the default policy of the lab.
 func Networks(bed *v1alpha1.TestBed, lab *v1alpha1.TrafficPolicy) []netip.Prefix {
 	r := of(bed, lab, nil).networks
 	if r.free {

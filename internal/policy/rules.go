@@ -19,19 +19,20 @@ const (
 
 // rule is one member of the policy that applies to a bed.
 type rule[T any] struct {
-	// allowed is what may be sent.
+	// allowed contains the values that may be sent.
 	allowed T
-	// origin says where the rule comes from, for a person.
+	// origin names the source of the rule, for a person.
 	origin string
 	// free reports whether there is no such rule.
 	free bool
 }
 
-// rules are those that apply to a bed.
+// rules contains the rules that apply to a bed.
 type rules struct {
 	vlans, labels                 rule[[]interval]
 	groups, sources, destinations rule[[]v1alpha1.AddressPrefix]
-	// routes is how many may be announced, and networks within which.
+	// routes limits the number of announced routes, and networks the networks that contain
+	// them.
 	routes                    rule[int64]
 	networks                  rule[[]v1alpha1.AddressPrefix]
 	ethernet, tunnels, custom rule[bool]
@@ -72,7 +73,7 @@ func of(bed *v1alpha1.TestBed, lab *v1alpha1.TrafficPolicy, ports []plan.Port) r
 	}
 }
 
-// levels are where rules come from.
+// levels contains the sources of rules.
 type levels struct {
 	// bed, lab and builtIn name the three policies.
 	bed, lab, builtIn string

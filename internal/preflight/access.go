@@ -59,7 +59,8 @@ type Limit struct {
 	// Key identifies the limit: a benchmark that holds a bed counts for the keys of its
 	// own limits on that bed.
 	Key string
-	// Max is how many may hold beds at once, with the one that is asked for.
+	// Max is the maximum number of benchmarks that hold beds at once, including the
+	// requested one.
 	Max int
 }
 
@@ -71,8 +72,8 @@ func Limits(bed *v1alpha1.TestBed, namespace *corev1.Namespace, r Request) []Lim
 	return nil
 }
 
-// MayReserve says why a namespace may not reserve a bed for a time; empty where it may.
-// That needs a grant whose maxDuration is as long.
+// MayReserve returns the reason why a namespace may not reserve a bed for a time; empty if
+// it may. A reservation needs a grant with at least this maxDuration.
 func MayReserve(bed *v1alpha1.TestBed, namespace *corev1.Namespace, length time.Duration) string {
 	longest := time.Duration(-1)
 	for i := range bed.Spec.Access {
@@ -104,17 +105,17 @@ type bound struct {
 	had, lower string
 }
 
-// Request is what a benchmark asks of a grant.
+// Request contains the properties of a benchmark that a grant limits.
 type Request struct {
 	// Priority with the name of its class, if it has one.
 	Priority int32
 	Class    string
-	// Lease is for how long it may have the bed.
+	// Lease is the time for which it may have the bed.
 	Lease time.Duration
 }
 
-// NewRequest is what a benchmark asks of a grant, with the priority that its class has. The
-// policy may be nil.
+// NewRequest returns the request of a benchmark, with the priority of its class. The policy
+// may be nil.
 func NewRequest(policy *v1alpha1.LabPolicy, b *v1alpha1.Benchmark) Request {
 	priority, _ := team.Priority(policy, b)
 	return Request{

@@ -11,11 +11,11 @@ import (
 	"nodrop.dev/nodrop/internal/dut/device"
 )
 
-// maxTRexPorts is how many ports one TRex server takes (TREX_MAX_PORTS of v3.08). It
-// takes them in twos, so that an odd number leaves one unused.
+// maxTRexPorts is the maximum number of ports of one TRex server (TREX_MAX_PORTS of v3.08).
+// It takes them in twos, so that an odd number leaves one unused.
 const maxTRexPorts = 32
 
-// attachmentProblems are those of how interfaces get into traffic pods.
+// attachmentProblems returns the problems with the attachment of interfaces to traffic pods.
 func attachmentProblems(path *field.Path, bed *v1alpha1.TestBed) field.ErrorList {
 	problems := distinctInterfaces(path, bed.Spec.Ports)
 	problems = append(problems, distinctNames(path, bed.Spec.Ports)...)

@@ -29,8 +29,8 @@ type Input struct {
 	Profiles []v1alpha1.TrafficProfile
 	// Beds of the lab.
 	Beds []v1alpha1.TestBed
-	// DefaultPolicy says which frames may be sent on beds without a policy of their own;
-	// nil where the lab has none, so that the built-in policy applies.
+	// DefaultPolicy contains the frames that may be sent on beds without a policy of their
+	// own; nil if the lab has none, so that the built-in policy applies.
 	DefaultPolicy *v1alpha1.TrafficPolicy
 	// LabPolicy has the priority classes; nil where the lab has none.
 	LabPolicy *v1alpha1.LabPolicy
@@ -38,7 +38,7 @@ type Input struct {
 	Models Models
 }
 
-// request is what the benchmark asks of a grant.
+// request returns the request of the benchmark to a grant.
 func (in Input) request() Request { return NewRequest(in.LabPolicy, in.Benchmark) }
 
 // Answer is the judgement of an Input.
@@ -47,7 +47,7 @@ type Answer struct {
 	Profile *v1alpha1.TrafficProfile
 	// Beds that the benchmark can run on; empty when Problems is not.
 	Beds []v1alpha1.TestBed
-	// Problems say why the benchmark cannot run anywhere.
+	// Problems are the reasons why the benchmark cannot run anywhere.
 	Problems field.ErrorList
 }
 
@@ -189,9 +189,9 @@ func testsFit(in Input, a *Answer) field.ErrorList {
 	return problemsOfFirst
 }
 
-// Fit says why a benchmark cannot run with a profile on a bed: why no plan can be made,
-// which of its frames the model of the device lacks, or which of them the policy in force
-// there does not allow. DefaultPolicy and models may be nil.
+// Fit returns the reasons why a benchmark cannot run with a profile on a bed: no plan can be
+// made, the model of the device lacks some of its frames, or the policy in force there does
+// not allow some of them. DefaultPolicy and models may be nil.
 func Fit(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, defaultPolicy *v1alpha1.TrafficPolicy, models Models) field.ErrorList {
 	if b.Spec.Capture != nil {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec", "capture"),
@@ -260,7 +260,7 @@ func selectorProblems(path *field.Path, selector *metav1.LabelSelector) field.Er
 	return nil
 }
 
-// dumpIn is where a profile has routes of a dump; nil when it has none.
+// dumpIn returns the path of the first routes of a profile from a dump; nil if it has none.
 func dumpIn(profile *v1alpha1.TrafficProfile) *field.Path {
 	if profile.Spec.Routing == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"nodrop.dev/nodrop/internal/plan"
 )
 
-// portGroupProblems are those of tests that need the whole device of a bed that is a port group
-// of it. They name the bed with the whole device, if there is one.
+// portGroupProblems returns the problems of tests that need the whole device on a bed that
+// is a port group of it. They name the bed with the whole device, if there is one.
 func portGroupProblems(in Input, bed *v1alpha1.TestBed) field.ErrorList {
 	if bed.Spec.PortGroup == nil {
 		return nil

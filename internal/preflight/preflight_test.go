@@ -52,7 +52,7 @@ func manySizes() []int32 {
 	return all
 }
 
-// grant is what a bed grants that says no more than the namespace.
+// grant returns an access grant for the namespace team for 24 hours, with the given changes.
 func grant(change ...func(*v1alpha1.AccessGrant)) v1alpha1.AccessGrant {
 	g := v1alpha1.AccessGrant{Names: []string{"team"}, MaxDuration: metav1.Duration{Duration: 24 * time.Hour}}
 	for _, c := range change {

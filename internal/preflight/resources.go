@@ -58,8 +58,8 @@ func Needs(bed *v1alpha1.TestBed) map[string]corev1.ResourceList {
 	return needs
 }
 
-// Missing says which needs of a bed a node does not meet, and what to do; empty when it
-// meets all. Current use by others does not count.
+// Missing describes the needs of a bed that a node does not meet, and what to do; empty if
+// it meets all. Current use by others does not count.
 func Missing(node string, engine v1alpha1.EngineKind, needs, allocatable corev1.ResourceList) string {
 	var all []string
 	for _, name := range slices.SortedFunc(maps.Keys(needs), byKind) {

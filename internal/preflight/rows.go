@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxRows is how many result rows one benchmark makes at most, and maxRowBytes how
-	// many bytes they take about, as JSON.
+	// maxRows is the maximum number of result rows of one benchmark, and maxRowBytes is the
+	// maximum of their approximate size as JSON, in bytes.
 	maxRows     = 20_000
 	maxRowBytes = 64 << 20
 )
@@ -40,7 +40,7 @@ func rowBytes(t v1alpha1.Test) int {
 	return plainRow
 }
 
-// testRows is how many rows a test makes in all variants.
+// testRows contains the number and the size of the rows of a test in all variants.
 type testRows struct {
 	name        string
 	rows, bytes int

@@ -40,9 +40,8 @@ func TestBed(bed *v1alpha1.TestBed) field.ErrorList {
 	return append(problems, planProblems(bed)...)
 }
 
-// planProblems are those that a plan would find with any benchmark: addresses,
-// gateways, speeds. The object is the bed itself, so the paths do not begin with its
-// name.
+// planProblems returns the problems that a plan would find with any benchmark: addresses,
+// gateways, speeds. The object is the bed itself, so the paths do not begin with its name.
 func planProblems(bed *v1alpha1.TestBed) field.ErrorList {
 	problems := plan.ValidateBed(bed)
 	for _, p := range problems {

@@ -10,7 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/dut/device"
 )
 
-// Lacks says what a bed lacks of what it must have; empty when it has all.
+// Lacks returns the requirements that a bed does not meet; empty if it meets all.
 func Lacks(bed *v1alpha1.TestBed, r *v1alpha1.TestBedRequirements) []string {
 	var lacks []string
 	if has := bed.Spec.Engine.Kind; len(r.Engines) > 0 && !slices.Contains(r.Engines, has) {
@@ -96,7 +96,7 @@ func texts[T ~string](values []T) []string {
 	return all
 }
 
-// Closest says which bed lacks the least of what a benchmark asks for, and what.
+// Closest describes the bed that lacks the fewest requirements of a benchmark, and which.
 func Closest(beds []v1alpha1.TestBed, r *v1alpha1.TestBedRequirements) string {
 	best, lacks := "", []string(nil)
 	for i := range beds {

@@ -8,9 +8,10 @@ import (
 )
 
 const (
-	// maxHeadline is how many bytes the text of a headline has at most.
+	// maxHeadline is the maximum number of bytes of the text of a headline.
 	maxHeadline = 256
-	// maxListed is how many figures a headline lists; of more it says the range.
+	// maxListed is the maximum number of figures that a headline lists; for more it shows
+	// the range.
 	maxListed = 8
 )
 
@@ -34,8 +35,8 @@ func Headlines(rows []v1alpha1.ResultRow) []v1alpha1.Headline {
 	return headlines
 }
 
-// headline is what the rows of one test say: all figures, or where that is too long
-// their range, for each variant.
+// headline returns the figures of the rows of one test for each variant: all of them, or
+// their range if that is too long.
 func headline(rows []*v1alpha1.ResultRow) string {
 	var variants []v1alpha1.VariantName
 	byVariant := map[v1alpha1.VariantName][]*v1alpha1.ResultRow{}
@@ -86,7 +87,8 @@ type figure struct {
 
 func (f figure) String() string { return strings.TrimPrefix(f.size+" "+f.text, " ") }
 
-// figures are those of the rows of a test in one variant, one per frame size or mix.
+// figures returns the figures of the rows of a test in one variant, one per frame size or
+// mix.
 func figures(rows []*v1alpha1.ResultRow) []figure {
 	var sizes []v1alpha1.RowID
 	bySize := map[v1alpha1.RowID][]*v1alpha1.ResultRow{}
@@ -132,8 +134,8 @@ func listed(all []figure) string {
 	return strings.Join(texts, ", ")
 }
 
-// ranged says the lowest and the highest figure, and how many there are: "58% at 64 B
-// to 100% at 9216 B, 64 sizes".
+// ranged returns the lowest and the highest figure, and their number: "58% at 64 B to 100%
+// at 9216 B, 64 sizes".
 func ranged(all []figure) string {
 	if len(all) == 1 {
 		return all[0].String()

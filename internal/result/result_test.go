@@ -172,7 +172,7 @@ func TestRowWithoutATrial(t *testing.T) {
 	}
 }
 
-// Frames that arrived at a wrong port are told of in the row's message.
+// The row's message reports frames that arrived at a wrong port.
 func TestMisdeliveredFramesAreTold(t *testing.T) {
 	trial := &method.Trial{Sent: 1, Received: 1, Notes: []traffic.Note{{Kind: traffic.NoteMisdelivered, Text: "3 test frames arrived at p3"}}}
 	row := Row(plan.Plan{}, Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Trial: trial, Message: "so it is"}})

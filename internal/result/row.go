@@ -107,8 +107,8 @@ func leaveOutLatency(row *v1alpha1.ResultRow) {
 	}
 }
 
-// nearTheFloor says that most of a latency is the tester's own; empty when it is not,
-// or when that is not known.
+// nearTheFloor explains that most of a latency is the tester's own; empty if it is not, or
+// if that is not known.
 func nearTheFloor(in Input, l *v1alpha1.LatencySummary) string {
 	if l == nil || !in.calibrated() {
 		return ""
@@ -144,8 +144,8 @@ func Summary(l method.Latency, received uint64) *v1alpha1.LatencySummary {
 	return s
 }
 
-// deviceDropped is what the device's own counters say of the frames that were lost in the
-// trial of a row, and in the one that ended its search.
+// deviceDropped returns what the device's own counters show of the frames that were lost in
+// the trial of a row, and in the trial that ended its search.
 func deviceDropped(out method.Outcome) []string {
 	var texts []string
 	if t := out.Trial; t != nil && t.Lost > 0 {

@@ -15,7 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/version"
 )
 
-// Input is what a row's validity is judged by.
+// Input contains the data by which a row's validity is judged.
 type Input struct {
 	Bed     *v1alpha1.TestBed
 	Info    traffic.Info
@@ -100,8 +100,8 @@ func testerWasTheLimit(in Input) []string {
 	return []string{t.ShortSending()} // names the worst port; the engine's notes say the same of each
 }
 
-// ofTrials is what there is to say of the trial that the figures of a row are of, and
-// of the one that ended its search.
+// ofTrials returns the texts that say returns for the trial whose figures a row has, and for
+// the trial that ended its search.
 func (in Input) ofTrials(say func(*method.Trial) []string) []string {
 	var reasons []string
 	if t := in.Outcome.Trial; t != nil {
@@ -155,8 +155,8 @@ func testerMayHaveReordered(in Input) []string {
 	return notes(t, traffic.NoteOvertaken)
 }
 
-// othersUsedTheTester: of the trial that ended a search only when it failed for that,
-// which is when the outcome has it.
+// othersUsedTheTester includes the trial that ended a search only if it failed for that
+// reason: only then the outcome has it.
 func othersUsedTheTester(in Input) []string {
 	return in.ofTrials(func(t *method.Trial) []string { return notes(t, traffic.NoteForeignLoad) })
 }
@@ -206,7 +206,7 @@ func bedWasNotCalibrated(in Input) []string {
 	return []string{doubt}
 }
 
-// use is what the calibration is used for in this row.
+// use returns the calibration of this row, and the properties by which it is checked.
 func (in Input) use() calibration.Use {
 	return calibration.Use{
 		Bed: in.Bed, Calibration: in.Calibration, Time: in.Time, Version: version.String(),

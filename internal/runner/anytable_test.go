@@ -11,8 +11,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// invented is a published test that nobody has published: tables with the columns
-// of the real ones, the pattern they are of, and the bed.
+// invented is an invented published test: tables with the columns of the real ones, their
+// pattern, and the bed.
 type invented struct {
 	ports                   int
 	pattern                 v1alpha1.Pattern
@@ -116,8 +116,8 @@ func (v invented) config() Config {
 	return cfg
 }
 
-// Tables that nobody has seen come back likewise, whatever their sizes, loads and
-// figures, and whatever the pattern.
+// Invented tables come back likewise, whatever their sizes, loads and figures, and whatever
+// the pattern.
 func TestAnyTable(t *testing.T) {
 	patterns := []struct {
 		name string

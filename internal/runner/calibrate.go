@@ -19,8 +19,8 @@ func (r *run) calibrate() {
 		&r.cfg.Bed, b.Namespace+"/"+b.Name, r.gen.Clock().Now(), version.String(), r.state.Rows, calibration.Conditions(r.plan, &r.cfg.Bed, r.info))
 }
 
-// ceiling is what the tester passes by itself, as hints, where a search has found
-// its limit: no device is found to pass more.
+// ceiling returns the rates that the tester passes by itself as hints, for frame sizes at
+// which a search has found its limit: no device is found to pass more.
 func ceiling(c *v1alpha1.CalibrationStatus, p plan.Plan) []search.Hint {
 	if c == nil || len(p.Ports) == 0 {
 		return nil

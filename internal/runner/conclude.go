@@ -64,7 +64,7 @@ func conclude(ctx context.Context, device v1alpha1.Device, rows []v1alpha1.Resul
 	return v1alpha1.PhasePassed, v1alpha1.ReasonAllMeasured, allMeasured(rows)
 }
 
-// maxNamed is how many tests a message names.
+// maxNamed is the maximum number of tests that a message names.
 const maxNamed = 6
 
 // inconclusive names the tests that have rows and no conclusive one among them, of each
@@ -113,8 +113,8 @@ func inconclusive(device v1alpha1.Device, rows []v1alpha1.ResultRow) string {
 	return text
 }
 
-// remedies are what to do about rows that are not conclusive. The reason of a row that is
-// Uncalibrated says so itself.
+// remedies describe what to do about rows that are not conclusive. The reason of an
+// Uncalibrated row describes it already.
 var remedies = map[v1alpha1.Validity]string{
 	v1alpha1.ValidityGeneratorBound: "measure at a load that the tester offers, or on a bed with a faster tester",
 	v1alpha1.ValidityContended:      "measure again when nothing else uses the tester and the bed",
@@ -126,9 +126,9 @@ func nothingToMeasure(row *v1alpha1.ResultRow) bool {
 	return row.Frames != nil && row.Frames.Sent == 0 && !method.IsThroughput(row)
 }
 
-// allMeasured says that the run got to its end. A row for which nothing was sent, since
-// no burst fills the buffer of a device that forwards line rate, has no figures. A
-// throughput of 0 is one.
+// allMeasured returns the message of a run that got to its end. A row has no figures if
+// nothing was sent for it, since no burst fills the buffer of a device that forwards line
+// rate. A throughput of 0 is a figure.
 func allMeasured(rows []v1alpha1.ResultRow) string {
 	without := 0
 	for i := range rows {

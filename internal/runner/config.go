@@ -28,20 +28,20 @@ type Config struct {
 	JitterMaximumByLoad string `json:"jitterMaximumByLoad,omitempty"`
 	// Agents drive the bed's ports; empty with the engine sim.
 	Agents []AgentEndpoint `json:"agents,omitempty"`
-	// Calibration is what was found of the tester on the bed that Bed refers to for
-	// it; absent when there is none.
+	// Calibration contains the calibration of the tester on the bed that Bed refers to for
+	// it; absent if there is none.
 	Calibration *v1alpha1.CalibrationStatus `json:"calibration,omitempty"`
-	// Started is when the run began, the same for all its runners: the times of its rows in
-	// metrics follow from it.
+	// Started is the time at which the run began, the same for all its runners: the times of
+	// its rows in metrics follow from it.
 	Started metav1.Time `json:"started,omitzero"`
 	// Recorder takes the points of the run; absent where the lab has none.
 	Recorder *Recorder `json:"recorder,omitempty"`
-	// Hints are what earlier runs on the same bed say about the device. They let the search Informed begin nearer to its end, and change no
-	// result.
+	// Hints are the results of earlier runs with the device on the same bed. They let the
+	// search Informed begin nearer to its end, and change no result.
 	Hints []Hint `json:"hints,omitempty"`
 }
 
-// Recorder is where a runner hands its points over, and with which certificates.
+// Recorder contains the address to which a runner sends its points, and the certificates.
 type Recorder struct {
 	// Address is host:port.
 	Address string `json:"address"`
@@ -49,7 +49,7 @@ type Recorder struct {
 	CA   []byte `json:"ca"`
 	Cert []byte `json:"cert"`
 	Key  []byte `json:"key"`
-	// IntervalMilliseconds is how often ports are sampled.
+	// IntervalMilliseconds is the interval at which ports are sampled.
 	IntervalMilliseconds int64 `json:"intervalMilliseconds"`
 }
 
@@ -59,7 +59,7 @@ type Hint struct {
 	// known.
 	FramesPerSecond int64 `json:"framesPerSecond,omitempty"`
 	BitsPerSecond   int64 `json:"bitsPerSecond,omitempty"`
-	// Source says where it comes from: "benchmark router-rfc2544".
+	// Source names the origin of the hint: "benchmark router-rfc2544".
 	Source string `json:"source"`
 }
 
@@ -74,7 +74,7 @@ func (h Hint) search() search.Hint {
 	return out
 }
 
-// AgentEndpoint is where one agent listens.
+// AgentEndpoint contains the address of one agent, and its ports.
 type AgentEndpoint struct {
 	// Name is the DNS name in the agent's certificate.
 	Name string `json:"name"`

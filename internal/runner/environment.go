@@ -12,10 +12,10 @@ import (
 	"nodrop.dev/nodrop/internal/version"
 )
 
-// maxListedPorts is how many ports an environment lists.
+// maxListedPorts is the maximum number of ports that an environment lists.
 const maxListedPorts = 64
 
-// environment says with what the result is made, in all variants.
+// environment returns the environment in which the result is made, in all variants.
 func environment(bed v1alpha1.TestBed, spec *v1alpha1.BenchmarkSpec, p plan.Plan, info traffic.Info) *v1alpha1.ResultEnvironment {
 	of := bed.Spec.Device.From(spec.DeviceImage)
 	env := &v1alpha1.ResultEnvironment{

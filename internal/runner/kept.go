@@ -17,9 +17,10 @@ import (
 	"nodrop.dev/nodrop/internal/canonical"
 )
 
-// Origin says what the rows in a file were measured with.
+// Origin identifies the inputs with which the rows in a file were measured.
 type Origin struct {
-	// Began is when the first run began, and Resumed when later ones went on.
+	// Began is the time at which the first run began, and Resumed are those at which later
+	// runs continued.
 	Began   metav1.Time   `json:"began"`
 	Resumed []metav1.Time `json:"resumed,omitempty"`
 	// Exact is Began to the nanosecond, by which metrics know the run.
@@ -35,7 +36,7 @@ func (o Origin) Differs(other Origin) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(name string) bool { return o.Of[name] == other.Of[name] })
 }
 
-// Exactly is when the first run began, as exactly as it is known.
+// Exactly returns the time at which the first run began, as exactly as it is known.
 func (o Origin) Exactly() time.Time {
 	if o.Exact.IsZero() {
 		return o.Began.Time

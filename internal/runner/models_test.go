@@ -102,8 +102,8 @@ func TestASizeThatTheModelDoesNotHave(t *testing.T) {
 	}
 }
 
-// What is wrong in a table is told with its key, line, column and value, and what
-// it does not say with the row.
+// An error in a table is reported with its key, line, column and value, and a missing value
+// with its row.
 func TestTablesOfJitter(t *testing.T) {
 	source := func(key string) *v1alpha1.ModelSource {
 		return &v1alpha1.ModelSource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "tables", Key: key}}

@@ -13,16 +13,16 @@ import (
 // progress counts rows and trials, and estimates what is left.
 type progress struct {
 	plan plan.Plan
-	// left says which steps still have to be made.
+	// left contains true for each step that still has to be made.
 	left []bool
 	// trials that were run, in all and in the step in hand.
 	trials, inStep int
 	step           string
 	trial          trialInHand
-	// offered is what left the tester in the trials of the step in hand that it fell
-	// short in, by the load that was intended; in parts per million.
+	// offered maps the intended load to the offered load, for the trials of the current step
+	// in which the tester fell short; both in parts per million.
 	offered map[int64]int64
-	// spent is what the trials run so far took by the plan's reckoning.
+	// spent is the time of the trials run so far, by the estimate of the plan.
 	spent time.Duration
 }
 
@@ -30,7 +30,7 @@ type progress struct {
 type trialInHand struct {
 	text  string
 	begun time.Time
-	// takes is how long it takes, 0 while no trial runs.
+	// takes is the time of the trial with settling and rest, 0 while no trial runs.
 	takes time.Duration
 }
 
@@ -82,11 +82,11 @@ func (p *progress) event(e method.Event, now time.Time) {
 // shortShare is the shortfall that is shown: more than one frame in so many.
 const shortShare = 1000
 
-// takes is how long a trial of d takes with settling and rest.
+// takes returns the time of a trial of d with settling and rest.
 func (p *progress) takes(d time.Duration) time.Duration { return d + p.plan.Settle + p.plan.Rest }
 
-// describe says in one line what is being tried: "throughput 512 B: 62.5% for
-// 10s (50% passed, 75% did not)".
+// describe describes the current trial in one line: "throughput 512 B: 62.5% for 10s (50%
+// passed, 75% did not)".
 func (p *progress) describe(e method.Event) string {
 	text := e.Step.Name()
 	if e.Duration > 0 {

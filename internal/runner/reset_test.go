@@ -35,8 +35,8 @@ func TestTheSimulatedDeviceIsReset(t *testing.T) {
 	}
 }
 
-// Somebody outside is asked by the progress; when nobody comes, the run is Invalid,
-// and its rows say why.
+// The progress asks a person for the reset. If the device is not reset, the run is Invalid,
+// and its rows contain the reason.
 func TestAResetThatNobodyMade(t *testing.T) {
 	cfg := resetConfig(v1alpha1.ResetExternal)
 	var asked []string

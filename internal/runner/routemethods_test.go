@@ -54,9 +54,9 @@ func within(t *testing.T, what string, got, want, below, above int64) {
 	}
 }
 
-// unseen is how much earlier than the last of routes that change evenly in a time an
-// interval is taken for the end: when a thousandth of its frames is missing, which is the
-// area of a triangle.
+// unseen returns the maximum time, in nanoseconds, by which the end is seen too early if
+// routes change evenly in a time: an interval counts as the end when a thousandth of its
+// frames is missing, which is the area of a triangle.
 func unseen(interval, change time.Duration) int64 {
 	return int64(math.Sqrt(2*float64(interval)*float64(change)/1000)) + 1
 }

@@ -20,11 +20,11 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// ErrAborted is the cause to cancel a run with when somebody asked for its end:
-// the outcome is Aborted then, and not Error.
+// ErrAborted is the cause with which to cancel a run on request: the outcome is Aborted
+// then, and not Error.
 var ErrAborted = errors.New("aborted")
 
-// resolveTimeout is how long a neighbour is given to answer.
+// resolveTimeout is the time within which a neighbor must answer.
 const resolveTimeout = 3 * time.Second
 
 // Option changes a run.
@@ -89,17 +89,17 @@ type run struct {
 	given          []v1alpha1.ResultRow
 	logs           []func(v1alpha1.ResultRow)
 	observers      []func(State)
-	// interval is called every so often while trials run; nil when nobody wants it.
+	// interval is called at regular intervals while trials run; nil if it is not wanted.
 	interval func(method.Interval)
 	every    time.Duration
-	// event follows trials; nil when nobody wants it.
+	// event follows trials; nil if it is not wanted.
 	event func(method.Event)
-	// capture keeps captured frames; nil when nobody does.
+	// capture stores captured frames; nil if they are not stored.
 	capture func(v1alpha1.ResultRow, method.Outcome) (*v1alpha1.CaptureFile, error)
 
 	plan plan.Plan
 	info traffic.Info
-	// began is when the run began, by the generator's clock.
+	// began is the time at which the run began, by the generator's clock.
 	began time.Time
 
 	// mu guards what the ticker shows while the run goes on.

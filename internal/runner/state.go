@@ -6,7 +6,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// State is how far a run is.
+// State contains the progress of a run.
 type State struct {
 	// Done reports whether the run has ended and Outcome is set.
 	Done bool `json:"done"`
@@ -18,16 +18,16 @@ type State struct {
 	Message string `json:"message,omitempty"`
 	// Progress is the trial in hand.
 	Progress v1alpha1.Progress `json:"progress"`
-	// Rows are the finished rows, also those of earlier runners. They are for readers
-	// in the same process; others read the log of an Answer. Nobody changes a row once
-	// it is in a state.
+	// Rows are the finished rows, also those of earlier runners. They are for readers in the
+	// same process; others read the log of an Answer. A row does not change once it is in a
+	// state.
 	Rows []v1alpha1.ResultRow `json:"-"`
-	// Environment says with what the rows were made.
+	// Environment describes the environment in which the rows were made.
 	Environment *v1alpha1.ResultEnvironment `json:"environment,omitempty"`
 }
 
-// Answer is what a runner says when it is asked how far it is: its state, and of
-// its log of finished rows those that the asker does not have.
+// Answer is the reply of a runner to a query of its progress: its state, and the rows of its
+// log of finished rows that the client does not have.
 type Answer struct {
 	State
 	// Log identifies the log. A runner that was started again has another one, which

@@ -15,8 +15,8 @@ type Table struct {
 	Text   *string
 }
 
-// Tables are those that the bed's device names in the variant of the run, the model
-// first; none of a device that is not modelled.
+// Tables returns the tables that the bed's device names in the variant of the run, the model
+// first; none for a device that is not modeled.
 func (c *Config) Tables() []Table {
 	device, _ := c.Bed.Spec.Device.As(c.Variant)
 	d := device.Simulated

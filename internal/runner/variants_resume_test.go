@@ -119,7 +119,7 @@ func TestAVariantThatForwardsNothingIsFollowedByTheNext(t *testing.T) {
 	}
 }
 
-// The result says how the variants differ, so that somebody else can repeat it.
+// The result describes how the variants differ, so that others can repeat it.
 func TestTheEnvironmentDescribesVariants(t *testing.T) {
 	cfg, models := inTwo()
 	yes := true

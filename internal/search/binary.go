@@ -149,8 +149,8 @@ func Estimate(cfg Config) (trials int, sending time.Duration) {
 	return short + 1, time.Duration(short)*cfg.SearchTrialDuration + cfg.TrialDuration
 }
 
-// halvings is how often the multiples of the resolution between the bounds can be
-// halved until none is left.
+// halvings returns the number of times that the multiples of the resolution between the
+// bounds can be halved until none is left.
 func halvings(cfg Config) int {
 	if cfg.ResolutionPPM < 1 || cfg.MaxPPM <= cfg.MinPPM {
 		return 0

@@ -24,14 +24,14 @@ type Goal struct {
 	InitialTrialDuration time.Duration
 	// FinalTrialDuration is the shortest length of a full-length trial.
 	FinalTrialDuration time.Duration
-	// DurationSum is how long full-length trials at one load must take together
-	// before the load is decided, unless the rest could not change that.
+	// DurationSum is the total time that full-length trials at one load must take before the
+	// load is decided, unless the rest could not change that.
 	DurationSum time.Duration
 	// WidthPPM is the Goal Width: the distance of the bounds as a part of the upper
 	// one. 0 leaves the width to the resolution of the search, which is a part of
 	// line rate; the wider of the two holds.
 	WidthPPM int64
-	// PrecedingTargets is how many coarser targets come before the goal itself.
+	// PrecedingTargets is the number of coarser targets before the goal itself.
 	PrecedingTargets int
 	// Expansion is the factor by which steps grow while a bound is still missing,
 	// at least 2.
@@ -55,8 +55,8 @@ func (g Goal) Validate() error {
 	return nil
 }
 
-// Forgives is for how long trials at a load may have high loss together and the load is
-// still a lower bound.
+// Forgives returns the total time for which trials at a load may have high loss while the
+// load is still a lower bound.
 func (g Goal) Forgives() time.Duration {
 	return time.Duration(new(big.Int).Div(new(big.Int).Mul(big.NewInt(int64(g.DurationSum)), big.NewInt(g.ExceedRatioPPM)), big.NewInt(million)).Int64())
 }
@@ -103,7 +103,7 @@ func shrink(long, short time.Duration, share float64) time.Duration {
 	return min(max(d, short), long)
 }
 
-// width is how far the bounds of the target may lie apart.
+// width returns the maximum distance between the bounds of the target.
 func (t target) width(upper int64) int64 { return max(t.absolute, upper*t.relative/million, 1) }
 
 // sums are the four sums of trial durations by which RFC 9971 classifies a load.

@@ -4,7 +4,7 @@ import (
 	"math/big"
 )
 
-// wireOverhead is what a frame costs on the wire in addition to its size: preamble, start
+// wireOverhead is the cost of a frame on the wire in addition to its size: preamble, start
 // delimiter and inter-frame gap, in bytes.
 const wireOverhead = 20
 
@@ -20,7 +20,7 @@ type Hint struct {
 	// Tester reports whether the limit is that of the tester: the device passes no more than
 	// it, and may have other limits of its own.
 	Tester bool
-	// Source says where it comes from, for the result: "64 B", "calibration".
+	// Source names the origin of the hint, for the result: "64 B", "calibration".
 	Source string
 }
 
@@ -75,10 +75,10 @@ func Predict(hints []Hint, speed int64, size int) (ppm int64, source string) {
 	return max(whole.Int64(), 1), source
 }
 
-// clearly is by how much a rate has to be higher to be no accident: a fiftieth.
+// clearly is the factor by which a rate must be higher to be no accident: a fiftieth more.
 var clearly = big.NewRat(102, 100)
 
-// limits says which of its two rates may be the limit that a hint has met.
+// limits reports which of its two rates may be the limit that a hint has met.
 func (h Hint) limits(others []Hint) (frames, bitRate bool) {
 	frames = h.FramesPerSecond != nil && h.FramesPerSecond.Sign() > 0
 	bitRate = h.BitsPerSecond != nil && h.BitsPerSecond.Sign() > 0

@@ -53,8 +53,8 @@ func shortTrial(cfg Config) time.Duration {
 }
 
 const (
-	// forgivenMost is how often a search takes a failure back. A device that fails at
-	// random beyond that is bracketed by all its failures.
+	// forgivenMost is the maximum number of failures that a search takes back. A device that
+	// fails at random more often is bracketed by all its failures.
 	forgivenMost = 3
 	// noise is the share of a load, one in so many, that may be missing without saying
 	// anything about what the device forwards.
@@ -67,18 +67,19 @@ type informed struct {
 	// that close in on the result.
 	step  int64
 	short time.Duration
-	// stride is how far the next step goes in search of a missing bound.
+	// stride is the distance of the next step in search of a missing bound.
 	stride int64
 	// passed is the longest trial that passed at a load.
 	passed map[int64]time.Duration
 	// failed are the failures that count.
 	failed []failure
-	// forgiven is how often failures were taken back.
+	// forgiven is the number of failures that were taken back.
 	forgiven int
 	// estimate is the rate without loss in a trial of full length that the last
 	// failure points to, 0 when that says nothing.
 	estimate int64
-	// saturated is what the device forwarded at the end of trials that failed, by load.
+	// saturated is the rate that the device forwarded at the end of trials that failed, by
+	// load.
 	saturated map[int64]int64
 	// buffered reports whether the device passes short trials from its buffers.
 	buffered bool

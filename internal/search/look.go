@@ -2,14 +2,13 @@ package search
 
 import "time"
 
-// Overtaken is how long after frames that were sent later a frame may arrive before
-// a trial is ended for it. The whole settling time follows then, in which it may
-// still arrive.
+// Overtaken is the delay, behind frames that were sent later, from which a missing frame may
+// end a trial. The whole settling time follows, in which it may still arrive.
 const Overtaken = 250 * time.Millisecond
 
 const (
-	// firstLook is how long a trial runs at least before it may end: a shorter one
-	// says too little about what the device forwards.
+	// firstLook is the minimum time that a trial runs before it may end: a shorter one shows
+	// too little of what the device forwards.
 	firstLook = 250 * time.Millisecond
 	// lookGrowth is the part of the time gone that passes before the next look, one in
 	// so many: a trial with loss takes at most a quarter longer than until the loss is
@@ -17,13 +16,13 @@ const (
 	lookGrowth = 8
 )
 
-// Saturation is for how long it is looked at what the device forwards while it loses
-// frames, before the trial is ended.
+// Saturation is the time during which the rate that the device forwards with loss is
+// observed, before the trial is ended.
 const Saturation = 250 * time.Millisecond
 
-// NextLook is when a trial that runs is looked at next to end it once its loss is
-// certain, after a look at the time before, counted from the beginning of sending; 0
-// is the beginning.
+// NextLook returns the time of the next check that ends a running trial once its loss is
+// certain. before is the time of the previous check. Both count from the beginning of
+// sending; 0 is the beginning.
 func NextLook(before time.Duration) time.Duration {
 	return before + max(firstLook, before/lookGrowth)
 }

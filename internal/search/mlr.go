@@ -80,8 +80,8 @@ type pursuit struct {
 	Goal
 	targets []target
 	now     int
-	// step is how far the next step goes in search of a missing bound, 0 for the
-	// width of the target.
+	// step is the distance of the next step in search of a missing bound, 0 for the width of
+	// the target.
 	step int64
 	// hand is the load whose trials are not yet enough to decide it, 0 for none.
 	hand int64

@@ -25,7 +25,8 @@ type Config struct {
 	// TimeCap ends the search before a trial with which it would take longer, 0 for
 	// no cap. The time of a search is that of its trials, each with Overhead.
 	TimeCap time.Duration
-	// Overhead is what every trial takes in addition to its duration: settling and rest.
+	// Overhead is the time that every trial takes in addition to its duration: settling and
+	// rest.
 	Overhead time.Duration
 }
 
@@ -44,7 +45,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Verdict is what one trial says about one load.
+// Verdict contains the result of one trial at one load.
 type Verdict struct {
 	// Passed reports whether the whole intended load left the tester and no frame of it
 	// was lost.
@@ -52,8 +53,8 @@ type Verdict struct {
 	// GeneratorBound reports whether the tester was the reason for not passing: it sent
 	// less than intended, or lost frames itself.
 	GeneratorBound bool
-	// TesterLoss reports whether the tester may have lost the frames. A loss that a goal allows
-	// is none of its concern, whoever lost them.
+	// TesterLoss reports whether the tester may have lost the frames. It does not matter for
+	// a loss that a goal allows.
 	TesterLoss bool
 	// NothingReceived reports whether not one frame came back. The lowest load is tried
 	// next: a device that forwards nothing needs no search.
@@ -65,15 +66,15 @@ type Verdict struct {
 	// several receivers. Lost counts the frames of these that did not arrive. 0 means that each
 	// sent frame has one receiver.
 	Expected uint64
-	// Repeated is how many further trials of the same length at the same load ran
-	// before this one, which did not count because the tester fell short.
+	// Repeated is the number of trials of the same length at the same load that ran before
+	// this one, and did not count because the tester fell short.
 	Repeated int
-	// Sending is how long the trial and those that Repeated counts sent, less than their
-	// duration where one was ended once it could not pass any more; 0 when none was.
+	// Sending is the sending time of the trial and of those that Repeated counts: less than
+	// their duration if one was ended once it could not pass any more; 0 if none was.
 	Sending time.Duration
-	// SaturatedPPM is what arrived of the load while frames were lost, shortly before
-	// the trial was ended, in parts per million of line rate: what the device forwards
-	// once its buffers are full. 0 when it is not known.
+	// SaturatedPPM is the part of the load that arrived while frames were lost, shortly
+	// before the trial was ended, in parts per million of line rate: the rate that the
+	// device forwards once its buffers are full. 0 means that it is not known.
 	SaturatedPPM int64
 }
 
@@ -143,7 +144,7 @@ type Trial struct {
 	WarmUp bool
 }
 
-// Sending is how long the tester sent for the trial, with its repetitions.
+// Sending returns the sending time of the trial, with its repetitions.
 func (t Trial) Sending() time.Duration {
 	if t.Verdict.Sending > 0 {
 		return t.Verdict.Sending
@@ -151,7 +152,7 @@ func (t Trial) Sending() time.Duration {
 	return t.Duration * time.Duration(1+t.Verdict.Repeated)
 }
 
-// Bracket is what a search knows so far.
+// Bracket contains the bounds that a search has found so far.
 type Bracket struct {
 	// PassedPPM is the highest load that passed, 0 when none did yet.
 	PassedPPM int64
@@ -160,7 +161,7 @@ type Bracket struct {
 	FailedPPM int64
 }
 
-// Result is what a search found.
+// Result contains the result of a search.
 type Result struct {
 	Bracket
 	// GeneratorBound reports whether the tester was the limit: the load at
@@ -174,19 +175,19 @@ type Result struct {
 	// Capped reports whether the time cap ended the search: the load found passed a trial
 	// of full length, but the bracket may be wider than the resolution.
 	Capped bool
-	// Forgiven is how many failures Informed took back, since a trial that was not
+	// Forgiven is the number of failures that Informed took back, since a trial that was not
 	// shorter then passed there or above: a disturbed moment, or a device that loses at
 	// random.
 	Forgiven int
-	// Start says where the search began and from where that was known, such as the
-	// source of a Hint; empty when nothing was known.
+	// Start describes where the search began and from which source that was known, such as
+	// the source of a Hint; empty if nothing was known.
 	Start string
 	// Goals are the goal results of MLRsearch, in the order of its goals; nil for
 	// the other searches.
 	Goals []GoalResult
 }
 
-// Sending is how long the trials of the search sent, repetitions and warm-up
+// Sending returns the sending time of all trials of the search, repetitions and warm-up
 // included.
 func (r Result) Sending() time.Duration {
 	var sum time.Duration
@@ -196,7 +197,7 @@ func (r Result) Sending() time.Duration {
 	return sum
 }
 
-// TrialCount is how many trials ran, repetitions and warm-up included.
+// TrialCount returns the number of trials, repetitions and warm-up included.
 func (r Result) TrialCount() int {
 	n := 0
 	for _, t := range r.Trials {

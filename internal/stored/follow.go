@@ -15,7 +15,7 @@ import (
 type Follower struct {
 	// open has how many rows of each part that was not complete were read.
 	open map[int32]int
-	// parts is how many parts were begun.
+	// parts is the number of parts that were begun.
 	parts int32
 }
 

@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/internal/gate"
 )
 
-// Inputs are what a benchmark was measured with, as it was then.
+// Inputs contains the inputs with which a benchmark was measured, as they were then.
 type Inputs struct {
 	// Profile of the benchmark; nil before it was accepted.
 	Profile *v1alpha1.TrafficProfile

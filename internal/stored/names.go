@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// uidLength is how much of a UID is in names.
+	// uidLength is the number of characters of a UID in names.
 	uidLength = 8
 	// maxStem bounds the part of a name that comes from the benchmark's name; the
 	// rest of a name needs less than 40 characters.
 	maxStem = 200
-	// maxLabel is how long the value of a label can be.
+	// maxLabel is the maximum length of the value of a label.
 	maxLabel = 63
 )
 
@@ -51,7 +51,7 @@ func snapshotName(b *v1alpha1.Benchmark, source v1alpha1.SnapshotSource, part in
 	return fmt.Sprintf("%s-%s-%d", stem(b), canonical.Sum([]byte(string(source.Kind) + "/" + source.Name + "/" + source.SHA256))[:16], part)
 }
 
-// Labels are those of everything that is stored of a benchmark.
+// Labels returns the labels of everything that is stored of a benchmark.
 func Labels(b *v1alpha1.Benchmark) map[string]string {
 	return map[string]string{
 		v1alpha1.LabelBenchmark:    shortened(b.Name, maxLabel),
@@ -64,7 +64,7 @@ func Selector(b *v1alpha1.Benchmark) map[string]string {
 	return map[string]string{v1alpha1.LabelBenchmarkUID: string(b.UID)}
 }
 
-// objectMeta is that of an object which the benchmark owns. It does not keep the
+// objectMeta returns the metadata of an object that the benchmark owns. It does not keep the
 // benchmark from being deleted.
 func objectMeta(b *v1alpha1.Benchmark, name string) metav1.ObjectMeta {
 	yes, no := true, false

@@ -11,16 +11,17 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// Result is what is stored of a benchmark's result.
+// Result contains the stored result of a benchmark.
 type Result struct {
 	// Rows in the order of the benchmark's variants and tests, those of one test in
 	// the order in which they were finished.
 	Rows []v1alpha1.ResultRow
-	// Environment says with what the rows were made; nil when nothing was measured.
+	// Environment describes the environment in which the rows were made; nil if nothing was
+	// measured.
 	Environment *v1alpha1.ResultEnvironment
 	// Complete reports whether every part is complete, so that nothing will be added.
 	Complete bool
-	// Digest is that of the whole result; empty unless it is complete.
+	// Digest is the digest of the whole result; empty unless it is complete.
 	Digest string
 }
 
@@ -41,7 +42,7 @@ func NewPart(b *v1alpha1.Benchmark, part int32, test string, variant v1alpha1.Va
 	return r
 }
 
-// pageSize is how many objects are read at once: some MiB.
+// pageSize is the number of objects that are read at once: some MiB.
 const pageSize = 50
 
 // Parts reads the parts of a benchmark's result in their order.

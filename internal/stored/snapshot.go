@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxSnapshotData is how many bytes of an input are in one object: as base64 in
+	// maxSnapshotData is the maximum number of bytes of an input in one object: as base64 in
 	// etcd it is a third more.
 	maxSnapshotData = 160 << 10
 	// maxInput bounds an input that is read back.

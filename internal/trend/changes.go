@@ -9,15 +9,16 @@ import (
 // as clear as that which is reported.
 const significance = 0.001
 
-// shuffles is how often a history is put into another order at most, to find how often
-// chance alone makes as large a difference; enough is how many larger ones end that early
-// (Besag and Clifford 1991).
+// shuffles is the maximum number of times that a history is put into another order, to find
+// how often chance alone makes as large a difference; enough is the number of larger ones
+// that end that early (Besag and Clifford 1991).
 const (
 	shuffles = 9_999
 	enough   = significance * (shuffles + 1)
 )
 
-// MaxValues is how many values of a history are looked at: the newest ones.
+// MaxValues is the maximum number of values of a history that are looked at: the newest
+// ones.
 const MaxValues = 250
 
 // Changes are the places where the level of a history changed: the index of the first value

@@ -6,9 +6,10 @@ import "math"
 // nothing more about where the level begins.
 const far = 3
 
-// place is where the levels before and after a change meet: the index of the first value of
-// the later one, so that values are as near to the medians as can be. Ranks say that levels
-// differ; by themselves they put some values of the one nearest to the other into that.
+// place returns the index at which the levels before and after a change meet: the first
+// value of the later one, so that values are as near to the medians as can be. Ranks show
+// that levels differ; by themselves they assign some values of one level to the other, which
+// is near to them.
 func place(values []float64, near int) int {
 	deviation := spreadOf(values, near)
 	best, least := near, math.Inf(1)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Shift is how far a level is from the one before.
+// Shift is the distance of a level from the one before.
 type Shift struct {
 	// Size is the median difference between a value of this level and one of the level
 	// before (Hodges and Lehmann 1963), in the unit of the values.

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxAnswerRows is how many rows are in one answer, and maxAnswerBytes how many
-	// bytes of them.
+	// maxAnswerRows is the maximum number of rows in one answer, and maxAnswerBytes is the
+	// maximum number of their bytes.
 	maxAnswerRows  = 256
 	maxAnswerBytes = 4 << 20
 )
 
-// Board is what a runner and the operator show each other: the state and the log of
-// the one, the stored rows of the other. It is used from any goroutine.
+// Board contains the data that a runner and the operator exchange: the state and the log of
+// the runner, and the stored rows of the operator. It is used from any goroutine.
 type Board struct {
 	mu    sync.Mutex
 	id    string

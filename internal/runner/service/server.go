@@ -13,7 +13,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// Port is where runners listen.
+// Port is the TCP port of runners.
 const Port = 7444
 
 // The addresses of the server.
@@ -28,7 +28,7 @@ const maxPiece = 8 << 20
 
 // beginning is the body of a request to begin.
 type beginning struct {
-	// Rows is how many rows are stored: as many have to have been given.
+	// Rows is the number of stored rows: the runner must have received as many.
 	Rows int `json:"rows"`
 }
 

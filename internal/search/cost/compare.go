@@ -13,7 +13,7 @@ import (
 // Sizes are the frame sizes of the comparison, in bytes.
 var Sizes = []int{64, 128, 256, 512, 1024, 1280, 1518, 9216}
 
-// Setup is what a comparison is made with.
+// Setup contains the parameters of a comparison.
 type Setup struct {
 	// Seeds is the number of devices; each is searched at every frame size. First is
 	// the seed of the first.
@@ -129,7 +129,7 @@ func informed(hinted bool) Search {
 	}
 }
 
-// Row is what a method cost on a kind of devices, and how far it was from the truth.
+// Row contains the cost of a method on one kind of devices, and its distance from the truth.
 type Row struct {
 	Method string
 	Kind   Kind
@@ -144,9 +144,10 @@ type Row struct {
 	// Loss is the mean chance, 0 to 1, that a fresh trial of full length at the load
 	// reported loses a frame.
 	Loss float64
-	// Forgiven is how many failures a search took back, on average.
+	// Forgiven is the mean number of failures that a search took back.
 	Forgiven float64
-	// Refuted is how often the load reported lost a frame in a trial of full length.
+	// Refuted is the number of searches whose reported load lost a frame in a trial of full
+	// length.
 	Refuted int
 }
 
@@ -248,7 +249,7 @@ func summarize(name string, kind Kind, all []sample) Row {
 	return row
 }
 
-// quantile of sorted values, 0 of none.
+// quantile returns the value at a share, 0 to 1, of sorted values; 0 if there are no values.
 func quantile(sorted []float64, share float64) float64 {
 	if len(sorted) == 0 {
 		return 0

@@ -21,22 +21,22 @@ const many = 500
 type Device struct {
 	// framesPerSecond and bitsPerSecond (layer 1) are its limits.
 	framesPerSecond, bitsPerSecond float64
-	// onset is how far above the zero-loss rate, as a part of it, ten losses a
+	// onset is the distance above the zero-loss rate, as a part of it, at which ten losses a
 	// second are reached.
 	onset float64
-	// buffer is how long a port's buffer holds line rate, in seconds, where it is deep;
-	// 0 where it is not. What exceeds the limits waits in it, and is lost when it is
+	// buffer is the time for which a port's deep buffer holds line rate, in seconds; 0 if
+	// the buffer is not deep. The load above the limits waits in it, and is lost when it is
 	// full; there are no losses before.
 	buffer float64
-	// scatter is by how much the limit of a frame size differs at most from what the
-	// limits say, as a part of it.
+	// scatter is the maximum deviation of the limit of a frame size from these limits, as a
+	// part of it.
 	scatter float64
 	// burst is the mean number of frames that one loss takes.
 	burst float64
 	seed  uint64
 }
 
-// deepEvery is how many devices there are to one with deep buffers.
+// deepEvery is the number of devices among which one has deep buffers.
 const deepEvery = 5
 
 // NewDevice draws a device: a frames/s limit of 20 to 95 % of what 64-byte frames
@@ -87,7 +87,7 @@ type Bed struct {
 	// EndsEarly reports whether a trial is ended once its loss is certain, and that settling
 	// ends when all frames are back.
 	EndsEarly bool
-	// Wall is how long the trials took, with settling and rest.
+	// Wall is the time that the trials took, with settling and rest.
 	Wall time.Duration
 	// LostAt holds the loads at which a trial of at least Full lost a frame.
 	LostAt map[int64]bool
@@ -152,7 +152,7 @@ const (
 	Rest   = 5 * time.Second
 )
 
-// ended is how long a trial of d sends that loses its first frame at a time in
+// ended returns the sending time of a trial of d that loses its first frame at a time in
 // seconds.
 func ended(first float64, d time.Duration) time.Duration {
 	before := time.Duration(0)
@@ -172,8 +172,8 @@ func (b *Bed) framesPerSecond(ppm int64) float64 {
 	return float64(Speed) / (8 * float64(b.size+20)) * float64(ppm) / million
 }
 
-// events is how many losses a second the device has on average at a load above the
-// limit, and beyond how much of the load, in ppm, is lost whole.
+// events returns the mean number of losses per second at a load above the limit, and the
+// part of the load, in ppm, that is lost completely.
 func (b *Bed) events(ppm int64) (perSecond, beyond float64) {
 	above := float64(ppm) - b.limit
 	if above <= 0 || b.device.Deep() {
@@ -183,7 +183,7 @@ func (b *Bed) events(ppm int64) (perSecond, beyond float64) {
 	return 10 * (above / reach) * (above / reach), max(above-reach, 0)
 }
 
-// overflow is when a deep buffer is full, in seconds.
+// overflow returns the time at which a deep buffer is full, in seconds.
 func (b *Bed) overflow(ppm int64) float64 {
 	above := float64(ppm) - b.limit
 	if above <= 0 || !b.device.Deep() {
@@ -201,7 +201,7 @@ func (b *Bed) firstLoss(ppm int64) float64 {
 	return first
 }
 
-// saturated is what the device forwards of a load while it loses frames, in parts per
+// saturated returns the rate that the device forwards while it loses frames, in parts per
 // million of line rate.
 func (b *Bed) saturated(ppm int64) int64 {
 	if b.device.Deep() {
@@ -211,8 +211,8 @@ func (b *Bed) saturated(ppm int64) int64 {
 	return max(ppm-int64(beyond+events*b.device.burst/b.framesPerSecond(million)*million), 0)
 }
 
-// lost is how many frames the device loses in a trial of so many seconds in which it
-// loses one.
+// lost returns the number of frames that the device loses in a trial of so many seconds in
+// which it loses one.
 func (b *Bed) lost(ppm int64, seconds float64) uint64 {
 	events, beyond := b.events(ppm)
 	lost := beyond / million * b.framesPerSecond(million) * seconds
@@ -229,7 +229,8 @@ func (b *Bed) lost(ppm int64, seconds float64) uint64 {
 	return uint64(lost)
 }
 
-// LossChance is how likely a fresh trial of full length at a load loses a frame.
+// LossChance returns the probability that a fresh trial of full length at a load loses a
+// frame.
 func (b *Bed) LossChance(ppm int64) float64 {
 	if b.overflow(ppm) < b.Full.Seconds() {
 		return 1
