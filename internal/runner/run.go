@@ -80,15 +80,15 @@ func WithRouter(router method.Router) Option { return func(r *run) { r.router = 
 
 // run is one run in hand.
 type run struct {
-	cfg            Config
-	gen            traffic.Generator
-	device         device.Driver
-	speaker        routing.Speaker
-	router         method.Router
-	dir            string
-	given          []v1alpha1.ResultRow
-	logs           []func(v1alpha1.ResultRow)
-	observers      []func(State)
+	cfg       Config
+	gen       traffic.Generator
+	device    device.Driver
+	speaker   routing.Speaker
+	router    method.Router
+	dir       string
+	given     []v1alpha1.ResultRow
+	logs      []func(v1alpha1.ResultRow)
+	observers []func(State)
 	// interval is called at regular intervals while trials run; nil if it is not wanted.
 	interval func(method.Interval)
 	every    time.Duration

@@ -11,8 +11,8 @@ import (
 
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
-	"nodrop.dev/nodrop/internal/traffic/capability"
 	"nodrop.dev/nodrop/internal/traffic/agent/agentpb"
+	"nodrop.dev/nodrop/internal/traffic/capability"
 )
 
 const (

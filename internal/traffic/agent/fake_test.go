@@ -91,7 +91,7 @@ func (e *fakeEngine) Info(context.Context) (traffic.Info, error) {
 	defer e.enter("info")()
 	info := traffic.Info{
 		Engine: "xdp", Detail: "fake on " + e.host,
-		Hosts: []traffic.Host{{Name: e.host, Kernel: "6.0", CPU: "abacus", CPUs: 2}},
+		Hosts:        []traffic.Host{{Name: e.host, Kernel: "6.0", CPU: "abacus", CPUs: 2}},
 		Capabilities: capability.Running("xdp", traffic.Limits{MaxStreams: 65536, MaxFrameSize: 9216, LatencyType: "first bit to first bit"}),
 	}
 	for i, p := range e.ports {
