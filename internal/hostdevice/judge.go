@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// scene is what the interfaces of a request are judged by: the calling thread's network
-// namespace.
+// scene contains the data by which the interfaces of a request are judged, from the calling
+// thread's network namespace.
 type scene struct {
 	namespace uint64
 	links     []netlink.Link
@@ -207,8 +207,8 @@ func hasProgram(_ *scene, l netlink.Link) (string, error) {
 	return "", nil
 }
 
-// hasQdisc refuses to move an interface whose queues somebody has set up, which a move
-// removes. Those that the kernel makes have no handle.
+// hasQdisc refuses to move an interface whose queueing disciplines were configured, as a move
+// removes them. Those that the kernel makes have no handle.
 func hasQdisc(s *scene, l netlink.Link) (string, error) {
 	if !s.moves {
 		return "", nil

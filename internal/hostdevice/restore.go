@@ -68,7 +68,7 @@ const returnTimeout = 5 * time.Second
 // isCard reports whether the interface is hardware, which no namespace takes along when it ends.
 func (i *Interface) isCard() bool { return i.Kind == "device" }
 
-// goneError says that an interface is nowhere to be found: it was deleted or pulled out.
+// goneError reports that an interface does not exist any more: it was deleted or pulled out.
 type goneError struct{ name string }
 
 func (e *goneError) Error() string { return "interface " + e.name + " does not exist any more" }

@@ -10,8 +10,8 @@ type Routes struct {
 	First netip.Prefix
 	// Count of prefixes, at least 1.
 	Count uint32
-	// Stride is how many prefixes of this length two successive ones are apart; 0
-	// means 1.
+	// Stride is the distance between two successive prefixes, in prefixes of this length;
+	// 0 means 1.
 	Stride uint32
 	// Attributes of all paths of the set.
 	Attributes Attributes

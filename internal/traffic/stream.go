@@ -24,8 +24,8 @@ func (m MAC) Nth(n uint32) MAC {
 	return m
 }
 
-// MACSpread is how far two successive addresses of a range lie apart, modulo
-// 2^24. It is odd, so that a range comes back to its beginning only after all.
+// MACSpread is the distance between two successive addresses of a range, modulo 2^24. It is
+// odd, so that a range repeats only after all 2^24 addresses.
 const MACSpread = 0x9e3779
 
 // Stream is a flow of equal-sized test frames from one port to one or more
@@ -84,16 +84,16 @@ type Headers struct {
 	SrcPortCount, DstPortCount uint32
 	// TTL is the time to live or hop limit; 0 means 64.
 	TTL uint8
-	// Custom is what follows the hardware addresses and tags, from the EtherType on, in
-	// place of all other headers; nil for none.
+	// Custom contains the bytes after the hardware addresses and tags, from the EtherType
+	// on. They replace all other headers; nil for none.
 	Custom []byte
 	// Payload is the pattern behind the signature.
 	Payload frame.Payload
 }
 
-// Load says how much one stream sends in a trial. Exactly one of Rate and Max is
-// used; Frames and Duration both bound the sending, whichever ends first, and
-// at least one of them is above 0.
+// Load defines how much one stream sends in a trial. Exactly one of Rate and Max is used;
+// Frames and Duration both bound the sending, whichever ends first, and at least one of them
+// is above 0.
 type Load struct {
 	// Rate is the intended rate; ignored when Max is set.
 	Rate Rate
@@ -101,8 +101,8 @@ type Load struct {
 	Max bool
 	// Frames is the exact number of frames to send; 0 means until Duration ends.
 	Frames uint64
-	// Delay is how long after the beginning of the trial the stream begins. Duration
-	// counts from the beginning of the trial all the same.
+	// Delay is the time from the beginning of the trial to the beginning of the stream.
+	// Duration still counts from the beginning of the trial.
 	Delay time.Duration
 }
 

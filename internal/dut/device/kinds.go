@@ -116,14 +116,14 @@ func kindOf(d v1alpha1.Device) (kind, bool) {
 	return kinds[i], true
 }
 
-// Of says what the device of a bed is and what can be done with it.
+// Of returns the kind and the capabilities of the device of a bed.
 func Of(d v1alpha1.Device) Capabilities {
 	k, _ := kindOf(d)
 	return k.Capabilities
 }
 
-// Describe says what the device of a bed is, for the report; it is empty when the bed
-// does not say.
+// Describe returns a description of the device of a bed for the report; empty if the bed has
+// none.
 func Describe(d v1alpha1.Device) string {
 	k, known := kindOf(d)
 	if !known {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// chunkLength is how much is handed to the connection at a time.
+	// chunkLength is the number of bytes that are handed to the connection at a time.
 	chunkLength = 64 << 10
 	// withdrawnLabel is the label of a route that is withdrawn (RFC 8277, 2.4).
 	withdrawnLabel = 0x800000
@@ -201,7 +201,7 @@ func (p *packer) attributes(set routing.Routes, family routing.Family, nextHop n
 	return b, nil
 }
 
-// routeLength is how many bytes a route of a set takes.
+// routeLength returns the number of bytes that a route of a set takes.
 func routeLength(set routing.Routes, addPath bool) int {
 	n := 1 + (set.First.Bits()+7)/8
 	if set.Attributes.Label > 0 {

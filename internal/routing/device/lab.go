@@ -9,7 +9,8 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// Lab is what the pod that starts a virtual device has to know of the sessions of its bed.
+// Lab contains what the pod that starts a virtual device needs to know of the sessions of its
+// bed.
 type Lab struct {
 	// Bed has the ports and the sessions.
 	Bed v1alpha1.TestBed `json:"bed"`
@@ -17,7 +18,7 @@ type Lab struct {
 	Passwords map[string]routing.Secret `json:"passwords,omitempty"`
 }
 
-// NewLab is what has to be known of a bed; nil for a bed without sessions.
+// NewLab returns the Lab of a bed; nil for a bed without sessions.
 func NewLab(bed *v1alpha1.TestBed, passwords map[string]routing.Secret) *Lab {
 	if bed.Spec.Routing == nil {
 		return nil

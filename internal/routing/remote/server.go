@@ -10,7 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing/remote/speakerpb"
 )
 
-// statesPerPart is how many states are in one message.
+// statesPerPart is the number of states in one message.
 const statesPerPart = 1000
 
 // Server serves a speaker. It is an agent.Service.

@@ -12,8 +12,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/agent/agentpb"
 )
 
-// Service is what an agent has next to its engine. It is served on the same connection,
-// to the same controller.
+// Service is a service that an agent offers in addition to its engine. It is served on the
+// same connection, to the same controller.
 type Service interface {
 	// Register adds the service to the agent's server.
 	Register(grpc.ServiceRegistrar)

@@ -12,8 +12,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// trexTimedStreams is how many streams TRex servers time at once, whatever their
-// cards count ("Per stream latency" of the TRex stateless manual): no two servers of
+// trexTimedStreams is the number of streams that TRex servers time at once, regardless of
+// their cards' counters ("Per stream latency" of the TRex stateless manual): no two servers of
 // a bed assign the same number to a probe.
 const trexTimedStreams = 128
 

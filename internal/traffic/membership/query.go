@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// Query is what a router asks for.
+// Query describes what a router asks for.
 type Query struct {
 	// IPv6 reports whether it asks by MLD, else by IGMP.
 	IPv6 bool

@@ -97,7 +97,7 @@ func WithForwardingCapacity(routes int64) Option {
 	return func(e *Engine) { e.forwards = &routes }
 }
 
-// epoch is where simulated time begins; any fixed moment makes runs repeatable.
+// epoch is the time at which simulated time begins; any fixed time makes runs repeatable.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // New makes an engine from the text of a model and the tester's ports. It fails
@@ -258,7 +258,7 @@ func (e *Engine) sample(ctx context.Context, ports bool) (traffic.Sample, error)
 	return s, err
 }
 
-// samplePorts is what each port has counted.
+// samplePorts returns the counts of each port.
 func (e *Engine) samplePorts(m traffic.Measurement) *traffic.PortSamples {
 	all := traffic.NewPortSamples()
 	for i := range e.streams {

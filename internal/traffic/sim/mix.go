@@ -144,7 +144,7 @@ func (e *Engine) blend(rates map[int]*big.Rat) row {
 	return mix
 }
 
-// wireBits is what a frame costs on the wire on average, in bits.
+// wireBits returns the average size of a frame on the wire, in bits.
 func (r row) wireBits() *big.Rat {
 	if r.wire != nil {
 		return r.wire

@@ -7,7 +7,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// odd is what a device does to some frames at any load.
+// odd describes what a device does to some frames at any load.
 type odd struct {
 	// corruptedPPM and truncatedPPM of the sent frames come back damaged.
 	corruptedPPM, truncatedPPM int64

@@ -56,7 +56,8 @@ type balances struct {
 	after  map[time.Duration]traffic.Progress
 }
 
-// balance is what was sent in the first d of the trial and what of it arrived.
+// balance returns the number of frames that were sent in the first d of the trial, and of
+// those that arrived.
 func (e *Engine) balance(d time.Duration) traffic.Progress {
 	if e.balances.trial != e.number || e.balances.length != e.length {
 		e.balances = balances{trial: e.number, length: e.length, after: map[time.Duration]traffic.Progress{}}

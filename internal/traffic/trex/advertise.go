@@ -19,9 +19,9 @@ import (
 const advertising = "neighbours"
 
 const (
-	// addressRate is how often each address is announced, per second. A router waits 3 s
-	// for an answer and then drops the packets that wait for it (RFC 4861 section 10: three
-	// times RETRANS_TIMER; Linux does the same for ARP).
+	// addressRate is the number of announcements per second for each address. A router
+	// waits 3 s for an answer and then drops the packets that wait for it (RFC 4861
+	// section 10: three times RETRANS_TIMER; Linux does the same for ARP).
 	addressRate = 5
 	// portRate bounds the announcements of a port, per second, so that they take less than
 	// unsentShare of a line of 1 Gbit/s. Each address is announced at least every

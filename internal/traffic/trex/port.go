@@ -28,12 +28,12 @@ type port struct {
 	mac traffic.MAC
 	// handler proves ownership in every call that changes the port.
 	handler string
-	// promiscuous is how the port was set last.
+	// promiscuous is the last setting of the port.
 	promiscuous bool
-	// neighbour is what was resolved last, for which the server answers ARP.
+	// neighbour is the neighbor that was resolved last, for which the server answers ARP.
 	neighbour neighbour
-	// neighbours are those that were resolved, and announcing says that the port announces
-	// its addresses to the gateways among them.
+	// neighbours contains the resolved neighbors, and announcing reports whether the port
+	// announces its addresses to the gateways among them.
 	neighbours map[netip.Addr]traffic.MAC
 	announcing bool
 	// listed are the profiles of the listing that are on the port.
@@ -77,7 +77,7 @@ func (p *port) profile(id string, more params) params {
 	return out
 }
 
-// status is what get_port_status answers, as far as it is used.
+// status is the answer of get_port_status, without unused fields.
 type status struct {
 	// State of the requested profile, and of all profiles of the port, which is TX also
 	// while the port announces its addresses.

@@ -15,7 +15,7 @@ const (
 	// askEvery is the wait for an answer before the request is repeated
 	// (RFC 4861 section 10, RETRANS_TIMER).
 	askEvery = time.Second
-	// fetchEvery is how often captured frames are fetched.
+	// fetchEvery is the interval at which captured frames are fetched.
 	fetchEvery = 20 * time.Millisecond
 	// captureLimit bounds the capture, and one fetch of it, in frames.
 	captureLimit = 100
@@ -74,7 +74,7 @@ func (e *Engine) resolve(ctx context.Context, p *port, src, addr netip.Addr) (tr
 	return mac, errors.Join(err, e.service(after, p, false))
 }
 
-// capture is what the capture command answers.
+// capture is the answer of the capture command.
 type capture struct {
 	ID      int `json:"capture_id"`
 	Packets []struct {

@@ -7,8 +7,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// sampled is what has to be known of a trial to take samples of it. It does not
-// change, so that samples are taken while other calls of the engine run.
+// sampled contains what is needed to take samples of a trial. It does not change, so that
+// samples can be taken while other calls of the engine run.
 type sampled struct {
 	// endpoint of the server, and what was agreed on with it.
 	endpoint string
@@ -25,7 +25,7 @@ type sampled struct {
 	sends, receives []atPort
 	// parts are what the server has of the own streams, and of those of others.
 	parts, others []part
-	// progress is what was reported of the trial, the only thing here that changes.
+	// progress contains what was reported of the trial. It is the only field that changes.
 	progress progress
 }
 
@@ -36,7 +36,7 @@ type atPort struct {
 	foreign bool
 }
 
-// sampledOf is what has to be known of a trial that began.
+// sampledOf returns what is needed to take samples of a trial that began.
 func (e *Engine) sampledOf(t *trial) *sampled {
 	s := &sampled{
 		endpoint: e.client.endpoint, session: session{handle: e.client.handle, started: e.client.started},
@@ -100,7 +100,7 @@ func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traff
 	})
 }
 
-// portsOf is what each port has counted. The server does not say which frames are lost,
+// portsOf returns the counts of each port. The server does not report which frames are lost,
 // and its latency is behind by up to latencyLag.
 func (t *sampled) portsOf(b balance) *traffic.PortSamples {
 	all := traffic.NewPortSamples()
@@ -122,7 +122,7 @@ func (t *sampled) portsOf(b balance) *traffic.PortSamples {
 	return all
 }
 
-// balance is what was counted of a trial up to a moment.
+// balance contains the counts of a trial up to a moment.
 type balance struct {
 	at moment
 	// own are the counters of the streams of this server, and others those of the streams

@@ -66,7 +66,7 @@ func newStream(t traffic.Stream, src traffic.MAC) (stream, error) {
 	return s, nil
 }
 
-// supported says why the server cannot send and count a stream.
+// supported returns an error if the server cannot send and count a stream.
 func supported(t traffic.Stream) error {
 	h := t.Headers
 	switch {

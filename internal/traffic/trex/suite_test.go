@@ -16,8 +16,8 @@ const (
 	// endpointVariable names the RPC endpoint of a real server, such as
 	// tcp://127.0.0.1:4501, whose ports 0 and 1 reach each other.
 	endpointVariable = "NODROP_TREX_ENDPOINT"
-	// lossVariable says in parts per million how many frames the device between the
-	// ports of the real server drops. With it, only loss is tested.
+	// lossVariable sets the number of frames that the device between the ports of the real
+	// server drops, in parts per million. With it, only loss is tested.
 	lossVariable = "NODROP_TREX_LOSS_PPM"
 )
 

@@ -239,8 +239,8 @@ func TestPortErrorsAreNoted(t *testing.T) {
 	}
 }
 
-// A batch goes in as few messages as the server reads; one of one call and one of
-// none are what they are.
+// A batch goes in as few messages as the server reads. A batch of one call and a batch without
+// calls work, too.
 func TestBatches(t *testing.T) {
 	f, e := openFake(t, 0)
 	if got, err := e.client.batch(t.Context(), nil); err != nil || len(got) != 0 {

@@ -23,7 +23,7 @@ const (
 // kinds of captured frames, in the order of enum capture_kind.
 var captureKinds = [...]traffic.CaptureKind{traffic.CaptureFirst, traffic.CaptureDamaged, traffic.CaptureBeforeGap, traffic.CaptureAfterGap}
 
-// damageOf says what a verdict of the receive program means.
+// damageOf contains the damage for each verdict of the receive program.
 var damageOf = map[uint16]string{2: "truncated", 3: "corrupted", 4: "fragmented"}
 
 // checkCapture refuses what there is no room for.

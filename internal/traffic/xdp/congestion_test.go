@@ -100,7 +100,7 @@ func (br *linuxBridge) shape(port string, size, framesPerSecond int) {
 	br.shaped = append(br.shaped, l)
 }
 
-// drops is what the shaped ports have dropped.
+// drops returns the number of frames that the shaped ports have dropped.
 func (br *linuxBridge) drops() (n uint64) {
 	br.Helper()
 	for _, l := range br.shaped {

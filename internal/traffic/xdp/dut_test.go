@@ -158,7 +158,7 @@ func (d *device) faults() dutFaults {
 	return sum
 }
 
-// lost is what the device dropped, on purpose and for want of room.
+// lost returns the number of frames that the device dropped, on purpose and for lack of room.
 func (d *device) lost() uint64 {
 	d.Helper()
 	f := d.faults()

@@ -64,8 +64,8 @@ func (p *programs) forget() {
 	p.used = used{}
 }
 
-// room is how many sending ports and streams, received flows and blocks of sequence
-// numbers there is room for.
+// room is the number of sending ports and streams, received flows and blocks of sequence
+// numbers that fit.
 type room struct{ ports, streams, flows, blocks int }
 
 // leastBlocks are enough for the line rate of 10 Gbit/s in two or more streams.

@@ -85,7 +85,7 @@ func routed(t *testing.T, vlans [2]frame.VLANs) {
 	}
 }
 
-// Nobody answers.
+// The neighbor does not answer.
 func TestResolveUnanswered(t *testing.T) {
 	bed := newBed(t)
 	d := bed.device()

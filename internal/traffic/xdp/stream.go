@@ -10,7 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// checkStream says why a stream cannot be sent or received.
+// checkStream returns an error if a stream cannot be sent or received.
 func checkStream(s traffic.Stream) error {
 	h := s.Headers
 	for _, count := range []uint32{h.SrcMACCount, h.DstMACCount} {

@@ -17,7 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing/bgp"
 )
 
-// job is what an injector has to do; it goes to its standard input.
+// job describes what an injector has to do; it goes to its standard input.
 type job struct {
 	Kind    string
 	Session routing.Session
@@ -25,9 +25,9 @@ type job struct {
 	Socket  string
 }
 
-// done is what it says afterwards.
+// done is the result that an injector reports.
 type done struct {
-	// Start is when the first route went out, of CLOCK_MONOTONIC.
+	// Start is the time at which the first route was sent, of CLOCK_MONOTONIC.
 	Start uint64
 	// Own is the time of the tester for itself; 0 where it is not seen.
 	Own time.Duration
