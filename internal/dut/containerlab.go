@@ -268,7 +268,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.log.Write(p)
 }
 
-// lastLines is the end of a program's output, where it says what went wrong.
+// lastLines returns the end of a program's output, which contains the error.
 func lastLines(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	if len(lines) == 1 && lines[0] == "" {

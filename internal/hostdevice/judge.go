@@ -69,7 +69,7 @@ func look(namespace uint64, living []*Note, moves bool) (*scene, error) {
 	return s, nil
 }
 
-// judge finds an interface, and says why a run cannot have it.
+// judge finds an interface, and returns the reason why a run cannot have it.
 func (s *scene) judge(name string) (link netlink.Link, why string, err error) {
 	for _, note := range s.living {
 		for _, i := range note.Interfaces {
@@ -111,7 +111,7 @@ func (s *scene) others() string {
 	return "name one of " + strings.Join(names, ", ")
 }
 
-// reasons say why a run cannot have an interface; they are empty where it can. The first
+// reasons return why a run cannot have an interface, or an empty string if it can. The first
 // one counts.
 var reasons = []func(*scene, netlink.Link) (string, error){
 	notEthernet, isWireless, isMaster, isMember, isParent, isParentElsewhere, hasDefaultRoute, hasSpecialRoute, addressInUse, hasProgram, hasQdisc,

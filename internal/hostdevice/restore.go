@@ -20,10 +20,10 @@ import (
 	"nodrop.dev/nodrop/internal/netif/card"
 )
 
-// putBack brings the interface to the namespace that it came from, and gives it the state
-// that the note has. It may be there, in the namespace of the run, or as a card whose
-// namespace has ended, in the first one; the last two may be closed. It says what it
-// changed, nothing when all was as it should be.
+// putBack brings the interface to the namespace that it came from, and restores the state in
+// the note. It may be there, in the namespace of the run, or as a card whose namespace has
+// ended, in the first one; the last two may be closed. putBack returns what it changed, or
+// nothing if all was as it should be.
 func (i *Interface) putBack(origin, run, first netns.NsHandle) (changes, failed []string, err error) {
 	for _, from := range []struct {
 		netns.NsHandle
@@ -138,7 +138,7 @@ func (i *Interface) sameHardware(l netlink.Link) bool {
 type restoration struct {
 	*Interface
 	link netlink.Link
-	// changes and failed say what was done, and what could not be.
+	// changes and failed describe what was done, and what could not be.
 	changes, failed []string
 }
 

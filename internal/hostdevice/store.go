@@ -94,9 +94,9 @@ type PutBack struct {
 	// Interface that is back, and Benchmark and process that had it.
 	Interface, Benchmark string
 	PID                  int
-	// Changes say what was done; none when nothing was left to do.
+	// Changes describe what was done; empty if nothing was left to do.
 	Changes []string
-	// Failed say which settings it does not have again.
+	// Failed describes the settings that could not be restored.
 	Failed []string
 	// Gone reports whether the interface does not exist any more.
 	Gone bool

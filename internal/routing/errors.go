@@ -22,7 +22,7 @@ func (e *DownError) Error() string {
 type UnlearnedError struct {
 	// Session by its name.
 	Session string
-	// Want was awaited, and Got is what the session has learnt.
+	// Want is the expected table, and Got the table that the session has learned.
 	Want, Got Table
 }
 

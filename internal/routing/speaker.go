@@ -18,15 +18,15 @@ type Speaker interface {
 	Announce(ctx context.Context, session string, sets []Routes) (Sent, error)
 	// Withdraw takes the routes of sets back, as Announce announces them.
 	Withdraw(ctx context.Context, session string, sets []Routes) (Sent, error)
-	// Await waits until a session has learnt exactly what want says, and fails with
-	// *UnlearnedError, which says what it has learnt, when ctx ends before that.
+	// Await waits until a session has learned exactly what want contains. It fails with
+	// *UnlearnedError, which contains what it has learned, if ctx ends before that.
 	Await(ctx context.Context, session string, want Table) (Learnt, error)
 	// Learnt returns what the device currently advertises on a session.
 	Learnt(ctx context.Context, session string) (Learnt, error)
 	// Refresh asks the device by ROUTE-REFRESH (RFC 2918) for all routes of a session once
-	// more, and waits until every one that the session has learnt has come again. It fails
-	// with *UnlearnedError, whose Got is what came again, when ctx ends before that, and
-	// with *DownError when the session is down or goes down.
+	// more, and waits until every one that the session has learned has come again. It
+	// fails with *UnlearnedError, whose Got contains the routes that came again, if ctx
+	// ends before that, and with *DownError if the session is down or goes down.
 	Refresh(ctx context.Context, session string) (Refreshed, error)
 	// States returns the states of the sessions, in the order in which they were opened.
 	States(ctx context.Context) ([]State, error)
@@ -36,8 +36,9 @@ type Speaker interface {
 
 // Sent contains the times and counts of an announcement or a withdrawal.
 type Sent struct {
-	// First and Last are when the first and the last message were handed to the
-	// connection, in nanoseconds of the clock of the port's host, as traffic.Moments are.
+	// First and Last are the times at which the first and the last message were handed to
+	// the connection, in nanoseconds of the clock of the port's host, as in
+	// traffic.Moments.
 	First, Last uint64
 	// Routes and Messages that were sent, and their Bytes.
 	Routes, Messages, Bytes uint64
@@ -62,7 +63,8 @@ type Learnt struct {
 	// Last is the time at which the last UPDATE message was read, in nanoseconds of the
 	// clock of the port's host; 0 if there was none.
 	Last uint64
-	// Updates and Withdrawn are how many routes came and were taken back in all.
+	// Updates and Withdrawn are the total numbers of routes that came and that were
+	// withdrawn.
 	Updates, Withdrawn uint64
 	// Looped is the number of received routes whose AS path contains the tester's own
 	// number: the device sends back what it received. They are not learned (RFC 4271,

@@ -88,7 +88,7 @@ type Host struct {
 type PortInfo struct {
 	// Name of the port in the bed.
 	Name string
-	// Interface and Driver behind it, empty when modelled.
+	// Interface and Driver behind it, empty when modeled.
 	Interface, Driver string
 	// MAC is the port's hardware address.
 	MAC MAC
@@ -100,7 +100,7 @@ type PortInfo struct {
 	Emulated string
 	// Card behind the port; nil where it is none.
 	Card *Card
-	// Notes say what the port cannot do, and what is used instead.
+	// Notes describe what the port cannot do, and what is used instead.
 	Notes []string
 }
 
@@ -160,7 +160,7 @@ type Capabilities struct {
 	Sampling bool
 	// Capture reports whether received frames are kept for people, see Capture.
 	Capture bool
-	// MPLS reports whether labelled frames are sent and counted.
+	// MPLS reports whether labeled frames are sent and counted.
 	MPLS bool
 	// ServiceVLANs reports whether frames with two tags are sent and counted.
 	ServiceVLANs bool

@@ -209,12 +209,11 @@ type RxCount struct {
 	// more of those below it: what was lost in between, was lost below GapEnd. 0
 	// when no number was skipped.
 	GapEnd uint64
-	// FirstNs and LastNs are when the first and the last frame arrived, in
-	// nanoseconds of the clock of the port's host, as Moments are; 0 without a
-	// frame.
+	// FirstNs and LastNs are the times at which the first and the last frame arrived, in
+	// nanoseconds of the clock of the port's host, as in Moments; 0 without a frame.
 	FirstNs, LastNs uint64
-	// SilentFromNs and SilentToNs are when the two frames arrived between which the
-	// longest time without a frame lay, by the same clock; 0 with fewer than two frames.
+	// SilentFromNs and SilentToNs are the times of the two frames between which no frame
+	// arrived for the longest time, by the same clock; 0 with fewer than two frames.
 	SilentFromNs, SilentToNs uint64
 	// Latency of every received frame.
 	Latency Latency

@@ -16,7 +16,7 @@ func (m MAC) String() string { return net.HardwareAddr(m[:]).String() }
 
 // Nth is the address number n of a range that begins at m: the upper half stays,
 // the lower 24 bits are spread, so that no two of 16,777,216 addresses are equal
-// and neighbours do not look alike (RFC 4814 section 4.2).
+// and neighbors do not look alike (RFC 4814 section 4.2).
 func (m MAC) Nth(n uint32) MAC {
 	low := uint32(m[3])<<16 | uint32(m[4])<<8 | uint32(m[5])
 	low += n * MACSpread
@@ -74,8 +74,8 @@ type Headers struct {
 	// SrcIPCount and DstIPCount are the sizes of the ranges, at least 1.
 	SrcIPCount, DstIPCount uint32
 	// DstIPBits is the length of prefixes by which DstIP counts up, one address in each
-	// network; 0 means by single addresses, which no route is announced for. DstIPStride is how many prefixes or addresses
-	// two successive ones are apart; 0 means 1.
+	// network; 0 means by single addresses, which no route is announced for. DstIPStride
+	// is the distance between two successive prefixes or addresses; 0 means 1.
 	DstIPBits   uint8
 	DstIPStride uint32
 	// SrcPort and DstPort are the first UDP ports of their ranges.

@@ -1,5 +1,4 @@
-// Package device says what the device under test of a bed is, and what can be done
-// with it.
+// Package device describes the device under test of a bed, and what can be done with it.
 //
 // A bed describes its device in the API, as one of several kinds. Of returns its kind and its
 // capabilities; other packages do not ask for the kind, but for a capability. A Driver brings

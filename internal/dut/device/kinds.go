@@ -9,8 +9,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// Capabilities say what a device is to a benchmark, and what can be done with it.
-// Those of an unknown device are all false.
+// Capabilities describe the role of a device in a benchmark, and what can be done with it. An
+// unknown device has none: all fields are false.
 type Capabilities struct {
 	// Kind is the member of the API that describes the device: containerlab.
 	Kind string
@@ -161,7 +161,7 @@ func Files(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
 	return refs
 }
 
-// behaviour lists what a modelled device does beyond forwarding, by the names of the
+// behaviour lists what a modeled device does beyond forwarding, by the names of the
 // fields: " with addressTableSize 8192, learningRate 40000". All of them are numbers,
 // durations, or yes and no, so that nothing of JSON is left but its separators.
 func behaviour(b v1alpha1.SimulatedBehaviour) string {

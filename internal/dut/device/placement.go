@@ -35,7 +35,7 @@ func Place(processors []int, interfaces int) Placement {
 
 // Placed is implemented by drivers of devices that work on this machine.
 type Placed interface {
-	// Place gives a device that is prepared processors of its own, until Restore. Where
-	// that cannot be done it changes nothing that matters, and the placement says why.
+	// Place gives a prepared device processors of its own, until Restore. If that fails,
+	// it changes nothing that matters, and the placement contains the reason.
 	Place() Placement
 }

@@ -72,7 +72,7 @@ func (m *machine) valid(h *bfd.BFDHeader) bool {
 	return h.YourDiscriminator == m.mine
 }
 
-// receive takes a valid packet in, and says whether it has to be answered at once.
+// receive takes a valid packet in, and reports whether it has to be answered at once.
 func (m *machine) receive(h *bfd.BFDHeader) (answer bool) {
 	m.yours, m.remoteState, m.remoteMult = h.MyDiscriminator, h.State, h.DetectTimeMultiplier
 	m.remoteDesired, m.remoteMinRx = fromMicros(h.DesiredMinTxInterval), fromMicros(h.RequiredMinRxInterval)

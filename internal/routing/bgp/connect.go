@@ -126,7 +126,8 @@ func addresses(link netlink.Link) (all []netlink.Addr, err error) {
 	return all, err
 }
 
-// address gives the port an address that it lacks, and says how to take it away again.
+// address gives the port an address that it lacks, and returns a function that removes it
+// again.
 func (p Port) address(a netip.Addr) (undo func() error, err error) {
 	if p.Interface == "" {
 		return nil, nil

@@ -37,8 +37,8 @@ type template struct {
 	addPath bool
 	// head are the bytes from the header to the first route.
 	head []byte
-	// lengths are where lengths in head are, which count the bytes from the given place
-	// to the end of the routes.
+	// lengths are the places of lengths in head, which count the bytes from the given
+	// place to the end of the routes.
 	lengths []length
 	// tail follows the routes.
 	tail []byte

@@ -35,7 +35,7 @@ func kernelRoutes() (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("counting routes: %w", err)
 	}
-	// The fourth number is how many routes the tables have; all are hexadecimal.
+	// The fourth number is the number of routes in the tables; all are hexadecimal.
 	f := strings.Fields(string(text))
 	if len(f) < 4 {
 		return 0, fmt.Errorf("counting routes: rt6_stats is %q", text)

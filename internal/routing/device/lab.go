@@ -33,9 +33,10 @@ func NewLab(bed *v1alpha1.TestBed, passwords map[string]routing.Secret) *Lab {
 // FileOf is the name of the file with the configuration of a kind of device.
 func FileOf(kind string) string { return "device." + kind + ".conf" }
 
-// Files are the configurations of a virtual device by the names of their files: those of the
-// kinds FRR and BIRD that a topology mentions. Interfaces are those of the device by the
-// interface of the host at their other end, which ports name as their host device.
+// Files returns the configurations of a virtual device by the names of their files, for the
+// kinds FRR and BIRD that a topology mentions. interfaces contains the interfaces of the
+// device by the interface of the host at their other end, which ports name as their host
+// device.
 func (l *Lab) Files(topology string, interfaces map[string]string) (map[string][]byte, error) {
 	names := map[string]string{}
 	for _, p := range l.Bed.Spec.Ports {

@@ -17,7 +17,7 @@ const (
 	SRLinux = "srlinux"
 )
 
-// limits are what a kind of device takes, by its vendor's command reference.
+// limits are the limits of a kind of device, from its vendor's command reference.
 type limits struct {
 	// name of the system in messages.
 	name string

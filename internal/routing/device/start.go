@@ -157,7 +157,7 @@ func Check(ctx context.Context, kind, file string) error {
 		command = []string{birdProgram, "-p", "-c", file}
 	}
 	out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
-	// bgpd only says what it does not understand.
+	// bgpd reports what it does not understand, and does not fail.
 	if said := hidden(string(bytes.TrimSpace(out))); err != nil || strings.Contains(said, "config line") {
 		return errors.Join(fmt.Errorf("%s refuses its configuration: %s", kind, said), err)
 	}

@@ -27,13 +27,13 @@ const MaxRoutes = 4_000_000
 // maxRecord bounds a record: one prefix with the paths of all peers of a collector.
 const maxRecord = 16 << 20
 
-// Read reads the unicast routes of a dump, of IPv4 and IPv6. It finds out by the content
-// whether the dump is compressed by gzip or bzip2. A dump has the tables of many peers: of
-// each IP version the routes are those of the peer with the most, or of the peer with an
-// address, where that is valid. Prefixes that follow each other and have the same attributes
-// are one set; all sets have the name. Next hops are left out, and so are attributes other
-// than AS_PATH, MULTI_EXIT_DISC and COMMUNITIES; the members of an AS_SET follow in the path
-// like those of a sequence.
+// Read reads the unicast routes of a dump, of IPv4 and IPv6. It detects by the content whether
+// the dump is compressed by gzip or bzip2. A dump has the tables of many peers. For each IP
+// version, Read takes the routes of the peer with the most, or of the peer with an address, if
+// that is valid. Prefixes that follow each other and have the same attributes are one set; all
+// sets have the name. Next hops are left out, and so are attributes other than AS_PATH,
+// MULTI_EXIT_DISC and COMMUNITIES; the members of an AS_SET follow in the path like those of a
+// sequence.
 func Read(r io.Reader, name string, peer netip.Addr) ([]routing.Routes, error) {
 	plain, err := decompressed(r)
 	if err != nil {

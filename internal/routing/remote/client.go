@@ -30,7 +30,7 @@ type Speaker struct {
 
 var _ routing.Speaker = (*Speaker)(nil)
 
-// New returns the speaker of the agent with a name, over a connection that is that of its
+// New returns the speaker of the agent with a name, over a connection of the agent's
 // controller (agent.Client.Conn).
 func New(agent string, conn grpc.ClientConnInterface) *Speaker {
 	return &Speaker{agent: agent, rpc: speakerpb.NewSpeakerClient(conn)}

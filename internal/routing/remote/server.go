@@ -39,8 +39,8 @@ type requests[Request any] interface {
 	Recv() (*Request, error)
 }
 
-// whole calls take with each part of a request, until take says that it was the last. The
-// context that it returns ends when the caller closes the stream.
+// whole calls take with each part of a request, until take reports the last part. The context
+// that it returns ends when the caller closes the stream.
 func whole[Request any](stream requests[Request], take func(*Request) (last bool, _ error)) (context.Context, context.CancelFunc, error) {
 	for {
 		part, err := stream.Recv()

@@ -30,7 +30,7 @@ type Endpoint struct {
 	Ports []string
 }
 
-// ClientOptions tune a client; the zero value is what runners use.
+// ClientOptions tune a client. Runners use the zero value.
 type ClientOptions struct {
 	// Grace is the time for which a silent agent counts as alive; 0 means 10 s. An agent
 	// whose process died is noticed at once.

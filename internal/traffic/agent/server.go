@@ -25,10 +25,10 @@ import (
 // Port is the TCP port on which agents listen.
 const Port = 7443
 
-// ServerOptions tune a server; the zero value is what pods use.
+// ServerOptions tune a server. Pods use the zero value.
 type ServerOptions struct {
-	// Beat is the interval at which the agent shows a controller that it lives; 0 means 1
-	// s.
+	// Beat is the interval at which the agent shows a controller that it lives; 0 means
+	// 1 s.
 	Beat time.Duration
 	// Grace is the time for which a silent controller counts as alive, at least 2 s; 0
 	// means 10 s, because a tester that sends at its limit leaves little processor time

@@ -158,7 +158,7 @@ func (c clientConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method
 	return &clientStream{stream}, nil
 }
 
-// clientStream is a stream whose errors are those that the server returned.
+// clientStream is a stream that returns the errors of the server.
 type clientStream struct{ grpc.ClientStream }
 
 // RecvMsg implements grpc.ClientStream.

@@ -84,7 +84,7 @@ func (o *opened) open() error {
 	return nil
 }
 
-// bidirectional makes a stream in each direction between resolved neighbours.
+// bidirectional makes a stream in each direction between resolved neighbors.
 func bidirectional(t *testing.T, g traffic.Generator) []traffic.Stream {
 	t.Helper()
 	one, two := netip.MustParseAddr("198.18.0.1"), netip.MustParseAddr("198.18.0.2")

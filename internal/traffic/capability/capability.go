@@ -93,8 +93,8 @@ func Running(kind string, l traffic.Limits) traffic.Capabilities {
 	return c
 }
 
-// For returns the capabilities of a bed's engine, and whether its kind exists. They
-// are those of its kind, or of a mode where the bed chooses one.
+// For returns the capabilities of a bed's engine, and whether its kind exists. They depend on
+// the kind, and on the mode if the bed chooses one.
 func For(engine v1alpha1.Engine) (traffic.Capabilities, bool) {
 	c, ok := Of(string(engine.Kind))
 	if engine.TRexMode() == v1alpha1.TRexInSoftware {

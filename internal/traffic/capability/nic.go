@@ -77,10 +77,10 @@ var (
 	}
 )
 
-// nics are all drivers that TRex v3.08 has for cards and virtual ones, except those
-// for sockets and shared memory. How many streams each counts is what its source
-// answers in get_rx_stat_capabilities (src/drivers, MAX_FLOW_STATS in
-// src/trex_defs.h) with TRex's hardware filters, as it runs for DPDK here.
+// nics are all drivers that TRex v3.08 has for cards and virtual ones, except those for
+// sockets and shared memory. The number of streams is the answer of the driver's source in
+// get_rx_stat_capabilities (src/drivers, MAX_FLOW_STATS in src/trex_defs.h) with TRex's
+// hardware filters, as it runs for DPDK here.
 var nics = []NIC{
 	{Driver: "net_ice", Models: "Intel E810, E822, E823", Counters: 127, Drawbacks: []Drawback{
 		{"timed frames, and those counted per stream, did not come back from the card's filters: compare with the port's counters before a result is believed", "cisco-system-traffic-generator/trex-core#932, #882, FDio/csit#3996", "v3.07, which does not test it"},
@@ -127,7 +127,7 @@ var nics = []NIC{
 	}},
 }
 
-// InSoftware reports whether a driver is that of TRex's software mode.
+// InSoftware reports whether TRex's software mode uses a driver.
 func InSoftware(driver string) bool { return strings.HasPrefix(driver, softwareDriver) }
 
 // NICOf returns what is known of the cards of a DPDK driver, by the longest name in

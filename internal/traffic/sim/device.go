@@ -14,7 +14,7 @@ type Device struct{ engine *Engine }
 
 var _ device.Driver = Device{}
 
-// Device is the driver of the modelled device.
+// Device is the driver of the modeled device.
 func (e *Engine) Device() Device { return Device{e} }
 
 // Describe implements device.Driver.

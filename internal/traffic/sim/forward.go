@@ -48,8 +48,8 @@ func (p *egress) limit(ph phase, arrived uint64) uint64 {
 	return limit - mulDiv(limit-overloaded, min(arrived, line)-limit, line-limit)
 }
 
-// pass lets a phase through: n has the frames of each stream in it, counts is
-// what the streams have got through so far.
+// pass lets a phase through: n has the frames of each stream in it, and counts has the frames
+// that each stream has got through so far.
 func (p *egress) pass(ph phase, n []uint64, counts []passed) {
 	var arrived uint64
 	for _, k := range n {

@@ -56,7 +56,7 @@ func (e *Engine) room(at time.Duration, senders map[netip.Addr]int) room {
 	return left
 }
 
-// senders are how many hosts send to each group.
+// senders returns the number of hosts that send to each group.
 func (e *Engine) senders() map[netip.Addr]int {
 	senders := map[netip.Addr]int{}
 	for _, s := range e.streams {

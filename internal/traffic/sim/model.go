@@ -188,14 +188,14 @@ func readRow(record []string, byIndex []column, line int) (row, error) {
 // Sizes are the lowest and the highest frame size of the model, in bytes with FCS.
 func (m *Model) Sizes() (lowest, highest int) { return m.rows[0].size, m.rows[len(m.rows)-1].size }
 
-// Covers reports whether the model has a behaviour at a frame size: its own row, or rows
+// Covers reports whether the model has a behavior at a frame size: its own row, or rows
 // on both sides.
 func (m *Model) Covers(size int) bool {
 	lowest, highest := m.Sizes()
 	return lowest <= size && size <= highest
 }
 
-// at is the behaviour at a frame size. Between two rows it is made of both: no
+// at is the behavior at a frame size. Between two rows it is made of both: no
 // more frames/s than the next smaller size, no larger share of line rate than
 // the next larger one, and everything else in proportion to the size. Outside
 // of the table it is not known.

@@ -19,7 +19,7 @@ type odd struct {
 	stall, stallPeriod time.Duration
 }
 
-// mixed is between the behaviour of two sizes.
+// mixed is between the behavior of two sizes.
 func (o odd) mixed(with odd, mix func(x, y int64) int64) odd {
 	return odd{
 		corruptedPPM: mix(o.corruptedPPM, with.corruptedPPM), truncatedPPM: mix(o.truncatedPPM, with.truncatedPPM),

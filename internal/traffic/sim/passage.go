@@ -102,8 +102,8 @@ func (a *passage) number(n uint64) uint64 {
 	return a.sent
 }
 
-// skips are how often numbers are left out between two windows, or before the
-// first one, and the number of the frame after the last time.
+// skips returns how many times numbers are left out between two windows, or before the first
+// one, and the number of the frame after the last time.
 func (a *passage) skips() (count, end uint64) {
 	var next uint64
 	for i, w := range a.windows {

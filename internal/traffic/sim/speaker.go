@@ -9,7 +9,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// speaker is the tester's BGP sessions with the modelled device.
+// speaker is the tester's BGP sessions with the modeled device.
 type speaker struct {
 	e *Engine
 	// sessions that are open, in their order.
@@ -142,7 +142,7 @@ func (p *speaker) Withdraw(ctx context.Context, session string, sets []routing.R
 	})
 }
 
-// send hands sets over, which takes the modelled tester no time.
+// send hands sets over, which takes the modeled tester no time.
 func (p *speaker) send(ctx context.Context, session string, sets []routing.Routes, do func(*simSession, routing.Routes)) (routing.Sent, error) {
 	s, err := p.up(ctx, session)
 	if err != nil {

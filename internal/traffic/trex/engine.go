@@ -47,7 +47,7 @@ type Port struct {
 	// Interface behind the port, for the report; the server's name of it when empty.
 	// With packet sockets the server has none.
 	Interface string
-	// Addresses of the port, including those of the hosts behind it. Once a neighbour
+	// Addresses of the port, including those of the hosts behind it. Once a neighbor
 	// of IPv4 is resolved, the server answers ARP for the one in its prefix; all of them
 	// are announced to gateways.
 	Addresses []netip.Prefix

@@ -20,7 +20,7 @@ type fakeTimes struct {
 	short, shortKnown uint64
 }
 
-// fakeLatencies in microseconds are those of each eight frames in turn, with the
+// fakeLatencies are the latencies of each eight frames in turn, in microseconds, with the
 // buckets that they lie in.
 var fakeLatencies = [...]struct {
 	us     int

@@ -30,7 +30,7 @@ type fakeServer struct {
 
 	mu    sync.Mutex
 	ports []*fakePort
-	// hosts answer ARP and neighbour discovery on every port.
+	// hosts answer ARP and neighbor discovery on every port.
 	hosts map[netip.Addr]traffic.MAC
 	// vlans are the tags of the network that they are in.
 	vlans frame.VLANs

@@ -143,7 +143,7 @@ func (e *Engine) service(ctx context.Context, p *port, on bool) error {
 	return e.client.call(ctx, "service", p.owned(params{"enabled": on, "filtered": false, "mask": 0}), nil)
 }
 
-// setL3 sets the port's VLAN, its address and the resolved neighbour at the server, which
+// setL3 sets the port's VLAN, its address and the resolved neighbor at the server, which
 // answers ARP for the address from then on.
 func (e *Engine) setL3(ctx context.Context, p *port, src, dst netip.Addr, mac traffic.MAC) error {
 	ids := []uint16{}
@@ -162,8 +162,8 @@ func (e *Engine) setL3(ctx context.Context, p *port, src, dst netip.Addr, mac tr
 	return err
 }
 
-// source is the port's address in whose prefix a neighbour lies, or the first of
-// the neighbour's family.
+// source is the port's address in whose prefix a neighbor lies, or the first of
+// the neighbor's family.
 func (p *port) source(neighbour netip.Addr) (netip.Addr, bool) {
 	var first netip.Addr
 	for _, prefix := range p.Addresses {

@@ -27,7 +27,7 @@ type progress struct {
 	lost uint64
 }
 
-// gaps are what is known of the order of the probes of a trial, by their order.
+// gaps describes the order of the probes of a trial, by their order.
 type gaps struct {
 	at moment
 	// missing are the numbers below the highest one that came, and have not come

@@ -13,8 +13,8 @@ type sampled struct {
 	// endpoint of the server, and what was agreed on with it.
 	endpoint string
 	session  session
-	// begin and at are when the trial began, by the clocks of this machine and of the
-	// server.
+	// begin and at are the time at which the trial began, by the clocks of this machine
+	// and of the server.
 	begin time.Time
 	at    moment
 	// base are the counters of the own streams when the trial began, and foreign those
@@ -23,7 +23,8 @@ type sampled struct {
 	// sends are the own streams, and receives those of all servers, with the ports of
 	// this one.
 	sends, receives []atPort
-	// parts are what the server has of the own streams, and of those of others.
+	// parts are the server's parts of the own streams, and others those of other servers'
+	// streams.
 	parts, others []part
 	// progress contains what was reported of the trial. It is the only field that changes.
 	progress progress
@@ -128,8 +129,8 @@ type balance struct {
 	// own are the counters of the streams of this server, and others those of the streams
 	// of other servers.
 	own, others counters
-	// sent counts the frames of this server, and expected each of them as often as it
-	// has receivers. Received are those of all servers that came to this one.
+	// sent counts the frames of this server, and expected each of them as often as it has
+	// receivers. received counts the frames of all servers that came to this one.
 	sent, expected, received uint64
 }
 

@@ -129,7 +129,7 @@ func (e *Engine) reconnect(ctx context.Context) error {
 	}
 }
 
-// neighbour is the layer-3 setting of a port at the server: the neighbour's address, and
+// neighbour is the layer-3 setting of a port at the server: the neighbor's address, and
 // that of the port, for which the server answers ARP.
 type neighbour struct {
 	src, dst netip.Addr

@@ -29,7 +29,7 @@ type stream struct {
 	traffic.Stream
 	// packet is the frame without FCS.
 	packet []byte
-	// ip and signature are where its network layer and its signature begin in it.
+	// ip and signature are the offsets of its network layer and its signature.
 	ip, signature int
 }
 

@@ -276,8 +276,8 @@ func TestLossIsFound(t *testing.T) {
 	})
 }
 
-// Offered load is what was counted in the time that passed on the clock, also
-// where the server's own time goes slower.
+// Offered load is the counted frames in the time that passed on the clock, also if the
+// server's own time goes slower.
 func TestOfferedLoad(t *testing.T) {
 	everyServer(t, false, func(t *testing.T, s suite) {
 		rate, d := int64(1_000_000), time.Second

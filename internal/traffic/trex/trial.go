@@ -48,8 +48,8 @@ type sender struct {
 	open bool
 	// expect is the time that the sending takes if the port keeps up.
 	expect time.Duration
-	// done reports whether the port no longer sends, and took is how long it did; 0 while it
-	// is not known.
+	// done reports whether the port no longer sends, and took is the time for which it
+	// did; 0 while it is not known.
 	done bool
 	took time.Duration
 	// cut reports whether the caller stopped it before its time.
@@ -164,7 +164,7 @@ func checkLoad(id uint16, load traffic.Load, d time.Duration) error {
 	return nil
 }
 
-// parts are what the server has of the streams that send.
+// parts returns the server's parts of the streams that send.
 func (t *trial) parts() []part {
 	var all []part
 	for _, s := range t.senders {

@@ -16,7 +16,7 @@ const (
 	// MaxCaptureBytes is CAPTURE_MAX, the most bytes that it keeps of a frame.
 	MaxCaptureBytes = 2048
 	// flowsFollowed is of how many streams a port keeps the last frame, for
-	// each processor. The neighbours of gaps are kept of those.
+	// each processor. The neighbors of gaps are kept of those.
 	flowsFollowed = 256
 )
 

@@ -15,7 +15,8 @@ import (
 // any difference is one; only reading them takes time.
 const stepLeast = 100 * time.Microsecond
 
-// clocks are how far two clocks of this machine are ahead of the monotonic one.
+// clocks contains the times by which two clocks of this machine are ahead of the monotonic
+// one.
 type clocks struct {
 	// wall is CLOCK_REALTIME, which can be set; boot is CLOCK_BOOTTIME, which goes on
 	// while the machine sleeps.

@@ -75,8 +75,8 @@ type cardChange struct {
 	backward []string
 }
 
-// change compares two readings. Refused frames are those that the driver counted as dropped
-// and the engine sent again.
+// change compares two readings. The driver counted refused frames as dropped, and the engine
+// sent them again.
 func (t counterTable) change(before, now counterValues, refused uint64) cardChange {
 	var c cardChange
 	rose := func(name string) uint64 {

@@ -32,7 +32,7 @@ type device struct {
 func (b *bed) device() *device {
 	b.Helper()
 	d := &device{bed: b, ns: b.namespace()}
-	// Without this a device asks for no neighbour in its first two seconds.
+	// Without this a device asks for no neighbor in its first two seconds.
 	d.in(d.ns, func() { d.sysctl("net/ipv6/conf/default/accept_dad", "0") })
 	d.nl = b.handle(d.ns)
 	b.veth("v1", "d1", d.ns)
@@ -148,7 +148,7 @@ func (d *device) passes(l netlink.Link) {
 	})
 }
 
-// faults are what the device did so far.
+// faults returns what the device did so far.
 func (d *device) faults() dutFaults {
 	d.Helper()
 	var sum dutFaults

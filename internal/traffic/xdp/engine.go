@@ -16,7 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Options say which ports an engine drives.
+// Options configure an engine and its ports.
 type Options struct {
 	// Host is the name of the machine, for the report.
 	Host string
@@ -43,10 +43,10 @@ type Port struct {
 	// SpeedBitsPerSecond is the nominal speed.
 	SpeedBitsPerSecond int64
 	// Addresses that the interface gets while the engine has it: the kernel
-	// answers ARP and neighbour discovery for them.
+	// answers ARP and neighbor discovery for them.
 	Addresses []netip.Prefix
 	// VLANs are the tags of the network that the addresses are in; none for an untagged
-	// one. ARP, neighbour discovery and membership reports have them, and what comes back
+	// one. ARP, neighbor discovery and membership reports have them, and what comes back
 	// is taken with them only.
 	VLANs frame.VLANs
 	// Transmit forces a transmit path. Without it the port sends live frames where it can,

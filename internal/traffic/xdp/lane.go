@@ -16,7 +16,7 @@ type lane struct {
 	// share is the number of the share.
 	share int
 	tx    *portTxPort
-	// heap, groups and streams are those of all ports of the sender.
+	// heap, groups and streams contain the entries of all ports of the sender.
 	heap    []portTxDue
 	groups  []portTxGroup
 	streams []portTxStream

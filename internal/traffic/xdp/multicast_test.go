@@ -110,9 +110,9 @@ func multicast(t *testing.T, igmp, mld byte) (*bed, *device, *Engine) {
 // p2 and p3, so has all that is to reach them.
 const marker = 1000
 
-// sendAll sends n frames of every stream, and the marker. It says whether that
-// arrived: a device that asks for thousands of groups at once has no room for
-// some frames, and counts them.
+// sendAll sends n frames of every stream, and the marker. It reports whether that arrived: a
+// device that asks for thousands of groups at once has no room for some frames, and counts
+// them.
 func (b *bed) sendAll(e *Engine, streams []traffic.Stream, n uint64) (traffic.Measurement, bool) {
 	b.Helper()
 	before := b.dropped()

@@ -165,8 +165,8 @@ func (d *device) beginRun() {
 	}
 }
 
-// overtakers are how many frames at least overtake one that the device delays, also
-// when the tester pauses.
+// overtakers is the least number of frames that overtake one that the device delays, also when
+// the tester pauses.
 const overtakers = 100
 
 // passed returns the number of frames that came to the device in the run.

@@ -96,7 +96,7 @@ func TestResetOfABridge(t *testing.T) {
 	if took < shortest-slack || took > longest+slack {
 		t.Errorf("the reset took %s by the lost frames, and %s to %s by the clock, more than %s apart", took, shortest, longest, slack)
 	}
-	// The longest time between two frames that came is that of the outage. Frames that
+	// The longest time between two frames that came is the time of the outage. Frames that
 	// the bridge had forwarded may arrive after it went down.
 	stamped := time.Duration(*row.Reset.TimestampAvgNs)
 	t.Logf("by time stamps %s", stamped)

@@ -21,7 +21,7 @@ func prefixes(all ...string) (out []netip.Prefix) {
 	return out
 }
 
-// A Linux router needs no static entries: it is asked by ARP and neighbour
+// A Linux router needs no static entries: it is asked by ARP and neighbor
 // discovery, it asks for the hosts behind the tester's ports, and forwards
 // every frame of both families in both directions. So does one whose interfaces are in
 // VLANs, and which hears nothing that is not.

@@ -136,7 +136,7 @@ func (s *sampled) readSent(t *trial, all *traffic.PortSamples) ([]*port, error) 
 	return s.ports, nil
 }
 
-// readFlows reads some of the flows of a port, and says whether there are more.
+// readFlows reads some of the flows of a port, and reports whether there are more.
 func (s *sampled) readFlows(t *trial, p *port, first int, all *traffic.PortSamples) (more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

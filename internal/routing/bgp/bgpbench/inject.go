@@ -35,8 +35,8 @@ type done struct {
 	Base uint64
 }
 
-// Inject is the process of an injector: it reads a job, opens the session, says so by a
-// line, waits for a line, injects, says how it went, and ends when its input does.
+// Inject is the process of an injector: it reads a job, opens the session, reports that by a
+// line, waits for a line, injects, reports the result, and ends when its input does.
 func Inject(ctx context.Context, in io.Reader, out io.Writer) error {
 	base, err := restartPeak()
 	if err != nil {

@@ -40,7 +40,7 @@ type Launch struct {
 	File []byte
 	// Args are the other arguments, without the one that names the file.
 	Args []string
-	// Warnings say what will work, but less well than it could.
+	// Warnings describe what will work, but less well than it could.
 	Warnings []string
 }
 

@@ -140,7 +140,7 @@ func TestPausedServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Which thread runs first afterwards is chance, and so is what the watchdog sees.
+	// Which thread runs first afterwards is chance, and so is the watchdog's view.
 	for range 5 {
 		if err := s.process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)

@@ -27,7 +27,7 @@ const (
 	bits    = 84 * 8
 )
 
-// Options say how much is measured.
+// Options set how much is measured.
 type Options struct {
 	// Trial is the duration of each measurement.
 	Trial time.Duration
