@@ -23,7 +23,7 @@ import (
 	"nodrop.dev/nodrop/internal/netif"
 )
 
-// askEvery is how often a container that is still starting is looked at.
+// askEvery is the interval at which a container that is still starting is checked.
 const askEvery = 250 * time.Millisecond
 
 // Containerlab is a device in a containerlab topology. containerlab needs root,
@@ -35,9 +35,10 @@ type Containerlab struct {
 	Topology string
 	// Node of the topology that is the device under test.
 	Node string
-	// Dir is where the topology is copied to before it is used, below its name. The
-	// container runtime resolves paths of the topology on the host, so in a pod Dir
-	// is mounted from the host at the same path. Empty uses the files where they are.
+	// Dir is the directory to which the topology is copied before use, in a subdirectory
+	// with its name. The container runtime resolves paths of the topology on the host, so
+	// in a pod Dir is mounted from the host at the same path. Empty uses the files where
+	// they are.
 	Dir string
 	// Files makes further files of the topology from its text and the interfaces of the
 	// device, by those of the host at their other end. A file that the topology has stays.
@@ -199,7 +200,7 @@ func (c *Containerlab) waitRunning(ctx context.Context, path, lab, container str
 				return nil
 			}
 		}
-		// containerlab tells nobody when a container changes.
+		// containerlab sends no notification when a container changes.
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -267,7 +268,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.log.Write(p)
 }
 
-// lastLines is the end of a program's output, where it says what went wrong.
+// lastLines returns the end of a program's output, which contains the error.
 func lastLines(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	if len(lines) == 1 && lines[0] == "" {

@@ -30,7 +30,8 @@ topology:
     endpoints: [{node: dut, interface: eth4}, {node: other, interface: eth2}]
 `
 
-// fake is a program that writes down how it was called and then acts as told.
+// fake returns a Containerlab whose program writes down how it was called and then runs
+// script. calls returns what it wrote.
 func fake(t *testing.T, script string) (c *Containerlab, calls func() []string) {
 	t.Helper()
 	dir := t.TempDir()

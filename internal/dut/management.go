@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-// dockerSocket is where Docker listens, unless DOCKER_HOST says otherwise.
+// dockerSocket is the address on which Docker listens, unless DOCKER_HOST names another.
 const dockerSocket = "unix:///var/run/docker.sock"
 
 // networkLabel marks the networks that containerlab made.

@@ -93,7 +93,7 @@ func (n *Netns) Configure(context.Context) error { return nil }
 // Reset implements device.Driver.
 func (n *Netns) Reset(context.Context) error { return device.CannotReset(n.Capabilities()) }
 
-// Describe says what the device is, for the report.
+// Describe returns a description of the device for the report.
 func (n *Netns) Describe() string {
 	routed := len(n.ports) - len(bridged(n.ports))
 	kind := "Linux router"
@@ -119,8 +119,8 @@ func (n *Netns) Restore(context.Context) error {
 	}
 	n.undo = nil
 	if n.tester.IsOpen() {
-		// Closing the namespace removes the links as well, but only when the kernel
-		// gets around to it; whoever comes next may want the same names at once.
+		// Closing the namespace removes the links as well, but the kernel may do that
+		// later; the next user may want the same names at once.
 		if h, err := netlink.NewHandleAt(n.tester, unix.NETLINK_ROUTE); err == nil {
 			for _, p := range n.ports {
 				if link, err := h.LinkByName(p.Name); err == nil && link.Type() == "veth" {

@@ -20,7 +20,7 @@ import (
 	"nodrop.dev/nodrop/internal/netif"
 )
 
-// TestMain lets the test's own binary stand for a program that isolates itself.
+// TestMain lets the test's own binary act as a program that isolates itself.
 func TestMain(m *testing.M) {
 	if os.Getenv("NODROP_TEST_ISOLATE") == "" {
 		os.Exit(m.Run())
@@ -186,7 +186,7 @@ func (x *tester) send(from, to netip.Addr, size int) {
 	x.must(server.SetDeadline(deadline))
 	x.must(client.SetDeadline(deadline))
 	buffer := make([]byte, linkMTU)
-	// Like any first packet, it may meet a neighbour that is not resolved yet, but
+	// Like any first packet, it may meet a neighbor that is not resolved yet, but
 	// the kernel keeps it.
 	_, err = client.Write(make([]byte, size))
 	x.must(err)

@@ -5,9 +5,9 @@ import (
 	"nodrop.dev/nodrop/internal/processors"
 )
 
-// place gives a device with so many interfaces processors of its own, on which it takes
-// in what they receive: steer binds an interface to a processor. Where that cannot be
-// done the device works in the tester's time, and the placement says why.
+// place gives a device with so many interfaces processors of its own, on which it takes in
+// what they receive: steer binds an interface to a processor. If that fails, the device shares
+// the tester's processors, and the placement contains the reason.
 func place(interfaces int, steer func(i, processor int) error) device.Placement {
 	usable, err := processors.Usable()
 	if err != nil {

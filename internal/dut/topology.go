@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// topology is what has to be known of a containerlab topology file; the rest is
-// containerlab's own business.
+// topology is the part of a containerlab topology file that is used here; containerlab handles
+// the rest.
 type topology struct {
 	Name   string  `json:"name"`
 	Prefix *string `json:"prefix"`
@@ -125,7 +125,8 @@ func (t *topology) hostEnds() []string {
 	return ends
 }
 
-// interfaces are those of a node by the interface of the host at their other end.
+// interfaces returns the interfaces of a node, by the interface of the host at their other
+// end.
 func (t *topology) interfaces(node string) map[string]string {
 	names := map[string]string{}
 	for _, l := range t.hostLinks() {

@@ -16,7 +16,7 @@ type Candidate struct {
 	// Megabits is the speed of the link in Mbit/s; 0 where it is not known, as of a link
 	// that is down.
 	Megabits int64
-	// Why says why a run cannot have the interface; empty where it can.
+	// Why is the reason why a run cannot have the interface; empty if it can.
 	Why string
 }
 

@@ -78,7 +78,7 @@ func alias(index int) (string, error) {
 	return link.Attrs().Alias, nil
 }
 
-// features are those of an interface that can be changed.
+// features returns the features of an interface that can be changed, and whether each is on.
 func features(name string) (map[string]bool, error) {
 	tool, err := ethtool.NewEthtool()
 	if err != nil {
@@ -154,7 +154,7 @@ func permanentNeighbours(index int) ([]netlink.Neigh, error) {
 	return all, nil
 }
 
-// allRoutes are those of all tables but the local one, which is the kernel's.
+// allRoutes returns the routes of all tables except the local one, which is the kernel's.
 func allRoutes() ([]netlink.Route, error) {
 	var all []netlink.Route
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {

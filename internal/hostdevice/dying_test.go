@@ -36,7 +36,7 @@ func TestDyingProcessesAreKnown(t *testing.T) {
 	if err := awaitEnd(p.Pid); err != nil {
 		t.Error(err)
 	}
-	// It has ended, and nobody has asked for its exit code.
+	// It has ended, and its exit code has not been read.
 	if err := unix.Waitid(unix.P_PID, p.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,8 @@ func isParentElsewhere(s *scene, l netlink.Link) (string, error) {
 }
 
 // childrenElsewhere describes interfaces of other network namespaces by the index of the
-// interface of the calling thread's namespace that they are made of. The namespaces are
-// those of processes, and those that "ip netns" and Docker keep.
+// interface of the calling thread's namespace that they are made of. It searches the
+// namespaces of processes, and those that "ip netns" and Docker keep.
 func childrenElsewhere(namespace uint64) (map[int]string, error) {
 	origin, err := netns.Get()
 	if err != nil {

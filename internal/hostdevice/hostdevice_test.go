@@ -329,7 +329,7 @@ func (m *machine) noted(t *Taken) Interface {
 	return note.Interfaces[0]
 }
 
-// A veth ends with the namespace of the run, when somebody takes away what keeps it.
+// A veth ends with the namespace of the run, when the mount that keeps it is removed.
 func TestAnInterfaceThatIsGoneIsSaidOnce(t *testing.T) {
 	m := newMachine(t)
 	taken, err := m.take("n1")

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// scene is what the interfaces of a request are judged by: the calling thread's network
-// namespace.
+// scene contains the data by which the interfaces of a request are judged, from the calling
+// thread's network namespace.
 type scene struct {
 	namespace uint64
 	links     []netlink.Link
@@ -69,7 +69,7 @@ func look(namespace uint64, living []*Note, moves bool) (*scene, error) {
 	return s, nil
 }
 
-// judge finds an interface, and says why a run cannot have it.
+// judge finds an interface, and returns the reason why a run cannot have it.
 func (s *scene) judge(name string) (link netlink.Link, why string, err error) {
 	for _, note := range s.living {
 		for _, i := range note.Interfaces {
@@ -111,7 +111,7 @@ func (s *scene) others() string {
 	return "name one of " + strings.Join(names, ", ")
 }
 
-// reasons say why a run cannot have an interface; they are empty where it can. The first
+// reasons return why a run cannot have an interface, or an empty string if it can. The first
 // one counts.
 var reasons = []func(*scene, netlink.Link) (string, error){
 	notEthernet, isWireless, isMaster, isMember, isParent, isParentElsewhere, hasDefaultRoute, hasSpecialRoute, addressInUse, hasProgram, hasQdisc,
@@ -207,8 +207,8 @@ func hasProgram(_ *scene, l netlink.Link) (string, error) {
 	return "", nil
 }
 
-// hasQdisc refuses to move an interface whose queues somebody has set up, which a move
-// removes. Those that the kernel makes have no handle.
+// hasQdisc refuses to move an interface whose queueing disciplines were configured, as a move
+// removes them. Those that the kernel makes have no handle.
 func hasQdisc(s *scene, l netlink.Link) (string, error) {
 	if !s.moves {
 		return "", nil

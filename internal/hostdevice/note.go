@@ -14,14 +14,14 @@ import (
 	"nodrop.dev/nodrop/internal/netif/card"
 )
 
-// Note says which interfaces a run has taken, and how they were before.
+// Note records which interfaces a run has taken, and their state before.
 type Note struct {
 	// PID of the process that took them, for messages. Whether it lives is known by the
 	// lock.
 	PID int `json:"pid"`
 	// Benchmark that is run.
 	Benchmark string `json:"benchmark"`
-	// Time is when they were taken.
+	// Time is the time at which they were taken.
 	Time time.Time `json:"time"`
 	// Boot identifies the boot of the machine. A note of another boot says nothing.
 	Boot string `json:"boot"`
@@ -37,8 +37,8 @@ type Interface struct {
 	Index int    `json:"index"`
 	// Kind of a virtual interface, such as veth; "device" for a card.
 	Kind string `json:"kind"`
-	// PermanentAddress is the hardware address of a card that nobody can change; empty
-	// where it has none.
+	// PermanentAddress is the hardware address of a card that cannot be changed; empty if
+	// it has none.
 	PermanentAddress string `json:"permanentAddress,omitempty"`
 	HardwareAddress  string `json:"hardwareAddress"`
 	MTU              int    `json:"mtu"`
@@ -46,7 +46,7 @@ type Interface struct {
 	Up               bool   `json:"up"`
 	Promiscuous      bool   `json:"promiscuous,omitempty"`
 	AllMulticast     bool   `json:"allMulticast,omitempty"`
-	// Features are those that can be changed (ethtool -K).
+	// Features are the features that can be changed (ethtool -K).
 	Features map[string]bool `json:"features,omitempty"`
 	// Card has the pause frames, channels, rings, coalescing and receive queues.
 	Card card.Settings `json:"card,omitzero"`

@@ -108,7 +108,7 @@ func onAnotherThread(f func() error) error {
 }
 
 // lastingMounts opens the mount namespace of the first process that may be looked at, and
-// says whether it is this thread's own.
+// reports whether it is this thread's own.
 func lastingMounts() (file int, own bool, err error) {
 	here, err := unix.Open("/proc/thread-self/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -20,10 +20,10 @@ import (
 	"nodrop.dev/nodrop/internal/netif/card"
 )
 
-// putBack brings the interface to the namespace that it came from, and gives it the state
-// that the note has. It may be there, in the namespace of the run, or as a card whose
-// namespace has ended, in the first one; the last two may be closed. It says what it
-// changed, nothing when all was as it should be.
+// putBack brings the interface to the namespace that it came from, and restores the state in
+// the note. It may be there, in the namespace of the run, or as a card whose namespace has
+// ended, in the first one; the last two may be closed. putBack returns what it changed, or
+// nothing if all was as it should be.
 func (i *Interface) putBack(origin, run, first netns.NsHandle) (changes, failed []string, err error) {
 	for _, from := range []struct {
 		netns.NsHandle
@@ -68,7 +68,7 @@ const returnTimeout = 5 * time.Second
 // isCard reports whether the interface is hardware, which no namespace takes along when it ends.
 func (i *Interface) isCard() bool { return i.Kind == "device" }
 
-// goneError says that an interface is nowhere to be found: it was deleted or pulled out.
+// goneError reports that an interface does not exist any more: it was deleted or pulled out.
 type goneError struct{ name string }
 
 func (e *goneError) Error() string { return "interface " + e.name + " does not exist any more" }
@@ -138,7 +138,7 @@ func (i *Interface) sameHardware(l netlink.Link) bool {
 type restoration struct {
 	*Interface
 	link netlink.Link
-	// changes and failed say what was done, and what could not be.
+	// changes and failed describe what was done, and what could not be.
 	changes, failed []string
 }
 

@@ -16,8 +16,8 @@ import (
 	"nodrop.dev/nodrop/internal/netif"
 )
 
-// DefaultDir is where notes are kept. It survives processes, and need not survive a boot,
-// which brings interfaces back by itself.
+// DefaultDir is the directory that contains the notes. It survives processes, and need not
+// survive a boot, which brings interfaces back by itself.
 const DefaultDir = "/run/nodrop/interfaces"
 
 // Names of files in the directory of a run.
@@ -42,8 +42,8 @@ func NewStore(dir string) (*Store, error) {
 	return &Store{dir: dir}, nil
 }
 
-// open makes the directory, and makes sure that nobody else can write notes: they are
-// obeyed with the rights of root.
+// open makes the directory, and makes sure that no other user can write notes: they are obeyed
+// with the rights of root.
 func (s *Store) open() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("making the directory of notes: %w", err)
@@ -94,9 +94,9 @@ type PutBack struct {
 	// Interface that is back, and Benchmark and process that had it.
 	Interface, Benchmark string
 	PID                  int
-	// Changes say what was done; none when nothing was left to do.
+	// Changes describe what was done; empty if nothing was left to do.
 	Changes []string
-	// Failed say which settings it does not have again.
+	// Failed describes the settings that could not be restored.
 	Failed []string
 	// Gone reports whether the interface does not exist any more.
 	Gone bool
@@ -161,7 +161,7 @@ func (s *Store) runs() ([]string, error) {
 	return dirs, nil
 }
 
-// livingNotes are those of runs that have interfaces now.
+// livingNotes returns the notes of runs that have interfaces now.
 func (s *Store) livingNotes() ([]*Note, error) {
 	dirs, err := s.runs()
 	if err != nil {
@@ -201,7 +201,7 @@ func putBackAll(dir string) ([]PutBack, error) {
 	origin, run := pinned(filepath.Join(dir, originFile)), pinned(filepath.Join(dir, runFile))
 	defer closeAll(&origin, &run)
 	if !origin.IsOpen() {
-		// Somebody has unmounted it.
+		// It was unmounted by another program.
 		if origin, err = netns.Get(); err != nil {
 			return nil, fmt.Errorf("looking at the own network namespace: %w", err)
 		}
@@ -265,8 +265,8 @@ func remove(dir string) error {
 	return nil
 }
 
-// firstNamespace is that of the first process, where cards return to whose namespace has
-// ended. It is closed where it may not be looked at.
+// firstNamespace returns the network namespace of the first process, to which cards return
+// after their namespace has ended. It is closed if it may not be inspected.
 func firstNamespace() netns.NsHandle {
 	ns, err := netns.GetFromPid(1)
 	if err != nil {

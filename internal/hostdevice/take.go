@@ -30,7 +30,7 @@ type Port struct {
 	Adds []netip.Prefix
 }
 
-// Request says which interfaces a run wants.
+// Request describes which interfaces a run wants.
 type Request struct {
 	// Benchmark that is run.
 	Benchmark string
@@ -43,7 +43,7 @@ type Request struct {
 	Ports []Port
 }
 
-// RefusedError says which interfaces a run cannot have, and why.
+// RefusedError reports which interfaces a run cannot have, and why.
 type RefusedError struct{ Problems field.ErrorList }
 
 // Error implements error.
@@ -54,7 +54,7 @@ type Taken struct {
 	store *Store
 	dir   string
 	lock  *os.File
-	// What is kept in the directory is known here too: somebody may remove it.
+	// The content of the directory is kept here too, as the directory may be removed.
 	note        *Note
 	origin, run netns.NsHandle
 	once        sync.Once
@@ -86,7 +86,8 @@ func (s *Store) Take(r Request) (*Taken, error) {
 	return t, nil
 }
 
-// judge says how the interfaces are, or which of them cannot be had.
+// judge returns a note of the state of the interfaces, or an error if some of them cannot be
+// had.
 func (s *Store) judge(r Request) (*Note, error) {
 	boot, err := bootID()
 	if err != nil {

@@ -61,10 +61,10 @@ func mix(x uint64) uint64 {
 // Add is the table with the routes of both.
 func (t Table) Add(o Table) Table { return Table{t.Routes + o.Routes, t.Digest + o.Digest} }
 
-// Readvertised is what other eBGP peers learn of sets that a session in AS tester has
+// Readvertised returns what other eBGP peers learn of sets that a session in AS tester has
 // announced to a device in AS device (RFC 4271, 5.1): the AS path with the device's number
-// before it, no MED, and the communities. Routes with a community that keeps them from
-// eBGP peers are left out. No prefix may be in two of the sets.
+// before it, no MED, and the communities. Routes with a community that keeps them from eBGP
+// peers are left out. No prefix may be in two of the sets.
 func Readvertised(device, tester uint32, sets []Routes) Table {
 	var t Table
 	for _, set := range sets {

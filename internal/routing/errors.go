@@ -2,7 +2,7 @@ package routing
 
 import "fmt"
 
-// DownError says that a session is not established.
+// DownError reports that a session is not established.
 type DownError struct {
 	// Session by its name, and the port that it runs over.
 	Session, Port string
@@ -18,15 +18,15 @@ func (e *DownError) Error() string {
 	return fmt.Sprintf("BGP session %s on port %s is down: %s", e.Session, e.Port, e.Cause)
 }
 
-// UnlearnedError says that the device did not advertise what was awaited.
+// UnlearnedError reports that the device did not advertise the expected routes.
 type UnlearnedError struct {
 	// Session by its name.
 	Session string
-	// Want was awaited, and Got is what the session has learnt.
+	// Want is the expected table, and Got the table that the session has learned.
 	Want, Got Table
 }
 
-// Error says how many routes are missing or too many, or that they differ.
+// Error describes how many routes are missing or too many, or that they differ.
 func (e *UnlearnedError) Error() string {
 	switch {
 	case e.Got.Routes < e.Want.Routes:

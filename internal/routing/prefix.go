@@ -58,7 +58,7 @@ func (r Routes) Index(p netip.Prefix) (uint32, bool) {
 	return uint32(n / r.step()), true
 }
 
-// Check says what is wrong with the set, nil when nothing is.
+// Check returns an error that describes what is wrong with the set, or nil.
 func (r Routes) Check() error {
 	switch {
 	case !r.First.IsValid() || r.First.Addr().Is4In6():

@@ -10,8 +10,8 @@ type Routes struct {
 	First netip.Prefix
 	// Count of prefixes, at least 1.
 	Count uint32
-	// Stride is how many prefixes of this length two successive ones are apart; 0
-	// means 1.
+	// Stride is the distance between two successive prefixes, in prefixes of this length;
+	// 0 means 1.
 	Stride uint32
 	// Attributes of all paths of the set.
 	Attributes Attributes
@@ -27,7 +27,7 @@ type Attributes struct {
 	MED *uint32
 	// Communities (RFC 1997).
 	Communities []uint32
-	// Label of the first prefix with labelled unicast (RFC 8277); those of the others
+	// Label of the first prefix with labeled unicast (RFC 8277); those of the others
 	// count up. 0 for unlabelled routes.
 	Label uint32
 	// PathID of the routes with AddPath.

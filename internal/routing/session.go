@@ -55,7 +55,7 @@ type Session struct {
 type BFD struct {
 	// Interval between control packets in both directions.
 	Interval time.Duration
-	// Multiplier is how many missing packets mean that the path is down, 1 to 255.
+	// Multiplier is the number of missing packets after which the path is down, 1 to 255.
 	Multiplier uint8
 }
 

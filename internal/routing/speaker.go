@@ -18,26 +18,27 @@ type Speaker interface {
 	Announce(ctx context.Context, session string, sets []Routes) (Sent, error)
 	// Withdraw takes the routes of sets back, as Announce announces them.
 	Withdraw(ctx context.Context, session string, sets []Routes) (Sent, error)
-	// Await waits until a session has learnt exactly what want says, and fails with
-	// *UnlearnedError, which says what it has learnt, when ctx ends before that.
+	// Await waits until a session has learned exactly what want contains. It fails with
+	// *UnlearnedError, which contains what it has learned, if ctx ends before that.
 	Await(ctx context.Context, session string, want Table) (Learnt, error)
-	// Learnt is what the device advertises on a session now.
+	// Learnt returns what the device currently advertises on a session.
 	Learnt(ctx context.Context, session string) (Learnt, error)
 	// Refresh asks the device by ROUTE-REFRESH (RFC 2918) for all routes of a session once
-	// more, and waits until every one that the session has learnt has come again. It fails
-	// with *UnlearnedError, whose Got is what came again, when ctx ends before that, and
-	// with *DownError when the session is down or goes down.
+	// more, and waits until every one that the session has learned has come again. It
+	// fails with *UnlearnedError, whose Got contains the routes that came again, if ctx
+	// ends before that, and with *DownError if the session is down or goes down.
 	Refresh(ctx context.Context, session string) (Refreshed, error)
-	// States says how the sessions are, in the order in which they were opened.
+	// States returns the states of the sessions, in the order in which they were opened.
 	States(ctx context.Context) ([]State, error)
 	// Close ends all sessions with a CEASE notification.
 	Close() error
 }
 
-// Sent says what an announcement or a withdrawal took the tester.
+// Sent contains the times and counts of an announcement or a withdrawal.
 type Sent struct {
-	// First and Last are when the first and the last message were handed to the
-	// connection, in nanoseconds of the clock of the port's host, as traffic.Moments are.
+	// First and Last are the times at which the first and the last message were handed to
+	// the connection, in nanoseconds of the clock of the port's host, as in
+	// traffic.Moments.
 	First, Last uint64
 	// Routes and Messages that were sent, and their Bytes.
 	Routes, Messages, Bytes uint64
@@ -56,26 +57,28 @@ type Table struct {
 	Digest uint64
 }
 
-// Learnt is what a session has learnt from the device.
+// Learnt contains what a session has learned from the device.
 type Learnt struct {
 	Table
-	// Last is when the last UPDATE message was read, in nanoseconds of the clock of the
-	// port's host; 0 when there was none.
+	// Last is the time at which the last UPDATE message was read, in nanoseconds of the
+	// clock of the port's host; 0 if there was none.
 	Last uint64
-	// Updates and Withdrawn are how many routes came and were taken back in all.
+	// Updates and Withdrawn are the total numbers of routes that came and that were
+	// withdrawn.
 	Updates, Withdrawn uint64
-	// Looped is how many routes came whose AS path has the tester's own number in it: the
-	// device sends back what it was sent. They are not learnt (RFC 4271, 9.1.2).
+	// Looped is the number of received routes whose AS path contains the tester's own
+	// number: the device sends back what it received. They are not learned (RFC 4271,
+	// 9.1.2).
 	Looped uint64
 }
 
-// Refreshed says when a device has sent its routes again. Times are in nanoseconds of the
-// clock of the port's host.
+// Refreshed contains the routes that a device has sent again, and the times. Times are in
+// nanoseconds of the clock of the port's host.
 type Refreshed struct {
 	// Table are the routes that came again.
 	Table
-	// Asked is when ROUTE-REFRESH was handed to the connection, and Last when the last of
-	// the routes had come; 0 when none did.
+	// Asked is the time at which ROUTE-REFRESH was handed to the connection, and Last the
+	// time at which the last of the routes had arrived; 0 if none did.
 	Asked, Last uint64
 }
 
@@ -85,9 +88,11 @@ type State struct {
 	Session string
 	// Established reports whether routes can be exchanged.
 	Established bool
-	// Since is when that became so, in nanoseconds of the clock of the port's host.
+	// Since is the time at which Established last changed, in nanoseconds of the clock of
+	// the port's host.
 	Since uint64
-	// Flaps is how often the session was established and went down since Open returned.
+	// Flaps is the number of times the session was established and went down since Open
+	// returned.
 	Flaps int
 	// Cause of the last time it went down, or why it does not come up; empty when
 	// neither is so. It names the NOTIFICATION with its code and subcode.

@@ -2,7 +2,7 @@ package traffic
 
 import "time"
 
-// Capture says which received frames of a trial an engine keeps for people to look at.
+// Capture sets which received frames of a trial an engine keeps for inspection.
 type Capture struct {
 	// Frames of each kind that each port keeps; 0 keeps none.
 	Frames int
@@ -10,7 +10,7 @@ type Capture struct {
 	Bytes int
 }
 
-// CaptureKind says why a frame was kept.
+// CaptureKind is the reason why a frame was kept.
 type CaptureKind string
 
 const (
@@ -35,10 +35,10 @@ type CapturedFrame struct {
 	// Stream and Sequence as the frame says them. Of a damaged one they may be wrong.
 	Stream   uint16
 	Sequence uint64
-	// Missing is how many sequence numbers of the stream had not come when a frame after a
-	// gap did.
+	// Missing is the number of sequence numbers of the stream that were missing when the
+	// frame after a gap arrived.
 	Missing uint64
-	// Damage says what is wrong with a damaged frame; empty of others.
+	// Damage describes what is wrong with a damaged frame; empty for other frames.
 	Damage string
 	// Length of the frame in bytes without FCS, and its first bytes.
 	Length int

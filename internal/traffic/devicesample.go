@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// DeviceSample is what a device of software on the tester's machines has counted since the
-// trial in hand was prepared.
+// DeviceSample contains what a software device on the tester's machines has counted since the
+// current trial was prepared.
 type DeviceSample struct {
 	// Interfaces of the device by the port that they are cabled to; those whose counters
 	// cannot be read are missing.
@@ -15,8 +15,8 @@ type DeviceSample struct {
 	Processors *ProcessorSample
 }
 
-// InterfaceSample is what an interface has counted. Bytes are left out: a veth counts those of
-// some frames without their Ethernet header.
+// InterfaceSample contains the frame counters of an interface. It has no byte counters: a veth
+// counts some frames without their Ethernet header.
 type InterfaceSample struct {
 	RxFrames, RxDropped, RxErrors uint64
 	TxFrames, TxDropped, TxErrors uint64
@@ -24,8 +24,8 @@ type InterfaceSample struct {
 
 // ProcessorSample is time of processors, added up. The kernel counts it in ticks of 10 ms.
 type ProcessorSample struct {
-	// Busy is what they did not spend idle, of Total. SoftInterrupts, in which the kernel
-	// forwards frames, is a part of Busy.
+	// Busy is the part of Total in which the processors were not idle. SoftInterrupts is
+	// the part of Busy in soft interrupts, in which the kernel forwards frames.
 	Busy, SoftInterrupts, Total time.Duration
 }
 
@@ -46,7 +46,7 @@ func (d *DeviceSample) Add(other *DeviceSample) {
 	}
 }
 
-// Since is what was counted since an earlier sample; nil when nothing is known now.
+// Since returns the counts since an earlier sample, or nil if d is nil.
 func (d *DeviceSample) Since(before *DeviceSample) *DeviceSample {
 	if d == nil {
 		return nil
@@ -69,7 +69,7 @@ func (d *DeviceSample) Since(before *DeviceSample) *DeviceSample {
 	return out
 }
 
-// Since is what was counted since an earlier sample.
+// Since returns the counts since an earlier sample.
 func (i InterfaceSample) Since(before InterfaceSample) InterfaceSample {
 	return InterfaceSample{
 		RxFrames: grown(i.RxFrames, before.RxFrames), RxDropped: grown(i.RxDropped, before.RxDropped), RxErrors: grown(i.RxErrors, before.RxErrors),
@@ -77,7 +77,7 @@ func (i InterfaceSample) Since(before InterfaceSample) InterfaceSample {
 	}
 }
 
-// Since is what was spent since an earlier sample.
+// Since returns the processor time spent since an earlier sample.
 func (p ProcessorSample) Since(before ProcessorSample) ProcessorSample {
 	since := func(now, before time.Duration) time.Duration { return max(0, now-before) }
 	return ProcessorSample{since(p.Busy, before.Busy), since(p.SoftInterrupts, before.SoftInterrupts), since(p.Total, before.Total)}

@@ -1,13 +1,12 @@
 // Package traffic defines what a traffic engine is: the Generator interface,
 // the streams it is given and the measurement it returns.
 //
-// A trial is: start, hold, stop, settle, read (RFC 2544 section 23). Counters
-// are never read while frames are in flight. Intended load is what was asked
-// for, offered load is what left the tester (RFC 2285 section 3.5); they are
-// kept apart everywhere.
+// A trial is: start, hold, stop, settle, read (RFC 2544 section 23). Counters are never read
+// while frames are in flight. Intended load is the requested load, offered load is the load
+// that left the tester (RFC 2285 section 3.5); they are kept separate everywhere.
 //
 // The same interface is implemented by an engine that owns ports of this
-// machine (xdp), by a modelled one (sim), by the client of an agent in another
+// machine (xdp), by a modeled one (sim), by the client of an agent in another
 // pod, and by the fleet that joins several agents into one. Method code sees
 // only this interface.
 package traffic

@@ -10,16 +10,15 @@ import (
 // trying again does not help.
 var ErrUnsupported = errors.New("not supported by the engine")
 
-// ErrInterrupted says that an engine lost the trial in hand: its agent restarted,
-// the connection to it broke, or the server that it drives is gone. What was counted
-// is void; the caller configures the streams again and repeats the trial.
+// ErrInterrupted means that an engine lost the current trial: its agent restarted, the
+// connection to it broke, or the server that it drives is gone. The counts are void; the
+// caller configures the streams again and repeats the trial.
 var ErrInterrupted = errors.New("the trial was interrupted")
 
-// ErrLost says that an engine is gone and did not come back in time: the run
-// cannot go on.
+// ErrLost means that an engine is gone and did not come back in time. The run cannot continue.
 var ErrLost = errors.New("the agent is lost")
 
-// UnresolvedError says that a neighbour did not answer.
+// UnresolvedError reports that a neighbor did not answer.
 type UnresolvedError struct {
 	// Port that asked.
 	Port string
@@ -50,14 +49,14 @@ func (e *UnresolvedError) Unanswered() string {
 	return fmt.Sprintf("%s for %s%s was not answered on %s", protocol, e.Addr, in, e.Port)
 }
 
-// MissingError says that an engine does not have an optional interface of
-// Generator that is needed. It wraps ErrUnsupported.
+// MissingError reports that an engine does not implement a required optional interface of
+// Generator. It wraps ErrUnsupported.
 type MissingError struct {
 	// Engine is the engine's kind: xdp, trex, sim.
 	Engine string
-	// Cannot is what the engine cannot do: "join multicast groups".
+	// Cannot names the missing capability: "join multicast groups".
 	Cannot string
-	// Needs is what needs it: a method, or a field of the API.
+	// Needs names the method or the API field that requires it.
 	Needs string
 }
 

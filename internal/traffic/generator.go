@@ -19,8 +19,8 @@ import (
 type Generator interface {
 	// Info describes engine, host and ports.
 	Info(ctx context.Context) (Info, error)
-	// Resolve finds the hardware address of a neighbour on a port by ARP or ND.
-	// It fails with *UnresolvedError when nobody answers before ctx ends.
+	// Resolve finds the hardware address of a neighbor on a port by ARP or ND. It fails
+	// with *UnresolvedError if no answer arrives before ctx ends.
 	Resolve(ctx context.Context, port string, addr netip.Addr) (MAC, error)
 	// Configure replaces all streams by those of the whole bed. An engine that owns
 	// only some of the ports uses the sending half of streams whose TxPort it owns and
@@ -60,7 +60,7 @@ type Clock interface {
 type Info struct {
 	// Engine is the engine's kind: xdp, trex, sim.
 	Engine string
-	// Detail says how the engine sends and receives, in words for the report.
+	// Detail describes how the engine sends and receives, for the report.
 	Detail string
 	// Host that the engine runs on, one per agent.
 	Hosts []Host
@@ -79,8 +79,8 @@ type Host struct {
 	// TesterCPUs are the numbers of those that it sends on, where a virtual device works
 	// on the same host, and DeviceCPUs of those that the device has of its own.
 	TesterCPUs, DeviceCPUs []int
-	// Together says why a virtual device has no processors of its own, and works in the
-	// tester's time; empty when it has, or when there is none.
+	// Together is the reason why a virtual device has no processors of its own and shares
+	// the tester's; empty if it has its own, or if there is no virtual device.
 	Together string
 }
 
@@ -88,7 +88,7 @@ type Host struct {
 type PortInfo struct {
 	// Name of the port in the bed.
 	Name string
-	// Interface and Driver behind it, empty when modelled.
+	// Interface and Driver behind it, empty when modeled.
 	Interface, Driver string
 	// MAC is the port's hardware address.
 	MAC MAC
@@ -100,12 +100,12 @@ type PortInfo struct {
 	Emulated string
 	// Card behind the port; nil where it is none.
 	Card *Card
-	// Notes say what the port cannot do, and what is used instead.
+	// Notes describe what the port cannot do, and what is used instead.
 	Notes []string
 }
 
-// FILO says which latency engines time that stamp whole frames, by the words of RFC 1242
-// section 3.8.
+// FILO describes the latency that is measured by engines that timestamp whole frames, in the
+// terms of RFC 1242 section 3.8.
 const FILO = "first bit in to last bit out (FILO), which exceeds the latency of RFC 1242 by the time of one frame on the wire for bit-forwarding devices, and of two for store-and-forward devices"
 
 // Limits are the capabilities that depend on the ports and the options of an engine, so that
@@ -118,24 +118,23 @@ type Limits struct {
 	// SampledLatency reports whether the latency of a share of each stream's frames is
 	// measured, which travel among the others.
 	SampledLatency bool
-	// Lateness is how much later than asked for the engine may end a trial by itself,
-	// at any load: 0 when it ends in time. A trial that it ended later than the
-	// resolution of a search allows counts with its offered load.
+	// Lateness is the longest time by which the engine may end a trial late by itself, at
+	// any load; 0 if it ends in time. A trial that ended later than the resolution of a
+	// search allows counts with its offered load.
 	Lateness time.Duration
-	// LatencyType says between which two points latency is measured.
+	// LatencyType describes the two points between which latency is measured.
 	LatencyType string
 }
 
-// Capabilities says what an engine can measure; what it cannot is refused at
-// admission. Package capability declares them for each kind, and an open engine reports its
-// Limits.
+// Capabilities describes what an engine can measure; admission refuses tests that need more.
+// Package capability declares them for each kind, and an open engine reports its Limits.
 type Capabilities struct {
 	Limits
 	// MinFrameSize in bytes with FCS.
 	MinFrameSize int
 	// PerFrameLatency reports whether the latency of every frame is measured.
 	PerFrameLatency bool
-	// TimedStreams is how many streams of a bed are timed at once; 0 means all.
+	// TimedStreams is the number of streams of a bed that are timed at once; 0 means all.
 	TimedStreams int
 	// CrossHostLatency reports whether latency between ports of different hosts is
 	// meaningful (a common clock).
@@ -161,7 +160,7 @@ type Capabilities struct {
 	Sampling bool
 	// Capture reports whether received frames are kept for people, see Capture.
 	Capture bool
-	// MPLS reports whether labelled frames are sent and counted.
+	// MPLS reports whether labeled frames are sent and counted.
 	MPLS bool
 	// ServiceVLANs reports whether frames with two tags are sent and counted.
 	ServiceVLANs bool

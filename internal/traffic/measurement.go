@@ -2,13 +2,13 @@ package traffic
 
 import "time"
 
-// Measurement is what one trial counted.
+// Measurement contains the counts of one trial.
 type Measurement struct {
 	// Tx has one entry per stream that sent.
 	Tx map[uint16]TxCount
 	// Rx has one entry per stream and receiving port.
 	Rx map[RxKey]RxCount
-	// TxTime is how long sending really took: the longest of all ports.
+	// TxTime is the actual sending time, the longest of all ports.
 	TxTime time.Duration
 	// Misdelivered counts test frames of this engine that arrived at a port which is
 	// no receiver of their stream, by the port's name; ports without any are absent.
@@ -23,16 +23,16 @@ type Measurement struct {
 	// WireErrors counts frames that the port's card dropped because they arrived damaged,
 	// by the name of the port; ports without any are absent.
 	WireErrors map[string]uint64
-	// Pacing says how constant the load of each sending port was, by its name; ports of
-	// which the engine does not know it are absent.
+	// Pacing describes how constant the load of each sending port was, by port name. Ports
+	// for which the engine does not know it are absent.
 	Pacing map[string]Pacing
 	// Damaged counts test frames that did not come back as they were sent (RFC 2544
 	// section 10), by the name of the port; ports without any are absent. They are
 	// not received ones, and so count as lost.
 	Damaged map[string]Damage
-	// Stale counts test frames of an earlier trial that arrived in this one, by the
-	// name of the port; ports without any are absent. Whoever read the counters of
-	// that trial counted them as lost.
+	// Stale counts test frames of an earlier trial that arrived in this one, by port name;
+	// ports without any are absent. The measurement of the earlier trial counted them as
+	// lost.
 	Stale map[string]uint64
 	// Captured are the frames that the engine was asked to keep.
 	Captured []CapturedFrame
@@ -50,7 +50,7 @@ func Put[T any](to *map[string]T, port string, value T) {
 	(*to)[port] = value
 }
 
-// Pacing says how constant the load of a port was.
+// Pacing describes how constant the load of a port was.
 type Pacing struct {
 	// MaxLag is the furthest that the port was behind its schedule.
 	MaxLag time.Duration
@@ -95,7 +95,7 @@ func (d *Damage) Add(other Damage) {
 	d.Fragmented += other.Fragmented
 }
 
-// NoteKind says which validity a note speaks against.
+// NoteKind is the kind of a note. It determines which validity the note affects.
 type NoteKind string
 
 const (
@@ -137,8 +137,8 @@ const (
 	// another receive queue or processor than the frames before them: the tester may have
 	// changed their order.
 	NoteOvertaken NoteKind = "Overtaken"
-	// NoteMisdelivered means that test frames arrived where nobody expected them. It
-	// speaks against no validity; the row's message carries it.
+	// NoteMisdelivered means that test frames arrived at ports that do not expect them. It
+	// affects no validity; the row's message carries it.
 	NoteMisdelivered NoteKind = "Misdelivered"
 	// NoteDamaged means that test frames came back truncated, corrupted or in
 	// fragments. It speaks against no validity; the row's message carries it.
@@ -147,21 +147,21 @@ const (
 	// cannot distinguish them from copies. It speaks against no validity; the row's
 	// message carries it.
 	NoteLate NoteKind = "Late"
-	// NoteDeviceDropped says what the counters of the device's own interfaces dropped. It
-	// speaks against no validity; the row's message carries it where frames were lost.
+	// NoteDeviceDropped reports the frames that the device's own interfaces counted as
+	// dropped. It affects no validity; the row's message carries it if frames were lost.
 	NoteDeviceDropped NoteKind = "DeviceDropped"
 	// NoteFallback means that a port did not use the XDP of its driver: it received by
 	// generic XDP, or sent through a packet socket. It speaks against no validity; the
 	// row's message carries it.
 	NoteFallback NoteKind = "Fallback"
-	// NoteModel says what of a modelled device was not in its model. It speaks
-	// against no validity; the row's message carries it.
+	// NoteModel names values that are missing in the model of a modeled device. It affects
+	// no validity; the row's message carries it.
 	NoteModel NoteKind = "Model"
 )
 
 // Note is one observation about a trial.
 type Note struct {
-	// Kind says which validity the note speaks against.
+	// Kind determines which validity the note affects.
 	Kind NoteKind
 	// Text is one sentence for a person, with port, numbers and units.
 	Text string
@@ -198,7 +198,7 @@ type RxCount struct {
 	// one after that of the frame received before them, so that 1 2 4 3 5 has three.
 	// The first frame after a lost one counts too; copies take no part.
 	OutOfSequence uint64
-	// Order says how far behind the reordered frames came.
+	// Order describes how far behind the reordered frames arrived.
 	Order Order
 	// Late frames came back so long after later ones that the engine no longer knows
 	// whether they are copies: they are neither received nor duplicate.
@@ -209,12 +209,11 @@ type RxCount struct {
 	// more of those below it: what was lost in between, was lost below GapEnd. 0
 	// when no number was skipped.
 	GapEnd uint64
-	// FirstNs and LastNs are when the first and the last frame arrived, in
-	// nanoseconds of the clock of the port's host, as Moments are; 0 without a
-	// frame.
+	// FirstNs and LastNs are the times at which the first and the last frame arrived, in
+	// nanoseconds of the clock of the port's host, as in Moments; 0 without a frame.
 	FirstNs, LastNs uint64
-	// SilentFromNs and SilentToNs are when the two frames arrived between which the
-	// longest time without a frame lay, by the same clock; 0 with fewer than two frames.
+	// SilentFromNs and SilentToNs are the times of the two frames between which no frame
+	// arrived for the longest time, by the same clock; 0 with fewer than two frames.
 	SilentFromNs, SilentToNs uint64
 	// Latency of every received frame.
 	Latency Latency

@@ -33,7 +33,6 @@ func Above(a netip.Addr, n uint32) netip.Addr {
 	return sum
 }
 
-// Moments says for every port when something happened to it, in nanoseconds of
-// the clock of the port's host. They are only compared with those of the same
-// port.
+// Moments contains for each port the time of an event, in nanoseconds of the clock of the
+// port's host. Compare only times of the same port.
 type Moments map[string]uint64

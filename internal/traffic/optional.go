@@ -30,8 +30,8 @@ type GroupMember interface {
 // first would have its frames counted and then cleared by the start of the
 // other; so all are armed before any is started.
 type Armer interface {
-	// Arm clears all counters and begins to count frames of a trial, whose Epoch is not
-	// 0, without sending. Its Loads are those of the whole bed, so that a receiver knows
+	// Arm clears all counters and begins to count frames of a trial, whose Epoch is not 0,
+	// without sending. Its Loads include all streams of the bed, so that a receiver knows
 	// what is intended. The Start that follows with this epoch in its Trial keeps the
 	// counters.
 	Arm(ctx context.Context, trial Trial) error
@@ -41,12 +41,12 @@ type Armer interface {
 // have the methods of all optional interfaces, and what these do depends on the
 // engines.
 type Proxy interface {
-	// As sets target, a pointer to an optional interface, when all engines behind the
-	// generator implement it, and says whether they do.
+	// As sets target, a pointer to an optional interface, if all engines behind the
+	// generator implement it, and reports whether they do.
 	As(target any) bool
 }
 
-// As finds an optional interface of a generator, and says whether it has it.
+// As returns an optional interface of a generator, and reports whether it has it.
 func As[T any](g Generator) (T, bool) {
 	var found T
 	if p, is := g.(Proxy); is {

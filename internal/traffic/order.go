@@ -2,8 +2,8 @@ package traffic
 
 import "math/bits"
 
-// Order says how far behind the reordered frames of a stream came (RFC 4737). The
-// zero value is that of a stream in order.
+// Order describes how far behind the reordered frames of a stream arrived (RFC 4737). The zero
+// value describes a stream in order.
 type Order struct {
 	// ExtentMax is the largest reordering extent (section 4.2): how many frames were
 	// received from the first one with a larger number on.
@@ -80,8 +80,8 @@ func addTo(sum *map[uint32]uint64, frames map[uint32]uint64) {
 	}
 }
 
-// Reordered is how many of the frames are n-reordered, for an n that is the lower bound
-// of a bucket.
+// Reordered returns the number of frames that are n-reordered. n must be the lower bound of a
+// bucket.
 func (o Order) Reordered(n uint64) uint64 {
 	var frames uint64
 	for i, k := range o.Degrees {

@@ -12,8 +12,8 @@ type ClassAt struct {
 	Port, Class string
 }
 
-// PortSamples is what ports have counted of the trial in hand up to a moment. The ports
-// are read one after the other.
+// PortSamples contains what the ports have counted in the current trial up to a moment. The
+// ports are read one after the other.
 type PortSamples struct {
 	// Tx has an entry for each class that a port sends.
 	Tx map[ClassAt]TxSample
@@ -24,13 +24,13 @@ type PortSamples struct {
 	CaughtUp map[string]uint64
 }
 
-// TxSample is what a port has sent of a class.
+// TxSample counts the frames of a class that a port has sent.
 type TxSample struct {
 	// Sent frames, and their Bytes with FCS.
 	Sent, Bytes uint64
 }
 
-// RxSample is what a port has received of a class.
+// RxSample counts the frames of a class that a port has received.
 type RxSample struct {
 	// Received frames without copies, and their Bytes with FCS as they were sent.
 	Received, Bytes uint64
@@ -87,13 +87,13 @@ func (p *PortSamples) Add(other *PortSamples) {
 	}
 }
 
-// Since is what was sent since an earlier sample.
+// Since returns what was sent since an earlier sample.
 func (t TxSample) Since(before TxSample) TxSample {
 	return TxSample{Sent: grown(t.Sent, before.Sent), Bytes: grown(t.Bytes, before.Bytes)}
 }
 
-// Since is what was received since an earlier sample. Frames that were missing then and
-// came later take away from those that were lost.
+// Since returns what was received since an earlier sample. A frame that was missing then and
+// arrived since reduces the number of lost frames.
 func (r RxSample) Since(before RxSample) RxSample {
 	return RxSample{
 		Received: grown(r.Received, before.Received), Bytes: grown(r.Bytes, before.Bytes),
@@ -102,11 +102,11 @@ func (r RxSample) Since(before RxSample) RxSample {
 	}
 }
 
-// grown is what a count has grown by; 0 when it has not.
+// grown returns the increase of a count, or 0 if it has not increased.
 func grown(now, before uint64) uint64 { return now - min(now, before) }
 
-// Intended is how many frames the load asks for in the first d of a trial; 0 of one that
-// sends as fast as the engine can.
+// Intended returns the number of frames that the load asks for in the first d of a trial; 0
+// for a load that sends as fast as the engine can.
 func (l Load) Intended(d time.Duration) uint64 {
 	if l.Max || l.Rate.PerNanos <= 0 {
 		return 0

@@ -9,8 +9,8 @@ import (
 // of its frames are lost and whether all of them are back. A caller may then stop a
 // trial that cannot pass any more, and need not wait for frames that have arrived.
 //
-// What Stop cut short counts as intended up to then: Intended of the measurement
-// is what the load asked for until the trial was stopped.
+// A stream that Stop cut short is judged by its load up to then: Intended of the measurement
+// is the number of frames that the load asked for until the trial was stopped.
 type ProgressReporter interface {
 	// Progress reports the trial in hand. Age is the reorder window, above 0: a frame
 	// that arrives within it after frames that were sent later is not lost. The age is

@@ -11,18 +11,18 @@ type Sample struct {
 	// Interval is the number of the interval at whose end the sample was taken; the
 	// first one is 1.
 	Interval int
-	// At is how long after the beginning of sending it was taken.
+	// At is the time from the beginning of sending to the sample.
 	At time.Duration
 	// Sent and Received frames up to then, over all streams. Copies are not counted.
 	Sent, Received uint64
-	// Ports is what each port has counted; nil unless the sampling asks for it.
+	// Ports contains the counts of each port; nil unless the sampling requests them.
 	Ports *PortSamples
-	// Device is what the device has counted; nil unless the sampling asks for Ports and
-	// the engine sees a device of software on its machine.
+	// Device contains the counts of the device; nil unless the sampling requests Ports and
+	// a software device runs on the engine's machine.
 	Device *DeviceSample
 }
 
-// Sampling says when samples of a trial are taken.
+// Sampling sets when samples of a trial are taken.
 type Sampling struct {
 	// Interval between two samples, above 0.
 	Interval time.Duration

@@ -16,7 +16,7 @@ func (m MAC) String() string { return net.HardwareAddr(m[:]).String() }
 
 // Nth is the address number n of a range that begins at m: the upper half stays,
 // the lower 24 bits are spread, so that no two of 16,777,216 addresses are equal
-// and neighbours do not look alike (RFC 4814 section 4.2).
+// and neighbors do not look alike (RFC 4814 section 4.2).
 func (m MAC) Nth(n uint32) MAC {
 	low := uint32(m[3])<<16 | uint32(m[4])<<8 | uint32(m[5])
 	low += n * MACSpread
@@ -24,8 +24,8 @@ func (m MAC) Nth(n uint32) MAC {
 	return m
 }
 
-// MACSpread is how far two successive addresses of a range lie apart, modulo
-// 2^24. It is odd, so that a range comes back to its beginning only after all.
+// MACSpread is the distance between two successive addresses of a range, modulo 2^24. It is
+// odd, so that a range repeats only after all 2^24 addresses.
 const MACSpread = 0x9e3779
 
 // Stream is a flow of equal-sized test frames from one port to one or more
@@ -74,8 +74,8 @@ type Headers struct {
 	// SrcIPCount and DstIPCount are the sizes of the ranges, at least 1.
 	SrcIPCount, DstIPCount uint32
 	// DstIPBits is the length of prefixes by which DstIP counts up, one address in each
-	// network; 0 means by single addresses, which no route is announced for. DstIPStride is how many prefixes or addresses
-	// two successive ones are apart; 0 means 1.
+	// network; 0 means by single addresses, which no route is announced for. DstIPStride
+	// is the distance between two successive prefixes or addresses; 0 means 1.
 	DstIPBits   uint8
 	DstIPStride uint32
 	// SrcPort and DstPort are the first UDP ports of their ranges.
@@ -84,16 +84,16 @@ type Headers struct {
 	SrcPortCount, DstPortCount uint32
 	// TTL is the time to live or hop limit; 0 means 64.
 	TTL uint8
-	// Custom is what follows the hardware addresses and tags, from the EtherType on, in
-	// place of all other headers; nil for none.
+	// Custom contains the bytes after the hardware addresses and tags, from the EtherType
+	// on. They replace all other headers; nil for none.
 	Custom []byte
 	// Payload is the pattern behind the signature.
 	Payload frame.Payload
 }
 
-// Load says how much one stream sends in a trial. Exactly one of Rate and Max is
-// used; Frames and Duration both bound the sending, whichever ends first, and
-// at least one of them is above 0.
+// Load defines how much one stream sends in a trial. Exactly one of Rate and Max is used;
+// Frames and Duration both bound the sending, whichever ends first, and at least one of them
+// is above 0.
 type Load struct {
 	// Rate is the intended rate; ignored when Max is set.
 	Rate Rate
@@ -101,8 +101,8 @@ type Load struct {
 	Max bool
 	// Frames is the exact number of frames to send; 0 means until Duration ends.
 	Frames uint64
-	// Delay is how long after the beginning of the trial the stream begins. Duration
-	// counts from the beginning of the trial all the same.
+	// Delay is the time from the beginning of the trial to the beginning of the stream.
+	// Duration still counts from the beginning of the trial.
 	Delay time.Duration
 }
 

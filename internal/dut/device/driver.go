@@ -12,7 +12,7 @@ import (
 // that failed. Reset may be called while a trial runs. Every call ends when its
 // context does.
 type Driver interface {
-	// Describe says what the device is, for the report.
+	// Describe returns a description of the device for the report.
 	Describe() string
 	// Capabilities of the device under this driver. They are at most those of its kind,
 	// see Of.

@@ -9,8 +9,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// Capabilities say what a device is to a benchmark, and what can be done with it.
-// Those of an unknown device are all false.
+// Capabilities describe the role of a device in a benchmark, and what can be done with it. An
+// unknown device has none: all fields are false.
 type Capabilities struct {
 	// Kind is the member of the API that describes the device: containerlab.
 	Kind string
@@ -116,14 +116,14 @@ func kindOf(d v1alpha1.Device) (kind, bool) {
 	return kinds[i], true
 }
 
-// Of says what the device of a bed is and what can be done with it.
+// Of returns the kind and the capabilities of the device of a bed.
 func Of(d v1alpha1.Device) Capabilities {
 	k, _ := kindOf(d)
 	return k.Capabilities
 }
 
-// Describe says what the device of a bed is, for the report; it is empty when the bed
-// does not say.
+// Describe returns a description of the device of a bed for the report; empty if the bed has
+// none.
 func Describe(d v1alpha1.Device) string {
 	k, known := kindOf(d)
 	if !known {
@@ -161,7 +161,7 @@ func Files(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
 	return refs
 }
 
-// behaviour lists what a modelled device does beyond forwarding, by the names of the
+// behaviour lists what a modeled device does beyond forwarding, by the names of the
 // fields: " with addressTableSize 8192, learningRate 40000". All of them are numbers,
 // durations, or yes and no, so that nothing of JSON is left but its separators.
 func behaviour(b v1alpha1.SimulatedBehaviour) string {

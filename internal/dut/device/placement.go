@@ -2,18 +2,18 @@ package device
 
 import "slices"
 
-// Placement says on which processors of one machine tester and device work. In a cluster
-// the pod that starts the device reports it as JSON.
+// Placement assigns the processors of one machine to tester and device. In a cluster the pod
+// that starts the device reports it as JSON.
 type Placement struct {
-	// Tester are those that it sends on.
+	// Tester are the processors that the tester sends on.
 	Tester []int `json:"tester,omitempty"`
-	// Device are those on which the device takes frames from its interfaces; none when
-	// it does that in the tester's time.
+	// Device are the processors on which the device takes frames from its interfaces;
+	// empty if it shares those of the tester.
 	Device []int `json:"device,omitempty"`
 	// Preferred reports whether the kernel's soft interrupts, which the device works in, come
 	// before all processes on its processors.
 	Preferred bool `json:"preferred,omitempty"`
-	// Together says why the device has no processors of its own; empty when it has.
+	// Together is the reason why the device has no processors of its own; empty if it has.
 	Together string `json:"together,omitempty"`
 }
 
@@ -35,7 +35,7 @@ func Place(processors []int, interfaces int) Placement {
 
 // Placed is implemented by drivers of devices that work on this machine.
 type Placed interface {
-	// Place gives a device that is prepared processors of its own, until Restore. Where
-	// that cannot be done it changes nothing that matters, and the placement says why.
+	// Place gives a prepared device processors of its own, until Restore. If that fails,
+	// it changes nothing that matters, and the placement contains the reason.
 	Place() Placement
 }

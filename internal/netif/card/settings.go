@@ -10,7 +10,7 @@ import (
 
 // Settings of an interface as ethtool shows them. What the driver does not have is nil.
 type Settings struct {
-	// Pause is how the interface uses pause frames (ethtool -a).
+	// Pause describes how the interface uses pause frames (ethtool -a).
 	Pause *ethtool.Pause `json:"pause,omitempty"`
 	// Channels, Rings and Coalescing (ethtool -l, -g, -c).
 	Channels   *ethtool.Channels `json:"channels,omitempty"`

@@ -19,7 +19,7 @@ const (
 	attrPID     = 4  // NETDEV_A_NAPI_PID
 )
 
-// header is that of generic netlink: command, version, and two bytes of zero, without
+// header is the header of generic netlink: command, version, and two bytes of zero, without
 // which the kernel refuses a request.
 type header [nl.SizeofGenlmsg]byte
 
@@ -29,14 +29,14 @@ func (h header) Len() int { return len(h) }
 // Serialize implements nl.NetlinkRequestData.
 func (h header) Serialize() []byte { return h[:] }
 
-// instance is what polls one queue of an interface.
+// instance is a NAPI instance, which polls one queue of an interface.
 type instance struct {
 	id uint32
 	// thread that polls, in the first PID namespace; 0 for none.
 	thread uint32
 }
 
-// instancesOf are those of an interface of the calling thread's network namespace.
+// instancesOf returns the instances of an interface of the calling thread's network namespace.
 func instancesOf(iface string) ([]instance, error) {
 	link, err := net.InterfaceByName(iface)
 	if err != nil {

@@ -52,8 +52,8 @@ func Thread(iface string, processor int) error {
 	return nil
 }
 
-// check makes sure that the thread's number is that of the thread here. The kernel gives
-// the number in the first PID namespace, and another may have it in this one.
+// check verifies that the thread's number names the same thread here. The kernel returns the
+// number in the first PID namespace, and another thread may have it in this one.
 func (i instance) check(iface string) error {
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", i.thread))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -46,12 +46,13 @@ func (m *machine) every() time.Duration {
 	return max(m.desired(), m.remoteMinRx)
 }
 
-// detection is how long no packet may come (section 6.8.4); 0 when none has come yet.
+// detection returns the time without a packet after which the session is down (section 6.8.4);
+// 0 if no packet has arrived yet.
 func (m *machine) detection() time.Duration {
 	return time.Duration(m.remoteMult) * max(m.interval, m.remoteDesired)
 }
 
-// packet is what is sent: the answer to a Poll, or a periodic one.
+// packet returns the packet to send: the answer to a Poll, or a periodic one.
 func (m *machine) packet(final bool) *bfd.BFDHeader {
 	return &bfd.BFDHeader{
 		Version: 1, Diagnostic: m.diagnostic, State: m.state, Poll: m.polling && !final, Final: final,
@@ -71,7 +72,7 @@ func (m *machine) valid(h *bfd.BFDHeader) bool {
 	return h.YourDiscriminator == m.mine
 }
 
-// receive takes a valid packet in, and says whether it has to be answered at once.
+// receive takes a valid packet in, and reports whether it has to be answered at once.
 func (m *machine) receive(h *bfd.BFDHeader) (answer bool) {
 	m.yours, m.remoteState, m.remoteMult = h.MyDiscriminator, h.State, h.DetectTimeMultiplier
 	m.remoteDesired, m.remoteMinRx = fromMicros(h.DesiredMinTxInterval), fromMicros(h.RequiredMinRxInterval)

@@ -28,7 +28,8 @@ type Config struct {
 	// Interval between packets in both directions; while the session is not up, packets
 	// are sent every second.
 	Interval time.Duration
-	// Multiplier is how many missing packets mean that the session is down, 1 to 255.
+	// Multiplier is the number of missing packets after which the session is down, 1 to
+	// 255.
 	Multiplier uint8
 	// In runs a function in the network namespace of the session; nil for this one.
 	In func(func() error) error
@@ -65,7 +66,7 @@ func Start(c Config) (*Session, error) {
 	return s, nil
 }
 
-// Close says to the device that the session ends, and closes the sockets.
+// Close signals to the device that the session ends, and closes the sockets.
 func (s *Session) Close() error {
 	s.stop()
 	err := s.socket.receiver.Close() // ends the reader
@@ -92,8 +93,8 @@ func (s *Session) read(ctx context.Context, packets chan<- *bfd.BFDHeader) {
 	}
 }
 
-// unread is how long packets that have come may take to be read, before it is looked again
-// whether there are some.
+// unread is the time for which packets that have arrived may stay unread, before the session
+// checks again whether there are some.
 const unread = time.Millisecond
 
 // run is the session's life.

@@ -107,7 +107,7 @@ func (d *device) hear(wanted func(*bfd.BFDHeader) bool) *bfd.BFDHeader {
 }
 
 // poll asks for an answer, so that all that was sent before is read. Answers have the
-// discriminator of what they answer, by which an earlier one is told from this one.
+// discriminator of what they answer, which distinguishes them from earlier ones.
 func (d *device) poll(mine, number uint32) {
 	d.t.Helper()
 	h := newMachine(interval, 3, number).packet(false)

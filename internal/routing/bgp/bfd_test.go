@@ -48,7 +48,7 @@ func TestBFDDown(t *testing.T) {
 	awaitTable(t, s, "p2", want)
 }
 
-// A session whose device has no BFD does not become established, and says why.
+// A session whose device has no BFD does not become established, and reports the reason.
 func TestBFDMissing(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -12,10 +12,10 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// book is what is announced on a session: sets, in the order in which they were
-// announced, without the prefixes that were withdrawn or replaced since. Taking a set in
-// or out takes a time in proportion to the logarithm of the number of sets, and to how
-// many it replaces.
+// book contains the sets that are announced on a session, in the order of announcement,
+// without the prefixes that were withdrawn or replaced since. Taking a set in or out takes a
+// time in proportion to the logarithm of the number of sets, and to the number of sets that it
+// replaces.
 type book struct {
 	// shelves have the entries by what makes them replaceable and by their span, so that
 	// those which meet a range are next to its first prefix.
@@ -159,7 +159,7 @@ func same(a, b routing.Routes) bool {
 	return a.First == b.First && a.Count == b.Count && step(a) == step(b)
 }
 
-// within is which prefixes of the entry, from lo up to hi, are in the range of a set.
+// within returns which prefixes of the entry, from lo up to hi, are in the range of a set.
 func (e *entry) within(set routing.Routes) (lo, hi uint32) {
 	first, last := set.First.Addr(), set.Prefix(set.Count-1).Addr()
 	n := int(e.set.Count)

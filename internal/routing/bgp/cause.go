@@ -49,7 +49,7 @@ type cause struct {
 	text string
 	// final means that trying again does not help.
 	final bool
-	// tell is what the device is sent; nil for nothing.
+	// tell is the notification that is sent to the device; nil for none.
 	tell *bgp.BGPNotification
 }
 

@@ -18,10 +18,10 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// connectTime is how long the device may take to accept a connection: three SYN.
+// connectTime is the time that the device may take to accept a connection: three SYN.
 const connectTime = 7 * time.Second
 
-// Port is where the sessions of a port connect from.
+// Port is the local end of the sessions of a port.
 type Port struct {
 	// Namespace of the port; 0 or a closed one means that of this process.
 	Namespace netns.NsHandle
@@ -111,11 +111,11 @@ func options(fd int, s *routing.Session) error {
 	return nil
 }
 
-// readings is how often the addresses of an interface are read while they change.
+// readings is the number of times the addresses of an interface are read while they change.
 const readings = 100
 
-// addresses are those of an interface. The kernel says when they changed while it listed
-// them, as they do while hundreds of sessions get theirs; they are then read again.
+// addresses returns the addresses of an interface. The kernel reports if they changed while it
+// listed them, as they do while hundreds of sessions get theirs; they are then read again.
 func addresses(link netlink.Link) (all []netlink.Addr, err error) {
 	for range readings {
 		all, err = netlink.AddrList(link, netlink.FAMILY_ALL)
@@ -126,7 +126,8 @@ func addresses(link netlink.Link) (all []netlink.Addr, err error) {
 	return all, err
 }
 
-// address gives the port an address that it lacks, and says how to take it away again.
+// address gives the port an address that it lacks, and returns a function that removes it
+// again.
 func (p Port) address(a netip.Addr) (undo func() error, err error) {
 	if p.Interface == "" {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 // bfdDown is the subcode BFD Down of Cease (RFC 9384).
 const bfdDown = 10
 
-// undetected is how BFD is before it comes up.
+// undetected returns the state of BFD before it comes up.
 func (s *session) undetected() bfd.State {
 	if s.conf.BFD == nil {
 		return bfd.State{Up: true}

@@ -9,7 +9,7 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 )
 
-// partingTime is how long a NOTIFICATION may take to be handed to the connection.
+// partingTime is the time that handing a NOTIFICATION to the connection may take.
 const partingTime = 500 * time.Millisecond
 
 // link is a connection whose messages are never cut: what a write that was given up left

@@ -80,7 +80,7 @@ func held(t *testing.T, r *speakertest.Router, routes uint64) {
 	}
 }
 
-// tableOf is what a router has learnt of IPv4.
+// tableOf returns what a router has learned of IPv4.
 func tableOf(t *testing.T, r *speakertest.Router) (got routing.Table) {
 	t.Helper()
 	if err := r.ListPath(apiutil.ListPathRequest{TableType: api.TableType_TABLE_TYPE_GLOBAL, Family: bgp.RF_IPv4_UC}, func(_ bgp.NLRI, paths []*apiutil.Path) {

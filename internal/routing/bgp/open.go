@@ -38,7 +38,7 @@ func openMessage(s *routing.Session) (*bgp.BGPMessage, error) {
 		[]bgp.OptionParameterInterface{bgp.NewOptionParameterCapability(capabilities)})
 }
 
-// terms are what both sides agreed on by their OPEN messages.
+// terms contains what both sides agreed on by their OPEN messages.
 type terms struct {
 	hold time.Duration
 	// refresh reports whether the device knows ROUTE-REFRESH (RFC 2918).

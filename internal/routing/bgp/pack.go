@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// chunkLength is how much is handed to the connection at a time.
+	// chunkLength is the number of bytes that are handed to the connection at a time.
 	chunkLength = 64 << 10
 	// withdrawnLabel is the label of a route that is withdrawn (RFC 8277, 2.4).
 	withdrawnLabel = 0x800000
@@ -37,8 +37,8 @@ type template struct {
 	addPath bool
 	// head are the bytes from the header to the first route.
 	head []byte
-	// lengths are where lengths in head are, which count the bytes from the given place
-	// to the end of the routes.
+	// lengths are the places of lengths in head, which count the bytes from the given
+	// place to the end of the routes.
 	lengths []length
 	// tail follows the routes.
 	tail []byte
@@ -201,7 +201,7 @@ func (p *packer) attributes(set routing.Routes, family routing.Family, nextHop n
 	return b, nil
 }
 
-// routeLength is how many bytes a route of a set takes.
+// routeLength returns the number of bytes that a route of a set takes.
 func routeLength(set routing.Routes, addPath bool) int {
 	n := 1 + (set.First.Bits()+7)/8
 	if set.Attributes.Label > 0 {

@@ -63,8 +63,8 @@ func (up *established) send(ctx context.Context, sent *routing.Sent, set routing
 	})
 }
 
-// sendError is what a failed write means: ctx ended, or the session did, which is known
-// only when the reader has found out why.
+// sendError returns the cause of a failed write: ctx ended, or the session did, for a reason
+// that is known only when the reader has found it.
 func (s *session) sendError(ctx context.Context, up *established, err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() != nil {
 		return fmt.Errorf("session %s: the device did not take all messages: %w", s.conf.Name, context.Cause(ctx))

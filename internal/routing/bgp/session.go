@@ -15,7 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing/bfd"
 )
 
-// openTime is how long the device may take from the connection to the last message of
+// openTime is the time that the device may take from the connection to the last message of
 // opening.
 const openTime = 30 * time.Second
 
@@ -37,7 +37,7 @@ type session struct {
 	state routing.State
 	final bool
 	up    *established // nil while down
-	// detected is how BFD is since BGP is up; always up for a session without.
+	// detected is the state of BFD since BGP is up; always up for a session without BFD.
 	detected bfd.State
 	table    *table
 	waiters  map[*waiter]bool

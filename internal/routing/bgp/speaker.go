@@ -14,7 +14,8 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// DefaultMaxRoutes is how many routes a session learns unless Options say otherwise.
+// DefaultMaxRoutes is the number of routes that a session learns at most, unless Options set
+// another limit.
 const DefaultMaxRoutes = 8_000_000
 
 // Options of a Speaker.
@@ -119,7 +120,7 @@ func (s *session) opened() bool {
 	return s.state.Established
 }
 
-// check says what of a session cannot be.
+// check returns an error if a setting of a session is not possible.
 func (s *Speaker) check(c *routing.Session, before []routing.Session) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("session %s: %s", c.Name, fmt.Sprintf(format, args...))

@@ -10,9 +10,9 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// table is what a session has learnt: the digest of each route, to be taken off again
-// when the route is replaced or withdrawn. Nearly all routes of large tables are IPv4
-// without path identifiers; their keys are half as large.
+// table contains what a session has learned: the digest of each route, which is subtracted
+// when the route is replaced or withdrawn. Nearly all routes of large tables are IPv4 without
+// path identifiers; their keys are half as large.
 type table struct {
 	routing.Learnt
 	asn   uint32
@@ -23,8 +23,8 @@ type table struct {
 	again *again
 }
 
-// key is what identifies a route of a session; without pointers, which the garbage
-// collector would follow.
+// key identifies a route of a session. It has no pointers, which the garbage collector would
+// follow.
 type key struct {
 	address [16]byte
 	path    uint32

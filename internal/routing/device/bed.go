@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// DefaultRouterID is that of a device without an IPv4 address of its own.
+// DefaultRouterID is the router ID of a device without an IPv4 address of its own.
 var DefaultRouterID = netip.MustParseAddr("198.19.255.254")
 
 // ForBed is the configuration of a bed's device, of some kind: that of all interfaces, of

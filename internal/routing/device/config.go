@@ -15,7 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// Config is what a device has to know.
+// Config contains the configuration of a device.
 type Config struct {
 	// ASN of the device.
 	ASN uint32
@@ -24,7 +24,8 @@ type Config struct {
 	// Interfaces of the device; none where they are configured already. BIRD does not
 	// configure interfaces, so that they are comments there.
 	Interfaces []Interface
-	// PIM is how the device routes multicast between the interfaces; nil where it does not.
+	// PIM configures multicast routing between the interfaces; nil if the device does
+	// none.
 	PIM *PIM
 	// Sessions of the tester with it.
 	Sessions []routing.Session

@@ -10,9 +10,9 @@ import (
 	"nodrop.dev/nodrop/internal/netif"
 )
 
-// Routes is how many routes the kernel of the router has in its main tables of IPv4 and
-// IPv6 together, with those of its own addresses, and whether that is known. It may be
-// called while other methods are. It takes the longer the more there are: the kernel goes
+// Routes returns the number of routes in the main tables of IPv4 and IPv6 of the router's
+// kernel together, including those of its own addresses, and whether it is known. It may be
+// called while other methods are. The time grows with the number of routes: the kernel goes
 // through all of IPv4.
 func (r *Router) Routes() (n int64, known bool) {
 	err := netif.In(r.namespace, func() (err error) {
@@ -35,7 +35,7 @@ func kernelRoutes() (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("counting routes: %w", err)
 	}
-	// The fourth number is how many routes the tables have; all are hexadecimal.
+	// The fourth number is the number of routes in the tables; all are hexadecimal.
 	f := strings.Fields(string(text))
 	if len(f) < 4 {
 		return 0, fmt.Errorf("counting routes: rt6_stats is %q", text)

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is where routers have their files.
+// Dir is the directory that contains the files of routers.
 const Dir = "/run/nodrop"
 
 // folder has the files of a router. Its process holds a lock on it.

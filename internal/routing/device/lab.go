@@ -9,7 +9,8 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// Lab is what the pod that starts a virtual device has to know of the sessions of its bed.
+// Lab contains what the pod that starts a virtual device needs to know of the sessions of its
+// bed.
 type Lab struct {
 	// Bed has the ports and the sessions.
 	Bed v1alpha1.TestBed `json:"bed"`
@@ -17,7 +18,7 @@ type Lab struct {
 	Passwords map[string]routing.Secret `json:"passwords,omitempty"`
 }
 
-// NewLab is what has to be known of a bed; nil for a bed without sessions.
+// NewLab returns the Lab of a bed; nil for a bed without sessions.
 func NewLab(bed *v1alpha1.TestBed, passwords map[string]routing.Secret) *Lab {
 	if bed.Spec.Routing == nil {
 		return nil
@@ -32,9 +33,10 @@ func NewLab(bed *v1alpha1.TestBed, passwords map[string]routing.Secret) *Lab {
 // FileOf is the name of the file with the configuration of a kind of device.
 func FileOf(kind string) string { return "device." + kind + ".conf" }
 
-// Files are the configurations of a virtual device by the names of their files: those of the
-// kinds FRR and BIRD that a topology mentions. Interfaces are those of the device by the
-// interface of the host at their other end, which ports name as their host device.
+// Files returns the configurations of a virtual device by the names of their files, for the
+// kinds FRR and BIRD that a topology mentions. interfaces contains the interfaces of the
+// device by the interface of the host at their other end, which ports name as their host
+// device.
 func (l *Lab) Files(topology string, interfaces map[string]string) (map[string][]byte, error) {
 	names := map[string]string{}
 	for _, p := range l.Bed.Spec.Ports {

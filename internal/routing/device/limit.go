@@ -76,8 +76,8 @@ func (l *limit) add(pid int) error {
 	return nil
 }
 
-// reached says that the kernel ended a process since the limit was reached; empty when
-// it did not.
+// reached returns a message if the kernel ended a process since the limit was reached; empty
+// if it did not.
 func (l *limit) reached() string {
 	if l == nil {
 		return ""

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Memory is how many bytes of memory the processes have in RAM for themselves (RssAnon of
-// proc_pid_status(5)), and whether that is known: not when one of them has ended. What the
-// kernel uses for their routes is not in it.
+// Memory returns the number of bytes that the processes have in RAM for themselves (RssAnon of
+// proc_pid_status(5)), and whether it is known. It is not known if one of them has ended. It
+// does not include what the kernel uses for their routes.
 func (d *Daemons) Memory() (bytes int64, known bool) {
 	for _, c := range d.commands {
 		n, ok := resident(c.Process.Pid)

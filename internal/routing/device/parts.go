@@ -49,7 +49,7 @@ func blocks(config string) [][]string {
 	return all
 }
 
-// multicastLines are those of an interface that pimd reads.
+// multicastLines returns the lines of an interface that pimd reads.
 func multicastLines(block []string) []string {
 	var lines []string
 	for _, line := range block {

@@ -9,7 +9,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// maxPassword is how many bytes a password of TCP MD5 has at most on Linux.
+// maxPassword is the maximum length of a TCP MD5 password on Linux, in bytes.
 const maxPassword = 80
 
 // unwritable reports whether a character of a password cannot be in a configuration.
@@ -22,8 +22,8 @@ func ReadPassword(text []byte) (routing.Secret, error) {
 	return p, CheckPassword(p)
 }
 
-// CheckPassword says why a password cannot be one of TCP MD5 with a device that is
-// configured by NoDrop. The error does not have the password.
+// CheckPassword returns an error if a password cannot be used for TCP MD5 with a device that
+// NoDrop configures. The error does not contain the password.
 func CheckPassword(p routing.Secret) error {
 	switch {
 	case p == "":

@@ -17,7 +17,7 @@ const (
 	SRLinux = "srlinux"
 )
 
-// limits are what a kind of device takes, by its vendor's command reference.
+// limits are the limits of a kind of device, from its vendor's command reference.
 type limits struct {
 	// name of the system in messages.
 	name string
@@ -32,11 +32,11 @@ type limits struct {
 	doubleTags bool
 	// noPIM reports whether the router has no PIM.
 	noPIM bool
-	// interfaceName is how long the name of an interface may be; 0 for any length.
+	// interfaceName is the maximum length of an interface name; 0 for any length.
 	interfaceName int
 }
 
-// linuxName is how long the name of a Linux interface may be.
+// linuxName is the maximum length of a Linux interface name.
 const linuxName = 15
 
 var kinds = map[string]limits{
@@ -59,7 +59,7 @@ var kinds = map[string]limits{
 	SRLinux: {name: "SR Linux", interval: [2]time.Duration{10 * time.Millisecond, 100 * time.Second}, multiplier: [2]uint8{3, 20}},
 }
 
-// possible says what of a session a kind of device cannot do.
+// possible returns an error if a kind of device cannot do something that a session needs.
 func possible(kind string, s routing.Session) error {
 	l := kinds[kind]
 	fail := func(format string, args ...any) error {
@@ -108,7 +108,8 @@ func together(families []routing.Family) string {
 	return ""
 }
 
-// possibleInterface says what of an interface a kind of device cannot do.
+// possibleInterface returns an error if a kind of device cannot do something that an interface
+// needs.
 func possibleInterface(kind string, i Interface) error {
 	l := kinds[kind]
 	fail := func(format string, args ...any) error {

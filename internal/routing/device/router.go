@@ -58,7 +58,7 @@ func (r *Router) Restart(ctx context.Context) error {
 	return nil
 }
 
-// Ended says why a process of the router ended by itself; empty while all run.
+// Ended returns the reason why a process of the router ended by itself; empty while all run.
 func (r *Router) Ended() string {
 	d := r.running()
 	if d == nil {
@@ -70,9 +70,9 @@ func (r *Router) Ended() string {
 	return ""
 }
 
-// Memory is how many bytes of memory the processes of the router have in RAM together, and
-// whether that is known: not when one of them has ended. It may be called while other
-// methods are.
+// Memory returns the number of bytes that the processes of the router have in RAM together,
+// and whether it is known. It is not known if one of them has ended. It may be called while
+// other methods are.
 func (r *Router) Memory() (bytes int64, known bool) {
 	d := r.running()
 	if d == nil {

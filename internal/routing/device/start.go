@@ -20,15 +20,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MissingError says that a router is not installed.
+// MissingError reports that a router is not installed.
 type MissingError struct{ Program, Package string }
 
-// Error says which package has it.
+// Error names the package that contains it.
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is not installed; install the package %s", e.Program, e.Package)
 }
 
-// stopTime is how long a daemon may take to end by itself.
+// stopTime is the time that a daemon may take to end by itself.
 const stopTime = 5 * time.Second
 
 // Daemons are the processes of a router in a network namespace.
@@ -51,10 +51,10 @@ func WithMemory(bytes int64) Option {
 	}
 }
 
-// Start starts a router of the kind frr or bird with a configuration in a network
-// namespace. It fails with *MissingError when it is not installed, and with what the
-// router says when it refuses the configuration. Stop ends it. Where this
-// process is killed, Clean ends the router.
+// Start starts a router of the kind frr or bird with a configuration in a network namespace.
+// It fails with *MissingError if the router is not installed, and with the router's message if
+// it refuses the configuration. Stop ends it. If this process is killed, Clean ends the
+// router.
 func Start(ctx context.Context, ns netns.NsHandle, kind, config string, options ...Option) (*Daemons, error) {
 	if _, err := programsOf(kind, "", ""); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (d *Daemons) prepare(ctx context.Context, kind, config string) ([]program, 
 	return frrDaemons(d.folder.path, file, divided)
 }
 
-// readyTime is how long a daemon may take until it is ready.
+// readyTime is the time that a daemon may take until it is ready.
 const readyTime = 10 * time.Second
 
 // await waits until a process is ready.
@@ -157,7 +157,7 @@ func Check(ctx context.Context, kind, file string) error {
 		command = []string{birdProgram, "-p", "-c", file}
 	}
 	out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
-	// bgpd only says what it does not understand.
+	// bgpd reports what it does not understand, and does not fail.
 	if said := hidden(string(bytes.TrimSpace(out))); err != nil || strings.Contains(said, "config line") {
 		return errors.Join(fmt.Errorf("%s refuses its configuration: %s", kind, said), err)
 	}
@@ -216,8 +216,8 @@ func programsOf(kind, folder, file string) ([]program, error) {
 	return all, nil
 }
 
-// zebraFolder is where zebra has its files: it runs as a user of FRR where there is one,
-// and refuses to run as root unless that is in a group of FRR.
+// zebraFolder is the directory of zebra's files. zebra runs as a user of FRR if there is one,
+// and refuses to run as root unless root is in a group of FRR.
 const zebraFolder = "zebra"
 
 func zebraUser() []string {
@@ -283,7 +283,7 @@ func (d *Daemons) start(ns netns.NsHandle, command ...string) error {
 	return d.limit.add(c.Process.Pid)
 }
 
-// Err says which process has ended by itself, and why; nil while all run.
+// Err reports which process has ended by itself, and why; nil while all run.
 func (d *Daemons) Err() error {
 	for i, ended := range d.ended {
 		select {

@@ -9,13 +9,13 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// view is what templates see.
+// view contains the data that templates see.
 type view struct {
 	Config
 	Neighbors []neighbor
 }
 
-// Purpose says what the configuration is for.
+// Purpose describes what the configuration is for.
 func (v view) Purpose() string {
 	switch {
 	case v.PIM == nil:

@@ -21,19 +21,19 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// MaxRoutes is how many routes are read of a dump at most.
+// MaxRoutes is the maximum number of routes that are read from a dump.
 const MaxRoutes = 4_000_000
 
 // maxRecord bounds a record: one prefix with the paths of all peers of a collector.
 const maxRecord = 16 << 20
 
-// Read reads the unicast routes of a dump, of IPv4 and IPv6. It finds out by the content
-// whether the dump is compressed by gzip or bzip2. A dump has the tables of many peers: of
-// each IP version the routes are those of the peer with the most, or of the peer with an
-// address, where that is valid. Prefixes that follow each other and have the same attributes
-// are one set; all sets have the name. Next hops are left out, and so are attributes other
-// than AS_PATH, MULTI_EXIT_DISC and COMMUNITIES; the members of an AS_SET follow in the path
-// like those of a sequence.
+// Read reads the unicast routes of a dump, of IPv4 and IPv6. It detects by the content whether
+// the dump is compressed by gzip or bzip2. A dump has the tables of many peers. For each IP
+// version, Read takes the routes of the peer with the most, or of the peer with an address, if
+// that is valid. Prefixes that follow each other and have the same attributes are one set; all
+// sets have the name. Next hops are left out, and so are attributes other than AS_PATH,
+// MULTI_EXIT_DISC and COMMUNITIES; the members of an AS_SET follow in the path like those of a
+// sequence.
 func Read(r io.Reader, name string, peer netip.Addr) ([]routing.Routes, error) {
 	plain, err := decompressed(r)
 	if err != nil {
@@ -99,7 +99,7 @@ type route struct {
 	attributes string
 }
 
-// dump is what was read so far.
+// dump contains what was read so far.
 type dump struct {
 	peers []netip.Addr
 	// routes of IPv4 and IPv6 by the index of the peer.
@@ -197,7 +197,7 @@ func (d *dump) intern(all []bgp.PathAttributeInterface) string {
 	return text
 }
 
-// attributes are those of an encoded form.
+// attributes decodes the attributes of a route.
 func attributes(text string) (a routing.Attributes) {
 	b := []byte(text)
 	list := func() (all []uint32) {
@@ -268,7 +268,7 @@ func (d *dump) chosen(by map[uint16][]route, peer netip.Addr) uint16 {
 	return most
 }
 
-// nothing says why no route was found.
+// nothing returns an error that explains why no route was found.
 func (d *dump) nothing(peer netip.Addr) error {
 	if peer.IsValid() && !slices.Contains(d.peers, peer) {
 		return fmt.Errorf("the dump has no peer %v: its %d peers begin with %v", peer, len(d.peers), d.peers[:min(3, len(d.peers))])

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// perPart is how many sessions or sets are in one message.
+	// perPart is the number of sessions or sets in one message.
 	perPart = 500
-	// answerTime is how long an agent may take to answer once the caller's context has
-	// ended, and to close its sessions.
+	// answerTime is the time that an agent may take to answer once the caller's context
+	// has ended, and to close its sessions.
 	answerTime = 3 * time.Second
 )
 
@@ -30,7 +30,7 @@ type Speaker struct {
 
 var _ routing.Speaker = (*Speaker)(nil)
 
-// New returns the speaker of the agent with a name, over a connection that is that of its
+// New returns the speaker of the agent with a name, over a connection of the agent's
 // controller (agent.Client.Conn).
 func New(agent string, conn grpc.ClientConnInterface) *Speaker {
 	return &Speaker{agent: agent, rpc: speakerpb.NewSpeakerClient(conn)}

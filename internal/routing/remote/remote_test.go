@@ -154,7 +154,7 @@ func TestAgentStartsAgain(t *testing.T) {
 	}
 }
 
-// An agent without BGP sessions says that it has none.
+// Without BGP sessions the agent returns an error with its name.
 func TestAgentWithoutSpeaker(t *testing.T) {
 	t.Parallel()
 	c := serve(t, nil).dial()

@@ -10,7 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing/remote/speakerpb"
 )
 
-// statesPerPart is how many states are in one message.
+// statesPerPart is the number of states in one message.
 const statesPerPart = 1000
 
 // Server serves a speaker. It is an agent.Service.
@@ -39,8 +39,8 @@ type requests[Request any] interface {
 	Recv() (*Request, error)
 }
 
-// whole calls take with each part of a request, until take says that it was the last. The
-// context that it returns ends when the caller closes the stream.
+// whole calls take with each part of a request, until take reports the last part. The context
+// that it returns ends when the caller closes the stream.
 func whole[Request any](stream requests[Request], take func(*Request) (last bool, _ error)) (context.Context, context.CancelFunc, error) {
 	for {
 		part, err := stream.Recv()

@@ -157,7 +157,7 @@ func fails(t *testing.T, make Make) {
 	}
 }
 
-// ends has every wait end by its context, cancelled or over, with what is known then.
+// ends has every wait end by its context, canceled or over, with what is known then.
 func ends(t *testing.T, make Make) {
 	s := make(t, FreePort(t), nil) // nothing listens
 	for name, limit := range map[string]func() (context.Context, context.CancelFunc){

@@ -17,7 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// Patience is how long a test waits for what must come.
+// Patience is the time for which a test waits for what must come.
 const Patience = time.Minute
 
 // Within is a context that ends after Patience.
@@ -73,7 +73,7 @@ var wire = map[routing.Family]*api.Family{
 	routing.IPv6LabeledUnicast: {Afi: api.Family_AFI_IP6, Safi: api.Family_SAFI_MPLS_LABEL},
 }
 
-// Peer is what the router has to know of a session.
+// Peer returns the router's configuration of a session.
 func Peer(s routing.Session) *api.Peer {
 	p := &api.Peer{
 		Conf:      &api.PeerConf{NeighborAddress: s.Local.String(), PeerAsn: s.LocalASN, AuthPassword: string(s.Password)},

@@ -9,7 +9,7 @@ import (
 type Hosts struct {
 	// After is the port's own address with prefix length; the first host has the next.
 	After string `json:"after"`
-	// Count is how many there are.
+	// Count is the number of hosts.
 	Count int `json:"count"`
 }
 

@@ -20,7 +20,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/agent/agentpb"
 )
 
-// Endpoint is where one agent listens.
+// Endpoint describes one agent and its address.
 type Endpoint struct {
 	// Name is the DNS name in the agent's certificate.
 	Name string
@@ -30,13 +30,13 @@ type Endpoint struct {
 	Ports []string
 }
 
-// ClientOptions tune a client; the zero value is what runners use.
+// ClientOptions tune a client. Runners use the zero value.
 type ClientOptions struct {
-	// Grace is how long a silent agent counts as alive; 0 means 10 s. An agent whose
-	// process died is noticed at once.
+	// Grace is the time for which a silent agent counts as alive; 0 means 10 s. An agent
+	// whose process died is noticed at once.
 	Grace time.Duration
-	// ReturnTimeout is how long an agent may stay away before it counts as lost; 0
-	// means 60 s: a container that was killed is started again within some 10 s.
+	// ReturnTimeout is the time after which an agent that is away counts as lost; 0 means
+	// 60 s. A container that was killed is started again within about 10 s.
 	ReturnTimeout time.Duration
 	// Log of connections; nil discards it.
 	Log *slog.Logger
@@ -130,8 +130,8 @@ func (c *Client) Resolve(ctx context.Context, port string, addr netip.Addr) (mac
 	request := &agentpb.ResolveRequest{Port: port, Addr: addr.AsSlice()}
 	outer := ctx
 	if deadline, ok := ctx.Deadline(); ok {
-		// The agent ends the question at the deadline; the call lives a little longer,
-		// so that the answer "nobody answered" comes back instead of a timeout.
+		// The agent stops asking at the deadline. The call lasts a little longer, so
+		// that the agent's UnresolvedError comes back instead of a timeout.
 		request.TimeoutNanos = int64(max(time.Until(deadline), 1))
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(c.options.Grace))

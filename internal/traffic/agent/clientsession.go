@@ -17,7 +17,7 @@ import (
 // waits for it.
 var reconnect = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
 
-// retryEvery is how often an agent that is busy or away is asked again.
+// retryEvery is the interval between requests to an agent that is busy or away.
 const retryEvery = 200 * time.Millisecond
 
 // clientSession is the time in which the client is the agent's controller.
@@ -190,7 +190,7 @@ func (c *Client) in(ctx context.Context, s *clientSession, doing string, f func(
 			err = ctx.Err()
 		}
 	case errors.Is(err, errNoSession), errors.Is(err, errUnavailable), errors.Is(err, context.Canceled):
-		// Cancelled by nobody here: the agent is going down.
+		// The cancellation does not come from this side: the agent is going down.
 		broken(err)
 		return &InterruptedError{Agent: c.endpoint.Name, Cause: err}
 	case s.ctx.Err() != nil:

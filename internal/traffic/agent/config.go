@@ -12,16 +12,17 @@ type Config struct {
 	Node string `json:"node"`
 	// Ports that the agent owns.
 	Ports []PortConfig `json:"ports"`
-	// TRex says that the ports belong to a TRex server in the same pod; without it the
-	// agent holds them itself, with the engine xdp.
+	// TRex configures the TRex server in the same pod that has the ports. If absent, the
+	// agent uses the ports itself, with the engine xdp.
 	TRex *TRexConfig `json:"trex,omitempty"`
 	// Speaker holds the BGP sessions of the ports; absent when they have none.
 	Speaker *SpeakerConfig `json:"speaker,omitempty"`
-	// DeviceProcessors are those of the node on which a virtual device takes frames from
-	// the ports. None means that it works in the tester's time, or is not on this node.
+	// DeviceProcessors are the processors of the node on which a virtual device takes
+	// frames from the ports. If empty, the device shares the tester's processors, or is
+	// not on this node.
 	DeviceProcessors []int `json:"deviceProcessors,omitempty"`
-	// Together says why a virtual device on this node has no processors of its own; absent
-	// when it has, or when there is none.
+	// Together is the reason why a virtual device on this node has no processors of its
+	// own; absent if it has its own, or if there is no virtual device.
 	Together string `json:"together,omitempty"`
 	// Transmit is the transmit path of the engine xdp on all ports; absent when the engine
 	// chooses.
@@ -31,8 +32,7 @@ type Config struct {
 	SendersPerPort int `json:"sendersPerPort,omitempty"`
 }
 
-// SpeakerConfig is what an agent has to know of the BGP sessions of its ports before they
-// are opened.
+// SpeakerConfig contains what an agent needs before it opens the BGP sessions of its ports.
 type SpeakerConfig struct {
 	// Passwords of TCP MD5 by session.
 	Passwords map[string]routing.Secret `json:"passwords,omitempty"`
@@ -43,7 +43,8 @@ type SpeakerConfig struct {
 type TRexConfig struct {
 	// Endpoint of the server's RPC, such as tcp://127.0.0.1:4501.
 	Endpoint string `json:"endpoint"`
-	// TimedFramesPerSecond is how many frames of each stream are timed in a second.
+	// TimedFramesPerSecond is the number of frames of each stream that are timed per
+	// second.
 	TimedFramesPerSecond int `json:"timedFramesPerSecond"`
 }
 

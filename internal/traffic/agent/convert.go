@@ -183,8 +183,8 @@ func loadFromWire(w *agentpb.Load) traffic.Load {
 	}
 }
 
-// trialToWire calls send with every part of a trial. It has no error when the other
-// side has ended the call, which then says why.
+// trialToWire calls send with every part of a trial. It returns no error if the other side has
+// ended the call; the call then returns the reason.
 func trialToWire(trial traffic.Trial, send func(*agentpb.TrialPart) error) error {
 	part := &agentpb.TrialPart{}
 	for id, load := range trial.Loads {

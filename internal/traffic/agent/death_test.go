@@ -112,7 +112,7 @@ func TestAgentDiesDuringATrial(t *testing.T) {
 	if engine.busy() != nil {
 		t.Error("the dead agent still sends")
 	}
-	// Nobody comes back: that has an end, and a name.
+	// No agent comes back: the wait ends, with ErrLost.
 	if err := c.Configure(t.Context(), nil); !errors.Is(err, ErrLost) || !errors.Is(err, traffic.ErrLost) {
 		t.Errorf("an agent that stays away gives %v", err)
 	}

@@ -13,16 +13,16 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/agent/agentpb"
 )
 
-// ErrBusy says that another controller holds the agent and is alive.
+// ErrBusy means that another controller holds the agent and is alive.
 var ErrBusy = errors.New("another controller holds the agent")
 
 // ErrLost is traffic.ErrLost: an agent did not come back in time.
 var ErrLost = traffic.ErrLost
 
-// errNoSession says that a call belongs to a session that has ended.
+// errNoSession means that a call belongs to a session that has ended.
 var errNoSession = errors.New("the session has ended")
 
-// InterruptedError says that an agent lost the trial in hand. It is
+// InterruptedError reports that an agent lost the current trial. It matches
 // traffic.ErrInterrupted.
 type InterruptedError struct {
 	// Agent is the agent's name.
@@ -126,7 +126,7 @@ func fromStatus(err error) error {
 	return &remoteError{text: s.Message()}
 }
 
-// errUnavailable says that no connection carried the call.
+// errUnavailable means that no connection carried the call.
 var errUnavailable = errors.New("unavailable")
 
 // remoteError is an error of the other end: its text, without gRPC's prefix, and

@@ -225,7 +225,8 @@ func (e *fakeEngine) Sample(ctx context.Context, sampling traffic.Sampling, take
 	})
 }
 
-// deviceSample is that of a device whose interfaces have other numbers at each port.
+// deviceSample returns the sample of a device whose interfaces have other numbers at each
+// port.
 func (e *fakeEngine) deviceSample() *traffic.DeviceSample {
 	d := &traffic.DeviceSample{Processors: &traffic.ProcessorSample{Busy: 3, SoftInterrupts: 2, Total: 5}}
 	for _, port := range e.ports {
@@ -271,7 +272,7 @@ func (e *fakeEngine) counted(interval int) traffic.Sample {
 	return s
 }
 
-// Progress is what was counted, and as many lost frames as the age has nanoseconds.
+// Progress returns the counts, and as many lost frames as the age has nanoseconds.
 func (e *fakeEngine) Progress(_ context.Context, age time.Duration) (traffic.Progress, error) {
 	defer e.concurrent("progress")()
 	s := e.counted(0)

@@ -33,8 +33,8 @@ func (f *forgetful) Stop(ctx context.Context) error {
 	return f.fakeEngine.Stop(ctx)
 }
 
-// The agent lives, but its engine lost the trial: the caller learns that the trial
-// is void, and is not told that sending stopped.
+// The agent lives, but its engine lost the trial: the caller learns that the trial is void,
+// and not that sending stopped.
 func TestEngineLosesATrial(t *testing.T) {
 	l, wire := newLab(t), &cable{}
 	engine := &forgetful{fakeEngine: wire.engine("node-a", "p1", "p2")}

@@ -37,7 +37,7 @@ func membershipsFromWire(w []*agentpb.Membership) ([]traffic.Membership, error) 
 	return memberships, nil
 }
 
-// errNoMember says that ports of an engine cannot join groups.
+// errNoMember means that ports of an engine cannot join groups.
 var errNoMember = fmt.Errorf("changing memberships of multicast groups: %w", traffic.ErrUnsupported)
 
 // Join is the wire form of traffic.GroupMember.
@@ -96,8 +96,8 @@ func (s *Server) leaveAll(ctx context.Context) error {
 	return nil
 }
 
-// clientMemberships are what a client joined and has not left, and the session
-// in which the agent was told.
+// clientMemberships contains what a client joined and has not left, and the session in which
+// the agent received it.
 type clientMemberships struct {
 	mu  sync.Mutex
 	all []traffic.Membership

@@ -30,8 +30,8 @@ func TestFleetProgressAddsUp(t *testing.T) {
 	}
 }
 
-// The progress is told while the agent waits for the end of sending, and then the
-// trial is stopped.
+// The progress is reported while the agent waits for the end of sending, and then the trial is
+// stopped.
 func TestProgressComesWhileATrialRuns(t *testing.T) {
 	c, engine, waited := waiting(t)
 	p, err := c.Progress(t.Context(), time.Microsecond)

@@ -79,7 +79,7 @@ type sums struct {
 	last int
 }
 
-// sum is what some agents counted in an interval.
+// sum contains the counts of some agents in an interval.
 type sum struct {
 	traffic.Sample
 	agents int

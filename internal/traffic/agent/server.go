@@ -22,16 +22,17 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/agent/agentpb"
 )
 
-// Port is where agents listen.
+// Port is the TCP port on which agents listen.
 const Port = 7443
 
-// ServerOptions tune a server; the zero value is what pods use.
+// ServerOptions tune a server. Pods use the zero value.
 type ServerOptions struct {
-	// Beat is how often a controller is shown that the agent lives; 0 means 1 s.
+	// Beat is the interval at which the agent shows a controller that it lives; 0 means
+	// 1 s.
 	Beat time.Duration
-	// Grace is how long a silent controller counts as alive, at least 2 s; 0 means
-	// 10 s: a tester that sends at its limit leaves little processor for anything
-	// else. A controller whose process died is noticed at once.
+	// Grace is the time for which a silent controller counts as alive, at least 2 s; 0
+	// means 10 s, because a tester that sends at its limit leaves little processor time
+	// for other tasks. A controller whose process died is noticed at once.
 	Grace time.Duration
 	// Services next to the engine.
 	Services []Service
@@ -161,8 +162,8 @@ func (s *Server) weigh(ctx context.Context, weight int64, f func(context.Context
 		return toStatus(err)
 	}
 	defer s.use.Release(weight)
-	// Whoever ends a session waits for the generator before stopping it; a call
-	// that got the generator later must not begin anything.
+	// Ending a session waits for the generator before it stops it; a call that got the
+	// generator later must not begin anything.
 	if session.ctx.Err() != nil {
 		return toStatus(errNoSession)
 	}

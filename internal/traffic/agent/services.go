@@ -12,8 +12,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/agent/agentpb"
 )
 
-// Service is what an agent has next to its engine. It is served on the same connection,
-// to the same controller.
+// Service is a service that an agent offers in addition to its engine. It is served on the
+// same connection, to the same controller.
 type Service interface {
 	// Register adds the service to the agent's server.
 	Register(grpc.ServiceRegistrar)
@@ -158,7 +158,7 @@ func (c clientConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method
 	return &clientStream{stream}, nil
 }
 
-// clientStream is a stream whose errors are those that the server returned.
+// clientStream is a stream that returns the errors of the server.
 type clientStream struct{ grpc.ClientStream }
 
 // RecvMsg implements grpc.ClientStream.

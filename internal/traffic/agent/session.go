@@ -102,7 +102,7 @@ func (s *Server) Open(_ *agentpb.OpenRequest, beats agentpb.Agent_OpenServer) er
 }
 
 // end closes a session once nothing is sent for it any more: calls in flight are
-// cancelled, then sending stops, and only then may the next controller come.
+// canceled, then sending stops, and only then may the next controller come.
 func (s *Server) end(session *session, cancel context.CancelFunc) {
 	cancel()
 	if err := s.halt(); err != nil {

@@ -84,7 +84,7 @@ func (o *opened) open() error {
 	return nil
 }
 
-// bidirectional makes a stream in each direction between resolved neighbours.
+// bidirectional makes a stream in each direction between resolved neighbors.
 func bidirectional(t *testing.T, g traffic.Generator) []traffic.Stream {
 	t.Helper()
 	one, two := netip.MustParseAddr("198.18.0.1"), netip.MustParseAddr("198.18.0.2")
@@ -140,7 +140,7 @@ func TestTwoAgentsBackToBack(t *testing.T) {
 		}
 	}
 
-	// One agent dies in the middle: nobody goes on sending.
+	// One agent dies in the middle: the others stop sending.
 	endless := traffic.Load{Rate: traffic.Rate{Frames: 1000, PerNanos: 1e9}}
 	must(t, "starting", f.Start(t.Context(), traffic.Trial{Loads: map[uint16]traffic.Load{1: endless, 2: endless}, Duration: time.Hour}))
 	waited := make(chan error, 1)

@@ -12,8 +12,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// trexTimedStreams is how many streams TRex servers time at once, whatever their
-// cards count ("Per stream latency" of the TRex stateless manual): no two servers of
+// trexTimedStreams is the number of streams that TRex servers time at once, regardless of
+// their cards' counters ("Per stream latency" of the TRex stateless manual): no two servers of
 // a bed assign the same number to a probe.
 const trexTimedStreams = 128
 
@@ -93,8 +93,8 @@ func Running(kind string, l traffic.Limits) traffic.Capabilities {
 	return c
 }
 
-// For returns the capabilities of a bed's engine, and whether its kind exists. They
-// are those of its kind, or of a mode where the bed chooses one.
+// For returns the capabilities of a bed's engine, and whether its kind exists. They depend on
+// the kind, and on the mode if the bed chooses one.
 func For(engine v1alpha1.Engine) (traffic.Capabilities, bool) {
 	c, ok := Of(string(engine.Kind))
 	if engine.TRexMode() == v1alpha1.TRexInSoftware {

@@ -6,24 +6,25 @@ import (
 	"strings"
 )
 
-// NIC is what TRex v3.08 does with the network cards of one DPDK driver.
+// NIC describes how TRex v3.08 works with the network cards of one DPDK driver.
 type NIC struct {
 	// Driver is the name of the DPDK driver, as TRex reports it.
 	Driver string
 	// Models that the driver is for.
 	Models string
-	// Counters is how many streams one server counts with such cards; 0 means none. A
-	// server that has cards of several kinds counts with the fewest.
+	// Counters is the number of streams that one server counts with such cards; 0 means
+	// none. A server with cards of several kinds counts the smallest of their numbers.
 	Counters int
 	// Drawbacks that users or the manual of TRex report.
 	Drawbacks []Drawback
 }
 
-// Drawback is what a card does not do as one would expect.
+// Drawback is a limitation of a card that a user would not expect.
 type Drawback struct {
-	// Text says what, and what to do, in one sentence for the report.
+	// Text describes the limitation and what to do, in one sentence for the report.
 	Text string
-	// Source is where it is described: a thread as owner/repository#number, or a page.
+	// Source is the place of the description: a thread as owner/repository#number, or a
+	// page.
 	Source string
 	// Fixed is the release of TRex that is said to fix it; empty when none is.
 	Fixed string
@@ -76,10 +77,10 @@ var (
 	}
 )
 
-// nics are all drivers that TRex v3.08 has for cards and virtual ones, except those
-// for sockets and shared memory. How many streams each counts is what its source
-// answers in get_rx_stat_capabilities (src/drivers, MAX_FLOW_STATS in
-// src/trex_defs.h) with TRex's hardware filters, as it runs for DPDK here.
+// nics are all drivers that TRex v3.08 has for cards and virtual ones, except those for
+// sockets and shared memory. The number of streams is the answer of the driver's source in
+// get_rx_stat_capabilities (src/drivers, MAX_FLOW_STATS in src/trex_defs.h) with TRex's
+// hardware filters, as it runs for DPDK here.
 var nics = []NIC{
 	{Driver: "net_ice", Models: "Intel E810, E822, E823", Counters: 127, Drawbacks: []Drawback{
 		{"timed frames, and those counted per stream, did not come back from the card's filters: compare with the port's counters before a result is believed", "cisco-system-traffic-generator/trex-core#932, #882, FDio/csit#3996", "v3.07, which does not test it"},
@@ -126,7 +127,7 @@ var nics = []NIC{
 	}},
 }
 
-// InSoftware reports whether a driver is that of TRex's software mode.
+// InSoftware reports whether TRex's software mode uses a driver.
 func InSoftware(driver string) bool { return strings.HasPrefix(driver, softwareDriver) }
 
 // NICOf returns what is known of the cards of a DPDK driver, by the longest name in
@@ -139,7 +140,8 @@ func NICOf(driver string) (NIC, bool) {
 	return slices.MaxFunc(known, func(a, b NIC) int { return cmp.Compare(len(a.Driver), len(b.Driver)) }), true
 }
 
-// fewestCounters is how many streams every card counts that counts any.
+// fewestCounters returns the number of streams that every card can count, leaving out cards
+// that count none.
 func fewestCounters() int {
 	fewest := 0
 	for _, n := range nics {

@@ -10,7 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/xdp"
 )
 
-// The capabilities that admission uses are those that the engine implements.
+// Admission uses the capabilities that the engine implements.
 func TestOptionalInterfacesAreDeclared(t *testing.T) {
 	for kind, engine := range map[string]traffic.Generator{"sim": (*sim.Engine)(nil), "trex": (*trex.Engine)(nil), "xdp": (*xdp.Engine)(nil)} {
 		declared, known := capability.Of(kind)

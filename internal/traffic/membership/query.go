@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// Query is what a router asks for.
+// Query describes what a router asks for.
 type Query struct {
 	// IPv6 reports whether it asks by MLD, else by IGMP.
 	IPv6 bool
@@ -23,9 +23,9 @@ const (
 	mldQueryBytes, mldShortBytes   = 28, 24
 )
 
-// ParseQuery reads an Ethernet frame, and says whether it is a query of any
-// version of IGMP or MLD. Checksums are not verified: a query that was damaged in
-// transit causes one report too many.
+// ParseQuery reads an Ethernet frame, and reports whether it is a query of any version of IGMP
+// or MLD. Checksums are not verified: a query that was damaged in transit causes one report
+// too many.
 func ParseQuery(b []byte) (Query, bool) {
 	if len(b) < etherBytes+20 {
 		return Query{}, false

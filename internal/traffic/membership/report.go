@@ -8,8 +8,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Kind is what a record reports about a group (RFC 3376 section 4.2.12, RFC 3810
-// section 5.2.12, which have the same numbers).
+// Kind is the type of a record about a group (RFC 3376 section 4.2.12, RFC 3810 section
+// 5.2.12, which have the same numbers).
 type Kind uint8
 
 const (
@@ -17,19 +17,19 @@ const (
 	IsInclude Kind = 1
 	// IsExclude answers a query: every source is wanted but those given.
 	IsExclude Kind = 2
-	// ToInclude says that from now on only the sources given are wanted; without
-	// one it leaves the group.
+	// ToInclude reports that from now on only the given sources are wanted. Without
+	// sources it leaves the group.
 	ToInclude Kind = 3
-	// ToExclude says that from now on every source is wanted but those given;
-	// without one it joins the group.
+	// ToExclude reports that from now on all sources except the given ones are wanted.
+	// Without sources it joins the group.
 	ToExclude Kind = 4
-	// Allow says that the sources given are wanted too.
+	// Allow adds the given sources to the wanted ones.
 	Allow Kind = 5
-	// Block says that the sources given are no longer wanted.
+	// Block removes the given sources from the wanted ones.
 	Block Kind = 6
 )
 
-// Record is what a report contains about one group.
+// Record is the part of a report about one group.
 type Record struct {
 	// Kind of the record.
 	Kind Kind
@@ -103,7 +103,7 @@ func (h Host) Reports(records []Record) [][]byte {
 	return frames
 }
 
-// room is how many bytes a report may have.
+// room returns the number of bytes that a report may have.
 func (h Host) room(v6 bool) int {
 	if v6 {
 		return h.MTU - ipv6Bytes

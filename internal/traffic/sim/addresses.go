@@ -7,20 +7,20 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// agingTime is how long the device keeps an address that it hears nothing from, the
-// default of IEEE 802.1D.
+// agingTime is the time for which the device keeps an address that sends nothing, the default
+// of IEEE 802.1D.
 const agingTime = 300 * time.Second
 
-// addressTable is what the device knows of where addresses are. Ranges are kept
-// whole: streams send their addresses in one order, so that those which were learnt
-// are the first of the range. Two ranges with one first address are one.
+// addressTable contains the ports on which the device has learned addresses. Ranges are kept
+// whole: streams send their addresses in one order, so the learned ones are the first of the
+// range. Two ranges with the same first address are one.
 type addressTable map[traffic.MAC]learnt
 
 // learnt is the first count addresses of a range.
 type learnt struct {
 	port  string
 	count uint64
-	// at is when the device last heard from them.
+	// at is the time at which the device last received a frame from them.
 	at time.Time
 }
 
@@ -102,8 +102,8 @@ func (e *Engine) forget(until time.Duration) {
 	e.forgets = true
 }
 
-// bridge says what comes to ports that addresses were not learnt on: frames to
-// learnt addresses go to the port of these only, all others are flooded.
+// bridge limits what comes to ports on which addresses were not learned: frames to learned
+// addresses go only to the port of these, all others are flooded.
 func (e *Engine) bridge(m *traffic.Measurement, r reach) {
 	for i := range e.streams {
 		s := &e.streams[i]

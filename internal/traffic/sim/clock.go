@@ -15,16 +15,16 @@ import (
 // The goroutine that uses the engine works by the clock, and so do those that are
 // started with Go.
 type Clock struct {
-	// pace is how many simulated seconds pass in a real one; 0 is without waiting.
+	// pace is the number of simulated seconds per real second; 0 means without waiting.
 	pace float64
 
 	// mu guards what follows. Progress is reported from goroutines that do not work by
 	// the clock.
 	mu  sync.Mutex
 	now time.Time
-	// working is how many goroutines work by the clock and do not wait.
+	// working is the number of goroutines that work by the clock and do not wait.
 	working int
-	// waiting are those that wait, by their moments.
+	// waiting contains the waiting goroutines in the order of their moments.
 	waiting []*waiter
 }
 
@@ -107,7 +107,7 @@ func (c *Clock) Go(f func()) (wait func()) {
 	}
 }
 
-// Real is how long d of simulated time takes in real time.
+// Real returns the real time that d of simulated time takes.
 func (c *Clock) Real(d time.Duration) time.Duration {
 	if c.pace <= 0 {
 		return 0
@@ -138,8 +138,8 @@ func (c *Clock) rest() {
 	c.next()
 }
 
-// next lets the next waiter go on if nobody works: one whose context has ended, and
-// otherwise the first, after the real time that the pace asks for.
+// next lets the next waiter go on if no goroutine works: one whose context has ended, and
+// otherwise the first, after the real time that the pace requires.
 func (c *Clock) next() {
 	if c.working > 0 || len(c.waiting) == 0 {
 		return
@@ -155,7 +155,7 @@ func (c *Clock) next() {
 		time.AfterFunc(c.Real(left), func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			// Otherwise whoever works now calls next when it waits.
+			// Otherwise the goroutine that works now calls next when it waits.
 			if c.working <= 0 && len(c.waiting) > 0 && c.waiting[0] == first {
 				c.wake(first)
 			}

@@ -36,8 +36,7 @@ func TestGoroutinesShareTheClock(t *testing.T) {
 	}
 }
 
-// Whoever is given up while it waits works again, and nobody else goes on until it
-// waits.
+// A goroutine whose wait is given up works again, and no other one goes on until it waits.
 func TestASleepThatIsGivenUp(t *testing.T) {
 	for name, pace := range map[string]float64{"at once": 0, "paced": 10} {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// share is what passes of what arrives.
+// share is the share of the arrived frames that passes.
 type share struct{ left, arrived uint64 }
 
 // of is the share of n frames, rounded down.

@@ -23,7 +23,8 @@ type ramp struct {
 	from, to, networks float64
 }
 
-// at is how many of them it is at a time; before says just before it.
+// at returns how many of the networks have begun or ended to be forwarded at a time, or with
+// before just before it.
 func (r ramp) at(t float64, before bool) float64 {
 	switch {
 	case t < r.from || before && t == r.from:
@@ -129,7 +130,7 @@ func (e *Engine) deaf(s *traffic.Stream, at time.Duration) bool {
 	return slices.ContainsFunc(e.resets, in) || slices.ContainsFunc(e.rows[s.FrameSize].odd.stalls(window{at, at + 1}), in)
 }
 
-// of is how many of the frames that leave in the piece up to a time the device forwards.
+// of returns how many of the frames that leave in the piece up to a time are forwarded.
 func (p piece) of(frames uint64, at time.Duration) uint64 {
 	if p.whole() {
 		return frames

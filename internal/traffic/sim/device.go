@@ -14,7 +14,7 @@ type Device struct{ engine *Engine }
 
 var _ device.Driver = Device{}
 
-// Device is the driver of the modelled device.
+// Device is the driver of the modeled device.
 func (e *Engine) Device() Device { return Device{e} }
 
 // Describe implements device.Driver.
@@ -42,10 +42,11 @@ func (d Device) Restart(context.Context) error {
 	return nil
 }
 
-// Ended says that the BGP of the modelled device never ends by itself.
+// Ended returns an empty string: the BGP of the modeled device never ends by itself.
 func (d Device) Ended() string { return "" }
 
-// Memory is what the modelled device uses for its prefixes; not known without routeMemory.
+// Memory returns the memory that the modeled device uses for its prefixes, in bytes. It is
+// known only with routeMemory.
 func (d Device) Memory() (bytes int64, known bool) {
 	each := d.engine.behaviour.RouteMemory
 	if each == nil {
@@ -54,7 +55,7 @@ func (d Device) Memory() (bytes int64, known bool) {
 	return *each * d.engine.rib.held, true
 }
 
-// restarted is what a device says when its BGP ends (RFC 4486).
+// restarted is the cause that a session reports when the device ends its BGP (RFC 4486).
 const restarted = "the device sent NOTIFICATION Cease (6), Administrative Shutdown (2)"
 
 func (e *Engine) restart() {

@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/capability"
 )
 
-// Port is a port of the modelled tester.
+// Port is a port of the modeled tester.
 type Port struct {
 	// Name of the port in the bed.
 	Name string
@@ -20,7 +20,7 @@ type Port struct {
 	BitsPerSecond int64
 }
 
-// Engine is a Generator on a modelled device.
+// Engine is a Generator on a modeled device.
 type Engine struct {
 	model *Model
 	ports map[string]Port
@@ -53,7 +53,7 @@ type Engine struct {
 	resets []window
 
 	streams []traffic.Stream
-	// rows are the behaviours of the streams' sizes, and row is the one that holds:
+	// rows are the behaviors of the streams' sizes, and row is the one that holds:
 	// of the only size, or of a mix at a port.
 	rows map[int]row
 	row  row
@@ -86,7 +86,7 @@ func WithSeed(seed uint64) Option { return func(e *Engine) { e.seed = seed } }
 // device were off.
 func WithMuteNeighbours() Option { return func(e *Engine) { e.mute = true } }
 
-// WithBehaviour gives the device a behaviour beyond forwarding.
+// WithBehaviour gives the device a behavior beyond forwarding.
 func WithBehaviour(b v1alpha1.SimulatedBehaviour) Option {
 	return func(e *Engine) { e.behaviour = b }
 }
@@ -97,7 +97,7 @@ func WithForwardingCapacity(routes int64) Option {
 	return func(e *Engine) { e.forwards = &routes }
 }
 
-// epoch is where simulated time begins; any fixed moment makes runs repeatable.
+// epoch is the time at which simulated time begins; any fixed time makes runs repeatable.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // New makes an engine from the text of a model and the tester's ports. It fails
@@ -123,7 +123,7 @@ func New(model string, ports []Port, opts ...Option) (*Engine, error) {
 	return e, nil
 }
 
-// Info describes the modelled tester.
+// Info describes the modeled tester.
 func (e *Engine) Info(context.Context) (traffic.Info, error) {
 	caps, _ := capability.Of("sim")
 	info := traffic.Info{
@@ -258,7 +258,7 @@ func (e *Engine) sample(ctx context.Context, ports bool) (traffic.Sample, error)
 	return s, err
 }
 
-// samplePorts is what each port has counted.
+// samplePorts returns the counts of each port.
 func (e *Engine) samplePorts(m traffic.Measurement) *traffic.PortSamples {
 	all := traffic.NewPortSamples()
 	for i := range e.streams {

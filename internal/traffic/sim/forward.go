@@ -6,7 +6,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// passed is what of a stream got through the device.
+// passed is the number of frames of a stream that were sent, and that got through the device.
 type passed struct {
 	sent, received uint64
 	// gapEnd is the number of the frame after the last that was lost.
@@ -18,10 +18,10 @@ type egress struct {
 	e           *Engine
 	port        string
 	capacityPPM int64
-	// queue is what waits in the buffer.
+	// queue is the number of frames in the buffer.
 	queue uint64
-	// short is how many frames fewer than their rates make the streams send in a
-	// trial of length, as each sends whole frames.
+	// short is the number of frames by which the streams send less than their rates in a
+	// trial of length, as each sends whole frames only.
 	short  uint64
 	length time.Duration
 	// lost of arrived frames in the last phase of overload. Until then the device goes
@@ -30,8 +30,8 @@ type egress struct {
 	until         time.Duration
 }
 
-// limit is how many frames the port sends in a phase in which so many arrive: up
-// to its capacity, and less when the device suffers from overload.
+// limit returns the number of frames that the port sends in a phase in which arrived frames
+// arrive: up to its capacity, and less if the device suffers from overload.
 func (p *egress) limit(ph phase, arrived uint64) uint64 {
 	at := func(ppm int64) uint64 {
 		r := p.e.rate(p.port, ppm)
@@ -48,8 +48,8 @@ func (p *egress) limit(ph phase, arrived uint64) uint64 {
 	return limit - mulDiv(limit-overloaded, min(arrived, line)-limit, line-limit)
 }
 
-// pass lets a phase through: n has the frames of each stream in it, counts is
-// what the streams have got through so far.
+// pass lets a phase through: n has the frames of each stream in it, and counts has the frames
+// that each stream has got through so far.
 func (p *egress) pass(ph phase, n []uint64, counts []passed) {
 	var arrived uint64
 	for _, k := range n {
@@ -93,10 +93,10 @@ func (p *egress) pass(ph phase, n []uint64, counts []passed) {
 	}
 }
 
-// excess is how many of the frames that arrive in a phase find no room. By their
-// rates the streams send a little more than arrives, and what counts is whether
-// that finds room: otherwise a port with hundreds of streams would take a load
-// just above its capacity.
+// excess returns how many of the frames that arrive in a phase find no room. The rates of the
+// streams amount to slightly more frames than arrive, and that higher number is compared with
+// the room: otherwise a port with hundreds of streams would take a load just above its
+// capacity.
 func (p *egress) excess(ph phase, arrived, room uint64) uint64 {
 	short := mulDiv(p.short, uint64(ph.to), uint64(p.length)) - mulDiv(p.short, uint64(ph.from), uint64(p.length))
 	over := arrived + short - min(arrived+short, room)
@@ -104,8 +104,8 @@ func (p *egress) excess(ph phase, arrived, room uint64) uint64 {
 	return max(over-missing, missing)
 }
 
-// through is what of the streams gets through the port in a trial of d. Mostly it
-// is all of them, so that this is asked before the phases are walked through.
+// through returns the frames of the streams that get through the port in a trial of d. Usually
+// all do, so this is checked before the phases are computed.
 func (p *egress) through(flows []flow, d time.Duration) []passed {
 	counts := make([]passed, len(flows))
 	most, short := arrivals(flows, func(f flow) uint64 { return f.over(d, f.lasts) })

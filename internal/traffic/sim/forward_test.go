@@ -56,8 +56,8 @@ func TestOverloadCostsCapacity(t *testing.T) {
 	}
 }
 
-// After an overload the port goes on dropping the same share for a while, and the
-// stream that goes on says how long.
+// After an overload the port goes on dropping the same share for a while, and the stream that
+// goes on shows how long.
 func TestRecoveryTakesTime(t *testing.T) {
 	const second = time.Second
 	half := load(t, 64, whole/2, 1)

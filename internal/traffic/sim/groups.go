@@ -17,12 +17,11 @@ type window struct{ from, to time.Duration }
 
 const forever = time.Duration(math.MaxInt64)
 
-// group is what a report is about: a multicast group, and the only sender that is
-// wanted, if any.
+// group is the subject of a report: a multicast group, and the only wanted sender, if any.
 type group struct{ address, source netip.Addr }
 
-// groupTable says when the device forwards a group to which ports. The windows of
-// a port are in their order, and do not overlap.
+// groupTable contains the windows in which the device forwards a group, by group and port. The
+// windows of a port are in order and do not overlap.
 type groupTable map[group]map[string][]window
 
 // holds reports whether the device has a place for a group at a time.
@@ -35,11 +34,11 @@ func (t groupTable) holds(g group, at time.Duration) bool {
 	return false
 }
 
-// room is how many places the device has left for groups, and for multicast routes, one for
-// each group and sender.
+// room is the number of places that the device has left for groups, and for multicast routes,
+// one for each group and sender.
 type room struct{ groups, routes int }
 
-// room is what is left at a time.
+// room returns the places that are left at a time.
 func (e *Engine) room(at time.Duration, senders map[netip.Addr]int) room {
 	left := room{math.MaxInt, math.MaxInt}
 	if limit := e.behaviour.GroupCapacity; limit != nil {
@@ -57,7 +56,7 @@ func (e *Engine) room(at time.Duration, senders map[netip.Addr]int) room {
 	return left
 }
 
-// senders are how many hosts send to each group.
+// senders returns the number of hosts that send to each group.
 func (e *Engine) senders() map[netip.Addr]int {
 	senders := map[netip.Addr]int{}
 	for _, s := range e.streams {

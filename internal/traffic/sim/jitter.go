@@ -12,9 +12,9 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// JitterTable says how much jitter frames have per size and load. Test houses
-// print it apart from the table of the throughput, one for the average and one
-// for the maximum, with NA where a load is above the throughput.
+// JitterTable contains the jitter of frames by size and load. Test houses print it separately
+// from the throughput table, one for the average and one for the maximum, with NA if a load is
+// above the throughput.
 type JitterTable struct {
 	curves map[int]*jitterCurve
 }
@@ -172,11 +172,12 @@ func WithJitter(average, maximum *JitterTable) Option {
 	return func(e *Engine) { e.jitterAvg, e.jitterMax = average, maximum }
 }
 
-// portLoad is how loaded a port of the device is in a trial.
+// portLoad is the load of a port of the device in a trial.
 type portLoad struct {
 	// arrived frames, and as many as the port could send.
 	arrived, capacity uint64
-	// at is how many frames arrive at a share of line rate in parts per million.
+	// at returns the number of frames that arrive at a share of line rate in parts per
+	// million.
 	at func(ppm int64) uint64
 }
 

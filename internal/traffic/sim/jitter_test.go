@@ -60,8 +60,8 @@ func TestTablesThatContradictEachOther(t *testing.T) {
 	}
 }
 
-// The jitter of a load is that of its column, exactly; between two columns and at
-// the edges the trial says what was used.
+// The jitter of a load comes exactly from its column; between two columns and at the edges the
+// trial names what was used.
 func TestJitterByLoad(t *testing.T) {
 	const model = header + "\n64,70,1.000,2.000,5.000,0.129,1.720\n"
 	const averages = "frame_size_bytes,throughput_rate_us,load_50_percent_us,load_10_percent_us,load_12.5_percent_us,load_60_percent_us,load_90_percent_us\n" +

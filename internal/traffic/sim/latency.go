@@ -2,7 +2,7 @@ package sim
 
 import "nodrop.dev/nodrop/internal/traffic"
 
-// shape is what determines the latency of a stream at one port.
+// shape contains the values that determine the latency of a stream at one port.
 type shape struct {
 	count                uint64
 	min, avg, max        uint64

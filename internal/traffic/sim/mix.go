@@ -37,7 +37,7 @@ func (m *Model) behaviours(streams []traffic.Stream) (map[int]row, error) {
 // of is the engine as the frames of one size meet it.
 func (e *Engine) of(size int) *Engine { return e.with(e.rows[size]) }
 
-// with is the engine with another behaviour.
+// with is the engine with another behavior.
 func (e *Engine) with(r row) *Engine {
 	other := *e
 	other.row = r
@@ -58,7 +58,7 @@ func (e *Engine) sender(port string) *Engine {
 	return e.mixed(streams)
 }
 
-// mixed is the engine with the behaviour for the mix of some streams, as far as the
+// mixed is the engine with the behavior for the mix of some streams, as far as the
 // trial sends them.
 func (e *Engine) mixed(streams []flow) *Engine {
 	if len(e.rows) == 1 {
@@ -90,7 +90,7 @@ func (e *Engine) mixed(streams []flow) *Engine {
 	return e.with(e.blend(rates))
 }
 
-// blend is the behaviour for frames of several sizes, whose numbers stand in the
+// blend is the behavior for frames of several sizes, whose numbers stand in the
 // ratio of the rates.
 func (e *Engine) blend(rates map[int]*big.Rat) row {
 	sizes := slices.Sorted(maps.Keys(rates))
@@ -144,7 +144,7 @@ func (e *Engine) blend(rates map[int]*big.Rat) row {
 	return mix
 }
 
-// wireBits is what a frame costs on the wire on average, in bits.
+// wireBits returns the average size of a frame on the wire, in bits.
 func (r row) wireBits() *big.Rat {
 	if r.wire != nil {
 		return r.wire

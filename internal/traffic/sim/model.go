@@ -13,7 +13,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Model is how a device, and a tester, behave per frame size.
+// Model describes the behavior of a device, and of a tester, per frame size.
 type Model struct {
 	// rows by rising frame size.
 	rows []row
@@ -30,23 +30,23 @@ type row struct {
 	// reorderedPPM of the received frames arrive late from reorderOnsetPPM of line
 	// rate on; duplicatePPM arrive twice.
 	reorderedPPM, reorderOnsetPPM, duplicatePPM int64
-	// reorderExtent is how many frames overtake a reordered one; 0 means 1.
+	// reorderExtent is the number of frames that overtake a reordered one; 0 means 1.
 	reorderExtent uint64
 	// lossPPM of the frames are lost from lossOnsetPPM of line rate on, below the
 	// capacity.
 	lossPPM, lossOnsetPPM int64
-	// odd is what the device does to some frames at any load.
+	// odd describes what the device does to some frames at any load.
 	odd odd
 	// generatorPPM of line rate is the most that the tester sends.
 	generatorPPM int64
-	// buffer is how many frames a port of the device holds beyond its capacity.
+	// buffer is the number of frames that a port of the device holds beyond its capacity.
 	buffer uint64
 	// overloadPPM is the capacity when frames arrive at line rate; 0 means that it
 	// stays what it is.
 	overloadPPM int64
-	// recovery is how long the device goes on dropping after an overload.
+	// recovery is the time for which the device goes on dropping after an overload.
 	recovery time.Duration
-	// noisePPM is how far the capacity of a trial lies from capacityPPM at most.
+	// noisePPM is the largest difference between the capacity of a trial and capacityPPM.
 	noisePPM int64
 	// wire is the mean of the bits on the wire of the frames of a mix; nil for one
 	// size.
@@ -188,14 +188,14 @@ func readRow(record []string, byIndex []column, line int) (row, error) {
 // Sizes are the lowest and the highest frame size of the model, in bytes with FCS.
 func (m *Model) Sizes() (lowest, highest int) { return m.rows[0].size, m.rows[len(m.rows)-1].size }
 
-// Covers reports whether the model has a behaviour at a frame size: its own row, or rows
+// Covers reports whether the model has a behavior at a frame size: its own row, or rows
 // on both sides.
 func (m *Model) Covers(size int) bool {
 	lowest, highest := m.Sizes()
 	return lowest <= size && size <= highest
 }
 
-// at is the behaviour at a frame size. Between two rows it is made of both: no
+// at is the behavior at a frame size. Between two rows it is made of both: no
 // more frames/s than the next smaller size, no larger share of line rate than
 // the next larger one, and everything else in proportion to the size. Outside
 // of the table it is not known.

@@ -7,7 +7,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// odd is what a device does to some frames at any load.
+// odd describes what a device does to some frames at any load.
 type odd struct {
 	// corruptedPPM and truncatedPPM of the sent frames come back damaged.
 	corruptedPPM, truncatedPPM int64
@@ -19,7 +19,7 @@ type odd struct {
 	stall, stallPeriod time.Duration
 }
 
-// mixed is between the behaviour of two sizes.
+// mixed is between the behavior of two sizes.
 func (o odd) mixed(with odd, mix func(x, y int64) int64) odd {
 	return odd{
 		corruptedPPM: mix(o.corruptedPPM, with.corruptedPPM), truncatedPPM: mix(o.truncatedPPM, with.truncatedPPM),

@@ -2,10 +2,9 @@ package sim
 
 import "nodrop.dev/nodrop/internal/traffic"
 
-// order is how far behind the reordered frames of a stream come that sends at a rate:
-// swapped ones, which change places with those after them, and delayed ones, which are
-// spread evenly over the received frames. Every frame counts as one in the middle of
-// the trial.
+// order returns how far behind the reordered frames arrive in a stream that sends at a rate.
+// Swapped frames change places with the frames after them, and delayed ones are spread evenly
+// over the received frames. Every frame counts as one in the middle of the trial.
 func (r row) order(received, swapped, delayed uint64, rate traffic.Rate) traffic.Order {
 	var order traffic.Order
 	in := func(frames uint64) uint64 {

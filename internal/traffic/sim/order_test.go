@@ -37,8 +37,8 @@ func TestOrderOfTheModel(t *testing.T) {
 	}
 }
 
-// The order of delayed frames is what the definitions of RFC 4737 say of frames that
-// really come so late, in the middle of a trial.
+// The order of delayed frames matches the definitions of RFC 4737 for frames that really come
+// so late, in the middle of a trial.
 func TestOrderOfDelayedFrames(t *testing.T) {
 	random := rand.New(rand.NewPCG(4737, 1))
 	for range 300 {

@@ -6,8 +6,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// passage says which frames of a stream come to an egress port of the device, and
-// when: those that left the tester in windows in which the device forwards it.
+// passage describes which frames of a stream come to an egress port of the device, and when:
+// the frames that left the tester in windows in which the device forwards the stream.
 type passage struct {
 	// rate and delay at which sent frames leave the tester: frame k, counting from 0,
 	// at the end of its interval, (k + 1) / rate after the delay.
@@ -17,8 +17,8 @@ type passage struct {
 	// limited reports whether only what leaves in windows comes, and not everything.
 	limited bool
 	windows []window
-	// pieces are those of the windows in which only a share of the stream's networks is
-	// forwarded; nil when all are.
+	// pieces contains the windows with the share of the stream's networks that is
+	// forwarded in each; nil if all networks are forwarded.
 	pieces []piece
 }
 
@@ -44,17 +44,17 @@ func (e *Engine) passage(f flow, port string, tx traffic.TxCount, d time.Duratio
 	return a
 }
 
-// left is how many frames have left the tester at a time.
+// left returns the number of frames that have left the tester at a time.
 func (a *passage) left(at time.Duration) uint64 {
 	return min(a.sent, mulDiv(uint64(a.rate.Frames), uint64(max(at-a.delay, 0)), uint64(a.rate.PerNanos)))
 }
 
-// leaves is when a frame leaves the tester.
+// leaves returns the time at which a frame leaves the tester.
 func (a *passage) leaves(number uint64) time.Duration {
 	return a.delay + time.Duration(mulDivUp(number+1, uint64(a.rate.PerNanos), uint64(max(a.rate.Frames, 1))))
 }
 
-// in is how many frames come in a part of the trial.
+// in returns the number of frames that come in a part of the trial.
 func (a *passage) in(ph phase) uint64 {
 	var n uint64
 	for i, w := range a.windows {
@@ -65,7 +65,7 @@ func (a *passage) in(ph phase) uint64 {
 	return n
 }
 
-// part is how many frames come in a window up to a time in it.
+// part returns the number of frames that come in window i up to a time in it.
 func (a *passage) part(i int, at time.Duration) uint64 {
 	frames := a.left(at) - a.left(a.windows[i].from)
 	if a.pieces == nil {
@@ -89,7 +89,7 @@ func (a *passage) end() uint64 {
 // rounded share of the networks none may.
 func (a *passage) comes(i int) bool { return a.part(i, a.windows[i].to) > 0 }
 
-// number is that of the n-th frame that comes, counting from 0.
+// number returns the sequence number of the n-th frame that comes, counting from 0.
 func (a *passage) number(n uint64) uint64 {
 	for i, w := range a.windows {
 		from, to := a.left(w.from), a.left(w.to)
@@ -102,8 +102,8 @@ func (a *passage) number(n uint64) uint64 {
 	return a.sent
 }
 
-// skips are how often numbers are left out between two windows, or before the
-// first one, and the number of the frame after the last time.
+// skips returns how many times numbers are left out between two windows, or before the first
+// one, and the number of the frame after the last time.
 func (a *passage) skips() (count, end uint64) {
 	var next uint64
 	for i, w := range a.windows {

@@ -98,7 +98,7 @@ func TestStaggeredBurst(t *testing.T) {
 	}
 }
 
-// Streams that end at the same time share a phase, whoever they are.
+// Streams that end at the same time share a phase.
 func TestPhasesAreShared(t *testing.T) {
 	flows := make([]flow, 60_000)
 	for i := range flows {

@@ -12,17 +12,17 @@ import (
 // phase is a part of a trial in which the same streams send.
 type phase struct{ from, to time.Duration }
 
-// flow is what a stream sends in a trial, and when.
+// flow describes what a stream sends in a trial, and when.
 type flow struct {
 	*traffic.Stream
 	sent uint64
-	// from is when it begins, lasts for how long it sends.
+	// from is the time at which it begins, and lasts the time for which it sends.
 	from, lasts time.Duration
 	// steady reports whether it sends at its rate until the end. Over the whole trial, had
 	// it begun with it, the rate makes full frames and a part of one in 2^-64.
 	steady     bool
 	full, part uint64
-	// passage is which of its frames come to a port; nil when all do.
+	// passage describes which of its frames come to a port; nil if all do.
 	passage *passage
 }
 
@@ -42,8 +42,8 @@ func (f flow) thinned(arrive uint64) flow {
 	return f
 }
 
-// fraction is how many frames a rate makes in a time, exactly: whole frames, and
-// the rest of one in 2^-64, rounded up.
+// fraction returns the exact number of frames that a rate makes in a time: whole frames, and
+// the rest in units of 2^-64 frames, rounded up.
 func fraction(r traffic.Rate, d time.Duration) (full, part uint64) {
 	hi, lo := bits.Mul64(uint64(r.Frames), uint64(d))
 	if hi >= uint64(r.PerNanos) {
@@ -73,7 +73,7 @@ func arrivals(flows []flow, other func(flow) uint64) (sent, short uint64) {
 	return sent, short
 }
 
-// upTo is how many frames have been sent by a time.
+// upTo returns the number of frames that have been sent at a time.
 func (f flow) upTo(t time.Duration) uint64 {
 	switch {
 	case f.passage != nil:
@@ -86,8 +86,8 @@ func (f flow) upTo(t time.Duration) uint64 {
 	return mulDiv(f.sent, uint64(min(t-f.from, f.lasts)), uint64(f.lasts))
 }
 
-// over is how many frames it would send in d, had it begun with the trial and gone
-// on for this long.
+// over returns the number of frames that the flow would send in d if it had begun with the
+// trial and sent for all of d.
 func (f flow) over(d, lasts time.Duration) uint64 {
 	sent := f.sent
 	if f.passage != nil {
@@ -124,7 +124,7 @@ func phases(flows []flow, d time.Duration) []phase {
 	return parts
 }
 
-// lasts is how long a stream sends in a trial of d in which the last stream
+// lasts returns the time for which a stream sends in a trial of d in which the last stream
 // begins at latest.
 func (e *Engine) lasts(load traffic.Load, d, latest time.Duration) time.Duration {
 	if e.trial.Duration <= 0 {
@@ -138,7 +138,7 @@ func (e *Engine) lasts(load traffic.Load, d, latest time.Duration) time.Duration
 	return time.Duration(min(mulDivUp(load.Frames, uint64(load.Rate.PerNanos), uint64(load.Rate.Frames)), uint64(d)))
 }
 
-// latest is when the last stream begins.
+// latest returns the time at which the last stream begins.
 func latest(loads map[uint16]traffic.Load) time.Duration {
 	longest := time.Duration(0)
 	for _, load := range loads {

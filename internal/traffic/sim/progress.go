@@ -11,7 +11,7 @@ import (
 
 var _ traffic.ProgressReporter = (*Engine)(nil)
 
-// Progress implements traffic.ProgressReporter. A modelled frame is back as soon as
+// Progress implements traffic.ProgressReporter. A modeled frame is back as soon as
 // it was sent, or never; the age is waited nevertheless, as with a real engine.
 func (e *Engine) Progress(ctx context.Context, age time.Duration) (traffic.Progress, error) {
 	if err := context.Cause(ctx); err != nil {
@@ -46,9 +46,9 @@ func sentAfter(count uint64, elapsed, whole time.Duration) uint64 {
 	return part
 }
 
-// balances are what was sent and what arrived in the first part of a trial, by the
-// length of that part. Callers ask for the same parts again and again, and each costs as
-// much as reading the counters.
+// balances contains what was sent and what arrived in the first part of a trial, by the length
+// of that part. Callers ask for the same parts repeatedly, and computing one costs as much as
+// reading the counters.
 type balances struct {
 	// trial is the number of the trial, and length how long it lasts.
 	trial  uint64
@@ -56,7 +56,8 @@ type balances struct {
 	after  map[time.Duration]traffic.Progress
 }
 
-// balance is what was sent in the first d of the trial and what of it arrived.
+// balance returns the number of frames that were sent in the first d of the trial, and of
+// those that arrived.
 func (e *Engine) balance(d time.Duration) traffic.Progress {
 	if e.balances.trial != e.number || e.balances.length != e.length {
 		e.balances = balances{trial: e.number, length: e.length, after: map[time.Duration]traffic.Progress{}}

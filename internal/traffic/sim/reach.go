@@ -6,11 +6,11 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// reach is how many frames of a stream come to an egress port of the device, where
-// these are not all that were sent.
+// reach is the number of frames of a stream that come to an egress port of the device, if it
+// differs from the number of sent frames.
 type reach map[traffic.RxKey]uint64
 
-// reached is what comes to the ports in a trial of d.
+// reached returns the number of frames that come to the ports in a trial of d.
 func (e *Engine) reached(m *traffic.Measurement, d time.Duration) reach {
 	r := reach{}
 	e.bridge(m, r)
@@ -18,7 +18,7 @@ func (e *Engine) reached(m *traffic.Measurement, d time.Duration) reach {
 	return r
 }
 
-// of is how many frames of a stream come to a port.
+// of returns the number of frames of a stream that come to a port.
 func (r reach) of(m *traffic.Measurement, s *traffic.Stream, port string) uint64 {
 	if n, ok := r[traffic.RxKey{Stream: s.ID, Port: port}]; ok {
 		return n

@@ -16,12 +16,12 @@ type rib struct {
 	// blocks are disjoint ranges of prefixes, and by their networks.
 	blocks []*block
 	by     map[networks]*block
-	// held is how many prefixes have a path, and busy until when, since the epoch, the
-	// device handles routes.
+	// held is the number of prefixes that have a path, and busy the time since the epoch
+	// until which the device handles routes.
 	held int64
 	busy float64
-	// forwards is how many prefixes frames are forwarded to at most; nil for all. Forwarded
-	// is how many are.
+	// forwards is the largest number of prefixes to which frames are forwarded; nil for
+	// all. forwarded is the current number.
 	forwards  *int64
 	forwarded int64
 }
@@ -84,9 +84,9 @@ type path struct {
 	digest   uint64
 }
 
-// change is when frames to the prefixes of a block begin to go by another path, in
-// nanoseconds since the epoch: at for the first prefix, and every so many later for the
-// next ones.
+// change is the time at which frames to the prefixes of a block begin to use another path, in
+// nanoseconds since the epoch: at for the first prefix, and every later for each of the next
+// ones.
 type change struct {
 	at, every float64
 	// to is the path; nil when frames are dropped.
@@ -97,7 +97,7 @@ func newRIB(limits v1alpha1.SimulatedBehaviour, forwards *int64) *rib {
 	return &rib{limits: limits, forwards: forwards, by: map[networks]*block{}}
 }
 
-// perRoute is how long the device takes for a route, in nanoseconds.
+// perRoute returns the time that the device takes for a route, in nanoseconds.
 func perRoute(rates ...*int64) float64 {
 	for _, rate := range rates {
 		if rate != nil {
@@ -177,7 +177,7 @@ func (r *rib) drop(at time.Duration, set routing.Routes, gone func(*path) bool) 
 	})
 }
 
-// room is how many of so many new prefixes the device has a place for.
+// room returns how many of count new prefixes the device has a place for.
 func (r *rib) room(count uint32) uint32 {
 	if limit := r.limits.RouteCapacity; limit != nil {
 		return uint32(max(0, min(int64(count), *limit-r.held)))
@@ -315,7 +315,7 @@ func (r *rib) within(set routing.Routes) []*block {
 	return found
 }
 
-// overlap is which prefixes of a, from lo up to hi, are in b. Both have one stride.
+// overlap returns which prefixes of a, from lo up to hi, are in b. Both have the same stride.
 func overlap(a, b routing.Routes) (lo, hi uint32, ok bool) {
 	if a.First.Bits() != b.First.Bits() || max(a.Stride, 1) != max(b.Stride, 1) {
 		return 0, 0, false
@@ -357,7 +357,7 @@ func (r *rib) forgetThePast(now time.Duration) {
 	}
 }
 
-// done is how many prefixes of a block a change has come to at a time.
+// done returns the number of prefixes of a block that a change has reached at a time.
 func (b *block) done(c change, now float64) uint32 {
 	switch {
 	case now < c.at:

@@ -95,8 +95,8 @@ func TestRoutesBeyondTheCapacity(t *testing.T) {
 	must[routing.Learnt](t)(s.Await(t.Context(), "p1", routing.Readvertised(100, 102, []routing.Routes{more})))
 }
 
-// Frames follow the table: to nobody before the routes are there, to the shorter path
-// once they are, and to the longer one, after a dip, for those that are withdrawn.
+// Frames follow the table: to no port before the routes are there, to the shorter path once
+// they are, and to the longer one, after a dip, for those that are withdrawn.
 func TestFramesFollowTheTable(t *testing.T) {
 	t.Parallel()
 	e, s := routers(t, v1alpha1.SimulatedBehaviour{RouteInstallRate: new(int64(1000)), RouteWithdrawRate: new(int64(2000)), RouteSwitchDip: &metav1.Duration{Duration: 50 * time.Millisecond}})

@@ -21,7 +21,7 @@ const half = header + "\n64,50,1.000,2.000,5.000,0.100,0.900\n"
 const tenGig = 10_000_000_000
 
 // pairs makes an engine with n ports of 10G, and streams from every port to its
-// neighbour and back.
+// neighbor and back.
 func pairs(t *testing.T, model string, n int, opts ...Option) (*Engine, []traffic.Stream) {
 	t.Helper()
 	ports := make([]Port, n)

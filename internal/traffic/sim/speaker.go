@@ -9,7 +9,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// speaker is the tester's BGP sessions with the modelled device.
+// speaker is the tester's BGP sessions with the modeled device.
 type speaker struct {
 	e *Engine
 	// sessions that are open, in their order.
@@ -25,11 +25,11 @@ var (
 type simSession struct {
 	routing.Session
 	state routing.State
-	// back is when a session that is down is established again; 0 for never.
+	// back is the time at which a session that is down is established again; 0 for never.
 	back time.Duration
 }
 
-// sessionLoss is when a session goes down by itself.
+// sessionLoss describes when and why a session goes down by itself.
 type sessionLoss struct {
 	session string
 	at      time.Duration
@@ -92,7 +92,7 @@ func (p *speaker) up(ctx context.Context, name string) (*simSession, error) {
 	return s, nil
 }
 
-// refused is what a device says to a session that it has no room for (RFC 4486).
+// refused is the cause that a session reports if the device has no room for it (RFC 4486).
 const refused = "the device sent NOTIFICATION Cease (6), Out of Resources (8)"
 
 // Open implements routing.Speaker. The device forgets what was announced before, and
@@ -142,7 +142,7 @@ func (p *speaker) Withdraw(ctx context.Context, session string, sets []routing.R
 	})
 }
 
-// send hands sets over, which takes the modelled tester no time.
+// send hands sets over, which takes the modeled tester no time.
 func (p *speaker) send(ctx context.Context, session string, sets []routing.Routes, do func(*simSession, routing.Routes)) (routing.Sent, error) {
 	s, err := p.up(ctx, session)
 	if err != nil {
@@ -189,8 +189,8 @@ func (p *speaker) Learnt(ctx context.Context, session string) (routing.Learnt, e
 	return p.e.rib.learnt(s, p.e.now()), nil
 }
 
-// Refresh implements routing.Speaker. The device sends its routes again as fast as the
-// behaviour says.
+// Refresh implements routing.Speaker. The device sends its routes again at the rate of the
+// modeled behavior.
 func (p *speaker) Refresh(ctx context.Context, session string) (routing.Refreshed, error) {
 	s, err := p.up(ctx, session)
 	if err != nil {
@@ -226,9 +226,9 @@ func (p *speaker) Close() error {
 	return nil
 }
 
-// learnt is what the device has advertised to a session up to a time: the paths that it
-// uses, and with add-path all others at once, but those of the session itself, and to
-// internal peers none of internal ones.
+// learnt returns what the device has advertised to a session up to a time: the paths that it
+// uses, and with add-path all others at once. It does not advertise paths of the session
+// itself, nor internal paths to internal peers.
 func (r *rib) learnt(to *simSession, at time.Duration) routing.Learnt {
 	var l routing.Learnt
 	now := float64(at)

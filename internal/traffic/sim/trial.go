@@ -13,8 +13,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// sendingTime is how long the trial sends when nobody stops it: its duration, or
-// as long as its exact numbers of frames take.
+// sendingTime returns the time for which the trial sends unless it is stopped: its duration,
+// or the time that its exact numbers of frames take.
 func (e *Engine) sendingTime() time.Duration {
 	if e.trial.Duration > 0 {
 		return e.trial.Duration
@@ -51,7 +51,7 @@ func (e *Engine) rate(port string, ppm int64) traffic.Rate {
 	return r
 }
 
-// frames is how many frames a rate makes in a time.
+// frames returns the number of frames that a rate makes in a time.
 func frames(r traffic.Rate, d time.Duration) uint64 {
 	return mulDiv(uint64(r.Frames), uint64(max(d, 0)), uint64(r.PerNanos))
 }

@@ -40,9 +40,9 @@ func meshed(t *testing.T, n int, size int, ppm int64, model string, opts ...Opti
 	return sent, received, m.Rx[traffic.RxKey{Stream: 0, Port: "p2"}].Latency
 }
 
-// Many streams to a port send whole frames each, which is less than the port's
-// load. The load is what counts: just above the capacity frames are lost, and at
-// the capacity and at a column of the jitter the figures are those of the table.
+// Many streams to a port send whole frames each, which is less than the port's load. The load
+// counts: just above the capacity frames are lost, and at the capacity and at a column of the
+// jitter the figures equal those of the table.
 func TestWholeFramesOfManyStreams(t *testing.T) {
 	const n, size, capacity = 64, 9216, 731_234
 	model := header + fmt.Sprintf("\n%d,73.1234,1,22.276,96.150,0.499,46.320\n", size)

@@ -15,13 +15,13 @@ import (
 
 // advertising is the profile that announces the addresses of a port and their hardware
 // address to the gateways of the port. The server answers ARP for one address only, and
-// no neighbour discovery. A device that receives announcements often enough need not ask.
+// no neighbor discovery. A device that receives announcements often enough need not ask.
 const advertising = "neighbours"
 
 const (
-	// addressRate is how often each address is announced, per second. A router waits 3 s
-	// for an answer and then drops the packets that wait for it (RFC 4861 section 10: three
-	// times RETRANS_TIMER; Linux does the same for ARP).
+	// addressRate is the number of announcements per second for each address. A router
+	// waits 3 s for an answer and then drops the packets that wait for it (RFC 4861
+	// section 10: three times RETRANS_TIMER; Linux does the same for ARP).
 	addressRate = 5
 	// portRate bounds the announcements of a port, per second, so that they take less than
 	// unsentShare of a line of 1 Gbit/s. Each address is announced at least every
@@ -37,7 +37,7 @@ func announceRate(addresses int) float64 {
 }
 
 // advertise makes every port announce its addresses to its gateways until
-// stopAnnouncing. Gateways are the resolved neighbours to which no stream is addressed.
+// stopAnnouncing. Gateways are the resolved neighbors to which no stream is addressed.
 // Without routers in between no announcement is needed: frames carry the hardware
 // address of their receiver.
 func (e *Engine) advertise(ctx context.Context) error {
@@ -98,7 +98,7 @@ func (e *Engine) stopAnnouncing(ctx context.Context, p *port) error {
 	return err
 }
 
-// addNeighbour records a neighbour that answered.
+// addNeighbour records a neighbor that answered.
 func (p *port) addNeighbour(addr netip.Addr, mac traffic.MAC) {
 	if p.neighbours == nil {
 		p.neighbours = map[netip.Addr]traffic.MAC{}
@@ -113,7 +113,7 @@ type announcement struct {
 	count  uint32
 }
 
-// announcements are the streams to the resolved neighbours of a port, except the peers.
+// announcements are the streams to the resolved neighbors of a port, except the peers.
 func (p *port) announcements(peers map[netip.Addr]bool) []announcement {
 	var gateways []netip.Addr
 	for addr := range p.neighbours {
@@ -190,7 +190,7 @@ func (p *port) announcement(h hosts, gateway netip.Addr) announcement {
 
 const (
 	// Offsets of the sender's address in ARP, of its target's hardware address, and of
-	// the target in a message of neighbour discovery, of which the last four bytes vary.
+	// the target in a message of neighbor discovery, of which the last four bytes vary.
 	arpSenderAt, arpTargetMACAt, arpTargetAt = 14, 18, 24
 	targetAt, targetVaries                   = 8, 12
 	// solicitedOverride are the flags S and O of an advertisement, without R (RFC 4861

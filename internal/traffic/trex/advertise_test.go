@@ -139,7 +139,7 @@ func TestAdvertisingIsSwept(t *testing.T) {
 	e.ports = nil // they are no longer its own
 }
 
-// A neighbour that is no gateway gets no announcements.
+// A neighbor that is no gateway gets no announcements.
 func TestNoAdvertisingToPeers(t *testing.T) {
 	f := newFake(t)
 	e := routed(t, f, 1)

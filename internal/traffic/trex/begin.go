@@ -53,9 +53,9 @@ func (e *Engine) begin(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// start is the call that starts a profile. The server's own duration is that of its
-// scheduler, which goes slower than the clock when the port does: -1 is none, and
-// Wait ends the trial.
+// start returns the call that starts a profile. The server's own duration counts the time of
+// its scheduler, which goes slower than the clock when the port does: -1 is none, and Wait
+// ends the trial.
 func (p *port) start(profile string) call {
 	return call{"start_traffic", p.profile(profile, params{
 		"mul": params{"type": "raw", "op": "abs", "value": 1.0}, "duration": -1.0, "force": true,

@@ -7,10 +7,10 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/capability"
 )
 
-// maxLatencyStreams is how many streams TRex times at once, on all ports together.
+// maxLatencyStreams is the number of streams that TRex times at once, on all ports together.
 const maxLatencyStreams = 128
 
-// latencyType says which frames are timed, between which points and how exactly.
+// latencyType describes which frames are timed, between which points and how exactly.
 // docs/design/trex-engine.md describes the latency of a server without --hdrh.
 const latencyType = "of %s frames per second of each stream, or all where it has fewer, from TRex's transmit core to its receive core (the processor's clock, of one server), to 1 us or 0.1 %%; coarser of servers without --hdrh: " + traffic.FILO
 
@@ -29,8 +29,8 @@ func capabilities(ports []*port, timed int) traffic.Capabilities {
 	return c
 }
 
-// maxStreams is how many streams can be counted: the counters of the port that has
-// fewest. Probes take none of those, but one of maxLatencyStreams.
+// maxStreams returns the number of streams that can be counted: the counters of the port that
+// has fewest. Probes use none of these counters, but one of maxLatencyStreams.
 func maxStreams(ports []*port) int {
 	most := maxStreamID + 1
 	for _, p := range ports {

@@ -24,7 +24,7 @@ const (
 	// peersVariable names the two interfaces of the kernel to which the cards of
 	// trex.CardsVariable are cabled, in their order.
 	peersVariable = "NODROP_TREX_PEERS"
-	// cardsMiB is how much memory in huge pages the server gets.
+	// cardsMiB is the memory in huge pages that the server gets, in MiB.
 	cardsMiB = 512
 )
 

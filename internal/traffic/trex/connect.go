@@ -14,13 +14,13 @@ const (
 	apiMinor = 1
 )
 
-// version is what get_version answers.
+// version is the answer of get_version.
 type version struct {
 	Version string `json:"version"`
 	Mode    string `json:"mode"`
 }
 
-// system is what get_system_info answers, as far as it is used.
+// system is the answer of get_system_info, without unused fields.
 type system struct {
 	Hostname string       `json:"hostname"`
 	Started  string       `json:"uptime"`
@@ -92,8 +92,8 @@ const (
 	eventError    = 7
 )
 
-// event is what happened at the server. They are asked for: the PUB socket of
-// this version carries only global counters and the call to ask.
+// event is an event at the server. Events are polled: the PUB socket of this version carries
+// only global counters and the call to ask.
 type event struct {
 	Type int `json:"type"`
 	Data struct {

@@ -16,7 +16,7 @@ type groupStats struct {
 	Received map[string]uint64 `json:"rp"`
 }
 
-// counters is what get_pgid_stats answers. Each part is null when it has nothing.
+// counters is the answer of get_pgid_stats. Each part is null if it is empty.
 type counters struct {
 	Flows   map[string]groupStats      `json:"flow_stats"`
 	Raw     map[string]json.RawMessage `json:"latency"`
@@ -116,7 +116,7 @@ func (c counters) empty(parts []part, ports []*port) error {
 	return nil
 }
 
-// portStats is what get_port_stats answers, as far as it is used.
+// portStats is the answer of get_port_stats, without unused fields.
 type portStats struct {
 	Received uint64 `json:"ipackets"`
 	Errors   uint64 `json:"ierrors"`

@@ -26,9 +26,9 @@ type Options struct {
 	Endpoint string
 	// Ports that the engine takes, at least one.
 	Ports []Port
-	// TimedFramesPerSecond is how many frames of each stream are timed in a second;
-	// 0 times none. They are sent among the others, and are frames of the
-	// load too. Of more than 128 streams that send in a trial, 128 are timed.
+	// TimedFramesPerSecond is the number of frames of each stream that are timed per
+	// second; 0 times none. They are sent among the others and belong to the load. If more
+	// than 128 streams send in a trial, 128 are timed.
 	TimedFramesPerSecond int
 	// User under which ports are taken; nodrop when empty.
 	User string
@@ -47,7 +47,7 @@ type Port struct {
 	// Interface behind the port, for the report; the server's name of it when empty.
 	// With packet sockets the server has none.
 	Interface string
-	// Addresses of the port, including those of the hosts behind it. Once a neighbour
+	// Addresses of the port, including those of the hosts behind it. Once a neighbor
 	// of IPv4 is resolved, the server answers ARP for the one in its prefix; all of them
 	// are announced to gateways.
 	Addresses []netip.Prefix
@@ -64,8 +64,8 @@ type Engine struct {
 	version version
 	system  system
 	ports   []*port
-	// streams are those that the ports send, all those of the bed, also those of other
-	// servers, in the order of their IDs.
+	// streams are the streams that the ports send. all are the streams of the bed,
+	// including those of other servers, in the order of their IDs.
 	streams, all []stream
 	armed        *armed
 	trial        *trial

@@ -9,26 +9,26 @@ type fakeTimes struct {
 	histogram map[string]uint64
 	// all counts frames by their latency in microseconds.
 	all map[int]int
-	// fresh is what arrived in the period in hand, of which greatest is the maximum
-	// as far as it counts; periods are those before that had frames, and counted is
-	// what arrived in them.
+	// fresh is the number of frames in the current period, and freshHigh the maximum of
+	// its latency as far as it counts. periods is the number of earlier periods that had
+	// frames, and counted the number of frames in them.
 	fresh, counted, periods uint64
 	freshLow, freshHigh     int
 	low, high, last         int
-	// short is how many frames took less than 10 us, and shortKnown those before the
-	// last update.
+	// short is the number of frames that took less than 10 us, and shortKnown that number
+	// at the last update.
 	short, shortKnown uint64
 }
 
-// fakeLatencies in microseconds are those of each eight frames in turn, with the
+// fakeLatencies are the latencies of each eight frames in turn, in microseconds, with the
 // buckets that they lie in.
 var fakeLatencies = [...]struct {
 	us     int
 	bucket string
 }{{6, "0"}, {25, "20"}, {4321, "4000"}, {28, "20"}, {300, "300"}, {4321, "4000"}, {28, "20"}, {301, "300"}}
 
-// fakeWarmUp is how many frames must have been counted before the greatest
-// latency is kept, unless two periods have passed.
+// fakeWarmUp is the number of frames that must have been counted before the greatest latency
+// is kept, unless two periods have passed.
 const fakeWarmUp = 10
 
 func (t *fakeTimes) add() {
@@ -55,7 +55,7 @@ func (t *fakeTimes) add() {
 	t.histogram[one.bucket]++
 }
 
-// update is what the server does twice a second.
+// update does what the server does twice a second.
 func (t *fakeTimes) update() {
 	if t.fresh == 0 {
 		return

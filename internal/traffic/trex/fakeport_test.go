@@ -249,7 +249,8 @@ func (f *fakeServer) addStream(p *fakePort, q map[string]any) (any, *fakeError) 
 	return map[string]any{}, nil
 }
 
-// badStream is how a field is refused that a stream lacks: not as other fields.
+// badStream returns the error for a field that a stream lacks. It differs from the error for
+// other fields.
 func badStream(name string) *fakeError { return refused("field '%s' value is null", name) }
 
 // checkVM refuses instructions that lack a field.

@@ -13,11 +13,12 @@ import (
 type fakeProfile struct {
 	id      string
 	streams map[int]*fakeStream
-	// most is how many streams it ever had at once: its table stays as large.
+	// most is the largest number of streams that it ever had at once: its table stays as
+	// large.
 	most    int
 	sending bool
 	run     *fakeRun
-	// reportsEnd is when the state shows that a run has ended.
+	// reportsEnd is the time at which the state shows that a run has ended.
 	reportsEnd time.Time
 	// filters are still those of an earlier run, as remove_rx_filters was not called.
 	filters bool
@@ -41,7 +42,8 @@ func (p *fakeProfile) notIn(method string) *fakeError {
 	return refused("command '%s' cannot be executed on current state: '%s on profile_id(%s).", method, p.state(), p.id)
 }
 
-// order is that of a hash table, which depends on how large the table has been.
+// order returns the streams in the order of a hash table, which depends on how large the table
+// has been.
 func (p *fakeProfile) order() []*fakeStream {
 	ids := slices.Sorted(maps.Keys(p.streams))
 	if p.most > len(ids) {
@@ -54,7 +56,7 @@ func (p *fakeProfile) order() []*fakeStream {
 	return out
 }
 
-// state is that of all profiles together.
+// state returns the state of all profiles together.
 func (p *fakePort) state() string {
 	state := "IDLE"
 	for _, one := range p.profiles {
@@ -165,7 +167,7 @@ type fakeEnd struct {
 	port   int
 }
 
-// fakeMark is what a frame bears: a number among plain or latency streams.
+// fakeMark is the mark of a frame: a number among plain or latency streams.
 type fakeMark struct {
 	latency bool
 	number  int

@@ -16,7 +16,7 @@ type fakeRun struct {
 	begin time.Time
 	// duration in seconds of the scheduler's time; below 0 it is endless.
 	duration float64
-	// stretch is how much slower that goes than the clock.
+	// stretch is the factor by which that goes slower than the clock.
 	stretch float64
 	// frozen reports whether receive counters of plain streams do not change.
 	frozen bool
@@ -114,7 +114,7 @@ func (f *fakeServer) advance(now time.Time) {
 type fakeLimit struct {
 	on               bool
 	perSecond, depth float64
-	// room is how many more frames it takes now, and at the time that it was worked out.
+	// room is the number of frames that it takes at the time at.
 	room float64
 	at   time.Time
 }
@@ -128,7 +128,7 @@ func (l *fakeLimit) until(now time.Time) {
 	l.at = now
 }
 
-// take is how many of n frames pass.
+// take returns how many of n frames pass.
 func (l *fakeLimit) take(n uint64) uint64 {
 	if !l.on {
 		return n
@@ -356,8 +356,8 @@ func (f *fakeServer) push(p *fakePort, q map[string]any) (any, *fakeError) {
 	return map[string]any{"sent": len(list), "ts": 2.93}, nil
 }
 
-// hostAnswer is what a host of an address answers to a frame, if anything, and
-// the filter that lets it through.
+// hostAnswer returns the answer of the host of an address to a frame, if any, and the filter
+// that lets it through.
 func hostAnswer(b []byte, addr netip.Addr, mac traffic.MAC) (string, []byte) {
 	asker := traffic.MAC(b[6:12])
 	if addr.Is4() {

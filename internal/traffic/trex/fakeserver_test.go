@@ -30,25 +30,27 @@ type fakeServer struct {
 
 	mu    sync.Mutex
 	ports []*fakePort
-	// hosts answer ARP and neighbour discovery on every port.
+	// hosts answer ARP and neighbor discovery on every port.
 	hosts map[netip.Addr]traffic.MAC
 	// vlans are the tags of the network that they are in.
 	vlans frame.VLANs
-	// capacity is how many frames a second a port can send; above it the scheduler's
-	// time goes slower than the clock.
+	// capacity is the number of frames per second that a port can send; above it the
+	// scheduler's time goes slower than the clock.
 	capacity float64
 	// dropEvery drops every so many-th frame of a stream on the way; 0 drops none.
 	dropEvery uint64
 	// limited drops what is above a rate on the way.
 	limited fakeLimit
-	// leftover is how many frames stay in a receiver's ring when a port stops; a few
-	// of them are counted each time that the port's counters are asked for.
+	// leftover is the number of frames that stay in a receiver's ring when a port stops; a
+	// few of them are counted each time that the port's counters are requested.
 	leftover uint64
-	// lag is how long after a start the first frame of a port leaves.
+	// lag is the time from a start to the first frame of a port.
 	lag time.Duration
-	// late is how long after its last frame a port that ends by itself reports the end.
+	// late is the time from its last frame until a port that ends by itself reports the
+	// end.
 	late time.Duration
-	// period is how often extremes of latency are brought up to date, next at update.
+	// period is the interval at which the extremes of latency are updated, and update the
+	// time of the next update.
 	period time.Duration
 	update time.Time
 	// hdr reports whether every latency is reported, as with --hdrh.
@@ -90,11 +92,11 @@ func badField(name string) *fakeError {
 	return &fakeError{-32602, "Bad parameters for method", fmt.Sprintf("field '%s' value is null", name)}
 }
 
-// fakeCounters is how many plain streams are counted, and fakeLatencyCounters how
-// many latency streams in addition.
+// fakeCounters is the number of plain streams that are counted, and fakeLatencyCounters the
+// number of latency streams in addition.
 const fakeCounters, fakeLatencyCounters = 1023, 128
 
-// handle is what this start of the server calls the API.
+// handle returns the API handle of this start of the server.
 func (f *fakeServer) handle() string { return fmt.Sprintf("api%05d", f.starts) }
 
 // newFake serves on a free port until the test ends.

@@ -88,7 +88,7 @@ func TestHDRAsRecorded(t *testing.T) {
 	}
 }
 
-// Buckets are where they were put.
+// Every latency lies in its bucket.
 func TestHDRBounds(t *testing.T) {
 	times := fakeTimes{all: map[int]int{}}
 	for _, us := range []int{0, 1, 1023, 1024, 2047, 2048, 2049, 4095, 4096, 24_239, 999_999, 9_999_999} {

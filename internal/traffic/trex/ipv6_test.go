@@ -37,8 +37,8 @@ type seen struct {
 	srcPort, dstPort map[uint16]bool
 }
 
-// add reads a frame as an independent decoder does, and says whether its UDP
-// checksum holds.
+// add reads a frame as an independent decoder does, and reports whether its UDP checksum
+// holds.
 func (s *seen) add(t *testing.T, b []byte) bool {
 	t.Helper()
 	if s.src == nil {
@@ -246,8 +246,8 @@ func sniff(t *testing.T, e *Engine, trial traffic.Trial) [][]byte {
 	return out
 }
 
-// Of a real server, counted and timed frames share a range: as many frames as there
-// are values have each value once, which is how addresses are learnt.
+// With a real server, counted and timed frames share a range: as many frames as there are
+// values have each value once, so that devices learn all addresses.
 func TestEveryValueOnce(t *testing.T) {
 	everyServer(t, false, func(t *testing.T, s suite) {
 		if s.fake != nil {

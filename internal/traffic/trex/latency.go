@@ -89,7 +89,7 @@ func (s latencyStats) correct(received uint64) {
 // below10us is the first bucket.
 const below10us = "0"
 
-// timed is how many frames are in the histogram.
+// timed returns the number of frames in the histogram.
 func (s latencyStats) timed() (n uint64) {
 	if s.exact != nil {
 		for _, b := range s.exact {
@@ -112,10 +112,10 @@ func (s latencyStats) extremes(all []bucket) (least, greatest uint64) {
 	return nanoseconds(s.Lat.Min), s.greatest(all)
 }
 
-// greatest is the longest latency as the server keeps it. The server's maximum is of the frames that
-// arrived after its first half second or so, in a short trial of none: where the
-// histogram has longer ones, it is the upper end of the highest bucket. Within
-// that bucket the maximum may be too low.
+// greatest returns the longest latency as the server keeps it, in nanoseconds. The server's
+// maximum covers only frames that arrived after about its first half second, which in a short
+// trial are none. If the histogram has longer latencies, greatest returns the upper end of the
+// highest bucket. Within that bucket the maximum may be too low.
 func (s latencyStats) greatest(all []bucket) uint64 {
 	greatest := nanoseconds(s.Lat.Max)
 	var highest bucket

@@ -56,7 +56,7 @@ func TestMaximumOfTheBeginning(t *testing.T) {
 	}
 }
 
-// The first bucket is what is in no other, if the server ever counted as many.
+// The first bucket has the frames that are in no other, if the server ever counted as many.
 func TestFirstBucket(t *testing.T) {
 	for name, c := range map[string]struct{ stats, least, received, want uint64 }{
 		"of earlier streams": {stats: 79, least: 4, received: 60, want: 10},

@@ -202,7 +202,7 @@ func (e *Engine) ready(ctx context.Context, t *trial) (err error) {
 	return err
 }
 
-// parts are what is listed of the streams of other servers.
+// parts returns the listed parts of the streams of other servers.
 func (a *armed) parts() []part {
 	var all []part
 	for _, s := range a.foreign {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropEvery is how many frames of a UDP port there are to one that is dropped.
+// dropEvery is the number of frames to a UDP port of which one is dropped.
 const dropEvery = 20
 
 // dropSome makes the bridge of this network namespace drop exactly every 20th frame

@@ -12,8 +12,8 @@ import (
 const (
 	// unsentShare is the shortfall that is noted: more than one in so many frames.
 	unsentShare = 10_000
-	// latencyLag is how long after a trial the server's latency may be out of date. The
-	// server updates the extremes twice a second, at moments that are not known; this is
+	// latencyLag is the time after a trial for which the server's latency may be out of
+	// date. The server updates the extremes twice a second, at unknown moments; this is
 	// three times as long.
 	latencyLag = 1500 * time.Millisecond
 	// settleFor is the longest wait beyond that for a histogram that holds every

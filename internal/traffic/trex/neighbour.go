@@ -23,7 +23,7 @@ const (
 
 	protoUDP    = 17
 	protoICMPv6 = 58
-	// Neighbour discovery (RFC 4861 sections 4.3, 4.4 and 4.6.1).
+	// Neighbor discovery (RFC 4861 sections 4.3, 4.4 and 4.6.1).
 	typeSolicitation, typeAdvertisement = 135, 136
 	optionSource, optionTarget          = 1, 2
 	neighbourBytes                      = 24 // of the message before its options

@@ -23,19 +23,19 @@ type sending struct {
 // as well.
 type part struct {
 	*stream
-	// rule is how the server counts it.
+	// rule is the server's counting rule for the part.
 	rule string
 	// rate is in the server's terms.
 	rate params
-	// frames is how many it sends. They come after the first from frames of the
-	// stream, as far as ranges go: what both parts send is what one would send.
+	// frames is the number of frames that it sends. Its ranges continue after the first
+	// from frames of the stream: both parts together send what one would send.
 	frames, from uint64
-	// delay is when it begins.
+	// delay is the time at which it begins.
 	delay time.Duration
 }
 
-// phase says whether a stream has a probe, and when the first of its frames leaves:
-// at a share of the time between two, above 0 and below 1.
+// phase reports whether a stream has a probe, and when the first frame of the probe leaves: at
+// a share of the time between two of them, above 0 and below 1.
 type phase struct {
 	timed bool
 	at    float64
@@ -101,11 +101,10 @@ func (s *stream) split(load traffic.Load, n uint64, d time.Duration, perSecond i
 	return []part{rest, probe}
 }
 
-// probeFrames is how many of n frames are timed: perSecond times the seconds in
-// which they are sent, rounded up, but not more than there are. Frames at a rate
-// take as long as they take, whether their number or a duration ends them. How
-// long a burst as fast as can be takes is not known before, so that of it only one
-// is timed, which leaves with the first.
+// probeFrames returns how many of n frames are timed: perSecond times the seconds in which
+// they are sent, rounded up, at most n. Frames at a rate take the same time whether their
+// number or a duration ends them. The duration of a burst at full speed is not known in
+// advance, so only one of its frames is timed, which leaves with the first.
 func probeFrames(load traffic.Load, n uint64, d time.Duration, perSecond int) uint64 {
 	seconds := big.NewRat(int64(max(0, d-load.Delay)), int64(time.Second))
 	switch {

@@ -8,8 +8,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// A share of each stream's frames is timed, and the frames of both parts are those
-// of the load.
+// A share of each stream's frames is timed, and the frames of both parts make up the load.
 func TestTimedFrames(t *testing.T) {
 	everyServer(t, false, func(t *testing.T, s suite) {
 		e := s.open(t, 100)
@@ -144,7 +143,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// What both parts send of a range is what one stream would.
+// Both parts together send the range that one stream would send.
 func TestPartsShareARange(t *testing.T) {
 	s, err := newStream(ranged(func(h *traffic.Headers) { h.DstIPCount, h.SrcMACCount = 256, 3 }), traffic.MAC{2})
 	if err != nil {

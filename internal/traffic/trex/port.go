@@ -28,12 +28,12 @@ type port struct {
 	mac traffic.MAC
 	// handler proves ownership in every call that changes the port.
 	handler string
-	// promiscuous is how the port was set last.
+	// promiscuous is the last setting of the port.
 	promiscuous bool
-	// neighbour is what was resolved last, for which the server answers ARP.
+	// neighbour is the neighbor that was resolved last, for which the server answers ARP.
 	neighbour neighbour
-	// neighbours are those that were resolved, and announcing says that the port announces
-	// its addresses to the gateways among them.
+	// neighbours contains the resolved neighbors, and announcing reports whether the port
+	// announces its addresses to the gateways among them.
 	neighbours map[netip.Addr]traffic.MAC
 	announcing bool
 	// listed are the profiles of the listing that are on the port.
@@ -77,7 +77,7 @@ func (p *port) profile(id string, more params) params {
 	return out
 }
 
-// status is what get_port_status answers, as far as it is used.
+// status is the answer of get_port_status, without unused fields.
 type status struct {
 	// State of the requested profile, and of all profiles of the port, which is TX also
 	// while the port announces its addresses.
@@ -143,7 +143,7 @@ func (e *Engine) service(ctx context.Context, p *port, on bool) error {
 	return e.client.call(ctx, "service", p.owned(params{"enabled": on, "filtered": false, "mask": 0}), nil)
 }
 
-// setL3 sets the port's VLAN, its address and the resolved neighbour at the server, which
+// setL3 sets the port's VLAN, its address and the resolved neighbor at the server, which
 // answers ARP for the address from then on.
 func (e *Engine) setL3(ctx context.Context, p *port, src, dst netip.Addr, mac traffic.MAC) error {
 	ids := []uint16{}
@@ -162,8 +162,8 @@ func (e *Engine) setL3(ctx context.Context, p *port, src, dst netip.Addr, mac tr
 	return err
 }
 
-// source is the port's address in whose prefix a neighbour lies, or the first of
-// the neighbour's family.
+// source is the port's address in whose prefix a neighbor lies, or the first of
+// the neighbor's family.
 func (p *port) source(neighbour netip.Addr) (netip.Addr, bool) {
 	var first netip.Addr
 	for _, prefix := range p.Addresses {

@@ -10,10 +10,10 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// errNoTrial says that there is nothing to sample or to report.
+// errNoTrial means that there is nothing to sample or to report.
 var errNoTrial = errors.New("there is no trial whose counters could be read")
 
-// progress is what is remembered of a trial between two reports.
+// progress contains what is kept of a trial between two reports.
 type progress struct {
 	mu sync.Mutex
 	// own is the connection for reports; nil before the first one, after one that failed,
@@ -27,7 +27,7 @@ type progress struct {
 	lost uint64
 }
 
-// gaps are what is known of the order of the probes of a trial, by their order.
+// gaps describes the order of the probes of a trial, by their order.
 type gaps struct {
 	at moment
 	// missing are the numbers below the highest one that came, and have not come
@@ -79,7 +79,7 @@ func (e *Engine) Progress(ctx context.Context, age time.Duration) (traffic.Progr
 	return traffic.Progress{Expected: b.expected, Received: b.received - min(copies, b.received), Lost: p.lost}, nil
 }
 
-// gaps are those of the probes in a balance, and how many of their frames are copies.
+// gaps returns the gaps of the probes in a balance, and how many of their frames are copies.
 func (t *sampled) gaps(b balance) (now gaps, copies uint64) {
 	now.at = b.at
 	for _, one := range t.parts {
@@ -94,9 +94,9 @@ func (t *sampled) gaps(b balance) (now gaps, copies uint64) {
 	return now, copies
 }
 
-// overtaken is how many frames are missing that were missing the age before now, or
-// longer. What came late since may have been one of them, so that it counts none too
-// many. What is older is forgotten.
+// overtaken returns the number of frames that were missing the age before now, or earlier, and
+// are still missing. Any frame that came late since then may have been one of them, so the
+// number is never too high. Older gaps are forgotten.
 func (p *progress) overtaken(now gaps, age time.Duration) (lost uint64) {
 	for len(p.known) > 1 && now.at.since(p.known[1].at) >= age {
 		p.known = slices.Delete(p.known, 0, 1)

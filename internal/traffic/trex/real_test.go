@@ -25,7 +25,7 @@ const (
 	// dirVariable names the directory of a real server, which the tests start and end
 	// themselves, as root.
 	dirVariable = "NODROP_TREX_DIR"
-	// insideVariable says that this process is in a network namespace of its own.
+	// insideVariable is set if this process is in a network namespace of its own.
 	insideVariable = "NODROP_TREX_INSIDE"
 	// ringFrames is so large that the rings drop nothing at the rates of the suite.
 	ringFrames = 16384

@@ -15,7 +15,7 @@ const (
 	// askEvery is the wait for an answer before the request is repeated
 	// (RFC 4861 section 10, RETRANS_TIMER).
 	askEvery = time.Second
-	// fetchEvery is how often captured frames are fetched.
+	// fetchEvery is the interval at which captured frames are fetched.
 	fetchEvery = 20 * time.Millisecond
 	// captureLimit bounds the capture, and one fetch of it, in frames.
 	captureLimit = 100
@@ -57,7 +57,7 @@ func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) 
 	return mac, errors.Join(err, e.announce(after, p))
 }
 
-// resolve asks on a port that is at rest, and records the neighbour that answered.
+// resolve asks on a port that is at rest, and records the neighbor that answered.
 func (e *Engine) resolve(ctx context.Context, p *port, src, addr netip.Addr) (traffic.MAC, error) {
 	if err := e.service(ctx, p, true); err != nil {
 		return traffic.MAC{}, fmt.Errorf("putting port %s into service mode: %w", p.Name, err)
@@ -74,7 +74,7 @@ func (e *Engine) resolve(ctx context.Context, p *port, src, addr netip.Addr) (tr
 	return mac, errors.Join(err, e.service(after, p, false))
 }
 
-// capture is what the capture command answers.
+// capture is the answer of the capture command.
 type capture struct {
 	ID      int `json:"capture_id"`
 	Packets []struct {
@@ -82,7 +82,7 @@ type capture struct {
 	} `json:"pkts"`
 }
 
-// ask captures on a port, and asks until the neighbour answers or ctx ends.
+// ask captures on a port, and asks until the neighbor answers or ctx ends.
 func (e *Engine) ask(ctx context.Context, p *port, src, addr netip.Addr) (_ traffic.MAC, err error) {
 	question, filter := arpRequest(p.mac, src, addr), "arp"
 	if addr.Is6() {
@@ -137,7 +137,7 @@ func (e *Engine) ask(ctx context.Context, p *port, src, addr netip.Addr) (_ traf
 	}
 }
 
-// unresolved is the error of a neighbour that did not answer before ctx ended,
+// unresolved is the error of a neighbor that did not answer before ctx ended,
 // or err.
 func unresolved(ctx context.Context, p *port, addr netip.Addr, err error) error {
 	if ctx.Err() != nil {

@@ -49,7 +49,7 @@ func resolves(t *testing.T, vlans frame.VLANs) {
 	if f.ports[0].inService || len(f.captures) > 0 {
 		t.Errorf("service mode is %t and there are %d captures: want neither to be left", f.ports[0].inService, len(f.captures))
 	}
-	// No neighbour answers. The context ends once the request was sent.
+	// No neighbor answers. The context ends once the request was sent.
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for asked := 0; asked == 0; {
@@ -75,7 +75,7 @@ func resolves(t *testing.T, vlans frame.VLANs) {
 	}
 }
 
-// A kernel answers ARP and neighbour discovery of a port, and the counters are
+// A kernel answers ARP and neighbor discovery of a port, and the counters are
 // right after it.
 func TestResolveOnTheWire(t *testing.T) {
 	everyServer(t, true, func(t *testing.T, s suite) {

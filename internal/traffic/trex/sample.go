@@ -7,14 +7,14 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// sampled is what has to be known of a trial to take samples of it. It does not
-// change, so that samples are taken while other calls of the engine run.
+// sampled contains what is needed to take samples of a trial. It does not change, so that
+// samples can be taken while other calls of the engine run.
 type sampled struct {
 	// endpoint of the server, and what was agreed on with it.
 	endpoint string
 	session  session
-	// begin and at are when the trial began, by the clocks of this machine and of the
-	// server.
+	// begin and at are the time at which the trial began, by the clocks of this machine
+	// and of the server.
 	begin time.Time
 	at    moment
 	// base are the counters of the own streams when the trial began, and foreign those
@@ -23,9 +23,10 @@ type sampled struct {
 	// sends are the own streams, and receives those of all servers, with the ports of
 	// this one.
 	sends, receives []atPort
-	// parts are what the server has of the own streams, and of those of others.
+	// parts are the server's parts of the own streams, and others those of other servers'
+	// streams.
 	parts, others []part
-	// progress is what was reported of the trial, the only thing here that changes.
+	// progress contains what was reported of the trial. It is the only field that changes.
 	progress progress
 }
 
@@ -36,7 +37,7 @@ type atPort struct {
 	foreign bool
 }
 
-// sampledOf is what has to be known of a trial that began.
+// sampledOf returns what is needed to take samples of a trial that began.
 func (e *Engine) sampledOf(t *trial) *sampled {
 	s := &sampled{
 		endpoint: e.client.endpoint, session: session{handle: e.client.handle, started: e.client.started},
@@ -100,7 +101,7 @@ func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traff
 	})
 }
 
-// portsOf is what each port has counted. The server does not say which frames are lost,
+// portsOf returns the counts of each port. The server does not report which frames are lost,
 // and its latency is behind by up to latencyLag.
 func (t *sampled) portsOf(b balance) *traffic.PortSamples {
 	all := traffic.NewPortSamples()
@@ -122,14 +123,14 @@ func (t *sampled) portsOf(b balance) *traffic.PortSamples {
 	return all
 }
 
-// balance is what was counted of a trial up to a moment.
+// balance contains the counts of a trial up to a moment.
 type balance struct {
 	at moment
 	// own are the counters of the streams of this server, and others those of the streams
 	// of other servers.
 	own, others counters
-	// sent counts the frames of this server, and expected each of them as often as it
-	// has receivers. Received are those of all servers that came to this one.
+	// sent counts the frames of this server, and expected each of them as often as it has
+	// receivers. received counts the frames of all servers that came to this one.
 	sent, expected, received uint64
 }
 

@@ -27,7 +27,7 @@ type search struct {
 	port int32
 	// timed frames per second.
 	timed int
-	// device is what joins the ports, and calibration that of the tester, if there is one.
+	// device joins the ports, and calibration is the tester's, if there is one.
 	device      v1alpha1.Device
 	calibration *v1alpha1.CalibrationStatus
 }

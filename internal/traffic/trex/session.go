@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// returnTimeout is how long Configure waits for a server that was lost, and
-	// returnEvery how often it asks.
+	// returnTimeout is the time for which Configure waits for a server that was lost, and
+	// returnEvery the interval between its requests.
 	returnTimeout, returnEvery = 30 * time.Second, 200 * time.Millisecond
 )
 
-// errRestarted says that another server answers than the one that the session was
-// opened with. It has neither handles nor streams.
+// errRestarted means that the server that answers is not the one with which the session was
+// opened. It has neither handles nor streams.
 var errRestarted = errors.New("the server was started again")
 
-// errNoAnswer says that a server takes connections and does not answer.
+// errNoAnswer means that a server accepts connections and does not answer.
 var errNoAnswer = errors.New("the server did not answer")
 
-// session is what a client agreed on with a server. A server that was started again
-// has lost it, and its counters are of nothing. After each new connection identify
-// reads the start time of the server.
+// session contains what a client agreed on with a server. A server that was started again has
+// lost it, and its counters are void. After each new connection identify reads the start time
+// of the server.
 type session struct {
 	// handle is the server's api_h, which goes into every call.
 	handle string
@@ -129,7 +129,7 @@ func (e *Engine) reconnect(ctx context.Context) error {
 	}
 }
 
-// neighbour is the layer-3 setting of a port at the server: the neighbour's address, and
+// neighbour is the layer-3 setting of a port at the server: the neighbor's address, and
 // that of the port, for which the server answers ARP.
 type neighbour struct {
 	src, dst netip.Addr

@@ -29,7 +29,7 @@ type stream struct {
 	traffic.Stream
 	// packet is the frame without FCS.
 	packet []byte
-	// ip and signature are where its network layer and its signature begin in it.
+	// ip and signature are the offsets of its network layer and its signature.
 	ip, signature int
 }
 
@@ -66,7 +66,7 @@ func newStream(t traffic.Stream, src traffic.MAC) (stream, error) {
 	return s, nil
 }
 
-// supported says why the server cannot send and count a stream.
+// supported returns an error if the server cannot send and count a stream.
 func supported(t traffic.Stream) error {
 	h := t.Headers
 	switch {

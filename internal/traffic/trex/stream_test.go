@@ -23,8 +23,8 @@ func ranged(change func(*traffic.Headers)) traffic.Stream {
 	return s
 }
 
-// The instructions of UDP ports and of addresses are those recorded of a client
-// that the server took, with offsets behind a tag.
+// The instructions of UDP ports and of addresses equal those recorded of a client that the
+// server accepted, with offsets behind a tag.
 func TestInstructions(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*traffic.Headers)

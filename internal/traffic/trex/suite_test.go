@@ -16,8 +16,8 @@ const (
 	// endpointVariable names the RPC endpoint of a real server, such as
 	// tcp://127.0.0.1:4501, whose ports 0 and 1 reach each other.
 	endpointVariable = "NODROP_TREX_ENDPOINT"
-	// lossVariable says in parts per million how many frames the device between the
-	// ports of the real server drops. With it, only loss is tested.
+	// lossVariable sets the number of frames that the device between the ports of the real
+	// server drops, in parts per million. With it, only loss is tested.
 	lossVariable = "NODROP_TREX_LOSS_PPM"
 )
 
@@ -276,8 +276,8 @@ func TestLossIsFound(t *testing.T) {
 	})
 }
 
-// Offered load is what was counted in the time that passed on the clock, also
-// where the server's own time goes slower.
+// Offered load is the counted frames in the time that passed on the clock, also if the
+// server's own time goes slower.
 func TestOfferedLoad(t *testing.T) {
 	everyServer(t, false, func(t *testing.T, s suite) {
 		rate, d := int64(1_000_000), time.Second

@@ -71,7 +71,7 @@ func TestPromiscuousAsNeeded(t *testing.T) {
 	}
 }
 
-// Stop ends a trial that would continue, and its counts are those up to then.
+// Stop ends a trial that would continue, and its counts stop there.
 func TestStopEndsSending(t *testing.T) {
 	f, e := openFake(t, 0)
 	configure(t, e, ipv4(t, e, 1))
@@ -108,7 +108,7 @@ func TestStopEndsSending(t *testing.T) {
 	}
 }
 
-// As fast as it can: what it can is what was intended.
+// At maximum rate, the intended number of frames is the sent one.
 func TestMaximumRate(t *testing.T) {
 	f, e := openFake(t, 0)
 	f.capacity = 50_000
@@ -239,8 +239,8 @@ func TestPortErrorsAreNoted(t *testing.T) {
 	}
 }
 
-// A batch goes in as few messages as the server reads; one of one call and one of
-// none are what they are.
+// A batch goes in as few messages as the server reads. A batch of one call and a batch without
+// calls work, too.
 func TestBatches(t *testing.T) {
 	f, e := openFake(t, 0)
 	if got, err := e.client.batch(t.Context(), nil); err != nil || len(got) != 0 {

@@ -27,16 +27,16 @@ const (
 type trial struct {
 	traffic.Trial
 	senders []*sender
-	// begin is when the server was asked to start, and at is the time of the server's
-	// clock before it did.
+	// begin is the time at which the server was asked to start, and at the time of the
+	// server's clock before it did.
 	begin time.Time
 	at    moment
 	// ports and base are the counters when the trial began.
 	ports []portStats
 	base  counters
-	// armed is what was counted when the engine was armed, nil when it was not.
+	// armed contains the counters from when the engine was armed; nil if it was not.
 	armed *armed
-	// read is what was measured, once it was read.
+	// read is the measurement; nil until it was read.
 	read *traffic.Measurement
 }
 
@@ -46,10 +46,10 @@ type sender struct {
 	streams []sending
 	// open reports whether only time ends the sending of a stream.
 	open bool
-	// expect is how long the sending takes when the port keeps up.
+	// expect is the time that the sending takes if the port keeps up.
 	expect time.Duration
-	// done reports whether the port no longer sends, and took is how long it did; 0 while it
-	// is not known.
+	// done reports whether the port no longer sends, and took is the time for which it
+	// did; 0 while it is not known.
 	done bool
 	took time.Duration
 	// cut reports whether the caller stopped it before its time.
@@ -164,7 +164,7 @@ func checkLoad(id uint16, load traffic.Load, d time.Duration) error {
 	return nil
 }
 
-// parts are what the server has of the streams that send.
+// parts returns the server's parts of the streams that send.
 func (t *trial) parts() []part {
 	var all []part
 	for _, s := range t.senders {
@@ -175,7 +175,7 @@ func (t *trial) parts() []part {
 	return all
 }
 
-// end is how long a sender may send, or 0 when its frames end it.
+// end returns the time for which a sender may send, or 0 if its frames end it.
 func (t *trial) end(s *sender) time.Duration {
 	switch {
 	case t.Duration <= 0:
@@ -186,9 +186,9 @@ func (t *trial) end(s *sender) time.Duration {
 	return t.Duration + graceBase + t.Duration/graceShare
 }
 
-// asked is how many frames of a stream a sender was asked for. One that was cut off was
-// asked for what it sent, and for what it would have sent by then if it were no later
-// than the engine is by itself.
+// asked returns the number of frames of a stream that a sender was asked for. For a sender
+// that was cut off, that is the number that it sent, or if greater, the number that it should
+// have sent by then without being later than the engine is by itself.
 func (t *trial) asked(s *sender, of sending, sent uint64) uint64 {
 	if !s.cut {
 		return of.intended
@@ -246,8 +246,8 @@ func (e *Engine) Wait(ctx context.Context) error {
 	}
 }
 
-// pause is how long to wait before a port is asked again: shorter towards the
-// expected end, and from there on a small part of what has passed since.
+// pause returns the time to wait before a port is asked again: shorter towards the expected
+// end, and after it a small part of what has passed since.
 func pause(elapsed, expect time.Duration) time.Duration {
 	if elapsed < expect {
 		return max(pollMin, (expect-elapsed)/2)
@@ -255,8 +255,8 @@ func pause(elapsed, expect time.Duration) time.Duration {
 	return max(pollMin, (elapsed-expect)/64)
 }
 
-// expected is how long n frames under a load take; as fast as can be is not known
-// before.
+// expected returns the time that n frames under a load take. Loads at full speed return d, as
+// their time is not known in advance.
 func expected(load traffic.Load, n uint64, d time.Duration) time.Duration {
 	if load.Max || n > maxBurst {
 		return d

@@ -22,9 +22,9 @@ const (
 	wordBytes = 4
 	portBytes = 2
 	udpAt     = 6 // of the checksum, from the beginning of UDP
-	// balanceAt is where the balance of ranges begins in a signature: in its number
-	// and time, which TRex does not write. They have 12 bytes, and two ranges of
-	// addresses and two of ports take as many.
+	// balanceAt is the offset of the balance of ranges in a signature: in its number and
+	// time, which TRex does not write. They have 12 bytes, and two ranges of addresses and
+	// two of ports need as many.
 	balanceAt = 6
 )
 

@@ -17,7 +17,8 @@ type addresses struct {
 	first uint64
 	// step from one number to the next.
 	step uint64
-	// at is where in an IPv6 address these are, an even number, as checksums are of words.
+	// at is the offset of the number in an IPv6 address. It is even, as checksums are of
+	// words.
 	at int
 	// count of addresses.
 	count uint32

@@ -16,8 +16,8 @@ const (
 	// copyBatch is the number of frames that are sent at once where the kernel copies
 	// them: what it sends in one system call (TX_BATCH_SIZE).
 	copyBatch = 32
-	// completionWait is how long a sender waits after the last frame for the device to
-	// report that it has sent all.
+	// completionWait is the time for which a sender waits after the last frame for the
+	// device to report that it has sent all.
 	completionWait = time.Second
 )
 

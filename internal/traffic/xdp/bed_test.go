@@ -130,8 +130,8 @@ func (b *bed) plugged() {
 	}
 }
 
-// dropped is how many frames the devices could not send to the tester, for want
-// of room in the ring of a cable.
+// dropped returns the number of frames that the devices could not send to the tester, because
+// the ring of a cable had no room.
 func (b *bed) dropped() (n uint64) {
 	b.Helper()
 	for _, c := range b.cables {
@@ -254,8 +254,8 @@ func (b *bed) settle(e *Engine, settled func(traffic.Measurement) bool) traffic.
 	}
 }
 
-// patience is how long frames may take to arrive on a busy machine. Only a test
-// that fails waits for so long. An emulated machine needs more.
+// patience is the time that frames may take to arrive on a busy machine. Only a test that
+// fails waits for so long. An emulated machine needs more.
 var patience = func() time.Duration {
 	if os.Getenv("NODROP_TEST_EMULATED") != "" {
 		return 10 * time.Minute

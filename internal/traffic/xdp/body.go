@@ -10,8 +10,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// body is what frames hold beside headers and signature: a payload, and in custom frames
-// the bytes in front of it.
+// body contains the bytes of a frame other than headers and signature: a payload, and in
+// custom frames the bytes in front of it.
 type body struct {
 	custom  string
 	payload frame.Payload
@@ -30,8 +30,8 @@ func (b body) bytes() []byte {
 	return all.Bytes[:]
 }
 
-// bodies are those of the streams that the engine knows, by their number; the first is
-// zeros.
+// bodies contains the bodies of the streams that the engine knows, by their number; the first
+// is zeros.
 type bodies []body
 
 // bodiesMost is BODIES_MAX.
@@ -51,7 +51,7 @@ func bodiesOf(streams []traffic.Stream) (bodies, error) {
 	return all, nil
 }
 
-// number is that of a stream's body.
+// number returns the number of a stream's body.
 func (b bodies) number(s traffic.Stream) uint8 { return uint8(slices.Index(b, bodyOf(s))) }
 
 // use gives the bodies to the programs, which have the first.

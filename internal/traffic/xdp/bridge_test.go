@@ -129,7 +129,7 @@ func TestBridgeLearnsTheRange(t *testing.T) {
 	ethernet(&back, right, left, count)
 	load := traffic.Load{Rate: traffic.Rate{Frames: 1, PerNanos: 5e4}, Frames: frames}
 
-	// Nobody is known: what p1 sends is flooded, and what p2 answers is not.
+	// No address is known: what p1 sends is flooded, and what p2 answers is not.
 	m := bed.run(e, []traffic.Stream{there, back}, traffic.Trial{Loads: map[uint16]traffic.Load{1: load}}, func(m traffic.Measurement) bool { return received(m) == 2*frames })
 	for _, port := range []string{"p2", "p3"} {
 		if got := m.Rx[traffic.RxKey{Stream: 1, Port: port}].Received; got != frames {

@@ -26,8 +26,8 @@ var needed = map[string]uintptr{
 
 const childVariable = "NODROP_TEST_CAPABILITIES_CHILD"
 
-// Root without any other capability opens ports, and sends and receives by XDP
-// and through a packet socket; without one of them it says what it lacks.
+// Root without any other capability opens ports, and sends and receives by XDP and through a
+// packet socket; without one of them the error names what it lacks.
 func TestCapabilities(t *testing.T) {
 	t.Setenv(transmitVariable, "")
 	if path := os.Getenv(childVariable); path != "" {

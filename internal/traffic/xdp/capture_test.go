@@ -33,7 +33,7 @@ func (b *bed) openCapturing(capture traffic.Capture, ports ...Port) *Engine {
 }
 
 // Of a device that drops and corrupts, the first frames, the corrupt ones and the
-// neighbours of those that are missing are kept, up to the bound.
+// neighbors of those that are missing are kept, up to the bound.
 func TestCapture(t *testing.T) {
 	bed := newBed(t)
 	d := bed.device()

@@ -15,12 +15,13 @@ import (
 // any difference is one; only reading them takes time.
 const stepLeast = 100 * time.Microsecond
 
-// clocks are how far two clocks of this machine are ahead of the monotonic one.
+// clocks contains the times by which two clocks of this machine are ahead of the monotonic
+// one.
 type clocks struct {
-	// wall is CLOCK_REALTIME, which somebody may set; boot is CLOCK_BOOTTIME, which
-	// goes on while the machine sleeps.
+	// wall is CLOCK_REALTIME, which can be set; boot is CLOCK_BOOTTIME, which goes on
+	// while the machine sleeps.
 	wall, boot time.Duration
-	// within is how exact both are.
+	// within is the accuracy of both.
 	within time.Duration
 }
 
@@ -43,7 +44,7 @@ func readClocks() (clocks, error) {
 	return best, nil
 }
 
-// notes says what happened to the clocks of a host between two readings.
+// notes describes what happened to the clocks of a host between two readings.
 func (c clocks) notes(end clocks, host string) []traffic.Note {
 	var notes []traffic.Note
 	tolerance := stepLeast + c.within + end.within

@@ -100,7 +100,7 @@ func (br *linuxBridge) shape(port string, size, framesPerSecond int) {
 	br.shaped = append(br.shaped, l)
 }
 
-// drops is what the shaped ports have dropped.
+// drops returns the number of frames that the shaped ports have dropped.
 func (br *linuxBridge) drops() (n uint64) {
 	br.Helper()
 	for _, l := range br.shaped {
@@ -174,8 +174,8 @@ func holb(d time.Duration) v1alpha1.Test {
 	return v1alpha1.Test{HeadOfLineBlocking: t}
 }
 
-// A Linux bridge queues where frames leave: a slow port loses frames, and takes none
-// from the others. What is reported as lost is what the port's queue dropped.
+// A Linux bridge queues where frames leave: a slow port loses frames, and takes none from the
+// others. The reported loss equals the drops of the port's queue.
 func TestBridgeDoesNotBlock(t *testing.T) {
 	br := newBed(t).bridged()
 	br.shape("d4", 512, 2000) // 10M are 2349.6 frames/s, of which it gets 3524.4

@@ -17,7 +17,8 @@ const (
 	// counterPoll is the time between two readings of counters that have to settle. No event
 	// announces that a card has updated its counters.
 	counterPoll = 20 * time.Millisecond
-	// counterWait is how long counters may go on changing after they should be complete.
+	// counterWait is the time for which counters may go on changing after they should be
+	// complete.
 	counterWait = 500 * time.Millisecond
 	// othersMost is the number of frames that the kernel may send on a port during a trial,
 	// such as ARP and membership reports, in addition to one in unsentShare.
@@ -58,7 +59,7 @@ func (t counterTable) countsOf(card, link map[string]uint64) counterValues {
 	return c
 }
 
-// rise is how much a group of counters rose.
+// rise is the increase of a group of counters.
 type rise struct {
 	frames uint64
 	// text names the counters that rose, and by how much.
@@ -74,8 +75,8 @@ type cardChange struct {
 	backward []string
 }
 
-// change compares two readings. Refused frames are those that the driver counted as dropped
-// and the engine sent again.
+// change compares two readings. The driver counted refused frames as dropped, and the engine
+// sent them again.
 func (t counterTable) change(before, now counterValues, refused uint64) cardChange {
 	var c cardChange
 	rose := func(name string) uint64 {

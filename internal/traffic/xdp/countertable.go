@@ -43,7 +43,8 @@ var (
 )
 
 const (
-	// perSecond is how often drivers refresh what the card or its firmware counts.
+	// perSecond is the interval at which drivers refresh what the card or its firmware
+	// counts.
 	perSecond = 1200 * time.Millisecond
 	// perWatchdog is the period of the watchdogs of Intel's virtual functions.
 	perWatchdog = 2200 * time.Millisecond

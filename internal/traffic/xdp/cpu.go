@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// foreignPercent is how much of a processor that sends others may use in a trial
-	// before it is noted.
+	// foreignPercent is the share of a processor that sends which other programs may use
+	// in a trial before it is noted, in percent.
 	foreignPercent = 20
 	// foreignLeast is the shortest trial that this is said of: the kernel counts
 	// processor time in ticks of 10 ms.
@@ -26,7 +26,7 @@ const (
 	receives = "napi/"
 )
 
-// cpuTime is what the processors have spent since boot, each by its number.
+// cpuTime contains the time that the processors have spent since boot, by processor number.
 //
 // Busy is user and system time, and time that a hypervisor took. Time in interrupts is
 // left out, because it is the tester's and the device's own: virtual devices forward

@@ -10,11 +10,11 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// seen is what can be read here of a device of software on this machine.
+// seen describes what this process can read of a software device on this machine.
 type seen struct {
 	ends       []deviceEnd
 	processors []int
-	// begun is what it had counted when the trial was prepared.
+	// begun contains the counts from when the trial was prepared.
 	begun traffic.DeviceSample
 }
 
@@ -49,7 +49,7 @@ func (e *Engine) seeDevice() (s seen) {
 	return s
 }
 
-// since is what the device has counted since the trial was prepared; nil when nothing of it
+// since returns what the device has counted since the trial was prepared; nil if nothing of it
 // can be read.
 func (s *seen) since() *traffic.DeviceSample {
 	if len(s.ends)+len(s.processors) == 0 {
@@ -86,8 +86,8 @@ const (
 	statStolen = 7
 )
 
-// spentBy is what processors have spent since boot, as a file in the form of proc_stat(5)
-// says; nil when it does not.
+// spentBy returns the time that processors have spent since boot, from a file in the form of
+// proc_stat(5); nil if the file does not contain it.
 func spentBy(which []int, file string) *traffic.ProcessorSample {
 	var sum traffic.ProcessorSample
 	found := 0

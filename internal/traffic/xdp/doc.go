@@ -5,7 +5,7 @@
 // Frames are written by a BPF program that runs under BPF_PROG_RUN with live
 // frames and redirects each frame to the port; a second program on the port's
 // XDP hook counts the test frames that arrive and passes all others to the
-// kernel, so that ARP, neighbour discovery and routing daemons keep working.
+// kernel, so that ARP, neighbor discovery and routing daemons keep working.
 // Where a device does not take XDP frames, the same frames are sent through a
 // packet socket. Every frame carries a signature (frame.Signature), so that
 // loss, duplicates, order (RFC 4737) and latency are known frame by frame.

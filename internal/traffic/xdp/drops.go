@@ -105,7 +105,7 @@ func (p *port) addLosses(m *traffic.Measurement, handle *netlink.Handle, before,
 	return nil
 }
 
-// refused is how many frames of a port its device refused in the trial.
+// refused returns the number of frames of a port that its device refused in the trial.
 func (t *trial) refused(p *port) (n uint64) {
 	for _, s := range t.senders {
 		for _, l := range s.lanes {

@@ -12,7 +12,7 @@ func TestFullRingIsTheTesters(t *testing.T) {
 	t.Setenv(transmitVariable, "") // copied frames do not come in bulks that fill the ring
 	bed := newBed(t)
 	d := bed.device()
-	// Or the device's own neighbour discovery finds the ring full, and is counted too.
+	// Or the device's own neighbor discovery finds the ring full, and is counted too.
 	d.in(d.ns, func() { d.sysctl("net/ipv6/conf/all/disable_ipv6", "1") })
 	// Of the 64 frames that the device takes at a time each comes 17 times, and the
 	// ring holds 256.

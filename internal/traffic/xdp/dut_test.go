@@ -32,7 +32,7 @@ type device struct {
 func (b *bed) device() *device {
 	b.Helper()
 	d := &device{bed: b, ns: b.namespace()}
-	// Without this a device asks for no neighbour in its first two seconds.
+	// Without this a device asks for no neighbor in its first two seconds.
 	d.in(d.ns, func() { d.sysctl("net/ipv6/conf/default/accept_dad", "0") })
 	d.nl = b.handle(d.ns)
 	b.veth("v1", "d1", d.ns)
@@ -148,7 +148,7 @@ func (d *device) passes(l netlink.Link) {
 	})
 }
 
-// faults are what the device did so far.
+// faults returns what the device did so far.
 func (d *device) faults() dutFaults {
 	d.Helper()
 	var sum dutFaults
@@ -158,7 +158,7 @@ func (d *device) faults() dutFaults {
 	return sum
 }
 
-// lost is what the device dropped, on purpose and for want of room.
+// lost returns the number of frames that the device dropped, on purpose and for lack of room.
 func (d *device) lost() uint64 {
 	d.Helper()
 	f := d.faults()

@@ -16,21 +16,21 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Options say which ports an engine drives.
+// Options configure an engine and its ports.
 type Options struct {
 	// Host is the name of the machine, for the report.
 	Host string
 	// Ports that the engine owns, at least one.
 	Ports []Port
-	// DeviceProcessors are those on which a virtual device takes frames from the ports,
-	// and on which the engine sends nothing. None means that the device works in the
-	// tester's time, or is no software on this machine.
+	// DeviceProcessors are the processors on which a virtual device takes frames from the
+	// ports, and on which the engine sends nothing. If empty, the device shares the
+	// tester's processors, or is no software on this machine.
 	DeviceProcessors []int
-	// Together says, for the report, why a virtual device has no processors of its own;
-	// empty when it has, or when there is none.
+	// Together is the reason, for the report, why a virtual device has no processors of
+	// its own; empty if it has, or if there is no virtual device.
 	Together string
-	// Capture says which received frames of each trial are kept in its measurement. It
-	// costs the receiving of every frame some time.
+	// Capture sets which received frames of each trial are kept in its measurement. It
+	// slows down the receiving of every frame.
 	Capture traffic.Capture
 }
 
@@ -43,10 +43,10 @@ type Port struct {
 	// SpeedBitsPerSecond is the nominal speed.
 	SpeedBitsPerSecond int64
 	// Addresses that the interface gets while the engine has it: the kernel
-	// answers ARP and neighbour discovery for them.
+	// answers ARP and neighbor discovery for them.
 	Addresses []netip.Prefix
 	// VLANs are the tags of the network that the addresses are in; none for an untagged
-	// one. ARP, neighbour discovery and membership reports have them, and what comes back
+	// one. ARP, neighbor discovery and membership reports have them, and what comes back
 	// is taken with them only.
 	VLANs frame.VLANs
 	// Transmit forces a transmit path. Without it the port sends live frames where it can,
@@ -74,7 +74,7 @@ type Engine struct {
 	number uint64
 	armed  bool
 	trial  *trial
-	// lastSent is when the sending of the trial before this one ended.
+	// lastSent is the time at which the sending of the trial before this one ended.
 	lastSent int64
 	// sampled is the trial that samples are taken of.
 	sampled sampled

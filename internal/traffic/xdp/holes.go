@@ -68,10 +68,10 @@ func (t *portTxStream) sent() uint64 {
 	return atomic.LoadUint64(&t.Seq) - unsent
 }
 
-// batchMost is how many turns of the program may be one batch for the streams of some
-// ports. Where a batch is longer than the bulk queue of a device, refused frames may leave
-// a hole, and the receivers of the streams have to know it at once: they must be ports of
-// the same engine.
+// batchMost returns the largest number of turns of the program in one batch for the streams of
+// some ports. If a batch is longer than the bulk queue of a device, refused frames may leave a
+// hole. The receivers of the streams have to know it at once, so they must be ports of the
+// same engine.
 func (e *Engine) batchMost(lanes []*lane) uint32 {
 	for _, l := range lanes {
 		for i, s := range l.port.tx {

@@ -16,7 +16,7 @@ type lane struct {
 	// share is the number of the share.
 	share int
 	tx    *portTxPort
-	// heap, groups and streams are those of all ports of the sender.
+	// heap, groups and streams contain the entries of all ports of the sender.
 	heap    []portTxDue
 	groups  []portTxGroup
 	streams []portTxStream
@@ -161,7 +161,7 @@ func (l *lane) left(frames []portTxFrame, now uint64) {
 	}
 }
 
-// record says when a frame left.
+// record notes when a frame left.
 func (l *lane) record(due, now uint64) {
 	if due == neverDue {
 		return
@@ -202,7 +202,7 @@ func paceBound(bucket int) uint64 {
 	return (uint64(bucket)-uint64(shift)<<paceSubBits+1)<<shift - 1
 }
 
-// pacing says how constant the lane's load was.
+// pacing returns how constant the lane's load was.
 func (l *lane) pacing() traffic.Pacing {
 	p := l.tx
 	pacing := traffic.Pacing{

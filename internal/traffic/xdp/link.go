@@ -10,8 +10,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// linkWait is how long Start waits for the link of a port, which a NIC
-// negotiates for some seconds after it was brought up.
+// linkWait is the time for which Start waits for the link of a port. A NIC negotiates it for
+// some seconds after it was brought up.
 const linkWait = 15 * time.Second
 
 // waitLink waits until the port has a link.

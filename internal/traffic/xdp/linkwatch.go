@@ -11,8 +11,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// watch is what is compared before and after a trial: what changed in between was
-// not the device under test.
+// watch contains what is compared before and after a trial. The device under test is not the
+// cause of changes in between.
 type watch struct {
 	clocks clocks
 	links  []linkState
@@ -108,7 +108,7 @@ func linkNow(index int) (linkState, error) {
 	return s, nil
 }
 
-// notes says what happened to a link between two moments.
+// notes describes what happened to a link between two moments.
 func (s linkState) notes(end linkState, port string) []traffic.Note {
 	note := func(format string, args ...any) []traffic.Note {
 		return []traffic.Note{{Kind: traffic.NoteCounter, Text: fmt.Sprintf(format, args...)}}

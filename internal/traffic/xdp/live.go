@@ -12,14 +12,15 @@ import (
 )
 
 const (
-	// batch is how many turns of the program the kernel makes before it hands what was
-	// sent to the device. It is the size of the device's bulk queue (DEV_MAP_BULK_SIZE):
-	// with more, a full queue is handed over when the next frame is written and has its
-	// number already, which then cannot be given to a refused one.
+	// batch is the number of turns of the program that the kernel makes before it hands
+	// what was sent to the device. It is the size of the device's bulk queue
+	// (DEV_MAP_BULK_SIZE). With more turns, a full queue is handed over when the next
+	// frame is written and already has its number, which then cannot be given to a refused
+	// one.
 	batch = 16
-	// longBatch is how many turns are a batch above longBatchRate, in frames per
-	// nanosecond, and where a stream sends as fast as it can. A frame costs some
-	// nanoseconds less then. Below that rate turns without a frame would hold up the
+	// longBatch is the number of turns in a batch above longBatchRate, in frames per
+	// nanosecond, and for a stream that sends as fast as it can. A frame costs some
+	// nanoseconds less then. Below that rate, turns without a frame would hold up the
 	// frames before them.
 	longBatch     = 64
 	longBatchRate = 8_000_000 / 1e9
@@ -33,10 +34,10 @@ const (
 	// live frame next to the kernel's headroom of 256, its bookkeeping and the
 	// 320 bytes of a socket buffer's shared info. Measured, with some room left.
 	maxLiveFrame = 3300
-	// spare is how much longer the frames of the pool are than those that are sent, so
-	// that the program shortens each. Only then does the kernel set the length of a
-	// frame again that a device has changed on its way, as one does that truncates it
-	// by XDP.
+	// spare is the number of bytes by which the frames of the pool are longer than the
+	// sent ones, so that the program shortens each. Only then does the kernel reset the
+	// length of a frame that a device has changed on its way, as a device does that
+	// truncates it by XDP.
 	spare = 1
 
 	progTestRun    = 10     // BPF_PROG_TEST_RUN
@@ -61,7 +62,7 @@ type liveSender struct {
 	// program is one that is attached to a port.
 	program  *ebpf.Program
 	template []byte
-	// batch is how many turns of the program are one batch.
+	// batch is the number of turns of the program in one batch.
 	batch uint32
 	// runs counts the system calls.
 	runs int

@@ -104,7 +104,7 @@ func mixPlan(t *testing.T) plan.Plan {
 	return p
 }
 
-// octets is how many bytes of IPv4 packets the device has received.
+// octets returns the number of bytes of IPv4 packets that the device has received.
 func (d *device) octets() (n uint64) {
 	d.Helper()
 	d.in(d.ns, func() {

@@ -92,7 +92,7 @@ func toGroup(id uint16, e *Engine, group string, count uint32) traffic.Stream {
 	return s
 }
 
-// counts is how often p2 and p3 received a stream.
+// counts returns the number of frames of a stream that p2 and p3 received.
 func counts(m traffic.Measurement, id uint16) [2]uint64 {
 	return [2]uint64{m.Rx[traffic.RxKey{Stream: id, Port: "p2"}].Received, m.Rx[traffic.RxKey{Stream: id, Port: "p3"}].Received}
 }
@@ -110,9 +110,9 @@ func multicast(t *testing.T, igmp, mld byte) (*bed, *device, *Engine) {
 // p2 and p3, so has all that is to reach them.
 const marker = 1000
 
-// sendAll sends n frames of every stream, and the marker. It says whether that
-// arrived: a device that asks for thousands of groups at once has no room for
-// some frames, and counts them.
+// sendAll sends n frames of every stream, and the marker. It reports whether that arrived: a
+// device that asks for thousands of groups at once has no room for some frames, and counts
+// them.
 func (b *bed) sendAll(e *Engine, streams []traffic.Stream, n uint64) (traffic.Measurement, bool) {
 	b.Helper()
 	before := b.dropped()
@@ -158,8 +158,8 @@ func (b *bed) exactly(e *Engine, streams []traffic.Stream, n uint64, want [2]uin
 	}
 }
 
-// reach sends some frames of every stream until p2 and p3 receive all of them or
-// none, as wanted: the device takes its time to do what it was told.
+// reach sends some frames of every stream until p2 and p3 receive all of them or none, as
+// wanted: the device needs time for the change.
 func (b *bed) reach(e *Engine, streams []traffic.Stream, want [2]bool) {
 	b.Helper()
 	const n = 10
@@ -305,8 +305,8 @@ func TestJoinInATrial(t *testing.T) {
 	}
 }
 
-// 4095 groups are joined by one call, and each frame to one of them reaches the
-// member and nobody else; after one call more none does.
+// 4095 groups are joined by one call, and each frame to one of them reaches only the member;
+// after one more call no frame does.
 func TestManyGroups(t *testing.T) {
 	const count = 4095
 	bed, _, e := multicast(t, 3, 2)
@@ -353,7 +353,7 @@ func TestOneSource(t *testing.T) {
 	bed.reach(e, all, [2]bool{false, false})
 }
 
-// The end of an engine is the end of its memberships: the device is told.
+// The end of an engine is the end of its memberships, and is reported to the device.
 func TestCloseLeaves(t *testing.T) {
 	_, d, e := multicast(t, 3, 2)
 	fd := d.listen("d2")

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// answered are the states in which a neighbour's address can be used.
+	// answered are the states in which a neighbor's address can be used.
 	answered = netlink.NUD_REACHABLE | netlink.NUD_STALE | netlink.NUD_DELAY | netlink.NUD_PROBE | netlink.NUD_PERMANENT | netlink.NUD_NOARP
 	// discard is the port of RFC 863: what is sent there needs no answer.
 	discard = 9
@@ -86,10 +86,10 @@ func (p *port) resolve(ctx context.Context, nl *netlink.Handle, addr netip.Addr)
 	}
 }
 
-// solicit makes the kernel ask for a neighbour, unless it knows it.
+// solicit makes the kernel ask for a neighbor, unless it knows it.
 func (p *port) solicit(nl *netlink.Handle, addr netip.Addr) error {
 	if addr.Is6() {
-		// A neighbour entry alone would be asked for from a link-local address,
+		// A neighbor entry alone would be asked for from a link-local address,
 		// which is not there yet on an interface that has just come up; a datagram
 		// is asked for from the address that it is sent from.
 		return p.sendDatagram(addr)

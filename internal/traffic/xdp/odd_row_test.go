@@ -13,9 +13,9 @@ import (
 	"nodrop.dev/nodrop/internal/result"
 )
 
-// row measures a row. Busy says that something else used the tester's processor, in sum or
-// in one piece, which holds up the tester and rightly puts the row in doubt; it is measured
-// again then, twice at most.
+// row measures a row. busy reports whether something else used the tester's processor, in sum
+// or in one piece, which holds up the tester and rightly makes the row inconclusive; it is
+// measured again then, twice at most.
 func (b *bed) row(e *Engine, test v1alpha1.Test) (row v1alpha1.ResultRow, busy bool) {
 	b.Helper()
 	info, err := e.Info(b.Context())
@@ -39,7 +39,7 @@ func (b *bed) row(e *Engine, test v1alpha1.Test) (row v1alpha1.ResultRow, busy b
 	return row, busy
 }
 
-// A row says what a device did to the frames, and blames the device for it.
+// A row reports what a device did to the frames, and attributes it to the device.
 func TestRowOfAnOddDevice(t *testing.T) {
 	for name, tc := range map[string]struct {
 		settings settings

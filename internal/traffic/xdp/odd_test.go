@@ -15,7 +15,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// oddRuns is how often each odd device is measured: what it does is found every time.
+// oddRuns returns the number of times each odd device is measured: what it does is found every
+// time.
 func oddRuns() int {
 	if testing.Short() {
 		return 4
@@ -28,17 +29,17 @@ type odd struct {
 	size   int
 	load   traffic.Load
 	device func(*device)
-	// want is what a run has to find of what the device did in it.
+	// want returns what a run has to find of what the device did in it.
 	want func(dutFaults) found
-	// least is what the device does in every run at the least: a run in which it does
-	// nothing shows nothing.
+	// least reports whether the device did enough in a run: a run in which it does nothing
+	// shows nothing.
 	least func(dutFaults) bool
-	// order says whether reordered frames came as far behind as they should; nil when
+	// order reports whether reordered frames came as far behind as they should; nil if
 	// there are none.
 	order func(traffic.Order) bool
 }
 
-// found is what a measurement says of a device.
+// found contains what a measurement found in a device.
 type found struct {
 	lost, duplicate, reordered, late uint64
 	damage                           traffic.Damage
@@ -164,11 +165,11 @@ func (d *device) beginRun() {
 	}
 }
 
-// overtakers are how many frames at least overtake one that the device delays, also
-// when the tester pauses.
+// overtakers is the least number of frames that overtake one that the device delays, also when
+// the tester pauses.
 const overtakers = 100
 
-// passed is how many frames came to the device in the run.
+// passed returns the number of frames that came to the device in the run.
 func (d *device) passed() uint64 {
 	var f dutFaults
 	if err := d.objects.Counts.Lookup(uint32(0), &f); err != nil {

@@ -89,8 +89,8 @@ func TestOrderOfTheExamples(t *testing.T) {
 	}
 }
 
-// Whatever the order, with lost frames and copies, the program counts what the
-// definitions say, as long as it remembers what they need.
+// Whatever the order, with lost frames and copies, the program counts as the definitions
+// require, as long as it remembers what they need.
 func TestOrderOfRandomFrames(t *testing.T) {
 	b := newBench(t)
 	random := rand.New(rand.NewPCG(4737, 8239))

@@ -75,7 +75,7 @@ func parsePauses(reply []byte) (pauses, error) {
 	return p, nil
 }
 
-// longestPause is how long a pause frame holds a port at most, in bit times: 65,535
+// longestPause is the longest time for which a pause frame holds a port, in bit times: 65,535
 // quanta of 512.
 const longestPause = 65535 * 512
 

@@ -55,8 +55,8 @@ type port struct {
 	near, cpus []int
 	// obeysPause means that the interface uses pause frames as it did before.
 	obeysPause bool
-	// fallback says why the port sends through a packet socket; empty when it
-	// sends by XDP. The sender's thread may set it in the middle of a trial.
+	// fallback is the reason why the port sends through a packet socket; empty if it sends
+	// by XDP. The sender's thread may set it in the middle of a trial.
 	fallback atomic.Pointer[string]
 	// sockets are the port's AF_XDP sockets by queue. noZeroCopy is the reason why the last
 	// one that was opened copies frames.
@@ -250,7 +250,7 @@ func (p *port) lanes() (n int) {
 	return n
 }
 
-// refused says why a device takes no XDP frames.
+// refused returns the reason why a device takes no XDP frames.
 func refused(p *port) string {
 	if p.driver == "veth" {
 		return "a veth takes XDP frames only while its other end has an XDP program or GRO (ethtool -K PEER gro on)"
@@ -267,7 +267,7 @@ func (p *port) longest() int {
 	return n
 }
 
-// checkTx says why the port cannot send a stream.
+// checkTx returns an error if the port cannot send a stream.
 func (p *port) checkTx(s traffic.Stream) error {
 	if s.Headers.DstMAC == (traffic.MAC{}) {
 		return fmt.Errorf("stream %d has no destination MAC: resolve its gateway first", s.ID)

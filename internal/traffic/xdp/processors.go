@@ -8,7 +8,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// processors are those that the engine sends on.
+// processors returns the processors that the engine sends on.
 func (e *Engine) processors() ([]int, error) {
 	all, err := processors.Usable()
 	if err != nil {
@@ -22,8 +22,8 @@ func (o Options) without(all []int) []int {
 	return slices.DeleteFunc(slices.Clone(all), func(n int) bool { return slices.Contains(o.DeviceProcessors, n) })
 }
 
-// settle says that tester and device are together where this process may use no other
-// processors than those of the device.
+// settle lets tester and device share the processors if this process may use no others than
+// those of the device.
 func (o *Options) settle() error {
 	all, err := processors.Usable()
 	if err != nil {

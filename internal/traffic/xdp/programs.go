@@ -29,12 +29,12 @@ type programs struct {
 	senders []portTxSender
 	used    used
 	index   []uint64
-	// expected and trial say what is received in the trial in hand.
+	// expected and trial define which frames are received in the current trial.
 	expected []portRxStream
 	window   []uint64
 	trial    *portRxTrial
 	room     room
-	// captures counts frames that are kept for people, and captured are those.
+	// captures counts the frames that are kept for inspection, and captured contains them.
 	captures *portCaptures
 	captured []portCaptured
 	// frags reports whether the receive program takes frames in several buffers. The first
@@ -64,8 +64,8 @@ func (p *programs) forget() {
 	p.used = used{}
 }
 
-// room is how many sending ports and streams, received flows and blocks of sequence
-// numbers there is room for.
+// room is the number of sending ports and streams, received flows and blocks of sequence
+// numbers that fit.
 type room struct{ ports, streams, flows, blocks int }
 
 // leastBlocks are enough for the line rate of 10 Gbit/s in two or more streams.
@@ -89,9 +89,9 @@ func (r room) rounded() room {
 // capacity is the next power of two, at least 16.
 func capacity(n int) int { return max(16, 1<<bits.Len(uint(n-1))) }
 
-// loadPrograms loads the programs for an interface. Frags says that the receive program
-// is for drivers that hand over frames in several buffers. Programs without holes have a map
-// of their own.
+// loadPrograms loads the programs for an interface. frags selects the receive program for
+// drivers that hand over frames in several buffers. Programs without holes have a map of their
+// own.
 func loadPrograms(ifindex int, netns uint32, room room, frags bool, capture traffic.Capture, holes *holes) (_ *programs, err error) {
 	spec, err := loadPort()
 	if err != nil {

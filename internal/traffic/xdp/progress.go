@@ -16,10 +16,10 @@ import (
 // takes some microseconds.
 const flowsWatched = 4096
 
-// stopGrace is how far a sender may be behind its schedule when it is stopped.
+// stopGrace is the time that a sender may be behind its schedule when it is stopped.
 const stopGrace = 10 * time.Millisecond
 
-// progress is what is remembered of a trial between two reports.
+// progress contains what is kept of a trial between two reports.
 type progress struct {
 	// reached is the next sequence number of every flow, port by port, at some times,
 	// the oldest first.
@@ -28,7 +28,8 @@ type progress struct {
 	lost uint64
 }
 
-// reached is how far the flows of the ports were at a time of the monotonic clock.
+// reached contains the next sequence number of each flow of the ports, at a time of the
+// monotonic clock.
 type reached struct {
 	at   int64
 	next []uint64
@@ -82,8 +83,8 @@ func (e *Engine) Progress(_ context.Context, age time.Duration) (traffic.Progres
 	return p, nil
 }
 
-// before is how far the flows were at a time, or earlier; nil when that is not known.
-// What is older is forgotten.
+// before returns the next sequence numbers of the flows at a time, or earlier; nil if they are
+// not known. Older ones are forgotten.
 func (p *progress) before(at int64) []uint64 {
 	for len(p.reached) > 1 && p.reached[1].at <= at {
 		p.reached = p.reached[1:]
@@ -94,7 +95,8 @@ func (p *progress) before(at int64) []uint64 {
 	return p.reached[0].next
 }
 
-// expected is how many frames the sender has sent, each as often as it has receivers.
+// expected returns the number of frames that the sender has sent, each counted once per
+// receiver.
 func (s *sender) expected() (n uint64) {
 	for _, l := range s.lanes {
 		for i, stream := range l.port.tx {

@@ -8,11 +8,11 @@ import (
 
 func bigEndian(v uint16) uint16 { return v<<8 | v>>8 }
 
-// beside are the tags that stand in a frame which a packet socket receives: the kernel
-// keeps the outermost one beside it.
+// beside returns the tags that remain in a frame which a packet socket receives: the kernel
+// keeps the outermost one outside the frame.
 func beside(vlans frame.VLANs) frame.VLANs { return vlans[min(1, len(vlans)):] }
 
-// Offsets of what the kernel keeps beside a frame (linux/filter.h, SKF_AD_OFF).
+// Offsets of the data that the kernel keeps outside a frame (linux/filter.h, SKF_AD_OFF).
 const (
 	ancillary    = 1<<32 - 0x1000
 	tagAt        = ancillary + 44

@@ -62,8 +62,7 @@ func until(fd int, wanted func(gopacket.Packet) bool) ([]byte, error) {
 	}
 }
 
-// retag puts back the tag that the kernel keeps beside a frame (struct
-// tpacket_auxdata).
+// retag puts back the tag that the kernel keeps outside a frame (struct tpacket_auxdata).
 func retag(b, aux []byte) ([]byte, error) {
 	messages, err := unix.ParseSocketControlMessage(aux)
 	if err != nil {
@@ -114,8 +113,8 @@ func labelled(h *traffic.Headers) {
 
 func etherOnly(h *traffic.Headers) { h.SrcIP, h.DstIP = netip.Addr{}, netip.Addr{} }
 
-// Every range walks on its own, by XDP and through packet and AF_XDP sockets alike, and
-// every frame is well formed, also beside one of other headers.
+// Every range walks on its own, by XDP and through packet and AF_XDP sockets alike, and every
+// frame is well formed, also next to one of other headers.
 func TestRanges(t *testing.T) {
 	t.Setenv(transmitVariable, "")
 	type headers = func(*traffic.Headers)

@@ -77,7 +77,7 @@ func (f *portRxFlow) count() traffic.RxCount {
 	return c
 }
 
-// order is how far behind the reordered frames of the flow came.
+// order returns how far behind the reordered frames of the flow arrived.
 func (f *portRxFlow) order() traffic.Order {
 	if f.Reordered == 0 {
 		return traffic.Order{}
@@ -108,7 +108,7 @@ type strays struct {
 	damaged        traffic.Damage
 }
 
-// since is what was added to an earlier count.
+// since returns the increase since an earlier count.
 func (s strays) since(before strays) strays {
 	return strays{
 		stale: s.stale - before.stale, unknown: s.unknown - before.unknown,

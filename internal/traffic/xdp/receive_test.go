@@ -47,7 +47,7 @@ func (b *bench) in(t *testing.T) *bench {
 	return part
 }
 
-// since is what strayed since an earlier count.
+// since returns the strays since an earlier count.
 func (b *bench) since(before strays) strays {
 	b.Helper()
 	all, err := b.port.strays()

@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/internal/method"
 )
 
-// arrivedAtDevice is how many frames have come to d1.
+// arrivedAtDevice returns the number of frames that have come to d1.
 func (d *device) arrivedAtDevice() uint64 {
 	d.Helper()
 	l, err := d.nl.LinkByName("d1")
@@ -22,8 +22,8 @@ func (d *device) arrivedAtDevice() uint64 {
 	return l.Attrs().Statistics.RxPackets
 }
 
-// moment is when something was done to the device: between two readings of the
-// clock, and of how many frames had come.
+// moment is the time at which something was done to the device: between two readings of the
+// clock, and of the number of frames that had come.
 type moment struct {
 	from, to           time.Time
 	fromCount, toCount uint64
@@ -43,12 +43,12 @@ func (d *device) at(do func(netlink.Link) error, name string) moment {
 	return m
 }
 
-// pollWeight is how many frames the kernel takes from a veth at once before it
+// pollWeight is the number of frames that the kernel takes from a veth at once before it
 // counts them (NAPI_POLL_WEIGHT).
 const pollWeight = 64
 
-// A Linux bridge that is set down and up again by somebody outside, when the lab
-// asks for it, was out of operation for as long as the lost frames say.
+// A Linux bridge that is set down and up again from outside, when the lab asks for it, was out
+// of operation for as long as the lost frames show.
 func TestResetOfABridge(t *testing.T) {
 	bed := newBed(t)
 	d := bed.device()
@@ -87,8 +87,8 @@ func TestResetOfABridge(t *testing.T) {
 	if lost+pollWeight < least || lost > most+pollWeight || least < outage {
 		t.Errorf("lost %d frames, and %d to %d came to the bridge while it was down", lost, least, most)
 	}
-	// The time that follows differs from that of the clock by as much as the sender was
-	// off its pace, which the frames that came say, and by what cannot be told apart.
+	// The resulting time differs from the time of the clock by as much as the sender was
+	// off its pace, which the arrived frames show, and by what cannot be distinguished.
 	took, shortest, longest := time.Duration(row.Reset.AvgNs), up.from.Sub(down.to), up.to.Sub(down.from)
 	pace := (time.Duration(least)*spacing - shortest).Abs()
 	slack := pace + (longest - shortest) + time.Duration(most-least+2*pollWeight)*spacing
@@ -96,7 +96,7 @@ func TestResetOfABridge(t *testing.T) {
 	if took < shortest-slack || took > longest+slack {
 		t.Errorf("the reset took %s by the lost frames, and %s to %s by the clock, more than %s apart", took, shortest, longest, slack)
 	}
-	// The longest time between two frames that came is that of the outage. Frames that
+	// The longest time between two frames that came is the time of the outage. Frames that
 	// the bridge had forwarded may arrive after it went down.
 	stamped := time.Duration(*row.Reset.TimestampAvgNs)
 	t.Logf("by time stamps %s", stamped)
@@ -148,7 +148,7 @@ func TestResetThatTakesTheLinkDown(t *testing.T) {
 	}
 }
 
-// When nobody resets the bridge, the row says so and is invalid.
+// If the bridge is not reset, the row reports that and is invalid.
 func TestAResetThatDidNotHappen(t *testing.T) {
 	bed := newBed(t)
 	d := bed.device()

@@ -21,7 +21,7 @@ func prefixes(all ...string) (out []netip.Prefix) {
 	return out
 }
 
-// A Linux router needs no static entries: it is asked by ARP and neighbour
+// A Linux router needs no static entries: it is asked by ARP and neighbor
 // discovery, it asks for the hosts behind the tester's ports, and forwards
 // every frame of both families in both directions. So does one whose interfaces are in
 // VLANs, and which hears nothing that is not.
@@ -85,7 +85,7 @@ func routed(t *testing.T, vlans [2]frame.VLANs) {
 	}
 }
 
-// Nobody answers.
+// The neighbor does not answer.
 func TestResolveUnanswered(t *testing.T) {
 	bed := newBed(t)
 	d := bed.device()

@@ -31,7 +31,7 @@ func (s *sampled) set(t *trial, number uint64, ports []*port) {
 	s.trial, s.number, s.ports = t, number, ports
 }
 
-// errNoTrial says that a sample was asked for and nothing is being sent.
+// errNoTrial means that a sample was requested and nothing is being sent.
 var errNoTrial = errors.New("there is no trial to take a sample of")
 
 // Sample implements traffic.Sampler.
@@ -92,7 +92,7 @@ func (s *sampled) read(t *trial) (traffic.Sample, error) {
 	return sample, nil
 }
 
-// flowsAtOnce is how many flows are read before others who wait for the counters have
+// flowsAtOnce is the number of flows that are read before other users of the counters get
 // their turn: some tenths of a millisecond.
 const flowsAtOnce = 64
 
@@ -136,7 +136,7 @@ func (s *sampled) readSent(t *trial, all *traffic.PortSamples) ([]*port, error) 
 	return s.ports, nil
 }
 
-// readFlows reads some of the flows of a port, and says whether there are more.
+// readFlows reads some of the flows of a port, and reports whether there are more.
 func (s *sampled) readFlows(t *trial, p *port, first int, all *traffic.PortSamples) (more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +154,7 @@ func (s *sampled) readFlows(t *trial, p *port, first int, all *traffic.PortSampl
 	return end < len(p.rx), nil
 }
 
-// age is how long the trial has been sent, or was.
+// age returns the time for which the trial has been sending, or did send.
 func (t *trial) age() time.Duration {
 	end := int64(0)
 	for _, s := range t.senders {
@@ -176,7 +176,7 @@ func (t *trial) age() time.Duration {
 	return age
 }
 
-// receivedIn is how many frames of a trial the port received so far.
+// receivedIn returns the number of frames of a trial that the port has received so far.
 func (p *port) receivedIn(trial uint64) (n uint64, err error) {
 	var all []portRxPort
 	if err := p.programs.RxPorts.Lookup(uint32(0), &all); err != nil {

@@ -13,18 +13,19 @@ import (
 const (
 	// unlimited is a number of frames that is never reached.
 	unlimited = math.MaxUint64
-	// manyFrames is what unlimited streams have left: never reached, and sums fit.
+	// manyFrames is the number of frames that unlimited streams have left. It is never
+	// reached, and sums of it fit.
 	manyFrames = 1 << 62
-	// lateBound is how long after it was due a frame may leave without being late, or
-	// the mean time between the port's frames where that is longer. In this time 10
-	// Gbit/s fill no more than a veth's ring with frames of 64 bytes.
+	// lateBound is the time after it was due at which a frame counts as late, or the mean
+	// time between the port's frames if that is longer. In this time 10 Gbit/s fill no
+	// more than a veth's ring with frames of 64 bytes.
 	lateBound = 20 * time.Microsecond
-	// neverDue is when a frame is due that is sent as fast as possible.
+	// neverDue is the due time of a frame that is sent as fast as possible.
 	neverDue = math.MaxUint64
 )
 
-// schedule says which frames of a port are due when, as the transmit program reads
-// it. Slots and groups count from 0; place moves them to where the port's begin.
+// schedule defines which frames of a port are due when, in the form that the transmit program
+// reads. Slots and groups count from 0; place moves them to the place of the port's.
 type schedule struct {
 	// order has the port's streams by slot: those of each group side by side, then
 	// those that send as fast as they can.

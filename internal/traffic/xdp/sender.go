@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	// startLead is how long after the start of a trial its first frame is due: by
+	// startLead is the time from the start of a trial until its first frame is due: by
 	// then all senders run.
 	startLead = 2 * time.Millisecond
 	// gap is the longest time that a sender spins for the next frame in the kernel.
 	// For longer ones it ends the run and sleeps until wakeLead before the frame is
 	// due, so that streams below 1000 frames/s leave the processor to others.
 	gap = time.Millisecond
-	// wakeLead is what waking up and beginning a run take at most on a quiet machine.
+	// wakeLead is the longest time that waking up and beginning a run take on a quiet
+	// machine.
 	wakeLead = 150 * time.Microsecond
 	// A frame that is later than heldUp shows that others use the processor. A sender
 	// that spins gets only its share of it then, and is held up for longer the more it
@@ -30,8 +31,8 @@ const (
 	heldUp      = 10 * time.Millisecond
 	restTime    = time.Second
 	restQuantum = 100 * time.Microsecond
-	// ringPause is how long a sender waits for a device whose ring is full; no
-	// event tells when there is room again.
+	// ringPause is the time for which a sender waits for a device whose ring is full; no
+	// event signals when there is room again.
 	ringPause = 10 * time.Microsecond
 	// lateShare is the share of a trial's duration for which a sender goes on after its
 	// end with what is still due: half of the finest step that searches use, 0.1 %, and
@@ -143,7 +144,7 @@ func newSender(shares []share, t traffic.Trial, epoch uint16, processor int) (*s
 	return s, nil
 }
 
-// deadline is when sending ends, in ns since its beginning.
+// deadline returns the time at which sending ends, in ns since its beginning.
 func (s *sender) deadline() int64 {
 	switch {
 	case s.duration <= 0:
@@ -292,7 +293,8 @@ func (s *sender) runLive(fellBack func(*lane)) error {
 	}
 }
 
-// wake is when the sender goes on after a run that ended before the next frame.
+// wake returns the time at which the sender goes on after a run that ended before the next
+// frame, in ns since sending began.
 func (s *sender) wake() int64 {
 	now, next := monotonic()-s.begin, int64(s.tx.Next)
 	if now < int64(s.tx.Resting) {

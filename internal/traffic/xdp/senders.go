@@ -122,8 +122,8 @@ type dealt struct {
 	// stream is its number among the port's streams.
 	stream int
 	load   traffic.Load
-	// phase is how long after the first frame of all streams of the port with this load
-	// the first frame of this stream is due, in ns.
+	// phase is the time from the first frame of all streams of the port with this load
+	// until the first frame of this stream is due, in ns.
 	phase uint64
 }
 

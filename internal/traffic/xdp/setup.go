@@ -12,7 +12,7 @@ import (
 )
 
 // setUp brings the interface up with its addresses, so that the kernel answers
-// ARP and neighbour discovery for them.
+// ARP and neighbor discovery for them.
 func (p *port) setUp(nl *netlink.Handle, l netlink.Link) error {
 	if err := p.setFeatures(); err != nil {
 		return err

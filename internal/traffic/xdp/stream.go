@@ -10,7 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// checkStream says why a stream cannot be sent or received.
+// checkStream returns an error if a stream cannot be sent or received.
 func checkStream(s traffic.Stream) error {
 	h := s.Headers
 	for _, count := range []uint32{h.SrcMACCount, h.DstMACCount} {
@@ -58,10 +58,10 @@ func packet(s traffic.Stream) frame.Packet {
 	return p
 }
 
-// newTxStream prepares the frames of a stream in a trial: all that does not
-// change from frame to frame, and its part of the checksums. Extent is where the
-// payloads of the sender's streams begin at the latest, and bodies are those of all streams:
-// where some are no zeros, every frame is written to its end.
+// newTxStream prepares the frames of a stream in a trial: all that does not change from frame
+// to frame, and its part of the checksums. extent is the highest offset at which the payload
+// of a stream of the sender begins, and bodies are the bodies of all streams: if some are no
+// zeros, every frame is written to its end.
 func newTxStream(s traffic.Stream, epoch uint16, extent int, bodies bodies) (portTxStream, error) {
 	h, p := s.Headers, packet(s)
 	b, err := p.Build(frame.Signature{Epoch: epoch, Stream: s.ID})

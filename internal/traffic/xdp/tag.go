@@ -10,8 +10,8 @@ import (
 	"nodrop.dev/nodrop/internal/netif"
 )
 
-// tagFeatures are those of a NIC that drop tagged frames, and that put tags into frames
-// which a virtual device passes on without.
+// tagFeatures are the features of a NIC that drop tagged frames, or that insert tags into
+// frames which a virtual device then passes on without the tags.
 var tagFeatures = []string{"rx-vlan-filter", "rx-vlan-stag-filter", "tx-vlan-hw-insert", "tx-vlan-stag-hw-insert"}
 
 // enterVLAN puts what the kernel sends on the port into the VLAN of its addresses, and

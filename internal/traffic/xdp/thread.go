@@ -20,7 +20,7 @@ func preferThread() error {
 	return nil
 }
 
-// threadTime is how long the calling thread has used a processor.
+// threadTime returns the processor time that the calling thread has used.
 func threadTime() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {

@@ -18,8 +18,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// kworkerPercent is how much of a processor the kernel's workers may use while a trial
-// runs. Cleaning up after many short runs uses several times as much.
+// kworkerPercent is the share of a processor that the kernel's workers may use while a trial
+// runs, in percent. Cleaning up after many short runs uses several times as much.
 const kworkerPercent = 5
 
 // heldFrames is a bridge whose ports have threads of their own to receive with. It

@@ -19,7 +19,7 @@ const unsentShare = 10_000
 type trial struct {
 	traffic.Trial
 	senders []*sender
-	// begin is when sending began, on the monotonic clock.
+	// begin is the time at which sending began, on the monotonic clock.
 	begin int64
 	// cpu and losses, which has one entry per port, are as they were when the
 	// trial began.

@@ -74,7 +74,7 @@ func (s *sender) sendDue(l *lane) error {
 	return nil
 }
 
-// fullPause is how long user space waits for a device whose ring is full.
+// fullPause is the time for which user space waits for a device whose ring is full.
 const fullPause = 50 * time.Microsecond
 
 // makeBodies prepares the bodies that writeFrame writes.

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// reorderTime is how long after later frames of its stream a frame may come back
+	// reorderTime is the time after later frames of its stream in which a frame may arrive
 	// and still be distinguished from a copy, at the stream's intended rate.
 	reorderTime = 250 * time.Millisecond
 	// leastWindow is the fewest sequence numbers that are remembered of a stream.
 	leastWindow = 4096
-	// blockNumbers is how many of them a block holds.
+	// blockNumbers is the number of sequence numbers in a block.
 	blockNumbers = 32
 	// fastest is the speed that a port is taken to have at least where a load has no
 	// rate: virtual interfaces are faster than the speed that a bed gives them.
@@ -53,8 +53,8 @@ func (p *port) expect(t traffic.Trial) error {
 	return nil
 }
 
-// numbers is how many frames a stream sends within the reorder time. What has no
-// rate shares the line with the other streams.
+// numbers returns the number of frames that a stream sends within the reorder time. A stream
+// without a rate shares the line with the other streams.
 func (p *port) numbers(s traffic.Stream, load traffic.Load, streams int) uint64 {
 	if load.Rate.Frames > 0 && load.Rate.PerNanos > 0 && !load.Max {
 		return mulDiv(uint64(reorderTime), uint64(load.Rate.Frames), uint64(load.Rate.PerNanos), 1)

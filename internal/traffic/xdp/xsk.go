@@ -21,8 +21,8 @@ const (
 	// xskSendBuffer is the limit of the memory of frames that the kernel has copied and
 	// the device has not sent yet.
 	xskSendBuffer = 32 << 20
-	// xskRelease is how long the kernel may take to release the queue of a socket that was
-	// closed.
+	// xskRelease is the time that the kernel may take to release the queue of a socket
+	// that was closed.
 	xskRelease = 2 * time.Second
 )
 

@@ -28,7 +28,7 @@ const (
 	other = "gobgpd"
 )
 
-// group is how many prefixes have one AS path.
+// group is the number of prefixes that have one AS path.
 const group = 1000
 
 // Case is a number of routes of an IP version.
@@ -37,7 +37,7 @@ type Case struct {
 	IPv6   bool
 }
 
-// Cases are those that are measured unless Options say otherwise.
+// Cases returns the cases that are measured unless Options set others.
 func Cases() []Case {
 	return []Case{{Routes: 100_000}, {Routes: 500_000}, {Routes: 1_000_000}, {500_000, true}}
 }

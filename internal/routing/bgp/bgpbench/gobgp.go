@@ -16,7 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// batch is how many paths go into one message of the gRPC stream.
+// batch is the number of paths in one message of the gRPC stream.
 const batch = 10_000
 
 // gobgp is the server of gobgpd with its gRPC API.

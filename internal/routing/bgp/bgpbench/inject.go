@@ -17,7 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing/bgp"
 )
 
-// job is what an injector has to do; it goes to its standard input.
+// job describes what an injector has to do; it goes to its standard input.
 type job struct {
 	Kind    string
 	Session routing.Session
@@ -25,9 +25,9 @@ type job struct {
 	Socket  string
 }
 
-// done is what it says afterwards.
+// done is the result that an injector reports.
 type done struct {
-	// Start is when the first route went out, of CLOCK_MONOTONIC.
+	// Start is the time at which the first route was sent, of CLOCK_MONOTONIC.
 	Start uint64
 	// Own is the time of the tester for itself; 0 where it is not seen.
 	Own time.Duration
@@ -35,8 +35,8 @@ type done struct {
 	Base uint64
 }
 
-// Inject is the process of an injector: it reads a job, opens the session, says so by a
-// line, waits for a line, injects, says how it went, and ends when its input does.
+// Inject is the process of an injector: it reads a job, opens the session, reports that by a
+// line, waits for a line, injects, reports the result, and ends when its input does.
 func Inject(ctx context.Context, in io.Reader, out io.Writer) error {
 	base, err := restartPeak()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// dummy is what TRex takes for a port that is not there: it counts ports in pairs.
+// dummy is TRex's name for a port that does not exist: TRex counts ports in pairs.
 const dummy = "dummy"
 
 // interfaces returns the server's ports as its configuration names them, one for

@@ -9,15 +9,15 @@ type Config struct {
 	Ports []Port `json:"ports"`
 	// Software runs on packet sockets, without huge pages; nil for DPDK drivers.
 	Software *Software `json:"software,omitempty"`
-	// HugePagesMiB is how much memory in huge pages the server may take, in MiB; 0 with
+	// HugePagesMiB is the memory in huge pages that the server may take, in MiB; 0 with
 	// Software.
 	HugePagesMiB int `json:"hugePagesMiB,omitempty"`
 	// Shared reports whether the server shares its processors with other programs, as in a
-	// run without a cluster: all its threads then share one processor where there is not
-	// one for each, and its watchdog is off.
+	// run without a cluster. If there are fewer processors than threads, all threads then
+	// share one processor. The watchdog is off.
 	Shared bool `json:"shared,omitempty"`
-	// RPCPort is where the server answers, on loopback only; the port below it is
-	// where it publishes.
+	// RPCPort is the port on which the server answers, on loopback only. The server
+	// publishes on the port below it.
 	RPCPort int `json:"rpcPort"`
 }
 
@@ -36,6 +36,6 @@ type Port struct {
 
 // Software holds the settings of packet sockets.
 type Software struct {
-	// RingFrames is how many frames the ring holds per port and direction.
+	// RingFrames is the number of frames that the ring holds per port and direction.
 	RingFrames int `json:"ringFrames"`
 }

@@ -13,8 +13,8 @@ const (
 	maxSending   = 48
 )
 
-// layout says which processor does what. TRex takes ports in pairs, and each pair
-// has the same number of processors that send.
+// layout assigns processors to tasks. TRex takes ports in pairs, and each pair has the same
+// number of processors that send.
 type layout struct {
 	master, latency int
 	pairs           []pair
@@ -27,9 +27,9 @@ type pair struct {
 	Threads []int `json:"threads"`
 }
 
-// lay lays out a server for pairs of ports at the given NUMA nodes, each pair with
-// as many processors that send as there are, at most limit. It returns false when
-// there is not one for each.
+// lay lays out a server for pairs of ports at the given NUMA nodes, each pair with as many
+// processors that send as there are, at most limit. It returns false if there are too few for
+// one each.
 func (m Machine) lay(nodes []int, limit int) (layout, bool) {
 	free := map[int][]int{}
 	total := 0
@@ -69,7 +69,7 @@ func (m Machine) lay(nodes []int, limit int) (layout, bool) {
 	return l, true
 }
 
-// tooFew says how many processors there are, and how many it takes.
+// tooFew returns an error with the numbers of available and required processors.
 func (m Machine) tooFew(nodes []int) error {
 	pairsAt, have := map[int]int{}, map[int]int{}
 	for _, n := range nodes {

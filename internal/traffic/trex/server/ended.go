@@ -2,7 +2,7 @@ package server
 
 import "fmt"
 
-// Ended says that a server ended by itself.
+// Ended reports that a server ended by itself.
 type Ended struct {
 	// How it ended, such as "signal: killed".
 	How string
@@ -10,10 +10,10 @@ type Ended struct {
 	Last string
 }
 
-// Error says how the server ended, and its last lines.
+// Error describes how the server ended, with its last lines.
 func (e *Ended) Error() string { return fmt.Sprintf("%s; %s", e.Short(), lastLines(e.Last)) }
 
-// Short says how the server ended, in one line.
+// Short describes how the server ended, in one line.
 func (e *Ended) Short() string { return fmt.Sprintf("the TRex server ended by itself (%s)", e.How) }
 
 // lastLines introduces what a server wrote.

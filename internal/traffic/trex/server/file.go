@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxPorts is how many ports a server can have.
+// maxPorts is the number of ports that a server can have.
 const maxPorts = 32
 
 // file is TRex's configuration file: a list of one.
@@ -27,20 +27,20 @@ type file struct {
 	Platform    *platform `json:"platform,omitempty"`
 }
 
-// platform says which processor does what.
+// platform assigns processors to tasks.
 type platform struct {
 	Master  int    `json:"master_thread_id"`
 	Latency int    `json:"latency_thread_id"`
 	Pairs   []pair `json:"dual_if"`
 }
 
-// Launch is how a server is started.
+// Launch contains what is needed to start a server.
 type Launch struct {
 	// File is the text of the configuration file.
 	File []byte
 	// Args are the other arguments, without the one that names the file.
 	Args []string
-	// Warnings say what will work, but less well than it could.
+	// Warnings describe what will work, but less well than it could.
 	Warnings []string
 }
 
@@ -96,9 +96,9 @@ func Configure(c Config, prefix string, env func(string) string, m Machine) (Lau
 	return Launch{File: text, Args: append(args, m.loading(interfaces)...), Warnings: warnings}, nil
 }
 
-// place says which processors and how much memory the server takes, and returns how
-// many processors send for each pair of ports. With filters, TRex uses one queue of each
-// card, as it does of packet sockets.
+// place sets the processors and the memory that the server takes, and returns the number of
+// processors that send for each pair of ports. With filters, TRex uses one queue of each card,
+// as it does with packet sockets.
 func (f *file) place(c Config, nodes []int, m Machine, filters bool) (int, error) {
 	limit := len(m.Processors)
 	if c.Software != nil || filters {
@@ -126,8 +126,8 @@ func (f *file) place(c Config, nodes []int, m Machine, filters bool) (int, error
 	return 0, m.tooFew(nodes)
 }
 
-// memory is how much the server takes in huge pages of each NUMA node that has ports,
-// in MiB: TRex takes the same of each, in whole pages.
+// memory returns the memory in huge pages that the server takes on each NUMA node that has
+// ports, in MiB. TRex takes the same amount on each, in whole pages.
 func (c Config) memory(nodes []int, m Machine) (int, error) {
 	at := map[int]bool{}
 	for _, n := range nodes {

@@ -189,7 +189,7 @@ func (o other) blocked(t *testing.T, family, address string, port int) {
 	}
 }
 
-// dropped is how many packets the guard has dropped.
+// dropped returns the number of packets that the guard has dropped.
 func dropped(t *testing.T) uint64 {
 	t.Helper()
 	conn, err := nftables.New()

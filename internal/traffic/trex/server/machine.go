@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Machine is what the server finds of the machine that it runs on.
+// Machine describes the machine that the server runs on.
 type Machine struct {
 	// Processors that this process may use, in ascending order.
 	Processors []int

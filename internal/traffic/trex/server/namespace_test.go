@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// inside says to a test binary that it is the one inside a namespace.
+// inside is set in a test binary that runs inside a namespace.
 const inside = "NODROP_TEST_INSIDE"
 
 // alone runs the rest of a test in a process and a network namespace of its own,

@@ -30,7 +30,7 @@ var patience = func() time.Duration {
 	return 30 * time.Second
 }()
 
-// cardsMiB is how much memory in huge pages a server on cards gets.
+// cardsMiB is the memory in huge pages that a server on cards gets, in MiB.
 const cardsMiB = 512
 
 // joined are the ports p1 and p2 of a real server, joined by a cable: two cards, or
@@ -65,7 +65,8 @@ func realDir(t *testing.T) string {
 // hugePageMiB is the size of the huge pages of hack/vm/trex.
 const hugePageMiB = 2
 
-// freeHugePages is how many huge pages of the usual size are free on this machine.
+// freeHugePages returns the number of huge pages of the usual size that are free on this
+// machine.
 func freeHugePages(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile("/proc/meminfo")
@@ -139,7 +140,7 @@ func TestPausedServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Which thread runs first afterwards is chance, and so is what the watchdog sees.
+	// Which thread runs first afterwards is chance, and so is the watchdog's view.
 	for range 5 {
 		if err := s.process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)

@@ -23,11 +23,11 @@ import (
 const (
 	// Binary is the server's own program in Config.Dir, without the scripts around it.
 	Binary = "_t-rex-64"
-	// graceDefault is how long the server has to end by itself. It takes less than a
+	// graceDefault is the time that the server has to end by itself. It takes less than a
 	// second, unless it hangs.
 	graceDefault = 5 * time.Second
-	// askEvery is how often a server that starts is asked whether it answers, and
-	// askTimeout is how long one such question may take.
+	// askEvery is the interval at which a server that starts is asked whether it answers,
+	// and askTimeout the time limit of one such request.
 	askEvery   = 50 * time.Millisecond
 	askTimeout = 2 * time.Second
 	// statePrefix begins the name of the private directory.
@@ -36,15 +36,16 @@ const (
 
 // Options of starting a server that are not part of its Config.
 type Options struct {
-	// StateDir is where a private directory for the configuration file and DPDK's
-	// run-time files is made; the system's directory for temporary files without it.
-	// Its path must be short, as those of Unix sockets are: Start says how short.
+	// StateDir is the directory in which a private directory for the configuration file
+	// and DPDK's run-time files is made; empty means the system's directory for temporary
+	// files. Its path must be short, as for Unix sockets: the error of Start states the
+	// limit.
 	StateDir string
 	// Output gets each line that the server writes, without its end, and warnings of
 	// how it is laid out; nil drops them. It must not wait for the server.
 	Output func(line string)
-	// Grace is how long the server has to end after SIGINT, before it is killed; 5 s
-	// without it.
+	// Grace is the time that the server has to end after SIGINT, before it is killed; 0
+	// means 5 s.
 	Grace time.Duration
 	// Guard keeps the RPC to the loopback interface, by rules of nftables in the
 	// network namespace of this process, for as long as the server runs. It takes
@@ -198,7 +199,7 @@ func (s *Server) launch(programs string, launch Launch) error {
 	return <-started
 }
 
-// cannotStart says why the program of a directory was not started.
+// cannotStart returns an error that explains why the program of a directory was not started.
 func cannotStart(err error, dir string) error {
 	if errors.Is(err, syscall.ENOEXEC) {
 		return fmt.Errorf("%s is not a program for this machine (%s): use the release of TRex for its processor", filepath.Join(dir, Binary), runtime.GOARCH)
@@ -206,7 +207,7 @@ func cannotStart(err error, dir string) error {
 	return fmt.Errorf("starting TRex: %w; dir %s must hold the server as Dockerfile.trex installs it", err, dir)
 }
 
-// arch is what TRex calls the processor's architecture in the names of directories.
+// arch returns TRex's name of the processor's architecture, as in the names of directories.
 func arch() string {
 	switch runtime.GOARCH {
 	case "amd64":
@@ -217,7 +218,8 @@ func arch() string {
 	return runtime.GOARCH
 }
 
-// verdict says how the server ended. An end after a signal of this process is no error.
+// verdict returns an error that describes how the server ended. An end after a signal of this
+// process is no error.
 func (s *Server) verdict(err error) error {
 	select {
 	case <-s.stopped:
@@ -258,17 +260,17 @@ func (s *Server) ready(ctx context.Context) error {
 	}
 }
 
-// Endpoint is where the server's RPC answers, such as tcp://127.0.0.1:4501.
+// Endpoint returns the address of the server's RPC, such as tcp://127.0.0.1:4501.
 func (s *Server) Endpoint() string { return s.endpoint }
 
-// Version is what the server says that it is, such as v3.08.
+// Version returns the version that the server reports, such as v3.08.
 func (s *Server) Version() string { return s.version }
 
 // Done is closed when the server has ended, by itself or by Close.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err says why the server ended, with the last lines that it wrote; nil while it runs
-// and after Close.
+// Err returns the reason why the server ended, with the last lines that it wrote; nil while it
+// runs and after Close.
 func (s *Server) Err() error {
 	select {
 	case <-s.done:

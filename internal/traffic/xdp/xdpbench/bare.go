@@ -18,9 +18,9 @@ type counter struct {
 	attached link.Link
 }
 
-// bareLoop says what a bare loop does with frames before it redirects them.
+// bareLoop describes what a bare loop does with frames before it redirects them.
 type bareLoop struct {
-	// batch is how many frames the kernel hands to the device at once.
+	// batch is the number of frames that the kernel hands to the device at once.
 	batch uint32
 	// writes reports whether frames are cut to their length and written, as every sender of
 	// test frames has to.
@@ -56,7 +56,7 @@ func newCounter(name string, loop bareLoop) (_ *counter, err error) {
 
 func (c *counter) close() error { return errors.Join(c.attached.Close(), c.objects.Close()) }
 
-// received is how many frames came so far.
+// received returns the number of frames that have arrived so far.
 func (c *counter) received() (n uint64, err error) {
 	var all []uint64
 	if err := c.objects.Received.Lookup(uint32(0), &all); err != nil {
@@ -68,7 +68,7 @@ func (c *counter) received() (n uint64, err error) {
 	return n, nil
 }
 
-// length is that of the frames that the kernel makes, without their check sequence.
+// length returns the length of the frames that the kernel makes, in bytes without FCS.
 func (c *counter) length() int {
 	if c.loop.writes {
 		return frameSize - 4 + 1 // the program cuts a byte

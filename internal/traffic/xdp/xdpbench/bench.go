@@ -27,22 +27,22 @@ const (
 	bits    = 84 * 8
 )
 
-// Options say how much is measured.
+// Options set how much is measured.
 type Options struct {
-	// Trial is how long each measurement lasts.
+	// Trial is the duration of each measurement.
 	Trial time.Duration
-	// Rounds is how many times each is done; rounds are interleaved, and the medians
-	// count.
+	// Rounds is the number of times each measurement is done; rounds are interleaved, and
+	// the medians count.
 	Rounds int
 }
 
-// Result is what was measured.
+// Result contains what was measured.
 type Result struct {
 	Rates  []Rate
 	Spaces []Spacing
 }
 
-// Rate is how many frames per second one case sent.
+// Rate is the number of frames per second that one case sent.
 type Rate struct {
 	Case string
 	// Sent and Received frames per second, the medians of all rounds. Received is 0 where
@@ -50,7 +50,7 @@ type Rate struct {
 	Sent, Received float64
 }
 
-// Spacing is how constant a load was kept, the medians of all rounds.
+// Spacing describes how constant a load was kept, as medians of all rounds.
 type Spacing struct {
 	// Percent of 1 Gbit/s.
 	Percent int64
