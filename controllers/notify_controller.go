@@ -218,7 +218,7 @@ func (r *notifyReconciler) keep(ctx context.Context, b *v1alpha1.Benchmark, n v1
 		return err
 	})
 	if apierrors.IsNotFound(err) || err == nil && b.UID != uid {
-		return nil // Nobody asks any more.
+		return nil // The sink no longer asks for it.
 	}
 	if err != nil {
 		return fmt.Errorf("storing what became of an event: %w", err)

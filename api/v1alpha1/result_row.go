@@ -253,7 +253,7 @@ type ResultRow struct {
 	// reset is the result of a reset test.
 	// +optional
 	Reset *ResetSummary `json:"reset,omitempty"`
-	// rfc2544Latency is what a test of latency by RFC 2544 measured.
+	// rfc2544Latency contains the result of a latency test by RFC 2544 section 26.2.
 	// +optional
 	RFC2544Latency *RFC2544LatencySummary `json:"rfc2544Latency,omitempty"`
 	// bufferSize is the number of frames that a port of the device buffered.

@@ -34,7 +34,7 @@ func TestViewShowsWhatThePortsDo(t *testing.T) {
 		v.live.width, v.live.height, v.live.now = width, height, func() time.Time { return now }
 		v.see(inHand("throughput 64 B: 50% for 60s"))
 		v.tick()
-		v.watch(method.Interval{}) // One that nobody looked at is replaced.
+		v.watch(method.Interval{}) // One that was not read is replaced.
 		v.watch(anInterval())
 		v.interval = <-v.intervals
 		now = now.Add(time.Minute)

@@ -107,7 +107,7 @@ func TestTRexServeToldToEndBefore(t *testing.T) {
 }
 
 func TestTRexAlive(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // and accepts nobody
+	l, err := net.Listen("tcp", "127.0.0.1:0") // and accepts no connection
 	if err != nil {
 		t.Fatal(err)
 	}

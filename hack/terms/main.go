@@ -34,8 +34,17 @@ var beginnings = []rule{
 var words = []rule{
 	{regexp.MustCompile(`(?i)\b(gravest|mended|hush|whoever|somebody|nobody)\b`), "name the person, the role or the component"},
 	{regexp.MustCompile(`\b(as may be|which is which|of none\b|stands? in for)`), "say it directly"},
-	{regexp.MustCompile(`(?i)\b(behaviour|colour|neighbour|favour|honour|centre|metre|licence|catalogued|analyse|organis|recognis|initialis|normalis)`), "use American spelling"},
 }
+
+// spelling is the rule for words that Americans spell in another way. Names of the code and of
+// the API are exceptions.
+var spelling = rule{
+	regexp.MustCompile(`(?i)\b(behaviours?|colours?|neighbours?|favours?|honours?|centres?|metres?|licences?|(analys|organis|recognis|initialis|normalis)(es?|ed|ing|ation))\b`),
+	"use American spelling",
+}
+
+// inlineCode is code within a line of a page.
+var inlineCode = regexp.MustCompile("`[^`]*`")
 
 // problem is one place that breaks a rule.
 type problem struct {
@@ -99,7 +108,7 @@ func checkGo(path string) ([]problem, error) {
 	if ast.IsGenerated(file) {
 		return nil, nil
 	}
-	documents := docs(file)
+	documents, names := docs(file), identifiers(file)
 	var problems []problem
 	for _, group := range file.Comments {
 		text := strings.Join(strings.Fields(group.Text()), " ")
@@ -108,8 +117,32 @@ func checkGo(path string) ([]problem, error) {
 			problems = append(problems, breaks(beginnings, place, text)...)
 		}
 		problems = append(problems, breaks(words, place, text)...)
+		for _, word := range spelling.pattern.FindAllString(text, -1) {
+			if !names[strings.ToLower(word)] {
+				problems = append(problems, problem{place, word, spelling.remedy})
+			}
+		}
 	}
 	return problems, nil
+}
+
+// identifiers returns the names in the code of a file, and the words in its tags, in lower case.
+func identifiers(file *ast.File) map[string]bool {
+	names := map[string]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Ident:
+			names[strings.ToLower(n.Name)] = true
+		case *ast.Field:
+			if n.Tag != nil {
+				for _, word := range regexp.MustCompile(`\w+`).FindAllString(n.Tag.Value, -1) {
+					names[strings.ToLower(word)] = true
+				}
+			}
+		}
+		return true
+	})
+	return names
 }
 
 // docs returns the comments of a file that document a declaration or a field.
@@ -158,7 +191,8 @@ func checkPage(path string) ([]problem, error) {
 		if off || code || strings.HasPrefix(line, "    ") {
 			continue
 		}
-		problems = append(problems, breaks(words, fmt.Sprintf("%s:%d", path, n), line)...)
+		line = inlineCode.ReplaceAllString(line, "")
+		problems = append(problems, breaks(append(words, spelling), fmt.Sprintf("%s:%d", path, n), line)...)
 	}
 	return problems, lines.Err()
 }

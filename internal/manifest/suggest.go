@@ -25,7 +25,7 @@ func nearest(word string, candidates []string) string {
 }
 
 // editDistance counts the letters to insert, remove, replace or swap with their
-// neighbour to turn a into b (optimal string alignment).
+// neighbor to turn a into b (optimal string alignment).
 func editDistance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -105,7 +105,7 @@ func (t *Trial) perSecond(frames int64) int64 { return perSecond(frames, max(t.D
 func hostsOf(s plan.Stream) uint64 {
 	h := s.Headers
 	if s.Networks != nil {
-		h.DstIPCount = 1 // They are behind the device, which knows its neighbours.
+		h.DstIPCount = 1 // They are behind the device, which knows its neighbors.
 	}
 	return uint64(max(h.SrcIPCount, h.DstIPCount, h.SrcMACCount, h.DstMACCount, 1))
 }

@@ -55,7 +55,7 @@ func simulate(t *testing.T, model string, p plan.Plan, opts ...sim.Option) *sim.
 	return e
 }
 
-// open makes a lab on a generator, with resolved neighbours.
+// open makes a lab on a generator, with resolved neighbors.
 func open(t *testing.T, gen traffic.Generator, p plan.Plan, observe func(Event)) *Lab {
 	t.Helper()
 	info, err := gen.Info(context.Background())

@@ -18,14 +18,14 @@ type Neighbours struct {
 	Sources map[string]traffic.MAC
 	// NextHops are the destination MAC addresses of the streams, by stream ID.
 	NextHops map[uint16]traffic.MAC
-	// Unresolved are the neighbours that did not answer.
+	// Unresolved are the neighbors that did not answer.
 	Unresolved []*traffic.UnresolvedError
 }
 
-// Resolve finds the hardware addresses of all neighbours: gateways by ARP or
+// Resolve finds the hardware addresses of all neighbors: gateways by ARP or
 // neighbor discovery on every port that sends or receives, and receivers on the
 // sender's own layer-2 network likewise, so that bridges learn where they are.
-// Each is given timeout. A neighbour that does not answer is not an error here:
+// Each is given timeout. A neighbor that does not answer is not an error here:
 // frames are sent all the same, to the receiving port's own address, and what
 // comes back decides.
 func Resolve(ctx context.Context, gen traffic.Generator, p plan.Plan, info traffic.Info, timeout time.Duration) (*Neighbours, error) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Frames of an earlier trial are counted over all trials of a row, but for those that
-// introduced the streams: a device may hold these until it knows its neighbours.
+// introduced the streams: a device may hold these until it knows its neighbors.
 func TestStaleFramesOfARow(t *testing.T) {
 	p := testPlan(t)
 	gen := &shaken{

@@ -76,7 +76,7 @@ func (s *Sender) Send(ctx context.Context, url, id string, keys []Key, body []by
 		}
 		return &RefusedError{Reason: unreached(err)}
 	}
-	_ = answer.Body.Close() // What it says is nobody's business here.
+	_ = answer.Body.Close() // Its content does not matter here.
 	switch {
 	case answer.StatusCode >= 200 && answer.StatusCode < 300:
 		return nil

@@ -34,7 +34,7 @@ func validateFlows(profile *v1alpha1.TrafficProfile) field.ErrorList {
 		errs = append(errs, field.Forbidden(root.Child("routing"), "the frames of flows do not go to the networks of routes: remove routing, or give pattern and packet in place of flows"))
 	}
 	if spec.OwnSizes() && len(spec.FrameSizes)+len(spec.FrameMixes) > 0 {
-		errs = append(errs, field.Forbidden(root.Child("flows"), "every flow has a size of its own, so that frameSizes and frameMixes are those of none: remove them, or remove frameSize or frameMix of a flow"))
+		errs = append(errs, field.Forbidden(root.Child("flows"), "every flow has a size of its own, so that no flow uses frameSizes and frameMixes: remove them, or remove frameSize or frameMix of a flow"))
 	}
 	names := map[string]bool{}
 	for i, f := range spec.Flows {

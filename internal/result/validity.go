@@ -38,7 +38,7 @@ type policy struct {
 	reasons  func(Input) []string
 }
 
-// policies in order, the gravest first.
+// policies in order, the most serious first.
 var policies = []policy{
 	{v1alpha1.ValidityInvalid, nothingHappened},
 	{v1alpha1.ValidityInvalid, sessionsWereDown},
@@ -55,7 +55,7 @@ var policies = []policy{
 	{v1alpha1.ValidityVirtual, deviceIsSoftware},
 }
 
-// Judge gives the gravest validity that a policy speaks for, with the reasons of
+// Judge gives the most serious validity that a policy speaks for, with the reasons of
 // all of them.
 func Judge(in Input) (v1alpha1.Validity, []string) {
 	validity, all := v1alpha1.ValidityValid, []string(nil)

@@ -68,7 +68,7 @@ func conclude(ctx context.Context, device v1alpha1.Device, rows []v1alpha1.Resul
 const maxNamed = 6
 
 // inconclusive names the tests that have rows and no conclusive one among them, of each
-// variant by itself, with the gravest reason and what to do; empty when there is none. A
+// variant by itself, with the most serious reason and what to do; empty when there is none. A
 // test for which there was nothing to measure is not among them.
 func inconclusive(device v1alpha1.Device, rows []v1alpha1.ResultRow) string {
 	var order []string
@@ -88,11 +88,11 @@ func inconclusive(device v1alpha1.Device, rows []v1alpha1.ResultRow) string {
 	if len(order) == 0 {
 		return ""
 	}
-	var gravest *v1alpha1.ResultRow
+	var worst *v1alpha1.ResultRow
 	for i := range rows {
 		row := &rows[i]
-		if slices.Contains(order, row.TestName()) && !nothingToMeasure(row) && (gravest == nil || result.Graver(row.Validity, gravest.Validity)) {
-			gravest = row
+		if slices.Contains(order, row.TestName()) && !nothingToMeasure(row) && (worst == nil || result.Graver(row.Validity, worst.Validity)) {
+			worst = row
 		}
 	}
 	text := "test " + order[0] + " has no conclusive row"
@@ -103,11 +103,11 @@ func inconclusive(device v1alpha1.Device, rows []v1alpha1.ResultRow) string {
 			text = fmt.Sprintf("tests %s and %d more have no conclusive row", strings.Join(named, ", "), n-len(named))
 		}
 	}
-	text += fmt.Sprintf(": %s is %s", gravest.Name(), gravest.Validity)
-	if len(gravest.ValidityReasons) > 0 {
-		text += ", " + gravest.ValidityReasons[0]
+	text += fmt.Sprintf(": %s is %s", worst.Name(), worst.Validity)
+	if len(worst.ValidityReasons) > 0 {
+		text += ", " + worst.ValidityReasons[0]
 	}
-	if remedy := remedies[gravest.Validity]; remedy != "" {
+	if remedy := remedies[worst.Validity]; remedy != "" {
 		text += "; " + remedy
 	}
 	return text

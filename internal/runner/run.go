@@ -289,7 +289,7 @@ func inOrder(rows map[int]v1alpha1.ResultRow) []v1alpha1.ResultRow {
 	return list
 }
 
-// prepare learns what the generator is and where the neighbours are.
+// prepare learns what the generator is and where the neighbors are.
 func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 	var err error
 	if r.info, err = r.gen.Info(ctx); err != nil {

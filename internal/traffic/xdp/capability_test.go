@@ -18,7 +18,7 @@ import (
 // needed are the capabilities that a container must be given, in the numbers of
 // linux/capability.h.
 var needed = map[string]uintptr{
-	"NET_ADMIN": unix.CAP_NET_ADMIN, // links, addresses, neighbours, attaching XDP
+	"NET_ADMIN": unix.CAP_NET_ADMIN, // links, addresses, neighbors, attaching XDP
 	"NET_RAW":   unix.CAP_NET_RAW,   // packet sockets, where a device takes no XDP frames
 	"BPF":       unix.CAP_BPF,       // loading and running BPF programs
 	"PERFMON":   unix.CAP_PERFMON,   // following the kernel's XDP tracepoints
