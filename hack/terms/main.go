@@ -39,7 +39,7 @@ var words = []rule{
 // spelling is the rule for words that Americans spell in another way. Names of the code and of
 // the API are exceptions.
 var spelling = rule{
-	regexp.MustCompile(`(?i)\b(behaviours?|colours?|neighbours?|favours?|honours?|centres?|metres?|licences?|(analys|organis|recognis|initialis|normalis)(es?|ed|ing|ation))\b`),
+	regexp.MustCompile(`(?i)\b(behaviours?|colours?|neighbours?|favours?|honours?|centres?|metres?|licences?|(analy|organi|recogni|initiali|normali)s(es?|ed|ing|ation))\b`),
 	"use American spelling",
 }
 
