@@ -11,7 +11,7 @@ import (
 const maxLatencyStreams = 128
 
 // latencyType describes which frames are timed, between which points and how exactly.
-// docs/design/trex-engine.md describes the latency of a server without --hdrh.
+// docs/design/trex-counting.md describes the latency of a server without --hdrh.
 const latencyType = "of %s frames per second of each stream, or all where it has fewer, from TRex's transmit core to its receive core (the processor's clock, of one server), to 1 us or 0.1 %%; coarser of servers without --hdrh: " + traffic.FILO
 
 // capabilities of an engine with these ports, of whose streams so many frames per
