@@ -46,13 +46,15 @@ func TestLearntRoutes(t *testing.T) {
 	}
 	benchmark := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: "learnt"}}
 	second, soak := metav1.Duration{Duration: time.Second}, metav1.Duration{Duration: 12 * time.Second}
+	// A busy machine notices late that the trial runs, and BFD detects the silence after 3 s.
+	silence := metav1.Duration{Duration: 24 * time.Second}
 	benchmark.Spec = v1alpha1.BenchmarkSpec{
 		TestBedName: "frr-bgp", TrafficProfileName: profile.Name,
 		SettleTime: metav1.Duration{Duration: 200 * time.Millisecond}, RestTime: &metav1.Duration{},
 		Tests: []v1alpha1.Test{
 			{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{Resolution: "10%", TrialDuration: second, SearchTrialDuration: second}},
 			{Name: "reset", Soak: &v1alpha1.SoakTest{Load: "1%", Duration: soak}},
-			{Name: "silence", Soak: &v1alpha1.SoakTest{Load: "1%", Duration: soak}},
+			{Name: "silence", Soak: &v1alpha1.SoakTest{Load: "1%", Duration: silence}},
 		},
 	}
 	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "frr-bgp"}}
