@@ -45,10 +45,10 @@ func TestRefusedFramesLeaveNoHoles(t *testing.T) {
 		receiver  string
 		transmit  Transmit
 	}{
-		"on the sender's processor": {processor: first, receiver: "elsewhere"},
-		"on another":                {processor: last, receiver: "elsewhere"},
-		"on the sender's processor, in longer batches": {processor: first, receiver: "p2"},
-		"on another, in longer batches":                {processor: last, receiver: "p2"},
+		"on the sender's processor": {first, "elsewhere", LiveFrames},
+		"on another":                {last, "elsewhere", LiveFrames},
+		"on the sender's processor, in longer batches": {first, "p2", LiveFrames},
+		"on another, in longer batches":                {last, "p2", LiveFrames},
 		"on the sender's processor, AF_XDP":            {first, "p2", AFXDP},
 		"on another, AF_XDP":                           {last, "p2", AFXDP},
 	} {

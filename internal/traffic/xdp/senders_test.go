@@ -152,6 +152,7 @@ func needsCPUs(t *testing.T, e *Engine, n int) {
 
 // Two senders of a port count exactly, keep every stream in order, and share the streams.
 func TestTwoSenders(t *testing.T) {
+	t.Setenv(transmitVariable, "") // AF_XDP sockets need a queue for each sender, and this veth has one
 	perSecond := func(n int64) traffic.Rate { return traffic.Rate{Frames: n, PerNanos: 1e9} }
 	for name, test := range map[string]struct {
 		streams int
@@ -250,6 +251,7 @@ func TestTwoSendersOnTwoPorts(t *testing.T) {
 
 // A device whose ring is full refuses frames of both senders. None is lost, and none counted twice.
 func TestTwoSendersWithAFullRing(t *testing.T) {
+	t.Setenv(transmitVariable, "") // AF_XDP sockets need a queue for each sender, and this veth has one
 	bed := newBed(t)
 	d := bed.device()
 	d.gro("d1", true)
