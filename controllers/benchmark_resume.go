@@ -15,7 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/dut/device"
 )
 
-// bedsFor returns those of the given beds that a benchmark may get. One that resumes from
+// bedsFor returns the given beds that a benchmark may get. One that resumes from
 // finished rows gets only the bed on which they were measured.
 func bedsFor(b *v1alpha1.Benchmark, beds []string) []string {
 	from := b.Status.Resumption

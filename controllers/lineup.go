@@ -46,6 +46,12 @@ type Place struct {
 // Lineup returns the places of all benchmarks that wait, in the order of the queue;
 // those that are not accepted come last. It is the allocator's own computation.
 func Lineup(in Lab) []Place {
+	_, places := lineUp(in)
+	return places
+}
+
+// lineUp returns the places, and the allocator that computed them.
+func lineUp(in Lab) (*allocator, []Place) {
 	options := Options{DefaultPolicy: in.DefaultPolicy, Now: func() time.Time { return in.Now }, Deadlines: in.Deadlines}
 	a := newAllocator(base{Options: options.withDefaults()}, nil)
 	ch := newChanges()
@@ -97,25 +103,22 @@ func Lineup(in Lab) []Place {
 		case x.Place.Order != y.Place.Order:
 			return cmp.Compare(x.Place.Order, y.Place.Order)
 		}
-		return queue.Compare(queue.EntryOf(a.policy, a.namespaces, x.Benchmark), queue.EntryOf(a.policy, a.namespaces, y.Benchmark))
+		return a.compare(x.Benchmark, y.Benchmark)
 	})
-	return places
+	return a, places
 }
 
-// Order returns the benchmarks that wait for a bed, in the order of the queue: those of Lineup
-// first, then those that are not in the queue yet.
+// Order returns the benchmarks that wait for a bed, in the order of the queue. Benchmarks of
+// Lineup come first, then benchmarks that are not in the queue yet.
 func Order(in Lab) []*v1alpha1.Benchmark {
 	var waiting []*v1alpha1.Benchmark
 	queued := map[*v1alpha1.Benchmark]bool{}
-	for _, p := range Lineup(in) {
+	a, places := lineUp(in)
+	for _, p := range places {
 		if p.Benchmark.Status.TestBedName == "" {
 			waiting = append(waiting, p.Benchmark)
 			queued[p.Benchmark] = true
 		}
-	}
-	namespaces := map[string]*corev1.Namespace{}
-	for i := range in.Namespaces {
-		namespaces[in.Namespaces[i].Name] = &in.Namespaces[i]
 	}
 	first := len(waiting)
 	for i := range in.Benchmarks {
@@ -123,10 +126,13 @@ func Order(in Lab) []*v1alpha1.Benchmark {
 			waiting = append(waiting, b)
 		}
 	}
-	slices.SortFunc(waiting[first:], func(x, y *v1alpha1.Benchmark) int {
-		return queue.Compare(queue.EntryOf(in.Policy, namespaces, x), queue.EntryOf(in.Policy, namespaces, y))
-	})
+	slices.SortFunc(waiting[first:], a.compare)
 	return waiting
+}
+
+// compare orders benchmarks by priority and age.
+func (a *allocator) compare(x, y *v1alpha1.Benchmark) int {
+	return queue.Compare(queue.EntryOf(a.policy, a.namespaces, x), queue.EntryOf(a.policy, a.namespaces, y))
 }
 
 // publishedStandings returns the standings of the policy's status.

@@ -42,15 +42,23 @@ func ReadLab(ctx context.Context, c client.Reader, beds []v1alpha1.TestBed, benc
 	return lab, err
 }
 
+// listAllowed lists objects, and reports whether the reader is allowed to.
+func listAllowed(ctx context.Context, c client.Reader, list client.ObjectList, what string, opts ...client.ListOption) (may bool, _ error) {
+	err := c.List(ctx, list, opts...)
+	switch {
+	case apierrors.IsForbidden(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("listing %s: %w", what, err)
+	}
+	return true, nil
+}
+
 // readNamespaces reads namespaces, whose labels decide on access.
 func readNamespaces(ctx context.Context, c client.Reader, names []string) ([]corev1.Namespace, error) {
 	var all corev1.NamespaceList
-	err := c.List(ctx, &all)
-	if !apierrors.IsForbidden(err) {
-		if err != nil {
-			return nil, fmt.Errorf("listing the namespaces: %w", err)
-		}
-		return all.Items, nil
+	if may, err := listAllowed(ctx, c, &all, "the namespaces"); may || err != nil {
+		return all.Items, err
 	}
 	for _, name := range names {
 		var ns corev1.Namespace
@@ -68,21 +76,14 @@ func readNamespaces(ctx context.Context, c client.Reader, names []string) ([]cor
 // readProfiles reads the TrafficProfiles of all namespaces, or else of these.
 func readProfiles(ctx context.Context, c client.Reader, namespaces []string) ([]v1alpha1.TrafficProfile, error) {
 	var all v1alpha1.TrafficProfileList
-	err := c.List(ctx, &all)
-	if !apierrors.IsForbidden(err) {
-		if err != nil {
-			return nil, fmt.Errorf("listing the TrafficProfiles: %w", err)
-		}
-		return all.Items, nil
+	if may, err := listAllowed(ctx, c, &all, "the TrafficProfiles"); may || err != nil {
+		return all.Items, err
 	}
 	var profiles []v1alpha1.TrafficProfile
 	for _, name := range namespaces {
 		var own v1alpha1.TrafficProfileList
-		if err := c.List(ctx, &own, client.InNamespace(name)); err != nil {
-			if apierrors.IsForbidden(err) {
-				continue
-			}
-			return nil, fmt.Errorf("listing the TrafficProfiles of namespace %s: %w", name, err)
+		if _, err := listAllowed(ctx, c, &own, "the TrafficProfiles of namespace "+name, client.InNamespace(name)); err != nil {
+			return nil, err
 		}
 		profiles = append(profiles, own.Items...)
 	}

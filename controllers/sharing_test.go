@@ -35,7 +35,7 @@ func TestSharing(t *testing.T) {
 		"the team that is behind comes first":         behindComesFirst,
 		"a team that has as many beds as it may":      teamRunsEnough,
 		"a team that has used up its hours":           teamSpent,
-		"a priority class that there is not":          unknownClass,
+		"a priority class that does not exist":        unknownClass,
 		"a class that preempts takes a bed":           preempts,
 		"a start is estimated from what others took":  estimated,
 		"the lineup and the page have the same order": ordersAlike,
@@ -149,8 +149,8 @@ func teamSpent(w *world) {
 	w.reaches("next", v1alpha1.PhaseRunning)
 }
 
-// ordersAlike compares the order that the operator writes into the status with those of the
-// command queue and of the lab page. Priority and age alone give another one.
+// ordersAlike compares the order that the operator writes into the status with the orders
+// of the command queue and of the lab page. Priority and age alone give another one.
 func ordersAlike(w *world) {
 	w.share(v1alpha1.LabPolicySpec{PriorityClasses: []v1alpha1.PriorityClass{{Name: "nightly", Value: 10}, {Name: "release", Value: 400}}})
 	create(w.t, w.c, benchmark("first", "sim"))
@@ -179,7 +179,7 @@ func ordersAlike(w *world) {
 	w.Expect(lineup).To(Equal([]string{"release", "plain", "nightly"}))
 
 	everybody := labpage.Access{Authenticator: authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
-		return &authenticator.Response{User: &user.DefaultInfo{Name: "somebody"}}, true, nil
+		return &authenticator.Response{User: &user.DefaultInfo{Name: "alice"}}, true, nil
 	}), Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 		return authorizer.DecisionAllow, "", nil
 	})}

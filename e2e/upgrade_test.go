@@ -70,7 +70,7 @@ func TestUpgrade(t *testing.T) {
 	l.expectClean(t, b)
 }
 
-// releaseValues are the values that differ from those of an earlier release.
+// releaseValues contains the values that differ from an earlier release.
 const releaseValues = "image.tag=dev,deviceImage.tag=dev,webhook.timeoutSeconds=10,operator.verbose=false"
 
 // earlierChart is the chart of the earlier release, whose images are on the node. It says

@@ -154,9 +154,9 @@ type PriorityClass struct {
 	// +kubebuilder:validation:Minimum=-1000
 	// +kubebuilder:validation:Maximum=1000
 	Value int32 `json:"value"`
-	// preempts reports whether its benchmarks come before those of all classes that do not, of
-	// all teams, and that the lab takes a bed for them from a preemptible benchmark of
-	// lower priority where none is free. What they use counts in the share of their team.
+	// preempts reports whether benchmarks of the class preempt. They come before all benchmarks
+	// of other classes, of all teams. If no bed is free, the lab takes one for them from a
+	// preemptible benchmark of lower priority. Their use counts in the share of their team.
 	// +optional
 	Preempts bool `json:"preempts,omitempty"`
 }

@@ -70,8 +70,8 @@ type HostEnvironment struct {
 	// deviceCPUs are the processors that the device had of its own.
 	// +optional
 	DeviceCPUs string `json:"deviceCPUs,omitempty"`
-	// together is the reason why the device had no processors of its own and used those of the
-	// tester; absent if it had its own.
+	// together is the reason why the device had no processors of its own and used the
+	// processors of the tester; absent if it had its own.
 	// +optional
 	Together string `json:"together,omitempty"`
 }

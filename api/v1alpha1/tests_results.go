@@ -74,7 +74,7 @@ type OrderingSummary struct {
 
 // ReorderingSummary contains the distances by which the reordered frames of a trial came late,
 // for all streams together (RFC 4737 sections 4.2, 4.3, 4.5, 4.6 and 5). Positions and numbers
-// are those of one stream.
+// count within one stream.
 type ReorderingSummary struct {
 	// extentMaxFrames is the largest reordering extent (section 4.2.3): how many frames
 	// were received from the first one with a larger number on.

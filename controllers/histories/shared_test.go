@@ -17,8 +17,8 @@ import (
 // policy, so that it is one of its own.
 var teams = []string{team, "team-switching", "team-optics"}
 
-// namespaceOf returns the namespace of a benchmark: those of a history are of one team after
-// the other.
+// namespaceOf returns the namespace of a benchmark: the benchmarks of a history belong to one
+// team after the other.
 func namespaceOf(name string) string {
 	if i, err := strconv.Atoi(strings.TrimPrefix(name, "b")); err == nil {
 		return teams[i%len(teams)]

@@ -22,7 +22,7 @@ func ownerAgent(index int) string { return fmt.Sprintf("agent-%d", index) }
 func CertificatesName(run Run) string { return run.certificatesName() }
 
 // agentsPerSecret is the number of agents' certificates in one object, about 1.4 KiB each:
-// those of a large bed do not fit in one object.
+// the certificates of a large bed do not fit in one object.
 const agentsPerSecret = 128
 
 // CertificatesSecrets hold all certificates of a run, in the order in which they are to

@@ -29,8 +29,8 @@ func (q *Queue) leaveGang(gang, k Key) {
 	}
 }
 
-// complete reports whether the entries of a group wait for beds: those of a gang do when all of
-// them are there.
+// complete reports whether the entries of a group wait for beds: the entries of a gang wait
+// when the gang is complete.
 func (q *Queue) complete(g *group) bool {
 	return g.gang == (Key{}) || len(q.gangs[g.gang]) >= g.missing
 }

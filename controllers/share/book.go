@@ -144,7 +144,7 @@ func (b *Book) Use(a Account) Use {
 	return Use{Due: kept.due.sum, Had: kept.had.sum}
 }
 
-// Accounts returns the accounts with any use, and those of the last state, in order.
+// Accounts returns the accounts with any use, and the accounts of the last state, in order.
 func (b *Book) Accounts() []Account {
 	all := maps.Clone(b.state.Loads)
 	if all == nil {

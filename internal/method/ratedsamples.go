@@ -60,8 +60,8 @@ func (r reading) lost() uint64 { return min(r.passed, r.sent) - min(r.received, 
 // are in flight, or nothing of their stream is forwarded.
 func (r reading) pending() uint64 { return r.sent - min(r.passed, r.sent) }
 
-// tally counts the frames sent between two samples, and those of them received then or
-// later.
+// tally counts the frames that were sent between two samples, and how many of these were
+// received then or later.
 type tally struct {
 	from, to       time.Duration
 	sent, received uint64

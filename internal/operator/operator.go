@@ -173,14 +173,9 @@ const (
 	maxDeadline = 2 * time.Hour
 )
 
-// deadlines returns the deadlines of the configuration, or the defaults.
-func (c Config) deadlines() controllers.Deadlines {
-	return cmp.Or(c.Deadlines, controllers.DefaultDeadlines())
-}
-
 // checkDeadlines reports deadlines that are out of bounds.
 func (c Config) checkDeadlines() (problems []error) {
-	d := c.deadlines()
+	d := cmp.Or(c.Deadlines, controllers.DefaultDeadlines())
 	for _, deadline := range []struct {
 		flag string
 		time.Duration

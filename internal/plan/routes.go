@@ -298,7 +298,7 @@ func routed(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Por
 
 // Advertised returns the routes that the device should advertise on a session if the
 // announcements are made for which made returns true: the preferred paths, and with add-path
-// all, except those of the session itself.
+// all, except the routes of the session itself.
 func (p Plan) Advertised(session int, made func(announcement int) bool) routing.Table {
 	var t routing.Table
 	to := p.Sessions[session]

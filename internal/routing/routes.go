@@ -27,7 +27,7 @@ type Attributes struct {
 	MED *uint32
 	// Communities (RFC 1997).
 	Communities []uint32
-	// Label of the first prefix with labeled unicast (RFC 8277); those of the others
+	// Label of the first prefix with labeled unicast (RFC 8277); further labels
 	// count up. 0 for unlabelled routes.
 	Label uint32
 	// PathID of the routes with AddPath.

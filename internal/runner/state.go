@@ -18,7 +18,7 @@ type State struct {
 	Message string `json:"message,omitempty"`
 	// Progress is the trial in hand.
 	Progress v1alpha1.Progress `json:"progress"`
-	// Rows are the finished rows, also those of earlier runners. They are for readers in the
+	// Rows are the finished rows, also the rows of earlier runners. They are for readers in the
 	// same process; others read the log of an Answer. A row does not change once it is in a
 	// state.
 	Rows []v1alpha1.ResultRow `json:"-"`

@@ -21,7 +21,7 @@ var (
 	ofMatrix   = ofSpec.Child("matrix")
 )
 
-// Validate returns the problems of a schedule itself, without those of the benchmarks that it
+// Validate returns the problems of a schedule itself, not of the benchmarks that it
 // makes.
 func Validate(s *v1alpha1.BenchmarkSchedule) field.ErrorList {
 	problems := append(ValidateName(s.Name), ValidateTiming(&s.Spec)...)

@@ -77,8 +77,8 @@ func Read(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) (Res
 	return Join(b, parts), nil
 }
 
-// Counts reports whether the rows of a part count: those of runs from which a preempted
-// benchmark could not resume do not.
+// Counts reports whether the rows of a part count. Rows do not count if a preempted benchmark
+// could not resume from their run.
 func Counts(b *v1alpha1.Benchmark, part *v1alpha1.BenchmarkResult) bool {
 	return b.Status.Results == nil || part.Spec.Part > b.Status.Results.DiscardedParts
 }

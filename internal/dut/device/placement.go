@@ -8,7 +8,7 @@ type Placement struct {
 	// Tester are the processors that the tester sends on.
 	Tester []int `json:"tester,omitempty"`
 	// Device are the processors on which the device takes frames from its interfaces;
-	// empty if it shares those of the tester.
+	// empty if it shares the processors of the tester.
 	Device []int `json:"device,omitempty"`
 	// Preferred reports whether the kernel's soft interrupts, which the device works in, come
 	// before all processes on its processors.

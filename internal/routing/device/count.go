@@ -11,7 +11,7 @@ import (
 )
 
 // Routes returns the number of routes in the main tables of IPv4 and IPv6 of the router's
-// kernel together, including those of its own addresses, and whether it is known. It may be
+// kernel together, including the routes of its own addresses, and whether it is known. It may be
 // called while other methods are. The time grows with the number of routes: the kernel goes
 // through all of IPv4.
 func (r *Router) Routes() (n int64, known bool) {

@@ -32,7 +32,7 @@ const maxRecord = 16 << 20
 // version, Read takes the routes of the peer with the most, or of the peer with an address, if
 // that is valid. Prefixes that follow each other and have the same attributes are one set; all
 // sets have the name. Next hops are left out, and so are attributes other than AS_PATH,
-// MULTI_EXIT_DISC and COMMUNITIES; the members of an AS_SET follow in the path like those of a
+// MULTI_EXIT_DISC and COMMUNITIES; the members of an AS_SET follow in the path like a
 // sequence.
 func Read(r io.Reader, name string, peer netip.Addr) ([]routing.Routes, error) {
 	plain, err := decompressed(r)

@@ -85,8 +85,8 @@ func Of(kind string) (traffic.Capabilities, bool) {
 	return c, ok
 }
 
-// Running returns the capabilities of an open engine: those of its kind, with the limits that
-// it reports.
+// Running returns the capabilities of an open engine: the capabilities of its kind, with the
+// limits that it reports.
 func Running(kind string, l traffic.Limits) traffic.Capabilities {
 	c, _ := Of(kind)
 	c.Limits = l

@@ -284,7 +284,7 @@ func TestAResetForwardsNothing(t *testing.T) {
 	}
 }
 
-// The totals of a sample equal those of a trial that ends there.
+// The totals of a sample equal the totals of a trial that ends there.
 func TestSamplesGrowWithTime(t *testing.T) {
 	ctx := context.Background()
 	e, streams := pairs(t, half, 2)

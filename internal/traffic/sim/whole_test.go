@@ -42,7 +42,7 @@ func meshed(t *testing.T, n int, size int, ppm int64, model string, opts ...Opti
 
 // Many streams to a port send whole frames each, which is less than the port's load. The load
 // counts: just above the capacity frames are lost, and at the capacity and at a column of the
-// jitter the figures equal those of the table.
+// jitter the figures equal the table.
 func TestWholeFramesOfManyStreams(t *testing.T) {
 	const n, size, capacity = 64, 9216, 731_234
 	model := header + fmt.Sprintf("\n%d,73.1234,1,22.276,96.150,0.499,46.320\n", size)

@@ -47,7 +47,7 @@ type Port struct {
 	// Interface behind the port, for the report; the server's name of it when empty.
 	// With packet sockets the server has none.
 	Interface string
-	// Addresses of the port, including those of the hosts behind it. Once a neighbor
+	// Addresses of the port, including the addresses of the hosts behind it. Once a neighbor
 	// of IPv4 is resolved, the server answers ARP for the one in its prefix; all of them
 	// are announced to gateways.
 	Addresses []netip.Prefix
@@ -65,7 +65,7 @@ type Engine struct {
 	system  system
 	ports   []*port
 	// streams are the streams that the ports send. all are the streams of the bed,
-	// including those of other servers, in the order of their IDs.
+	// including the streams of other servers, in the order of their IDs.
 	streams, all []stream
 	armed        *armed
 	trial        *trial

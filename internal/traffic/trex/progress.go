@@ -10,7 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// errNoTrial means that there is nothing to sample or to report.
+// errNoTrial means that no trial can be sampled or reported.
 var errNoTrial = errors.New("there is no trial whose counters could be read")
 
 // progress contains what is kept of a trial between two reports.

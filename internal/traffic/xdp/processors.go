@@ -22,8 +22,8 @@ func (o Options) without(all []int) []int {
 	return slices.DeleteFunc(slices.Clone(all), func(n int) bool { return slices.Contains(o.DeviceProcessors, n) })
 }
 
-// settle lets tester and device share the processors if this process may use no others than
-// those of the device.
+// settle lets tester and device share the processors if this process may use only the
+// processors of the device.
 func (o *Options) settle() error {
 	all, err := processors.Usable()
 	if err != nil {

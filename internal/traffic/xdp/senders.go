@@ -17,7 +17,7 @@ const MaxSenders = 16
 // share is the part of a port's streams that one sender sends.
 type share struct {
 	port *port
-	// number of the share among those of the port, from 0.
+	// number of the share among the shares of the port, from 0.
 	number  int
 	streams []dealt
 }
