@@ -207,9 +207,9 @@ func convergence(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error)
 			announced, withdrawn := t.stamp(EventAnnounce, 0), t.stamp(EventWithdraw, 0)
 			longest := announce.longest()
 			one := event{turn: turn, networks: sum.Routes, gradual: true}
-			one.kind, one.ending, one.derived = EventAnnounce, seen.until(announced.Began, withdrawn.Began, whollyForwarded), seen.missing(announced.Began, withdrawn.Began)
+			one.kind, one.ending, one.derived = EventAnnounce, seen.until(announced.Began, withdrawn.Began, whollyForwarded), seen.stillMissing(announced.Began, withdrawn.Began)
 			announce.add(one)
-			one.kind, one.ending, one.derived = EventWithdraw, seen.until(withdrawn.Began, whole, notForwarded), seen.still(withdrawn.Began, whole)
+			one.kind, one.ending, one.derived = EventWithdraw, seen.until(withdrawn.Began, whole, notForwarded), seen.stillForwarded(withdrawn.Began, whole)
 			if last := t.lastForwarded(loads); gaps && last > withdrawn.Began {
 				one.ending = one.notBefore(last-withdrawn.Began, last+turn+one.within >= whole)
 			}

@@ -246,19 +246,36 @@ func (all intervals) longest(is func(tally) bool) time.Duration {
 }
 
 // missing returns the time that it takes to send the frames of a part that were not
-// received; still returns the same for those that were.
+// received, where none was missing before.
 func (all intervals) missing(from, to time.Duration) time.Duration {
-	return all.share(from, to, func(i tally) uint64 { return i.sent - min(i.sent, i.received) })
+	return all.share(from, to, tally.missing, false)
 }
 
-func (all intervals) still(from, to time.Duration) time.Duration {
-	return all.share(from, to, func(i tally) uint64 { return i.received })
+// stillMissing returns the time that it takes to send the frames of a part that were not
+// received, where all were missing before.
+func (all intervals) stillMissing(from, to time.Duration) time.Duration {
+	return all.share(from, to, tally.missing, true)
 }
 
-func (all intervals) share(from, to time.Duration, of func(tally) uint64) time.Duration {
+// stillForwarded returns the time that it takes to send the frames of a part that were
+// received, where all were received before.
+func (all intervals) stillForwarded(from, to time.Duration) time.Duration {
+	return all.share(from, to, func(i tally) uint64 { return i.received }, true)
+}
+
+func (i tally) missing() uint64 { return i.sent - min(i.sent, i.received) }
+
+// share returns the time that it takes to send the frames of a part that a function counts.
+// The part begins within its first interval. If before holds, the frames that were sent in
+// this interval before the part are among the counted: they are subtracted.
+func (all intervals) share(from, to time.Duration, of func(tally) uint64, before bool) time.Duration {
 	var n, sent, length float64
 	for _, i := range all.between(from, to) {
-		n, sent, length = n+float64(of(i)), sent+float64(i.sent), length+float64(i.to-i.from)
+		counted := float64(of(i))
+		if before && i.from < from {
+			counted -= min(counted, float64(i.sent)*float64(from-i.from)/float64(i.to-i.from))
+		}
+		n, sent, length = n+counted, sent+float64(i.sent), length+float64(i.to-i.from)
 	}
 	if sent == 0 {
 		return 0

@@ -54,6 +54,33 @@ func TestFramesInFlightBeforeTheNextEvent(t *testing.T) {
 	}
 }
 
+// The time by frames begins with the event, and not with the interval in which it happened:
+// 1 frame in a millisecond, a sample every second, routes announced at 1.4 s that are
+// forwarded after 50 ms, and withdrawn at 3.7 s, which takes 80 ms.
+func TestTheTimeByFramesBeginsWithTheEvent(t *testing.T) {
+	t.Parallel()
+	var samples []traffic.Sample
+	for n, received := range []uint64{0, 550, 1550, 2330, 2330} {
+		samples = append(samples, traffic.Sample{At: time.Duration(n+1) * time.Second, Sent: 1000 * uint64(n+1), Received: received})
+	}
+	all := rated(readings(samples, false), inFlight{})
+	announced, withdrawn := 1400*time.Millisecond, 3700*time.Millisecond
+	if got := all.stillMissing(announced, withdrawn); got != 50*time.Millisecond {
+		t.Errorf("announced routes were missing for %v, want 50 ms", got)
+	}
+	if got := all.stillForwarded(withdrawn, 5*time.Second); got != 80*time.Millisecond {
+		t.Errorf("withdrawn routes were forwarded for %v, want 80 ms", got)
+	}
+	if got := all.missing(withdrawn, 5*time.Second); got != 1220*time.Millisecond {
+		t.Errorf("frames were missing for %v after an event before which none was, want 1.22 s", got)
+	}
+	withdraw := event{kind: EventWithdraw, turn: time.Millisecond, networks: 16, gradual: true,
+		ending: all.until(withdrawn, 5*time.Second, notForwarded), derived: all.stillForwarded(withdrawn, 5*time.Second)}
+	if doubt := withdraw.contradiction(); doubt != "" {
+		t.Error(doubt)
+	}
+}
+
 // One frame with a high latency hides no route: 5 % of the routes follow 20 s late, at 200
 // frames in 100 ms of which one took 5 ms.
 func TestAnOutlierOfLatencyHidesNoRoute(t *testing.T) {
