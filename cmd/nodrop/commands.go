@@ -9,6 +9,6 @@ import "github.com/spf13/cobra"
 func addClusterCommands(root *cobra.Command) {
 	const inPods = "pods"
 	root.AddGroup(&cobra.Group{ID: inPods, Title: "Commands that NoDrop runs in pods:"})
-	add(root, forPeople, newWatchCommand(), newQueueCommand(), newPageCommand(), newTriggerCommand(), newReserveCommand(), newReleaseCommand(), newExtendCommand(), newCordonCommand(), newUncordonCommand(), newDoctorCommand(), newBGPBenchCommand())
+	add(root, forPeople, newWatchCommand(), newQueueCommand(), newPageCommand(), newTriggerCommand(), newReserveCommand(), newReleaseCommand(), newExtendCommand(), newCordonCommand(), newUncordonCommand(), newDoctorCommand())
 	add(root, inPods, newOperatorCommand(), newRunnerCommand(), newAgentCommand(), newRecorderCommand(), newDeviceCommand(), newDoctorNodeCommand(), newTRexCommand())
 }

@@ -54,18 +54,18 @@ func exitCodeOf(phase v1alpha1.BenchmarkPhase) int {
 // codedError ends the program with an exit code other than exitUse. Without an
 // error nothing is printed: the result said it all.
 type codedError struct {
-	error
+	err  error
 	code int
 }
 
-func (e *codedError) Unwrap() error { return e.error }
+func (e *codedError) Unwrap() error { return e.err }
 
 // Error is empty when there is only a code.
 func (e *codedError) Error() string {
-	if e.error == nil {
+	if e.err == nil {
 		return ""
 	}
-	return e.error.Error()
+	return e.err.Error()
 }
 
 // outcome is the error that makes the exit code say how a benchmark ended; nil

@@ -39,7 +39,7 @@ func newRootCommand(name string) *cobra.Command {
 		return hint.With(err, "see "+cmd.CommandPath()+" --help")
 	})
 	root.AddGroup(&cobra.Group{ID: forPeople, Title: "Commands for people:"})
-	add(root, forPeople, newInitCommand(), newValidateCommand(), newRenderCommand(), newRunCommand(), newCleanCommand(), newReportCommand(), newCompareCommand(), newHistoryCommand(), newVersionCommand(), newFrameFromPCAPCommand(), newSearchCostCommand(), newLabSimCommand(), newXDPBenchCommand())
+	add(root, forPeople, newInitCommand(), newValidateCommand(), newRenderCommand(), newRunCommand(), newCleanCommand(), newReportCommand(), newCompareCommand(), newHistoryCommand(), newVersionCommand(), newFrameFromPCAPCommand())
 	addClusterCommands(root)
 	return root
 }

@@ -40,7 +40,7 @@ func TestExplain(t *testing.T) {
 		"with hint": {fmt.Errorf("reading: %w", hint.With(io.EOF, "give a file")), 1,
 			"nodrop: reading: EOF\nhint: give a file\n"},
 		"code only": {&codedError{code: 2}, 2, ""},
-		"code, error and hint": {&codedError{code: 6, error: hint.With(errors.New("late"), "wait")}, 6,
+		"code, error and hint": {&codedError{code: 6, err: hint.With(errors.New("late"), "wait")}, 6,
 			"nodrop: late\nhint: wait\n"},
 	}
 	for name, test := range tests {

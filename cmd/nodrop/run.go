@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -16,13 +17,14 @@ import (
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/report"
+	router "nodrop.dev/nodrop/internal/routing/device"
 	"nodrop.dev/nodrop/internal/runner"
 )
 
 func newRunCommand() *cobra.Command {
 	var out output
 	var in manifestFlags
-	var with benchOptions
+	with := benchOptions{hidden: []string{metricsTokenEnv}}
 	var calibrationFile string
 	var resume bool
 	var write metricsFlags
@@ -72,7 +74,7 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 	cmd.Flags().StringVar(&with.trexDir, "trex", os.Getenv(trexDirEnv), "with the engine trex, directory of the TRex server, which holds _t-rex-64; $"+trexDirEnv+" without it")
 	cmd.Flags().BoolVar(&with.inPlace, "in-place", false, "use the interfaces of a physical device where they are, without moving them into a network namespace of the run")
 	cmd.Flags().BoolVar(&resume, "resume", false, "go on with a run that was interrupted: finished rows are not measured again")
-	with.routing.addFlags(cmd)
+	addRoutingFlags(cmd, &with.routing)
 	write.addFlags(cmd)
 	addStateDir(cmd, &with.stateDir)
 	out.addFlags(cmd, report.Formats())
@@ -158,6 +160,12 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 		return outcome(document.Phase)
 	}
 	return cmd
+}
+
+func addRoutingFlags(cmd *cobra.Command, o *routingOptions) {
+	cmd.Flags().StringVar(&o.kind, "router", router.FRR, "router that is started as the device for a bed with BGP sessions or multicast routing: "+strings.Join(routers, " or "))
+	cmd.Flags().StringVar(&o.memory, "router-memory", "", "memory that this router may use, such as 256Mi; all without it")
+	cmd.Flags().StringVar(&o.secrets, "secrets", os.Getenv(secretsEnv), "directory with the passwords of BGP sessions, in files NAME/KEY as passwordSecretRef names them; $"+secretsEnv+" without it")
 }
 
 // interruption returns a context that ends when a signal interrupts the process. Signals have

@@ -66,6 +66,8 @@ type benchOptions struct {
 	inPlace bool
 	// routing of beds with BGP sessions.
 	routing routingOptions
+	// hidden environment variables are not given to the programs that a run starts.
+	hidden []string
 	// stateDir has the notes of interfaces that were taken.
 	stateDir string
 }

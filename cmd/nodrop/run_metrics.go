@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,8 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/vishvananda/netns"
-	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/canonical"
@@ -26,7 +23,6 @@ import (
 	"nodrop.dev/nodrop/internal/metrics/sink"
 	"nodrop.dev/nodrop/internal/metrics/spool"
 	"nodrop.dev/nodrop/internal/metrics/stream"
-	"nodrop.dev/nodrop/internal/netif"
 	"nodrop.dev/nodrop/internal/runner"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -92,37 +88,6 @@ func (f *metricsFlags) config() (sink.Config, bool, error) {
 		return c, false, fmt.Errorf("--metrics-interval is %s: 100ms to 10s are allowed", f.interval)
 	}
 	return c, true, c.Check()
-}
-
-// forgetToken keeps the token from the programs that this one starts. It was read before.
-func forgetToken() error { return os.Unsetenv(metricsTokenEnv) }
-
-// outside connects from the network namespace that a handle is of. The handle is kept.
-func outside(ns netns.NsHandle) (sink.Dial, error) {
-	fd, err := unix.FcntlInt(uintptr(ns), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("keeping the network namespace of the machine: %w", err)
-	}
-	kept := netns.NsHandle(fd)
-	// Without the fallback delay a dialer makes its sockets in the calling goroutine.
-	dialer := net.Dialer{FallbackDelay: -1, Timeout: lastPoints}
-	dial := func(ctx context.Context, network, address string) (conn net.Conn, err error) {
-		err = netif.In(kept, func() (err error) {
-			conn, err = dialer.DialContext(ctx, network, address)
-			return err
-		})
-		return conn, err
-	}
-	// Names are asked for from there, too: by goroutines of the resolver.
-	plain := net.Dialer{FallbackDelay: -1, Timeout: lastPoints}
-	dialer.Resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (conn net.Conn, err error) {
-		err = netif.In(kept, func() (err error) {
-			conn, err = plain.DialContext(ctx, network, address)
-			return err
-		})
-		return conn, err
-	}}
-	return dial, nil
 }
 
 // runMetrics writes the metrics of a run in this process. A nil one writes none.

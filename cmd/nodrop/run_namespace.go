@@ -4,13 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
+	"time"
+
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/metrics/sink"
+	"nodrop.dev/nodrop/internal/netif"
 	"nodrop.dev/nodrop/internal/plan"
 )
 
@@ -41,14 +48,14 @@ func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 		return nil, errs.ToAggregate()
 	}
 	if o.inPlace && !onCards(&b.config.Bed) {
-		return ports, errors.Join(forgetToken(), b.useInterfaces(ports, o))
+		return ports, errors.Join(o.hide(), b.useInterfaces(ports, o))
 	}
 	origin, err := dut.Isolate()
 	if err != nil {
 		return nil, err
 	}
 	defer origin.Close()
-	if err := forgetToken(); err != nil {
+	if err := o.hide(); err != nil {
 		return nil, err
 	}
 	if b.dial, err = outside(origin); err != nil {
@@ -67,6 +74,46 @@ func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 		ports[i].Interface = ports[i].Name
 	}
 	return ports, b.makeDevice(spec)
+}
+
+// hide keeps environment variables from the programs that this one starts.
+func (o benchOptions) hide() error {
+	var errs []error
+	for _, name := range o.hidden {
+		errs = append(errs, os.Unsetenv(name))
+	}
+	return errors.Join(errs...)
+}
+
+// dialTimeout bounds the time to connect to a database.
+const dialTimeout = 10 * time.Second
+
+// outside connects from the network namespace that a handle is of. The handle is kept.
+func outside(ns netns.NsHandle) (sink.Dial, error) {
+	fd, err := unix.FcntlInt(uintptr(ns), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("keeping the network namespace of the machine: %w", err)
+	}
+	kept := netns.NsHandle(fd)
+	// Without the fallback delay a dialer makes its sockets in the calling goroutine.
+	dialer := net.Dialer{FallbackDelay: -1, Timeout: dialTimeout}
+	dial := func(ctx context.Context, network, address string) (conn net.Conn, err error) {
+		err = netif.In(kept, func() (err error) {
+			conn, err = dialer.DialContext(ctx, network, address)
+			return err
+		})
+		return conn, err
+	}
+	// Names are asked for from there, too: by goroutines of the resolver.
+	plain := net.Dialer{FallbackDelay: -1, Timeout: dialTimeout}
+	dialer.Resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (conn net.Conn, err error) {
+		err = netif.In(kept, func() (err error) {
+			conn, err = plain.DialContext(ctx, network, address)
+			return err
+		})
+		return conn, err
+	}}
+	return dial, nil
 }
 
 // cabled reports whether the ports of a device are interfaces of this machine. They are also

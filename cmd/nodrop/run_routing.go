@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -33,12 +32,6 @@ type routingOptions struct {
 	kind, memory string
 	// secrets is the directory with passwords.
 	secrets string
-}
-
-func (o *routingOptions) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.kind, "router", router.FRR, "router that is started as the device for a bed with BGP sessions or multicast routing: "+strings.Join(routers, " or "))
-	cmd.Flags().StringVar(&o.memory, "router-memory", "", "memory that this router may use, such as 256Mi; all without it")
-	cmd.Flags().StringVar(&o.secrets, "secrets", os.Getenv(secretsEnv), "directory with the passwords of BGP sessions, in files NAME/KEY as passwordSecretRef names them; $"+secretsEnv+" without it")
 }
 
 // routers are the routing daemons that can be started.

@@ -73,7 +73,7 @@ func (b *bench) openTRex(o benchOptions) error {
 	s, err := server.Start(ctx, c, server.Options{})
 	switch {
 	case err != nil && interrupted.Err() != nil:
-		return &codedError{error: errors.New("interrupted while the TRex server was starting"), code: exitAborted}
+		return &codedError{err: errors.New("interrupted while the TRex server was starting"), code: exitAborted}
 	case err != nil:
 		return fmt.Errorf("starting the TRex server in %s: %w", dir, err)
 	}

@@ -132,7 +132,7 @@ func runRunner(ctx context.Context, o runnerOptions, log *slog.Logger) error {
 			if done {
 				return nil
 			}
-			return &codedError{error: context.Cause(ctx), code: exitUnfinished}
+			return &codedError{err: context.Cause(ctx), code: exitUnfinished}
 		}
 	}
 }

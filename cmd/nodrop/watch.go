@@ -80,7 +80,7 @@ func stoppedWatching(ctx context.Context, err error, name string, timeout time.D
 		why = fmt.Sprintf("benchmark %s did not end in %s", name, timeout)
 	}
 	return &codedError{
-		error: hint.With(errors.New(why), "it goes on in the cluster: watch it again, or end it with kubectl patch benchmark "+name+` --type merge -p '{"spec":{"abort":true}}'`),
+		err: hint.With(errors.New(why), "it goes on in the cluster: watch it again, or end it with kubectl patch benchmark "+name+` --type merge -p '{"spec":{"abort":true}}'`),
 		code:  exitUnfinished,
 	}
 }

@@ -1,5 +1,3 @@
-//go:build !standalone
-
 package main
 
 import (
@@ -37,7 +35,7 @@ needs root, the packages frr and bird2, and a quiet machine.`,
 	cmd.Flags().DurationVar(&o.Timeout, "timeout", 3*time.Minute, "how long a single measurement may take")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if os.Geteuid() != 0 {
-			return hint.With(errors.New("bgp-bench makes network namespaces, which only root may"), "sudo nodrop bgp-bench")
+			return hint.With(errors.New("bgp-bench makes network namespaces, which only root may"), "sudo nodrop-dev bgp-bench")
 		}
 		o.Cases = bgpbench.Cases()
 		if routes > 0 {

@@ -33,7 +33,7 @@ printed. It needs root, and a quiet machine.`,
 			return errors.New("--rounds must be at least 1, and --duration at least 10ms")
 		}
 		if os.Geteuid() != 0 {
-			return hint.With(errors.New("xdp-bench makes network namespaces and loads BPF programs, which only root may"), "sudo nodrop xdp-bench")
+			return hint.With(errors.New("xdp-bench makes network namespaces and loads BPF programs, which only root may"), "sudo nodrop-dev xdp-bench")
 		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()

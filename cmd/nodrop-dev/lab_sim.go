@@ -36,8 +36,8 @@ closed for an hour each night.
 What a team is due is its share by weight of what it could use, at each moment. The
 table says how far what it has had differs from that over each window in which the team
 had benchmarks waiting all the time.`,
-		Example: `  nodrop lab-sim
-  nodrop lab-sim --beds 20 --teams 5 --benchmarks 2000 --seed 7`,
+		Example: `  nodrop-dev lab-sim
+  nodrop-dev lab-sim --beds 20 --teams 5 --benchmarks 2000 --seed 7`,
 		Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
